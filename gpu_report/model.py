@@ -1,0 +1,354 @@
+"""What passes between the stages: typed, frozen values. Times `t_s` are seconds from the run's start.
+
+`Run` is what was recorded, `Analysis` what is to be said about it. Wall times are UTC seconds since 1970;
+`run.start_wall_s + t_s` labels a moment, and analysis itself only ever uses `t_s` (monotonic).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Severity = Literal["critical", "warning", "info"]
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A device as it stood at the start; what was not known is None."""
+
+    index: int
+    uuid: str | None = None
+    name: str | None = None
+    pci_bus_id: str | None = None
+    memory_total_mib: float | None = None
+    power_limit_w: float | None = None
+    max_sm_clock_mhz: float | None = None
+
+
+@dataclass(frozen=True)
+class Recording:
+    """How the data came about: by whom, where, when, and how it ended.
+
+    `ended_by` is duration, signal, command, import, or None when there is no end marker (the recorder was
+    killed, crashed, or the machine went down). `interval_s` is the intended distance of two ticks.
+    """
+
+    tool_version: str | None = None
+    host: str | None = None
+    os: str | None = None
+    cores: int | None = None
+    memory_mib: float | None = None
+    driver: str | None = None
+    cuda: str | None = None
+    python: str | None = None
+    torch: str | None = None
+    ultralytics: str | None = None
+    command: tuple[str, ...] = ()
+    interval_s: float | None = None
+    ended_by: str | None = None
+    exit_code: int | None = None
+    exit_signal: str | None = None
+    source: str = "gpu-report record"
+    recorder_cpu_pct: float | None = None
+    recorder_rss_mib: float | None = None
+    tick_p50_ms: float | None = None
+    tick_p99_ms: float | None = None
+    late_ticks: int | None = None
+
+
+@dataclass(frozen=True)
+class EpochRow:
+    """A row of results.csv and when it appeared: after the epoch's validation, before its checkpoint.
+
+    `epoch` is 1-based; `run` counts YOLO runs in this recording from 1; `segment` counts resumes from 1.
+    `metrics` holds the row's other columns by their names in the file.
+    """
+
+    run: int
+    segment: int
+    epoch: int
+    row_t_s: float
+    start_t_s: float
+    metrics: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class YoloRun:
+    """The YOLO run that was watched: where it lay, its arguments, and how its epochs were put on our clock.
+
+    `anchor` is recorded (rows stamped as they appeared), file-time, train-start, fitted or none;
+    `uncertainty_s` is the stated error of that placement, None where it is exact to the tick.
+    """
+
+    number: int
+    path: str | None
+    args: Mapping[str, object]
+    anchor: Literal["recorded", "file-time", "train-start", "fitted", "none"]
+    uncertainty_s: float | None
+    note: str = ""
+
+
+PhaseName = Literal["startup", "train", "validation", "checkpoint", "final evaluation", "idle"]
+
+
+@dataclass(frozen=True)
+class Phase:
+    """What YOLO was doing from `start_t_s` to `end_t_s`, and where that is known from."""
+
+    name: PhaseName
+    epoch: int | None
+    start_t_s: float
+    end_t_s: float
+    source: str
+
+
+@dataclass(frozen=True)
+class KernelEvent:
+    """One message of the kernel log, or several of the same fault folded into one (`count`, `last_t_s`).
+
+    `kind` is xid, gpu-lost, oom, aer, nvme, ata, nfs, filesystem, block, thermal, lockup, hung-task, segfault,
+    amdgpu, mce, hotplug, suspend, driver or other. `text` is the raw line, hostile until escaped. `gpu` is the
+    device index where it could be told. For an Xid, `code`, `meaning` and `action` come from our own table.
+    """
+
+    t_s: float
+    kind: str
+    severity: Severity
+    text: str
+    meaning: str
+    action: str = ""
+    gpu: int | None = None
+    code: int | None = None
+    pid: int | None = None
+    process: str | None = None
+    count: int = 1
+    last_t_s: float | None = None
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class KernelLog:
+    """What is known of the kernel log. Unless `status` is read, an empty `events` says nothing at all."""
+
+    status: Literal["read", "restricted", "unavailable"]
+    source: str | None = None
+    reason: str = ""
+    advice: str = ""
+    events: tuple[KernelEvent, ...] = ()
+    xid_events: Literal["listening", "unavailable"] = "unavailable"
+
+
+@dataclass(frozen=True)
+class RecordedEvent:
+    """Anything else that happened while recording: gaps, clock steps, NVML errors, markers (schema.EVENT_KINDS)."""
+
+    t_s: float
+    kind: str
+    gpu: int | None
+    fields: Mapping[str, object]
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """All that was recorded, on one clock.
+
+    `samples`: one row a GPU and tick, sorted by gpu then t_s, columns t_s, gpu and schema.GPU_QUANTITIES
+    (float64, NaN where missing; a column never recorded is all NaN). `host`: t_s and schema.HOST_QUANTITIES.
+    `processes`: t_s, gpu, pid, name, memory_used_mib, change. `problems` says in whole sentences what of the
+    input could not be read.
+    """
+
+    path: str
+    start_wall_s: float
+    duration_s: float
+    recording: Recording
+    gpus: tuple[Gpu, ...]
+    samples: pd.DataFrame
+    host: pd.DataFrame
+    processes: pd.DataFrame
+    yolo_runs: tuple[YoloRun, ...]
+    epoch_rows: tuple[EpochRow, ...]
+    kernel: KernelLog
+    events: tuple[RecordedEvent, ...]
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Stats:
+    """Mean, extremes and percentiles of one quantity, weighted by the time each sample stands for."""
+
+    mean: float
+    min: float
+    p5: float
+    p50: float
+    p95: float
+    max: float
+
+
+@dataclass(frozen=True)
+class GpuSummary:
+    """One GPU over the whole run. `quantities` has only what was recorded; `energy_j` is None where unknown."""
+
+    gpu: Gpu
+    samples: int
+    quantities: Mapping[str, Stats]
+    energy_j: float | None
+    energy_source: Literal["counter", "power", "none"]
+
+
+@dataclass(frozen=True)
+class EpochSummary:
+    """One epoch: from the end of the one before (or the start of training) to its own row of results.csv.
+
+    `gpu_util_pct` and `energy_j` are over all recorded GPUs, `gpus` per device index.
+    """
+
+    run: int
+    epoch: int
+    attempt: int
+    start_t_s: float
+    end_t_s: float
+    gpu_util_pct: float | None
+    memory_peak_mib: float | None
+    energy_j: float | None
+    gpus: Mapping[int, Mapping[str, Stats]]
+    loss: float | None
+    lr: float | None
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A stretch of one GPU's time, with the mean utilisation in it."""
+
+    gpu: int
+    start_t_s: float
+    end_t_s: float
+    mean_pct: float
+
+    @property
+    def duration_s(self) -> float:
+        """Return its length in seconds."""
+        return self.end_t_s - self.start_t_s
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A stretch in which samples that should be there are not; `gpu` is None when it concerns every GPU."""
+
+    gpu: int | None
+    start_t_s: float
+    end_t_s: float
+    reason: str
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A number from the run that supports a finding."""
+
+    text: str
+    value: float | None = None
+    unit: str = ""
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What took the GPU's time (names: DESIGN.md, Words). `confidence` is 0 to 1."""
+
+    name: str
+    confidence: float
+    explanation: str
+    runner_up: str | None = None
+
+
+@dataclass(frozen=True)
+class NearbyKernelEvent:
+    """A kernel event near a finding; `offset_s` is negative before its start, 0 inside it, positive after."""
+
+    event: KernelEvent
+    offset_s: float
+
+
+@dataclass(frozen=True)
+class Advice:
+    """One thing to change: in words, and as an argument of the run with its value now and the one to try."""
+
+    text: str
+    argument: str | None = None
+    from_value: str | None = None
+    to_value: str | None = None
+    gain_at_most: float | None = None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Anything a rule says about a run. `id` is stable (`drop-3`) and is the report's anchor.
+
+    `at_boundary` says that it touches the end of an epoch; `expected` that its phase explains it.
+    `level_pct` and `low_pct` are utilisation before a drop and the mean within it.
+    """
+
+    id: str
+    rule: str
+    severity: Severity
+    gpu: int | None
+    start_t_s: float
+    end_t_s: float
+    summary: str
+    expected: bool = False
+    epoch: int | None = None
+    phase: str | None = None
+    at_boundary: bool = False
+    level_pct: float | None = None
+    low_pct: float | None = None
+    evidence: tuple[Evidence, ...] = ()
+    cause: Cause | None = None
+    kernel_events: tuple[NearbyKernelEvent, ...] = ()
+    advice: tuple[Advice, ...] = ()
+
+    @property
+    def duration_s(self) -> float:
+        """Return its length in seconds."""
+        return self.end_t_s - self.start_t_s
+
+
+@dataclass(frozen=True)
+class LedgerRow:
+    """Where GPU time went. Rows add up to duration x GPUs exactly. `share` is of all GPU seconds, 0 to 1."""
+
+    name: str
+    expected: bool
+    gpu_seconds: float
+    energy_j: float | None
+    money: float | None
+    share: float
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user may set. Defaults are the project's definition of a drop (DESIGN.md, Words)."""
+
+    drop_percent: float = 50.0
+    drop_seconds: float = 10.0
+    price_per_hour: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Analysis:
+    """What is to be said about a run. `coverage` is the share of expected samples that are there, 0 to 1."""
+
+    run: Run
+    options: Options
+    verdict: str
+    gpus: tuple[GpuSummary, ...]
+    epochs: tuple[EpochSummary, ...]
+    phases: tuple[Phase, ...]
+    low_intervals: tuple[Interval, ...]
+    gaps: tuple[Gap, ...]
+    findings: tuple[Finding, ...]
+    ledger: tuple[LedgerRow, ...]
+    coverage: float
+    longest_gap_s: float

@@ -1,0 +1,171 @@
+"""Reading and writing the files of a run folder: the one thing that record, load and imports share.
+
+Writers append whole rows with one `write` each, so that a killed recorder loses at most the row in flight, and
+never raise for a full or vanished disk: rows that could not be written are counted and reported when they can be.
+"""
+
+import csv
+import fcntl
+import io
+import json
+import os
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from gpu_report import schema
+from gpu_report.errors import InputError, UsageError
+
+RUNS_DIR = "gpu-runs"  # where runs go, and are looked for, when nothing else is said
+
+Value = str | float | int | None
+
+
+def new_run_path(base: Path, wall_s: float) -> Path:
+    """Return a folder under `base` named after the UTC second, with a suffix where that is taken."""
+    name = time.strftime("%Y%m%d-%H%M%S", time.gmtime(wall_s))
+    candidates = (base / (name if n == 1 else f"{name}-{n}") for n in range(1, 1000))
+    return next(path for path in candidates if not path.exists())
+
+
+def newest_run(base: Path) -> Path:
+    """Return the newest run folder under `base`; InputError when there is none."""
+    runs = [p for p in base.glob("*") if (p / schema.SAMPLES_CSV).exists() or (p / schema.RUN_JSON).exists()]
+    if not runs:
+        raise InputError(f"no run under {base}/: record one with `gpu-report record`, or name a run folder with --run")
+    return max(runs, key=_started_at)
+
+
+def _started_at(run: Path) -> tuple[float, str]:
+    try:
+        return float(read_json(run / schema.RUN_JSON)["start"]["wall_s"]), run.name
+    except (InputError, KeyError, TypeError, ValueError):
+        return run.stat().st_mtime, run.name
+
+
+def format_row(columns: Sequence[schema.Column], values: Mapping[str, Value]) -> bytes:
+    """Return one CSV line. A value that is None or absent becomes an empty cell: missing is never zero."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow([_cell(column, values.get(column.name)) for column in columns])
+    return line.getvalue().encode("utf-8", "backslashreplace")
+
+
+def _cell(column: schema.Column, value: Value) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    return f"{value:.{column.decimals}f}"
+
+
+def write_json(path: Path, value: Mapping[str, Any]) -> None:
+    """Write `value` to `path` atomically: beside it, then renamed."""
+    write_text(path, json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write `text` to `path` atomically, so that nobody ever sees half a file; OSError where it cannot be."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        beside.write_text(text, encoding="utf-8", errors="backslashreplace")
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return the object in `path`; InputError when it is missing, cut short, or no object."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8-sig", errors="replace"))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from error
+    except ValueError as error:
+        raise InputError(f"{path} is not valid JSON ({error})") from error
+    if not isinstance(value, dict):
+        raise InputError(f"{path} does not hold a JSON object")
+    return value
+
+
+def read_events(path: Path) -> tuple[list[dict[str, Any]], int]:
+    """Return the events of a JSON-lines file in order, and how many lines could not be read."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig", errors="replace").split("\n")
+    except OSError:
+        return [], 0
+    events, bad = [], 0
+    for line in filter(str.strip, lines):
+        try:
+            event = json.loads(line)
+            events.append({**event, "wall_s": float(event["wall_s"]), "kind": str(event["kind"])})
+        except (ValueError, KeyError, TypeError):
+            bad += 1
+    return events, bad
+
+
+class Appender:
+    """An append-only file whose `write` never raises: what cannot be written is counted in `lost`."""
+
+    def __init__(self, path: Path, header: bytes = b"") -> None:
+        self.path = path
+        self.lost = 0
+        self.lost_reason = ""
+        self._header = header
+        self._fd = self._open()
+
+    def write(self, line: bytes) -> bool:
+        """Append one whole line; False when it was lost (a full disk, a removed folder)."""
+        try:
+            if not self.path.parent.exists():
+                return self._lose("the run folder was removed")
+            whole = os.write(self._fd, line) == len(line)
+            if not whole:
+                os.write(self._fd, b"\n")  # a torn row must not swallow the next one
+        except OSError as error:
+            return self._lose(error.strerror or str(error))
+        return whole or self._lose("only part of a row could be written")
+
+    def lock(self) -> None:
+        """Claim the file until this process ends, however it ends; UsageError when another recorder holds it."""
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise UsageError(
+                f"{self.path.parent} is in use by a running recorder: name another folder with --output"
+            ) from error
+
+    def sync(self) -> None:
+        """Ask the disk to keep what was written; a disk that cannot is not our caller's business."""
+        try:
+            os.fsync(self._fd)
+        except OSError as error:
+            self.lost_reason = error.strerror or str(error)
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._fd)
+
+    def _lose(self, reason: str) -> bool:
+        self.lost += 1
+        self.lost_reason = reason
+        return False
+
+    def _open(self) -> int:
+        fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        size = os.fstat(fd).st_size
+        if size == 0 and self._header:
+            os.write(fd, self._header)
+        elif size and os.pread(fd, 1, size - 1) != b"\n":
+            os.write(fd, b"\n")  # a killed recorder left a torn row: end it, so that readers drop only that one
+        return fd
+
+
+def csv_appender(folder: Path, name: str, columns: Sequence[schema.Column]) -> Appender:
+    """Open a CSV of the run folder for appending, with its header when it is new."""
+    header = ",".join(column.name for column in columns) + "\n"
+    return Appender(folder / name, header.encode())
+
+
+def event_line(kind: str, wall_s: float, mono_s: float, fields: Mapping[str, object]) -> bytes:
+    """Return one line of events.jsonl; KeyError for a kind that schema.EVENT_KINDS does not name."""
+    schema.EVENT_KINDS[kind]
+    event = {"wall_s": round(wall_s, 3), "mono_s": round(mono_s, 3), "kind": kind, **fields}
+    return (json.dumps(event, ensure_ascii=False, default=str) + "\n").encode("utf-8", "backslashreplace")

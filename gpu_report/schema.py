@@ -1,0 +1,93 @@
+"""The run folder's format: file names, columns with their units, and event kinds (standard library only).
+
+`docs/format.md` describes the same for readers, and a test holds the two together. A renamed column or file
+raises `FORMAT_VERSION`; a new optional column does not.
+"""
+
+from dataclasses import dataclass
+
+FORMAT_VERSION = 1
+
+RUN_JSON = "run.json"
+SAMPLES_CSV = "samples.csv"
+HOST_CSV = "host.csv"
+PROCESSES_CSV = "processes.csv"
+EVENTS_JSONL = "events.jsonl"
+YOLO_DIR = "yolo"
+YOLO_ARGS = "args.yaml"
+YOLO_RESULTS = "results.csv"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A CSV column: its name, which ends in its unit, how many decimals mean something, and what it says."""
+
+    name: str
+    decimals: int
+    meaning: str
+
+
+TIME_COLUMNS = (
+    Column("wall_s", 3, "UTC wall clock, seconds since 1970"),
+    Column("mono_s", 3, "the recorder's monotonic clock, seconds"),
+)
+
+# Quantities of one GPU at one tick. An empty cell is a reading that could not be had.
+GPU_QUANTITIES = (
+    Column("gpu_util_pct", 0, "share of the driver's last sampling period in which a kernel ran"),
+    Column("memory_util_pct", 0, "share of that period in which device memory was read or written"),
+    Column("memory_used_mib", 0, "device memory in use, without what the driver reserves"),
+    Column("memory_reserved_mib", 0, "device memory reserved by the driver"),
+    Column("power_w", 1, "board power as the driver reports it (a 1 s average on Ampere and later)"),
+    Column("energy_j", 1, "energy since the driver was loaded; read seldom, because it is dear"),
+    Column("temperature_c", 0, "GPU temperature"),
+    Column("sm_clock_mhz", 0, "SM clock"),
+    Column("memory_clock_mhz", 0, "memory clock"),
+    Column("performance_state", 0, "P-state: 0 is the fastest"),
+    Column("clock_event_reasons", 0, "bitmask of why clocks are where they are (nvmlClocksEventReason*)"),
+)
+SAMPLES_COLUMNS = (*TIME_COLUMNS, Column("gpu", 0, "device index"), *GPU_QUANTITIES)
+
+HOST_QUANTITIES = (
+    Column("cpu_pct", 1, "CPU busy since the row before, mean over all cores"),
+    Column("cpu_busiest_core_pct", 1, "CPU busy since the row before, the busiest core"),
+    Column("iowait_pct", 1, "CPU idle while input or output was outstanding"),
+    Column("memory_used_mib", 0, "total memory minus available memory"),
+    Column("memory_available_mib", 0, "memory that can be had without swapping"),
+)
+HOST_COLUMNS = (*TIME_COLUMNS, *HOST_QUANTITIES)
+
+PROCESSES_COLUMNS = (
+    *TIME_COLUMNS,
+    Column("gpu", 0, "device index"),
+    Column("pid", 0, "process id as the driver names it"),
+    Column("name", 0, "the process's name; empty when the pid is not visible here"),
+    Column("memory_used_mib", 0, "its device memory; empty when the driver does not say"),
+    Column("change", 0, "appeared, changed or gone"),
+)
+
+PROCESS_CHANGES = ("appeared", "changed", "gone")
+
+# Every line of events.jsonl holds wall_s, mono_s, kind, and the fields named here.
+EVENT_KINDS = {
+    "recording_started": "segment (1, 2, ... within this folder)",
+    "recording_ended": "ended_by (duration, signal, command); signal; exit_code",
+    "command_started": "pid, command (secrets redacted)",
+    "command_ended": "exit_code or signal",
+    "nvml_unavailable": "reason, advice: nothing could be read from any GPU",
+    "nvml_error": "gpu, quantity, reason: why cells of this quantity are empty from here on",
+    "nvml_recovered": "gpu, quantity: it can be read again",
+    "nvml_stalled": "seconds: a call of the driver library does not return",
+    "gap": "seconds, reason: rows that should be here are not",
+    "clock_step": "seconds: the wall clock was set by this much",
+    "suspend": "seconds: the machine slept",
+    "rows_lost": "file, rows, reason: rows that could not be written",
+    "yolo_run": "path, number: the YOLO run that is watched (yolo/<number>/ holds its files when there are several)",
+    "epoch": "run, epoch (1-based), time_s (of results.csv), metrics: a row of results.csv appeared",
+    "kernel_log": "status (read, restricted, unavailable), source, reason, advice",
+    "kernel": "text, level, source, stamp_s: one line of the kernel log, raw",
+    "kernel_lines_dropped": "count: lines beyond the rate that is kept",
+    "xid": "gpu, code: NVML's own Xid event, which needs no kernel log",
+    "xid_events": "status (listening, unavailable), reason",
+    "marker": "text: whatever the user noted",
+}

@@ -1,0 +1,132 @@
+"""What can be recorded on this machine, what cannot, why, and the command that would change it."""
+
+import queue
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpu_report import schema
+from gpu_report.record import kernel_sources
+from gpu_report.record.clocks import Clocks
+from gpu_report.record.devices import Device, Opened
+from gpu_report.record.host import read_text
+from gpu_report.record.no_gpu import explain
+from gpu_report.record.nvml_thread import Answer, NvmlThread, Reading
+from gpu_report.record.quantities import ALL_QUANTITIES
+from gpu_report.record.xid_events import XidThread
+
+OPEN_LIMIT_S = 15.0  # a driver that has to wake GPUs takes seconds
+READ_LIMIT_S = 5.0
+FINISH_S = 2.0
+PRESSURE = Path("/proc/pressure/cpu")
+HUNG = "look into `dmesg` for the driver's errors, or reboot"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing looked at: what was found, and where that is not well, what to do."""
+
+    name: str
+    ok: bool
+    finding: str
+    remedy: str = ""
+
+
+def examine() -> tuple[Check, ...]:
+    """Look at everything that a recording needs; it only reads, and takes about a second."""
+    return (*_gpu_checks(), _kernel_log(), _pressure(), _package("ultralytics"), _package("torch"))
+
+
+def _gpu_checks() -> list[Check]:
+    nvml = NvmlThread(())
+    answer = next(iter(nvml.collect(OPEN_LIMIT_S)), None)
+    if not isinstance(answer, Opened):
+        return [_no_nvml(answer)]
+    found = f"driver {answer.driver}, NVML {answer.nvml}, CUDA {answer.cuda}, {len(answer.devices)} GPU(s)"
+    checks = [Check("NVIDIA driver", ok=True, finding=found)]
+    checks += [_unusable(index, reason) for index, reason in answer.unusable]
+    nvml.ask()
+    readings = {reading.gpu: reading for reading in nvml.collect(READ_LIMIT_S) if isinstance(reading, Reading)}
+    checks += [_gpu(device, readings.get(device.index)) for device in answer.devices]
+    checks.append(_xid_events(answer.devices))
+    nvml.finish(FINISH_S)
+    return checks
+
+
+def _no_nvml(answer: Answer | None) -> Check:
+    if answer is None:
+        return Check("NVIDIA driver", ok=False, finding="it does not answer", remedy=HUNG)
+    why = explain(getattr(answer, "code", None), getattr(answer, "error", None))
+    return Check("NVIDIA driver", ok=False, finding=why.reason, remedy=why.advice)
+
+
+def _unusable(index: int, reason: str) -> Check:
+    return Check(f"GPU {index}", ok=False, finding=f"it cannot be opened: {reason}", remedy="reset it, or reboot")
+
+
+def _gpu(device: Device, reading: Reading | None) -> Check:
+    name = f"GPU {device.index}"
+    what = f"{device.description['name']}, {device.description['uuid']}"
+    if reading is None:
+        return Check(name, ok=False, finding=f"{what}: it does not answer", remedy=HUNG)
+    missing = {change.quantity: change.reason for change in reading.changes if change.reason}
+    if ALL_QUANTITIES in missing:
+        return Check(name, ok=False, finding=f"{what}: {missing[ALL_QUANTITIES]}", remedy="reset it, or reboot")
+    return _quantities(name, what, reading, missing, mig=device.description["mig_enabled"] is True)
+
+
+def _quantities(name: str, what: str, reading: Reading, missing: Mapping[str, str | None], *, mig: bool) -> Check:
+    columns = [column.name for column in schema.GPU_QUANTITIES]
+    read = [column for column in columns if reading.values.get(column) is not None]
+    absent = [f"{column} ({missing.get(column) or 'not given'})" for column in columns if column not in read]
+    absent += [f"processes ({reason})" for quantity, reason in missing.items() if quantity == "processes"]
+    finding = f"{what}: {len(read)} of {len(columns)} quantities can be read"
+    if absent:
+        finding += f"; not {', '.join(absent)}"
+    remedy = "in MIG mode NVML gives no utilisation; the other quantities are recorded" if mig else ""
+    return Check(name, ok="gpu_util_pct" in read, finding=finding, remedy=remedy)
+
+
+def _xid_events(devices: Sequence[Device]) -> Check:
+    answers: queue.SimpleQueue[Mapping[str, object]] = queue.SimpleQueue()
+
+    def note(_kind: str, _at: Clocks, fields: Mapping[str, object]) -> None:
+        answers.put(fields)
+
+    thread = XidThread(devices, note)
+    try:
+        status = answers.get(timeout=READ_LIMIT_S)
+    except queue.Empty:
+        status = {"status": "unavailable", "reason": "the driver does not answer"}
+    thread.finish(FINISH_S)
+    ok = status["status"] == "listening"
+    finding = "NVML reports them as they happen" if ok else f"not available: {status['reason']}"
+    return Check(
+        "Xid events", ok=ok, finding=finding, remedy="" if ok else "the kernel log tells them too, where it can be read"
+    )
+
+
+def _kernel_log() -> Check:
+    try:
+        source = kernel_sources.open_best(None)
+    except kernel_sources.Refused as refusal:
+        return Check("kernel log", ok=False, finding=refusal.reason, remedy=kernel_sources.advice_for(refusal))
+    source.close()
+    return Check("kernel log", ok=True, finding=f"can be followed through {source.name}")
+
+
+def _pressure() -> Check:
+    if read_text(PRESSURE):
+        return Check("pressure (PSI)", ok=True, finding="the kernel tells what processes wait for")
+    remedy = "start the kernel with `psi=1`; without it, causes of a starved GPU are told apart less well"
+    return Check("pressure (PSI)", ok=False, finding="this kernel does not tell what processes wait for", remedy=remedy)
+
+
+def _package(name: str) -> Check:
+    from importlib import metadata  # noqa: PLC0415 - 15 ms that `record` need not pay
+
+    try:
+        return Check(name, ok=True, finding=f"version {metadata.version(name)}")
+    except metadata.PackageNotFoundError:
+        finding = "not installed beside gpu-report; a training in another environment is recorded all the same"
+        return Check(name, ok=False, finding=finding, remedy="pip install gpu-report[yolo], if you want it here")

@@ -1,0 +1,37 @@
+"""Keeping our own mistakes away from the training: said once, counted, and survived."""
+
+import contextlib
+from collections.abc import Callable
+
+from gpu_report.record.clocks import Clocks
+from gpu_report.record.journal import Say
+
+
+class Guard:
+    """Calls what may fail through a fault of ours; nothing comes out but a line on stderr."""
+
+    def __init__(self, say: Say) -> None:
+        self._say = say
+        self._said: set[str] = set()
+        self.errors = 0
+
+    def call(self, action: Callable[[Clocks], object], at: Clocks) -> None:
+        """Run `action(at)`; an exception is counted, and each kind is said once."""
+        try:
+            action(at)
+        except Exception as error:  # noqa: BLE001 - a bug in recording must never end a training
+            self.errors += 1
+            where = f"{type(error).__name__}: {error}"
+            if where not in self._said:
+                self._said.add(where)
+                self._say(f"a part of the recording failed ({where}); please report this. It goes on.")
+
+
+def quiet(say: Say) -> Say:
+    """Return `say` without the errors of a stderr that is closed or full."""
+
+    def say_if_possible(line: str) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            say(line)
+
+    return say_if_possible

@@ -1,0 +1,150 @@
+"""The one thread that asks NVML for readings, so that a call that never returns hangs nothing else.
+
+A driver in trouble may keep a call for minutes or for ever, and a Python signal handler does not run meanwhile.
+The scheduler therefore only talks to this thread through two queues and stops waiting after a while.
+"""
+
+import queue
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import pynvml
+
+from gpu_report.errors import UsageError
+from gpu_report.record import clocks
+from gpu_report.record.clocks import Clocks
+from gpu_report.record.devices import Device, Opened, open_nvml
+from gpu_report.record.processes import ProcessChange, ProcessWatch, read_processes
+from gpu_report.record.quantities import Change, DeviceReader, describe_error
+
+PROCESSES_EVERY_S = 5.0
+PROCESSES_COST_SHARE = 0.001  # a process list that costs 4.5 ms, as on some boards, is asked for every 4.5 s or less
+PROCESSES = "processes"  # the quantity named when the list of processes cannot be read
+
+
+@dataclass(frozen=True)
+class OpenFailed:
+    """NVML could not be opened: the error, with NVML's code where it has one."""
+
+    error: Exception
+    code: int | None
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One GPU at one moment."""
+
+    at: Clocks
+    gpu: int
+    values: dict[str, float | None]
+    changes: tuple[Change, ...]
+    processes: tuple[ProcessChange, ...]
+
+
+@dataclass(frozen=True)
+class TickDone:
+    """Every GPU has been read for this request."""
+
+
+Request = Literal["read", "read all", "stop"]
+Answer = Opened | OpenFailed | Reading | TickDone
+
+
+class NvmlThread:
+    """Asks for readings and collects answers; `busy` while a request is not answered."""
+
+    def __init__(self, wanted: Sequence[str]) -> None:
+        self._wanted = tuple(wanted)
+        self._requests: queue.SimpleQueue[Request] = queue.SimpleQueue()
+        self._answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
+        self.busy = True
+        self.asked_s = time.monotonic()
+        self._thread = threading.Thread(target=self._run, name="nvml", daemon=True)
+        self._thread.start()
+
+    def ask(self, request: Request = "read") -> None:
+        """Request one reading of every GPU, of `all` even what is not due; only when not busy."""
+        self.busy = True
+        self.asked_s = time.monotonic()
+        self._requests.put(request)
+
+    def collect(self, wait_s: float) -> list[Answer]:
+        """Return the answers so far, waiting up to `wait_s` for the last one of a request."""
+        answers: list[Answer] = []
+        deadline = time.monotonic() + wait_s
+        while self.busy:
+            try:
+                answer = self._answers.get(timeout=max(0.0, deadline - time.monotonic()))
+            except queue.Empty:
+                break
+            answers.append(answer)
+            self.busy = isinstance(answer, Reading)
+        return answers
+
+    def finish(self, wait_s: float) -> bool:
+        """Shut NVML down and end the thread; False when a call does not return and the thread must be abandoned."""
+        self._requests.put("stop")
+        self._thread.join(wait_s)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        devices = self._open()
+        if devices is None:
+            return
+        readers = [_GpuReader(device) for device in devices]
+        while (request := self._requests.get()) != "stop":
+            for reader in readers:
+                self._answers.put(reader.read(everything=request == "read all"))
+            self._answers.put(TickDone())
+        try:
+            pynvml.nvmlShutdown()
+        except pynvml.NVMLError:
+            return  # the process ends next, and the driver lets go of everything then
+
+    def _open(self) -> tuple[Device, ...] | None:
+        try:
+            opened = open_nvml(self._wanted)
+        except UsageError as error:
+            self._answers.put(OpenFailed(error, None))
+        except Exception as error:  # noqa: BLE001 - whatever a broken driver does, the main thread must hear of it
+            self._answers.put(OpenFailed(error, getattr(error, "value", None)))
+        else:
+            self._answers.put(opened)
+            return opened.devices
+        return None
+
+
+class _GpuReader:
+    """One GPU's quantities at each request, and its processes every few seconds."""
+
+    def __init__(self, device: Device) -> None:
+        self._reader = DeviceReader(device.index, device.handle)
+        self._watch = ProcessWatch(device.index)
+        self._processes_due_s = 0.0
+        self._processes_reason: str | None = None
+
+    def read(self, *, everything: bool) -> Reading:
+        values, changes = self._reader.read(time.monotonic(), everything=everything)
+        at = clocks.now()
+        processes: tuple[ProcessChange, ...] = ()
+        if at.mono_s >= self._processes_due_s and not self._reader.lost_reason:
+            processes, changed = self._read_processes(at.mono_s)
+            changes += changed
+        return Reading(at, self._reader.index, values, tuple(changes), processes)
+
+    def _read_processes(self, mono_s: float) -> tuple[tuple[ProcessChange, ...], list[Change]]:
+        reason: str | None = None
+        changes: tuple[ProcessChange, ...] = ()
+        try:
+            found = read_processes(self._reader.handle)
+        except Exception as error:  # noqa: BLE001 - a binding or driver of another version may raise anything
+            reason = describe_error(error)
+        else:
+            changes = tuple(self._watch.update(found))
+        cost_s = time.monotonic() - mono_s
+        self._processes_due_s = mono_s + max(PROCESSES_EVERY_S, cost_s / PROCESSES_COST_SHARE)
+        known, self._processes_reason = self._processes_reason, reason
+        return changes, [] if known == reason else [Change(self._reader.index, PROCESSES, reason)]

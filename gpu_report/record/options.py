@@ -1,0 +1,17 @@
+"""What the user asked `record` to do."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class RecordOptions:
+    """What to record and for how long. `gpus` holds indices or UUIDs; empty means every GPU of the machine."""
+
+    command: tuple[str, ...] = ()
+    duration_s: float | None = None
+    interval_s: float = 1.0
+    gpus: tuple[str, ...] = ()
+    output: Path | None = None
+    yolo: Path | None = None
+    kernel_log: Path | None = None

@@ -1,0 +1,188 @@
+"""What is read from a GPU at a tick: one entry a call of NVML, each with its own guard."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pynvml
+
+MIB = 2**20
+UNKNOWN_PERFORMANCE_STATE = 32  # NVML_PSTATE_UNKNOWN
+ENERGY_EVERY_S = 10.0  # the call costs 3 ms of CPU, with peaks of 17 ms (measured on an H200)
+LOST_RETRY_S = 10.0  # a lost GPU may answer each call only after a long timeout, so it is asked seldom
+ALL_QUANTITIES = "all"  # the quantity of an error that concerns the whole device
+
+# Codes after which asking again is useless; anything else (Unknown, Timeout, no permission) may pass.
+_NEVER = frozenset({pynvml.NVML_ERROR_NOT_SUPPORTED, pynvml.NVML_ERROR_FUNCTION_NOT_FOUND})
+_LOST = frozenset({pynvml.NVML_ERROR_GPU_IS_LOST, pynvml.NVML_ERROR_RESET_REQUIRED})
+_NO_V2 = frozenset({pynvml.NVML_ERROR_FUNCTION_NOT_FOUND, 25})  # 25: the structure's version is not known
+
+Handle = Any
+Values = Mapping[str, float | None]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A quantity of a GPU that can no longer be read (`reason` says why) or can be again (`reason` is None)."""
+
+    gpu: int
+    quantity: str
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One call: the columns it fills, how to make it, and at most how often (seconds, 0: each tick)."""
+
+    columns: tuple[str, ...]
+    read: Callable[[Handle], Values]
+    every_s: float = 0.0
+
+
+@dataclass
+class QuantityState:
+    """What is known of one quantity on one GPU: the error it gave last, and when it is due again."""
+
+    reason: str | None = None
+    given_up: bool = False
+    due_s: float = 0.0
+
+
+def _utilisation(handle: Handle) -> Values:
+    rates = pynvml.nvmlDeviceGetUtilizationRates(handle)
+    return {"gpu_util_pct": rates.gpu, "memory_util_pct": rates.memory}
+
+
+def _memory(handle: Handle) -> Values:
+    try:
+        memory = pynvml.nvmlDeviceGetMemoryInfo(handle, pynvml.nvmlMemory_v2)
+    except pynvml.NVMLError as error:
+        if error.value not in _NO_V2:
+            raise
+        # an old driver: its `used` counts what it reserves, and the empty cell beside it says so
+        return {"memory_used_mib": pynvml.nvmlDeviceGetMemoryInfo(handle).used / MIB, "memory_reserved_mib": None}
+    return {"memory_used_mib": memory.used / MIB, "memory_reserved_mib": memory.reserved / MIB}
+
+
+def _power(handle: Handle) -> Values:
+    return {"power_w": pynvml.nvmlDeviceGetPowerUsage(handle) / 1000}
+
+
+def _energy(handle: Handle) -> Values:
+    return {"energy_j": pynvml.nvmlDeviceGetTotalEnergyConsumption(handle) / 1000}
+
+
+def _temperature(handle: Handle) -> Values:
+    try:
+        return {"temperature_c": pynvml.nvmlDeviceGetTemperatureV(handle, pynvml.NVML_TEMPERATURE_GPU)}
+    except pynvml.NVMLError as error:
+        if error.value not in _NO_V2 | _NEVER:
+            raise
+    return {"temperature_c": pynvml.nvmlDeviceGetTemperature(handle, pynvml.NVML_TEMPERATURE_GPU)}
+
+
+def _sm_clock(handle: Handle) -> Values:
+    return {"sm_clock_mhz": pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_SM)}
+
+
+def _memory_clock(handle: Handle) -> Values:
+    return {"memory_clock_mhz": pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_MEM)}
+
+
+def _performance_state(handle: Handle) -> Values:
+    state = pynvml.nvmlDeviceGetPerformanceState(handle)
+    return {"performance_state": None if state == UNKNOWN_PERFORMANCE_STATE else state}
+
+
+def _clock_event_reasons(handle: Handle) -> Values:
+    try:
+        return {"clock_event_reasons": pynvml.nvmlDeviceGetCurrentClocksEventReasons(handle)}
+    except pynvml.NVMLError as error:
+        if error.value != pynvml.NVML_ERROR_FUNCTION_NOT_FOUND:
+            raise
+    return {"clock_event_reasons": pynvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle)}  # its name before 535
+
+
+QUANTITIES = (
+    Quantity(("gpu_util_pct", "memory_util_pct"), _utilisation),
+    Quantity(("memory_used_mib", "memory_reserved_mib"), _memory),
+    Quantity(("power_w",), _power),
+    Quantity(("energy_j",), _energy, ENERGY_EVERY_S),
+    Quantity(("temperature_c",), _temperature),
+    Quantity(("sm_clock_mhz",), _sm_clock),
+    Quantity(("memory_clock_mhz",), _memory_clock),
+    Quantity(("performance_state",), _performance_state),
+    Quantity(("clock_event_reasons",), _clock_event_reasons),
+)
+
+
+@dataclass
+class DeviceReader:
+    """Reads one GPU, remembering which quantities fail and why, so that each is reported once."""
+
+    index: int
+    handle: Handle
+    lost_until_s: float = 0.0
+    lost_reason: str | None = None
+    states: list[QuantityState] = field(default_factory=lambda: [QuantityState() for _ in QUANTITIES])
+
+    def read(self, mono_s: float, *, everything: bool = False) -> tuple[dict[str, float | None], list[Change]]:
+        """Read every quantity that is due, or all. Missing ones are absent or None; changes are what to report."""
+        values: dict[str, float | None] = {}
+        changes: list[Change] = []
+        if self.lost_reason and mono_s < self.lost_until_s:
+            return values, changes
+        for quantity, state in zip(QUANTITIES, self.states, strict=True):
+            if state.given_up or (mono_s < state.due_s and not everything):
+                continue
+            if not self._read_one(quantity, state, mono_s, values, changes):
+                return {}, changes
+        return values, changes
+
+    def _read_one(
+        self,
+        quantity: Quantity,
+        state: QuantityState,
+        mono_s: float,
+        values: dict[str, float | None],
+        changes: list[Change],
+    ) -> bool:
+        """Read one quantity into `values`; False when the whole GPU turns out to be lost."""
+        try:
+            values.update(quantity.read(self.handle))
+        except Exception as error:  # noqa: BLE001 - a binding or driver of another version may raise anything
+            code = getattr(error, "value", None)
+            if code in _LOST:
+                changes.extend(self._lose(describe_error(error), mono_s))
+                return False
+            state.given_up = code in _NEVER
+            changes.extend(self._fail(quantity, state, describe_error(error)))
+            return True
+        state.due_s = mono_s + quantity.every_s if quantity.every_s else 0.0
+        changes.extend(self._recover(quantity, state))
+        return True
+
+    def _lose(self, reason: str, mono_s: float) -> list[Change]:
+        self.lost_until_s = mono_s + LOST_RETRY_S
+        known, self.lost_reason = self.lost_reason, reason
+        return [] if known == reason else [Change(self.index, ALL_QUANTITIES, reason)]
+
+    def _fail(self, quantity: Quantity, state: QuantityState, reason: str) -> list[Change]:
+        known, state.reason = state.reason, reason
+        return [] if known == reason else [Change(self.index, name, reason) for name in quantity.columns]
+
+    def _recover(self, quantity: Quantity, state: QuantityState) -> list[Change]:
+        changes = []
+        if self.lost_reason:
+            self.lost_reason = None
+            changes.append(Change(self.index, ALL_QUANTITIES, None))
+        if state.reason:
+            state.reason = None
+            changes.extend(Change(self.index, name, None) for name in quantity.columns)
+        return changes
+
+
+def describe_error(error: Exception) -> str:
+    """Return an error of NVML or its binding in words, on one line."""
+    text = str(error) if isinstance(error, pynvml.NVMLError) else f"{type(error).__name__}: {error}"
+    return " ".join(text.split()).rstrip(".")

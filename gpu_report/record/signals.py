@@ -1,0 +1,58 @@
+"""Signals as something to wait for: no handler runs in the midst of anything, and none waits for a hung call."""
+
+import contextlib
+import signal
+import time
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+STOPPING = (signal.SIGINT, signal.SIGTERM)
+FORWARDED = (*STOPPING, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+WAITED_FOR = (*FORWARDED, signal.SIGCHLD)
+
+
+@dataclass(frozen=True)
+class Signal:
+    """A signal that arrived: its number, and `code`, siginfo's word on who sent it."""
+
+    number: int
+    code: int
+
+    @property
+    def name(self) -> str:
+        """Return its name, SIGTERM."""
+        return signal.Signals(self.number).name
+
+
+@contextlib.contextmanager
+def blocked() -> Iterator[set[int]]:
+    """Block what we wait for, in this thread and those it starts; yields the mask as it was, for children."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where a parent had it ignored, no child's exit code could be read
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, WAITED_FOR)
+    try:
+        yield {int(number) for number in before}
+    finally:
+        _discard_pending()
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def wait_until(mono_s: float) -> Signal | None:
+    """Sleep until a moment of the monotonic clock, or until a signal arrives, which is returned."""
+    while True:
+        left = mono_s - time.monotonic()
+        info = signal.sigtimedwait(WAITED_FOR, max(0.0, left))
+        if info is not None:
+            return Signal(info.si_signo, info.si_code)
+        if mono_s <= time.monotonic():
+            return None
+
+
+def pending(numbers: Collection[int]) -> bool:
+    """Say whether one of these signals has arrived and waits to be taken."""
+    return any(number in numbers for number in signal.sigpending())
+
+
+def _discard_pending() -> None:
+    """Drop what arrived after we had made up our mind to end: it must not become a traceback on the way out."""
+    while signal.sigtimedwait(WAITED_FOR, 0) is not None:
+        pass

@@ -1,0 +1,137 @@
+"""Finding the folder that a YOLO training writes into, from outside the training."""
+
+import json
+import os
+import time
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import Literal
+
+from gpu_report import schema
+
+MAX_DEPTH = 6  # runs/detect/PROJECT/NAME lies four levels below where a training is started
+MAX_ENTRIES = 8000  # a walk looks at no more names than this, about 20 ms ...
+MAX_FOLDER_ENTRIES = 2000  # ... and at no more of one folder: one with so many is data, not a list of runs
+MAX_WALK_S = 0.05
+RUNS = "runs"  # where YOLO puts its runs unless told otherwise: entered first
+# Where trainings keep images, environments and sources: large, and never a YOLO run's folder.
+SKIPPED = frozenset(
+    {"images", "labels", "site-packages", "node_modules", "__pycache__", "weights", "datasets", "venv", "proc", "sys"}
+)
+MARKS = (schema.YOLO_RESULTS, schema.YOLO_ARGS)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A folder that looks like a YOLO run, and when the newest of its two files was written (UTC seconds)."""
+
+    path: Path
+    changed_s: float
+
+
+def find_newest(roots: Iterable[Path], since_wall_s: float, known: Collection[Path] = ()) -> Path | None:
+    """Return the run folder under `roots` written to last, since `since_wall_s`; None when that one is known."""
+    found = [run for root in _outermost(roots) for run in walk(root) if run.changed_s >= since_wall_s]
+    newest = max(found, key=lambda run: run.changed_s, default=None)
+    return None if newest is None or newest.path in known else newest.path
+
+
+def walk(root: Path) -> Iterator[Found]:
+    """Yield the run folders under `root`, breadth first, within a bounded number of entries and time."""
+    level, seen, deadline = [str(root)], 0, time.monotonic() + MAX_WALK_S
+    for _ in range(MAX_DEPTH + 1):
+        below: list[str] = []
+        for folder in level:
+            entries = _entries(folder)
+            seen += len(entries)
+            marks = [entry for entry in entries if entry.name in MARKS]
+            if marks:
+                yield from _as_found(folder, marks)
+            else:
+                below.extend(entry.path for entry in entries if _worth_entering(entry))
+            if seen >= MAX_ENTRIES or time.monotonic() > deadline:
+                return
+        level = sorted(below, key=lambda folder: Path(folder).name != RUNS)
+
+
+def search_roots(command: Sequence[str], pids: Iterable[int]) -> list[Path]:
+    """Return where a run may appear: our own folder, `project=`, YOLO's runs folder, the processes' folders."""
+    roots = [*_working_directory("self"), *_project_folders(command), *_settings_runs_dir()]
+    roots += [folder for pid in pids for folder in _working_directory(pid)]
+    return list(dict.fromkeys(roots))
+
+
+def descendants(pid: int, limit: int = 200) -> list[int]:
+    """Return the process and those it started, as far as /proc tells."""
+    known, todo = [pid], [pid]
+    while todo and len(known) < limit:
+        parent = todo.pop()
+        try:
+            text = Path(f"/proc/{parent}/task/{parent}/children").read_text(encoding="ascii")
+        except (OSError, ValueError):
+            continue
+        children = [int(word) for word in text.split()]
+        known += children
+        todo += children
+    return known
+
+
+def _outermost(roots: Iterable[Path]) -> list[Path]:
+    """Drop roots that lie within another one, `/`, and what is no folder."""
+    unique = sorted({root for root in roots if root != Path("/") and root.is_dir()}, key=lambda root: len(root.parts))
+    kept: list[Path] = []
+    for root in unique:
+        inside = next((outer for outer in kept if root.is_relative_to(outer)), None)
+        if inside is None or len(root.relative_to(inside).parts) >= MAX_DEPTH:
+            kept.append(root)
+    return kept
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(islice(entries, MAX_FOLDER_ENTRIES))
+    except OSError:
+        return []
+
+
+def _worth_entering(entry: os.DirEntry[str]) -> bool:
+    if entry.name.startswith(".") or entry.name.lower() in SKIPPED:
+        return False
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False
+
+
+def _as_found(folder: str, marks: Sequence[os.DirEntry[str]]) -> Iterator[Found]:
+    try:
+        yield Found(Path(folder), max(entry.stat().st_mtime for entry in marks))
+    except OSError:
+        return  # deleted meanwhile, as DDP does before it launches
+
+
+def _project_folders(command: Sequence[str]) -> list[Path]:
+    """Return what `project=X` or `--project X` names, seen from here."""
+    values = [word.partition("=")[2] for word in command if word.lstrip("-").startswith("project=")]
+    values += [after for word, after in pairwise(command) if word == "--project"]
+    return [Path(value).expanduser().absolute() for value in values if value]
+
+
+def _settings_runs_dir() -> list[Path]:
+    """Return the folder under which YOLO puts relative projects: `runs_dir` of its own settings file."""
+    config = os.environ.get("YOLO_CONFIG_DIR") or os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
+    try:
+        settings = json.loads((Path(config) / "Ultralytics" / "settings.json").read_text(encoding="utf-8"))
+        return [Path(settings["runs_dir"])]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+
+
+def _working_directory(pid: int | Literal["self"]) -> list[Path]:
+    try:
+        return [Path(f"/proc/{pid}/cwd").readlink()]
+    except OSError:
+        return []  # gone, or another user's

@@ -1,0 +1,96 @@
+"""Reading results.csv as it grows."""
+
+import csv
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+MAX_BYTES = 16 << 20  # a results.csv of 10,000 epochs has about 2 MiB
+
+
+@dataclass(frozen=True)
+class ResultRow:
+    """A row of results.csv: its 1-based epoch, its `time` (seconds since training began), and its other columns."""
+
+    epoch: int
+    time_s: float | None
+    metrics: dict[str, float | None]
+
+
+@dataclass
+class ResultsTail:
+    """Complete rows of one results.csv in the order they appear; `rows_read` counts those given out."""
+
+    path: Path
+    rows_read: int = 0
+    mtime_s: float | None = None
+    _signature: tuple[int, int, int] | None = None
+
+    def changed(self) -> bool:
+        """Say whether the file is another than at the last call: one stat, about 1 us."""
+        try:
+            status = self.path.stat()
+        except OSError:
+            return False
+        signature = (status.st_ino, status.st_size, status.st_mtime_ns)
+        known, self._signature = self._signature, signature
+        self.mtime_s = status.st_mtime
+        return signature != known
+
+    def read(self) -> tuple[list[ResultRow], bool]:
+        """Return the rows that are new, and whether the file was begun anew (a run in the same folder)."""
+        try:
+            data = self.path.read_bytes()[:MAX_BYTES]
+        except OSError:
+            return [], False
+        rows = parse_rows(data)
+        restarted = len(rows) < self.rows_read
+        new = rows if restarted else rows[self.rows_read :]
+        self.rows_read = len(rows)
+        return new, restarted
+
+
+def parse_rows(data: bytes) -> list[ResultRow]:
+    """Return the complete rows (those with an end of line) that have an epoch; column names are stripped."""
+    text = data[: data.rfind(b"\n") + 1].decode("utf-8-sig", "replace")
+    lines = csv.reader(text.splitlines())
+    header = [name.strip() for name in next(lines, [])]
+    rows = (_row(header, cells) for cells in lines)
+    return [row for row in rows if row is not None]
+
+
+def _row(header: Sequence[str], cells: Sequence[str]) -> ResultRow | None:
+    values = {name: _number(cell) for name, cell in zip(header, cells, strict=False) if name}
+    epoch = values.pop("epoch", None)
+    if epoch is None:
+        return None
+    return ResultRow(int(epoch), values.pop("time", None), values)
+
+
+def _number(cell: str) -> float | None:
+    try:
+        value = float(cell)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def wall_times(rows: Sequence[ResultRow], mtime_s: float) -> list[float | None]:
+    """Return when each row was written: the last one at the file's mtime, those before it by their `time`.
+
+    A row before a restart of `time` (a resume), or without a `time`, cannot be placed: None.
+    """
+    walls: list[float | None] = []
+    later: float | None = None
+    last = rows[-1].time_s if rows else None
+    for number, row in enumerate(reversed(rows)):
+        if number == 0:
+            walls.append(mtime_s)
+        elif row.time_s is None or last is None or later is None or row.time_s > later:
+            walls.extend([None] * (len(rows) - number))
+            break
+        else:
+            walls.append(mtime_s - (last - row.time_s))
+        later = row.time_s
+    return walls[::-1]

@@ -1,0 +1,100 @@
+"""One clock for a run: seconds from its start, monotonic, whatever the wall clock did meanwhile."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+# A wall clock alone (no mono_s) that falls back by more than this was set; by less, rows are merely unsorted.
+WALL_STEP_S = 60.0
+# mono_s falling by more than this while the wall goes on: the machine was restarted between two segments.
+REBOOT_MONO_FALL_S = 1.0
+# A stamp this far from the middle of the recording is no stamp (NULs after a crash, a garbled row).
+ABSURD_DISTANCE_S = 366 * 86400.0
+
+
+@dataclass(frozen=True)
+class Boot:
+    """One uninterrupted stretch of the monotonic clock: where it began on all three clocks."""
+
+    wall_s: float
+    mono_s: float
+    t_s: float
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Turns a row's (wall_s, mono_s) into seconds from the run's start."""
+
+    boots: tuple[Boot, ...]
+
+    @property
+    def start_wall_s(self) -> float:
+        """Return the wall time of t_s = 0."""
+        return self.boots[0].wall_s - self.boots[0].t_s
+
+    def t(self, wall_s: float, mono_s: float | None) -> float:
+        """Return seconds from the run's start; by the wall clock where there is no monotonic stamp."""
+        stamp = np.nan if mono_s is None else mono_s
+        return float(self.times(np.array([wall_s]), np.array([stamp]))[0])
+
+    def times(self, wall: Floats, mono: Floats) -> Floats:
+        """Return `t` of many rows: by the monotonic clock of the boot whose wall-mono offset is nearest."""
+        by_wall = wall - self.start_wall_s
+        starts = np.array([(b.wall_s - b.mono_s, b.mono_s, b.t_s) for b in self.boots])
+        if not np.isfinite(starts).all():
+            return by_wall
+        nearest = np.abs((wall - mono)[:, None] - starts[None, :, 0])
+        boot = np.argmin(np.where(np.isfinite(nearest), nearest, np.inf), axis=1)
+        by_mono = starts[boot, 2] + mono - starts[boot, 1]
+        return np.where(np.isfinite(by_mono), by_mono, by_wall)
+
+
+def run_times(wall: Floats, mono: Floats) -> tuple[Floats, tuple[Boot, ...], bool]:
+    """Return t (seconds from the first row, NaN where a row has no stamp), the boots, and whether the wall stepped.
+
+    Rows are in file order. Where `mono` is missing everywhere the wall clock stands in for it.
+    """
+    if not np.isfinite(mono).any():
+        steady, stepped = _without_steps(wall)
+        first = int(np.flatnonzero(np.isfinite(steady))[0])
+        return steady - np.nanmin(steady), (Boot(float(wall[first]), float("nan"), 0.0),), stepped
+    return (*_across_boots(wall, mono), False)
+
+
+def _without_steps(wall: Floats) -> tuple[Floats, bool]:
+    """Undo backward steps of the wall clock: time goes on from where it was."""
+    known = np.flatnonzero(np.isfinite(wall))
+    moves = np.diff(wall[known], prepend=wall[known][0])
+    back = moves < -WALL_STEP_S
+    steady = wall.copy()
+    steady[known] = wall[known] - np.cumsum(np.where(back, moves, 0.0))
+    return steady, bool(back.any())
+
+
+def _across_boots(wall: Floats, mono: Floats) -> tuple[Floats, tuple[Boot, ...]]:
+    """Join segments recorded in different boots: within one by `mono`, between two by the wall clock."""
+    known = np.flatnonzero(np.isfinite(mono))
+    fell = np.diff(mono[known], prepend=mono[known][0]) < -REBOOT_MONO_FALL_S
+    rose = np.diff(wall[known], prepend=wall[known][0]) > 0
+    starts = [0, *np.flatnonzero(fell & rose).tolist()]
+    t = np.full(len(wall), np.nan)
+    boots: list[Boot] = []
+    for start, stop in zip(starts, [*starts[1:], len(known)], strict=True):
+        rows = known[start:stop]
+        first = rows[np.argmin(mono[rows])]
+        begin = 0.0 if not boots else boots[0].t_s + float(wall[first]) - boots[0].wall_s
+        boots.append(Boot(float(wall[first]), float(mono[first]), begin))
+        t[rows] = begin + mono[rows] - mono[first]
+    return t, tuple(boots)
+
+
+def plausible(t: Floats) -> npt.NDArray[np.bool_]:
+    """Return which rows have a stamp within a year of the middle one."""
+    known = np.isfinite(t)
+    if not known.any():
+        return known
+    close: npt.NDArray[np.bool_] = known & (np.abs(t - np.nanmedian(t)) < ABSURD_DISTANCE_S)
+    return close

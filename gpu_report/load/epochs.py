@@ -1,0 +1,192 @@
+"""Epochs from outside the training process: rows of results.csv put on the run's clock.
+
+A recorder stamps each row as it appears. After the fact the start of training is the file's modification time
+minus the last row's `time` (the row is written as the file is; measured error 1.1 ms), else what the user says,
+else the rows are fitted to the samples (load/fit.py).
+"""
+
+import csv
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+
+from gpu_report import schema
+from gpu_report.load.clock import Clock
+from gpu_report.load.fit import fit_train_start
+from gpu_report.model import EpochRow, YoloRun
+
+Events = Sequence[Mapping[str, Any]]
+Loaded = tuple[tuple[YoloRun, ...], tuple[EpochRow, ...], tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class ResultsRow:
+    """A row of results.csv: 1-based epoch, seconds since training started, and the other columns by name."""
+
+    epoch: int
+    time_s: float
+    metrics: Mapping[str, float]
+
+
+def load_epochs(folder: Path, info: Mapping[str, Any], events: Events, clock: Clock, samples: pd.DataFrame) -> Loaded:
+    """Return the YOLO runs of a recording, their epoch rows, and what could not be placed.
+
+    `folder` is the run folder's yolo/, with one run's files in it or one folder a run (1/, 2/, ...).
+    """
+    runs: list[YoloRun] = []
+    rows: list[EpochRow] = []
+    problems: list[str] = []
+    for number, place in _places(folder, events):
+        said = _entry(info, number)
+        args, note = _arguments(place / schema.YOLO_ARGS)
+        problems += note
+        recorded = [e for e in events if e["kind"] == "epoch" and e.get("run", 1) == number]
+        if recorded:
+            runs.append(YoloRun(number, _path(said, events, number), args, "recorded", None))
+            rows += _recorded_rows(number, recorded, clock, _rows_in(place))
+            continue
+        run, placed = _place_after_the_fact(number, place, said, args, clock, samples)
+        runs.append(run)
+        rows += placed
+        problems += [run.note] if run.anchor == "none" and run.note else []
+    return tuple(runs), tuple(rows), tuple(problems)
+
+
+def parse_results(text: str) -> list[ResultsRow]:
+    """Return the rows of a results.csv; names are stripped (8.3 padded them), rows without epoch or time dropped.
+
+    A last line without its newline is a row being written and is left for later.
+    """
+    whole = text[: text.rfind("\n") + 1].lstrip("\ufeff")
+    rows = []
+    for record in csv.DictReader(whole.splitlines(), skipinitialspace=True):
+        numbers = {str(k).strip(): _number(v) for k, v in record.items() if isinstance(v, str)}
+        epoch, time_s = numbers.pop("epoch", math.nan), numbers.pop("time", math.nan)
+        if math.isfinite(epoch) and math.isfinite(time_s):
+            metrics = {name: value for name, value in numbers.items() if math.isfinite(value)}
+            rows.append(ResultsRow(int(epoch), time_s, metrics))
+    return rows
+
+
+def segments(rows: Sequence[ResultsRow]) -> list[list[ResultsRow]]:
+    """Split at resumes: a resumed run appends to the same file and its `time` starts again near 0."""
+    parts: list[list[ResultsRow]] = []
+    for row in rows:
+        if not parts or row.time_s <= parts[-1][-1].time_s:
+            parts.append([])
+        parts[-1].append(row)
+    return parts
+
+
+def _places(folder: Path, events: Events) -> list[tuple[int, Path]]:
+    numbered = sorted((int(p.name), p) for p in folder.glob("*") if p.is_dir() and p.name.isdecimal())
+    if numbered:
+        return numbered
+    known = folder.is_dir() and any(folder.iterdir())
+    return [(1, folder)] if known or any(e["kind"] == "epoch" for e in events) else []
+
+
+def _entry(info: Mapping[str, Any], number: int) -> Mapping[str, Any]:
+    entries = info.get("yolo")
+    found = [e for e in entries if isinstance(e, Mapping)] if isinstance(entries, list) else []
+    return next((e for e in found if e.get("number") == number), {})
+
+
+def _path(said: Mapping[str, Any], events: Events, number: int) -> str | None:
+    seen = [e.get("path") for e in events if e["kind"] == "yolo_run" and e.get("number", 1) == number]
+    path = said.get("path") or next(iter(seen), None)
+    return str(path) if path else None
+
+
+def _arguments(path: Path) -> tuple[dict[str, object], list[str]]:
+    try:
+        args = yaml.safe_load(path.read_text(encoding="utf-8", errors="replace"))
+    except FileNotFoundError:
+        return {}, []
+    except (OSError, yaml.YAMLError) as error:
+        return {}, [f"yolo/{path.name} could not be read: {str(error).splitlines()[0]}"]
+    if not isinstance(args, dict):
+        return {}, [f"yolo/{path.name} holds no arguments"]
+    return {str(name): value for name, value in args.items()}, []
+
+
+def _rows_in(place: Path) -> list[ResultsRow]:
+    try:
+        return parse_results((place / schema.YOLO_RESULTS).read_text("utf-8", errors="replace"))
+    except OSError:
+        return []
+
+
+def _recorded_rows(number: int, events: Events, clock: Clock, in_file: Sequence[ResultsRow]) -> list[EpochRow]:
+    """Return the rows that a recorder stamped as they appeared.
+
+    The first one seen may be epoch 7 of a run that was going on already: where it began, the file says.
+    """
+    rows: list[EpochRow] = []
+    segment, previous = 1, -math.inf
+    for event in sorted(events, key=lambda e: clock.t(e["wall_s"], e.get("mono_s"))):
+        row_t, time_s = clock.t(event["wall_s"], event.get("mono_s")), _number(event.get("time_s"))
+        epoch = _number(event.get("epoch"))
+        if not math.isfinite(epoch):
+            continue
+        resumed = time_s <= previous
+        segment += resumed
+        known = rows[-1].row_t_s if rows and not resumed else _start(row_t, time_s, int(epoch), in_file)
+        metrics = event.get("metrics")
+        numbers = {str(k): _number(v) for k, v in metrics.items()} if isinstance(metrics, Mapping) else {}
+        rows.append(EpochRow(number, segment, int(epoch), row_t, known, numbers))
+        previous = time_s
+    return rows
+
+
+def _start(row_t: float, time_s: float, epoch: int, in_file: Sequence[ResultsRow]) -> float:
+    """Return when the epoch of a segment's first stamped row began: at the row before it, else at train start."""
+    before = [row.time_s for row in in_file if row.epoch == epoch - 1 and row.time_s < time_s]
+    return row_t - time_s + max(before, default=0.0) if math.isfinite(time_s) else row_t
+
+
+def _place_after_the_fact(  # noqa: PLR0913, PLR0917 - what is known of one YOLO run, from five sources
+    number: int, place: Path, said: Mapping[str, Any], args: dict[str, object], clock: Clock, samples: pd.DataFrame
+) -> tuple[YoloRun, list[EpochRow]]:
+    """Place the rows of a copied results.csv; only the last segment after a resume can be placed."""
+    path = _path(said, [], number)
+    parts = segments(_rows_in(place))
+    if not parts:
+        return YoloRun(number, path, args, "none", None, "yolo/results.csv has no complete row"), []
+    rows = parts[-1]
+    end = float(samples["t_s"].max())
+    mtime, told = _number(said.get("results_mtime_s")), _number(said.get("train_start_s"))
+    by_file = mtime - clock.start_wall_s - rows[-1].time_s
+    note = f"the {len(parts) - 1} earlier segments of a resumed run are not placed" if len(parts) > 1 else ""
+    if math.isfinite(told):
+        t0 = told - clock.start_wall_s
+        return YoloRun(number, path, args, "train-start", None, note), _rows_from(number, len(parts), rows, t0)
+    if 0 <= by_file <= end and mtime - clock.start_wall_s <= end + 1:
+        return YoloRun(number, path, args, "file-time", None, note), _rows_from(number, len(parts), rows, by_file)
+    fit = fit_train_start([row.time_s for row in rows], samples)
+    if fit is None:
+        note = "the epochs of yolo/results.csv do not fit into the recording: give --train-start"
+        return YoloRun(number, path, args, "none", None, note), []
+    run = YoloRun(number, path, args, "fitted", fit.uncertainty_s, "; ".join(filter(None, [fit.note, note])))
+    return run, _rows_from(number, len(parts), rows, fit.train_start_t_s)
+
+
+def _rows_from(number: int, segment: int, rows: Sequence[ResultsRow], t0: float) -> list[EpochRow]:
+    starts = [t0, *(t0 + row.time_s for row in rows[:-1])]
+    return [
+        EpochRow(number, segment, row.epoch, t0 + row.time_s, start, row.metrics)
+        for row, start in zip(rows, starts, strict=True)
+    ]
+
+
+def _number(value: object) -> float:
+    """Return a float, NaN for what is none."""
+    try:
+        return float(value)  # type: ignore[arg-type]  # whatever it is, ValueError or TypeError says it is no number
+    except (TypeError, ValueError):
+        return math.nan

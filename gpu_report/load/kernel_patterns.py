@@ -1,0 +1,153 @@
+"""Kernel messages that matter to a training beside NVIDIA's: memory, CPU, crashes, and those of kernel_devices.
+
+Severity says what a message means for the run. It is never taken from the kernel's level: a real Xid has level 4.
+Spellings are those of Linux 4.x to 6.x; where they changed, both are here.
+"""
+
+from typing import Final
+
+from gpu_report.load.kernel_devices import DEVICE_RULES
+from gpu_report.load.kernel_match import Rule, rule
+
+_OOM_ACTION: Final = (
+    "Free memory or give the machine more: fewer `workers`, no `cache=ram`, a larger memory limit of the container."
+)
+_CPU_ACTION: Final = "Check the machine's cooling."
+
+OOM_RULES: Final[tuple[Rule, ...]] = (
+    rule(
+        r"(?P<process>.{1,64}?) invoked oom-killer: ",
+        "oom",
+        "critical",
+        "host memory ran out while {process} asked for more: the kernel looks for a process to kill",
+        _OOM_ACTION,
+        role="opens",
+    ),
+    rule(
+        r"oom-kill:constraint=(?P<constraint>\w+),.*,task=(?P<process>.*),pid=(?P<pid>\d+),uid=\d+",
+        "oom",
+        "critical",
+        "host memory ran out ({constraint}): the kernel chose to kill {process} (pid {pid})",
+        _OOM_ACTION,
+        role="opens",
+    ),
+    rule(
+        r"Memory cgroup out of memory: Kill(?:ed)? process (?P<pid>\d+) \((?P<process>.*?)\)",
+        "oom",
+        "critical",
+        "the memory limit of a container or service was reached: the kernel killed {process} (pid {pid})",
+        _OOM_ACTION,
+        role="victim",
+    ),
+    rule(
+        r"(?:Out of memory(?: \([^)]*\))?: )?Kill(?:ed)? process (?P<pid>\d+)(?:,)? (?:UID \d+, )?\((?P<process>.*?)\)",
+        "oom",
+        "critical",
+        "host memory ran out: the kernel killed {process} (pid {pid})",
+        _OOM_ACTION,
+        role="victim",
+    ),
+    rule(
+        r"oom_reaper: reaped process (?P<pid>\d+) \((?P<process>.*?)\)",
+        "oom",
+        "critical",
+        "the kernel took back the memory of {process} (pid {pid}), which it had killed",
+        _OOM_ACTION,
+        role="detail",
+    ),
+)
+
+HOST_RULES: Final[tuple[Rule, ...]] = (
+    rule(
+        r"(?:mce: )?CPU\d+: (?P<subject>Core|Package) temperature (?:is )?above threshold",
+        "thermal",
+        "warning",
+        "the CPU is too hot and runs slower ({subject}): data loading slows down",
+        _CPU_ACTION,
+    ),
+    rule(
+        r"(?:mce: )?CPU\d+: (?P<subject>Core|Package) temperature(?:/speed)? (?:is )?normal",
+        "thermal",
+        "info",
+        "the CPU's temperature is normal again ({subject})",
+        "",
+        role="resolved",
+    ),
+    rule(
+        r"INFO: task (?P<process>.*):(?P<pid>\d+) blocked for more than (?P<seconds>\d+) seconds",
+        "hung-task",
+        "warning",
+        "{process} (pid {pid}) had been stuck in the kernel for {seconds} s by then, most often waiting for a disk",
+        "Look for disk or network-disk lines before it.",
+    ),
+    rule(
+        r"(?:NMI )?watchdog: BUG: soft lockup - CPU#\d+ stuck for (?P<seconds>\d+)s! \[(?P<process>.*):(?P<pid>\d+)\]",
+        "lockup",
+        "warning",
+        "a CPU did nothing but {process} (pid {pid}) for {seconds} s",
+        "Update the kernel and drivers; in a virtual machine the host may be overloaded.",
+    ),
+    rule(
+        r"(?:NMI )?watchdog: Watchdog detected hard LOCKUP on cpu",
+        "lockup",
+        "critical",
+        "a CPU stopped answering",
+        "Update the kernel and firmware; then ask the hardware's support.",
+    ),
+    rule(
+        r"(?:rcu: )?INFO: rcu_\w+ (?:self-)?detected (?:expedited )?stalls?",
+        "lockup",
+        "warning",
+        "a CPU was stuck in the kernel (RCU stall)",
+        "Update the kernel and drivers; in a virtual machine the host may be overloaded.",
+    ),
+    rule(
+        r"(?P<process>.{1,64}?)\[(?P<pid>\d+)\]: segfault at ",
+        "segfault",
+        "info",
+        "{process} (pid {pid}) crashed: it touched memory that is not its own",
+        "If it is the training or one of its workers, its own output says more.",
+        critical_in_run=True,
+    ),
+    rule(
+        r"traps: (?P<process>.{1,64}?)\[(?P<pid>\d+)\] (?:general protection|trap |invalid opcode)",
+        "segfault",
+        "info",
+        "{process} (pid {pid}) crashed on an illegal instruction or access",
+        "If it is the training or one of its workers, its own output says more.",
+        critical_in_run=True,
+    ),
+    rule(r"Code: (?:[0-9a-f]{2} |Bad RIP|Unable to)", "segfault", "info", "the code that crashed", role="detail"),
+    rule(
+        r"EDAC \w+: \d+ UE ",
+        "mce",
+        "critical",
+        "host memory had an error that could not be corrected",
+        "Find the memory module (edac-util, ipmitool sel list) and replace it.",
+    ),
+    rule(
+        r"EDAC \w+: \d+ CE ",
+        "mce",
+        "warning",
+        "host memory had an error that was corrected",
+        "If it goes on, find the memory module (edac-util) and replace it.",
+    ),
+    rule(
+        r"(?:mce: )?(?:\{\d+\})?\[Hardware Error\]: .{0,80}(?:[Uu]ncorrected|[Ff]atal|\bUE\b)",
+        "mce",
+        "critical",
+        "the machine reported a hardware error that could not be corrected",
+        "Read the machine's event log (ipmitool sel list); then ask the hardware's support.",
+    ),
+    rule(
+        r"(?:mce: )?(?:\{\d+\})?\[Hardware Error\]: ",
+        "mce",
+        "warning",
+        "the machine reported a hardware error",
+        "Read the machine's event log (ipmitool sel list).",
+    ),
+    rule(r"PM: suspend entry", "suspend", "info", "the machine went to sleep: nothing ran until it woke up"),
+    rule(r"PM: suspend exit", "suspend", "info", "the machine woke up", "", role="resolved"),
+)
+
+RULES: Final[tuple[Rule, ...]] = (*OOM_RULES, *DEVICE_RULES, *HOST_RULES)

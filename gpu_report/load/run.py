@@ -1,0 +1,124 @@
+"""Put the files of a run folder together into one `Run` on one clock."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+
+from gpu_report import schema
+from gpu_report.errors import InputError
+from gpu_report.load.clock import Clock
+from gpu_report.load.epochs import load_epochs
+from gpu_report.load.kernel import KernelLine, kernel_events
+from gpu_report.load.run_info import gpus, load_info, recording
+from gpu_report.load.samples import load_host, load_processes, load_samples
+from gpu_report.model import Gpu, KernelLog, RecordedEvent, Run
+from gpu_report.run_folder import read_events
+
+Events = Sequence[Mapping[str, Any]]
+
+STATUSES: Mapping[str, Literal["read", "restricted"]] = {"read": "read", "restricted": "restricted"}
+
+# Kinds that other parts of `Run` hold already.
+ELSEWHERE = {"kernel", "kernel_log", "xid", "xid_events", "epoch", "yolo_run"}
+
+
+def load_run(path: Path) -> Run:
+    """Read a run folder or a bare samples CSV; InputError when there is not one valid row in it."""
+    if not path.exists():
+        raise InputError(f"{path} does not exist: name a run folder or a samples CSV")
+    folder, samples_path = (path, path / schema.SAMPLES_CSV) if path.is_dir() else (None, path)
+    events, bad_events = read_events(folder / schema.EVENTS_JSONL) if folder else ([], 0)
+    try:
+        samples = load_samples(samples_path)
+    except InputError as error:
+        raise _explained(error, events) from error
+    info, info_problems = load_info(folder) if folder else ({}, ())
+    run = _assemble(path, samples.frame, samples.clock, info, events)
+    problems = [*samples.problems, *info_problems, *run.problems]
+    if bad_events:
+        problems.append(f"{schema.EVENTS_JSONL}: {bad_events} lines could not be read and are left out")
+    return dataclasses.replace(run, problems=tuple(problems))
+
+
+def _assemble(path: Path, samples: pd.DataFrame, clock: Clock, info: Mapping[str, Any], events: Events) -> Run:
+    """Load what stands beside the samples; its `problems` are those of the files read here."""
+    folder = path if path.is_dir() else path.parent / "no-run-folder"
+    host, host_problems = load_host(folder / schema.HOST_CSV, clock)
+    processes, process_problems = load_processes(folder / schema.PROCESSES_CSV, clock)
+    devices = gpus(info, samples)
+    yolo_runs, rows, epoch_problems = load_epochs(folder / schema.YOLO_DIR, info, events, clock, samples)
+    recorded = recording(info, samples)
+    return Run(
+        path=str(path),
+        start_wall_s=clock.start_wall_s,
+        duration_s=_duration(samples, info, clock),
+        recording=recorded,
+        gpus=devices,
+        samples=samples,
+        host=host,
+        processes=processes,
+        yolo_runs=yolo_runs,
+        epoch_rows=rows,
+        kernel=_kernel_log(events, clock, devices, frozenset(int(pid) for pid in processes["pid"])),
+        events=tuple(_recorded(event, clock) for event in events if event["kind"] not in ELSEWHERE),
+        problems=(*host_problems, *process_problems, *epoch_problems),
+    )
+
+
+def _explained(error: InputError, events: Events) -> InputError:
+    """Return the error, with the recorder's own reason why there are no samples where it left one."""
+    reasons = [str(event.get("reason", "")) for event in events if event["kind"] == "nvml_unavailable"]
+    return InputError(f"{error} (the recorder said: {reasons[-1]})") if reasons else error
+
+
+def _duration(samples: pd.DataFrame, info: Mapping[str, Any], clock: Clock) -> float:
+    """Return the end marker's time; without one, the last sample and the interval it stands for."""
+    last = float(samples["t_s"].max())
+    end = info.get("end")
+    if isinstance(end, Mapping) and isinstance(end.get("wall_s"), int | float):
+        return max(clock.t(float(end["wall_s"]), end.get("mono_s")), last)
+    return last + (recording(info, samples).interval_s or 0.0)
+
+
+def _recorded(event: Mapping[str, Any], clock: Clock) -> RecordedEvent:
+    gpu = event.get("gpu")
+    fields = {k: v for k, v in event.items() if k not in {"wall_s", "mono_s", "kind", "gpu"}}
+    return RecordedEvent(_time(event, clock), event["kind"], gpu if isinstance(gpu, int) else None, fields)
+
+
+def _time(event: Mapping[str, Any], clock: Clock) -> float:
+    mono = event.get("mono_s")
+    return clock.t(event["wall_s"], float(mono) if isinstance(mono, int | float) else None)
+
+
+def _kernel_log(events: Events, clock: Clock, devices: Sequence[Gpu], pids: frozenset[int]) -> KernelLog:
+    """Return the kernel log as recorded; without a status event nothing is known of it."""
+    status = next((e for e in reversed(events) if e["kind"] == "kernel_log"), {})
+    listening = any(e["kind"] == "xid_events" and e.get("status") == "listening" for e in events)
+    lines = [_line(event, clock) for event in events if event["kind"] == "kernel"]
+    xids = [(_time(e, clock), e.get("gpu"), int(e["code"])) for e in events if e["kind"] == "xid" and _has_code(e)]
+    return KernelLog(
+        status=STATUSES.get(str(status.get("status")), "unavailable"),
+        source=status.get("source"),
+        reason=str(status.get("reason") or ("" if status else "this recording does not say whether it was read")),
+        advice=str(status.get("advice") or ""),
+        events=kernel_events(lines, devices, pids, xids),
+        xid_events="listening" if listening else "unavailable",
+    )
+
+
+def _has_code(event: Mapping[str, Any]) -> bool:
+    return isinstance(event.get("code"), int)
+
+
+def _line(event: Mapping[str, Any], clock: Clock) -> KernelLine:
+    level = event.get("level")
+    return KernelLine(
+        t_s=_time(event, clock),
+        text=str(event.get("text", "")),
+        level=level if isinstance(level, int) else None,
+        source=str(event.get("source", "")),
+    )

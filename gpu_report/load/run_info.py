@@ -1,0 +1,103 @@
+"""run.json as typed values; a run without it is described by its samples alone."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from gpu_report import schema
+from gpu_report.errors import InputError
+from gpu_report.model import Gpu, Recording
+from gpu_report.run_folder import read_json
+
+
+def load_info(folder: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return run.json and what is wrong with it; InputError when it is of a newer format than we know."""
+    try:
+        info = read_json(folder / schema.RUN_JSON)
+    except InputError as error:
+        missing = not (folder / schema.RUN_JSON).exists()
+        why = f"{schema.RUN_JSON} is missing" if missing else str(error)
+        return {}, (f"{why}: host, driver and command are not known",)
+    version = info.get("format")
+    if isinstance(version, int) and version > schema.FORMAT_VERSION:
+        raise InputError(
+            f"{folder} has format {version}, this gpu-report reads up to {schema.FORMAT_VERSION}: update gpu-report"
+        )
+    return info, ()
+
+
+def recording(info: Mapping[str, Any], samples: pd.DataFrame) -> Recording:
+    """Return how the run was recorded; the interval is measured where it is not known."""
+    host, own = _mapping(info.get("host")), _mapping(info.get("recorder"))
+    return Recording(
+        tool_version=_text(_mapping(info.get("tool")).get("version")),
+        host=_text(host.get("name")),
+        os=_text(host.get("os")),
+        cores=_whole(host.get("cores")),
+        memory_mib=_number(host.get("memory_mib")),
+        driver=_text(info.get("driver")),
+        cuda=_text(info.get("cuda")),
+        python=_text(info.get("python")),
+        torch=_text(info.get("torch")),
+        ultralytics=_text(info.get("ultralytics")),
+        command=_words(info.get("command")),
+        interval_s=_number(info.get("interval_s")) or measured_interval(samples),
+        ended_by=_text(info.get("ended_by")),
+        exit_code=_whole(info.get("exit_code")),
+        exit_signal=_text(info.get("exit_signal")),
+        source=_text(info.get("source")) or "samples CSV",
+        recorder_cpu_pct=_number(own.get("cpu_pct")),
+        recorder_rss_mib=_number(own.get("rss_mib")),
+        tick_p50_ms=_number(own.get("tick_p50_ms")),
+        tick_p99_ms=_number(own.get("tick_p99_ms")),
+        late_ticks=_whole(own.get("late_ticks")),
+    )
+
+
+def gpus(info: Mapping[str, Any], samples: pd.DataFrame) -> tuple[Gpu, ...]:
+    """Return every GPU that run.json or the samples name, by index."""
+    entries = info.get("gpus")
+    listed = [_mapping(entry) for entry in entries] if isinstance(entries, list) else []
+    known = {index: entry for entry in listed if (index := _whole(entry.get("index"))) is not None}
+    seen = {int(index) for index in samples["gpu"].unique()}
+    return tuple(_gpu(index, known.get(index, {})) for index in sorted(seen | set(known)))
+
+
+def measured_interval(samples: pd.DataFrame) -> float | None:
+    """Return the median distance of two rows of one GPU in seconds, None with fewer than two."""
+    steps = samples.groupby("gpu")["t_s"].diff().dropna()
+    return round(float(steps.median()), 3) if len(steps) else None
+
+
+def _gpu(index: int, entry: Mapping[str, Any]) -> Gpu:
+    return Gpu(
+        index=index,
+        uuid=_text(entry.get("uuid")),
+        name=_text(entry.get("name")),
+        pci_bus_id=_text(entry.get("pci_bus_id")),
+        memory_total_mib=_number(entry.get("memory_total_mib")),
+        power_limit_w=_number(entry.get("power_limit_w")),
+        max_sm_clock_mhz=_number(entry.get("max_sm_clock_mhz")),
+    )
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _words(value: object) -> tuple[str, ...]:
+    return tuple(str(word) for word in value) if isinstance(value, list) else ()
+
+
+def _text(value: object) -> str | None:
+    return str(value) if isinstance(value, str | int | float) and value != "" else None
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _whole(value: object) -> int | None:
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

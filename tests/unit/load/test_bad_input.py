@@ -1,0 +1,199 @@
+"""Whatever a samples CSV looks like: what can be read is, the rest is said, or one InputError names the matter."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpu_report.analyse import analyse
+from gpu_report.errors import InputError
+from gpu_report.load import load_run
+from gpu_report.render import render_html
+from gpu_report.render.summary import build_summary
+
+HEADER = "wall_s,mono_s,gpu,gpu_util_pct,memory_used_mib,power_w"
+START = 1_800_000_000
+
+
+def row(t, util=90, gpu=0, wall=None):
+    return f"{START + t if wall is None else wall},{100 + t},{gpu},{util},1000,300.0"
+
+
+def lines(*rows, header=HEADER):
+    return "\n".join([header, *rows]) + "\n"
+
+
+@pytest.fixture
+def load(tmp_path):
+    def loaded(content, **files):
+        folder = tmp_path / "run"
+        folder.mkdir(exist_ok=True)
+        data = content if isinstance(content, bytes) else content.encode()
+        (folder / "samples.csv").write_bytes(data)
+        for name, text in files.items():
+            (folder / name.replace("_", ".")).write_text(text)
+        run = load_run(folder)
+        json.dumps(build_summary(analyse(run)), allow_nan=False)
+        assert "<html" in render_html(analyse(run))
+        return run
+
+    return loaded
+
+
+STEADY = [row(t) for t in range(30)]
+
+
+def test_a_row_cut_short_is_dropped_and_said(load):
+    run = load(lines(*STEADY) + "1800000030,130,0,9")
+    assert run.samples["t_s"].max() == 29
+    assert any("cut short" in problem for problem in run.problems)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\n", b"\xff\xfe\x00", HEADER.encode(), (HEADER + "\n").encode(), b"\0" * 4096]
+)
+def test_no_valid_row_is_one_error(load, content):
+    with pytest.raises(InputError):
+        load(content)
+
+
+def test_one_row_is_a_run(load):
+    run = load(lines(row(0)))
+    assert len(run.samples) == 1
+    assert run.recording.interval_s is None
+
+
+def test_a_byte_order_mark_and_crlf_change_nothing(load):
+    plain = load(lines(*STEADY))
+    windows = load(b"\xef\xbb\xbf" + lines(*STEADY).replace("\n", "\r\n").encode())
+    assert plain.samples.equals(windows.samples)
+
+
+def test_rows_out_of_order_are_sorted(load):
+    assert load(lines(*reversed(STEADY))).samples.equals(load(lines(*STEADY)).samples)
+
+
+def test_of_rows_with_the_same_time_the_last_counts_and_it_is_said(load):
+    run = load(lines(*STEADY, row(5, util=7)))
+    assert run.samples.loc[run.samples["t_s"] == 5, "gpu_util_pct"].tolist() == [7]
+    assert any("repeat the time stamp" in problem for problem in run.problems)
+
+
+@pytest.mark.parametrize("cell", ["", "nan", "NaN", "[N/A]", "fast", "1e400", "-5", "900", "∞"])
+def test_what_is_no_reading_is_missing_not_zero(load, cell):
+    run = load(lines(*STEADY, row(30, util=cell), row(31)))
+    assert run.samples.loc[run.samples["t_s"] == 30, "gpu_util_pct"].isna().all()
+    assert len(run.samples) == 32
+
+
+def test_text_where_a_number_belongs_is_counted(load):
+    run = load(lines(*STEADY, row(30, util="fast"), row(31, util="slow")))
+    assert any("2 cells of gpu_util_pct hold no number" in problem for problem in run.problems)
+
+
+def test_cells_beyond_the_header_are_ignored(load):
+    run = load(lines(*STEADY, row(30, util=7) + ",1,2,3,4", row(31)))
+    assert run.samples["gpu_util_pct"].tolist() == [*[90] * 30, 7, 90]
+
+
+def test_a_row_without_a_time_is_left_out_and_said(load):
+    run = load(lines(*STEADY, ",,0,90,1000,300", "0,,0,90,1000,300", "text,text,0,1,1,1"))
+    assert len(run.samples) == 30
+    assert any("no usable time stamp" in problem for problem in run.problems)
+
+
+def test_an_unknown_column_is_ignored_and_a_missing_one_is_unknown(load):
+    run = load("wall_s,colour,gpu,gpu_util_pct\n" + "".join(f"{START + t},red,0,90\n" for t in range(20)))
+    assert run.samples["power_w"].isna().all()
+    assert "power_w" not in analyse(run).gpus[0].quantities
+
+
+def test_without_a_gpu_column_there_is_one_gpu_and_it_is_said(load):
+    run = load("wall_s,gpu_util_pct\n" + "".join(f"{START + t},90\n" for t in range(20)))
+    assert [gpu.index for gpu in run.gpus] == [0]
+    assert any("GPU 0" in problem for problem in run.problems)
+
+
+def test_a_hundred_gpus(load):
+    run = load(lines(*(row(t, gpu=gpu) for t in range(20) for gpu in range(100))))
+    assert len(run.gpus) == 100
+
+
+def test_a_clock_that_steps_back_an_hour_does_not_matter(load):
+    stepped = [row(t) if t < 15 else row(t, wall=START + t - 3600) for t in range(30)]
+    assert load(lines(*stepped)).samples.equals(load(lines(*STEADY)).samples)
+
+
+def test_a_wall_clock_alone_that_steps_back_an_hour_is_straightened_and_said(load):
+    walls = [START + t if t < 15 else START + t - 3600 for t in range(30)]
+    run = load("wall_s,gpu,gpu_util_pct\n" + "".join(f"{wall},0,90\n" for wall in walls))
+    assert run.duration_s < 40
+    assert any("set back" in problem for problem in run.problems)
+
+
+def test_a_restart_of_the_machine_is_a_gap_between_two_segments(load):
+    before = [f"{START + t},{500 + t},0,90,1000,300" for t in range(20)]
+    after = [f"{START + 120 + t},{7 + t},0,90,1000,300" for t in range(20)]
+    run = load(lines(*before, *after))
+    assert run.samples["t_s"].tolist() == [*range(20), *range(120, 140)]
+    assert analyse(run).longest_gap_s == pytest.approx(100, abs=1)
+
+
+def test_a_run_without_run_json_says_what_is_unknown(load):
+    run = load(lines(*STEADY))
+    assert any("run.json is missing" in problem for problem in run.problems)
+    assert run.recording.ended_by is None
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"gpus": 5, "yolo": 7, "host": [], "start": 3, "end": "now"}', "null"]
+)
+def test_a_broken_run_json_does_not_stop_the_report(load, text):
+    assert len(load(lines(*STEADY), run_json=text).samples) == 30
+
+
+def test_a_newer_format_is_refused_in_one_sentence(load):
+    with pytest.raises(InputError, match="format 99"):
+        load(lines(*STEADY), run_json='{"format": 99}')
+
+
+def test_broken_events_are_counted(load):
+    events = (
+        '{"wall_s": 1800000003, "mono_s": 103, "kind": "marker", "text": "x"}\n{"wall_s":\nnull\n[1]\n{"kind": "gap"}\n'
+    )
+    run = load(lines(*STEADY), events_jsonl=events)
+    assert [(event.kind, event.t_s) for event in run.events] == [("marker", 3)]
+    assert any("4 lines" in problem for problem in run.problems)
+
+
+@pytest.mark.parametrize(
+    "field", ['"epoch": "x"', '"epoch": null', '"time_s": "y", "epoch": 1', '"epoch": 1, "metrics": 5']
+)
+def test_an_epoch_event_that_makes_no_sense_does_not_stop_the_report(load, field):
+    load(lines(*STEADY), events_jsonl=f'{{"wall_s": 1800000003, "mono_s": 103, "kind": "epoch", "run": 1, {field}}}\n')
+
+
+def test_a_missing_path_is_one_error(tmp_path):
+    with pytest.raises(InputError, match="does not exist"):
+        load_run(tmp_path / "nowhere")
+
+
+def test_a_bare_samples_csv_is_a_run(tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text(lines(*STEADY))
+    assert len(load_run(path).samples) == 30
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.binary(max_size=400) | st.text(st.sampled_from(list('0123456789.,\n"\r-eE nan')), max_size=400).map(str.encode)
+)
+def test_no_content_whatever_is_anything_but_a_run_or_one_error(tmp_path_factory, content):
+    path = tmp_path_factory.mktemp("any") / "samples.csv"
+    path.write_bytes(HEADER.encode() + b"\n" + content)
+    try:
+        run = load_run(path)
+    except InputError:
+        return
+    analyse(run)

@@ -1,0 +1,75 @@
+"""Writing what an import found as a run folder: whole or not at all."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from gpu_report import run_folder, schema
+from gpu_report.errors import UsageError
+from gpu_report.imports.smi_merge import Happening
+
+
+def require_free(output: Path) -> None:
+    """Raise UsageError unless `output` can become a new run folder: it does not exist, or is empty."""
+    try:
+        taken = output.exists() and (not output.is_dir() or any(output.iterdir()))
+    except OSError as error:
+        raise UsageError(f"{output} cannot be used ({error.strerror}): name another folder with --output") from error
+    if taken:
+        holds_run = (output / schema.RUN_JSON).exists() or (output / schema.SAMPLES_CSV).exists()
+        what = "holds a run already" if holds_run else "exists and is not empty"
+        raise UsageError(f"{output} {what}: name a new folder with --output")
+
+
+def write_whole(output: Path, fill: Callable[[Path], None]) -> None:
+    """Let `fill` write a folder beside `output`, then give it its name; UsageError where that cannot be."""
+    output = output.absolute()  # `.` has no name to write beside
+    beside = output.with_name(f".{output.name}.{os.getpid()}.part")
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        beside.mkdir()
+        fill(beside)
+        beside.replace(output)
+    except OSError as error:
+        raise UsageError(f"{output} cannot be written ({error.strerror}): name another folder with --output") from error
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def write_samples(folder: Path, samples: pd.DataFrame) -> None:
+    """Write samples.csv: the same text as `run_folder.format_row` gives, a column at a time for speed."""
+    columns = [_texts(samples[column.name], column) for column in schema.SAMPLES_COLUMNS]
+    header = ",".join(column.name for column in schema.SAMPLES_COLUMNS)
+    rows = "\n".join([header, *map(",".join, zip(*columns, strict=True)), ""])
+    (folder / schema.SAMPLES_CSV).write_text(rows, encoding="utf-8")
+
+
+def write_events(folder: Path, happenings: Iterable[Happening]) -> None:
+    """Write events.jsonl in order of time."""
+    ordered = sorted(happenings, key=lambda happening: happening.mono_s)
+    lines = [run_folder.event_line(each.kind, each.wall_s, each.mono_s, each.fields) for each in ordered]
+    (folder / schema.EVENTS_JSONL).write_bytes(b"".join(lines))
+
+
+def write_yolo(folder: Path, files: Sequence[Path]) -> None:
+    """Copy the files of the YOLO run into yolo/."""
+    if files:
+        (folder / schema.YOLO_DIR).mkdir()
+    for path in files:
+        shutil.copyfile(path, folder / schema.YOLO_DIR / path.name)
+
+
+def write_run_json(folder: Path, facts: Mapping[str, Any]) -> None:
+    """Write run.json."""
+    run_folder.write_json(folder / schema.RUN_JSON, facts)
+
+
+def _texts(values: pd.Series, column: schema.Column) -> list[str]:
+    """Return the cells of one column; each different value is formatted once, NaN is an empty cell."""
+    codes, known = pd.factorize(values)
+    texts = [f"{value:.{column.decimals}f}" for value in known] + [""]  # factorize gives NaN the code -1
+    return [texts[code] for code in codes.tolist()]

@@ -1,0 +1,72 @@
+"""What the columns of `nvidia-smi --query-gpu` are called, and how a cell of each is read."""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+QUERY: Final = (
+    "nvidia-smi --query-gpu=timestamp,index,uuid,name,pci.bus_id,utilization.gpu,utilization.memory,memory.used,"
+    "memory.total,power.draw,power.limit,temperature.gpu,clocks.current.sm,clocks.current.memory,pstate,"
+    "clocks_event_reasons.active --format=csv -l 1"
+)
+NEEDED: Final = ("timestamp", "utilization.gpu")
+
+# A quantity of samples.csv and the columns that hold it; where several do, the first that has readings is taken.
+QUANTITY_COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
+    "gpu_util_pct": ("utilization.gpu",),
+    "memory_util_pct": ("utilization.memory",),
+    "memory_used_mib": ("memory.used",),
+    "memory_reserved_mib": ("memory.reserved",),
+    # The 1 s average is what NVML's power call gives on Ampere and later, and what the recorder writes.
+    "power_w": ("power.draw.average", "power.draw", "power.draw.instant"),
+    "temperature_c": ("temperature.gpu",),
+    "sm_clock_mhz": ("clocks.current.sm", "clocks.sm"),
+    "memory_clock_mhz": ("clocks.current.memory", "clocks.mem"),
+    "performance_state": ("pstate",),
+    "clock_event_reasons": ("clocks_event_reasons.active", "clocks_throttle_reasons.active"),
+}
+DEVICE_NUMBERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "memory_total_mib": ("memory.total",),
+    "power_limit_w": ("enforced.power.limit", "power.limit"),
+    "max_sm_clock_mhz": ("clocks.max.sm",),
+    "max_memory_clock_mhz": ("clocks.max.memory", "clocks.max.mem"),
+}
+DEVICE_TEXTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "uuid": ("uuid", "gpu_uuid"),
+    "pci_bus_id": ("pci.bus_id", "gpu_bus_id"),
+    "name": ("name", "gpu_name"),
+    "mig_enabled": ("mig.mode.current",),
+    "driver": ("driver_version",),
+}
+LARGEST: Final[Mapping[str, float]] = {"gpu_util_pct": 100, "memory_util_pct": 100, "performance_state": 15}
+_LARGEST_OTHER: Final = 2.0**53  # beyond it a float no longer holds every whole number, and no quantity gets there
+
+_UNIT: Final = re.compile(r"\s*\[[^\]]*\]\s*$")
+_NUMBER: Final = re.compile(r"(\d{1,17}(?:\.\d{1,9})?)(?: ?[%A-Za-z/]{1,8})?")
+_STATE: Final = re.compile(r"[Pp](\d{1,2})")
+_MASK: Final = re.compile(r"0x([0-9a-fA-F]{1,16})")
+
+
+def column_name(header_cell: str) -> str:
+    """Return the query's name of a header cell: `memory.used [MiB]` is memory.used."""
+    return _UNIT.sub("", header_cell.strip().strip('"').lower())
+
+
+def read_cell(quantity: str, cell: str) -> float | None:
+    """Return the number in a cell, with or without its unit, or None for `[N/A]`, ERR! and whatever else is none."""
+    text = cell.strip()
+    if quantity == "performance_state" and (found := _STATE.fullmatch(text)):
+        value = float(found[1])
+    elif quantity == "clock_event_reasons" and (found := _MASK.fullmatch(text)):
+        value = float(int(found[1], 16))
+    elif found := _NUMBER.fullmatch(text):
+        value = float(found[1])
+    else:
+        return None
+    return value if value <= LARGEST.get(quantity, _LARGEST_OTHER) else None
+
+
+def read_text(cell: str) -> str | None:
+    """Return a cell's text, or None where nvidia-smi says that it has none (`[N/A]`, `ERR!`)."""
+    text = cell.strip()
+    return None if not text or text.startswith("[") or text in ("N/A", "ERR!") else text

@@ -1,0 +1,81 @@
+"""Splitting a file that nvidia-smi wrote into tables: a header and its whole rows."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gpu_report.errors import InputError
+from gpu_report.imports.smi_columns import NEEDED, QUERY, column_name
+
+_SHOWN = 80  # characters of a line that is quoted in a problem
+
+
+@dataclass
+class Section:
+    """The rows under one header; a log that was appended to has several."""
+
+    path: Path
+    columns: tuple[str, ...]
+    rows: list[str] = field(default_factory=list)
+
+
+@dataclass
+class LogFile:
+    """A file's sections, and in whole sentences what of it could not be read."""
+
+    sections: list[Section]
+    problems: list[str]
+
+
+def read_log(path: Path) -> LogFile:
+    """Return the sections of the nvidia-smi log at `path` that can be used; InputError when there are none."""
+    text = _text(path)
+    lines = text.split("\n")
+    torn = lines.pop()  # behind the last line break: empty, or a row that was being written
+    sections, strays = _sections(path, lines)
+    usable = [section for section in sections if set(NEEDED) <= set(section.columns)]
+    if not usable:
+        raise InputError(_why_unusable(path, sections))
+    problems = []
+    if torn.strip():
+        problems.append(f"The last row of {path} was cut short and was left out.")
+    if strays:
+        shown = strays[0].strip()[:_SHOWN]
+        problems.append(f"{len(strays)} lines of {path} are no whole rows and were left out; the first: {shown!r}.")
+    if len(usable) < len(sections):
+        problems.append(f"A part of {path} has no {' or no '.join(NEEDED)} column and was left out.")
+    return LogFile(usable, problems)
+
+
+def _text(path: Path) -> str:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}): name a log that nvidia-smi wrote") from error
+    encoding = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"  # PowerShell's `>` is UTF-16
+    return data.decode(encoding, "replace").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _sections(path: Path, lines: list[str]) -> tuple[list[Section], list[str]]:
+    """Return the sections, and the lines that belong to none: messages, torn rows, rows before any header."""
+    sections: list[Section] = []
+    strays: list[str] = []
+    separators = -1
+    for line in lines:
+        if "timestamp" in line or "utilization" in line:
+            columns = tuple(column_name(cell) for cell in line.split(","))
+            if not set(NEEDED).isdisjoint(columns):
+                sections.append(Section(path, columns))
+                separators = len(columns) - 1
+                continue
+        if line.count(",") == separators and "\0" not in line:
+            sections[-1].rows.append(line)
+        elif line.strip():
+            strays.append(line)
+    return sections, strays
+
+
+def _why_unusable(path: Path, sections: list[Section]) -> str:
+    if not sections:
+        return f"{path} has no header that names its columns (was it written with noheader?): log with `{QUERY}`"
+    missing = [name for name in NEEDED if all(name not in section.columns for section in sections)]
+    return f"{path} has no column {' and no column '.join(missing or NEEDED)}: log with `{QUERY}`"

@@ -1,0 +1,177 @@
+"""Joining the tables of all logs into one, on one clock."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from gpu_report import schema
+from gpu_report.errors import InputError
+from gpu_report.imports.smi_clock import put_on_wall, typical_interval_s
+from gpu_report.imports.smi_columns import QUERY
+from gpu_report.imports.smi_table import Failure, Table
+from gpu_report.imports.times import zone_name
+
+DEFAULT_INTERVAL_S: Final = 1.0  # what `-l 1` asks for; taken where a log has too few rows to tell
+_SAME_TICK_SHARE: Final = 0.1  # rows with the stamp of the row before: more are several GPUs that are not named
+
+Device = Mapping[str, str | float | None]
+
+
+@dataclass(frozen=True)
+class Happening:
+    """Something for events.jsonl, at wall and monotonic seconds."""
+
+    kind: str
+    wall_s: float
+    mono_s: float
+    fields: Mapping[str, object]
+
+
+@dataclass(frozen=True, eq=False)
+class Log:
+    """All rows of all logs, sorted by time and GPU, in the columns of samples.csv, and what else they say."""
+
+    samples: pd.DataFrame
+    interval_s: float
+    devices: Mapping[int, Device]
+    happenings: tuple[Happening, ...]
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Timed:
+    """A table's rows with their times, and where its clock was set back: (row, seconds), first GPU only."""
+
+    frame: pd.DataFrame
+    steps: tuple[tuple[int, float], ...]
+    unordered: bool
+
+
+def merge(tables: Sequence[Table], timezone: tzinfo | None) -> Log:
+    """Return the rows of all tables on one clock, which starts with the first row; InputError when there is none."""
+    tables = sorted((table for table in tables if len(table.gpu)), key=lambda table: float(table.local_s[0]))
+    if not tables:
+        raise InputError(f"no row of the log has a time and a GPU: log with `{QUERY}`")
+    interval_s = _interval_s(tables)
+    timed = [_timed(table, timezone, interval_s) for table in tables]
+    start_s = min(float(each.frame["mono_s"].min()) for each in timed)
+    for each in timed:
+        each.frame["mono_s"] -= start_s
+    happenings = [_step(each.frame, row, seconds) for each in timed for row, seconds in each.steps]
+    happenings += [
+        happening
+        for each, table in zip(timed, tables, strict=True)
+        for failure in table.failures
+        for happening in _unread(each.frame, failure)
+    ]
+    samples = pd.concat([each.frame for each in timed], ignore_index=True)
+    samples = samples.sort_values(["mono_s", "gpu"], kind="stable")
+    unique = samples.drop_duplicates(["mono_s", "gpu"])
+    problems = [
+        *_clock_problems(tables, timezone, timed),
+        *_row_problems(tables, len(samples) - len(unique)),
+    ]
+    return Log(unique, interval_s, _devices(tables), tuple(happenings), tuple(problems))
+
+
+def _interval_s(tables: Sequence[Table]) -> float:
+    spacings = [
+        spacing
+        for table in tables
+        for gpu in np.unique(table.gpu)
+        if (spacing := typical_interval_s(table.local_s[table.gpu == gpu])) is not None
+    ]
+    return float(np.median(spacings)) if spacings else DEFAULT_INTERVAL_S
+
+
+def _timed(table: Table, timezone: tzinfo | None, interval_s: float) -> _Timed:
+    """Return the table's rows with wall and steady times, each GPU's rows taken in the order of the file."""
+    wall_s, mono_s = np.empty(len(table.gpu)), np.empty(len(table.gpu))
+    steps: tuple[tuple[int, float], ...] = ()
+    unordered = False
+    for gpu in np.unique(table.gpu):
+        rows = np.flatnonzero(table.gpu == gpu)
+        clocked = put_on_wall(table.local_s[rows], timezone, interval_s)
+        wall_s[rows], mono_s[rows] = clocked.wall_s, clocked.wall_s + clocked.behind_s
+        steps = steps or tuple((int(rows[position]), seconds) for position, seconds in clocked.steps)
+        unordered = unordered or clocked.unordered
+    columns = {column.name: table.quantities.get(column.name, np.nan) for column in schema.GPU_QUANTITIES}
+    frame = pd.DataFrame({"wall_s": wall_s, "mono_s": mono_s, "gpu": table.gpu, **columns})
+    return _Timed(frame, steps, unordered)
+
+
+def _step(frame: pd.DataFrame, row: int, seconds: float) -> Happening:
+    return Happening("clock_step", *_at(frame, row), {"seconds": round(seconds, 3)})
+
+
+def _unread(frame: pd.DataFrame, failure: Failure) -> list[Happening]:
+    """Return when a GPU's quantity first could not be read, and when it could again."""
+    fields = {"gpu": failure.gpu, "quantity": failure.quantity}
+    happenings = [
+        Happening(
+            "nvml_error", *_at(frame, int(failure.rows[0])), {**fields, "reason": f"nvidia-smi wrote {failure.reason}"}
+        )
+    ]
+    values = frame[failure.quantity].to_numpy()
+    read = np.flatnonzero((frame["gpu"].to_numpy() == failure.gpu) & ~np.isnan(values))
+    again = read[read > failure.rows[-1]]
+    if again.size:
+        happenings.append(Happening("nvml_recovered", *_at(frame, int(again[0])), fields))
+    return happenings
+
+
+def _at(frame: pd.DataFrame, row: int) -> tuple[float, float]:
+    return float(frame["wall_s"].to_numpy()[row]), float(frame["mono_s"].to_numpy()[row])
+
+
+def _clock_problems(tables: Sequence[Table], timezone: tzinfo | None, timed: Sequence[_Timed]) -> list[str]:
+    problems = []
+    if timezone is None:
+        local = datetime.fromtimestamp(float(tables[0].local_s[0]), UTC).replace(tzinfo=None)
+        problems.append(
+            f"nvidia-smi's times carry no zone: {zone_name(None, local)}, this machine's, was assumed; "
+            "--timezone sets another."
+        )
+    for each in timed:
+        problems += [
+            f"The clock was set back by {-seconds:.0f} s while nvidia-smi was logging; the time axis goes on."
+            for _, seconds in each.steps
+        ]
+    if any(each.unordered for each in timed):
+        problems.append("The rows are not in order of time; they were sorted.")
+    return problems
+
+
+def _row_problems(tables: Sequence[Table], duplicates: int) -> list[str]:
+    problems = []
+    if dropped := sum(table.dropped for table in tables):
+        problems.append(f"{dropped} rows without a readable time or GPU were left out.")
+    if duplicates:
+        problems.append(f"{duplicates} rows stand in the logs twice and were taken once.")
+    total = sum(len(table.gpu) for table in tables)
+    if any(not table.names_gpus for table in tables) and duplicates > _SAME_TICK_SHARE * total:
+        problems.append("The log does not say which GPU a row is of: add index to --query-gpu, else they are mixed.")
+    uuids: dict[int, set[object]] = {}
+    for table in tables:
+        for gpu, device in table.devices.items():
+            uuids.setdefault(gpu, set()).add(device.get("uuid"))
+    problems += [
+        f"GPU {gpu} has more than one UUID: are these logs of different machines?"
+        for gpu, known in sorted(uuids.items())
+        if len(known - {None}) > 1
+    ]
+    return problems
+
+
+def _devices(tables: Sequence[Table]) -> dict[int, Device]:
+    """Return what is known of each GPU, the first log that says something counting."""
+    devices: dict[int, dict[str, str | float | None]] = {}
+    for table in tables:
+        for gpu, device in table.devices.items():
+            known = devices.setdefault(gpu, dict(device))
+            known.update({field: value for field, value in device.items() if known.get(field) is None})
+    return dict(sorted(devices.items()))

@@ -1,0 +1,209 @@
+"""From the text rows of nvidia-smi logs to one typed table, and what it says of each GPU."""
+
+import csv
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from gpu_report.imports.smi_columns import (
+    DEVICE_NUMBERS,
+    DEVICE_TEXTS,
+    QUANTITY_COLUMNS,
+    read_cell,
+    read_text,
+)
+from gpu_report.imports.smi_file import Section
+
+Floats = npt.NDArray[np.float64]
+
+_STAMP_FORMATS: Final = ("%Y/%m/%d %H:%M:%S.%f", "%Y/%m/%d %H:%M:%S")
+_NANOSECONDS: Final = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Cells of one quantity of one GPU that hold no number: why, and the rows (of the table) they stand in."""
+
+    gpu: int
+    quantity: str
+    reason: str
+    rows: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows of a section that have a time and a GPU: `local_s` is the stamp as if it were UTC, in seconds."""
+
+    local_s: Floats
+    gpu: npt.NDArray[np.int64]
+    quantities: Mapping[str, Floats]
+    failures: tuple[Failure, ...]
+    devices: Mapping[int, Mapping[str, str | float | None]]
+    dropped: int
+    names_gpus: bool
+
+
+class Numbering:
+    """Device indices across sections: nvidia-smi's own where it wrote them, else one for each UUID or PCI address."""
+
+    def __init__(self) -> None:
+        self._index: dict[str, int] = {}
+
+    def learn(self, keys: Sequence[str], indices: npt.NDArray[np.float64]) -> None:
+        """Remember which index nvidia-smi gave to each key."""
+        for key, index in zip(keys, indices, strict=True):
+            if np.isfinite(index):
+                self._index.setdefault(key, int(index))
+
+    def index_of(self, key: str) -> int:
+        """Return the index of `key`, the next free one where it has none yet."""
+        return self._index.setdefault(key, max(self._index.values(), default=-1) + 1)
+
+
+def read_section(section: Section, power_column: str | None, numbering: Numbering) -> Table:
+    """Return the section as numbers; `power_column` is the one column that power is taken from."""
+    cells = _cells(section)
+    local_s = _local_s(cells["timestamp"])
+    gpu = _gpu_indices(cells, numbering)
+    keep = np.isfinite(local_s) & np.isfinite(gpu)
+    cells = cells[keep]
+    indices = gpu[keep].astype(np.int64)
+    quantities: dict[str, Floats] = {}
+    failures: list[Failure] = []
+    for quantity, names in QUANTITY_COLUMNS.items():
+        wanted = [power_column] if quantity == "power_w" else names
+        column = next((name for name in wanted if name in cells), None)
+        if column is not None:
+            quantities[quantity] = numbers(quantity, cells[column])
+            failures += _failures(quantity, cells[column], quantities[quantity], indices)
+    return Table(
+        local_s=local_s[keep],
+        gpu=indices,
+        quantities=quantities,
+        failures=tuple(failures),
+        devices=_devices(cells, indices),
+        dropped=int((~keep).sum()),
+        names_gpus="index" in cells or _keys(cells) is not None,
+    )
+
+
+def power_column(sections: Sequence[Section]) -> str | None:
+    """Return the one power column to use: the first in order of preference that most sections have readings of."""
+    readings = {name: sum(_has_numbers(section, name) for section in sections) for name in QUANTITY_COLUMNS["power_w"]}
+    best = max(readings, key=lambda name: readings[name])  # the first of equals, which is the preferred one
+    return best if readings[best] else None
+
+
+def numbers(quantity: str, column: pd.Series) -> Floats:
+    """Return a categorical column of cells as float64, NaN where a cell holds no number."""
+    values = [read_cell(quantity, str(cell)) for cell in column.cat.categories]
+    # one more for the code -1, which pandas gives to what is in no category
+    known = np.array([np.nan if value is None else value for value in values] + [np.nan], dtype=np.float64)
+    taken: Floats = known[column.cat.codes.to_numpy()]
+    return taken
+
+
+def _has_numbers(section: Section, name: str) -> bool:
+    if name not in section.columns:
+        return False
+    position = section.columns.index(name)
+    return any(read_cell("power_w", row.split(",")[position]) is not None for row in section.rows)
+
+
+def _cells(section: Section) -> pd.DataFrame:
+    """Return the section's cells, each column as categories: there are far fewer values than rows."""
+    known = {
+        name for names in (QUANTITY_COLUMNS, DEVICE_NUMBERS, DEVICE_TEXTS) for each in names.values() for name in each
+    }
+    positions = {
+        name: position
+        for position, name in reversed(list(enumerate(section.columns)))
+        if name in known or name in ("timestamp", "index")
+    }
+    frame = pd.read_csv(
+        io.BytesIO("\n".join([*section.rows, ""]).encode("utf-8", "replace")),  # a StringIO would take 4 times as much
+        header=None,
+        names=list(range(len(section.columns))),
+        usecols=sorted(positions.values()),
+        dtype={position: "str" if name == "timestamp" else "category" for name, position in positions.items()},
+        na_filter=False,
+        quoting=csv.QUOTE_NONE,
+        skipinitialspace=True,
+        skip_blank_lines=False,
+    )
+    return frame.rename(columns={position: name for name, position in positions.items()})
+
+
+def _local_s(stamps: pd.Series) -> Floats:
+    moments = pd.to_datetime(stamps, format=_STAMP_FORMATS[0], errors="coerce")
+    if moments.isna().any():
+        moments = moments.fillna(pd.to_datetime(stamps, format=_STAMP_FORMATS[1], errors="coerce"))
+    nanoseconds = moments.to_numpy().astype("datetime64[ns]")
+    seconds: Floats = nanoseconds.astype(np.int64) / _NANOSECONDS
+    return np.where(np.isnat(nanoseconds), np.nan, seconds)
+
+
+def _gpu_indices(cells: pd.DataFrame, numbering: Numbering) -> Floats:
+    keys = _keys(cells)
+    if "index" in cells:
+        indices = numbers("index", cells["index"])
+        if keys is not None:
+            first = ~keys.duplicated().to_numpy()
+            numbering.learn([str(key) for key in keys[first]], indices[first])
+        return indices
+    if keys is None:
+        return np.zeros(len(cells))
+    named = [read_text(str(key)) for key in keys.cat.categories]
+    order = [np.nan if name is None else float(numbering.index_of(name)) for name in named] + [np.nan]
+    taken: Floats = np.array(order, dtype=np.float64)[keys.cat.codes.to_numpy()]
+    return taken
+
+
+def _keys(cells: pd.DataFrame) -> pd.Series | None:
+    """Return the column that tells GPUs apart where there is no index."""
+    names = (*DEVICE_TEXTS["uuid"], *DEVICE_TEXTS["pci_bus_id"])
+    return next((cells[name] for name in names if name in cells), None)
+
+
+def _failures(quantity: str, column: pd.Series, values: Floats, gpu: npt.NDArray[np.int64]) -> list[Failure]:
+    """Return which cells hold no number, by GPU and by what they hold instead."""
+    missing = np.flatnonzero(np.isnan(values))
+    if not missing.size:
+        return []
+    codes = column.cat.codes.to_numpy()[missing]
+    pairs = np.unique(np.stack([gpu[missing], codes]), axis=1).T
+    return [
+        Failure(
+            int(index),
+            quantity,
+            str(column.cat.categories[code]).strip("[] ") or "empty",
+            missing[(gpu[missing] == index) & (codes == code)],
+        )
+        for index, code in pairs
+    ]
+
+
+def _devices(cells: pd.DataFrame, gpu: npt.NDArray[np.int64]) -> dict[int, dict[str, str | float | None]]:
+    """Return what the first rows of each GPU say of the device itself."""
+    devices: dict[int, dict[str, str | float | None]] = {}
+    for index in np.unique(gpu):
+        rows = cells[gpu == index]
+        devices[int(index)] = {
+            **{field: _first(rows, names, read_text) for field, names in DEVICE_TEXTS.items()},
+            **{field: _first(rows, names, _number) for field, names in DEVICE_NUMBERS.items()},
+        }
+    return devices
+
+
+def _first(rows: pd.DataFrame, names: Sequence[str], read: Callable[[str], str | float | None]) -> str | float | None:
+    cells = (str(cell) for name in names if name in rows for cell in rows[name].unique())
+    return next((value for cell in cells if (value := read(cell)) is not None), None)
+
+
+def _number(cell: str) -> float | None:
+    return read_cell("", cell)

@@ -1,0 +1,42 @@
+"""Stage 3: a `Run` becomes an `Analysis`. Pure functions over typed values; nothing here touches a disk."""
+
+from gpu_report.analyse.context import build_context
+from gpu_report.analyse.drops import find_low_intervals
+from gpu_report.analyse.ledger import build_ledger
+from gpu_report.analyse.rules import RULES
+from gpu_report.analyse.stats import summarise_epochs, summarise_gpu
+from gpu_report.analyse.track import gaps
+from gpu_report.analyse.verdict import verdict
+from gpu_report.model import Analysis, Options, Run
+
+__all__ = ["analyse"]
+
+SEVERITIES = ("critical", "warning", "info")
+
+
+def analyse(run: Run, options: Options | None = None) -> Analysis:
+    """Return what is to be said about a run: findings worst first, expected ones last."""
+    options = options or Options()
+    context = build_context(run, options)
+    findings = [finding for rule in RULES for finding in rule(context)]
+    findings.sort(key=lambda f: (f.expected, SEVERITIES.index(f.severity), -f.duration_s, f.start_t_s))
+    low = [i for track in context.tracks for i in find_low_intervals(track, context.activity.usable(track))]
+    missing = [gap for track in context.tracks for gap in gaps(track, run.duration_s)]
+    ledger = build_ledger(context, findings, low)
+    by_gpu = {track.gpu: track for track in context.tracks}
+    measured = sum(float(track.hold_s.sum()) for track in context.tracks)
+    expected = run.duration_s * max(len(run.gpus), 1)
+    return Analysis(
+        run=run,
+        options=options,
+        verdict=verdict(context, findings, ledger),
+        gpus=tuple(summarise_gpu(gpu, by_gpu.get(gpu.index)) for gpu in run.gpus),
+        epochs=summarise_epochs(run.epoch_rows, context.tracks),
+        phases=context.phases,
+        low_intervals=tuple(low),
+        gaps=tuple(missing),
+        findings=tuple(findings),
+        ledger=ledger,
+        coverage=min(measured / expected, 1.0) if expected > 0 else 0.0,
+        longest_gap_s=max((gap.end_t_s - gap.start_t_s for gap in missing), default=0.0),
+    )

@@ -1,0 +1,180 @@
+"""Where utilisation fell: drops against the level before them, and low intervals (DESIGN.md, Words)."""
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.track import Bools, Floats, Track
+from gpu_report.model import Interval, Options
+
+Pairs = list[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Drop:
+    """Utilisation under its line from `start_t_s` to `end_t_s`; `level_pct` before it, `mean_pct` within it."""
+
+    gpu: int
+    start_t_s: float
+    end_t_s: float
+    level_pct: float
+    mean_pct: float
+    sustained: bool
+
+    @property
+    def duration_s(self) -> float:
+        """Return its length in seconds."""
+        return self.end_t_s - self.start_t_s
+
+
+def find_drops(track: Track, usable: Bools, options: Options) -> tuple[Drop, ...]:
+    """Return the drops of one GPU; `usable` says which readings lie outside startup and idle."""
+    search = _Search(track, usable.copy(), options.drop_percent / 100, options.drop_seconds)
+    return tuple(search.drops())
+
+
+def find_low_intervals(track: Track, usable: Bools) -> tuple[Interval, ...]:
+    """Return the stretches of usable readings under LOW_PCT that last LOW_AT_LEAST_S or more."""
+    found = stretches(track, usable & (track.util_pct < th.LOW_PCT), usable)
+    intervals = [(float(track.t_s[a]), float(track.ends_s[b - 1])) for a, b in found]
+    return tuple(
+        Interval(track.gpu, start, end, track.mean_pct(start, end))
+        for start, end in intervals
+        if lasts(end - start, th.LOW_AT_LEAST_S, track.interval_s)
+    )
+
+
+def lasts(duration_s: float, at_least_s: float, interval_s: float) -> bool:
+    """Tell whether a sampled stretch is long enough: its edges are known to half an interval in all."""
+    return duration_s >= at_least_s - th.READING_SLACK * interval_s
+
+
+def stretches(track: Track, low: Bools, usable: Bools) -> Pairs:
+    """Return [first, last) index pairs of runs of `low`, joined across strays of less than STRAY_S.
+
+    A gap in the readings, or one that is not usable, ends a stretch: nothing is said of what was not seen.
+    """
+    after_gap = np.concatenate([[True], track.t_s[1:] - track.ends_s[:-1] > 1e-6])
+    before_gap = np.append(after_gap[1:], True)
+    firsts = np.flatnonzero(low & (after_gap | ~np.concatenate([[False], low[:-1]])))
+    lasts_ = np.flatnonzero(low & (before_gap | ~np.append(low[1:], False)))  # inclusive
+    gaps, unusable = np.cumsum(after_gap), np.cumsum(~usable)
+    stray = (
+        (track.t_s[firsts[1:]] - track.ends_s[lasts_[:-1]] < th.STRAY_S)
+        & (gaps[firsts[1:]] == gaps[lasts_[:-1]])
+        & (unusable[firsts[1:]] == unusable[lasts_[:-1]])
+    )
+    begins = firsts[np.concatenate([[True], ~stray])] if len(firsts) else firsts
+    ends = lasts_[np.append(~stray, True)] if len(lasts_) else lasts_
+    return list(zip(begins.tolist(), (ends + 1).tolist(), strict=True))
+
+
+class _Search:
+    """The scan for drops of one track: finds each start, follows it to its end, and keeps it out of later levels."""
+
+    def __init__(self, track: Track, kept: Bools, share: float, at_least_s: float) -> None:
+        self.track, self.share, self.at_least_s = track, share, at_least_s
+        self.usable = kept.copy()
+        self.kept = kept  # readings that the level is made of: usable and in no drop
+        self.window = max(round(th.LEVEL_OVER_S / track.interval_s), 1)
+        self.at_least = max(round(th.LEVEL_AT_LEAST_S / track.interval_s), 1)
+
+    def drops(self) -> Iterator[Drop]:
+        """Yield the drops in order."""
+        undisturbed = self._candidates(self._undisturbed_levels())
+        at, disturbed_until = 0, 0
+        while (start := self._next_start(at, undisturbed, disturbed_until)) is not None:
+            level = self._level(start)
+            end = self._end(start, self.share * level)
+            start, level = self._reach_back(at, start, level)
+            drop = self._drop(start, end, level)
+            at = end
+            if drop is not None:
+                yield drop
+                disturbed_until = self._exclude(start, end)
+
+    def _undisturbed_levels(self) -> Floats:
+        """Return the level before every reading as it is where no drop lies within its window, NaN where unknown."""
+        values = pd.Series(self.track.util_pct[self.kept])
+        medians = values.rolling(self.window, min_periods=self.at_least).median()
+        level = np.full(len(self.kept), np.nan)
+        before: npt.NDArray[np.intp] = np.cumsum(self.kept) - self.kept  # how many kept readings lie before each
+        has = before > 0
+        level[has] = medians.to_numpy()[before[has] - 1]
+        return level
+
+    def _candidates(self, levels: Floats) -> npt.NDArray[np.intp]:
+        low = self.usable & (levels >= th.LOW_PCT) & (self.track.util_pct < self.share * levels)
+        return np.flatnonzero(low)
+
+    def _next_start(self, at: int, undisturbed: npt.NDArray[np.intp], disturbed_until: int) -> int | None:
+        """Return the next reading under its line: level by level where a drop disturbs it, else as precomputed."""
+        for i in range(at, disturbed_until):
+            if self.usable[i] and self.track.util_pct[i] < self.share * self._level(i):
+                return i
+        found = int(np.searchsorted(undisturbed, max(at, disturbed_until)))
+        return int(undisturbed[found]) if found < len(undisturbed) else None
+
+    def _level(self, i: int) -> float:
+        """Return the median of the last LEVEL_OVER_S of kept readings before `i`; -1 where it cannot be judged."""
+        for reach in (8 * self.window, i):  # nearly always the nearby past holds enough
+            start = max(i - reach, 0)
+            recent = start + np.flatnonzero(self.kept[start:i])[-self.window :]
+            if len(recent) == self.window or start == 0:
+                break
+        values = self.track.util_pct[recent]
+        level = float(np.median(values)) if len(values) >= self.at_least else -1.0
+        return level if level >= th.LOW_PCT else -1.0
+
+    def _reach_back(self, at: int, start: int, level: float) -> tuple[int, float]:
+        """Return where the low stretch began that could be judged from `start` on only, and the level before that.
+
+        Early in a run the level's first LEVEL_AT_LEAST_S may hold the beginning of the drop itself.
+        """
+        low = self.usable[at:start] & (self.track.util_pct[at:start] < self.share * level)
+        begin = start - int(np.argmin(low[::-1])) if not low.all() else at
+        before = self.track.util_pct[at:begin][self.kept[at:begin]][-self.window :]
+        if begin == start or not len(before):
+            return start, level
+        return begin, max(float(np.median(before)), level)
+
+    def _end(self, start: int, line: float) -> int:
+        """Return the index after the last reading of the low stretch that begins at `start`."""
+        reach = 4 * th.STRAY_S
+        while True:
+            upto = int(np.searchsorted(self.track.t_s, self.track.t_s[start] + reach, side="right"))
+            part = _part(self.track, start, upto)
+            usable = self.usable[start:upto]
+            stop = start + stretches(part, usable & (part.util_pct < line), usable)[0][1]
+            if upto == len(self.track.t_s) or self.track.t_s[upto - 1] - self.track.t_s[stop - 1] > 2 * th.STRAY_S:
+                return stop
+            reach *= 4  # most low stretches are short; a long one is read a few times over at most
+
+    def _drop(self, start: int, end: int, level: float) -> Drop | None:
+        begin, finish = float(self.track.t_s[start]), float(self.track.t_s[end - 1] + self.track.hold_s[end - 1])
+        mean = self.track.mean_pct(begin, finish)
+        if not lasts(finish - begin, self.at_least_s, self.track.interval_s) or mean >= self.share * level:
+            return None
+        return Drop(self.track.gpu, begin, finish, level, mean, finish - begin > th.SUSTAINED_AFTER_S)
+
+    def _exclude(self, start: int, end: int) -> int:
+        """Keep a drop's first SUSTAINED_AFTER_S out of the level; return until where it disturbs later levels."""
+        new_state = int(np.searchsorted(self.track.t_s, self.track.t_s[start] + th.SUSTAINED_AFTER_S))
+        self.kept[start : min(end, new_state)] = False
+        if end > new_state:
+            self.kept[:new_state] = False  # the level starts anew
+        for reach in (8 * self.window, len(self.kept)):
+            after = np.flatnonzero(self.kept[end : end + reach])
+            if len(after) > self.window:
+                return end + int(after[self.window])
+        return len(self.kept)
+
+
+def _part(track: Track, start: int, upto: int) -> Track:
+    part = slice(start, upto)
+    return dataclasses.replace(track, t_s=track.t_s[part], util_pct=track.util_pct[part], hold_s=track.hold_s[part])

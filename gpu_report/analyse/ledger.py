@@ -1,0 +1,98 @@
+"""Where all GPU time went: every second of every GPU in one row, adding up to duration x GPUs exactly."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.stats import energy_j
+from gpu_report.analyse.track import Floats, Track
+from gpu_report.model import Finding, Interval, LedgerRow
+
+# In the order of the report: what was won, what belongs to a run, what was lost, what is not known.
+EXPECTED_ROWS = ("work", "startup", "validation", "checkpoint", "final evaluation", "idle")
+PHASE_ROWS = {"startup", "validation", "checkpoint", "final evaluation", "idle"}
+JOULES_PER_KWH = 3.6e6
+
+
+@dataclass(frozen=True, eq=False)
+class _Account:
+    """One GPU's readings: seconds and joules of each, and the row its idle part belongs to."""
+
+    hold_s: Floats
+    joules: Floats
+    work_share: Floats
+    names: Sequence[str]
+
+
+def build_ledger(context: Context, findings: Sequence[Finding], low: Sequence[Interval]) -> tuple[LedgerRow, ...]:
+    """Return the ledger, largest first among the expected and among the rest.
+
+    A train second at 70 % is 0.7 s of work and 0.3 s of what held it back: the drop or low interval it lies in, or
+    short gaps between batches. Startup, validation, checkpoint, final evaluation and idle keep their seconds whole.
+    """
+    seconds: dict[str, float] = {}
+    joules: dict[str, float] = {}
+    for track in context.tracks:
+        _book(_account(context, track, findings, low), seconds, joules)
+    gpus = max(len(context.run.gpus), 1)
+    total = context.run.duration_s * gpus
+    seconds["unmeasured"] = total - sum(seconds.values())
+    power_known = any(track.rows["power_w"].notna().any() for track in context.tracks)
+    price = context.options.price_per_hour
+    rows = [
+        LedgerRow(
+            name=name,
+            expected=name in EXPECTED_ROWS,
+            gpu_seconds=spent,
+            energy_j=joules.get(name) if power_known else None,
+            money=spent / 3600 * price if price is not None else None,
+            share=spent / total if total > 0 else 0.0,
+        )
+        for name, spent in seconds.items()
+        if spent > 1e-6  # float dust of the subtraction above is no row
+    ]
+    return tuple(sorted(rows, key=lambda row: (row.name == "unmeasured", not row.expected, -row.gpu_seconds)))
+
+
+def _book(account: _Account, seconds: dict[str, float], joules: dict[str, float]) -> None:
+    names = np.array(account.names, dtype=object)
+    for name in sorted(set(account.names)):
+        mine = names == name
+        work = account.work_share[mine]
+        for row, share in (("work", work), (name, 1 - work)):
+            seconds[row] = seconds.get(row, 0.0) + float((account.hold_s[mine] * share).sum())
+            joules[row] = joules.get(row, 0.0) + float(np.nansum(account.joules[mine] * share))
+
+
+def _account(context: Context, track: Track, findings: Sequence[Finding], low: Sequence[Interval]) -> _Account:
+    names = np.full(len(track.t_s), "short gaps", dtype=object)
+    for interval in low:
+        if interval.gpu == track.gpu:
+            names[track.between(interval.start_t_s, interval.end_t_s)] = "unexplained"
+    for phase in context.phases:
+        if phase.name in PHASE_ROWS:
+            names[track.between(phase.start_t_s, phase.end_t_s)] = phase.name
+    for finding in findings:
+        if (
+            finding.gpu == track.gpu
+            and finding.rule in {"drop", "sustained-low"}
+            and finding.cause
+            and not finding.expected
+        ):
+            names[track.between(finding.start_t_s, finding.end_t_s)] = finding.cause.name
+    if track.gpu not in context.activity.used_gpus:
+        names[:] = "idle"
+    whole = np.isin(names.astype(str), list(PHASE_ROWS))
+    work = np.where(whole, 0.0, track.util_pct / 100)
+    return _Account(track.hold_s, _joules(track), work, list(names))
+
+
+def _joules(track: Track) -> Floats:
+    """Return the joules of each reading, scaled to the energy counter where there is one."""
+    known = track.rows["gpu_util_pct"].notna().to_numpy()
+    joules: Floats = track.rows["power_w"].to_numpy(dtype=float)[known] * track.hold_s
+    raw = float(np.nansum(track.rows["power_w"].to_numpy(dtype=float) * track.row_hold_s))
+    scaled = energy_j(track, 0.0, float("inf"))[0]
+    return joules * (scaled / raw) if scaled is not None and raw > 0 else joules

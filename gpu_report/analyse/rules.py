@@ -1,0 +1,107 @@
+"""The rules: each takes the context of a run and returns findings. To add one, write it here and list it in RULES."""
+
+from collections.abc import Callable, Sequence
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.boundaries import explains, touching
+from gpu_report.analyse.causes import cause_of
+from gpu_report.analyse.context import Context, kernel_events_near
+from gpu_report.analyse.drops import Drop, find_drops
+from gpu_report.model import Advice, Evidence, Finding, KernelEvent, Severity
+
+Rule = Callable[[Context], Sequence[Finding]]
+
+
+def drops(context: Context) -> list[Finding]:
+    """Report every drop of utilisation (DESIGN.md, Words), numbered in order of time."""
+    found = [
+        drop for track in context.tracks for drop in find_drops(track, context.activity.usable(track), context.options)
+    ]
+    found.sort(key=lambda drop: (drop.start_t_s, drop.gpu))
+    return [_drop_finding(context, number, drop) for number, drop in enumerate(found, 1)]
+
+
+def kernel_faults(context: Context) -> list[Finding]:
+    """Report every warning or fault that the kernel named, whether or not utilisation fell."""
+    faults = [event for event in context.run.kernel.events if event.severity != "info"]
+    return [_kernel_finding(context, number, event) for number, event in enumerate(faults, 1)]
+
+
+RULES: tuple[Rule, ...] = (drops, kernel_faults)
+
+
+def _drop_finding(context: Context, number: int, drop: Drop) -> Finding:
+    expected = explains(context.boundaries, drop.start_t_s, drop.end_t_s)
+    nearby = kernel_events_near(context.run.kernel.events, drop.start_t_s, drop.end_t_s, drop.gpu)
+    cause = cause_of(expected, nearby, context.run.kernel.status == "read")
+    expected = expected and cause.name == "validation"
+    epoch, phase = context.epoch_at(drop.start_t_s), context.phase_at(drop.start_t_s)
+    return Finding(
+        id=f"drop-{number}",
+        rule="sustained-low" if drop.sustained else "drop",
+        severity=_severity(drop, expected),
+        gpu=drop.gpu,
+        start_t_s=drop.start_t_s,
+        end_t_s=drop.end_t_s,
+        summary=f"GPU {drop.gpu} fell from {drop.level_pct:.0f} % to {drop.mean_pct:.0f} % for {drop.duration_s:.0f} s",
+        expected=expected,
+        epoch=epoch.epoch if epoch else None,
+        phase=phase.name if phase else None,
+        at_boundary=touching(context.boundaries, drop.start_t_s, drop.end_t_s) is not None,
+        level_pct=drop.level_pct,
+        low_pct=drop.mean_pct,
+        evidence=_drop_evidence(context, drop),
+        cause=cause,
+        kernel_events=nearby,
+        advice=_kernel_advice(context) if cause.name == "unexplained" else (),
+    )
+
+
+def _severity(drop: Drop, expected: bool) -> Severity:  # noqa: FBT001 - a fact about the drop, not an option
+    if expected:
+        return "info"
+    return "critical" if drop.duration_s >= th.CRITICAL_DROP_S else "warning"
+
+
+def _drop_evidence(context: Context, drop: Drop) -> tuple[Evidence, ...]:
+    lost = drop.duration_s * (1 - drop.mean_pct / drop.level_pct)
+    found = [
+        Evidence("utilisation before it (median)", drop.level_pct, "%"),
+        Evidence("utilisation within it (mean)", drop.mean_pct, "%"),
+        Evidence("length", drop.duration_s, "s"),
+        Evidence("time of full work lost", lost, "s"),
+    ]
+    boundary = touching(context.boundaries, drop.start_t_s, drop.end_t_s)
+    if boundary:
+        siblings = [b.dip_s for b in context.boundaries if b is not boundary and b.dip_s is not None]
+        found.append(
+            Evidence(f"row of epoch {boundary.row.epoch} after its start", boundary.row.row_t_s - drop.start_t_s, "s")
+        )
+        if siblings:
+            found.append(Evidence("median rest at the other epochs' ends", sorted(siblings)[len(siblings) // 2], "s"))
+    return tuple(found)
+
+
+def _kernel_advice(context: Context) -> tuple[Advice, ...]:
+    """Return how to see the kernel log next time, where it was not read this time."""
+    kernel = context.run.kernel
+    return (Advice(kernel.advice),) if kernel.status != "read" and kernel.advice else ()
+
+
+def _kernel_finding(context: Context, number: int, event: KernelEvent) -> Finding:
+    epoch, phase = context.epoch_at(event.t_s), context.phase_at(event.t_s)
+    times = f" ({event.count} times)" if event.count > 1 else ""
+    where = f"GPU {event.gpu}: " if event.gpu is not None else ""
+    return Finding(
+        id=f"kernel-{number}",
+        rule="kernel",
+        severity=event.severity,
+        gpu=event.gpu,
+        start_t_s=event.t_s,
+        end_t_s=event.last_t_s if event.last_t_s is not None else event.t_s,
+        summary=f"{where}{event.meaning}{times}",
+        epoch=epoch.epoch if epoch else None,
+        phase=phase.name if phase else None,
+        kernel_events=kernel_events_near([event], event.t_s, event.t_s, event.gpu),
+        advice=(Advice(event.action),) if event.action else (),
+    )

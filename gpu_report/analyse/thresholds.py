@@ -1,0 +1,61 @@
+"""Every threshold of the analysis, with its unit and its reason, in one place."""
+
+# --- What counts as work -------------------------------------------------------------------------------------
+
+# Below this a GPU does not work in any sense that matters (DESIGN.md: low interval, and the least level that a
+# drop is judged against).
+LOW_PCT = 20.0
+# A single busy reading is a blip (the AMP check, a model being moved); work is this many within this time.
+WORK_READINGS = 3
+WORK_WITHIN_S = 10.0
+# A YOLO process holds at least a CUDA context (250 to 600 MiB): memory this close to its least means there is none.
+IDLE_MEMORY_SLACK_MIB = 150.0
+# ... provided that least is far below what the run uses, else the recording began in the middle of training.
+IDLE_MEMORY_SHARE = 0.3
+# Shorter stretches without a process are moments of its start and end, not idleness.
+IDLE_AT_LEAST_S = 3.0
+
+# --- Level and drops (DESIGN.md, Words) ----------------------------------------------------------------------
+
+LEVEL_OVER_S = 60.0  # the level is the median over up to this much of readings ...
+LEVEL_AT_LEAST_S = 10.0  # ... and at least this much
+STRAY_S = 3.0  # readings above the line for less than this do not end a drop or a low interval
+LOW_AT_LEAST_S = 10.0  # a low interval lasts at least this long
+SUSTAINED_AFTER_S = 300.0  # then a drop is a new state: the level starts anew from here
+READING_SLACK = 0.5  # a drop of n seconds sampled every i seconds shows n/i readings give or take one: in intervals
+
+# --- Gaps ----------------------------------------------------------------------------------------------------
+
+# A reading stands for the time to the next one, at most this many intervals (and at least HOLD_AT_LEAST_S): a
+# tick may be late without anything being lost.
+HOLD_INTERVALS = 2.5
+HOLD_AT_LEAST_S = 1.0
+
+# --- Epoch boundaries ----------------------------------------------------------------------------------------
+
+# A drop touches the end of an epoch when the row of results.csv appears within it or this close to it.
+BOUNDARY_S = 2.0
+# A drop at a boundary is expected when it lasts no longer than this times the median of its siblings.
+SIBLING_FACTOR = 2.0
+# The first validation also warms kernels up and starts its loader: 4.7 to 6.0 s on three labelled H200 runs whose
+# later ones take 1.2 to 1.4 s, after up to 3 s of a draining training loader.
+FIRST_BOUNDARY_EXTRA_S = 10.0
+# Utilisation under this share of the run's own level around a row is its validation and checkpoint.
+DIP_SHARE = 0.5
+
+# --- Correlation ---------------------------------------------------------------------------------------------
+
+KERNEL_BEFORE_S = 60.0  # a fault is felt within a minute, or it is not what caused the drop
+KERNEL_AFTER_S = 2.0  # the log may be stamped by a clock that is off by a second (dmesg -T)
+KERNEL_LINES_SHOWN = 20  # nearest first; more would bury the one that matters
+
+# --- Severity ------------------------------------------------------------------------------------------------
+
+CRITICAL_DROP_S = 120.0  # a drop this long costs more than any explanation of it
+
+# --- Verdict (DESIGN.md, What the rules know) ----------------------------------------------------------------
+
+STARVED_PCT = 40.0  # mean utilisation of training below this: the GPU mostly waits
+ROOM_PCT = 60.0  # below this: room to win
+COMPUTE_BOUND_PCT = 95.0  # above this: the time is in the model
+UNUSED_PCT = 1.0  # a GPU whose highest reading is below this was never used

@@ -1,0 +1,102 @@
+"""One GPU's readings as arrays, each with the time it stands for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.model import Gap, Run
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Track:
+    """Readings of one GPU that have a utilisation: time, utilisation in %, and seconds each stands for.
+
+    `rows` are all its rows of the samples table, `row_hold_s` the seconds each of those stands for.
+    """
+
+    gpu: int
+    t_s: Floats
+    util_pct: Floats
+    hold_s: Floats
+    interval_s: float
+    rows: pd.DataFrame
+    row_hold_s: Floats
+
+    @property
+    def ends_s(self) -> Floats:
+        """Return the end of the time that each reading stands for."""
+        return self.t_s + self.hold_s
+
+    def between(self, start_t_s: float, end_t_s: float) -> slice:
+        """Return the readings taken in [start, end)."""
+        first, last = np.searchsorted(self.t_s, [start_t_s, end_t_s])
+        return slice(int(first), int(last))
+
+    def mean_pct(self, start_t_s: float, end_t_s: float) -> float:
+        """Return mean utilisation over the measured part of [start, end), NaN where there is none."""
+        part = self.between(start_t_s, end_t_s)
+        weight = self.hold_s[part].sum()
+        return float((self.util_pct[part] * self.hold_s[part]).sum() / weight) if weight else float("nan")
+
+
+def tracks(run: Run) -> tuple[Track, ...]:
+    """Return a track for each GPU of the run that has rows, by index."""
+    groups = run.samples.groupby("gpu", sort=True)
+    interval = run.recording.interval_s or 1.0
+    return tuple(_track(int(gpu), rows, interval, run.duration_s) for gpu, rows in groups)  # type: ignore[arg-type]
+
+
+def gaps(track: Track, duration_s: float) -> tuple[Gap, ...]:
+    """Return the stretches in which this GPU's utilisation was not measured."""
+    if not len(track.t_s):
+        return (Gap(track.gpu, 0.0, duration_s, "no reading of utilisation"),)
+    starts = np.concatenate([[0.0], track.ends_s])
+    ends = np.concatenate([track.t_s, [duration_s]])
+    missing = ends - starts > longest_hold(track.interval_s)
+    # between two readings the hold is already counted, so that any rest at all is a gap
+    missing[1:-1] = ends[1:-1] - starts[1:-1] > 1e-6
+    return tuple(
+        Gap(track.gpu, float(start), float(end), _why(track, float(start), float(end)))
+        for start, end in zip(starts[missing], ends[missing], strict=True)
+    )
+
+
+def longest_hold(interval_s: float) -> float:
+    """Return the most seconds that one reading may stand for."""
+    return max(th.HOLD_INTERVALS * interval_s, th.HOLD_AT_LEAST_S)
+
+
+def _why(track: Track, start: float, end: float) -> str:
+    first, last = np.searchsorted(track.rows["t_s"].to_numpy(), [start, end])
+    return "readings failed" if last > first else "no rows"
+
+
+def _track(gpu: int, rows: pd.DataFrame, interval_s: float, duration_s: float) -> Track:
+    known = rows[rows["gpu_util_pct"].notna()]
+    t = known["t_s"].to_numpy(dtype=float)
+    return Track(
+        gpu=gpu,
+        t_s=t,
+        util_pct=known["gpu_util_pct"].to_numpy(dtype=float),
+        hold_s=_holds(t, interval_s, duration_s),
+        interval_s=interval_s,
+        rows=rows,
+        row_hold_s=_holds(rows["t_s"].to_numpy(dtype=float), interval_s, duration_s),
+    )
+
+
+def _holds(t: Floats, interval_s: float, duration_s: float) -> Floats:
+    """Return how long each reading stands: to the next one; where that is too far or absent, one interval."""
+    if not len(t):
+        return t
+    after = np.append(np.diff(t), np.inf)
+    hold = np.where(after > longest_hold(interval_s), interval_s, after)
+    return np.minimum(hold, np.maximum(duration_s - t, 0.0))

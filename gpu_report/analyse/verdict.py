@@ -1,0 +1,100 @@
+"""The one sentence that a person came for."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.context import Context
+from gpu_report.model import Finding, LedgerRow
+
+
+def verdict(context: Context, findings: Sequence[Finding], ledger: Sequence[LedgerRow]) -> str:
+    """Return what the run comes to, in plain words, with the numbers behind it."""
+    parts = [_fault(findings), _work(context), _drops(context, findings), _largest(context, ledger), _unused(context)]
+    return " ".join(part for part in parts if part)
+
+
+def training(context: Context) -> tuple[float, float] | None:
+    """Return mean utilisation (%) and length (s) of the training of the used GPUs, None where nothing ran.
+
+    Training is the train phases; where no epochs are known, all outside startup and idle.
+    """
+    spans = [(p.start_t_s, p.end_t_s) for p in context.phases if p.name == "train"]
+    weight = busy = 0.0
+    for track in context.tracks:
+        mine = context.activity.usable(track)
+        if spans:
+            inside = np.zeros(len(mine), dtype=bool)
+            for start, end in spans:
+                inside[track.between(start, end)] = True
+            mine = mine & inside
+        weight += float(track.hold_s[mine].sum())
+        busy += float((track.hold_s * track.util_pct)[mine].sum())
+    return (busy / weight, weight / len(context.activity.used_gpus)) if weight else None
+
+
+def _fault(findings: Sequence[Finding]) -> str:
+    faults = [f for f in findings if f.rule == "kernel" and f.severity == "critical"]
+    return f"{faults[0].summary}." if faults else ""
+
+
+def _work(context: Context) -> str:
+    trained = training(context)
+    if trained is None:
+        return "No GPU worked during this recording."
+    util, seconds = trained
+    gpus = len(context.activity.used_gpus)
+    subject = "The GPU was" if gpus == 1 else f"{gpus} GPUs were"
+    what = "training" if any(phase.name == "train" for phase in context.phases) else "the time after startup"
+    reading = _reading(util) if seconds >= th.LEVEL_AT_LEAST_S else ", which is too short to judge"
+    return f"{subject} busy {util:.0f} % of {length(seconds)} of {what}{reading}."
+
+
+def _reading(util: float) -> str:
+    if util < th.STARVED_PCT:
+        return ": it mostly waited"
+    if util < th.ROOM_PCT:
+        return ": there is room to win"
+    if util > th.COMPUTE_BOUND_PCT:
+        return ": the time is in the model"
+    return ", which is healthy for YOLO"
+
+
+def _drops(context: Context, findings: Sequence[Finding]) -> str:
+    drops = [f for f in findings if f.rule in {"drop", "sustained-low"} and not f.expected]
+    if not drops:
+        trained = training(context)
+        # a GPU that never worked has no level to fall from: that it did not fall is no good news
+        return "No unexpected drop." if trained and trained[0] >= th.STARVED_PCT else ""
+    total = sum(f.duration_s for f in drops)
+    causes = sorted({f.cause.name for f in drops if f.cause})
+    noun = "drop" if len(drops) == 1 else "drops"
+    return f"{len(drops)} unexpected {noun} took {length(total)} ({', '.join(causes)})."
+
+
+def _largest(context: Context, ledger: Sequence[LedgerRow]) -> str:
+    trained = training(context)
+    lost = [row for row in ledger if row.name not in {"work", "idle", "unmeasured"}]
+    if trained is None or trained[0] >= th.ROOM_PCT or not lost:
+        return ""
+    row = max(lost, key=lambda r: r.gpu_seconds)
+    return f"The largest loss is {row.name}: {length(row.gpu_seconds)}, {100 * row.share:.0f} % of all GPU time."
+
+
+def _unused(context: Context) -> str:
+    unused = [track.gpu for track in context.tracks if track.gpu not in context.activity.used_gpus]
+    if not unused or not context.activity.used_gpus:
+        return ""
+    names = ", ".join(str(gpu) for gpu in unused)
+    return f"GPU {names} was never used." if len(unused) == 1 else f"GPUs {names} were never used."
+
+
+def length(seconds: float) -> str:
+    """Return a duration as a person says it: 44 s, 2 min 5 s, 3 h 10 min."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"

@@ -1,0 +1,82 @@
+"""The page's parts: templates, style, script and the chart library, found wherever gpu-report is installed."""
+
+import base64
+import gzip
+import hashlib
+import re
+from importlib.resources import files
+from pathlib import Path
+
+from plotly.offline import get_plotlyjs
+
+from gpu_report.errors import GpuReportError
+
+PAGE_TEMPLATE = "report.html.j2"
+# In the order in which they are read; each names what it needs of the ones before it.
+SCRIPTS = (
+    "codec",
+    "window",
+    "words",
+    "moment",
+    "lanes",
+    "traces",
+    "marks",
+    "figure",
+    "readout",
+    "snapshot",
+    "strip",
+    "timeline",
+    "settings",
+    "page",
+)
+
+# plotly.js makes one empty <style> and fills it by insertRule; this hash of nothing allows it (reference/report.md §5).
+EMPTY_STYLE = ""
+
+_IMPORT = re.compile(r"^import [^;]*;\n", re.MULTILINE)
+_EXPORT = re.compile(r"^export ", re.MULTILINE)
+
+
+def find_templates() -> Path:
+    """Return the templates' folder: the installed one, else the checkout's; GpuReportError naming both."""
+    package = Path(str(files("gpu_report")))
+    places = (package / "templates", package.parent / "templates")
+    for place in places:
+        if (place / PAGE_TEMPLATE).is_file():
+            return place
+    raise GpuReportError(
+        f"{PAGE_TEMPLATE} is neither in {places[0]} nor in {places[1]}: install gpu-report again "
+        "(pip install --force-reinstall gpu-report)"
+    )
+
+
+def read_style(templates: Path) -> str:
+    """Return the page's style sheet."""
+    return (templates / "report.css").read_text(encoding="utf-8")
+
+
+def read_script(templates: Path) -> str:
+    """Return the page's modules as one: in order, without their imports and exports of each other."""
+    modules = ((templates / "js" / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS)
+    return "\n".join(_EXPORT.sub("", _IMPORT.sub("", module)) for module in modules)
+
+
+def read_chart_library() -> str:
+    """Return the text of plotly.js as plotly.py ships it."""
+    return str(get_plotlyjs())
+
+
+def squeeze(text: str) -> str:
+    """Return text gzipped, as base64; the same text gives the same result."""
+    return base64.b64encode(gzip.compress(text.encode(), compresslevel=9, mtime=0)).decode("ascii")
+
+
+def content_security_policy(scripts: tuple[str, ...], styles: tuple[str, ...]) -> str:
+    """Return a policy that allows these inline scripts and styles by hash, and nothing from any network."""
+    allowed = {"script-src": " ".join(map(_source, scripts)), "style-src": " ".join(map(_source, styles))}
+    rest = {"img-src": "data: blob:", "base-uri": "'none'", "form-action": "'none'"}
+    return "; ".join(f"{name} {value}" for name, value in {"default-src": "'none'", **allowed, **rest}.items())
+
+
+def _source(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}'"

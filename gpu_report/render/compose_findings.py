@@ -1,0 +1,158 @@
+"""Findings in words: what happened, how bad it was, why, what the kernel said beside it, and what to change."""
+
+from gpu_report.model import Advice, Analysis, Cause, Evidence, Finding, KernelEvent, NearbyKernelEvent
+from gpu_report.render.moments import Clock
+from gpu_report.render.view import AdviceView, Fact, FindingView, KernelLine
+from gpu_report.render.words import MISSING, counted, duration, known, number, quantity, sentence, share, tied
+
+SEVERITY_WORDS = {"critical": "Critical", "warning": "Warning", "info": "Note"}
+_SEVERITY_RANK = {"critical": 0, "warning": 1, "info": 2}
+
+# From which confidence on a cause is called likely, and from which on sure enough to be stated without a doubt.
+LIKELY = 0.5
+CLEAR = 0.8
+
+CAUSES = {
+    "validation": "Validation",
+    "checkpoint": "Saving a checkpoint",
+    "startup": "Start-up",
+    "input-cpu": "Waiting for data: the loader's CPU",
+    "input-storage": "Waiting for data: storage",
+    "memory-pressure": "Memory pressure",
+    "trainer-blocked": "The trainer itself stood still",
+    "other-process": "Another process on the GPU",
+    "power-cap": "Power cap",
+    "thermal": "Throttled by heat",
+    "gpu-fault": "GPU fault",
+    "waiting-for-peer": "Waiting for another GPU",
+    "run-ended": "The run had ended",
+    "unexplained": "Not explained by anything recorded",
+}
+
+
+def ranked(findings: tuple[Finding, ...]) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+    """Return the unexpected findings, worst first, and the expected ones in order of time."""
+    unexpected = sorted((f for f in findings if not f.expected), key=_badness)
+    expected = sorted((f for f in findings if f.expected), key=lambda f: f.start_t_s)
+    return tuple(unexpected), tuple(expected)
+
+
+def finding_view(finding: Finding, clock: Clock, analysis: Analysis) -> FindingView:
+    """Return a finding in words."""
+    cause = finding.cause
+    return FindingView(
+        id=finding.id,
+        title=finding_title(finding),
+        severity=finding.severity,
+        severity_word=SEVERITY_WORDS[finding.severity],
+        expected=finding.expected,
+        start=clock.moment(finding.start_t_s),
+        end=clock.moment(finding.end_t_s),
+        summary=tied(sentence(finding.summary)),
+        facts=_facts(finding, several_gpus=len(analysis.gpus) > 1),
+        cause=cause_words(cause.name) if cause else "",
+        confidence=_confidence(cause) if cause else "",
+        explanation=sentence(cause.explanation) if cause else "",
+        runner_up=cause_words(cause.runner_up) if cause and cause.runner_up else "",
+        evidence=tuple(map(_evidence, finding.evidence)),
+        kernel=tuple(_nearby(event, clock) for event in finding.kernel_events),
+        advice=tuple(map(_advice, finding.advice)),
+    )
+
+
+def finding_title(finding: Finding) -> str:
+    """Return a finding's name as it is spoken: Drop 3."""
+    return finding.id.replace("-", " ").capitalize()
+
+
+def cause_words(name: str) -> str:
+    """Return a cause in plain words."""
+    return CAUSES.get(name, name)
+
+
+def kernel_line(event: KernelEvent, clock: Clock, distance: str = "") -> KernelLine:
+    """Return a kernel event in words, with its raw line."""
+    return KernelLine(
+        moment=clock.moment(event.t_s),
+        severity=event.severity,
+        title=f"Xid {event.code}" if event.code is not None else event.kind,
+        meaning=sentence(event.meaning),
+        action=sentence(event.action),
+        text=event.text,
+        gpu="" if event.gpu is None else f"GPU {event.gpu}",
+        count=_repeats(event),
+        distance=distance,
+    )
+
+
+def nothing_found(analysis: Analysis) -> str:
+    """Return what to say where no unexpected finding stands."""
+    if analysis.run.samples.empty:
+        return "There are no samples to judge."
+    options = analysis.options
+    return (
+        f"Nothing to report: utilisation never fell under {options.drop_percent:g} % of its level for "
+        f"{options.drop_seconds:g} s or more without a reason that training itself gives."
+    )
+
+
+def _badness(finding: Finding) -> tuple[int, float]:
+    depth = (known(finding.level_pct) or 0.0) - (known(finding.low_pct) or 0.0)
+    return _SEVERITY_RANK[finding.severity], -finding.duration_s * max(depth, 1.0)
+
+
+def _facts(finding: Finding, *, several_gpus: bool) -> tuple[Fact, ...]:
+    level, low = known(finding.level_pct), known(finding.low_pct)
+    facts = [Fact("Length", duration(finding.duration_s))] if finding.duration_s > 0 else []
+    if level is not None or low is not None:
+        facts.append(Fact("Utilisation before", quantity(level, "%")))
+        facts.append(Fact("and in it", quantity(low, "%")))
+    if level and low is not None:
+        facts.append(Fact("Size", quantity(level - low, "points"), f"{share((level - low) / level)} of the level"))
+    if several_gpus:
+        facts.append(Fact("GPU", "all" if finding.gpu is None else str(finding.gpu)))
+    is_placed = finding.epoch is not None or level is not None
+    return (*facts, _place(finding)) if is_placed else tuple(facts)
+
+
+def _place(finding: Finding) -> Fact:
+    boundary = "at the epoch's boundary" if finding.at_boundary else ""
+    phase = finding.phase or ""
+    epoch = MISSING if finding.epoch is None else str(finding.epoch)
+    return Fact("Epoch", epoch, ", ".join(part for part in (phase, boundary) if part))
+
+
+def _evidence(evidence: Evidence) -> str:
+    value = known(evidence.value)
+    if value is None:
+        return evidence.text
+    shown = number(value, 0 if abs(value) >= 100 or value == round(value) else 1)
+    return f"{evidence.text}: {shown}\u00a0{evidence.unit}".rstrip("\u00a0")
+
+
+def _confidence(cause: Cause) -> str:
+    if cause.name == "unexplained":
+        return ""
+    confidence = cause.confidence
+    word = "clear" if confidence >= CLEAR else "likely" if confidence >= LIKELY else "possible"
+    return f"{word} ({share(confidence)})"
+
+
+def _nearby(nearby: NearbyKernelEvent, clock: Clock) -> KernelLine:
+    offset = nearby.offset_s
+    distance = "during it" if offset == 0 else f"{duration(abs(offset))} {'before' if offset < 0 else 'after'}"
+    return kernel_line(nearby.event, clock, distance)
+
+
+def _repeats(event: KernelEvent) -> str:
+    if event.count == 1:
+        return ""
+    until = "" if event.last_t_s is None else f" within {duration(event.last_t_s - event.t_s)}"
+    return counted(event.count, "time") + until
+
+
+def _advice(advice: Advice) -> AdviceView:
+    change = f"{advice.argument}={advice.to_value}" if advice.argument and advice.to_value is not None else ""
+    now = f"now {advice.from_value}" if change and advice.from_value is not None else ""
+    gain = known(advice.gain_at_most)
+    return AdviceView(advice.text, change, now, "" if gain is None else f"wins at most {share(gain)}")

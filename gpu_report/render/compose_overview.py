@@ -1,0 +1,201 @@
+"""The top of the page: where and on what the run ran, its key numbers, and where the GPU time went."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from gpu_report.model import Analysis, GpuSummary, LedgerRow
+from gpu_report.render.compose_findings import CAUSES, cause_words
+from gpu_report.render.view import Fact, LedgerItem, LegendItem, Table
+from gpu_report.render.words import (
+    MISSING,
+    duration,
+    energy,
+    gibibytes,
+    known,
+    number,
+    quantity,
+    share,
+)
+
+# Ledger rows that have a colour of their own; every other name shares one.
+LEDGER_KINDS = frozenset(
+    {
+        "work",
+        "short gaps",
+        "idle",
+        "unmeasured",
+        "startup",
+        "final evaluation",
+        "validation",
+        "checkpoint",
+        "input-cpu",
+        "input-storage",
+        "memory-pressure",
+        "trainer-blocked",
+        "other-process",
+        "power-cap",
+        "thermal",
+        "gpu-fault",
+        "waiting-for-peer",
+        "run-ended",
+        "unexplained",
+    }
+)
+
+
+def subtitle(analysis: Analysis) -> tuple[str, ...]:
+    """Return the line under the title: host, GPUs, and how the run ended."""
+    recording = analysis.run.recording
+    names = Counter(gpu.name or "GPU of unknown model" for gpu in analysis.run.gpus)
+    models = [name if count == 1 else f"{count} x {name}" for name, count in names.items()]
+    return tuple(part for part in (recording.host, ", ".join(models)) if part)
+
+
+def tiles(analysis: Analysis) -> tuple[Fact, ...]:
+    """Return the key numbers of the run, over all its GPUs."""
+    gpus = analysis.gpus
+    facts = (
+        Fact("GPU utilisation, mean", quantity(_mean(gpus, "gpu_util_pct"), "%"), _peak(gpus, "gpu_util_pct", "%")),
+        _memory(gpus),
+        Fact("Temperature, mean", quantity(_mean(gpus, "temperature_c"), "°C"), _peak(gpus, "temperature_c", "°C")),
+        Fact("Power, mean", quantity(_mean(gpus, "power_w"), "W"), _peak(gpus, "power_w", "W")),
+        Fact("Energy", energy(_energy(gpus)), _energy_note(gpus)),
+        Fact("Duration", duration(analysis.run.duration_s), _ended(analysis)),
+        _epochs(analysis),
+        Fact("Samples recorded", share(analysis.coverage), _coverage_note(analysis)),
+    )
+    return tuple(facts)
+
+
+def gpu_table(analysis: Analysis) -> Table:
+    """Return one row of key numbers for each GPU."""
+    columns = ("GPU", "Model", "Utilisation", "Peak", "Memory peak", "Temperature", "Power", "Peak", "Energy")
+    return Table(columns, (False, False, *[True] * 7), tuple(_gpu_row(s) for s in analysis.gpus))
+
+
+def legend(analysis: Analysis) -> tuple[LegendItem, ...]:
+    """Return the signs that the timeline of this run holds."""
+    phases = dict.fromkeys(phase.name for phase in analysis.phases)
+    signs = [LegendItem(f"swatch phase-{name.replace(' ', '-')}", name) for name in phases]
+    marks = (
+        (analysis.low_intervals, "dashes", "under 20 %"),
+        ([finding for finding in analysis.findings if finding.level_pct is not None], "swatch drop", "drop"),
+        (analysis.gaps, "swatch gap", "no data"),
+    )
+    return (*signs, *(LegendItem(sign, label) for present, sign, label in marks if present))
+
+
+def ledger(analysis: Analysis) -> tuple[LedgerItem, ...]:
+    """Return where all GPU time went, as parts of one bar."""
+    items, start = [], 0.0
+    for row in analysis.ledger:
+        width = max(known(row.share) or 0.0, 0.0) * 100
+        items.append(_ledger_item(row, start, width))
+        start += width
+    return tuple(items)
+
+
+def ledger_note(analysis: Analysis) -> str:
+    """Return what the ledger's seconds are of."""
+    gpus = len(analysis.gpus)
+    if gpus == 1:
+        return f"All {duration(analysis.run.duration_s)} of the recording."
+    return f"All GPU time of the recording: {duration(analysis.run.duration_s)} on each of {gpus} GPUs."
+
+
+def _ledger_item(row: LedgerRow, start_pct: float, width_pct: float) -> LedgerItem:
+    return LedgerItem(
+        name=cause_words(row.name) if row.name in CAUSES else row.name.capitalize(),
+        kind=row.name.replace(" ", "-") if row.name in LEDGER_KINDS else "other",
+        start_pct=round(start_pct, 4),
+        width_pct=round(width_pct, 4),
+        share=share(row.share),
+        time=duration(row.gpu_seconds),
+        energy="" if known(row.energy_j) is None else energy(row.energy_j),
+        money="" if known(row.money) is None else number(row.money, 2),
+    )
+
+
+def _gpu_row(summary: GpuSummary) -> tuple[str, ...]:
+    return (
+        str(summary.gpu.index),
+        summary.gpu.name or MISSING,
+        quantity(_stat(summary, "gpu_util_pct", "mean"), "%"),
+        quantity(_stat(summary, "gpu_util_pct", "max"), "%"),
+        gibibytes(_stat(summary, "memory_used_mib", "max")),
+        quantity(_stat(summary, "temperature_c", "mean"), "°C"),
+        quantity(_stat(summary, "power_w", "mean"), "W"),
+        quantity(_stat(summary, "power_w", "max"), "W"),
+        energy(summary.energy_j),
+    )
+
+
+def _memory(gpus: tuple[GpuSummary, ...]) -> Fact:
+    fullest = max(gpus, key=lambda s: _stat(s, "memory_used_mib", "max") or 0.0, default=None)
+    if fullest is None:
+        return Fact("Memory, peak", MISSING)
+    peak, total = _stat(fullest, "memory_used_mib", "max"), known(fullest.gpu.memory_total_mib)
+    if peak is None or total is None or total <= 0:
+        return Fact("Memory, peak", gibibytes(peak))
+    where = f", GPU\u00a0{fullest.gpu.index}" if len(gpus) > 1 else ""
+    return Fact("Memory, peak", gibibytes(peak), f"{share(peak / total)} of {gibibytes(total)}{where}")
+
+
+def _epochs(analysis: Analysis) -> Fact:
+    lengths = sorted(epoch.end_t_s - epoch.start_t_s for epoch in analysis.epochs)
+    if not lengths:
+        return Fact("Epochs", MISSING, "no YOLO run was seen")
+    return Fact("Epochs", str(len(lengths)), f"median {duration(lengths[len(lengths) // 2])} each")
+
+
+def _coverage_note(analysis: Analysis) -> str:
+    interval = analysis.run.recording.interval_s
+    every = "" if interval is None else f"one every {duration(interval)}, "
+    gap = analysis.longest_gap_s
+    return every + (f"longest gap {duration(gap)}" if gap > 0 else "no gaps")
+
+
+def _ended(analysis: Analysis) -> str:
+    recording = analysis.run.recording
+    if recording.ended_by is None:
+        return "no end marker: the recorder was killed, or the machine went down"
+    if recording.exit_signal:
+        return f"the command was ended by {recording.exit_signal}"
+    if recording.exit_code not in (None, 0):
+        return f"the command failed with exit code {recording.exit_code}"
+    endings = {"duration": "stopped after the time asked for", "signal": "stopped by hand", "import": "imported log"}
+    return endings.get(recording.ended_by, "the command ended well" if recording.exit_code == 0 else "")
+
+
+def _energy(gpus: tuple[GpuSummary, ...]) -> float | None:
+    joules = [joules for joules in (known(s.energy_j) for s in gpus) if joules is not None]
+    return sum(joules) if joules else None
+
+
+def _energy_note(gpus: tuple[GpuSummary, ...]) -> str:
+    sources = {s.energy_source for s in gpus if known(s.energy_j) is not None}
+    words = {"counter": "from the energy counter", "power": "summed up from power readings"}
+    return " and ".join(words[source] for source in sorted(sources) if source in words)
+
+
+def _stat(summary: GpuSummary, name: str, which: str) -> float | None:
+    stats = summary.quantities.get(name)
+    return None if stats is None else known(getattr(stats, which))
+
+
+def _stats(gpus: Iterable[GpuSummary], name: str, which: str) -> list[float]:
+    return [value for value in (_stat(s, name, which) for s in gpus) if value is not None]
+
+
+def _mean(gpus: Iterable[GpuSummary], name: str) -> float | None:
+    means = _stats(gpus, name, "mean")
+    return sum(means) / len(means) if means else None
+
+
+def _max(gpus: Iterable[GpuSummary], name: str) -> float | None:
+    return max(_stats(gpus, name, "max"), default=None)
+
+
+def _peak(gpus: Iterable[GpuSummary], name: str, unit: str) -> str:
+    peak = _max(gpus, name)
+    return "" if peak is None else f"peak {quantity(peak, unit)}"

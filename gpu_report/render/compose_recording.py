@@ -1,0 +1,153 @@
+"""Where the data came from: the recording and what of it is missing, the kernel log, and the YOLO runs."""
+
+from collections.abc import Mapping
+
+from gpu_report.model import Analysis, Gap, KernelLog, RecordedEvent, YoloRun
+from gpu_report.render.compose_findings import kernel_line
+from gpu_report.render.moments import Clock
+from gpu_report.render.view import Fact, Happening, KernelView, RecordingView, YoloView
+from gpu_report.render.words import counted, duration, gibibytes, known, number, share
+
+HAPPENINGS_SHOWN = 200  # rows: a run with a gap at every minute must not bury the page; the rest is counted
+
+_WHAT = {
+    "gap": "Samples missing",
+    "clock_step": "Clock set",
+    "suspend": "Machine slept",
+    "nvml_error": "Reading failed",
+    "nvml_recovered": "Reading works again",
+    "nvml_unavailable": "No GPU could be read",
+    "nvml_stalled": "Driver did not answer",
+    "rows_lost": "Rows lost",
+    "marker": "Marker",
+    "recording_started": "Recording started",
+    "recording_ended": "Recording ended",
+    "command_started": "Command started",
+    "command_ended": "Command ended",
+    "yolo_run": "YOLO run found",
+    "kernel_lines_dropped": "Kernel lines dropped",
+    "xid": "Xid, from NVML",
+    "xid_events": "Xid events",
+}
+
+_ANCHORS = {
+    "recorded": "Epochs were stamped as they ended.",
+    "file-time": "Epochs were placed by the time of results.csv.",
+    "train-start": "Epochs were placed by the start of training that was given.",
+    "fitted": "Epochs were fitted to the samples.",
+    "none": "Epochs could not be placed in time.",
+}
+
+
+def kernel(log: KernelLog, clock: Clock) -> KernelView:
+    """Return what is known of the kernel log; where it was not read, unknown and what would help."""
+    lines = tuple(kernel_line(event, clock) for event in log.events)
+    if log.status == "read":
+        found = counted(len(lines), "event") if lines else "No event that concerns GPUs, memory or storage"
+        return KernelView(read=True, statement=f"{found}{_from(log)}.", command="", lines=lines)
+    reason = f" ({log.reason.rstrip('.')})" if log.reason else ""
+    statement = f"Unknown: the kernel log could not be read{reason}, so errors may have gone unseen."
+    if log.xid_events == "listening":
+        statement += " Xid errors were listened for through NVML, which needs no log."
+    return KernelView(read=False, statement=statement, command=log.advice, lines=lines)
+
+
+def yolo(runs: tuple[YoloRun, ...]) -> tuple[YoloView, ...]:
+    """Return each YOLO run with its arguments."""
+    return tuple(_yolo(run, several=len(runs) > 1) for run in runs)
+
+
+def recording(analysis: Analysis, clock: Clock) -> RecordingView:
+    """Return how this was recorded, and everything that went wrong with it."""
+    happenings = sorted((*_gaps(analysis, clock), *_events(analysis, clock)), key=lambda h: h.moment.t_s)
+    left_out = len(happenings) - HAPPENINGS_SHOWN
+    return RecordingView(
+        facts=tuple(fact for fact in _facts(analysis) if fact.value),
+        problems=analysis.run.problems,
+        happenings=tuple(happenings[:HAPPENINGS_SHOWN]),
+        happenings_left_out=f"{left_out:,} more not shown." if left_out > 0 else "",
+    )
+
+
+def _from(log: KernelLog) -> str:
+    return f", read from {log.source}" if log.source else ""
+
+
+def _yolo(run: YoloRun, *, several: bool) -> YoloView:
+    placement = _ANCHORS[run.anchor]
+    if known(run.uncertainty_s) is not None:
+        placement += f" Uncertain by {duration(run.uncertainty_s)}."
+    return YoloView(
+        title=f"YOLO run {run.number}" if several else "YOLO arguments",
+        path=run.path or "",
+        placement=f"{placement} {run.note}".strip(),
+        arguments=tuple(Fact(str(key), _argument(value)) for key, value in run.args.items()),
+    )
+
+
+def _argument(value: object) -> str:
+    if value is None:
+        return "null"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _facts(analysis: Analysis) -> tuple[Fact, ...]:
+    source = analysis.run.recording
+    host = (
+        source.os,
+        source.cores and counted(source.cores, "core"),
+        source.memory_mib and gibibytes(source.memory_mib),
+    )
+    return (
+        Fact("Recorded by", source.source + (f" {source.tool_version}" if source.tool_version else "")),
+        Fact("Run folder", analysis.run.path),
+        Fact("Command", " ".join(source.command)),
+        Fact("Interval", duration(source.interval_s) if source.interval_s else ""),
+        Fact("Coverage", f"{share(analysis.coverage)} of the samples that should be there"),
+        Fact("Longest gap", duration(analysis.longest_gap_s)),
+        Fact("Host", ", ".join(str(part) for part in (source.host, *host) if part)),
+        Fact("Driver", ", ".join(p for p in (source.driver, source.cuda and f"CUDA {source.cuda}") if p)),
+        Fact("Python", source.python or ""),
+        Fact("PyTorch", source.torch or ""),
+        Fact("Ultralytics", source.ultralytics or ""),
+        Fact("The recorder itself", _cost(analysis)),
+    )
+
+
+def _cost(analysis: Analysis) -> str:
+    source = analysis.run.recording
+    parts = (
+        None if known(source.recorder_cpu_pct) is None else f"{number(source.recorder_cpu_pct, 1)} % of one core",
+        None if known(source.recorder_rss_mib) is None else f"{number(source.recorder_rss_mib)} MiB",
+        None if known(source.tick_p50_ms) is None else f"{number(source.tick_p50_ms, 1)} ms a tick",
+        None if known(source.tick_p99_ms) is None else f"{number(source.tick_p99_ms, 1)} ms at most in 99 of 100",
+        None if source.late_ticks is None else counted(source.late_ticks, "late tick"),
+    )
+    return ", ".join(part for part in parts if part)
+
+
+def _gaps(analysis: Analysis, clock: Clock) -> list[Happening]:
+    return [Happening(clock.moment(gap.start_t_s), _WHAT["gap"], _gap_detail(gap)) for gap in analysis.gaps]
+
+
+def _gap_detail(gap: Gap) -> str:
+    detail = f"{duration(gap.end_t_s - gap.start_t_s)}, {_gpu(gap.gpu) or 'every GPU'}"
+    return f"{detail}: {gap.reason}" if gap.reason else detail
+
+
+def _events(analysis: Analysis, clock: Clock) -> list[Happening]:
+    return [
+        Happening(clock.moment(event.t_s), _WHAT.get(event.kind, event.kind), _detail(event))
+        for event in analysis.run.events
+        if event.kind != "gap"
+    ]
+
+
+def _detail(event: RecordedEvent) -> str:
+    fields: Mapping[str, object] = {key: value for key, value in event.fields.items() if value not in (None, "")}
+    said = (str(value) if key in ("reason", "text", "advice") else f"{key} {value}" for key, value in fields.items())
+    return ", ".join(part for part in (_gpu(event.gpu), *said) if part)
+
+
+def _gpu(index: int | None) -> str:
+    return "" if index is None else f"GPU {index}"

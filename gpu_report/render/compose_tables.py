@@ -1,0 +1,110 @@
+"""The tables: epochs, statistics of each GPU, and the processes that were on them."""
+
+from typing import Any
+
+import pandas as pd
+
+from gpu_report.model import Analysis, EpochSummary, GpuSummary
+from gpu_report.render.moments import Clock
+from gpu_report.render.quantities import gpu_quantities
+from gpu_report.render.view import EpochRowView, Table
+from gpu_report.render.words import MISSING, duration, energy, gibibytes, known, number
+
+_STATISTICS = ("mean", "min", "p5", "p50", "p95", "max")
+# A mean of a bitmask, of a counter or of a state's number says nothing.
+_WITHOUT_STATISTICS = frozenset({"clock_event_reasons", "energy_j", "performance_state"})
+STAYED = "stayed"
+UNNAMED_PROCESS = "(not visible here)"
+
+
+def epoch_columns(analysis: Analysis) -> tuple[str, ...]:
+    """Return the epoch table's columns after epoch and start."""
+    gpus = tuple(f"GPU {s.gpu.index}" for s in analysis.gpus) if len(analysis.gpus) > 1 else ()
+    return ("Length", "GPU utilisation", *gpus, "Memory peak", "Energy", "Loss", "Learning rate")
+
+
+def epochs(analysis: Analysis, clock: Clock) -> tuple[EpochRowView, ...]:
+    """Return a row for each epoch."""
+    several_runs = len({epoch.run for epoch in analysis.epochs}) > 1
+    indexes = [s.gpu.index for s in analysis.gpus] if len(analysis.gpus) > 1 else []
+    return tuple(_epoch(epoch, clock, indexes, several_runs=several_runs) for epoch in analysis.epochs)
+
+
+def statistics(analysis: Analysis) -> Table:
+    """Return mean, extremes and percentiles of every quantity of every GPU."""
+    columns = ("GPU", "Quantity", "Unit", "Mean", "Lowest", "5 %", "Median", "95 %", "Highest")
+    rows = tuple(row for summary in analysis.gpus for row in _statistics_rows(summary))
+    return Table(columns, (False, False, False, *[True] * 6), rows)
+
+
+def processes(frame: pd.DataFrame, clock: Clock) -> Table:
+    """Return every process seen on a GPU: when, and how much memory it held at most; the largest first."""
+    columns = ("GPU", "Process id", "Name", "First seen", "Gone", "Memory, peak")
+    numeric = (False, True, False, True, True, True)
+    if frame.empty:
+        return Table(columns, numeric, ())
+    frame = frame.astype({"gpu": float, "pid": float, "memory_used_mib": float})
+    grouped = frame.groupby(["gpu", "pid"], dropna=False, sort=False)
+    seen = grouped.agg(
+        name=("name", "last"),
+        first=("t_s", "min"),
+        last=("t_s", "max"),
+        change=("change", "last"),
+        peak=("memory_used_mib", "max"),
+    )
+    ordered = seen.reset_index().sort_values("peak", ascending=False, na_position="last")
+    return Table(columns, numeric, tuple(_process(row, clock) for row in ordered.itertuples(index=False, name=None)))
+
+
+def _process(row: tuple[Any, ...], clock: Clock) -> tuple[str, ...]:
+    gpu, pid, name, first, last, change, peak = row
+    return (
+        _whole(gpu),
+        _whole(pid),
+        name if isinstance(name, str) and name else UNNAMED_PROCESS,
+        clock.moment(first).elapsed,
+        clock.moment(last).elapsed if change == "gone" else STAYED,
+        gibibytes(peak),
+    )
+
+
+def _whole(value: float) -> str:
+    return MISSING if known(value) is None else str(int(value))
+
+
+def _epoch(epoch: EpochSummary, clock: Clock, indexes: list[int], *, several_runs: bool) -> EpochRowView:
+    stats = (epoch.gpus.get(index, {}).get("gpu_util_pct") for index in indexes)
+    name = f"{epoch.run}: {epoch.epoch}" if several_runs else str(epoch.epoch)
+    return EpochRowView(
+        anchor=f"epoch-{epoch.run}-{epoch.attempt}-{epoch.epoch}",
+        start=clock.moment(epoch.start_t_s),
+        end=clock.moment(epoch.end_t_s),
+        util_pct=known(epoch.gpu_util_pct),
+        cells=(
+            name if epoch.attempt == 1 else f"{name} (attempt {epoch.attempt})",
+            duration(epoch.end_t_s - epoch.start_t_s),
+            _percent(epoch.gpu_util_pct),
+            *(_percent(s.mean if s else None) for s in stats),
+            gibibytes(epoch.memory_peak_mib),
+            energy(epoch.energy_j),
+            number(epoch.loss, 3),
+            MISSING if known(epoch.lr) is None else f"{epoch.lr:.3g}",
+        ),
+    )
+
+
+def _percent(value: float | None) -> str:
+    return MISSING if known(value) is None else f"{number(value)}\u00a0%"
+
+
+def _statistics_rows(summary: GpuSummary) -> tuple[tuple[str, ...], ...]:
+    return tuple(
+        (
+            str(summary.gpu.index),
+            quantity.label,
+            quantity.unit,
+            *(number(getattr(summary.quantities[quantity.name], which), quantity.decimals) for which in _STATISTICS),
+        )
+        for quantity in gpu_quantities()
+        if quantity.name in summary.quantities and quantity.name not in _WITHOUT_STATISTICS
+    )

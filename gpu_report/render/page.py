@@ -1,0 +1,66 @@
+"""The page: view, data and parts put together into one HTML text that needs nothing else."""
+
+from dataclasses import dataclass
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from gpu_report.model import Analysis
+from gpu_report.render import assets
+from gpu_report.render.chart import chart_data, to_json
+from gpu_report.render.compose import compose
+from gpu_report.render.view import ReportView
+from gpu_report.render.words import clean
+
+
+@dataclass(frozen=True)
+class PageParts:
+    """What the page carries besides its words: policy, style, scripts and data, safe to stand as they are."""
+
+    policy: str
+    style: Markup
+    script: Markup
+    library: Markup
+    data: Markup
+    columns: Markup
+
+
+def render_html(analysis: Analysis) -> str:
+    """Return the report of a run as one HTML page that works offline and loads nothing."""
+    templates = assets.find_templates()
+    environment = Environment(
+        loader=FileSystemLoader(templates),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=printable,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(assets.PAGE_TEMPLATE).render(context(analysis))
+
+
+def context(analysis: Analysis) -> dict[str, ReportView | PageParts]:
+    """Return all that the template is given."""
+    return {"report": compose(analysis), "page": page_parts(analysis)}
+
+
+def page_parts(analysis: Analysis) -> PageParts:
+    """Return the page's style, scripts and data, and the policy that allows exactly these."""
+    templates = assets.find_templates()
+    style, script = assets.read_style(templates), assets.read_script(templates)
+    library = assets.read_chart_library()
+    data, columns = chart_data(analysis)
+    # Our own files, base64, and JSON without a single "<": nothing here can end the element it stands in.
+    return PageParts(
+        policy=assets.content_security_policy((script, library), (style, assets.EMPTY_STYLE)),
+        style=Markup(style),  # noqa: S704 (our own file)
+        script=Markup(script),  # noqa: S704 (our own file)
+        library=Markup(assets.squeeze(library)),  # noqa: S704 (base64)
+        data=Markup(to_json(data)),  # noqa: S704 (JSON with every < escaped)
+        columns=Markup(columns),  # noqa: S704 (base64)
+    )
+
+
+def printable(value: object) -> object:
+    """Return text from outside without what no page can show; everything else as it is."""
+    return clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value

@@ -1,0 +1,235 @@
+"""summary.json, schema 1 (DESIGN.md section 5): the report's facts for machines. Missing is null."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from gpu_report import __version__
+from gpu_report.model import Analysis, EpochSummary, Finding, GpuSummary, KernelEvent, Phase, Run
+
+SCHEMA_VERSION = 1
+DECIMALS = 3  # milliseconds, milliwatts: finer than anything that is measured
+
+Json = dict[str, Any]
+
+
+def build_summary(analysis: Analysis) -> Json:
+    """Return the summary of an analysis as JSON-ready values: no NaN, no infinity."""
+    run = analysis.run
+    summary = {
+        "schema_version": SCHEMA_VERSION,
+        "tool": {"name": "gpu-report", "version": __version__},
+        "verdict": analysis.verdict,
+        "run": _run(analysis),
+        "environment": _environment(run),
+        "gpus": [_gpu(gpu) for gpu in analysis.gpus],
+        "epochs": [_epoch(epoch, analysis) for epoch in analysis.epochs],
+        "phases": [_phase(phase) for phase in analysis.phases],
+        "findings": [_finding(finding, run) for finding in analysis.findings],
+        "kernel": _kernel(run),
+        "ledger": [
+            {
+                "name": row.name,
+                "expected": row.expected,
+                "seconds": row.gpu_seconds / max(len(run.gpus), 1),
+                "gpu_seconds": row.gpu_seconds,
+                "energy_j": row.energy_j,
+                "money": row.money,
+                "share": row.share,
+            }
+            for row in analysis.ledger
+        ],
+        "bounds": [],
+        "recorder": _recorder(run),
+    }
+    cleaned: Json = _clean(summary)
+    return cleaned
+
+
+def iso_utc(wall_s: float) -> str | None:
+    """Return ISO 8601 in UTC with milliseconds, None for a time outside the calendar."""
+    try:
+        return datetime.fromtimestamp(wall_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    except (OverflowError, OSError, ValueError):
+        return None
+
+
+def _span(run: Run, start_t_s: float, end_t_s: float) -> Json:
+    return {
+        "start": iso_utc(run.start_wall_s + start_t_s),
+        "end": iso_utc(run.start_wall_s + end_t_s),
+        "start_s": start_t_s,
+        "end_s": end_t_s,
+    }
+
+
+def _run(analysis: Analysis) -> Json:
+    run, recording = analysis.run, analysis.run.recording
+    span = _span(run, 0.0, run.duration_s)
+    return {
+        "path": run.path,
+        "start": span["start"],
+        "end": span["end"],
+        "duration_s": run.duration_s,
+        "interval_s": recording.interval_s,
+        "ended_by": recording.ended_by,
+        "exit_code": recording.exit_code,
+        "exit_signal": recording.exit_signal,
+        "command": list(recording.command) or None,
+        "source": recording.source,
+        "coverage_pct": analysis.coverage * 100,
+        "longest_gap_s": analysis.longest_gap_s,
+        "problems": list(run.problems),
+    }
+
+
+def _environment(run: Run) -> Json:
+    recording = run.recording
+    args = run.yolo_runs[-1].args if run.yolo_runs else {}
+    return {
+        "host": recording.host,
+        "os": recording.os,
+        "cores": recording.cores,
+        "memory_mib": recording.memory_mib,
+        "driver": recording.driver,
+        "cuda": recording.cuda,
+        "python": recording.python,
+        "torch": recording.torch,
+        "ultralytics": recording.ultralytics,
+        "model": args.get("model"),
+        "args": dict(args),
+        "yolo_runs": [
+            {"number": y.number, "path": y.path, "anchor": y.anchor, "uncertainty_s": y.uncertainty_s, "note": y.note}
+            for y in run.yolo_runs
+        ],
+    }
+
+
+def _gpu(summary: GpuSummary) -> Json:
+    gpu = summary.gpu
+    quantities = {name: asdict(stats) for name, stats in summary.quantities.items()}
+    return {
+        "index": gpu.index,
+        "uuid": gpu.uuid,
+        "name": gpu.name,
+        "memory_total_mib": gpu.memory_total_mib,
+        "samples": summary.samples,
+        **quantities,
+        "energy_j": summary.energy_j,
+        "energy_source": summary.energy_source,
+    }
+
+
+def _epoch(epoch: EpochSummary, analysis: Analysis) -> Json:
+    inside = [p for p in analysis.phases if p.epoch == epoch.epoch and _touches(p, epoch)]
+    lengths = {name: sum(p.end_t_s - p.start_t_s for p in inside if p.name == name) for name in ("train", "validation")}
+    checkpoint = [p for p in analysis.phases if p.name == "checkpoint" and p.start_t_s == epoch.end_t_s]
+    return {
+        "run": epoch.run,
+        "epoch": epoch.epoch,
+        "attempt": epoch.attempt,
+        "start_s": epoch.start_t_s,
+        "end_s": epoch.end_t_s,
+        "train_s": lengths["train"] or None,
+        "validation_s": lengths["validation"] or None,
+        "checkpoint_s": checkpoint[0].end_t_s - checkpoint[0].start_t_s if checkpoint else None,
+        "images_per_s": None,
+        "gpu_util_pct": epoch.gpu_util_pct,
+        "memory_peak_mib": epoch.memory_peak_mib,
+        "energy_j": epoch.energy_j,
+        "data_wait_s": None,
+        "loss": epoch.loss,
+        "lr": epoch.lr,
+        "gpus": {
+            str(gpu): {name: {"mean": stats.mean, "max": stats.max} for name, stats in quantities.items()}
+            for gpu, quantities in epoch.gpus.items()
+        },
+    }
+
+
+def _touches(phase: Phase, epoch: EpochSummary) -> bool:
+    return phase.start_t_s < epoch.end_t_s and phase.end_t_s > epoch.start_t_s
+
+
+def _phase(phase: Phase) -> Json:
+    return {
+        "name": phase.name,
+        "epoch": phase.epoch,
+        "start_s": phase.start_t_s,
+        "end_s": phase.end_t_s,
+        "source": phase.source,
+    }
+
+
+def _finding(finding: Finding, run: Run) -> Json:
+    return {
+        "id": finding.id,
+        "rule": finding.rule,
+        "severity": finding.severity,
+        "gpu": finding.gpu,
+        **_span(run, finding.start_t_s, finding.end_t_s),
+        "duration_s": finding.duration_s,
+        "expected": finding.expected,
+        "epoch": finding.epoch,
+        "phase": finding.phase,
+        "at_boundary": finding.at_boundary,
+        "level_pct": finding.level_pct,
+        "low_pct": finding.low_pct,
+        "summary": finding.summary,
+        "evidence": [asdict(evidence) for evidence in finding.evidence],
+        "cause": asdict(finding.cause) if finding.cause else None,
+        "kernel_events": [{**_kernel_event(n.event, run), "offset_s": n.offset_s} for n in finding.kernel_events],
+        "advice": [
+            {
+                "text": advice.text,
+                "argument": advice.argument,
+                "from": advice.from_value,
+                "to": advice.to_value,
+                "gain_at_most": advice.gain_at_most,
+            }
+            for advice in finding.advice
+        ],
+    }
+
+
+def _kernel(run: Run) -> Json:
+    kernel = run.kernel
+    return {
+        "status": kernel.status,
+        "source": kernel.source,
+        "reason": kernel.reason or None,
+        "advice": kernel.advice or None,
+        "xid_events": kernel.xid_events,
+        "events": [_kernel_event(event, run) for event in kernel.events],
+    }
+
+
+def _kernel_event(event: KernelEvent, run: Run) -> Json:
+    return {**asdict(event), "time": iso_utc(run.start_wall_s + event.t_s)}
+
+
+def _recorder(run: Run) -> Json:
+    recording = run.recording
+    return {
+        "cpu_pct": recording.recorder_cpu_pct,
+        "rss_mib": recording.recorder_rss_mib,
+        "tick_p50_ms": recording.tick_p50_ms,
+        "tick_p99_ms": recording.tick_p99_ms,
+        "late_ticks": recording.late_ticks,
+        "errors": sum(event.kind in {"nvml_error", "nvml_stalled", "rows_lost"} for event in run.events),
+    }
+
+
+def _clean(value: Any) -> Any:
+    """Return `value` with NaN and infinity as None, floats rounded, and everything else JSON cannot hold as text."""
+    if isinstance(value, Mapping):
+        return {str(key): _clean(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_clean(item) for item in value]
+    if isinstance(value, bool | int | str) or value is None:
+        return value
+    if isinstance(value, float):
+        return round(value, DECIMALS) if math.isfinite(value) else None
+    return str(value)

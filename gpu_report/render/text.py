@@ -1,0 +1,125 @@
+"""The summary for a terminal and as Markdown. Everything from outside is plain text here: no markup, no controls."""
+
+import io
+import re
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from gpu_report.model import Analysis, Finding, GpuSummary, Stats
+from gpu_report.render.summary import iso_utc
+
+# Control characters can move a terminal's cursor or recolour it; bidirectional overrides can reorder what is read.
+UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+SHOWN_FINDINGS = 20
+
+Rows = list[tuple[str, ...]]
+
+
+def render_text(analysis: Analysis, *, width: int | None = None, colour: bool = False) -> str:
+    """Return the summary for a terminal of `width` columns (the real one's when None)."""
+    out = io.StringIO()
+    console = Console(file=out, width=width, force_terminal=colour, highlight=False, soft_wrap=False)
+    console.print(Text(plain(analysis.verdict), style="bold"))
+    console.print(Text(_head(analysis)))
+    for title, header, rows in _tables(analysis):
+        if rows:
+            console.print()
+            console.print(_table(title, header, rows))
+    console.print()
+    for line in _closing(analysis):
+        console.print(Text(plain(line)))
+    return out.getvalue()
+
+
+def render_markdown(analysis: Analysis) -> str:
+    """Return the summary as Markdown, for a pull request or a job summary."""
+    parts = [f"**{_escaped(analysis.verdict)}**", _escaped(_head(analysis))]
+    for title, header, rows in _tables(analysis):
+        if rows:
+            lines = [header, tuple("---" for _ in header), *rows]
+            body = "\n".join(
+                "| " + " | ".join(_escaped(c) if i != 1 else c for c in row) + " |" for i, row in enumerate(lines)
+            )
+            parts.append(f"### {title}\n\n{body}")
+    parts += [_escaped(line) for line in _closing(analysis)]
+    return "\n\n".join(parts) + "\n"
+
+
+def plain(text: str) -> str:
+    """Return text without control characters."""
+    return UNPRINTABLE.sub("\ufffd", text)
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([\\`*_\[\]|<>#])", r"\\\1", plain(text))
+
+
+def _head(analysis: Analysis) -> str:
+    run = analysis.run
+    start = (iso_utc(run.start_wall_s) or "time unknown")[:19].replace("T", " ")
+    parts = [run.path, f"{start} UTC", f"{run.duration_s:.0f} s", f"{len(analysis.epochs)} epochs"]
+    return "   ".join([*parts, f"coverage {analysis.coverage:.1%}"])
+
+
+def _tables(analysis: Analysis) -> Iterable[tuple[str, tuple[str, ...], Rows]]:
+    header = ("GPU", "utilisation mean", "peak", "memory peak", "power mean", "temperature mean", "energy")
+    yield "GPUs", header, [_gpu_row(gpu) for gpu in analysis.gpus]
+    ledger: Rows = [(row.name, f"{row.gpu_seconds:.1f} s", f"{row.share:.1%}") for row in analysis.ledger]
+    yield "Where the GPU time went", ("", "GPU time", "share"), ledger
+    shown = [_finding_row(analysis, f) for f in analysis.findings if not f.expected][:SHOWN_FINDINGS]
+    yield "Findings", ("id", "at", "what", "epoch", "cause", "kernel log"), shown
+
+
+def _gpu_row(summary: GpuSummary) -> tuple[str, ...]:
+    gpu, quantities = summary.gpu, summary.quantities
+    util = quantities.get("gpu_util_pct")
+    name = f"{gpu.index} {plain(gpu.name or '')}".strip()
+    memory = _value(quantities.get("memory_used_mib"), "max", "MiB")
+    total = f" of {gpu.memory_total_mib:.0f}" if gpu.memory_total_mib else ""
+    energy = f"{summary.energy_j / 1000:.1f} kJ" if summary.energy_j is not None else "n/a"
+    return (
+        name,
+        _value(util, "mean", "%"),
+        _value(util, "max", "%"),
+        memory + total,
+        _value(quantities.get("power_w"), "mean", "W"),
+        _value(quantities.get("temperature_c"), "mean", "°C"),
+        energy,
+    )
+
+
+def _value(stats: Stats | None, which: str, unit: str) -> str:
+    return f"{getattr(stats, which):.0f} {unit}" if stats else "n/a"
+
+
+def _finding_row(analysis: Analysis, finding: Finding) -> tuple[str, ...]:
+    at = (iso_utc(analysis.run.start_wall_s + finding.start_t_s) or "")[11:19]
+    lines = finding.kernel_events
+    kernel = plain(lines[0].event.text) + (f" (+{len(lines) - 1})" if len(lines) > 1 else "") if lines else ""
+    epoch = "" if finding.epoch is None else f"{finding.epoch}{' (at its end)' if finding.at_boundary else ''}"
+    return (finding.id, at, plain(finding.summary), epoch, finding.cause.name if finding.cause else "", kernel)
+
+
+def _closing(analysis: Analysis) -> list[str]:
+    expected = sum(f.expected for f in analysis.findings)
+    lines = [f"{expected} expected drops are not listed."] if expected else []
+    kernel = analysis.run.kernel
+    if kernel.status != "read":
+        lines.append(f"Kernel log: unknown ({kernel.reason or 'it was not read'}). {kernel.advice}".strip())
+    else:
+        lines.append(f"Kernel log: read ({kernel.source}), {len(kernel.events)} messages.")
+    lines += [f"Epochs: {y.note}." for y in analysis.run.yolo_runs if y.note]
+    lines += [f"Note: {problem}." for problem in analysis.run.problems]
+    return lines
+
+
+def _table(title: str, header: Sequence[str], rows: Rows) -> Table:
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    for name in header:
+        table.add_column(name)
+    for row in rows:
+        table.add_row(*(Text(plain(cell)) for cell in row))
+    return table

@@ -1,0 +1,193 @@
+"""The page's whole vocabulary: what the template is given, in words and numbers ready to print.
+
+Nothing here is NaN: a missing number is None or reads n/a. Text from outside stands as it came; the page escapes it.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A moment of the run: seconds since its start, as a clock since its start, and in UTC."""
+
+    t_s: float
+    wall_s: float
+    elapsed: str
+    utc: str
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A label and what is to be said under it; `note` explains it in smaller print."""
+
+    label: str
+    value: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of text. `numeric` says column by column whether it is set to the right."""
+
+    columns: tuple[str, ...]
+    numeric: tuple[bool, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class LedgerItem:
+    """A part of the ledger's bar, from `start_pct` of its width; `kind` picks its colour."""
+
+    name: str
+    kind: str
+    start_pct: float
+    width_pct: float
+    share: str
+    time: str
+    energy: str
+    money: str
+
+
+@dataclass(frozen=True)
+class KernelLine:
+    """A kernel event with what it means; `text` is the raw line, `distance` its place beside a finding."""
+
+    moment: Moment
+    severity: str
+    title: str
+    meaning: str
+    action: str
+    text: str
+    gpu: str
+    count: str
+    distance: str = ""
+
+
+@dataclass(frozen=True)
+class AdviceView:
+    """One thing to change: in words, and where it can be, the argument with its value now and the one to try."""
+
+    text: str
+    change: str
+    now: str
+    gain: str
+
+
+@dataclass(frozen=True)
+class FindingView:
+    """A finding as it is listed; `id` is its anchor."""
+
+    id: str
+    title: str
+    severity: str
+    severity_word: str
+    expected: bool
+    start: Moment
+    end: Moment
+    summary: str
+    facts: tuple[Fact, ...]
+    cause: str
+    confidence: str
+    explanation: str
+    runner_up: str
+    evidence: tuple[str, ...]
+    kernel: tuple[KernelLine, ...]
+    advice: tuple[AdviceView, ...]
+
+
+@dataclass(frozen=True)
+class EpochRowView:
+    """One epoch's row; `util_pct` draws its bar, None without one."""
+
+    anchor: str
+    start: Moment
+    end: Moment
+    util_pct: float | None
+    cells: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class KernelView:
+    """What is known of the kernel log. Unless it was read, `statement` says unknown and `command` what would help."""
+
+    read: bool
+    statement: str
+    command: str
+    lines: tuple[KernelLine, ...]
+
+
+@dataclass(frozen=True)
+class YoloView:
+    """One YOLO run: where it lay, how its epochs were placed, and its arguments."""
+
+    title: str
+    path: str
+    placement: str
+    arguments: tuple[Fact, ...]
+
+
+@dataclass(frozen=True)
+class Happening:
+    """Anything that happened to the recording itself."""
+
+    moment: Moment
+    what: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class RecordingView:
+    """How the data came about, and what of it is missing."""
+
+    facts: tuple[Fact, ...]
+    problems: tuple[str, ...]
+    happenings: tuple[Happening, ...]
+    happenings_left_out: str
+
+
+@dataclass(frozen=True)
+class GpuView:
+    """A GPU as it is named on the page."""
+
+    index: int
+    name: str
+    uuid: str
+    samples: str
+
+
+@dataclass(frozen=True)
+class LegendItem:
+    """A sign of the timeline: its class in the style sheet and what it means."""
+
+    sign: str
+    label: str
+
+
+@dataclass(frozen=True)
+class ReportView:
+    """All that the page says."""
+
+    title: str
+    verdict: str
+    mood: str
+    subtitle: tuple[str, ...]
+    start: Moment
+    end: Moment
+    tiles: tuple[Fact, ...]
+    gpus: tuple[GpuView, ...]
+    gpu_overview: Table
+    legend: tuple[LegendItem, ...]
+    ledger: tuple[LedgerItem, ...]
+    ledger_note: str
+    findings: tuple[FindingView, ...]
+    expected: tuple[FindingView, ...]
+    no_findings: str
+    epoch_columns: tuple[str, ...]
+    epochs: tuple[EpochRowView, ...]
+    statistics: Table
+    processes: Table
+    kernel: KernelView
+    yolo: tuple[YoloView, ...]
+    recording: RecordingView
+    has_samples: bool
+    tool: str

@@ -1,0 +1,107 @@
+"""Numbers, times and text as a person reads them. A missing value reads n/a, never 0."""
+
+import math
+import re
+from datetime import UTC, datetime
+
+MISSING = "n/a"
+MIB_PER_GIB = 1024
+JOULE_PER_WATT_HOUR = 3600
+
+_NUMBER_AND_UNIT = re.compile(r"(\d) (%|[a-zA-Z°]{1,3}\b)")
+
+# Control characters draw nothing and may upset a terminal that the text is pasted into; tab and newline stay.
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+
+
+def clean(text: str) -> str:
+    """Return text that any UTF-8 file can hold: lone surrogates and control characters become U+FFFD."""
+    return _CONTROL.sub("\ufffd", re.sub("[\ud800-\udfff]", "\ufffd", text))
+
+
+def tied(sentence: str) -> str:
+    """Return a sentence whose numbers do not part from their units at the end of a line."""
+    return _NUMBER_AND_UNIT.sub("\\1\u00a0\\2", sentence)
+
+
+def sentence(text: str) -> str:
+    """Return text as a sentence: a capital first, a full stop last."""
+    text = text.strip()
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) or not text else ".")
+
+
+def known(value: float | None) -> float | None:
+    """Return the value, or None when it is missing, NaN or infinite."""
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+def number(value: float | None, decimals: int = 0) -> str:
+    """Return a number with its thousands set apart, or n/a."""
+    value = known(value)
+    return MISSING if value is None else f"{value:,.{decimals}f}"
+
+
+def quantity(value: float | None, unit: str, decimals: int = 0) -> str:
+    """Return a number with its unit, or n/a."""
+    return MISSING if known(value) is None else f"{number(value, decimals)}\u00a0{unit}"
+
+
+def gibibytes(mib: float | None) -> str:
+    """Return memory given in MiB as GiB, or n/a."""
+    mib = known(mib)
+    return MISSING if mib is None else f"{mib / MIB_PER_GIB:.1f}\u00a0GiB"
+
+
+def share(fraction: float | None) -> str:
+    """Return a fraction of 1 as a percentage; one that is small but not nothing reads under 1 %."""
+    fraction = known(fraction)
+    if fraction is None:
+        return MISSING
+    if 0 < fraction < 0.005:
+        return "<\u00a01\u00a0%"
+    return f"{fraction * 100:.0f}\u00a0%"
+
+
+def energy(joules: float | None) -> str:
+    """Return an energy in Wh or kWh, or n/a."""
+    joules = known(joules)
+    if joules is None:
+        return MISSING
+    watt_hours = joules / JOULE_PER_WATT_HOUR
+    return f"{watt_hours / 1000:,.2f}\u00a0kWh" if watt_hours >= 1000 else f"{watt_hours:,.1f}\u00a0Wh"
+
+
+def duration(seconds: float | None) -> str:
+    """Return a length of time in its two largest units, or n/a."""
+    seconds = known(seconds)
+    if seconds is None:
+        return MISSING
+    if seconds < 59.95:
+        return f"{seconds:.1f}".removesuffix(".0") + "\u00a0s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    parts = [(days, "d"), (hours, "h"), (minutes, "min"), (rest, "s")]
+    first = next(i for i, (count, _) in enumerate(parts) if count)
+    return " ".join(f"{count}\u00a0{unit}" for count, unit in parts[first : first + 2] if count)
+
+
+def elapsed(seconds: float) -> str:
+    """Return seconds since the run's start as a clock: 1:02:03."""
+    sign = "-" if seconds < -0.5 else ""
+    minutes, rest = divmod(abs(round(seconds)), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{sign}{hours}:{minutes:02d}:{rest:02d}"
+
+
+def utc(wall_s: float) -> str:
+    """Return a wall time as UTC; n/a where it is no time that a calendar has."""
+    try:
+        return datetime.fromtimestamp(wall_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (ValueError, OverflowError, OSError):
+        return MISSING
+
+
+def counted(count: int, one: str, many: str | None = None) -> str:
+    """Return a count with its noun in the right number."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"

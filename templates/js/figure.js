@@ -1,0 +1,121 @@
+// The timeline as Plotly wants it: one shared time axis and a lane for each quantity. Draws nothing itself.
+
+import { MARGIN, placeLanes } from "./lanes.js";
+import { marks } from "./marks.js";
+import { laneTraces } from "./traces.js";
+
+/**
+ * Return Plotly's data and layout for the times in `view` (from and to in ms since the run's start, width in px,
+ * hidden GPUs) in the colours and the zone given.
+ */
+export function buildFigure(store, lanes, view, colours, zone) {
+  const scale = {
+    base: store.startWall + zone.offset,
+    pxPerMs: (view.width - MARGIN.left - MARGIN.right) / (view.to - view.from),
+  };
+  const { domains, height } = placeLanes(lanes);
+  const data = lanes.flatMap((lane, i) =>
+    laneTraces(store, lane, view, colours, scale).map((trace) => ({
+      ...trace,
+      xaxis: "x",
+      yaxis: axisName("y", i),
+      hoverinfo: "skip",
+      showlegend: false,
+    })),
+  );
+  const { shapes, annotations } = marks(store, view, colours, scale, lanes, domains);
+  const titles = [...laneTitles(lanes, domains, colours), zoneTitle(zone, colours)];
+  const layout = { ...baseLayout(view, colours, scale, height), annotations: [...titles, ...annotations], shapes };
+  lanes.forEach((lane, i) => {
+    layout[axisName("yaxis", i)] = yAxis(lane, domains[i], colours);
+  });
+  return { data, layout };
+}
+
+function axisName(prefix, i) {
+  return i ? `${prefix}${i + 1}` : prefix;
+}
+
+function baseLayout(view, colours, scale, height) {
+  return {
+    width: view.width,
+    height,
+    autosize: false,
+    hovermode: false,
+    dragmode: view.drag ? "zoom" : false,
+    margin: { t: MARGIN.top, r: MARGIN.right, b: MARGIN.bottom, l: MARGIN.left, autoexpand: false },
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
+    showlegend: false,
+    font: { family: colours.font, size: 12, color: colours.muted },
+    xaxis: {
+      type: "date",
+      range: [scale.base + view.from, scale.base + view.to],
+      autorange: false,
+      anchor: "free",
+      position: 0,
+      gridcolor: colours.grid,
+      linecolor: colours.line,
+      showline: true,
+      zeroline: false,
+      nticks: Math.max(Math.floor(view.width / 110), 3),
+      tickformatstops: [
+        { dtickrange: [null, 1000], value: "%H:%M:%S.%L" },
+        { dtickrange: [1000, 60000], value: "%H:%M:%S" },
+        { dtickrange: [60000, 86400000], value: "%H:%M\n%e %b" },
+        { dtickrange: [86400000, null], value: "%e %b" },
+      ],
+    },
+  };
+}
+
+function yAxis(lane, domain, colours) {
+  const bare = lane.kind === "phases" || lane.kind === "kernel";
+  const ticks = lane.tickvals
+    ? { tickvals: lane.tickvals, ticktext: lane.ticktext }
+    : { nticks: lane.height > 120 ? 6 : 4 };
+  return {
+    domain,
+    range: lane.range,
+    autorange: false,
+    fixedrange: true,
+    anchor: "x",
+    zeroline: false,
+    showgrid: !bare,
+    showticklabels: !bare,
+    gridcolor: colours.grid,
+    ...(lane.quantity?.unit === "%"
+      ? { tickvals: lane.height > 120 ? [0, 20, 40, 60, 80, 100] : [0, 50, 100] }
+      : ticks),
+  };
+}
+
+function laneTitles(lanes, domains, colours) {
+  return lanes.map((lane, i) => ({
+    text: lane.title,
+    x: 0,
+    xref: "paper",
+    xanchor: "left",
+    y: domains[i][1],
+    yref: "paper",
+    yanchor: "bottom",
+    yshift: 3,
+    showarrow: false,
+    font: { size: 12, color: colours.text },
+  }));
+}
+
+function zoneTitle(zone, colours) {
+  return {
+    text: `times in ${zone.name}`,
+    x: 1,
+    xref: "paper",
+    xanchor: "right",
+    y: 1,
+    yref: "paper",
+    yanchor: "bottom",
+    yshift: 3,
+    showarrow: false,
+    font: { size: 11, color: colours.muted },
+  };
+}

@@ -1,0 +1,96 @@
+// The strip under the timeline: utilisation over the whole run, and which window of it is shown above.
+
+import { MARGIN } from "./lanes.js";
+import { pointsInWindow } from "./window.js";
+
+const STRIP_HEIGHT = 38;
+
+/** The overview: drag the window along it, or press anywhere to centre the window there. */
+export class Strip {
+  constructor(canvas, timeline) {
+    Object.assign(this, { canvas, timeline, grip: null });
+    canvas.addEventListener("pointerdown", (event) => this.press(event));
+    canvas.addEventListener("pointermove", (event) => this.drag(event));
+    for (const end of ["pointerup", "pointercancel"])
+      canvas.addEventListener(end, () => {
+        this.grip = null;
+      });
+  }
+
+  draw(colours) {
+    const { canvas } = this;
+    const width = Math.max(this.timeline.view.width - MARGIN.left - MARGIN.right, 50);
+    const scale = window.devicePixelRatio || 1;
+    Object.assign(canvas, { width: width * scale, height: STRIP_HEIGHT * scale });
+    Object.assign(canvas.style, { width: `${width}px`, height: `${STRIP_HEIGHT}px`, marginLeft: `${MARGIN.left}px` });
+    const paper = canvas.getContext("2d");
+    paper.scale(scale, scale);
+    paper.globalAlpha = 0.65;
+    for (const gpu of this.timeline.store.gpus) {
+      if (!this.timeline.view.hidden.has(gpu.index))
+        this.drawLine(paper, gpu, width, colours.gpus[gpu.position % colours.gpus.length]);
+    }
+    this.drawWindow(paper, width, colours);
+  }
+
+  drawLine(paper, gpu, width, colour) {
+    const column = gpu.series.columns.get("gpu_util_pct");
+    if (!column) return;
+    const [from, to] = this.timeline.full;
+    const points = pointsInWindow(gpu.series.times, column, from, to, {
+      exactLimit: width,
+      buckets: width,
+      breaks: gpu.series.breaks,
+    });
+    paper.strokeStyle = colour;
+    paper.beginPath();
+    let isOpen = false;
+    points.t.forEach((time, i) => {
+      const [x, y] = [
+        ((time - from) / (to - from)) * width,
+        STRIP_HEIGHT - 3 - ((points.v[i] ?? 0) / 100) * (STRIP_HEIGHT - 6),
+      ];
+      if (points.v[i] !== null) paper[isOpen ? "lineTo" : "moveTo"](x, y);
+      isOpen = points.v[i] !== null;
+    });
+    paper.stroke();
+  }
+
+  drawWindow(paper, width, colours) {
+    const [left, right] = [this.timeline.view.from, this.timeline.view.to].map((time) => this.xOf(time, width));
+    paper.globalAlpha = 0.6;
+    paper.fillStyle = colours.background;
+    paper.fillRect(0, 0, left, STRIP_HEIGHT);
+    paper.fillRect(right, 0, width - right, STRIP_HEIGHT);
+    paper.globalAlpha = 1;
+    paper.strokeStyle = colours.muted;
+    paper.strokeRect(left + 0.5, 0.5, Math.max(right - left - 1, 2), STRIP_HEIGHT - 1);
+  }
+
+  xOf(time, width) {
+    const [from, to] = this.timeline.full;
+    return ((time - from) / (to - from)) * width;
+  }
+
+  timeAt(event) {
+    const box = this.canvas.getBoundingClientRect();
+    const [from, to] = this.timeline.full;
+    return from + ((event.clientX - box.left) / box.width) * (to - from);
+  }
+
+  press(event) {
+    const { from, to } = this.timeline.view;
+    const time = this.timeAt(event);
+    this.canvas.setPointerCapture(event.pointerId);
+    this.grip = time >= from && time <= to ? time - from : (to - from) / 2;
+    this.drag(event);
+  }
+
+  drag(event) {
+    if (this.grip === null) return;
+    const { from, to } = this.timeline.view;
+    const start = this.timeAt(event) - this.grip;
+    cancelAnimationFrame(this.moving);
+    this.moving = requestAnimationFrame(() => this.timeline.show(start, start + to - from));
+  }
+}

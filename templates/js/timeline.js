@@ -1,0 +1,260 @@
+// The timeline on the page: draws the figure, and turns pointer and keys into a moment or a window of time.
+
+import { buildFigure } from "./figure.js";
+import { MARGIN, lanesOf } from "./lanes.js";
+import { slack } from "./moment.js";
+import { fillReadout } from "./readout.js";
+import { Strip } from "./strip.js";
+import { PHASES } from "./traces.js";
+import { nearestIndex } from "./window.js";
+
+const CLICK_SLOP_PX = 5; // a pointer that moved less than this between down and up was a click, not a drag
+const READOUT_OFFSET_PX = 16; // from the pointer, so that it does not hide what is pointed at
+export const ZOOM_STEP = 2;
+const LEAST_WINDOW_MS = 2000;
+const FINDING_CONTEXT = 1.5; // how many lengths of a finding are shown on either side of it
+const LEAST_CONTEXT_MS = 15000;
+
+/** The interactive timeline. `onMoment(time)` is called with ms since the run's start when a moment is picked. */
+export class Timeline {
+  constructor(chart, store, zone, onMoment) {
+    Object.assign(this, { chart, store, zone, onMoment });
+    this.lanes = lanesOf(store);
+    this.full = [Math.min(0, ...store.gpus.map((gpu) => gpu.series.times[0] ?? 0)), this.end()];
+    this.view = {
+      from: this.full[0],
+      to: this.full[1],
+      width: 0,
+      hidden: new Set(),
+      drag: !matchMedia("(pointer: coarse)").matches,
+    };
+    this.cursor = document.getElementById("cursor");
+    this.pin = document.getElementById("pin");
+    this.readout = document.getElementById("readout");
+    this.strip = new Strip(document.getElementById("strip"), this);
+    this.pinned = null;
+  }
+
+  end() {
+    const last = this.store.gpus.map((gpu) => gpu.series.times.at(-1) ?? 0);
+    return Math.max(this.store.run.duration_s * 1000, ...last, 1000);
+  }
+
+  /** Draw for the first time, and listen. */
+  async start() {
+    await this.draw();
+    this.chart.on("plotly_relayout", (change) => this.relayouted(change));
+    this.chart.on("plotly_doubleclick", () => this.show(...this.full));
+    this.chart.addEventListener(
+      "pointerdown",
+      (event) => {
+        this.pressed = { x: event.clientX, y: event.clientY };
+      },
+      true,
+    );
+    window.addEventListener("pointerup", (event) => this.released(event), true);
+    this.chart.addEventListener("pointermove", (event) => this.moved(event));
+    this.chart.addEventListener("pointerleave", () => this.leave());
+    this.chart.parentElement.addEventListener("keydown", (event) => this.key(event));
+    new ResizeObserver(() => this.resized()).observe(this.chart);
+  }
+
+  /** Draw the window that is shown, in the colours and the zone of the moment, as wide as its place or as told. */
+  async draw(width = this.chart.clientWidth) {
+    this.view.width = Math.max(width, 200);
+    const colours = readColours();
+    this.figure = buildFigure(this.store, this.lanes, this.view, colours, this.zone);
+    this.chart.style.height = `${this.figure.layout.height}px`;
+    await Plotly.react(this.chart, this.figure.data, this.figure.layout, {
+      displayModeBar: false,
+      doubleClick: false,
+      showTips: false,
+      responsive: false,
+    });
+    this.strip.draw(colours);
+    this.placePin();
+  }
+
+  /** Show the times between two moments (ms since the run's start), within what was recorded. */
+  show(from, to) {
+    const length = Math.min(Math.max(to - from, LEAST_WINDOW_MS), this.full[1] - this.full[0]);
+    const start = Math.min(Math.max((from + to - length) / 2, this.full[0]), this.full[1] - length);
+    Object.assign(this.view, { from: start, to: start + length });
+    document.getElementById("zoom-reset").disabled = length >= this.full[1] - this.full[0];
+    return this.draw();
+  }
+
+  /** Show a stretch (in s) with what lies around it. */
+  showAround(start, end) {
+    const around = Math.max((end - start) * 1000 * FINDING_CONTEXT, LEAST_CONTEXT_MS);
+    return this.show(start * 1000 - around, end * 1000 + around);
+  }
+
+  /** Zoom in (factor above 1) or out about the picked moment, or else the middle. */
+  zoom(factor) {
+    const { from, to } = this.view;
+    const middle = this.pinned !== null && this.pinned > from && this.pinned < to ? this.pinned : (from + to) / 2;
+    const half = (to - from) / factor / 2;
+    return this.show(middle - half, middle + half);
+  }
+
+  /** Mark a moment on the chart, or none. */
+  setPin(time) {
+    this.pinned = time;
+    if (time !== null && (time < this.view.from || time > this.view.to)) {
+      const half = (this.view.to - this.view.from) / 2;
+      this.show(time - half, time + half);
+    } else this.placePin();
+  }
+
+  /** Show or hide a GPU's lines. */
+  toggle(gpu, shown) {
+    if (shown) this.view.hidden.delete(gpu);
+    else this.view.hidden.add(gpu);
+    return this.draw();
+  }
+
+  relayouted(change) {
+    const range = change["xaxis.range"] ?? [change["xaxis.range[0]"], change["xaxis.range[1]"]];
+    if (range[0] === undefined) return;
+    const base = this.store.startWall + this.zone.offset;
+    this.show(plotlyTime(range[0]) - base, plotlyTime(range[1]) - base);
+  }
+
+  resized() {
+    if (Math.abs(this.chart.clientWidth - this.view.width) < 2) return;
+    cancelAnimationFrame(this.resizing);
+    this.resizing = requestAnimationFrame(() => this.draw());
+  }
+
+  timeAt(event) {
+    const box = this.chart.getBoundingClientRect();
+    const share = (event.clientX - box.left - MARGIN.left) / (box.width - MARGIN.left - MARGIN.right);
+    return share < 0 || share > 1 ? null : this.view.from + share * (this.view.to - this.view.from);
+  }
+
+  xOf(time) {
+    const inner = this.view.width - MARGIN.left - MARGIN.right;
+    return MARGIN.left + ((time - this.view.from) / (this.view.to - this.view.from)) * inner;
+  }
+
+  placePin() {
+    const visible = this.pinned !== null && this.pinned >= this.view.from && this.pinned <= this.view.to;
+    this.pin.hidden = !visible;
+    if (visible) this.pin.style.left = `${this.xOf(this.pinned)}px`;
+  }
+
+  released(event) {
+    const { pressed } = this;
+    this.pressed = null;
+    if (
+      !pressed ||
+      event.button > 0 ||
+      Math.hypot(event.clientX - pressed.x, event.clientY - pressed.y) > CLICK_SLOP_PX
+    )
+      return;
+    const time = this.timeAt(event);
+    if (time !== null) this.onMoment(this.snap(time));
+  }
+
+  /** Return the time of the sample nearest to a moment, so that a click picks what was measured. */
+  snap(time) {
+    const near = this.store.gpus
+      .map((gpu) => gpu.series.times[nearestIndex(gpu.series.times, time)])
+      .filter((t) => t !== undefined);
+    const nearest = near.sort((a, b) => Math.abs(a - time) - Math.abs(b - time))[0];
+    return nearest !== undefined && Math.abs(nearest - time) <= slack(this.store.run) ? nearest : Math.round(time);
+  }
+
+  moved(event) {
+    const time = this.timeAt(event);
+    if (time === null || event.buttons || event.pointerType === "touch") {
+      this.leave();
+      return;
+    }
+    cancelAnimationFrame(this.moving);
+    this.moving = requestAnimationFrame(() => this.hover(time, event.clientX, event.clientY));
+  }
+
+  hover(time, clientX, clientY) {
+    const pixelMs = (this.view.to - this.view.from) / (this.view.width - MARGIN.left - MARGIN.right);
+    this.cursor.hidden = false;
+    this.cursor.style.left = `${this.xOf(time)}px`;
+    this.readout.hidden = false;
+    fillReadout(this.readout, this.store, this.lanes, time, this.view, this.zone, pixelMs);
+    const box = this.chart.getBoundingClientRect();
+    const lowest = box.height - this.readout.offsetHeight - MARGIN.bottom;
+    this.readout.style.top = `${Math.max(Math.min(clientY - box.top + READOUT_OFFSET_PX, lowest), 0)}px`;
+    const width = this.readout.offsetWidth;
+    const beside =
+      clientX - box.left > box.width / 2
+        ? this.xOf(time) - READOUT_OFFSET_PX - width
+        : this.xOf(time) + READOUT_OFFSET_PX;
+    this.readout.style.left = `${Math.max(Math.min(beside, box.width - width), 0)}px`;
+  }
+
+  leave() {
+    cancelAnimationFrame(this.moving);
+    this.cursor.hidden = true;
+    this.readout.hidden = true;
+  }
+
+  key(event) {
+    const { from, to } = this.view;
+    const steps = { ArrowLeft: -1, ArrowRight: 1 };
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key in steps) this.step(steps[event.key] * (event.shiftKey ? 10 : 1));
+    else if (event.key === "Home") this.onMoment(this.snap(from));
+    else if (event.key === "End") this.onMoment(this.snap(to));
+    else if (event.key === "Enter" && event.target === this.chart.parentElement)
+      this.onMoment(this.snap((from + to) / 2));
+    else if (event.key === "+" || event.key === "=") this.zoom(ZOOM_STEP);
+    else if (event.key === "-") this.zoom(1 / ZOOM_STEP);
+    else if (event.key === "0") this.show(...this.full);
+    else return;
+    event.preventDefault();
+  }
+
+  /** Move the picked moment by so many samples of the first GPU that has any. */
+  step(count) {
+    const { times } = (this.store.gpus.find((gpu) => gpu.series.times.length) ?? this.store.gpus[0]).series;
+    if (!times.length) return;
+    const start = nearestIndex(times, this.pinned ?? (this.view.from + this.view.to) / 2);
+    this.onMoment(times[Math.min(Math.max(start + count, 0), times.length - 1)]);
+  }
+}
+
+/** Return one of Plotly's dates as ms: it writes them without a zone, and means UTC. */
+export function plotlyTime(value) {
+  return typeof value === "number" ? value : Date.parse(`${value.replace(" ", "T")}Z`);
+}
+
+/** Return the chart's colours as the style sheet has them at the moment, light or dark. */
+export function readColours() {
+  const probe = document.getElementById("colour-probe");
+  const of = (name) => {
+    probe.style.color = `var(--${name})`;
+    return getComputedStyle(probe).color;
+  };
+  return {
+    font: getComputedStyle(document.body).fontFamily,
+    text: of("text"),
+    muted: of("muted"),
+    grid: of("grid"),
+    line: of("line"),
+    background: of("surface"),
+    low: of("low"),
+    onLow: of("on-low"),
+    drop: of("drop-band"),
+    expected: of("expected-band"),
+    gap: of("gap-band"),
+    epoch: of("epoch-line"),
+    host: of("host"),
+    critical: of("critical"),
+    warning: of("warning"),
+    info: of("info"),
+    onPhase: of("on-phase"),
+    gpus: Array.from({ length: 8 }, (_, i) => of(`gpu-${i}`)),
+    phases: Object.fromEntries(PHASES.map((name) => [name, of(`phase-${name.replace(" ", "-")}`)])),
+  };
+}

@@ -1,0 +1,87 @@
+// Which samples are drawn: all of them while they fit, else the lowest and highest of each pixel.
+
+/** Return the first index whose time is not before `time`. */
+export function lowerBound(times, time) {
+  let low = 0;
+  let high = times.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (times[middle] < time) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Return the index of the sample nearest to `time`, or -1 when there is none. */
+export function nearestIndex(times, time) {
+  const after = lowerBound(times, time);
+  if (after === 0) return times.length ? 0 : -1;
+  if (after === times.length) return times.length - 1;
+  return time - times[after - 1] <= times[after] - time ? after - 1 : after;
+}
+
+/** Return the indexes before which a line must be broken: one for each gap (start and end in ms). */
+export function breakIndexes(times, gaps) {
+  const indexes = gaps.map(([start, end]) => lowerBound(times, (start + end) / 2));
+  return [...new Set(indexes)].filter((i) => i > 0 && i < times.length).sort((a, b) => a - b);
+}
+
+/**
+ * Return the points to draw between two times, with one sample beyond either end so that lines reach the edge.
+ * Up to `exactLimit` samples every one is drawn. Beyond that, the time is cut into `buckets`, and of each the lowest
+ * and the highest sample are drawn, at their own times: no single-sample dip is lost. A null breaks the line.
+ */
+export function pointsInWindow(times, column, from, to, { exactLimit, buckets, breaks }) {
+  const first = Math.max(lowerBound(times, from) - 1, 0);
+  const last = Math.min(lowerBound(times, to) + 1, times.length);
+  const points = { t: [], v: [], exact: last - first <= exactLimit };
+  const width = points.exact ? 0 : (to - from) / buckets;
+  let nextBreak = lowerBound(breaks, first + 1);
+  for (let i = first; i < last;) {
+    if (breaks[nextBreak] === i) {
+      points.t.push(times[i]);
+      points.v.push(null);
+      nextBreak += 1;
+    }
+    const limit = breaks[nextBreak] ?? last;
+    i = points.exact
+      ? addSample(points, times, column, i)
+      : addBucket(points, times, column, i, Math.min(limit, last), times[i] + width);
+  }
+  return points;
+}
+
+function addSample(points, times, column, i) {
+  points.t.push(times[i]);
+  points.v.push(column.at(i));
+  return i + 1;
+}
+
+function addBucket(points, times, column, start, limit, endTime) {
+  const { raw, highest } = column; // read without a call for each sample: a week holds millions
+  let low = -1;
+  let high = -1;
+  let i = start;
+  for (; i < limit && (i === start || times[i] < endTime); i += 1) {
+    const value = raw[i];
+    if (value === highest || value !== value) continue; // missing, as Column.isMissing has it
+    if (low < 0 || value < raw[low]) low = i;
+    if (high < 0 || value > raw[high]) high = i;
+  }
+  if (low < 0) addSample(points, times, column, start);
+  else
+    for (const each of low === high ? [low] : [Math.min(low, high), Math.max(low, high)])
+      addSample(points, times, column, each);
+  return i;
+}
+
+/** Return the lowest and highest value between two times, or null where there is none. */
+export function rangeInWindow(times, column, from, to) {
+  let range = null;
+  for (let i = lowerBound(times, from); i < times.length && times[i] < to; i += 1) {
+    const value = column.at(i);
+    if (value === null) continue;
+    range = range ? [Math.min(range[0], value), Math.max(range[1], value)] : [value, value];
+  }
+  return range;
+}

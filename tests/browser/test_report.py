@@ -1,0 +1,375 @@
+"""The report in real Chromium: what is drawn, what a click shows, and that nothing runs or leaves the page."""
+
+import csv
+import time
+from dataclasses import replace
+from types import ModuleType
+
+import numpy as np
+import pandas as pd
+import pytest
+from playwright.sync_api import Page
+
+from gpu_report import schema
+from gpu_report.model import Analysis, GpuSummary
+
+pytestmark = pytest.mark.browser
+
+LINES = ("gpu_util_pct", "memory_used_mib", "power_w", "temperature_c", "sm_clock_mhz")
+WAIT_S = 10
+ALL_OF_DAY_S = 86_400
+DAY_DIP_T_S = 40_000
+
+
+@pytest.fixture(scope="module")
+def long_analysis(analysis: Analysis) -> Analysis:
+    """A day at 1 Hz on GPU 0, busy but for one sample that reads 7 %."""
+    t_s = np.arange(ALL_OF_DAY_S, dtype=float)
+    util = np.where(t_s == DAY_DIP_T_S, 7.0, 80.0 + t_s % 9)
+    frame = pd.DataFrame({"t_s": t_s, "gpu": 0.0, "gpu_util_pct": util})
+    samples = frame.reindex(columns=["t_s", "gpu", *(c.name for c in schema.GPU_QUANTITIES)]).astype(float)
+    run = replace(analysis.run, samples=samples, gpus=analysis.run.gpus[:1], duration_s=float(ALL_OF_DAY_S))
+    summary = GpuSummary(run.gpus[0], len(samples), {}, None, "none")
+    quiet = replace(analysis, epochs=(), phases=(), low_intervals=(), gaps=(), findings=(), ledger=())
+    return replace(quiet, run=run, gpus=(summary,))
+
+
+def drawn(page: Page, gpu: int | None, quantity: str) -> dict:
+    """Return a line of the chart: x in ms since 1970, y, and whether every sample in view is in it."""
+    script = """([gpu, quantity]) => {
+      const { data } = document.getElementById("chart");
+      const found = data.find((t) => t.meta.quantity === quantity && t.meta.gpu === gpu);
+      return { x: [...found.x], y: [...found.y], exact: found.meta.exact };
+    }"""
+    return page.evaluate(script, [gpu, quantity])
+
+
+def wait_until(page: Page, script: str, argument: object = None) -> None:
+    """Wait until a script is true: Playwright's own wait evaluates text in the page, which the policy forbids."""
+    deadline = time.monotonic() + WAIT_S
+    while not page.evaluate(script, argument):
+        assert time.monotonic() < deadline, f"never came true: {script}"
+        page.wait_for_timeout(20)
+
+
+def click_at(page: Page, t_s: float) -> None:
+    """Click the timeline at a moment of the run, on the utilisation lane."""
+    place = page.evaluate(
+        """(wall) => {
+          const chart = document.getElementById("chart");
+          const area = chart.getBoundingClientRect();
+          const { range } = chart.layout.xaxis;
+          const share = (wall - range[0]) / (range[1] - range[0]);
+          return [area.left + 50 + share * (area.width - 50 - 14), area.top + 220];
+        }""",
+        t_s * 1000,
+    )
+    page.mouse.click(*place)
+
+
+def show_timeline(page: Page) -> None:
+    page.locator(".chart-frame").evaluate("frame => frame.scrollIntoView({ behavior: 'instant' })")
+
+
+def cell(page: Page, gpu: int, quantity: str) -> str:
+    return (
+        page.locator(f'#snapshot [data-gpu="{gpu}"] [data-quantity="{quantity}"]').inner_text().replace("\u00a0", " ")
+    )
+
+
+def test_the_page_opens_without_an_error_or_a_request(open_report, analysis: Analysis) -> None:
+    report = open_report(analysis)
+    report.page.mouse.move(700, 500)
+    report.page.wait_for_timeout(200)
+    assert report.errors == []
+    assert report.requests == [report.path.as_uri()]
+    assert report.page.locator("#chart .main-svg").count() > 0
+
+
+def test_what_is_drawn_is_what_was_recorded(open_report, analysis: Analysis) -> None:
+    page = open_report(analysis).page
+    for gpu in (0, 1):
+        for quantity in LINES:
+            assert_drawn_as_recorded(page, analysis, gpu, quantity)
+
+
+def assert_drawn_as_recorded(page: Page, analysis: Analysis, gpu: int, quantity: str) -> None:
+    samples = analysis.run.samples[analysis.run.samples["gpu"] == gpu]
+    line = drawn(page, gpu, quantity)
+    start_ms = round(analysis.run.start_wall_s, 3) * 1000
+    recorded = {round(row.t_s * 1000): getattr(row, quantity) for row in samples.itertuples()}
+    points = {round(x - start_ms): y for x, y in zip(line["x"], line["y"], strict=True)}
+    present = {t: value for t, value in recorded.items() if not np.isnan(value)}
+    assert line["exact"]
+    assert {t: points[t] for t in present} == present
+    assert {t for t, value in points.items() if value is not None} == set(present)
+
+
+def test_a_missing_reading_and_a_gap_break_the_line(open_report, builder: ModuleType, analysis: Analysis) -> None:
+    line = drawn(open_report(analysis).page, 0, "power_w")
+    start_ms = round(analysis.run.start_wall_s, 3) * 1000
+    broken = [round((x - start_ms) / 1000) for x, y in zip(line["x"], line["y"], strict=True) if y is None]
+    assert broken == [builder.MISSING_POWER_T_S, round(builder.GAP[1])]
+
+
+def test_the_host_and_the_marks_are_drawn(open_report, analysis: Analysis) -> None:
+    page = open_report(analysis).page
+    assert len([y for y in drawn(page, None, "cpu_pct")["y"] if y is not None]) == len(analysis.run.host)
+    marks = page.evaluate(
+        """() => {
+          const { data } = document.getElementById("chart");
+          return Object.fromEntries(data.filter((t) => t.meta.marks).map((t) => [t.meta.marks, t]));
+        }"""
+    )
+    assert [y for y in marks["low"]["y"] if y is not None] == [20, 20, 16, 16, 20, 20]
+    assert marks["low"]["line"]["dash"]
+    assert len(marks["kernel"]["x"]) == 3
+    labels = page.locator("#chart .annotation-text").all_text_contents()
+    assert {"1", "2", "3"} <= set(labels)
+    assert "4" not in labels  # the expected drop is shaded, but is no alarm
+
+
+def test_a_dip_of_one_sample_in_a_day_is_seen_from_afar_and_exact_when_zoomed(
+    open_report, long_analysis: Analysis
+) -> None:
+    page = open_report(long_analysis).page
+    far = drawn(page, 0, "gpu_util_pct")
+    start_ms = round(long_analysis.run.start_wall_s, 3) * 1000
+    assert not far["exact"]
+    assert len(far["x"]) < 4_000
+    assert [round((x - start_ms) / 1000) for x, y in zip(far["x"], far["y"], strict=True) if y == 7] == [DAY_DIP_T_S]
+    page.evaluate(
+        "([a, b]) => Plotly.relayout('chart', {'xaxis.range[0]': a, 'xaxis.range[1]': b})",
+        [start_ms + (DAY_DIP_T_S - 60) * 1000, start_ms + (DAY_DIP_T_S + 60) * 1000],
+    )
+    wait_until(page, "document.getElementById('chart').data.some((t) => t.meta.exact)")
+    near = drawn(page, 0, "gpu_util_pct")
+    seconds = {round((x - start_ms) / 1000): y for x, y in zip(near["x"], near["y"], strict=True)}
+    assert {t: seconds[t] for t in range(DAY_DIP_T_S - 59, DAY_DIP_T_S + 60)} == {
+        t: 7 if t == DAY_DIP_T_S else 80 + t % 9 for t in range(DAY_DIP_T_S - 59, DAY_DIP_T_S + 60)
+    }
+
+
+def test_dragging_zooms_and_a_double_click_shows_the_whole_run(open_report, analysis: Analysis) -> None:
+    page = open_report(analysis).page
+    show_timeline(page)
+    box = page.locator("#chart").bounding_box()
+    whole = page.evaluate("document.getElementById('chart').layout.xaxis.range")
+    page.mouse.move(box["x"] + 300, box["y"] + 220)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 500, box["y"] + 220, steps=5)
+    page.mouse.up()
+    wait_until(page, "(old) => document.getElementById('chart').layout.xaxis.range[0] > old", whole[0])
+    window = page.evaluate("document.getElementById('chart').layout.xaxis.range")
+    pixel_ms = (whole[1] - whole[0]) / (box["width"] - 64)
+    assert window[0] == pytest.approx(whole[0] + (300 - 50) * pixel_ms, abs=3 * pixel_ms)
+    assert window[1] == pytest.approx(whole[0] + (500 - 50) * pixel_ms, abs=3 * pixel_ms)
+    assert page.locator("#snapshot").is_hidden()
+    page.mouse.dblclick(box["x"] + 400, box["y"] + 220)
+    wait_until(page, "(old) => document.getElementById('chart').layout.xaxis.range[0] === old", whole[0])
+
+
+def test_a_click_shows_the_snapshot_of_that_second(open_report, builder: ModuleType, analysis: Analysis) -> None:
+    page = open_report(analysis).page
+    show_timeline(page)
+    for second in (30, 105, builder.MISSING_POWER_T_S, 305, 400, 575):
+        click_at(page, analysis.run.start_wall_s + second)
+        page.wait_for_selector("#snapshot:not([hidden])")
+        picked = float(page.url.split("#t=")[1])
+        assert abs(picked - second) <= 1
+        for gpu in (0, 1):
+            assert_snapshot_as_recorded(page, analysis, gpu, picked)
+
+
+def assert_snapshot_as_recorded(page: Page, analysis: Analysis, gpu: int, picked: float) -> None:
+    samples = analysis.run.samples[analysis.run.samples["gpu"] == gpu]
+    row = samples.iloc[(samples["t_s"] - picked).abs().argmin()]
+    power = "n/a" if np.isnan(row.power_w) else f"{row.power_w:.1f} W"
+    assert cell(page, gpu, "gpu_util_pct") == f"{row.gpu_util_pct:.0f} %"
+    assert cell(page, gpu, "power_w") == f"{power} / 700 W"
+    assert cell(page, gpu, "memory_used_mib") == f"{row.memory_used_mib:,.0f} MiB / 143,771 MiB"
+    assert cell(page, gpu, "temperature_c") == f"{row.temperature_c:.0f} °C"
+    assert cell(page, gpu, "performance_state") == "P0"
+
+
+def test_a_missing_reading_is_not_available_in_its_snapshot(
+    open_report, builder: ModuleType, analysis: Analysis
+) -> None:
+    page = open_report(analysis, f"#t={builder.MISSING_POWER_T_S}").page
+    assert cell(page, 0, "power_w") == "n/a / 700 W"
+    assert cell(page, 1, "power_w") != "n/a / 700 W"
+
+
+def test_a_snapshot_within_a_gap_shows_no_sample(open_report, builder: ModuleType, analysis: Analysis) -> None:
+    page = open_report(analysis, f"#t={sum(builder.GAP) / 2}").page
+    assert cell(page, 0, "gpu_util_pct") == "n/a"
+    assert cell(page, 1, "temperature_c") == "n/a"
+
+
+def test_a_snapshot_names_processes_phase_reasons_and_kernel_lines(
+    open_report, builder: ModuleType, analysis: Analysis
+) -> None:
+    page = open_report(analysis, "#t=255").page
+    assert page.locator("#snapshot .processes tbody tr").count() == 3
+    assert builder.HOSTILE in page.locator("#snapshot .processes").inner_text()
+    side = page.locator("#snapshot .snapshot-side").inner_text()
+    assert "train" in side
+    assert "Xid 31" in side
+    assert cell(page, 0, "clock_event_reasons") == "software power cap"
+    assert cell(page, 1, "clock_event_reasons") == "GPU idle"
+    page.goto(page.url.split("#")[0] + "#t=280")
+    wait_until(page, "document.getElementById('snapshot-title').textContent.includes('0:04:40')")
+    assert page.locator("#snapshot .processes tbody tr").count() == 2
+
+
+def test_the_moment_moves_by_key_and_closes_with_escape(open_report, analysis: Analysis) -> None:
+    page = open_report(analysis, "#t=100").page
+    page.locator(".chart-frame").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowLeft")
+    assert page.url.split("#t=")[1].startswith("101.")
+    page.keyboard.press("Escape")
+    assert page.locator("#snapshot").is_hidden()
+    assert "#" not in page.url
+    page.keyboard.press("+")
+    assert page.evaluate("(r => r[1] - r[0])(document.getElementById('chart').layout.xaxis.range)") == pytest.approx(
+        300_000, rel=0.01
+    )
+
+
+def test_text_from_outside_never_runs(open_report, analysis: Analysis) -> None:
+    report = open_report(analysis, "#t=255")
+    show_timeline(report.page)
+    box = report.page.locator("#chart").bounding_box()
+    for x in range(60, 1100, 40):
+        report.page.mouse.move(box["x"] + x, box["y"] + 220)
+    assert report.page.evaluate("typeof window.planted") == "undefined"
+    assert report.page.locator("#readout").inner_text()
+    assert report.errors == []
+
+
+@pytest.mark.parametrize("anchor", ["drop-1", "drop-4"])
+def test_a_link_to_a_finding_opens_at_it(open_report, analysis: Analysis, anchor: str) -> None:
+    page = open_report(analysis, f"#{anchor}").page
+    wait_until(
+        page,
+        "(id) => { const y = document.getElementById(id).getBoundingClientRect().top; return y >= -2 && y < 500; }",
+        anchor,
+    )
+    assert page.locator(f"#{anchor}").is_visible()
+
+
+def test_a_finding_is_shown_on_the_timeline(open_report, analysis: Analysis) -> None:
+    page = open_report(analysis).page
+    page.locator("#drop-2 [data-show-from]").click()
+    wait_until(page, "(r => r[1] - r[0] < 200000)(document.getElementById('chart').layout.xaxis.range)")
+    low, high = page.evaluate("document.getElementById('chart').layout.xaxis.range")
+    start_ms = analysis.run.start_wall_s * 1000
+    assert low < start_ms + 250_000 < start_ms + 271_000 < high
+
+
+def test_the_theme_switches_and_follows_the_system(open_report, analysis: Analysis) -> None:
+    page = open_report(analysis, color_scheme="dark").page
+    background = "getComputedStyle(document.body).backgroundColor"
+    dark, dark_line = (
+        page.evaluate(background),
+        page.evaluate("document.getElementById('chart').data.find((t) => t.meta.gpu === 0).line.color"),
+    )
+    page.locator("#theme").click()
+    wait_until(
+        page,
+        "(old) => document.getElementById('chart').data.find((t) => t.meta.gpu === 0).line.color !== old",
+        dark_line,
+    )
+    assert page.evaluate(background) != dark
+    assert open_report(analysis, color_scheme="light").page.evaluate(background) != dark
+
+
+def test_times_are_the_viewers_and_utc_is_a_click_away(open_report, analysis: Analysis) -> None:
+    page = open_report(analysis, timezone_id="Asia/Tokyo").page
+    start = page.locator(".subtitle time").first
+    assert start.inner_text() == "2026-11-21 10:10:24 UTC+09:00"
+    assert "2026-11-21 01:10:24 UTC" in start.get_attribute("title")
+    page.locator("[data-zone=utc]").click()
+    assert start.inner_text() == "2026-11-21 01:10:24 UTC"
+
+
+def test_a_gpu_can_be_hidden_and_shown(open_report, analysis: Analysis) -> None:
+    page = open_report(analysis).page
+    lines = "document.getElementById('chart').data.filter((t) => t.meta.gpu === 1).length"
+    page.locator('[data-gpu-toggle="1"]').click()
+    wait_until(page, f"{lines} === 0")
+    page.locator('[data-gpu-toggle="1"]').click()
+    wait_until(page, f"{lines} === {len(LINES)}")
+
+
+def test_the_csv_holds_every_sample(open_report, analysis: Analysis) -> None:
+    page = open_report(analysis).page
+    with page.expect_download() as download:
+        page.locator('[data-csv="0"]').click()
+    with download.value.path().open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    samples = analysis.run.samples[analysis.run.samples["gpu"] == 0]
+    assert [float(row["t_s"]) for row in rows] == samples["t_s"].tolist()
+    for name in ("gpu_util_pct", "power_w", "energy_j", "clock_event_reasons"):
+        read = [float(row[name]) if row[name] else np.nan for row in rows]
+        np.testing.assert_array_equal(read, samples[name].to_numpy())
+
+
+@pytest.mark.parametrize("width", [320, 390, 768])
+def test_a_narrow_page_does_not_scroll_sideways(open_report, analysis: Analysis, width: int) -> None:
+    page = open_report(analysis, "#t=255", viewport={"width": width, "height": 800}).page
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_without_javascript_all_text_is_there(open_report, write_report, browser, analysis: Analysis) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(write_report(analysis).as_uri())
+    text = page.locator("body").inner_text()
+    context.close()
+    assert "need JavaScript" in text
+    assert "Drop 2" in text
+    assert "NVRM: Xid" in text
+
+
+@pytest.mark.parametrize("kind", ["build_quiet_analysis", "build_empty_analysis"])
+def test_a_run_of_which_little_is_known_opens_without_an_error(open_report, builder: ModuleType, kind: str) -> None:
+    report = open_report(getattr(builder, kind)())
+    assert report.errors == []
+
+
+def test_the_strip_moves_the_window(open_report, analysis: Analysis) -> None:
+    page = open_report(analysis).page
+    page.locator("#drop-1 [data-show-from]").click()
+    wait_until(page, "(r => r[1] - r[0] < 200000)(document.getElementById('chart').layout.xaxis.range)")
+    before = page.evaluate("document.getElementById('chart').layout.xaxis.range")
+    strip = page.locator("#strip")
+    strip.scroll_into_view_if_needed()
+    box = strip.bounding_box()
+    page.mouse.click(box["x"] + box["width"] * 0.75, box["y"] + 10)
+    wait_until(page, "(old) => document.getElementById('chart').layout.xaxis.range[0] !== old", before[0])
+    low, high = page.evaluate("document.getElementById('chart').layout.xaxis.range")
+    assert high - low == pytest.approx(before[1] - before[0])
+    assert (low + high) / 2 == pytest.approx((analysis.run.start_wall_s + 0.75 * 600) * 1000, abs=3000)
+
+
+def test_an_address_that_means_nothing_is_ignored(open_report, analysis: Analysis) -> None:
+    assert open_report(analysis, "#%E0%A4%A").errors == []
+    assert open_report(analysis, "#t=1e99").errors == []
+
+
+def test_a_hundred_gpus_can_be_looked_at(open_report, analysis: Analysis) -> None:
+    one = analysis.run.samples[analysis.run.samples["gpu"] == 0].head(60)
+    gpus = tuple(replace(analysis.run.gpus[0], index=index) for index in range(100))
+    samples = pd.concat([one.assign(gpu=float(index)) for index in range(100)], ignore_index=True)
+    run = replace(analysis.run, samples=samples, gpus=gpus, duration_s=60.0)
+    summaries = tuple(replace(analysis.gpus[0], gpu=gpu) for gpu in gpus)
+    report = open_report(replace(analysis, run=run, gpus=summaries, epochs=(), findings=(), gaps=()), "#t=30")
+    assert report.errors == []
+    assert report.page.locator("#snapshot .gpus-now tbody tr").count() == 100
+    assert len(drawn(report.page, 99, "power_w")["x"]) == 60
+    box = report.page.locator("#chart").bounding_box()
+    report.page.mouse.move(box["x"] + 400, box["y"] + 100)
+    assert "and 92 more GPUs" in report.page.locator("#readout").inner_text()

@@ -1,0 +1,67 @@
+import base64
+import gzip
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from gpu_report.errors import GpuReportError
+from gpu_report.render import assets
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A gpu_report folder without templates, in place of the real one."""
+    folder = tmp_path / "site" / "gpu_report"
+    folder.mkdir(parents=True)
+    monkeypatch.setattr(assets, "files", lambda name: folder)
+    return folder
+
+
+def test_the_installed_templates_come_before_the_checkout(package: Path) -> None:
+    for place in (package, package.parent):
+        (place / "templates").mkdir()
+        (place / "templates" / assets.PAGE_TEMPLATE).write_text("x")
+    assert assets.find_templates() == package / "templates"
+
+
+def test_the_templates_of_a_checkout_are_found(package: Path) -> None:
+    (package.parent / "templates").mkdir()
+    (package.parent / "templates" / assets.PAGE_TEMPLATE).write_text("x")
+    assert assets.find_templates() == package.parent / "templates"
+
+
+def test_the_error_names_both_places(package: Path) -> None:
+    with pytest.raises(GpuReportError) as error:
+        assets.find_templates()
+    assert str(package / "templates") in str(error.value)
+    assert str(package.parent / "templates") in str(error.value)
+
+
+def test_every_script_file_is_in_the_page_once_and_without_module_syntax() -> None:
+    templates = assets.find_templates()
+    assert sorted(assets.SCRIPTS) == sorted(path.stem for path in (templates / "js").glob("*.js"))
+    script = assets.read_script(templates)
+    lines = script.splitlines()
+    assert not [line for line in lines if line.startswith(("import ", "export "))]
+
+
+def test_neither_style_nor_script_can_end_the_element_it_stands_in() -> None:
+    templates = assets.find_templates()
+    assert "</" not in assets.read_style(templates)
+    assert "</script" not in assets.read_script(templates).lower()
+    assert "<!--" not in assets.read_script(templates)
+
+
+def test_the_policy_allows_nothing_but_these_texts() -> None:
+    digest = base64.b64encode(hashlib.sha256(b"let a;").digest()).decode()
+    policy = assets.content_security_policy(("let a;",), ("", "p {}"))
+    assert f"script-src 'sha256-{digest}';" in policy
+    assert policy.startswith("default-src 'none'; ")
+    assert "unsafe" not in policy
+    assert "http" not in policy
+
+
+def test_squeezed_text_is_the_same_each_time_and_opens_to_what_it_was() -> None:
+    assert assets.squeeze("täglich") == assets.squeeze("täglich")
+    assert gzip.decompress(base64.b64decode(assets.squeeze("täglich"))).decode() == "täglich"

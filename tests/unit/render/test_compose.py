@@ -1,0 +1,190 @@
+import math
+from dataclasses import replace
+from types import ModuleType
+
+import pandas as pd
+import pytest
+
+from gpu_report import model
+from gpu_report.render.compose import compose
+from gpu_report.render.compose_findings import finding_view, ranked
+from gpu_report.render.compose_recording import HAPPENINGS_SHOWN
+from gpu_report.render.compose_tables import processes
+from gpu_report.render.moments import Clock
+from gpu_report.render.view import Fact, ReportView
+
+CLOCK = Clock(1_795_223_424.286)
+DROP = model.Finding("drop-1", "drop", "warning", 0, 10.0, 25.0, "fell", level_pct=80.0, low_pct=20.0)
+
+
+@pytest.fixture(scope="module")
+def view(analysis: model.Analysis) -> ReportView:
+    return compose(analysis)
+
+
+def tile(view: ReportView, label: str) -> Fact:
+    return next(fact for fact in view.tiles if fact.label.startswith(label))
+
+
+def plain(text: str) -> str:
+    return text.replace("\u00a0", " ")
+
+
+def with_recording(analysis: model.Analysis, **changes: object) -> model.Analysis:
+    recording = replace(analysis.run.recording, **changes)
+    return replace(analysis, run=replace(analysis.run, recording=recording))
+
+
+def test_tiles_give_means_over_gpus_and_peaks_of_the_highest(analysis: model.Analysis, view: ReportView) -> None:
+    means = [summary.quantities["gpu_util_pct"].mean for summary in analysis.gpus]
+    peaks = [summary.quantities["gpu_util_pct"].max for summary in analysis.gpus]
+    assert plain(tile(view, "GPU utilisation").value) == f"{sum(means) / 2:.0f} %"
+    assert plain(tile(view, "GPU utilisation").note) == f"peak {max(peaks):.0f} %"
+    assert plain(tile(view, "Energy").value) == "136.8 Wh"
+    assert tile(view, "Epochs").value == "13"
+    assert plain(tile(view, "Samples").note) == "one every 1 s, longest gap 16 s"
+
+
+def test_energy_of_gpus_that_have_none_is_not_available(analysis: model.Analysis) -> None:
+    gpus = tuple(replace(summary, energy_j=None, energy_source="none") for summary in analysis.gpus)
+    assert tile(compose(replace(analysis, gpus=gpus)), "Energy") == Fact("Energy", "n/a", "")
+
+
+def test_memory_of_unknown_total_is_given_without_a_share(analysis: model.Analysis) -> None:
+    gpus = tuple(replace(s, gpu=replace(s.gpu, memory_total_mib=None)) for s in analysis.gpus)
+    assert tile(compose(replace(analysis, gpus=gpus)), "Memory").note == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"ended_by": None}, "no end marker"),
+        ({"ended_by": "command", "exit_code": 1}, "the command failed with exit code 1"),
+        ({"ended_by": "command", "exit_code": 0}, "the command ended well"),
+        ({"ended_by": "command", "exit_code": None, "exit_signal": "SIGKILL"}, "the command was ended by SIGKILL"),
+        ({"ended_by": "duration", "exit_code": None}, "stopped after the time asked for"),
+        ({"ended_by": "signal", "exit_code": None}, "stopped by hand"),
+    ],
+)
+def test_how_the_run_ended_is_said(analysis: model.Analysis, changes: dict[str, object], said: str) -> None:
+    assert said in tile(compose(with_recording(analysis, **changes)), "Duration").note
+
+
+@pytest.mark.parametrize(("severity", "mood"), [("critical", "critical"), ("warning", "warning"), ("info", "good")])
+def test_the_mood_is_that_of_the_worst_unexpected_finding(
+    analysis: model.Analysis, severity: model.Severity, mood: str
+) -> None:
+    expected = replace(DROP, id="drop-2", severity="critical", expected=True)
+    findings = (replace(DROP, severity=severity), expected)
+    assert compose(replace(analysis, findings=findings)).mood == mood
+
+
+def test_findings_are_ranked_by_severity_then_by_what_they_cost() -> None:
+    longer = replace(DROP, id="longer", end_t_s=40.0)
+    deeper = replace(DROP, id="deeper", low_pct=0.0)
+    worst = replace(DROP, id="worst", severity="critical", end_t_s=12.0)
+    unknown = replace(DROP, id="unknown", level_pct=math.nan, low_pct=None)
+    early, late = (replace(DROP, id=name, expected=True, start_t_s=t) for name, t in (("early", 1.0), ("late", 9.0)))
+    unexpected, expected = ranked((late, unknown, DROP, deeper, early, longer, worst))
+    assert [finding.id for finding in unexpected] == ["worst", "longer", "deeper", "drop-1", "unknown"]
+    assert [finding.id for finding in expected] == ["early", "late"]
+
+
+def test_a_drop_gives_its_size_length_levels_and_place(analysis: model.Analysis) -> None:
+    finding = replace(DROP, epoch=3, phase="train", at_boundary=True)
+    facts = {fact.label: (plain(fact.value), plain(fact.note)) for fact in finding_view(finding, CLOCK, analysis).facts}
+    assert facts["Length"] == ("15 s", "")
+    assert facts["Utilisation before"] == ("80 %", "")
+    assert facts["and in it"] == ("20 %", "")
+    assert facts["Size"] == ("60 points", "75 % of the level")
+    assert facts["Epoch"] == ("3", "train, at the epoch's boundary")
+    assert facts["GPU"] == ("0", "")
+
+
+@pytest.mark.parametrize(("offset", "said"), [(-1.6, "1.6 s before"), (0.0, "during it"), (75.0, "1 min 15 s after")])
+def test_a_kernel_line_says_how_far_it_lies_from_the_finding(
+    analysis: model.Analysis, offset: float, said: str
+) -> None:
+    event = model.KernelEvent(8.4, "xid", "critical", "NVRM: Xid", "A fault.", code=31, count=3, last_t_s=9.1)
+    finding = replace(DROP, kernel_events=(model.NearbyKernelEvent(event, offset),))
+    line = finding_view(finding, CLOCK, analysis).kernel[0]
+    assert (line.title, plain(line.count), plain(line.distance)) == ("Xid 31", "3 times within 0.7 s", said)
+
+
+@pytest.mark.parametrize(
+    ("name", "confidence", "said"),
+    [
+        ("input-cpu", 0.9, "clear (90 %)"),
+        ("input-cpu", 0.6, "likely (60 %)"),
+        ("input-cpu", 0.2, "possible (20 %)"),
+        ("unexplained", 0.0, ""),
+    ],
+)
+def test_confidence_is_in_words(analysis: model.Analysis, name: str, confidence: float, said: str) -> None:
+    finding = replace(DROP, cause=model.Cause(name, confidence, "because"))
+    assert plain(finding_view(finding, CLOCK, analysis).confidence) == said
+
+
+def test_advice_gives_the_argument_as_it_is_typed(analysis: model.Analysis) -> None:
+    advice = model.Advice("Give the loader more workers.", "workers", "2", "14", 0.25)
+    shown = finding_view(replace(DROP, advice=(advice,)), CLOCK, analysis).advice[0]
+    assert (shown.change, shown.now, plain(shown.gain)) == ("workers=14", "now 2", "wins at most 25 %")
+
+
+def test_the_ledger_fills_its_bar(view: ReportView) -> None:
+    assert view.ledger[0].start_pct == 0
+    ends = [item.start_pct + item.width_pct for item in view.ledger]
+    assert [item.start_pct for item in view.ledger[1:]] == pytest.approx(ends[:-1], abs=1e-3)
+    assert ends[-1] == pytest.approx(100, abs=1e-3)
+
+
+def test_epochs_of_several_runs_and_attempts_are_told_apart(analysis: model.Analysis) -> None:
+    first = analysis.epochs[0]
+    epochs = (first, replace(first, attempt=2), replace(first, run=2))
+    rows = compose(replace(analysis, epochs=epochs)).epochs
+    assert [row.cells[0] for row in rows] == ["1: 1", "1: 1 (attempt 2)", "2: 1"]
+    assert len({row.anchor for row in rows}) == 3
+
+
+def test_a_process_is_listed_once_with_its_span_and_its_peak(builder: ModuleType) -> None:
+    table = processes(builder.build_run().processes, CLOCK)
+    rows = {row[1]: row for row in table.rows}
+    assert len(table.rows) == 4
+    assert rows["2090"][3:5] == ("0:00:09", "0:09:45")
+    assert plain(rows["2090"][5]) == "40.1 GiB"
+    assert rows["2091"][3:5] == ("0:00:09", "stayed")
+    assert rows["4242"][2] == "(not visible here)"
+    assert rows["4242"][5] == "n/a"
+
+
+def test_a_process_without_a_number_is_not_lost() -> None:
+    frame = pd.DataFrame(
+        {
+            "t_s": [1.0],
+            "gpu": [0],
+            "pid": [math.nan],
+            "name": [None],
+            "memory_used_mib": [512.0],
+            "change": ["appeared"],
+        }
+    )
+    assert [row[1] for row in processes(frame, CLOCK).rows] == ["n/a"]
+
+
+def test_what_happened_is_counted_where_it_is_too_much_to_show(analysis: model.Analysis) -> None:
+    events = tuple(model.RecordedEvent(float(t), "marker", None, {"text": str(t)}) for t in range(HAPPENINGS_SHOWN + 7))
+    shown = compose(replace(analysis, gaps=(), run=replace(analysis.run, events=events))).recording
+    assert len(shown.happenings) == HAPPENINGS_SHOWN
+    assert shown.happenings_left_out == "7 more not shown."
+
+
+def test_arguments_read_as_they_are_written_in_yaml(view: ReportView) -> None:
+    arguments = {fact.label: fact.value for fact in view.yolo[0].arguments}
+    assert (arguments["amp"], arguments["resume"], arguments["time"]) == ("true", "false", "null")
+    assert arguments["lr0"] == "0.01"
+
+
+def test_a_read_log_without_events_says_what_was_read(analysis: model.Analysis) -> None:
+    log = model.KernelLog("read", source="/dev/kmsg")
+    kernel = compose(replace(analysis, run=replace(analysis.run, kernel=log))).kernel
+    assert kernel.statement == "No event that concerns GPUs, memory or storage, read from /dev/kmsg."

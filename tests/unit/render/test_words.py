@@ -1,0 +1,63 @@
+import math
+
+import pytest
+
+from gpu_report.render import words
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0 s"),
+        (12.04, "12 s"),
+        (14.66, "14.7 s"),
+        (60, "1 min"),
+        (598.4, "9 min 58 s"),
+        (3600, "1 h"),
+        (7500, "2 h 5 min"),
+        (90_061, "1 d 1 h"),
+        (86_401, "1 d"),
+        (None, "n/a"),
+        (math.nan, "n/a"),
+    ],
+)
+def test_a_duration_reads_in_its_two_largest_units(seconds: float | None, text: str) -> None:
+    assert words.duration(seconds).replace("\u00a0", " ") == text
+
+
+@pytest.mark.parametrize("format_value", [words.number, words.gibibytes, words.share, words.energy, words.duration])
+def test_what_is_missing_reads_not_available_and_never_zero(format_value) -> None:
+    assert [format_value(value) for value in (None, math.nan, math.inf)] == ["n/a"] * 3
+
+
+@pytest.mark.parametrize(("fraction", "text"), [(0, "0 %"), (0.001, "< 1 %"), (0.5, "50 %"), (1, "100 %")])
+def test_a_small_share_is_not_called_nothing(fraction: float, text: str) -> None:
+    assert words.share(fraction).replace("\u00a0", " ") == text
+
+
+@pytest.mark.parametrize(("joules", "text"), [(3600, "1.0 Wh"), (7.2e6, "2.00 kWh")])
+def test_an_energy_reads_in_watt_hours(joules: float, text: str) -> None:
+    assert words.energy(joules).replace("\u00a0", " ") == text
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0, "0:00:00"), (3723, "1:02:03"), (-61, "-0:01:01"), (-0.2, "0:00:00")])
+def test_time_since_the_start_reads_as_a_clock(seconds: float, text: str) -> None:
+    assert words.elapsed(seconds) == text
+
+
+def test_a_wall_time_that_no_calendar_has_is_not_available() -> None:
+    assert words.utc(1_795_223_424.3) == "2026-11-21 01:10:24 UTC"
+    assert words.utc(1e18) == "n/a"
+
+
+def test_text_is_freed_of_what_no_file_or_page_can_hold() -> None:
+    assert words.clean("a\ud800b\x00c\x1b[31m\td\ne") == "a\ufffdb\ufffdc\ufffd[31m\td\ne"
+
+
+def test_a_number_stays_with_its_unit() -> None:
+    assert words.tied("51 s of 10 min, 71 % in 3 drops") == "51\u00a0s of 10\u00a0min, 71\u00a0% in 3 drops"
+
+
+@pytest.mark.parametrize(("text", "said"), [("no batch was ready", "No batch was ready."), ("Why?", "Why?"), ("", "")])
+def test_a_sentence_has_a_capital_and_a_full_stop(text: str, said: str) -> None:
+    assert words.sentence(text) == said

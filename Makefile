@@ -1,0 +1,51 @@
+# Two commands do everything on a machine with Python 3.11 or later, make and a C compiler: `make report`, `make test`.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+REPORTS := reports
+TESTED := gpu_report tests
+
+.PHONY: help report test test-fast lint package sample-reports clean
+
+help: ## Say what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+report: $(VENV)/.report ## Record this machine's GPU for a moment and render it; without a GPU, render a real H200 run
+	@began=$$(date +%s); $(BIN)/python -m gpu_report.first_report $(REPORTS) && \
+	echo "make report took $$(( $$(date +%s) - began )) s"
+
+test: $(VENV)/.test ## Run all tests, the browser and the YOLO ones included
+	@$(BIN)/python tests/needs.py
+	@began=$$(date +%s); $(BIN)/pytest -q --durations=5 && echo "make test took $$(( $$(date +%s) - began )) s"
+
+test-fast: $(VENV)/.test ## Run the tests that need neither a browser nor a training
+	$(BIN)/pytest -q -m "not browser and not yolo"
+
+lint: $(VENV)/.test ## Check style, types and the import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+package: $(VENV)/.test ## Build the wheel, install it alone elsewhere, and render from it
+	bash .ci/package
+
+sample-reports: $(VENV)/.report ## Render every sample run
+	@mkdir -p $(REPORTS)
+	@for run in sample_runs/*/; do $(BIN)/gpu-report render $(REPORTS)/$$(basename $$run).html --run $$run; done
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or later is needed: make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.report: setup.cfg pyproject.toml | $(VENV)/bin/python
+	@echo "setting up $(VENV) (once) ..."
+	@$(BIN)/pip install --quiet --editable . && touch $@
+
+$(VENV)/.test: setup.cfg pyproject.toml | $(VENV)/bin/python
+	@echo "setting up $(VENV) with torch and ultralytics for the tests (once; about 6 GB, 2 minutes) ..."
+	@$(BIN)/pip install --quiet --editable '.[yolo,dev]' && touch $@ $(VENV)/.report
+
+clean: ## Remove what was made, but not recorded runs
+	rm -rf $(VENV) $(REPORTS) build dist test-artifacts ./*.egg-info

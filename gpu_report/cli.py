@@ -1,0 +1,328 @@
+"""The command line: wires the stages together, and turns errors into one line and an exit code.
+
+Each command imports its stage in its body: `--help` and `record` must not pay for pandas, plotly or jinja2.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn, TypeVar
+
+import click
+
+from gpu_report import __version__, run_folder
+from gpu_report.errors import GpuReportError, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gpu_report.model import Analysis, Options
+
+Command = TypeVar("Command", bound="Callable[..., object]")
+
+INTERRUPTED = 130  # 128 + SIGINT, as shells say it
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="gpu-report")
+@click.option("--debug", is_flag=True, help="Show a traceback when something goes wrong.")
+def cli(debug: bool) -> None:  # noqa: FBT001 - click passes flags so
+    """Record the GPU while a YOLO run trains; learn when it was idle and what stood beside it."""
+    del debug  # main() looks for it: it concerns errors, which click does not hand to us
+
+
+def _options_of_analysis(command: Command) -> Command:
+    for option in (
+        click.option(
+            "--drop-percent",
+            type=click.FloatRange(0, 100, min_open=True, max_open=True),
+            default=50.0,
+            show_default=True,
+            help="How far utilisation falls below its level to count as a drop.",
+        ),
+        click.option(
+            "--drop-seconds",
+            type=click.FloatRange(0, min_open=True),
+            default=10.0,
+            show_default=True,
+            help="How long a drop lasts at least.",
+        ),
+        click.option(
+            "--price-per-hour",
+            type=click.FloatRange(0),
+            default=None,
+            help="What one GPU costs an hour; the ledger then shows money.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@cli.command(context_settings={"allow_interspersed_args": False})
+@click.option(
+    "--duration",
+    type=click.FloatRange(0, min_open=True),
+    default=None,
+    help="Seconds; until Ctrl-C or the command's end when left out.",
+)
+@click.option(
+    "--interval", type=click.FloatRange(0.02, 3600), default=1.0, show_default=True, help="Seconds between two samples."
+)
+@click.option("--gpus", default="", help="Indices or UUIDs, separated by commas; all when left out.")
+@click.option(
+    "--output", type=click.Path(path_type=Path), default=None, help="The run folder; gpu-runs/<UTC time> when left out."
+)
+@click.option(
+    "--yolo",
+    type=click.Path(path_type=Path),
+    default=None,
+    help="The folder of the YOLO run (its results.csv); found by itself when left out.",
+)
+@click.option(
+    "--kernel-log",
+    type=click.Path(path_type=Path),
+    default=None,
+    help="A file that kernel messages are appended to, where the kernel log itself cannot be read.",
+)
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
+    duration: float | None,
+    interval: float,
+    gpus: str,
+    output: Path | None,
+    yolo: Path | None,
+    kernel_log: Path | None,
+    command: tuple[str, ...],
+) -> NoReturn:
+    """Record GPUs, host, kernel log and epochs into a run folder.
+
+    With a COMMAND after -- it is started, recorded until it ends, and its exit code is passed on:
+
+      gpu-report record -- yolo detect train data=data.yaml model=yolo26n.yaml
+    """
+    from gpu_report.record import RecordOptions, record_run  # noqa: PLC0415 - see the module docstring
+
+    chosen = tuple(filter(None, (part.strip() for part in gpus.split(","))))
+    options = RecordOptions(
+        command=command,
+        duration_s=duration,
+        interval_s=interval,
+        gpus=chosen,
+        output=output,
+        yolo=yolo,
+        kernel_log=kernel_log,
+    )
+    sys.exit(record_run(options, say=_say))
+
+
+@cli.command()
+@click.argument("output", type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "--run",
+    type=click.Path(path_type=Path),
+    default=None,
+    help="A run folder or samples CSV; the newest under ./gpu-runs when left out.",
+)
+@click.option(
+    "--json",
+    "json_path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=None,
+    help="Also write summary.json here.",
+)
+@click.option("--open", "open_it", is_flag=True, help="Open the report in a browser.")
+@_options_of_analysis
+def render(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
+    output: Path,
+    run: Path | None,
+    json_path: Path | None,
+    open_it: bool,  # noqa: FBT001 - click passes flags so
+    drop_percent: float,
+    drop_seconds: float,
+    price_per_hour: float | None,
+) -> None:
+    """Render a run as one self-contained HTML file."""
+    analysis = _analysed(run, drop_percent, drop_seconds, price_per_hour)
+    _write_report(analysis, output, json_path)
+    if open_it:
+        click.launch(str(output))
+
+
+@cli.command()
+@click.argument("run", type=click.Path(path_type=Path), required=False)
+@click.option("--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
+@_options_of_analysis
+def summary(
+    run: Path | None, form: str, drop_percent: float, drop_seconds: float, price_per_hour: float | None
+) -> None:
+    """Print what the report says, for a terminal, a machine or a pull request."""
+    analysis = _analysed(run, drop_percent, drop_seconds, price_per_hour)
+    if form == "json":
+        click.echo(_summary_json(analysis), nl=False)
+        return
+    from gpu_report.render.text import render_markdown, render_text  # noqa: PLC0415 - see the module docstring
+
+    click.echo(
+        render_text(analysis, colour=sys.stdout.isatty()) if form == "text" else render_markdown(analysis), nl=False
+    )
+
+
+@cli.command("import")
+@click.argument("logs", type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.option(
+    "--from",
+    "source",
+    type=click.Choice(["nvidia-smi"]),
+    default="nvidia-smi",
+    show_default=True,
+    help="The tool that wrote the logs.",
+)
+@click.option("--output", type=click.Path(path_type=Path), required=True, help="The run folder to make.")
+@click.option(
+    "--yolo", type=click.Path(path_type=Path), default=None, help="The folder of the YOLO run (args.yaml, results.csv)."
+)
+@click.option(
+    "--kernel-log",
+    type=click.Path(path_type=Path),
+    default=None,
+    help="A kernel log: dmesg in any of its forms, kmsg, journalctl, kern.log.",
+)
+@click.option(
+    "--timezone",
+    default=None,
+    help="Zone of time stamps that carry none, such as Europe/Berlin; the local one when left out.",
+)
+@click.option(
+    "--boot-time", default=None, help="When that machine was booted (ISO 8601 or seconds since 1970), for plain dmesg."
+)
+@click.option(
+    "--train-start",
+    default=None,
+    help="When training started (ISO 8601 or seconds since 1970), if results.csv lost its file time.",
+)
+def import_(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
+    logs: tuple[Path, ...],
+    source: str,
+    output: Path,
+    yolo: Path | None,
+    kernel_log: Path | None,
+    timezone: str | None,
+    boot_time: str | None,
+    train_start: str | None,
+) -> None:
+    """Make a run folder from what another tool logged."""
+    from gpu_report.imports import import_nvidia_smi  # noqa: PLC0415 - see the module docstring
+
+    del source  # one so far
+    notes = import_nvidia_smi(
+        logs, output, yolo=yolo, kernel_log=kernel_log, timezone=timezone, boot_time=boot_time, train_start=train_start
+    )
+    _say_notes(notes)
+    _say(f"imported into {output}: now `gpu-report render report.html --run {output}`")
+
+
+@cli.command()
+def doctor() -> None:
+    """Say what can be recorded here, what cannot, why, and what would change it."""
+    from gpu_report.record import examine  # noqa: PLC0415 - see the module docstring
+
+    for check in examine():
+        click.echo(f"{'yes' if check.ok else 'no ':3}  {check.name}: {check.finding}")
+        if check.remedy:
+            click.echo(f"       -> {check.remedy}")
+
+
+@cli.command()
+@click.argument("output", type=click.Path(path_type=Path, dir_okay=False), default=Path("demo.html"))
+@click.option("--open", "open_it", is_flag=True, help="Open the report in a browser.")
+def demo(output: Path, open_it: bool) -> None:  # noqa: FBT001 - click passes flags so
+    """Render a real YOLO26 run on an H200 that comes with gpu-report."""
+    from gpu_report.demo import demo_run  # noqa: PLC0415 - see the module docstring
+
+    _write_report(_analysed(demo_run(), 50.0, 10.0, None), output, None)
+    if open_it:
+        click.launch(str(output))
+
+
+def main() -> NoReturn:
+    """Run the command line: errors are one line on stderr and an exit code, a traceback only with --debug."""
+    debug = "--debug" in sys.argv[1:2]
+    try:
+        cli.main(standalone_mode=False, prog_name="gpu-report")
+    except click.exceptions.Abort:
+        sys.exit(INTERRUPTED)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except GpuReportError as error:
+        _show(error, str(error), debug=debug)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever read us has gone; nobody is left to be told
+        sys.exit(0)
+    except Exception as error:  # noqa: BLE001 - the last resort: a user never sees a traceback unasked
+        _show(
+            error,
+            f"internal error: {type(error).__name__}: {error} (run `gpu-report --debug ...` and report it)",
+            debug=debug,
+        )
+        sys.exit(GpuReportError.exit_code)
+    sys.exit(0)
+
+
+def _show(error: BaseException, line: str, *, debug: bool) -> None:
+    if debug:
+        traceback.print_exception(error)
+    _say(" ".join(line.split()))
+
+
+def _say(line: str) -> None:
+    """Print one line to stderr; a closed stderr is not worth ending a recording for."""
+    try:
+        click.echo(f"gpu-report: {line}", err=True)
+    except OSError:
+        return
+
+
+def _say_notes(notes: tuple[str, ...]) -> None:
+    for note in notes:
+        _say(f"note: {note}")
+
+
+def _analysed(run: Path | None, drop_percent: float, drop_seconds: float, price_per_hour: float | None) -> Analysis:
+    from gpu_report.analyse import analyse  # noqa: PLC0415 - see the module docstring
+    from gpu_report.load import load_run  # noqa: PLC0415 - see the module docstring
+    from gpu_report.model import Options  # noqa: PLC0415 - see the module docstring
+
+    options: Options = Options(drop_percent, drop_seconds, price_per_hour)
+    loaded = load_run(run if run is not None else run_folder.newest_run(Path(run_folder.RUNS_DIR)))
+    _say_notes(loaded.problems)
+    return analyse(loaded, options)
+
+
+def _summary_json(analysis: Analysis) -> str:
+    import json  # noqa: PLC0415 - only two commands write it
+
+    from gpu_report.render.summary import build_summary  # noqa: PLC0415 - see the module docstring
+
+    return json.dumps(build_summary(analysis), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _write_report(analysis: Analysis, output: Path, json_path: Path | None) -> None:
+    from gpu_report.render import render_html  # noqa: PLC0415 - see the module docstring
+
+    _write(output, render_html(analysis))
+    if json_path is not None:
+        _write(json_path, _summary_json(analysis))
+    click.echo(f"{output}: {analysis.verdict}")
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        run_folder.write_text(path, text)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}; name another place") from error

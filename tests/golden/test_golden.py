@@ -1,0 +1,73 @@
+"""The summary of each sample run, and what it found held against what was done to the run."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from gpu_report.analyse import analyse
+from gpu_report.load import load_run
+from gpu_report.render.summary import build_summary
+
+HERE = Path(__file__).parent
+SAMPLES = HERE.parent.parent / "sample_runs"
+RUNS = sorted(path.name for path in SAMPLES.iterdir() if path.is_dir())
+
+# Faults whose effect on utilisation lasts 10 s or more, as (GPU, start, end) of the effect, seconds from the run's
+# start. From the labels of the injections and the 10 Hz recording beside them; the analysis never sees these.
+FELT = {
+    "yolo26m-stalls": [(0, 66, 79)],
+    "faulted": [(0, 42, 58), (0, 107, 120), (0, 134, 149)],
+    "ddp": [(1, 64, 84)],
+    "healthy": [],
+    "starved": [],
+    "fed": [],
+    "yolo26n-cli": [],
+    "xid31": [],
+}
+EDGE_S = 2.0
+
+
+@pytest.fixture(scope="module", params=RUNS)
+def run(request):
+    return request.param, load_run(SAMPLES / request.param)
+
+
+def test_the_summary_is_as_it_was(run):
+    name, loaded = run
+    summary = build_summary(analyse(loaded))
+    del summary["tool"]["version"]
+    summary["run"]["path"] = f"sample_runs/{name}"
+    golden = HERE / f"{name}.json"
+    if os.environ.get("UPDATE_GOLDEN"):
+        golden.write_text(json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
+    assert summary == json.loads(golden.read_text())
+
+
+def test_the_unexpected_drops_are_those_that_were_injected(run):
+    name, loaded = run
+    found = [f for f in analyse(loaded).findings if f.rule in {"drop", "sustained-low"} and not f.expected]
+    drops = sorted((f.gpu, f.start_t_s, f.end_t_s) for f in found)
+    assert len(drops) == len(FELT[name])
+    for (gpu, start, end), (true_gpu, true_start, true_end) in zip(drops, FELT[name], strict=True):
+        assert gpu == true_gpu
+        assert start == pytest.approx(true_start, abs=EDGE_S)
+        assert end == pytest.approx(true_end, abs=EDGE_S)
+
+
+def test_every_sample_run_is_described():
+    described = (SAMPLES / "README.md").read_text()
+    assert [name for name in RUNS if f"`{name}`" not in described] == []
+    assert set(FELT) == set(RUNS)
+
+
+def test_the_real_xid_was_seen_by_both_routes():
+    (event,) = [e for e in load_run(SAMPLES / "xid31").kernel.events if e.kind == "xid"]
+    assert (event.code, event.gpu, event.pid, event.severity) == (31, 0, 803, "warning")
+    assert event.source == "/dev/kmsg and NVML"
+    assert event.text.startswith("NVRM: Xid (PCI:0000:00:06): 31, pid=803")
+
+
+def test_the_largest_file_of_the_samples_is_small():
+    assert max(p.stat().st_size for p in SAMPLES.rglob("*") if p.is_file()) < 100_000

@@ -1,0 +1,13 @@
+"""Say in one line what the tests need that pip cannot install, and how to get it."""
+
+import shutil
+import sys
+
+NEEDS = {
+    "cc": "a C compiler (it builds the fake NVML): apt-get install gcc",
+    "chromium": "Chromium (it opens the reports): apt-get install chromium",
+}
+
+missing = [how for program, how in NEEDS.items() if shutil.which(program) is None]
+if missing:
+    sys.exit("make test needs " + "; and ".join(missing))

@@ -1,0 +1,174 @@
+"""The command line: exit codes, one line of error, whole files or none."""
+
+import json
+import os
+import shutil
+import stat
+from pathlib import Path
+
+import pytest
+
+from gpu_report import __version__
+
+SAMPLES = Path(__file__).resolve().parent.parent / "sample_runs"
+STALLS = SAMPLES / "yolo26m-stalls"
+
+
+def one_line(stderr):
+    """Return the only line of stderr; a traceback is never one line."""
+    (line,) = stderr.strip().splitlines()
+    assert line.startswith("gpu-report: ")
+    return line
+
+
+def test_version_and_help(run_cli):
+    assert __version__ in run_cli("--version").stdout
+    said = run_cli("--help").stdout
+    assert all(command in said for command in ("record", "render", "summary", "import", "doctor", "demo"))
+
+
+@pytest.mark.parametrize("command", ["record", "render", "summary", "import", "doctor", "demo"])
+def test_every_command_has_help(run_cli, command):
+    done = run_cli(command, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"Usage: gpu-report {command}")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["no-such-command"],
+        ["render"],
+        ["render", "r.html", "--drop-percent", "0"],
+        ["render", "r.html", "--drop-seconds", "-1"],
+        ["record", "--interval", "0"],
+        ["record", "--typo", "--", "true"],
+    ],
+)
+def test_wrong_usage_is_exit_2(run_cli, arguments):
+    done = run_cli(*arguments)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+def test_render_writes_the_report_and_the_summary(run_cli, tmp_path):
+    done = run_cli("render", "out/r.html", "--run", STALLS, "--json", "out/s.json")
+    assert (done.returncode, done.stderr) == (0, "")
+    summary = json.loads((tmp_path / "out" / "s.json").read_text())
+    assert summary["verdict"] in done.stdout
+    assert "<html" in (tmp_path / "out" / "r.html").read_text()
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["r.html", "s.json"]
+
+
+def test_render_takes_the_newest_run(run_cli, tmp_path):
+    for name, source in (("20260101-000000", "healthy"), ("20260102-000000", "yolo26m-stalls")):
+        shutil.copytree(SAMPLES / source, tmp_path / "gpu-runs" / name)
+    done = run_cli("summary", "--format", "json")
+    assert json.loads(done.stdout)["run"]["path"].endswith("20260102-000000")
+
+
+@pytest.mark.parametrize(
+    ("run", "says"),
+    [("nowhere", "does not exist"), ("empty", "no table"), ("header", "not one valid row"), ("folder", "No such file")],
+)
+def test_a_run_that_cannot_be_read_is_exit_4_and_leaves_no_file(run_cli, tmp_path, run, says):
+    (tmp_path / "empty").write_text("")
+    (tmp_path / "header").write_text("wall_s,mono_s,gpu,gpu_util_pct\n")
+    (tmp_path / "folder").mkdir()
+    done = run_cli("render", "r.html", "--run", run)
+    assert done.returncode == 4
+    assert says in one_line(done.stderr)
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_without_any_run_the_error_says_how_to_make_one(run_cli):
+    done = run_cli("summary")
+    assert done.returncode == 4
+    assert "gpu-report record" in one_line(done.stderr)
+
+
+def test_an_output_that_cannot_be_written_is_exit_4(run_cli, tmp_path):
+    (tmp_path / "file").write_text("x")
+    done = run_cli("render", "file/r.html", "--run", STALLS)
+    assert done.returncode == 4
+    assert "cannot be written" in one_line(done.stderr)
+
+
+def test_a_read_only_folder_is_exit_4(run_cli, tmp_path):
+    if os.geteuid() == 0:
+        done = run_cli("render", "/proc/r.html", "--run", STALLS)  # root may write everywhere but here
+    else:
+        (tmp_path / "locked").mkdir()
+        (tmp_path / "locked").chmod(stat.S_IREAD | stat.S_IEXEC)
+        done = run_cli("render", "locked/r.html", "--run", STALLS)
+    assert done.returncode == 4
+    assert "cannot be written" in one_line(done.stderr)
+
+
+def test_an_old_report_is_replaced_whole(run_cli, tmp_path):
+    (tmp_path / "r.html").write_text("old")
+    assert run_cli("render", "r.html", "--run", STALLS).returncode == 0
+    assert (tmp_path / "r.html").read_text()[:3] != "old"
+
+
+def test_debug_shows_the_traceback(run_cli):
+    done = run_cli("--debug", "summary", "nowhere")
+    assert done.returncode == 4
+    assert "Traceback" in done.stderr
+
+
+def test_summary_for_a_terminal_names_the_drop_its_second_and_its_epoch(run_cli):
+    done = run_cli("summary", STALLS, env={"COLUMNS": "200"})
+    line = next(line for line in done.stdout.splitlines() if line.startswith("drop-1"))
+    assert "07:00:12" in line
+    assert "13 s" in line
+    assert "unexplained" in line
+
+
+def test_summary_as_markdown_is_a_table(run_cli):
+    done = run_cli("summary", STALLS, "--format", "markdown")
+    assert "### Findings" in done.stdout
+    assert "| drop-1 |" in done.stdout
+
+
+def test_drop_options_reach_the_analysis(run_cli):
+    done = run_cli("summary", STALLS, "--format", "json", "--drop-seconds", "14", "--price-per-hour", "4")
+    summary = json.loads(done.stdout)
+    assert [f for f in summary["findings"] if f["rule"] == "drop"] == []
+    assert sum(row["money"] for row in summary["ledger"]) == pytest.approx(
+        4 * summary["run"]["duration_s"] / 3600, rel=1e-2
+    )
+
+
+def test_a_hostile_name_reaches_a_terminal_without_its_controls(run_cli, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(STALLS, folder)
+    info = json.loads((folder / "run.json").read_text())
+    info["gpus"][0]["name"] = "\x1b[2J[bold]H200\u202e"
+    (folder / "run.json").write_text(json.dumps(info))
+    for form in ("text", "markdown"):
+        out = run_cli("summary", folder, "--format", form).stdout
+        assert "\x1b" not in out
+        assert "\u202e" not in out
+        assert "bold" in out
+
+
+def test_demo_renders_the_shipped_run(run_cli, tmp_path):
+    done = run_cli("demo")
+    assert done.returncode == 0
+    assert "1 unexpected drop" in done.stdout
+    assert (tmp_path / "demo.html").stat().st_size > 100_000
+
+
+def test_doctor_says_what_is_missing_and_what_would_help(run_cli):
+    done = run_cli("doctor", env={"LD_LIBRARY_PATH": "/nonexistent"})
+    assert done.returncode == 0
+    assert "NVIDIA driver" in done.stdout
+    assert "->" in done.stdout
+
+
+def test_doctor_lists_what_a_gpu_can_tell(run_cli, fake_nvml):
+    fake_nvml.write("count=1\nerror.nvmlDeviceGetPowerUsage=3\n")
+    done = run_cli("doctor", env=fake_nvml.env())
+    assert "GPU 0" in done.stdout
+    assert "power" in done.stdout

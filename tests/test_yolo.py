@@ -1,0 +1,169 @@
+"""Real YOLO26 trainings on the CPU, under the recorder, beside a fake GPU."""
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+pytestmark = pytest.mark.yolo
+
+EPOCHS = 4
+TRAIN = """
+import json, sys, time
+from ultralytics import YOLO
+truth = []
+model = YOLO("yolo26n.yaml")
+model.add_callback("on_train_start", lambda t: truth.append(["start", time.time()]))
+model.add_callback("on_val_end", lambda v: truth.append(["val_end", time.time()]))
+model.train(data="data.yaml", epochs=int(sys.argv[1]), imgsz=64, batch=8, workers=0, device="cpu", plots=False,
+            project=sys.argv[2], name="train")
+json.dump(truth, open("truth.json", "w"))
+"""
+
+
+@pytest.fixture
+def yolo_home(tmp_path):
+    """A folder with a tiny synthetic detection set, and a name that is not Latin."""
+    home = tmp_path / "Übung-训练"
+    rng = np.random.default_rng(0)
+    for split, count in (("train", 16), ("val", 8)):
+        (home / "images" / split).mkdir(parents=True)
+        (home / "labels" / split).mkdir(parents=True)
+        for i in range(count):
+            image = rng.integers(0, 255, (64, 64, 3), dtype=np.uint8)
+            Image.fromarray(image).save(home / "images" / split / f"{i}.jpg")
+            (home / "labels" / split / f"{i}.txt").write_text(f"{i % 2} 0.5 0.5 0.4 0.4\n")
+    (home / "data.yaml").write_text(f"path: {home}\ntrain: images/train\nval: images/val\nnames: {{0: a, 1: b}}\n")
+    return home
+
+
+@pytest.fixture
+def offline(tmp_path, fake_nvml):
+    return {
+        **fake_nvml.env(),
+        "YOLO_OFFLINE": "1",
+        "YOLO_CONFIG_DIR": str(tmp_path / "config"),
+        "YOLO_AUTOINSTALL": "false",
+    }
+
+
+def summary_of(run_cli, run):
+    done = run_cli("render", "report.html", "--run", run, "--json", "s.json")
+    assert done.returncode == 0, done.stderr
+    return json.loads((Path(run).parent / "s.json").read_text())
+
+
+def test_the_epochs_of_a_script_stand_in_the_report_at_the_right_times(run_cli, yolo_home, offline, tmp_path):
+    (yolo_home / "train.py").write_text(TRAIN)
+    run = tmp_path / "run"
+    command = [
+        "record",
+        "--interval",
+        "0.2",
+        "--output",
+        run,
+        "--",
+        sys.executable,
+        "train.py",
+        EPOCHS,
+        yolo_home / "runs",
+    ]
+    done = run_cli(*command, env=offline, cwd=yolo_home, timeout=200)
+    assert done.returncode == 0, done.stderr
+    truth = json.loads((yolo_home / "truth.json").read_text())
+    rows = [t for name, t in truth if name == "val_end"][:EPOCHS]  # one more comes from the final evaluation
+    summary = summary_of(run_cli, run)
+    begun = json.loads((run / "run.json").read_text())["start"]["wall_s"]
+    assert [e["epoch"] for e in summary["epochs"]] == [1, 2, 3, 4]
+    assert [e["end_s"] + begun for e in summary["epochs"]] == pytest.approx(rows, abs=0.1)
+    (train_start,) = [t for name, t in truth if name == "start"]
+    assert summary["epochs"][0]["start_s"] + begun == pytest.approx(train_start, abs=0.1)
+    assert summary["environment"]["args"]["epochs"] == EPOCHS
+    assert summary["environment"]["yolo_runs"][0]["anchor"] == "recorded"
+    assert summary["epochs"][0]["loss"] > 0
+
+
+def test_the_yolo_command_line_is_recorded_and_its_exit_code_passed_on(run_cli, yolo_home, offline, tmp_path):
+    yolo = shutil.which("yolo", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    command = [
+        yolo,
+        "detect",
+        "train",
+        "model=yolo26n.yaml",
+        "data=data.yaml",
+        "epochs=2",
+        "imgsz=64",
+        "batch=8",
+        "workers=0",
+        "device=cpu",
+        "plots=False",
+        f"project={yolo_home / 'runs'}",
+    ]
+    done = run_cli(
+        "record",
+        "--interval",
+        "0.2",
+        "--output",
+        tmp_path / "run",
+        "--",
+        *command,
+        env=offline,
+        cwd=yolo_home,
+        timeout=200,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "2 epochs completed" in done.stdout
+    summary = summary_of(run_cli, tmp_path / "run")
+    assert [e["epoch"] for e in summary["epochs"]] == [1, 2]
+    assert summary["run"]["exit_code"] == 0
+    wrong = run_cli(
+        "record",
+        "--output",
+        tmp_path / "wrong",
+        "--",
+        yolo,
+        "detect",
+        "train",
+        "no_such_argument=1",
+        env=offline,
+        cwd=yolo_home,
+        timeout=100,
+    )
+    assert wrong.returncode == 1
+    assert "no_such_argument" in wrong.stderr + wrong.stdout
+
+
+def test_a_recorder_beside_a_training_it_did_not_start_finds_its_epochs(
+    run_cli, start_cli, yolo_home, offline, tmp_path
+):
+    (yolo_home / "train.py").write_text(TRAIN)
+    beside = start_cli(
+        "record",
+        "--interval",
+        "0.2",
+        "--output",
+        tmp_path / "run",
+        "--yolo",
+        yolo_home / "runs" / "train",
+        env=offline,
+        cwd=tmp_path,
+    )
+    import subprocess  # noqa: PLC0415
+
+    from conftest import clean_environment  # noqa: PLC0415
+
+    subprocess.run(
+        [sys.executable, "train.py", "2", yolo_home / "runs"],
+        cwd=yolo_home,
+        env=clean_environment(offline),
+        check=True,
+        capture_output=True,
+        timeout=200,
+    )
+    assert beside.stop().returncode == 0
+    assert [e["epoch"] for e in summary_of(run_cli, tmp_path / "run")["epochs"]] == [1, 2]

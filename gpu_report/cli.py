@@ -5,7 +5,9 @@ Each command imports its stage in its body: `--help` and `record` must not pay f
 
 from __future__ import annotations
 
+import io
 import sys
+import time
 import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeVar
@@ -13,7 +15,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 import click
 
 from gpu_report import __version__, run_folder
-from gpu_report.errors import GpuReportError, InputError
+from gpu_report.errors import GpuReportError, InputError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,6 +88,8 @@ def _options_of_analysis(command: Command) -> Command:
     default=None,
     help="A file that kernel messages are appended to, where the kernel log itself cannot be read.",
 )
+@click.option("--detail", is_flag=True, help="Also record power every 20 ms, where the driver keeps it.")
+@click.option("--background", is_flag=True, help="Return at once and record on, also after logout; `stop` ends it.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
     duration: float | None,
@@ -94,6 +98,8 @@ def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
     output: Path | None,
     yolo: Path | None,
     kernel_log: Path | None,
+    detail: bool,  # noqa: FBT001 - click passes flags so
+    background: bool,  # noqa: FBT001 - click passes flags so
     command: tuple[str, ...],
 ) -> NoReturn:
     """Record GPUs, host, kernel log and epochs into a run folder.
@@ -104,6 +110,8 @@ def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
     """
     from gpu_report.record import RecordOptions, record_run  # noqa: PLC0415 - see the module docstring
 
+    if background:
+        _record_in_background(command, output)
     chosen = tuple(filter(None, (part.strip() for part in gpus.split(","))))
     options = RecordOptions(
         command=command,
@@ -113,6 +121,7 @@ def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
         output=output,
         yolo=yolo,
         kernel_log=kernel_log,
+        detail=detail,
     )
     sys.exit(record_run(options, say=_say))
 
@@ -224,6 +233,17 @@ def import_(  # noqa: PLR0913, PLR0917 - one parameter an option of the command 
 
 
 @cli.command()
+@click.argument("run", type=click.Path(path_type=Path), required=False)
+def stop(run: Path | None) -> None:
+    """End a recorder that was started with --background (the newest under ./gpu-runs when RUN is left out)."""
+    from gpu_report.record import background  # noqa: PLC0415 - see the module docstring
+
+    folder = run if run is not None else background.running(Path(run_folder.RUNS_DIR))
+    background.stop(folder)
+    click.echo(folder)
+
+
+@cli.command()
 def doctor() -> None:
     """Say what can be recorded here, what cannot, why, and what would change it."""
     from gpu_report.record import examine  # noqa: PLC0415 - see the module docstring
@@ -246,9 +266,27 @@ def demo(output: Path, open_it: bool) -> None:  # noqa: FBT001 - click passes fl
         click.launch(str(output))
 
 
+def _record_in_background(command: tuple[str, ...], output: Path | None) -> NoReturn:
+    """Start the same recording detached, print its folder, and exit."""
+    from gpu_report.record import background  # noqa: PLC0415 - see the module docstring
+
+    if command:
+        raise UsageError(
+            "--background watches; to start a command that outlives the shell: nohup gpu-report record -- ..."
+        )
+    folder = output or run_folder.new_run_path(Path(run_folder.RUNS_DIR), time.time())
+    given = sys.argv[sys.argv.index("record") + 1 :]
+    code = background.start([word for word in given if word != "--background"], folder)
+    if code == 0:
+        click.echo(folder)
+    sys.exit(code)
+
+
 def main() -> NoReturn:
     """Run the command line: errors are one line on stderr and an exit code, a traceback only with --debug."""
     debug = "--debug" in sys.argv[1:2]
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal of another encoding than UTF-8 gets `?`, not an error
     try:
         cli.main(standalone_mode=False, prog_name="gpu-report")
     except click.exceptions.Abort:

@@ -8,6 +8,7 @@ import csv
 import fcntl
 import io
 import json
+import math
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -54,7 +55,13 @@ def format_row(columns: Sequence[schema.Column], values: Mapping[str, Value]) ->
 def _cell(column: schema.Column, value: Value) -> str:
     if value is None or isinstance(value, str):
         return value or ""
-    return f"{value:.{column.decimals}f}"
+    return number_cell(value, column)
+
+
+def number_cell(value: float, column: schema.Column) -> str:
+    """Return a number as a cell, with the decimals that mean something; time stamps keep their zeros, to line up."""
+    text = f"{value:.{column.decimals}f}"
+    return text.rstrip("0").rstrip(".") if column.decimals and column not in schema.TIME_COLUMNS else text
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
@@ -80,25 +87,49 @@ def read_json(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: {error.strerror}") from error
     except ValueError as error:
         raise InputError(f"{path} is not valid JSON ({error})") from error
+    except RecursionError as error:
+        raise InputError(f"{path} is nested too deeply to be read") from error
     if not isinstance(value, dict):
         raise InputError(f"{path} does not hold a JSON object")
     return value
 
 
 def read_events(path: Path) -> tuple[list[dict[str, Any]], int]:
-    """Return the events of a JSON-lines file in order, and how many lines could not be read."""
+    """Return the events of a JSON-lines file in order, and how many lines could not be read.
+
+    Every event has a finite `wall_s`, a `mono_s` that is finite or None, and a text as its `kind`.
+    """
     try:
         lines = path.read_text(encoding="utf-8-sig", errors="replace").split("\n")
     except OSError:
         return [], 0
-    events, bad = [], 0
-    for line in filter(str.strip, lines):
-        try:
-            event = json.loads(line)
-            events.append({**event, "wall_s": float(event["wall_s"]), "kind": str(event["kind"])})
-        except (ValueError, KeyError, TypeError):
-            bad += 1
-    return events, bad
+    read = [_event(line) for line in lines if line.strip()]
+    events = [event for event in read if event is not None]
+    return events, len(read) - len(events)
+
+
+def _event(line: str) -> dict[str, Any] | None:
+    try:
+        event = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(event, dict) or not isinstance(event.get("kind"), str):
+        return None
+    wall_s, mono_s = finite(event.get("wall_s")), finite(event.get("mono_s"))
+    if wall_s is None or (mono_s is None and event.get("mono_s") is not None):
+        return None
+    return {**event, "wall_s": wall_s, "mono_s": mono_s}
+
+
+def finite(value: object) -> float | None:
+    """Return a number as a finite float, None for NaN, infinity, what no float can hold, and what is no number."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:  # JSON's whole numbers have no limit
+        return None
+    return number if math.isfinite(number) else None
 
 
 class Appender:
@@ -109,19 +140,22 @@ class Appender:
         self.lost = 0
         self.lost_reason = ""
         self._header = header
+        self._torn = False
         self._fd = self._open()
 
-    def write(self, line: bytes) -> bool:
-        """Append one whole line; False when it was lost (a full disk, a removed folder)."""
+    def write(self, lines: bytes, *, rows: int = 1) -> bool:
+        """Append whole lines with one write; False when these `rows` were lost (a full disk, a removed folder)."""
+        torn, self._torn = self._torn, False
+        text = b"\n" + lines if torn else lines  # a torn row must not swallow the next one
         try:
-            if not self.path.parent.exists():
-                return self._lose("the run folder was removed")
-            whole = os.write(self._fd, line) == len(line)
-            if not whole:
-                os.write(self._fd, b"\n")  # a torn row must not swallow the next one
+            if os.fstat(self._fd).st_nlink == 0:
+                return self._lose("the run folder was removed", rows)
+            written = os.write(self._fd, text)
         except OSError as error:
-            return self._lose(error.strerror or str(error))
-        return whole or self._lose("only part of a row could be written")
+            self._torn = torn
+            return self._lose(error.strerror or str(error), rows)
+        self._torn = 0 < written < len(text)
+        return written == len(text) or self._lose("only part of a row could be written", rows)
 
     def lock(self) -> None:
         """Claim the file until this process ends, however it ends; UsageError when another recorder holds it."""
@@ -143,8 +177,8 @@ class Appender:
         """Close the file."""
         os.close(self._fd)
 
-    def _lose(self, reason: str) -> bool:
-        self.lost += 1
+    def _lose(self, reason: str, rows: int) -> bool:
+        self.lost += rows
         self.lost_reason = reason
         return False
 

@@ -10,6 +10,7 @@ FORMAT_VERSION = 1
 
 RUN_JSON = "run.json"
 SAMPLES_CSV = "samples.csv"
+RING_CSV = "ring.csv"
 HOST_CSV = "host.csv"
 PROCESSES_CSV = "processes.csv"
 EVENTS_JSONL = "events.jsonl"
@@ -45,8 +46,28 @@ GPU_QUANTITIES = (
     Column("memory_clock_mhz", 0, "memory clock"),
     Column("performance_state", 0, "P-state: 0 is the fastest"),
     Column("clock_event_reasons", 0, "bitmask of why clocks are where they are (nvmlClocksEventReason*)"),
+    Column("memory_temperature_c", 0, "temperature of the device memory, where the board tells"),
+    Column("sm_active_pct", 1, "share of cycles in which an SM had work, since the row before (GPM: Hopper and later)"),
+    Column("sm_occupancy_pct", 1, "share of the SMs' warp slots that were in use (GPM)"),
+    Column("tensor_active_pct", 1, "share of cycles in which the tensor cores worked (GPM)"),
+    Column("dram_active_pct", 1, "share of the device memory's bandwidth that was used (GPM)"),
+    Column("pcie_tx_mib_s", 1, "PCIe traffic from the GPU (GPM)"),
+    Column("pcie_rx_mib_s", 1, "PCIe traffic to the GPU (GPM)"),
+    Column("nvlink_tx_mib_s", 1, "NVLink traffic from the GPU, all links (GPM)"),
+    Column("nvlink_rx_mib_s", 1, "NVLink traffic to the GPU, all links (GPM)"),
+    Column("power_cap_s", 2, "seconds since the driver was loaded that clocks were held down by the power limit"),
+    Column("sw_thermal_slowdown_s", 2, "likewise by the driver, for heat"),
+    Column("hw_thermal_slowdown_s", 2, "likewise by the board itself, for heat"),
+    Column("power_brake_s", 2, "likewise by an outside power signal"),
 )
 SAMPLES_COLUMNS = (*TIME_COLUMNS, Column("gpu", 0, "device index"), *GPU_QUANTITIES)
+
+# What the driver kept between ticks: one of the quantities a row, the other empty.
+RING_QUANTITIES = (
+    Column("gpu_util_pct", 0, "utilisation over the driver's own sampling period that ended here"),
+    Column("power_w", 1, "board power at this moment (only with --detail)"),
+)
+RING_COLUMNS = (*TIME_COLUMNS, Column("gpu", 0, "device index"), *RING_QUANTITIES)
 
 HOST_QUANTITIES = (
     Column("cpu_pct", 1, "CPU busy since the row before, mean over all cores"),
@@ -54,6 +75,19 @@ HOST_QUANTITIES = (
     Column("iowait_pct", 1, "CPU idle while input or output was outstanding"),
     Column("memory_used_mib", 0, "total memory minus available memory"),
     Column("memory_available_mib", 0, "memory that can be had without swapping"),
+    Column("cpu_pressure_pct", 1, "time in which a process waited for a core, since the row before (PSI some)"),
+    Column("io_pressure_pct", 1, "time in which a process waited for input or output (PSI some)"),
+    Column("io_full_pressure_pct", 1, "time in which all processes that could run waited for it (PSI full)"),
+    Column("memory_pressure_pct", 1, "time in which a process waited for memory (PSI some)"),
+    Column("swap_in_mib_s", 1, "read back from swap"),
+    Column("disk_read_mib_s", 1, "read from disks, all of them"),
+    Column("shm_free_mib", 0, "free in /dev/shm, where data loader workers leave their batches"),
+    Column("main_cpu_pct", 0, "CPU of the trainer's main process in % of one core; the busiest of several ranks"),
+    Column("busiest_worker_cpu_pct", 0, "CPU of the busiest process that the trainer started, in % of one core"),
+    Column("workers_cpu_pct", 0, "CPU of all processes that the trainer started, in % of one core"),
+    Column("workers", 0, "processes that the trainer started"),
+    Column("workers_blocked", 0, "of these, how many wait for a device and cannot be interrupted (state D)"),
+    Column("trainer_read_mib_s", 1, "read from storage by the trainer and its workers"),
 )
 HOST_COLUMNS = (*TIME_COLUMNS, *HOST_QUANTITIES)
 

@@ -1,6 +1,8 @@
 """What can be recorded on this machine, what cannot, why, and the command that would change it."""
 
+import dataclasses
 import queue
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,10 +11,11 @@ from gpu_report import schema
 from gpu_report.record import kernel_sources
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.devices import Device, Opened
+from gpu_report.record.gpm import METRICS, MIN_APART_S
 from gpu_report.record.host import read_text
 from gpu_report.record.no_gpu import explain
 from gpu_report.record.nvml_thread import Answer, NvmlThread, Reading
-from gpu_report.record.quantities import ALL_QUANTITIES
+from gpu_report.record.quantities import ALL_QUANTITIES, GPM
 from gpu_report.record.xid_events import XidThread
 
 OPEN_LIMIT_S = 15.0  # a driver that has to wake GPUs takes seconds
@@ -45,12 +48,31 @@ def _gpu_checks() -> list[Check]:
     found = f"driver {answer.driver}, NVML {answer.nvml}, CUDA {answer.cuda}, {len(answer.devices)} GPU(s)"
     checks = [Check("NVIDIA driver", ok=True, finding=found)]
     checks += [_unusable(index, reason) for index, reason in answer.unusable]
-    nvml.ask()
-    readings = {reading.gpu: reading for reading in nvml.collect(READ_LIMIT_S) if isinstance(reading, Reading)}
+    first, second = _read(nvml), _read_again(nvml)
+    readings = {gpu: _both(reading, second.get(gpu)) for gpu, reading in first.items()}
     checks += [_gpu(device, readings.get(device.index)) for device in answer.devices]
     checks.append(_xid_events(answer.devices))
     nvml.finish(FINISH_S)
     return checks
+
+
+def _read(nvml: NvmlThread) -> dict[int, Reading]:
+    nvml.ask("read all")
+    return {reading.gpu: reading for reading in nvml.collect(READ_LIMIT_S) if isinstance(reading, Reading)}
+
+
+def _read_again(nvml: NvmlThread) -> dict[int, Reading]:
+    """Read a second time: what is a difference of two looks (GPM) is not known at the first."""
+    if nvml.busy:
+        return {}
+    time.sleep(2 * MIN_APART_S)
+    return _read(nvml)
+
+
+def _both(first: Reading, second: Reading | None) -> Reading:
+    if second is None:
+        return first
+    return dataclasses.replace(second, changes=(*first.changes, *second.changes))
 
 
 def _no_nvml(answer: Answer | None) -> Check:
@@ -78,7 +100,8 @@ def _gpu(device: Device, reading: Reading | None) -> Check:
 def _quantities(name: str, what: str, reading: Reading, missing: Mapping[str, str | None], *, mig: bool) -> Check:
     columns = [column.name for column in schema.GPU_QUANTITIES]
     read = [column for column in columns if reading.values.get(column) is not None]
-    absent = [f"{column} ({missing.get(column) or 'not given'})" for column in columns if column not in read]
+    reasons = {**dict.fromkeys(METRICS, missing.get(GPM)), **missing}
+    absent = [f"{column} ({reasons.get(column) or 'not given'})" for column in columns if column not in read]
     absent += [f"processes ({reason})" for quantity, reason in missing.items() if quantity == "processes"]
     finding = f"{what}: {len(read)} of {len(columns)} quantities can be read"
     if absent:

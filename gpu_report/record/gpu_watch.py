@@ -23,8 +23,8 @@ FINISH_S = 1.5  # how long the end of a recording waits for NVML's threads befor
 class GpuWatch:
     """The GPUs of one recording. `devices` is empty until NVML has been opened."""
 
-    def __init__(self, wanted: Sequence[str], interval_s: float) -> None:
-        self._nvml = NvmlThread(wanted)
+    def __init__(self, wanted: Sequence[str], interval_s: float, *, detail: bool = False) -> None:
+        self._nvml = NvmlThread(wanted, detail=detail)
         self._wait_s = min(WAIT_SHARE * interval_s, WAIT_S)
         self._xid: XidThread | None = None
         self._stalled = False
@@ -91,6 +91,7 @@ class GpuWatch:
 
     def _write(self, reading: Reading, journal: Journal) -> None:
         journal.sample(reading.at, reading.gpu, reading.values)
+        journal.ring(reading.gpu, [(ring.at, ring.column, ring.value) for ring in reading.ring])
         for change in reading.changes:
             fields = {"gpu": change.gpu, "quantity": change.quantity}
             if change.reason is None:

@@ -2,7 +2,7 @@
 
 import contextlib
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,7 +30,8 @@ class Journal:
         self._host = run_folder.csv_appender(self.folder, schema.HOST_CSV, schema.HOST_COLUMNS)
         self._processes = run_folder.csv_appender(self.folder, schema.PROCESSES_CSV, schema.PROCESSES_COLUMNS)
         self._events = run_folder.Appender(self.folder / schema.EVENTS_JSONL)
-        self._files = (self._samples, self._host, self._processes, self._events)
+        self._ring = run_folder.csv_appender(self.folder, schema.RING_CSV, schema.RING_COLUMNS)
+        self._files = (self._samples, self._host, self._processes, self._ring, self._events)
         self._losses = {file.path.name: _Loss() for file in self._files}
         self._complained = False
         self._lock = threading.Lock()
@@ -43,6 +44,12 @@ class Journal:
     def sample(self, at: Clocks, gpu: int, values: Mapping[str, run_folder.Value]) -> None:
         """Append one GPU's readings of one tick."""
         self._samples.write(run_folder.format_row(schema.SAMPLES_COLUMNS, {**_stamp(at), "gpu": gpu, **values}))
+
+    def ring(self, gpu: int, readings: Sequence[tuple[Clocks, str, float]]) -> None:
+        """Append what the driver kept between ticks, as (moment, column, value), all with one write."""
+        rows = [{**_stamp(at), "gpu": gpu, column: value} for at, column, value in readings]
+        if rows:
+            self._ring.write(b"".join(run_folder.format_row(schema.RING_COLUMNS, row) for row in rows), rows=len(rows))
 
     def host(self, at: Clocks, values: Mapping[str, run_folder.Value]) -> None:
         """Append the host's readings of one tick."""
@@ -74,9 +81,9 @@ class Journal:
         for file in self._files:
             file.sync()
 
-    def describe(self, fields: Mapping[str, object]) -> None:
-        """Set fields of run.json and write it anew; a disk that is full is complained of once."""
-        self._info = {**self._info, **fields}
+    def describe(self, fields: Mapping[str, object], *, anew: bool = False) -> None:
+        """Set fields of run.json (`anew`: all of them) and write it; a disk that is full is complained of once."""
+        self._info = {**({} if anew else self._info), **fields}
         try:
             run_folder.write_json(self.folder / schema.RUN_JSON, self._info)
         except OSError as error:

@@ -19,9 +19,11 @@ from gpu_report.record.clocks import Clocks
 from gpu_report.record.devices import Device, Opened, open_nvml
 from gpu_report.record.processes import ProcessChange, ProcessWatch, read_processes
 from gpu_report.record.quantities import Change, DeviceReader, describe_error
+from gpu_report.record.ring import POWER, UTILISATION, Ring, RingReading, Rings
 
 PROCESSES_EVERY_S = 5.0
 PROCESSES_COST_SHARE = 0.001  # a process list that costs 4.5 ms, as on some boards, is asked for every 4.5 s or less
+RING = "ring"  # the quantities of errors about readings between ticks begin with it
 PROCESSES = "processes"  # the quantity named when the list of processes cannot be read
 
 
@@ -42,6 +44,7 @@ class Reading:
     values: dict[str, float | None]
     changes: tuple[Change, ...]
     processes: tuple[ProcessChange, ...]
+    ring: tuple[RingReading, ...]
 
 
 @dataclass(frozen=True)
@@ -56,8 +59,11 @@ Answer = Opened | OpenFailed | Reading | TickDone
 class NvmlThread:
     """Asks for readings and collects answers; `busy` while a request is not answered."""
 
-    def __init__(self, wanted: Sequence[str]) -> None:
+    def __init__(self, wanted: Sequence[str], *, detail: bool = False) -> None:
+        """Open NVML for the `wanted` GPUs; `detail` drains the ring of power readings as well."""
         self._wanted = tuple(wanted)
+        self._rings = (UTILISATION, POWER) if detail else (UTILISATION,)
+        self._start = clocks.now()
         self._requests: queue.SimpleQueue[Request] = queue.SimpleQueue()
         self._answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
         self.busy = True
@@ -94,12 +100,14 @@ class NvmlThread:
         devices = self._open()
         if devices is None:
             return
-        readers = [_GpuReader(device) for device in devices]
+        readers = [_GpuReader(device, Rings([Ring(kind, self._start) for kind in self._rings])) for device in devices]
         while (request := self._requests.get()) != "stop":
             for reader in readers:
                 self._answers.put(reader.read(everything=request == "read all"))
             self._answers.put(TickDone())
         try:
+            for reader in readers:
+                reader.free()
             pynvml.nvmlShutdown()
         except pynvml.NVMLError:
             return  # the process ends next, and the driver lets go of everything then
@@ -118,10 +126,11 @@ class NvmlThread:
 
 
 class _GpuReader:
-    """One GPU's quantities at each request, and its processes every few seconds."""
+    """One GPU's quantities at each request, its rings and its processes every few seconds."""
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: Device, rings: Rings) -> None:
         self._reader = DeviceReader(device.index, device.handle)
+        self._rings = rings
         self._watch = ProcessWatch(device.index)
         self._processes_due_s = 0.0
         self._processes_reason: str | None = None
@@ -133,7 +142,21 @@ class _GpuReader:
         if at.mono_s >= self._processes_due_s and not self._reader.lost_reason:
             processes, changed = self._read_processes(at.mono_s)
             changes += changed
-        return Reading(at, self._reader.index, values, tuple(changes), processes)
+        ring, changed = self._drain(at, everything=everything)
+        return Reading(at, self._reader.index, values, (*changes, *changed), processes, ring)
+
+    def free(self) -> None:
+        """Give back what NVML holds for us; NVMLError when it will not take it."""
+        self._reader.gpm.free()
+
+    def _drain(self, at: Clocks, *, everything: bool) -> tuple[tuple[RingReading, ...], list[Change]]:
+        if self._reader.lost_reason:
+            return (), []
+        try:
+            readings, failures = self._rings.drain(self._reader.handle, at, everything=everything)
+        except Exception as error:  # noqa: BLE001 - a binding or driver of another version may raise anything
+            readings, failures = [], [(RING, describe_error(error))]
+        return tuple(readings), [Change(self._reader.index, f"{RING} {name}", why) for name, why in failures]
 
     def _read_processes(self, mono_s: float) -> tuple[tuple[ProcessChange, ...], list[Change]]:
         reason: str | None = None

@@ -6,7 +6,10 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class RecordOptions:
-    """What to record and for how long. `gpus` holds indices or UUIDs; empty means every GPU of the machine."""
+    """What to record and for how long.
+
+    `gpus` holds indices or UUIDs; empty means every GPU of the machine. `detail` adds power every 20 ms.
+    """
 
     command: tuple[str, ...] = ()
     duration_s: float | None = None
@@ -15,3 +18,4 @@ class RecordOptions:
     output: Path | None = None
     yolo: Path | None = None
     kernel_log: Path | None = None
+    detail: bool = False

@@ -1,5 +1,6 @@
 """From the options to an exit code: with a command, nothing that goes wrong here may reach it."""
 
+import contextlib
 import os
 import signal
 import sys
@@ -29,11 +30,12 @@ def record_run(options: RecordOptions, *, say: Say) -> int:
     """
     say = quiet(say)
     with signals.blocked() as mask:
-        gpus = GpuWatch(options.gpus, options.interval_s)
+        gpus = GpuWatch(options.gpus, options.interval_s, detail=options.detail)
         code = _record_command(options, gpus, say, mask) if options.command else _record_watching(options, gpus, say)
     if not gpus.finish():
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in filter(None, (sys.stdout, sys.stderr)):  # a closed one is None
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
         os._exit(code)
     return code
 
@@ -67,6 +69,10 @@ def _record_command(options: RecordOptions, gpus: GpuWatch, say: Say, mask: Iter
     if options.gpus:
         gpus.await_open(OPEN_LIMIT_S, lambda: signals.pending(signals.FORWARDED))  # an unknown GPU stops us here
     recording = _open_or_say(options, say)
+    if (early := signals.first_pending(signals.STOPPING)) is not None:  # the user thought better of it
+        if recording is not None:
+            recording.discard()
+        return SIGNAL_BASE + early
     try:
         command = Command(options.command, mask)
     except NotStarted as error:

@@ -28,6 +28,7 @@ class Recording:
         segments, earlier = earlier_start(folder)
         start = clocks.now()
         self._options = options
+        self._earlier = earlier
         self._say = say
         self._segment = segments + 1
         self._journal = open_journal(folder, say)
@@ -68,6 +69,7 @@ class Recording:
         else:
             fields = {"ended_by": "command", "signal": None, "exit_code": None}
             self._journal.event("recording_ended", clocks.now(), fields)
+            self._journal.describe(self._earlier, anew=True)
         self._journal.close()
 
     def _finish(self, end: End, session: Session, command: Command | None) -> None:

@@ -39,11 +39,15 @@ def is_secret_name(name: str) -> bool:
 
 
 def _redact_word(word: str) -> str:
+    word = _HEADER.sub(rf"\g<1>{HIDDEN}", word)
+    if any(map(str.isspace, word)):  # a script, such as `sh -c` takes: its words are a command line too
+        parts = re.split(r"(\s+)", word)
+        words = redact(parts[::2])
+        return "".join(f"{safe}{gap}" for safe, gap in zip(words, [*parts[1::2], ""], strict=True))
     pair = _KEY_VALUE.fullmatch(word)
     if pair and is_secret_name(pair["key"]):
         return f"{pair['key']}={HIDDEN}"
     word = _URL_LOGIN.sub(rf"\g<scheme>{HIDDEN}@", word)
     word = _URL_SECRET.sub(rf"\g<name>{HIDDEN}", word)
-    word = _HEADER.sub(rf"\g<1>{HIDDEN}", word)
     word = _LONG_HEX.sub(rf"\g<name>{HIDDEN}", word)
     return _KEY_SHAPES.sub(HIDDEN, word)

@@ -1,5 +1,6 @@
 """What stands in run.json."""
 
+import os
 import platform
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,6 +21,7 @@ def at_start(options: RecordOptions, start: Clocks, earlier: Mapping[str, object
         "format": schema.FORMAT_VERSION,
         "tool": {"name": "gpu-report", "version": __version__},
         "source": SOURCE,
+        "pid": os.getpid(),
         "start": earlier.get("start") or start.as_json(),
         "end": None,
         "ended_by": None,

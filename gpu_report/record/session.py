@@ -12,7 +12,9 @@ from gpu_report.record.guard import Guard
 from gpu_report.record.host import HostSampler
 from gpu_report.record.journal import Journal, Say
 from gpu_report.record.options import RecordOptions
+from gpu_report.record.pressure import PressureSampler
 from gpu_report.record.signals import Signal
+from gpu_report.record.trainer import TrainerTree
 from gpu_report.record.yolo_watch import YoloWatch, pids_to_follow
 
 GAP_INTERVALS = 2.0  # a tick later than so many intervals is a gap in the record
@@ -47,6 +49,8 @@ class Session:
         self._command = surroundings.command
         self._say = say
         self._host = HostSampler()
+        self._pressure = PressureSampler()
+        self._trainer = TrainerTree()
         self._before: Clocks | None = None
         self._guard = Guard(say)
         self.cost = Cost(options.interval_s)
@@ -121,7 +125,8 @@ class Session:
             self._journal.event("gap", at, {"seconds": round(at.mono_s - before.mono_s, 3), "reason": reason})
 
     def _sample_host(self, at: Clocks) -> None:
-        self._journal.host(at, self._host.sample())
+        trainer = self._trainer.sample(at.mono_s, self._command_pid, self._on_gpus)
+        self._journal.host(at, {**self._host.sample(), **self._pressure.sample(at.mono_s), **trainer})
 
     def _sample_gpus(self, at: Clocks) -> None:
         self._gpus.tick(at, self._journal, self._say)
@@ -130,7 +135,13 @@ class Session:
         self._gpus.tick(at, self._journal, self._say, last=True)
 
     def _watch_yolo(self, at: Clocks) -> None:
-        on_gpus = {pid for pids in self._gpus.pids.values() for pid in pids}
-        pid = None if self._command is None else self._command.pid
-        if self._yolo.tick(at, lambda: pids_to_follow(pid, on_gpus), self._journal.event):
+        pid = self._command_pid
+        if self._yolo.tick(at, lambda: pids_to_follow(pid, self._on_gpus()), self._journal.event):
             self._journal.describe({"yolo": self._yolo.as_json()})
+
+    @property
+    def _command_pid(self) -> int | None:
+        return None if self._command is None else self._command.pid
+
+    def _on_gpus(self) -> set[int]:
+        return {pid for pids in self._gpus.pids.values() for pid in pids}

@@ -52,6 +52,11 @@ def pending(numbers: Collection[int]) -> bool:
     return any(number in numbers for number in signal.sigpending())
 
 
+def first_pending(numbers: Collection[int]) -> int | None:
+    """Return one of these signals that has arrived and waits to be taken, None if there is none."""
+    return min((int(number) for number in signal.sigpending() if number in numbers), default=None)
+
+
 def _discard_pending() -> None:
     """Drop what arrived after we had made up our mind to end: it must not become a traceback on the way out."""
     while signal.sigtimedwait(WAITED_FOR, 0) is not None:

@@ -2,14 +2,15 @@
 
 import json
 import os
+import re
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
-from gpu_report import schema
+from gpu_report import run_folder, schema
 
 MAX_DEPTH = 6  # runs/detect/PROJECT/NAME lies four levels below where a training is started
 MAX_ENTRIES = 8000  # a walk looks at no more names than this, about 20 ms ...
@@ -18,7 +19,22 @@ MAX_WALK_S = 0.05
 RUNS = "runs"  # where YOLO puts its runs unless told otherwise: entered first
 # Where trainings keep images, environments and sources: large, and never a YOLO run's folder.
 SKIPPED = frozenset(
-    {"images", "labels", "site-packages", "node_modules", "__pycache__", "weights", "datasets", "venv", "proc", "sys"}
+    {
+        "images",
+        "labels",
+        "site-packages",
+        "node_modules",
+        "__pycache__",
+        run_folder.RUNS_DIR,
+        "weights",
+        "datasets",
+        "venv",
+        "proc",
+        "sys",
+    }
+)
+_PROJECT = re.compile(
+    r"""(?:^|[\s'"])(?:project=|--project[=\s])(?:(?P<q>['"])(?P<quoted>.+?)(?P=q)|(?P<bare>[^\s'"]+))""", re.MULTILINE
 )
 MARKS = (schema.YOLO_RESULTS, schema.YOLO_ARGS)
 
@@ -46,6 +62,8 @@ def walk(root: Path) -> Iterator[Found]:
         for folder in level:
             entries = _entries(folder)
             seen += len(entries)
+            if _is_ours(entries):
+                continue
             marks = [entry for entry in entries if entry.name in MARKS]
             if marks:
                 yield from _as_found(folder, marks)
@@ -56,10 +74,17 @@ def walk(root: Path) -> Iterator[Found]:
         level = sorted(below, key=lambda folder: Path(folder).name != RUNS)
 
 
+def _is_ours(entries: Sequence[os.DirEntry[str]]) -> bool:
+    """Tell a run folder of gpu-report, whose yolo/ holds copies and is no YOLO run."""
+    names = {entry.name for entry in entries}
+    return schema.SAMPLES_CSV in names and schema.EVENTS_JSONL in names
+
+
 def search_roots(command: Sequence[str], pids: Iterable[int]) -> list[Path]:
     """Return where a run may appear: our own folder, `project=`, YOLO's runs folder, the processes' folders."""
     roots = [*_working_directory("self"), *_project_folders(command), *_settings_runs_dir()]
-    roots += [folder for pid in pids for folder in _working_directory(pid)]
+    for pid in pids:
+        roots += [*_working_directory(pid), *_project_folders(_words_of(pid))]
     return list(dict.fromkeys(roots))
 
 
@@ -80,13 +105,20 @@ def descendants(pid: int, limit: int = 200) -> list[int]:
 
 def _outermost(roots: Iterable[Path]) -> list[Path]:
     """Drop roots that lie within another one, `/`, and what is no folder."""
-    unique = sorted({root for root in roots if root != Path("/") and root.is_dir()}, key=lambda root: len(root.parts))
+    unique = sorted({root for root in roots if root != Path("/") and _is_folder(root)}, key=lambda r: len(r.parts))
     kept: list[Path] = []
     for root in unique:
         inside = next((outer for outer in kept if root.is_relative_to(outer)), None)
         if inside is None or len(root.relative_to(inside).parts) >= MAX_DEPTH:
             kept.append(root)
     return kept
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # not ours to see
+        return False
 
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:
@@ -114,19 +146,32 @@ def _as_found(folder: str, marks: Sequence[os.DirEntry[str]]) -> Iterator[Found]
 
 
 def _project_folders(command: Sequence[str]) -> list[Path]:
-    """Return what `project=X` or `--project X` names, seen from here."""
-    values = [word.partition("=")[2] for word in command if word.lstrip("-").startswith("project=")]
-    values += [after for word, after in pairwise(command) if word == "--project"]
-    return [Path(value).expanduser().absolute() for value in values if value]
+    """Return what `project=X` or `--project X` names, also within a word such as `sh -c` takes, seen from here."""
+    found = _PROJECT.finditer("\n".join(command))
+    return [folder for match in found for folder in _expanded(match["quoted"] or match["bare"])]
+
+
+def _expanded(value: str) -> list[Path]:
+    try:
+        return [Path(value).expanduser().absolute()]
+    except (OSError, RuntimeError):  # no such user, no home
+        return []
+
+
+def _words_of(pid: int) -> list[str]:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace").split("\0")
+    except OSError:
+        return []
 
 
 def _settings_runs_dir() -> list[Path]:
     """Return the folder under which YOLO puts relative projects: `runs_dir` of its own settings file."""
-    config = os.environ.get("YOLO_CONFIG_DIR") or os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
     try:
+        config = os.environ.get("YOLO_CONFIG_DIR") or os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
         settings = json.loads((Path(config) / "Ultralytics" / "settings.json").read_text(encoding="utf-8"))
         return [Path(settings["runs_dir"])]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, RuntimeError, ValueError, KeyError, TypeError):
         return []
 
 

@@ -19,7 +19,9 @@
  *   at=3.0 gpu0.xid=31          an Xid event at that second
  *   square=gpu0.util 97 3 1.4 0.6   97 for 1.4 s, 3 for 0.6 s, and so on from second 0
  *
- * It proves the recorder's logic, never the hardware's behaviour. GPM is left out on purpose: FunctionNotFound.
+ * It proves the recorder's logic, never the hardware's behaviour. GPM answers NotSupported with gpm=0; else its metrics are
+ * the mean of sm_active, sm_occupancy, tensor, dram, pcie_tx, pcie_rx, nvlink_tx, nvlink_rx over the two samples' span.
+ * ring_clock=boot stamps the driver's own readings by boot time, ring=0 keeps none, ring=shuffled returns them unsorted.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -46,6 +48,8 @@ static int init_count;
 static double loaded_at;
 
 static double wall(void) { struct timespec t; clock_gettime(CLOCK_REALTIME, &t); return t.tv_sec + t.tv_nsec / 1e9; }
+
+static double boot(void) { struct timespec t; clock_gettime(CLOCK_BOOTTIME, &t); return t.tv_sec + t.tv_nsec / 1e9; }
 
 __attribute__((constructor)) static void loaded(void) {
     loaded_at = wall();
@@ -416,15 +420,16 @@ typedef struct { uint64_t timeStamp; nvmlValue_t value; } nvmlSample_t;
 EXPORT nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t d, unsigned type, uint64_t last, unsigned *value_type,
                                          unsigned *count, nvmlSample_t *out) {
     DEVICE;
-    if (type > 2) DONE(NOT_FOUND);
-    int kept = type ? 71 : 119;
+    const char *mode = text_at(s, d->index, "ring", wall() - s->start), *clock = text_at(s, -1, "ring_clock", 0);
+    if (type > 2 || (mode && !strcmp(mode, "0"))) DONE(NOT_FOUND);
+    int shuffled = mode && !strcmp(mode, "shuffled"), kept = type ? 71 : 119;
     double step = type ? 0.2 : 0.02, newest = floor(wall() / step) * step;
     unsigned n = 0;
     *value_type = 1;
     for (int i = kept - 1; i >= 0; i--) {
         double at = newest - i * step, t = at - s->start;
-        uint64_t stamp = (uint64_t)(at * 1e6);
-        if (stamp <= last) continue;
+        uint64_t stamp = (uint64_t)((at - (clock && !strcmp(clock, "boot") ? wall() - boot() : 0)) * 1e6);
+        if (stamp <= last && !shuffled) continue;
         if (out && n < *count) {
             double util = number_at(s, d->index, "util", 97, t);
             out[n].timeStamp = stamp;
@@ -433,6 +438,11 @@ EXPORT nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t d, unsigned type, uint64_t
                                         : type == 1 ? util : number_at(s, d->index, "memory_util", util * 0.55, t));
         }
         n++;
+    }
+    if (shuffled && out && n > 2) {  /* as drivers have been seen to do: unsorted, with an empty slot in front */
+        nvmlSample_t swapped = out[1];
+        out[1] = out[n - 1]; out[n - 1] = swapped;
+        out[0].timeStamp = 0;
     }
     *count = n;
     DONE(n ? OK : NOT_FOUND);
@@ -457,9 +467,54 @@ EXPORT nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t d, int n, nvmlFieldVal
         case 83: f[i].valueType = 3; f[i].value.ull = (uint64_t)(joules(s, d->index) * 1000); break;
         case 185: case 186: f[i].valueType = 1; f[i].value.u = (unsigned)(watts(s, d->index, wall() - s->start) * 1000); break;
         case 74: f[i].valueType = 3; f[i].value.ull = (uint64_t)number(s, d->index, "power_cap_ns", 0); break;
+        case 75: f[i].valueType = 3; f[i].value.ull = (uint64_t)number(s, d->index, "thermal_ns", 0); break;
+        case 269: f[i].valueType = 3; f[i].value.ull = (uint64_t)number(s, d->index, "sw_thermal_ns", 0); break;
+        case 270: f[i].valueType = 3; f[i].value.ull = (uint64_t)number(s, d->index, "hw_thermal_ns", 0); break;
+        case 271: f[i].valueType = 3; f[i].value.ull = (uint64_t)number(s, d->index, "power_brake_ns", 0); break;
         case 230: f[i].valueType = 1; f[i].value.u = (unsigned)number(s, d->index, "recovery_action", 0); break;
         default: f[i].nvmlReturn = NOT_SUPPORTED;
         }
+    }
+    DONE(OK);
+}
+
+/* ---- GPM ---- */
+
+typedef struct { double at; int gpu; } GpmSample;
+typedef struct { const char *shortName, *longName, *unit; } nvmlGpmMetricInfo_t;
+typedef struct { unsigned metricId; nvmlReturn_t nvmlReturn; double value; nvmlGpmMetricInfo_t info; } nvmlGpmMetric_t;
+typedef struct { unsigned version, numMetrics; GpmSample *sample1, *sample2; nvmlGpmMetric_t metrics[]; } nvmlGpmMetricsGet_t;
+typedef struct { unsigned version, isSupportedDevice; } nvmlGpmSupport_t;
+
+EXPORT nvmlReturn_t nvmlGpmQueryDeviceSupport(nvmlDevice_t d, nvmlGpmSupport_t *out) {
+    DEVICE;
+    out->isSupportedDevice = number(s, d->index, "gpm", 1) > 0;
+    DONE(OK);
+}
+EXPORT nvmlReturn_t nvmlGpmSampleAlloc(GpmSample **out) { SYSTEM(1); *out = calloc(1, sizeof **out); DONE(OK); }
+EXPORT nvmlReturn_t nvmlGpmSampleFree(GpmSample *sample) { SYSTEM(1); free(sample); DONE(OK); }
+EXPORT nvmlReturn_t nvmlGpmSampleGet(nvmlDevice_t d, GpmSample *out) {
+    DEVICE;
+    *out = (GpmSample){wall(), d->index};
+    DONE(OK);
+}
+static const char *gpm_key(unsigned metric) {
+    switch (metric) {
+    case 2: return "sm_active"; case 3: return "sm_occupancy"; case 5: return "tensor"; case 10: return "dram";
+    case 20: return "pcie_tx"; case 21: return "pcie_rx"; case 60: return "nvlink_rx"; case 61: return "nvlink_tx";
+    default: return NULL;
+    }
+}
+EXPORT nvmlReturn_t nvmlGpmMetricsGet(nvmlGpmMetricsGet_t *get) {
+    SYSTEM(1);
+    if (get->version != 1) DONE(VERSION_MISMATCH);
+    for (unsigned i = 0; i < get->numMetrics; i++) {
+        nvmlGpmMetric_t *m = &get->metrics[i];
+        const char *key = gpm_key(m->metricId);
+        double sum = 0, from = get->sample1->at - s->start, to = get->sample2->at - s->start;
+        for (int k = 0; key && k < 100; k++) sum += number_at(s, get->sample1->gpu, key, 0, from + (to - from) * (k + 0.5) / 100);
+        m->nvmlReturn = key ? OK : NOT_SUPPORTED;
+        m->value = sum / 100;
     }
     DONE(OK);
 }

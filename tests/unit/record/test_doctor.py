@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+from gpu_report import schema
 from tests.conftest import clean_environment
 
 SCRIPT = """
@@ -26,11 +27,11 @@ def examine(env):
 
 
 def test_a_healthy_machine(fake_nvml):
-    fake_nvml.write("count=2\n")
+    fake_nvml.write("count=2\ngpm=1\n")
     checks = examine(fake_nvml.env())
     assert checks["NVIDIA driver"]["ok"]
     assert "2 GPU(s)" in checks["NVIDIA driver"]["finding"]
-    assert "11 of 11" in checks["GPU 1"]["finding"]
+    assert f"{len(schema.GPU_QUANTITIES)} of {len(schema.GPU_QUANTITIES)}" in checks["GPU 1"]["finding"]
     assert checks["Xid events"]["ok"]
     assert {"kernel log", "pressure (PSI)", "ultralytics", "torch"} <= set(checks)
     assert all(check["remedy"] for check in checks.values() if not check["ok"])

@@ -8,10 +8,10 @@ from gpu_report.record import host
 from gpu_report.record.host import HostSampler
 
 
-def test_a_sample_has_the_schemas_quantities_and_shares_need_two_looks():
+def test_a_sample_has_quantities_of_the_schema_and_shares_need_two_looks():
     sampler = HostSampler()
     first = sampler.sample()
-    assert set(first) == {column.name for column in schema.HOST_QUANTITIES}
+    assert set(first) <= {column.name for column in schema.HOST_QUANTITIES}
     assert first["cpu_pct"] is None
     assert first["memory_used_mib"] > 0
 

@@ -2,6 +2,7 @@ import subprocess
 import sys
 
 import pytest
+from conftest import wait_for
 
 from gpu_report.record.processes import ProcessWatch, process_name
 
@@ -54,5 +55,6 @@ def test_a_pid_that_is_not_visible_has_no_name(tmp_path):
 
 def test_a_real_process_has_a_name():
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        assert process_name(process.pid).startswith("python")
+        # until it has called exec, a child still bears its parent's name
+        wait_for(lambda: process_name(process.pid).startswith("python"))
         process.communicate(b"\n")

@@ -1,0 +1,132 @@
+"""The readings that the driver keeps between ticks: sub-second truth at one tick a second.
+
+On an H200 the driver keeps utilisation every 200 ms for 14 s and power every 20 ms for 2.4 s. A drain costs 2 ms and
+0.6 ms of CPU whatever it returns, so each ring is drained as seldom as it can be without losing anything.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pynvml
+
+from gpu_report.record.clocks import Clocks
+
+UTILISATION_EVERY_S = 5.0  # of 14 s (10 s by nvml.h): two drains may fail before a reading is lost
+POWER_EVERY_S = 1.0  # of 2.4 s
+SAME_CLOCK_S = 60.0  # the newest reading is 0.2 s old: a clock that is further off than this is not its clock
+# "Nothing since the last time" in the tongues of various drivers; with none ever, the ring is empty.
+_NOTHING_NEW = frozenset({pynvml.NVML_ERROR_NOT_FOUND, pynvml.NVML_ERROR_INVALID_ARGUMENT, pynvml.NVML_SUCCESS})
+EMPTY = "the driver keeps no readings between ticks"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One ring: the column it fills, NVML's sampling type, its scale, its largest credible value, and its pace."""
+
+    column: str
+    sampling_type: int
+    scale: float
+    limit: float
+    every_s: float
+
+
+UTILISATION = Kind("gpu_util_pct", pynvml.NVML_GPU_UTILIZATION_SAMPLES, 1.0, 100.0, UTILISATION_EVERY_S)
+POWER = Kind("power_w", pynvml.NVML_TOTAL_POWER_SAMPLES, 1e-3, 1e5, POWER_EVERY_S)
+
+
+@dataclass(frozen=True)
+class RingReading:
+    """One reading that the driver took, at the moment it took it."""
+
+    at: Clocks
+    column: str
+    value: float
+
+
+@dataclass
+class Ring:
+    """One ring of one GPU: what has been drained, on which clock its stamps are, and whether it holds anything."""
+
+    kind: Kind
+    start: Clocks
+    last_us: int = 0
+    due_s: float = 0.0
+    to_clocks: Callable[[int, Clocks], Clocks] | None = None
+    seen: bool = False
+
+    def drain(self, handle: Any, now: Clocks) -> list[RingReading]:
+        """Return the readings taken since the last drain and since the start; NVMLError where there is no ring."""
+        self.due_s = now.mono_s + self.kind.every_s
+        found = self._new(handle)
+        if not found:
+            return []
+        if self.to_clocks is None:
+            self.to_clocks = stamp_clock(found[-1][0], now)
+        self.last_us, self.seen = found[-1][0], True
+        readings = [RingReading(self.to_clocks(stamp, now), self.kind.column, value) for stamp, value in found]
+        return [reading for reading in readings if reading.at.mono_s >= self.start.mono_s]
+
+    def _new(self, handle: Any) -> list[tuple[int, float]]:
+        """Return (stamp in us, value), sorted, one a stamp: drivers return zero stamps, old ones and any order."""
+        try:
+            value_type, samples = pynvml.nvmlDeviceGetSamples(handle, self.kind.sampling_type, self.last_us)
+        except pynvml.NVMLError as error:
+            if error.value in _NOTHING_NEW:
+                return []
+            raise
+        values = {sample.timeStamp: decode(sample.sampleValue, value_type) * self.kind.scale for sample in samples}
+        return sorted((t, v) for t, v in values.items() if t > self.last_us and 0 <= v <= self.kind.limit)
+
+
+@dataclass
+class Rings:
+    """The rings of one GPU that are drained, and what has been said about them."""
+
+    rings: Sequence[Ring]
+    said: set[str] = field(default_factory=set)
+
+    def drain(self, handle: Any, now: Clocks, *, everything: bool) -> tuple[list[RingReading], list[tuple[str, str]]]:
+        """Return what the rings that are due hold, and (column, reason) for each that is found to hold nothing."""
+        readings: list[RingReading] = []
+        failures: list[tuple[str, str]] = []
+        for ring in self.rings:
+            if ring.kind.column in self.said or (now.mono_s < ring.due_s and not everything):
+                continue
+            reason = self._drain_one(ring, handle, now, readings)
+            if reason is not None:
+                self.said.add(ring.kind.column)
+                failures.append((ring.kind.column, reason))
+        return readings, failures
+
+    def _drain_one(self, ring: Ring, handle: Any, now: Clocks, readings: list[RingReading]) -> str | None:
+        """Drain one ring into `readings`; return why it will not be asked again, None while it will be."""
+        first = ring.due_s == 0.0
+        try:
+            readings += ring.drain(handle, now)
+        except pynvml.NVMLError as error:
+            gone = {pynvml.NVML_ERROR_NOT_SUPPORTED, pynvml.NVML_ERROR_FUNCTION_NOT_FOUND}
+            return str(error) if error.value in gone else None  # anything else may pass
+        # an idle GPU may answer "not found" once; one that still has nothing after a full period has no ring
+        return EMPTY if not ring.seen and not first else None
+
+
+def stamp_clock(newest_us: int, now: Clocks) -> Callable[[int, Clocks], Clocks]:
+    """Return how a ring's stamps become moments: by the wall clock, by boot time (DGX Spark), else by its newest."""
+    newest_s = newest_us / 1e6
+    if abs(now.wall_s - newest_s) < SAME_CLOCK_S:
+        return lambda stamp, at: _earlier(at, at.wall_s - stamp / 1e6)
+    if abs(now.boot_s - newest_s) < SAME_CLOCK_S:
+        return lambda stamp, at: _earlier(at, at.boot_s - stamp / 1e6)
+    offset = now.mono_s - newest_s
+    return lambda stamp, at: _earlier(at, at.mono_s - (stamp / 1e6 + offset))
+
+
+def decode(value: Any, value_type: int) -> float:
+    """Return a sample's value by its NVML value type (0 double, 1 unsigned int, 2, 3 unsigned, 4, 5 signed)."""
+    names = {0: "dVal", 1: "uiVal", 2: "ulVal", 3: "ullVal", 4: "sllVal", 5: "siVal"}
+    return float(getattr(value, names.get(value_type, "uiVal")))
+
+
+def _earlier(at: Clocks, age_s: float) -> Clocks:
+    return Clocks(at.wall_s - age_s, at.mono_s - age_s, at.boot_s - age_s)

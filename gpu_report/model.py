@@ -157,7 +157,8 @@ class Run:
     """All that was recorded, on one clock.
 
     `samples`: one row a GPU and tick, sorted by gpu then t_s, columns t_s, gpu and schema.GPU_QUANTITIES
-    (float64, NaN where missing; a column never recorded is all NaN). `host`: t_s and schema.HOST_QUANTITIES.
+    (float64, NaN where missing; a column never recorded is all NaN). `ring`: t_s, gpu and schema.RING_QUANTITIES, what
+    the driver kept between ticks, sorted by gpu then t_s. `host`: t_s and schema.HOST_QUANTITIES.
     `processes`: t_s, gpu, pid, name, memory_used_mib, change. `problems` says in whole sentences what of the
     input could not be read.
     """
@@ -168,6 +169,7 @@ class Run:
     recording: Recording
     gpus: tuple[Gpu, ...]
     samples: pd.DataFrame
+    ring: pd.DataFrame
     host: pd.DataFrame
     processes: pd.DataFrame
     yolo_runs: tuple[YoloRun, ...]
@@ -191,13 +193,17 @@ class Stats:
 
 @dataclass(frozen=True)
 class GpuSummary:
-    """One GPU over the whole run. `quantities` has only what was recorded; `energy_j` is None where unknown."""
+    """One GPU over the whole run. `quantities` has only what was recorded; `energy_j` is None where unknown.
+
+    `used` says whether the run worked on it at all: a GPU that it did not use is no part of the run's means.
+    """
 
     gpu: Gpu
     samples: int
     quantities: Mapping[str, Stats]
     energy_j: float | None
     energy_source: Literal["counter", "power", "none"]
+    used: bool = True
 
 
 @dataclass(frozen=True)

@@ -71,5 +71,5 @@ def write_run_json(folder: Path, facts: Mapping[str, Any]) -> None:
 def _texts(values: pd.Series, column: schema.Column) -> list[str]:
     """Return the cells of one column; each different value is formatted once, NaN is an empty cell."""
     codes, known = pd.factorize(values)
-    texts = [f"{value:.{column.decimals}f}" for value in known] + [""]  # factorize gives NaN the code -1
+    texts = [run_folder.number_cell(value, column) for value in known] + [""]  # factorize gives NaN the code -1
     return [texts[code] for code in codes.tolist()]

@@ -112,7 +112,8 @@ def _has_numbers(section: Section, name: str) -> bool:
     if name not in section.columns:
         return False
     position = section.columns.index(name)
-    return any(read_cell("power_w", row.split(",")[position]) is not None for row in section.rows)
+    cells = (row.split(",")[position : position + 1] for row in section.rows)  # none where the row is too short
+    return any(read_cell("power_w", cell) is not None for found in cells for cell in found)
 
 
 def _cells(section: Section) -> pd.DataFrame:
@@ -128,15 +129,15 @@ def _cells(section: Section) -> pd.DataFrame:
     frame = pd.read_csv(
         io.BytesIO("\n".join([*section.rows, ""]).encode("utf-8", "replace")),  # a StringIO would take 4 times as much
         header=None,
-        names=list(range(len(section.columns))),
-        usecols=sorted(positions.values()),
-        dtype={position: "str" if name == "timestamp" else "category" for name, position in positions.items()},
+        names=[str(position) for position in range(len(section.columns))],  # pandas stumbles over numbers without rows
+        usecols=[str(position) for position in sorted(positions.values())],
+        dtype={str(position): "str" if name == "timestamp" else "category" for name, position in positions.items()},
         na_filter=False,
         quoting=csv.QUOTE_NONE,
         skipinitialspace=True,
         skip_blank_lines=False,
     )
-    return frame.rename(columns={position: name for name, position in positions.items()})
+    return frame.rename(columns={str(position): name for name, position in positions.items()})
 
 
 def _local_s(stamps: pd.Series) -> Floats:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from gpu_report.errors import InputError
@@ -73,5 +74,7 @@ def _numbers(raw: pd.DataFrame, name: str) -> tuple[pd.Series, int]:
         return pd.Series(float("nan"), index=raw.index, dtype="float64"), 0
     column = raw[name]
     numbers = pd.to_numeric(column, errors="coerce").astype("float64")
-    numbers = numbers.where(numbers.abs() != float("inf"))
+    infinite = np.isinf(numbers.to_numpy())
+    if infinite.any():
+        numbers = numbers.mask(infinite)
     return numbers, int((numbers.isna() & column.notna()).sum())

@@ -13,15 +13,20 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import yaml
 
 from gpu_report import schema
-from gpu_report.load.clock import Clock
+from gpu_report.load.arguments import load_arguments
+from gpu_report.load.clock import ABSURD_DISTANCE_S, Clock
 from gpu_report.load.fit import fit_train_start
 from gpu_report.model import EpochRow, YoloRun
 
 Events = Sequence[Mapping[str, Any]]
+LARGEST_EPOCH = 1e7  # what lies beyond these is a garbled row
+LONGEST_TRAINING_S = ABSURD_DISTANCE_S
+
 Loaded = tuple[tuple[YoloRun, ...], tuple[EpochRow, ...], tuple[str, ...]]
+
+FILE_TIME_SLACK_S = 1.0  # the last row may be written just after the last sample
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,7 @@ def load_epochs(folder: Path, info: Mapping[str, Any], events: Events, clock: Cl
     problems: list[str] = []
     for number, place in _places(folder, events):
         said = _entry(info, number)
-        args, note = _arguments(place / schema.YOLO_ARGS)
+        args, note = load_arguments(place / schema.YOLO_ARGS)
         problems += note
         recorded = [e for e in events if e["kind"] == "epoch" and e.get("run", 1) == number]
         if recorded:
@@ -67,10 +72,14 @@ def parse_results(text: str) -> list[ResultsRow]:
     for record in csv.DictReader(whole.splitlines(), skipinitialspace=True):
         numbers = {str(k).strip(): _number(v) for k, v in record.items() if isinstance(v, str)}
         epoch, time_s = numbers.pop("epoch", math.nan), numbers.pop("time", math.nan)
-        if math.isfinite(epoch) and math.isfinite(time_s):
+        if _is_epoch(epoch) and 0 <= time_s <= LONGEST_TRAINING_S:
             metrics = {name: value for name, value in numbers.items() if math.isfinite(value)}
             rows.append(ResultsRow(int(epoch), time_s, metrics))
     return rows
+
+
+def _is_epoch(number: float) -> bool:
+    return 0 <= number <= LARGEST_EPOCH
 
 
 def segments(rows: Sequence[ResultsRow]) -> list[list[ResultsRow]]:
@@ -99,20 +108,7 @@ def _entry(info: Mapping[str, Any], number: int) -> Mapping[str, Any]:
 
 def _path(said: Mapping[str, Any], events: Events, number: int) -> str | None:
     seen = [e.get("path") for e in events if e["kind"] == "yolo_run" and e.get("number", 1) == number]
-    path = said.get("path") or next(iter(seen), None)
-    return str(path) if path else None
-
-
-def _arguments(path: Path) -> tuple[dict[str, object], list[str]]:
-    try:
-        args = yaml.safe_load(path.read_text(encoding="utf-8", errors="replace"))
-    except FileNotFoundError:
-        return {}, []
-    except (OSError, yaml.YAMLError) as error:
-        return {}, [f"yolo/{path.name} could not be read: {str(error).splitlines()[0]}"]
-    if not isinstance(args, dict):
-        return {}, [f"yolo/{path.name} holds no arguments"]
-    return {str(name): value for name, value in args.items()}, []
+    return next((path for path in (said.get("path"), *seen) if isinstance(path, str) and path), None)
 
 
 def _rows_in(place: Path) -> list[ResultsRow]:
@@ -130,9 +126,9 @@ def _recorded_rows(number: int, events: Events, clock: Clock, in_file: Sequence[
     rows: list[EpochRow] = []
     segment, previous = 1, -math.inf
     for event in sorted(events, key=lambda e: clock.t(e["wall_s"], e.get("mono_s"))):
-        row_t, time_s = clock.t(event["wall_s"], event.get("mono_s")), _number(event.get("time_s"))
+        row_t, time_s = clock.t(event["wall_s"], event.get("mono_s")), _training_time(event.get("time_s"))
         epoch = _number(event.get("epoch"))
-        if not math.isfinite(epoch):
+        if not _is_epoch(epoch):
             continue
         resumed = time_s <= previous
         segment += resumed
@@ -159,21 +155,41 @@ def _place_after_the_fact(  # noqa: PLR0913, PLR0917 - what is known of one YOLO
     if not parts:
         return YoloRun(number, path, args, "none", None, "yolo/results.csv has no complete row"), []
     rows = parts[-1]
-    end = float(samples["t_s"].max())
-    mtime, told = _number(said.get("results_mtime_s")), _number(said.get("train_start_s"))
-    by_file = mtime - clock.start_wall_s - rows[-1].time_s
-    note = f"the {len(parts) - 1} earlier segments of a resumed run are not placed" if len(parts) > 1 else ""
+    end, last = float(samples["t_s"].max()), rows[-1].time_s
+    told = _number(said.get("train_start_s")) - clock.start_wall_s
+    by_file = _number(said.get("results_mtime_s")) - clock.start_wall_s - last
+    notes = [f"the {len(parts) - 1} earlier segments of a resumed run are not placed"] if len(parts) > 1 else []
+    if told < end and told + last > 0:
+        return YoloRun(number, path, args, "train-start", None, *notes), _rows_from(number, len(parts), rows, told)
     if math.isfinite(told):
-        t0 = told - clock.start_wall_s
-        return YoloRun(number, path, args, "train-start", None, note), _rows_from(number, len(parts), rows, t0)
-    if 0 <= by_file <= end and mtime - clock.start_wall_s <= end + 1:
+        notes.append("--train-start lies outside the recording and is not used")
+    if _lies_inside(by_file, last, end):
+        note = "; ".join(notes)
         return YoloRun(number, path, args, "file-time", None, note), _rows_from(number, len(parts), rows, by_file)
+    notes += _zone_hint(by_file, last, end)
     fit = fit_train_start([row.time_s for row in rows], samples)
     if fit is None:
-        note = "the epochs of yolo/results.csv do not fit into the recording: give --train-start"
-        return YoloRun(number, path, args, "none", None, note), []
-    run = YoloRun(number, path, args, "fitted", fit.uncertainty_s, "; ".join(filter(None, [fit.note, note])))
+        notes.append("the epochs of yolo/results.csv do not fit into the recording: give --train-start")
+        return YoloRun(number, path, args, "none", None, "; ".join(notes)), []
+    run = YoloRun(number, path, args, "fitted", fit.uncertainty_s, "; ".join([fit.note, *notes]))
     return run, _rows_from(number, len(parts), rows, fit.train_start_t_s)
+
+
+def _lies_inside(train_start_s: float, last_s: float, end_s: float) -> bool:
+    return train_start_s >= 0 and train_start_s + last_s <= end_s + FILE_TIME_SLACK_S
+
+
+def _zone_hint(train_start_s: float, last_s: float, end_s: float) -> list[str]:
+    """Say so when the file's time would fit if the recording's times were of another zone."""
+    shifts = (half_hours * 1800 for half_hours in range(-28, 29))
+    fitting = [shift for shift in shifts if _lies_inside(train_start_s + shift, last_s, end_s)]
+    if not fitting:
+        return []
+    hours = min(fitting, key=abs) / 3600
+    return [
+        f"results.csv would fit if the recording were {abs(hours):g} h {'earlier' if hours > 0 else 'later'}: "
+        "check --timezone"
+    ]
 
 
 def _rows_from(number: int, segment: int, rows: Sequence[ResultsRow], t0: float) -> list[EpochRow]:
@@ -188,5 +204,10 @@ def _number(value: object) -> float:
     """Return a float, NaN for what is none."""
     try:
         return float(value)  # type: ignore[arg-type]  # whatever it is, ValueError or TypeError says it is no number
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return math.nan
+
+
+def _training_time(value: object) -> float:
+    time_s = _number(value)
+    return time_s if 0 <= time_s <= LONGEST_TRAINING_S else math.nan

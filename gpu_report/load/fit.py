@@ -22,6 +22,7 @@ BESIDE_S = (2.0, 4.5)  # the seconds before and after it that belong to training
 # Below this contrast in percentage points the dips are not to be told from noise (starved: 22; the others: 28 to 53).
 CLEAR_CONTRAST_PCT = 25.0
 RIVAL_DISTANCE_S = 2.5  # a second-best start further away than this is another answer, not the same one
+LONGEST_RUN_S = 14 * 86400.0  # beyond it the grid no longer fits into memory next to the samples
 MAX_SEARCH = 200_000  # candidate starts: a day at GRID_S would be more precise than a fit can be
 
 
@@ -38,7 +39,7 @@ def fit_train_start(times: Sequence[float], samples: pd.DataFrame) -> Fit | None
     """Return the start under which the rows at `times` (seconds after it) fit the dips best, None if none does."""
     end = float(samples["t_s"].max())
     slack = end - times[-1]
-    if slack < 0:
+    if slack < 0 or end > LONGEST_RUN_S:
         return None
     step = max(GRID_S, slack / MAX_SEARCH)
     starts = np.arange(0.0, slack + step / 2, step)

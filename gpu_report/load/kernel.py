@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from gpu_report.load.kernel_join import join_details, join_lines
+from gpu_report.load.kernel_join import ONE_EVENT_S, join_details, join_lines
 from gpu_report.load.kernel_match import KernelLine, Match, PciAddress, Told, first_match, parse_pci
 from gpu_report.load.kernel_patterns import RULES
 from gpu_report.load.kernel_prefix import message_of
@@ -21,6 +21,7 @@ _LASTING_KINDS: Final = frozenset({"nfs", "suspend"})  # these last until the li
 POOR_LINK_PER_S: Final = 1.0
 _RATED_FROM_S: Final = 60.0
 _NVML: Final = "NVML"
+_LOST_XID: Final = 79
 _NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+|\d+")
 
 
@@ -45,7 +46,7 @@ def kernel_events(
     indices = _pci_to_index(gpus, items)
     told = [item for item in join_details(items) if item.match.role != "introduction"]
     folded = _fold([(_event(item, indices, run_pids), item.match) for item in told])
-    events = [_rated(event) for event in folded]
+    events = _unplugged([_rated(event) for event in folded])
     return tuple(sorted(_with_nvml(events, xid_codes), key=lambda event: event.t_s))
 
 
@@ -133,6 +134,21 @@ def _rated(event: KernelEvent) -> KernelEvent:
     if event.kind != "aer" or event.severity != "info" or event.count < POOR_LINK_PER_S * max(lasted_s, _RATED_FROM_S):
         return event
     return replace(event, severity="warning", meaning=f"{event.meaning}: {event.count} in {lasted_s:.0f} s")
+
+
+def _unplugged(events: Sequence[KernelEvent]) -> list[KernelEvent]:
+    """Return `events`, an empty slot as critical where it is a GPU's: by its address, or as one is lost just then."""
+    lost_s = [event.t_s for event in events if event.kind == "gpu-lost" or event.code == _LOST_XID]
+    return [
+        replace(event, severity="critical", meaning=f"{event.meaning}: a GPU is gone")
+        if event.kind == "hotplug" and (event.gpu is not None or _one_is_near(lost_s, event.t_s))
+        else event
+        for event in events
+    ]
+
+
+def _one_is_near(times: Sequence[float], t_s: float) -> bool:
+    return any(abs(each - t_s) <= ONE_EVENT_S for each in times)
 
 
 def _with_nvml(events: Sequence[KernelEvent], xid_codes: Sequence[tuple[float, int | None, int]]) -> list[KernelEvent]:

@@ -72,14 +72,18 @@ PCIE_RULES: Final[tuple[Rule, ...]] = (
         "",
         role="detail",
     ),
-    rule(
-        r"(?:pcieport \S+: )?pciehp(?: \S+)?: Slot\((?P<subject>[^)]*)\): (?:Link Down|Card not present)",
+    rule(  # critical where it is a GPU's (load/kernel.py): virtual machines have such lines for each free slot
+        r"(?=pcie)(?:(?:pcieport|pciehp) {PCI}(?::pcie\d+)?: )?(?:pciehp: )?"
+        r"Slot\((?P<subject>[^)]*)\): (?:Link Down|Card not present)",
         "hotplug",
-        "critical",
-        "the card in PCIe slot {subject} is gone",
+        "info",
+        "no card answers in PCIe slot {subject}",
         _PCIE_ACTION,
     ),
 )
+
+_DISK: Final = r"(?!(?:fd|sr|scd)\d+\b)"  # an empty floppy or optical drive is no disk that failed
+_FILE_SYSTEM: Final = r"(?:EXT[234]-fs|BTRFS|F2FS-fs|XFS|FAT-fs|NILFS2?|GFS2|JFS|UDF-fs)(?: error| info| warning)?"
 
 DISK_RULES: Final[tuple[Rule, ...]] = (
     rule(
@@ -97,14 +101,16 @@ DISK_RULES: Final[tuple[Rule, ...]] = (
         _DISK_ACTION,
     ),
     rule(
-        r"(?:blk_update_request: |print_req_error: )?(?:critical )?(?:I/O|medium|target) error, dev (?P<subject>\S+?),",
+        r"(?:blk_update_request: |print_req_error: )?(?:critical )?(?:I/O|medium|target) error, dev "
+        + _DISK
+        + r"(?P<subject>\S+?),",
         "block",
         "critical",
         "the disk {subject} could not read or write",
         _DISK_ACTION,
     ),
     rule(
-        r"Buffer I/O error on (?:dev(?:ice)? )(?P<subject>[^\s,]+)",
+        r"Buffer I/O error on (?:dev(?:ice)? )" + _DISK + r"(?P<subject>[^\s,]+)",
         "block",
         "critical",
         "the disk {subject} could not read or write",
@@ -118,7 +124,8 @@ DISK_RULES: Final[tuple[Rule, ...]] = (
         _DISK_ACTION,
     ),
     rule(
-        r".{1,40}?\((?:device )?(?P<subject>[\w./-]+)\)(?: \S+)?: Remounting filesystem read-only",
+        _FILE_SYSTEM + r" \((?:device )?(?P<subject>[\w./-]+)\)(?: [^\s:]+)?: "
+        r"(?:Remounting filesystem read-only|Filesystem has been set read-only|forced readonly)",
         "filesystem",
         "critical",
         "the file system on {subject} had an error and is read-only now: nothing can be saved to it",

@@ -12,11 +12,15 @@ from gpu_report.load.kernel_match import Rule, rule
 _OOM_ACTION: Final = (
     "Free memory or give the machine more: fewer `workers`, no `cache=ram`, a larger memory limit of the container."
 )
+# A name comes first on its line and is short; text behind `: ` is a message, and may be a stranger's (`Product: ...`).
+_PROCESS: Final = r"(?P<process>(?:(?!: )[^\n]){1,64}?)"
 _CPU_ACTION: Final = "Check the machine's cooling."
+_HARDWARE_ERROR: Final = r"(?:mce: )?(?:\{\d+\})?\[Hardware Error\]: "
+_MCE_ACTION: Final = "Read the machine's event log (ipmitool sel list); then ask the hardware's support."
 
 OOM_RULES: Final[tuple[Rule, ...]] = (
     rule(
-        r"(?P<process>.{1,64}?) invoked oom-killer: ",
+        _PROCESS + r" invoked oom-killer: ",
         "oom",
         "critical",
         "host memory ran out while {process} asked for more: the kernel looks for a process to kill",
@@ -102,7 +106,7 @@ HOST_RULES: Final[tuple[Rule, ...]] = (
         "Update the kernel and drivers; in a virtual machine the host may be overloaded.",
     ),
     rule(
-        r"(?P<process>.{1,64}?)\[(?P<pid>\d+)\]: segfault at ",
+        _PROCESS + r"\[(?P<pid>\d+)\]: segfault at ",
         "segfault",
         "info",
         "{process} (pid {pid}) crashed: it touched memory that is not its own",
@@ -110,7 +114,7 @@ HOST_RULES: Final[tuple[Rule, ...]] = (
         critical_in_run=True,
     ),
     rule(
-        r"traps: (?P<process>.{1,64}?)\[(?P<pid>\d+)\] (?:general protection|trap |invalid opcode)",
+        r"traps: " + _PROCESS + r"\[(?P<pid>\d+)\] (?:general protection|trap |invalid opcode)",
         "segfault",
         "info",
         "{process} (pid {pid}) crashed on an illegal instruction or access",
@@ -128,19 +132,35 @@ HOST_RULES: Final[tuple[Rule, ...]] = (
     rule(
         r"EDAC \w+: \d+ CE ",
         "mce",
-        "warning",
+        "info",
         "host memory had an error that was corrected",
         "If it goes on, find the memory module (edac-util) and replace it.",
     ),
     rule(
-        r"(?:mce: )?(?:\{\d+\})?\[Hardware Error\]: .{0,80}(?:[Uu]ncorrected|[Ff]atal|\bUE\b)",
+        _HARDWARE_ERROR + r".{0,80}(?:[Uu]ncorrected|[Ff]atal|\bUE\b)",
         "mce",
         "critical",
         "the machine reported a hardware error that could not be corrected",
-        "Read the machine's event log (ipmitool sel list); then ask the hardware's support.",
+        _MCE_ACTION,
     ),
     rule(
-        r"(?:mce: )?(?:\{\d+\})?\[Hardware Error\]: ",
+        # the status' third bit (UC) is the second of its first hexadecimal digit
+        _HARDWARE_ERROR + r"CPU \d+: Machine Check(?: Exception)?: \w+ Bank \d+: [2367abefABEF][0-9a-fA-F]{15}\b",
+        "mce",
+        "critical",
+        "the CPU reported an error that could not be corrected",
+        _MCE_ACTION,
+    ),
+    rule(
+        _HARDWARE_ERROR + r"(?:CPU \d+: Machine Check(?: Exception)?: \w+ Bank \d+: [0-9a-fA-F]{16}\b"
+        r"|Machine check events logged|.{0,80}(?:\b[Cc]orrected|\bCE\b))",
+        "mce",
+        "info",
+        "the machine reported a hardware error that was corrected",
+        "If it goes on, read the machine's event log (ipmitool sel list).",
+    ),
+    rule(
+        _HARDWARE_ERROR,
         "mce",
         "warning",
         "the machine reported a hardware error",

@@ -9,15 +9,17 @@ import pandas as pd
 
 from gpu_report import schema
 from gpu_report.errors import InputError
-from gpu_report.load.clock import Clock
+from gpu_report.load.clock import ABSURD_DISTANCE_S, Clock
 from gpu_report.load.epochs import load_epochs
 from gpu_report.load.kernel import KernelLine, kernel_events
-from gpu_report.load.run_info import gpus, load_info, recording
-from gpu_report.load.samples import load_host, load_processes, load_samples
-from gpu_report.model import Gpu, KernelLog, RecordedEvent, Run
-from gpu_report.run_folder import read_events
+from gpu_report.load.run_info import gpus, load_info, recording, whole_index
+from gpu_report.load.samples import load_host, load_processes, load_ring, load_samples
+from gpu_report.model import Gpu, KernelEvent, KernelLog, RecordedEvent, Run
+from gpu_report.run_folder import finite, read_events
 
 Events = Sequence[Mapping[str, Any]]
+
+LARGEST_XID = 1_000_000  # what the kernel log's patterns take, too
 
 STATUSES: Mapping[str, Literal["read", "restricted"]] = {"read": "read", "restricted": "restricted"}
 
@@ -47,6 +49,7 @@ def _assemble(path: Path, samples: pd.DataFrame, clock: Clock, info: Mapping[str
     """Load what stands beside the samples; its `problems` are those of the files read here."""
     folder = path if path.is_dir() else path.parent / "no-run-folder"
     host, host_problems = load_host(folder / schema.HOST_CSV, clock)
+    ring, ring_problems = load_ring(folder / schema.RING_CSV, clock)
     processes, process_problems = load_processes(folder / schema.PROCESSES_CSV, clock)
     devices = gpus(info, samples)
     yolo_runs, rows, epoch_problems = load_epochs(folder / schema.YOLO_DIR, info, events, clock, samples)
@@ -58,19 +61,20 @@ def _assemble(path: Path, samples: pd.DataFrame, clock: Clock, info: Mapping[str
         recording=recorded,
         gpus=devices,
         samples=samples,
+        ring=ring,
         host=host,
         processes=processes,
         yolo_runs=yolo_runs,
         epoch_rows=rows,
         kernel=_kernel_log(events, clock, devices, frozenset(int(pid) for pid in processes["pid"])),
         events=tuple(_recorded(event, clock) for event in events if event["kind"] not in ELSEWHERE),
-        problems=(*host_problems, *process_problems, *epoch_problems),
+        problems=(*ring_problems, *host_problems, *process_problems, *epoch_problems),
     )
 
 
 def _explained(error: InputError, events: Events) -> InputError:
     """Return the error, with the recorder's own reason why there are no samples where it left one."""
-    reasons = [str(event.get("reason", "")) for event in events if event["kind"] == "nvml_unavailable"]
+    reasons = [_text(event, "reason") for event in events if event["kind"] == "nvml_unavailable"]
     return InputError(f"{error} (the recorder said: {reasons[-1]})") if reasons else error
 
 
@@ -78,20 +82,21 @@ def _duration(samples: pd.DataFrame, info: Mapping[str, Any], clock: Clock) -> f
     """Return the end marker's time; without one, the last sample and the interval it stands for."""
     last = float(samples["t_s"].max())
     end = info.get("end")
-    if isinstance(end, Mapping) and isinstance(end.get("wall_s"), int | float):
-        return max(clock.t(float(end["wall_s"]), end.get("mono_s")), last)
+    wall_s = finite(end.get("wall_s")) if isinstance(end, Mapping) else None
+    if isinstance(end, Mapping) and wall_s is not None:
+        told = clock.t(wall_s, finite(end.get("mono_s")))
+        if told < last + ABSURD_DISTANCE_S:
+            return max(told, last)
     return last + (recording(info, samples).interval_s or 0.0)
 
 
 def _recorded(event: Mapping[str, Any], clock: Clock) -> RecordedEvent:
-    gpu = event.get("gpu")
     fields = {k: v for k, v in event.items() if k not in {"wall_s", "mono_s", "kind", "gpu"}}
-    return RecordedEvent(_time(event, clock), event["kind"], gpu if isinstance(gpu, int) else None, fields)
+    return RecordedEvent(_time(event, clock), event["kind"], whole_index(event.get("gpu")), fields)
 
 
 def _time(event: Mapping[str, Any], clock: Clock) -> float:
-    mono = event.get("mono_s")
-    return clock.t(event["wall_s"], float(mono) if isinstance(mono, int | float) else None)
+    return clock.t(event["wall_s"], event.get("mono_s"))
 
 
 def _kernel_log(events: Events, clock: Clock, devices: Sequence[Gpu], pids: frozenset[int]) -> KernelLog:
@@ -99,26 +104,46 @@ def _kernel_log(events: Events, clock: Clock, devices: Sequence[Gpu], pids: froz
     status = next((e for e in reversed(events) if e["kind"] == "kernel_log"), {})
     listening = any(e["kind"] == "xid_events" and e.get("status") == "listening" for e in events)
     lines = [_line(event, clock) for event in events if event["kind"] == "kernel"]
-    xids = [(_time(e, clock), e.get("gpu"), int(e["code"])) for e in events if e["kind"] == "xid" and _has_code(e)]
+    xids = [_xid(event, clock) for event in events if event["kind"] == "xid" and _has_code(event)]
     return KernelLog(
-        status=STATUSES.get(str(status.get("status")), "unavailable"),
-        source=status.get("source"),
-        reason=str(status.get("reason") or ("" if status else "this recording does not say whether it was read")),
-        advice=str(status.get("advice") or ""),
-        events=kernel_events(lines, devices, pids, xids),
+        status=STATUSES.get(_text(status, "status"), "unavailable"),
+        source=_text(status, "source") or None,
+        reason=_text(status, "reason") or ("" if status else "this recording does not say whether it was read"),
+        advice=_text(status, "advice"),
+        events=no_alarm_before_start(kernel_events(lines, devices, pids, xids)),
         xid_events="listening" if listening else "unavailable",
     )
 
 
+def no_alarm_before_start(events: Sequence[KernelEvent]) -> tuple[KernelEvent, ...]:
+    """Return the events, those that had ended before the recording began as severity info: told, but no alarms."""
+    return tuple(dataclasses.replace(event, severity="info") if _end(event) < 0 else event for event in events)
+
+
+def _end(event: KernelEvent) -> float:
+    return event.t_s if event.last_t_s is None else event.last_t_s
+
+
 def _has_code(event: Mapping[str, Any]) -> bool:
-    return isinstance(event.get("code"), int)
+    code = event.get("code")
+    return isinstance(code, int) and not isinstance(code, bool) and 0 <= code < LARGEST_XID
+
+
+def _xid(event: Mapping[str, Any], clock: Clock) -> tuple[float, int | None, int]:
+    return _time(event, clock), whole_index(event.get("gpu")), int(event["code"])
+
+
+def _text(event: Mapping[str, Any], name: str) -> str:
+    """Return a field that should be text; anything else says nothing."""
+    value = event.get(name)
+    return value if isinstance(value, str) else ""
 
 
 def _line(event: Mapping[str, Any], clock: Clock) -> KernelLine:
     level = event.get("level")
     return KernelLine(
         t_s=_time(event, clock),
-        text=str(event.get("text", "")),
+        text=_text(event, "text"),
         level=level if isinstance(level, int) else None,
-        source=str(event.get("source", "")),
+        source=_text(event, "source"),
     )

@@ -9,7 +9,12 @@ import pandas as pd
 from gpu_report import schema
 from gpu_report.errors import InputError
 from gpu_report.model import Gpu, Recording
-from gpu_report.run_folder import read_json
+from gpu_report.run_folder import finite, read_json
+
+# What lies beyond these is a broken file, not a machine.
+LARGEST_NUMBER = 1e12
+LARGEST_INDEX = 65535
+LONGEST_INTERVAL_S = 86400.0
 
 
 def load_info(folder: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -35,7 +40,7 @@ def recording(info: Mapping[str, Any], samples: pd.DataFrame) -> Recording:
         tool_version=_text(_mapping(info.get("tool")).get("version")),
         host=_text(host.get("name")),
         os=_text(host.get("os")),
-        cores=_whole(host.get("cores")),
+        cores=_whole(_number(host.get("cores"))),
         memory_mib=_number(host.get("memory_mib")),
         driver=_text(info.get("driver")),
         cuda=_text(info.get("cuda")),
@@ -43,7 +48,7 @@ def recording(info: Mapping[str, Any], samples: pd.DataFrame) -> Recording:
         torch=_text(info.get("torch")),
         ultralytics=_text(info.get("ultralytics")),
         command=_words(info.get("command")),
-        interval_s=_number(info.get("interval_s")) or measured_interval(samples),
+        interval_s=_interval_s(info) or measured_interval(samples),
         ended_by=_text(info.get("ended_by")),
         exit_code=_whole(info.get("exit_code")),
         exit_signal=_text(info.get("exit_signal")),
@@ -60,7 +65,7 @@ def gpus(info: Mapping[str, Any], samples: pd.DataFrame) -> tuple[Gpu, ...]:
     """Return every GPU that run.json or the samples name, by index."""
     entries = info.get("gpus")
     listed = [_mapping(entry) for entry in entries] if isinstance(entries, list) else []
-    known = {index: entry for entry in listed if (index := _whole(entry.get("index"))) is not None}
+    known = {index: entry for entry in listed if (index := whole_index(entry.get("index"))) is not None}
     seen = {int(index) for index in samples["gpu"].unique()}
     return tuple(_gpu(index, known.get(index, {})) for index in sorted(seen | set(known)))
 
@@ -69,6 +74,17 @@ def measured_interval(samples: pd.DataFrame) -> float | None:
     """Return the median distance of two rows of one GPU in seconds, None with fewer than two."""
     steps = samples.groupby("gpu")["t_s"].diff().dropna()
     return round(float(steps.median()), 3) if len(steps) else None
+
+
+def whole_index(value: object) -> int | None:
+    """Return a device index, None for what cannot be one."""
+    index = _whole(value)
+    return index if index is not None and 0 <= index <= LARGEST_INDEX and index == value else None
+
+
+def _interval_s(info: Mapping[str, Any]) -> float | None:
+    interval_s = finite(info.get("interval_s"))
+    return interval_s if interval_s is not None and 0 < interval_s <= LONGEST_INTERVAL_S else None
 
 
 def _gpu(index: int, entry: Mapping[str, Any]) -> Gpu:
@@ -88,16 +104,23 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 
 def _words(value: object) -> tuple[str, ...]:
-    return tuple(str(word) for word in value) if isinstance(value, list) else ()
+    words = value if isinstance(value, list) else []
+    return tuple(_text(word) or "" for word in words)
 
 
 def _text(value: object) -> str | None:
-    return str(value) if isinstance(value, str | int | float) and value != "" else None
+    if isinstance(value, str):
+        return value or None
+    number = finite(value)
+    return None if number is None else str(value)
 
 
 def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    """Return an amount: finite, not negative, and no more than anything has."""
+    number = finite(value)
+    return number if number is not None and 0 <= number <= LARGEST_NUMBER else None
 
 
 def _whole(value: object) -> int | None:
-    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    number = finite(value)
+    return int(number) if number is not None and abs(number) <= LARGEST_NUMBER else None

@@ -48,6 +48,12 @@ class Imported:
         return [event for event in self.events if event["kind"] == kind]
 
 
+@pytest.mark.parametrize("header", [HEADER, "name, pci.bus_id, " + HEADER])
+def test_a_header_without_rows_among_others_does_no_harm(tmp_path, header):
+    run = Imported([log(tmp_path, "a, b, " + header, HEADER, *(row(second) for second in range(5)), header)], tmp_path)
+    assert len(run.rows) == 5
+
+
 def test_a_real_log_of_one_gpu(tmp_path):
     run = Imported([DATA / "healthy-60s.csv"], tmp_path)
     assert run.problems == ()
@@ -223,16 +229,16 @@ def test_power_of_two_meanings_is_never_mixed(tmp_path):
         name="b.csv",
     )
     run = Imported([average, instant], tmp_path)
-    assert run.column("power_w") == ["110.0", "120.0"]
+    assert run.column("power_w") == ["110", "120"]
 
 
 def test_average_power_is_preferred_where_it_has_readings(tmp_path):
     header = "timestamp, utilization.gpu [%], power.draw [W], power.draw.average [W]"
     run = Imported([log(tmp_path, "2026/11/21 01:00:00.000, 1 %, 100.0 W, 90.0 W", header=header)], tmp_path)
-    assert run.column("power_w") == ["90.0"]
+    assert run.column("power_w") == ["90"]
     (tmp_path / "other").mkdir()
     run = Imported([log(tmp_path, "2026/11/21 01:00:00.000, 1 %, 100.0 W, [N/A]", header=header)], tmp_path / "other")
-    assert run.column("power_w") == ["100.0"]
+    assert run.column("power_w") == ["100"]
 
 
 def test_a_part_without_the_power_that_was_chosen_is_said(tmp_path):
@@ -241,7 +247,7 @@ def test_a_part_without_the_power_that_was_chosen_is_said(tmp_path):
         tmp_path, "2026/11/21 01:00:02.000, 0, 1 %", header="timestamp, index, utilization.gpu [%]", name="b.csv"
     )
     run = Imported([with_power, without], tmp_path)
-    assert run.column("power_w") == ["200.0", "200.0", ""]
+    assert run.column("power_w") == ["200", "200", ""]
     assert any("power.draw" in problem for problem in run.problems)
 
 

@@ -75,7 +75,15 @@ def test_what_was_logged_is_read_back(readings, gpus, units):
             lines.append(f"{stamp}, {gpu}, {numbers}")
             wall_s = START.timestamp() + second + gpu / 1000
             expected.append(
-                (f"{wall_s:.3f}", str(gpu), str(utilization), str(memory), f"{power:.1f}", str(state), str(reasons))
+                (
+                    f"{wall_s:.3f}",
+                    str(gpu),
+                    str(utilization),
+                    str(memory),
+                    f"{power:.1f}".removesuffix(".0"),
+                    str(state),
+                    str(reasons),
+                )
             )
     rows, problems = imported("\n".join([*lines, ""]))
     names = ("wall_s", "gpu", "gpu_util_pct", "memory_used_mib", "power_w", "performance_state", "clock_event_reasons")

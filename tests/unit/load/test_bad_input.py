@@ -1,6 +1,7 @@
 """Whatever a samples CSV looks like: what can be read is, the rest is said, or one InputError names the matter."""
 
 import json
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -9,6 +10,8 @@ from hypothesis import strategies as st
 from gpu_report.analyse import analyse
 from gpu_report.errors import InputError
 from gpu_report.load import load_run
+from gpu_report.load.clock import Boot, Clock
+from gpu_report.load.samples import load_ring
 from gpu_report.render import render_html
 from gpu_report.render.summary import build_summary
 
@@ -172,6 +175,93 @@ def test_broken_events_are_counted(load):
 )
 def test_an_epoch_event_that_makes_no_sense_does_not_stop_the_report(load, field):
     load(lines(*STEADY), events_jsonl=f'{{"wall_s": 1800000003, "mono_s": 103, "kind": "epoch", "run": 1, {field}}}\n')
+
+
+@pytest.mark.parametrize("name", ["wall_s", "mono_s"])
+@pytest.mark.parametrize("value", ["{}", "[1]", '"1800000003"', "NaN", "Infinity", "-Infinity", "true", "9" * 400])
+def test_an_event_with_a_time_that_is_none_is_left_out_and_counted(load, name, value):
+    times = {"wall_s": "1800000003", "mono_s": "103", name: value}
+    event = f'{{"wall_s": {times["wall_s"]}, "mono_s": {times["mono_s"]}, "kind": "marker", "text": "x"}}\n'
+    run = load(lines(*STEADY), events_jsonl=event)
+    assert run.events == ()
+    assert any("1 lines" in problem for problem in run.problems)
+
+
+def test_an_event_without_the_monotonic_clock_is_placed_by_the_wall(load):
+    event = '{"wall_s": 1800000003, "mono_s": null, "kind": "marker", "text": "x"}\n'
+    assert [event.t_s for event in load(lines(*STEADY), events_jsonl=event).events] == [3]
+
+
+@pytest.mark.parametrize("kind", ["5", "null", "[]", "{}"])
+def test_an_event_of_no_kind_is_left_out(load, kind):
+    assert load(lines(*STEADY), events_jsonl=f'{{"wall_s": 1800000003, "mono_s": 103, "kind": {kind}}}\n').events == ()
+
+
+@pytest.mark.parametrize("name", ["events_jsonl", "run_json"])
+def test_json_that_is_nested_without_end_does_not_stop_the_report(load, name):
+    run = load(lines(*STEADY), **{name: '{"wall_s": ' + "[" * 200_000})
+    assert len(run.samples) == 30
+    assert any(name.split("_")[0] in problem for problem in run.problems)
+
+
+@pytest.mark.parametrize("name", ["epoch", "time_s", "run", "metrics", "path", "code", "gpu", "status", "text"])
+def test_a_field_of_another_type_does_not_stop_the_report(load, name):
+    kinds = ("epoch", "yolo_run", "xid", "kernel", "kernel_log", "xid_events", "nvml_error", "gap")
+    events = []
+    for value in ("NaN", "Infinity", "1e308", "9" * 400, "{}", '["x"]', '"\\ud800"', "true", "-5"):
+        fields = {"epoch": "1", "time_s": "3", "code": "31", name: value}
+        said = ", ".join(f'"{key}": {each}' for key, each in fields.items())
+        events += [f'{{"wall_s": 1800000003, "mono_s": 103, "kind": "{kind}", {said}}}\n' for kind in kinds]
+    load(lines(*STEADY), events_jsonl="".join(events))
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "0", "-1", "1e300", "9" * 400, '"1"', "true", "{}"])
+def test_an_interval_that_cannot_be_is_measured(load, value):
+    assert load(lines(*STEADY), run_json=f'{{"interval_s": {value}}}').recording.interval_s == 1
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "-1", "1e300", "9" * 400, '"8"', "true"])
+def test_an_amount_that_cannot_be_is_unknown(load, value):
+    facts = f'{{"host": {{"cores": {value}, "memory_mib": {value}}}, "gpus": [{{"index": {value}}}]}}'
+    run = load(lines(*STEADY), run_json=facts)
+    assert (run.recording.cores, run.recording.memory_mib) == (None, None)
+    assert [gpu.index for gpu in run.gpus] == [0]
+
+
+@pytest.mark.parametrize("end", ['{"wall_s": NaN}', '{"wall_s": 1e300}', '{"wall_s": 1800000040, "mono_s": {}}'])
+def test_an_end_that_cannot_be_does_not_stretch_the_run(load, end):
+    assert load(lines(*STEADY), run_json=f'{{"end": {end}}}').duration_s <= 40
+
+
+@pytest.mark.parametrize("gpu", ["-1", "0.5", "1e300", "70000"])
+def test_a_row_of_no_possible_gpu_is_left_out_and_said(load, gpu):
+    run = load(lines(*STEADY, row(30, gpu=gpu)))
+    assert [gpu.index for gpu in run.gpus] == [0]
+    assert any("1 rows have no usable time stamp or GPU" in problem for problem in run.problems)
+
+
+RING = "wall_s,mono_s,gpu,gpu_util_pct,power_w\n"
+
+
+@pytest.mark.parametrize("gpu", ["", "-1"])
+def test_a_file_whose_rows_have_no_possible_gpu_is_one_error(load, gpu):
+    with pytest.raises(InputError, match="not one valid row"):
+        load(lines(row(0, gpu=-1), row(1, gpu=gpu)))
+
+
+def test_ring_rows_of_one_moment_are_one_reading(load):
+    rows = ["1800000002,102,0,50,", "1800000001,101,0,40,", "1800000001,101,0,,300", "1800000001,101,1,60,"]
+    ring = load(lines(*STEADY), ring_csv=RING + "\n".join([*rows, ""])).ring
+    assert ring.fillna(-1).to_numpy().tolist() == [[1, 0, 40, 300], [2, 0, 50, -1], [1, 1, 60, -1]]
+
+
+def test_a_ring_of_a_million_readings_loads_in_seconds(tmp_path):
+    path = tmp_path / "ring.csv"
+    path.write_text(RING + "".join(f"{START + t / 8:.3f},{100 + t / 8:.3f},{t % 8},50,\n" for t in range(1_000_000)))
+    began = time.perf_counter()
+    frame, problems = load_ring(path, Clock((Boot(START, 100.0, 0.0),)))
+    assert (len(frame), problems) == (1_000_000, ())
+    assert time.perf_counter() - began < 15.0  # 0.9 s on two cores
 
 
 def test_a_missing_path_is_one_error(tmp_path):

@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.runs import START, make_run, readings
 
+from gpu_report.load.arguments import load_arguments
 from gpu_report.load.clock import Boot, Clock
 from gpu_report.load.epochs import ResultsRow, load_epochs, parse_results, segments
 from gpu_report.load.fit import fit_train_start
@@ -108,7 +109,62 @@ class TestPlacement:
         assert "args.yaml" in problems[0]
 
 
+class TestArguments:
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "x: 9999-99-99",
+            "a: " + "[" * 5000,
+            "x: !!bool maybe",
+            "x: !!timestamp then",
+            "x: !!int ''",
+            "x: !!python/name:os.system",
+            "a: &a {b: 1}\nc:\n  <<: *a\n",
+            "- 1",
+            "a: " + "x" * 300_000,
+        ],
+    )
+    def test_a_file_that_cannot_be_read_is_no_arguments_and_it_is_said(self, tmp_path, text):
+        (tmp_path / "args.yaml").write_text(text)
+        args, (problem,) = load_arguments(tmp_path / "args.yaml")
+        assert args == {}
+        assert "args.yaml" in problem
+        assert "\n" not in problem
+
+    def test_plain_values_stay_what_they_are(self, tmp_path):
+        (tmp_path / "args.yaml").write_text("batch: 16\nlr0: 0.01\namp: true\ncache: null\nclasses: [0, 2]\n")
+        assert load_arguments(tmp_path / "args.yaml") == (
+            {"batch": 16, "lr0": 0.01, "amp": True, "cache": None, "classes": [0, 2]},
+            [],
+        )
+
+    @pytest.mark.parametrize(
+        ("text", "value"),
+        [
+            ("a: 2026-11-21", "2026-11-21"),
+            ("a: {b: [{c: 1}]}", "{'b': [{...}]}"),
+            ("a: &a [*a]", "[[[...]]]"),
+            ("a: 0x1" + "0" * 20, "0x1" + "0" * 20),
+        ],
+    )
+    def test_anything_else_is_its_text(self, tmp_path, text, value):
+        (tmp_path / "args.yaml").write_text(text)
+        assert load_arguments(tmp_path / "args.yaml")[0] == {"a": value}
+
+    def test_lists_that_share_lists_are_bounded(self, tmp_path):
+        doubled = "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 40))
+        (tmp_path / "args.yaml").write_text("a0: &a0 [1, 1]\n" + doubled)
+        args, _ = load_arguments(tmp_path / "args.yaml")
+        assert len(args) == 40
+        assert all(len(str(value)) < 2000 for value in args.values())
+
+
 class TestFit:
+    def test_a_recording_of_months_is_not_searched(self):
+        samples = make_run(readings((90, 100))).samples
+        samples.loc[99, "t_s"] = 3e7
+        assert fit_train_start([20.0], samples) is None
+
     def test_rows_are_laid_on_the_dips(self):
         parts = [(0, 12), *[(90, 18), (0, 2)], *[(85, 9), (0, 2)], *[(88, 14), (0, 2)], (90, 20)]
         rows_at = [31.0, 42.0, 58.0]
@@ -124,3 +180,16 @@ class TestFit:
 
     def test_rows_that_do_not_fit_into_the_recording_are_refused(self):
         assert fit_train_start([200.0], make_run(readings((90, 100))).samples) is None
+
+
+class TestHints:
+    def test_a_recording_in_the_wrong_zone_is_suspected(self, yolo):
+        info = {"yolo": [{"number": 1, "results_mtime_s": START + 60 - 2 * 3600}]}
+        (run,), _, _ = load_epochs(yolo, info, [], CLOCK, busy())
+        assert "2 h earlier: check --timezone" in run.note
+
+    def test_a_train_start_outside_the_recording_is_not_used_and_it_is_said(self, yolo):
+        info = {"yolo": [{"number": 1, "results_mtime_s": START + 60, "train_start_s": START - 9e7}]}
+        (run,), _, _ = load_epochs(yolo, info, [], CLOCK, busy())
+        assert run.anchor == "file-time"
+        assert "--train-start lies outside" in run.note

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_report.load.kernel import KernelLine, kernel_events
+from gpu_report.load.run import no_alarm_before_start
 from gpu_report.model import Gpu
 
 GPUS = (Gpu(0, pci_bus_id="00000000:03:00.0"), Gpu(1, pci_bus_id="00000000:04:00.0"))
@@ -113,6 +114,27 @@ def test_repaired_pcie_errors_are_a_warning_at_a_high_rate(count, severity):
     line = "nvidia 0000:03:00.0: PCIe Bus Error: severity=Corrected, type=Physical Layer, (Receiver ID)"
     (event,) = events_of(*((100 * index / count, line) for index in range(count)))
     assert (event.severity, event.count, f"{count} in" in event.meaning) == (severity, count, severity == "warning")
+
+
+EMPTY_SLOT = "pcieport 0000:00:1c.4: pciehp: Slot(0): Link Down"
+
+
+@pytest.mark.parametrize(("lost_at", "severity"), [(10, "critical"), (60, "info"), (None, "info")])
+def test_an_empty_slot_matters_where_a_gpu_is_lost_just_then(lost_at, severity):
+    lost = [] if lost_at is None else [(lost_at, XID_31.replace("): 31", "): 79"))]
+    events = events_of((9, EMPTY_SLOT), *lost)
+    assert [event.severity for event in events if event.kind == "hotplug"] == [severity]
+
+
+def test_an_empty_slot_matters_where_its_address_is_a_gpus():
+    (event,) = events_of((9, EMPTY_SLOT.replace("0000:00:1c.4", "0000:03:00.0")))
+    assert (event.gpu, event.severity) == (0, "critical")
+
+
+@pytest.mark.parametrize(("at", "severity"), [((-9,), "info"), ((0,), "warning"), ((-9, 3), "warning")])
+def test_what_had_ended_before_the_recording_is_told_but_no_alarm(at, severity):
+    (event,) = no_alarm_before_start(events_of(*((t, XID_31) for t in at)))
+    assert (event.t_s, event.severity) == (at[0], severity)
 
 
 def test_a_crash_with_its_code_is_one_event():

@@ -1,0 +1,73 @@
+"""args.yaml of a YOLO run: plain values only, whatever the file holds."""
+
+import reprlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+Scalar = str | int | float | bool | None
+
+LONGEST_FILE = 256 * 1024  # characters; YOLO's own has 3 thousand, and reading YAML takes a second a megabyte
+LONGEST_TEXT: Final = 1000
+LONGEST_LIST: Final = 1000
+LARGEST_INT: Final = 2**63  # beyond it, a number is no setting, and JSON readers do not take it
+
+_BRIEF: Final = reprlib.Repr()
+_BRIEF.maxlevel = 2  # bounds lists that hold themselves, and those that share parts a million times
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML without `<<`: merging aliases of merges of aliases takes for ever."""
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Merge nothing: `<<` is then an unknown tag, which is an error like others."""
+
+
+def load_arguments(path: Path) -> tuple[dict[str, object], list[str]]:
+    """Return the arguments in `path` as scalars and lists of scalars (what is neither as its text), and what failed."""
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            text = file.read(LONGEST_FILE + 1)
+    except FileNotFoundError:
+        return {}, []
+    except OSError as error:
+        return {}, [f"yolo/{path.name} could not be read: {error.strerror}"]
+    if len(text) > LONGEST_FILE:
+        return {}, [f"yolo/{path.name} could not be read: it is longer than {LONGEST_FILE} characters"]
+    return _parsed(text, path.name)
+
+
+def _parsed(text: str, name: str) -> tuple[dict[str, object], list[str]]:
+    try:
+        args = yaml.load(text, _Loader)  # noqa: S506 - a SafeLoader with less
+    except RecursionError:
+        return {}, [f"yolo/{name} could not be read: it is nested too deeply"]
+    except (yaml.YAMLError, ValueError, TypeError, AttributeError, LookupError, OverflowError) as error:
+        # PyYAML's constructors raise all of these for `!!bool maybe`, `!!timestamp x` or the 99th of a month.
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        return {}, [f"yolo/{name} could not be read: {reason}"]
+    if not isinstance(args, Mapping):
+        return {}, [f"yolo/{name} holds no arguments"]
+    return {str(_scalar(key)): _plain(value) for key, value in args.items()}, []
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, list) and len(value) <= LONGEST_LIST and not any(map(_holds_others, value)):
+        return [_scalar(item) for item in value]
+    return _scalar(value)
+
+
+def _holds_others(value: object) -> bool:
+    return isinstance(value, list | tuple | dict | set)
+
+
+def _scalar(value: object) -> Scalar:
+    if isinstance(value, str):
+        return value[:LONGEST_TEXT]
+    if value is None or isinstance(value, bool | float):
+        return value
+    if isinstance(value, int):
+        return value if abs(value) < LARGEST_INT else f"{value:#x}"[:LONGEST_TEXT]
+    return (_BRIEF.repr(value) if _holds_others(value) or isinstance(value, bytes) else str(value))[:LONGEST_TEXT]

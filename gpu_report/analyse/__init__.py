@@ -20,9 +20,11 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
     context = build_context(run, options)
     findings = [finding for rule in RULES for finding in rule(context)]
     findings.sort(key=lambda f: (f.expected, SEVERITIES.index(f.severity), -f.duration_s, f.start_t_s))
-    low = [i for track in context.tracks for i in find_low_intervals(track, context.activity.usable(track))]
+    pairs = zip(context.tracks, context.usable, strict=True)
+    low = [interval for track, usable in pairs for interval in find_low_intervals(track, usable)]
     missing = [gap for track in context.tracks for gap in gaps(track, run.duration_s)]
     ledger = build_ledger(context, findings, low)
+    used = context.activity.used_gpus
     by_gpu = {track.gpu: track for track in context.tracks}
     measured = sum(float(track.hold_s.sum()) for track in context.tracks)
     expected = run.duration_s * max(len(run.gpus), 1)
@@ -30,8 +32,8 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
         run=run,
         options=options,
         verdict=verdict(context, findings, ledger),
-        gpus=tuple(summarise_gpu(gpu, by_gpu.get(gpu.index)) for gpu in run.gpus),
-        epochs=summarise_epochs(run.epoch_rows, context.tracks),
+        gpus=tuple(summarise_gpu(gpu, by_gpu.get(gpu.index), used=gpu.index in used) for gpu in run.gpus),
+        epochs=summarise_epochs(run.epoch_rows, context.tracks, used),
         phases=context.phases,
         low_intervals=tuple(low),
         gaps=tuple(missing),

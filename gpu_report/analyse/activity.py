@@ -7,14 +7,14 @@ import numpy as np
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.track import Bools, Floats, Track
-from gpu_report.model import Run
+from gpu_report.model import EpochRow, Run
 
 Span = tuple[float, float]
 
 
 @dataclass(frozen=True)
 class Activity:
-    """The run's startups and idle spans, in seconds from its start, and which GPUs were ever used."""
+    """The run's startups and idle spans, in seconds from its start, and the GPUs that it used."""
 
     startups: tuple[Span, ...]
     idle: tuple[Span, ...]
@@ -24,70 +24,129 @@ class Activity:
         """Return which readings of a track lie outside startup and idle; none of a GPU that was never used."""
         if track.gpu not in self.used_gpus:
             return np.zeros(len(track.t_s), dtype=bool)
-        outside = np.ones(len(track.t_s), dtype=bool)
-        for start, end in (*self.startups, *self.idle):
-            outside[track.between(start, end)] = False
-        return outside
+        return outside(track, (*self.startups, *self.idle))
+
+
+def outside(track: Track, spans: Sequence[Span]) -> Bools:
+    """Return which readings of a track lie outside all spans."""
+    left = np.ones(len(track.t_s), dtype=bool)
+    for start, end in spans:
+        left[track.between(start, end)] = False
+    return left
 
 
 def find_activity(run: Run, tracks: Sequence[Track]) -> Activity:
-    """Return when the run worked, from its epochs, its processes' memory, and utilisation itself."""
-    used = [track for track in tracks if len(track.util_pct) and track.util_pct.max() >= th.UNUSED_PCT]
-    idle = _idle_spans(run, used)
-    startups = [span for begin in _train_starts(run) if (span := _startup(begin, used, idle, run.duration_s))]
+    """Return when the run worked, from its epochs, its processes or their memory, and utilisation itself."""
+    presence = _presence(run)
+    used = _used(tracks, presence)
+    idle = _idle_spans(run, used, presence)
+    begins = _train_starts(run)
+    startups = [span for begin in begins if (span := _startup(begin, used, idle, run.duration_s))]
     return Activity(tuple(startups), tuple(_outside(idle, startups)), frozenset(track.gpu for track in used))
 
 
-def _train_starts(run: Run) -> list[Span]:
-    """Return, for each YOLO run, from where its startup is looked for and the start of its first epoch.
+def _used(tracks: Sequence[Track], presence: dict[int, list[Span]]) -> list[Track]:
+    """Return the GPUs that the run worked on: where it has processes, if processes are known, and busy more than once.
 
-    Where no epochs are known the first work anywhere ends the only startup.
+    Where no GPU was ever busy for long, those that did anything at all.
     """
-    rows = [
-        min((r for r in run.epoch_rows if r.run == y.number), key=lambda r: r.row_t_s, default=None)
-        for y in run.yolo_runs
-    ]
-    firsts = sorted((row.start_t_s, row.row_t_s) for row in rows if row is not None)
+    candidates = [track for track in tracks if len(track.t_s) and (not presence or track.gpu in presence)]
+    worked = [track for track in candidates if work_begins(track, 0.0, th.LOW_PCT) is not None]
+    return worked or [track for track in candidates if track.mean_pct(0.0, np.inf) >= th.UNUSED_PCT]
+
+
+# --- startup --------------------------------------------------------------------------------------------------
+
+
+def _train_starts(run: Run) -> list[Span]:
+    """Return, for each training process (a run, or a resume of it), (end of the one before, start of its training).
+
+    A process that was training already when the recording began has no startup. Where no epochs are known the first
+    work anywhere ends the only one.
+    """
+    rows = sorted(run.epoch_rows, key=lambda row: row.row_t_s)
+    firsts: dict[tuple[int, int], EpochRow] = {}
+    for row in rows:
+        firsts.setdefault((row.run, row.segment), row)
     if not firsts:
         return [(0.0, 0.0)]
-    ends = [
-        max(r.row_t_s for r in run.epoch_rows if r.row_t_s < start) if n else 0.0 for n, (start, _) in enumerate(firsts)
-    ]
-    return [(min(end, start), max(start, 0.0)) for end, (start, _) in zip(ends, firsts, strict=True)]
+    begins = []
+    for first in firsts.values():
+        before = max((row.row_t_s for row in rows if row.row_t_s <= first.start_t_s), default=0.0)
+        if first.start_t_s >= 0.0:
+            begins.append((before, first.start_t_s))
+    return begins
 
 
 def _startup(begin: Span, used: Sequence[Track], idle: Sequence[Span], duration_s: float) -> Span | None:
     """Return the span from the start of a YOLO run (or of the recording) to its first work on any GPU."""
     earliest, train_start = begin
-    if train_start <= 0.0 < earliest:
-        return None
     works = [t for track in used if (t := first_work(track, train_start)) is not None]
     first = min(works, default=duration_s)
-    quiet = [end for start, end in idle if start > earliest and end <= train_start]
+    quiet = [end for start, end in idle if start >= earliest > 0 and end <= first]
     # between two runs the GPU is idle until the second one's process appears on it; before the first all is startup
-    starts_at = max(quiet, default=earliest) if earliest > 0 else 0.0
+    starts_at = max(quiet, default=earliest)
     return (starts_at, first) if first > starts_at else None
 
 
 def first_work(track: Track, after_s: float) -> float | None:
-    """Return when a GPU first worked: WORK_READINGS busy readings within WORK_WITHIN_S; None if it never did.
+    """Return when a GPU first worked after a moment, None if it never did.
 
     Busy is LOW_PCT, or half of what the GPU reaches where that is less.
     """
     util = track.util_pct[track.between(after_s, np.inf)]
     if not len(util) or util.max() < th.UNUSED_PCT:
         return None
-    bar = min(th.LOW_PCT, float(np.percentile(util, 95)) / 2, float(util.max()) / 2)
-    busy = track.t_s[track.between(after_s, np.inf)][util >= max(bar, th.UNUSED_PCT)]
-    ahead = th.WORK_READINGS - 1
-    close = busy[ahead:] - busy[: len(busy) - ahead] <= th.WORK_WITHIN_S
-    return float(busy[np.argmax(close)]) if close.any() else float(busy[0])
+    bar = max(min(th.LOW_PCT, float(np.percentile(util, 95)) / 2, float(util.max()) / 2), th.UNUSED_PCT)
+    begun = work_begins(track, after_s, bar)
+    return begun if begun is not None else float(track.t_s[track.between(after_s, np.inf)][np.argmax(util >= bar)])
 
 
-def _idle_spans(run: Run, used: Sequence[Track]) -> list[Span]:
-    """Return when no process held memory on any used GPU, and what follows the end of the command."""
-    per_gpu = [spans for track in used if (spans := _empty_spans(track)) is not None]
-    spans = per_gpu[0] if per_gpu and len(per_gpu) == len(used) else []
+def work_begins(track: Track, after_s: float, bar_pct: float) -> float | None:
+    """Return from when on a GPU was busy WORK_SECONDS out of WORK_WITHIN_S (and WORK_READINGS times), None if never."""
+    part = track.between(after_s, np.inf)
+    busy = track.t_s[part][track.util_pct[part] >= bar_pct]
+    ahead = max(th.WORK_READINGS, round(th.WORK_SECONDS / track.interval_s)) - 1
+    if len(busy) <= ahead:
+        return None
+    within = max(th.WORK_WITHIN_S, (ahead + 1) * track.interval_s)
+    close = busy[ahead:] - busy[: len(busy) - ahead] <= within
+    return float(busy[np.argmax(close)]) if close.any() else None
+
+
+# --- idle -----------------------------------------------------------------------------------------------------
+
+
+def _presence(run: Run) -> dict[int, list[Span]]:
+    """Return, for each GPU, when a process of this run was on it; empty where processes are not known.
+
+    A process that was there at the first look belongs to somebody else, unless none came later: then the recording
+    began in the middle of the training.
+    """
+    table = run.processes
+    if not len(table):
+        return {}
+    appeared = table[table["change"] == "appeared"]
+    late = appeared[appeared["t_s"] > th.FIRST_LOOK_S]
+    own = set((late if len(late) else appeared)["pid"])
+    spans: dict[int, list[Span]] = {}
+    open_since: dict[tuple[int, int], float] = {}
+    mine = table[table["pid"].isin(own)]
+    columns = (mine[name].tolist() for name in ("t_s", "gpu", "pid", "change"))
+    for t_s, gpu, pid, change in zip(*columns, strict=True):
+        if change == "gone":
+            spans.setdefault(gpu, []).append((open_since.pop((gpu, pid), 0.0), t_s))
+        else:
+            open_since.setdefault((gpu, pid), t_s)
+    for (gpu, _), since in open_since.items():
+        spans.setdefault(gpu, []).append((since, run.duration_s))
+    return spans
+
+
+def _idle_spans(run: Run, used: Sequence[Track], presence: dict[int, list[Span]]) -> list[Span]:
+    """Return when no process of the run was on any GPU that it used, and what follows the end of the command."""
+    per_gpu = [_absent(track, presence, run.duration_s) for track in used]
+    spans = per_gpu[0] if per_gpu else []
     for other in per_gpu[1:]:
         spans = _intersect(spans, other)
     ended = [event.t_s for event in run.events if event.kind == "command_ended"]
@@ -96,21 +155,32 @@ def _idle_spans(run: Run, used: Sequence[Track]) -> list[Span]:
     return [(a, b) for a, b in _union(spans) if b - a >= th.IDLE_AT_LEAST_S]
 
 
-def _empty_spans(track: Track) -> list[Span] | None:
-    """Return when a GPU's memory was as empty as it ever was; None where that cannot be told."""
+def _absent(track: Track, presence: dict[int, list[Span]], duration_s: float) -> list[Span]:
+    """Return when the run had no process on a GPU: as its processes tell, else as the GPU's memory does."""
+    if not presence:
+        return _empty_spans(track)
+    # the list of processes is read every few seconds: one may have come, and its memory been seen, a little before
+    present = [(start - th.PROCESSES_EVERY_S, end) for start, end in presence[track.gpu]]
+    return _outside([(0.0, duration_s)], present)
+
+
+def _empty_spans(track: Track) -> list[Span]:
+    """Return when a GPU's memory was as empty as it ever was; nothing where that cannot be told."""
     memory = track.rows["memory_used_mib"].to_numpy(dtype=float)
     times = track.rows["t_s"].to_numpy(dtype=float)
-    busy = memory[np.isin(times, track.t_s[track.util_pct >= th.LOW_PCT])]
-    if not np.isfinite(memory).any():
-        return None
+    busy = memory[track.rows["gpu_util_pct"].to_numpy(dtype=float) >= th.LOW_PCT]
+    if not np.isfinite(memory).any() or not np.isfinite(busy).any():
+        return []
     least = float(np.nanmin(memory))
-    typical = float(np.nanmedian(busy)) if np.isfinite(busy).any() else least
-    if least > th.IDLE_MEMORY_SHARE * typical:
+    if least > th.IDLE_MEMORY_SHARE * float(np.nanmedian(busy)):
         return []
     empty = memory <= least + th.IDLE_MEMORY_SLACK_MIB
     edges = np.flatnonzero(np.diff(np.concatenate([[False], empty, [False]]).astype(np.int8)))
     ends: Floats = times + track.row_hold_s
     return [(float(times[a]), float(ends[b - 1])) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+
+
+# --- spans ----------------------------------------------------------------------------------------------------
 
 
 def _intersect(left: Sequence[Span], right: Sequence[Span]) -> list[Span]:

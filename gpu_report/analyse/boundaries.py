@@ -1,5 +1,6 @@
 """The ends of epochs: how long the GPU rests for validation and checkpoint, and which drops that explains."""
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -11,77 +12,119 @@ from gpu_report.analyse.drops import stretches
 from gpu_report.analyse.track import Bools, Track
 from gpu_report.model import EpochRow
 
+Dip = tuple[float, float]
+
 
 @dataclass(frozen=True)
 class Boundary:
-    """The end of an epoch: its row, and the dip around it (None where utilisation shows none)."""
+    """The end of an epoch: its row, whether it is the first of its process, and the dip around it (None: none seen)."""
 
     row: EpochRow
-    dip_start_s: float | None = None
-    dip_end_s: float | None = None
+    first: bool
+    dip: Dip | None = None
 
     @property
-    def dip_s(self) -> float | None:
-        """Return the length of the dip in seconds."""
-        return (
-            self.dip_end_s - self.dip_start_s if self.dip_start_s is not None and self.dip_end_s is not None else None
-        )
+    def before_s(self) -> float | None:
+        """Return how long before its row the dip began: the validation."""
+        return max(self.row.row_t_s - self.dip[0], 0.0) if self.dip else None
+
+    @property
+    def after_s(self) -> float | None:
+        """Return how long after its row the dip ended: the checkpoint."""
+        return max(self.dip[1] - self.row.row_t_s, 0.0) if self.dip else None
 
 
-def find_boundaries(rows: Sequence[EpochRow], tracks: Sequence[Track], usable: Sequence[Bools]) -> tuple[Boundary, ...]:
+@dataclass(frozen=True)
+class Boundaries:
+    """All boundaries of a run in order of time."""
+
+    all: tuple[Boundary, ...]
+
+    def touching(self, start_s: float, end_s: float) -> Boundary | None:
+        """Return the boundary whose row appeared within [start, end] give or take BOUNDARY_S, the first if several."""
+        at = bisect_left(self.all, start_s - th.BOUNDARY_S, key=lambda b: b.row.row_t_s)
+        found = self.all[at] if at < len(self.all) else None
+        return found if found and found.row.row_t_s <= end_s + th.BOUNDARY_S else None
+
+    def explains(self, start_s: float, end_s: float) -> bool:
+        """Tell whether the validation and checkpoint of an epoch explain a drop.
+
+        They do when it begins where its siblings' validations begin (give or take BOUNDARY_S) and lasts no longer than
+        SIBLING_FACTOR times as long. The first of a process may take FIRST_BOUNDARY_EXTRA_S more. Without siblings a
+        drop is explained when it is over soon after its row: the row appears when the validation is done.
+        """
+        touched = self.touching(start_s, end_s)
+        if touched is None:
+            return False
+        row_t, extra = touched.row.row_t_s, th.FIRST_BOUNDARY_EXTRA_S if touched.first else 0.0
+        typical = self.typical_s(touched)
+        if typical is None:
+            return end_s <= row_t + th.FIRST_BOUNDARY_EXTRA_S
+        before, after = typical
+        begins_there = start_s >= row_t - before - th.BOUNDARY_S - extra
+        return begins_there and end_s - start_s <= th.SIBLING_FACTOR * (before + after) + extra
+
+    def typical_s(self, of: Boundary) -> Dip | None:
+        """Return the median validation and checkpoint of the other boundaries, None where no other shows a dip."""
+        at = bisect_left(self.all, of.row.row_t_s, key=lambda b: b.row.row_t_s)
+        near = self.all[max(at - th.SIBLINGS, 0) : at + th.SIBLINGS + 1]
+        nearest = [b for b in near if b is not of and b.dip is not None and b.row.run == of.row.run]
+        if not nearest:
+            return None
+        return median(b.before_s or 0.0 for b in nearest), median(b.after_s or 0.0 for b in nearest)
+
+
+def find_boundaries(rows: Sequence[EpochRow], tracks: Sequence[Track], usable: Sequence[Bools]) -> Boundaries:
     """Return the boundary of every epoch, its dip seen on the GPU that dips most (validation runs on one rank)."""
-    per_gpu = [_on_one_gpu(rows, track, use) for track, use in zip(tracks, usable, strict=True) if use.any()]
+    ordered = sorted(rows, key=lambda row: row.row_t_s)
+    firsts = _firsts(ordered)
+    bare = [Boundary(row, first) for row, first in zip(ordered, firsts, strict=True)]
+    per_gpu = [_on_one_gpu(bare, track, use) for track, use in zip(tracks, usable, strict=True) if use.any()]
     if not per_gpu:
-        return tuple(Boundary(row) for row in rows)
-    seen = max(per_gpu, key=lambda found: sum(b.dip_s is not None for b in found))
-    return tuple(_trimmed(boundary, seen) for boundary in seen)
+        return Boundaries(tuple(bare))
+    seen = Boundaries(tuple(max(per_gpu, key=lambda found: sum(b.dip is not None for b in found))))
+    return Boundaries(tuple(_trimmed(boundary, seen) for boundary in seen.all))
 
 
-def _trimmed(boundary: Boundary, seen: Sequence[Boundary]) -> Boundary:
-    """Return a boundary whose dip is as long as its siblings' where it is too long to be validation and checkpoint."""
-    start, end, row_t = boundary.dip_start_s, boundary.dip_end_s, boundary.row.row_t_s
-    if start is None or end is None or explains(seen, start, end):
-        return boundary
-    siblings = [
-        (b.row.row_t_s - b.dip_start_s, b.dip_end_s - b.row.row_t_s)
-        for b in seen
-        if b is not boundary and b.dip_start_s is not None and b.dip_end_s is not None
-    ]
-    before, after = (max(median(side), 0.0) for side in zip(*siblings, strict=True))
-    return Boundary(boundary.row, max(start, row_t - before), min(end, row_t + after))
+def _firsts(rows: Sequence[EpochRow]) -> list[bool]:
+    """Tell for each row whether its process had just begun: epoch 1, or the first after a resume."""
+    before = {(row.run, row.segment - 1) for row in rows}
+    seen: set[tuple[int, int]] = set()
+    firsts = []
+    for row in rows:
+        key = (row.run, row.segment)
+        resumed = row.segment > 1 and (row.run, row.segment - 1) in before
+        firsts.append(key not in seen and (row.epoch == 1 or resumed))
+        seen.add(key)
+    return firsts
 
 
-def explains(boundaries: Sequence[Boundary], start_s: float, end_s: float) -> bool:
-    """Tell whether an epoch's validation and checkpoint explain a drop.
-
-    They do when it touches the epoch's row and is no longer than SIBLING_FACTOR times the median dip of the other
-    epochs. Without siblings there is nothing to hold it against.
-    """
-    touched = touching(boundaries, start_s, end_s)
-    if touched is None:
-        return False
-    siblings = [b.dip_s for b in boundaries if b is not touched and b.dip_s is not None]
-    first = touched is min(boundaries, key=lambda b: b.row.row_t_s)
-    extra = th.FIRST_BOUNDARY_EXTRA_S if first else 0.0
-    return not siblings or end_s - start_s <= th.SIBLING_FACTOR * median(siblings) + extra
-
-
-def touching(boundaries: Sequence[Boundary], start_s: float, end_s: float) -> Boundary | None:
-    """Return the boundary whose row appeared within [start, end] give or take BOUNDARY_S, None if there is none."""
-    near = [b for b in boundaries if start_s - th.BOUNDARY_S <= b.row.row_t_s <= end_s + th.BOUNDARY_S]
-    return min(near, key=lambda b: abs(b.row.row_t_s - start_s), default=None)
-
-
-def _on_one_gpu(rows: Sequence[EpochRow], track: Track, usable: Bools) -> list[Boundary]:
+def _on_one_gpu(bare: Sequence[Boundary], track: Track, usable: Bools) -> list[Boundary]:
     level = float(np.median(track.util_pct[usable]))
-    low = stretches(track, usable & (track.util_pct < th.DIP_SHARE * level), usable)
+    low = stretches(track, usable & (track.util_pct < th.DIP_SHARE * level), usable, th.DIP_STRAY_S)
     starts = np.array([track.t_s[a] for a, _ in low])
     ends = np.array([track.ends_s[b - 1] for _, b in low])
-    found = []
-    for row in rows:
-        near = np.flatnonzero((starts <= row.row_t_s + th.BOUNDARY_S) & (ends >= row.row_t_s - th.BOUNDARY_S))
-        if len(near):
-            found.append(Boundary(row, float(starts[near[0]]), float(ends[near[-1]])))
-        else:
-            found.append(Boundary(row))
-    return found
+    edges = [-np.inf, *(b.row.row_t_s for b in bare), np.inf]
+    return [_with_dip(b, starts, ends, edges[n], edges[n + 2]) for n, b in enumerate(bare)]
+
+
+def _with_dip(bare: Boundary, starts: np.ndarray, ends: np.ndarray, previous: float, following: float) -> Boundary:
+    """Return a boundary with the dip that touches its row, kept between the rows before and after it."""
+    row_t = bare.row.row_t_s
+    first = int(np.searchsorted(ends, row_t - th.BOUNDARY_S))
+    last = int(np.searchsorted(starts, row_t + th.BOUNDARY_S, side="right"))
+    if first >= last:
+        return bare
+    return Boundary(bare.row, bare.first, (max(float(starts[first]), previous), min(float(ends[last - 1]), following)))
+
+
+def _trimmed(boundary: Boundary, seen: Boundaries) -> Boundary:
+    """Return a boundary whose dip is as long as its siblings' where it is too long to be validation and checkpoint."""
+    if boundary.dip is None or seen.explains(*boundary.dip):
+        return boundary
+    typical = seen.typical_s(boundary)
+    if typical is None:
+        return Boundary(boundary.row, boundary.first)
+    row_t = boundary.row.row_t_s
+    dip = max(boundary.dip[0], row_t - typical[0]), min(boundary.dip[1], row_t + typical[1])
+    return Boundary(boundary.row, boundary.first, dip if dip[0] < dip[1] else None)

@@ -10,7 +10,6 @@ KERNEL_CAUSES = {
     "gpu-lost": ("gpu-fault", 0.95),
     "xid": ("gpu-fault", 0.8),
     "amdgpu": ("gpu-fault", 0.8),
-    "mce": ("gpu-fault", 0.3),
     "aer": ("gpu-fault", 0.4),
     "hotplug": ("gpu-fault", 0.7),
     "oom": ("memory-pressure", 0.7),
@@ -28,12 +27,14 @@ EXPECTED = Cause("validation", 0.9, "the epoch ended here: validation and checkp
 UNEXPLAINED = Cause("unexplained", 0.0, "nothing that was recorded stands beside it")
 
 
-def cause_of(expected: bool, nearby: Sequence[NearbyKernelEvent], kernel_was_read: bool) -> Cause:  # noqa: FBT001
+def cause_of(gpu: int, nearby: Sequence[NearbyKernelEvent], *, expected: bool, kernel_was_read: bool) -> Cause:
     """Return the cause of a drop: a kernel event beside it, else the end of its epoch, else unexplained.
 
-    An event of no consequence (severity info) explains nothing. `kernel_was_read` is False when nobody looked.
+    An event of no consequence (severity info), of another GPU, or after the drop explains nothing.
+    `kernel_was_read` is False when nobody looked.
     """
-    ranked = sorted(filter(None, map(_from_event, nearby)), key=lambda cause: -cause.confidence)
+    found = [cause for event in nearby if (cause := _from_event(gpu, event)) is not None]
+    ranked = sorted(found, key=lambda cause: -cause.confidence)
     if ranked and (not expected or ranked[0].confidence >= EXPECTED.confidence):
         rival = next((c.name for c in ranked if c.name != ranked[0].name), "validation" if expected else None)
         return Cause(ranked[0].name, ranked[0].confidence, ranked[0].explanation, rival)
@@ -44,15 +45,14 @@ def cause_of(expected: bool, nearby: Sequence[NearbyKernelEvent], kernel_was_rea
     return Cause("unexplained", 0.0, "nothing that was recorded stands beside it; the kernel log was not read")
 
 
-def _from_event(nearby: NearbyKernelEvent) -> Cause | None:
+def _from_event(gpu: int, nearby: NearbyKernelEvent) -> Cause | None:
     event = nearby.event
-    if event.severity == "info" or event.kind not in KERNEL_CAUSES:
+    elsewhere = event.gpu is not None and event.gpu != gpu
+    if elsewhere or nearby.offset_s > 0 or event.severity == "info" or event.kind not in KERNEL_CAUSES:
         return None
     name, confidence = KERNEL_CAUSES[event.kind]
     return Cause(name, confidence, f"the kernel log says {_when(nearby.offset_s)}: {event.meaning}")
 
 
 def _when(offset_s: float) -> str:
-    if offset_s == 0:
-        return "within it"
-    return f"{abs(offset_s):.0f} s {'before' if offset_s < 0 else 'after'} it"
+    return "within it" if offset_s == 0 else f"{abs(offset_s):.0f} s before it"

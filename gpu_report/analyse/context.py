@@ -2,43 +2,52 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.activity import Activity, find_activity
-from gpu_report.analyse.boundaries import Boundary, find_boundaries
-from gpu_report.analyse.phases import find_phases
-from gpu_report.analyse.track import Track, tracks
+from gpu_report.analyse.activity import Activity, find_activity, outside
+from gpu_report.analyse.boundaries import Boundaries, find_boundaries
+from gpu_report.analyse.phases import final_evaluations, find_phases
+from gpu_report.analyse.track import Bools, Track, tracks
 from gpu_report.model import EpochRow, KernelEvent, NearbyKernelEvent, Options, Phase, Run
 
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """A run with its time sorted out."""
+    """A run with its time sorted out. `usable` says, for each track, which readings are of training."""
 
     run: Run
     options: Options
     tracks: tuple[Track, ...]
+    usable: tuple[Bools, ...]
     activity: Activity
-    boundaries: tuple[Boundary, ...]
+    boundaries: Boundaries
     phases: tuple[Phase, ...]
 
     def epoch_at(self, t_s: float) -> EpochRow | None:
         """Return the epoch that a moment lies in, None outside all of them."""
-        return next((r for r in self.run.epoch_rows if r.start_t_s <= t_s < r.row_t_s), None)
+        rows = [boundary.row for boundary in self.boundaries.all]
+        at = bisect_right(rows, t_s, key=lambda row: row.row_t_s)
+        return rows[at] if at < len(rows) and rows[at].start_t_s <= t_s else None
 
     def phase_at(self, t_s: float) -> Phase | None:
         """Return the phase that a moment lies in, None where it is not known."""
-        return next((p for p in self.phases if p.start_t_s <= t_s < p.end_t_s), None)
+        at = bisect_right(self.phases, t_s, key=lambda phase: phase.start_t_s) - 1
+        return self.phases[at] if at >= 0 and t_s < self.phases[at].end_t_s else None
 
 
 def build_context(run: Run, options: Options) -> Context:
     """Return the context of a run."""
     found = tracks(run)
     activity = find_activity(run, found)
-    boundaries = find_boundaries(run.epoch_rows, found, [activity.usable(track) for track in found])
-    return Context(run, options, found, activity, boundaries, find_phases(run, activity, boundaries))
+    awake = [activity.usable(track) for track in found]
+    boundaries = find_boundaries(run.epoch_rows, found, awake)
+    phases = find_phases(run, activity, boundaries)
+    final = final_evaluations(phases, boundaries)
+    usable = tuple(use & outside(track, final) for track, use in zip(found, awake, strict=True))
+    return Context(run, options, found, usable, activity, boundaries, phases)
 
 
 def kernel_events_near(
@@ -55,6 +64,7 @@ def kernel_events_near(
 
 
 def _offset(event: KernelEvent, start_s: float, end_s: float) -> float:
-    if start_s <= event.t_s <= end_s:
+    last = event.last_t_s if event.last_t_s is not None else event.t_s
+    if event.t_s <= end_s and last >= start_s:
         return 0.0
-    return event.t_s - start_s if event.t_s < start_s else event.t_s - end_s
+    return last - start_s if last < start_s else event.t_s - end_s

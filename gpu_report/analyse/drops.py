@@ -40,38 +40,58 @@ def find_drops(track: Track, usable: Bools, options: Options) -> tuple[Drop, ...
 
 def find_low_intervals(track: Track, usable: Bools) -> tuple[Interval, ...]:
     """Return the stretches of usable readings under LOW_PCT that last LOW_AT_LEAST_S or more."""
-    found = stretches(track, usable & (track.util_pct < th.LOW_PCT), usable)
-    intervals = [(float(track.t_s[a]), float(track.ends_s[b - 1])) for a, b in found]
-    return tuple(
-        Interval(track.gpu, start, end, track.mean_pct(start, end))
-        for start, end in intervals
-        if lasts(end - start, th.LOW_AT_LEAST_S, track.interval_s)
-    )
+    low = usable & (track.util_pct < th.LOW_PCT)
+    found = [pair for stretch in stretches(track, low, usable) for pair in _truly_low(track, low, stretch)]
+    return tuple(_interval(track, *pair) for pair in found if _counts(track, pair, th.LOW_AT_LEAST_S))
 
 
-def lasts(duration_s: float, at_least_s: float, interval_s: float) -> bool:
-    """Tell whether a sampled stretch is long enough: its edges are known to half an interval in all."""
-    return duration_s >= at_least_s - th.READING_SLACK * interval_s
+def stretches(track: Track, low: Bools, usable: Bools, stray_s: float = th.STRAY_S) -> Pairs:
+    """Return [first, last) index pairs of runs of `low`, joined across strays of less than `stray_s`.
 
-
-def stretches(track: Track, low: Bools, usable: Bools) -> Pairs:
-    """Return [first, last) index pairs of runs of `low`, joined across strays of less than STRAY_S.
-
-    A gap in the readings, or one that is not usable, ends a stretch: nothing is said of what was not seen.
+    A gap in the readings, or one that is not usable, ends a stretch: nothing is said of what was not seen. A single
+    reading may always be a stray, however far apart they are taken.
     """
+    stray_s = max(stray_s, (1 + th.READING_SLACK) * track.interval_s) if stray_s else 0.0
     after_gap = np.concatenate([[True], track.t_s[1:] - track.ends_s[:-1] > 1e-6])
     before_gap = np.append(after_gap[1:], True)
     firsts = np.flatnonzero(low & (after_gap | ~np.concatenate([[False], low[:-1]])))
     lasts_ = np.flatnonzero(low & (before_gap | ~np.append(low[1:], False)))  # inclusive
     gaps, unusable = np.cumsum(after_gap), np.cumsum(~usable)
     stray = (
-        (track.t_s[firsts[1:]] - track.ends_s[lasts_[:-1]] < th.STRAY_S)
+        (track.t_s[firsts[1:]] - track.ends_s[lasts_[:-1]] < stray_s)
         & (gaps[firsts[1:]] == gaps[lasts_[:-1]])
         & (unusable[firsts[1:]] == unusable[lasts_[:-1]])
     )
     begins = firsts[np.concatenate([[True], ~stray])] if len(firsts) else firsts
     ends = lasts_[np.append(~stray, True)] if len(lasts_) else lasts_
     return list(zip(begins.tolist(), (ends + 1).tolist(), strict=True))
+
+
+def _truly_low(track: Track, low: Bools, stretch: tuple[int, int]) -> Pairs:
+    """Return the stretch if strays are the exception in it; else its runs without strays."""
+    first, last = stretch
+    part = low[first:last]
+    if _few_strays(track, part, first, last):
+        return [stretch]
+    return [(first + a, first + b) for a, b in stretches(_part(track, first, last), part, np.ones_like(part), 0.0)]
+
+
+def _few_strays(track: Track, low: Bools, first: int, last: int) -> bool:
+    hold = track.hold_s[first:last]
+    return float(hold[~low].sum()) <= th.STRAY_SHARE * float(hold.sum())
+
+
+def _counts(track: Track, pair: tuple[int, int], at_least_s: float) -> bool:
+    """Tell whether a stretch is long enough: its edges are known to half an interval in all."""
+    first, last = pair
+    length = track.t_s[last - 1] + track.hold_s[last - 1] - track.t_s[first]
+    enough = last - first >= th.LOW_READINGS
+    return bool(enough and length >= at_least_s - th.READING_SLACK * track.interval_s)
+
+
+def _interval(track: Track, first: int, last: int) -> Interval:
+    start, end = float(track.t_s[first]), float(track.t_s[last - 1] + track.hold_s[last - 1])
+    return Interval(track.gpu, start, end, track.mean_pct(start, end))
 
 
 class _Search:
@@ -89,14 +109,25 @@ class _Search:
         undisturbed = self._candidates(self._undisturbed_levels())
         at, disturbed_until = 0, 0
         while (start := self._next_start(at, undisturbed, disturbed_until)) is not None:
-            level = self._level(start)
-            end = self._end(start, self.share * level)
-            start, level = self._reach_back(at, start, level)
-            drop = self._drop(start, end, level)
-            at = end
+            drop, at, disturbed = self._follow(at, start)
+            disturbed_until = max(disturbed_until, disturbed)
             if drop is not None:
                 yield drop
-                disturbed_until = self._exclude(start, end)
+
+    def _follow(self, at: int, start: int) -> tuple[Drop | None, int, int]:
+        """Return the drop that begins at `start` (None: none), where to go on, and until where it disturbs levels."""
+        level = self._level(start)
+        line = self.share * level
+        end = self._end(start, line, th.STRAY_S)
+        begin, level = self._reach_back(at, start, level)
+        drop = self._drop(begin, end, level)
+        if drop is None:  # strays may have joined too much: what holds without them?
+            end = self._end(start, line, 0.0)
+            drop = self._drop(begin, end, level)
+        if drop is None:
+            return None, end, 0
+        new_state = self._exclude(begin, end)
+        return drop, min(end, new_state), self._settled(min(end, new_state))
 
     def _undisturbed_levels(self) -> Floats:
         """Return the level before every reading as it is where no drop lies within its window, NaN where unknown."""
@@ -114,9 +145,10 @@ class _Search:
 
     def _next_start(self, at: int, undisturbed: npt.NDArray[np.intp], disturbed_until: int) -> int | None:
         """Return the next reading under its line: level by level where a drop disturbs it, else as precomputed."""
-        for i in range(at, disturbed_until):
-            if self.usable[i] and self.track.util_pct[i] < self.share * self._level(i):
-                return i
+        low = self.usable[at:disturbed_until] & (self.track.util_pct[at:disturbed_until] < self.share * 100)
+        for i in (at + np.flatnonzero(low)).tolist():
+            if self.track.util_pct[i] < self.share * self._level(i):
+                return int(i)
         found = int(np.searchsorted(undisturbed, max(at, disturbed_until)))
         return int(undisturbed[found]) if found < len(undisturbed) else None
 
@@ -143,35 +175,42 @@ class _Search:
             return start, level
         return begin, max(float(np.median(before)), level)
 
-    def _end(self, start: int, line: float) -> int:
+    def _end(self, start: int, line: float, stray_s: float) -> int:
         """Return the index after the last reading of the low stretch that begins at `start`."""
-        reach = 4 * th.STRAY_S
+        reach = 4 * th.STRAY_S + 4 * self.track.interval_s
         while True:
             upto = int(np.searchsorted(self.track.t_s, self.track.t_s[start] + reach, side="right"))
             part = _part(self.track, start, upto)
             usable = self.usable[start:upto]
-            stop = start + stretches(part, usable & (part.util_pct < line), usable)[0][1]
-            if upto == len(self.track.t_s) or self.track.t_s[upto - 1] - self.track.t_s[stop - 1] > 2 * th.STRAY_S:
+            stop = start + stretches(part, usable & (part.util_pct < line), usable, stray_s)[0][1]
+            beyond = self.track.t_s[upto - 1] - self.track.t_s[stop - 1]
+            if upto == len(self.track.t_s) or beyond > 2 * (th.STRAY_S + self.track.interval_s):
                 return stop
             reach *= 4  # most low stretches are short; a long one is read a few times over at most
 
     def _drop(self, start: int, end: int, level: float) -> Drop | None:
-        begin, finish = float(self.track.t_s[start]), float(self.track.t_s[end - 1] + self.track.hold_s[end - 1])
-        mean = self.track.mean_pct(begin, finish)
-        if not lasts(finish - begin, self.at_least_s, self.track.interval_s) or mean >= self.share * level:
+        low = _interval(self.track, start, end)
+        under = self.track.util_pct[start:end] < self.share * level
+        busy = not _few_strays(self.track, under, start, end) or low.mean_pct >= self.share * level
+        if busy or not _counts(self.track, (start, end), self.at_least_s):
             return None
-        return Drop(self.track.gpu, begin, finish, level, mean, finish - begin > th.SUSTAINED_AFTER_S)
+        sustained = low.duration_s > th.SUSTAINED_AFTER_S
+        return Drop(self.track.gpu, low.start_t_s, low.end_t_s, level, low.mean_pct, sustained)
 
     def _exclude(self, start: int, end: int) -> int:
-        """Keep a drop's first SUSTAINED_AFTER_S out of the level; return until where it disturbs later levels."""
+        """Keep a drop's first SUSTAINED_AFTER_S out of the level; return where the level starts anew if it goes on."""
         new_state = int(np.searchsorted(self.track.t_s, self.track.t_s[start] + th.SUSTAINED_AFTER_S))
         self.kept[start : min(end, new_state)] = False
         if end > new_state:
-            self.kept[:new_state] = False  # the level starts anew
+            self.kept[:new_state] = False
+        return new_state
+
+    def _settled(self, after: int) -> int:
+        """Return from where on a whole window of readings lies behind `after`: levels are as precomputed again."""
         for reach in (8 * self.window, len(self.kept)):
-            after = np.flatnonzero(self.kept[end : end + reach])
-            if len(after) > self.window:
-                return end + int(after[self.window])
+            kept = np.flatnonzero(self.kept[after : after + reach])
+            if len(kept) > self.window:
+                return after + int(kept[self.window])
         return len(self.kept)
 
 

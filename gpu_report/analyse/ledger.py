@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.stats import energy_j
+from gpu_report.analyse.energy import energy
 from gpu_report.analyse.track import Floats, Track
 from gpu_report.model import Finding, Interval, LedgerRow
 
@@ -39,14 +39,15 @@ def build_ledger(context: Context, findings: Sequence[Finding], low: Sequence[In
     gpus = max(len(context.run.gpus), 1)
     total = context.run.duration_s * gpus
     seconds["unmeasured"] = total - sum(seconds.values())
-    power_known = any(track.rows["power_w"].notna().any() for track in context.tracks)
+    used_j = [j for track in context.tracks if (j := energy(track).between(0.0, float("inf"))) is not None]
+    joules["unmeasured"] = sum(used_j) - sum(joules.values())
     price = context.options.price_per_hour
     rows = [
         LedgerRow(
             name=name,
             expected=name in EXPECTED_ROWS,
             gpu_seconds=spent,
-            energy_j=joules.get(name) if power_known else None,
+            energy_j=joules.get(name, 0.0) if used_j else None,
             money=spent / 3600 * price if price is not None else None,
             share=spent / total if total > 0 else 0.0,
         )
@@ -86,13 +87,5 @@ def _account(context: Context, track: Track, findings: Sequence[Finding], low: S
         names[:] = "idle"
     whole = np.isin(names.astype(str), list(PHASE_ROWS))
     work = np.where(whole, 0.0, track.util_pct / 100)
-    return _Account(track.hold_s, _joules(track), work, list(names))
-
-
-def _joules(track: Track) -> Floats:
-    """Return the joules of each reading, scaled to the energy counter where there is one."""
-    known = track.rows["gpu_util_pct"].notna().to_numpy()
-    joules: Floats = track.rows["power_w"].to_numpy(dtype=float)[known] * track.hold_s
-    raw = float(np.nansum(track.rows["power_w"].to_numpy(dtype=float) * track.row_hold_s))
-    scaled = energy_j(track, 0.0, float("inf"))[0]
-    return joules * (scaled / raw) if scaled is not None and raw > 0 else joules
+    used = energy(track).of_each(track.t_s, track.t_s + track.hold_s)
+    return _Account(track.hold_s, used, work, list(names))

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 
 from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.boundaries import explains, touching
 from gpu_report.analyse.causes import cause_of
 from gpu_report.analyse.context import Context, kernel_events_near
 from gpu_report.analyse.drops import Drop, find_drops
@@ -15,7 +14,9 @@ Rule = Callable[[Context], Sequence[Finding]]
 def drops(context: Context) -> list[Finding]:
     """Report every drop of utilisation (DESIGN.md, Words), numbered in order of time."""
     found = [
-        drop for track in context.tracks for drop in find_drops(track, context.activity.usable(track), context.options)
+        drop
+        for track, usable in zip(context.tracks, context.usable, strict=True)
+        for drop in find_drops(track, usable, context.options)
     ]
     found.sort(key=lambda drop: (drop.start_t_s, drop.gpu))
     return [_drop_finding(context, number, drop) for number, drop in enumerate(found, 1)]
@@ -31,9 +32,9 @@ RULES: tuple[Rule, ...] = (drops, kernel_faults)
 
 
 def _drop_finding(context: Context, number: int, drop: Drop) -> Finding:
-    expected = explains(context.boundaries, drop.start_t_s, drop.end_t_s)
+    expected = context.boundaries.explains(drop.start_t_s, drop.end_t_s)
     nearby = kernel_events_near(context.run.kernel.events, drop.start_t_s, drop.end_t_s, drop.gpu)
-    cause = cause_of(expected, nearby, context.run.kernel.status == "read")
+    cause = cause_of(drop.gpu, nearby, expected=expected, kernel_was_read=context.run.kernel.status == "read")
     expected = expected and cause.name == "validation"
     epoch, phase = context.epoch_at(drop.start_t_s), context.phase_at(drop.start_t_s)
     return Finding(
@@ -47,7 +48,7 @@ def _drop_finding(context: Context, number: int, drop: Drop) -> Finding:
         expected=expected,
         epoch=epoch.epoch if epoch else None,
         phase=phase.name if phase else None,
-        at_boundary=touching(context.boundaries, drop.start_t_s, drop.end_t_s) is not None,
+        at_boundary=context.boundaries.touching(drop.start_t_s, drop.end_t_s) is not None,
         level_pct=drop.level_pct,
         low_pct=drop.mean_pct,
         evidence=_drop_evidence(context, drop),
@@ -71,14 +72,10 @@ def _drop_evidence(context: Context, drop: Drop) -> tuple[Evidence, ...]:
         Evidence("length", drop.duration_s, "s"),
         Evidence("time of full work lost", lost, "s"),
     ]
-    boundary = touching(context.boundaries, drop.start_t_s, drop.end_t_s)
-    if boundary:
-        siblings = [b.dip_s for b in context.boundaries if b is not boundary and b.dip_s is not None]
-        found.append(
-            Evidence(f"row of epoch {boundary.row.epoch} after its start", boundary.row.row_t_s - drop.start_t_s, "s")
-        )
-        if siblings:
-            found.append(Evidence("median rest at the other epochs' ends", sorted(siblings)[len(siblings) // 2], "s"))
+    boundary = context.boundaries.touching(drop.start_t_s, drop.end_t_s)
+    typical = context.boundaries.typical_s(boundary) if boundary else None
+    if typical:
+        found.append(Evidence("validation and checkpoint of the other epochs take (median)", sum(typical), "s"))
     return tuple(found)
 
 

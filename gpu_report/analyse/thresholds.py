@@ -5,8 +5,9 @@
 # Below this a GPU does not work in any sense that matters (DESIGN.md: low interval, and the least level that a
 # drop is judged against).
 LOW_PCT = 20.0
-# A single busy reading is a blip (the AMP check, a model being moved); work is this many within this time.
-WORK_READINGS = 3
+# A single busy reading is a blip (the AMP check, a model being moved); work is this much of it within this time.
+WORK_READINGS = 3  # at least ...
+WORK_SECONDS = 2.0  # ... and, where readings are finer than a second, this long
 WORK_WITHIN_S = 10.0
 # A YOLO process holds at least a CUDA context (250 to 600 MiB): memory this close to its least means there is none.
 IDLE_MEMORY_SLACK_MIB = 150.0
@@ -15,13 +16,20 @@ IDLE_MEMORY_SHARE = 0.3
 # Shorter stretches without a process are moments of its start and end, not idleness.
 IDLE_AT_LEAST_S = 3.0
 
+# Processes seen within this of the recording's start were there before it: a training needs longer than this to
+# load torch and open its GPU, and the first look takes place at once.
+FIRST_LOOK_S = 1.0
+PROCESSES_EVERY_S = 5.0  # the recorder's distance of two looks at the processes
+
 # --- Level and drops (DESIGN.md, Words) ----------------------------------------------------------------------
 
 LEVEL_OVER_S = 60.0  # the level is the median over up to this much of readings ...
 LEVEL_AT_LEAST_S = 10.0  # ... and at least this much
 STRAY_S = 3.0  # readings above the line for less than this do not end a drop or a low interval
+STRAY_SHARE = 0.25  # ... unless they make up more than this of it: then it was busy, off and on
 LOW_AT_LEAST_S = 10.0  # a low interval lasts at least this long
 SUSTAINED_AFTER_S = 300.0  # then a drop is a new state: the level starts anew from here
+LOW_READINGS = 3  # fewer are no evidence, however far apart they were taken
 READING_SLACK = 0.5  # a drop of n seconds sampled every i seconds shows n/i readings give or take one: in intervals
 
 # --- Gaps ----------------------------------------------------------------------------------------------------
@@ -40,6 +48,9 @@ SIBLING_FACTOR = 2.0
 # The first validation also warms kernels up and starts its loader: 4.7 to 6.0 s on three labelled H200 runs whose
 # later ones take 1.2 to 1.4 s, after up to 3 s of a draining training loader.
 FIRST_BOUNDARY_EXTRA_S = 10.0
+SIBLINGS = 10  # on either side: validation gets shorter as a model learns
+# Readings above the line for less than this do not end the dip around a row: a validation has its own bursts.
+DIP_STRAY_S = 1.5
 # Utilisation under this share of the run's own level around a row is its validation and checkpoint.
 DIP_SHARE = 0.5
 
@@ -58,4 +69,8 @@ CRITICAL_DROP_S = 120.0  # a drop this long costs more than any explanation of i
 STARVED_PCT = 40.0  # mean utilisation of training below this: the GPU mostly waits
 ROOM_PCT = 60.0  # below this: room to win
 COMPUTE_BOUND_PCT = 95.0  # above this: the time is in the model
-UNUSED_PCT = 1.0  # a GPU whose highest reading is below this was never used
+UNUSED_PCT = 1.0  # a GPU whose mean is below this did nothing
+WELL_COVERED = 0.95  # with less than this share of the time measured, "no drop" is no news
+# The final evaluation is no training; one longer than this and than FINAL_FACTOR validations is judged all the same.
+FINAL_EVALUATION_S = 30.0
+FINAL_FACTOR = 3.0

@@ -17,9 +17,10 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Track:
-    """Readings of one GPU that have a utilisation: time, utilisation in %, and seconds each stands for.
+    """The finest readings of one GPU's utilisation: time, utilisation in %, and seconds each stands for.
 
-    `rows` are all its rows of the samples table, `row_hold_s` the seconds each of those stands for.
+    `interval_s` is their usual distance: the driver's own 0.2 s where its readings were drained, else that of ticks,
+    `tick_s`. `rows` are the GPU's rows of the samples table, `row_hold_s` the seconds each of those stands for.
     """
 
     gpu: int
@@ -27,6 +28,7 @@ class Track:
     util_pct: Floats
     hold_s: Floats
     interval_s: float
+    tick_s: float
     rows: pd.DataFrame
     row_hold_s: Floats
 
@@ -49,9 +51,10 @@ class Track:
 
 def tracks(run: Run) -> tuple[Track, ...]:
     """Return a track for each GPU of the run that has rows, by index."""
+    tick_s = run.recording.interval_s or 1.0
+    rings = {int(gpu): rows for gpu, rows in run.ring.groupby("gpu")}  # type: ignore[arg-type]
     groups = run.samples.groupby("gpu", sort=True)
-    interval = run.recording.interval_s or 1.0
-    return tuple(_track(int(gpu), rows, interval, run.duration_s) for gpu, rows in groups)  # type: ignore[arg-type]
+    return tuple(_track(int(gpu), rows, rings.get(int(gpu)), tick_s, run.duration_s) for gpu, rows in groups)  # type: ignore[arg-type]
 
 
 def gaps(track: Track, duration_s: float) -> tuple[Gap, ...]:
@@ -60,7 +63,7 @@ def gaps(track: Track, duration_s: float) -> tuple[Gap, ...]:
         return (Gap(track.gpu, 0.0, duration_s, "no reading of utilisation"),)
     starts = np.concatenate([[0.0], track.ends_s])
     ends = np.concatenate([track.t_s, [duration_s]])
-    missing = ends - starts > longest_hold(track.interval_s)
+    missing = ends - starts > longest_hold(track.tick_s)
     # between two readings the hold is already counted, so that any rest at all is a gap
     missing[1:-1] = ends[1:-1] - starts[1:-1] > 1e-6
     return tuple(
@@ -69,9 +72,9 @@ def gaps(track: Track, duration_s: float) -> tuple[Gap, ...]:
     )
 
 
-def longest_hold(interval_s: float) -> float:
+def longest_hold(tick_s: float) -> float:
     """Return the most seconds that one reading may stand for."""
-    return max(th.HOLD_INTERVALS * interval_s, th.HOLD_AT_LEAST_S)
+    return max(th.HOLD_INTERVALS * tick_s, th.HOLD_AT_LEAST_S)
 
 
 def _why(track: Track, start: float, end: float) -> str:
@@ -79,24 +82,47 @@ def _why(track: Track, start: float, end: float) -> str:
     return "readings failed" if last > first else "no rows"
 
 
-def _track(gpu: int, rows: pd.DataFrame, interval_s: float, duration_s: float) -> Track:
-    known = rows[rows["gpu_util_pct"].notna()]
-    t = known["t_s"].to_numpy(dtype=float)
+def _track(gpu: int, rows: pd.DataFrame, ring: pd.DataFrame | None, tick_s: float, duration_s: float) -> Track:
+    t, util = _finest(rows, ring, tick_s)
+    steps = np.diff(t)
+    interval_s = min(float(np.median(steps)), tick_s) if len(steps) else tick_s
     return Track(
         gpu=gpu,
         t_s=t,
-        util_pct=known["gpu_util_pct"].to_numpy(dtype=float),
-        hold_s=_holds(t, interval_s, duration_s),
+        util_pct=util,
+        hold_s=_holds(t, interval_s, tick_s, duration_s),
         interval_s=interval_s,
+        tick_s=tick_s,
         rows=rows,
-        row_hold_s=_holds(rows["t_s"].to_numpy(dtype=float), interval_s, duration_s),
+        row_hold_s=_holds(rows["t_s"].to_numpy(dtype=float), tick_s, tick_s, duration_s),
     )
 
 
-def _holds(t: Floats, interval_s: float, duration_s: float) -> Floats:
+def _finest(rows: pd.DataFrame, ring: pd.DataFrame | None, tick_s: float) -> tuple[Floats, Floats]:
+    """Return times and utilisation: the driver's own readings, and those of ticks where it kept none."""
+    t, util = _known(rows)
+    if ring is None:
+        return t, util
+    ring_t, ring_util = _known(ring)
+    if len(ring_t) < 2:
+        return t, util
+    after = np.clip(np.searchsorted(ring_t, t), 1, len(ring_t) - 1)
+    distance = np.minimum(np.abs(t - ring_t[after - 1]), np.abs(ring_t[after] - t))
+    alone = distance > tick_s / 2
+    both_t, both_util = np.concatenate([ring_t, t[alone]]), np.concatenate([ring_util, util[alone]])
+    order = np.argsort(both_t, kind="stable")
+    return both_t[order], both_util[order]
+
+
+def _known(frame: pd.DataFrame) -> tuple[Floats, Floats]:
+    known = frame[frame["gpu_util_pct"].notna()]
+    return known["t_s"].to_numpy(dtype=float), known["gpu_util_pct"].to_numpy(dtype=float)
+
+
+def _holds(t: Floats, interval_s: float, tick_s: float, duration_s: float) -> Floats:
     """Return how long each reading stands: to the next one; where that is too far or absent, one interval."""
     if not len(t):
         return t
     after = np.append(np.diff(t), np.inf)
-    hold = np.where(after > longest_hold(interval_s), interval_s, after)
+    hold = np.where(after > longest_hold(tick_s), interval_s, after)
     return np.minimum(hold, np.maximum(duration_s - t, 0.0))

@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.activity import outside
 from gpu_report.analyse.context import Context
 from gpu_report.model import Finding, LedgerRow
 
 
 def verdict(context: Context, findings: Sequence[Finding], ledger: Sequence[LedgerRow]) -> str:
     """Return what the run comes to, in plain words, with the numbers behind it."""
-    parts = [_fault(findings), _work(context), _drops(context, findings), _largest(context, ledger), _unused(context)]
+    parts = [_fault(findings), _work(context), _drops(context, findings), _unseen(ledger)]
+    parts += [_largest(context, findings, ledger), _unused(context)]
     return " ".join(part for part in parts if part)
 
 
@@ -22,21 +22,18 @@ def training(context: Context) -> tuple[float, float] | None:
     """
     spans = [(p.start_t_s, p.end_t_s) for p in context.phases if p.name == "train"]
     weight = busy = 0.0
-    for track in context.tracks:
-        mine = context.activity.usable(track)
-        if spans:
-            inside = np.zeros(len(mine), dtype=bool)
-            for start, end in spans:
-                inside[track.between(start, end)] = True
-            mine = mine & inside
+    for track, usable in zip(context.tracks, context.usable, strict=True):
+        mine = usable & ~outside(track, spans) if spans else usable
         weight += float(track.hold_s[mine].sum())
         busy += float((track.hold_s * track.util_pct)[mine].sum())
     return (busy / weight, weight / len(context.activity.used_gpus)) if weight else None
 
 
 def _fault(findings: Sequence[Finding]) -> str:
-    faults = [f for f in findings if f.rule == "kernel" and f.severity == "critical"]
-    return f"{faults[0].summary}." if faults else ""
+    """Return the worst thing that the kernel said during the run."""
+    faults = [f for f in findings if f.rule == "kernel" and f.severity != "info" and f.end_t_s >= 0]
+    worst = min(faults, key=lambda f: (f.severity != "critical", f.start_t_s), default=None)
+    return f"{worst.summary[:1].upper()}{worst.summary[1:]}." if worst else ""
 
 
 def _work(context: Context) -> str:
@@ -46,9 +43,16 @@ def _work(context: Context) -> str:
     util, seconds = trained
     gpus = len(context.activity.used_gpus)
     subject = "The GPU was" if gpus == 1 else f"{gpus} GPUs were"
-    what = "training" if any(phase.name == "train" for phase in context.phases) else "the time after startup"
+    if any(phase.name == "train" for phase in context.phases):
+        what = (
+            f"the {length(seconds)} in which it trained"
+            if gpus == 1
+            else f"the {length(seconds)} in which they trained"
+        )
+    else:
+        what = f"{length(seconds)} after startup"
     reading = _reading(util) if seconds >= th.LEVEL_AT_LEAST_S else ", which is too short to judge"
-    return f"{subject} busy {util:.0f} % of {length(seconds)} of {what}{reading}."
+    return f"{subject} busy {util:.0f} % of {what}{reading}."
 
 
 def _reading(util: float) -> str:
@@ -65,21 +69,38 @@ def _drops(context: Context, findings: Sequence[Finding]) -> str:
     drops = [f for f in findings if f.rule in {"drop", "sustained-low"} and not f.expected]
     if not drops:
         trained = training(context)
-        # a GPU that never worked has no level to fall from: that it did not fall is no good news
-        return "No unexpected drop." if trained and trained[0] >= th.STARVED_PCT else ""
+        # a GPU that never worked has no level to fall from, and where nobody looked nothing is seen to fall
+        telling = trained is not None and trained[0] >= th.STARVED_PCT and _covered(context)
+        return "No unexpected drop." if telling else ""
     total = sum(f.duration_s for f in drops)
     causes = sorted({f.cause.name for f in drops if f.cause})
     noun = "drop" if len(drops) == 1 else "drops"
-    return f"{len(drops)} unexpected {noun} took {length(total)} ({', '.join(causes)})."
+    return f"{len(drops):,} unexpected {noun} took {length(total)} ({', '.join(causes)})."
 
 
-def _largest(context: Context, ledger: Sequence[LedgerRow]) -> str:
+def _covered(context: Context) -> bool:
+    measured = sum(float(track.hold_s.sum()) for track in context.tracks)
+    return measured >= th.WELL_COVERED * context.run.duration_s * max(len(context.run.gpus), 1)
+
+
+def _unseen(ledger: Sequence[LedgerRow]) -> str:
+    unseen = sum(row.share for row in ledger if row.name == "unmeasured")
+    if unseen <= 1 - th.WELL_COVERED:
+        return ""
+    return f"{100 * unseen:.0f} % of the time was not measured: what happened then is not known."
+
+
+def _largest(context: Context, findings: Sequence[Finding], ledger: Sequence[LedgerRow]) -> str:
+    """Return where most of the time went when it did not go into work, unless the drops have said it already."""
     trained = training(context)
     lost = [row for row in ledger if row.name not in {"work", "idle", "unmeasured"}]
     if trained is None or trained[0] >= th.ROOM_PCT or not lost:
         return ""
     row = max(lost, key=lambda r: r.gpu_seconds)
-    return f"The largest loss is {row.name}: {length(row.gpu_seconds)}, {100 * row.share:.0f} % of all GPU time."
+    if any(f.cause and f.cause.name == row.name and not f.expected for f in findings):
+        return ""
+    what = "waiting that nothing recorded explains" if row.name == "unexplained" else row.name
+    return f"The largest loss is {what}: {length(row.gpu_seconds)}, {100 * row.share:.0f} % of all GPU time."
 
 
 def _unused(context: Context) -> str:

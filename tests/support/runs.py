@@ -25,6 +25,7 @@ def make_run(
     events: Sequence[RecordedEvent] = (),
     epochs_asked: int | None = None,
     duration_s: float | None = None,
+    ring: pd.DataFrame | None = None,
 ) -> Run:
     """Return a run with one series of utilisation a GPU; `rows` are (epoch, when its row appeared)."""
     series = [util] if not util or not isinstance(util[0], (list, tuple)) else util
@@ -51,6 +52,9 @@ def make_run(
         recording=Recording(interval_s=interval_s),
         gpus=tuple(Gpu(index, name="NVIDIA H200", memory_total_mib=143771) for index in range(len(series))),
         samples=samples,
+        ring=ring
+        if ring is not None
+        else pd.DataFrame({"t_s": [], "gpu": [], **{c.name: [] for c in schema.RING_QUANTITIES}}),
         host=pd.DataFrame({"t_s": [], **{c.name: [] for c in schema.HOST_QUANTITIES}}),
         processes=pd.DataFrame(columns=["t_s", "gpu", "pid", "name", "memory_used_mib", "change"]),
         yolo_runs=(YoloRun(1, None, args, "recorded", None),) if rows else (),

@@ -120,6 +120,23 @@ def test_a_week_of_starved_readings_is_searched_in_seconds():
     rng = np.random.default_rng(1)
     values = np.where(rng.random(604_800) < 0.1, 80, rng.integers(0, 40, 604_800))
     (track,) = tracks(make_run(values.tolist()))
-    before = time.perf_counter()
+    before = time.process_time()
     find_drops(track, np.ones(len(track.t_s), dtype=bool), Options())
-    assert time.perf_counter() - before < 15  # 4 s on 2 idle cores; a quadratic search takes many minutes
+    assert time.process_time() - before < 25  # 4 s on 2 idle cores; a quadratic search takes many minutes
+
+
+def test_a_new_low_within_a_sustained_one_is_judged_against_the_new_level():
+    assert drops((90, 60), (40, 900), (0, 400), (40, 500), (90, 60)) == [(60, 1860), (960, 1360)]
+
+
+def test_a_single_stray_reading_does_not_split_a_drop_however_far_apart_readings_are():
+    assert drops((90, 120), (0, 15), (95, 5), (0, 15), (90, 60), interval_s=5.0) == [(120, 155)]
+    assert drops((90, 120), (0, 10), (90, 60), interval_s=5.0) == []  # two readings are no evidence
+
+
+def test_low_runs_hidden_among_strays_are_found_on_their_own():
+    mixed = [part for _ in range(30) for part in ((90, 2), (0, 1))]
+    assert drops((90, 60), *mixed, (0, 15), *mixed, (90, 30)) != []
+    (track,) = tracks(make_run(readings(*mixed, (0, 15), *mixed)))
+    found = find_low_intervals(track, np.ones(len(track.t_s), dtype=bool))
+    assert [(i.start_t_s, i.end_t_s) for i in found] == [(89, 105)]

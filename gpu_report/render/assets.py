@@ -16,6 +16,7 @@ PAGE_TEMPLATE = "report.html.j2"
 SCRIPTS = (
     "codec",
     "window",
+    "lines",
     "words",
     "moment",
     "lanes",

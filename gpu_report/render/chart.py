@@ -3,13 +3,15 @@
 import base64
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
 
+from gpu_report import schema
 from gpu_report.model import Analysis, Finding
 from gpu_report.render.compose_findings import finding_title
-from gpu_report.render.quantities import CLOCK_EVENT_REASONS, Quantity, gpu_quantities, host_quantities
+from gpu_report.render.quantities import CLOCK_EVENT_REASONS, LANES, Quantity, gpu_quantities, host_quantities
 from gpu_report.render.series import PackedColumn, pack_frame
 from gpu_report.render.words import clean, known, sentence
 
@@ -25,8 +27,9 @@ def chart_data(analysis: Analysis) -> tuple[Json, str]:
         **_run(analysis),
         "gpus": gpus,
         "host": host,
-        "quantities": [_quantity(q) for q in gpu_quantities()],
-        "host_quantities": [_quantity(q) for q in host_quantities()],
+        "quantities": _recorded(gpu_quantities(), [column for gpu in gpus for column in _all_columns(gpu)]),
+        "host_quantities": _recorded(host_quantities(), host),
+        "lanes": [asdict(lane) for lane in LANES],
         "reasons": [[bit, words] for bit, words in CLOCK_EVENT_REASONS.items()],
         **_marks(analysis),
         "processes": _processes(analysis.run.processes),
@@ -67,7 +70,27 @@ def _gpu(analysis: Analysis, index: int, blob: bytearray) -> Json:
         "memory_total_mib": known(known_gpu.memory_total_mib) if known_gpu else None,
         "power_limit_w": known(known_gpu.power_limit_w) if known_gpu else None,
         "columns": _columns(columns, blob),
+        "rings": _rings(analysis.run.ring, index, blob),
     }
+
+
+def _all_columns(gpu: Json) -> list[Json]:
+    return [*gpu["columns"], *(column for packed in gpu["rings"].values() for column in packed)]
+
+
+def _recorded(quantities: tuple[Quantity, ...], columns: list[Json]) -> list[Json]:
+    names = {column["name"] for column in columns}
+    return [asdict(quantity) for quantity in quantities if quantity.name in names]
+
+
+def _rings(ring: pd.DataFrame, index: int, blob: bytearray) -> Json:
+    """Return what the driver kept of each quantity of a GPU, each on its own time axis."""
+    rings = {}
+    for column in schema.RING_QUANTITIES:
+        kept = ring[(ring["gpu"] == index) & ring[column.name].notna()]
+        if not kept.empty:
+            rings[column.name] = _columns(pack_frame(kept, {column.name: column.decimals}), blob)
+    return rings
 
 
 def _columns(columns: tuple[PackedColumn, ...], blob: bytearray) -> list[Json]:
@@ -82,16 +105,6 @@ def _columns(columns: tuple[PackedColumn, ...], blob: bytearray) -> list[Json]:
 
 def _decimals(quantities: tuple[Quantity, ...]) -> dict[str, int]:
     return {quantity.name: quantity.decimals for quantity in quantities}
-
-
-def _quantity(quantity: Quantity) -> Json:
-    return {
-        "name": quantity.name,
-        "label": quantity.label,
-        "unit": quantity.unit,
-        "decimals": quantity.decimals,
-        "lane": quantity.lane,
-    }
 
 
 def _marks(analysis: Analysis) -> Json:

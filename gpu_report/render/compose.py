@@ -1,12 +1,15 @@
 """Analysis -> ReportView: everything the page says, put into words."""
 
+from dataclasses import replace
 from pathlib import PurePath
 
 from gpu_report.model import Analysis, Finding
-from gpu_report.render import compose_findings, compose_overview, compose_recording, compose_tables
+from gpu_report.render import compose_charts, compose_findings, compose_overview, compose_recording, compose_tables
 from gpu_report.render.moments import Clock
-from gpu_report.render.view import GpuView, ReportView
-from gpu_report.render.words import clean, counted, tied
+from gpu_report.render.view import ReportView
+from gpu_report.render.words import clean, tied
+
+FINDINGS_IN_FULL = 100  # the worst; of more, each is a row of a table
 
 
 def compose(analysis: Analysis) -> ReportView:
@@ -14,23 +17,26 @@ def compose(analysis: Analysis) -> ReportView:
     clock = Clock(analysis.run.start_wall_s)
     unexpected, expected = compose_findings.ranked(analysis.findings)
     recording = analysis.run.recording
+    tracks = compose_charts.tracks(analysis.run)
+    views = tuple(compose_findings.finding_view(f, clock, analysis) for f in unexpected)
+    charts = (compose_charts.surroundings(f, analysis, tracks, clock) for f in unexpected[:FINDINGS_IN_FULL])
     return ReportView(
         title=clean(PurePath(analysis.run.path).name or analysis.run.path),
         verdict=tied(analysis.verdict),
         mood=_mood(unexpected) if analysis.gpus else "unknown",
+        advice=compose_findings.first_advice(unexpected, analysis.run.kernel),
         subtitle=compose_overview.subtitle(analysis),
         start=clock.moment(0.0),
         end=clock.moment(analysis.run.duration_s),
         tiles=compose_overview.tiles(analysis),
-        gpus=tuple(
-            GpuView(s.gpu.index, s.gpu.name or "GPU", s.gpu.uuid or "", counted(s.samples, "sample"))
-            for s in analysis.gpus
-        ),
+        gpus=tuple(compose_tables.gpu(s, analysis.run, tracks.get(s.gpu.index)) for s in analysis.gpus),
         gpu_overview=compose_overview.gpu_table(analysis),
         legend=compose_overview.legend(analysis),
         ledger=compose_overview.ledger(analysis),
         ledger_note=compose_overview.ledger_note(analysis),
-        findings=tuple(compose_findings.finding_view(f, clock, analysis) for f in unexpected),
+        findings=tuple(replace(view, chart=chart) for view, chart in zip(views, charts, strict=False)),
+        more_findings=views[FINDINGS_IN_FULL:],
+        findings_count=f"{len(views):,}",
         expected=tuple(compose_findings.finding_view(f, clock, analysis) for f in expected),
         no_findings=compose_findings.nothing_found(analysis),
         epoch_columns=compose_tables.epoch_columns(analysis),
@@ -41,6 +47,7 @@ def compose(analysis: Analysis) -> ReportView:
         yolo=compose_recording.yolo(analysis.run.yolo_runs),
         recording=compose_recording.recording(analysis, clock),
         has_samples=not analysis.run.samples.empty,
+        has_host=not analysis.run.host.empty,
         tool=f"gpu-report {recording.tool_version}" if recording.tool_version else "gpu-report",
     )
 

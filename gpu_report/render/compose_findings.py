@@ -1,16 +1,32 @@
 """Findings in words: what happened, how bad it was, why, what the kernel said beside it, and what to change."""
 
-from gpu_report.model import Advice, Analysis, Cause, Evidence, Finding, KernelEvent, NearbyKernelEvent
+from dataclasses import replace
+
+from gpu_report.model import Advice, Analysis, Cause, Evidence, Finding, KernelEvent, KernelLog, NearbyKernelEvent
 from gpu_report.render.moments import Clock
 from gpu_report.render.view import AdviceView, Fact, FindingView, KernelLine
-from gpu_report.render.words import MISSING, counted, duration, known, number, quantity, sentence, share, tied
+from gpu_report.render.words import (
+    MISSING,
+    counted,
+    duration,
+    known,
+    number,
+    quantity,
+    sentence,
+    share,
+    tied,
+    with_code,
+)
 
 SEVERITY_WORDS = {"critical": "Critical", "warning": "Warning", "info": "Note"}
+_TITLES = {"kernel": "Kernel event"}
 _SEVERITY_RANK = {"critical": 0, "warning": 1, "info": 2}
 
 # From which confidence on a cause is called likely, and from which on sure enough to be stated without a doubt.
 LIKELY = 0.5
 CLEAR = 0.8
+
+FIRST_ADVICE = 3  # how much of the advice stands under the verdict
 
 CAUSES = {
     "validation": "Validation",
@@ -54,20 +70,29 @@ def finding_view(finding: Finding, clock: Clock, analysis: Analysis) -> FindingV
         confidence=_confidence(cause) if cause else "",
         explanation=sentence(cause.explanation) if cause else "",
         runner_up=cause_words(cause.runner_up) if cause and cause.runner_up else "",
-        evidence=tuple(map(_evidence, finding.evidence)),
-        kernel=tuple(_nearby(event, clock) for event in finding.kernel_events),
-        advice=tuple(map(_advice, finding.advice)),
+        evidence=tuple(_evidence(e) for e in finding.evidence if not _is_fact(e, finding)),
+        kernel=tuple(_nearby(event, clock, finding) for event in finding.kernel_events),
+        advice=tuple(_advice(a) for a in finding.advice if a.text != analysis.run.kernel.advice),
     )
 
 
 def finding_title(finding: Finding) -> str:
     """Return a finding's name as it is spoken: Drop 3."""
-    return finding.id.replace("-", " ").capitalize()
+    name, _, number_ = finding.id.rpartition("-")
+    return f"{_TITLES.get(name, name.replace('-', ' ').capitalize())} {number_}".strip()
 
 
 def cause_words(name: str) -> str:
     """Return a cause in plain words."""
     return CAUSES.get(name, name)
+
+
+def first_advice(unexpected: tuple[Finding, ...], log: KernelLog) -> tuple[AdviceView, ...]:
+    """Return the advice of the worst findings, each once; how to read the kernel log is said here, not in each."""
+    advice = dict.fromkeys(each for finding in unexpected for each in finding.advice)
+    read_log = f"To see what the kernel said: {with_code(log.advice)}"
+    views = (replace(_advice(a), text=read_log) if a.text == log.advice else _advice(a) for a in advice)
+    return tuple(views)[:FIRST_ADVICE]
 
 
 def kernel_line(event: KernelEvent, clock: Clock, distance: str = "") -> KernelLine:
@@ -106,9 +131,9 @@ def _facts(finding: Finding, *, several_gpus: bool) -> tuple[Fact, ...]:
     facts = [Fact("Length", duration(finding.duration_s))] if finding.duration_s > 0 else []
     if level is not None or low is not None:
         facts.append(Fact("Utilisation before", quantity(level, "%")))
-        facts.append(Fact("and in it", quantity(low, "%")))
+        facts.append(Fact("during it", quantity(low, "%")))
     if level and low is not None:
-        facts.append(Fact("Size", quantity(level - low, "points"), f"{share((level - low) / level)} of the level"))
+        facts.append(Fact("Fell by", quantity(level - low, "points"), f"{share((level - low) / level)} of before"))
     if several_gpus:
         facts.append(Fact("GPU", "all" if finding.gpu is None else str(finding.gpu)))
     is_placed = finding.epoch is not None or level is not None
@@ -122,12 +147,21 @@ def _place(finding: Finding) -> Fact:
     return Fact("Epoch", epoch, ", ".join(part for part in (phase, boundary) if part))
 
 
+def _is_fact(evidence: Evidence, finding: Finding) -> bool:
+    """Return whether evidence only repeats a number that stands among the finding's facts."""
+    fact = finding.duration_s if evidence.unit == "s" else None
+    facts = (finding.level_pct, finding.low_pct) if evidence.unit == "%" else (fact,)
+    return evidence.value is not None and evidence.value in facts
+
+
 def _evidence(evidence: Evidence) -> str:
-    value = known(evidence.value)
+    value, text = known(evidence.value), evidence.text[:1].upper() + evidence.text[1:]
     if value is None:
-        return evidence.text
+        return text
+    if evidence.unit == "s":
+        return f"{text}: {duration(value)}"
     shown = number(value, 0 if abs(value) >= 100 or value == round(value) else 1)
-    return f"{evidence.text}: {shown}\u00a0{evidence.unit}".rstrip("\u00a0")
+    return f"{text}: {shown}\u00a0{evidence.unit}".rstrip("\u00a0")
 
 
 def _confidence(cause: Cause) -> str:
@@ -138,10 +172,16 @@ def _confidence(cause: Cause) -> str:
     return f"{word} ({share(confidence)})"
 
 
-def _nearby(nearby: NearbyKernelEvent, clock: Clock) -> KernelLine:
+def _nearby(nearby: NearbyKernelEvent, clock: Clock, finding: Finding) -> KernelLine:
+    """Return a kernel line beside a finding, without what the finding itself says already."""
     offset = nearby.offset_s
     distance = "during it" if offset == 0 else f"{duration(abs(offset))} {'before' if offset < 0 else 'after'}"
-    return kernel_line(nearby.event, clock, distance)
+    line = kernel_line(nearby.event, clock, distance)
+    return replace(
+        line,
+        meaning="" if nearby.event.meaning.rstrip(".") in finding.summary else line.meaning,
+        action="" if any(a.text == nearby.event.action for a in finding.advice) else line.action,
+    )
 
 
 def _repeats(event: KernelEvent) -> str:
@@ -155,4 +195,4 @@ def _advice(advice: Advice) -> AdviceView:
     change = f"{advice.argument}={advice.to_value}" if advice.argument and advice.to_value is not None else ""
     now = f"now {advice.from_value}" if change and advice.from_value is not None else ""
     gain = known(advice.gain_at_most)
-    return AdviceView(advice.text, change, now, "" if gain is None else f"wins at most {share(gain)}")
+    return AdviceView(sentence(advice.text), change, now, "" if gain is None else f"wins at most {share(gain)}")

@@ -3,19 +3,29 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from gpu_report.model import Analysis, GpuSummary, LedgerRow
+from gpu_report.model import Analysis, GpuSummary, LedgerRow, Run
 from gpu_report.render.compose_findings import CAUSES, cause_words
+from gpu_report.render.quantities import LANES, label
 from gpu_report.render.view import Fact, LedgerItem, LegendItem, Table
 from gpu_report.render.words import (
     MISSING,
+    SHOWN_SECONDS,
     duration,
     energy,
     gibibytes,
+    how_it_ended,
     known,
     number,
     quantity,
     share,
 )
+
+LABEL_PCT = 8.0  # of the ledger's width, from which on a part has room for its share
+_LEDGER_NAMES = {
+    "short gaps": "Short gaps between batches",
+    "idle": "Idle, outside training",
+    "unmeasured": "Not measured",
+}
 
 # Ledger rows that have a colour of their own; every other name shares one.
 LEDGER_KINDS = frozenset(
@@ -60,7 +70,7 @@ def tiles(analysis: Analysis) -> tuple[Fact, ...]:
         Fact("Temperature, mean", quantity(_mean(gpus, "temperature_c"), "°C"), _peak(gpus, "temperature_c", "°C")),
         Fact("Power, mean", quantity(_mean(gpus, "power_w"), "W"), _peak(gpus, "power_w", "W")),
         Fact("Energy", energy(_energy(gpus)), _energy_note(gpus)),
-        Fact("Duration", duration(analysis.run.duration_s), _ended(analysis)),
+        Fact("Duration", duration(analysis.run.duration_s), how_it_ended(analysis.run.recording)),
         _epochs(analysis),
         Fact("Samples recorded", share(analysis.coverage), _coverage_note(analysis)),
     )
@@ -69,7 +79,10 @@ def tiles(analysis: Analysis) -> tuple[Fact, ...]:
 
 def gpu_table(analysis: Analysis) -> Table:
     """Return one row of key numbers for each GPU."""
-    columns = ("GPU", "Model", "Utilisation", "Peak", "Memory peak", "Temperature", "Power", "Peak", "Energy")
+    columns = (
+        *("GPU", "Model", "Mean utilisation", "Peak", "Memory, peak", "Mean temperature"),
+        *("Mean power", "Peak", "Energy"),
+    )
     return Table(columns, (False, False, *[True] * 7), tuple(_gpu_row(s) for s in analysis.gpus))
 
 
@@ -82,13 +95,27 @@ def legend(analysis: Analysis) -> tuple[LegendItem, ...]:
         ([finding for finding in analysis.findings if finding.level_pct is not None], "swatch drop", "drop"),
         (analysis.gaps, "swatch gap", "no data"),
     )
-    return (*signs, *(LegendItem(sign, label) for present, sign, label in marks if present))
+    return (
+        *signs,
+        *(LegendItem(sign, label) for present, sign, label in marks if present),
+        *_line_legend(analysis.run),
+    )
+
+
+def _line_legend(run: Run) -> tuple[LegendItem, ...]:
+    """Return the lines that are not one for each GPU, as far as they were recorded."""
+    sm_activity = LegendItem("line sm-activity", "SM activity: what the GPU really did")
+    waiting = {name: LegendItem(f"line {name}", label(name)[:1].lower() + label(name)[1:]) for name in LANES[-1].drawn}
+    return (
+        *([sm_activity] if run.samples["sm_active_pct"].notna().any() else []),
+        *(item for name, item in waiting.items() if run.host[name].notna().any()),
+    )
 
 
 def ledger(analysis: Analysis) -> tuple[LedgerItem, ...]:
     """Return where all GPU time went, as parts of one bar."""
     items, start = [], 0.0
-    for row in analysis.ledger:
+    for row in (row for row in analysis.ledger if row.gpu_seconds >= SHOWN_SECONDS):
         width = max(known(row.share) or 0.0, 0.0) * 100
         items.append(_ledger_item(row, start, width))
         start += width
@@ -105,10 +132,11 @@ def ledger_note(analysis: Analysis) -> str:
 
 def _ledger_item(row: LedgerRow, start_pct: float, width_pct: float) -> LedgerItem:
     return LedgerItem(
-        name=cause_words(row.name) if row.name in CAUSES else row.name.capitalize(),
+        name=cause_words(row.name) if row.name in CAUSES else _LEDGER_NAMES.get(row.name, row.name.capitalize()),
         kind=row.name.replace(" ", "-") if row.name in LEDGER_KINDS else "other",
         start_pct=round(start_pct, 4),
         width_pct=round(width_pct, 4),
+        label=share(row.share) if width_pct >= LABEL_PCT else "",
         share=share(row.share),
         time=duration(row.gpu_seconds),
         energy="" if known(row.energy_j) is None else energy(row.energy_j),
@@ -145,7 +173,7 @@ def _epochs(analysis: Analysis) -> Fact:
     lengths = sorted(epoch.end_t_s - epoch.start_t_s for epoch in analysis.epochs)
     if not lengths:
         return Fact("Epochs", MISSING, "no YOLO run was seen")
-    return Fact("Epochs", str(len(lengths)), f"median {duration(lengths[len(lengths) // 2])} each")
+    return Fact("Epochs", number(len(lengths)), f"median {duration(lengths[len(lengths) // 2])} each")
 
 
 def _coverage_note(analysis: Analysis) -> str:
@@ -153,18 +181,6 @@ def _coverage_note(analysis: Analysis) -> str:
     every = "" if interval is None else f"one every {duration(interval)}, "
     gap = analysis.longest_gap_s
     return every + (f"longest gap {duration(gap)}" if gap > 0 else "no gaps")
-
-
-def _ended(analysis: Analysis) -> str:
-    recording = analysis.run.recording
-    if recording.ended_by is None:
-        return "no end marker: the recorder was killed, or the machine went down"
-    if recording.exit_signal:
-        return f"the command was ended by {recording.exit_signal}"
-    if recording.exit_code not in (None, 0):
-        return f"the command failed with exit code {recording.exit_code}"
-    endings = {"duration": "stopped after the time asked for", "signal": "stopped by hand", "import": "imported log"}
-    return endings.get(recording.ended_by, "the command ended well" if recording.exit_code == 0 else "")
 
 
 def _energy(gpus: tuple[GpuSummary, ...]) -> float | None:
@@ -188,7 +204,9 @@ def _stats(gpus: Iterable[GpuSummary], name: str, which: str) -> list[float]:
 
 
 def _mean(gpus: Iterable[GpuSummary], name: str) -> float | None:
-    means = _stats(gpus, name, "mean")
+    """Return the mean over the GPUs that the run used; over all where it used none."""
+    every = list(gpus)
+    means = _stats([gpu for gpu in every if gpu.used] or every, name, "mean")
     return sum(means) / len(means) if means else None
 
 

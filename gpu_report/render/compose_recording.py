@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from gpu_report.model import Analysis, Gap, KernelLog, RecordedEvent, YoloRun
+from gpu_report.model import Analysis, Gap, KernelLog, RecordedEvent, Recording, YoloRun
 from gpu_report.render.compose_findings import kernel_line
 from gpu_report.render.moments import Clock
 from gpu_report.render.view import Fact, Happening, KernelView, RecordingView, YoloView
-from gpu_report.render.words import counted, duration, gibibytes, known, number, share
+from gpu_report.render.words import counted, duration, gibibytes, known, number, share, with_code
 
 HAPPENINGS_SHOWN = 200  # rows: a run with a gap at every minute must not bury the page; the rest is counted
 
@@ -49,7 +49,7 @@ def kernel(log: KernelLog, clock: Clock) -> KernelView:
     statement = f"Unknown: the kernel log could not be read{reason}, so errors may have gone unseen."
     if log.xid_events == "listening":
         statement += " Xid errors were listened for through NVML, which needs no log."
-    return KernelView(read=False, statement=statement, command=log.advice, lines=lines)
+    return KernelView(read=False, statement=statement, command=with_code(log.advice), lines=lines)
 
 
 def yolo(runs: tuple[YoloRun, ...]) -> tuple[YoloView, ...]:
@@ -99,10 +99,10 @@ def _facts(analysis: Analysis) -> tuple[Fact, ...]:
         source.memory_mib and gibibytes(source.memory_mib),
     )
     return (
-        Fact("Recorded by", source.source + (f" {source.tool_version}" if source.tool_version else "")),
+        Fact("Recorded by", _recorder(source)),
         Fact("Run folder", analysis.run.path),
         Fact("Command", " ".join(source.command)),
-        Fact("Interval", duration(source.interval_s) if source.interval_s else ""),
+        Fact("One sample every", duration(source.interval_s) if source.interval_s else ""),
         Fact("Coverage", f"{share(analysis.coverage)} of the samples that should be there"),
         Fact("Longest gap", duration(analysis.longest_gap_s)),
         Fact("Host", ", ".join(str(part) for part in (source.host, *host) if part)),
@@ -114,14 +114,20 @@ def _facts(analysis: Analysis) -> tuple[Fact, ...]:
     )
 
 
+def _recorder(source: Recording) -> str:
+    version = f" {source.tool_version}" if source.tool_version else ""
+    is_ours = source.source.startswith("gpu-report")
+    return source.source + version if is_ours else f"{source.source}, imported by gpu-report{version}"
+
+
 def _cost(analysis: Analysis) -> str:
     source = analysis.run.recording
     parts = (
         None if known(source.recorder_cpu_pct) is None else f"{number(source.recorder_cpu_pct, 1)} % of one core",
         None if known(source.recorder_rss_mib) is None else f"{number(source.recorder_rss_mib)} MiB",
-        None if known(source.tick_p50_ms) is None else f"{number(source.tick_p50_ms, 1)} ms a tick",
-        None if known(source.tick_p99_ms) is None else f"{number(source.tick_p99_ms, 1)} ms at most in 99 of 100",
-        None if source.late_ticks is None else counted(source.late_ticks, "late tick"),
+        None if known(source.tick_p50_ms) is None else f"{number(source.tick_p50_ms, 1)} ms a sample",
+        None if known(source.tick_p99_ms) is None else f"{number(source.tick_p99_ms, 1)} ms or less in 99 of 100",
+        None if source.late_ticks is None else counted(source.late_ticks, "late sample"),
     )
     return ", ".join(part for part in parts if part)
 

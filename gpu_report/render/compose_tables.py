@@ -1,19 +1,21 @@
-"""The tables: epochs, statistics of each GPU, and the processes that were on them."""
+"""The tables: epochs, each GPU with its statistics, and the processes that were on them."""
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from gpu_report.model import Analysis, EpochSummary, GpuSummary
+from gpu_report.model import Analysis, EpochSummary, GpuSummary, Run
+from gpu_report.render.compose_charts import Track, strip
 from gpu_report.render.moments import Clock
-from gpu_report.render.quantities import gpu_quantities
-from gpu_report.render.view import EpochRowView, Table
-from gpu_report.render.words import MISSING, duration, energy, gibibytes, known, number
+from gpu_report.render.quantities import THROTTLE_COUNTERS, gpu_quantities, label
+from gpu_report.render.view import EpochRowView, GpuView, Table
+from gpu_report.render.words import MISSING, counted, duration, energy, gibibytes, known, number
 
 _STATISTICS = ("mean", "min", "p5", "p50", "p95", "max")
 # A mean of a bitmask, of a counter or of a state's number says nothing.
-_WITHOUT_STATISTICS = frozenset({"clock_event_reasons", "energy_j", "performance_state"})
-STAYED = "stayed"
+_WITHOUT_STATISTICS = frozenset({"clock_event_reasons", "energy_j", "performance_state", *THROTTLE_COUNTERS})
+STAYED = "still there"
 UNNAMED_PROCESS = "(not visible here)"
 
 
@@ -30,9 +32,24 @@ def epochs(analysis: Analysis, clock: Clock) -> tuple[EpochRowView, ...]:
     return tuple(_epoch(epoch, clock, indexes, several_runs=several_runs) for epoch in analysis.epochs)
 
 
+def gpu(summary: GpuSummary, run: Run, track: Track | None) -> GpuView:
+    """Return a GPU with what is counted of it."""
+    device = summary.gpu
+    readings = int((run.ring["gpu"] == device.index).sum())
+    return GpuView(
+        device.index,
+        device.name or "GPU",
+        device.uuid or "",
+        counted(summary.samples, "sample") + (f", {counted(readings, 'reading')} between them" if readings else ""),
+        _throttled(run.samples[run.samples["gpu"] == device.index]),
+        readings > 0,
+        strip(track, run.duration_s),
+    )
+
+
 def statistics(analysis: Analysis) -> Table:
     """Return mean, extremes and percentiles of every quantity of every GPU."""
-    columns = ("GPU", "Quantity", "Unit", "Mean", "Lowest", "5 %", "Median", "95 %", "Highest")
+    columns = ("GPU", "Quantity", "Unit", "Mean", "Lowest", "5 % under", "Median", "95 % under", "Highest")
     rows = tuple(row for summary in analysis.gpus for row in _statistics_rows(summary))
     return Table(columns, (False, False, False, *[True] * 6), rows)
 
@@ -54,6 +71,15 @@ def processes(frame: pd.DataFrame, clock: Clock) -> Table:
     )
     ordered = seen.reset_index().sort_values("peak", ascending=False, na_position="last")
     return Table(columns, numeric, tuple(_process(row, clock) for row in ordered.itertuples(index=False, name=None)))
+
+
+def _throttled(samples: pd.DataFrame) -> str:
+    """Return for how long clocks were held down, by reason; empty where no counter was read twice."""
+    counts = {name: samples[name].dropna().to_numpy(dtype=float) for name in THROTTLE_COUNTERS}
+    # a counter begins again when the driver is loaded again
+    grown = {name: float(np.clip(np.diff(count), 0, None).sum()) for name, count in counts.items() if len(count) > 1}
+    parts = ", ".join(f"{label(name)} {number(seconds, 1 if seconds else 0)}\u00a0s" for name, seconds in grown.items())
+    return f"Throttled during the run: {parts}." if parts else ""
 
 
 def _process(row: tuple[Any, ...], clock: Clock) -> tuple[str, ...]:

@@ -1,22 +1,34 @@
-"""How each recorded quantity is called, and in which lane of the timeline it stands."""
+"""How each recorded quantity is called, and what stands in the lanes of the timeline."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from gpu_report import schema
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """A recorded quantity as the page names it; `lane` is its place from the top of the timeline, None without one."""
+    """A recorded quantity as the page names it."""
 
     name: str
     label: str
     unit: str
     decimals: int
-    lane: int | None = None
 
 
-_UNITS = {"pct": "%", "mib": "MiB", "w": "W", "j": "J", "c": "°C", "mhz": "MHz"}
+@dataclass(frozen=True)
+class Lane:
+    """A lane of the timeline: the quantities that are drawn in it, and more that its read-out gives."""
+
+    kind: Literal["gpu", "host"]
+    title: str
+    drawn: tuple[str, ...]
+    told: tuple[str, ...] = ()
+
+
+# By the end of a column's name; the longer of two that fit stands first.
+_UNITS = {"mib_s": "MiB/s", "pct": "%", "mib": "MiB", "mhz": "MHz", "w": "W", "j": "J", "c": "°C", "s": "s"}
+_OF_ONE_CORE = frozenset({"main_cpu_pct", "busiest_worker_cpu_pct", "workers_cpu_pct"})
 _LABELS = {
     "gpu_util_pct": "GPU utilisation",
     "memory_util_pct": "Memory utilisation",
@@ -29,13 +41,50 @@ _LABELS = {
     "memory_clock_mhz": "Memory clock",
     "performance_state": "Performance state",
     "clock_event_reasons": "Clock event reasons",
+    "memory_temperature_c": "Memory temperature",
+    "sm_active_pct": "SM activity",
+    "sm_occupancy_pct": "SM occupancy",
+    "tensor_active_pct": "Tensor core activity",
+    "dram_active_pct": "Memory bandwidth",
+    "pcie_tx_mib_s": "PCIe, from the GPU",
+    "pcie_rx_mib_s": "PCIe, to the GPU",
+    "nvlink_tx_mib_s": "NVLink, from the GPU",
+    "nvlink_rx_mib_s": "NVLink, to the GPU",
+    "power_cap_s": "power cap",
+    "sw_thermal_slowdown_s": "heat (driver)",
+    "hw_thermal_slowdown_s": "heat (board)",
+    "power_brake_s": "power brake",
     "cpu_pct": "Host CPU",
     "cpu_busiest_core_pct": "Busiest core",
-    "iowait_pct": "Waiting for input or output",
+    "iowait_pct": "Idle in I/O wait",
     "memory_available_mib": "Memory available",
+    "cpu_pressure_pct": "Waiting for a core",
+    "io_pressure_pct": "Waiting for I/O",
+    "io_full_pressure_pct": "All waiting for I/O",
+    "memory_pressure_pct": "Waiting for memory",
+    "swap_in_mib_s": "Read from swap",
+    "disk_read_mib_s": "Read from disks",
+    "shm_free_mib": "Free in /dev/shm",
+    "main_cpu_pct": "Main process",
+    "busiest_worker_cpu_pct": "Busiest worker",
+    "workers_cpu_pct": "All workers",
+    "workers": "Workers",
+    "workers_blocked": "Workers blocked",
+    "trainer_read_mib_s": "Read by the trainer",
 }
-_GPU_LANES = ("gpu_util_pct", "memory_used_mib", "power_w", "temperature_c", "sm_clock_mhz")
-_HOST_LANES = ("cpu_pct",)
+
+LANES = (
+    Lane("gpu", "GPU utilisation", ("gpu_util_pct", "sm_active_pct")),
+    Lane("gpu", "Memory used", ("memory_used_mib",)),
+    Lane("gpu", "Power", ("power_w",)),
+    Lane("gpu", "Temperature", ("temperature_c",)),
+    Lane("gpu", "SM clock", ("sm_clock_mhz",)),
+    Lane("host", "Host CPU", ("cpu_pct",), ("main_cpu_pct", "busiest_worker_cpu_pct")),
+    Lane("host", "Waiting (PSI)", ("cpu_pressure_pct", "io_pressure_pct", "memory_pressure_pct")),
+)
+
+# Seconds since the driver was loaded: only their growth over the run means something.
+THROTTLE_COUNTERS = ("power_cap_s", "sw_thermal_slowdown_s", "hw_thermal_slowdown_s", "power_brake_s")
 
 # nvmlClocksEventReason* of nvml.h (reference/nvml.md): why the clocks are where they are, by bit.
 CLOCK_EVENT_REASONS = {
@@ -53,16 +102,20 @@ CLOCK_EVENT_REASONS = {
 
 def gpu_quantities() -> tuple[Quantity, ...]:
     """Return the quantities of a GPU in the order of the schema."""
-    return tuple(_quantity(column, _GPU_LANES) for column in schema.GPU_QUANTITIES)
+    return tuple(map(_quantity, schema.GPU_QUANTITIES))
 
 
 def host_quantities() -> tuple[Quantity, ...]:
     """Return the quantities of the host in the order of the schema."""
-    return tuple(_quantity(column, _HOST_LANES) for column in schema.HOST_QUANTITIES)
+    return tuple(map(_quantity, schema.HOST_QUANTITIES))
 
 
-def _quantity(column: schema.Column, lanes: tuple[str, ...]) -> Quantity:
-    label = _LABELS.get(column.name, column.name.replace("_", " ").capitalize())
-    unit = _UNITS.get(column.name.rpartition("_")[2], "")
-    lane = lanes.index(column.name) if column.name in lanes else None
-    return Quantity(column.name, label, unit, column.decimals, lane)
+def label(name: str) -> str:
+    """Return what a column is called."""
+    return _LABELS.get(name, name.replace("_", " ").capitalize())
+
+
+def _quantity(column: schema.Column) -> Quantity:
+    unit = next((unit for end, unit in _UNITS.items() if column.name.endswith(f"_{end}")), "")
+    unit = "% of one core" if column.name in _OF_ONE_CORE else unit
+    return Quantity(column.name, label(column.name), unit, column.decimals)

@@ -1,6 +1,7 @@
 """summary.json, schema 1 (DESIGN.md section 5): the report's facts for machines. Missing is null."""
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -11,6 +12,19 @@ from gpu_report.model import Analysis, EpochSummary, Finding, GpuSummary, Kernel
 
 SCHEMA_VERSION = 1
 DECIMALS = 3  # milliseconds, milliwatts: finer than anything that is measured
+
+# What every GPU has in the summary, null where it was not recorded (DESIGN.md section 5).
+GPU_QUANTITIES = (
+    "gpu_util_pct",
+    "memory_used_mib",
+    "power_w",
+    "temperature_c",
+    "sm_clock_mhz",
+    "sm_active_pct",
+    "tensor_active_pct",
+    "dram_active_pct",
+)
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # JSON and YAML can hold them as escapes, UTF-8 cannot
 
 Json = dict[str, Any]
 
@@ -99,7 +113,7 @@ def _environment(run: Run) -> Json:
         "torch": recording.torch,
         "ultralytics": recording.ultralytics,
         "model": args.get("model"),
-        "args": dict(args),
+        "args": dict(args) or None,
         "yolo_runs": [
             {"number": y.number, "path": y.path, "anchor": y.anchor, "uncertainty_s": y.uncertainty_s, "note": y.note}
             for y in run.yolo_runs
@@ -109,14 +123,15 @@ def _environment(run: Run) -> Json:
 
 def _gpu(summary: GpuSummary) -> Json:
     gpu = summary.gpu
-    quantities = {name: asdict(stats) for name, stats in summary.quantities.items()}
+    recorded = {name: asdict(stats) for name, stats in summary.quantities.items()}
     return {
         "index": gpu.index,
         "uuid": gpu.uuid,
         "name": gpu.name,
         "memory_total_mib": gpu.memory_total_mib,
         "samples": summary.samples,
-        **quantities,
+        **dict.fromkeys(GPU_QUANTITIES),
+        **recorded,
         "energy_j": summary.energy_j,
         "energy_source": summary.energy_source,
     }
@@ -224,11 +239,13 @@ def _recorder(run: Run) -> Json:
 
 def _clean(value: Any) -> Any:
     """Return `value` with NaN and infinity as None, floats rounded, and everything else JSON cannot hold as text."""
+    if isinstance(value, str):
+        return LONE_SURROGATE.sub("\ufffd", value)
     if isinstance(value, Mapping):
-        return {str(key): _clean(item) for key, item in value.items()}
+        return {_clean(str(key)): _clean(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_clean(item) for item in value]
-    if isinstance(value, bool | int | str) or value is None:
+    if isinstance(value, bool | int) or value is None:
         return value
     if isinstance(value, float):
         return round(value, DECIMALS) if math.isfinite(value) else None

@@ -10,9 +10,11 @@ from rich.text import Text
 
 from gpu_report.model import Analysis, Finding, GpuSummary, Stats
 from gpu_report.render.summary import iso_utc
+from gpu_report.render.words import SHOWN_SECONDS, how_it_ended
 
-# Control characters can move a terminal's cursor or recolour it; bidirectional overrides can reorder what is read.
-UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+# Control characters can move a terminal's cursor or recolour it; bidirectional overrides can reorder what is read;
+# a lone surrogate cannot be written at all.
+UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 SHOWN_FINDINGS = 20
 
 Rows = list[tuple[str, ...]]
@@ -23,7 +25,7 @@ def render_text(analysis: Analysis, *, width: int | None = None, colour: bool = 
     out = io.StringIO()
     console = Console(file=out, width=width, force_terminal=colour, highlight=False, soft_wrap=False)
     console.print(Text(plain(analysis.verdict), style="bold"))
-    console.print(Text(_head(analysis)))
+    console.print(Text(plain(_head(analysis))))
     for title, header, rows in _tables(analysis):
         if rows:
             console.print()
@@ -49,7 +51,7 @@ def render_markdown(analysis: Analysis) -> str:
 
 
 def plain(text: str) -> str:
-    """Return text without control characters."""
+    """Return text without control characters and what no terminal can be sent."""
     return UNPRINTABLE.sub("\ufffd", text)
 
 
@@ -67,10 +69,11 @@ def _head(analysis: Analysis) -> str:
 def _tables(analysis: Analysis) -> Iterable[tuple[str, tuple[str, ...], Rows]]:
     header = ("GPU", "utilisation mean", "peak", "memory peak", "power mean", "temperature mean", "energy")
     yield "GPUs", header, [_gpu_row(gpu) for gpu in analysis.gpus]
-    ledger: Rows = [(row.name, f"{row.gpu_seconds:.1f} s", f"{row.share:.1%}") for row in analysis.ledger]
+    shown = [row for row in analysis.ledger if row.gpu_seconds >= SHOWN_SECONDS]
+    ledger: Rows = [(row.name, f"{row.gpu_seconds:.1f} s", f"{row.share:.1%}") for row in shown]
     yield "Where the GPU time went", ("", "GPU time", "share"), ledger
-    shown = [_finding_row(analysis, f) for f in analysis.findings if not f.expected][:SHOWN_FINDINGS]
-    yield "Findings", ("id", "at", "what", "epoch", "cause", "kernel log"), shown
+    findings = [_finding_row(analysis, f) for f in analysis.findings if not f.expected][:SHOWN_FINDINGS]
+    yield "Findings", ("id", "at", "what", "epoch", "cause", "kernel log"), findings
 
 
 def _gpu_row(summary: GpuSummary) -> tuple[str, ...]:
@@ -105,7 +108,10 @@ def _finding_row(analysis: Analysis, finding: Finding) -> tuple[str, ...]:
 
 def _closing(analysis: Analysis) -> list[str]:
     expected = sum(f.expected for f in analysis.findings)
-    lines = [f"{expected} expected drops are not listed."] if expected else []
+    ended = how_it_ended(analysis.run.recording)
+    lines = [f"Ended: {ended}."] if ended else []
+    if expected:
+        lines.append(f"{expected} expected drop{'s are' if expected > 1 else ' is'} not listed.")
     kernel = analysis.run.kernel
     if kernel.status != "read":
         lines.append(f"Kernel log: unknown ({kernel.reason or 'it was not read'}). {kernel.advice}".strip())

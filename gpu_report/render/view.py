@@ -36,12 +36,13 @@ class Table:
 
 @dataclass(frozen=True)
 class LedgerItem:
-    """A part of the ledger's bar, from `start_pct` of its width; `kind` picks its colour."""
+    """A part of the ledger's bar, from `start_pct` of its width; `kind` picks its colour, `label` stands in it."""
 
     name: str
     kind: str
     start_pct: float
     width_pct: float
+    label: str
     share: str
     time: str
     energy: str
@@ -74,6 +75,37 @@ class AdviceView:
 
 
 @dataclass(frozen=True)
+class ChartLine:
+    """A line of a small chart: its colour's class, whether it is what the chart is about, and its SVG path."""
+
+    colour: str
+    is_own: bool
+    path: str
+
+
+@dataclass(frozen=True)
+class ChartView:
+    """Utilisation in and around a finding, 1000 wide and 100 high; the band is the finding itself."""
+
+    lines: tuple[ChartLine, ...]
+    band_x: float
+    band_width: float
+    epochs: tuple[float, ...]
+    kernel: tuple[float, ...]
+    start: Moment
+    end: Moment
+
+
+@dataclass(frozen=True)
+class HeatCell:
+    """A stretch of a GPU's strip, of 1000 in width; `level` 0 is nearly idle, 4 nearly full."""
+
+    x: float
+    width: float
+    level: int
+
+
+@dataclass(frozen=True)
 class FindingView:
     """A finding as it is listed; `id` is its anchor."""
 
@@ -93,6 +125,7 @@ class FindingView:
     evidence: tuple[str, ...]
     kernel: tuple[KernelLine, ...]
     advice: tuple[AdviceView, ...]
+    chart: ChartView | None = None
 
 
 @dataclass(frozen=True)
@@ -147,12 +180,15 @@ class RecordingView:
 
 @dataclass(frozen=True)
 class GpuView:
-    """A GPU as it is named on the page."""
+    """A GPU as it is named on the page; `throttled` is empty where nothing counted it."""
 
     index: int
     name: str
     uuid: str
     samples: str
+    throttled: str
+    has_ring: bool
+    strip: tuple[HeatCell, ...]
 
 
 @dataclass(frozen=True)
@@ -170,6 +206,7 @@ class ReportView:
     title: str
     verdict: str
     mood: str
+    advice: tuple[AdviceView, ...]
     subtitle: tuple[str, ...]
     start: Moment
     end: Moment
@@ -180,6 +217,8 @@ class ReportView:
     ledger: tuple[LedgerItem, ...]
     ledger_note: str
     findings: tuple[FindingView, ...]
+    more_findings: tuple[FindingView, ...]
+    findings_count: str
     expected: tuple[FindingView, ...]
     no_findings: str
     epoch_columns: tuple[str, ...]
@@ -190,4 +229,5 @@ class ReportView:
     yolo: tuple[YoloView, ...]
     recording: RecordingView
     has_samples: bool
+    has_host: bool
     tool: str

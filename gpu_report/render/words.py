@@ -4,11 +4,14 @@ import math
 import re
 from datetime import UTC, datetime
 
+from gpu_report.model import Recording
+
 MISSING = "n/a"
+SHOWN_SECONDS = 0.05  # a row of the ledger with less would read 0.0 s
 MIB_PER_GIB = 1024
 JOULE_PER_WATT_HOUR = 3600
 
-_NUMBER_AND_UNIT = re.compile(r"(\d) (%|[a-zA-Z°]{1,3}\b)")
+_NUMBER_AND_UNIT = re.compile(r"(\d) (?=[%a-zA-Z°])")
 
 # Control characters draw nothing and may upset a terminal that the text is pasted into; tab and newline stay.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
@@ -20,8 +23,13 @@ def clean(text: str) -> str:
 
 
 def tied(sentence: str) -> str:
-    """Return a sentence whose numbers do not part from their units at the end of a line."""
-    return _NUMBER_AND_UNIT.sub("\\1\u00a0\\2", sentence)
+    """Return a sentence whose numbers do not part from what they count at the end of a line."""
+    return _NUMBER_AND_UNIT.sub("\\1\u00a0", sentence)
+
+
+def with_code(text: str) -> str:
+    """Return text whose commands stand between backticks: all of it where it marks none itself."""
+    return text if "`" in text or not text else f"`{text}`"
 
 
 def sentence(text: str) -> str:
@@ -105,3 +113,15 @@ def utc(wall_s: float) -> str:
 def counted(count: int, one: str, many: str | None = None) -> str:
     """Return a count with its noun in the right number."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def how_it_ended(recording: Recording) -> str:
+    """Return how a recording came to its end, empty where that says nothing."""
+    if recording.ended_by is None:
+        return "no end marker: the recorder was killed, or the machine went down"
+    if recording.exit_signal:
+        return f"the command was ended by {recording.exit_signal}"
+    if recording.exit_code not in (None, 0):
+        return f"the command failed with exit code {recording.exit_code}"
+    endings = {"duration": "stopped after the time asked for", "signal": "stopped by hand", "import": "imported log"}
+    return endings.get(recording.ended_by, "the command ended well" if recording.exit_code == 0 else "")

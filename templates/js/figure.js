@@ -60,8 +60,8 @@ function baseLayout(view, colours, scale, height) {
       zeroline: false,
       nticks: Math.max(Math.floor(view.width / 110), 3),
       tickformatstops: [
-        { dtickrange: [null, 1000], value: "%H:%M:%S.%L" },
-        { dtickrange: [1000, 60000], value: "%H:%M:%S" },
+        { dtickrange: [null, 999], value: "%H:%M:%S.%L" },
+        { dtickrange: [999, 60000], value: "%H:%M:%S" },
         { dtickrange: [60000, 86400000], value: "%H:%M\n%e %b" },
         { dtickrange: [86400000, null], value: "%e %b" },
       ],
@@ -84,7 +84,7 @@ function yAxis(lane, domain, colours) {
     showgrid: !bare,
     showticklabels: !bare,
     gridcolor: colours.grid,
-    ...(lane.quantity?.unit === "%"
+    ...(lane.unit === "%"
       ? { tickvals: lane.height > 120 ? [0, 20, 40, 60, 80, 100] : [0, 50, 100] }
       : ticks),
   };

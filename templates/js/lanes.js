@@ -1,5 +1,7 @@
 // The timeline's lanes from top to bottom: what stands in each, how high it is, and its range.
 
+import { lineOf } from "./lines.js";
+
 const LANE_GAP = 34;
 const PHASE_HEIGHT = 22;
 const KERNEL_HEIGHT = 26;
@@ -13,29 +15,39 @@ export function lanesOf(store) {
   if (run.phases.length || run.epochs.length)
     lanes.push({ kind: "phases", title: "Phase and epoch", height: PHASE_HEIGHT, range: [0, 1] });
   if (run.kernel.length) lanes.push({ kind: "kernel", title: "Kernel events", height: KERNEL_HEIGHT, range: [0, 1] });
-  for (const quantity of run.quantities.filter((q) => q.lane !== null).sort((a, b) => a.lane - b.lane)) {
-    const lines = store.gpus.filter((gpu) => gpu.series.columns.has(quantity.name));
-    if (lines.length) lanes.push(gpuLane(quantity, lines));
-  }
-  for (const quantity of run.host_quantities.filter((q) => q.lane !== null && store.host.columns.has(q.name))) {
-    lanes.push({ kind: "host", quantity, title: `${quantity.label}, ${quantity.unit}`, height: 70, range: [-3, 103] });
-  }
-  return lanes;
+  return [...lanes, ...run.lanes.map((lane) => quantityLane(store, lane)).filter(Boolean)];
 }
 
-function gpuLane(quantity, gpus) {
-  const isMain = quantity.name === "gpu_util_pct";
-  const unit = quantity.unit === "MiB" ? "GiB" : quantity.unit;
-  const lane = { kind: "gpu", quantity, gpus, title: `${quantity.label}, ${unit}`, height: isMain ? 180 : 92 };
-  return { ...lane, ...laneRange(quantity, gpus) };
+/** Return a lane of quantities, as far as they were recorded; null without any. */
+function quantityLane({ run, gpus, host }, { kind, title, drawn, told }) {
+  const sources = kind === "host" ? [{ index: null, series: host }] : gpus;
+  const known = kind === "host" ? run.host_quantities : run.quantities;
+  const recorded = (names) =>
+    known.filter(({ name }) => names.includes(name) && sources.some(({ series }) => lineOf(series, name)));
+  const quantities = recorded(drawn);
+  if (!quantities.length) return null;
+  const [main] = quantities;
+  const height = kind === "host" ? 70 : main.name === "gpu_util_pct" ? 180 : 92;
+  const lane = { kind, quantities, told: recorded(told), sources, unit: main.unit, height };
+  return { ...lane, title: `${title}, ${laneUnit(main)}`, ...laneRange(main, sources) };
 }
 
-function laneRange(quantity, gpus) {
+/** Return the unit in which a quantity is given beside the timeline. */
+export function laneUnit({ unit }) {
+  return unit === "MiB" ? "GiB" : unit;
+}
+
+/** Return whether a lane is the one of utilisation, which drops and low intervals are marked in. */
+export function isUtilisation(lane) {
+  return lane.quantities?.[0].name === "gpu_util_pct";
+}
+
+function laneRange(quantity, sources) {
   if (quantity.unit === "%") return { range: [-3, 103] };
-  const extents = gpus.map((gpu) => gpu.series.columns.get(quantity.name).extent()).filter(Boolean);
+  const extents = sources.map(({ series }) => lineOf(series, quantity.name)?.column.extent()).filter(Boolean);
   const low = Math.min(...extents.map(([least]) => least));
   const high = Math.max(...extents.map(([, most]) => most));
-  if (quantity.unit === "°C") return { range: [low - 3, high + 3] };
+  if (quantity.unit === "°C") return { range: [low - 5, high + 5] };
   if (quantity.unit === "MiB") return memoryRange(high);
   return { range: [-high * 0.04, Math.max(high * 1.06, 1)] };
 }

@@ -1,8 +1,10 @@
 // What is drawn over all lanes: drops, gaps, the ends of epochs, and their labels.
 
+import { isUtilisation } from "./lanes.js";
 import { inView, thinning, widened } from "./traces.js";
 
-const LABEL_PX = 28; // room that a drop's number needs; of two that do not fit the longer drop keeps its own
+const LABEL_PX = 12; // room that a drop's number needs beside its digits; of two that do not fit the longer drop keeps it
+const DIGIT_PX = 8;
 
 export function marks(store, view, colours, scale, lanes, domains) {
   const { run } = store;
@@ -21,7 +23,7 @@ export function marks(store, view, colours, scale, lanes, domains) {
     ...bands(alarms.map(span), { fillcolor: colours.drop, line: { width: 0 } }, view, scale),
     ...bands(epochEnds(run, view, scale), { line: { width: 1, color: colours.epoch } }, view, scale),
   ];
-  const util = lanes.findIndex((lane) => lane.quantity?.name === "gpu_util_pct");
+  const util = lanes.findIndex(isUtilisation);
   const numbered =
     util < 0 ? [] : spaced(alarms, view, scale).map((f) => dropLabel(f, view, colours, scale, domains[util][1]));
   return { shapes, annotations: [...numbered, ...gaps.flatMap((gap) => gapLabel(gap, view, colours, scale))] };
@@ -57,10 +59,11 @@ function epochEnds(run, view, scale) {
 /** Return those of `findings`, the first ones first, whose labels do not overlap. */
 function spaced(findings, view, scale) {
   const taken = [];
-  return findings.filter(({ start, end }) => {
-    const x = visibleMiddle(start, end, view) * scale.pxPerMs;
-    const fits = taken.every((other) => Math.abs(other - x) >= LABEL_PX);
-    if (fits) taken.push(x);
+  return findings.filter((finding) => {
+    const x = labelTime(finding, view, scale) * scale.pxPerMs;
+    const px = labelWidth(finding);
+    const fits = taken.every(([other, room]) => Math.abs(other - x) >= Math.max(room, px));
+    if (fits) taken.push([x, px]);
     return fits;
   });
 }
@@ -69,10 +72,24 @@ function visibleMiddle(start, end, view) {
   return (Math.max(start * 1000, view.from) + Math.min(end * 1000, view.to)) / 2;
 }
 
+function labelWidth(finding) {
+  return LABEL_PX + DIGIT_PX * dropNumber(finding).length;
+}
+
+/** Return where a drop's number stands (in ms): over the drop's middle, but within the chart. */
+function labelTime(finding, view, scale) {
+  const half = labelWidth(finding) / 2 / scale.pxPerMs;
+  return Math.min(Math.max(visibleMiddle(finding.start, finding.end, view), view.from + half), view.to - half);
+}
+
+function dropNumber(finding) {
+  return finding.id.split("-").pop();
+}
+
 function dropLabel(finding, view, colours, scale, y) {
   return {
-    text: finding.id.split("-").pop(),
-    x: scale.base + visibleMiddle(finding.start, finding.end, view),
+    text: dropNumber(finding),
+    x: scale.base + labelTime(finding, view, scale),
     xref: "x",
     y,
     yref: "paper",

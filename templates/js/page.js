@@ -4,6 +4,7 @@ import { fromBase64, inflate, unpackSeries } from "./codec.js";
 import { setUpCopy, setUpPrint, setUpTheme, setUpZone } from "./settings.js";
 import { Snapshot } from "./snapshot.js";
 import { Timeline, ZOOM_STEP } from "./timeline.js";
+import { usualStep, withTicks } from "./lines.js";
 import { breakIndexes } from "./window.js";
 import { Zone, element } from "./words.js";
 
@@ -13,18 +14,32 @@ function readRun() {
 
 async function unpackStore(run) {
   const bytes = fromBase64(document.getElementById("report-columns").textContent.trim());
-  const gpus = await Promise.all(
-    run.gpus.map(async (gpu, position) => {
-      const series = await unpackSeries(bytes, gpu.columns);
-      const gaps = run.gaps
-        .filter(([index]) => index === null || index === gpu.index)
-        .map(([, start, end]) => [start * 1000, end * 1000]);
-      return { ...gpu, position, series: { ...series, breaks: breakIndexes(series.times, gaps) } };
-    }),
-  );
-  const host = await unpackSeries(bytes, run.host);
-  const gaps = run.gaps.filter(([index]) => index === null).map(([, start, end]) => [start * 1000, end * 1000]);
-  return { run, startWall: run.start_wall_s * 1000, gpus, host: { ...host, breaks: breakIndexes(host.times, gaps) } };
+  const gapsOf = (gpu) =>
+    run.gaps.filter(([of]) => of === null || of === gpu).map(([, start, end]) => [start * 1000, end * 1000]);
+  const gpus = run.gpus.map(async (gpu, position) => {
+    return { ...gpu, position, ...(await unpackGpu(bytes, gpu, gapsOf(gpu.index))) };
+  });
+  const host = placed(await unpackSeries(bytes, run.host), gapsOf(null));
+  return { run, startWall: run.start_wall_s * 1000, gpus: await Promise.all(gpus), host: { ...host, fine: new Map() } };
+}
+
+/** Return a GPU's samples as `series`, and beside them the driver's `rings` by quantity, which make its finer lines. */
+async function unpackGpu(bytes, gpu, gaps) {
+  const ticks = placed(await unpackSeries(bytes, gpu.columns), gaps);
+  const rings = new Map();
+  const fine = new Map();
+  for (const [name, packed] of Object.entries(gpu.rings)) {
+    const ring = await unpackSeries(bytes, packed);
+    rings.set(name, ring);
+    const line = { times: ring.times, column: ring.columns.get(name) };
+    fine.set(name, placed(withTicks(line, ticks.times, ticks.columns.get(name), ticks.step / 2), gaps));
+  }
+  return { series: { ...ticks, fine }, rings };
+}
+
+/** Return a series or line with where it breaks and how far apart its readings are. */
+function placed(series, gaps) {
+  return { ...series, breaks: breakIndexes(series.times, gaps), step: usualStep(series.times) };
 }
 
 async function loadChartLibrary() {
@@ -36,25 +51,35 @@ async function loadChartLibrary() {
   document.head.append(element("script", {}, text));
 }
 
-/** Return a series as CSV: time since the start, wall time, then every recorded quantity; missing is an empty cell. */
-export function toCsv(store, series) {
-  const names = [...series.columns.keys()];
-  const columns = names.map((name) => series.columns.get(name));
-  const lines = [["t_s", "wall_s", ...names].join(",")];
-  series.times.forEach((time, i) => {
-    const cells = columns.map((column) => column.at(i) ?? "");
-    lines.push([(time / 1000).toFixed(3), ((store.startWall + time) / 1000).toFixed(3), ...cells].join(","));
+/** Return series as one CSV: time since the start, wall time, every recorded quantity; missing is an empty cell. */
+export function toCsv(store, parts) {
+  const names = [...new Set(parts.flatMap((part) => [...part.columns.keys()]))];
+  const rows = parts.flatMap((part) => {
+    const columns = names.map((name) => part.columns.get(name));
+    return Array.from(part.times, (time, i) => [time, ...columns.map((column) => column?.at(i) ?? "")]);
   });
-  return `${lines.join("\n")}\n`;
+  if (parts.length > 1) rows.sort(([a], [b]) => a - b);
+  const lines = rows.map(([time, ...cells]) =>
+    [(time / 1000).toFixed(3), ((store.startWall + time) / 1000).toFixed(3), ...cells].join(","),
+  );
+  return `${[["t_s", "wall_s", ...names].join(","), ...lines].join("\n")}\n`;
+}
+
+/** Return what a download holds, by its name: gpu-0, ring-0 or host. */
+function partsOf(store, name) {
+  if (name === "host") return [store.host];
+  const [kind, index] = name.split("-");
+  const gpu = store.gpus.find((each) => String(each.index) === index);
+  return kind === "ring" ? [...gpu.rings.values()] : [gpu.series];
 }
 
 function setUpDownloads(store) {
   for (const button of document.querySelectorAll("[data-csv]")) {
     button.disabled = false;
     button.addEventListener("click", () => {
-      const gpu = store.gpus.find(({ index }) => String(index) === button.dataset.csv);
-      const link = element("a", { download: gpu ? `gpu-${gpu.index}.csv` : "host.csv" });
-      link.href = URL.createObjectURL(new Blob([toCsv(store, gpu ? gpu.series : store.host)], { type: "text/csv" }));
+      const name = button.dataset.csv;
+      const link = element("a", { download: `${name}.csv` });
+      link.href = URL.createObjectURL(new Blob([toCsv(store, partsOf(store, name))], { type: "text/csv" }));
       link.click();
       setTimeout(() => URL.revokeObjectURL(link.href), 1000);
     });

@@ -1,9 +1,12 @@
 // The box beside the cursor: every value at that moment, exact however far out the timeline is zoomed.
 
-import { epochAt, findingsAt, kernelNear, phaseAt, sampleAt, slack, valueAt } from "./moment.js";
+import { laneUnit } from "./lanes.js";
+import { lineOf } from "./lines.js";
+import { epochAt, findingsAt, kernelNear, phaseAt, sampleAt, slack } from "./moment.js";
 import { rangeInWindow } from "./window.js";
 import { elapsed, element, quantity } from "./words.js";
 
+const STEPS_IN_PIXEL = 1.5; // from how many steps of a line on a pixel gives their range instead of one reading
 const GPUS_SHOWN = 8; // columns; more would cover the chart
 
 /** Fill the box with what stood at a moment; `pixelMs` is the time one pixel covers. */
@@ -32,27 +35,32 @@ function valueTable(store, lanes, gpus, time, pixelMs) {
     "tr",
     {},
     element("td"),
-    ...gpus.map((gpu) => element("th", { scope: "col", class: `gpu-${gpu.position % 8}` }, `GPU ${gpu.index}`)),
+    ...gpus.map((gpu) => 
+      element("th", { scope: "col" }, element("span", { class: `swatch gpu-${gpu.position % 8}` }), `GPU ${gpu.index}`),
+    ),
   );
+  const row = (lane, about) => {
+    const sources = lane.kind === "host" ? lane.sources : gpus;
+    const cells = sources.map(({ series }) => element("td", {}, valueText(store.run, series, about, time, pixelMs)));
+    return element("tr", {}, element("th", { scope: "row" }, `${about.label}, ${laneUnit(about)}`), ...cells);
+  };
   const rows = lanes
-    .filter((lane) => lane.quantity)
-    .map((lane) => {
-      const series = lane.kind === "host" ? [store.host] : gpus.map((gpu) => gpu.series);
-      const cells = series.map((each) => element("td", {}, valueText(store, each, lane.quantity, time, pixelMs)));
-      return element("tr", {}, element("th", { scope: "row" }, lane.title), ...cells);
-    });
+    .filter((lane) => lane.quantities)
+    .flatMap((lane) => [...lane.quantities, ...lane.told].map((about) => row(lane, about)));
   return element("table", {}, ...(gpus.length > 1 ? [head] : []), ...rows);
 }
 
 /** Return the value at a moment, or where one pixel covers several samples, the lowest to the highest of them. */
-function valueText(store, series, about, time, pixelMs) {
-  const column = series.columns.get(about.name);
+function valueText(run, series, about, time, pixelMs) {
+  const line = lineOf(series, about.name);
+  if (!line) return inLaneUnit(null, about);
   const range =
-    column && pixelMs > slack(store.run)
-      ? rangeInWindow(series.times, column, time - pixelMs / 2, time + pixelMs / 2)
+    pixelMs > line.step * STEPS_IN_PIXEL
+      ? rangeInWindow(line.times, line.column, time - pixelMs / 2, time + pixelMs / 2)
       : null;
   if (range && range[0] !== range[1]) return `${inLaneUnit(range[0], about)}–${inLaneUnit(range[1], about)}`;
-  return inLaneUnit(valueAt(series, about.name, sampleAt(series, time, slack(store.run))), about);
+  const i = sampleAt(line, time, slack(run));
+  return inLaneUnit(i < 0 ? null : line.column.at(i), about);
 }
 
 function inLaneUnit(value, about) {

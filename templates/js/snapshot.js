@@ -13,16 +13,27 @@ import {
 } from "./moment.js";
 import { elapsed, element, quantity } from "./words.js";
 
-const SMI_COLUMNS = [
-  "GPU",
-  "Temp",
-  "Perf",
-  "Power / limit",
-  "Memory used / total",
-  "GPU util",
-  "SM clock",
-  "Mem clock",
-  "Clock event reasons",
+const SMI_COLUMNS = {
+  temperature_c: "Temp",
+  performance_state: "Perf",
+  power_w: "Power / limit",
+  memory_used_mib: "Memory used / total",
+  gpu_util_pct: "GPU util",
+  sm_clock_mhz: "SM clock",
+  memory_clock_mhz: "Mem clock",
+  clock_event_reasons: "Clock event reasons",
+};
+// Shown where anything of them was recorded in this run: what nvidia-smi alone does not say.
+const INSIDE = [
+  "sm_active_pct",
+  "sm_occupancy_pct",
+  "tensor_active_pct",
+  "dram_active_pct",
+  "memory_temperature_c",
+  "pcie_tx_mib_s",
+  "pcie_rx_mib_s",
+  "nvlink_tx_mib_s",
+  "nvlink_rx_mib_s",
 ];
 
 /** Fill the snapshot's body with what stood at a moment (ms since the run's start). */
@@ -30,8 +41,15 @@ function fillSnapshot(body, store, time, zone) {
   const { run } = store;
   const within = slack(run);
   body.replaceChildren(
-    element("div", { class: "snapshot-main" }, gpuTable(store, time, within), processTable(run, time)),
-    element("div", { class: "snapshot-side" }, factList(store, time, within), kernelList(run, time, store, zone)),
+    element(
+      "div",
+      { class: "snapshot-main" },
+      smiTable(store, time, within),
+      insideTable(store, time, within),
+      processTable(run, time),
+      hostList(store, time, within),
+    ),
+    element("div", { class: "snapshot-side" }, placeList(run, time), kernelList(run, time, store, zone)),
   );
 }
 
@@ -42,26 +60,54 @@ function snapshotTitle(store, time, zone) {
   return `${zone.dateTime(wall)}.${tenths} ${zone.name}, ${elapsed(time, true)} into the run`;
 }
 
-function gpuTable(store, time, within) {
-  const head = element(
-    "thead",
-    {},
-    element("tr", {}, ...SMI_COLUMNS.map((name) => element("th", { scope: "col" }, name))),
-  );
-  const rows = store.gpus.map((gpu) => gpuRow(store.run, gpu, time, within));
+function smiTable(store, time, within) {
   const { driver, cuda } = store.run;
-  const caption = element("caption", {}, `Driver ${driver ?? "n/a"}, CUDA ${cuda ?? "n/a"}`);
+  const rows = store.gpus.map((gpu) => {
+    const i = sampleAt(gpu.series, time, within);
+    return gpuRow(gpu, i, gpu.name ?? "", SMI_COLUMNS, smiCells(store.run, gpu, i));
+  });
+  return gpuTable("GPUs at this moment", `Driver ${driver ?? "n/a"}, CUDA ${cuda ?? "n/a"}`, SMI_COLUMNS, rows);
+}
+
+function insideTable(store, time, within) {
+  const { gpus, run } = store;
+  const recorded = INSIDE.filter((name) => gpus.some((gpu) => gpu.series.columns.has(name)));
+  if (!recorded.length) return null;
+  const abouts = recorded.map((name) => run.quantities.find((about) => about.name === name));
+  const labels = Object.fromEntries(abouts.map((about) => [about.name, about.label]));
+  const rows = gpus.map((gpu) => {
+    const i = sampleAt(gpu.series, time, within);
+    const texts = abouts.map((about) => [about.name, inWords(valueAt(gpu.series, about.name, i), about)]);
+    return gpuRow(gpu, i, "", labels, Object.fromEntries(texts));
+  });
+  return gpuTable("Inside the GPUs", "Inside the GPU, since the sample before", labels, rows, " inside");
+}
+
+function gpuTable(label, caption, labels, rows, kind = "") {
   return scroller(
-    "GPUs at this moment",
-    element("table", { class: "smi gpus-now" }, caption, head, element("tbody", {}, ...rows)),
+    label,
+    element(
+      "table",
+      { class: `smi gpus-now${kind}` },
+      element("caption", {}, caption),
+      tableHead(["GPU", ...Object.values(labels)]),
+      element("tbody", {}, ...rows),
+    ),
   );
 }
 
-function gpuRow(run, gpu, time, within) {
-  const i = sampleAt(gpu.series, time, within);
+function tableHead(names) {
+  return element("thead", {}, element("tr", {}, ...names.map((name) => element("th", { scope: "col" }, name))));
+}
+
+function inWords(value, { unit, decimals }) {
+  return quantity(value, unit, decimals);
+}
+
+function smiCells(run, gpu, i) {
   const of = (name) => valueAt(gpu.series, name, i);
   const state = of("performance_state");
-  const cells = {
+  return {
     temperature_c: quantity(of("temperature_c"), "°C"),
     performance_state: state === null ? "n/a" : `P${state}`,
     power_w: `${quantity(of("power_w"), "W", 1)} / ${quantity(gpu.power_limit_w, "W")}`,
@@ -71,20 +117,24 @@ function gpuRow(run, gpu, time, within) {
     memory_clock_mhz: quantity(of("memory_clock_mhz"), "MHz"),
     clock_event_reasons: reasonWords(run, of("clock_event_reasons")),
   };
+}
+
+/** Return a GPU's row: the text of each quantity by its name, as it stood at sample `i` (-1: there is none). */
+function gpuRow(gpu, i, note, labels, texts) {
   const name = element(
     "th",
     { scope: "row" },
     element("span", { class: `swatch gpu-${gpu.position % 8}` }),
     `${gpu.index}`,
-    element("small", {}, gpu.name ?? ""),
+    element("small", {}, note),
   );
   const absent = i < 0 ? { class: "absent", title: "no sample near this moment" } : {};
   return element(
     "tr",
     { "data-gpu": String(gpu.index), ...absent },
     name,
-    ...Object.entries(cells).map(([key, text], column) =>
-      element("td", { "data-quantity": key, "data-label": SMI_COLUMNS[column + 1] }, text),
+    ...Object.entries(texts).map(([key, text]) =>
+      element("td", { "data-quantity": key, "data-label": labels[key] }, text),
     ),
   );
 }
@@ -104,50 +154,43 @@ function processTable(run, time) {
     ),
   );
   if (!rows.length) return element("p", { class: "quiet" }, run.processes.length ? NO_PROCESS_NOW : NO_PROCESS_EVER);
-  const head = element(
-    "thead",
-    {},
-    element("tr", {}, ...["GPU", "PID", "Process name", "Memory"].map((name) => element("th", { scope: "col" }, name))),
-  );
+  const head = tableHead(["GPU", "PID", "Process name", "Memory"]);
   return scroller(
     "Processes at this moment",
     element("table", { class: "smi processes" }, head, element("tbody", {}, ...rows)),
   );
 }
 
-function factList(store, time, within) {
-  const { run, host } = store;
-  const i = sampleAt(host, time, within);
-  const of = (name) => valueAt(host, name, i);
-  const phase = phaseAt(run, time);
-  const facts = [
-    ["Epoch", String(epochAt(run, time) ?? "n/a")],
-    ["Phase", phase?.name ?? "n/a"],
-    ["Host CPU", quantity(of("cpu_pct"), "%", 1)],
-    ["Busiest core", quantity(of("cpu_busiest_core_pct"), "%", 1)],
-    ["I/O wait", quantity(of("iowait_pct"), "%", 1)],
-    ["Host memory", quantity(gib(of("memory_used_mib")), "GiB", 1)],
-  ];
+function placeList(run, time) {
   const findings = findingsAt(run, time).map((finding) => element("a", { href: `#${finding.id}` }, finding.title));
-  return element(
-    "dl",
-    { class: "facts" },
-    ...facts.flatMap(([label, value]) => [element("dt", {}, label), element("dd", {}, value)]),
-    ...(findings.length
-      ? [element("dt", {}, "Findings"), element("dd", {}, ...findings.flatMap((link) => [link, " "]))]
-      : []),
-  );
+  return factList("facts", [
+    ["Epoch", String(epochAt(run, time) ?? "n/a")],
+    ["Phase", phaseAt(run, time)?.name ?? "n/a"],
+    ...(findings.length ? [["Findings", ...findings.flatMap((link) => [link, " "])]] : []),
+  ]);
 }
 
-function gib(mib) {
-  return mib === null ? null : mib / 1024;
+/** Return everything that was recorded of the host in this run, as it stood at a moment. */
+function hostList({ run, host }, time, within) {
+  const i = sampleAt(host, time, within);
+  const recorded = run.host_quantities.filter(({ name }) => host.columns.has(name));
+  if (!recorded.length) return null;
+  const facts = recorded.map((about) => [about.label, inWords(valueAt(host, about.name, i), about)]);
+  return element("div", {}, element("h4", {}, "Host"), factList("facts host-now", facts));
+}
+
+function factList(name, facts) {
+  const pairs = facts.map(([label, ...values]) =>
+    element("div", {}, element("dt", {}, label), element("dd", {}, ...values)),
+  );
+  return element("dl", { class: name }, ...pairs);
 }
 
 function kernelList(run, time, store, zone) {
   const near = kernelNear(run, time);
   const title = element("h4", {}, "Kernel log within a minute");
   if (!near.length) {
-    const statement = run.kernel_read ? "Nothing." : "Unknown: the kernel log could not be read.";
+    const statement = run.kernel_read ? "Nothing was logged." : "Unknown: the kernel log could not be read.";
     return element("div", {}, title, element("p", { class: "quiet" }, statement));
   }
   const items = near.map((event) =>

@@ -1,6 +1,7 @@
 // The strip under the timeline: utilisation over the whole run, and which window of it is shown above.
 
 import { MARGIN } from "./lanes.js";
+import { lineOf } from "./lines.js";
 import { pointsInWindow } from "./window.js";
 
 const STRIP_HEIGHT = 38;
@@ -34,13 +35,13 @@ export class Strip {
   }
 
   drawLine(paper, gpu, width, colour) {
-    const column = gpu.series.columns.get("gpu_util_pct");
-    if (!column) return;
+    const line = lineOf(gpu.series, "gpu_util_pct");
+    if (!line) return;
     const [from, to] = this.timeline.full;
-    const points = pointsInWindow(gpu.series.times, column, from, to, {
+    const points = pointsInWindow(line.times, line.column, from, to, {
       exactLimit: width,
       buckets: width,
-      breaks: gpu.series.breaks,
+      breaks: line.breaks,
     });
     paper.strokeStyle = colour;
     paper.beginPath();

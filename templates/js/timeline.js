@@ -11,6 +11,7 @@ import { nearestIndex } from "./window.js";
 const CLICK_SLOP_PX = 5; // a pointer that moved less than this between down and up was a click, not a drag
 const READOUT_OFFSET_PX = 16; // from the pointer, so that it does not hide what is pointed at
 export const ZOOM_STEP = 2;
+const COLOURED_LINES = ["cpu_pressure_pct", "io_pressure_pct", "memory_pressure_pct"]; // as the style sheet names them
 const LEAST_WINDOW_MS = 2000;
 const FINDING_CONTEXT = 1.5; // how many lengths of a finding are shown on either side of it
 const LEAST_CONTEXT_MS = 15000;
@@ -229,6 +230,12 @@ export function plotlyTime(value) {
   return typeof value === "number" ? value : Date.parse(`${value.replace(" ", "T")}Z`);
 }
 
+/** Return the middle of two colours, given as rgb(). */
+function mixed(one, other) {
+  const [a, b] = [one, other].map((colour) => colour.match(/[\d.]+/g).map(Number));
+  return `rgb(${a.map((part, i) => Math.round((part + b[i]) / 2)).join(", ")})`;
+}
+
 /** Return the chart's colours as the style sheet has them at the moment, light or dark. */
 export function readColours() {
   const probe = document.getElementById("colour-probe");
@@ -236,6 +243,7 @@ export function readColours() {
     probe.style.color = `var(--${name})`;
     return getComputedStyle(probe).color;
   };
+  const gpus = Array.from({ length: 8 }, (_, i) => of(`gpu-${i}`));
   return {
     font: getComputedStyle(document.body).fontFamily,
     text: of("text"),
@@ -254,7 +262,9 @@ export function readColours() {
     warning: of("warning"),
     info: of("info"),
     onPhase: of("on-phase"),
-    gpus: Array.from({ length: 8 }, (_, i) => of(`gpu-${i}`)),
+    lines: Object.fromEntries(COLOURED_LINES.map((name) => [name, of(name)])),
+    gpus,
+    tones: gpus.map((colour) => mixed(colour, of("text"))),
     phases: Object.fromEntries(PHASES.map((name) => [name, of(`phase-${name.replace(" ", "-")}`)])),
   };
 }

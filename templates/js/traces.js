@@ -1,5 +1,7 @@
 // What is drawn within a lane: lines, phases, low intervals, kernel events.
 
+import { isUtilisation } from "./lanes.js";
+import { lineOf } from "./lines.js";
 import { pointsInWindow } from "./window.js";
 
 const EXACT_LIMIT = 2000; // samples of one line in view up to which every one is drawn
@@ -13,24 +15,32 @@ export const PHASES = ["startup", "train", "validation", "checkpoint", "final ev
 export function laneTraces(store, lane, view, colours, scale) {
   if (lane.kind === "phases") return phaseTraces(store.run, view, colours, scale);
   if (lane.kind === "kernel") return kernelTraces(store.run, colours, scale);
-  if (lane.kind === "host")
-    return [lineTrace(store.host, lane.quantity, view, scale, { color: colours.host, dash: "solid", gpu: null })];
-  const shown = lane.gpus.filter((gpu) => !view.hidden.has(gpu.index));
-  const opacity = shown.length > 2 ? 0.6 : 1; // so that the bands of many GPUs do not hide each other
-  const traces = shown.map((gpu) =>
-    lineTrace(gpu.series, lane.quantity, view, scale, {
-      color: colours.gpus[gpu.position % colours.gpus.length],
-      dash: DASHES[gpu.position % DASHES.length],
-      gpu: gpu.index,
-      opacity,
-    }),
+  const shown = lane.sources.filter((source) => !view.hidden.has(source.index));
+  const style = lane.kind === "host" ? hostStyle : gpuStyle;
+  const traces = lane.quantities.flatMap((quantity, place) =>
+    shown
+      .map((source) => [lineOf(source.series, quantity.name), style(colours, quantity, place, source, shown.length)])
+      .filter(([line]) => line)
+      .map(([line, look]) => lineTrace(line, quantity, view, scale, look)),
   );
-  return lane.quantity.name === "gpu_util_pct" ? [...traces, lowTrace(store, view, colours, scale)] : traces;
+  return isUtilisation(lane) ? [...traces, lowTrace(store, view, colours, scale)] : traces;
 }
 
-function lineTrace(series, quantity, view, scale, { color, dash, gpu, opacity = 1 }) {
-  const limits = { exactLimit: EXACT_LIMIT, buckets: Math.max(Math.round(view.width), 200), breaks: series.breaks };
-  const points = pointsInWindow(series.times, series.columns.get(quantity.name), view.from, view.to, limits);
+function hostStyle(colours, quantity, place) {
+  return { color: colours.lines[quantity.name] ?? colours.host, dash: DASHES[place], gpu: null };
+}
+
+/** Return how a GPU's line looks: each GPU has its colour, and of that a second quantity in a lane has a thin tone. */
+function gpuStyle(colours, quantity, place, { index, position }, count) {
+  const opacity = count > 2 ? 0.6 : 1; // so that the bands of many GPUs do not hide each other
+  const colour = position % colours.gpus.length;
+  if (place) return { color: colours.tones[colour], dash: "solid", width: 1.1, gpu: index, opacity };
+  return { color: colours.gpus[colour], dash: DASHES[position % DASHES.length], gpu: index, opacity };
+}
+
+function lineTrace(line, quantity, view, scale, { color, dash, gpu, width = 1.4, opacity = 1 }) {
+  const limits = { exactLimit: EXACT_LIMIT, buckets: Math.max(Math.round(view.width), 200), breaks: line.breaks };
+  const points = pointsInWindow(line.times, line.column, view.from, view.to, limits);
   return {
     type: "scatter",
     mode: "lines",
@@ -40,7 +50,7 @@ function lineTrace(series, quantity, view, scale, { color, dash, gpu, opacity = 
     opacity: points.exact ? 1 : opacity,
     x: points.t.map((time) => scale.base + time),
     y: points.v,
-    line: { color, width: 1.4, dash: points.exact ? dash : "solid" },
+    line: { color, width, dash: points.exact ? dash : "solid" },
   };
 }
 

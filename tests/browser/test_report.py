@@ -71,6 +71,24 @@ def show_timeline(page: Page) -> None:
     page.locator(".chart-frame").evaluate("frame => frame.scrollIntoView({ behavior: 'instant' })")
 
 
+def show_window(page: Page, start_ms: float, from_s: float, to_s: float) -> None:
+    page.evaluate(
+        "([a, b]) => Plotly.relayout('chart', {'xaxis.range[0]': a, 'xaxis.range[1]': b})",
+        [start_ms + from_s * 1000, start_ms + to_s * 1000],
+    )
+    wait_until(
+        page,
+        "(a) => Math.abs(document.getElementById('chart').layout.xaxis.range[0] - a) < 1",
+        start_ms + from_s * 1000,
+    )
+
+
+def milliseconds(line: dict, start_ms: float) -> dict[int, float]:
+    """Return what a line draws, by ms since the run's start, without its breaks."""
+    points = zip(line["x"], line["y"], strict=True)
+    return {round(x - start_ms): y for x, y in points if y is not None}
+
+
 def cell(page: Page, gpu: int, quantity: str) -> str:
     return (
         page.locator(f'#snapshot [data-gpu="{gpu}"] [data-quantity="{quantity}"]').inner_text().replace("\u00a0", " ")
@@ -138,10 +156,7 @@ def test_a_dip_of_one_sample_in_a_day_is_seen_from_afar_and_exact_when_zoomed(
     assert not far["exact"]
     assert len(far["x"]) < 4_000
     assert [round((x - start_ms) / 1000) for x, y in zip(far["x"], far["y"], strict=True) if y == 7] == [DAY_DIP_T_S]
-    page.evaluate(
-        "([a, b]) => Plotly.relayout('chart', {'xaxis.range[0]': a, 'xaxis.range[1]': b})",
-        [start_ms + (DAY_DIP_T_S - 60) * 1000, start_ms + (DAY_DIP_T_S + 60) * 1000],
-    )
+    show_window(page, start_ms, DAY_DIP_T_S - 60, DAY_DIP_T_S + 60)
     wait_until(page, "document.getElementById('chart').data.some((t) => t.meta.exact)")
     near = drawn(page, 0, "gpu_util_pct")
     seconds = {round((x - start_ms) / 1000): y for x, y in zip(near["x"], near["y"], strict=True)}
@@ -307,7 +322,7 @@ def test_a_gpu_can_be_hidden_and_shown(open_report, analysis: Analysis) -> None:
 def test_the_csv_holds_every_sample(open_report, analysis: Analysis) -> None:
     page = open_report(analysis).page
     with page.expect_download() as download:
-        page.locator('[data-csv="0"]').click()
+        page.locator('[data-csv="gpu-0"]').click()
     with download.value.path().open(newline="") as file:
         rows = list(csv.DictReader(file))
     samples = analysis.run.samples[analysis.run.samples["gpu"] == 0]
@@ -373,3 +388,102 @@ def test_a_hundred_gpus_can_be_looked_at(open_report, analysis: Analysis) -> Non
     box = report.page.locator("#chart").bounding_box()
     report.page.mouse.move(box["x"] + 400, box["y"] + 100)
     assert "and 92 more GPUs" in report.page.locator("#readout").inner_text()
+
+
+@pytest.fixture(scope="module")
+def detailed(builder: ModuleType) -> Analysis:
+    return builder.build_detailed_analysis()
+
+
+def test_the_drivers_own_readings_are_drawn_and_ticks_where_it_kept_none(
+    open_report, builder: ModuleType, detailed: Analysis
+) -> None:
+    report = open_report(detailed)
+    start_ms = round(detailed.run.start_wall_s, 3) * 1000
+    ring = detailed.run.ring
+    samples = detailed.run.samples.query("gpu == 0")
+    for quantity, (from_s, to_s) in {"gpu_util_pct": (200, 220), "power_w": (20, 30)}.items():
+        show_window(report.page, start_ms, from_s, to_s)
+        line = drawn(report.page, 0, quantity)
+        kept = ring[ring[quantity].notna() & ring["t_s"].between(from_s, to_s)]
+        points = {t: v for t, v in milliseconds(line, start_ms).items() if from_s * 1000 <= t <= to_s * 1000}
+        assert line["exact"]
+        assert points == {round(row.t_s * 1000): getattr(row, quantity) for row in kept.itertuples()}
+    start, end = builder.RINGLESS
+    show_window(report.page, start_ms, start, end)
+    ticks = samples[samples["t_s"].between(start + 1, end - 1)]
+    points = milliseconds(drawn(report.page, 0, "gpu_util_pct"), start_ms)
+    assert {t: v for t, v in points.items() if (start + 1) * 1000 <= t <= (end - 1) * 1000} == {
+        round(row.t_s * 1000): row.gpu_util_pct for row in ticks.itertuples()
+    }
+    assert report.errors == []
+
+
+def test_sm_activity_and_pressure_are_drawn_where_they_were_recorded(open_report, detailed: Analysis) -> None:
+    page = open_report(detailed).page
+    start_ms = round(detailed.run.start_wall_s, 3) * 1000
+    samples = detailed.run.samples.query("gpu == 0").dropna(subset="sm_active_pct")
+    recorded = {round(row.t_s * 1000): row.sm_active_pct for row in samples.itertuples()}
+    assert milliseconds(drawn(page, 0, "sm_active_pct"), start_ms) == recorded
+    assert set(milliseconds(drawn(page, None, "cpu_pressure_pct"), start_ms).values()) == {12.5}
+    names = page.evaluate("document.getElementById('chart').data.map((t) => [t.meta.gpu, t.meta.quantity])")
+    assert [1, "sm_active_pct"] not in names
+    assert [None, "memory_pressure_pct"] not in names
+    show_timeline(page)
+    box = page.locator("#chart").bounding_box()
+    page.mouse.move(box["x"] + 400, box["y"] + 200)
+    page.wait_for_selector("#readout:not([hidden])")
+    readout = page.locator("#readout").inner_text()
+    assert all(name in readout for name in ("SM activity, %", "Main process, % of one core", "Waiting for I/O, %"))
+
+
+def test_a_dip_of_one_reading_of_a_fifth_of_a_second_in_a_day_is_seen_from_afar(
+    open_report, long_analysis: Analysis
+) -> None:
+    t_s = np.arange(0, ALL_OF_DAY_S, 0.2).round(3)
+    util = np.where(t_s == DAY_DIP_T_S + 0.4, 5.0, 80 + np.arange(len(t_s)) % 9)
+    ring = pd.DataFrame({"t_s": t_s, "gpu": 0, "gpu_util_pct": util, "power_w": np.nan})
+    page = open_report(replace(long_analysis, run=replace(long_analysis.run, ring=ring))).page
+    start_ms = round(long_analysis.run.start_wall_s, 3) * 1000
+    far = drawn(page, 0, "gpu_util_pct")
+    assert not far["exact"]
+    assert len(far["x"]) < 4_000
+    dips = [t for t, value in milliseconds(far, start_ms).items() if value < 80]
+    assert dips == [DAY_DIP_T_S * 1000 + 400]
+    show_window(page, start_ms, DAY_DIP_T_S - 60, DAY_DIP_T_S + 60)
+    near = milliseconds(drawn(page, 0, "gpu_util_pct"), start_ms)
+    inside = np.abs(t_s - DAY_DIP_T_S) <= 60
+    assert {t: near[t] for t in (t_s[inside] * 1000).round().astype(int)} == dict(
+        zip((t_s[inside] * 1000).round().astype(int), util[inside], strict=True)
+    )
+
+
+def test_the_snapshot_shows_what_went_on_inside_the_gpu_and_the_host(
+    open_report, builder: ModuleType, detailed: Analysis
+) -> None:
+    page = open_report(detailed, "#t=100").page
+    row = detailed.run.samples.query("gpu == 0").iloc[100]
+    assert cell(page, 0, "sm_active_pct") == f"{row.sm_active_pct:.1f} %"
+    assert cell(page, 0, "memory_temperature_c") == "60 °C"
+    assert cell(page, 1, "sm_active_pct") == "n/a"
+    assert page.locator('#snapshot [data-quantity="nvlink_tx_mib_s"]').count() == 0
+    host = page.locator("#snapshot .host-now").inner_text().replace("\u00a0", " ")
+    assert "Waiting for a core\n12.5 %" in host
+    assert "Main process\n291 % of one core" in host
+    page.goto(page.url.split("#")[0] + f"#t={builder.MISSING_POWER_T_S}")
+    wait_until(page, "document.getElementById('snapshot-title').textContent.includes('0:02:30')")
+    assert cell(page, 0, "sm_active_pct") == "n/a"
+    assert cell(page, 0, "tensor_active_pct") == "12.5 %"
+
+
+@pytest.mark.parametrize("name", ["ring-0", "host"])
+def test_the_drivers_readings_and_the_host_can_be_downloaded(open_report, detailed: Analysis, name: str) -> None:
+    page = open_report(detailed).page
+    with page.expect_download() as download:
+        page.locator(f'[data-csv="{name}"]').click()
+    assert download.value.suggested_filename == f"{name}.csv"
+    read = pd.read_csv(download.value.path())
+    frame = detailed.run.ring if name == "ring-0" else detailed.run.host
+    assert set(read.columns) == {"wall_s", *frame.dropna(axis="columns", how="all").columns} - {"gpu"}
+    for column in read.columns.drop("wall_s"):
+        np.testing.assert_array_equal(read[column].to_numpy(), frame[column].to_numpy())

@@ -18,6 +18,8 @@ GAP = (430.0, 446.0)
 DROPS = ((0, 100.0, 116.0), (1, 250.0, 271.0), (0, 375.0, 389.0))
 DIP_T_S = 305  # one sample of GPU 0 reads 3 % here, between two of more than 70 %
 MISSING_POWER_T_S = 150  # GPU 0's power could not be read here
+RINGLESS = (500.0, 520.0)  # the driver gave no readings of its own
+RING_DIP_T_S = 210.211  # one of them reads 2 % here
 HOSTILE = '</script><script>window.planted="run"</script><img src=x onerror="window.planted=1">'
 
 
@@ -46,6 +48,36 @@ def build_analysis() -> model.Analysis:
         coverage=0.973,
         longest_gap_s=GAP[1] - GAP[0],
     )
+
+
+def build_detailed_analysis() -> model.Analysis:
+    """Return the made-up run as newer hardware records it: GPU 0 with the driver's own readings, GPM and counters."""
+    analysis = build_analysis()
+    run = analysis.run
+    samples, host = run.samples.copy(), run.host.copy()
+    own = samples["gpu"] == 0
+    samples.loc[own, "sm_active_pct"] = samples["gpu_util_pct"] * 0.5
+    samples.loc[own, ["tensor_active_pct", "dram_active_pct", "memory_temperature_c"]] = [12.5, 41.5, 60.0]
+    samples.loc[own & (samples["t_s"].astype(int) == MISSING_POWER_T_S), "sm_active_pct"] = np.nan
+    tenth = samples[own].index[::10]
+    samples.loc[tenth, "power_cap_s"] = 5000.0 + np.arange(len(tenth)) * 1.5
+    samples.loc[tenth, "power_brake_s"] = 0.0
+    host["cpu_pressure_pct"], host["io_pressure_pct"], host["main_cpu_pct"], host["workers"] = 12.5, 3.0, 291.0, 8.0
+    return replace(analysis, run=replace(run, samples=samples, ring=_ring(), host=host))
+
+
+def _ring() -> pd.DataFrame:
+    """Return utilisation of GPU 0 every 0.2 s and power every 20 ms of one minute, but none in `RINGLESS`."""
+    util_t = np.round(np.arange(0, DURATION_S, 0.2) + 0.011, 3)
+    util_t = util_t[((util_t < GAP[0]) | (util_t > GAP[1])) & ((util_t < RINGLESS[0]) | (util_t > RINGLESS[1]))]
+    util = np.where(util_t == RING_DIP_T_S, 2.0, 80 + np.arange(len(util_t)) % 7)
+    power_t = np.round(np.arange(0, 60, 0.02) + 0.017, 3)
+    power = np.round(400 + 300 * np.sin(power_t), 1)
+    parts = [
+        pd.DataFrame({"t_s": util_t, "gpu": 0, "gpu_util_pct": util, "power_w": np.nan}),
+        pd.DataFrame({"t_s": power_t, "gpu": 0, "gpu_util_pct": np.nan, "power_w": power}),
+    ]
+    return pd.concat(parts).sort_values("t_s", kind="stable", ignore_index=True)
 
 
 def build_quiet_analysis() -> model.Analysis:
@@ -98,6 +130,7 @@ def build_run() -> model.Run:
         recording=_recording(),
         gpus=tuple(_gpu(index) for index in (0, 1)),
         samples=samples,
+        ring=pd.DataFrame({"t_s": [], "gpu": [], **{c.name: [] for c in schema.RING_QUANTITIES}}),
         host=_host(),
         processes=_processes(),
         yolo_runs=(_yolo(),),
@@ -139,7 +172,7 @@ def _samples(gpu: int) -> pd.DataFrame:
     if gpu == 0:
         frame.loc[frame["t_s"].astype(int) == MISSING_POWER_T_S, "power_w"] = np.nan
         frame.loc[frame["t_s"].astype(int) == DIP_T_S, "gpu_util_pct"] = 3.0
-    return frame[["t_s", "gpu", *(column.name for column in schema.GPU_QUANTITIES)]]
+    return frame.reindex(columns=["t_s", "gpu", *(column.name for column in schema.GPU_QUANTITIES)])
 
 
 def _utilisation(ticks: Ticks, gpu: int) -> NDArray[np.float64]:
@@ -159,7 +192,7 @@ def _host() -> pd.DataFrame:
     ticks = _ticks(7)
     count = len(ticks.t_s)
     cpu = np.clip(ticks.random.normal(47, 6, count), 1, 100)
-    return pd.DataFrame(
+    frame = pd.DataFrame(
         {
             "t_s": ticks.t_s,
             "cpu_pct": cpu.round(1),
@@ -169,6 +202,7 @@ def _host() -> pd.DataFrame:
             "memory_available_mib": np.full(count, 107_204.0),
         }
     )
+    return frame.reindex(columns=["t_s", *(column.name for column in schema.HOST_QUANTITIES)])
 
 
 def _processes() -> pd.DataFrame:
@@ -301,6 +335,8 @@ def _summary(run: model.Run, gpu: model.Gpu) -> model.GpuSummary:
     quantities = {}
     for column in schema.GPU_QUANTITIES:
         values = samples[column.name].dropna()
+        if values.empty:
+            continue
         p5, p50, p95 = (float(values.quantile(q)) for q in (0.05, 0.5, 0.95))
         quantities[column.name] = model.Stats(values.mean(), values.min(), p5, p50, p95, values.max())
     return model.GpuSummary(gpu, len(samples), quantities, 246_300.0, "counter")

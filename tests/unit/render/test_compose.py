@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from gpu_report import model
-from gpu_report.render.compose import compose
+from gpu_report.render.compose import FINDINGS_IN_FULL, compose
 from gpu_report.render.compose_findings import finding_view, ranked
 from gpu_report.render.compose_recording import HAPPENINGS_SHOWN
 from gpu_report.render.compose_tables import processes
@@ -95,8 +95,8 @@ def test_a_drop_gives_its_size_length_levels_and_place(analysis: model.Analysis)
     facts = {fact.label: (plain(fact.value), plain(fact.note)) for fact in finding_view(finding, CLOCK, analysis).facts}
     assert facts["Length"] == ("15 s", "")
     assert facts["Utilisation before"] == ("80 %", "")
-    assert facts["and in it"] == ("20 %", "")
-    assert facts["Size"] == ("60 points", "75 % of the level")
+    assert facts["during it"] == ("20 %", "")
+    assert facts["Fell by"] == ("60 points", "75 % of before")
     assert facts["Epoch"] == ("3", "train, at the epoch's boundary")
     assert facts["GPU"] == ("0", "")
 
@@ -152,7 +152,7 @@ def test_a_process_is_listed_once_with_its_span_and_its_peak(builder: ModuleType
     assert len(table.rows) == 4
     assert rows["2090"][3:5] == ("0:00:09", "0:09:45")
     assert plain(rows["2090"][5]) == "40.1 GiB"
-    assert rows["2091"][3:5] == ("0:00:09", "stayed")
+    assert rows["2091"][3:5] == ("0:00:09", "still there")
     assert rows["4242"][2] == "(not visible here)"
     assert rows["4242"][5] == "n/a"
 
@@ -188,3 +188,60 @@ def test_a_read_log_without_events_says_what_was_read(analysis: model.Analysis) 
     log = model.KernelLog("read", source="/dev/kmsg")
     kernel = compose(replace(analysis, run=replace(analysis.run, kernel=log))).kernel
     assert kernel.statement == "No event that concerns GPUs, memory or storage, read from /dev/kmsg."
+
+
+def test_the_first_advice_stands_once_and_says_how_to_read_the_kernel_log(analysis: model.Analysis) -> None:
+    log = model.KernelLog("unavailable", advice="import again, where FILE is from `dmesg`")
+    advice = (model.Advice(log.advice), model.Advice("more workers", "workers", "2", "14"))
+    findings = tuple(replace(DROP, id=f"drop-{n}", advice=advice) for n in (1, 2))
+    shown = compose(replace(analysis, findings=findings, run=replace(analysis.run, kernel=log)))
+    assert [each.text for each in shown.advice] == [f"To see what the kernel said: {log.advice}", "More workers."]
+    assert [[each.text for each in finding.advice] for finding in shown.findings] == [["More workers."]] * 2
+
+
+def test_evidence_that_repeats_a_fact_is_left_out(analysis: model.Analysis) -> None:
+    evidence = (
+        model.Evidence("level", 80.0, "%"),
+        model.Evidence("length", 15.0, "s"),
+        model.Evidence("work lost", 75.0, "s"),
+    )
+    assert [plain(e) for e in finding_view(replace(DROP, evidence=evidence), CLOCK, analysis).evidence] == [
+        "Work lost: 1 min 15 s"
+    ]
+
+
+def test_a_kernel_finding_does_not_say_the_same_twice(analysis: model.Analysis) -> None:
+    event = model.KernelEvent(10.0, "xid", "critical", "NVRM: Xid", "a fault", "restart", code=31)
+    finding = replace(DROP, summary="GPU 0: a fault", kernel_events=(model.NearbyKernelEvent(event, 0.0),))
+    line = finding_view(replace(finding, advice=(model.Advice("restart"),)), CLOCK, analysis).kernel[0]
+    assert (line.meaning, line.action) == ("", "")
+    assert finding_view(replace(finding, summary="fell"), CLOCK, analysis).kernel[0].meaning == "A fault."
+
+
+def test_of_very_many_findings_the_worst_stand_in_full(analysis: model.Analysis) -> None:
+    findings = tuple(replace(DROP, id=f"drop-{n}", end_t_s=25.0 + n) for n in range(FINDINGS_IN_FULL + 7))
+    shown = compose(replace(analysis, findings=findings))
+    assert (len(shown.findings), len(shown.more_findings), shown.findings_count) == (FINDINGS_IN_FULL, 7, "107")
+    assert shown.findings[0].chart is not None
+    assert shown.more_findings[-1].id == "drop-0"
+
+
+def test_throttling_is_what_its_counters_grew_by_and_nothing_without_them(builder: ModuleType) -> None:
+    view = compose(builder.build_detailed_analysis())
+    assert plain(view.gpus[0].throttled) == "Throttled during the run: power cap 87.0 s, power brake 0 s."
+    assert view.gpus[0].has_ring
+    assert (view.gpus[1].throttled, view.gpus[1].has_ring) == ("", False)
+    assert not [row for row in view.statistics.rows if "power cap" in row]
+
+
+def test_throttle_counters_that_begin_again_lose_nothing_that_was_seen(analysis: model.Analysis) -> None:
+    samples = analysis.run.samples.copy()
+    samples.loc[samples.index[:4], "power_cap_s"] = [900.0, 910.0, 1.0, 3.5]
+    shown = compose(replace(analysis, run=replace(analysis.run, samples=samples))).gpus[0].throttled
+    assert plain(shown) == "Throttled during the run: power cap 12.5 s."
+
+
+def test_the_legend_names_the_lines_that_are_there(builder: ModuleType, view: ReportView) -> None:
+    lines = [item.label for item in compose(builder.build_detailed_analysis()).legend if item.sign.startswith("line")]
+    assert lines == ["SM activity: what the GPU really did", "waiting for a core", "waiting for I/O"]
+    assert not [item for item in view.legend if item.sign.startswith("line")]

@@ -139,12 +139,27 @@ def test_the_embedded_data_is_json_without_nan_or_markup(html: str, analysis: An
 def test_packed_columns_lie_one_behind_the_other(html: str, analysis: Analysis) -> None:
     blob = base64.b64decode(embedded(html, "report-columns"))
     data, _ = chart_data(analysis)
-    columns = [column for gpu in data["gpus"] for column in gpu["columns"]] + data["host"]
+    gpus = [[gpu["columns"], *gpu["rings"].values()] for gpu in data["gpus"]]
+    columns = [column for parts in gpus for part in parts for column in part] + data["host"]
     end = 0
     for column in columns:
         assert column["offset"] == end
         end += column["length"]
     assert end == len(blob)
+
+
+def test_the_drivers_readings_are_packed_on_their_own_time_axes(builder: ModuleType) -> None:
+    analysis = builder.build_detailed_analysis()
+    data, columns = chart_data(analysis)
+    rings = data["gpus"][0]["rings"]
+    counts = {name: [column["count"] for column in packed] for name, packed in rings.items()}
+    assert counts == {name: [analysis.run.ring[name].count()] * 2 for name in ("gpu_util_pct", "power_w")}
+    assert [[column["name"] for column in packed] for packed in rings.values()] == [
+        ["t_s", "gpu_util_pct"],
+        ["t_s", "power_w"],
+    ]
+    assert data["gpus"][1]["rings"] == {}
+    assert data["host"][-1]["offset"] + data["host"][-1]["length"] == len(base64.b64decode(columns))
 
 
 def test_a_nan_in_the_data_is_refused() -> None:

@@ -55,7 +55,7 @@ def test_text_is_freed_of_what_no_file_or_page_can_hold() -> None:
 
 
 def test_a_number_stays_with_its_unit() -> None:
-    assert words.tied("51 s of 10 min, 71 % in 3 drops") == "51\u00a0s of 10\u00a0min, 71\u00a0% in 3 drops"
+    assert words.tied("51 s of 10 min, 71 % in 3 drops") == "51\u00a0s of 10\u00a0min, 71\u00a0% in 3\u00a0drops"
 
 
 @pytest.mark.parametrize(("text", "said"), [("no batch was ready", "No batch was ready."), ("Why?", "Why?"), ("", "")])

@@ -1,0 +1,86 @@
+import re
+from dataclasses import replace
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from gpu_report.model import Analysis
+from gpu_report.render.compose_charts import MOST_POINTS, Track, strip, surroundings, tracks
+from gpu_report.render.moments import Clock
+
+CLOCK = Clock(1_795_223_424.286)
+
+
+def points(path: str) -> list[tuple[str, float, float]]:
+    return [(kind, float(x), float(y)) for kind, x, y in re.findall(r"([ML])([\d.-]+),([\d.-]+)", path)]
+
+
+def test_a_finding_is_drawn_with_every_sample_around_it(analysis: Analysis) -> None:
+    finding = next(f for f in analysis.findings if f.id == "drop-2")
+    by_gpu = tracks(analysis.run)
+    chart = surroundings(finding, analysis, by_gpu, CLOCK)
+    own = chart.lines[-1]
+    t_s = by_gpu[finding.gpu].t_s
+    inside = (t_s >= chart.start.t_s) & (t_s <= chart.end.t_s)
+    assert (own.is_own, own.colour) == (True, "gpu-1")
+    assert [line.is_own for line in chart.lines] == [False, True]
+    drawn = [100 - y for _, x, y in points(own.path) if 0 <= x <= 1000]
+    assert drawn == by_gpu[1].util_pct[inside].tolist()
+    scale = 1000 / (chart.end.t_s - chart.start.t_s)
+    assert chart.band_x == pytest.approx((finding.start_t_s - chart.start.t_s) * scale, abs=0.1)
+    assert chart.band_width == pytest.approx(finding.duration_s * scale, abs=0.1)
+
+
+def test_a_gap_and_a_missing_reading_break_the_line(builder: ModuleType, analysis: Analysis) -> None:
+    finding = replace(analysis.findings[0], start_t_s=builder.GAP[0], end_t_s=builder.GAP[1])
+    path = surroundings(finding, analysis, tracks(analysis.run), CLOCK).lines[-1].path
+    assert [kind for kind, _, _ in points(path)].count("M") == 2
+    track = {0: Track(np.arange(5.0), np.array([50, np.nan, 60, 70, 80]))}
+    finding = replace(finding, start_t_s=1.0, end_t_s=2.0)
+    run = replace(analysis.run, duration_s=4.0)
+    line = surroundings(finding, replace(analysis, run=run), track, CLOCK).lines[0]
+    assert [kind for kind, _, _ in points(line.path)] == ["M", "M", "L", "L"]
+
+
+def test_a_single_dip_in_a_long_finding_is_drawn(analysis: Analysis) -> None:
+    t_s = np.arange(50_000.0)
+    track = {0: Track(t_s, np.where(t_s == 30_001, 7.0, 90.0))}
+    finding = replace(analysis.findings[0], gpu=0, start_t_s=20_000.0, end_t_s=40_000.0)
+    run = replace(analysis.run, duration_s=50_000.0)
+    drawn = points(surroundings(finding, replace(analysis, run=run), track, CLOCK).lines[0].path)
+    assert len(drawn) <= MOST_POINTS
+    assert [y for _, _, y in drawn].count(93) == 1
+
+
+def test_without_samples_there_is_no_chart(analysis: Analysis) -> None:
+    assert surroundings(analysis.findings[0], analysis, {}, CLOCK) is None
+
+
+def test_a_strip_has_a_cell_for_each_level_and_none_where_nothing_is_known() -> None:
+    util = np.concatenate([np.full(50, 5.0), np.full(50, 95.0), np.full(50, np.nan), np.full(50, 100.0)])
+    cells = strip(Track(np.arange(200.0) + 0.5, util), 200.0)
+    assert [(cell.x, cell.level) for cell in cells] == [(0.0, 0), (250.0, 4), (750.0, 4)]
+    assert strip(None, 200.0) == ()
+    assert strip(Track(np.array([]), np.array([])), 200.0) == ()
+
+
+def test_the_drivers_own_readings_are_drawn_and_ticks_where_it_kept_none(builder: ModuleType) -> None:
+    analysis = builder.build_detailed_analysis()
+    ring = analysis.run.ring.dropna(subset="gpu_util_pct")
+    track = tracks(analysis.run)[0]
+    kept = np.isin(track.t_s, ring["t_s"])
+    assert track.util_pct[kept].tolist() == ring["gpu_util_pct"].tolist()
+    start, end = builder.RINGLESS
+    assert ((track.t_s[~kept] > start) & (track.t_s[~kept] < end)).all()
+    assert 18 <= (~kept).sum() <= 20
+    finding = replace(analysis.findings[0], start_t_s=start, end_t_s=end)
+    drawn = points(surroundings(finding, analysis, {0: track}, CLOCK).lines[-1].path)
+    assert [kind for kind, _, _ in drawn].count("M") == 1
+    assert 2 in (
+        100 - y
+        for _, _, y in points(
+            surroundings(replace(finding, start_t_s=205.0, end_t_s=215.0), analysis, {0: track}, CLOCK).lines[-1].path
+        )
+    )
+    assert tracks(analysis.run)[1].t_s.tolist() == analysis.run.samples.query("gpu == 1")["t_s"].tolist()

@@ -4,7 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 REPORTS := reports
-TESTED := gpu_report tests
+BEGAN := $(shell date +%s)
+TOOK = echo "make $@ took $$(( $$(date +%s) - $(BEGAN) )) s"
 
 .PHONY: help report test test-fast lint package sample-reports clean
 
@@ -12,12 +13,11 @@ help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 report: $(VENV)/.report ## Record this machine's GPU for a moment and render it; without a GPU, render a real H200 run
-	@began=$$(date +%s); $(BIN)/python -m gpu_report.first_report $(REPORTS) && \
-	echo "make report took $$(( $$(date +%s) - began )) s"
+	@$(BIN)/python -m gpu_report.first_report $(REPORTS) && $(TOOK)
 
 test: $(VENV)/.test ## Run all tests, the browser and the YOLO ones included
 	@$(BIN)/python tests/needs.py
-	@began=$$(date +%s); $(BIN)/pytest -q --durations=5 && echo "make test took $$(( $$(date +%s) - began )) s"
+	@$(BIN)/pytest -q --durations=5 && $(TOOK)
 
 test-fast: $(VENV)/.test ## Run the tests that need neither a browser nor a training
 	$(BIN)/pytest -q -m "not browser and not yolo"

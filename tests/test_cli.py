@@ -153,6 +153,29 @@ def test_a_hostile_name_reaches_a_terminal_without_its_controls(run_cli, tmp_pat
         assert "bold" in out
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii", "iso8859-5"])
+@pytest.mark.parametrize("form", ["text", "markdown", "json"])
+def test_no_name_and_no_encoding_of_the_terminal_ends_the_summary(run_cli, tmp_path, encoding, form):
+    folder = tmp_path / "run"
+    shutil.copytree(STALLS, folder)
+    info = json.loads((folder / "run.json").read_text())
+    info["gpus"][0]["name"] = "H200 \ud800 \u4e2d"
+    (folder / "run.json").write_text(json.dumps(info))
+    done = run_cli("summary", folder, "--format", form, env={"PYTHONIOENCODING": encoding, "LC_ALL": "C"})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "H200 " in done.stdout
+
+
+def test_the_summary_has_every_quantity_of_a_gpu_and_null_where_nothing_is_known(run_cli, tmp_path):
+    (tmp_path / "mine.csv").write_text("wall_s,gpu,gpu_util_pct\n" + "".join(f"{1.8e9 + t},0,90\n" for t in range(20)))
+    summary = json.loads(run_cli("summary", "mine.csv", "--format", "json").stdout)
+    assert summary["environment"]["args"] is None
+    (gpu,) = summary["gpus"]
+    assert gpu["gpu_util_pct"]["mean"] == 90
+    unknown = ("memory_used_mib", "power_w", "temperature_c", "sm_clock_mhz", "sm_active_pct", "tensor_active_pct")
+    assert [gpu[name] for name in (*unknown, "dram_active_pct")] == [None] * 7
+
+
 def test_demo_renders_the_shipped_run(run_cli, tmp_path):
     done = run_cli("demo")
     assert done.returncode == 0

@@ -10,6 +10,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FORMAT = (ROOT / "docs" / "format.md").read_text()
 TABLES = {
     schema.SAMPLES_CSV: schema.SAMPLES_COLUMNS,
+    schema.RING_CSV: schema.RING_COLUMNS,
     schema.HOST_CSV: schema.HOST_COLUMNS,
     schema.PROCESSES_CSV: schema.PROCESSES_COLUMNS,
 }

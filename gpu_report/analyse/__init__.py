@@ -25,15 +25,17 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
     missing = [gap for track in context.tracks for gap in gaps(track, run.duration_s)]
     ledger = build_ledger(context, findings, low)
     used = context.activity.used_gpus
-    by_gpu = {track.gpu: track for track in context.tracks}
+    by_gpu = {t.gpu: (t, curve) for t, curve in zip(context.tracks, context.energies, strict=True)}
     measured = sum(float(track.hold_s.sum()) for track in context.tracks)
     expected = run.duration_s * max(len(run.gpus), 1)
     return Analysis(
         run=run,
         options=options,
         verdict=verdict(context, findings, ledger),
-        gpus=tuple(summarise_gpu(gpu, by_gpu.get(gpu.index), used=gpu.index in used) for gpu in run.gpus),
-        epochs=summarise_epochs(run.epoch_rows, context.tracks, used),
+        gpus=tuple(
+            summarise_gpu(gpu, *by_gpu.get(gpu.index, (None, None)), used=gpu.index in used) for gpu in run.gpus
+        ),
+        epochs=summarise_epochs(run.epoch_rows, context.tracks, context.energies, used),
         phases=context.phases,
         low_intervals=tuple(low),
         gaps=tuple(missing),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.activity import Activity, find_activity, outside
 from gpu_report.analyse.boundaries import Boundaries, find_boundaries
+from gpu_report.analyse.energy import Energy, energy
 from gpu_report.analyse.phases import final_evaluations, find_phases
 from gpu_report.analyse.track import Bools, Track, tracks
 from gpu_report.model import EpochRow, KernelEvent, NearbyKernelEvent, Options, Phase, Run
@@ -16,12 +17,13 @@ from gpu_report.model import EpochRow, KernelEvent, NearbyKernelEvent, Options, 
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """A run with its time sorted out. `usable` says, for each track, which readings are of training."""
+    """A run with its time sorted out: for each track which readings are of training, and its running energy."""
 
     run: Run
     options: Options
     tracks: tuple[Track, ...]
     usable: tuple[Bools, ...]
+    energies: tuple[Energy, ...]
     activity: Activity
     boundaries: Boundaries
     phases: tuple[Phase, ...]
@@ -47,7 +49,7 @@ def build_context(run: Run, options: Options) -> Context:
     phases = find_phases(run, activity, boundaries)
     final = final_evaluations(phases, boundaries)
     usable = tuple(use & outside(track, final) for track, use in zip(found, awake, strict=True))
-    return Context(run, options, found, usable, activity, boundaries, phases)
+    return Context(run, options, found, usable, tuple(map(energy, found)), activity, boundaries, phases)
 
 
 def kernel_events_near(

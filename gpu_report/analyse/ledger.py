@@ -6,14 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.energy import energy
+from gpu_report.analyse.energy import Energy
 from gpu_report.analyse.track import Floats, Track
 from gpu_report.model import Finding, Interval, LedgerRow
 
 # In the order of the report: what was won, what belongs to a run, what was lost, what is not known.
 EXPECTED_ROWS = ("work", "startup", "validation", "checkpoint", "final evaluation", "idle")
 PHASE_ROWS = {"startup", "validation", "checkpoint", "final evaluation", "idle"}
-JOULES_PER_KWH = 3.6e6
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,12 +33,12 @@ def build_ledger(context: Context, findings: Sequence[Finding], low: Sequence[In
     """
     seconds: dict[str, float] = {}
     joules: dict[str, float] = {}
-    for track in context.tracks:
-        _book(_account(context, track, findings, low), seconds, joules)
+    for track, curve in zip(context.tracks, context.energies, strict=True):
+        _book(_account(context, track, curve, findings, low), seconds, joules)
     gpus = max(len(context.run.gpus), 1)
     total = context.run.duration_s * gpus
     seconds["unmeasured"] = total - sum(seconds.values())
-    used_j = [j for track in context.tracks if (j := energy(track).between(0.0, float("inf"))) is not None]
+    used_j = [j for curve in context.energies if (j := curve.between(0.0, float("inf"))) is not None]
     joules["unmeasured"] = sum(used_j) - sum(joules.values())
     price = context.options.price_per_hour
     rows = [
@@ -67,7 +66,9 @@ def _book(account: _Account, seconds: dict[str, float], joules: dict[str, float]
             joules[row] = joules.get(row, 0.0) + float(np.nansum(account.joules[mine] * share))
 
 
-def _account(context: Context, track: Track, findings: Sequence[Finding], low: Sequence[Interval]) -> _Account:
+def _account(
+    context: Context, track: Track, curve: Energy, findings: Sequence[Finding], low: Sequence[Interval]
+) -> _Account:
     names = np.full(len(track.t_s), "short gaps", dtype=object)
     for interval in low:
         if interval.gpu == track.gpu:
@@ -87,5 +88,5 @@ def _account(context: Context, track: Track, findings: Sequence[Finding], low: S
         names[:] = "idle"
     whole = np.isin(names.astype(str), list(PHASE_ROWS))
     work = np.where(whole, 0.0, track.util_pct / 100)
-    used = energy(track).of_each(track.t_s, track.t_s + track.hold_s)
+    used = curve.of_each(track.t_s, track.t_s + track.hold_s)
     return _Account(track.hold_s, used, work, list(names))

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from gpu_report import schema
-from gpu_report.analyse.energy import Energy, energy
+from gpu_report.analyse.energy import Energy
 from gpu_report.analyse.track import Floats, Track
 from gpu_report.model import EpochRow, EpochSummary, Gpu, GpuSummary, Stats
 
@@ -34,12 +34,11 @@ def weighted_stats(values: Floats, weights: Floats) -> Stats | None:
     return Stats(mean, float(value[0]), float(p5), float(p50), float(p95), float(value[-1]))
 
 
-def summarise_gpu(gpu: Gpu, track: Track | None, *, used: bool) -> GpuSummary:
+def summarise_gpu(gpu: Gpu, track: Track | None, curve: Energy | None, *, used: bool) -> GpuSummary:
     """Return one GPU over the whole run; a GPU without rows has no quantities."""
-    if track is None:
+    if track is None or curve is None:
         return GpuSummary(gpu, 0, {}, None, "none", used=False)
     quantities = {**_quantities(track.rows, track.row_hold_s, AVERAGED), **_utilisation(track, 0.0, float("inf"))}
-    curve = energy(track)
     return GpuSummary(gpu, len(track.rows), quantities, curve.between(0.0, float("inf")), curve.source, used=used)
 
 
@@ -54,13 +53,13 @@ class _Table:
 
 
 def summarise_epochs(
-    rows: Sequence[EpochRow], tracks: Sequence[Track], used_gpus: frozenset[int]
+    rows: Sequence[EpochRow], tracks: Sequence[Track], curves: Sequence[Energy], used_gpus: frozenset[int]
 ) -> tuple[EpochSummary, ...]:
     """Return one summary an epoch row, in order; `attempt` counts repeats of one epoch in one YOLO run.
 
     Utilisation is the mean over the GPUs that were used, energy the sum over all.
     """
-    tables = [_table(track) for track in tracks]
+    tables = [_table(track, curve) for track, curve in zip(tracks, curves, strict=True)]
     seen: dict[tuple[int, int], int] = {}
     summaries = []
     for row in rows:
@@ -70,9 +69,9 @@ def summarise_epochs(
     return tuple(summaries)
 
 
-def _table(track: Track) -> _Table:
+def _table(track: Track, curve: Energy) -> _Table:
     columns = {name: track.rows[name].to_numpy(dtype=float) for name in PER_EPOCH}
-    return _Table(track, track.rows["t_s"].to_numpy(dtype=float), columns, energy(track))
+    return _Table(track, track.rows["t_s"].to_numpy(dtype=float), columns, curve)
 
 
 def loss_of(metrics: Mapping[str, float]) -> float | None:

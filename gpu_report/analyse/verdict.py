@@ -7,15 +7,18 @@ from gpu_report.analyse.activity import outside
 from gpu_report.analyse.context import Context
 from gpu_report.model import Finding, LedgerRow
 
+Trained = tuple[float, float] | None  # mean utilisation in %, and seconds
+
 
 def verdict(context: Context, findings: Sequence[Finding], ledger: Sequence[LedgerRow]) -> str:
     """Return what the run comes to, in plain words, with the numbers behind it."""
-    parts = [_fault(findings), _work(context), _drops(context, findings), _unseen(ledger)]
-    parts += [_largest(context, findings, ledger), _unused(context)]
+    trained, unseen = training(context), sum(row.share for row in ledger if row.name == "unmeasured")
+    parts = [_fault(findings), _work(context, trained), _drops(findings, trained, unseen), _unseen(unseen)]
+    parts += [_largest(trained, findings, ledger), _unused(context)]
     return " ".join(part for part in parts if part)
 
 
-def training(context: Context) -> tuple[float, float] | None:
+def training(context: Context) -> Trained:
     """Return mean utilisation (%) and length (s) of the training of the used GPUs, None where nothing ran.
 
     Training is the train phases; where no epochs are known, all outside startup and idle.
@@ -36,19 +39,14 @@ def _fault(findings: Sequence[Finding]) -> str:
     return f"{worst.summary[:1].upper()}{worst.summary[1:]}." if worst else ""
 
 
-def _work(context: Context) -> str:
-    trained = training(context)
+def _work(context: Context, trained: Trained) -> str:
     if trained is None:
         return "No GPU worked during this recording."
     util, seconds = trained
     gpus = len(context.activity.used_gpus)
     subject = "The GPU was" if gpus == 1 else f"{gpus} GPUs were"
     if any(phase.name == "train" for phase in context.phases):
-        what = (
-            f"the {length(seconds)} in which it trained"
-            if gpus == 1
-            else f"the {length(seconds)} in which they trained"
-        )
+        what = f"the {length(seconds)} in which {'it' if gpus == 1 else 'they'} trained"
     else:
         what = f"{length(seconds)} after startup"
     reading = _reading(util) if seconds >= th.LEVEL_AT_LEAST_S else ", which is too short to judge"
@@ -65,12 +63,11 @@ def _reading(util: float) -> str:
     return ", which is healthy for YOLO"
 
 
-def _drops(context: Context, findings: Sequence[Finding]) -> str:
+def _drops(findings: Sequence[Finding], trained: Trained, unseen: float) -> str:
     drops = [f for f in findings if f.rule in {"drop", "sustained-low"} and not f.expected]
     if not drops:
-        trained = training(context)
         # a GPU that never worked has no level to fall from, and where nobody looked nothing is seen to fall
-        telling = trained is not None and trained[0] >= th.STARVED_PCT and _covered(context)
+        telling = trained is not None and trained[0] >= th.STARVED_PCT and unseen <= 1 - th.WELL_COVERED
         return "No unexpected drop." if telling else ""
     total = sum(f.duration_s for f in drops)
     causes = sorted({f.cause.name for f in drops if f.cause})
@@ -78,21 +75,14 @@ def _drops(context: Context, findings: Sequence[Finding]) -> str:
     return f"{len(drops):,} unexpected {noun} took {length(total)} ({', '.join(causes)})."
 
 
-def _covered(context: Context) -> bool:
-    measured = sum(float(track.hold_s.sum()) for track in context.tracks)
-    return measured >= th.WELL_COVERED * context.run.duration_s * max(len(context.run.gpus), 1)
-
-
-def _unseen(ledger: Sequence[LedgerRow]) -> str:
-    unseen = sum(row.share for row in ledger if row.name == "unmeasured")
+def _unseen(unseen: float) -> str:
     if unseen <= 1 - th.WELL_COVERED:
         return ""
     return f"{100 * unseen:.0f} % of the time was not measured: what happened then is not known."
 
 
-def _largest(context: Context, findings: Sequence[Finding], ledger: Sequence[LedgerRow]) -> str:
+def _largest(trained: Trained, findings: Sequence[Finding], ledger: Sequence[LedgerRow]) -> str:
     """Return where most of the time went when it did not go into work, unless the drops have said it already."""
-    trained = training(context)
     lost = [row for row in ledger if row.name not in {"work", "idle", "unmeasured"}]
     if trained is None or trained[0] >= th.ROOM_PCT or not lost:
         return ""

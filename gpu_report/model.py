@@ -92,18 +92,63 @@ class YoloRun:
     note: str = ""
 
 
-PhaseName = Literal["startup", "train", "validation", "checkpoint", "final evaluation", "idle"]
+PhaseName = Literal["startup", "train", "validation", "checkpoint", "final evaluation", "idle", "predict", "export"]
 
 
 @dataclass(frozen=True)
 class Phase:
-    """What YOLO was doing from `start_t_s` to `end_t_s`, and where that is known from."""
+    """What YOLO was doing from `start_t_s` to `end_t_s`, and where that is known from.
+
+    `detail` names the part of a phase where that is known: of startup `setup`, `data set`, `model` or `first batch`,
+    of train `close mosaic`.
+    """
 
     name: PhaseName
     epoch: int | None
     start_t_s: float
     end_t_s: float
     source: str
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class InsideEpoch:
+    """The training part of one epoch as our callbacks saw it, from on_train_epoch_start to on_train_epoch_end.
+
+    `epoch` is 1-based; `attempt` counts from 1 how often it was begun (NaN recovery, out-of-memory retry). `end_t_s` is
+    None when it never ended. `data_wait_s` is the time between batches that the trainer waited for its loader.
+    """
+
+    epoch: int
+    attempt: int
+    start_t_s: float
+    end_t_s: float | None
+    images: int | None
+    batches: int
+    data_wait_s: float
+    first_wait_s: float
+    longest_wait_s: float
+    loss: float | None = None
+    lr: float | None = None
+
+
+@dataclass(frozen=True)
+class InsideRun:
+    """What our callbacks wrote in one process of YOLO: rank 0 of a training, another rank, a prediction, an export.
+
+    `run` is the number of its YoloRun where one lies in the same folder. `settings` are the effective ones (workers,
+    batch, accumulate, amp, world_size, parameters, gflops, images, torch, cuda, ultralytics ...), None where unknown.
+    `ended` says how: finished, early stop, exception, or None when nothing said so (killed).
+    """
+
+    run: int | None
+    rank: int
+    pid: int
+    task: Literal["train", "val", "predict", "export"]
+    settings: Mapping[str, object]
+    phases: tuple[Phase, ...]
+    epochs: tuple[InsideEpoch, ...]
+    ended: str | None = None
 
 
 @dataclass(frozen=True)
@@ -177,6 +222,7 @@ class Run:
     kernel: KernelLog
     events: tuple[RecordedEvent, ...]
     problems: tuple[str, ...] = ()
+    inside: tuple[InsideRun, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,8 @@ class EpochRow:
     """A row of results.csv and when it appeared: after the epoch's validation, before its checkpoint.
 
     `epoch` is 1-based; `run` counts YOLO runs in this recording from 1; `segment` counts resumes from 1.
-    `metrics` holds the row's other columns by their names in the file.
+    `metrics` holds the row's other columns by their names in the file. `saved_t_s` is when its checkpoint had been
+    written, by the files' times; None where nobody looked at them in time.
     """
 
     run: int
@@ -74,22 +75,28 @@ class EpochRow:
     row_t_s: float
     start_t_s: float
     metrics: Mapping[str, float] = field(default_factory=dict)
+    saved_t_s: float | None = None
 
 
 @dataclass(frozen=True)
 class YoloRun:
     """The YOLO run that was watched: where it lay, its arguments, and how its epochs were put on our clock.
 
-    `anchor` is recorded (rows stamped as they appeared), file-time, train-start, fitted or none;
-    `uncertainty_s` is the stated error of that placement, None where it is exact to the tick.
+    `anchor` is recorded (rows stamped as they appeared), file-time, train-start, fitted, none, or no-epoch (nothing to
+    place, since it did not come to the end of one);
+    `uncertainty_s` is the stated error of that placement, None where it is exact to the tick. `started_t_s` is when
+    args.yaml was written, which YOLO does first of all; `checkpoint_s` how long its last checkpoint took to write, by
+    the files' times; both None where those are not known.
     """
 
     number: int
     path: str | None
     args: Mapping[str, object]
-    anchor: Literal["recorded", "file-time", "train-start", "fitted", "none"]
+    anchor: Literal["recorded", "file-time", "train-start", "fitted", "none", "no-epoch"]
     uncertainty_s: float | None
     note: str = ""
+    started_t_s: float | None = None
+    checkpoint_s: float | None = None
 
 
 PhaseName = Literal["startup", "train", "validation", "checkpoint", "final evaluation", "idle", "predict", "export"]

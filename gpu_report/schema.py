@@ -17,6 +17,7 @@ EVENTS_JSONL = "events.jsonl"
 YOLO_DIR = "yolo"
 YOLO_ARGS = "args.yaml"
 YOLO_RESULTS = "results.csv"
+YOLO_WEIGHTS = "weights/last.pt"  # in YOLO's own folder: only its time is looked at
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,7 @@ EVENT_KINDS = {
     "rows_lost": "file, rows, reason: rows that could not be written",
     "yolo_run": "path, number: the YOLO run that is watched (yolo/<number>/ holds its files when there are several)",
     "epoch": "run, epoch (1-based), time_s (of results.csv), metrics: a row of results.csv appeared",
+    "checkpoint": "run, file: YOLO had written weights (stamped with the file's time)",
     "kernel_log": "status (read, restricted, unavailable), source, reason, advice",
     "kernel": "text, level, source, stamp_s: one line of the kernel log, raw",
     "kernel_lines_dropped": "count: lines beyond the rate that is kept",

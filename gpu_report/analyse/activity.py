@@ -1,5 +1,6 @@
 """When a GPU had work to do at all: outside startup and outside the time in which no YOLO run was going on."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -40,8 +41,13 @@ def find_activity(run: Run, tracks: Sequence[Track]) -> Activity:
     presence = _presence(run)
     used = _used(tracks, presence)
     idle = _idle_spans(run, used, presence)
-    begins = _train_starts(run)
-    startups = [span for begin in begins if (span := _startup(begin, used, idle, run.duration_s))]
+    commanded = any(event.kind == "command_started" for event in run.events)
+    startups: list[Span] = []
+    for begin in _begins(run):
+        first = _first_work(begin, used, run.duration_s)
+        start = 0.0 if commanded and begin.after_s <= 0 else _starts_at(begin, first, idle)
+        idle = _union([*idle, (begin.after_s, start)]) if start > begin.after_s == 0 else idle
+        startups += [(start, first)] if first > start else []
     return Activity(tuple(startups), tuple(_outside(idle, startups)), frozenset(track.gpu for track in used))
 
 
@@ -58,35 +64,63 @@ def _used(tracks: Sequence[Track], presence: dict[int, list[Span]]) -> list[Trac
 # --- startup --------------------------------------------------------------------------------------------------
 
 
-def _train_starts(run: Run) -> list[Span]:
-    """Return, for each training process (a run, or a resume of it), (end of the one before, start of its training).
+@dataclass(frozen=True)
+class _Begin:
+    """A training process: the end of the one before (or of nothing), and from when on it may have trained.
+
+    `args_s` is when it wrote its args.yaml, the first that YOLO does, None where that is not known.
+    """
+
+    after_s: float
+    train_start_s: float
+    args_s: float | None = None
+
+
+def _begins(run: Run) -> list[_Begin]:
+    """Return the training processes of the recording: runs, and resumes of them.
 
     A process that was training already when the recording began has no startup. Where no epochs are known the first
     work anywhere ends the only one.
     """
     rows = sorted(run.epoch_rows, key=lambda row: row.row_t_s)
+    ends = [row.row_t_s for row in rows]
     firsts: dict[tuple[int, int], EpochRow] = {}
     for row in rows:
         firsts.setdefault((row.run, row.segment), row)
-    if not firsts:
-        return [(0.0, 0.0)]
     begins = []
     for first in firsts.values():
-        before = max((row.row_t_s for row in rows if row.row_t_s <= first.start_t_s), default=0.0)
+        at = bisect_right(ends, first.start_t_s)
+        after = ends[at - 1] if at else 0.0
+        told = [y.started_t_s for y in run.yolo_runs if y.number == first.run and y.started_t_s is not None]
+        args_s = next((t for t in told if after <= t <= first.start_t_s), None)
         if first.start_t_s >= 0.0:
-            begins.append((before, first.start_t_s))
-    return begins
+            begins.append(_Begin(after, first.start_t_s, args_s))
+    begins += [
+        _Begin(max((end for end in ends if end <= args_s), default=0.0), args_s, args_s)
+        for args_s in unfinished(run).values()
+    ]
+    return sorted(begins, key=lambda begin: begin.train_start_s) if begins or firsts else [_Begin(0.0, 0.0)]
 
 
-def _startup(begin: Span, used: Sequence[Track], idle: Sequence[Span], duration_s: float) -> Span | None:
-    """Return the span from the start of a YOLO run (or of the recording) to its first work on any GPU."""
-    earliest, train_start = begin
-    works = [t for track in used if (t := first_work(track, train_start)) is not None]
-    first = min(works, default=duration_s)
-    quiet = [end for start, end in idle if start >= earliest > 0 and end <= first]
-    # between two runs the GPU is idle until the second one's process appears on it; before the first all is startup
-    starts_at = max(quiet, default=earliest)
-    return (starts_at, first) if first > starts_at else None
+def unfinished(run: Run) -> dict[int, float]:
+    """Return when each YOLO run began that never came to the end of an epoch: number -> time of its args.yaml."""
+    return {
+        yolo.number: yolo.started_t_s
+        for yolo in run.yolo_runs
+        if yolo.anchor == "no-epoch" and yolo.started_t_s is not None and 0 <= yolo.started_t_s < run.duration_s
+    }
+
+
+def _first_work(begin: _Begin, used: Sequence[Track], duration_s: float) -> float:
+    """Return when a process first worked on any GPU, the end of the recording if it never did."""
+    return min((t for track in used if (t := first_work(track, begin.train_start_s)) is not None), default=duration_s)
+
+
+def _starts_at(begin: _Begin, first_work_s: float, idle: Sequence[Span]) -> float:
+    """Return when a startup began: as its process appears on the GPU, or writes args.yaml, whichever is earlier."""
+    quiet = [end for start, end in idle if start >= begin.after_s and end <= first_work_s]
+    told = [max(quiet)] if quiet else []
+    return min([*told, *([begin.args_s] if begin.args_s is not None else [])], default=begin.after_s)
 
 
 def first_work(track: Track, after_s: float) -> float | None:

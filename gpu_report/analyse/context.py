@@ -46,7 +46,7 @@ def build_context(run: Run, options: Options) -> Context:
     activity = find_activity(run, found)
     awake = [activity.usable(track) for track in found]
     boundaries = find_boundaries(run.epoch_rows, found, awake)
-    phases = find_phases(run, activity, boundaries)
+    phases = find_phases(run, activity, boundaries, found, awake)
     final = final_evaluations(phases, boundaries)
     usable = tuple(use & outside(track, final) for track, use in zip(found, awake, strict=True))
     return Context(run, options, found, usable, tuple(map(energy, found)), activity, boundaries, phases)

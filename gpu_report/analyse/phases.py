@@ -1,27 +1,59 @@
 """What YOLO was doing at every second, seen from outside: rows of results.csv and the samples themselves."""
 
 import itertools
+import math
 from collections.abc import Sequence
 
 from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.activity import Activity, Span
-from gpu_report.analyse.boundaries import Boundaries, Boundary
-from gpu_report.model import Phase, Run, YoloRun
+from gpu_report.analyse.activity import Activity, Span, unfinished
+from gpu_report.analyse.boundaries import Boundaries
+from gpu_report.analyse.edges import Rest, find_rests, most_restful
+from gpu_report.analyse.track import Bools, Track
+from gpu_report.model import EpochRow, Phase, Run, YoloRun
 
 FROM_SAMPLES = "utilisation"
 FROM_ROWS = "results.csv"
 FROM_BOTH = "results.csv, edges from utilisation"
+FROM_FILES = "results.csv and file times"
+FROM_ARGS = "args.yaml, end from utilisation"
 
 
-def find_phases(run: Run, activity: Activity, boundaries: Boundaries) -> tuple[Phase, ...]:
+def find_phases(
+    run: Run, activity: Activity, boundaries: Boundaries, tracks: Sequence[Track], usable: Sequence[Bools]
+) -> tuple[Phase, ...]:
     """Return the phases in order, without overlap. Where no epochs are known, only startup and idle are."""
-    phases = [Phase("startup", None, start, end, FROM_SAMPLES) for start, end in activity.startups]
+    began = {yolo.started_t_s for yolo in run.yolo_runs}
+    phases = [
+        Phase("startup", None, start, end, FROM_ARGS if start in began else FROM_SAMPLES)
+        for start, end in activity.startups
+    ]
     phases += [Phase("idle", None, start, end, FROM_SAMPLES) for start, end in activity.idle]
-    for boundary in boundaries.all:
-        phases += _epoch_phases(boundary)
     for yolo in run.yolo_runs:
-        phases += _after_the_last(run, yolo, boundaries)
+        phases += _phases_of(run, yolo, boundaries, tracks, usable)
     return _without_overlap(phases, run.duration_s)
+
+
+def _phases_of(
+    run: Run, yolo: YoloRun, boundaries: Boundaries, tracks: Sequence[Track], usable: Sequence[Bools]
+) -> list[Phase]:
+    """Return the phases of one YOLO run."""
+    mine = [boundary for boundary in boundaries.all if boundary.row.run == yolo.number]
+    rows = [boundary.row for boundary in mine]
+    gpu = most_restful(rows, tracks, usable)
+    rests = [Rest(math.nan, math.nan)] * len(rows)
+    if gpu is not None:
+        firsts = [boundary.first for boundary in mine]
+        rests = find_rests(rows, firsts, _goes_on(yolo, rows), tracks[gpu], usable[gpu])
+    phases = [phase for row, rest in zip(rows, rests, strict=True) for phase in _epoch_phases(yolo, row, rest)]
+    return phases + _after_the_last(run, yolo, boundaries)
+
+
+def _goes_on(yolo: YoloRun, rows: Sequence[EpochRow]) -> list[bool]:
+    """Tell for each row whether training follows upon its checkpoint at once."""
+    epochs, closing = (yolo.args.get(name) for name in ("epochs", "close_mosaic"))
+    closes_after = epochs - closing if isinstance(epochs, int) and isinstance(closing, int) and closing > 0 else None
+    last = {row.segment: row for row in rows}
+    return [row is not last[row.segment] and row.epoch != closes_after for row in rows]
 
 
 def final_evaluations(phases: Sequence[Phase], boundaries: Boundaries) -> list[Span]:
@@ -32,17 +64,31 @@ def final_evaluations(phases: Sequence[Phase], boundaries: Boundaries) -> list[S
     return [(start, end) for start, end in found if end - start <= allowed]
 
 
-def _epoch_phases(boundary: Boundary) -> list[Phase]:
-    """Return train, validation and checkpoint of an epoch; without a dip validation is not told from training."""
-    row = boundary.row
-    if boundary.dip is None:
-        return [Phase("train", row.epoch, row.start_t_s, row.row_t_s, FROM_ROWS)]
-    begin, end = min(boundary.dip[0], row.row_t_s), max(boundary.dip[1], row.row_t_s)
-    return [
-        Phase("train", row.epoch, row.start_t_s, begin, FROM_BOTH),
-        Phase("validation", row.epoch, begin, row.row_t_s, FROM_BOTH),
-        Phase("checkpoint", row.epoch, row.row_t_s, end, FROM_BOTH),
+def _epoch_phases(yolo: YoloRun, row: EpochRow, rest: Rest) -> list[Phase]:
+    """Return train, validation and checkpoint of an epoch, as far as they are told apart and take place at all."""
+    last = row.epoch == yolo.args.get("epochs")
+    validates, saves = (last or yolo.args.get(name) is not False for name in ("val", "save"))
+    begin, train_source = row.row_t_s, FROM_ROWS
+    if validates and math.isfinite(rest.validation_s):
+        begin, train_source = max(row.row_t_s - rest.validation_s, row.start_t_s), FROM_BOTH
+    saved, save_source = _saved(yolo, row, rest)
+    phases = [
+        Phase("train", row.epoch, row.start_t_s, begin, train_source),
+        Phase("validation", row.epoch, begin, row.row_t_s, train_source),
+        Phase("checkpoint", row.epoch, row.row_t_s, saved if saves else row.row_t_s, save_source),
     ]
+    return [phase for phase in phases if phase.end_t_s > phase.start_t_s]
+
+
+def _saved(yolo: YoloRun, row: EpochRow, rest: Rest) -> tuple[float, str]:
+    """Return when an epoch's checkpoint was written, and where that is known from."""
+    if row.saved_t_s is not None:
+        return row.saved_t_s, FROM_FILES
+    if math.isfinite(rest.checkpoint_s):
+        return row.row_t_s + rest.checkpoint_s, FROM_BOTH
+    if yolo.checkpoint_s is not None:
+        return row.row_t_s + yolo.checkpoint_s, FROM_FILES
+    return row.row_t_s, FROM_ROWS
 
 
 def _after_the_last(run: Run, yolo: YoloRun, boundaries: Boundaries) -> list[Phase]:
@@ -51,14 +97,16 @@ def _after_the_last(run: Run, yolo: YoloRun, boundaries: Boundaries) -> list[Pha
     A command that ended well before its last epoch was asked for has stopped early, which is an end like any other.
     """
     rows = [b.row for b in boundaries.all if b.row.run == yolo.number]
-    if not rows:
+    began = unfinished(run)
+    if not rows and yolo.number not in began:
         return []
-    last = rows[-1]
-    later = [b.row.start_t_s for b in boundaries.all if b.row.start_t_s > last.row_t_s]
+    last_s, epoch = (rows[-1].row_t_s, rows[-1].epoch) if rows else (began[yolo.number], 0)
+    starts = (*(b.row.start_t_s for b in boundaries.all if b.row.run != yolo.number), *began.values())
+    later = [start for start in starts if start > last_s]
     end = min(later, default=run.duration_s)
-    if last.epoch == yolo.args.get("epochs") or (run.recording.exit_code == 0 and not later):
-        return [Phase("final evaluation", None, last.row_t_s, end, FROM_ROWS)]
-    return [Phase("train", last.epoch + 1, last.row_t_s, end, FROM_ROWS)]
+    if rows and (epoch == yolo.args.get("epochs") or (run.recording.exit_code == 0 and not later)):
+        return [Phase("final evaluation", None, last_s, end, FROM_ROWS)]
+    return [Phase("train", epoch + 1, last_s, end, FROM_ROWS if rows else FROM_SAMPLES)]
 
 
 # Where two claim the same second the first of these wins: what was seen on the GPU before what rows imply.

@@ -54,6 +54,29 @@ DIP_STRAY_S = 1.5
 # Utilisation under this share of the run's own level around a row is its validation and checkpoint.
 DIP_SHARE = 0.5
 
+# --- Edges of validation and checkpoint (analyse/edges.py) -----------------------------------------------------
+
+REST_SHARE = 0.5  # of the median epoch: no validation or checkpoint that is looked for is longer
+REST_STEP_S = 0.1  # lengths to try: half of the driver's sampling period of 0.2 s ...
+REST_STEP_SHARE = 0.03  # ... and no finer than this share of the length itself
+# A length differs from its siblings' only where readings insist: for more than this much of a reading (of those that
+# are clearly work or clearly rest), and this share of a second for each second of difference.
+REST_READINGS = 1.0
+REST_PRIOR = 0.3
+REST_DRIFT = 0.15  # price, in contradicted seconds a row, of a second between its neighbours' length and that of all
+REST_OUTVOTED_S = 1.0  # the most contradicted seconds with which one row may vote on the length it shares with others
+REST_ROWS_AT_ONCE = 2000  # a table of lengths by rows: 3 MB at a time, however long the run
+READING_TRAILS_S = 0.2  # a reading is of the driver's last sampling period (0.2 s on H200): half of it ago, on average
+POWER_TRAILS_S = 0.6  # power is the mean of the last second (Ampere and later), and the board follows a little later
+VALIDATION_POWER = 0.45  # of the power of training, above the least: 0.1 to 0.45 on three labelled runs
+IDLE_POWER_SHARE = 0.5  # the least power must lie this far below that of work to tell the two apart
+FINE_S = 0.5  # readings this close or closer are the driver's own
+# Traffic to device memory in training, in % of its time: 20 to 56 on the labelled H200 runs, 0 to 3 in validation.
+TRAFFIC_PCT = 10.0
+# The first batch of a validation takes this much more memory than training had: 12 to 23 % on four labelled runs.
+MEMORY_STEP_SHARE = 0.05
+BESIDE_ROW_S = 1.0  # on either side of a row lie validation and checkpoint
+
 # --- Correlation ---------------------------------------------------------------------------------------------
 
 KERNEL_BEFORE_S = 60.0  # a fault is felt within a minute, or it is not what caused the drop

@@ -42,6 +42,11 @@ class Track:
         first, last = np.searchsorted(self.t_s, [start_t_s, end_t_s])
         return slice(int(first), int(last))
 
+    def between_rows(self, start_t_s: float, end_t_s: float) -> slice:
+        """Return the rows of the samples table taken in [start, end)."""
+        first, last = np.searchsorted(self.rows["t_s"].to_numpy(dtype=float), [start_t_s, end_t_s])
+        return slice(int(first), int(last))
+
     def mean_pct(self, start_t_s: float, end_t_s: float) -> float:
         """Return mean utilisation over the measured part of [start, end), NaN where there is none."""
         part = self.between(start_t_s, end_t_s)

@@ -146,6 +146,25 @@ def _yolo_files(yolo: Path | None) -> tuple[list[Path], tuple[str, ...]]:
 
 
 def _yolo_facts(yolo: Path, files: Sequence[Path], train_start_s: float | None) -> dict[str, Any]:
-    results = yolo / schema.YOLO_RESULTS
-    mtime_s = round(results.stat().st_mtime, 3) if results in files else None
-    return {"number": 1, "path": str(yolo), "results_mtime_s": mtime_s, "train_start_s": train_start_s}
+    """Return the entry of run.json's `yolo`: where the run lies, and what its files' times tell of its epochs."""
+    results_s, args_s = (_mtime(path) if path in files else None for path in _files_of(yolo))
+    return {
+        "number": 1,
+        "path": str(yolo),
+        "results_mtime_s": results_s,
+        "args_mtime_s": args_s,
+        "weights_mtime_s": _mtime(yolo / schema.YOLO_WEIGHTS),
+        "train_start_s": train_start_s,
+    }
+
+
+def _files_of(yolo: Path) -> tuple[Path, Path]:
+    return yolo / schema.YOLO_RESULTS, yolo / schema.YOLO_ARGS
+
+
+def _mtime(path: Path) -> float | None:
+    """Return when a file was written last, None where there is none."""
+    try:
+        return round(path.stat().st_mtime, 3)
+    except OSError:
+        return None

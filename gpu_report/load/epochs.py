@@ -6,9 +6,11 @@ else the rows are fitted to the samples (load/fit.py).
 """
 
 import csv
+import itertools
 import math
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,10 @@ from gpu_report.model import EpochRow, YoloRun
 Events = Sequence[Mapping[str, Any]]
 LARGEST_EPOCH = 1e7  # what lies beyond these is a garbled row
 LONGEST_TRAINING_S = ABSURD_DISTANCE_S
+
+# Weights are written at once after a row: what is written later is no checkpoint of that row (DDP with a slow disk and
+# the largest model stays under a minute).
+LONGEST_CHECKPOINT_S = 120.0
 
 Loaded = tuple[tuple[YoloRun, ...], tuple[EpochRow, ...], tuple[str, ...]]
 
@@ -52,14 +58,50 @@ def load_epochs(folder: Path, info: Mapping[str, Any], events: Events, clock: Cl
         problems += note
         recorded = [e for e in events if e["kind"] == "epoch" and e.get("run", 1) == number]
         if recorded:
-            runs.append(YoloRun(number, _path(said, events, number), args, "recorded", None))
-            rows += _recorded_rows(number, recorded, clock, _rows_in(place))
-            continue
-        run, placed = _place_after_the_fact(number, place, said, args, clock, samples)
+            run = YoloRun(number, _path(said, events, number), args, "recorded", None)
+            placed = _recorded_rows(number, recorded, clock, _rows_in(place))
+        else:
+            run, placed = _place_after_the_fact(number, place, said, args, clock, samples)
+            problems += [run.note] if run.anchor in {"none", "no-epoch"} and run.note else []
+        run = _with_file_times(run, said, placed, clock)
         runs.append(run)
-        rows += placed
-        problems += [run.note] if run.anchor == "none" and run.note else []
+        saved = _saved(placed, _saves(events, number, clock), run.checkpoint_s)
+        rows += [replace(row, saved_t_s=t_s) for row, t_s in zip(placed, saved, strict=True)]
     return tuple(runs), tuple(rows), tuple(problems)
+
+
+def _with_file_times(run: YoloRun, said: Mapping[str, Any], rows: Sequence[EpochRow], clock: Clock) -> YoloRun:
+    """Return a run with what its files' times tell: when it began, and how long its last checkpoint took to write."""
+    began = _number(said.get("args_mtime_s")) - clock.start_wall_s
+    saved = _number(said.get("weights_mtime_s")) - clock.start_wall_s
+    took = saved - max((row.row_t_s for row in rows), default=math.nan)
+    return replace(
+        run,
+        started_t_s=began if math.isfinite(began) and abs(began) <= ABSURD_DISTANCE_S else None,
+        checkpoint_s=took if 0 < took <= LONGEST_CHECKPOINT_S else None,
+    )
+
+
+def _saves(events: Events, number: int, clock: Clock) -> list[float]:
+    """Return when the recorder saw weights being written, in order."""
+    mine = (e for e in events if e["kind"] == "checkpoint" and e.get("run", 1) == number)
+    return sorted(clock.t(e["wall_s"], e.get("mono_s")) for e in mine)
+
+
+def _saved(rows: Sequence[EpochRow], saves: Sequence[float], last_took_s: float | None) -> list[float | None]:
+    """Return for each row when its last file of weights had been written; None where none was seen being written.
+
+    After the last row the files are written again (`strip_optimizer`): there the first time counts.
+    """
+    saved: list[float | None] = []
+    for row, following in itertools.zip_longest(rows, rows[1:]):
+        upto = row.row_t_s + LONGEST_CHECKPOINT_S
+        upto = min(following.row_t_s, upto) if following else upto
+        mine = saves[bisect_right(saves, row.row_t_s) : bisect_right(saves, upto)]
+        saved.append((mine[-1] if following else mine[0]) if mine else None)
+    if saved and saved[-1] is None and last_took_s is not None:
+        saved[-1] = rows[-1].row_t_s + last_took_s
+    return saved
 
 
 def parse_results(text: str) -> list[ResultsRow]:
@@ -153,14 +195,16 @@ def _place_after_the_fact(  # noqa: PLR0913, PLR0917 - what is known of one YOLO
     path = _path(said, [], number)
     parts = segments(_rows_in(place))
     if not parts:
-        return YoloRun(number, path, args, "none", None, "yolo/results.csv has no complete row"), []
+        return YoloRun(number, path, args, "no-epoch", None, "yolo/results.csv has no complete row"), []
     rows = parts[-1]
     end, last = float(samples["t_s"].max()), rows[-1].time_s
     told = _number(said.get("train_start_s")) - clock.start_wall_s
     by_file = _number(said.get("results_mtime_s")) - clock.start_wall_s - last
     notes = [f"the {len(parts) - 1} earlier segments of a resumed run are not placed"] if len(parts) > 1 else []
     if told < end and told + last > 0:
-        return YoloRun(number, path, args, "train-start", None, *notes), _rows_from(number, len(parts), rows, told)
+        return YoloRun(number, path, args, "train-start", None, "; ".join(notes)), _rows_from(
+            number, len(parts), rows, told
+        )
     if math.isfinite(told):
         notes.append("--train-start lies outside the recording and is not used")
     if _lies_inside(by_file, last, end):

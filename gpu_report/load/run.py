@@ -24,7 +24,7 @@ LARGEST_XID = 1_000_000  # what the kernel log's patterns take, too
 STATUSES: Mapping[str, Literal["read", "restricted"]] = {"read": "read", "restricted": "restricted"}
 
 # Kinds that other parts of `Run` hold already.
-ELSEWHERE = {"kernel", "kernel_log", "xid", "xid_events", "epoch", "yolo_run"}
+ELSEWHERE = {"kernel", "kernel_log", "xid", "xid_events", "epoch", "checkpoint", "yolo_run"}
 
 
 def load_run(path: Path) -> Run:

@@ -36,6 +36,7 @@ _ANCHORS = {
     "train-start": "Epochs were placed by the start of training that was given.",
     "fitted": "Epochs were fitted to the samples.",
     "none": "Epochs could not be placed in time.",
+    "no-epoch": "No epoch came to its end.",
 }
 
 

@@ -41,7 +41,8 @@ def test_many_short_epochs_stay_training():
     util = readings((0, 10), *([(80, 2.5), (0, 1.5)] * 60), interval_s=0.5)
     run = make_run(util, 0.5, rows=epochs(*[4.0] * 60))
     assert seconds(run)["work"] == pytest.approx(60 * 2.5 * 0.8, rel=0.1)
-    assert seconds(run).get("checkpoint", 0) + seconds(run).get("validation", 0) < 60 * 1.6
+    rest = seconds(run).get("checkpoint", 0) + seconds(run).get("validation", 0)
+    assert rest <= 60 * 2.0  # 1.5 s each, whose edges are known to one reading of 0.5 s
     assert analyse(run).low_intervals == ()
 
 

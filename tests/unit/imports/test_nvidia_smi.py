@@ -471,6 +471,8 @@ def test_the_files_of_the_yolo_run_are_kept_with_their_time(tmp_path, yolo):
         "number": 1,
         "path": str(yolo),
         "results_mtime_s": round((yolo / "results.csv").stat().st_mtime, 3),
+        "args_mtime_s": round((yolo / "args.yaml").stat().st_mtime, 3),
+        "weights_mtime_s": None,
         "train_start_s": START + 5,
     }
     assert run.of_kind("yolo_run")[0]["path"] == str(yolo)

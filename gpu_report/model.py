@@ -263,7 +263,10 @@ class GpuSummary:
 class EpochSummary:
     """One epoch: from the end of the one before (or the start of training) to its own row of results.csv.
 
-    `gpu_util_pct` and `energy_j` are over all recorded GPUs, `gpus` per device index.
+    One that was told from inside lasts from the start of its training to the end of its checkpoint. `gpu_util_pct` and
+    `energy_j` are over all recorded GPUs, `gpus` per device index. `train_s`, `validation_s` and `checkpoint_s` are its
+    phases, None where not told apart; `source` is its training's. Images and data wait are known from inside only.
+    `odd` says in what it stands out from its siblings, in whole phrases.
     """
 
     run: int
@@ -277,6 +280,14 @@ class EpochSummary:
     gpus: Mapping[int, Mapping[str, Stats]]
     loss: float | None
     lr: float | None
+    train_s: float | None = None
+    validation_s: float | None = None
+    checkpoint_s: float | None = None
+    images_per_s: float | None = None
+    data_wait_s: float | None = None
+    longest_wait_s: float | None = None
+    odd: tuple[str, ...] = ()
+    source: str = ""
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,10 @@
 
 from gpu_report.analyse.context import build_context
 from gpu_report.analyse.drops import find_low_intervals
+from gpu_report.analyse.epochs import summarise_epochs
 from gpu_report.analyse.ledger import build_ledger
 from gpu_report.analyse.rules import RULES
-from gpu_report.analyse.stats import summarise_epochs, summarise_gpu
+from gpu_report.analyse.stats import summarise_gpu
 from gpu_report.analyse.track import gaps
 from gpu_report.analyse.verdict import verdict
 from gpu_report.model import Analysis, Options, Run
@@ -35,7 +36,7 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
         gpus=tuple(
             summarise_gpu(gpu, *by_gpu.get(gpu.index, (None, None)), used=gpu.index in used) for gpu in run.gpus
         ),
-        epochs=summarise_epochs(run.epoch_rows, context.tracks, context.energies, used),
+        epochs=summarise_epochs(context),
         phases=context.phases,
         low_intervals=tuple(low),
         gaps=tuple(missing),

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.spans import Span, intersect, minus, union
 from gpu_report.analyse.track import Bools, Floats, Track
 from gpu_report.model import EpochRow, Run
-
-Span = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -46,9 +45,9 @@ def find_activity(run: Run, tracks: Sequence[Track]) -> Activity:
     for begin in _begins(run):
         first = _first_work(begin, used, run.duration_s)
         start = 0.0 if commanded and begin.after_s <= 0 else _starts_at(begin, first, idle)
-        idle = _union([*idle, (begin.after_s, start)]) if start > begin.after_s == 0 else idle
+        idle = union([*idle, (begin.after_s, start)]) if start > begin.after_s == 0 else idle
         startups += [(start, first)] if first > start else []
-    return Activity(tuple(startups), tuple(_outside(idle, startups)), frozenset(track.gpu for track in used))
+    return Activity(tuple(startups), tuple(minus(idle, startups)), frozenset(track.gpu for track in used))
 
 
 def _used(tracks: Sequence[Track], presence: dict[int, list[Span]]) -> list[Track]:
@@ -182,11 +181,11 @@ def _idle_spans(run: Run, used: Sequence[Track], presence: dict[int, list[Span]]
     per_gpu = [_absent(track, presence, run.duration_s) for track in used]
     spans = per_gpu[0] if per_gpu else []
     for other in per_gpu[1:]:
-        spans = _intersect(spans, other)
+        spans = intersect(spans, other)
     ended = [event.t_s for event in run.events if event.kind == "command_ended"]
     if ended:
         spans = [*spans, (max(ended), run.duration_s)]
-    return [(a, b) for a, b in _union(spans) if b - a >= th.IDLE_AT_LEAST_S]
+    return [(a, b) for a, b in union(spans) if b - a >= th.IDLE_AT_LEAST_S]
 
 
 def _absent(track: Track, presence: dict[int, list[Span]], duration_s: float) -> list[Span]:
@@ -195,7 +194,7 @@ def _absent(track: Track, presence: dict[int, list[Span]], duration_s: float) ->
         return _empty_spans(track)
     # the list of processes is read every few seconds: one may have come, and its memory been seen, a little before
     present = [(start - th.PROCESSES_EVERY_S, end) for start, end in presence[track.gpu]]
-    return _outside([(0.0, duration_s)], present)
+    return minus([(0.0, duration_s)], present)
 
 
 def _empty_spans(track: Track) -> list[Span]:
@@ -212,29 +211,3 @@ def _empty_spans(track: Track) -> list[Span]:
     edges = np.flatnonzero(np.diff(np.concatenate([[False], empty, [False]]).astype(np.int8)))
     ends: Floats = times + track.row_hold_s
     return [(float(times[a]), float(ends[b - 1])) for a, b in zip(edges[::2], edges[1::2], strict=True)]
-
-
-# --- spans ----------------------------------------------------------------------------------------------------
-
-
-def _intersect(left: Sequence[Span], right: Sequence[Span]) -> list[Span]:
-    both = [(max(a, c), min(b, d)) for a, b in left for c, d in right]
-    return sorted((a, b) for a, b in both if a < b)
-
-
-def _union(spans: Sequence[Span]) -> list[Span]:
-    merged: list[Span] = []
-    for start, end in sorted(spans):
-        if merged and start <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-        else:
-            merged.append((start, end))
-    return merged
-
-
-def _outside(spans: Sequence[Span], cuts: Sequence[Span]) -> list[Span]:
-    """Return `spans` without `cuts`."""
-    rest = list(spans)
-    for a, b in cuts:
-        rest = [piece for s, e in rest for piece in ((s, min(e, a)), (max(s, b), e)) if piece[0] < piece[1]]
-    return sorted(rest)

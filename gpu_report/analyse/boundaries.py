@@ -17,11 +17,20 @@ Dip = tuple[float, float]
 
 @dataclass(frozen=True)
 class Boundary:
-    """The end of an epoch: its row, whether it is the first of its process, and the dip around it (None: none seen)."""
+    """The end of an epoch: its row, whether it is the first of its process, and the dip around it (None: none seen).
+
+    `told` says that the dip is no dip that was seen, but validation and checkpoint as YOLO's callbacks told them.
+    """
 
     row: EpochRow
     first: bool
     dip: Dip | None = None
+    told: bool = False
+
+    @property
+    def end_t_s(self) -> float:
+        """Return when the epoch was over: with its checkpoint where that was told, else with its row."""
+        return self.dip[1] if self.told and self.dip else self.row.row_t_s
 
     @property
     def before_s(self) -> float | None:
@@ -41,10 +50,16 @@ class Boundaries:
     all: tuple[Boundary, ...]
 
     def touching(self, start_s: float, end_s: float) -> Boundary | None:
-        """Return the boundary whose row appeared within [start, end] give or take BOUNDARY_S, the first if several."""
+        """Return the boundary whose row appeared within [start, end] give or take BOUNDARY_S, the first if several.
+
+        Of one that was told, any of its validation and checkpoint lies there.
+        """
         at = bisect_left(self.all, start_s - th.BOUNDARY_S, key=lambda b: b.row.row_t_s)
-        found = self.all[at] if at < len(self.all) else None
-        return found if found and found.row.row_t_s <= end_s + th.BOUNDARY_S else None
+        for found in self.all[max(at - 1, 0) : at + 1]:
+            begin, end = found.dip if found.told and found.dip else (found.row.row_t_s, found.row.row_t_s)
+            if begin <= end_s + th.BOUNDARY_S and end >= start_s - th.BOUNDARY_S:
+                return found
+        return None
 
     def explains(self, start_s: float, end_s: float) -> bool:
         """Tell whether the validation and checkpoint of an epoch explain a drop.
@@ -56,6 +71,8 @@ class Boundaries:
         touched = self.touching(start_s, end_s)
         if touched is None:
             return False
+        if touched.told and touched.dip is not None:
+            return self._told_explains(touched, touched.dip, start_s, end_s)
         row_t, extra = touched.row.row_t_s, th.FIRST_BOUNDARY_EXTRA_S if touched.first else 0.0
         typical = self.typical_s(touched)
         if typical is None:
@@ -63,6 +80,13 @@ class Boundaries:
         before, after = typical
         begins_there = start_s >= row_t - before - th.BOUNDARY_S - extra
         return begins_there and end_s - start_s <= th.SIBLING_FACTOR * (before + after) + extra
+
+    def _told_explains(self, touched: Boundary, dip: Dip, start_s: float, end_s: float) -> bool:
+        """Tell whether a drop lies within a validation and checkpoint that were told, and are as long as others."""
+        typical = self.typical_s(touched)
+        extra, early = (th.FIRST_VALIDATION_EXTRA_S, th.FIRST_DRAIN_S) if touched.first else (0.0, 0.0)
+        usual = typical is None or dip[1] - dip[0] <= th.SIBLING_FACTOR * sum(typical) + extra
+        return usual and start_s >= dip[0] - early - th.BOUNDARY_S and end_s <= dip[1] + th.BOUNDARY_S
 
     def typical_s(self, of: Boundary) -> Dip | None:
         """Return the median validation and checkpoint of the other boundaries, None where no other shows a dip."""

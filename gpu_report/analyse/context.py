@@ -10,7 +10,8 @@ from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.activity import Activity, find_activity, outside
 from gpu_report.analyse.boundaries import Boundaries, find_boundaries
 from gpu_report.analyse.energy import Energy, energy
-from gpu_report.analyse.phases import final_evaluations, find_phases
+from gpu_report.analyse.inside import InsideView, inside_view, with_inside
+from gpu_report.analyse.phases import final_evaluations, find_phases, joined
 from gpu_report.analyse.track import Bools, Track, tracks
 from gpu_report.model import EpochRow, KernelEvent, NearbyKernelEvent, Options, Phase, Run
 
@@ -27,12 +28,16 @@ class Context:
     activity: Activity
     boundaries: Boundaries
     phases: tuple[Phase, ...]
+    inside: InsideView
 
     def epoch_at(self, t_s: float) -> EpochRow | None:
-        """Return the epoch that a moment lies in, None outside all of them."""
-        rows = [boundary.row for boundary in self.boundaries.all]
-        at = bisect_right(rows, t_s, key=lambda row: row.row_t_s)
-        return rows[at] if at < len(rows) and rows[at].start_t_s <= t_s else None
+        """Return the epoch that a moment lies in, None outside all of them.
+
+        One that was told from inside lasts to the end of its checkpoint, one seen from outside to its row.
+        """
+        ends = self.boundaries.all
+        at = bisect_right(ends, t_s, key=lambda boundary: boundary.end_t_s)
+        return ends[at].row if at < len(ends) and ends[at].row.start_t_s <= t_s else None
 
     def phase_at(self, t_s: float) -> Phase | None:
         """Return the phase that a moment lies in, None where it is not known."""
@@ -41,15 +46,24 @@ class Context:
 
 
 def build_context(run: Run, options: Options) -> Context:
-    """Return the context of a run."""
-    found = tracks(run)
-    activity = find_activity(run, found)
-    awake = [activity.usable(track) for track in found]
-    boundaries = find_boundaries(run.epoch_rows, found, awake)
-    phases = find_phases(run, activity, boundaries, found, awake)
+    """Return the context of a run: what YOLO told where it did, else what the files and the GPUs tell."""
+    found, inside = tracks(run), inside_view(run)
+    seen = find_activity(run, found)
+    awake = [seen.usable(track) for track in found]
+    outside_ends = find_boundaries(run.epoch_rows, found, awake)
+    outside_phases = find_phases(run, seen, outside_ends, found, awake)
+    activity = inside.activity(seen, run.duration_s, others=_others(run, inside))
+    boundaries = with_inside(outside_ends, inside)
+    phases = joined(inside, outside_phases, activity, run.duration_s)
     final = final_evaluations(phases, boundaries)
-    usable = tuple(use & outside(track, final) for track, use in zip(found, awake, strict=True))
-    return Context(run, options, found, usable, tuple(map(energy, found)), activity, boundaries, phases)
+    usable = tuple(activity.usable(track) & outside(track, final) for track in found)
+    return Context(run, options, found, usable, tuple(map(energy, found)), activity, boundaries, phases, inside)
+
+
+def _others(run: Run, inside: InsideView) -> bool:
+    """Tell whether a YOLO run was watched that told nothing from inside."""
+    told = {boundary.row.run for boundary in inside.boundaries} | {process.run for process in run.inside}
+    return any(yolo.number not in told for yolo in run.yolo_runs)
 
 
 def kernel_events_near(

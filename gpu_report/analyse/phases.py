@@ -1,13 +1,16 @@
-"""What YOLO was doing at every second, seen from outside: rows of results.csv and the samples themselves."""
+"""What YOLO was doing at every second: as it told itself, else as its files and the samples tell from outside."""
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.activity import Activity, Span, unfinished
+from gpu_report.analyse.activity import Activity, unfinished
 from gpu_report.analyse.boundaries import Boundaries
 from gpu_report.analyse.edges import Rest, find_rests, most_restful
+from gpu_report.analyse.inside import FROM_CALLBACKS, InsideView
+from gpu_report.analyse.spans import Span, minus
 from gpu_report.analyse.track import Bools, Track
 from gpu_report.model import EpochRow, Phase, Run, YoloRun
 
@@ -33,6 +36,25 @@ def find_phases(
     return _without_overlap(phases, run.duration_s)
 
 
+def joined(inside: InsideView, seen: Sequence[Phase], activity: Activity, duration_s: float) -> tuple[Phase, ...]:
+    """Return the phases that YOLO told, idle around them, and what was seen where a YOLO run told nothing."""
+    if not inside.spans:
+        return tuple(seen)
+    idle = [Phase("idle", None, start, end, FROM_CALLBACKS) for start, end in activity.idle]
+    rest = [phase for phase in seen if phase.name != "idle" and not _of_told(phase, inside)]
+    cut = [
+        replace(phase, start_t_s=start, end_t_s=end)
+        for phase in rest
+        for start, end in minus([(phase.start_t_s, phase.end_t_s)], [*inside.spans, *activity.idle])
+    ]
+    return _without_overlap([*inside.phases, *idle, *cut], duration_s)
+
+
+def _of_told(phase: Phase, inside: InsideView) -> bool:
+    """Tell whether a phase seen from outside is of a YOLO run that told its own: it begins or ends within one."""
+    return inside.covers(phase.start_t_s) or inside.covers(phase.end_t_s)
+
+
 def _phases_of(
     run: Run, yolo: YoloRun, boundaries: Boundaries, tracks: Sequence[Track], usable: Sequence[Bools]
 ) -> list[Phase]:
@@ -50,18 +72,26 @@ def _phases_of(
 
 def _goes_on(yolo: YoloRun, rows: Sequence[EpochRow]) -> list[bool]:
     """Tell for each row whether training follows upon its checkpoint at once."""
-    epochs, closing = (yolo.args.get(name) for name in ("epochs", "close_mosaic"))
-    closes_after = epochs - closing if isinstance(epochs, int) and isinstance(closing, int) and closing > 0 else None
+    closes = mosaic_closes(yolo.args)
     last = {row.segment: row for row in rows}
-    return [row is not last[row.segment] and row.epoch != closes_after for row in rows]
+    return [row is not last[row.segment] and row.epoch + 1 != closes for row in rows]
+
+
+def mosaic_closes(args: Mapping[str, object]) -> int | None:
+    """Return the first epoch without mosaic, for which YOLO makes its loader anew; None where there is none."""
+    epochs, closing = args.get("epochs"), args.get("close_mosaic")
+    return epochs - closing + 1 if isinstance(epochs, int) and isinstance(closing, int) and closing > 0 else None
 
 
 def final_evaluations(phases: Sequence[Phase], boundaries: Boundaries) -> list[Span]:
-    """Return the final evaluations that are short enough to be nothing else: they are no training."""
+    """Return the final evaluations: those told, and those seen that are short enough to be nothing else."""
     longest = max((b.before_s or 0.0 for b in boundaries.all), default=0.0)
     allowed = max(th.FINAL_EVALUATION_S, th.FINAL_FACTOR * longest)
-    found = [(p.start_t_s, p.end_t_s) for p in phases if p.name == "final evaluation"]
-    return [(start, end) for start, end in found if end - start <= allowed]
+    return [
+        (p.start_t_s, p.end_t_s)
+        for p in phases
+        if p.name == "final evaluation" and (p.source == FROM_CALLBACKS or p.end_t_s - p.start_t_s <= allowed)
+    ]
 
 
 def _epoch_phases(yolo: YoloRun, row: EpochRow, rest: Rest) -> list[Phase]:
@@ -110,7 +140,7 @@ def _after_the_last(run: Run, yolo: YoloRun, boundaries: Boundaries) -> list[Pha
 
 
 # Where two claim the same second the first of these wins: what was seen on the GPU before what rows imply.
-PRECEDENCE = ("idle", "startup", "checkpoint", "validation", "train", "final evaluation")
+PRECEDENCE = ("idle", "startup", "checkpoint", "validation", "train", "final evaluation", "export", "predict")
 
 
 def _without_overlap(phases: Sequence[Phase], duration_s: float) -> tuple[Phase, ...]:
@@ -128,13 +158,17 @@ def _without_overlap(phases: Sequence[Phase], duration_s: float) -> tuple[Phase,
         open_phases = [p for p in open_phases if p.end_t_s > start]
         owner = min(open_phases, key=lambda phase: PRECEDENCE.index(phase.name), default=None)
         if owner is not None:
-            _append(found, Phase(owner.name, owner.epoch, start, end, owner.source))
+            _append(found, replace(owner, start_t_s=start, end_t_s=end))
     return tuple(found)
 
 
 def _append(found: list[Phase], phase: Phase) -> None:
     last = found[-1] if found else None
-    if last and (last.name, last.epoch, last.end_t_s) == (phase.name, phase.epoch, phase.start_t_s):
-        found[-1] = Phase(last.name, last.epoch, last.start_t_s, phase.end_t_s, last.source)
+    if last and replace(last, start_t_s=phase.start_t_s, end_t_s=phase.end_t_s) == phase and _meet(last, phase):
+        found[-1] = replace(last, end_t_s=phase.end_t_s)
     else:
         found.append(phase)
+
+
+def _meet(before: Phase, after: Phase) -> bool:
+    return before.end_t_s == after.start_t_s

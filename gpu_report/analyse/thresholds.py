@@ -48,6 +48,8 @@ SIBLING_FACTOR = 2.0
 # The first validation also warms kernels up and starts its loader: 4.7 to 6.0 s on three labelled H200 runs whose
 # later ones take 1.2 to 1.4 s, after up to 3 s of a draining training loader.
 FIRST_BOUNDARY_EXTRA_S = 10.0
+FIRST_VALIDATION_EXTRA_S = 5.0  # of this, what the validation itself takes: up to 4.6 s more than later ones
+FIRST_DRAIN_S = 3.0  # ... and of the training before it, whose last batch has another size: 3.1 to 3.6 s on three
 SIBLINGS = 10  # on either side: validation gets shorter as a model learns
 # Readings above the line for less than this do not end the dip around a row: a validation has its own bursts.
 DIP_STRAY_S = 1.5
@@ -76,6 +78,16 @@ TRAFFIC_PCT = 10.0
 # The first batch of a validation takes this much more memory than training had: 12 to 23 % on four labelled runs.
 MEMORY_STEP_SHARE = 0.05
 BESIDE_ROW_S = 1.0  # on either side of a row lie validation and checkpoint
+
+# --- Odd epochs ------------------------------------------------------------------------------------------------
+
+# An epoch is marked when one of its times is over its siblings' median by all three of these: a fifth of it (what a
+# person would notice), a second (what an edge seen from outside may be off), and 4 robust standard deviations.
+ODD_SHARE = 0.2
+ODD_AT_LEAST_S = 1.0
+ODD_Z = 4.0
+ODD_SIBLINGS = 4  # fewer have no "usual"
+MAD_TO_SIGMA = 1.4826  # of normally distributed values: standard deviation over median absolute deviation
 
 # --- Correlation ---------------------------------------------------------------------------------------------
 

@@ -39,7 +39,7 @@ def build_summary(analysis: Analysis) -> Json:
         "run": _run(analysis),
         "environment": _environment(run),
         "gpus": [_gpu(gpu) for gpu in analysis.gpus],
-        "epochs": [_epoch(epoch, analysis) for epoch in analysis.epochs],
+        "epochs": [_epoch(epoch) for epoch in analysis.epochs],
         "phases": [_phase(phase) for phase in analysis.phases],
         "findings": [_finding(finding, run) for finding in analysis.findings],
         "kernel": _kernel(run),
@@ -114,11 +114,18 @@ def _environment(run: Run) -> Json:
         "ultralytics": recording.ultralytics,
         "model": args.get("model"),
         "args": dict(args) or None,
+        "effective": _effective(run),
         "yolo_runs": [
             {"number": y.number, "path": y.path, "anchor": y.anchor, "uncertainty_s": y.uncertainty_s, "note": y.note}
             for y in run.yolo_runs
         ],
     }
+
+
+def _effective(run: Run) -> Json | None:
+    """Return what the last training really ran with, None where YOLO told nothing from inside."""
+    told = [process.settings for process in run.inside if process.rank == 0 and process.task == "train"]
+    return dict(told[-1]) if told else None
 
 
 def _gpu(summary: GpuSummary) -> Json:
@@ -137,35 +144,31 @@ def _gpu(summary: GpuSummary) -> Json:
     }
 
 
-def _epoch(epoch: EpochSummary, analysis: Analysis) -> Json:
-    inside = [p for p in analysis.phases if p.epoch == epoch.epoch and _touches(p, epoch)]
-    lengths = {name: sum(p.end_t_s - p.start_t_s for p in inside if p.name == name) for name in ("train", "validation")}
-    checkpoint = [p for p in analysis.phases if p.name == "checkpoint" and p.start_t_s == epoch.end_t_s]
+def _epoch(epoch: EpochSummary) -> Json:
     return {
         "run": epoch.run,
         "epoch": epoch.epoch,
         "attempt": epoch.attempt,
         "start_s": epoch.start_t_s,
         "end_s": epoch.end_t_s,
-        "train_s": lengths["train"] or None,
-        "validation_s": lengths["validation"] or None,
-        "checkpoint_s": checkpoint[0].end_t_s - checkpoint[0].start_t_s if checkpoint else None,
-        "images_per_s": None,
+        "train_s": epoch.train_s,
+        "validation_s": epoch.validation_s,
+        "checkpoint_s": epoch.checkpoint_s,
+        "images_per_s": epoch.images_per_s,
         "gpu_util_pct": epoch.gpu_util_pct,
         "memory_peak_mib": epoch.memory_peak_mib,
         "energy_j": epoch.energy_j,
-        "data_wait_s": None,
+        "data_wait_s": epoch.data_wait_s,
+        "longest_wait_s": epoch.longest_wait_s,
         "loss": epoch.loss,
         "lr": epoch.lr,
+        "odd": list(epoch.odd),
+        "source": epoch.source or None,
         "gpus": {
             str(gpu): {name: {"mean": stats.mean, "max": stats.max} for name, stats in quantities.items()}
             for gpu, quantities in epoch.gpus.items()
         },
     }
-
-
-def _touches(phase: Phase, epoch: EpochSummary) -> bool:
-    return phase.start_t_s < epoch.end_t_s and phase.end_t_s > epoch.start_t_s
 
 
 def _phase(phase: Phase) -> Json:
@@ -175,6 +178,7 @@ def _phase(phase: Phase) -> Json:
         "start_s": phase.start_t_s,
         "end_s": phase.end_t_s,
         "source": phase.source,
+        "detail": phase.detail or None,
     }
 
 

@@ -1,0 +1,171 @@
+"""What callbacks told is taken as it is; what they did not tell is filled from outside."""
+
+import dataclasses
+import json
+import time
+from pathlib import Path
+
+import pytest
+from support.inside import inside_of
+from support.runs import make_run, readings
+
+from gpu_report.analyse import analyse
+from gpu_report.load import load_run
+from gpu_report.model import InsideEpoch, InsideRun, Phase
+
+SAMPLES = Path(__file__).parents[3] / "sample_runs"
+LABELLED = ("faulted", "fed", "healthy", "starved")
+
+
+def told(name):
+    run = load_run(SAMPLES / name)
+    labels = json.loads((SAMPLES / name / "labels.json").read_text())
+    return dataclasses.replace(run, inside=(inside_of(labels, run.start_wall_s),))
+
+
+@pytest.fixture(scope="module", params=LABELLED)
+def labelled(request):
+    run = told(request.param)
+    return request.param, run, analyse(run)
+
+
+def process(*parts, number=1, first_epoch=1, attempt=1, task="train"):
+    """Return a process that told (name, start, end) phases, of which each train begins an epoch."""
+    phases, epochs, epoch = [], [], first_epoch - 1
+    for name, start, end in parts:
+        epoch += name == "train"
+        of = epoch if name in {"train", "validation", "checkpoint"} and task == "train" else None
+        phases.append(Phase(name, of, start, end, "inside"))
+        if name == "train":
+            epochs.append(InsideEpoch(epoch, attempt, start, end, 1000, 10, 1.5, 0.5, 0.7, 2.5, 0.01))
+    return InsideRun(number, 0, 1, task, {}, tuple(phases), tuple(epochs))
+
+
+EPOCHS = [
+    part
+    for n in range(6)
+    for part in (
+        ("train", 20 + n * 30, 44 + n * 30),
+        ("validation", 44 + n * 30, 49 + n * 30),
+        ("checkpoint", 49 + n * 30, 50 + n * 30),
+    )
+]
+
+
+def test_every_second_of_a_told_run_is_as_it_was_told(labelled):
+    _, run, analysis = labelled
+    (inside,) = run.inside
+    mine = [p for p in analysis.phases if p.name != "idle"]
+    expected = [dataclasses.replace(p, source="callbacks") for p in inside.phases if p.end_t_s > p.start_t_s]
+    assert mine == expected
+    assert {p.source for p in analysis.phases} == {"callbacks"}
+    assert analysis.phases[0].name == analysis.phases[-1].name == "idle"
+
+
+def test_the_ledger_adds_up_and_phases_keep_their_seconds(labelled):
+    _, run, analysis = labelled
+    assert sum(row.gpu_seconds for row in analysis.ledger) == pytest.approx(run.duration_s * len(run.gpus))
+
+
+def test_a_told_run_has_the_drops_that_were_injected(labelled):
+    name, _, analysis = labelled
+    drops = [f for f in analysis.findings if f.rule == "drop" and not f.expected]
+    assert len(drops) == {"faulted": 3}.get(name, 0)
+
+
+def test_an_epoch_has_what_was_counted_in_it():
+    analysis = analyse(told("healthy"))
+    epoch = analysis.epochs[1]
+    assert (epoch.train_s, epoch.validation_s, epoch.checkpoint_s) == pytest.approx((8.63, 1.38, 0.8), abs=0.02)
+    assert epoch.end_t_s - epoch.start_t_s == pytest.approx(10.81, abs=0.02)
+    assert epoch.images_per_s == pytest.approx(4000 / 8.63, rel=0.01)
+    assert (epoch.data_wait_s, epoch.longest_wait_s, epoch.source) == (0.5, 0.2, "callbacks")
+    assert epoch.loss == pytest.approx(1.3748 + 1.67367 + 0.01067)  # as results.csv has it
+
+
+def test_a_run_from_outside_knows_no_images_and_no_waits():
+    epochs = analyse(load_run(SAMPLES / "healthy")).epochs
+    assert {(e.images_per_s, e.data_wait_s, e.longest_wait_s) for e in epochs} == {(None, None, None)}
+    assert all(e.source for e in epochs)
+
+
+def test_a_long_validation_that_keeps_the_gpu_idle_is_expected_however_far_its_end_is():
+    util = readings((0, 20), *([(90, 24), (0, 6)] * 6))
+    rests = [("train", 20, 44), ("validation", 44, 49), ("checkpoint", 49, 50)]
+    run = dataclasses.replace(make_run(util), inside=(process(*rests, *EPOCHS[3:]),))
+    assert [f for f in analyse(run).findings if not f.expected] == []
+
+
+def test_a_validation_of_more_than_twice_its_siblings_is_not_expected():
+    parts = [*EPOCHS[:9], ("train", 110, 134), ("validation", 134, 150), ("checkpoint", 150, 151), ("train", 151, 200)]
+    util = readings((0, 20), *([(90, 24), (0, 6)] * 3), (90, 24), (0, 17), (90, 49))
+    run = dataclasses.replace(make_run(util), inside=(process(*parts),))
+    (drop,) = [f for f in analyse(run).findings if not f.expected]
+    assert (drop.start_t_s, drop.phase, drop.epoch) == (134, "validation", 4)
+
+
+def test_a_stall_of_training_is_not_explained_by_a_validation_beside_it():
+    util = readings((0, 20), *([(90, 24), (0, 6)] * 3), (90, 10), (0, 20), (90, 60))
+    run = dataclasses.replace(make_run(util), inside=(process(*EPOCHS),))
+    (drop,) = [f for f in analyse(run).findings if not f.expected]
+    assert drop.start_t_s == 120
+
+
+def test_an_epoch_that_was_begun_anew_counts_its_attempts_and_the_broken_one_is_no_epoch():
+    parts = [*EPOCHS[:6], ("train", 80, 90), ("train", 90, 114), ("validation", 114, 119), ("checkpoint", 119, 120)]
+    inside = process(*parts)
+    broken = dataclasses.replace(inside.epochs[2], end_t_s=None)
+    again = dataclasses.replace(inside.epochs[3], epoch=3, attempt=2)
+    phases = tuple(dataclasses.replace(p, epoch=3) if p.epoch == 4 else p for p in inside.phases)
+    inside = dataclasses.replace(inside, epochs=(*inside.epochs[:2], broken, again), phases=phases)
+    found = analyse(dataclasses.replace(make_run(readings((0, 20), (90, 110))), inside=(inside,)))
+    assert [(e.epoch, e.attempt) for e in found.epochs] == [(1, 1), (2, 1), (3, 2)]
+    assert found.epochs[2].train_s == 24
+
+
+def test_a_resume_and_a_second_run_keep_their_numbers():
+    first, resumed = process(*EPOCHS[:3]), process(*EPOCHS[6:9], first_epoch=2)
+    other = process(*EPOCHS[12:15], number=None)
+    run = make_run(readings((0, 20), (90, 180)), rows=[(1, 49)])
+    found = analyse(dataclasses.replace(run, inside=(other, resumed, first)))
+    assert [(e.run, e.epoch) for e in found.epochs] == [(1, 1), (1, 2), (2, 1)]
+    assert [p.name for p in found.phases if p.start_t_s >= 50][:2] == ["idle", "train"]
+
+
+def test_a_run_that_told_nothing_is_seen_from_outside_beside_one_that_told():
+    run = make_run(readings((0, 20), (90, 30), (0, 30), (90, 60)), rows=[(1, 49)])
+    run = dataclasses.replace(run, inside=(process(("train", 90, 130), number=None),))
+    sources = {(p.name, p.source) for p in analyse(run).phases}
+    assert ("train", "callbacks") in sources
+    assert any(name == "train" and source.startswith("results.csv") for name, source in sources)
+
+
+def test_predictions_are_work_and_validation_runs_are_validation():
+    run = make_run(readings((0, 10), (60, 40), (0, 10)))
+    predicted = dataclasses.replace(run, inside=(process(("startup", 2, 10), ("predict", 10, 50), task="predict"),))
+    rows = {row.name: row.gpu_seconds for row in analyse(predicted).ledger}
+    assert rows["work"] == pytest.approx(24)
+    validated = dataclasses.replace(run, inside=(process(("validation", 10, 50), task="val"),))
+    assert {row.name: row.gpu_seconds for row in analyse(validated).ledger}["validation"] == 40
+
+
+def test_other_ranks_do_not_double_the_phases():
+    rank0 = process(*EPOCHS)
+    rank1 = dataclasses.replace(rank0, rank=1, phases=(Phase("train", 1, 0.0, 500.0, "inside"),))
+    run = dataclasses.replace(make_run(readings((0, 20), (90, 180))), inside=(rank1, rank0))
+    assert len(analyse(run).epochs) == 6
+
+
+def test_an_epoch_far_from_its_siblings_is_odd_and_it_is_said_why():
+    parts = [*EPOCHS[:9], ("train", 110, 150), ("validation", 150, 155), ("checkpoint", 155, 156), ("train", 156, 180)]
+    run = dataclasses.replace(make_run(readings((0, 20), (90, 180))), inside=(process(*parts),))
+    assert [e.odd for e in analyse(run).epochs if e.odd] == [("training took 40.0 s, usually 24.0 s",)]
+
+
+def test_seventeen_thousand_epochs_are_summed_up_in_time():
+    parts = [p for n in range(17_000) for p in (("train", n * 4, n * 4 + 3), ("validation", n * 4 + 3, n * 4 + 4))]
+    util = readings((80, 68_000), interval_s=2.0)
+    run = dataclasses.replace(make_run([util] * 8, 2.0), inside=(process(*parts),))
+    began = time.perf_counter()
+    assert len(analyse(run).epochs) == 17_000
+    assert time.perf_counter() - began < 60

@@ -216,6 +216,8 @@ def _first_validation(track: Track, row: EpochRow) -> float | None:
 def most_restful(rows: Sequence[EpochRow], tracks: Sequence[Track], usable: Sequence[Bools]) -> int | None:
     """Return which GPU works least around the rows (validation runs on one rank), None where none was usable."""
     means: dict[int, float] = {}
+    if not rows:
+        return None
     for number, (track, use) in enumerate(zip(tracks, usable, strict=True)):
         if use.any():
             near = (track.between(row.row_t_s - th.BESIDE_ROW_S, row.row_t_s + th.BESIDE_ROW_S) for row in rows)

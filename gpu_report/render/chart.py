@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from gpu_report import schema
-from gpu_report.model import Analysis, Finding
+from gpu_report.model import Analysis, Finding, Phase
 from gpu_report.render.compose_findings import finding_title
 from gpu_report.render.quantities import CLOCK_EVENT_REASONS, LANES, Quantity, gpu_quantities, host_quantities
 from gpu_report.render.series import PackedColumn, pack_frame
@@ -108,14 +108,22 @@ def _decimals(quantities: tuple[Quantity, ...]) -> dict[str, int]:
 
 
 def _marks(analysis: Analysis) -> Json:
+    sources = list(dict.fromkeys(phase.source for phase in analysis.phases))
     return {
-        "phases": [[p.name, p.epoch, *_span(p.start_t_s, p.end_t_s)] for p in analysis.phases],
+        "phases": [_phase(phase, sources.index(phase.source)) for phase in analysis.phases],
+        "phase_sources": sources,
         "epochs": [[e.run, e.epoch, *_span(e.start_t_s, e.end_t_s)] for e in analysis.epochs],
         "low": [[i.gpu, *_span(i.start_t_s, i.end_t_s)] for i in analysis.low_intervals],
         "gaps": [[g.gpu, *_span(g.start_t_s, g.end_t_s)] for g in analysis.gaps],
         "findings": [_finding(f) for f in analysis.findings],
         "kernel": [_kernel_event(analysis, number) for number in range(len(analysis.run.kernel.events))],
     }
+
+
+def _phase(phase: Phase, source: int) -> list[Any]:
+    """Return a phase as a row; most have no detail, and a long run has thousands."""
+    row = [phase.name, phase.epoch, *_span(phase.start_t_s, phase.end_t_s), source]
+    return [*row, clean(phase.detail)] if phase.detail else row
 
 
 def _finding(finding: Finding) -> Json:

@@ -4,7 +4,15 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from gpu_report.model import Analysis, Finding
-from gpu_report.render import compose_charts, compose_findings, compose_overview, compose_recording, compose_tables
+from gpu_report.render import (
+    compose_charts,
+    compose_epochs,
+    compose_findings,
+    compose_overview,
+    compose_recording,
+    compose_tables,
+    compose_yolo,
+)
 from gpu_report.render.moments import Clock
 from gpu_report.render.view import ReportView
 from gpu_report.render.words import clean, tied
@@ -39,12 +47,17 @@ def compose(analysis: Analysis) -> ReportView:
         findings_count=f"{len(views):,}",
         expected=tuple(compose_findings.finding_view(f, clock, analysis) for f in expected),
         no_findings=compose_findings.nothing_found(analysis),
-        epoch_columns=compose_tables.epoch_columns(analysis),
-        epochs=compose_tables.epochs(analysis, clock),
+        phases_note=compose_yolo.phases_note(analysis),
+        epoch_columns=compose_epochs.columns(analysis),
+        epoch_util_column=compose_epochs.utilisation_column(analysis),
+        epochs=compose_epochs.rows(analysis, clock),
+        epoch_chart=compose_epochs.chart(analysis),
+        epochs_odd=compose_epochs.odd_note(analysis),
+        epochs_unknown=compose_epochs.unknown_note(analysis),
         statistics=compose_tables.statistics(analysis),
         processes=compose_tables.processes(analysis.run.processes, clock),
         kernel=compose_recording.kernel(analysis.run.kernel, clock),
-        yolo=compose_recording.yolo(analysis.run.yolo_runs),
+        yolo=compose_yolo.yolo(analysis),
         recording=compose_recording.recording(analysis, clock),
         has_samples=not analysis.run.samples.empty,
         has_host=not analysis.run.host.empty,

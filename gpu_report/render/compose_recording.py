@@ -1,11 +1,11 @@
-"""Where the data came from: the recording and what of it is missing, the kernel log, and the YOLO runs."""
+"""Where the data came from: the recording and what of it is missing, and the kernel log."""
 
 from collections.abc import Mapping
 
-from gpu_report.model import Analysis, Gap, KernelLog, RecordedEvent, Recording, YoloRun
+from gpu_report.model import Analysis, Gap, KernelLog, RecordedEvent, Recording
 from gpu_report.render.compose_findings import kernel_line
 from gpu_report.render.moments import Clock
-from gpu_report.render.view import Fact, Happening, KernelView, RecordingView, YoloView
+from gpu_report.render.view import Fact, Happening, KernelView, RecordingView
 from gpu_report.render.words import counted, duration, gibibytes, known, number, share, with_code
 
 HAPPENINGS_SHOWN = 200  # rows: a run with a gap at every minute must not bury the page; the rest is counted
@@ -30,15 +30,6 @@ _WHAT = {
     "xid_events": "Xid events",
 }
 
-_ANCHORS = {
-    "recorded": "Epochs were stamped as they ended.",
-    "file-time": "Epochs were placed by the time of results.csv.",
-    "train-start": "Epochs were placed by the start of training that was given.",
-    "fitted": "Epochs were fitted to the samples.",
-    "none": "Epochs could not be placed in time.",
-    "no-epoch": "No epoch came to its end.",
-}
-
 
 def kernel(log: KernelLog, clock: Clock) -> KernelView:
     """Return what is known of the kernel log; where it was not read, unknown and what would help."""
@@ -51,11 +42,6 @@ def kernel(log: KernelLog, clock: Clock) -> KernelView:
     if log.xid_events == "listening":
         statement += " Xid errors were listened for through NVML, which needs no log."
     return KernelView(read=False, statement=statement, command=with_code(log.advice), lines=lines)
-
-
-def yolo(runs: tuple[YoloRun, ...]) -> tuple[YoloView, ...]:
-    """Return each YOLO run with its arguments."""
-    return tuple(_yolo(run, several=len(runs) > 1) for run in runs)
 
 
 def recording(analysis: Analysis, clock: Clock) -> RecordingView:
@@ -72,24 +58,6 @@ def recording(analysis: Analysis, clock: Clock) -> RecordingView:
 
 def _from(log: KernelLog) -> str:
     return f", read from {log.source}" if log.source else ""
-
-
-def _yolo(run: YoloRun, *, several: bool) -> YoloView:
-    placement = _ANCHORS[run.anchor]
-    if known(run.uncertainty_s) is not None:
-        placement += f" Uncertain by {duration(run.uncertainty_s)}."
-    return YoloView(
-        title=f"YOLO run {run.number}" if several else "YOLO arguments",
-        path=run.path or "",
-        placement=f"{placement} {run.note}".strip(),
-        arguments=tuple(Fact(str(key), _argument(value)) for key, value in run.args.items()),
-    )
-
-
-def _argument(value: object) -> str:
-    if value is None:
-        return "null"
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _facts(analysis: Analysis) -> tuple[Fact, ...]:

@@ -1,35 +1,22 @@
-"""The tables: epochs, each GPU with its statistics, and the processes that were on them."""
+"""The tables: each GPU with its statistics, and the processes that were on them."""
 
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from gpu_report.model import Analysis, EpochSummary, GpuSummary, Run
+from gpu_report.model import Analysis, GpuSummary, Run
 from gpu_report.render.compose_charts import Track, strip
 from gpu_report.render.moments import Clock
 from gpu_report.render.quantities import THROTTLE_COUNTERS, gpu_quantities, label
-from gpu_report.render.view import EpochRowView, GpuView, Table
-from gpu_report.render.words import MISSING, counted, duration, energy, gibibytes, known, number
+from gpu_report.render.view import GpuView, Table
+from gpu_report.render.words import MISSING, counted, gibibytes, known, number
 
 _STATISTICS = ("mean", "min", "p5", "p50", "p95", "max")
 # A mean of a bitmask, of a counter or of a state's number says nothing.
 _WITHOUT_STATISTICS = frozenset({"clock_event_reasons", "energy_j", "performance_state", *THROTTLE_COUNTERS})
 STAYED = "still there"
 UNNAMED_PROCESS = "(not visible here)"
-
-
-def epoch_columns(analysis: Analysis) -> tuple[str, ...]:
-    """Return the epoch table's columns after epoch and start."""
-    gpus = tuple(f"GPU {s.gpu.index}" for s in analysis.gpus) if len(analysis.gpus) > 1 else ()
-    return ("Length", "GPU utilisation", *gpus, "Memory peak", "Energy", "Loss", "Learning rate")
-
-
-def epochs(analysis: Analysis, clock: Clock) -> tuple[EpochRowView, ...]:
-    """Return a row for each epoch."""
-    several_runs = len({epoch.run for epoch in analysis.epochs}) > 1
-    indexes = [s.gpu.index for s in analysis.gpus] if len(analysis.gpus) > 1 else []
-    return tuple(_epoch(epoch, clock, indexes, several_runs=several_runs) for epoch in analysis.epochs)
 
 
 def gpu(summary: GpuSummary, run: Run, track: Track | None) -> GpuView:
@@ -96,31 +83,6 @@ def _process(row: tuple[Any, ...], clock: Clock) -> tuple[str, ...]:
 
 def _whole(value: float) -> str:
     return MISSING if known(value) is None else str(int(value))
-
-
-def _epoch(epoch: EpochSummary, clock: Clock, indexes: list[int], *, several_runs: bool) -> EpochRowView:
-    stats = (epoch.gpus.get(index, {}).get("gpu_util_pct") for index in indexes)
-    name = f"{epoch.run}: {epoch.epoch}" if several_runs else str(epoch.epoch)
-    return EpochRowView(
-        anchor=f"epoch-{epoch.run}-{epoch.attempt}-{epoch.epoch}",
-        start=clock.moment(epoch.start_t_s),
-        end=clock.moment(epoch.end_t_s),
-        util_pct=known(epoch.gpu_util_pct),
-        cells=(
-            name if epoch.attempt == 1 else f"{name} (attempt {epoch.attempt})",
-            duration(epoch.end_t_s - epoch.start_t_s),
-            _percent(epoch.gpu_util_pct),
-            *(_percent(s.mean if s else None) for s in stats),
-            gibibytes(epoch.memory_peak_mib),
-            energy(epoch.energy_j),
-            number(epoch.loss, 3),
-            MISSING if known(epoch.lr) is None else f"{epoch.lr:.3g}",
-        ),
-    )
-
-
-def _percent(value: float | None) -> str:
-    return MISSING if known(value) is None else f"{number(value)}\u00a0%"
 
 
 def _statistics_rows(summary: GpuSummary) -> tuple[tuple[str, ...], ...]:

@@ -3,6 +3,7 @@
 import io
 import re
 from collections.abc import Iterable, Sequence
+from statistics import median
 
 from rich.console import Console
 from rich.table import Table
@@ -16,6 +17,7 @@ from gpu_report.render.words import SHOWN_SECONDS, how_it_ended
 # a lone surrogate cannot be written at all.
 UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 SHOWN_FINDINGS = 20
+SHOWN_ODD = 5
 
 Rows = list[tuple[str, ...]]
 
@@ -110,6 +112,7 @@ def _closing(analysis: Analysis) -> list[str]:
     expected = sum(f.expected for f in analysis.findings)
     ended = how_it_ended(analysis.run.recording)
     lines = [f"Ended: {ended}."] if ended else []
+    lines += _epochs(analysis)
     if expected:
         lines.append(f"{expected} expected drop{'s are' if expected > 1 else ' is'} not listed.")
     kernel = analysis.run.kernel
@@ -120,6 +123,34 @@ def _closing(analysis: Analysis) -> list[str]:
     lines += [f"Epochs: {y.note}." for y in analysis.run.yolo_runs if y.note]
     lines += [f"Note: {problem}." for problem in analysis.run.problems]
     return lines
+
+
+def _epochs(analysis: Analysis) -> list[str]:
+    """Return what an epoch comes to (medians), and which ones stand out."""
+    if not analysis.epochs:
+        return []
+    every = analysis.epochs
+    parts = [f"{_median([e.end_t_s - e.start_t_s for e in every]):.1f} s"]
+    lengths = {
+        "train": "train_s",
+        "validation": "validation_s",
+        "checkpoint": "checkpoint_s",
+        "waiting for data": "data_wait_s",
+    }
+    told = {words: _median([getattr(e, name) for e in every]) for words, name in lengths.items()}
+    shown = ", ".join(f"{words} {seconds:.1f} s" for words, seconds in told.items() if seconds is not None)
+    parts += [f"({shown})"] if shown else []
+    speed = _median([e.images_per_s for e in every])
+    parts += [f"{speed:.0f} images/s"] if speed is not None else []
+    odd = [f"{e.epoch} ({'; '.join(e.odd)})" for e in every if e.odd]
+    more = f", and {len(odd) - SHOWN_ODD} more" if len(odd) > SHOWN_ODD else ""
+    lines = [f"Epochs: {len(every):,}, median {' '.join(parts)}."]
+    return [*lines, f"Epochs that stand out: {', '.join(odd[:SHOWN_ODD])}{more}."] if odd else lines
+
+
+def _median(values: Iterable[float | None]) -> float | None:
+    present = [value for value in values if value is not None]
+    return median(present) if present else None
 
 
 def _table(title: str, header: Sequence[str], rows: Rows) -> Table:

@@ -130,13 +130,58 @@ class FindingView:
 
 @dataclass(frozen=True)
 class EpochRowView:
-    """One epoch's row; `util_pct` draws its bar, None without one."""
+    """One epoch's row; `util_pct` draws its bar, None without one. `odd` says in what it stands out, else empty."""
 
     anchor: str
     start: Moment
     end: Moment
     util_pct: float | None
     cells: tuple[str, ...]
+    odd: str = ""
+
+
+@dataclass(frozen=True)
+class EpochPart:
+    """A part of an epoch's bar, of 100 in height, from above: wait, train, validation or checkpoint."""
+
+    kind: str
+    y: float
+    height: float
+
+
+@dataclass(frozen=True)
+class EpochBar:
+    """An epoch, or the mean of several, in the chart of epochs, which is 1000 wide; `title` is what it says."""
+
+    x: float
+    width: float
+    parts: tuple[EpochPart, ...]
+    odd: bool
+    title: str
+
+
+@dataclass(frozen=True)
+class EpochLine:
+    """A panel under the bars: its SVG path, 1000 wide and 100 high, and the values at its lower and upper edge."""
+
+    label: str
+    kind: str
+    path: str
+    low: str
+    high: str
+
+
+@dataclass(frozen=True)
+class EpochChartView:
+    """The epochs one after the other: how long their parts took, and lines of what else went with them."""
+
+    bars: tuple[EpochBar, ...]
+    top: str
+    kinds: tuple[str, ...]
+    lines: tuple[EpochLine, ...]
+    first: str
+    last: str
+    note: str
 
 
 @dataclass(frozen=True)
@@ -151,11 +196,18 @@ class KernelView:
 
 @dataclass(frozen=True)
 class YoloView:
-    """One YOLO run: where it lay, how its epochs were placed, and its arguments."""
+    """One YOLO run: where it lay, how its epochs were placed, and its arguments.
+
+    `changed` are those that differ from their default or are others in effect, `told` what only the running training
+    knew, `arguments` the rest.
+    """
 
     title: str
     path: str
     placement: str
+    changed: tuple[Fact, ...]
+    changed_note: str
+    told: tuple[Fact, ...]
     arguments: tuple[Fact, ...]
 
 
@@ -221,8 +273,13 @@ class ReportView:
     findings_count: str
     expected: tuple[FindingView, ...]
     no_findings: str
+    phases_note: str
     epoch_columns: tuple[str, ...]
+    epoch_util_column: int
     epochs: tuple[EpochRowView, ...]
+    epoch_chart: EpochChartView | None
+    epochs_odd: str
+    epochs_unknown: str
     statistics: Table
     processes: Table
     kernel: KernelView

@@ -33,10 +33,12 @@ export function processesAt(changes, time) {
   return [...alive.values()].sort((a, b) => a.gpu - b.gpu || (b.memory ?? 0) - (a.memory ?? 0));
 }
 
-/** Return the phase at a moment as {name, epoch}, or null. */
+/** Return the phase at a moment as {name, epoch, source, detail}, or null. */
 export function phaseAt(run, time) {
   const found = run.phases.find(([, , start, end]) => start * 1000 <= time && time < end * 1000);
-  return found ? { name: found[0], epoch: found[1] } : null;
+  if (!found) return null;
+  const [name, epoch, , , source, detail] = found;
+  return { name, epoch, source: run.phase_sources[source], detail: detail ?? "" };
 }
 
 /** Return the epoch (1-based) at a moment, or null. */

@@ -15,7 +15,8 @@ export function fillReadout(box, store, lanes, time, view, zone, pixelMs) {
   const gpus = store.gpus.filter((gpu) => !view.hidden.has(gpu.index));
   const phase = phaseAt(run, time);
   const epoch = epochAt(run, time);
-  const place = [epoch === null ? "" : `epoch ${epoch}`, phase ? phase.name : ""].filter(Boolean).join(", ");
+  const doing = phase ? `${phase.name}${phase.detail ? ` (${phase.detail})` : ""}` : "";
+  const place = [epoch === null ? "" : `epoch ${epoch}`, doing].filter(Boolean).join(", ");
   box.replaceChildren(
     element(
       "p",
@@ -23,7 +24,8 @@ export function fillReadout(box, store, lanes, time, view, zone, pixelMs) {
       element("strong", {}, zone.timeOfDay(store.startWall + time)),
       ` ${elapsed(time)}`,
     ),
-    place ? element("p", {}, place) : "",
+    place ? element("p", { class: "readout-phase" }, place) : "",
+    phase ? element("p", { class: "readout-source" }, `phase from ${phase.source}`) : "",
     valueTable(store, lanes, gpus.slice(0, GPUS_SHOWN), time, pixelMs),
     gpus.length > GPUS_SHOWN ? element("p", {}, `and ${gpus.length - GPUS_SHOWN} more GPUs: click for all`) : "",
     ...noteLines(run, time, pixelMs),

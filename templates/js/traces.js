@@ -10,7 +10,7 @@ const LOW_PERCENT = 20; // where the dashed marks of low intervals stand: the li
 const PHASE_PIXEL = 3; // phases shorter than this on average are drawn as the longest of each so many pixels
 const DASHES = ["solid", "6px,2px", "2px,2px", "8px,2px,2px,2px"];
 const SYMBOLS = { critical: "diamond", warning: "triangle-up", info: "circle" };
-export const PHASES = ["startup", "train", "validation", "checkpoint", "final evaluation", "idle"];
+export const PHASES = ["startup", "train", "validation", "checkpoint", "final evaluation", "idle", "predict", "export"];
 
 export function laneTraces(store, lane, view, colours, scale) {
   if (lane.kind === "phases") return phaseTraces(store.run, view, colours, scale);
@@ -149,7 +149,11 @@ function epochLabels(run, view, colours, scale) {
   const visible = run.epochs.filter(([, , start, end]) => inView(view, start, end));
   const step = thinning(visible, scale, visible.at(-1)?.[1] >= 1000 ? 40 : 28);
   const shown = visible.filter(([, epoch]) => epoch % step === 0 || step === 1);
-  const middle = ([, , start, end]) => (Math.max(start * 1000, view.from) + Math.min(end * 1000, view.to)) / 2;
+  const trains = trainSpans(run, view);
+  const middle = (epoch) => {
+    const [start, end] = trains.get(epochKey(epoch)) ?? epoch.slice(2);
+    return (Math.max(start * 1000, view.from) + Math.min(end * 1000, view.to)) / 2;
+  };
   return {
     type: "scatter",
     mode: "text",
@@ -161,6 +165,25 @@ function epochLabels(run, view, colours, scale) {
     textfont: { size: 11, color: colours.onPhase },
     cliponaxis: true,
   };
+}
+
+/** Return the longest stretch of training within each epoch in view, on which its number stands. */
+function trainSpans(run, view) {
+  const spans = new Map();
+  let at = 0;
+  for (const [name, number, start, end] of run.phases) {
+    if (name !== "train" || !inView(view, start, end)) continue;
+    while (at < run.epochs.length && run.epochs[at][3] <= start) at += 1;
+    const epoch = run.epochs[at];
+    if (epoch?.[1] !== number) continue;
+    const [from, to] = spans.get(epochKey(epoch)) ?? [0, 0];
+    if (end - start > to - from) spans.set(epochKey(epoch), [start, end]);
+  }
+  return spans;
+}
+
+function epochKey([run, epoch, start]) {
+  return `${run}/${epoch}/${start}`;
 }
 
 /** Return 1 where every epoch has `px` on the screen, else the round number n of which every n-th one does. */

@@ -1,0 +1,137 @@
+"""Phases from outside: what rows, files and the GPU's own readings tell, and what they do not."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from support.runs import make_run, readings
+
+from gpu_report.analyse import analyse
+from gpu_report.model import RecordedEvent
+
+
+def run_of(epochs=6, train=20, validation=4, checkpoint=2, startup=10, args=None, interval_s=1.0, **more):
+    """Return a run whose GPU works in training only; rows appear between validation and checkpoint."""
+    util = readings((0, startup), *([(90, train), (0, validation + checkpoint)] * epochs), interval_s=interval_s)
+    length = train + validation + checkpoint
+    rows = [(n + 1, startup + n * length + train + validation) for n in range(epochs)]
+    run = make_run(util, interval_s, rows=rows, **more)
+    return dataclasses.replace(run, yolo_runs=(dataclasses.replace(run.yolo_runs[0], args=args or {"epochs": epochs}),))
+
+
+def part_at(t_s):
+    """Return which part of an epoch of 21.3 s of training, 3.4 s of validation and 1.6 s of checkpoint this is."""
+    if t_s < 10:
+        return "startup"
+    within = (t_s - 10) % 26.3
+    return "train" if within < 21.3 else "validation" if within < 24.7 else "checkpoint"
+
+
+def drawn(util, interval_s=1.0, power=None):
+    """Return a run of 12 such epochs; `power` is of a part, and is read as the mean of the last second."""
+    times = np.arange(0, 10 + 12 * 26.3, interval_s)
+    parts = [part_at(t) for t in times]
+    rows = [(n + 1, 10 + 26.3 * n + 24.7) for n in range(12)]
+    quantities = None
+    if power:
+        watts = [np.mean([power[part_at(t - back / 10)] for back in range(10)]) for t in times]
+        quantities = {"power_w": watts}
+    return make_run([util(part) for part in parts], interval_s, rows=rows, quantities=quantities)
+
+
+def lengths(run, name):
+    return [p.end_t_s - p.start_t_s for p in analyse(run).phases if p.name == name]
+
+
+def test_validation_and_checkpoint_are_found_beside_the_row():
+    run = run_of(epochs=8)
+    assert lengths(run, "validation")[1:] == pytest.approx([4] * 7, abs=0.8)
+    assert lengths(run, "checkpoint")[:-1] == pytest.approx([2] * 7, abs=0.8)
+
+
+@pytest.mark.parametrize("interval_s", [0.2, 0.5, 1.0])
+def test_the_edges_are_known_to_less_than_a_reading(interval_s):
+    run = drawn(lambda part: 90 if part == "train" else 0, interval_s)
+    assert np.median(lengths(run, "validation")) == pytest.approx(3.4, abs=0.5)
+    assert np.median(lengths(run, "checkpoint")[:-1]) == pytest.approx(1.6, abs=0.5)
+
+
+def test_without_validation_there_is_a_checkpoint_only_until_the_last_epoch():
+    run = run_of(epochs=6, validation=0, checkpoint=3, args={"epochs": 6, "val": False})
+    names = [(p.name, p.epoch) for p in analyse(run).phases]
+    assert [epoch for name, epoch in names if name == "validation"] in ([], [6])
+    assert [epoch for name, epoch in names if name == "checkpoint"][:5] == [1, 2, 3, 4, 5]
+
+
+def test_a_run_that_saves_nothing_has_no_checkpoint_but_the_last():
+    run = run_of(epochs=6, args={"epochs": 6, "save": False})
+    assert {p.epoch for p in analyse(run).phases if p.name == "checkpoint"} <= {6}
+
+
+def test_a_stall_after_a_checkpoint_is_not_taken_for_it():
+    parts = [part for n in range(8) for part in ((90, 20), (0, 6 if n != 3 else 36))]
+    rows, at = [], 10
+    for n in range(8):
+        rows.append((n + 1, at + 24))
+        at += 26 if n != 3 else 56
+    checkpoints = lengths(make_run(readings((0, 10), *parts), rows=rows), "checkpoint")
+    assert max(checkpoints) <= 5.5
+
+
+def test_the_time_of_a_checkpoint_is_believed_where_it_was_recorded():
+    run = run_of()
+    rows = tuple(dataclasses.replace(row, saved_t_s=row.row_t_s + 1.25) for row in run.epoch_rows)
+    phases = [p for p in analyse(dataclasses.replace(run, epoch_rows=rows)).phases if p.name == "checkpoint"]
+    assert [p.end_t_s - p.start_t_s for p in phases] == pytest.approx([1.25] * 6)
+    assert {p.source for p in phases} == {"results.csv and file times"}
+
+
+def test_startup_begins_with_args_yaml_and_before_it_is_idle():
+    run = run_of(startup=60)
+    run = dataclasses.replace(run, yolo_runs=(dataclasses.replace(run.yolo_runs[0], started_t_s=42.0),))
+    rows = tuple(dataclasses.replace(row, start_t_s=max(row.start_t_s, 55.0)) for row in run.epoch_rows)
+    first, second = analyse(dataclasses.replace(run, epoch_rows=rows)).phases[:2]
+    assert (first.name, first.start_t_s, first.end_t_s) == ("idle", 0.0, 42.0)
+    assert (second.name, second.end_t_s, second.source) == ("startup", 60.0, "args.yaml, end from utilisation")
+
+
+def test_with_a_command_startup_begins_with_the_command():
+    started = RecordedEvent(0.0, "command_started", None, {})
+    run = run_of(startup=60, events=[started])
+    run = dataclasses.replace(run, yolo_runs=(dataclasses.replace(run.yolo_runs[0], started_t_s=42.0),))
+    assert (analyse(run).phases[0].name, analyse(run).phases[0].start_t_s) == ("startup", 0.0)
+
+
+def test_a_run_killed_in_its_first_epoch_has_startup_and_training():
+    run = make_run(readings((0, 30), (90, 60)), rows=[(1, 80)])
+    killed = dataclasses.replace(run.yolo_runs[0], anchor="no-epoch", started_t_s=12.0)
+    phases = analyse(dataclasses.replace(run, yolo_runs=(killed,), epoch_rows=())).phases
+    assert [(p.name, p.epoch, p.start_t_s) for p in phases] == [
+        ("idle", None, 0),
+        ("startup", None, 12),
+        ("train", 1, 30),
+    ]
+
+
+def test_a_single_epoch_ends_in_its_final_evaluation():
+    run = run_of(epochs=1, train=40)
+    names = [p.name for p in analyse(run).phases]
+    assert names[:2] == ["startup", "train"]
+    assert names[-1] == "final evaluation"
+
+
+def test_a_run_without_power_or_memory_traffic_is_fitted_to_utilisation():
+    run = run_of(epochs=8)
+    assert not run.samples["power_w"].notna().any()
+    assert {p.source for p in analyse(run).phases if p.name == "validation"} == {"results.csv, edges from utilisation"}
+
+
+def test_power_tells_a_validation_whose_bursts_read_as_work():
+    bursts = iter([90, 10, 95, 40] * 100)
+    power = {"startup": 80.0, "train": 500.0, "validation": 220.0, "checkpoint": 120.0}
+    run = drawn(lambda part: {"train": 90, "validation": next(bursts)}.get(part, 0), power=power)
+    assert np.median(lengths(run, "validation")) == pytest.approx(3.4, abs=0.6)
+
+
+def test_every_phase_says_where_it_is_known_from():
+    assert all(phase.source for phase in analyse(run_of()).phases)

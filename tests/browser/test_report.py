@@ -487,3 +487,88 @@ def test_the_drivers_readings_and_the_host_can_be_downloaded(open_report, detail
     assert set(read.columns) == {"wall_s", *frame.dropna(axis="columns", how="all").columns} - {"gpu"}
     for column in read.columns.drop("wall_s"):
         np.testing.assert_array_equal(read[column].to_numpy(), frame[column].to_numpy())
+
+
+@pytest.fixture(scope="module")
+def told(analysis: Analysis) -> Analysis:
+    """The made-up run with epochs as callbacks told them, the fourth of which stands out."""
+    lengths = {"train_s": 37.5, "validation_s": 5.0, "checkpoint_s": 1.5, "images_per_s": 106.0, "data_wait_s": 7.5}
+    epochs = [replace(epoch, **lengths) for epoch in analysis.epochs]
+    epochs[3] = replace(epochs[3], odd=("training took 37.5 s, usually 12.0 s",))
+    first, *others = analysis.phases
+    half = first.end_t_s / 2
+    startup = [replace(first, end_t_s=half, detail="data set"), replace(first, start_t_s=half, detail="first batch")]
+    phases = tuple(replace(phase, source="callbacks") for phase in (*startup, *others))
+    return replace(analysis, epochs=tuple(epochs), phases=phases)
+
+
+def hover_at(page: Page, t_s: float) -> None:
+    """Point at a moment of the run on the utilisation lane, and wait for the readout."""
+    place = page.evaluate(
+        """(wall) => {
+          const chart = document.getElementById("chart");
+          const area = chart.getBoundingClientRect();
+          const { range } = chart.layout.xaxis;
+          return [area.left + 50 + ((wall - range[0]) / (range[1] - range[0])) * (area.width - 64), area.top + 220];
+        }""",
+        t_s * 1000,
+    )
+    page.mouse.move(*place)
+    wait_until(page, "() => !document.getElementById('readout').hidden")
+
+
+def test_the_band_has_a_colour_for_each_phase_and_a_number_on_each_training(open_report, told: Analysis) -> None:
+    page = open_report(told).page
+    bands = page.evaluate(
+        """() => document.getElementById("chart").data.filter((t) => t.meta.phase)
+                   .map((t) => [t.meta.phase, t.fillcolor])"""
+    )
+    assert {name for name, _ in bands} == {phase.name for phase in told.phases}
+    assert len({colour for _, colour in bands}) == len(bands)
+    x, text = page.evaluate(
+        """() => {
+          const labels = document.getElementById("chart").data.find((t) => t.meta.marks === "epochs");
+          return [[...labels.x], [...labels.text]];
+        }"""
+    )
+    assert text == [str(epoch.epoch) for epoch in told.epochs]
+    trains = [phase for phase in told.phases if phase.name == "train"]
+    middles = [told.run.start_wall_s + (phase.start_t_s + phase.end_t_s) / 2 for phase in trains]
+    assert x == pytest.approx([1000 * middle for middle in middles], abs=2)
+
+
+def test_pointing_at_startup_tells_its_part_and_where_it_is_known_from(open_report, told: Analysis) -> None:
+    page = open_report(told).page
+    show_timeline(page)
+    hover_at(page, told.run.start_wall_s + 4)
+    words = page.locator("#readout").inner_text()
+    assert "startup (data set)" in words
+    assert "phase from callbacks" in words
+
+
+def test_the_epochs_have_their_parts_and_the_odd_one_says_why(open_report, told: Analysis) -> None:
+    page = open_report(told).page
+    assert page.locator(".epoch-chart g").count() == len(told.epochs)
+    assert page.locator(".epoch-chart .odd-row rect").count() == 1
+    assert "waiting for data 7.5" in page.locator(".epoch-chart g title").nth(1).text_content().replace("\u00a0", " ")
+    (why,) = page.locator("tr.why").all_inner_texts()
+    assert why.strip() == "training took 37.5 s, usually 12.0 s"
+    head = page.locator("#epochs thead").inner_text()
+    assert [word for word in ("Train", "Validation", "Checkpoint", "Images/s", "Data wait") if word not in head] == []
+
+
+@pytest.mark.parametrize("width", [360, 1400])
+def test_the_chart_of_epochs_fits_and_its_bars_are_seen_in_light_and_dark(
+    open_report, told: Analysis, width: int
+) -> None:
+    for scheme in ("light", "dark"):
+        page = open_report(told, viewport={"width": width, "height": 900}, color_scheme=scheme).page
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        box = page.locator(".epoch-chart").bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+        fills = page.evaluate(
+            """() => [...new Set([...document.querySelectorAll(".epoch-chart g rect:not(.bar-place)")]
+                        .map((bar) => getComputedStyle(bar).fill))]"""
+        )
+        assert len(fills) == 4

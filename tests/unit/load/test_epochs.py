@@ -193,3 +193,40 @@ class TestHints:
         (run,), _, _ = load_epochs(yolo, info, [], CLOCK, busy())
         assert run.anchor == "file-time"
         assert "--train-start lies outside" in run.note
+
+
+def saved_event(t_s, file="last.pt", run=1):
+    return {"kind": "checkpoint", "run": run, "file": file, "wall_s": START + t_s, "mono_s": None}
+
+
+class TestFileTimes:
+    def test_args_yaml_tells_when_the_run_began_and_last_pt_how_long_its_checkpoint_took(self, yolo):
+        times = {"results_mtime_s": START + 60, "args_mtime_s": START + 4.5, "weights_mtime_s": START + 60.7}
+        (run,), rows, _ = load_epochs(yolo, {"yolo": [{"number": 1, **times}]}, [], CLOCK, busy())
+        assert (run.started_t_s, run.checkpoint_s) == pytest.approx((4.5, 0.7))
+        assert [row.saved_t_s for row in rows] == [None, None, pytest.approx(60.7)]
+
+    @pytest.mark.parametrize("weights", [START + 59, START + 4000, float("nan"), "soon", None])
+    def test_weights_that_were_not_written_right_after_the_last_row_tell_nothing(self, yolo, weights):
+        info = {"yolo": [{"number": 1, "results_mtime_s": START + 60, "weights_mtime_s": weights}]}
+        (run,), rows, _ = load_epochs(yolo, info, [], CLOCK, busy())
+        assert (run.checkpoint_s, rows[-1].saved_t_s, run.started_t_s) == (None, None, None)
+
+    def test_a_checkpoint_ends_with_the_last_file_that_was_seen_being_written(self, yolo):
+        events = [epoch_event(1, 20, 10), saved_event(20.5), saved_event(20.9, "best.pt"), epoch_event(2, 30, 20)]
+        _, rows, _ = load_epochs(yolo, {}, events, CLOCK, busy())
+        assert [row.saved_t_s for row in rows] == [pytest.approx(20.9), None]
+
+    def test_weights_stripped_after_the_final_evaluation_are_no_checkpoint(self, yolo):
+        events = [epoch_event(1, 20, 10), saved_event(20.5), saved_event(27.0), saved_event(27.1, "best.pt")]
+        _, rows, _ = load_epochs(yolo, {}, events, CLOCK, busy())
+        assert rows[0].saved_t_s == pytest.approx(20.5)
+
+    def test_the_weights_of_another_run_are_not_its_own(self, yolo):
+        _, rows, _ = load_epochs(yolo, {}, [epoch_event(1, 20, 10), saved_event(20.5, run=2)], CLOCK, busy())
+        assert rows[0].saved_t_s is None
+
+    def test_a_run_without_a_row_came_to_no_epoch(self, yolo):
+        (yolo / "results.csv").unlink()
+        (run,), rows, _ = load_epochs(yolo, {"yolo": [{"number": 1, "args_mtime_s": START + 3}]}, [], CLOCK, busy())
+        assert (run.anchor, run.started_t_s, rows) == ("no-epoch", 3.0, ())

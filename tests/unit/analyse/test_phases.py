@@ -135,3 +135,47 @@ def test_power_tells_a_validation_whose_bursts_read_as_work():
 
 def test_every_phase_says_where_it_is_known_from():
     assert all(phase.source for phase in analyse(run_of()).phases)
+
+
+def two_runs(resumed):
+    """Return 3 epochs, half a minute without any process on the GPU, and 3 more of another run or of a resume."""
+    once = [*readings((0, 10)), *readings(*([(90, 20), (0, 6)] * 3))]
+    memory = [*[500.0] * 5, *[20_000.0] * 83]
+    util, used = [*once, *readings((0, 30)), *once], [*memory, *[0.0] * 30, *memory]
+    rows = [(n + 1, 34 + 26 * n) for n in range(3)]
+    run = make_run(util, rows=rows, quantities={"memory_used_mib": used})
+    first, at = run.epoch_rows, 118
+    later = tuple(
+        dataclasses.replace(
+            row,
+            run=1 if resumed else 2,
+            segment=2 if resumed else 1,
+            epoch=row.epoch + 3 * resumed,
+            row_t_s=row.row_t_s + at,
+            start_t_s=at + 8 if n == 0 else row.start_t_s + at,
+        )
+        for n, row in enumerate(first)
+    )
+    yolo = dataclasses.replace(run.yolo_runs[0], args={"epochs": 6 if resumed else 3})
+    first = (dataclasses.replace(first[0], start_t_s=8.0), *first[1:])
+    second = dataclasses.replace(yolo, number=2, started_t_s=121.0)
+    runs = (yolo,) if resumed else (yolo, second)
+    return dataclasses.replace(run, epoch_rows=(*first, *later), yolo_runs=runs)
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+def test_a_second_process_has_its_own_startup_after_the_idle_between(resumed):
+    phases = analyse(two_runs(resumed)).phases
+    startups = [p for p in phases if p.name == "startup"]
+    assert [round(p.end_t_s) for p in startups] == [10, 128]
+    assert startups[1].start_t_s == pytest.approx(118, abs=3)
+    assert any(p.name == "idle" and p.start_t_s <= 90 and p.end_t_s >= 117 for p in phases)
+    epochs = [p.epoch for p in phases if p.name == "train"]
+    assert epochs == ([1, 2, 3, 4, 5, 6] if resumed else [1, 2, 3, 1, 2, 3])
+
+
+def test_a_run_that_stopped_early_ends_in_its_final_evaluation():
+    run = run_of(epochs=6, args={"epochs": 300, "time": None})
+    stopped = dataclasses.replace(run, recording=dataclasses.replace(run.recording, exit_code=0))
+    assert analyse(stopped).phases[-1].name == "final evaluation"
+    assert analyse(run).phases[-1].name in {"train", "checkpoint"}

@@ -265,7 +265,8 @@ class EpochSummary:
 
     One that was told from inside lasts from the start of its training to the end of its checkpoint. `gpu_util_pct` and
     `energy_j` are over all recorded GPUs, `gpus` per device index. `train_s`, `validation_s` and `checkpoint_s` are its
-    phases, None where not told apart; `source` is its training's. Images and data wait are known from inside only.
+    phases, None where not told apart; `source` is its training's. Images and data wait are known from inside only;
+    `data_wait_share` is of the time from the epoch's start to the end of its training, 0 to 1.
     `odd` says in what it stands out from its siblings, in whole phrases.
     """
 
@@ -285,6 +286,7 @@ class EpochSummary:
     checkpoint_s: float | None = None
     images_per_s: float | None = None
     data_wait_s: float | None = None
+    data_wait_share: float | None = None
     longest_wait_s: float | None = None
     odd: tuple[str, ...] = ()
     source: str = ""

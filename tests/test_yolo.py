@@ -20,6 +20,7 @@ truth = []
 model = YOLO("yolo26n.yaml")
 model.add_callback("on_train_start", lambda t: truth.append(["start", time.time()]))
 model.add_callback("on_val_end", lambda v: truth.append(["val_end", time.time()]))
+model.add_callback("on_fit_epoch_end", lambda t: truth.append(["fit_end", time.time()]))
 model.train(data="data.yaml", epochs=int(sys.argv[1]), imgsz=64, batch=8, workers=0, device="cpu", plots=False,
             project=sys.argv[2], name="train")
 json.dump(truth, open("truth.json", "w"))
@@ -76,11 +77,13 @@ def test_the_epochs_of_a_script_stand_in_the_report_at_the_right_times(run_cli, 
     done = run_cli(*command, env=offline, cwd=yolo_home, timeout=200)
     assert done.returncode == 0, done.stderr
     truth = json.loads((yolo_home / "truth.json").read_text())
-    rows = [t for name, t in truth if name == "val_end"][:EPOCHS]  # one more comes from the final evaluation
     summary = summary_of(run_cli, run)
+    # from outside an epoch ends with its row, from inside with its checkpoint
+    end = "fit_end" if summary["epochs"][0]["source"] == "callbacks" else "val_end"
+    ends = [t for name, t in truth if name == end][:EPOCHS]  # one more comes from the final evaluation
     begun = json.loads((run / "run.json").read_text())["start"]["wall_s"]
     assert [e["epoch"] for e in summary["epochs"]] == [1, 2, 3, 4]
-    assert [e["end_s"] + begun for e in summary["epochs"]] == pytest.approx(rows, abs=0.1)
+    assert [e["end_s"] + begun for e in summary["epochs"]] == pytest.approx(ends, abs=0.1)
     (train_start,) = [t for name, t in truth if name == "start"]
     assert summary["epochs"][0]["start_s"] + begun == pytest.approx(train_start, abs=0.1)
     assert summary["environment"]["args"]["epochs"] == EPOCHS

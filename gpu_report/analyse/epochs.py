@@ -86,6 +86,7 @@ def _summarise(
         checkpoint_s=lengths["checkpoint"],
         images_per_s=_images_per_s(told),
         data_wait_s=told.data_wait_s if told else None,
+        data_wait_share=_wait_share(told),
         longest_wait_s=told.longest_wait_s if told else None,
         source=next((phase.source for phase in parts if phase.name == "train"), ""),
     )
@@ -112,6 +113,13 @@ def _images_per_s(told: InsideEpoch | None) -> float | None:
     if told is None or told.images is None or told.end_t_s is None or told.end_t_s <= told.start_t_s:
         return None
     return told.images / (told.end_t_s - told.start_t_s)
+
+
+def _wait_share(told: InsideEpoch | None) -> float | None:
+    """Return how much of an epoch's training was waiting for data; the first of a run has that of startup in it."""
+    if told is None or told.end_t_s is None or told.end_t_s <= told.start_t_s:
+        return None
+    return min(told.data_wait_s / (told.end_t_s - told.start_t_s), 1.0)
 
 
 def _quantities(table: _Table, start_s: float, end_s: float) -> dict[str, Stats]:

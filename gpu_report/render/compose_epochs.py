@@ -141,12 +141,11 @@ def _gpu_column(index: int) -> _Column:
 
 
 def _wait(epoch: EpochSummary) -> str:
-    """Return the seconds waited for data, their share of the training, and the longest single wait."""
-    waited, trained = known(epoch.data_wait_s), known(epoch.train_s)
-    if waited is None:
+    """Return the seconds waited for data, and their share of the training."""
+    if known(epoch.data_wait_s) is None:
         return MISSING
-    of = f", {share(min(waited / trained, 1.0))}" if trained else ""
-    return f"{duration(waited)}{of}"
+    of = "" if known(epoch.data_wait_share) is None else f", {share(epoch.data_wait_share)}"
+    return f"{duration(epoch.data_wait_s)}{of}"
 
 
 def _rate(epoch: EpochSummary) -> str:

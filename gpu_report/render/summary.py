@@ -159,6 +159,7 @@ def _epoch(epoch: EpochSummary) -> Json:
         "memory_peak_mib": epoch.memory_peak_mib,
         "energy_j": epoch.energy_j,
         "data_wait_s": epoch.data_wait_s,
+        "data_wait_share": epoch.data_wait_share,
         "longest_wait_s": epoch.longest_wait_s,
         "loss": epoch.loss,
         "lr": epoch.lr,

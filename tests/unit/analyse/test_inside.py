@@ -80,6 +80,7 @@ def test_an_epoch_has_what_was_counted_in_it():
     assert epoch.end_t_s - epoch.start_t_s == pytest.approx(10.81, abs=0.02)
     assert epoch.images_per_s == pytest.approx(4000 / 8.63, rel=0.01)
     assert (epoch.data_wait_s, epoch.longest_wait_s, epoch.source) == (0.5, 0.2, "callbacks")
+    assert epoch.data_wait_share == pytest.approx(0.5 / 8.63, rel=0.01)
     assert epoch.loss == pytest.approx(1.3748 + 1.67367 + 0.01067)  # as results.csv has it
 
 

@@ -11,8 +11,9 @@ CLOCK = Clock(1_795_223_424.0)
 
 def told(epoch: model.EpochSummary, **facts: object) -> model.EpochSummary:
     """Return an epoch of 36 s of training (9 of them waiting), 5 s of validation and 1.5 s of checkpoint."""
-    lengths = {"train_s": 36.0, "validation_s": 5.0, "checkpoint_s": 1.5, "images_per_s": 111.4, "data_wait_s": 9.0}
-    return replace(epoch, **{**lengths, **facts})
+    lengths = {"train_s": 36.0, "validation_s": 5.0, "checkpoint_s": 1.5}
+    counts = {"images_per_s": 111.4, "data_wait_s": 9.0, "data_wait_share": 0.25}
+    return replace(epoch, **{**lengths, **counts, **facts})
 
 
 @pytest.fixture

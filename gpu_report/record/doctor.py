@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpu_report import schema
-from gpu_report.record import kernel_sources
+from gpu_report.record import clocks, kernel_sources
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.devices import Device, Opened
 from gpu_report.record.gpm import METRICS, MIN_APART_S
+from gpu_report.record.gpu_reader import GpuReader, Reading
 from gpu_report.record.host import read_text
 from gpu_report.record.no_gpu import explain
-from gpu_report.record.nvml_thread import Answer, NvmlThread, Reading
+from gpu_report.record.nvml_thread import OpenFailed, OpenThread, ReadThread, shut_down
 from gpu_report.record.quantities import ALL_QUANTITIES, GPM
 from gpu_report.record.xid_events import XidThread
 
@@ -41,27 +42,29 @@ def examine() -> tuple[Check, ...]:
 
 
 def _gpu_checks() -> list[Check]:
-    nvml = NvmlThread(())
-    answer = next(iter(nvml.collect(OPEN_LIMIT_S)), None)
+    answer = OpenThread(()).answer(OPEN_LIMIT_S)
     if not isinstance(answer, Opened):
         return [_no_nvml(answer)]
     found = f"driver {answer.driver}, NVML {answer.nvml}, CUDA {answer.cuda}, {len(answer.devices)} GPU(s)"
     checks = [Check("NVIDIA driver", ok=True, finding=found)]
     checks += [_unusable(index, reason) for index, reason in answer.unusable]
+    readers = [GpuReader(device, clocks.now(), detail=False) for device in answer.devices]
+    nvml = ReadThread(readers)
     first, second = _read(nvml), _read_again(nvml)
     readings = {gpu: _both(reading, second.get(gpu)) for gpu, reading in first.items()}
     checks += [_gpu(device, readings.get(device.index)) for device in answer.devices]
     checks.append(_xid_events(answer.devices))
-    nvml.finish(FINISH_S)
+    if nvml.finish(FINISH_S):
+        shut_down(readers, FINISH_S)
     return checks
 
 
-def _read(nvml: NvmlThread) -> dict[int, Reading]:
-    nvml.ask("read all")
-    return {reading.gpu: reading for reading in nvml.collect(READ_LIMIT_S) if isinstance(reading, Reading)}
+def _read(nvml: ReadThread) -> dict[int, Reading]:
+    nvml.ask("all")
+    return {reading.gpu: reading for reading in nvml.collect(time.monotonic() + READ_LIMIT_S)}
 
 
-def _read_again(nvml: NvmlThread) -> dict[int, Reading]:
+def _read_again(nvml: ReadThread) -> dict[int, Reading]:
     """Read a second time: what is a difference of two looks (GPM) is not known at the first."""
     if nvml.busy:
         return {}
@@ -75,10 +78,10 @@ def _both(first: Reading, second: Reading | None) -> Reading:
     return dataclasses.replace(second, changes=(*first.changes, *second.changes))
 
 
-def _no_nvml(answer: Answer | None) -> Check:
+def _no_nvml(answer: OpenFailed | None) -> Check:
     if answer is None:
         return Check("NVIDIA driver", ok=False, finding="it does not answer", remedy=HUNG)
-    why = explain(getattr(answer, "code", None), getattr(answer, "error", None))
+    why = explain(answer.code, answer.error)
     return Check("NVIDIA driver", ok=False, finding=why.reason, remedy=why.advice)
 
 

@@ -173,6 +173,60 @@ def test_a_driver_that_never_answers_again_stops_neither_the_host_rows_nor_sigte
     assert [row["power_w"] for row in recorded.samples()][-3:] == ["", "", ""]
 
 
+def test_one_gpu_of_eight_that_never_answers_is_named_and_the_others_are_read(live, fake_nvml, recorded):
+    fake_nvml.write("count=8\n")
+    recording = live()
+    fake_nvml.write("count=8\ngpu3.hang=1\n")
+    recording.until("nvml_stalled")
+    recording.more_rows(80)
+    recording.stop()
+    assert [event["gpu"] for event in recorded.events("nvml_stalled")] == [3]
+    last = {row["gpu"]: row["gpu_util_pct"] for row in recorded.samples()}
+    assert last == {str(gpu): "" if gpu == 3 else "97" for gpu in range(8)}
+    assert recorded.events()[-1]["kind"] == "recording_ended"
+
+
+def test_a_gpu_that_answers_again_is_read_again_beside_the_others(live, fake_nvml, recorded):
+    fake_nvml.write("count=2\n")
+    recording = live()
+    fake_nvml.write("count=2\ngpu0.delay.nvmlDeviceGetPowerUsage=2.5\n")
+    recording.until("nvml_stalled")
+    fake_nvml.write("count=2\n")
+    recording.until("nvml_recovered")
+    recording.more_rows(8)
+    recording.stop()
+    assert [event["gpu"] for event in recorded.events("nvml_recovered")] == [0]
+    rows = {gpu: [row["gpu_util_pct"] for row in recorded.samples(gpu)] for gpu in (0, 1)}
+    assert rows[0][-3:] == rows[1][-3:] == ["97"] * 3
+    assert rows[0].count("") > rows[1].count("") > 0
+
+
+def test_the_last_reading_is_waited_for_so_that_energy_is_whole(run_cli, fake_nvml, recorded):
+    fake_nvml.write("count=8\ndelay.nvmlDeviceGetPowerUsage=0.1\n")
+    run_cli("record", *FAST, "--duration", "3", "--output", recorded.path, env=fake_nvml.env())
+    for gpu in range(8):
+        assert recorded.samples(gpu)[-1]["energy_j"] != "", gpu
+
+
+def test_waits_for_events_that_begin_to_fail_are_said_once(live, fake_nvml, recorded):
+    recording = live()
+    recording.until("xid_events")
+    fake_nvml.write("error.nvmlEventSetWait_v2=15\n")
+    wait_for(lambda: len(recorded.events("xid_events")) == 2)
+    recording.stop()
+    told = [(event["status"], event["reason"]) for event in recorded.events("xid_events")]
+    assert told == [("listening", ""), ("unavailable", "GPU is lost")]
+
+
+def test_a_quantity_that_fails_and_recovers_all_the_time_does_not_fill_the_disk(run_cli, fake_nvml, recorded):
+    flapping = [f"at={n / 10} error.nvmlDeviceGetPowerUsage={999 if n % 2 else 0}" for n in range(60)]
+    fake_nvml.script(*flapping)
+    run_cli("record", *FAST, "--duration", "6", "--output", recorded.path, env=fake_nvml.env())
+    told = [event for event in recorded.events() if event.get("quantity") == "power_w"]
+    assert 5 <= len(told) <= 10
+    assert filled(recorded.samples(), "power_w") != []
+
+
 def test_a_wait_for_events_that_never_returns_does_not_hold_the_end(live, fake_nvml, recorded):
     recording = live()
     recording.until("xid_events")
@@ -226,7 +280,9 @@ def test_a_driver_that_answers_late_is_recorded_when_it_does(live, fake_nvml, re
     assert kinds.index("nvml_stalled") < kinds.index("nvml_recovered")
     util = [row["gpu_util_pct"] for row in recorded.samples()]
     assert util.count("") >= 10
-    assert util.count("55") == 1  # the late answer is kept, at the time when it came
+    assert util.count("55") == 1  # the late answer is kept, stamped with the time at which it was asked for
+    late, empty = (next(row for row in recorded.samples() if row["gpu_util_pct"] == value) for value in ("55", ""))
+    assert float(late["mono_s"]) < float(empty["mono_s"])
     assert util[-3:] == ["77"] * 3
     assert recorded.events("gap") == []
 

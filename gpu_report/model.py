@@ -204,8 +204,8 @@ class Run:
     `samples`: one row a GPU and tick, sorted by gpu then t_s, columns t_s, gpu and schema.GPU_QUANTITIES
     (float64, NaN where missing; a column never recorded is all NaN). `ring`: t_s, gpu and schema.RING_QUANTITIES, what
     the driver kept between ticks, sorted by gpu then t_s. `host`: t_s and schema.HOST_QUANTITIES.
-    `processes`: t_s, gpu, pid, name, memory_used_mib, change. `problems` says in whole sentences what of the
-    input could not be read.
+    `processes`: t_s, gpu, pid, name, memory_used_mib, change, owner (schema.PROCESS_OWNERS), gpu_util_pct. `problems`
+    says in whole sentences what of the input could not be read.
     """
 
     path: str

@@ -98,9 +98,12 @@ PROCESSES_COLUMNS = (
     Column("name", 0, "the process's name; empty when the pid is not visible here"),
     Column("memory_used_mib", 0, "its device memory; empty when the driver does not say"),
     Column("change", 0, "appeared, changed or gone"),
+    Column("owner", 0, "trainer, other, not visible (another container, or hidden from this user) or unknown"),
+    Column("gpu_util_pct", 0, "SM utilisation by this process, mean since it was last read; empty where not told"),
 )
 
 PROCESS_CHANGES = ("appeared", "changed", "gone")
+PROCESS_OWNERS = ("trainer", "other", "not visible", "unknown")
 
 # Every line of events.jsonl holds wall_s, mono_s, kind, and the fields named here.
 EVENT_KINDS = {

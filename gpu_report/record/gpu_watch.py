@@ -10,6 +10,7 @@ from gpu_report.record.devices import Device, Opened
 from gpu_report.record.journal import Journal, Say
 from gpu_report.record.no_gpu import explain
 from gpu_report.record.nvml_thread import Answer, NvmlThread, OpenFailed, Reading
+from gpu_report.record.owners import Owners
 from gpu_report.record.xid_events import XidThread
 
 WAIT_S = 1.0  # a tick waits no longer than this for readings that take 0.1 ms a GPU when all is well ...
@@ -33,6 +34,11 @@ class GpuWatch:
         self._first: Opened | OpenFailed | None = None
         self.devices: tuple[Device, ...] = ()
         self.pids: dict[int, set[int]] = {}
+
+    @property
+    def owners(self) -> Owners:
+        """Return what tells the trainer's processes from others, to be told of the training."""
+        return self._nvml.owners
 
     def await_open(self, limit_s: float, interrupted: Callable[[], bool]) -> Opened | OpenFailed | None:
         """Wait for NVML to open: None when it does not answer in time; UsageError for a GPU that is not there."""

@@ -7,7 +7,7 @@ The scheduler therefore only talks to this thread through two queues and stops w
 import queue
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,6 +17,8 @@ from gpu_report.errors import UsageError
 from gpu_report.record import clocks
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.devices import Device, Opened, open_nvml
+from gpu_report.record.owners import Owners
+from gpu_report.record.process_utilisation import ProcessUtilisation
 from gpu_report.record.processes import ProcessChange, ProcessWatch, read_processes
 from gpu_report.record.quantities import Change, DeviceReader, describe_error
 from gpu_report.record.ring import POWER, UTILISATION, Ring, RingReading, Rings
@@ -25,6 +27,7 @@ PROCESSES_EVERY_S = 5.0
 PROCESSES_COST_SHARE = 0.001  # a process list that costs 4.5 ms, as on some boards, is asked for every 4.5 s or less
 RING = "ring"  # the quantities of errors about readings between ticks begin with it
 PROCESSES = "processes"  # the quantity named when the list of processes cannot be read
+PROCESS_UTILISATION = "processes gpu_util_pct"  # ... and when only their utilisation cannot
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,7 @@ class NvmlThread:
 
     def __init__(self, wanted: Sequence[str], *, detail: bool = False) -> None:
         """Open NVML for the `wanted` GPUs; `detail` drains the ring of power readings as well."""
+        self.owners = Owners()
         self._wanted = tuple(wanted)
         self._rings = (UTILISATION, POWER) if detail else (UTILISATION,)
         self._start = clocks.now()
@@ -100,7 +104,10 @@ class NvmlThread:
         devices = self._open()
         if devices is None:
             return
-        readers = [_GpuReader(device, Rings([Ring(kind, self._start) for kind in self._rings])) for device in devices]
+        readers = [
+            _GpuReader(device, Rings([Ring(kind, self._start) for kind in self._rings]), self.owners)
+            for device in devices
+        ]
         while (request := self._requests.get()) != "stop":
             for reader in readers:
                 self._answers.put(reader.read(everything=request == "read all"))
@@ -128,10 +135,12 @@ class NvmlThread:
 class _GpuReader:
     """One GPU's quantities at each request, its rings and its processes every few seconds."""
 
-    def __init__(self, device: Device, rings: Rings) -> None:
+    def __init__(self, device: Device, rings: Rings, owners: Owners) -> None:
         self._reader = DeviceReader(device.index, device.handle)
         self._rings = rings
-        self._watch = ProcessWatch(device.index)
+        self._watch = ProcessWatch(device.index, owners)
+        self._utilisation = ProcessUtilisation()
+        self._utilisation_reason: str | None = None
         self._processes_due_s = 0.0
         self._processes_reason: str | None = None
 
@@ -161,13 +170,27 @@ class _GpuReader:
     def _read_processes(self, mono_s: float) -> tuple[tuple[ProcessChange, ...], list[Change]]:
         reason: str | None = None
         changes: tuple[ProcessChange, ...] = ()
+        changed: list[Change] = []
         try:
             found = read_processes(self._reader.handle)
         except Exception as error:  # noqa: BLE001 - a binding or driver of another version may raise anything
             reason = describe_error(error)
         else:
-            changes = tuple(self._watch.update(found))
+            used, changed = self._read_utilisation(found, mono_s)
+            changes = tuple(self._watch.update(found, used))
         cost_s = time.monotonic() - mono_s
         self._processes_due_s = mono_s + max(PROCESSES_EVERY_S, cost_s / PROCESSES_COST_SHARE)
         known, self._processes_reason = self._processes_reason, reason
-        return changes, [] if known == reason else [Change(self._reader.index, PROCESSES, reason)]
+        return changes, changed if known == reason else [*changed, Change(self._reader.index, PROCESSES, reason)]
+
+    def _read_utilisation(self, pids: Collection[int], mono_s: float) -> tuple[dict[int, float], list[Change]]:
+        reason: str | None = None
+        used: dict[int, float] = {}
+        if self._utilisation.given_up:
+            return used, []
+        try:
+            used = self._utilisation.read(self._reader.handle, pids, mono_s)
+        except Exception as error:  # noqa: BLE001 - a binding or driver of another version may raise anything
+            reason = describe_error(error)
+        known, self._utilisation_reason = self._utilisation_reason, reason
+        return used, [] if known == reason else [Change(self._reader.index, PROCESS_UTILISATION, reason)]

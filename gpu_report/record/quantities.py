@@ -18,7 +18,7 @@ GPM = "gpm"  # the quantity of an error that concerns all that GPM tells
 ALL_QUANTITIES = "all"  # the quantity of an error that concerns the whole device
 
 # Codes after which asking again is useless; anything else (Unknown, Timeout, no permission) may pass.
-_NEVER = frozenset({pynvml.NVML_ERROR_NOT_SUPPORTED, pynvml.NVML_ERROR_FUNCTION_NOT_FOUND})
+NEVER = frozenset({pynvml.NVML_ERROR_NOT_SUPPORTED, pynvml.NVML_ERROR_FUNCTION_NOT_FOUND})
 _LOST = frozenset({pynvml.NVML_ERROR_GPU_IS_LOST, pynvml.NVML_ERROR_RESET_REQUIRED})
 _NO_V2 = frozenset({pynvml.NVML_ERROR_FUNCTION_NOT_FOUND, 25})  # 25: the structure's version is not known
 
@@ -90,7 +90,7 @@ def _temperature(handle: Handle) -> Values:
     try:
         return {"temperature_c": pynvml.nvmlDeviceGetTemperatureV(handle, pynvml.NVML_TEMPERATURE_GPU)}
     except pynvml.NVMLError as error:
-        if error.value not in _NO_V2 | _NEVER:
+        if error.value not in _NO_V2 | NEVER:
             raise
     return {"temperature_c": pynvml.nvmlDeviceGetTemperature(handle, pynvml.NVML_TEMPERATURE_GPU)}
 
@@ -214,7 +214,7 @@ class DeviceReader:
             if code in _LOST:
                 changes.extend(self._lose(describe_error(error), mono_s))
                 return False
-            state.given_up = code in _NEVER
+            state.given_up = code in NEVER
             changes.extend(self._fail(quantity, state, describe_error(error)))
             return True
         state.due_s = mono_s + quantity.every_s if quantity.every_s else 0.0

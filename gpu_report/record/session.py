@@ -53,6 +53,7 @@ class Session:
         self._trainer = TrainerTree()
         self._before: Clocks | None = None
         self._guard = Guard(say)
+        self._gpus.owners.learn(self._command_pid, None)
         self.cost = Cost(options.interval_s)
 
     def run(self) -> End:
@@ -138,6 +139,7 @@ class Session:
         pid = self._command_pid
         if self._yolo.tick(at, lambda: pids_to_follow(pid, self._on_gpus()), self._journal.event):
             self._journal.describe({"yolo": self._yolo.as_json()})
+            self._gpus.owners.learn(self._command_pid, self._yolo.path)
 
     @property
     def _command_pid(self) -> int | None:

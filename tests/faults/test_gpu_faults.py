@@ -238,6 +238,7 @@ def test_processes_are_told_when_they_appear_change_and_go(run_cli, fake_nvml, r
     assert (rows["1"]["memory_used_mib"], rows["1"]["change"]) == ("4000", "appeared")
     assert rows["1"]["name"] != ""
     assert (rows["999999"]["memory_used_mib"], rows["999999"]["name"]) == ("", "")
+    assert (rows["1"]["owner"], rows["999999"]["owner"]) == ("unknown", "not visible")
 
 
 def test_xid_events_need_no_kernel_log(live, fake_nvml, recorded):

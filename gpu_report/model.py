@@ -18,7 +18,10 @@ Severity = Literal["critical", "warning", "info"]
 
 @dataclass(frozen=True)
 class Gpu:
-    """A device as it stood at the start; what was not known is None."""
+    """A device as it stood at the start; what was not known is None.
+
+    `health_start` and `health_end` hold what was known of schema.GPU_HEALTH then; None when nothing was asked.
+    """
 
     index: int
     uuid: str | None = None
@@ -27,6 +30,8 @@ class Gpu:
     memory_total_mib: float | None = None
     power_limit_w: float | None = None
     max_sm_clock_mhz: float | None = None
+    health_start: Mapping[str, int | str] | None = None
+    health_end: Mapping[str, int | str] | None = None
 
 
 @dataclass(frozen=True)

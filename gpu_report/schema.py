@@ -102,6 +102,23 @@ PROCESSES_COLUMNS = (
     Column("gpu_util_pct", 0, "SM utilisation by this process, mean since it was last read; empty where not told"),
 )
 
+# What run.json says of each GPU's health in `health_start` and `health_end`; null is a reading that could not be had.
+GPU_HEALTH = (
+    Column("recovery_action", 0, "what the driver says must be done to recover the GPU; none when nothing"),
+    Column("ecc_volatile_corrected", 0, "memory errors corrected since the driver was loaded"),
+    Column("ecc_volatile_uncorrected", 0, "memory errors not corrected since the driver was loaded"),
+    Column("ecc_aggregate_corrected", 0, "memory errors corrected in the GPU's life"),
+    Column("ecc_aggregate_uncorrected", 0, "memory errors not corrected in the GPU's life"),
+    Column("remapped_rows_correctable", 0, "rows of memory remapped because of errors that were corrected (Ampere on)"),
+    Column("remapped_rows_uncorrectable", 0, "rows of memory remapped because of errors that were not"),
+    Column("row_remap_pending", 0, "1 when a row waits to be remapped at the next reset"),
+    Column("row_remap_failed", 0, "1 when a row could not be remapped"),
+    Column("retired_pages_corrected", 0, "pages retired because of corrected errors (before Ampere)"),
+    Column("retired_pages_uncorrected", 0, "pages retired because of an error that was not corrected"),
+    Column("retired_pages_pending", 0, "1 when a page waits to be retired"),
+    Column("pcie_replays", 0, "PCIe packets that had to be sent again"),
+)
+
 PROCESS_CHANGES = ("appeared", "changed", "gone")
 PROCESS_OWNERS = ("trainer", "other", "not visible", "unknown")
 

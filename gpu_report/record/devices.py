@@ -7,6 +7,7 @@ from typing import Any
 import pynvml
 
 from gpu_report.errors import UsageError
+from gpu_report.record.health import read_health
 from gpu_report.record.quantities import MIB
 
 
@@ -85,6 +86,8 @@ def _describe(index: int, handle: Any) -> Device:
             "max_sm_clock_mhz": _maybe(pynvml.nvmlDeviceGetMaxClockInfo, handle, pynvml.NVML_CLOCK_SM),
             "max_memory_clock_mhz": _maybe(pynvml.nvmlDeviceGetMaxClockInfo, handle, pynvml.NVML_CLOCK_MEM),
             "mig_enabled": _maybe(lambda: pynvml.nvmlDeviceGetMigMode(handle)[0] == 1),
+            "health_start": read_health(handle),
+            "health_end": None,
         },
     )
 

@@ -7,14 +7,16 @@ from gpu_report.errors import UsageError
 from gpu_report.record import clocks
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.devices import Device, Opened
+from gpu_report.record.health import Health
 from gpu_report.record.journal import Journal, Say
 from gpu_report.record.no_gpu import explain
-from gpu_report.record.nvml_thread import Answer, NvmlThread, OpenFailed, Reading
+from gpu_report.record.nvml_thread import Answer, HealthReading, NvmlThread, OpenFailed, Reading
 from gpu_report.record.owners import Owners
 from gpu_report.record.xid_events import XidThread
 
 WAIT_S = 1.0  # a tick waits no longer than this for readings that take 0.1 ms a GPU when all is well ...
 WAIT_SHARE = 0.5  # ... and no longer than this share of the interval, so that host rows keep to their grid
+LAST_WAIT_S = 2.0  # the last tick reads all there is, 10 ms a GPU: the end waits that long for it, not for ever
 POLL_S = 0.05  # how often a wait for NVML's opening looks for signals
 STALL_S = 2.0  # a call that takes longer is a driver in trouble; a shorter one may be a machine with no core to spare
 OPEN_PATIENCE_S = 10.0  # waking GPUs without persistence mode takes seconds; longer than this is worth an event
@@ -32,6 +34,7 @@ class GpuWatch:
         self._failed = False
         self._clean: bool | None = None
         self._first: Opened | OpenFailed | None = None
+        self._health_end: dict[int, Health] = {}
         self.devices: tuple[Device, ...] = ()
         self.pids: dict[int, set[int]] = {}
 
@@ -63,8 +66,12 @@ class GpuWatch:
         self.devices = answer.devices
         for index, reason in answer.unusable:
             journal.event("nvml_error", at, {"gpu": index, "quantity": "all", "reason": reason})
-        journal.describe({**versions(answer), "gpus": [device.description for device in answer.devices]})
+        journal.describe({**versions(answer), "gpus": self.described()})
         self._xid = XidThread(answer.devices, journal.event)
+
+    def described(self) -> list[dict[str, object]]:
+        """Return run.json's `gpus`, with their health at the end once that was read."""
+        return [{**device.description, "health_end": self._health_end.get(device.index)} for device in self.devices]
 
     def tick(self, at: Clocks, journal: Journal, say: Say, *, last: bool = False) -> None:
         """Write a row a GPU: its readings, or empty cells while NVML does not answer. `last`: read all quantities."""
@@ -77,7 +84,7 @@ class GpuWatch:
                 journal.sample(at, device.index, {})
         elif self.devices:
             self._nvml.ask("read all" if last else "read")
-            self._take(self._nvml.collect(self._wait_s), journal, say)
+            self._take(self._nvml.collect(LAST_WAIT_S if last else self._wait_s), journal, say)
             self._note_recovery(at, journal)
 
     def finish(self) -> bool:
@@ -92,6 +99,8 @@ class GpuWatch:
         for answer in answers:
             if isinstance(answer, Reading):
                 self._write(answer, journal)
+            elif isinstance(answer, HealthReading):
+                self._health_end[answer.gpu] = answer.health
             elif isinstance(answer, Opened | OpenFailed):
                 self.begin(answer, journal, say)
 

@@ -17,6 +17,7 @@ from gpu_report.errors import UsageError
 from gpu_report.record import clocks
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.devices import Device, Opened, open_nvml
+from gpu_report.record.health import Health, read_health
 from gpu_report.record.owners import Owners
 from gpu_report.record.process_utilisation import ProcessUtilisation
 from gpu_report.record.processes import ProcessChange, ProcessWatch, read_processes
@@ -51,12 +52,20 @@ class Reading:
 
 
 @dataclass(frozen=True)
+class HealthReading:
+    """One GPU's memory and link at the end."""
+
+    gpu: int
+    health: Health
+
+
+@dataclass(frozen=True)
 class TickDone:
     """Every GPU has been read for this request."""
 
 
 Request = Literal["read", "read all", "stop"]
-Answer = Opened | OpenFailed | Reading | TickDone
+Answer = Opened | OpenFailed | Reading | HealthReading | TickDone
 
 
 class NvmlThread:
@@ -91,7 +100,7 @@ class NvmlThread:
             except queue.Empty:
                 break
             answers.append(answer)
-            self.busy = isinstance(answer, Reading)
+            self.busy = isinstance(answer, Reading | HealthReading)
         return answers
 
     def finish(self, wait_s: float) -> bool:
@@ -111,6 +120,8 @@ class NvmlThread:
         while (request := self._requests.get()) != "stop":
             for reader in readers:
                 self._answers.put(reader.read(everything=request == "read all"))
+            if request == "read all":
+                self._answer_health(readers)
             self._answers.put(TickDone())
         try:
             for reader in readers:
@@ -118,6 +129,12 @@ class NvmlThread:
             pynvml.nvmlShutdown()
         except pynvml.NVMLError:
             return  # the process ends next, and the driver lets go of everything then
+
+    def _answer_health(self, readers: Sequence["_GpuReader"]) -> None:
+        """Read every GPU's health; a lost one comes last, for it may keep each call until a timeout."""
+        for reader in sorted(readers, key=lambda reader: reader.lost):
+            if (health := reader.read_health()) is not None:
+                self._answers.put(health)
 
     def _open(self) -> tuple[Device, ...] | None:
         try:
@@ -153,6 +170,15 @@ class _GpuReader:
             changes += changed
         ring, changed = self._drain(at, everything=everything)
         return Reading(at, self._reader.index, values, (*changes, *changed), processes, ring)
+
+    @property
+    def lost(self) -> bool:
+        """Say whether the GPU was lost when it was last read."""
+        return self._reader.lost_reason is not None
+
+    def read_health(self) -> HealthReading:
+        """Return what the GPU's memory and link have been through by now."""
+        return HealthReading(self._reader.index, read_health(self._reader.handle))
 
     def free(self) -> None:
         """Give back what NVML holds for us; NVMLError when it will not take it."""

@@ -19,7 +19,7 @@ ALL_QUANTITIES = "all"  # the quantity of an error that concerns the whole devic
 
 # Codes after which asking again is useless; anything else (Unknown, Timeout, no permission) may pass.
 NEVER = frozenset({pynvml.NVML_ERROR_NOT_SUPPORTED, pynvml.NVML_ERROR_FUNCTION_NOT_FOUND})
-_LOST = frozenset({pynvml.NVML_ERROR_GPU_IS_LOST, pynvml.NVML_ERROR_RESET_REQUIRED})
+LOST = frozenset({pynvml.NVML_ERROR_GPU_IS_LOST, pynvml.NVML_ERROR_RESET_REQUIRED})
 _NO_V2 = frozenset({pynvml.NVML_ERROR_FUNCTION_NOT_FOUND, 25})  # 25: the structure's version is not known
 
 Handle = Any
@@ -211,7 +211,7 @@ class DeviceReader:
             values.update(quantity.read(self.handle))
         except Exception as error:  # noqa: BLE001 - a binding or driver of another version may raise anything
             code = getattr(error, "value", None)
-            if code in _LOST:
+            if code in LOST:
                 changes.extend(self._lose(describe_error(error), mono_s))
                 return False
             state.given_up = code in NEVER

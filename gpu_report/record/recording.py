@@ -59,6 +59,8 @@ class Recording:
             self._yolo.search_now()
             session.tick(time.monotonic(), last=True)
         gpus.finish()
+        if gpus.devices:
+            self._journal.describe({"gpus": gpus.described()})
         self._finish(end, session, command)
 
     def discard(self) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from gpu_report.model import Analysis, EpochSummary, GpuSummary, Run
+from gpu_report.render import health
 from gpu_report.render.compose_charts import Track, strip
 from gpu_report.render.moments import Clock
 from gpu_report.render.quantities import THROTTLE_COUNTERS, gpu_quantities, label
@@ -48,6 +49,8 @@ def gpu(summary: GpuSummary, run: Run, track: Track | None) -> GpuView:
         device.uuid or "",
         counted(summary.samples, "sample") + (f", {counted(readings, 'reading')} between them" if readings else ""),
         _throttled(run.samples[run.samples["gpu"] == device.index]),
+        health.alarms(device),
+        health.standing(device),
         readings > 0,
         strip(track, run.duration_s),
     )

@@ -20,6 +20,7 @@ Severity = Literal["critical", "warning", "info"]
 class Gpu:
     """A device as it stood at the start; what was not known is None.
 
+    `parent_index` is the GPU that a MIG device lies on, `mig_index` its number there; both None for a GPU.
     `health_start` and `health_end` hold what was known of schema.GPU_HEALTH then; None when nothing was asked.
     """
 
@@ -32,6 +33,8 @@ class Gpu:
     max_sm_clock_mhz: float | None = None
     health_start: Mapping[str, int | str] | None = None
     health_end: Mapping[str, int | str] | None = None
+    parent_index: int | None = None
+    mig_index: int | None = None
 
 
 @dataclass(frozen=True)

@@ -98,6 +98,8 @@ def _gpu(index: int, entry: Mapping[str, Any]) -> Gpu:
         max_sm_clock_mhz=_number(entry.get("max_sm_clock_mhz")),
         health_start=_health(entry.get("health_start")),
         health_end=_health(entry.get("health_end")),
+        parent_index=whole_index(entry.get("parent_index")),
+        mig_index=whole_index(entry.get("mig_index")),
     )
 
 

@@ -94,7 +94,8 @@ def _gpu(device: Device, reading: Reading | None) -> Check:
     missing = {change.quantity: change.reason for change in reading.changes if change.reason}
     if ALL_QUANTITIES in missing:
         return Check(name, ok=False, finding=f"{what}: {missing[ALL_QUANTITIES]}", remedy="reset it, or reboot")
-    return _quantities(name, what, reading, missing, mig=device.description["mig_enabled"] is True)
+    mig = device.mig is not None or device.description["mig_enabled"] is True
+    return _quantities(name, what, reading, missing, mig=mig)
 
 
 def _quantities(name: str, what: str, reading: Reading, missing: Mapping[str, str | None], *, mig: bool) -> Check:

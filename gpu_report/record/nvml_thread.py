@@ -153,7 +153,8 @@ class _GpuReader:
     """One GPU's quantities at each request, its rings and its processes every few seconds."""
 
     def __init__(self, device: Device, rings: Rings, owners: Owners) -> None:
-        self._reader = DeviceReader(device.index, device.handle)
+        self._reader = DeviceReader(device.index, device.handle, device.mig)
+        self._divided = device.divided
         self._rings = rings
         self._watch = ProcessWatch(device.index, owners)
         self._utilisation = ProcessUtilisation()
@@ -165,7 +166,8 @@ class _GpuReader:
         values, changes = self._reader.read(time.monotonic(), everything=everything)
         at = clocks.now()
         processes: tuple[ProcessChange, ...] = ()
-        if at.mono_s >= self._processes_due_s and not self._reader.lost_reason:
+        # the processes of a GPU in MIG mode stand under its MIG devices
+        if at.mono_s >= self._processes_due_s and not self._reader.lost_reason and not self._divided:
             processes, changed = self._read_processes(at.mono_s)
             changes += changed
         ring, changed = self._drain(at, everything=everything)
@@ -176,8 +178,10 @@ class _GpuReader:
         """Say whether the GPU was lost when it was last read."""
         return self._reader.lost_reason is not None
 
-    def read_health(self) -> HealthReading:
-        """Return what the GPU's memory and link have been through by now."""
+    def read_health(self) -> HealthReading | None:
+        """Return what the GPU's memory and link have been through by now; None for a MIG device."""
+        if self._reader.mig is not None:
+            return None
         return HealthReading(self._reader.index, read_health(self._reader.handle))
 
     def free(self) -> None:

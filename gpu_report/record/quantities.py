@@ -7,6 +7,7 @@ from typing import Any
 import pynvml
 
 from gpu_report.record.gpm import METRICS, Gpm
+from gpu_report.record.mig import MigPlace
 from gpu_report.record.ring import decode
 
 MIB = 2**20
@@ -15,6 +16,7 @@ COUNTERS_EVERY_S = 10.0  # the thermal ones cost 0.6 to 0.8 ms each (H200); coun
 ENERGY_EVERY_S = 10.0  # the call costs 3 ms of CPU, with peaks of 17 ms (measured on an H200)
 LOST_RETRY_S = 10.0  # a lost GPU may answer each call only after a long timeout, so it is asked seldom
 GPM = "gpm"  # the quantity of an error that concerns all that GPM tells
+BOARD = "board"  # the quantity of the one error that says what a MIG device has no readings of
 ALL_QUANTITIES = "all"  # the quantity of an error that concerns the whole device
 
 # Codes after which asking again is useless; anything else (Unknown, Timeout, no permission) may pass.
@@ -168,26 +170,31 @@ QUANTITIES = (
 )
 
 
+MIG_QUANTITIES = QUANTITIES[:2]  # utilisation, to hear why there is none, and memory
+
+
 @dataclass
 class DeviceReader:
-    """Reads one GPU, remembering which quantities fail and why, so that each is reported once."""
+    """Reads one GPU or MIG device, remembering which quantities fail and why, so that each is reported once."""
 
     index: int
     handle: Handle
+    mig: MigPlace | None = None
     lost_until_s: float = 0.0
     lost_reason: str | None = None
-    gpm: Gpm = field(default_factory=Gpm)
     states: dict[tuple[str, ...], QuantityState] = field(default_factory=dict)
 
-    @property
-    def quantities(self) -> tuple[Quantity, ...]:
-        """Return what is read of this GPU."""
-        return (*QUANTITIES, Quantity(tuple(METRICS), self.gpm.read, group=GPM))
+    def __post_init__(self) -> None:
+        """Choose what is read of this device."""
+        self.gpm = Gpm(self.mig)
+        own = QUANTITIES if self.mig is None else MIG_QUANTITIES
+        self.quantities = (*own, Quantity(tuple(METRICS), self.gpm.read, group=GPM))
+        self._unsaid = [] if self.mig is None else [Change(self.index, BOARD, _of_the_board(self.mig))]
 
     def read(self, mono_s: float, *, everything: bool = False) -> tuple[dict[str, float | None], list[Change]]:
         """Read every quantity that is due, or all. Missing ones are absent or None; changes are what to report."""
         values: dict[str, float | None] = {}
-        changes: list[Change] = []
+        changes, self._unsaid = self._unsaid, []
         if self.lost_reason and mono_s < self.lost_until_s:
             return values, changes
         for quantity in self.quantities:
@@ -214,7 +221,8 @@ class DeviceReader:
             if code in LOST:
                 changes.extend(self._lose(describe_error(error), mono_s))
                 return False
-            state.given_up = code in NEVER
+            # what only whole GPUs have, drivers refuse to a MIG device in either way
+            state.given_up = code in NEVER or (self.mig is not None and code == pynvml.NVML_ERROR_INVALID_ARGUMENT)
             changes.extend(self._fail(quantity, state, describe_error(error)))
             return True
         state.due_s = mono_s + quantity.every_s if quantity.every_s else 0.0
@@ -239,6 +247,10 @@ class DeviceReader:
             state.reason = None
             changes.extend(Change(self.index, name, None) for name in quantity.names)
         return changes
+
+
+def _of_the_board(mig: MigPlace) -> str:
+    return f"power, energy, temperatures and clocks are those of the whole board: see GPU {mig.parent}"
 
 
 def describe_error(error: Exception) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gpu_report.model import Analysis, EpochSummary, GpuSummary, Run
+from gpu_report.model import Analysis, EpochSummary, Gpu, GpuSummary, Run
 from gpu_report.render import health
 from gpu_report.render.compose_charts import Track, strip
 from gpu_report.render.moments import Clock
@@ -45,7 +45,7 @@ def gpu(summary: GpuSummary, run: Run, track: Track | None) -> GpuView:
     readings = int((run.ring["gpu"] == device.index).sum())
     return GpuView(
         device.index,
-        device.name or "GPU",
+        _name(device),
         device.uuid or "",
         counted(summary.samples, "sample") + (f", {counted(readings, 'reading')} between them" if readings else ""),
         _throttled(run.samples[run.samples["gpu"] == device.index]),
@@ -82,6 +82,13 @@ def processes(frame: pd.DataFrame, clock: Clock) -> Table:
     )
     ordered = seen.reset_index().sort_values("peak", ascending=False, na_position="last")
     return Table(columns, numeric, tuple(_process(row, clock) for row in ordered.itertuples(index=False, name=None)))
+
+
+def _name(device: Gpu) -> str:
+    name = device.name or "GPU"
+    return (
+        name if device.parent_index is None else f"{name}, MIG device {device.mig_index} of GPU {device.parent_index}"
+    )
 
 
 def _throttled(samples: pd.DataFrame) -> str:

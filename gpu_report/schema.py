@@ -88,6 +88,12 @@ HOST_QUANTITIES = (
     Column("workers", 0, "processes that the trainer started"),
     Column("workers_blocked", 0, "of these, how many wait for a device and cannot be interrupted (state D)"),
     Column("trainer_read_mib_s", 1, "read from storage by the trainer and its workers"),
+    Column(
+        "cgroup_cpu_pressure_pct", 1, "time in which a process of the trainer's cgroup waited for a core (PSI some)"
+    ),
+    Column("cgroup_io_pressure_pct", 1, "likewise for input or output; empty in the root cgroup and with cgroup v1"),
+    Column("cgroup_memory_pressure_pct", 1, "likewise for memory, also because the cgroup is at its own limit"),
+    Column("cgroup_memory_used_mib", 0, "memory of the trainer's cgroup, with its page cache"),
 )
 HOST_COLUMNS = (*TIME_COLUMNS, *HOST_QUANTITIES)
 

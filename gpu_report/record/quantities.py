@@ -24,6 +24,13 @@ NEVER = frozenset({pynvml.NVML_ERROR_NOT_SUPPORTED, pynvml.NVML_ERROR_FUNCTION_N
 LOST = frozenset({pynvml.NVML_ERROR_GPU_IS_LOST, pynvml.NVML_ERROR_RESET_REQUIRED})
 _NO_V2 = frozenset({pynvml.NVML_ERROR_FUNCTION_NOT_FOUND, 25})  # 25: the structure's version is not known
 
+# Why a call that succeeds leaves a cell empty.
+NOT_TOLD = "this GPU does not tell it"
+WHY_EMPTY = {
+    "memory_reserved_mib": "an old driver: memory_used_mib includes what it reserves",
+    "performance_state": "the driver does not know it",
+}
+
 Handle = Any
 Values = Mapping[str, float | None]
 
@@ -57,9 +64,10 @@ class Quantity:
 
 @dataclass
 class QuantityState:
-    """What is known of one quantity on one GPU: the error it gave last, and when it is due again."""
+    """What is known of one quantity on one GPU: the error it gave last, its cells said empty, and when it is due."""
 
     reason: str | None = None
+    empty: set[str] = field(default_factory=set)
     given_up: bool = False
     due_s: float = 0.0
 
@@ -75,7 +83,6 @@ def _memory(handle: Handle) -> Values:
     except pynvml.NVMLError as error:
         if error.value not in _NO_V2:
             raise
-        # an old driver: its `used` counts what it reserves, and the empty cell beside it says so
         return {"memory_used_mib": pynvml.nvmlDeviceGetMemoryInfo(handle).used / MIB, "memory_reserved_mib": None}
     return {"memory_used_mib": memory.used / MIB, "memory_reserved_mib": memory.reserved / MIB}
 
@@ -215,7 +222,7 @@ class DeviceReader:
     ) -> bool:
         """Read one quantity into `values`; False when the whole GPU turns out to be lost."""
         try:
-            values.update(quantity.read(self.handle))
+            found = quantity.read(self.handle)
         except Exception as error:  # noqa: BLE001 - a binding or driver of another version may raise anything
             code = getattr(error, "value", None)
             if code in LOST:
@@ -225,8 +232,10 @@ class DeviceReader:
             state.given_up = code in NEVER or (self.mig is not None and code == pynvml.NVML_ERROR_INVALID_ARGUMENT)
             changes.extend(self._fail(quantity, state, describe_error(error)))
             return True
+        values.update(found)
         state.due_s = mono_s + quantity.every_s if quantity.every_s else 0.0
         changes.extend(self._recover(quantity, state))
+        changes.extend(self._empty(state, found))
         return True
 
     def _lose(self, reason: str, mono_s: float) -> list[Change]:
@@ -237,6 +246,12 @@ class DeviceReader:
     def _fail(self, quantity: Quantity, state: QuantityState, reason: str) -> list[Change]:
         known, state.reason = state.reason, reason
         return [] if known == reason else [Change(self.index, name, reason) for name in quantity.names]
+
+    def _empty(self, state: QuantityState, found: Values) -> list[Change]:
+        """Say once why a call that succeeded leaves a cell empty."""
+        new = [name for name, value in found.items() if value is None and name not in state.empty]
+        state.empty.update(new)
+        return [Change(self.index, name, WHY_EMPTY.get(name, NOT_TOLD)) for name in new]
 
     def _recover(self, quantity: Quantity, state: QuantityState) -> list[Change]:
         changes = []

@@ -138,6 +138,40 @@ def test_an_old_driver_is_read_by_its_older_calls(run_cli, fake_nvml, recorded):
     assert row["memory_used_mib"] == str(43945 + 615)  # v1 counts the reserved block
     assert row["memory_reserved_mib"] == ""
     assert (row["temperature_c"], row["clock_event_reasons"]) == ("49", "4")
+    said = [(event["quantity"], event["reason"]) for event in recorded.events("nvml_error")]
+    assert said == [("memory_reserved_mib", "an old driver: memory_used_mib includes what it reserves")]
+
+
+def test_a_performance_state_that_the_driver_does_not_know_is_empty_and_said_once(run_cli, fake_nvml, recorded):
+    fake_nvml.write("pstate=32\n")
+    run_cli("record", *FAST, "--duration", "0.5", "--output", recorded.path, env=fake_nvml.env())
+    assert {row["performance_state"] for row in recorded.samples()} == {""}
+    said = [(event["quantity"], event["reason"]) for event in recorded.events("nvml_error")]
+    assert said == [("performance_state", "the driver does not know it")]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "nvmlDeviceGetUtilizationRates",
+        "nvmlDeviceGetMemoryInfo_v2",
+        "nvmlDeviceGetFieldValues",
+        "nvmlGpmSampleGet",
+        "nvmlGpmMetricsGet",
+    ],
+)
+def test_an_unknown_error_once_disables_nothing_for_good(live, fake_nvml, recorded, call):
+    recording = live()
+    fake_nvml.write(f"error.{call}=999\n")
+    recording.more_rows(4)
+    fake_nvml.write("count=1\n")
+    asked = len(fake_nvml.calls(call))
+    recording.more_rows(3)
+    recording.stop()
+    assert len(fake_nvml.calls(call)) > asked + 1
+    failed = {event["quantity"] for event in recorded.events("nvml_error")}
+    assert failed == {event["quantity"] for event in recorded.events("nvml_recovered")}
+    assert failed
 
 
 def test_an_unknown_error_that_passes_is_told_twice_and_read_again(live, fake_nvml, recorded):

@@ -93,7 +93,7 @@ HOST_QUANTITIES = (
     ),
     Column("cgroup_io_pressure_pct", 1, "likewise for input or output; empty in the root cgroup and with cgroup v1"),
     Column("cgroup_memory_pressure_pct", 1, "likewise for memory, also because the cgroup is at its own limit"),
-    Column("cgroup_memory_used_mib", 0, "memory of the trainer's cgroup, with its page cache"),
+    Column("cgroup_memory_used_mib", 0, "memory of the trainer's cgroup, with its page cache; read every 10 s"),
 )
 HOST_COLUMNS = (*TIME_COLUMNS, *HOST_QUANTITIES)
 

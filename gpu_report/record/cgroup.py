@@ -13,6 +13,7 @@ MIB = 2**20
 ROOT = Path("/sys/fs/cgroup")
 LOOK_EVERY_S = 30.0  # a process is moved to another group once, by what launched it, if at all
 NOT_ROOT = "cgroup.type"  # a file that every group has but the root, also where a namespace shows ours as the root
+MEMORY_EVERY_S = 10.0  # it grows over minutes, and a cell a second would add 6 bytes to each row
 PRESSURES = {
     "cgroup_cpu_pressure_pct": "cpu.pressure",
     "cgroup_io_pressure_pct": "io.pressure",
@@ -27,7 +28,9 @@ class CgroupSampler:
         self._proc, self._root = proc, root
         self._pid: int | None = None
         self._due_s = 0.0
+        self._memory_due_s = 0.0
         self._folder: Path | None = None
+        self._files: Mapping[str, Path] = {}
         self._before: Mapping[str, float] = {}
         self._before_s = 0.0
 
@@ -36,23 +39,27 @@ class CgroupSampler:
         self._look(mono_s, pid)
         if self._folder is None:
             return {}
-        totals = {name: t for name, file in PRESSURES.items() if (t := total_of(self._text(file))) is not None}
+        totals = {name: t for name, file in self._files.items() if (t := total_of(read_text(file))) is not None}
         before, elapsed_s = self._before, mono_s - self._before_s
         self._before, self._before_s = totals, mono_s
         rates = {name: rate(before.get(name), total, elapsed_s) for name, total in totals.items()}
-        return {**rates, "cgroup_memory_used_mib": _mib(self._text("memory.current"))}
+        return {**rates, "cgroup_memory_used_mib": self._memory_mib(mono_s, self._folder)}
 
     def _look(self, mono_s: float, pid: int | None) -> None:
         """Find the group of `pid` when that is due; totals of another group are no beginning for its rates."""
         if pid == self._pid and mono_s < self._due_s:
             return
         folder = None if pid is None else group_of(pid, self._proc, self._root)
-        if folder != self._folder:
-            self._before = {}
+        if folder is not None and folder != self._folder:
+            self._files = {name: folder / file for name, file in PRESSURES.items()}
+            self._before, self._memory_due_s = {}, 0.0
         self._pid, self._folder, self._due_s = pid, folder, mono_s + LOOK_EVERY_S
 
-    def _text(self, name: str) -> str:
-        return "" if self._folder is None else read_text(self._folder / name)
+    def _memory_mib(self, mono_s: float, folder: Path) -> float | None:
+        if mono_s < self._memory_due_s:
+            return None
+        self._memory_due_s = mono_s + MEMORY_EVERY_S
+        return _mib(read_text(folder / "memory.current"))
 
 
 def group_of(pid: int | str, proc: Path = Path("/proc"), root: Path = ROOT) -> Path | None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpu_report.record.cgroup import LOOK_EVERY_S, CgroupSampler, group_of, memory_limit_mib
+from gpu_report.record.cgroup import LOOK_EVERY_S, MEMORY_EVERY_S, CgroupSampler, group_of, memory_limit_mib
 
 PSI = "some avg10=0.00 avg60=0.00 avg300=0.00 total={some}\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=1\n"
 
@@ -38,14 +38,16 @@ def test_totals_of_the_trainers_group_become_rates(host):
     host.process(7, "/job")
     host.group("job", used_mib=512)
     sampler = host.sampler()
-    assert sampler.sample(10.0, 7)["cgroup_cpu_pressure_pct"] is None
+    first = sampler.sample(10.0, 7)
+    assert (first["cgroup_cpu_pressure_pct"], first["cgroup_memory_used_mib"]) == (None, 512)
     host.group("job", waited_us=500_000, used_mib=600)
     assert sampler.sample(12.0, 7) == {
         "cgroup_cpu_pressure_pct": 25,
         "cgroup_io_pressure_pct": 25,
         "cgroup_memory_pressure_pct": 25,
-        "cgroup_memory_used_mib": 600,
+        "cgroup_memory_used_mib": None,
     }
+    assert sampler.sample(12.0 + MEMORY_EVERY_S, 7)["cgroup_memory_used_mib"] == 600
 
 
 def test_another_group_begins_anew(host):

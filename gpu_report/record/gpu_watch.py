@@ -1,7 +1,7 @@
 """The scheduler's side of NVML: asks for readings, writes what comes, and notices when nothing comes."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from gpu_report.errors import UsageError
 from gpu_report.record import clocks
@@ -35,6 +35,7 @@ class GpuWatch:
         self._clean: bool | None = None
         self._first: Opened | OpenFailed | None = None
         self._health_end: dict[int, Health] = {}
+        self._health_before: dict[str, object] = {}
         self.devices: tuple[Device, ...] = ()
         self.pids: dict[int, set[int]] = {}
 
@@ -71,7 +72,22 @@ class GpuWatch:
 
     def described(self) -> list[dict[str, object]]:
         """Return run.json's `gpus`, with their health at the end once that was read."""
-        return [{**device.description, "health_end": self._health_end.get(device.index)} for device in self.devices]
+        return [
+            {
+                **device.description,
+                "health_start": self._health_before.get(
+                    str(device.description["uuid"]), device.description["health_start"]
+                ),
+                "health_end": self._health_end.get(device.index),
+            }
+            for device in self.devices
+        ]
+
+    def go_on_from(self, earlier: Mapping[str, object]) -> None:
+        """Keep the start that GPUs had in an earlier recording into the same folder (its run.json)."""
+        gpus = earlier.get("gpus")
+        known = [gpu for gpu in gpus if isinstance(gpu, dict)] if isinstance(gpus, list) else []
+        self._health_before = {str(gpu.get("uuid")): gpu["health_start"] for gpu in known if gpu.get("health_start")}
 
     def tick(self, at: Clocks, journal: Journal, say: Say, *, last: bool = False) -> None:
         """Write a row a GPU: its readings, or empty cells while NVML does not answer. `last`: read all quantities."""

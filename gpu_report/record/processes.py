@@ -1,7 +1,7 @@
 """Which processes are on a GPU and whose they are, as changes from one look to the next."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -67,7 +67,7 @@ class ProcessWatch:
         A process that `used` does not name keeps the utilisation that it had.
         """
         gone = [self._forget(pid) for pid in sorted(self.known.keys() - found.keys())]
-        owners = self._owners(set(found))
+        owners = self._owners(found.keys())
         looks = {pid: self._look(pid, found[pid], owners.get(pid), (used or {}).get(pid)) for pid in sorted(found)}
         news = [pid for pid, look in looks.items() if self._is_news(pid, look)]
         news += self._moved_most(looks, news)
@@ -81,11 +81,10 @@ class ProcessWatch:
     def _forget(self, pid: int) -> ProcessChange:
         return ProcessChange(self.gpu, pid, replace(self.known.pop(pid), memory_mib=None, util_pct=None), "gone")
 
-    def _owners(self, pids: set[int]) -> dict[int, str]:
-        """Return the owners of processes that are new, or of all when more is known of the training than before."""
+    def _owners(self, pids: Set[int]) -> dict[int, str]:
+        """Return all owners when a process is new, or more is known of the training than before; else none."""
         again, self._told = self._told != self.owners.known, self.owners.known
-        asked = pids if again else pids - self.known.keys()
-        return self.owners.of(asked) if asked else {}
+        return self.owners.of(pids, self.gpu) if again or pids - self.known.keys() else {}
 
     def _look(self, pid: int, memory_mib: float | None, owner: str | None, util_pct: float | None) -> Seen:
         before = self.known.get(pid)

@@ -25,7 +25,7 @@ LOST = frozenset({pynvml.NVML_ERROR_GPU_IS_LOST, pynvml.NVML_ERROR_RESET_REQUIRE
 _NO_V2 = frozenset({pynvml.NVML_ERROR_FUNCTION_NOT_FOUND, 25})  # 25: the structure's version is not known
 
 # Why a call that succeeds leaves a cell empty.
-NOT_TOLD = "this GPU does not tell it"
+NOT_TOLD = "the driver gave no value"
 WHY_EMPTY = {
     "memory_reserved_mib": "an old driver: memory_used_mib includes what it reserves",
     "performance_state": "the driver does not know it",

@@ -44,6 +44,7 @@ class Recording:
 
     def begin(self, gpus: GpuWatch, answer: Opened | OpenFailed | None) -> None:
         """Take NVML's answer on which GPUs there are; without one, they join when it comes."""
+        gpus.go_on_from(self._earlier)
         if answer is not None:
             gpus.begin(answer, self._journal, self._say)
 

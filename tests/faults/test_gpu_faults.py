@@ -1,5 +1,6 @@
 """A GPU or its driver misbehaves: what can still be read is recorded, and why the rest is missing is said once."""
 
+import json
 import signal
 import time
 
@@ -101,6 +102,28 @@ def test_a_lost_gpu_leaves_empty_cells_and_the_other_one_goes_on(live, fake_nvml
     assert filled(recorded.samples(1)[-3:], "power_w") == []
     errors = [(event["gpu"], event["quantity"], event["reason"]) for event in recorded.events("nvml_error")]
     assert errors == [(1, "all", "GPU is lost")]
+
+
+def test_a_gpu_that_is_no_longer_counted_is_lost_and_the_others_go_on(live, fake_nvml, recorded):
+    fake_nvml.write("count=3\n")
+    recording = live()
+    fake_nvml.write("count=2\n")
+    recording.until("nvml_error")
+    recording.more_rows(9)
+    recording.stop()
+    assert [(event["gpu"], event["quantity"]) for event in recorded.events("nvml_error")] == [(2, "all")]
+    last = {row["gpu"]: row["gpu_util_pct"] for row in recorded.samples()[-3:]}
+    assert last == {"0": "97", "1": "97", "2": ""}
+
+
+def test_a_counter_that_goes_back_is_recorded_as_it_is_and_never_negative_energy(run_cli, fake_nvml, recorded):
+    """As when the driver is loaded anew under a recording."""
+    fake_nvml.script("count=1", "gpu0.energy_j=90000", "at=2 gpu0.energy_j=12")
+    run_cli("record", *FAST, "--duration", "4", "--output", recorded.path, env=fake_nvml.env())
+    assert filled(recorded.samples(), "energy_j") == ["90000", "12"]
+    done = run_cli("summary", recorded.path, "--format", "json")
+    (gpu,) = json.loads(done.stdout)["gpus"]
+    assert gpu["energy_j"] == pytest.approx(610.5 * 4, rel=0.1)  # power's integral, for the counter tells nothing
 
 
 def test_the_only_gpu_lost_is_asked_seldom(live, fake_nvml, recorded):

@@ -16,7 +16,7 @@ def health(recorded, gpu=0):
 def test_what_a_run_did_to_a_gpu_stands_in_run_json_and_in_the_report(start_cli, run_cli, fake_nvml, recorded):
     fake_nvml.write("count=2\ngpu0.pcie_replays=4\ngpu1.error.nvmlDeviceGetTotalEccErrors=3\n")
     running = start_cli("record", *FAST, "--output", recorded.path, env=fake_nvml.env())
-    wait_for(lambda: recorded.path.exists() and recorded.info()["gpus"])
+    wait_for(lambda: (recorded.path / "run.json").exists() and recorded.info()["gpus"])
     assert health(recorded)[1] is None
     fake_nvml.write("\n".join(["count=2", *DIRTY]) + "\n")
     running.stop()
@@ -31,6 +31,14 @@ def test_what_a_run_did_to_a_gpu_stands_in_run_json_and_in_the_report(start_cli,
     assert recorded.events("nvml_error") == []
 
 
+def test_a_recording_that_goes_on_keeps_the_start_of_the_first(run_cli, fake_nvml, recorded):
+    for replays in (4, 9):
+        fake_nvml.write(f"gpu0.pcie_replays={replays}\n")
+        run_cli("record", *FAST, "--duration", "0.3", "--output", recorded.path, env=fake_nvml.env())
+    start, end = health(recorded)
+    assert (start["pcie_replays"], end["pcie_replays"]) == (4, 9)
+
+
 def test_a_board_with_retired_pages_has_those(run_cli, fake_nvml, recorded):
     fake_nvml.write("error.nvmlDeviceGetRemappedRows=3\nretired_sbe=2\nretired_dbe=0\nretired_pending=1\n")
     run_cli("record", *FAST, "--duration", "0.3", "--output", recorded.path, env=fake_nvml.env())
@@ -41,7 +49,7 @@ def test_a_board_with_retired_pages_has_those(run_cli, fake_nvml, recorded):
 
 def test_a_counter_that_hangs_at_the_end_holds_nothing(start_cli, fake_nvml, recorded):
     running = start_cli("record", *FAST, "--output", recorded.path, env=fake_nvml.env())
-    wait_for(lambda: recorded.path.exists() and recorded.samples())
+    wait_for(lambda: (recorded.path / "samples.csv").exists() and recorded.samples())
     fake_nvml.write("count=1\nhang.nvmlDeviceGetPcieReplayCounter=1\n")
     asked = time.monotonic()
     running.stop()

@@ -1,5 +1,7 @@
 """Whose the processes on a GPU are, and how busy they keep it."""
 
+import subprocess
+
 import pytest
 from support.run_folder_reader import RunFolder
 
@@ -50,3 +52,26 @@ def test_stamps_from_long_ago_are_no_utilisation(beside_a_trainer):
     recorded = beside_a_trainer("gpu0.proc_util_old=1", "at=6 gpu0.proc_util_old=0", "gpu0.proc_util={pid}:250")
     used = {row["pid"]: row["gpu_util_pct"] for row in recorded.rows("processes.csv") if row["gpu_util_pct"]}
     assert used.get(recorded.trainer, "0") == "0"  # 250 % is none
+
+
+def test_without_a_command_the_training_is_told_once_its_run_is_found(start_cli, fake_nvml, recorded, tmp_path):
+    work, other = tmp_path / "work", tmp_path / "other"
+    for folder in (work, other):
+        folder.mkdir()
+    with (
+        subprocess.Popen(["sleep", "60"], cwd=work) as trainer,
+        subprocess.Popen(["sleep", "60"], cwd=other) as stranger,
+    ):
+        fake_nvml.write(f"count=1\ngpu0.procs={trainer.pid}:4000,{stranger.pid}:500\n")
+        running = start_cli("record", "--output", recorded.path, env=fake_nvml.env(), cwd=other)
+        wait_for((recorded.path / "processes.csv").exists)
+        wait_for(lambda: len(recorded.rows("processes.csv")) == 2)
+        assert {row["owner"] for row in recorded.rows("processes.csv")} == {"unknown"}
+        (work / "runs/detect/train").mkdir(parents=True)
+        (work / "runs/detect/train/args.yaml").write_text("epochs: 3\n")
+        wait_for(lambda: len(recorded.rows("processes.csv")) >= 4, timeout_s=20)
+        for process in (trainer, stranger):
+            process.terminate()
+    running.stop()
+    told = {row["pid"]: row["owner"] for row in recorded.rows("processes.csv") if row["change"] == "changed"}
+    assert told == {str(trainer.pid): "trainer", str(stranger.pid): "other"}

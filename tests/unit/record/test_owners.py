@@ -18,10 +18,19 @@ def proc(tmp_path):
     class Proc:
         path = tmp_path / "proc"
 
-        def add(self, pid, parent, folder=tmp_path / "elsewhere", comm="python3", words=("python3", "train.py")):
+        def add(
+            self,
+            pid,
+            parent,
+            folder=tmp_path / "elsewhere",
+            comm="python3",
+            words=("python3", "train.py"),
+            group=None,
+            at=0,
+        ):
             here = self.path / str(pid)
             here.mkdir(parents=True)
-            (here / "stat").write_text(f"{pid} ({comm} (x) 1) S {parent} 1 1\n")
+            (here / "stat").write_text(f"{pid} ({comm} (x) 1) S {parent} {group or pid} {'0 ' * 16}{at} 0\n")
             (here / "comm").write_text(f"{comm}\n")
             (here / "cmdline").write_bytes("\0".join(words).encode())
             (here / "cwd").symlink_to(folder)
@@ -48,6 +57,18 @@ def test_what_descends_from_the_command_is_the_trainers(proc):
     }
 
 
+def test_what_lost_its_parent_is_known_by_the_commands_group(proc):
+    script = proc.add(HERE, 1, comm="sh", group=HERE, at=10)
+    recorder = proc.add(HERE + 1, script, group=HERE, at=20)
+    command = proc.add(HERE + 2, recorder, comm="sh", group=HERE, at=30)
+    orphan = proc.add(HERE + 3, 1, group=HERE, at=40)
+    its_worker = proc.add(HERE + 4, orphan, group=HERE, at=50)
+    beside = proc.add(HERE + 5, script, group=HERE, at=60)  # the script's next training
+    elsewhere = proc.add(HERE + 6, 1, at=70)
+    owners = proc.owners(orphan, its_worker, beside, elsewhere, command=command)
+    assert owners == {orphan: "trainer", its_worker: "trainer", beside: "other", elsewhere: "other"}
+
+
 def test_without_a_command_the_one_training_that_can_have_made_the_run_owns_it(proc, tmp_path):
     run = tmp_path / "work/runs/detect/train"
     trainer = proc.add(HERE, 1, tmp_path / "work")
@@ -70,6 +91,15 @@ def test_the_ranks_of_one_training_are_one_and_two_trainings_in_a_folder_are_unk
     assert set(proc.owners(*ranks, run=run).values()) == {"trainer"}
     second = proc.add(HERE + 4, shell, tmp_path / "work")
     assert set(proc.owners(*ranks, second, run=run).values()) == {"unknown"}
+
+
+def test_two_trainings_in_a_folder_are_unknown_on_two_gpus_too(proc, tmp_path):
+    first, second = proc.add(HERE, 1, tmp_path / "work"), proc.add(HERE + 1, 1, tmp_path / "work")
+    owners = Owners(proc.path)
+    owners.learn(None, tmp_path / "work/runs/train")
+    assert owners.of({first}, gpu=0) == {first: "trainer"}
+    assert owners.of({second}, gpu=1) == {second: "unknown"}
+    assert owners.of({first}, gpu=0) == {first: "unknown"}
 
 
 def test_a_parent_on_the_gpu_belongs_to_its_ranks_whatever_it_is_called(proc, tmp_path):

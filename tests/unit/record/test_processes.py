@@ -73,6 +73,21 @@ def test_an_owner_that_becomes_known_is_told_once():
     assert told() == []
 
 
+def test_all_owners_are_asked_anew_when_a_process_appears_and_not_otherwise(monkeypatch):
+    asked = []
+
+    def answer(_owners, pids, gpu):
+        asked.append((gpu, sorted(pids)))
+        return dict.fromkeys(pids, "trainer" if len(pids) == 1 else "unknown")
+
+    monkeypatch.setattr(Owners, "of", answer)
+    watch = ProcessWatch(3)
+    looks = ({7: 1.0}, {7: 1.0}, {7: 1.0, 8: 1.0}, {8: 1.0})
+    told = [[(change.pid, change.seen.owner) for change in watch.update(found)] for found in looks]
+    assert told == [[(7, "trainer")], [], [(7, "unknown"), (8, "unknown")], [(7, "unknown")]]
+    assert asked == [(3, [7]), (3, [7, 8])]
+
+
 @pytest.mark.parametrize(
     ("command", "name"),
     [

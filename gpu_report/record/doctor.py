@@ -16,6 +16,7 @@ from gpu_report.record.gpu_reader import GpuReader, Reading
 from gpu_report.record.host import read_text
 from gpu_report.record.no_gpu import explain
 from gpu_report.record.nvml_thread import OpenFailed, OpenThread, ReadThread, shut_down
+from gpu_report.record.owners import Owners
 from gpu_report.record.quantities import ALL_QUANTITIES, GPM
 from gpu_report.record.xid_events import XidThread
 
@@ -48,7 +49,7 @@ def _gpu_checks() -> list[Check]:
     found = f"driver {answer.driver}, NVML {answer.nvml}, CUDA {answer.cuda}, {len(answer.devices)} GPU(s)"
     checks = [Check("NVIDIA driver", ok=True, finding=found)]
     checks += [_unusable(index, reason) for index, reason in answer.unusable]
-    readers = [GpuReader(device, clocks.now(), detail=False) for device in answer.devices]
+    readers = [GpuReader(device, clocks.now(), Owners(), detail=False) for device in answer.devices]
     nvml = ReadThread(readers)
     first, second = _read(nvml), _read_again(nvml)
     readings = {gpu: _both(reading, second.get(gpu)) for gpu, reading in first.items()}
@@ -97,7 +98,8 @@ def _gpu(device: Device, reading: Reading | None) -> Check:
     missing = {change.quantity: change.reason for change in reading.changes if change.reason}
     if ALL_QUANTITIES in missing:
         return Check(name, ok=False, finding=f"{what}: {missing[ALL_QUANTITIES]}", remedy="reset it, or reboot")
-    return _quantities(name, what, reading, missing, mig=device.description["mig_enabled"] is True)
+    mig = device.mig is not None or device.description["mig_enabled"] is True
+    return _quantities(name, what, reading, missing, mig=mig)
 
 
 def _quantities(name: str, what: str, reading: Reading, missing: Mapping[str, str | None], *, mig: bool) -> Check:

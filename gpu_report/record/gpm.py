@@ -10,6 +10,8 @@ from typing import Any
 
 import pynvml
 
+from gpu_report.record.mig import MigPlace
+
 MIN_APART_S = 0.1  # samples closer than this give no metrics (nvml.h)
 
 # Column and metric. Percentages are of cycles; bytes are MiB a second.
@@ -26,9 +28,10 @@ METRICS = {
 
 
 class Gpm:
-    """The counters of one GPU: `read` returns the metrics since the read before."""
+    """The counters of one GPU, or of the GPU instance that a MIG device lies in: `read` returns them since before."""
 
-    def __init__(self) -> None:
+    def __init__(self, mig: MigPlace | None = None) -> None:
+        self._mig = mig
         self._before: Any = None
         self._spare: Any = None
         self._taken_s = 0.0
@@ -52,13 +55,21 @@ class Gpm:
         self._before = self._spare = None
 
     def _begin(self, handle: Any) -> None:
-        if not pynvml.nvmlGpmQueryDeviceSupport(handle).isSupportedDevice:
+        board = handle if self._mig is None else self._mig.board
+        if not pynvml.nvmlGpmQueryDeviceSupport(board).isSupportedDevice:
             raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
         first, self._spare = pynvml.nvmlGpmSampleAlloc(), pynvml.nvmlGpmSampleAlloc()
-        self._before = pynvml.nvmlGpmSampleGet(handle, first)
+        self._before = self._take(handle, first)
+
+    def _take(self, handle: Any, sample: Any) -> Any:
+        if self._mig is None:
+            return pynvml.nvmlGpmSampleGet(handle, sample)
+        if self._mig.gpu_instance is None:
+            raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
+        return pynvml.nvmlGpmMigSampleGet(self._mig.board, self._mig.gpu_instance, sample)
 
     def _difference(self, handle: Any, now_s: float) -> Mapping[str, float | None]:
-        after = pynvml.nvmlGpmSampleGet(handle, self._spare)
+        after = self._take(handle, self._spare)
         request = pynvml.c_nvmlGpmMetricsGet_t()
         request.version = pynvml.NVML_GPM_METRICS_GET_VERSION
         request.numMetrics = len(METRICS)

@@ -1,7 +1,7 @@
 """The scheduler's side of NVML: asks for readings, writes what comes, and notices when nothing comes."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from gpu_report.errors import UsageError
 from gpu_report.record import clocks
@@ -9,9 +9,11 @@ from gpu_report.record.clocks import Clocks
 from gpu_report.record.devices import Device, Opened
 from gpu_report.record.flapping import Flapping
 from gpu_report.record.gpu_reader import GpuReader, Reading
+from gpu_report.record.health import Health
 from gpu_report.record.journal import Journal, Say
 from gpu_report.record.no_gpu import explain
 from gpu_report.record.nvml_thread import OpenFailed, OpenThread, ReadThread, shut_down
+from gpu_report.record.owners import Owners
 from gpu_report.record.quantities import ALL_QUANTITIES, Change
 from gpu_report.record.xid_events import XidThread
 
@@ -42,6 +44,9 @@ class GpuWatch:
         self._flapping = Flapping()
         self._begun = False
         self._clean: bool | None = None
+        self._health_before: dict[str, object] = {}
+        self._health_end: dict[int, Health] = {}
+        self.owners = Owners()
         self.devices: tuple[Device, ...] = ()
         self.pids: dict[int, set[int]] = {}
 
@@ -54,6 +59,16 @@ class GpuWatch:
         if isinstance(answer, OpenFailed) and isinstance(answer.error, UsageError):
             raise answer.error
         return answer
+
+    def go_on_from(self, earlier: Mapping[str, object]) -> None:
+        """Keep the start that GPUs had in an earlier recording into the same folder (its run.json)."""
+        gpus = earlier.get("gpus")
+        known = [gpu for gpu in gpus if isinstance(gpu, dict)] if isinstance(gpus, list) else []
+        self._health_before = {str(gpu.get("uuid")): gpu["health_start"] for gpu in known if gpu.get("health_start")}
+
+    def described(self) -> list[dict[str, object]]:
+        """Return run.json's `gpus`, with their health at the end once that was read."""
+        return [self._described(device) for device in self.devices]
 
     def tick(self, at: Clocks, journal: Journal, say: Say, *, last: bool = False) -> None:
         """Write a row a GPU: its readings, or empty cells while NVML does not answer. `last`: read all quantities."""
@@ -97,20 +112,26 @@ class GpuWatch:
             say(f"no GPU readings: {why.reason}. {why.advice[:1].upper()}{why.advice[1:]}")
             return
         self._describe(answer, at, journal)
-        self._readers = [GpuReader(device, self._start, detail=self._detail) for device in answer.devices]
+        self._readers = [GpuReader(device, self._start, self.owners, detail=self._detail) for device in answer.devices]
         self._threads = [ReadThread(self._readers)] if self._readers else []
         self._xid = XidThread(answer.devices, journal.event) if answer.devices else None
 
     def _describe(self, opened: Opened, at: Clocks, journal: Journal) -> None:
         self.devices = opened.devices
         self._tell([Change(index, ALL_QUANTITIES, reason) for index, reason in opened.unusable], at, journal)
-        journal.describe({**versions(opened), "gpus": [device.description for device in opened.devices]})
+        journal.describe({**versions(opened), "gpus": self.described()})
+
+    def _described(self, device: Device) -> dict[str, object]:
+        before = self._health_before.get(str(device.description["uuid"]), device.description["health_start"])
+        return {**device.description, "health_start": before, "health_end": self._health_end.get(device.index)}
 
     def _write(self, reading: Reading, at: Clocks, journal: Journal) -> None:
         journal.sample(reading.at, reading.gpu, reading.values)
         journal.ring(reading.gpu, [(ring.at, ring.column, ring.value) for ring in reading.ring])
         self._note_recovery(reading.gpu, at, journal)
         self._tell(reading.changes, reading.at, journal)
+        if reading.health is not None:
+            self._health_end[reading.gpu] = reading.health
         present = self.pids.setdefault(reading.gpu, set())
         for process in reading.processes:
             (present.discard if process.change == "gone" else present.add)(process.pid)

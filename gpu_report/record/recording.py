@@ -55,10 +55,13 @@ class Recording:
         if command is not None:
             fields = {"pid": command.pid, "command": list(redact(self._options.command))}
             self._journal.event("command_started", command.at, fields)
+        gpus.go_on_from(self._earlier)
         surroundings = Surroundings(self._journal, gpus, self._yolo, None if command is None else command.pid)
         session = Session(self._options, surroundings, self._say)
         end = session.run(ending)
         gpus.finish()
+        if gpus.devices:
+            self._journal.describe({"gpus": gpus.described()})
         self._finish(end, session)
 
     def discard(self) -> None:

@@ -45,6 +45,7 @@ class Session:
         self._trainer = TrainerTree()
         self._before: Clocks | None = None
         self._guard = Guard(say)
+        self._gpus.owners.learn(self._command_pid, None)
         self.cost = Cost(options.interval_s)
 
     def run(self, ending: Ending) -> End:
@@ -119,6 +120,7 @@ class Session:
         pid = self._command_pid
         if self._yolo.tick(at, lambda: pids_to_follow(pid, self._on_gpus()), self._journal.event):
             self._journal.describe({"yolo": self._yolo.as_json()})
+            self._gpus.owners.learn(self._command_pid, self._yolo.path)
 
     def _on_gpus(self) -> set[int]:
         return {pid for pids in self._gpus.pids.values() for pid in pids}

@@ -7,7 +7,7 @@ import pynvml
 
 from gpu_report.record import clocks
 from gpu_report.record.clocks import Clocks
-from gpu_report.record.devices import Device
+from gpu_report.record.devices import Device, boards
 
 WAIT_MS = 250  # how long one wait lasts: the end of a recording waits this long for the thread at most
 BACK_OFF_S = 10.0  # a lost GPU makes every wait fail at once, which would spin
@@ -19,7 +19,7 @@ class XidThread:
     """Listens for Xid events of the given GPUs until told to stop."""
 
     def __init__(self, devices: Sequence[Device], emit: Emit) -> None:
-        self._devices = tuple(devices)
+        self._boards = boards(devices)
         self._emit = emit
         self._stop = threading.Event()
         self._refused = ""
@@ -46,12 +46,12 @@ class XidThread:
         """Register every GPU that can be; None when none could."""
         events = pynvml.nvmlEventSetCreate()
         refused: list[str] = []
-        for device in self._devices:
+        for index, handle in self._boards:
             try:
-                pynvml.nvmlDeviceRegisterEvents(device.handle, pynvml.nvmlEventTypeXidCriticalError, events)
+                pynvml.nvmlDeviceRegisterEvents(handle, pynvml.nvmlEventTypeXidCriticalError, events)
             except pynvml.NVMLError as error:
-                refused.append(f"GPU {device.index}: {error}")
-        listening = len(refused) < len(self._devices)
+                refused.append(f"GPU {index}: {error}")
+        listening = len(refused) < len(self._boards)
         self._refused = "; ".join(refused)
         self._status("listening" if listening else "unavailable", self._refused)
         return events if listening else None

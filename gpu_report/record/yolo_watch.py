@@ -72,6 +72,11 @@ class YoloWatch:
         """Make the next tick search, however recently the last one did: the training has just ended."""
         self._due_s = 0.0
 
+    @property
+    def path(self) -> Path | None:
+        """Return the folder of the run that is followed, None until one is found."""
+        return self.runs[-1].path if self.runs else None
+
     def as_json(self) -> list[dict[str, object]]:
         """Return run.json's `yolo`."""
         new = [run.as_json() for run in self.runs]

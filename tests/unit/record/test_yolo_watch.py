@@ -101,6 +101,19 @@ def test_the_same_folder_begun_anew_is_another_run(training, tmp_path):
     assert len([kind for kind, *_ in training.events if kind == "yolo_run"]) == 2
 
 
+def test_the_same_folder_begun_anew_is_seen_when_it_has_caught_up(training, tmp_path):
+    run = tmp_path / "work/train"
+    training.write(run, (1, 1.0), (2, 2.0))
+    training.tick()
+    shutil.rmtree(run)
+    training.tick()
+    training.write(run, (1, 1.5), (2, 2.5))  # between two looks, as after a suspended recorder
+    training.tick()
+    assert [(number, epoch) for number, epoch, _ in training.epochs()] == [(1, 1), (1, 2), (2, 1), (2, 2)]
+    kept = [(training.run_folder / f"yolo/{number}/results.csv").read_text() for number in (1, 2)]
+    assert ["1.0" in kept[0], "1.5" in kept[1]] == [True, True]
+
+
 def test_ddp_deleting_the_folder_before_it_starts_is_borne(training, tmp_path):
     run = tmp_path / "work/train"
     training.write(run)

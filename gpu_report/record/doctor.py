@@ -111,7 +111,11 @@ def _quantities(name: str, what: str, reading: Reading, missing: Mapping[str, st
     finding = f"{what}: {len(read)} of {len(columns)} quantities can be read"
     if absent:
         finding += f"; not {', '.join(absent)}"
-    remedy = "in MIG mode NVML gives no utilisation; the other quantities are recorded" if mig else ""
+    remedy = (
+        "in MIG mode NVML gives utilisation only through GPM (Hopper and later); the other quantities are recorded"
+        if mig
+        else ""
+    )
     return Check(name, ok="gpu_util_pct" in read, finding=finding, remedy=remedy)
 
 

@@ -25,6 +25,8 @@ METRICS = {
     "nvlink_tx_mib_s": pynvml.NVML_GPM_METRIC_NVLINK_TOTAL_TX_PER_SEC,
     "nvlink_rx_mib_s": pynvml.NVML_GPM_METRIC_NVLINK_TOTAL_RX_PER_SEC,
 }
+# The share of time in which a kernel ran: what NVML's own call tells of a GPU, and of a MIG device only this way.
+MIG_METRICS = {"gpu_util_pct": pynvml.NVML_GPM_METRIC_GRAPHICS_UTIL, **METRICS}
 
 
 class Gpm:
@@ -32,12 +34,13 @@ class Gpm:
 
     def __init__(self, mig: MigPlace | None = None) -> None:
         self._mig = mig
+        self.metrics = METRICS if mig is None else MIG_METRICS
         self._before: Any = None
         self._spare: Any = None
         self._taken_s = 0.0
 
     def read(self, handle: Any) -> Mapping[str, float | None]:
-        """Return METRICS since the last read, none at the first one; NVMLError where the GPU has no GPM."""
+        """Return the metrics since the last read, none at the first one; NVMLError where the GPU has no GPM."""
         now_s = time.monotonic()
         if self._before is None:
             self._begin(handle)
@@ -72,13 +75,13 @@ class Gpm:
         after = self._take(handle, self._spare)
         request = pynvml.c_nvmlGpmMetricsGet_t()
         request.version = pynvml.NVML_GPM_METRICS_GET_VERSION
-        request.numMetrics = len(METRICS)
+        request.numMetrics = len(self.metrics)
         request.sample1, request.sample2 = self._before, after
-        for place, metric in enumerate(METRICS.values()):
+        for place, metric in enumerate(self.metrics.values()):
             request.metrics[place].metricId = metric
         self._before, self._spare, self._taken_s = after, self._before, now_s
         pynvml.nvmlGpmMetricsGet(request)
-        return {name: _value(request.metrics[place]) for place, name in enumerate(METRICS)}
+        return {name: _value(request.metrics[place]) for place, name in enumerate(self.metrics)}
 
 
 def _value(metric: Any) -> float | None:

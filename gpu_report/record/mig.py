@@ -1,7 +1,7 @@
 """MIG devices: what a GPU in MIG mode is divided into, each recorded as a device of its own.
 
-NVML tells of one its memory, its processes, and through its GPU its GPM metrics. Power, temperatures and clocks are
-those of the whole board, and utilisation is told of neither.
+NVML tells of one its memory, its processes, and through its GPU its GPM metrics, utilisation among them (Hopper and
+later). Power, temperatures and clocks are those of the whole board, whose own utilisation nothing tells any more.
 """
 
 from collections.abc import Iterator

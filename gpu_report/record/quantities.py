@@ -6,7 +6,7 @@ from typing import Any
 
 import pynvml
 
-from gpu_report.record.gpm import METRICS, Gpm
+from gpu_report.record.gpm import Gpm
 from gpu_report.record.mig import MigPlace
 from gpu_report.record.ring import decode
 
@@ -177,7 +177,7 @@ QUANTITIES = (
 )
 
 
-MIG_QUANTITIES = QUANTITIES[:2]  # utilisation, to hear why there is none, and memory
+MIG_QUANTITIES = tuple(quantity for quantity in QUANTITIES if "memory_used_mib" in quantity.columns)
 
 
 @dataclass
@@ -195,7 +195,7 @@ class DeviceReader:
         """Choose what is read of this device."""
         self.gpm = Gpm(self.mig)
         own = QUANTITIES if self.mig is None else MIG_QUANTITIES
-        self.quantities = (*own, Quantity(tuple(METRICS), self.gpm.read, group=GPM))
+        self.quantities = (*own, Quantity(tuple(self.gpm.metrics), self.gpm.read, group=GPM))
         self._unsaid = [] if self.mig is None else [Change(self.index, BOARD, _of_the_board(self.mig))]
 
     def read(self, mono_s: float, *, everything: bool = False) -> tuple[dict[str, float | None], list[Change]]:
@@ -265,7 +265,8 @@ class DeviceReader:
 
 
 def _of_the_board(mig: MigPlace) -> str:
-    return f"power, energy, temperatures and clocks are those of the whole board: see GPU {mig.parent}"
+    what = "power, energy, temperatures, clocks, memory utilisation and, without GPM, utilisation"
+    return f"{what} are told of the whole board only: see GPU {mig.parent}"
 
 
 def describe_error(error: Exception) -> str:

@@ -596,7 +596,7 @@ EXPORT nvmlReturn_t nvmlGpmMigSampleGet(nvmlDevice_t d, unsigned instance, GpmSa
 }
 static const char *gpm_key(unsigned metric) {
     switch (metric) {
-    case 2: return "sm_active"; case 3: return "sm_occupancy"; case 5: return "tensor"; case 10: return "dram";
+    case 1: return "util"; case 2: return "sm_active"; case 3: return "sm_occupancy"; case 5: return "tensor"; case 10: return "dram";
     case 20: return "pcie_tx"; case 21: return "pcie_rx"; case 60: return "nvlink_rx"; case 61: return "nvlink_tx";
     default: return NULL;
     }
@@ -607,8 +607,9 @@ EXPORT nvmlReturn_t nvmlGpmMetricsGet(nvmlGpmMetricsGet_t *get) {
     for (unsigned i = 0; i < get->numMetrics; i++) {
         nvmlGpmMetric_t *m = &get->metrics[i];
         const char *key = gpm_key(m->metricId);
-        double sum = 0, from = get->sample1->at - s->start, to = get->sample2->at - s->start;
-        for (int k = 0; key && k < 100; k++) sum += number_at(s, get->sample1->gpu, key, 0, from + (to - from) * (k + 0.5) / 100);
+        double fallback = m->metricId == 1 ? 97 : 0, sum = 0, from = get->sample1->at - s->start, to = get->sample2->at - s->start;
+        for (int k = 0; key && k < 100; k++)
+            sum += number_at(s, get->sample1->gpu, key, fallback, from + (to - from) * (k + 0.5) / 100);
         m->nvmlReturn = key ? OK : NOT_SUPPORTED;
         m->value = sum / 100;
     }

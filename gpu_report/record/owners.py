@@ -60,16 +60,24 @@ class Owners:
     def _left_behind(self, lineage: list[int], command_pid: int) -> bool:
         """Say whether a process lost the parent that it had from the command: it keeps the command's process group.
 
-        Whatever else is in that group (we, a script that started us) began before the command, and so did its own root.
+        What else is in that group began before the command, or descends from what is above it (a script, us).
         """
-        begun, root = self._stat(command_pid), None
-        if begun is None:
+        begun = self._stat(command_pid)
+        root = None if begun is None else self._root(lineage, begun.group)
+        if begun is None or root is None or root in self._lineage(command_pid):
             return False
-        for stat in map(self._stat, lineage):
-            if stat is None or stat.group != begun.group:
+        stat = self._stat(root)
+        return stat is not None and stat.started >= begun.started
+
+    def _root(self, lineage: list[int], group: int) -> int | None:
+        """Return the last process upwards that still is in a process group, None when the first is not."""
+        root = None
+        for pid in lineage:
+            stat = self._stat(pid)
+            if stat is None or stat.group != group:
                 break
-            root = stat
-        return root is not None and root.started >= begun.started
+            root = pid
+        return root
 
     def _by_run(self, pids: set[int], run: Path | None) -> dict[int, str]:
         """Tell by the watched run: its folder lies under a process's own. Several trainings there leave it unknown."""

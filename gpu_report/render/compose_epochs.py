@@ -7,7 +7,7 @@ from statistics import median
 from gpu_report.model import Analysis, EpochSummary, Stats
 from gpu_report.render.moments import Clock
 from gpu_report.render.view import EpochBar, EpochChartView, EpochLine, EpochPart, EpochRowView
-from gpu_report.render.words import MISSING, clean, counted, duration, energy, gibibytes, known, number, share
+from gpu_report.render.words import MISSING, clean, counted, duration, energy, gibibytes, known, number, quantity, share
 
 WIDTH = 1000.0  # of the chart, in its own units
 HEIGHT = 100.0  # of each of its panels
@@ -119,7 +119,7 @@ def _columns(analysis: Analysis) -> tuple[_Column, ...]:
         _Column("Checkpoint", lambda e: duration(e.checkpoint_s), lambda e: e.checkpoint_s),
         _Column("Images/s", lambda e: number(e.images_per_s), lambda e: e.images_per_s),
         _Column("Data wait", _wait, lambda e: e.data_wait_s),
-        _Column("GPU utilisation", lambda e: _percent(e.gpu_util_pct), lambda e: e.gpu_util_pct, always=True),
+        _Column("GPU utilisation", lambda e: quantity(e.gpu_util_pct, "%"), lambda e: e.gpu_util_pct, always=True),
         *(_gpu_column(index) for index in indexes),
         _Column("Memory peak", lambda e: gibibytes(e.memory_peak_mib), lambda e: e.memory_peak_mib, always=True),
         _Column("Energy", lambda e: energy(e.energy_j), lambda e: e.energy_j, always=True),
@@ -137,7 +137,7 @@ def _gpu_column(index: int) -> _Column:
         found = stats(epoch)
         return found.mean if found else None
 
-    return _Column(f"GPU {index}", lambda epoch: _percent(mean(epoch)), mean, always=True)
+    return _Column(f"GPU {index}", lambda epoch: quantity(mean(epoch), "%"), mean, always=True)
 
 
 def _wait(epoch: EpochSummary) -> str:
@@ -150,10 +150,6 @@ def _wait(epoch: EpochSummary) -> str:
 
 def _rate(epoch: EpochSummary) -> str:
     return MISSING if known(epoch.lr) is None else f"{epoch.lr:.3g}"
-
-
-def _percent(value: float | None) -> str:
-    return MISSING if known(value) is None else f"{number(value)}\u00a0%"
 
 
 def _name(epoch: EpochSummary, *, several_runs: bool) -> str:
@@ -213,7 +209,7 @@ def _title(group: Sequence[EpochSummary], *, several_runs: bool) -> str:
     words = {"wait": "waiting for data", "train": "train", "validation": "validation", "checkpoint": "checkpoint"}
     parts = [f"{words[kind]} {duration(seconds)}" for kind, seconds in _heights(group) if seconds > 0]
     util = _mean([epoch.gpu_util_pct for epoch in group])
-    parts += [f"GPU {_percent(util)}"] if util is not None else []
+    parts += [f"GPU {quantity(util, '%')}"] if util is not None else []
     odd = [reason for epoch in group for reason in epoch.odd]
     epochs = f"Epoch {names[0]}" if len(group) == 1 else f"Epochs {names[0]} to {names[1]}, mean"
     return clean("; ".join([f"{epochs}: {', '.join(parts)}", *odd[:4]]))

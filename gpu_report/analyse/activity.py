@@ -67,12 +67,14 @@ def _used(tracks: Sequence[Track], presence: dict[int, list[Span]]) -> list[Trac
 class _Begin:
     """A training process: the end of the one before (or of nothing), and from when on it may have trained.
 
-    `args_s` is when it wrote its args.yaml, the first that YOLO does, None where that is not known.
+    `args_s` is when it wrote its args.yaml, the first that YOLO does, `row_s` when its first epoch ended; None where
+    that is not known.
     """
 
     after_s: float
     train_start_s: float
     args_s: float | None = None
+    row_s: float | None = None
 
 
 def _begins(run: Run) -> list[_Begin]:
@@ -93,7 +95,7 @@ def _begins(run: Run) -> list[_Begin]:
         told = [y.started_t_s for y in run.yolo_runs if y.number == first.run and y.started_t_s is not None]
         args_s = next((t for t in told if after <= t <= first.start_t_s), None)
         if first.start_t_s >= 0.0:
-            begins.append(_Begin(after, first.start_t_s, args_s))
+            begins.append(_Begin(after, first.start_t_s, args_s, first.row_t_s))
     begins += [
         _Begin(max((end for end in ends if end <= args_s), default=0.0), args_s, args_s)
         for args_s in unfinished(run).values()
@@ -112,7 +114,25 @@ def unfinished(run: Run) -> dict[int, float]:
 
 def _first_work(begin: _Begin, used: Sequence[Track], duration_s: float) -> float:
     """Return when a process first worked on any GPU, the end of the recording if it never did."""
-    return min((t for track in used if (t := first_work(track, begin.train_start_s)) is not None), default=duration_s)
+    found = [t for track in used if (t := first_work(track, begin.train_start_s)) is not None]
+    if begin.row_s is not None:
+        found += [t for track in used if (t := _first_power(track, begin.train_start_s, begin.row_s)) is not None]
+    return min(found, default=duration_s)
+
+
+def _first_power(track: Track, after_s: float, row_s: float) -> float | None:
+    """Return when a GPU first drew the power of work after training began, None where power does not tell.
+
+    What it draws with a process on it that waits is the lower quarter of the first epoch, which waits much.
+    """
+    power = track.rows["power_w"].to_numpy(dtype=float)
+    rows = track.between_rows(after_s, row_s)
+    known = power[rows][np.isfinite(power[rows])]
+    if not len(known):
+        return None
+    waiting, most = float(np.percentile(known, 25)), float(np.nanpercentile(power, 95))
+    at = np.flatnonzero(power[rows] >= waiting + th.WORK_POWER * (most - waiting))
+    return float(track.rows["t_s"].to_numpy(dtype=float)[rows][at[0]]) if len(at) and most > waiting else None
 
 
 def _starts_at(begin: _Begin, first_work_s: float, idle: Sequence[Span]) -> float:

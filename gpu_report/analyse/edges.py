@@ -75,7 +75,7 @@ def find_rests(
 def _from_work(
     rows: Sequence[EpochRow], firsts: Bools, goes_on: Bools, track: Track, usable: Bools
 ) -> tuple[Floats, Floats]:
-    if not usable.any() or np.median(track.util_pct[usable]) < th.LOW_PCT:
+    if not _works(rows, track, usable):
         return np.full(len(rows), np.nan), np.full(len(rows), np.nan)
     at = np.array([row.row_t_s for row in rows])
     starts = np.array([row.start_t_s for row in rows])
@@ -83,7 +83,86 @@ def _from_work(
     in_validation, in_checkpoint = _costs(track, usable)
     before = _fitted(in_validation, at, lengths, track.interval_s, ~firsts, ahead=False)
     after = _fitted(in_checkpoint, at, lengths, track.interval_s, goes_on, ahead=True)
+    foreign = _foreign(track, usable)
+    after = _saved_beside_others(at, after, foreign)
+    before = _validated_beside_others(rows, before, after, foreign)
     return np.where(before > 0, before, np.nan), np.where(after > 0, after, np.nan)
+
+
+@dataclass(frozen=True)
+class _Foreign:
+    """A stretch in which another process worked on the GPU, too, and whether the GPU rested right after it."""
+
+    start_s: float
+    end_s: float
+    rest_follows: bool
+
+
+def _foreign(track: Track, usable: Bools) -> list[_Foreign]:
+    """Return when the GPU drew more power than this training ever does for long: another process worked on it, too."""
+    t_s = track.rows["t_s"].to_numpy(dtype=float)
+    power = track.rows["power_w"].to_numpy(dtype=float)
+    known = power[np.isfinite(power) & _working(track, t_s, usable)]
+    if not len(known):
+        return []
+    level, least = float(np.median(known)), float(np.nanmin(power))
+    above = np.concatenate([[False], power >= th.FOREIGN_POWER * level, [False]])
+    edges = np.flatnonzero(np.diff(above.astype(np.int8)))
+    ends = t_s + track.row_hold_s
+    settled = np.searchsorted(t_s, t_s + th.POWER_MEAN_S)  # the first reading that has nothing of that moment in it
+    rests = np.append(power < (least + level) / 2, False)[settled]
+    spans = [
+        _Foreign(float(t_s[a]), float(ends[b - 1]), bool(rests[b - 1]))
+        for a, b in zip(edges[::2], edges[1::2], strict=True)
+    ]
+    return [span for span in spans if span.end_s - span.start_s >= th.FOREIGN_AT_LEAST_S]
+
+
+def _saved_beside_others(at: Floats, after: Floats, foreign: Sequence[_Foreign]) -> Floats:
+    """Return the checkpoints, those in which another process kept the GPU at work corrected.
+
+    If the GPU rests once that one is gone, training has not resumed before.
+    """
+    for span in foreign:
+        covered = (at >= span.start_s) & (at + after < span.end_s) & (at < span.end_s)
+        if span.rest_follows and covered.any():
+            last = int(np.flatnonzero(covered)[-1])  # training resumed after the rows before it
+            after[last] = span.end_s - at[last]
+    return after
+
+
+def _validated_beside_others(
+    rows: Sequence[EpochRow], before: Floats, after: Floats, foreign: Sequence[_Foreign]
+) -> Floats:
+    """Return the validations, those that began while another process kept the GPU at work corrected.
+
+    There readings tell nothing: training is taken to have lasted as long as in the other epochs.
+    """
+    ends = np.array([row.row_t_s for row in rows])
+    begins = np.array([row.start_t_s for row in rows])
+    follows = np.concatenate([[False], begins[1:] == ends[:-1]])
+    begins = begins + np.where(follows, np.concatenate([[0.0], after[:-1]]), 0.0)
+    usual = float(np.median(ends - before - begins))
+    for span in foreign:
+        for number in np.flatnonzero((ends - before > span.start_s) & (ends - before <= span.end_s)).tolist():
+            begun = max(span.start_s, begins[number] + usual)
+            before[number] = max(before[number], ends[number] - begun)
+    return before
+
+
+def _working(track: Track, t_s: Floats, usable: Bools) -> Bools:
+    """Return at which of its ticks a GPU worked, by the reading of utilisation at or next after it."""
+    nearest = np.clip(np.searchsorted(track.t_s, t_s), 0, len(track.t_s) - 1)
+    working: Bools = usable[nearest] & (track.util_pct[nearest] >= th.LOW_PCT)
+    return working
+
+
+def _works(rows: Sequence[EpochRow], track: Track, usable: Bools) -> bool:
+    """Tell whether a GPU is busy most of the time between the rows; the first epoch, which waits, is no measure."""
+    between = track.between(rows[0].row_t_s, rows[-1].row_t_s)
+    judged = track.util_pct[between][usable[between]]
+    judged = judged if len(judged) else track.util_pct[usable]
+    return bool(len(judged)) and float(np.median(judged)) >= th.LOW_PCT
 
 
 def _lengths(longest_s: float) -> Floats:
@@ -102,11 +181,7 @@ def _costs(track: Track, usable: Bools) -> tuple[list[_Costs], list[_Costs]]:
     device memory and power together.
     """
     t_s = track.rows["t_s"].to_numpy(dtype=float)
-    working = np.isin(t_s, track.t_s[usable & (track.util_pct >= th.LOW_PCT)])
-    fine = track.interval_s < th.FINE_S
-    if fine:
-        ticks = np.clip(np.searchsorted(track.t_s, t_s), 0, len(track.t_s) - 1)
-        working = usable[ticks] & (track.util_pct[ticks] >= th.LOW_PCT)
+    working, fine = _working(track, t_s, usable), track.interval_s < th.FINE_S
     validating, saving = (_power(track, t_s, working, share) for share in (th.VALIDATION_POWER, 0.0))
     util = _cost(track.t_s - th.READING_TRAILS_S, track.util_pct, _level(track.util_pct[usable]), 0.0)
     if fine or saving is None:
@@ -209,8 +284,9 @@ def _first_validation(track: Track, row: EpochRow) -> float | None:
     working = track.t_s[part][track.util_pct[part] >= th.LOW_PCT]
     if not len(grown) or not (working < t_s[grown[-1]]).any():
         return None
-    step = grown[-1]
-    return float((working[working < t_s[step]][-1] + (t_s[step] + t_s[step + 1]) / 2) / 2)
+    step = (t_s[grown[-1]] + t_s[grown[-1] + 1]) / 2
+    worked = working[working < t_s[grown[-1]]][-1]
+    return float(max((worked + step) / 2, step - th.FIRST_BATCH_S))
 
 
 def most_restful(rows: Sequence[EpochRow], tracks: Sequence[Track], usable: Sequence[Bools]) -> int | None:

@@ -9,6 +9,9 @@ LOW_PCT = 20.0
 WORK_READINGS = 3  # at least ...
 WORK_SECONDS = 2.0  # ... and, where readings are finer than a second, this long
 WORK_WITHIN_S = 10.0
+# Once training has begun, power this far up from that of waiting to what it reaches is work, too: it is the mean of a
+# second, so that short bursts of a starved GPU, which readings of utilisation miss, are in it. Warming up reaches 0.06.
+WORK_POWER = 0.2
 # A YOLO process holds at least a CUDA context (250 to 600 MiB): memory this close to its least means there is none.
 IDLE_MEMORY_SLACK_MIB = 150.0
 # ... provided that least is far below what the run uses, else the recording began in the middle of training.
@@ -69,7 +72,8 @@ REST_DRIFT = 0.15  # price, in contradicted seconds a row, of a second between i
 REST_OUTVOTED_S = 1.0  # the most contradicted seconds with which one row may vote on the length it shares with others
 REST_ROWS_AT_ONCE = 2000  # a table of lengths by rows: 3 MB at a time, however long the run
 READING_TRAILS_S = 0.2  # a reading is of the driver's last sampling period (0.2 s on H200): half of it ago, on average
-POWER_TRAILS_S = 0.6  # power is the mean of the last second (Ampere and later), and the board follows a little later
+POWER_MEAN_S = 0.9  # power is the mean of the last second, and ticks are a little early or late
+POWER_TRAILS_S = 0.6  # half of that second, and the board follows a little later
 VALIDATION_POWER = 0.45  # of the power of training, above the least: 0.1 to 0.45 on three labelled runs
 IDLE_POWER_SHARE = 0.5  # the least power must lie this far below that of work to tell the two apart
 FINE_S = 0.5  # readings this close or closer are the driver's own
@@ -77,6 +81,12 @@ FINE_S = 0.5  # readings this close or closer are the driver's own
 TRAFFIC_PCT = 10.0
 # The first batch of a validation takes this much more memory than training had: 12 to 23 % on four labelled runs.
 MEMORY_STEP_SHARE = 0.05
+# ... and is there this long after the validation began, at most: 2.2 to 2.9 s on three runs, 8.3 with a stalled loader.
+FIRST_BATCH_S = 6.0
+# Power this far over that of the training, for this long, is of another process beside it: 1.5 in `faulted`, where
+# training itself never exceeds 1.15 for longer than two readings.
+FOREIGN_POWER = 1.25
+FOREIGN_AT_LEAST_S = 5.0
 BESIDE_ROW_S = 1.0  # on either side of a row lie validation and checkpoint
 
 # --- Odd epochs ------------------------------------------------------------------------------------------------

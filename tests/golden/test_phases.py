@@ -10,10 +10,9 @@ from gpu_report.analyse import analyse
 from gpu_report.load import load_run
 
 SAMPLES = Path(__file__).parent.parent.parent / "sample_runs"
-RIGHT_PCT = {"faulted": 90.0, "fed": 93.5, "healthy": 96.5, "starved": 94.5}  # what they reach, less half a point
+RIGHT_PCT = {"faulted": 95.5, "fed": 93.5, "healthy": 96.3, "starved": 94.3}  # what they reach, less half a point
 ROW_S = 0.01  # a row is placed by its file's time
-# Where training goes on after a checkpoint. In `faulted` another process kept the GPU at work over one of them.
-RESUMES_S = {"faulted": 1.3, "fed": 1.0, "healthy": 1.0, "starved": 1.0}
+RESUMES_S = 1.0  # where training goes on after a checkpoint: with one reading a second
 
 
 @pytest.fixture(scope="module", params=sorted(RIGHT_PCT))
@@ -30,16 +29,10 @@ def test_nearly_every_second_is_in_the_right_phase(agreement):
 
 
 def test_the_ends_of_epochs_are_where_they_were(agreement):
-    name, found = agreement
+    _, found = agreement
     assert len(found.row_ends) >= 3
     assert abs(worst(found.row_ends)) <= ROW_S
-    assert abs(worst(found.epoch_ends)) <= RESUMES_S[name]
-
-
-def test_all_but_the_disturbed_checkpoint_of_faulted_end_within_a_second(agreement):
-    _, found = agreement
-    late = [error for error in found.epoch_ends if abs(error) > 1.0]
-    assert len(late) <= (1 if agreement[0] == "faulted" else 0)
+    assert abs(worst(found.epoch_ends)) <= RESUMES_S
 
 
 def test_startup_is_told_from_training(agreement):

@@ -133,6 +133,25 @@ def test_power_tells_a_validation_whose_bursts_read_as_work():
     assert np.median(lengths(run, "validation")) == pytest.approx(3.4, abs=0.6)
 
 
+def test_a_validation_beside_another_process_begins_when_training_usually_ends():
+    power = {"startup": 80.0, "train": 400.0, "validation": 180.0, "checkpoint": 110.0, "hog": 690.0}
+    rows = [(n + 1, 10 + 26.3 * n + 24.7 + 10 * (n >= 4)) for n in range(12)]
+    hog = (10 + 26.3 * 4 + 18, 10 + 26.3 * 4 + 34)  # the validation of epoch 5 takes 13.4 s beside it
+
+    def part(t_s):
+        if hog[0] <= t_s < hog[1]:
+            return "hog"
+        return part_at(t_s if t_s < hog[0] else t_s - 10)
+
+    times = np.arange(0, 20 + 12 * 26.3, 1.0)
+    watts = [np.mean([power[part(t - back / 10)] for back in range(10)]) for t in times]
+    util = [{"train": 90, "hog": 100, "validation": 40}.get(part(t), 0) for t in times]
+    run = make_run(util, rows=rows, quantities={"power_w": watts})
+    found = lengths(run, "validation")
+    assert found[4] == pytest.approx(13.4, abs=1.5)
+    assert np.median(found) == pytest.approx(3.4, abs=0.6)
+
+
 def test_every_phase_says_where_it_is_known_from():
     assert all(phase.source for phase in analyse(run_of()).phases)
 

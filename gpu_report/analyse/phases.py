@@ -18,6 +18,7 @@ FROM_SAMPLES = "utilisation"
 FROM_ROWS = "results.csv"
 FROM_BOTH = "results.csv, edges from utilisation"
 FROM_FILES = "results.csv and file times"
+FITNESS = "metrics/mAP50-95(B)"
 FROM_ARGS = "args.yaml, end from utilisation"
 
 
@@ -122,10 +123,7 @@ def _saved(yolo: YoloRun, row: EpochRow, rest: Rest) -> tuple[float, str]:
 
 
 def _after_the_last(run: Run, yolo: YoloRun, boundaries: Boundaries) -> list[Phase]:
-    """Return what follows the last row of a YOLO run: the final evaluation, or an epoch that never ended.
-
-    A command that ended well before its last epoch was asked for has stopped early, which is an end like any other.
-    """
+    """Return what follows the last row of a YOLO run: the final evaluation, or an epoch that never ended."""
     rows = [b.row for b in boundaries.all if b.row.run == yolo.number]
     began = unfinished(run)
     if not rows and yolo.number not in began:
@@ -134,9 +132,29 @@ def _after_the_last(run: Run, yolo: YoloRun, boundaries: Boundaries) -> list[Pha
     starts = (*(b.row.start_t_s for b in boundaries.all if b.row.run != yolo.number), *began.values())
     later = [start for start in starts if start > last_s]
     end = min(later, default=run.duration_s)
-    if rows and (epoch == yolo.args.get("epochs") or (run.recording.exit_code == 0 and not later)):
+    ended_well = run.recording.exit_code == 0 and not later
+    if rows and (ended_well or finished(yolo.args, rows)):
         return [Phase("final evaluation", None, last_s, end, FROM_ROWS)]
     return [Phase("train", epoch + 1, last_s, end, FROM_ROWS if rows else FROM_SAMPLES)]
+
+
+def finished(args: Mapping[str, object], rows: Sequence[EpochRow]) -> bool:
+    """Tell whether the last row is the last that was to come: by the number of epochs, the time, or the patience.
+
+    Patience is counted from the epoch of the best mAP50-95, which is what YOLO's fitness is made of (wholly, or nine
+    tenths of it in older versions).
+    """
+    last = rows[-1]
+    budget, patience = args.get("time"), args.get("patience")
+    if isinstance(budget, int | float) and budget > 0:
+        started = min(row.start_t_s for row in rows if row.segment == last.segment)
+        return last.row_t_s - started >= budget * 3600
+    if isinstance(patience, int) and patience > 0:
+        scores = [(row.metrics.get(FITNESS, -math.inf), -row.epoch) for row in rows]
+        best, epoch = max(scores)
+        if math.isfinite(best) and last.epoch + epoch >= patience:
+            return True
+    return last.epoch == args.get("epochs")
 
 
 # Where two claim the same second the first of these wins: what was seen on the GPU before what rows imply.

@@ -152,6 +152,28 @@ def test_a_validation_beside_another_process_begins_when_training_usually_ends()
     assert np.median(found) == pytest.approx(3.4, abs=0.6)
 
 
+@pytest.mark.parametrize(
+    ("args", "best", "ends"),
+    [
+        ({"epochs": 300, "patience": 3}, 3, True),
+        ({"epochs": 300, "patience": 4}, 3, False),
+        ({"epochs": 300, "patience": 0}, 3, False),
+        ({"epochs": 300, "time": 156 / 3600}, 6, False),
+        ({"epochs": 300, "time": 152 / 3600}, 6, True),
+        ({"epochs": 6, "time": None, "patience": 100}, 6, True),
+    ],
+)
+def test_patience_and_time_end_a_run_like_its_last_epoch(args, best, ends):
+    run = run_of(epochs=6, args=args)
+    rows = tuple(
+        dataclasses.replace(row, metrics={"metrics/mAP50-95(B)": 0.9 - abs(row.epoch - best) / 10})
+        for row in run.epoch_rows
+    )
+    rows = (dataclasses.replace(rows[0], start_t_s=10.0), *rows[1:])
+    names = {p.name for p in analyse(dataclasses.replace(run, epoch_rows=rows)).phases}
+    assert ("final evaluation" in names) == ends
+
+
 def test_every_phase_says_where_it_is_known_from():
     assert all(phase.source for phase in analyse(run_of()).phases)
 

@@ -89,6 +89,9 @@ def _options_of_analysis(command: Command) -> Command:
     help="A file that kernel messages are appended to, where the kernel log itself cannot be read.",
 )
 @click.option("--detail", is_flag=True, help="Also record power every 20 ms, where the driver keeps it.")
+@click.option(
+    "--no-inject", is_flag=True, help="Do not load our callbacks into the command; phases are then seen from outside."
+)
 @click.option("--background", is_flag=True, help="Return at once and record on, also after logout; `stop` ends it.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
@@ -99,6 +102,7 @@ def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
     yolo: Path | None,
     kernel_log: Path | None,
     detail: bool,  # noqa: FBT001 - click passes flags so
+    no_inject: bool,  # noqa: FBT001 - click passes flags so
     background: bool,  # noqa: FBT001 - click passes flags so
     command: tuple[str, ...],
 ) -> NoReturn:
@@ -122,6 +126,7 @@ def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
         yolo=yolo,
         kernel_log=kernel_log,
         detail=detail,
+        inject=not no_inject,
     )
     sys.exit(record_run(options, say=_say))
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable
 
 from gpu_report.errors import NothingToRecordError, UsageError
-from gpu_report.record import signals
+from gpu_report.record import inject, signals
 from gpu_report.record.command import SIGNAL_BASE, Command, Ended, NotStarted
 from gpu_report.record.devices import Opened
 from gpu_report.record.gpu_watch import GpuWatch
@@ -74,7 +74,8 @@ def _record_command(options: RecordOptions, gpus: GpuWatch, say: Say, mask: Iter
             recording.discard()
         return SIGNAL_BASE + early
     try:
-        command = Command(options.command, mask)
+        folder = recording.folder if recording is not None and options.inject else None
+        command = Command(options.command, mask, inject.environment(folder))
     except NotStarted as error:
         say(str(error))
         if recording is not None:

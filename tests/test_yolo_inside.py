@@ -240,8 +240,10 @@ def test_both_ranks_of_a_ddp_training_tell_theirs(run_cli, yolo_home, offline, t
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
+    others = [str(yolo_home), os.environ.get("ULTRALYTICS_UNDER_TEST"), str(REPOSITORY)]  # the ranks import our trainer
+    env = {**offline, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, others))}
     command = [sys.executable, "cpu_ddp.py", yolo_home / "data.yaml", yolo_home / "runs", port, MODEL]
-    done = record(run_cli, tmp_path / "run", *command, env={**offline, "OMP_NUM_THREADS": "1"}, cwd=yolo_home)
+    done = record(run_cli, tmp_path / "run", *command, env=env, cwd=yolo_home)
     assert done.returncode == 0, done.stderr
     run = load_run(tmp_path / "run")
     zero, one = run.inside

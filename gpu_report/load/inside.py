@@ -107,7 +107,7 @@ def _faults(path: Path, lines: Lines) -> list[str]:
 def _parts(lines: Lines) -> list[Lines]:
     """Split the lines of a process at each beginning of a run; what precedes the first one belongs to none."""
     begins = [at for at, line in enumerate(lines) if _begins(line)]
-    return [lines[begin:end] for begin, end in zip(begins, [*begins[1:], len(lines)], strict=True)]
+    return [lines[begin:end] for begin, end in zip(begins, [*begins[1:], len(lines)], strict=False)]
 
 
 def _begins(line: Mapping[str, Any]) -> bool:

@@ -19,15 +19,18 @@ def _training_of(trainer: Any) -> Training:
     """Return the training of this trainer, begun now where it has not been heard of."""
     run = CURRENT.run
     if not isinstance(run, Training) or run.instance != id(trainer):
-        _end_prediction()
+        _end_earlier()
         run = Training(trainer)
         CURRENT.begin(run)
     return run
 
 
-def _end_prediction() -> None:
+def _end_earlier() -> None:
+    """End what the user's code has left without a word."""
     if isinstance(CURRENT.run, Prediction):
         CURRENT.run.close()
+    elif isinstance(CURRENT.run, Training):
+        CURRENT.end("exception", CURRENT.run.abandoned())
 
 
 @guarded
@@ -117,7 +120,7 @@ def on_val_start(validator: Any) -> None:
     if isinstance(run, Training):
         run.validation_begins(standalone=not validator.training)
         return
-    _end_prediction()
+    _end_earlier()
     _begin("val", "validation", validator, facts.VALIDATION)
 
 
@@ -137,7 +140,7 @@ def on_predict_start(predictor: Any) -> None:
     run = CURRENT.run
     if CURRENT.is_training() or (isinstance(run, Prediction) and run.follows()):
         return
-    _end_prediction()
+    _end_earlier()
     CURRENT.begin(Prediction(predictor))
 
 
@@ -152,7 +155,7 @@ def on_predict_end(predictor: Any) -> None:  # noqa: ARG001 - the callback's sig
 def on_export_start(exporter: Any) -> None:
     """Begin an export."""
     if not CURRENT.is_training():
-        _end_prediction()
+        _end_earlier()
         _begin("export", "export", exporter, facts.EXPORT)
 
 

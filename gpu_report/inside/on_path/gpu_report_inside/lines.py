@@ -24,16 +24,20 @@ def now() -> tuple[float, float]:
 
 
 class Lines:
-    """The file of this process, opened at the first line. A line that cannot be written is lost; nothing is raised."""
+    """The file of this process, opened at the first line. A line that cannot be written is lost; nothing is raised.
+
+    `last` is the moment that the newest line is about.
+    """
 
     def __init__(self) -> None:
         self._fd: int | None = None
         self._pid = 0
         self._torn = False
+        self.last = (0.0, 0.0)
 
     def write(self, kind: str, fields: dict[str, Any], at: tuple[float, float] | None = None) -> None:
         """Append one line with one write, stamped `at` (default: now)."""
-        wall_s, mono_s = at or now()
+        wall_s, mono_s = self.last = at or now()
         stamped = {"wall_s": round(wall_s, 6), "mono_s": round(mono_s, 6), "kind": kind, **fields}
         line = (json.dumps(stamped, default=_text) + "\n").encode("ascii")
         try:

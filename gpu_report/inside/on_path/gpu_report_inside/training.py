@@ -126,6 +126,12 @@ class Training(Run):
             return self.over(trainer), None
         return "exception", getattr(error, "__name__", None)
 
+    def abandoned(self) -> tuple[float, float]:
+        """Return when it was last heard of: versions up to some 8.4 do not tell that an exception ended it."""
+        wall_s, mono_s = now()
+        last = max(LINES.last[1], BATCHES.mark)
+        return wall_s - (mono_s - last), last
+
     def leave(self, trainer: Any) -> None:
         """Take back what was put on the trainer."""
         self._leave_epoch()

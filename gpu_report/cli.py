@@ -93,6 +93,7 @@ def _options_of_analysis(command: Command) -> Command:
     "--no-inject", is_flag=True, help="Do not load our callbacks into the command; phases are then seen from outside."
 )
 @click.option("--background", is_flag=True, help="Return at once and record on, also after logout; `stop` ends it.")
+@click.option("--with-parent", type=int, default=None, hidden=True, help="End when this parent process does.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
     duration: float | None,
@@ -104,6 +105,7 @@ def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
     detail: bool,  # noqa: FBT001 - click passes flags so
     no_inject: bool,  # noqa: FBT001 - click passes flags so
     background: bool,  # noqa: FBT001 - click passes flags so
+    with_parent: int | None,
     command: tuple[str, ...],
 ) -> NoReturn:
     """Record GPUs, host, kernel log and epochs into a run folder.
@@ -116,6 +118,10 @@ def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
 
     if background:
         _record_in_background(command, output)
+    if with_parent is not None:
+        from gpu_report.notebook import die_with  # noqa: PLC0415 - see the module docstring
+
+        die_with(with_parent)
     chosen = tuple(filter(None, (part.strip() for part in gpus.split(","))))
     options = RecordOptions(
         command=command,

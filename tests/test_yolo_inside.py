@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import socket
+import subprocess
 import sys
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 from support.yolo import IMAGES, MODEL, version
 
 from gpu_report.load import load_run
-from tests.conftest import REPOSITORY, wait_for
+from tests.conftest import REPOSITORY, clean_environment, wait_for
 
 pytestmark = pytest.mark.yolo
 
@@ -135,6 +136,15 @@ def epoch_of(number):
     return [("train", number), ("validation", number), ("checkpoint", number)]
 
 
+def assert_agrees(inside, epoch, row):
+    """Our callbacks and the row of results.csv say the same of an epoch."""
+    losses = [value for name, value in row.metrics.items() if name.startswith("train/")]
+    assert epoch.loss == pytest.approx(sum(losses), abs=1e-3)
+    assert epoch.lr == pytest.approx(row.metrics["lr/pg0"], rel=1e-4)
+    (validation,) = [p for p in inside.phases if (p.name, p.epoch) == ("validation", epoch.epoch)]
+    assert epoch.end_t_s <= validation.end_t_s == pytest.approx(row.row_t_s, abs=0.1)  # its row follows right after
+
+
 def test_the_yolo_command_line_tells_every_phase(run_cli, yolo_home, offline, tmp_path):
     shadowed = tmp_path / "theirs"
     shadowed.mkdir()
@@ -162,18 +172,14 @@ def test_the_yolo_command_line_tells_every_phase(run_cli, yolo_home, offline, tm
     known = {"images": IMAGES, "val_images": 8, "batch": 8, "epochs": 3, "workers": 0, "imgsz": 64, "amp": False}
     assert {name: inside.settings[name] for name in known} == known
     assert inside.settings["parameters"] > 2e6
-    assert inside.settings["gflops"] > 1
+    assert version() < (8, 4) or inside.settings["gflops"] > 1  # 8.3 builds the model before it calls us
     assert run.recording.ultralytics == ".".join(map(str, version()))
     rows = {row.epoch: row for row in run.epoch_rows}
+    assert version() < (8, 4) or len(rows) == 3  # 8.3.0 wrote no times, by which rows are placed that come at once
     for epoch in inside.epochs:
         assert (epoch.attempt, epoch.images, epoch.batches) == (1, IMAGES, 2)
-        row = rows[epoch.epoch]
-        assert epoch.end_t_s < row.row_t_s + 0.05
-        losses = [value for name, value in row.metrics.items() if name.startswith("train/")]
-        assert epoch.loss == pytest.approx(sum(losses), abs=1e-3)
-        assert epoch.lr == pytest.approx(row.metrics["lr/pg0"], rel=1e-4)
-        (validation,) = [p for p in inside.phases if (p.name, p.epoch) == ("validation", epoch.epoch)]
-        assert validation.end_t_s == pytest.approx(row.row_t_s, abs=0.1)  # its row follows right after
+        if epoch.epoch in rows:
+            assert_agrees(inside, epoch, rows[epoch.epoch])
     assert run.problems == ()
     assert "jsonl" not in " ".join(str(path) for path in (yolo_home / "läufe").rglob("*"))
 
@@ -246,7 +252,7 @@ def test_both_ranks_of_a_ddp_training_tell_theirs(run_cli, yolo_home, offline, t
     done = record(run_cli, tmp_path / "run", *command, env=env, cwd=yolo_home)
     assert done.returncode == 0, done.stderr
     run = load_run(tmp_path / "run")
-    zero, one = run.inside
+    zero, one = sorted(run.inside, key=lambda inside: inside.rank)
     assert (zero.rank, one.rank) == (0, 1)
     assert (zero.run, one.run) == (1, 1)
     assert (zero.ended, one.ended) == ("finished", "finished")
@@ -258,6 +264,25 @@ def test_both_ranks_of_a_ddp_training_tell_theirs(run_cli, yolo_home, offline, t
     assert all(epoch.loss is None for epoch in one.epochs)
     assert_gapless(zero)
     assert_gapless(one)
+
+
+def test_a_notebook_attaches_and_its_recorder_ends_with_the_training(yolo_home, offline):
+    (yolo_home / "attach.py").write_text(
+        PREAMBLE + "import gpu_report, os\nmine = model()\nfolder = gpu_report.attach(mine)\n"
+        "assert gpu_report.attach(mine) == folder\nmine.train(**args, epochs=1, name='attached')\n"
+        "print(folder, os.environ.get('GPU_REPORT_RUN_FOLDER'))\n"
+    )
+    command = [sys.executable, "attach.py", yolo_home / "runs"]
+    done = subprocess.run(
+        command, env=clean_environment(offline), cwd=yolo_home, capture_output=True, text=True, timeout=100, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    (folder,) = (yolo_home / "gpu-runs").iterdir()
+    assert done.stdout.splitlines()[-1] == f"{folder} None"
+    run = load_run(folder)
+    assert run.recording.ended_by == "signal"
+    (inside,) = run.inside
+    assert (inside.ended, len(inside.epochs)) == ("finished", 1)
 
 
 @pytest.mark.parametrize(("ours", "theirs"), [((), ("-I",)), (("--no-inject",), ())])

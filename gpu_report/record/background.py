@@ -39,7 +39,7 @@ def start(arguments: Sequence[str], folder: Path) -> int:
         time.sleep(POLL_S)
     process.kill()
     _, errors = process.communicate()
-    sys.stderr.buffer.write(errors)
+    sys.stderr.write(errors.decode("utf-8", "replace"))  # a notebook's has no buffer
     return process.returncode if process.returncode > 0 else GpuReportError.exit_code
 
 

@@ -32,6 +32,7 @@ class Lines:
     def __init__(self) -> None:
         self._fd: int | None = None
         self._pid = 0
+        self._folder: str | None = None
         self._torn = False
         self.last = (0.0, 0.0)
 
@@ -49,9 +50,10 @@ class Lines:
             return
 
     def _open(self) -> int | None:
-        """Return the file of this very process (a fork writes its own), None where there is no run folder."""
-        if self._fd is None or self._pid != os.getpid():
-            folder = os.environ.get(RUN_FOLDER_VARIABLE)
+        """Return the file of this very process in this very run folder, None where there is none."""
+        folder = os.environ.get(RUN_FOLDER_VARIABLE)
+        if self._fd is None or (self._pid, self._folder) != (os.getpid(), folder):
+            self._fd, self._folder = None, folder
             if not folder or not os.path.isdir(folder):  # noqa: PTH112 - os.path is loaded already, pathlib may not be
                 return None
             os.makedirs(os.path.join(folder, FOLDER), exist_ok=True)  # noqa: PTH103, PTH118 - likewise

@@ -14,6 +14,8 @@ from .others import Prediction
 from .runs import CURRENT, Run
 from .training import BATCHES, Training
 
+note_start, note_end = BATCHES.starts.append, BATCHES.ends.append  # looked up once: at each batch, caches are cold
+
 
 def _training_of(trainer: Any) -> Training:
     """Return the training of this trainer, begun now where it has not been heard of."""
@@ -58,26 +60,19 @@ def on_train_epoch_start(trainer: Any) -> None:
 
 
 def on_train_batch_start(trainer: Any) -> None:  # noqa: ARG001 - the callback's signature
-    """Count a wait: a batch has been fetched, and what passed since the last one was waiting."""
+    """Note that a batch has been fetched: what passed since the last one was waiting."""
     try:
-        waited = monotonic() - BATCHES.mark
-        BATCHES.wait += waited
-        if waited > BATCHES.longest:  # noqa: PLR1730 - max() takes three times as long
-            BATCHES.longest = waited
-        if BATCHES.count == 0:
-            BATCHES.first = waited
-            if isinstance(CURRENT.run, Training):
-                CURRENT.run.first_batch_fetched()
+        note_start(monotonic())
     except Exception as error:  # noqa: BLE001 - the training must go on
         report("on_train_batch_start", error)
 
 
 def on_train_batch_end(trainer: Any) -> None:  # noqa: ARG001 - the callback's signature
-    """Count a batch; on rank 0 ultralytics has just waited for the GPU."""
+    """Note that a batch is done; on rank 0 ultralytics has just waited for the GPU."""
     try:
-        BATCHES.mark = mark = monotonic()
-        BATCHES.count += 1
-        if mark >= BATCHES.due and isinstance(CURRENT.run, Training):
+        at = monotonic()
+        note_end(at)
+        if at >= BATCHES.due and isinstance(CURRENT.run, Training):
             CURRENT.run.batches_done()
     except Exception as error:  # noqa: BLE001 - the training must go on
         report("on_train_batch_end", error)

@@ -58,31 +58,29 @@ class Training(Run):
         else:
             self.phase("train", "", epoch, self._begun)
 
-    def first_batch_fetched(self) -> None:
-        """End the closing of the mosaic, where it was that, with the first batch of the new loader."""
-        if not self._in_startup():
-            self.phase("train", "", self.epoch)
-
     def batches_done(self) -> None:
-        """Say how far the epoch is, now and then; startup ends with the first batch of all."""
+        """Say how far the epoch is, now and then; with its first batch startup ends, or the closing of the mosaic."""
         first_of_all = self._in_startup()
         if first_of_all:
             self.phase("train", "", self.epoch)
+        elif BATCHES.count == 0 and BATCHES.starts:
+            self.phase("train", "", self.epoch, _at(BATCHES.starts[0]))
         BATCHES.due = time.monotonic() + REPORT_EVERY_S
-        if first_of_all or BATCHES.count > 1:
+        if first_of_all or BATCHES.count > 0:
             self._totals()
 
     def epoch_trained(self, trainer: Any) -> None:
         """Sum up the training part of an epoch. Ranks other than 0 read no loss: that would wait for their GPU."""
         end = now()
         seconds = end[1] - self._begun[1]
+        totals = BATCHES.totals()
         images = min(BATCHES.count * trainer.batch_size, len(trainer.train_loader.dataset))
         fields = {
             **self._which(),
             "start_wall_s": round(self._begun[0], 6),
             "start_mono_s": round(self._begun[1], 6),
             "images": images,
-            **BATCHES.totals(),
+            **totals,
             "images_per_s": round(images / seconds, 3) if seconds > 0 else None,
             "loss": facts.plain(facts.loss(trainer)) if facts.rank() == 0 else None,
             "lr": facts.plain(facts.lr(trainer)),
@@ -128,9 +126,7 @@ class Training(Run):
 
     def abandoned(self) -> tuple[float, float]:
         """Return when it was last heard of: versions up to some 8.4 do not tell that an exception ended it."""
-        wall_s, mono_s = now()
-        last = max(LINES.last[1], BATCHES.mark)
-        return wall_s - (mono_s - last), last
+        return _at(max(LINES.last[1], BATCHES.mark, *BATCHES.ends[-1:]))
 
     def leave(self, trainer: Any) -> None:
         """Take back what was put on the trainer."""
@@ -166,3 +162,9 @@ class Training(Run):
 
     def _which(self) -> dict[str, int]:
         return {"epoch": self.epoch, "attempt": self.attempt}
+
+
+def _at(mono_s: float) -> tuple[float, float]:
+    """Return a moment of the monotonic clock, not long ago, on both clocks."""
+    wall_s, now_s = now()
+    return wall_s - (now_s - mono_s), mono_s

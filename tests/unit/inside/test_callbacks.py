@@ -153,11 +153,13 @@ def test_an_epoch_begun_again_is_another_attempt(folder):
     trainer = Trainer(folder)
     start(trainer)
     call(trainer, "on_train_epoch_start", "on_train_batch_start")  # out of memory: no batch is done
+    trainer.batch_size = 4
     epoch(trainer, 1)
     epoch(trainer, 2)
     epoch(trainer, 2)  # NaN recovery: after the validation
     assert [(line["epoch"], line["attempt"]) for line in written(folder, "epoch")] == [(1, 2), (2, 1), (2, 2)]
     assert (1, 1) in {(line["epoch"], line["attempt"]) for line in written(folder, "batches")}
+    assert [line["batch"] for line in written(folder, "settings")] == [8, 4, 4]
 
 
 def test_the_closing_of_the_mosaic_is_a_detail_of_its_epoch(folder):

@@ -55,8 +55,8 @@ def on_train_start(trainer: Any) -> None:
 
 @guarded
 def on_train_epoch_start(trainer: Any) -> None:
-    """Begin an epoch; ultralytics counts them from 0."""
-    _training_of(trainer).epoch_begins(trainer.epoch + 1)
+    """Begin an epoch."""
+    _training_of(trainer).epoch_begins(trainer)
 
 
 def on_train_batch_start(trainer: Any) -> None:  # noqa: ARG001 - the callback's signature

@@ -47,12 +47,18 @@ class Training(Run):
         """Say with what it trains, in effect."""
         LINES.write("settings", {**facts.read(facts.TRAINING, trainer), "gflops": self._gflops.gflops})
 
-    def epoch_begins(self, epoch: int) -> None:
-        """Begin an epoch, or begin it again: NaN recovery and an out-of-memory retry come back to the same one."""
+    def epoch_begins(self, trainer: Any) -> None:
+        """Begin an epoch, or begin it again: NaN recovery and an out-of-memory retry come back to the same one.
+
+        Ultralytics counts epochs from 0. A retry has a smaller batch, so the settings are told anew.
+        """
+        epoch = trainer.epoch + 1
         self._leave_epoch()
         self.attempt = self.attempt + 1 if epoch == self.epoch else 1
         self.epoch, self._epoch_open, self._begun = epoch, True, now()
         BATCHES.begin()
+        if self.attempt > 1:
+            self.settings(trainer)
         if self._in_startup():
             self.phase("startup", "first batch", epoch, self._begun)
         else:

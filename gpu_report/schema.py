@@ -88,6 +88,7 @@ HOST_QUANTITIES = (
     Column("workers_cpu_pct", 0, "CPU of all processes that the trainer started, in % of one core"),
     Column("workers", 0, "processes that the trainer started"),
     Column("workers_blocked", 0, "of these, how many wait for a device and cannot be interrupted (state D)"),
+    Column("trainer_stopped", 0, "of the trainer and its workers, how many a signal has stopped (state T)"),
     Column("trainer_read_mib_s", 1, "read from storage by the trainer and its workers"),
     Column(
         "cgroup_cpu_pressure_pct", 1, "time in which a process of the trainer's cgroup waited for a core (PSI some)"

@@ -7,7 +7,7 @@ REPORTS := reports
 BEGAN := $(shell date +%s)
 TOOK = echo "make $@ took $$(( $$(date +%s) - $(BEGAN) )) s"
 
-.PHONY: help report test test-fast lint package sample-reports clean
+.PHONY: help report test test-fast test-yolo lint package sample-reports clean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,6 +21,9 @@ test: $(VENV)/.test ## Run all tests, the browser and the YOLO ones included
 
 test-fast: $(VENV)/.test ## Run the tests that need neither a browser nor a training
 	$(BIN)/pytest -q -m "not browser and not yolo"
+
+test-yolo: $(VENV)/.test ## Run the trainings with ultralytics 8.3.0, 8.4.0 and the newest
+	@bash .ci/test-yolo && $(TOOK)
 
 lint: $(VENV)/.test ## Check style, types and the import contracts
 	$(BIN)/ruff check .

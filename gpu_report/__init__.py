@@ -1,3 +1,30 @@
 """Records the GPU while a YOLO run trains and says, in one HTML file, when it was idle and why."""
 
+from __future__ import annotations
+
+TYPE_CHECKING = False  # typing's own takes longer to import than all of this
+if TYPE_CHECKING:
+    import os
+    from pathlib import Path
+    from typing import Any
+
+__all__ = ["__version__", "attach"]
 __version__ = "0.1.0"
+
+
+def attach(model: Any, run: str | os.PathLike[str] | None = None) -> Path:
+    """Have the training of a YOLO model tell its phases, epochs and data waits, and return the run folder.
+
+    For notebooks and scripts that are not started by `gpu-report record -- ...` (under it, there is nothing to do):
+
+        import gpu_report
+        model = YOLO("yolo26n.pt")
+        gpu_report.attach(model)
+        model.train(data="coco8.yaml")
+
+    It writes into `run`, else into the recording that is running under ./gpu-runs, else into a new one, which ends with
+    the training. Raises gpu_report.errors.GpuReportError where nothing can be recorded.
+    """
+    from gpu_report.notebook import attach as attach_now  # noqa: PLC0415 - `import gpu_report` must stay light
+
+    return attach_now(model, run)

@@ -89,7 +89,11 @@ def _options_of_analysis(command: Command) -> Command:
     help="A file that kernel messages are appended to, where the kernel log itself cannot be read.",
 )
 @click.option("--detail", is_flag=True, help="Also record power every 20 ms, where the driver keeps it.")
+@click.option(
+    "--no-inject", is_flag=True, help="Do not load our callbacks into the command; phases are then seen from outside."
+)
 @click.option("--background", is_flag=True, help="Return at once and record on, also after logout; `stop` ends it.")
+@click.option("--with-parent", type=int, default=None, hidden=True, help="End when this parent process does.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
     duration: float | None,
@@ -99,7 +103,9 @@ def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
     yolo: Path | None,
     kernel_log: Path | None,
     detail: bool,  # noqa: FBT001 - click passes flags so
+    no_inject: bool,  # noqa: FBT001 - click passes flags so
     background: bool,  # noqa: FBT001 - click passes flags so
+    with_parent: int | None,
     command: tuple[str, ...],
 ) -> NoReturn:
     """Record GPUs, host, kernel log and epochs into a run folder.
@@ -110,6 +116,10 @@ def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
     """
     from gpu_report.record import RecordOptions, record_run  # noqa: PLC0415 - see the module docstring
 
+    if with_parent is not None:
+        from gpu_report.notebook import die_with  # noqa: PLC0415 - see the module docstring
+
+        die_with(with_parent)
     chosen = tuple(filter(None, (part.strip() for part in gpus.split(","))))
     options = RecordOptions(
         command=command,
@@ -120,6 +130,7 @@ def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
         yolo=yolo,
         kernel_log=kernel_log,
         detail=detail,
+        inject=not no_inject,
     )
     sys.exit(_record_in_background(options) if background else record_run(options, say=_say))
 

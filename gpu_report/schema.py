@@ -15,6 +15,7 @@ HOST_CSV = "host.csv"
 PROCESSES_CSV = "processes.csv"
 EVENTS_JSONL = "events.jsonl"
 YOLO_DIR = "yolo"
+INSIDE_DIR = "inside"
 YOLO_ARGS = "args.yaml"
 YOLO_RESULTS = "results.csv"
 YOLO_WEIGHTS = "weights/last.pt"  # in YOLO's own folder: only its time is looked at
@@ -88,6 +89,7 @@ HOST_QUANTITIES = (
     Column("workers_cpu_pct", 0, "CPU of all processes that the trainer started, in % of one core"),
     Column("workers", 0, "processes that the trainer started"),
     Column("workers_blocked", 0, "of these, how many wait for a device and cannot be interrupted (state D)"),
+    Column("trainer_stopped", 0, "of the trainer and its workers, how many a signal has stopped (state T)"),
     Column("trainer_read_mib_s", 1, "read from storage by the trainer and its workers"),
     Column(
         "cgroup_cpu_pressure_pct", 1, "time in which a process of the trainer's cgroup waited for a core (PSI some)"
@@ -152,4 +154,17 @@ EVENT_KINDS = {
     "xid": "gpu, code: NVML's own Xid event, which needs no kernel log",
     "xid_events": "status (listening, unavailable), reason",
     "marker": "text: whatever the user noted",
+}
+
+# Likewise every line of inside/<pid>.jsonl, which our callbacks in a process of YOLO write (gpu_report/inside).
+INSIDE_KINDS = {
+    "run": "task (train, val, predict, export), pid, rank, python, torch, cuda, ultralytics, save_dir: a run begins",
+    "settings": "what it runs with, in effect: workers, batch, accumulate, cache, amp, world_size, images, gflops ...",
+    "phase": "name, detail, epoch: a phase begins, and ends where the next one begins or the run ends",
+    "batches": "epoch, attempt, start_wall_s, start_mono_s, batches, data_wait_s, first_wait_s, longest_wait_s: so far",
+    "progress": "batches, data_wait_s: of the epoch so far, every 2 s at first and in a long training more seldom",
+    "epoch": "the same of a whole epoch, and images, images_per_s, loss (sum of the means), lr: its train part ended",
+    "calls": "calls: predictions so far",
+    "ended": "how (finished, early stop, exception), error: the name of the exception",
+    "error": "where, reason: a fault of ours, which the training did not feel",
 }

@@ -15,7 +15,14 @@ import pytest
 REPOSITORY = Path(__file__).resolve().parent.parent
 FAKE_SOURCE = REPOSITORY / "tests" / "fakes" / "fake_nvml.c"
 # PYTEST_CURRENT_TEST makes ultralytics believe that its own tests run, and write into site-packages.
-NOT_INHERITED = ("PYTEST_CURRENT_TEST", "FAKE_NVML_STATE", "FAKE_NVML_TRACE", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES")
+NOT_INHERITED = (
+    "PYTEST_CURRENT_TEST",
+    "GPU_REPORT_RUN_FOLDER",
+    "FAKE_NVML_STATE",
+    "FAKE_NVML_TRACE",
+    "LD_LIBRARY_PATH",
+    "CUDA_VISIBLE_DEVICES",
+)
 
 
 @dataclass(frozen=True)
@@ -96,10 +103,32 @@ def fake_nvml(fake_library: Path, tmp_path: Path) -> FakeNvml:
     return fake
 
 
+@pytest.fixture
+def yolo_home(tmp_path: Path) -> Path:
+    """Make a folder with a tiny synthetic detection set, and a name that is not Latin."""
+    from support.yolo import make_data_set  # noqa: PLC0415 - the other tests need no numpy and no ultralytics
+
+    home = tmp_path / "Übung-训练"
+    make_data_set(home)
+    return home
+
+
+@pytest.fixture
+def offline(tmp_path: Path, fake_nvml: FakeNvml) -> dict[str, str]:
+    """Return the environment in which YOLO trains beside a fake GPU and asks no network."""
+    return {
+        **fake_nvml.env(),
+        "YOLO_OFFLINE": "1",
+        "YOLO_CONFIG_DIR": str(tmp_path / "config"),
+        "YOLO_AUTOINSTALL": "false",
+    }
+
+
 def clean_environment(env: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return an environment that reaches the checkout's package, and no NVML but the one asked for."""
     kept = {name: value for name, value in os.environ.items() if name not in NOT_INHERITED}
-    return {**kept, "PYTHONPATH": str(REPOSITORY), **(env or {})}
+    path = os.pathsep.join(filter(None, [os.environ.get("ULTRALYTICS_UNDER_TEST"), str(REPOSITORY)]))
+    return {**kept, "PYTHONPATH": path, **(env or {})}
 
 
 def cli_command(*args: object) -> list[str]:

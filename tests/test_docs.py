@@ -33,6 +33,11 @@ def test_the_format_names_exactly_the_event_kinds():
     assert f"format {schema.FORMAT_VERSION}" in FORMAT
 
 
+def test_the_format_names_exactly_the_kinds_of_lines_from_inside():
+    rows = re.findall(r"^\| `(\w+)` \| (.+) \|$", section("inside/"), re.MULTILINE)
+    assert dict(rows) == schema.INSIDE_KINDS
+
+
 def test_every_command_and_option_is_in_the_readme_or_its_help():
     readme = (ROOT / "README.md").read_text()
     assert [name for name in cli.commands if f"gpu-report {name}" not in readme] == []

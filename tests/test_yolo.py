@@ -6,18 +6,17 @@ import shutil
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
-from PIL import Image
+from support.yolo import MODEL
 
 pytestmark = pytest.mark.yolo
 
 EPOCHS = 4
-TRAIN = """
+TRAIN = f"""
 import json, sys, time
 from ultralytics import YOLO
 truth = []
-model = YOLO("yolo26n.yaml")
+model = YOLO("{MODEL}")
 model.add_callback("on_train_start", lambda t: truth.append(["start", time.time()]))
 model.add_callback("on_val_end", lambda v: truth.append(["val_end", time.time()]))
 model.add_callback("on_fit_epoch_end", lambda t: truth.append(["fit_end", time.time()]))
@@ -25,32 +24,6 @@ model.train(data="data.yaml", epochs=int(sys.argv[1]), imgsz=64, batch=8, worker
             project=sys.argv[2], name="train")
 json.dump(truth, open("truth.json", "w"))
 """
-
-
-@pytest.fixture
-def yolo_home(tmp_path):
-    """A folder with a tiny synthetic detection set, and a name that is not Latin."""
-    home = tmp_path / "Übung-训练"
-    rng = np.random.default_rng(0)
-    for split, count in (("train", 16), ("val", 8)):
-        (home / "images" / split).mkdir(parents=True)
-        (home / "labels" / split).mkdir(parents=True)
-        for i in range(count):
-            image = rng.integers(0, 255, (64, 64, 3), dtype=np.uint8)
-            Image.fromarray(image).save(home / "images" / split / f"{i}.jpg")
-            (home / "labels" / split / f"{i}.txt").write_text(f"{i % 2} 0.5 0.5 0.4 0.4\n")
-    (home / "data.yaml").write_text(f"path: {home}\ntrain: images/train\nval: images/val\nnames: {{0: a, 1: b}}\n")
-    return home
-
-
-@pytest.fixture
-def offline(tmp_path, fake_nvml):
-    return {
-        **fake_nvml.env(),
-        "YOLO_OFFLINE": "1",
-        "YOLO_CONFIG_DIR": str(tmp_path / "config"),
-        "YOLO_AUTOINSTALL": "false",
-    }
 
 
 def summary_of(run_cli, run):
@@ -97,7 +70,7 @@ def test_the_yolo_command_line_is_recorded_and_its_exit_code_passed_on(run_cli, 
         yolo,
         "detect",
         "train",
-        "model=yolo26n.yaml",
+        f"model={MODEL}",
         "data=data.yaml",
         "epochs=2",
         "imgsz=64",

@@ -11,6 +11,7 @@ from gpu_report import schema
 from gpu_report.errors import InputError
 from gpu_report.load.clock import ABSURD_DISTANCE_S, Clock
 from gpu_report.load.epochs import load_epochs
+from gpu_report.load.inside import load_inside, with_versions
 from gpu_report.load.kernel import KernelLine, kernel_events
 from gpu_report.load.run_info import gpus, load_info, recording, whole_index
 from gpu_report.load.samples import load_host, load_processes, load_ring, load_samples
@@ -53,11 +54,13 @@ def _assemble(path: Path, samples: pd.DataFrame, clock: Clock, info: Mapping[str
     processes, process_problems = load_processes(folder / schema.PROCESSES_CSV, clock)
     devices = gpus(info, samples)
     yolo_runs, rows, epoch_problems = load_epochs(folder / schema.YOLO_DIR, info, events, clock, samples)
-    recorded = recording(info, samples)
+    duration_s = _duration(samples, info, clock)
+    inside, inside_problems = load_inside(folder / schema.INSIDE_DIR, clock, duration_s, yolo_runs, _gone(processes))
+    recorded = with_versions(recording(info, samples), inside)
     return Run(
         path=str(path),
         start_wall_s=clock.start_wall_s,
-        duration_s=_duration(samples, info, clock),
+        duration_s=duration_s,
         recording=recorded,
         gpus=devices,
         samples=samples,
@@ -68,8 +71,18 @@ def _assemble(path: Path, samples: pd.DataFrame, clock: Clock, info: Mapping[str
         epoch_rows=rows,
         kernel=_kernel_log(events, clock, devices, frozenset(int(pid) for pid in processes["pid"])),
         events=tuple(_recorded(event, clock) for event in events if event["kind"] not in ELSEWHERE),
-        problems=(*ring_problems, *host_problems, *process_problems, *epoch_problems),
+        problems=(*ring_problems, *host_problems, *process_problems, *epoch_problems, *inside_problems),
+        inside=inside,
     )
+
+
+def _gone(processes: pd.DataFrame) -> dict[int, list[float]]:
+    """Return when each process left a GPU."""
+    rows = processes[processes["change"] == "gone"].sort_values("t_s")
+    gone: dict[int, list[float]] = {}
+    for pid, t_s in zip(rows["pid"].tolist(), rows["t_s"].tolist(), strict=True):
+        gone.setdefault(int(pid), []).append(float(t_s))
+    return gone
 
 
 def _explained(error: InputError, events: Events) -> InputError:

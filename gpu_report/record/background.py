@@ -19,15 +19,23 @@ STOP_LIMIT_S = 20.0  # a recorder in a hung driver or disk call gives up within 
 POLL_S = 0.05
 
 
-def start(options: RecordOptions) -> Path:
-    """Start the same recording in a session of its own; return its run folder once it records.
+class NotBegunError(GpuReportError):
+    """A recorder that was started ended before it recorded: what it said, and its exit code."""
 
-    What it would have printed goes to this process's stderr until it records, and nowhere after that. Where it does not
-    begin its exit code becomes ours (SystemExit).
+    def __init__(self, said: str, code: int) -> None:
+        super().__init__(said)
+        if code > 0:
+            self.exit_code = code
+
+
+def start(options: RecordOptions, *, with_parent: int | None = None) -> Path:
+    """Start the same recording in a session of its own; return its run folder once it records, else NotBegunError.
+
+    With the pid of a parent it ends when that does.
     """
     folder = options.output or run_folder.claim_new_run(Path(run_folder.RUNS_DIR), time.time())
     process = subprocess.Popen(
-        [sys.executable, "-m", "gpu_report", "record", *_as_words(options), "--output", str(folder)],
+        [sys.executable, "-m", "gpu_report", "record", *_as_words(options, with_parent), "--output", str(folder)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -40,10 +48,10 @@ def start(options: RecordOptions) -> Path:
         time.sleep(POLL_S)
     process.kill()
     _, errors = process.communicate()
-    sys.stderr.buffer.write(errors)
     with contextlib.suppress(OSError):
         folder.rmdir()  # it is empty unless somebody recorded into it
-    sys.exit(process.returncode if process.returncode > 0 else GpuReportError.exit_code)
+    said = errors.decode("utf-8", "replace").strip().rpartition("\n")[2].removeprefix("gpu-report: ")
+    raise NotBegunError(said or "the recorder did not begin in time", process.returncode)
 
 
 def stop(folder: Path) -> None:
@@ -85,7 +93,7 @@ def recorder_pid(folder: Path) -> int | None:
     return pid if isinstance(pid, int) else None
 
 
-def _as_words(options: RecordOptions) -> Sequence[str]:
+def _as_words(options: RecordOptions, with_parent: int | None) -> Sequence[str]:
     """Return the command line that means these options, but for --output."""
     valued = {
         "--duration": options.duration_s,
@@ -93,6 +101,7 @@ def _as_words(options: RecordOptions) -> Sequence[str]:
         "--gpus": ",".join(options.gpus) or None,
         "--yolo": options.yolo,
         "--kernel-log": options.kernel_log,
+        "--with-parent": with_parent,
     }
     words = [word for name, value in valued.items() if value is not None for word in (name, str(value))]
     return [*words, "--detail"] if options.detail else words

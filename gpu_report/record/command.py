@@ -4,7 +4,7 @@ import errno
 import os
 import shutil
 import signal
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,11 +41,11 @@ class NotStarted(Exception):  # noqa: N818 - an answer, not an error
 class Command:
     """A running command, in our process group and on our terminal, with our standard streams."""
 
-    def __init__(self, words: Sequence[str], unblocked: Iterable[int]) -> None:
+    def __init__(self, words: Sequence[str], unblocked: Iterable[int], environment: Mapping[str, str]) -> None:
         """Start it with the signal mask `unblocked`; NotStarted when it is not found or may not be executed."""
         try:
             self.pid = os.posix_spawnp(
-                words[0], list(words), os.environ, setsigmask=list(unblocked), setsigdef=list(_RESTORED)
+                words[0], list(words), environment, setsigmask=list(unblocked), setsigdef=list(_RESTORED)
             )
         except OSError as error:
             raise _not_started(words[0], error) from error

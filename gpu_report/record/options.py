@@ -9,6 +9,7 @@ class RecordOptions:
     """What to record and for how long.
 
     `gpus` holds indices or UUIDs; empty means every GPU of the machine. `detail` adds power every 20 ms.
+    `inject` loads our callbacks into a command that trains with ultralytics.
     """
 
     command: tuple[str, ...] = ()
@@ -19,3 +20,4 @@ class RecordOptions:
     yolo: Path | None = None
     kernel_log: Path | None = None
     detail: bool = False
+    inject: bool = True

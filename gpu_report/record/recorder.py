@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from gpu_report.errors import NothingToRecordError, UsageError
-from gpu_report.record import signals
+from gpu_report.record import inject, signals
 from gpu_report.record.command import SIGNAL_BASE, Command, Ended, NotStarted
 from gpu_report.record.devices import Opened
 from gpu_report.record.ending import End
@@ -88,11 +88,12 @@ class _Run:
         if self._options.gpus:  # an unknown GPU stops us here
             self._gpus.await_open(OPEN_LIMIT_S, lambda: signals.pending(signals.FORWARDED))
         recording = RecordingThread(self._options, self._gpus, self._say)
-        self._await_folder(recording)
+        folder = self._await_folder(recording)
         if (early := signals.first_pending(signals.STOPPING)) is not None:  # the user thought better of it
             return self._take_back(recording, SIGNAL_BASE + early)
         try:
-            command = Command(self._options.command, mask)
+            environment = inject.environment(folder if self._options.inject else None)
+            command = Command(self._options.command, mask, environment)
         except NotStarted as error:
             self._say(str(error))
             return self._take_back(recording, error.code)
@@ -103,8 +104,8 @@ class _Run:
         self._close(recording)
         return ended.code
 
-    def _await_folder(self, recording: RecordingThread) -> None:
-        """Wait for the run folder; only what the user can mend at once keeps the command from starting."""
+    def _await_folder(self, recording: RecordingThread) -> Path | None:
+        """Return the run folder, None without one: only what the user can mend keeps the command from starting."""
         try:
             folder = recording.await_folder(FOLDER_LIMIT_S, _stopping)
         except Exception as error:
@@ -112,9 +113,10 @@ class _Run:
                 raise refused from error
             what = str(error) if isinstance(error, UsageError) else f"recording failed ({error!r})"
             self._say(f"{what}. The command runs unrecorded")
-            return
+            return None
         if folder is None and not _stopping():
             self._say("the disk of the run folder does not answer. The command starts, and is recorded once it does")
+        return folder
 
     def _await_gpus(self, command: Command) -> None:
         """Give NVML a moment, so that the first row is not an empty one."""

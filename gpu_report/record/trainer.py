@@ -18,6 +18,7 @@ MAX_PROCESSES = 256  # a training on eight GPUs with 16 workers each has 137
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 MIB = 2**20
 BLOCKED = "D"
+STOPPED = ("T", "t")  # by a signal, by a debugger
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,7 @@ class TrainerTree:
             "workers_cpu_pct": sum(workers) if workers else None,
             "workers": len(alive),
             "workers_blocked": sum(look.state == BLOCKED for look in alive),
+            "trainer_stopped": sum(look.state in STOPPED for look in after.values()),
             "trainer_read_mib_s": _read_rate(before, after, elapsed_s),
         }
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from gpu_report import run_folder, schema
 from gpu_report.record import clocks
 from gpu_report.record.clocks import Clocks
+from gpu_report.record.inside_watch import InsideWatch
 from gpu_report.record.options import RecordOptions
 from gpu_report.record.yolo_find import descendants, find_newest, search_roots
 from gpu_report.record.yolo_results import MAX_BYTES, ResultRow, ResultsTail, wall_times
@@ -54,6 +55,7 @@ class YoloWatch:
         self._start = start
         self._given = None if options.yolo is None else options.yolo.absolute()
         self._command = options.command
+        self._inside = InsideWatch(folder)
         self._due_s = 0.0
         self._seen = start
         self.earlier = [dict(run) for run in earlier]
@@ -62,6 +64,7 @@ class YoloWatch:
     def tick(self, at: Clocks, pids: Callable[[], Iterable[int]], emit: Emit) -> bool:
         """Look for a run when that is due, and give out new epochs; True when `as_json` has changed."""
         known = len(self.runs)
+        self._take_hints(at, emit)
         if at.mono_s >= self._due_s:
             self._search(at, pids, emit)
         changed = bool(self.runs) and self._follow(self.runs[-1], at, emit)
@@ -91,18 +94,32 @@ class YoloWatch:
         if found is not None:
             self._begin(found, at, emit)
 
+    def _take_hints(self, at: Clocks, emit: Emit) -> None:
+        """Begin the trainings that our callbacks tell of; the ones before are over, and are read to their ends."""
+        for path in self._inside.new_trainings():
+            if self._given is None and not self._knows(path):
+                if self.runs:
+                    self._follow(self.runs[-1], at, emit)
+                self._begin(path, at, emit)
+
     def _find(self, pids: Callable[[], Iterable[int]]) -> Path | None:
         if self._given is not None:
             return self._given if not self.runs and self._given.is_dir() else None
         roots = search_roots(self._command, pids())
         known = [run.path for run in self.runs]
-        return find_newest(roots, self._start.wall_s - CLOCK_SLACK_S, known) or self._begun_again()
+        found = find_newest(roots, self._start.wall_s - CLOCK_SLACK_S, known)
+        return found if found is not None and not self._knows(found) else self._begun_again()
 
     def _begun_again(self) -> Path | None:
         """Return the folder of a run before the last in which another one has begun since (`exist_ok=True`)."""
         latest = {run.path: run for run in self.runs}
         before = (run for run in latest.values() if run is not self.runs[-1])
         return next((run.path for run in before if run.tail.changed() and run.tail.read()[1]), None)
+
+    def _knows(self, path: Path) -> bool:
+        """Say whether a folder is watched already, maybe under another name."""
+        real = os.path.realpath(path)
+        return any(os.path.realpath(run.path) == real for run in self.runs)
 
     def _begin(self, path: Path, at: Clocks, emit: Emit) -> WatchedRun:
         number = self._number_for(path)

@@ -74,6 +74,7 @@ _LABELS = {
     "workers_cpu_pct": "All workers",
     "workers": "Workers",
     "workers_blocked": "Workers blocked",
+    "trainer_stopped": "Stopped by a signal",
     "trainer_read_mib_s": "Read by the trainer",
 }
 

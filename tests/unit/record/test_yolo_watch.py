@@ -1,3 +1,4 @@
+import json
 import os
 import shutil
 
@@ -198,3 +199,68 @@ def test_a_recording_continued_keeps_the_number_of_its_run(tmp_path, monkeypatch
     training.write(tmp_path / "train2", (1, 1.0))
     training.tick(SEARCH_AGAIN_EVERY_S)
     assert [known["number"] for known in training.watch.as_json()] == [1, 2]
+
+
+def say(training, folder, task="train", pid=7):
+    inside = training.run_folder / "inside"
+    inside.mkdir(parents=True, exist_ok=True)
+    with (inside / f"{pid}.jsonl").open("a") as file:
+        file.write(json.dumps({"kind": "run", "task": task, "save_dir": str(folder)}) + "\n")
+
+
+def runs(training):
+    return [(fields["number"], fields["path"]) for kind, _, fields in training.events if kind == "yolo_run"]
+
+
+def test_where_our_callbacks_say_that_a_run_lies_it_is_watched_at_once(training, tmp_path):
+    far = tmp_path / "elsewhere" / "train"  # nobody would look there
+    training.tick()
+    training.write(far, (1, 1.0))
+    say(training, tmp_path / "elsewhere" / "val", task="val")
+    training.tick(0.1)
+    assert runs(training) == []
+    say(training, far)
+    training.tick(0.1)
+    assert runs(training) == [(1, str(far))]
+    assert [epoch for _, epoch, _ in training.epochs()] == [1]
+
+
+def test_the_next_training_of_the_same_process_is_heard_of_and_the_one_before_read_to_its_end(training, tmp_path):
+    first, second = tmp_path / "a", tmp_path / "b"
+    training.write(first)
+    say(training, first)
+    training.tick(0.1)
+    training.write(first, (1, 1.0))
+    training.write(second)
+    say(training, second)
+    training.tick(0.1)
+    assert runs(training) == [(1, str(first)), (2, str(second))]
+    assert [run for run, _, _ in training.epochs()] == [1]
+
+
+def test_a_folder_under_two_names_is_one_run(training, tmp_path):
+    real, link = tmp_path / "work" / "runs" / "train", tmp_path / "link"
+    training.write(real)
+    link.symlink_to(real)
+    say(training, link)
+    training.tick()
+    training.write(real, (1, 1.0))
+    training.tick(SEARCH_AGAIN_EVERY_S + 1)
+    assert runs(training) == [(1, str(link))]
+
+
+@pytest.mark.parametrize("text", ["{", '{"kind": "run"}', '{"kind": "run", "task": "train", "save_dir": 5}', "\0" * 9])
+def test_lines_that_say_nothing_are_passed_over(training, text):
+    say(training, "/nowhere")
+    with (training.run_folder / "inside" / "7.jsonl").open("a") as file:
+        file.write(text + "\n")
+    training.tick()
+    assert runs(training) == []
+
+
+def test_what_an_earlier_recording_left_is_no_hint(training, tmp_path):
+    training.write(tmp_path / "old")
+    say(training, tmp_path / "old")
+    later = YoloWatch(training.run_folder, clocks.now(), RecordOptions(), ())
+    later.tick(clocks.now(), lambda: (), training.emit)
+    assert runs(training) == []

@@ -1,0 +1,191 @@
+"""The functions that ultralytics calls. They stay plain and at module level: DDP pickles them by their names.
+
+None of them raises, and none keeps a trainer alive: what is remembered is its id.
+"""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import Any
+
+from . import facts
+from .lines import LINES, guarded, report
+from .others import Prediction
+from .runs import CURRENT, Run
+from .training import BATCHES, Training
+
+note_start, note_end = BATCHES.starts.append, BATCHES.ends.append  # looked up once: at each batch, caches are cold
+
+
+def _training_of(trainer: Any) -> Training:
+    """Return the training of this trainer, begun now where it has not been heard of."""
+    run = CURRENT.run
+    if not isinstance(run, Training) or run.instance != id(trainer):
+        _end_earlier()
+        run = Training(trainer)
+        CURRENT.begin(run)
+    return run
+
+
+def _end_earlier() -> None:
+    """End what the user's code has left without a word."""
+    if isinstance(CURRENT.run, Prediction):
+        CURRENT.run.close()
+    elif isinstance(CURRENT.run, Training):
+        CURRENT.end("exception", CURRENT.run.abandoned())
+
+
+@guarded
+def on_pretrain_routine_start(trainer: Any) -> None:
+    """Begin: a trainer of rank 0 is being made."""
+    _training_of(trainer).watch_startup(trainer)
+
+
+@guarded
+def on_pretrain_routine_end(trainer: Any) -> None:
+    """Leave startup's parts: model, loaders and optimizer stand."""
+    _training_of(trainer).set_up(trainer)
+
+
+@guarded
+def on_train_start(trainer: Any) -> None:
+    """Tell how it will train, now that all is known."""
+    _training_of(trainer).settings(trainer)
+
+
+@guarded
+def on_train_epoch_start(trainer: Any) -> None:
+    """Begin an epoch."""
+    _training_of(trainer).epoch_begins(trainer)
+
+
+def on_train_batch_start(trainer: Any) -> None:  # noqa: ARG001 - the callback's signature
+    """Note that a batch has been fetched: what passed since the last one was waiting."""
+    try:
+        note_start(monotonic())
+    except Exception as error:  # noqa: BLE001 - the training must go on
+        report("on_train_batch_start", error)
+
+
+def on_train_batch_end(trainer: Any) -> None:  # noqa: ARG001 - the callback's signature
+    """Note that a batch is done; on rank 0 ultralytics has just waited for the GPU."""
+    try:
+        at = monotonic()
+        note_end(at)
+        if at >= BATCHES.due and isinstance(CURRENT.run, Training):
+            CURRENT.run.batches_done()
+    except Exception as error:  # noqa: BLE001 - the training must go on
+        report("on_train_batch_end", error)
+
+
+@guarded
+def on_train_epoch_end(trainer: Any) -> None:
+    """Sum up the training part of an epoch."""
+    _training_of(trainer).epoch_trained(trainer)
+
+
+@guarded
+def on_fit_epoch_end(trainer: Any) -> None:
+    """End an epoch with all that belongs to it; called once more after the final evaluation."""
+    _training_of(trainer).epoch_ends(trainer)
+
+
+@guarded
+def on_train_end(trainer: Any) -> None:
+    """End a training in which everything was done (rank 0 only)."""
+    training = _training_of(trainer)
+    training.leave(trainer)
+    CURRENT.end(training.over(trainer))
+
+
+@guarded
+def teardown(trainer: Any) -> None:
+    """End what has not been ended: newer versions call this after an exception, too."""
+    run = CURRENT.run
+    if isinstance(run, Training) and run.instance == id(trainer):
+        run.leave(trainer)
+        how, error = run.torn_down(trainer)
+        CURRENT.end(how, error=error)
+
+
+@guarded
+def on_val_start(validator: Any) -> None:
+    """Begin a validation: the trainer's own, or of a model by itself."""
+    run = CURRENT.run
+    if isinstance(run, Training):
+        run.validation_begins(standalone=not validator.training)
+        return
+    _end_earlier()
+    _begin("val", "validation", validator, facts.VALIDATION)
+
+
+@guarded
+def on_val_end(validator: Any) -> None:
+    """End a validation (rank 0 only)."""
+    run = CURRENT.run
+    if isinstance(run, Training):
+        run.validation_ends()
+    elif run is not None and run.instance == id(validator):
+        CURRENT.end("finished")
+
+
+@guarded
+def on_predict_start(predictor: Any) -> None:
+    """Begin a prediction; one within a training is its check of mixed precision."""
+    run = CURRENT.run
+    if CURRENT.is_training() or (isinstance(run, Prediction) and run.follows()):
+        return
+    _end_earlier()
+    CURRENT.begin(Prediction(predictor))
+
+
+@guarded
+def on_predict_end(predictor: Any) -> None:  # noqa: ARG001 - the callback's signature
+    """End a prediction."""
+    if isinstance(CURRENT.run, Prediction):
+        CURRENT.run.call_ends()
+
+
+@guarded
+def on_export_start(exporter: Any) -> None:
+    """Begin an export."""
+    if not CURRENT.is_training():
+        _end_earlier()
+        _begin("export", "export", exporter, facts.EXPORT)
+
+
+@guarded
+def on_export_end(exporter: Any) -> None:
+    """End an export."""
+    if CURRENT.run is not None and CURRENT.run.instance == id(exporter):
+        CURRENT.end("finished")
+
+
+def _begin(task: str, phase: str, instance: Any, readers: Any) -> None:
+    run = Run(task, instance)
+    CURRENT.begin(run)
+    LINES.write("settings", facts.read(readers, instance))
+    run.phase(phase)
+
+
+CALLBACKS = {
+    function.__name__: function
+    for function in (
+        on_pretrain_routine_start,
+        on_pretrain_routine_end,
+        on_train_start,
+        on_train_epoch_start,
+        on_train_batch_start,
+        on_train_batch_end,
+        on_train_epoch_end,
+        on_fit_epoch_end,
+        on_train_end,
+        teardown,
+        on_val_start,
+        on_val_end,
+        on_predict_start,
+        on_predict_end,
+        on_export_start,
+        on_export_end,
+    )
+}

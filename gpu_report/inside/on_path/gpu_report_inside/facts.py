@@ -1,0 +1,147 @@
+"""What can be read off ultralytics' objects; what cannot, in this version or ever, is left out."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    Scalar = Any  # None, bool, int, float or str: what JSON holds
+    Reader = Callable[[Any], Any]
+
+LONGEST_TEXT = 500
+
+
+def rank() -> int:
+    """Return this process's rank in a DDP training, 0 outside one (ultralytics says -1 then)."""
+    return max(int(getattr(sys.modules.get("ultralytics.utils"), "RANK", 0)), 0)
+
+
+def of_process() -> dict[str, Scalar]:
+    """Return pid, rank and versions."""
+    torch = sys.modules.get("torch")
+    return {
+        "pid": os.getpid(),
+        "rank": rank(),
+        "python": sys.version.split()[0],
+        "torch": _text(getattr(torch, "__version__", None)),
+        "cuda": _text(getattr(getattr(torch, "version", None), "cuda", None)),
+        "ultralytics": _text(getattr(sys.modules.get("ultralytics"), "__version__", None)),
+    }
+
+
+def save_dir(instance: Any) -> str | None:
+    """Return where a trainer, validator, predictor or exporter writes, absolute."""
+    folder = getattr(instance, "save_dir", None)
+    return os.path.abspath(str(folder)) if folder else None  # noqa: PTH100 - os.path suffices here
+
+
+TRAINING: Mapping[str, Reader] = {
+    "world_size": lambda t: max(t.world_size, 1) if hasattr(t, "world_size") else _world_size(),
+    "model": lambda t: t.args.model,
+    "data": lambda t: t.args.data,
+    "epochs": lambda t: t.epochs,
+    "start_epoch": lambda t: t.start_epoch + 1,
+    "resumed": lambda t: bool(t.resume),
+    "batch": lambda t: t.batch_size,
+    "accumulate": lambda t: t.accumulate,
+    "workers": lambda t: t.train_loader.num_workers,
+    "imgsz": lambda t: t.args.imgsz,
+    "images": lambda t: len(t.train_loader.dataset),
+    "batches": lambda t: len(t.train_loader),
+    "val_images": lambda t: len(t.test_loader.dataset),
+    "cache": lambda t: getattr(t.train_loader.dataset, "cache", t.args.cache),
+    "amp": lambda t: t.args.amp if isinstance(t.args.amp, str) and t.amp else bool(t.amp),
+    "compile": lambda t: t.args.compile,
+    "val": lambda t: t.args.val,
+    "plots": lambda t: t.args.plots,
+    "close_mosaic": lambda t: t.args.close_mosaic,
+    "patience": lambda t: t.args.patience,
+    "time": lambda t: t.args.time,
+    "optimizer": lambda t: type(t.optimizer).__name__,
+    "parameters": lambda t: sum(p.numel() for p in t.model.parameters()),
+    "device": lambda t: str(t.device),
+    "gpu_uuid": lambda t: _gpu_uuid(t.device),
+}
+VALIDATION: Mapping[str, Reader] = {
+    "model": lambda v: v.args.model,
+    "data": lambda v: v.args.data,
+    "batch": lambda v: v.dataloader.batch_size,
+    "workers": lambda v: v.dataloader.num_workers,
+    "imgsz": lambda v: v.args.imgsz,
+    "images": lambda v: len(v.dataloader.dataset),
+    "device": lambda v: str(v.device),
+    "gpu_uuid": lambda v: _gpu_uuid(v.device),
+}
+PREDICTION: Mapping[str, Reader] = {
+    "model": lambda p: p.args.model,
+    "batch": lambda p: p.args.batch,
+    "imgsz": lambda p: p.args.imgsz,
+    "device": lambda p: str(p.device),
+    "gpu_uuid": lambda p: _gpu_uuid(p.device),
+}
+EXPORT: Mapping[str, Reader] = {
+    "model": lambda e: e.args.model,
+    "format": lambda e: e.args.format,
+    "batch": lambda e: e.args.batch,
+    "imgsz": lambda e: e.args.imgsz,
+    "device": lambda e: str(e.device),
+}
+
+
+def read(readers: Mapping[str, Reader], instance: Any) -> dict[str, Scalar]:
+    """Return what the readers get; an attribute that this version of ultralytics lacks is left out."""
+    facts = {}
+    for name, reader in readers.items():
+        try:
+            facts[name] = plain(reader(instance))
+        except Exception:  # noqa: BLE001, S112 - another version, another task: the fact is not known
+            continue
+    return facts
+
+
+def plain(value: Any) -> Scalar:
+    """Return a value as JSON holds it; what is not finite is not known."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, (bool, int)):
+        return value
+    if isinstance(value, (list, tuple)) and len(value) <= 8:
+        return [plain(item) for item in value]
+    return str(value)[:LONGEST_TEXT]
+
+
+def loss(trainer: Any) -> float | None:
+    """Return the sum of the epoch's mean losses; the GPU has just been waited for, so reading them waits for nothing.
+
+    Up to some 8.4 `tloss` is a tensor of one value a loss, then a mapping.
+    """
+    losses = getattr(trainer, "tloss", None)
+    if losses is None:
+        return None
+    return float(sum(losses.values())) if isinstance(losses, dict) else float(losses.sum())
+
+
+def lr(trainer: Any) -> float | None:
+    """Return the learning rate of the first parameter group."""
+    rates = getattr(trainer, "lr", None)
+    return float(next(iter(rates.values()))) if isinstance(rates, dict) and rates else None
+
+
+def _world_size() -> int:
+    return max(int(os.environ.get("WORLD_SIZE", "1")), 1)
+
+
+def _gpu_uuid(device: Any) -> str | None:
+    """Return the UUID by which NVML knows the device (torch from 2.4 on)."""
+    if device.type != "cuda":
+        return None
+    return "GPU-" + str(sys.modules["torch"].cuda.get_device_properties(device).uuid)
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)

@@ -1,0 +1,75 @@
+"""Waits until ultralytics' default callbacks are imported, and adds ours: no import is needed before that moment."""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False  # typing's own would cost each start of Python 4 ms
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+    from typing import Any
+
+TARGET = "ultralytics.utils.callbacks.base"
+
+
+def install() -> None:
+    """Watch for the target's import; where it has been imported already, add the callbacks at once."""
+    if TARGET in sys.modules:
+        add_callbacks(sys.modules[TARGET])
+    elif not any(isinstance(finder, Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, Finder())
+
+
+def add_callbacks(base: ModuleType) -> None:
+    """Append our functions to `default_callbacks`, in place and once; never raises."""
+    try:
+        from .callbacks import CALLBACKS  # noqa: PLC0415 - most Python processes never get here
+
+        for event, function in CALLBACKS.items():
+            registered = base.default_callbacks.setdefault(event, [])
+            if function not in registered:
+                registered.append(function)
+    except Exception as error:  # noqa: BLE001 - whatever ultralytics has become, the training must go on
+        from .lines import report  # noqa: PLC0415 - likewise
+
+        report("add_callbacks", error)
+
+
+class Finder:
+    """Finds nothing itself: it lets the others find the target, and has its loader call us when it is done."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        """Return the target's real spec with our loader around its own; None for every other module."""
+        if name != TARGET:
+            return None
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+        for finder in sys.meta_path:
+            find_spec = getattr(finder, "find_spec", None)
+            spec: ModuleSpec | None = find_spec(name, path, target) if find_spec is not None else None
+            if spec is not None:
+                if spec.loader is not None and hasattr(spec.loader, "exec_module"):
+                    spec.loader = Loader(spec.loader)  # type: ignore[assignment]  # it need not be an abc.Loader
+                return spec
+        return None
+
+
+class Loader:
+    """Loads as the real loader does, takes itself out of the way, and adds the callbacks."""
+
+    def __init__(self, real: Any) -> None:
+        self._real = real
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """Return what the real loader makes."""
+        module: ModuleType | None = self._real.create_module(spec)
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run the module; what it raises is its own affair."""
+        if module.__spec__ is not None:
+            module.__spec__.loader = self._real
+        module.__loader__ = self._real
+        self._real.exec_module(module)
+        add_callbacks(module)

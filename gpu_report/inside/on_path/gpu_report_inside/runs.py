@@ -1,0 +1,78 @@
+"""What this process is doing now: the run that is going on, its phase, and the lines that say so."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+from typing import Any
+
+from . import facts
+from .lines import LINES
+
+Moment = Any  # (wall seconds, monotonic seconds)
+
+
+class Run:
+    """One training, validation, prediction or export, from its `run` line to its `ended` line."""
+
+    def __init__(self, task: str, instance: Any) -> None:
+        """Say that it begins."""
+        self.task = task
+        self.instance = id(instance)
+        self.phase_now: tuple[str, str, int | None] | None = None
+        LINES.write("run", {"task": task, **facts.of_process(), "save_dir": facts.save_dir(instance)})
+
+    def phase(self, name: str, detail: str = "", epoch: int | None = None, at: Moment = None) -> None:
+        """Say that a phase begins, which ends the one before; nothing where it goes on already."""
+        if self.phase_now != (name, detail, epoch):
+            self.phase_now = (name, detail, epoch)
+            LINES.write("phase", {"name": name, "detail": detail, "epoch": epoch}, at)
+
+    def ended(self, how: str, at: Moment = None, **fields: object) -> None:
+        """Say that it is over, and how."""
+        LINES.write("ended", {"how": how, **fields}, at)
+
+
+class Current:
+    """The run that is going on in this process, if any."""
+
+    def __init__(self) -> None:
+        self.run: Run | None = None
+        self.watched_pid = 0
+
+    def begin(self, run: Run) -> None:
+        """Take a new run; the interpreter's end will close it where nothing else does."""
+        self.run = run
+        if self.watched_pid != os.getpid():
+            self.watched_pid = os.getpid()
+            atexit.register(at_exit)
+
+    def end(self, how: str, at: Moment = None, **fields: object) -> None:
+        """Close the run."""
+        run, self.run = self.run, None
+        if run is not None:
+            run.ended(how, at, **fields)
+
+    def is_training(self) -> bool:
+        """Say whether a training is going on, of which all else is then a part."""
+        return self.run is not None and self.run.task == "train"
+
+
+CURRENT = Current()
+
+
+def at_exit() -> None:
+    """Close what nobody closed: an exception ended it, which older versions of ultralytics do not tell."""
+    try:
+        run = CURRENT.run
+        pause = getattr(run, "close", None)
+        if run is None or CURRENT.watched_pid != os.getpid():  # that, or a fork of it
+            return
+        if pause is not None:
+            pause()
+        else:
+            error = getattr(sys, "last_type", None)
+            CURRENT.end("exception", error=getattr(error, "__name__", None))
+    except Exception:  # noqa: BLE001, S110 - the process is ending; there is nobody left to tell
+        pass

@@ -1,0 +1,186 @@
+"""A training as its callbacks show it: startup, epochs of train, validation and checkpoint, final evaluation."""
+
+from __future__ import annotations
+
+import sys
+import time
+from functools import partial
+from typing import Any
+
+from . import facts
+from .batches import PROGRESS_EVERY_S, PROGRESS_SHARE, TOTALS_EVERY_S, Batches
+from .lines import LINES, now
+from .runs import Run
+from .startup import MOSAIC, PARTS, GflopsListener, unwrap, wrap
+
+BATCHES = Batches()
+
+
+class Training(Run):
+    """The training of one trainer in one process (one of several ranks in DDP)."""
+
+    def __init__(self, trainer: Any) -> None:
+        """Begin with startup; ranks other than 0 are first heard of when theirs is over."""
+        super().__init__("train", trainer)
+        self.epoch = 0
+        self.attempt = 1
+        self.final = False
+        self._epoch_open = False
+        self._begun: tuple[float, float] = now()
+        self._heard_of_s = self._begun[1]
+        self._totals_due_s = float("-inf")
+        self._gflops = GflopsListener()
+        self._parts = ["setup"]
+        self.phase("startup", "setup")
+
+    def watch_startup(self, trainer: Any) -> None:
+        """Tell the parts of startup apart, as far as the trainer's methods let us."""
+        for name, part in PARTS.items():
+            wrap(trainer, name, partial(self._part_begins, part), self._part_ends)
+        self._gflops.listen()
+
+    def set_up(self, trainer: Any) -> None:
+        """Model and loaders stand."""
+        unwrap(trainer, *PARTS)
+        self._gflops.stop()
+        wrap(trainer, MOSAIC, self._mosaic_closes, lambda: None)
+
+    def settings(self, trainer: Any) -> None:
+        """Say with what it trains, in effect."""
+        LINES.write("settings", {**facts.read(facts.TRAINING, trainer), "gflops": self._gflops.gflops})
+
+    def epoch_begins(self, trainer: Any) -> None:
+        """Begin an epoch, or begin it again: NaN recovery and an out-of-memory retry come back to the same one.
+
+        Ultralytics counts epochs from 0. A retry has a smaller batch, so the settings are told anew.
+        """
+        epoch = trainer.epoch + 1
+        self._leave_epoch()
+        self.attempt = self.attempt + 1 if epoch == self.epoch else 1
+        self.epoch, self._epoch_open, self._begun = epoch, True, now()
+        BATCHES.begin()
+        if self.attempt > 1:
+            self.settings(trainer)
+        if self._in_startup():
+            self.phase("startup", "first batch", epoch, self._begun)
+        else:
+            self.phase("train", "", epoch, self._begun)
+
+    def batches_done(self) -> None:
+        """Say how far the epoch is, now and then; with its first batch startup ends, or the closing of the mosaic."""
+        first_of_all = self._in_startup()
+        if first_of_all:
+            self.phase("train", "", self.epoch)
+        elif BATCHES.count == 0 and BATCHES.starts:
+            self.phase("train", "", self.epoch, _at(BATCHES.starts[0]))
+        at = time.monotonic()
+        BATCHES.due = at + max(PROGRESS_EVERY_S, PROGRESS_SHARE * (at - self._heard_of_s))
+        if first_of_all or at >= self._totals_due_s:
+            self._totals_due_s = at + TOTALS_EVERY_S
+            self._totals()
+        elif BATCHES.count > 0:
+            self._progress()
+
+    def epoch_trained(self, trainer: Any) -> None:
+        """Sum up the training part of an epoch. Ranks other than 0 read no loss: that would wait for their GPU."""
+        end = now()
+        seconds = end[1] - self._begun[1]
+        totals = BATCHES.totals()
+        images = min(BATCHES.count * trainer.batch_size, len(trainer.train_loader.dataset))
+        fields = {
+            **self._which(),
+            "start_wall_s": round(self._begun[0], 6),
+            "start_mono_s": round(self._begun[1], 6),
+            "images": images,
+            **totals,
+            "images_per_s": round(images / seconds, 3) if seconds > 0 else None,
+            "loss": facts.plain(facts.loss(trainer)) if facts.rank() == 0 else None,
+            "lr": facts.plain(facts.lr(trainer)),
+        }
+        self._epoch_open = False
+        LINES.write("epoch", fields, end)
+        validates = trainer.args.val or self.epoch >= trainer.epochs
+        self.phase("validation" if validates else "checkpoint", "", self.epoch, end)
+
+    def validation_begins(self, *, standalone: bool) -> None:
+        """Take a validation of the trainer's as part of the epoch, one of a saved model as the final evaluation."""
+        self.final |= standalone and not self._in_startup()
+        if self.final:
+            self.phase("final evaluation")
+        elif not standalone:
+            self.phase("validation", "", self.epoch)
+
+    def validation_ends(self) -> None:
+        """Go on to results.csv and the checkpoint."""
+        if not self.final and not self._in_startup():
+            self.phase("checkpoint", "", self.epoch)
+
+    def epoch_ends(self, trainer: Any) -> None:
+        """Begin the final evaluation when this was the last epoch."""
+        if trainer.stop:
+            self.final = True
+            self.phase("final evaluation")
+
+    def over(self, trainer: Any) -> str:
+        """Return how a training ended that ended by itself."""
+        whole = self.epoch >= trainer.epochs or bool(trainer.args.time)
+        return "finished" if whole else "early stop"
+
+    def torn_down(self, trainer: Any) -> tuple[str, str | None]:
+        """Return how it ended, and the error's name, when nothing has said so before.
+
+        Ranks other than 0 never hear of the end; rank 0 does, unless an exception came first.
+        """
+        error = sys.exc_info()[0]
+        if error is None and facts.rank() > 0 and getattr(trainer, "stop", False):
+            return self.over(trainer), None
+        return "exception", getattr(error, "__name__", None)
+
+    def abandoned(self) -> tuple[float, float]:
+        """Return when it was last heard of: versions up to some 8.4 do not tell that an exception ended it."""
+        return _at(max(LINES.last[1], BATCHES.mark, *BATCHES.ends[-1:]))
+
+    def leave(self, trainer: Any) -> None:
+        """Take back what was put on the trainer."""
+        self._leave_epoch()
+        unwrap(trainer, *PARTS, MOSAIC)
+        self._gflops.stop()
+
+    def _part_begins(self, part: str) -> None:
+        self._parts.append(part)
+        self.phase("startup", part)
+
+    def _part_ends(self) -> None:
+        """Go back to the part that this one was called from."""
+        self._parts.pop()
+        self.phase("startup", self._parts[-1])
+
+    def _in_startup(self) -> bool:
+        return self.phase_now is not None and self.phase_now[0] == "startup"
+
+    def _mosaic_closes(self) -> None:
+        if self._epoch_open and not self._in_startup():
+            self.phase("train", "close mosaic", self.epoch)
+
+    def _leave_epoch(self) -> None:
+        """Say how far an epoch came that does not end."""
+        if self._epoch_open:
+            self._totals()
+            self._epoch_open = False
+
+    def _totals(self) -> None:
+        begun = {"start_wall_s": round(self._begun[0], 6), "start_mono_s": round(self._begun[1], 6)}
+        LINES.write("batches", {**self._which(), **begun, **BATCHES.totals()})
+
+    def _progress(self) -> None:
+        totals = BATCHES.totals()
+        LINES.write("progress", {name: totals[name] for name in ("batches", "data_wait_s")})
+
+    def _which(self) -> dict[str, int]:
+        return {"epoch": self.epoch, "attempt": self.attempt}
+
+
+def _at(mono_s: float) -> tuple[float, float]:
+    """Return a moment of the monotonic clock, not long ago, on both clocks."""
+    wall_s, now_s = now()
+    return wall_s - (now_s - mono_s), mono_s

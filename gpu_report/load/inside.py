@@ -1,0 +1,273 @@
+"""What our callbacks wrote in the processes of YOLO (`inside/*.jsonl`), put on the run's clock.
+
+A phase ends where the next one begins, the last one where its run ends. A process that was killed says nothing of its
+end: that is when it left the GPU, else when the next run or the end of the recording came.
+"""
+
+import dataclasses
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, get_args
+
+from gpu_report import schema
+from gpu_report.load.clock import ABSURD_DISTANCE_S, Clock
+from gpu_report.model import InsideEpoch, InsideRun, Phase, PhaseName, Recording, YoloRun
+from gpu_report.run_folder import finite, read_events
+
+Lines = Sequence[Mapping[str, Any]]
+
+SOURCE: Final = "inside"
+TASKS: Final = {"train", "val", "predict", "export"}
+ENDINGS: Final = {"finished", "early stop", "exception"}
+VERSIONS: Final = ("torch", "cuda", "ultralytics")
+PHASE_NAMES: Final = frozenset(get_args(PhaseName))
+NO_SETTINGS: Final = {"wall_s", "mono_s", "t_s", "kind", "task", "pid", "rank"}
+
+SILENCE_S: Final = 20.0  # a training that lives tells of its batches every 10 s, and a batch takes less than another 10
+LARGEST_NUMBER: Final = 1e9  # images, epochs, pids; what lies beyond is a garbled line
+LARGEST_SETTING: Final = 1e15
+LARGEST_FILE: Final = 64 << 20  # bytes; 10,000 epochs of 7 lines have 15 MiB
+MOST_FILES: Final = 4096  # processes of YOLO under one recording
+LONGEST_TEXT: Final = 1000
+LONGEST_LIST: Final = 16
+
+
+@dataclass(frozen=True)
+class Found:
+    """A run as its process told it: when it began, and where it writes."""
+
+    begin_t_s: float
+    save_dir: str | None
+    run: InsideRun
+
+
+def load_inside(
+    folder: Path, clock: Clock, end_t_s: float, yolo_runs: Sequence[YoloRun], gone: Mapping[int, Sequence[float]]
+) -> tuple[tuple[InsideRun, ...], tuple[str, ...]]:
+    """Return every run that a process told of, by its beginning, and what could not be read.
+
+    `folder` is the run folder's inside/, `end_t_s` the end of the recording, `gone` when a pid left a GPU.
+    """
+    problems: list[str] = []
+    parts: list[Lines] = []
+    for path in _files(folder):
+        lines, bad = _placed(path, clock, end_t_s)
+        if bad:
+            problems.append(f"{schema.INSIDE_DIR}/{path.name}: {bad} lines could not be read and are left out")
+        problems += _faults(path, lines)
+        parts += _parts(lines)
+    parts.sort(key=lambda part: float(part[0]["t_s"]))
+    found = [_found(part, parts, end_t_s, gone) for part in parts]
+    return _matched(found, yolo_runs), tuple(problems)
+
+
+def with_versions(recording: Recording, runs: Iterable[InsideRun]) -> Recording:
+    """Return the recording with the versions that a training told, where run.json does not know them."""
+    told = next((run.settings for run in runs if run.task == "train"), None) or next((r.settings for r in runs), {})
+    unknown: dict[str, Any] = {
+        name: told[name] for name in VERSIONS if getattr(recording, name) is None and isinstance(told.get(name), str)
+    }
+    return dataclasses.replace(recording, **unknown)
+
+
+def _files(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.glob("*.jsonl"))[:MOST_FILES]
+    except OSError:
+        return []
+
+
+def _placed(path: Path, clock: Clock, end_t_s: float) -> tuple[list[dict[str, Any]], int]:
+    """Return the lines of a file with their `t_s`, in order, and how many could not be read or placed."""
+    try:
+        if not path.is_file() or path.stat().st_size > LARGEST_FILE:
+            return [], 1
+    except OSError:
+        return [], 1
+    lines, bad = read_events(path)
+    placed = [{**line, "t_s": clock.t(line["wall_s"], line["mono_s"])} for line in lines]
+    good = [line for line in placed if line["kind"] in schema.INSIDE_KINDS and _plausible(line["t_s"], end_t_s)]
+    return sorted(good, key=lambda line: float(line["t_s"])), bad + len(placed) - len(good)
+
+
+def _plausible(t_s: float, end_t_s: float) -> bool:
+    return -ABSURD_DISTANCE_S < t_s < end_t_s + ABSURD_DISTANCE_S
+
+
+def _faults(path: Path, lines: Lines) -> list[str]:
+    """Say what our own callbacks could not do."""
+    faults = [line for line in lines if line["kind"] == "error"]
+    first = next((f"{_text(line.get('where'))}: {_text(line.get('reason'))}" for line in faults), "")
+    what = f"{schema.INSIDE_DIR}/{path.name}: our callbacks failed ({first}); what they tell is incomplete"
+    return [what] if faults else []
+
+
+def _parts(lines: Lines) -> list[Lines]:
+    """Split the lines of a process at each beginning of a run; what precedes the first one belongs to none."""
+    begins = [at for at, line in enumerate(lines) if _begins(line)]
+    return [lines[begin:end] for begin, end in zip(begins, [*begins[1:], len(lines)], strict=False)]
+
+
+def _begins(line: Mapping[str, Any]) -> bool:
+    task = line.get("task")
+    return line["kind"] == "run" and isinstance(task, str) and task in TASKS
+
+
+def _found(part: Lines, parts: Sequence[Lines], end_t_s: float, gone: Mapping[int, Sequence[float]]) -> Found:
+    """Return a run; where nobody said that it ended, it has when a next one begins (other ranks are no next one)."""
+    said = part[0]
+    last = float(part[-1]["t_s"])
+    later = [float(other[0]["t_s"]) for other in parts if other is not part and not _whole(other[0].get("rank"))]
+    silent_until_s = min([t_s for t_s in later if t_s > last] + [max(end_t_s, last)])
+    run = _run(part, silent_until_s, gone.get(_whole(said.get("pid")) or 0, ()))
+    return Found(float(said["t_s"]), _text(said.get("save_dir")), run)
+
+
+def _run(lines: Lines, silent_until_s: float, gone_t_s: Sequence[float]) -> InsideRun:
+    said = lines[0]
+    settings = {k: _plain(v) for line in lines if line["kind"] in {"run", "settings"} for k, v in line.items()}
+    ended = next((line for line in lines if line["kind"] == "ended"), None)
+    how = None if ended is None else ended.get("how")
+    end_t_s = _death(lines, silent_until_s, gone_t_s) if ended is None else float(ended["t_s"])
+    return InsideRun(
+        run=None,
+        rank=_whole(said.get("rank")) or 0,
+        pid=_whole(said.get("pid")) or 0,
+        task=said["task"],
+        settings={name: value for name, value in settings.items() if name not in NO_SETTINGS},
+        phases=_phases(lines, end_t_s),
+        epochs=_epochs(lines),
+        ended=how if isinstance(how, str) and how in ENDINGS else None,
+    )
+
+
+def _death(lines: Lines, silent_until_s: float, gone_t_s: Sequence[float]) -> float:
+    """Return when a run was over that nobody ended: when its process left the GPU, where that was seen after all else.
+
+    A training with batches is silent for seconds only; in other phases it may have gone on to `silent_until_s`.
+    """
+    last = float(lines[-1]["t_s"])
+    seen = [t_s for t_s in gone_t_s if t_s >= last]
+    if seen:
+        return min(seen[0], silent_until_s)
+    phase = next((line for line in reversed(lines) if line["kind"] == "phase"), {})
+    longest = last + SILENCE_S if phase.get("name") == "train" else silent_until_s
+    return max(last, min(longest, silent_until_s))
+
+
+def _phases(lines: Lines, end_t_s: float) -> tuple[Phase, ...]:
+    begun = [line for line in lines if line["kind"] == "phase" and _is_phase(line.get("name"))]
+    ends = [*(line["t_s"] for line in begun[1:]), end_t_s]
+    return tuple(
+        Phase(
+            name=line["name"],
+            epoch=_whole(line.get("epoch")),
+            start_t_s=line["t_s"],
+            end_t_s=max(end, line["t_s"]),
+            source=SOURCE,
+            detail=_text(line.get("detail")) or "",
+        )
+        for line, end in zip(begun, ends, strict=False)
+    )
+
+
+def _is_phase(name: object) -> bool:
+    return isinstance(name, str) and name in PHASE_NAMES
+
+
+def _epochs(lines: Lines) -> tuple[InsideEpoch, ...]:
+    """Return the epochs in order; one that never ended as far as it was told."""
+    found: dict[tuple[int, int], InsideEpoch] = {}
+    for line in lines:
+        epoch = _epoch(line) if line["kind"] in {"epoch", "batches"} else None
+        if epoch is not None and (line["kind"] == "epoch" or not _has_ended(found, epoch)):
+            found[epoch.epoch, epoch.attempt] = epoch
+    return tuple(sorted(found.values(), key=lambda epoch: epoch.start_t_s))
+
+
+def _has_ended(found: Mapping[tuple[int, int], InsideEpoch], epoch: InsideEpoch) -> bool:
+    known = found.get((epoch.epoch, epoch.attempt))
+    return known is not None and known.end_t_s is not None
+
+
+def _epoch(line: Mapping[str, Any]) -> InsideEpoch | None:
+    """Return what a line says of an epoch, None where it makes no sense."""
+    epoch, attempt, batches = (_whole(line.get(name)) for name in ("epoch", "attempt", "batches"))
+    waits = [_seconds(line.get(name)) for name in ("data_wait_s", "first_wait_s", "longest_wait_s")]
+    wait, first, longest = waits
+    begun = finite(line.get("start_mono_s"))
+    if not epoch or not attempt or batches is None or begun is None or line["mono_s"] is None:
+        return None
+    took_s = line["mono_s"] - begun
+    if wait is None or first is None or longest is None or not 0 <= took_s < ABSURD_DISTANCE_S:
+        return None
+    return InsideEpoch(
+        epoch=epoch,
+        attempt=attempt,
+        start_t_s=line["t_s"] - took_s,
+        end_t_s=line["t_s"] if line["kind"] == "epoch" else None,
+        images=_whole(line.get("images")),
+        batches=batches,
+        data_wait_s=wait,
+        first_wait_s=first,
+        longest_wait_s=longest,
+        loss=finite(line.get("loss")),
+        lr=finite(line.get("lr")),
+    )
+
+
+def _matched(found: Sequence[Found], yolo_runs: Sequence[YoloRun]) -> tuple[InsideRun, ...]:
+    """Give each run the number of the YoloRun in its folder; where none is known there, trainings go by order."""
+    numbers: dict[str, list[int]] = {}
+    for known in yolo_runs:
+        if known.path is not None:
+            numbers.setdefault(_real(known.path), []).append(known.number)
+    homeless = [known.number for known in yolo_runs if known.path is None]
+    begun: dict[str, int] = {}
+    matched: list[InsideRun] = []
+    for each in found:
+        folder = _real(each.save_dir or "")
+        fresh = each.run.task == "train" and each.run.rank == 0 and not each.run.settings.get("resumed")
+        begun[folder] = begun.get(folder, 0) + fresh
+        if folder not in numbers and fresh and homeless:
+            numbers[folder] = [homeless.pop(0)]
+        there = numbers.get(folder, [])
+        number = there[min(max(begun[folder], 1), len(there)) - 1] if there else None
+        matched.append(dataclasses.replace(each.run, run=number))
+    return tuple(matched)
+
+
+def _real(path: str) -> str:
+    """Return a path without symbolic links, as it is where it can be none."""
+    try:
+        return os.path.realpath(path) if path else ""
+    except (OSError, ValueError):  # a NUL, a lone surrogate
+        return path
+
+
+def _whole(value: object) -> int | None:
+    number = finite(value)
+    return int(number) if number is not None and 0 <= number <= LARGEST_NUMBER and number == int(number) else None
+
+
+def _seconds(value: object) -> float | None:
+    number = finite(value)
+    return number if number is not None and 0 <= number < ABSURD_DISTANCE_S else None
+
+
+def _text(value: object) -> str | None:
+    return value[:LONGEST_TEXT] if isinstance(value, str) else None
+
+
+def _plain(value: object) -> object:
+    """Return a scalar or a short list of scalars; anything else is not known."""
+    if isinstance(value, str):
+        return value[:LONGEST_TEXT]
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, list):
+        return [_plain(item) for item in value[:LONGEST_LIST] if not isinstance(item, list)]
+    number = finite(value)
+    return None if number is None or abs(number) > LARGEST_SETTING else value

@@ -1,0 +1,81 @@
+"""`gpu_report.attach(model)`: the callbacks of a recorded command, for a training that is started from a notebook."""
+
+import ctypes
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from gpu_report import run_folder
+from gpu_report.errors import GpuReportError, InputError, UsageError
+from gpu_report.inside import RUN_FOLDER_VARIABLE
+from gpu_report.inside.on_path.gpu_report_inside.callbacks import CALLBACKS
+from gpu_report.record import RecordOptions, background
+
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+OURS = "gpu_report_inside.callbacks"  # under whichever name it was imported
+
+# The recorder that `attach` started in this very process; a rank of DDP that unpickles `end_recorder` has none.
+_started: list[Path] = []
+
+
+def attach(model: Any, run: str | os.PathLike[str] | None = None) -> Path:
+    """Add our callbacks to a YOLO model, and return the run folder that they write into.
+
+    That is `run`, else the one that this process was started under, else that of the newest recorder running under
+    ./gpu-runs. Where there is none, a recorder is started there, which ends with the model's training or this process.
+    UsageError when `run` is no folder; GpuReportError when no recorder could be started.
+    """
+    folder = _folder(run)
+    os.environ[RUN_FOLDER_VARIABLE] = str(folder)
+    if not is_attached(model):
+        for event, function in CALLBACKS.items():
+            model.add_callback(event, function)
+        model.add_callback("teardown", end_recorder)
+    return folder
+
+
+def is_attached(model: Any) -> bool:
+    """Say whether the model has our callbacks, from an earlier call or by injection."""
+    functions = (function for functions in model.callbacks.values() for function in functions)
+    return any(str(getattr(function, "__module__", "")).endswith(OURS) for function in functions)
+
+
+def end_recorder(_trainer: object) -> None:
+    """End the recorder that was started for this training; a callback, so it raises nothing."""
+    while _started:
+        folder = _started.pop()
+        os.environ.pop(RUN_FOLDER_VARIABLE, None)
+        try:
+            background.stop(folder)
+        except (GpuReportError, OSError) as error:
+            print(f"gpu-report: {error}", file=sys.stderr)  # noqa: T201 - there is no command line here
+
+
+def die_with(pid: int) -> None:
+    """Have this process get SIGTERM when its parent `pid` ends, at once if it has ended already (Linux)."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
+    if os.getppid() != pid:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _folder(run: str | os.PathLike[str] | None) -> Path:
+    if run is not None:
+        if not Path(run).is_dir():
+            raise UsageError(f"{run} is no run folder: start `gpu-report record --output {run}` first, or leave it out")
+        return Path(run).absolute()
+    if known := os.environ.get(RUN_FOLDER_VARIABLE):
+        return Path(known)
+    base = Path(run_folder.RUNS_DIR)
+    try:
+        return background.running(base).absolute()
+    except InputError:
+        return _start_recorder()
+
+
+def _start_recorder() -> Path:
+    folder = background.start(RecordOptions(), with_parent=os.getpid()).absolute()
+    _started.append(folder)
+    print(f"gpu-report: recording into {folder} until this training ends")  # noqa: T201 - there is no command line here
+    return folder

@@ -1,0 +1,23 @@
+"""The environment of a recorded command: with it, our callbacks come into a YOLO training that knows nothing of us."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from gpu_report.inside import ON_PATH, RUN_FOLDER_VARIABLE
+
+PYTHONPATH = "PYTHONPATH"
+
+
+def environment(run_folder: Path | None, base: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return `base` with our folder first on PYTHONPATH and the run folder's name; without a run folder just `base`.
+
+    What PYTHONPATH held stays behind ours. A folder whose path holds a colon cannot stand on it: then nothing is done.
+    """
+    env = dict(base)
+    if run_folder is None or os.pathsep in str(ON_PATH):
+        return env
+    kept = [entry for entry in (env.get(PYTHONPATH) or "").split(os.pathsep) if entry != str(ON_PATH)]
+    env[PYTHONPATH] = os.pathsep.join([str(ON_PATH), *kept]) if kept != [""] else str(ON_PATH)
+    env[RUN_FOLDER_VARIABLE] = str(run_folder)
+    return env

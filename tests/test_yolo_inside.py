@@ -1,0 +1,298 @@
+"""What our callbacks tell of real trainings on the CPU, recorded with no change to the training's own code."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.yolo import IMAGES, MODEL, version
+
+from gpu_report.load import load_run
+from tests.conftest import REPOSITORY, clean_environment, wait_for
+
+pytestmark = pytest.mark.yolo
+
+STARTUP_DETAILS = {"setup", "data set", "model", "first batch"}
+PREAMBLE = f"""
+import json, sys, time
+from ultralytics import YOLO
+from ultralytics.data import build, dataset
+args = dict(data="data.yaml", imgsz=64, batch=8, workers=0, device="cpu", plots=False, project=sys.argv[1],
+            close_mosaic=0)
+
+def model():
+    return YOLO("{MODEL}")
+"""
+MANY = (
+    PREAMBLE
+    + """
+sleep_s, waited = 0.0, []
+get = dataset.YOLODataset.__getitem__
+iterate = build.InfiniteDataLoader.__iter__
+
+def slow(self, index):
+    time.sleep(sleep_s)
+    return get(self, index)
+
+def timed(self):
+    batches, waited_s = iterate(self), 0.0
+    while True:
+        began = time.perf_counter()
+        try:
+            batch = next(batches)
+        except StopIteration:
+            break
+        waited_s += time.perf_counter() - began
+        yield batch
+    if self.dataset.augment:
+        waited.append(waited_s)
+
+dataset.YOLODataset.__getitem__ = slow
+build.InfiniteDataLoader.__iter__ = timed
+truth = {}
+
+sleep_s = 0.03
+model().train(**args, epochs=2, name="slow0")
+truth["slow0"], waited[:] = list(waited), []
+
+sleep_s = 0.15
+with_workers = model()
+with_workers.add_callback("on_pretrain_routine_start", lambda trainer: setattr(trainer.args, "workers", 2))
+with_workers.train(**{**args, "batch": 4}, epochs=2, name="slow2")
+truth["slow2"] = list(waited)
+
+sleep_s = 0.0
+raising = model()
+def fail(trainer):
+    if trainer.epoch == 1:
+        raise KeyError("theirs")
+raising.add_callback("on_train_epoch_start", fail)
+try:
+    raising.train(**args, epochs=3, name="raised")
+except KeyError:
+    truth["raised"] = True
+
+last = sys.argv[1] + "/raised/weights/last.pt"
+YOLO(last).train(resume=True)
+
+stopping = model()
+stopping.add_callback("on_train_epoch_end", lambda trainer: setattr(trainer, "stop", trainer.epoch == 1))
+stopping.train(**args, epochs=9, name="stopped", val=False)
+json.dump(truth, open("truth.json", "w"))
+
+trained = YOLO(last)
+trained.val(data="data.yaml", imgsz=64, device="cpu", plots=False, project=sys.argv[1])
+for _ in range(3):
+    trained.predict("images/val/0.jpg", imgsz=64, device="cpu", project=sys.argv[1], verbose=False)
+trained.export(format="torchscript", imgsz=64, device="cpu")
+
+import gpu_report_inside.training as ours
+def bug(*args):
+    raise ZeroDivisionError("ours")
+ours.Training.epoch_trained = bug
+ours.Training.settings = bug
+model().train(**args, epochs=1, name="bug")
+print("all done")
+"""
+)
+SLOW = (
+    PREAMBLE
+    + """
+get = dataset.YOLODataset.__getitem__
+dataset.YOLODataset.__getitem__ = lambda self, index: (time.sleep(0.2), get(self, index))[1]
+model().train(**args, epochs=9, name="killed")
+"""
+)
+LOOK = """
+import sys
+sys.path[:0] = sys.argv[1:]
+import ultralytics.utils.callbacks as c
+print("seen", c.default_callbacks)
+"""
+
+
+def record(run_cli, run, *command, **options):
+    return run_cli("record", "--interval", "0.2", "--output", run, "--", *command, timeout=250, **options)
+
+
+def assert_gapless(inside):
+    """From the first moment on, each phase ends where the next one begins."""
+    assert [p.end_t_s for p in inside.phases[:-1]] == [p.start_t_s for p in inside.phases[1:]]
+    assert inside.phases[-1].end_t_s >= inside.phases[-1].start_t_s
+
+
+def names(inside):
+    """Return the phases in order, the parts of one as one."""
+    found = [(p.name, p.epoch if p.name != "startup" else None) for p in inside.phases]
+    return [phase for phase, before in zip(found, [None, *found], strict=False) if phase != before]
+
+
+def epoch_of(number):
+    return [("train", number), ("validation", number), ("checkpoint", number)]
+
+
+def assert_agrees(inside, epoch, row):
+    """Our callbacks and the row of results.csv say the same of an epoch."""
+    losses = [value for name, value in row.metrics.items() if name.startswith("train/")]
+    assert epoch.loss == pytest.approx(sum(losses), abs=1e-3)
+    assert epoch.lr == pytest.approx(row.metrics["lr/pg0"], rel=1e-4)
+    (validation,) = [p for p in inside.phases if (p.name, p.epoch) == ("validation", epoch.epoch)]
+    assert epoch.end_t_s <= validation.end_t_s == pytest.approx(row.row_t_s, abs=0.1)  # its row follows right after
+
+
+def test_the_yolo_command_line_tells_every_phase(run_cli, yolo_home, offline, tmp_path):
+    shadowed = tmp_path / "theirs"
+    shadowed.mkdir()
+    (shadowed / "sitecustomize.py").write_text("import os\nos.environ['THEIRS_RAN'] = __file__\n")
+    path = os.pathsep.join(filter(None, [str(shadowed), os.environ.get("ULTRALYTICS_UNDER_TEST"), str(REPOSITORY)]))
+    yolo = shutil.which("yolo", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    arguments = [f"model={MODEL}", "data=data.yaml", "epochs=3", "imgsz=64", "batch=8", "workers=0", "device=cpu"]
+    arguments += ["plots=False", "close_mosaic=1", f"project={yolo_home / 'läufe'}"]
+    script = 'printenv THEIRS_RAN; exec "$@"'
+    done = record(
+        run_cli, tmp_path / "run", "sh", "-c", script, "sh", yolo, "detect", "train", *arguments,
+        env={**offline, "PYTHONPATH": path}, cwd=yolo_home,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    run = load_run(tmp_path / "run")
+    (inside,) = run.inside
+    assert (inside.run, inside.rank, inside.task, inside.ended) == (1, 0, "train", "finished")
+    assert_gapless(inside)
+    assert names(inside) == [
+        ("startup", None), *epoch_of(1), *epoch_of(2), *epoch_of(3), ("final evaluation", None),
+    ]  # fmt: skip
+    assert {p.detail for p in inside.phases if p.name == "startup"} == STARTUP_DETAILS
+    assert [p.epoch for p in inside.phases if p.detail == "close mosaic"] == [3]
+    assert inside.settings["save_dir"] == run.yolo_runs[0].path == str(yolo_home / "läufe" / "train")
+    known = {"images": IMAGES, "val_images": 8, "batch": 8, "epochs": 3, "workers": 0, "imgsz": 64, "amp": False}
+    assert {name: inside.settings[name] for name in known} == known
+    assert inside.settings["parameters"] > 2e6
+    assert version() < (8, 4) or inside.settings["gflops"] > 1  # 8.3 builds the model before it calls us
+    assert run.recording.ultralytics == ".".join(map(str, version()))
+    rows = {row.epoch: row for row in run.epoch_rows}
+    assert version() < (8, 4) or len(rows) == 3  # 8.3.0 wrote no times, by which rows are placed that come at once
+    for epoch in inside.epochs:
+        assert (epoch.attempt, epoch.images, epoch.batches) == (1, IMAGES, 2)
+        if epoch.epoch in rows:
+            assert_agrees(inside, epoch, rows[epoch.epoch])
+    assert run.problems == ()
+    assert "jsonl" not in " ".join(str(path) for path in (yolo_home / "läufe").rglob("*"))
+
+
+def test_a_script_with_everything_that_can_happen(run_cli, yolo_home, offline, tmp_path):
+    (yolo_home / "many.py").write_text(MANY)
+    done = record(run_cli, tmp_path / "run", sys.executable, "many.py", yolo_home / "runs", env=offline, cwd=yolo_home)
+    assert done.returncode == 0, done.stderr
+    assert "all done" in done.stdout
+    truth = json.loads((yolo_home / "truth.json").read_text())
+    assert truth["raised"]
+    run = load_run(tmp_path / "run")
+    slow0, slow2, raised, resumed, stopped, val, predict, export, bug = run.inside
+    assert [r.task for r in run.inside] == ["train"] * 5 + ["val", "predict", "export", "train"]
+    for each in run.inside:
+        assert_gapless(each)
+    assert [epoch.data_wait_s for epoch in slow0.epochs] == pytest.approx(truth["slow0"], rel=0.1)
+    assert min(epoch.data_wait_s for epoch in slow0.epochs) >= 0.03 * IMAGES
+    assert [epoch.data_wait_s for epoch in slow2.epochs] == pytest.approx(truth["slow2"], rel=0.1, abs=0.02)
+    assert slow2.settings["workers"] == 2
+    assert (slow0.ended, raised.ended, stopped.ended) == ("finished", "exception", "early stop")
+    assert names(raised)[-1] in [("checkpoint", 1), ("train", 2)]
+    assert (resumed.settings["resumed"], resumed.settings["start_epoch"]) == (True, 2)
+    assert [epoch.epoch for epoch in resumed.epochs] == [2, 3]
+    assert resumed.settings["save_dir"] == raised.settings["save_dir"]
+    assert names(stopped)[1:3] == [("train", 1), ("checkpoint", 1)]  # val=False
+    assert names(val) == [("validation", None)]
+    assert val.settings["images"] == 8
+    assert (names(predict), names(export)) == ([("predict", None)], [("export", None)])
+    assert {val.ended, predict.ended, export.ended} == {"finished"}
+    assert bug.ended == "finished"
+    assert [(epoch.batches, epoch.end_t_s) for epoch in bug.epochs] == [(2, None)]  # as far as it was told
+    assert any("ZeroDivisionError" in problem for problem in run.problems)
+    folders = {known.path: known.number for known in run.yolo_runs}
+    for each in (slow0, slow2, raised, resumed, stopped, bug):
+        assert each.run == folders.get(each.settings["save_dir"])
+
+
+def test_a_training_killed_in_its_first_epoch_leaves_what_it_did(start_cli, yolo_home, offline, tmp_path):
+    (yolo_home / "slow.py").write_text(SLOW)
+    run = tmp_path / "run"
+    running = start_cli(
+        "record", "--interval", "0.2", "--output", run, "--", sys.executable, "slow.py", yolo_home / "runs",
+        env=offline, cwd=yolo_home,
+    )  # fmt: skip
+    inside = run / "inside"
+    wait_for(lambda: any('"kind": "batches"' in path.read_text() for path in inside.glob("*")), 60)
+    (file,) = inside.glob("*")
+    os.kill(int(file.stem), signal.SIGKILL)
+    assert running.wait().returncode == 128 + signal.SIGKILL
+    loaded = load_run(run)
+    (killed,) = loaded.inside
+    assert killed.ended is None
+    assert_gapless(killed)
+    assert names(killed) == [("startup", None), ("train", 1)]
+    assert killed.phases[-1].end_t_s == pytest.approx(loaded.duration_s, abs=1)
+    (epoch,) = killed.epochs
+    assert (epoch.end_t_s, epoch.batches) == (None, 1)
+    assert epoch.data_wait_s > 0.2 * 8
+
+
+def test_both_ranks_of_a_ddp_training_tell_theirs(run_cli, yolo_home, offline, tmp_path):
+    shutil.copy(REPOSITORY / "tests" / "fakes" / "cpu_ddp.py", yolo_home)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    others = [str(yolo_home), os.environ.get("ULTRALYTICS_UNDER_TEST"), str(REPOSITORY)]  # the ranks import our trainer
+    env = {**offline, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, others))}
+    command = [sys.executable, "cpu_ddp.py", yolo_home / "data.yaml", yolo_home / "runs", port, MODEL]
+    done = record(run_cli, tmp_path / "run", *command, env=env, cwd=yolo_home)
+    assert done.returncode == 0, done.stderr
+    run = load_run(tmp_path / "run")
+    zero, one = sorted(run.inside, key=lambda inside: inside.rank)
+    assert (zero.rank, one.rank) == (0, 1)
+    assert (zero.run, one.run) == (1, 1)
+    assert (zero.ended, one.ended) == ("finished", "finished")
+    assert zero.settings["world_size"] == one.settings["world_size"] == 2
+    assert names(zero)[:4] == [("startup", None), *epoch_of(1)]
+    assert [epoch.epoch for epoch in zero.epochs] == [epoch.epoch for epoch in one.epochs] == [1, 2]
+    assert {epoch.batches for epoch in (*zero.epochs, *one.epochs)} == {2}  # each rank has half of each batch of 8
+    assert all(epoch.loss is not None for epoch in zero.epochs)
+    assert all(epoch.loss is None for epoch in one.epochs)
+    assert_gapless(zero)
+    assert_gapless(one)
+
+
+def test_a_notebook_attaches_and_its_recorder_ends_with_the_training(yolo_home, offline):
+    (yolo_home / "attach.py").write_text(
+        PREAMBLE + "import gpu_report, os\nmine = model()\nfolder = gpu_report.attach(mine)\n"
+        "assert gpu_report.attach(mine) == folder\nmine.train(**args, epochs=1, name='attached')\n"
+        "print(folder, os.environ.get('GPU_REPORT_RUN_FOLDER'))\n"
+    )
+    command = [sys.executable, "attach.py", yolo_home / "runs"]
+    done = subprocess.run(
+        command, env=clean_environment(offline), cwd=yolo_home, capture_output=True, text=True, timeout=100, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    (folder,) = (yolo_home / "gpu-runs").iterdir()
+    assert done.stdout.splitlines()[-1] == f"{folder} None"
+    run = load_run(folder)
+    assert run.recording.ended_by == "signal"
+    (inside,) = run.inside
+    assert (inside.ended, len(inside.epochs)) == ("finished", 1)
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [((), ("-I",)), (("--no-inject",), ())])
+def test_without_injection_the_training_is_seen_from_outside(run_cli, yolo_home, offline, tmp_path, ours, theirs):
+    path = [os.environ[name] for name in ("ULTRALYTICS_UNDER_TEST",) if os.environ.get(name)]
+    done = run_cli(
+        "record", *ours, "--output", tmp_path / "run", "--", sys.executable, *theirs, "-c", LOOK, *path,
+        env=offline, cwd=yolo_home,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "seen" in done.stdout
+    assert "gpu_report" not in done.stdout
+    assert not (tmp_path / "run" / "inside").exists()

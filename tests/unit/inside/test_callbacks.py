@@ -1,0 +1,351 @@
+"""The callbacks with a trainer that only looks like one: what they write, what they cost, what they survive."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from types import SimpleNamespace as Some
+
+import pytest
+
+from gpu_report.inside import RUN_FOLDER_VARIABLE
+from gpu_report.inside.on_path.gpu_report_inside import callbacks, facts, lines, others, training
+from gpu_report.inside.on_path.gpu_report_inside.callbacks import CALLBACKS
+from gpu_report.inside.on_path.gpu_report_inside.runs import CURRENT, at_exit
+
+
+class Trainer:
+    """As much of a trainer as the callbacks look at."""
+
+    def __init__(self, folder, epochs=2, **args):
+        self.save_dir = folder / "train"
+        self.args = Some(val=True, time=None, model="m.yaml", amp=True, imgsz=64, **args)
+        self.epochs, self.start_epoch, self.epoch, self.batch_size = epochs, 0, 0, 8
+        self.train_loader = Some(dataset=range(20), num_workers=3)
+        self.tloss, self.lr = {"box": 1.5, "cls": 2.0}, {"lr/pg0": 0.01}
+        self.stop = False
+        self.amp = True
+
+    def get_dataset(self):
+        return "data"
+
+    def setup_model(self):
+        return self.get_model()
+
+    def get_model(self):
+        return "model"
+
+    def _close_dataloader_mosaic(self):
+        return "closed"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A run folder, and callbacks that have seen nothing yet."""
+    monkeypatch.setenv(RUN_FOLDER_VARIABLE, str(tmp_path))
+    monkeypatch.setattr(lines.LINES, "_fd", None)
+    monkeypatch.setattr(lines, "_reported", set())
+    monkeypatch.setattr(CURRENT, "run", None)
+    return tmp_path
+
+
+def written(folder, *kinds):
+    found = [json.loads(line) for path in (folder / "inside").glob("*") for line in path.read_text().splitlines()]
+    return [line for line in found if not kinds or line["kind"] in kinds]
+
+
+def call(trainer, *events):
+    for event in events:
+        CALLBACKS[event](trainer)
+
+
+def validate(trainer, *, standalone=False):
+    call(Some(training=not standalone, save_dir=trainer.save_dir), "on_val_start", "on_val_end")
+
+
+def epoch(trainer, number, batches=3):
+    trainer.epoch = number - 1
+    call(trainer, "on_train_epoch_start")
+    call(trainer, *["on_train_batch_start", "on_train_batch_end"] * batches)
+    call(trainer, "on_train_epoch_end")
+
+
+def whole_epoch(trainer, number):
+    epoch(trainer, number)
+    validate(trainer)
+    trainer.stop = number == trainer.epochs
+    call(trainer, "on_model_save" if "on_model_save" in CALLBACKS else "on_fit_epoch_end")
+
+
+def start(trainer):
+    call(trainer, "on_pretrain_routine_start")
+    trainer.get_dataset()
+    trainer.setup_model()
+    call(trainer, "on_pretrain_routine_end", "on_train_start")
+
+
+def finish(trainer):
+    validate(trainer, standalone=True)
+    call(trainer, "on_fit_epoch_end", "on_train_end", "teardown")
+
+
+def phases(folder):
+    return [(line["name"], line["detail"], line["epoch"]) for line in written(folder, "phase")]
+
+
+def test_a_training_tells_every_phase_once(folder):
+    trainer = Trainer(folder)
+    start(trainer)
+    whole_epoch(trainer, 1)
+    whole_epoch(trainer, 2)
+    finish(trainer)
+    assert phases(folder) == [
+        ("startup", "setup", None),
+        ("startup", "data set", None),
+        ("startup", "setup", None),
+        ("startup", "model", None),
+        ("startup", "setup", None),
+        ("startup", "first batch", 1),
+        ("train", "", 1),
+        ("validation", "", 1),
+        ("checkpoint", "", 1),
+        ("train", "", 2),
+        ("validation", "", 2),
+        ("checkpoint", "", 2),
+        ("final evaluation", "", None),
+    ]
+    (run,), (ended,) = written(folder, "run"), written(folder, "ended")
+    assert (run["task"], run["pid"], run["rank"], run["save_dir"]) == ("train", os.getpid(), 0, str(trainer.save_dir))
+    assert ended["how"] == "finished"
+    assert vars(trainer).keys() & {"get_dataset", "setup_model", "_close_dataloader_mosaic"} == set()
+
+
+def test_an_epoch_is_summed_up(folder):
+    trainer = Trainer(folder)
+    start(trainer)
+    epoch(trainer, 1)
+    (line,) = written(folder, "epoch")
+    assert (line["epoch"], line["attempt"], line["batches"], line["images"]) == (1, 1, 3, 20)
+    assert (line["loss"], line["lr"]) == (3.5, 0.01)
+    (settings,) = written(folder, "settings")
+    assert (settings["workers"], settings["imgsz"], settings["images"]) == (3, 64, 20)
+    assert "val_images" not in settings  # this trainer has no test_loader
+
+
+def test_a_wait_is_from_the_end_of_a_batch_to_the_beginning_of_the_next(folder):
+    trainer = Trainer(folder)
+    start(trainer)
+    call(trainer, "on_train_epoch_start")
+    for wait_s in (0.05, 0.1, 0.02):
+        time.sleep(wait_s)
+        call(trainer, "on_train_batch_start")
+        time.sleep(0.03)
+        call(trainer, "on_train_batch_end")
+    call(trainer, "on_train_epoch_end")
+    (line,) = written(folder, "epoch")
+    assert line["data_wait_s"] == pytest.approx(0.17, abs=0.05)
+    assert line["first_wait_s"] == pytest.approx(0.05, abs=0.03)
+    assert line["longest_wait_s"] == pytest.approx(0.1, abs=0.03)
+
+
+def test_an_epoch_begun_again_is_another_attempt(folder):
+    trainer = Trainer(folder)
+    start(trainer)
+    call(trainer, "on_train_epoch_start", "on_train_batch_start")  # out of memory: no batch is done
+    trainer.batch_size = 4
+    epoch(trainer, 1)
+    epoch(trainer, 2)
+    epoch(trainer, 2)  # NaN recovery: after the validation
+    assert [(line["epoch"], line["attempt"]) for line in written(folder, "epoch")] == [(1, 2), (2, 1), (2, 2)]
+    assert (1, 1) in {(line["epoch"], line["attempt"]) for line in written(folder, "batches")}
+    assert [line["batch"] for line in written(folder, "settings")] == [8, 4, 4]
+
+
+def test_the_closing_of_the_mosaic_is_a_detail_of_its_epoch(folder):
+    trainer = Trainer(folder, epochs=3)
+    start(trainer)
+    trainer._close_dataloader_mosaic()  # a resumed training, during startup: no phase of its own
+    whole_epoch(trainer, 1)
+    trainer.epoch = 1
+    call(trainer, "on_train_epoch_start")
+    assert trainer._close_dataloader_mosaic() == "closed"
+    call(trainer, "on_train_batch_start", "on_train_batch_end", "on_train_batch_start")
+    assert phases(folder)[-3:] == [("train", "", 2), ("train", "close mosaic", 2), ("train", "", 2)]
+
+
+def test_without_validation_the_checkpoint_follows(folder):
+    trainer = Trainer(folder)
+    trainer.args.val = False
+    start(trainer)
+    epoch(trainer, 1)
+    assert phases(folder)[-1] == ("checkpoint", "", 1)
+
+
+@pytest.mark.parametrize(
+    ("stopped_at", "time_budget", "how"), [(2, None, "early stop"), (4, None, "finished"), (2, 0.1, "finished")]
+)
+def test_how_it_ended(folder, stopped_at, time_budget, how):
+    trainer = Trainer(folder, epochs=4)
+    trainer.args.time = time_budget
+    start(trainer)
+    for number in range(1, stopped_at + 1):
+        whole_epoch(trainer, number)
+    trainer.stop = True
+    call(trainer, "on_fit_epoch_end")
+    finish(trainer)
+    assert [line["how"] for line in written(folder, "ended")] == [how]
+
+
+def test_an_exception_is_told_by_the_teardown_of_newer_versions(folder):
+    trainer = Trainer(folder)
+    start(trainer)
+    epoch(trainer, 1)
+
+    def train():
+        try:
+            raise KeyboardInterrupt
+        finally:
+            call(trainer, "teardown")
+
+    with pytest.raises(KeyboardInterrupt):
+        train()
+    (ended,) = written(folder, "ended")
+    assert (ended["how"], ended["error"]) == ("exception", "KeyboardInterrupt")
+
+
+def test_an_exception_is_told_by_the_interpreters_end_otherwise(folder):
+    trainer = Trainer(folder)
+    start(trainer)
+    at_exit()
+    at_exit()
+    assert [line["how"] for line in written(folder, "ended")] == ["exception"]
+
+
+def test_another_rank_tells_what_it_sees(folder, monkeypatch):
+    monkeypatch.setattr(facts, "rank", lambda: 1)
+    trainer = Trainer(folder, epochs=1)
+    call(trainer, "on_pretrain_routine_end", "on_train_start")
+    epoch(trainer, 1)
+    call(Some(training=True), "on_val_start")
+    trainer.stop = True
+    call(trainer, "on_fit_epoch_end", "teardown")
+    assert written(folder, "run")[0]["rank"] == 1
+    assert written(folder, "epoch")[0]["loss"] is None  # to read it would wait for the GPU
+    assert [line["how"] for line in written(folder, "ended")] == ["finished"]
+
+
+def test_a_prediction_within_a_training_is_no_run(folder):
+    trainer = Trainer(folder)
+    start(trainer)
+    call(Some(), "on_predict_start", "on_predict_end")
+    call(Some(), "on_export_start", "on_export_end")
+    assert [line["task"] for line in written(folder, "run")] == ["train"]
+
+
+def test_a_thousand_predictions_are_one_run_of_a_few_lines(folder):
+    for _ in range(1000):
+        call(Some(args=Some(batch=1)), "on_predict_start", "on_predict_end")
+    at_exit()
+    assert [line["kind"] for line in written(folder)] == ["run", "settings", "phase", "calls", "ended"]
+    assert written(folder, "ended")[0]["calls"] == 1000
+
+
+def test_a_prediction_after_a_pause_is_another_run(folder, monkeypatch):
+    monkeypatch.setattr(others, "PAUSE_S", 0.0)
+    for _ in range(2):
+        call(Some(), "on_predict_start", "on_predict_end")
+        time.sleep(0.01)
+    assert len(written(folder, "run")) == 2
+    first = written(folder, "calls")[0], written(folder, "ended")[0]
+    assert first[0]["mono_s"] == first[1]["mono_s"]  # it ended with its last call, not with the next one
+
+
+def test_validation_and_export_alone_are_runs(folder):
+    validator = Some(training=False, save_dir=folder / "val", dataloader=Some(batch_size=4, num_workers=1, dataset=[1]))
+    call(validator, "on_val_start", "on_val_end")
+    call(exporter := Some(args=Some(format="onnx")), "on_export_start", "on_export_end")
+    assert exporter.args.format == "onnx"
+    assert [line["task"] for line in written(folder, "run")] == ["val", "export"]
+    assert [line["how"] for line in written(folder, "ended")] == ["finished", "finished"]
+    assert written(folder, "settings")[1]["format"] == "onnx"
+
+
+@pytest.mark.parametrize("event", sorted(CALLBACKS))
+def test_nothing_that_an_object_lacks_reaches_the_caller(folder, event):
+    CALLBACKS[event](object())
+    CALLBACKS[event](Trainer(folder))
+    CALLBACKS[event](object())
+
+
+def test_a_fault_of_ours_is_written_once_and_not_raised(folder, monkeypatch):
+    monkeypatch.setattr(callbacks, "monotonic", lambda: 1 / 0)
+    trainer = Trainer(folder)
+    start(trainer)
+    call(trainer, *["on_train_batch_start"] * 5)
+    (error,) = written(folder, "error")
+    assert error["where"] == "on_train_batch_start"
+    assert "ZeroDivisionError" in error["reason"]
+
+
+def test_numbers_that_are_none_are_left_out(folder):
+    trainer = Trainer(folder)
+    trainer.tloss = {"box": float("nan")}
+    start(trainer)
+    epoch(trainer, 1)
+    assert written(folder, "epoch")[0]["loss"] is None
+
+
+@pytest.mark.parametrize("place", ["gone", "file"])
+def test_a_run_folder_that_cannot_be_written_costs_nothing(folder, monkeypatch, place):
+    (folder / "file").write_text("")
+    monkeypatch.setenv(RUN_FOLDER_VARIABLE, str(folder / place))
+    trainer = Trainer(folder)
+    start(trainer)
+    whole_epoch(trainer, 1)
+    finish(trainer)
+    assert not (folder / "gone").exists()
+    assert not trainer.save_dir.exists()
+
+
+def test_a_fork_writes_its_own_file(folder):
+    start(Trainer(folder))
+    pid = os.fork()
+    if pid == 0:
+        lines.LINES.write("ended", {"how": "finished"})
+        at_exit()
+        os._exit(0)
+    os.waitpid(pid, 0)
+    assert {path.stem for path in (folder / "inside").iterdir()} == {str(os.getpid()), str(pid)}
+    assert [line["kind"] for line in written(folder, "ended")] == ["ended"]
+
+
+def test_a_batch_costs_less_than_five_microseconds():
+    """0.4 us on an idle core."""
+    trainer, count = Some(), 20_000
+    training.BATCHES.begin()
+    training.BATCHES.due = float("inf")
+    best = float("inf")
+    for _ in range(5):
+        began = time.perf_counter()
+        for _ in range(count):
+            callbacks.on_train_batch_start(trainer)
+            callbacks.on_train_batch_end(trainer)
+        best = min(best, (time.perf_counter() - began) / count)
+    assert best < 5e-6
+
+
+def test_the_interpreters_real_end_closes_what_is_open(folder):
+    code = (
+        "from types import SimpleNamespace as S\n"
+        "from gpu_report.inside.on_path.gpu_report_inside.callbacks import CALLBACKS\n"
+        "CALLBACKS['on_pretrain_routine_start'](S(save_dir='x'))\nraise ValueError('theirs')\n"
+    )
+    subprocess.run(
+        [sys.executable, "-c", code],
+        check=False,
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    (ended,) = written(folder, "ended")
+    assert (ended["how"], ended["error"]) == ("exception", "ValueError")

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, get_args
 
+import numpy as np
+
 from gpu_report import schema
 from gpu_report.load.clock import ABSURD_DISTANCE_S, Clock
 from gpu_report.model import InsideEpoch, InsideRun, Phase, PhaseName, Recording, YoloRun
@@ -87,7 +89,9 @@ def _placed(path: Path, clock: Clock, end_t_s: float) -> tuple[list[dict[str, An
     except OSError:
         return [], 1
     lines, bad = read_events(path)
-    placed = [{**line, "t_s": clock.t(line["wall_s"], line["mono_s"])} for line in lines]
+    walls = np.array([line["wall_s"] for line in lines], dtype=float)
+    monos = np.array([np.nan if line["mono_s"] is None else line["mono_s"] for line in lines], dtype=float)
+    placed = [{**line, "t_s": float(t_s)} for line, t_s in zip(lines, clock.times(walls, monos), strict=True)]
     good = [line for line in placed if line["kind"] in schema.INSIDE_KINDS and _plausible(line["t_s"], end_t_s)]
     return sorted(good, key=lambda line: float(line["t_s"])), bad + len(placed) - len(good)
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import sys
-import time
 import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeVar
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gpu_report.model import Analysis, Options
+    from gpu_report.record import RecordOptions
 
 Command = TypeVar("Command", bound="Callable[..., object]")
 
@@ -116,8 +116,6 @@ def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
     """
     from gpu_report.record import RecordOptions, record_run  # noqa: PLC0415 - see the module docstring
 
-    if background:
-        _record_in_background(command, output)
     if with_parent is not None:
         from gpu_report.notebook import die_with  # noqa: PLC0415 - see the module docstring
 
@@ -134,7 +132,7 @@ def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
         detail=detail,
         inject=not no_inject,
     )
-    sys.exit(record_run(options, say=_say))
+    sys.exit(_record_in_background(options) if background else record_run(options, say=_say))
 
 
 @cli.command()
@@ -277,20 +275,16 @@ def demo(output: Path, open_it: bool) -> None:  # noqa: FBT001 - click passes fl
         click.launch(str(output))
 
 
-def _record_in_background(command: tuple[str, ...], output: Path | None) -> NoReturn:
-    """Start the same recording detached, print its folder, and exit."""
+def _record_in_background(options: RecordOptions) -> int:
+    """Start the same recording detached, and print its folder."""
     from gpu_report.record import background  # noqa: PLC0415 - see the module docstring
 
-    if command:
+    if options.command:
         raise UsageError(
             "--background watches; to start a command that outlives the shell: nohup gpu-report record -- ..."
         )
-    folder = output or run_folder.new_run_path(Path(run_folder.RUNS_DIR), time.time())
-    given = sys.argv[sys.argv.index("record") + 1 :]
-    code = background.start([word for word in given if word != "--background"], folder)
-    if code == 0:
-        click.echo(folder)
-    sys.exit(code)
+    click.echo(background.start(options))
+    return 0
 
 
 def main() -> NoReturn:

@@ -18,7 +18,11 @@ Severity = Literal["critical", "warning", "info"]
 
 @dataclass(frozen=True)
 class Gpu:
-    """A device as it stood at the start; what was not known is None."""
+    """A device as it stood at the start; what was not known is None.
+
+    `parent_index` is the GPU that a MIG device lies on, `mig_index` its number there; both None for a GPU.
+    `health_start` and `health_end` hold what was known of schema.GPU_HEALTH then; None when nothing was asked.
+    """
 
     index: int
     uuid: str | None = None
@@ -27,6 +31,10 @@ class Gpu:
     memory_total_mib: float | None = None
     power_limit_w: float | None = None
     max_sm_clock_mhz: float | None = None
+    health_start: Mapping[str, int | str] | None = None
+    health_end: Mapping[str, int | str] | None = None
+    parent_index: int | None = None
+    mig_index: int | None = None
 
 
 @dataclass(frozen=True)
@@ -204,8 +212,8 @@ class Run:
     `samples`: one row a GPU and tick, sorted by gpu then t_s, columns t_s, gpu and schema.GPU_QUANTITIES
     (float64, NaN where missing; a column never recorded is all NaN). `ring`: t_s, gpu and schema.RING_QUANTITIES, what
     the driver kept between ticks, sorted by gpu then t_s. `host`: t_s and schema.HOST_QUANTITIES.
-    `processes`: t_s, gpu, pid, name, memory_used_mib, change. `problems` says in whole sentences what of the
-    input could not be read.
+    `processes`: t_s, gpu, pid, name, memory_used_mib, change, owner (schema.PROCESS_OWNERS), gpu_util_pct. `problems`
+    says in whole sentences what of the input could not be read.
     """
 
     path: str

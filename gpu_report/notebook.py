@@ -4,7 +4,6 @@ import ctypes
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from gpu_report import run_folder
 from gpu_report.errors import GpuReportError, InputError, UsageError
 from gpu_report.inside import RUN_FOLDER_VARIABLE
 from gpu_report.inside.on_path.gpu_report_inside.callbacks import CALLBACKS
-from gpu_report.record import background
+from gpu_report.record import RecordOptions, background
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 OURS = "gpu_report_inside.callbacks"  # under whichever name it was imported
@@ -26,7 +25,7 @@ def attach(model: Any, run: str | os.PathLike[str] | None = None) -> Path:
 
     That is `run`, else the one that this process was started under, else that of the newest recorder running under
     ./gpu-runs. Where there is none, a recorder is started there, which ends with the model's training or this process.
-    UsageError when `run` is no folder; GpuReportError when no recorder could be started (its reason is on stderr).
+    UsageError when `run` is no folder; GpuReportError when no recorder could be started.
     """
     folder = _folder(run)
     os.environ[RUN_FOLDER_VARIABLE] = str(folder)
@@ -72,13 +71,11 @@ def _folder(run: str | os.PathLike[str] | None) -> Path:
     try:
         return background.running(base).absolute()
     except InputError:
-        return _start_recorder(base)
+        return _start_recorder()
 
 
-def _start_recorder(base: Path) -> Path:
-    folder = run_folder.new_run_path(base, time.time()).absolute()
-    if background.start(["--with-parent", str(os.getpid())], folder):
-        raise GpuReportError("no recorder could be started; `gpu-report doctor` says what is missing")
+def _start_recorder() -> Path:
+    folder = background.start(RecordOptions(), with_parent=os.getpid()).absolute()
     _started.append(folder)
     print(f"gpu-report: recording into {folder} until this training ends")  # noqa: T201 - there is no command line here
     return folder

@@ -4,6 +4,7 @@ Writers append whole rows with one `write` each, so that a killed recorder loses
 never raise for a full or vanished disk: rows that could not be written are counted and reported when they can be.
 """
 
+import contextlib
 import csv
 import fcntl
 import io
@@ -23,11 +24,22 @@ RUNS_DIR = "gpu-runs"  # where runs go, and are looked for, when nothing else is
 Value = str | float | int | None
 
 
-def new_run_path(base: Path, wall_s: float) -> Path:
-    """Return a folder under `base` named after the UTC second, with a suffix where that is taken."""
+def claim_new_run(base: Path, wall_s: float) -> Path:
+    """Make a folder under `base` named after the UTC second, with a suffix where that is taken; UsageError if not.
+
+    It is made here, not by whoever writes into it: two recorders may start in the same second.
+    """
     name = time.strftime("%Y%m%d-%H%M%S", time.gmtime(wall_s))
-    candidates = (base / (name if n == 1 else f"{name}-{n}") for n in range(1, 1000))
-    return next(path for path in candidates if not path.exists())
+    try:
+        base.mkdir(parents=True, exist_ok=True)
+        for path in (base / (name if n == 1 else f"{name}-{n}") for n in range(1, 1000)):
+            with contextlib.suppress(FileExistsError):
+                path.mkdir()
+                return path
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UsageError(f"cannot record into {base} ({reason}): name a writable folder with --output") from error
+    raise UsageError(f"{base} holds a thousand runs of this second: name another folder with --output")
 
 
 def newest_run(base: Path) -> Path:
@@ -135,13 +147,16 @@ def finite(value: object) -> float | None:
 class Appender:
     """An append-only file whose `write` never raises: what cannot be written is counted in `lost`."""
 
-    def __init__(self, path: Path, header: bytes = b"") -> None:
+    def __init__(self, path: Path, header: bytes = b"", *, claim: bool = False) -> None:
+        """Open it; `claim` locks it until this process ends, however it ends: UsageError when another one holds it."""
         self.path = path
         self.lost = 0
         self.lost_reason = ""
-        self._header = header
         self._torn = False
-        self._fd = self._open()
+        self._fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        if claim:
+            self._lock()
+        self._begin(header)
 
     def write(self, lines: bytes, *, rows: int = 1) -> bool:
         """Append whole lines with one write; False when these `rows` were lost (a full disk, a removed folder)."""
@@ -156,15 +171,6 @@ class Appender:
             return self._lose(error.strerror or str(error), rows)
         self._torn = 0 < written < len(text)
         return written == len(text) or self._lose("only part of a row could be written", rows)
-
-    def lock(self) -> None:
-        """Claim the file until this process ends, however it ends; UsageError when another recorder holds it."""
-        try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise UsageError(
-                f"{self.path.parent} is in use by a running recorder: name another folder with --output"
-            ) from error
 
     def sync(self) -> None:
         """Ask the disk to keep what was written; a disk that cannot is not our caller's business."""
@@ -182,20 +188,29 @@ class Appender:
         self.lost_reason = reason
         return False
 
-    def _open(self) -> int:
-        fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        size = os.fstat(fd).st_size
-        if size == 0 and self._header:
-            os.write(fd, self._header)
-        elif size and os.pread(fd, 1, size - 1) != b"\n":
-            os.write(fd, b"\n")  # a killed recorder left a torn row: end it, so that readers drop only that one
-        return fd
+    def _lock(self) -> None:
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            self.close()
+            raise UsageError(
+                f"{self.path.parent} is in use by a running recorder: name another folder with --output"
+            ) from error
+        except OSError:
+            return  # a file system without locks cannot protect us, nor need it stop us
+
+    def _begin(self, header: bytes) -> None:
+        size = os.fstat(self._fd).st_size
+        if size == 0 and header:
+            os.write(self._fd, header)
+        elif size and os.pread(self._fd, 1, size - 1) != b"\n":
+            os.write(self._fd, b"\n")  # a killed recorder left a torn row: end it, so that readers drop only that one
 
 
-def csv_appender(folder: Path, name: str, columns: Sequence[schema.Column]) -> Appender:
-    """Open a CSV of the run folder for appending, with its header when it is new."""
+def csv_appender(folder: Path, name: str, columns: Sequence[schema.Column], *, claim: bool = False) -> Appender:
+    """Open a CSV of the run folder for appending, with its header when it is new; `claim` as for Appender."""
     header = ",".join(column.name for column in columns) + "\n"
-    return Appender(folder / name, header.encode())
+    return Appender(folder / name, header.encode(), claim=claim)
 
 
 def event_line(kind: str, wall_s: float, mono_s: float, fields: Mapping[str, object]) -> bytes:

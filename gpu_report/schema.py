@@ -88,7 +88,14 @@ HOST_QUANTITIES = (
     Column("workers_cpu_pct", 0, "CPU of all processes that the trainer started, in % of one core"),
     Column("workers", 0, "processes that the trainer started"),
     Column("workers_blocked", 0, "of these, how many wait for a device and cannot be interrupted (state D)"),
+    Column("trainer_stopped", 0, "of the trainer and its workers, how many a signal has stopped (state T)"),
     Column("trainer_read_mib_s", 1, "read from storage by the trainer and its workers"),
+    Column(
+        "cgroup_cpu_pressure_pct", 1, "time in which a process of the trainer's cgroup waited for a core (PSI some)"
+    ),
+    Column("cgroup_io_pressure_pct", 1, "likewise for input or output; empty in the root cgroup and with cgroup v1"),
+    Column("cgroup_memory_pressure_pct", 1, "likewise for memory, also because the cgroup is at its own limit"),
+    Column("cgroup_memory_used_mib", 0, "memory of the trainer's cgroup, with its page cache; read every 10 s"),
 )
 HOST_COLUMNS = (*TIME_COLUMNS, *HOST_QUANTITIES)
 
@@ -99,9 +106,29 @@ PROCESSES_COLUMNS = (
     Column("name", 0, "the process's name; empty when the pid is not visible here"),
     Column("memory_used_mib", 0, "its device memory; empty when the driver does not say"),
     Column("change", 0, "appeared, changed or gone"),
+    Column("owner", 0, "trainer, other, not visible (another container, or hidden from this user) or unknown"),
+    Column("gpu_util_pct", 0, "SM utilisation by this process, mean since it was last read; empty where not told"),
+)
+
+# What run.json says of each GPU's health in `health_start` and `health_end`; null is a reading that could not be had.
+GPU_HEALTH = (
+    Column("recovery_action", 0, "what the driver says must be done to recover the GPU; none when nothing"),
+    Column("ecc_volatile_corrected", 0, "memory errors corrected since the driver was loaded"),
+    Column("ecc_volatile_uncorrected", 0, "memory errors not corrected since the driver was loaded"),
+    Column("ecc_aggregate_corrected", 0, "memory errors corrected in the GPU's life"),
+    Column("ecc_aggregate_uncorrected", 0, "memory errors not corrected in the GPU's life"),
+    Column("remapped_rows_correctable", 0, "rows of memory remapped because of errors that were corrected (Ampere on)"),
+    Column("remapped_rows_uncorrectable", 0, "rows of memory remapped because of errors that were not"),
+    Column("row_remap_pending", 0, "1 when a row waits to be remapped at the next reset"),
+    Column("row_remap_failed", 0, "1 when a row could not be remapped"),
+    Column("retired_pages_corrected", 0, "pages retired because of corrected errors (before Ampere)"),
+    Column("retired_pages_uncorrected", 0, "pages retired because of an error that was not corrected"),
+    Column("retired_pages_pending", 0, "1 when a page waits to be retired"),
+    Column("pcie_replays", 0, "PCIe packets that had to be sent again"),
 )
 
 PROCESS_CHANGES = ("appeared", "changed", "gone")
+PROCESS_OWNERS = ("trainer", "other", "not visible", "unknown")
 
 # Every line of events.jsonl holds wall_s, mono_s, kind, and the fields named here.
 EVENT_KINDS = {
@@ -112,7 +139,7 @@ EVENT_KINDS = {
     "nvml_unavailable": "reason, advice: nothing could be read from any GPU",
     "nvml_error": "gpu, quantity, reason: why cells of this quantity are empty from here on",
     "nvml_recovered": "gpu, quantity: it can be read again",
-    "nvml_stalled": "seconds: a call of the driver library does not return",
+    "nvml_stalled": "gpu, seconds: a call of the driver library does not return",
     "gap": "seconds, reason: rows that should be here are not",
     "clock_step": "seconds: the wall clock was set by this much",
     "suspend": "seconds: the machine slept",
@@ -133,6 +160,7 @@ INSIDE_KINDS = {
     "settings": "what it runs with, in effect: workers, batch, accumulate, cache, amp, world_size, images, gflops ...",
     "phase": "name, detail, epoch: a phase begins, and ends where the next one begins or the run ends",
     "batches": "epoch, attempt, start_wall_s, start_mono_s, batches, data_wait_s, first_wait_s, longest_wait_s: so far",
+    "progress": "batches, data_wait_s: of the epoch so far, every 2 s at first and in a long training more seldom",
     "epoch": "the same of a whole epoch, and images, images_per_s, loss (sum of the means), lr: its train part ended",
     "calls": "calls: predictions so far",
     "ended": "how (finished, early stop, exception), error: the name of the exception",

@@ -36,7 +36,7 @@ def read_csv(path: Path, numeric: Sequence[str], text: Sequence[str] = ()) -> Cs
         if bad:
             problems.append(f"{path.name}: {bad} cells of {name} hold no number and count as missing")
     for name in text:
-        columns[name] = raw[name].astype(str) if name in raw else pd.Series("", index=raw.index)
+        columns[name] = _words(raw[name]) if name in raw else pd.Series("", index=raw.index)
     return CsvFile(pd.DataFrame(columns, index=raw.index).reset_index(drop=True), tuple(problems))
 
 
@@ -58,6 +58,10 @@ def _read_cells(path: Path, wanted: set[str]) -> pd.DataFrame:
         raise InputError(f"{path} holds no table: expected a header line that names the columns") from error
     raw.columns = raw.columns.str.strip()
     return raw
+
+
+def _words(column: pd.Series) -> pd.Series:
+    return column.astype(str).where(column.notna(), "")
 
 
 def _is_torn(path: Path) -> bool:

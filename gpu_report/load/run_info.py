@@ -96,7 +96,24 @@ def _gpu(index: int, entry: Mapping[str, Any]) -> Gpu:
         memory_total_mib=_number(entry.get("memory_total_mib")),
         power_limit_w=_number(entry.get("power_limit_w")),
         max_sm_clock_mhz=_number(entry.get("max_sm_clock_mhz")),
+        health_start=_health(entry.get("health_start")),
+        health_end=_health(entry.get("health_end")),
+        parent_index=whole_index(entry.get("parent_index")),
+        mig_index=whole_index(entry.get("mig_index")),
     )
+
+
+def _health(entry: object) -> Mapping[str, int | str] | None:
+    """Return what is known of schema.GPU_HEALTH: words for the recovery action, else counts; None for no object."""
+    if not isinstance(entry, Mapping):
+        return None
+    known = {column.name: entry[column.name] for column in schema.GPU_HEALTH if column.name in entry}
+    told = {name: _text(value) if name == "recovery_action" else _count(value) for name, value in known.items()}
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def _count(value: object) -> int | None:
+    return _whole(_number(value))
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

@@ -19,6 +19,7 @@ HOST_QUANTITIES = [column.name for column in schema.HOST_QUANTITIES]
 # Percentages of one core, which a process with several threads exceeds.
 OF_ONE_CORE = {"main_cpu_pct", "busiest_worker_cpu_pct", "workers_cpu_pct"}
 LARGEST_PID = 2**32
+UNKNOWN_OWNER = "unknown"
 PERCENTAGES = {name for name in (*QUANTITIES, *HOST_QUANTITIES) if name.endswith("_pct")} - OF_ONE_CORE
 
 
@@ -66,13 +67,16 @@ def load_host(path: Path, clock: Clock) -> tuple[pd.DataFrame, tuple[str, ...]]:
 
 def load_processes(path: Path, clock: Clock) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Read processes.csv, an empty table when there is none."""
-    frame, problems = _load_optional(path, ["gpu", "pid", "memory_used_mib"], ["name", "change"], clock)
-    frame["name"] = frame["name"].where(frame["name"] != "nan", "")
+    numbers, words = ["gpu", "pid", "memory_used_mib", "gpu_util_pct"], ["name", "change", "owner"]
+    frame, problems = _load_optional(path, numbers, words, clock)
+    # a file from before there were owners tells none
+    frame["owner"] = frame["owner"].where(frame["owner"].isin(schema.PROCESS_OWNERS), UNKNOWN_OWNER)
+    _blank_incredible(frame, ["gpu_util_pct"], path.name, problems)
     known = plausible(frame["t_s"].to_numpy()) & _are_whole(frame["pid"], LARGEST_PID)
     known &= _are_whole(frame["gpu"], LARGEST_INDEX)
     frame = frame[known & frame["change"].isin(schema.PROCESS_CHANGES)].sort_values("t_s", kind="stable")
     frame = frame.astype({"gpu": "int64", "pid": "int64"})
-    columns = ["t_s", "gpu", "pid", "name", "memory_used_mib", "change"]
+    columns = ["t_s", "gpu", "pid", "name", "memory_used_mib", "change", "owner", "gpu_util_pct"]
     return frame[columns].reset_index(drop=True), tuple(problems)
 
 

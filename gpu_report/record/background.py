@@ -12,35 +12,46 @@ from pathlib import Path
 
 from gpu_report import run_folder, schema
 from gpu_report.errors import GpuReportError, InputError
+from gpu_report.record.options import RecordOptions
 
 START_LIMIT_S = 45.0  # longer than a recorder itself waits for NVML to open
-STOP_LIMIT_S = 20.0  # a recorder in a hung driver call gives up within 5 s
+STOP_LIMIT_S = 20.0  # a recorder in a hung driver or disk call gives up within 15 s
 POLL_S = 0.05
 
 
-def start(arguments: Sequence[str], folder: Path) -> int:
-    """Start `gpu-report record ARGUMENTS` into `folder`, in a session of its own; return 0 once it runs, else its code.
+class NotBegunError(GpuReportError):
+    """A recorder that was started ended before it recorded: what it said, and its exit code."""
 
-    What it would have printed goes to this process's stderr until it records, and nowhere after that.
+    def __init__(self, said: str, code: int) -> None:
+        super().__init__(said)
+        if code > 0:
+            self.exit_code = code
+
+
+def start(options: RecordOptions, *, with_parent: int | None = None) -> Path:
+    """Start the same recording in a session of its own; return its run folder once it records, else NotBegunError.
+
+    With the pid of a parent it ends when that does.
     """
-    command = [sys.executable, "-m", "gpu_report", "record", *arguments, "--output", str(folder)]
+    folder = options.output or run_folder.claim_new_run(Path(run_folder.RUNS_DIR), time.time())
     process = subprocess.Popen(
-        command,
+        [sys.executable, "-m", "gpu_report", "record", *_as_words(options, with_parent), "--output", str(folder)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         start_new_session=True,
-        cwd=Path.cwd(),
     )
     deadline = time.monotonic() + START_LIMIT_S
     while process.poll() is None and time.monotonic() < deadline:
         if recorder_pid(folder) == process.pid:
-            return 0
+            return folder
         time.sleep(POLL_S)
     process.kill()
     _, errors = process.communicate()
-    sys.stderr.write(errors.decode("utf-8", "replace"))  # a notebook's has no buffer
-    return process.returncode if process.returncode > 0 else GpuReportError.exit_code
+    with contextlib.suppress(OSError):
+        folder.rmdir()  # it is empty unless somebody recorded into it
+    said = errors.decode("utf-8", "replace").strip().rpartition("\n")[2].removeprefix("gpu-report: ")
+    raise NotBegunError(said or "the recorder did not begin in time", process.returncode)
 
 
 def stop(folder: Path) -> None:
@@ -80,3 +91,17 @@ def recorder_pid(folder: Path) -> int | None:
     except InputError:
         return None  # not written yet
     return pid if isinstance(pid, int) else None
+
+
+def _as_words(options: RecordOptions, with_parent: int | None) -> Sequence[str]:
+    """Return the command line that means these options, but for --output."""
+    valued = {
+        "--duration": options.duration_s,
+        "--interval": options.interval_s,
+        "--gpus": ",".join(options.gpus) or None,
+        "--yolo": options.yolo,
+        "--kernel-log": options.kernel_log,
+        "--with-parent": with_parent,
+    }
+    words = [word for name, value in valued.items() if value is not None for word in (name, str(value))]
+    return [*words, "--detail"] if options.detail else words

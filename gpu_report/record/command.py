@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpu_report.record import clocks
+from gpu_report.record.clocks import Clocks
 from gpu_report.record.signals import Signal
 
 NOT_FOUND = 127  # the shell's exit codes for a command that cannot be started
@@ -21,10 +23,11 @@ _RESTORED = tuple(s for s in (signal.SIGPIPE, signal.SIGXFSZ) if signal.getsigna
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended: `code` as a shell would report it, `signal_name` when a signal did it."""
+    """How and when a command ended: `code` as a shell would report it, `signal_name` when a signal did it."""
 
     code: int
-    signal_name: str | None = None
+    signal_name: str | None
+    at: Clocks
 
 
 class NotStarted(Exception):  # noqa: N818 - an answer, not an error
@@ -46,6 +49,7 @@ class Command:
             )
         except OSError as error:
             raise _not_started(words[0], error) from error
+        self.started = clocks.now()
         self.ended: Ended | None = None
 
     def poll(self) -> Ended | None:
@@ -75,8 +79,8 @@ def environment_version(words: Sequence[str], package: str) -> str | None:
 def _ended(status: int) -> Ended:
     code = os.waitstatus_to_exitcode(status)
     if code >= 0:
-        return Ended(code)
-    return Ended(SIGNAL_BASE - code, _signal_name(-code))
+        return Ended(code, None, clocks.now())
+    return Ended(SIGNAL_BASE - code, _signal_name(-code), clocks.now())
 
 
 def _signal_name(number: int) -> str:

@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpu_report import schema
-from gpu_report.record import kernel_sources
+from gpu_report.record import clocks, kernel_sources
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.devices import Device, Opened
 from gpu_report.record.gpm import METRICS, MIN_APART_S
+from gpu_report.record.gpu_reader import GpuReader, Reading
 from gpu_report.record.host import read_text
 from gpu_report.record.no_gpu import explain
-from gpu_report.record.nvml_thread import Answer, NvmlThread, Reading
+from gpu_report.record.nvml_thread import OpenFailed, OpenThread, ReadThread, shut_down
+from gpu_report.record.owners import Owners
 from gpu_report.record.quantities import ALL_QUANTITIES, GPM
 from gpu_report.record.xid_events import XidThread
 
@@ -41,27 +43,29 @@ def examine() -> tuple[Check, ...]:
 
 
 def _gpu_checks() -> list[Check]:
-    nvml = NvmlThread(())
-    answer = next(iter(nvml.collect(OPEN_LIMIT_S)), None)
+    answer = OpenThread(()).answer(OPEN_LIMIT_S)
     if not isinstance(answer, Opened):
         return [_no_nvml(answer)]
     found = f"driver {answer.driver}, NVML {answer.nvml}, CUDA {answer.cuda}, {len(answer.devices)} GPU(s)"
     checks = [Check("NVIDIA driver", ok=True, finding=found)]
     checks += [_unusable(index, reason) for index, reason in answer.unusable]
+    readers = [GpuReader(device, clocks.now(), Owners(), detail=False) for device in answer.devices]
+    nvml = ReadThread(readers)
     first, second = _read(nvml), _read_again(nvml)
     readings = {gpu: _both(reading, second.get(gpu)) for gpu, reading in first.items()}
     checks += [_gpu(device, readings.get(device.index)) for device in answer.devices]
     checks.append(_xid_events(answer.devices))
-    nvml.finish(FINISH_S)
+    if nvml.finish(FINISH_S):
+        shut_down(readers, FINISH_S)
     return checks
 
 
-def _read(nvml: NvmlThread) -> dict[int, Reading]:
-    nvml.ask("read all")
-    return {reading.gpu: reading for reading in nvml.collect(READ_LIMIT_S) if isinstance(reading, Reading)}
+def _read(nvml: ReadThread) -> dict[int, Reading]:
+    nvml.ask("all")
+    return {reading.gpu: reading for reading in nvml.collect(time.monotonic() + READ_LIMIT_S)}
 
 
-def _read_again(nvml: NvmlThread) -> dict[int, Reading]:
+def _read_again(nvml: ReadThread) -> dict[int, Reading]:
     """Read a second time: what is a difference of two looks (GPM) is not known at the first."""
     if nvml.busy:
         return {}
@@ -75,10 +79,10 @@ def _both(first: Reading, second: Reading | None) -> Reading:
     return dataclasses.replace(second, changes=(*first.changes, *second.changes))
 
 
-def _no_nvml(answer: Answer | None) -> Check:
+def _no_nvml(answer: OpenFailed | None) -> Check:
     if answer is None:
         return Check("NVIDIA driver", ok=False, finding="it does not answer", remedy=HUNG)
-    why = explain(getattr(answer, "code", None), getattr(answer, "error", None))
+    why = explain(answer.code, answer.error)
     return Check("NVIDIA driver", ok=False, finding=why.reason, remedy=why.advice)
 
 
@@ -94,7 +98,8 @@ def _gpu(device: Device, reading: Reading | None) -> Check:
     missing = {change.quantity: change.reason for change in reading.changes if change.reason}
     if ALL_QUANTITIES in missing:
         return Check(name, ok=False, finding=f"{what}: {missing[ALL_QUANTITIES]}", remedy="reset it, or reboot")
-    return _quantities(name, what, reading, missing, mig=device.description["mig_enabled"] is True)
+    mig = device.mig is not None or device.description["mig_enabled"] is True
+    return _quantities(name, what, reading, missing, mig=mig)
 
 
 def _quantities(name: str, what: str, reading: Reading, missing: Mapping[str, str | None], *, mig: bool) -> Check:
@@ -106,7 +111,11 @@ def _quantities(name: str, what: str, reading: Reading, missing: Mapping[str, st
     finding = f"{what}: {len(read)} of {len(columns)} quantities can be read"
     if absent:
         finding += f"; not {', '.join(absent)}"
-    remedy = "in MIG mode NVML gives no utilisation; the other quantities are recorded" if mig else ""
+    remedy = (
+        "in MIG mode NVML gives utilisation only through GPM (Hopper and later); the other quantities are recorded"
+        if mig
+        else ""
+    )
     return Check(name, ok="gpu_util_pct" in read, finding=finding, remedy=remedy)
 
 

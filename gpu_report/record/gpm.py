@@ -10,6 +10,8 @@ from typing import Any
 
 import pynvml
 
+from gpu_report.record.mig import MigPlace
+
 MIN_APART_S = 0.1  # samples closer than this give no metrics (nvml.h)
 
 # Column and metric. Percentages are of cycles; bytes are MiB a second.
@@ -23,18 +25,22 @@ METRICS = {
     "nvlink_tx_mib_s": pynvml.NVML_GPM_METRIC_NVLINK_TOTAL_TX_PER_SEC,
     "nvlink_rx_mib_s": pynvml.NVML_GPM_METRIC_NVLINK_TOTAL_RX_PER_SEC,
 }
+# The share of time in which a kernel ran: what NVML's own call tells of a GPU, and of a MIG device only this way.
+MIG_METRICS = {"gpu_util_pct": pynvml.NVML_GPM_METRIC_GRAPHICS_UTIL, **METRICS}
 
 
 class Gpm:
-    """The counters of one GPU: `read` returns the metrics since the read before."""
+    """The counters of one GPU, or of the GPU instance that a MIG device lies in: `read` returns them since before."""
 
-    def __init__(self) -> None:
+    def __init__(self, mig: MigPlace | None = None) -> None:
+        self._mig = mig
+        self.metrics = METRICS if mig is None else MIG_METRICS
         self._before: Any = None
         self._spare: Any = None
         self._taken_s = 0.0
 
     def read(self, handle: Any) -> Mapping[str, float | None]:
-        """Return METRICS since the last read, none at the first one; NVMLError where the GPU has no GPM."""
+        """Return the metrics since the last read, none at the first one; NVMLError where the GPU has no GPM."""
         now_s = time.monotonic()
         if self._before is None:
             self._begin(handle)
@@ -52,22 +58,30 @@ class Gpm:
         self._before = self._spare = None
 
     def _begin(self, handle: Any) -> None:
-        if not pynvml.nvmlGpmQueryDeviceSupport(handle).isSupportedDevice:
+        board = handle if self._mig is None else self._mig.board
+        if not pynvml.nvmlGpmQueryDeviceSupport(board).isSupportedDevice:
             raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
         first, self._spare = pynvml.nvmlGpmSampleAlloc(), pynvml.nvmlGpmSampleAlloc()
-        self._before = pynvml.nvmlGpmSampleGet(handle, first)
+        self._before = self._take(handle, first)
+
+    def _take(self, handle: Any, sample: Any) -> Any:
+        if self._mig is None:
+            return pynvml.nvmlGpmSampleGet(handle, sample)
+        if self._mig.gpu_instance is None:
+            raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
+        return pynvml.nvmlGpmMigSampleGet(self._mig.board, self._mig.gpu_instance, sample)
 
     def _difference(self, handle: Any, now_s: float) -> Mapping[str, float | None]:
-        after = pynvml.nvmlGpmSampleGet(handle, self._spare)
+        after = self._take(handle, self._spare)
         request = pynvml.c_nvmlGpmMetricsGet_t()
         request.version = pynvml.NVML_GPM_METRICS_GET_VERSION
-        request.numMetrics = len(METRICS)
+        request.numMetrics = len(self.metrics)
         request.sample1, request.sample2 = self._before, after
-        for place, metric in enumerate(METRICS.values()):
+        for place, metric in enumerate(self.metrics.values()):
             request.metrics[place].metricId = metric
         self._before, self._spare, self._taken_s = after, self._before, now_s
         pynvml.nvmlGpmMetricsGet(request)
-        return {name: _value(request.metrics[place]) for place, name in enumerate(METRICS)}
+        return {name: _value(request.metrics[place]) for place, name in enumerate(self.metrics)}
 
 
 def _value(metric: Any) -> float | None:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.journal import Say
 
+MOST_KINDS_SAID = 20  # an error whose text changes each time must fill neither memory nor the terminal
+
 
 class Guard:
     """Calls what may fail through a fault of ours; nothing comes out but a line on stderr."""
@@ -22,7 +24,7 @@ class Guard:
         except Exception as error:  # noqa: BLE001 - a bug in recording must never end a training
             self.errors += 1
             where = f"{type(error).__name__}: {error}"
-            if where not in self._said:
+            if where not in self._said and len(self._said) < MOST_KINDS_SAID:
                 self._said.add(where)
                 self._say(f"a part of the recording failed ({where}); please report this. It goes on.")
 

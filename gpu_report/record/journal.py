@@ -24,9 +24,7 @@ class Journal:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder.absolute()
         self._say = say
-        self._samples = run_folder.csv_appender(self.folder, schema.SAMPLES_CSV, schema.SAMPLES_COLUMNS)
-        with contextlib.suppress(OSError):  # a file system without locks cannot protect us, nor need it stop us
-            self._samples.lock()
+        self._samples = run_folder.csv_appender(self.folder, schema.SAMPLES_CSV, schema.SAMPLES_COLUMNS, claim=True)
         self._host = run_folder.csv_appender(self.folder, schema.HOST_CSV, schema.HOST_COLUMNS)
         self._processes = run_folder.csv_appender(self.folder, schema.PROCESSES_CSV, schema.PROCESSES_COLUMNS)
         self._events = run_folder.Appender(self.folder / schema.EVENTS_JSONL)

@@ -46,8 +46,9 @@ class KernelLogThread:
         self._status("read", source.name, "", "")
         try:
             self._follow(source)
-        except OSError as error:
-            self._status("unavailable", source.name, f"reading stopped: {error.strerror}", "")
+        except Exception as error:  # noqa: BLE001 - a line that we cannot bear must be told, not end the thread silently
+            reason = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
+            self._status("unavailable", source.name, f"reading stopped: {reason}", "")
         finally:
             self._report_dropped()
             source.close()

@@ -43,7 +43,10 @@ class Refused(Exception):  # noqa: N818 - an answer, not an error
 
 @dataclass
 class Source:
-    """A kernel log being followed: `read` gives whole records of bytes that came since, never blocking."""
+    """A kernel log being followed: `read` gives whole records of bytes that came since, never blocking.
+
+    `path` is that of a file or named pipe, which can neither be waited for nor end.
+    """
 
     name: str
     fd: int
@@ -58,8 +61,10 @@ class Source:
 
     def read(self) -> list[bytes] | None:
         """Return new records, empty when there are none just now, None when the source has ended."""
-        self._reopen_if_rotated()
         new = self._read_records() if self.is_record_stream else self._read_lines()
+        if new is not None and self._reopen_if_rotated():
+            unfinished, self.rest = self.rest, b""
+            new += [*filter(None, [unfinished]), *(self._read_lines() or [])]
         early, self.early = self.early, []
         return early + new if new is not None else early or None
 
@@ -105,21 +110,24 @@ class Source:
         self.rest = self.rest[-LINE_BYTES:]
         return lines
 
-    def _reopen_if_rotated(self) -> None:
+    def _reopen_if_rotated(self) -> bool:
         """Follow a log file that was renamed away or emptied: its successor is read from the beginning."""
-        if self.path is None:
-            return
         opened = os.fstat(self.fd)
+        if self.path is None or not stat.S_ISREG(opened.st_mode):
+            return False
         try:
             current = self.path.stat()
+            if (current.st_ino, current.st_dev) != (opened.st_ino, opened.st_dev):
+                successor = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+                os.close(self.fd)
+                self.fd = successor
+                return True
         except OSError:
-            return
-        if current.st_ino != opened.st_ino or current.st_dev != opened.st_dev:
-            os.close(self.fd)
-            self.fd = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-            self.rest = b""
-        elif current.st_size < os.lseek(self.fd, 0, os.SEEK_CUR):
+            return False  # between two files, or not ours to read: the one that is open goes on
+        if current.st_size < os.lseek(self.fd, 0, os.SEEK_CUR):
             os.lseek(self.fd, 0, os.SEEK_SET)
+            return True
+        return False
 
 
 def open_kmsg(path: Path = KMSG) -> Source:
@@ -155,7 +163,9 @@ def open_journal_log() -> Source:
 
 
 def open_file(path: Path) -> Source:
-    """Follow a log file (or a named pipe) that the user names, from its end."""
+    """Follow a log file (or a named pipe, or another kmsg) that the user names, from its end."""
+    if path.is_char_device():
+        return open_kmsg(path)
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:

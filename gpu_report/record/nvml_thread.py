@@ -1,7 +1,8 @@
-"""The one thread that asks NVML for readings, so that a call that never returns hangs nothing else.
+"""The threads that talk to NVML, so that a call that never returns hangs nothing else.
 
-A driver in trouble may keep a call for minutes or for ever, and a Python signal handler does not run meanwhile.
-The scheduler therefore only talks to this thread through two queues and stops waiting after a while.
+A driver in trouble may keep a call for minutes or for ever, and a Python signal handler does not run meanwhile. The
+scheduler therefore only talks to these threads through queues and stops waiting after a while. One thread reads all
+GPUs, which is cheapest; when one GPU's call does not return, that thread is left to it and another reads the rest.
 """
 
 import queue
@@ -14,17 +15,8 @@ from typing import Literal
 import pynvml
 
 from gpu_report.errors import UsageError
-from gpu_report.record import clocks
-from gpu_report.record.clocks import Clocks
-from gpu_report.record.devices import Device, Opened, open_nvml
-from gpu_report.record.processes import ProcessChange, ProcessWatch, read_processes
-from gpu_report.record.quantities import Change, DeviceReader, describe_error
-from gpu_report.record.ring import POWER, UTILISATION, Ring, RingReading, Rings
-
-PROCESSES_EVERY_S = 5.0
-PROCESSES_COST_SHARE = 0.001  # a process list that costs 4.5 ms, as on some boards, is asked for every 4.5 s or less
-RING = "ring"  # the quantities of errors about readings between ticks begin with it
-PROCESSES = "processes"  # the quantity named when the list of processes cannot be read
+from gpu_report.record.devices import Opened, open_nvml
+from gpu_report.record.gpu_reader import GpuReader, Reading
 
 
 @dataclass(frozen=True)
@@ -36,138 +28,125 @@ class OpenFailed:
 
 
 @dataclass(frozen=True)
-class Reading:
-    """One GPU at one moment."""
-
-    at: Clocks
-    gpu: int
-    values: dict[str, float | None]
-    changes: tuple[Change, ...]
-    processes: tuple[ProcessChange, ...]
-    ring: tuple[RingReading, ...]
+class AllRead:
+    """Every GPU of a thread has been read for this request."""
 
 
-@dataclass(frozen=True)
-class TickDone:
-    """Every GPU has been read for this request."""
+class OpenThread:
+    """Opens NVML for the wanted GPUs, once."""
 
-
-Request = Literal["read", "read all", "stop"]
-Answer = Opened | OpenFailed | Reading | TickDone
-
-
-class NvmlThread:
-    """Asks for readings and collects answers; `busy` while a request is not answered."""
-
-    def __init__(self, wanted: Sequence[str], *, detail: bool = False) -> None:
-        """Open NVML for the `wanted` GPUs; `detail` drains the ring of power readings as well."""
+    def __init__(self, wanted: Sequence[str]) -> None:
         self._wanted = tuple(wanted)
-        self._rings = (UTILISATION, POWER) if detail else (UTILISATION,)
-        self._start = clocks.now()
-        self._requests: queue.SimpleQueue[Request] = queue.SimpleQueue()
-        self._answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
-        self.busy = True
+        self._answers: queue.SimpleQueue[Opened | OpenFailed] = queue.SimpleQueue()
+        self._answer: Opened | OpenFailed | None = None
         self.asked_s = time.monotonic()
+        threading.Thread(target=self._run, name="nvml-open", daemon=True).start()
+
+    def answer(self, wait_s: float) -> Opened | OpenFailed | None:
+        """Return what came of it, None when it is still not known after `wait_s`."""
+        if self._answer is None:
+            try:
+                self._answer = self._answers.get(timeout=wait_s) if wait_s > 0 else self._answers.get_nowait()
+            except queue.Empty:
+                return None
+        return self._answer
+
+    def _run(self) -> None:
+        try:
+            self._answers.put(open_nvml(self._wanted))
+        except UsageError as error:
+            self._answers.put(OpenFailed(error, None))
+        except Exception as error:  # noqa: BLE001 - whatever a broken driver does, the scheduler must hear of it
+            self._answers.put(OpenFailed(error, getattr(error, "value", None)))
+
+
+class ReadThread:
+    """Reads some GPUs at each request; `busy` while a request is not answered."""
+
+    def __init__(self, readers: Sequence[GpuReader]) -> None:
+        self._readers = list(readers)
+        self._current: GpuReader | None = None
+        self._lock = threading.Lock()  # held for moments only, never during a call of the driver
+        self._requests: queue.SimpleQueue[Literal["due", "all", "stop"]] = queue.SimpleQueue()
+        self._answers: queue.SimpleQueue[Reading | AllRead] = queue.SimpleQueue()
+        self.busy = False
+        self.asked_s = 0.0
         self._thread = threading.Thread(target=self._run, name="nvml", daemon=True)
         self._thread.start()
 
-    def ask(self, request: Request = "read") -> None:
+    @property
+    def gpus(self) -> tuple[int, ...]:
+        """Return the device indices that this thread reads."""
+        return tuple(reader.gpu for reader in self._readers)
+
+    def ask(self, request: Literal["due", "all"] = "due") -> None:
         """Request one reading of every GPU, of `all` even what is not due; only when not busy."""
         self.busy = True
         self.asked_s = time.monotonic()
         self._requests.put(request)
 
-    def collect(self, wait_s: float) -> list[Answer]:
-        """Return the answers so far, waiting up to `wait_s` for the last one of a request."""
-        answers: list[Answer] = []
-        deadline = time.monotonic() + wait_s
+    def collect(self, until_s: float) -> list[Reading]:
+        """Return the readings so far, waiting until a moment of the monotonic clock for the last one of a request."""
+        readings: list[Reading] = []
         while self.busy:
             try:
-                answer = self._answers.get(timeout=max(0.0, deadline - time.monotonic()))
+                answer = self._answers.get(timeout=max(0.0, until_s - time.monotonic()))
             except queue.Empty:
                 break
-            answers.append(answer)
-            self.busy = isinstance(answer, Reading)
-        return answers
+            if isinstance(answer, AllRead):
+                self.busy = False
+            else:
+                readings.append(answer)
+        return readings
+
+    def give_up_others(self) -> list[GpuReader]:
+        """Leave this thread the one GPU whose call does not return; return the readers of all its others."""
+        with self._lock:
+            stuck = self._current
+            if stuck is None:
+                return []
+            others = [reader for reader in self._readers if reader is not stuck]
+            self._readers = [stuck]
+            return others
 
     def finish(self, wait_s: float) -> bool:
-        """Shut NVML down and end the thread; False when a call does not return and the thread must be abandoned."""
+        """End the thread; False when a call does not return and the thread must be abandoned."""
         self._requests.put("stop")
         self._thread.join(wait_s)
         return not self._thread.is_alive()
 
     def _run(self) -> None:
-        devices = self._open()
-        if devices is None:
-            return
-        readers = [_GpuReader(device, Rings([Ring(kind, self._start) for kind in self._rings])) for device in devices]
         while (request := self._requests.get()) != "stop":
-            for reader in readers:
-                self._answers.put(reader.read(everything=request == "read all"))
-            self._answers.put(TickDone())
-        try:
-            for reader in readers:
-                reader.free()
-            pynvml.nvmlShutdown()
-        except pynvml.NVMLError:
-            return  # the process ends next, and the driver lets go of everything then
+            for reader in tuple(self._readers):
+                if self._enter(reader):
+                    self._answers.put(reader.read(everything=request == "all"))
+            self._leave()
+            self._answers.put(AllRead())
 
-    def _open(self) -> tuple[Device, ...] | None:
-        try:
-            opened = open_nvml(self._wanted)
-        except UsageError as error:
-            self._answers.put(OpenFailed(error, None))
-        except Exception as error:  # noqa: BLE001 - whatever a broken driver does, the main thread must hear of it
-            self._answers.put(OpenFailed(error, getattr(error, "value", None)))
-        else:
-            self._answers.put(opened)
-            return opened.devices
-        return None
+    def _enter(self, reader: GpuReader) -> bool:
+        """Note which GPU is being read; False when it has been given to another thread meanwhile."""
+        with self._lock:
+            mine = reader in self._readers
+            self._current = reader if mine else None
+            return mine
+
+    def _leave(self) -> None:
+        with self._lock:
+            self._current = None
 
 
-class _GpuReader:
-    """One GPU's quantities at each request, its rings and its processes every few seconds."""
+def shut_down(readers: Sequence[GpuReader], wait_s: float) -> bool:
+    """Give back what NVML holds, while no other thread is in a call; False when that does not return."""
+    thread = threading.Thread(target=_shut_down, args=(tuple(readers),), name="nvml-close", daemon=True)
+    thread.start()
+    thread.join(wait_s)
+    return not thread.is_alive()
 
-    def __init__(self, device: Device, rings: Rings) -> None:
-        self._reader = DeviceReader(device.index, device.handle)
-        self._rings = rings
-        self._watch = ProcessWatch(device.index)
-        self._processes_due_s = 0.0
-        self._processes_reason: str | None = None
 
-    def read(self, *, everything: bool) -> Reading:
-        values, changes = self._reader.read(time.monotonic(), everything=everything)
-        at = clocks.now()
-        processes: tuple[ProcessChange, ...] = ()
-        if at.mono_s >= self._processes_due_s and not self._reader.lost_reason:
-            processes, changed = self._read_processes(at.mono_s)
-            changes += changed
-        ring, changed = self._drain(at, everything=everything)
-        return Reading(at, self._reader.index, values, (*changes, *changed), processes, ring)
-
-    def free(self) -> None:
-        """Give back what NVML holds for us; NVMLError when it will not take it."""
-        self._reader.gpm.free()
-
-    def _drain(self, at: Clocks, *, everything: bool) -> tuple[tuple[RingReading, ...], list[Change]]:
-        if self._reader.lost_reason:
-            return (), []
-        try:
-            readings, failures = self._rings.drain(self._reader.handle, at, everything=everything)
-        except Exception as error:  # noqa: BLE001 - a binding or driver of another version may raise anything
-            readings, failures = [], [(RING, describe_error(error))]
-        return tuple(readings), [Change(self._reader.index, f"{RING} {name}", why) for name, why in failures]
-
-    def _read_processes(self, mono_s: float) -> tuple[tuple[ProcessChange, ...], list[Change]]:
-        reason: str | None = None
-        changes: tuple[ProcessChange, ...] = ()
-        try:
-            found = read_processes(self._reader.handle)
-        except Exception as error:  # noqa: BLE001 - a binding or driver of another version may raise anything
-            reason = describe_error(error)
-        else:
-            changes = tuple(self._watch.update(found))
-        cost_s = time.monotonic() - mono_s
-        self._processes_due_s = mono_s + max(PROCESSES_EVERY_S, cost_s / PROCESSES_COST_SHARE)
-        known, self._processes_reason = self._processes_reason, reason
-        return changes, [] if known == reason else [Change(self._reader.index, PROCESSES, reason)]
+def _shut_down(readers: Sequence[GpuReader]) -> None:
+    try:
+        for reader in readers:
+            reader.free()
+        pynvml.nvmlShutdown()
+    except pynvml.NVMLError:
+        return  # the process ends next, and the driver lets go of everything then

@@ -26,7 +26,7 @@ class PressureSampler:
         """Return the pressure and input columns of schema.HOST_QUANTITIES; None at the first look and where unknown."""
         totals, elapsed_s = self._totals(), mono_s - self._before_s
         before, self._before, self._before_s = self._before, totals, mono_s
-        rates = {name: _rate(before.get(name), total, elapsed_s) for name, total in totals.items()}
+        rates = {name: rate(before.get(name), total, elapsed_s) for name, total in totals.items()}
         return {**rates, "shm_free_mib": _free_mib(SHM)}
 
     def _totals(self) -> dict[str, float]:
@@ -36,9 +36,8 @@ class PressureSampler:
             for line in read_text(self._proc / "pressure" / resource).splitlines():
                 kind, _, rest = line.partition(" ")
                 column = _COLUMNS.get((resource, kind))
-                microseconds = rest.rpartition("total=")[2]
-                if column and microseconds.isdigit():
-                    totals[column] = int(microseconds) / 1e4
+                if column and (total := _total(rest)) is not None:
+                    totals[column] = total
         totals.update(_swapped_in(self._proc))
         totals.update(_disks_read(self._proc))
         return totals
@@ -76,7 +75,18 @@ def _is_disk(name: str, names: list[str]) -> bool:
     return not (bare != name and any(parent in names for parent in parents))
 
 
-def _rate(before: float | None, total: float, elapsed_s: float) -> float | None:
+def total_of(text: str) -> float | None:
+    """Return the running total of a PSI file's `some` line, as 100 x seconds; None when it has none."""
+    return next((_total(line) for line in text.splitlines() if line.startswith("some ")), None)
+
+
+def _total(line: str) -> float | None:
+    microseconds = line.rpartition("total=")[2]
+    return int(microseconds) / 1e4 if microseconds.isdigit() else None
+
+
+def rate(before: float | None, total: float, elapsed_s: float) -> float | None:
+    """Return how fast a running total grows a second; None at the first look, and where it went back."""
     if before is None or elapsed_s <= 0 or total < before:
         return None
     return (total - before) / elapsed_s

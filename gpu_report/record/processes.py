@@ -1,27 +1,42 @@
-"""Which processes are on a GPU, as changes from one look to the next."""
+"""Which processes are on a GPU and whose they are, as changes from one look to the next."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import math
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pynvml
 
+from gpu_report.record.owners import UNKNOWN, Known, Owners
 from gpu_report.record.quantities import MIB
 
 CHANGED_SHARE = 0.05  # a process's memory is written down again when it moved by more than this share ...
 CHANGED_MIB = 64.0  # ... or by this much: a caching allocator moves in blocks of 2 to 20 MiB all the time
+CHANGED_UTIL_PCT = (
+    20.0  # its utilisation, when it moved by more points than this: 5 s means of one training stay within
+)
+UTIL_ROWS_A_LOOK = 4  # so many rows a GPU and look at most for utilisation alone: 60 bytes a second
 PYTHON = "python"
 
 
 @dataclass(frozen=True)
+class Seen:
+    """A process as written down: name, owner (schema.PROCESS_OWNERS), memory in MiB and utilisation where known."""
+
+    name: str
+    owner: str
+    memory_mib: float | None
+    util_pct: float | None
+
+
+@dataclass(frozen=True)
 class ProcessChange:
-    """A process that appeared on a GPU, changed its memory, or went."""
+    """A process that appeared on a GPU, changed its memory, its utilisation or its owner, or went."""
 
     gpu: int
     pid: int
-    name: str
-    memory_used_mib: float | None
+    seen: Seen
     change: str
 
     def as_row(self) -> dict[str, str | float | int | None]:
@@ -29,9 +44,11 @@ class ProcessChange:
         return {
             "gpu": self.gpu,
             "pid": self.pid,
-            "name": self.name,
-            "memory_used_mib": self.memory_used_mib,
+            "name": self.seen.name,
+            "memory_used_mib": self.seen.memory_mib,
             "change": self.change,
+            "owner": self.seen.owner,
+            "gpu_util_pct": self.seen.util_pct,
         }
 
 
@@ -40,27 +57,57 @@ class ProcessWatch:
     """The processes of one GPU as last written down."""
 
     gpu: int
-    known: dict[int, tuple[str, float | None]] = field(default_factory=dict)
+    owners: Owners = field(default_factory=Owners)
+    known: dict[int, Seen] = field(default_factory=dict)
+    _told: Known | None = None
 
-    def update(self, found: Mapping[int, float | None]) -> list[ProcessChange]:
-        """Return what changed since the look before; `found` is MiB by pid, None where the driver does not say."""
+    def update(self, found: Mapping[int, float | None], used: Mapping[int, float] | None = None) -> list[ProcessChange]:
+        """Return what changed since the look before: `found` is MiB by pid (None: not told), `used` utilisation in %.
+
+        A process that `used` does not name keeps the utilisation that it had.
+        """
         gone = [self._forget(pid) for pid in sorted(self.known.keys() - found.keys())]
-        return gone + [change for pid in sorted(found) for change in self._see(pid, found[pid])]
+        owners = self._owners(found.keys())
+        looks = {pid: self._look(pid, found[pid], owners.get(pid), (used or {}).get(pid)) for pid in sorted(found)}
+        news = [pid for pid, look in looks.items() if self._is_news(pid, look)]
+        news += self._moved_most(looks, news)
+        changes = [
+            ProcessChange(self.gpu, pid, looks[pid], "changed" if pid in self.known else "appeared")
+            for pid in sorted(news)
+        ]
+        self.known.update((change.pid, change.seen) for change in changes)
+        return gone + changes
 
     def _forget(self, pid: int) -> ProcessChange:
-        name, _ = self.known.pop(pid)
-        return ProcessChange(self.gpu, pid, name, None, "gone")
+        return ProcessChange(self.gpu, pid, replace(self.known.pop(pid), memory_mib=None, util_pct=None), "gone")
 
-    def _see(self, pid: int, memory_mib: float | None) -> list[ProcessChange]:
-        if pid not in self.known:
-            name, change = process_name(pid), "appeared"
-        else:
-            name, before = self.known[pid]
-            change = "changed"
-            if not _moved(before, memory_mib):
-                return []
-        self.known[pid] = name, memory_mib
-        return [ProcessChange(self.gpu, pid, name, memory_mib, change)]
+    def _owners(self, pids: Set[int]) -> dict[int, str]:
+        """Return all owners when a process is new, or more is known of the training than before; else none."""
+        again, self._told = self._told != self.owners.known, self.owners.known
+        return self.owners.of(pids, self.gpu) if again or pids - self.known.keys() else {}
+
+    def _look(self, pid: int, memory_mib: float | None, owner: str | None, util_pct: float | None) -> Seen:
+        before = self.known.get(pid)
+        if before is None:
+            return Seen(process_name(pid), owner or UNKNOWN, memory_mib, util_pct)
+        return Seen(before.name, owner or before.owner, memory_mib, before.util_pct if util_pct is None else util_pct)
+
+    def _is_news(self, pid: int, look: Seen) -> bool:
+        before = self.known.get(pid)
+        return before is None or before.owner != look.owner or _moved(before.memory_mib, look.memory_mib)
+
+    def _moved_most(self, looks: Mapping[int, Seen], told: Sequence[int]) -> list[int]:
+        """Return the few processes whose utilisation moved most, beyond those that are told anyway."""
+        moved = {pid: self._points_moved(pid, look) for pid, look in looks.items() if pid not in told}
+        most = sorted(moved, key=lambda pid: -moved[pid])[:UTIL_ROWS_A_LOOK]
+        return [pid for pid in most if moved[pid] > CHANGED_UTIL_PCT]
+
+    def _points_moved(self, pid: int, look: Seen) -> float:
+        """Return by how many points its utilisation moved; without end when it was not known before."""
+        before = self.known[pid].util_pct
+        if look.util_pct is None:
+            return 0.0
+        return math.inf if before is None else abs(look.util_pct - before)
 
 
 def read_processes(handle: Any) -> dict[int, float | None]:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pynvml
 
-from gpu_report.record.gpm import METRICS, Gpm
+from gpu_report.record.gpm import Gpm
+from gpu_report.record.mig import MigPlace
 from gpu_report.record.ring import decode
 
 MIB = 2**20
@@ -15,12 +16,20 @@ COUNTERS_EVERY_S = 10.0  # the thermal ones cost 0.6 to 0.8 ms each (H200); coun
 ENERGY_EVERY_S = 10.0  # the call costs 3 ms of CPU, with peaks of 17 ms (measured on an H200)
 LOST_RETRY_S = 10.0  # a lost GPU may answer each call only after a long timeout, so it is asked seldom
 GPM = "gpm"  # the quantity of an error that concerns all that GPM tells
+BOARD = "board"  # the quantity of the one error that says what a MIG device has no readings of
 ALL_QUANTITIES = "all"  # the quantity of an error that concerns the whole device
 
 # Codes after which asking again is useless; anything else (Unknown, Timeout, no permission) may pass.
-_NEVER = frozenset({pynvml.NVML_ERROR_NOT_SUPPORTED, pynvml.NVML_ERROR_FUNCTION_NOT_FOUND})
-_LOST = frozenset({pynvml.NVML_ERROR_GPU_IS_LOST, pynvml.NVML_ERROR_RESET_REQUIRED})
+NEVER = frozenset({pynvml.NVML_ERROR_NOT_SUPPORTED, pynvml.NVML_ERROR_FUNCTION_NOT_FOUND})
+LOST = frozenset({pynvml.NVML_ERROR_GPU_IS_LOST, pynvml.NVML_ERROR_RESET_REQUIRED})
 _NO_V2 = frozenset({pynvml.NVML_ERROR_FUNCTION_NOT_FOUND, 25})  # 25: the structure's version is not known
+
+# Why a call that succeeds leaves a cell empty.
+NOT_TOLD = "the driver gave no value"
+WHY_EMPTY = {
+    "memory_reserved_mib": "an old driver: memory_used_mib includes what it reserves",
+    "performance_state": "the driver does not know it",
+}
 
 Handle = Any
 Values = Mapping[str, float | None]
@@ -55,9 +64,10 @@ class Quantity:
 
 @dataclass
 class QuantityState:
-    """What is known of one quantity on one GPU: the error it gave last, and when it is due again."""
+    """What is known of one quantity on one GPU: the error it gave last, its cells said empty, and when it is due."""
 
     reason: str | None = None
+    empty: set[str] = field(default_factory=set)
     given_up: bool = False
     due_s: float = 0.0
 
@@ -73,7 +83,6 @@ def _memory(handle: Handle) -> Values:
     except pynvml.NVMLError as error:
         if error.value not in _NO_V2:
             raise
-        # an old driver: its `used` counts what it reserves, and the empty cell beside it says so
         return {"memory_used_mib": pynvml.nvmlDeviceGetMemoryInfo(handle).used / MIB, "memory_reserved_mib": None}
     return {"memory_used_mib": memory.used / MIB, "memory_reserved_mib": memory.reserved / MIB}
 
@@ -90,7 +99,7 @@ def _temperature(handle: Handle) -> Values:
     try:
         return {"temperature_c": pynvml.nvmlDeviceGetTemperatureV(handle, pynvml.NVML_TEMPERATURE_GPU)}
     except pynvml.NVMLError as error:
-        if error.value not in _NO_V2 | _NEVER:
+        if error.value not in _NO_V2 | NEVER:
             raise
     return {"temperature_c": pynvml.nvmlDeviceGetTemperature(handle, pynvml.NVML_TEMPERATURE_GPU)}
 
@@ -168,26 +177,31 @@ QUANTITIES = (
 )
 
 
+MIG_QUANTITIES = tuple(quantity for quantity in QUANTITIES if "memory_used_mib" in quantity.columns)
+
+
 @dataclass
 class DeviceReader:
-    """Reads one GPU, remembering which quantities fail and why, so that each is reported once."""
+    """Reads one GPU or MIG device, remembering which quantities fail and why, so that each is reported once."""
 
     index: int
     handle: Handle
+    mig: MigPlace | None = None
     lost_until_s: float = 0.0
     lost_reason: str | None = None
-    gpm: Gpm = field(default_factory=Gpm)
     states: dict[tuple[str, ...], QuantityState] = field(default_factory=dict)
 
-    @property
-    def quantities(self) -> tuple[Quantity, ...]:
-        """Return what is read of this GPU."""
-        return (*QUANTITIES, Quantity(tuple(METRICS), self.gpm.read, group=GPM))
+    def __post_init__(self) -> None:
+        """Choose what is read of this device."""
+        self.gpm = Gpm(self.mig)
+        own = QUANTITIES if self.mig is None else MIG_QUANTITIES
+        self.quantities = (*own, Quantity(tuple(self.gpm.metrics), self.gpm.read, group=GPM))
+        self._unsaid = [] if self.mig is None else [Change(self.index, BOARD, _of_the_board(self.mig))]
 
     def read(self, mono_s: float, *, everything: bool = False) -> tuple[dict[str, float | None], list[Change]]:
         """Read every quantity that is due, or all. Missing ones are absent or None; changes are what to report."""
         values: dict[str, float | None] = {}
-        changes: list[Change] = []
+        changes, self._unsaid = self._unsaid, []
         if self.lost_reason and mono_s < self.lost_until_s:
             return values, changes
         for quantity in self.quantities:
@@ -208,17 +222,20 @@ class DeviceReader:
     ) -> bool:
         """Read one quantity into `values`; False when the whole GPU turns out to be lost."""
         try:
-            values.update(quantity.read(self.handle))
+            found = quantity.read(self.handle)
         except Exception as error:  # noqa: BLE001 - a binding or driver of another version may raise anything
             code = getattr(error, "value", None)
-            if code in _LOST:
+            if code in LOST:
                 changes.extend(self._lose(describe_error(error), mono_s))
                 return False
-            state.given_up = code in _NEVER
+            # what only whole GPUs have, drivers refuse to a MIG device in either way
+            state.given_up = code in NEVER or (self.mig is not None and code == pynvml.NVML_ERROR_INVALID_ARGUMENT)
             changes.extend(self._fail(quantity, state, describe_error(error)))
             return True
+        values.update(found)
         state.due_s = mono_s + quantity.every_s if quantity.every_s else 0.0
         changes.extend(self._recover(quantity, state))
+        changes.extend(self._empty(state, found))
         return True
 
     def _lose(self, reason: str, mono_s: float) -> list[Change]:
@@ -230,6 +247,12 @@ class DeviceReader:
         known, state.reason = state.reason, reason
         return [] if known == reason else [Change(self.index, name, reason) for name in quantity.names]
 
+    def _empty(self, state: QuantityState, found: Values) -> list[Change]:
+        """Say once why a call that succeeded leaves a cell empty."""
+        new = [name for name, value in found.items() if value is None and name not in state.empty]
+        state.empty.update(new)
+        return [Change(self.index, name, WHY_EMPTY.get(name, NOT_TOLD)) for name in new]
+
     def _recover(self, quantity: Quantity, state: QuantityState) -> list[Change]:
         changes = []
         if self.lost_reason:
@@ -239,6 +262,11 @@ class DeviceReader:
             state.reason = None
             changes.extend(Change(self.index, name, None) for name in quantity.names)
         return changes
+
+
+def _of_the_board(mig: MigPlace) -> str:
+    what = "power, energy, temperatures, clocks, memory utilisation and, without GPM, utilisation"
+    return f"{what} are told of the whole board only: see GPU {mig.parent}"
 
 
 def describe_error(error: Exception) -> str:

@@ -1,38 +1,49 @@
-"""From the options to an exit code: with a command, nothing that goes wrong here may reach it."""
+"""From the options to an exit code: with a command, nothing that goes wrong here may reach it.
+
+This thread starts the command, waits for signals and passes them on; it touches neither NVML nor the disk, either of
+which may hang.
+"""
 
 import contextlib
 import os
-import signal
 import sys
 import time
 from collections.abc import Iterable
+from pathlib import Path
 
 from gpu_report.errors import NothingToRecordError, UsageError
 from gpu_report.record import inject, signals
 from gpu_report.record.command import SIGNAL_BASE, Command, Ended, NotStarted
 from gpu_report.record.devices import Opened
+from gpu_report.record.ending import End
 from gpu_report.record.gpu_watch import GpuWatch
 from gpu_report.record.guard import quiet
 from gpu_report.record.journal import Say
 from gpu_report.record.no_gpu import explain
 from gpu_report.record.options import RecordOptions
-from gpu_report.record.recording import Recording
+from gpu_report.record.recording import Started
+from gpu_report.record.recording_thread import RecordingThread, refusal
 
 OPEN_LIMIT_S = 30.0  # NVML may take seconds to wake GPUs without persistence mode; a hung driver takes for ever
-OPEN_GRACE_S = 3.0  # with a command running, readings may begin later than that, but signals must not wait
+OPEN_GRACE_S = 3.0  # with a command, readings may begin later than that, but it must not wait for the driver
+FOLDER_LIMIT_S = 5.0  # claiming a folder takes milliseconds; a disk that hangs must not keep a command from starting
+CLOSE_LIMIT_S = 15.0  # the last readings, kernel log, NVML and files take at most 10 s when one of them hangs
+A_LONG_TIME_S = 3600.0  # between two looks when nothing happens: everything that matters is a signal
 
 
 def record_run(options: RecordOptions, *, say: Say) -> int:
     """Record until the duration, a signal or the command's end, and return the exit code.
 
-    Raises UsageError for a GPU or a folder that cannot be had, NothingToRecordError where there is no GPU and no
-    command. When a call of the driver never returns, the process ends here: it could not end otherwise.
+    Raises UsageError for a GPU, a file or a folder that cannot be had, NothingToRecordError where there is no GPU and
+    no command. When a call of the driver or the disk never returns, the process ends here: it could not otherwise.
     """
     say = quiet(say)
     with signals.blocked() as mask:
         gpus = GpuWatch(options.gpus, options.interval_s, detail=options.detail)
-        code = _record_command(options, gpus, say, mask) if options.command else _record_watching(options, gpus, say)
-    if not gpus.finish():
+        run = _Run(options, gpus, say)
+        code = run.with_command(mask) if options.command else run.watching()
+        clean = run.closed and gpus.finish()
+    if not clean:
         for stream in filter(None, (sys.stdout, sys.stderr)):  # a closed one is None
             with contextlib.suppress(OSError, ValueError):
                 stream.flush()
@@ -40,83 +51,131 @@ def record_run(options: RecordOptions, *, say: Say) -> int:
     return code
 
 
-def _record_watching(options: RecordOptions, gpus: GpuWatch, say: Say) -> int:
-    opened = _open_gpus(gpus)
-    if opened is None:
-        return SIGNAL_BASE + signal.SIGINT
-    recording = Recording(options, say)
-    recording.begin(gpus, opened)
-    say(f"recording {len(gpus.devices)} GPU(s) into {recording.folder}; Ctrl-C ends it")
-    recording.run(gpus, None)
-    say(f"recorded into {recording.folder}")
-    return 0
+class _Run:
+    """One call of `record`."""
+
+    def __init__(self, options: RecordOptions, gpus: GpuWatch, say: Say) -> None:
+        self._options = options
+        self._gpus = gpus
+        self._say = say
+        self.closed = True
+
+    def watching(self) -> int:
+        """Record without a command, until the duration or a signal."""
+        _refuse_missing(self._options.kernel_log, "--kernel-log")
+        opened = _open_gpus(self._gpus)
+        if isinstance(opened, int):
+            return SIGNAL_BASE + opened
+        recording = RecordingThread(self._options, self._gpus, self._say)
+        folder = recording.await_folder(OPEN_LIMIT_S, _stopping)
+        if folder is None:
+            recording.discard()
+            return self._not_begun(recording)
+        recording.begin(None)
+        self._say(f"recording {len(opened.devices)} GPU(s) into {folder}; Ctrl-C ends it")
+        while not recording.done:
+            arrived = signals.wait_until(time.monotonic() + A_LONG_TIME_S)
+            if arrived is not None and arrived.number in signals.STOPPING:
+                recording.end(End("signal", arrived.name))
+                break
+        self._close(recording)
+        if recording.error is not None:
+            raise recording.error
+        return 0
+
+    def with_command(self, mask: Iterable[int]) -> int:
+        """Start the command, record beside it, and return its exit code."""
+        if self._options.gpus:  # an unknown GPU stops us here
+            self._gpus.await_open(OPEN_LIMIT_S, lambda: signals.pending(signals.FORWARDED))
+        recording = RecordingThread(self._options, self._gpus, self._say)
+        folder = self._await_folder(recording)
+        if (early := signals.first_pending(signals.STOPPING)) is not None:  # the user thought better of it
+            return self._take_back(recording, SIGNAL_BASE + early)
+        try:
+            environment = inject.environment(folder if self._options.inject else None)
+            command = Command(self._options.command, mask, environment)
+        except NotStarted as error:
+            self._say(str(error))
+            return self._take_back(recording, error.code)
+        self._await_gpus(command)
+        recording.begin(Started(command.pid, command.started))
+        ended = _await(command)
+        recording.end(End("command", command=ended))
+        self._close(recording)
+        return ended.code
+
+    def _await_folder(self, recording: RecordingThread) -> Path | None:
+        """Return the run folder, None without one: only what the user can mend keeps the command from starting."""
+        try:
+            folder = recording.await_folder(FOLDER_LIMIT_S, _stopping)
+        except Exception as error:
+            if (refused := refusal(error)) is not None:
+                raise refused from error
+            what = str(error) if isinstance(error, UsageError) else f"recording failed ({error!r})"
+            self._say(f"{what}. The command runs unrecorded")
+            return None
+        if folder is None and not _stopping():
+            self._say("the disk of the run folder does not answer. The command starts, and is recorded once it does")
+        return folder
+
+    def _await_gpus(self, command: Command) -> None:
+        """Give NVML a moment, so that the first row is not an empty one."""
+        self._gpus.await_open(OPEN_GRACE_S, lambda: command.poll() is not None or signals.pending(signals.FORWARDED))
+
+    def _take_back(self, recording: RecordingThread, code: int) -> int:
+        recording.discard()
+        self._close(recording)
+        return code
+
+    def _not_begun(self, recording: RecordingThread) -> int:
+        early = signals.first_pending(signals.STOPPING)
+        self._close(recording)
+        if early is not None:
+            return SIGNAL_BASE + early
+        raise UsageError("the disk of the run folder does not answer: name a folder on another one with --output")
+
+    def _close(self, recording: RecordingThread) -> None:
+        """Wait until the recording is closed, but not for ever, and not against a user who presses Ctrl-C again."""
+        deadline_s = time.monotonic() + CLOSE_LIMIT_S
+        while not recording.done and time.monotonic() < deadline_s:
+            arrived = signals.wait_until(deadline_s)
+            if arrived is not None and arrived.number in signals.STOPPING:
+                break
+        self.closed = recording.done
+        if not self.closed:
+            self._say("the recording could not be closed (a disk or driver does not answer): it ends with its last row")
 
 
-def _open_gpus(gpus: GpuWatch) -> Opened | None:
-    """Return NVML's answer, None when a signal came first; NothingToRecordError when there is nothing."""
-    answer = gpus.await_open(OPEN_LIMIT_S, lambda: signals.pending(signals.STOPPING))
+def _open_gpus(gpus: GpuWatch) -> Opened | int:
+    """Return NVML's answer, or the signal that came first; NothingToRecordError when there is nothing."""
+    answer = gpus.await_open(OPEN_LIMIT_S, _stopping)
     if isinstance(answer, Opened):
+        if not answer.devices:
+            reasons = "; ".join(f"GPU {index}: {reason}" for index, reason in answer.unusable)
+            raise NothingToRecordError(f"nothing to record: {reasons}; look into `dmesg`, or reboot")
         return answer
     if answer is not None:
         why = explain(answer.code, answer.error)
         raise NothingToRecordError(f"nothing to record: {why.reason}; {why.advice}")
-    if signals.pending(signals.STOPPING):
-        return None
+    early = signals.first_pending(signals.STOPPING)
+    if early is not None:
+        return early
     raise NothingToRecordError("nothing to record: the NVIDIA driver does not answer; look into `dmesg`, or reboot")
-
-
-def _record_command(options: RecordOptions, gpus: GpuWatch, say: Say, mask: Iterable[int]) -> int:
-    if options.gpus:
-        gpus.await_open(OPEN_LIMIT_S, lambda: signals.pending(signals.FORWARDED))  # an unknown GPU stops us here
-    recording = _open_or_say(options, say)
-    if (early := signals.first_pending(signals.STOPPING)) is not None:  # the user thought better of it
-        if recording is not None:
-            recording.discard()
-        return SIGNAL_BASE + early
-    try:
-        folder = recording.folder if recording is not None and options.inject else None
-        command = Command(options.command, mask, inject.environment(folder))
-    except NotStarted as error:
-        say(str(error))
-        if recording is not None:
-            recording.discard()
-        return error.code
-    if recording is not None:
-        _record_beside(recording, command, gpus, say)
-    return _await(command).code
-
-
-def _open_or_say(options: RecordOptions, say: Say) -> Recording | None:
-    """Open the run folder; when that fails the command will run unrecorded, unless the user can mend it at once."""
-    try:
-        return Recording(options, say)
-    except UsageError as error:
-        if not isinstance(error.__cause__, OSError) or isinstance(error.__cause__, BlockingIOError):
-            raise
-        say(f"{error}. The command runs unrecorded")
-    except Exception as error:  # noqa: BLE001 - a bug in recording must not keep a training from starting
-        say(f"recording failed ({type(error).__name__}: {error}). The command runs unrecorded")
-    return None
-
-
-def _record_beside(recording: Recording, command: Command, gpus: GpuWatch, say: Say) -> None:
-    """Record a running command; whatever goes wrong is said, and the command goes on."""
-
-    def grace_over() -> bool:
-        return command.poll() is not None or signals.pending(signals.FORWARDED)
-
-    try:
-        recording.begin(gpus, gpus.await_open(OPEN_GRACE_S, grace_over))
-        recording.run(gpus, command)
-        say(f"recorded into {recording.folder}")
-    except Exception as error:  # noqa: BLE001 - a bug in recording must never end a training
-        say(f"recording failed ({type(error).__name__}: {error}); please report this. The command goes on")
 
 
 def _await(command: Command) -> Ended:
     """Wait for the command's end, passing signals on."""
     while (ended := command.poll()) is None:
-        arrived = signals.wait_until(time.monotonic() + 3600)
+        arrived = signals.wait_until(time.monotonic() + A_LONG_TIME_S)
         if arrived is not None:
             command.handle(arrived)
     return ended
+
+
+def _stopping() -> bool:
+    return signals.pending(signals.STOPPING)
+
+
+def _refuse_missing(path: Path | None, option: str) -> None:
+    if path is not None and not path.exists():
+        raise UsageError(f"{option}: {path} does not exist")

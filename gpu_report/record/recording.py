@@ -1,22 +1,30 @@
 """One recording in its folder: what is opened when it begins, and closed in an order that loses nothing."""
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from gpu_report import run_folder
 from gpu_report.record import clocks, run_info
-from gpu_report.record.command import Command
-from gpu_report.record.devices import Opened
+from gpu_report.record.clocks import Clocks
+from gpu_report.record.ending import End, Ending
 from gpu_report.record.gpu_watch import GpuWatch
 from gpu_report.record.journal import Say, earlier_start, open_journal
 from gpu_report.record.kernel_log import KernelLogThread
-from gpu_report.record.nvml_thread import OpenFailed
 from gpu_report.record.options import RecordOptions
 from gpu_report.record.redact import redact
-from gpu_report.record.session import End, Session, Surroundings
+from gpu_report.record.session import Session, Surroundings
 from gpu_report.record.yolo_watch import YoloWatch
 
 KERNEL_LOG_FINISH_S = 2.0
+
+
+@dataclass(frozen=True)
+class Started:
+    """The command that is recorded: its process, and when it was started."""
+
+    pid: int
+    at: Clocks
 
 
 class Recording:
@@ -24,7 +32,7 @@ class Recording:
 
     def __init__(self, options: RecordOptions, say: Say) -> None:
         """Claim the run folder and begin; UsageError when it is in use, or cannot be written."""
-        folder = options.output or run_folder.new_run_path(Path(run_folder.RUNS_DIR), time.time())
+        folder = options.output or run_folder.claim_new_run(Path(run_folder.RUNS_DIR), time.time())
         segments, earlier = earlier_start(folder)
         start = clocks.now()
         self._options = options
@@ -42,24 +50,19 @@ class Recording:
         """Return the run folder."""
         return self._journal.folder
 
-    def begin(self, gpus: GpuWatch, answer: Opened | OpenFailed | None) -> None:
-        """Take NVML's answer on which GPUs there are; without one, they join when it comes."""
-        if answer is not None:
-            gpus.begin(answer, self._journal, self._say)
-
-    def run(self, gpus: GpuWatch, command: Command | None) -> None:
+    def run(self, gpus: GpuWatch, command: Started | None, ending: Ending) -> None:
         """Record until the end, and close."""
         if command is not None:
             fields = {"pid": command.pid, "command": list(redact(self._options.command))}
-            self._journal.event("command_started", clocks.now(), fields)
-        surroundings = Surroundings(self._journal, gpus, self._yolo, command)
+            self._journal.event("command_started", command.at, fields)
+        gpus.go_on_from(self._earlier)
+        surroundings = Surroundings(self._journal, gpus, self._yolo, None if command is None else command.pid)
         session = Session(self._options, surroundings, self._say)
-        end = session.run()
-        if end.ended_by != "duration":
-            self._yolo.search_now()
-            session.tick(time.monotonic(), last=True)
+        end = session.run(ending)
         gpus.finish()
-        self._finish(end, session, command)
+        if gpus.devices:
+            self._journal.describe({"gpus": gpus.described()})
+        self._finish(end, session)
 
     def discard(self) -> None:
         """Take back a recording whose command never started; a folder that held an earlier one keeps that."""
@@ -72,13 +75,13 @@ class Recording:
             self._journal.describe(self._earlier, anew=True)
         self._journal.close()
 
-    def _finish(self, end: End, session: Session, command: Command | None) -> None:
-        ended = None if command is None else command.poll()
+    def _finish(self, end: End, session: Session) -> None:
+        ended = end.command
         self._kernel_log.finish(KERNEL_LOG_FINISH_S)
-        at = clocks.now()
         if ended is not None:
             how = {"exit_code": ended.code} if ended.signal_name is None else {"signal": ended.signal_name}
-            self._journal.event("command_ended", at, how)
+            self._journal.event("command_ended", ended.at, how)
+        at = clocks.now()
         code = None if ended is None else ended.code
         fields = {"ended_by": end.ended_by, "signal": end.signal_name, "exit_code": code}
         self._journal.event("recording_ended", at, fields)

@@ -1,18 +1,20 @@
 """What stands in run.json."""
 
+import itertools
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from gpu_report import __version__, schema
-from gpu_report.record import host
+from gpu_report.record import cgroup, host
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.command import Ended, environment_version
 from gpu_report.record.options import RecordOptions
 from gpu_report.record.redact import redact
 
 SOURCE = "gpu-report record"
+CUDA_DEVICES = "CUDA_VISIBLE_DEVICES"
 
 
 def at_start(options: RecordOptions, start: Clocks, earlier: Mapping[str, object]) -> dict[str, object]:
@@ -30,7 +32,8 @@ def at_start(options: RecordOptions, start: Clocks, earlier: Mapping[str, object
         "interval_s": options.interval_s,
         "command": list(redact(options.command)) or None,
         "working_directory": _working_directory(),
-        "host": host.describe(),
+        "cuda_visible_devices": _cuda_visible_devices(options.command),
+        "host": {**host.describe(), "memory_limit_mib": cgroup.memory_limit_mib()},
         "gpus": [],
         "driver": None,
         "nvml": None,
@@ -58,6 +61,13 @@ def earlier_yolo_runs(earlier: Mapping[str, object]) -> list[dict[str, object]]:
     """Return the YOLO runs that an earlier recording into the same folder knew."""
     runs = earlier.get("yolo")
     return [dict(run) for run in runs if isinstance(run, dict)] if isinstance(runs, list) else []
+
+
+def _cuda_visible_devices(command: Sequence[str]) -> str | None:
+    """Return what the command will find: our own value, unless it begins with `env CUDA_VISIBLE_DEVICES=...`."""
+    words = itertools.takewhile(lambda word: "=" in word, command[1:]) if command[:1] == ("env",) else ()
+    given = [word.removeprefix(CUDA_DEVICES + "=") for word in words if word.startswith(CUDA_DEVICES + "=")]
+    return given[-1] if given else os.environ.get(CUDA_DEVICES)
 
 
 def _working_directory() -> str | None:

@@ -3,29 +3,21 @@
 import time
 from dataclasses import dataclass
 
-from gpu_report.record import clocks, signals
+from gpu_report.record import clocks
 from gpu_report.record.clocks import Clocks
-from gpu_report.record.command import Command
 from gpu_report.record.cost import Cost
+from gpu_report.record.ending import End, Ending
 from gpu_report.record.gpu_watch import GpuWatch
 from gpu_report.record.guard import Guard
 from gpu_report.record.host import HostSampler
 from gpu_report.record.journal import Journal, Say
 from gpu_report.record.options import RecordOptions
 from gpu_report.record.pressure import PressureSampler
-from gpu_report.record.signals import Signal
 from gpu_report.record.trainer import TrainerTree
 from gpu_report.record.yolo_watch import YoloWatch, pids_to_follow
 
 GAP_INTERVALS = 2.0  # a tick later than so many intervals is a gap in the record
-
-
-@dataclass(frozen=True)
-class End:
-    """Why a recording ended: duration, signal or command."""
-
-    ended_by: str
-    signal_name: str | None = None
+SHORTEST_SHARE_S = 0.1  # a share of CPU time over less than this is a matter of the kernel's 10 ms ticks
 
 
 @dataclass(frozen=True)
@@ -35,7 +27,7 @@ class Surroundings:
     journal: Journal
     gpus: GpuWatch
     yolo: YoloWatch
-    command: Command | None
+    command_pid: int | None
 
 
 class Session:
@@ -46,29 +38,30 @@ class Session:
         self._journal = surroundings.journal
         self._gpus = surroundings.gpus
         self._yolo = surroundings.yolo
-        self._command = surroundings.command
+        self._command_pid = surroundings.command_pid
         self._say = say
         self._host = HostSampler()
         self._pressure = PressureSampler()
         self._trainer = TrainerTree()
         self._before: Clocks | None = None
         self._guard = Guard(say)
+        self._gpus.owners.learn(self._command_pid, None)
         self.cost = Cost(options.interval_s)
 
-    def run(self) -> End:
-        """Tick until the duration is over, the command ends, or a signal comes."""
-        interval_s = self._options.interval_s
+    def run(self, ending: Ending) -> End:
+        """Tick until the duration is over or the end is told; the last tick is made either way."""
         began_s = time.monotonic()
-        ends_s = None if self._options.duration_s is None else began_s + self._options.duration_s
+        ends_s = float("inf") if self._options.duration_s is None else began_s + self._options.duration_s
         number = 0
         while True:
-            deadline_s = began_s + number * interval_s
-            end = self._sleep(deadline_s if ends_s is None else min(deadline_s, ends_s))
+            deadline_s = began_s + number * self._options.interval_s
+            end = ending.wait_until(min(deadline_s, ends_s))
+            if end is None and time.monotonic() >= ends_s and number > 0:
+                end = End("duration")
             if end is not None:
+                self._yolo.search_now()
+                self.tick(min(deadline_s, time.monotonic()), last=True)
                 return end
-            if ends_s is not None and time.monotonic() >= ends_s and number > 0:
-                self.tick(deadline_s, last=True)
-                return End("duration")
             self.tick(deadline_s)
             number = self._next(number, began_s)
 
@@ -97,19 +90,6 @@ class Session:
         self.cost.skipped(following - number - 1)
         return following
 
-    def _sleep(self, until_s: float) -> End | None:
-        while (arrived := signals.wait_until(until_s)) is not None:
-            end = self._handle(arrived)
-            if end is not None:
-                return end
-        return None
-
-    def _handle(self, arrived: Signal) -> End | None:
-        if self._command is not None:
-            self._command.handle(arrived)
-            return End("command") if self._command.poll() else None
-        return End("signal", arrived.name) if arrived.number in signals.STOPPING else None
-
     def _check_clocks(self, at: Clocks) -> None:
         before = self._before
         if before is None:
@@ -125,6 +105,8 @@ class Session:
             self._journal.event("gap", at, {"seconds": round(at.mono_s - before.mono_s, 3), "reason": reason})
 
     def _sample_host(self, at: Clocks) -> None:
+        if self._before is not None and at.mono_s - self._before.mono_s < SHORTEST_SHARE_S < self._options.interval_s:
+            return  # the last tick right after a regular one
         trainer = self._trainer.sample(at.mono_s, self._command_pid, self._on_gpus)
         self._journal.host(at, {**self._host.sample(), **self._pressure.sample(at.mono_s), **trainer})
 
@@ -138,10 +120,7 @@ class Session:
         pid = self._command_pid
         if self._yolo.tick(at, lambda: pids_to_follow(pid, self._on_gpus()), self._journal.event):
             self._journal.describe({"yolo": self._yolo.as_json()})
-
-    @property
-    def _command_pid(self) -> int | None:
-        return None if self._command is None else self._command.pid
+            self._gpus.owners.learn(self._command_pid, self._yolo.path)
 
     def _on_gpus(self) -> set[int]:
         return {pid for pids in self._gpus.pids.values() for pid in pids}

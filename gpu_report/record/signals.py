@@ -2,6 +2,7 @@
 
 import contextlib
 import signal
+import threading
 import time
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -47,14 +48,24 @@ def wait_until(mono_s: float) -> Signal | None:
             return None
 
 
-def pending(numbers: Collection[int]) -> bool:
-    """Say whether one of these signals has arrived and waits to be taken."""
-    return any(number in numbers for number in signal.sigpending())
+def wake(thread_id: int) -> None:
+    """Make `wait_until` return in another thread: by the one signal that asks only to look at what has changed."""
+    signal.pthread_kill(thread_id, signal.SIGCHLD)
+
+
+def this_thread() -> int:
+    """Return the calling thread's identity for `wake`."""
+    return threading.get_ident()
 
 
 def first_pending(numbers: Collection[int]) -> int | None:
     """Return one of these signals that has arrived and waits to be taken, None if there is none."""
     return min((int(number) for number in signal.sigpending() if number in numbers), default=None)
+
+
+def pending(numbers: Collection[int]) -> bool:
+    """Say whether one of these signals has arrived and waits to be taken."""
+    return first_pending(numbers) is not None
 
 
 def _discard_pending() -> None:

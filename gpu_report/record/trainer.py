@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpu_report.record.cgroup import CgroupSampler
 from gpu_report.record.yolo_find import descendants
 
 LOOK_EVERY_S = 5.0  # workers live for an epoch or for the run; a new one is missed for this long at most ...
@@ -17,6 +18,7 @@ MAX_PROCESSES = 256  # a training on eight GPUs with 16 workers each has 137
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 MIB = 2**20
 BLOCKED = "D"
+STOPPED = ("T", "t")  # by a signal, by a debugger
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class TrainerTree:
 
     def __init__(self, proc: Path = Path("/proc")) -> None:
         self._proc = proc
+        self._cgroup = CgroupSampler(proc)
         self._due_s = 0.0
         self._mains: frozenset[int] = frozenset()
         self._workers: frozenset[int] = frozenset()
@@ -42,14 +45,15 @@ class TrainerTree:
     def sample(
         self, mono_s: float, command_pid: int | None, gpu_pids: Callable[[], Collection[int]]
     ) -> dict[str, float | None]:
-        """Return the trainer's columns of schema.HOST_QUANTITIES; empty while there is no trainer."""
+        """Return the trainer's and its cgroup's columns of schema.HOST_QUANTITIES; empty while there is no trainer."""
         if mono_s >= self._due_s:
             self._find(command_pid, gpu_pids())
             self._due_s = mono_s + (LOOK_EVERY_S if self._workers else LOOK_AGAIN_S)
         looks = {pid: look for pid in self._mains | self._workers if (look := read_process(self._proc, pid))}
         before, elapsed_s = self._before, mono_s - self._before_s
         self._before, self._before_s = looks, mono_s
-        return self._columns(before, looks, elapsed_s) if looks and elapsed_s > 0 else {}
+        cgroup = self._cgroup.sample(mono_s, min(self._mains & looks.keys(), default=None))
+        return {**self._columns(before, looks, elapsed_s), **cgroup} if looks and elapsed_s > 0 else {}
 
     def _find(self, command_pid: int | None, gpu_pids: Collection[int]) -> None:
         """Take the processes on a GPU as main ones, the command itself where none is; all they started are workers."""
@@ -69,6 +73,7 @@ class TrainerTree:
             "workers_cpu_pct": sum(workers) if workers else None,
             "workers": len(alive),
             "workers_blocked": sum(look.state == BLOCKED for look in alive),
+            "trainer_stopped": sum(look.state in STOPPED for look in after.values()),
             "trainer_read_mib_s": _read_rate(before, after, elapsed_s),
         }
 

@@ -7,7 +7,7 @@ import pynvml
 
 from gpu_report.record import clocks
 from gpu_report.record.clocks import Clocks
-from gpu_report.record.devices import Device
+from gpu_report.record.devices import Device, boards
 
 WAIT_MS = 250  # how long one wait lasts: the end of a recording waits this long for the thread at most
 BACK_OFF_S = 10.0  # a lost GPU makes every wait fail at once, which would spin
@@ -19,9 +19,11 @@ class XidThread:
     """Listens for Xid events of the given GPUs until told to stop."""
 
     def __init__(self, devices: Sequence[Device], emit: Emit) -> None:
-        self._devices = tuple(devices)
+        self._boards = boards(devices)
         self._emit = emit
         self._stop = threading.Event()
+        self._refused = ""
+        self._failing = False
         self._thread = threading.Thread(target=self._run, name="xid", daemon=True)
         self._thread.start()
 
@@ -43,25 +45,35 @@ class XidThread:
     def _register(self) -> object | None:
         """Register every GPU that can be; None when none could."""
         events = pynvml.nvmlEventSetCreate()
-        refused = []
-        for device in self._devices:
+        refused: list[str] = []
+        for index, handle in self._boards:
             try:
-                pynvml.nvmlDeviceRegisterEvents(device.handle, pynvml.nvmlEventTypeXidCriticalError, events)
+                pynvml.nvmlDeviceRegisterEvents(handle, pynvml.nvmlEventTypeXidCriticalError, events)
             except pynvml.NVMLError as error:
-                refused.append(f"GPU {device.index}: {error}")
-        listening = len(refused) < len(self._devices)
-        self._status("listening" if listening else "unavailable", "; ".join(refused))
+                refused.append(f"GPU {index}: {error}")
+        listening = len(refused) < len(self._boards)
+        self._refused = "; ".join(refused)
+        self._status("listening" if listening else "unavailable", self._refused)
         return events if listening else None
 
     def _wait(self, events: object) -> None:
         try:
             data = pynvml.nvmlEventSetWait_v2(events, WAIT_MS)
-        except pynvml.NVMLError as error:
-            if error.value != pynvml.NVML_ERROR_TIMEOUT:
+        except Exception as error:  # noqa: BLE001 - a binding of another version may raise anything
+            timeout = getattr(error, "value", None) == pynvml.NVML_ERROR_TIMEOUT
+            self._note("" if timeout else str(error))
+            if not timeout:
                 self._stop.wait(BACK_OFF_S)
             return
+        self._note("")
         fields = {"gpu": self._index_of(data.device), "code": int(data.eventData)}
         self._emit("xid", clocks.now(), fields)
+
+    def _note(self, failure: str) -> None:
+        """Say once when waits begin to fail (a lost GPU makes all of them fail), and once when they work again."""
+        if bool(failure) != self._failing:
+            self._failing = bool(failure)
+            self._status("unavailable" if failure else "listening", failure or self._refused)
 
     def _index_of(self, handle: object) -> int | None:
         try:

@@ -16,6 +16,7 @@ MAX_DEPTH = 6  # runs/detect/PROJECT/NAME lies four levels below where a trainin
 MAX_ENTRIES = 8000  # a walk looks at no more names than this, about 20 ms ...
 MAX_FOLDER_ENTRIES = 2000  # ... and at no more of one folder: one with so many is data, not a list of runs
 MAX_WALK_S = 0.05
+PROC = Path("/proc")
 RUNS = "runs"  # where YOLO puts its runs unless told otherwise: entered first
 # Where trainings keep images, environments and sources: large, and never a YOLO run's folder.
 SKIPPED = frozenset(
@@ -84,8 +85,13 @@ def search_roots(command: Sequence[str], pids: Iterable[int]) -> list[Path]:
     """Return where a run may appear: our own folder, `project=`, YOLO's runs folder, the processes' folders."""
     roots = [*_working_directory("self"), *_project_folders(command), *_settings_runs_dir()]
     for pid in pids:
-        roots += [*_working_directory(pid), *_project_folders(_words_of(pid))]
+        roots += roots_of(pid)
     return list(dict.fromkeys(roots))
+
+
+def roots_of(pid: int, proc: Path = PROC) -> list[Path]:
+    """Return where a process would put its runs: its working folder, and what `project=` on its command line names."""
+    return [*_working_directory(pid, proc), *_project_folders(_words_of(pid, proc))]
 
 
 def descendants(pid: int, limit: int = 200) -> list[int]:
@@ -158,9 +164,9 @@ def _expanded(value: str) -> list[Path]:
         return []
 
 
-def _words_of(pid: int) -> list[str]:
+def _words_of(pid: int, proc: Path) -> list[str]:
     try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace").split("\0")
+        return (proc / str(pid) / "cmdline").read_bytes().decode("utf-8", "replace").split("\0")
     except OSError:
         return []
 
@@ -175,8 +181,8 @@ def _settings_runs_dir() -> list[Path]:
         return []
 
 
-def _working_directory(pid: int | Literal["self"]) -> list[Path]:
+def _working_directory(pid: int | Literal["self"], proc: Path = PROC) -> list[Path]:
     try:
-        return [Path(f"/proc/{pid}/cwd").readlink()]
+        return [(proc / str(pid) / "cwd").readlink()]
     except OSError:
         return []  # gone, or another user's

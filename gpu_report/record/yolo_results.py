@@ -2,6 +2,7 @@
 
 import csv
 import math
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,12 +21,17 @@ class ResultRow:
 
 @dataclass
 class ResultsTail:
-    """Complete rows of one results.csv in the order they appear; `rows_read` counts those given out."""
+    """Complete rows of one results.csv in the order they appear; `rows_read` counts those given out.
+
+    `_read` and `_checksum` are the length and CRC-32 of the bytes that those rows were read from.
+    """
 
     path: Path
     rows_read: int = 0
     mtime_s: float | None = None
     _signature: tuple[int, int, int] | None = None
+    _read: int = 0
+    _checksum: int = 0
 
     def changed(self) -> bool:
         """Say whether the file is another than at the last call: one stat, about 1 us."""
@@ -39,15 +45,20 @@ class ResultsTail:
         return signature != known
 
     def read(self) -> tuple[list[ResultRow], bool]:
-        """Return the rows that are new, and whether the file was begun anew (a run in the same folder)."""
+        """Return the rows that are new, and whether the file was begun anew (a run in the same folder).
+
+        A resumed run appends. One begun anew has another beginning, for its `time` differs in each row: however many
+        rows it has by now, and whatever inode a file system gives out again.
+        """
         try:
             data = self.path.read_bytes()[:MAX_BYTES]
         except OSError:
             return [], False
         rows = parse_rows(data)
-        restarted = len(rows) < self.rows_read
+        restarted = self.rows_read > 0 and zlib.crc32(data[: self._read]) != self._checksum
         new = rows if restarted else rows[self.rows_read :]
-        self.rows_read = len(rows)
+        self.rows_read, self._read = len(rows), data.rfind(b"\n") + 1
+        self._checksum = zlib.crc32(data[: self._read])
         return new, restarted
 
 

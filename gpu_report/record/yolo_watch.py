@@ -75,6 +75,11 @@ class YoloWatch:
         """Make the next tick search, however recently the last one did: the training has just ended."""
         self._due_s = 0.0
 
+    @property
+    def path(self) -> Path | None:
+        """Return the folder of the run that is followed, None until one is found."""
+        return self.runs[-1].path if self.runs else None
+
     def as_json(self) -> list[dict[str, object]]:
         """Return run.json's `yolo`."""
         new = [run.as_json() for run in self.runs]
@@ -101,8 +106,15 @@ class YoloWatch:
         if self._given is not None:
             return self._given if not self.runs and self._given.is_dir() else None
         roots = search_roots(self._command, pids())
-        found = find_newest(roots, self._start.wall_s - CLOCK_SLACK_S, [run.path for run in self.runs])
-        return None if found is None or self._knows(found) else found
+        known = [run.path for run in self.runs]
+        found = find_newest(roots, self._start.wall_s - CLOCK_SLACK_S, known)
+        return found if found is not None and not self._knows(found) else self._begun_again()
+
+    def _begun_again(self) -> Path | None:
+        """Return the folder of a run before the last in which another one has begun since (`exist_ok=True`)."""
+        latest = {run.path: run for run in self.runs}
+        before = (run for run in latest.values() if run is not self.runs[-1])
+        return next((run.path for run in before if run.tail.changed() and run.tail.read()[1]), None)
 
     def _knows(self, path: Path) -> bool:
         """Say whether a folder is watched already, maybe under another name."""

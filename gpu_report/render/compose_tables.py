@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gpu_report.model import Analysis, EpochSummary, GpuSummary, Run
+from gpu_report.model import Analysis, EpochSummary, Gpu, GpuSummary, Run
+from gpu_report.render import health
 from gpu_report.render.compose_charts import Track, strip
 from gpu_report.render.moments import Clock
 from gpu_report.render.quantities import THROTTLE_COUNTERS, gpu_quantities, label
@@ -17,6 +18,12 @@ _STATISTICS = ("mean", "min", "p5", "p50", "p95", "max")
 _WITHOUT_STATISTICS = frozenset({"clock_event_reasons", "energy_j", "performance_state", *THROTTLE_COUNTERS})
 STAYED = "still there"
 UNNAMED_PROCESS = "(not visible here)"
+# Words for schema.PROCESS_OWNERS.
+OWNERS = {
+    "trainer": "this training",
+    "other": "another's",
+    "not visible": "not visible from here: another container",
+}
 
 
 def epoch_columns(analysis: Analysis) -> tuple[str, ...]:
@@ -38,10 +45,12 @@ def gpu(summary: GpuSummary, run: Run, track: Track | None) -> GpuView:
     readings = int((run.ring["gpu"] == device.index).sum())
     return GpuView(
         device.index,
-        device.name or "GPU",
+        _name(device),
         device.uuid or "",
         counted(summary.samples, "sample") + (f", {counted(readings, 'reading')} between them" if readings else ""),
         _throttled(run.samples[run.samples["gpu"] == device.index]),
+        health.alarms(device),
+        health.standing(device),
         readings > 0,
         strip(track, run.duration_s),
     )
@@ -55,12 +64,12 @@ def statistics(analysis: Analysis) -> Table:
 
 
 def processes(frame: pd.DataFrame, clock: Clock) -> Table:
-    """Return every process seen on a GPU: when, and how much memory it held at most; the largest first."""
-    columns = ("GPU", "Process id", "Name", "First seen", "Gone", "Memory, peak")
-    numeric = (False, True, False, True, True, True)
+    """Return every process seen on a GPU: when, whose, and what it used at most; the largest first."""
+    columns = ("GPU", "Process id", "Name", "First seen", "Gone", "Memory, peak", "Utilisation, peak", "Whose")
+    numeric = (False, True, False, True, True, True, True, False)
     if frame.empty:
         return Table(columns, numeric, ())
-    frame = frame.astype({"gpu": float, "pid": float, "memory_used_mib": float})
+    frame = frame.astype({"gpu": float, "pid": float, "memory_used_mib": float, "gpu_util_pct": float})
     grouped = frame.groupby(["gpu", "pid"], dropna=False, sort=False)
     seen = grouped.agg(
         name=("name", "last"),
@@ -68,9 +77,18 @@ def processes(frame: pd.DataFrame, clock: Clock) -> Table:
         last=("t_s", "max"),
         change=("change", "last"),
         peak=("memory_used_mib", "max"),
+        util=("gpu_util_pct", "max"),
+        owner=("owner", "last"),
     )
     ordered = seen.reset_index().sort_values("peak", ascending=False, na_position="last")
     return Table(columns, numeric, tuple(_process(row, clock) for row in ordered.itertuples(index=False, name=None)))
+
+
+def _name(device: Gpu) -> str:
+    name = device.name or "GPU"
+    return (
+        name if device.parent_index is None else f"{name}, MIG device {device.mig_index} of GPU {device.parent_index}"
+    )
 
 
 def _throttled(samples: pd.DataFrame) -> str:
@@ -83,7 +101,7 @@ def _throttled(samples: pd.DataFrame) -> str:
 
 
 def _process(row: tuple[Any, ...], clock: Clock) -> tuple[str, ...]:
-    gpu, pid, name, first, last, change, peak = row
+    gpu, pid, name, first, last, change, peak, util, owner = row
     return (
         _whole(gpu),
         _whole(pid),
@@ -91,6 +109,8 @@ def _process(row: tuple[Any, ...], clock: Clock) -> tuple[str, ...]:
         clock.moment(first).elapsed,
         clock.moment(last).elapsed if change == "gone" else STAYED,
         gibibytes(peak),
+        _percent(util),
+        OWNERS.get(owner, MISSING),
     )
 
 

@@ -62,6 +62,10 @@ _LABELS = {
     "io_pressure_pct": "Waiting for I/O",
     "io_full_pressure_pct": "All waiting for I/O",
     "memory_pressure_pct": "Waiting for memory",
+    "cgroup_cpu_pressure_pct": "Trainer's cgroup waiting for a core",
+    "cgroup_io_pressure_pct": "Trainer's cgroup waiting for I/O",
+    "cgroup_memory_pressure_pct": "Trainer's cgroup waiting for memory",
+    "cgroup_memory_used_mib": "Memory of the trainer's cgroup",
     "swap_in_mib_s": "Read from swap",
     "disk_read_mib_s": "Read from disks",
     "shm_free_mib": "Free in /dev/shm",
@@ -70,6 +74,7 @@ _LABELS = {
     "workers_cpu_pct": "All workers",
     "workers": "Workers",
     "workers_blocked": "Workers blocked",
+    "trainer_stopped": "Stopped by a signal",
     "trainer_read_mib_s": "Read by the trainer",
 }
 

@@ -180,13 +180,18 @@ class RecordingView:
 
 @dataclass(frozen=True)
 class GpuView:
-    """A GPU as it is named on the page; `throttled` is empty where nothing counted it."""
+    """A GPU as it is named on the page; `throttled` is empty where nothing counted it.
+
+    `alarms` are changes of its health during the run, `standing` how its counters stood; empty where not recorded.
+    """
 
     index: int
     name: str
     uuid: str
     samples: str
     throttled: str
+    alarms: tuple[str, ...]
+    standing: str
     has_ring: bool
     strip: tuple[HeatCell, ...]
 

@@ -193,3 +193,16 @@ def test_record_and_its_help_import_nothing_heavy(fake_nvml, recorded, tmp_path)
         imported = {line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.splitlines()}
         assert "click" in imported
         assert not imported & {"pandas", "numpy", "plotly", "jinja2", "rich", "psutil", "torch", "ultralytics"}
+
+
+def test_two_recorders_of_one_second_have_two_folders(start_cli, fake_nvml, tmp_path):
+    running = [start_cli("record", *FAST, "--duration", "1", env=fake_nvml.env()) for _ in range(3)]
+    assert [recorder.wait().returncode for recorder in running] == [0, 0, 0]
+    assert len(list((tmp_path / "gpu-runs").iterdir())) == 3
+
+
+def test_a_mistyped_kernel_log_is_said(run_cli, fake_nvml, recorded, tmp_path):
+    done = run_cli("record", "--kernel-log", tmp_path / "nothing", "--output", recorded.path, env=fake_nvml.env())
+    assert done.returncode == 2
+    assert "nothing does not exist" in done.stderr
+    assert not recorded.path.exists()

@@ -7,9 +7,10 @@ import pytest
 from support.run_folder_reader import RunFolder
 
 SECONDS = 7  # longer than a ring is left alone
-SQUARE, SHUFFLED, EMPTY, OLD = range(4)  # the four GPUs of one recording
+SQUARE, SHUFFLED, EMPTY, OLD, REPEATING = range(5)  # the five GPUs of one recording
 SCRIPT = (
-    "count=4",
+    "count=5",
+    "gpu4.ring=old",
     "square=gpu0.util 97 3 1.4 0.6",
     "gpu1.gpm=0",
     "gpu0.tensor=12.4",
@@ -75,6 +76,12 @@ def test_readings_out_of_order_and_empty_slots_are_put_right(several):
     assert len(times) > SECONDS * 4
 
 
+def test_a_ring_that_returns_what_it_gave_before_is_recorded_once(several):
+    times = stamps(ring(several[0], REPEATING))
+    assert times == sorted(set(times))
+    assert len(times) == pytest.approx(SECONDS * 5, abs=2)
+
+
 def test_an_empty_ring_is_said_once_and_ticks_go_on(several):
     recorded, _ = several
     assert ring(recorded, EMPTY) == []
@@ -101,7 +108,7 @@ def test_gpm_is_the_mean_since_the_row_before(several):
     assert (values[0], values[-1]) == (70, 0)
     assert sum(values) == pytest.approx(70 * 4, abs=75)  # whatever the phase of the ticks, nothing falls between them
     assert {row["tensor_active_pct"] for row in rows[1:]} == {"12.4"}
-    assert len(fake.calls("nvmlGpmSampleFree")) == 3 * 2  # two samples for each GPU that has GPM
+    assert len(fake.calls("nvmlGpmSampleFree")) == 4 * 2  # two samples for each GPU that has GPM
 
 
 def test_a_gpu_without_gpm_says_so_once(several):

@@ -9,6 +9,7 @@ from gpu_report import schema
 from gpu_report.model import EpochRow, Gpu, KernelEvent, KernelLog, RecordedEvent, Recording, Run, YoloRun
 
 START = 1_800_000_000.0
+PROCESSES = ["t_s", *(column.name for column in schema.PROCESSES_COLUMNS[len(schema.TIME_COLUMNS) :])]
 
 
 def readings(*parts: tuple[float, float], interval_s: float = 1.0) -> list[float]:
@@ -56,7 +57,7 @@ def make_run(
         if ring is not None
         else pd.DataFrame({"t_s": [], "gpu": [], **{c.name: [] for c in schema.RING_QUANTITIES}}),
         host=pd.DataFrame({"t_s": [], **{c.name: [] for c in schema.HOST_QUANTITIES}}),
-        processes=pd.DataFrame(columns=["t_s", "gpu", "pid", "name", "memory_used_mib", "change"]),
+        processes=pd.DataFrame(columns=PROCESSES),
         yolo_runs=(YoloRun(1, None, args, "recorded", None),) if rows else (),
         epoch_rows=epoch_rows,
         kernel=KernelLog("read", "kmsg", events=tuple(kernel)),

@@ -11,7 +11,8 @@ def test_ticks_are_summed_up():
         cost.tick(late_s=0.2 if number == 7 else 0.001, took_s=0.001 * (number + 1))
     cost.skipped(2)
     summary = cost.summary(errors=3)
-    assert (summary["tick_p50_ms"], summary["tick_p99_ms"]) == (51.0, 100.0)
+    assert summary["tick_p50_ms"] == pytest.approx(51, rel=0.06)
+    assert summary["tick_p99_ms"] == pytest.approx(100, rel=0.06)
     assert (summary["late_ticks"], summary["errors"]) == (3, 3)
     assert summary["rss_mib"] > 5
 

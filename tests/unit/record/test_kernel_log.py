@@ -46,6 +46,49 @@ def test_a_named_file_is_followed_from_its_end(tmp_path):
     assert emitted.events[-1][1].wall_s == pytest.approx(began, abs=2)
 
 
+def test_what_was_written_before_a_rotation_is_read_before_what_came_after(tmp_path):
+    log = tmp_path / "kern.log"
+    log.write_text("")
+    source = kernel_sources.open_file(log)
+    log.write_text("old\nunfinished")
+    log.rename(tmp_path / "kern.log.1")
+    log.write_text("new\n")
+    assert source.read() == [b"old", b"unfinished", b"new"]
+    source.close()
+
+
+def test_a_named_pipe_is_followed(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    emitted = Emitted()
+    thread = KernelLogThread(pipe, emitted)
+    wait_for(lambda: "kernel_log" in emitted.kinds())
+    pipe.write_text("one\ntwo\n")
+    wait_for(lambda: emitted.texts() == ["one", "two"])
+    assert thread.finish(5)
+    assert [fields["status"] for kind, _, fields in emitted.events if kind == "kernel_log"] == ["read"]
+
+
+def test_a_device_that_the_user_names_is_read_as_records_of_the_kernel(monkeypatch):
+    opened = []
+    monkeypatch.setattr(kernel_sources, "open_kmsg", opened.append)
+    kernel_sources.open_file(Path("/dev/null"))
+    assert opened == [Path("/dev/null")]
+
+
+def test_a_line_that_we_cannot_bear_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(kernel_sources, "parse_plain", lambda _: 1 / 0)
+    log = tmp_path / "kern.log"
+    log.write_text("")
+    emitted = Emitted()
+    thread = KernelLogThread(log, emitted)
+    wait_for(lambda: "kernel_log" in emitted.kinds())
+    log.write_text("x\n")
+    wait_for(lambda: emitted.kinds().count("kernel_log") == 2)
+    assert "ZeroDivisionError" in emitted.events[-1][2]["reason"]
+    assert thread.finish(5)
+
+
 def test_a_rotated_file_is_followed_on(tmp_path):
     log = tmp_path / "kern.log"
     log.write_text("")

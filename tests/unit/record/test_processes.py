@@ -1,14 +1,22 @@
+import os
 import subprocess
 import sys
 
 import pytest
 from conftest import wait_for
 
+from gpu_report.record.owners import Owners
 from gpu_report.record.processes import ProcessWatch, process_name
 
 
 def changes(watch, found):
-    return [(change.pid, change.change, change.memory_used_mib) for change in watch.update(found)]
+    return [(change.pid, change.change, change.seen.memory_mib) for change in watch.update(found)]
+
+
+def utilisations(watch, used):
+    """Look at processes of constant memory; return what is written down of their utilisation."""
+    told = watch.update(dict.fromkeys(used, 100.0), {pid: pct for pid, pct in used.items() if pct is not None})
+    return {change.pid: change.seen.util_pct for change in told}
 
 
 def test_processes_are_told_once_until_something_happens():
@@ -31,6 +39,53 @@ def test_memory_that_the_driver_stops_telling_is_a_change():
     watch = ProcessWatch(0)
     changes(watch, {7: 100.0})
     assert changes(watch, {7: None}) == [(7, "changed", None)]
+
+
+def test_utilisation_is_told_when_it_moved_by_more_than_20_points():
+    watch = ProcessWatch(0)
+    assert utilisations(watch, {7: None}) == {7: None}
+    assert utilisations(watch, {7: 24.0}) == {7: 24.0}
+    assert utilisations(watch, {7: 44.0}) == {}
+    assert utilisations(watch, {7: None}) == {}  # not read at this look
+    assert utilisations(watch, {7: 45.0}) == {7: 45.0}
+    assert utilisations(watch, {7: 0.0}) == {7: 0.0}
+
+
+def test_a_look_writes_a_bounded_number_of_rows_for_utilisation():
+    watch = ProcessWatch(0)
+    utilisations(watch, dict.fromkeys(range(1, 100), 0.0))
+    told = utilisations(watch, {pid: 30.0 + pid / 10 for pid in range(1, 100)})
+    assert set(told) == {99, 98, 97, 96}
+
+
+def test_an_owner_that_becomes_known_is_told_once():
+    owners = Owners()
+    watch = ProcessWatch(0, owners)
+    pid = os.getpid()
+
+    def told():
+        return [(change.change, change.seen.owner) for change in watch.update({pid: 100.0})]
+
+    assert told() == [("appeared", "unknown")]
+    assert told() == []
+    owners.learn(pid, None)
+    assert told() == [("changed", "trainer")]
+    assert told() == []
+
+
+def test_all_owners_are_asked_anew_when_a_process_appears_and_not_otherwise(monkeypatch):
+    asked = []
+
+    def answer(_owners, pids, gpu):
+        asked.append((gpu, sorted(pids)))
+        return dict.fromkeys(pids, "trainer" if len(pids) == 1 else "unknown")
+
+    monkeypatch.setattr(Owners, "of", answer)
+    watch = ProcessWatch(3)
+    looks = ({7: 1.0}, {7: 1.0}, {7: 1.0, 8: 1.0}, {8: 1.0})
+    told = [[(change.pid, change.seen.owner) for change in watch.update(found)] for found in looks]
+    assert told == [[(7, "trainer")], [], [(7, "unknown"), (8, "unknown")], [(7, "unknown")]]
+    assert asked == [(3, [7]), (3, [7, 8])]
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,12 @@ from gpu_report.record import session
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.journal import Journal
 from gpu_report.record.options import RecordOptions
+from gpu_report.record.owners import Owners
 from gpu_report.record.session import Session, Surroundings
 
 
 class NoGpus:
+    owners = Owners()
     pids = {}  # noqa: RUF012 - nothing is ever put into it
 
     def tick(self, at, journal, say, *, last=False):

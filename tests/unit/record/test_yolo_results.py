@@ -63,6 +63,36 @@ def test_a_file_begun_anew_is_told(tmp_path):
     assert rows[0].time_s == pytest.approx(1.1)
 
 
+def written(tail, *rows):
+    tail.path.write_bytes(HEADER + b"".join(b"%d,%.3f,1,1\n" % row for row in rows))
+    assert tail.changed()
+    return [(row.epoch, row.time_s) for row in tail.read()[0]]
+
+
+def test_a_file_begun_anew_is_told_however_many_rows_it_has_by_then(tmp_path):
+    tail = ResultsTail(tmp_path / "results.csv")
+    written(tail, (1, 1.0), (2, 2.0))
+    tail.path.unlink()
+    assert not tail.changed()
+    assert written(tail, (1, 1.1), (2, 2.1), (3, 3.1)) == [(1, 1.1), (2, 2.1), (3, 3.1)]
+    assert written(tail, (1, 1.2), (2, 2.1), (3, 3.1)) == [(1, 1.2), (2, 2.1), (3, 3.1)]
+
+
+def test_a_resumed_run_is_the_same_one_in_whichever_inode(tmp_path):
+    tail = ResultsTail(tmp_path / "results.csv")
+    written(tail, (1, 100.0), (2, 200.0))
+    tail.path.unlink()
+    assert written(tail, (1, 100.0), (2, 200.0), (3, 0.3)) == [(3, 0.3)]
+
+
+def test_a_header_that_waits_for_its_first_row_is_no_restart(tmp_path):
+    tail = ResultsTail(tmp_path / "results.csv")
+    assert written(tail) == []
+    tail.path.write_bytes(b"epoch,time\n1,2.0\n")
+    assert tail.changed()
+    assert tail.read()[1] is False
+
+
 def row(time_s):
     return ResultRow(1, time_s, {})
 

@@ -102,6 +102,37 @@ def test_the_same_folder_begun_anew_is_another_run(training, tmp_path):
     assert len([kind for kind, *_ in training.events if kind == "yolo_run"]) == 2
 
 
+def test_the_same_folder_begun_anew_is_seen_when_it_has_caught_up(training, tmp_path):
+    run = tmp_path / "work/train"
+    training.write(run, (1, 1.0), (2, 2.0))
+    training.tick()
+    shutil.rmtree(run)
+    training.tick()
+    training.write(run, (1, 1.5), (2, 2.5))  # between two looks, as after a suspended recorder
+    training.tick()
+    assert [(number, epoch) for number, epoch, _ in training.epochs()] == [(1, 1), (1, 2), (2, 1), (2, 2)]
+    kept = [(training.run_folder / f"yolo/{number}/results.csv").read_text() for number in (1, 2)]
+    assert ["1.0" in kept[0], "1.5" in kept[1]] == [True, True]
+
+
+def test_an_earlier_runs_folder_begun_anew_is_a_new_run_once(training, tmp_path):
+    first, second = tmp_path / "work/train", tmp_path / "work/train2"
+    training.write(first, (1, 1.0), (2, 2.0))
+    training.tick()
+    training.write(second, (1, 1.1))
+    training.tick(SEARCH_AGAIN_EVERY_S + 1)
+    training.write(first, (1, 1.0), (2, 2.0), (3, 3.0))  # another training that goes on beside it is no new run
+    training.tick(SEARCH_AGAIN_EVERY_S + 1)
+    training.write(first, (1, 1.2), (2, 2.2))
+    training.tick(SEARCH_AGAIN_EVERY_S + 1)
+    training.tick(SEARCH_AGAIN_EVERY_S + 1)
+    assert [(number, epoch) for number, epoch, _ in training.epochs()] == [(1, 1), (1, 2), (2, 1), (3, 1), (3, 2)]
+    training.write(first, (1, 1.3))
+    training.tick(SEARCH_AGAIN_EVERY_S + 1)
+    training.tick(SEARCH_AGAIN_EVERY_S + 1)
+    assert [run["number"] for run in training.watch.as_json()] == [1, 2, 3, 4]
+
+
 def test_ddp_deleting_the_folder_before_it_starts_is_borne(training, tmp_path):
     run = tmp_path / "work/train"
     training.write(run)

@@ -207,15 +207,16 @@ def _host() -> pd.DataFrame:
 
 def _processes() -> pd.DataFrame:
     rows = [
-        (9.0, 0, 2090, "python3", 612.0, "appeared"),
-        (12.0, 0, 2090, "python3", 41_100.0, "changed"),
-        (9.0, 1, 2091, "python3", 41_060.0, "appeared"),
-        (250.0, 1, 3177, HOSTILE, 9_216.0, "appeared"),
-        (270.0, 1, 3177, HOSTILE, 9_216.0, "gone"),
-        (300.0, 0, 4242, None, np.nan, "appeared"),
-        (585.0, 0, 2090, "python3", np.nan, "gone"),
+        (9.0, 0, 2090, "python3", 612.0, "appeared", "unknown", np.nan),
+        (12.0, 0, 2090, "python3", 41_100.0, "changed", "trainer", 71.0),
+        (9.0, 1, 2091, "python3", 41_060.0, "appeared", "trainer", 24.0),
+        (250.0, 1, 3177, HOSTILE, 9_216.0, "appeared", "other", np.nan),
+        (270.0, 1, 3177, HOSTILE, 9_216.0, "gone", "other", np.nan),
+        (300.0, 0, 4242, None, np.nan, "appeared", "not visible", np.nan),
+        (585.0, 0, 2090, "python3", np.nan, "gone", "trainer", np.nan),
     ]
-    frame = pd.DataFrame(rows, columns=["t_s", "gpu", "pid", "name", "memory_used_mib", "change"])
+    columns = ["t_s", "gpu", "pid", "name", "memory_used_mib", "change", "owner", "gpu_util_pct"]
+    frame = pd.DataFrame(rows, columns=columns)
     return frame.sort_values("t_s", kind="stable", ignore_index=True)
 
 

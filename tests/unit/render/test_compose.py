@@ -157,6 +157,13 @@ def test_a_process_is_listed_once_with_its_span_and_its_peak(builder: ModuleType
     assert rows["4242"][5] == "n/a"
 
 
+def test_a_process_is_told_whose_it_is_and_what_it_used(builder: ModuleType) -> None:
+    rows = {row[1]: row for row in processes(builder.build_run().processes, CLOCK).rows}
+    assert [plain(cell) for cell in rows["2090"][6:]] == ["71 %", "this training"]
+    assert rows["3177"][6:] == ("n/a", "another's")
+    assert rows["4242"][7] == "not visible from here: another container"
+
+
 def test_a_process_without_a_number_is_not_lost() -> None:
     frame = pd.DataFrame(
         {
@@ -166,6 +173,8 @@ def test_a_process_without_a_number_is_not_lost() -> None:
             "name": [None],
             "memory_used_mib": [512.0],
             "change": ["appeared"],
+            "owner": ["unknown"],
+            "gpu_util_pct": [math.nan],
         }
     )
     assert [row[1] for row in processes(frame, CLOCK).rows] == ["n/a"]

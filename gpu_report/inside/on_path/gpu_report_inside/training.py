@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from . import facts
-from .batches import REPORT_EVERY_S, Batches
+from .batches import PROGRESS_EVERY_S, PROGRESS_SHARE, TOTALS_EVERY_S, Batches
 from .lines import LINES, now
 from .runs import Run
 from .startup import MOSAIC, PARTS, GflopsListener, unwrap, wrap
@@ -27,6 +27,8 @@ class Training(Run):
         self.final = False
         self._epoch_open = False
         self._begun: tuple[float, float] = now()
+        self._heard_of_s = self._begun[1]
+        self._totals_due_s = float("-inf")
         self._gflops = GflopsListener()
         self._parts = ["setup"]
         self.phase("startup", "setup")
@@ -71,9 +73,13 @@ class Training(Run):
             self.phase("train", "", self.epoch)
         elif BATCHES.count == 0 and BATCHES.starts:
             self.phase("train", "", self.epoch, _at(BATCHES.starts[0]))
-        BATCHES.due = time.monotonic() + REPORT_EVERY_S
-        if first_of_all or BATCHES.count > 0:
+        at = time.monotonic()
+        BATCHES.due = at + max(PROGRESS_EVERY_S, PROGRESS_SHARE * (at - self._heard_of_s))
+        if first_of_all or at >= self._totals_due_s:
+            self._totals_due_s = at + TOTALS_EVERY_S
             self._totals()
+        elif BATCHES.count > 0:
+            self._progress()
 
     def epoch_trained(self, trainer: Any) -> None:
         """Sum up the training part of an epoch. Ranks other than 0 read no loss: that would wait for their GPU."""
@@ -165,6 +171,10 @@ class Training(Run):
     def _totals(self) -> None:
         begun = {"start_wall_s": round(self._begun[0], 6), "start_mono_s": round(self._begun[1], 6)}
         LINES.write("batches", {**self._which(), **begun, **BATCHES.totals()})
+
+    def _progress(self) -> None:
+        totals = BATCHES.totals()
+        LINES.write("progress", {name: totals[name] for name in ("batches", "data_wait_s")})
 
     def _which(self) -> dict[str, int]:
         return {"epoch": self.epoch, "attempt": self.attempt}

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, get_args
 
+import numpy as np
+
 from gpu_report import schema
 from gpu_report.load.clock import ABSURD_DISTANCE_S, Clock
 from gpu_report.model import InsideEpoch, InsideRun, Phase, PhaseName, Recording, YoloRun
@@ -25,7 +27,9 @@ VERSIONS: Final = ("torch", "cuda", "ultralytics")
 PHASE_NAMES: Final = frozenset(get_args(PhaseName))
 NO_SETTINGS: Final = {"wall_s", "mono_s", "t_s", "kind", "task", "pid", "rank"}
 
-SILENCE_S: Final = 20.0  # a training that lives tells of its batches every 10 s, and a batch takes less than another 10
+# A training that lives tells of its batches every 2 s and, the longer it lasts, ever more seldom (inside: batches.py).
+SILENCE_S: Final = 20.0  # ... and a batch takes less than this
+SILENCE_SHARE: Final = 1 / 1800
 LARGEST_NUMBER: Final = 1e9  # images, epochs, pids; what lies beyond is a garbled line
 LARGEST_SETTING: Final = 1e15
 LARGEST_FILE: Final = 64 << 20  # bytes; 10,000 epochs of 7 lines have 15 MiB
@@ -87,7 +91,9 @@ def _placed(path: Path, clock: Clock, end_t_s: float) -> tuple[list[dict[str, An
     except OSError:
         return [], 1
     lines, bad = read_events(path)
-    placed = [{**line, "t_s": clock.t(line["wall_s"], line["mono_s"])} for line in lines]
+    walls = np.array([line["wall_s"] for line in lines], dtype=float)
+    monos = np.array([np.nan if line["mono_s"] is None else line["mono_s"] for line in lines], dtype=float)
+    placed = [{**line, "t_s": float(t_s)} for line, t_s in zip(lines, clock.times(walls, monos), strict=True)]
     good = [line for line in placed if line["kind"] in schema.INSIDE_KINDS and _plausible(line["t_s"], end_t_s)]
     return sorted(good, key=lambda line: float(line["t_s"])), bad + len(placed) - len(good)
 
@@ -146,14 +152,16 @@ def _run(lines: Lines, silent_until_s: float, gone_t_s: Sequence[float]) -> Insi
 def _death(lines: Lines, silent_until_s: float, gone_t_s: Sequence[float]) -> float:
     """Return when a run was over that nobody ended: when its process left the GPU, where that was seen after all else.
 
-    A training with batches is silent for seconds only; in other phases it may have gone on to `silent_until_s`.
+    A training with batches is silent for seconds only, a minute after a day; in other phases it may have gone on to
+    `silent_until_s`.
     """
     last = float(lines[-1]["t_s"])
     seen = [t_s for t_s in gone_t_s if t_s >= last]
     if seen:
         return min(seen[0], silent_until_s)
     phase = next((line for line in reversed(lines) if line["kind"] == "phase"), {})
-    longest = last + SILENCE_S if phase.get("name") == "train" else silent_until_s
+    silence_s = SILENCE_S + SILENCE_SHARE * (last - float(lines[0]["t_s"]))
+    longest = last + silence_s if phase.get("name") == "train" else silent_until_s
     return max(last, min(longest, silent_until_s))
 
 

@@ -162,7 +162,7 @@ INSIDE_KINDS = {
     "settings": "what it runs with, in effect: workers, batch, accumulate, cache, amp, world_size, images, gflops ...",
     "phase": "name, detail, epoch: a phase begins, and ends where the next one begins or the run ends",
     "batches": "epoch, attempt, start_wall_s, start_mono_s, batches, data_wait_s, first_wait_s, longest_wait_s: so far",
-    "progress": "batches, data_wait_s: of the epoch so far, every 2 s at first and in a long training more seldom",
+    "progress": "batches, data_wait_s: of the epoch so far, every 3 s at first and in a long training more seldom",
     "epoch": "the same of a whole epoch, and images, images_per_s, loss (sum of the means), lr: its train part ended",
     "calls": "calls: predictions so far",
     "ended": "how (finished, early stop, exception), error: the name of the exception",

@@ -14,6 +14,7 @@ from gpu_report.record.inside_watch import InsideWatch
 from gpu_report.record.options import RecordOptions
 from gpu_report.record.yolo_find import descendants, find_newest, search_roots
 from gpu_report.record.yolo_results import MAX_BYTES, ResultRow, ResultsTail, wall_times
+from gpu_report.record.yolo_weights import WeightsWatch
 
 SEARCH_EVERY_S = 2.0  # until a run is found ...
 SEARCH_AGAIN_EVERY_S = 15.0  # ... and after that, for the next one
@@ -31,7 +32,9 @@ class WatchedRun:
     number: int
     path: Path
     tail: ResultsTail
+    weights: WeightsWatch
     train_start_s: float | None = None
+    args_mtime_s: float | None = None
     copied: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, object]:
@@ -41,6 +44,8 @@ class WatchedRun:
             "path": str(self.path),
             "results_mtime_s": self.tail.mtime_s,
             "train_start_s": self.train_start_s,
+            "args_mtime_s": self.args_mtime_s,
+            "weights_mtime_s": self.weights.last_s,
         }
 
 
@@ -125,7 +130,8 @@ class YoloWatch:
         number = self._number_for(path)
         if number == 2:
             _move_first(self._folder / schema.YOLO_DIR)
-        run = WatchedRun(number, path, ResultsTail(path / schema.YOLO_RESULTS))
+        weights = WeightsWatch(path, self._start.wall_s - CLOCK_SLACK_S)
+        run = WatchedRun(number, path, ResultsTail(path / schema.YOLO_RESULTS), weights)
         self.runs.append(run)
         emit("yolo_run", at, {"path": str(path), "number": number})
         return run
@@ -151,6 +157,8 @@ class YoloWatch:
                 run.tail = tail
             self._give_out(run, rows, self._written_s(run, at, first=first or restarted), at, emit)
         self._copy(run)
+        for name, wall_s in run.weights.changes():
+            emit("checkpoint", clocks.at_wall(min(wall_s, at.wall_s), at), {"run": run.number, "file": name})
         return changed
 
     def _written_s(self, run: WatchedRun, at: Clocks, *, first: bool) -> float:
@@ -179,6 +187,8 @@ class YoloWatch:
                 if run.copied.get(name) != signature and status.st_size <= MAX_BYTES:
                     copy_file(run.path / name, target / name, status)
                     run.copied[name] = signature
+                if name == schema.YOLO_ARGS:
+                    run.args_mtime_s = status.st_mtime
             except OSError:
                 continue
 

@@ -1,6 +1,7 @@
 import json
 import os
 import shutil
+import time
 
 import pytest
 
@@ -8,6 +9,7 @@ from gpu_report.record import clocks
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.options import RecordOptions
 from gpu_report.record.yolo_watch import SEARCH_AGAIN_EVERY_S, YoloWatch
+from gpu_report.record.yolo_weights import WeightsWatch
 
 HEADER = "epoch,time,train/box_loss\n"
 
@@ -264,3 +266,20 @@ def test_what_an_earlier_recording_left_is_no_hint(training, tmp_path):
     later = YoloWatch(training.run_folder, clocks.now(), RecordOptions(), ())
     later.tick(clocks.now(), lambda: (), training.emit)
     assert runs(training) == []
+
+
+def test_weights_are_told_when_they_are_written_and_once_each(tmp_path):
+    run = tmp_path / "run"
+    (run / "weights").mkdir(parents=True)
+    now = time.time()
+    for name, age_s in (("last.pt", 2.0), ("best.pt", 1.0)):
+        (run / "weights" / name).write_bytes(b"x")
+        os.utime(run / "weights" / name, (now - age_s, now - age_s))
+    watch = WeightsWatch(run, now - 60)
+    assert watch.changes() == [("last.pt", pytest.approx(now - 2)), ("best.pt", pytest.approx(now - 1))]
+    assert watch.changes() == []
+    os.utime(run / "weights" / "last.pt", (now, now))
+    assert watch.changes() == [("last.pt", pytest.approx(now))]
+    assert watch.last_s == pytest.approx(now)
+    assert WeightsWatch(run, now + 60).changes() == []
+    assert WeightsWatch(tmp_path / "none", 0.0).changes() == []

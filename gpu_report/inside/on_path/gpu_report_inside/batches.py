@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 # How far the epoch is, is written so often at first, which is where most causes are looked for ...
-PROGRESS_EVERY_S = 2.0
+PROGRESS_EVERY_S = 3.0
 PROGRESS_SHARE = 1 / 1800  # ... and in a long training ever more seldom: every 48 s after a day, 7,500 lines in all
 TOTALS_EVERY_S = 10.0  # likewise the epoch's totals, for epochs that never end
 

@@ -2,8 +2,9 @@
 
     python benchmarks/phases.py [RUN ...] [--boundaries]
 
-RUN is a run folder with a labels.json (moments of callbacks) or one recorded from inside; left out, all of sample_runs/
-that are either. Prints Markdown: what docs/phases.md holds. With --boundaries each epoch's lengths are listed, too.
+RUN is a run folder whose labels.json has the moments of callbacks (`phases`), or one recorded from inside; left out,
+all of sample_runs/ that are either. Prints Markdown: what docs/phases.md holds. With --boundaries each epoch's lengths
+are listed, too.
 """
 
 import argparse
@@ -29,8 +30,9 @@ def views(folder: Path) -> tuple[list[Phase], Sequence[Phase]] | None:
     run = load_run(folder)
     outside = analyse(dataclasses.replace(run, inside=())).phases
     labels = folder / "labels.json"
-    if labels.exists():
-        return labelled(json.loads(labels.read_text()), run.start_wall_s), outside
+    told = json.loads(labels.read_text()) if labels.exists() else {}
+    if "phases" in told:
+        return labelled(told, run.start_wall_s), outside
     phases = [p for inside in run.inside if inside.rank == 0 for p in inside.phases]
     return (phases, outside) if phases else None
 

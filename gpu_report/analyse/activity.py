@@ -114,10 +114,20 @@ def unfinished(run: Run) -> dict[int, float]:
 
 def _first_work(begin: _Begin, used: Sequence[Track], duration_s: float) -> float:
     """Return when a process first worked on any GPU, the end of the recording if it never did."""
-    found = [t for track in used if (t := first_work(track, begin.train_start_s)) is not None]
-    if begin.row_s is not None:
-        found += [t for track in used if (t := _first_power(track, begin.train_start_s, begin.row_s)) is not None]
+    found = [t for track in used if (t := _first_on(track, begin)) is not None]
     return min(found, default=duration_s)
+
+
+def _first_on(track: Track, begin: _Begin) -> float | None:
+    """Return when a process first worked on a GPU, by utilisation or by power; None if it never did.
+
+    A rank that waits for another spins at full utilisation, but draws next to nothing: there power has the say.
+    """
+    by_util = first_work(track, begin.train_start_s)
+    by_power = _first_power(track, begin.train_start_s, begin.row_s) if begin.row_s is not None else None
+    if by_util is None or by_power is None:
+        return by_power if by_util is None else by_util
+    return by_power if by_power - by_util > th.SPIN_S else min(by_util, by_power)
 
 
 def _first_power(track: Track, after_s: float, row_s: float) -> float | None:

@@ -74,6 +74,7 @@ REST_ROWS_AT_ONCE = 2000  # a table of lengths by rows: 3 MB at a time, however 
 READING_TRAILS_S = 0.2  # a reading is of the driver's last sampling period (0.2 s on H200): half of it ago, on average
 POWER_MEAN_S = 0.9  # power is the mean of the last second, and ticks are a little early or late
 POWER_TRAILS_S = 0.6  # half of that second, and the board follows a little later
+SPIN_S = 3.0  # busy, but without the power of work for longer: power trails by a second and is read once in one
 VALIDATION_POWER = 0.45  # of the power of training, above the least: 0.1 to 0.45 on three labelled runs
 IDLE_POWER_SHARE = 0.5  # the least power must lie this far below that of work to tell the two apart
 FINE_S = 0.5  # readings this close or closer are the driver's own

@@ -1,5 +1,6 @@
-"""The phases seen from outside, held against what callbacks said of the labelled runs (docs/phases.md)."""
+"""The phases seen from outside, held against what callbacks said of the same runs (docs/phases.md)."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -10,31 +11,78 @@ from gpu_report.analyse import analyse
 from gpu_report.load import load_run
 
 SAMPLES = Path(__file__).parent.parent.parent / "sample_runs"
-RIGHT_PCT = {"faulted": 95.5, "fed": 93.5, "healthy": 96.3, "starved": 94.3}  # what they reach, less half a point
+# What the runs reach, less half a point where the ticks are given, and less a point where file times are missing too.
+RIGHT_PCT = {
+    "faulted": 95.5,
+    "fed": 93.5,
+    "healthy": 96.3,
+    "starved": 94.3,
+    "m-blocked": 97,
+    "m-ddp": 94,
+    "m-ddp-stopped": 95,
+    "m-healthy": 95,
+    "m-other-process-leak": 87.5,
+    "n-fed": 95,
+    "n-small-batch": 94,
+    "n-starved": 92.5,
+    "n-xid": 94,
+    "s-cpu-taken": 95,
+    "s-ddp-hog": 91.5,
+    "s-healthy": 93,
+    "s-killed": 95,
+    "s-loader-stall": 96,
+    "s-oom": 93,
+    "s-storage": 95.5,
+}
 ROW_S = 0.01  # a row is placed by its file's time
 RESUMES_S = 1.0  # where training goes on after a checkpoint: with one reading a second
+BESIDE_S = 2.5  # the same, of the checkpoint beside which another process kept the GPU at work
+TRAIN_ENDS_S = 1.0  # where training ends: nine in ten
+STARTUP_PCT = 98.5  # startup ends with a reading of the first work, up to 0.2 s late
 
 
-@pytest.fixture(scope="module", params=sorted(RIGHT_PCT))
-def agreement(request):
-    run = load_run(SAMPLES / request.param)
-    labels = json.loads((SAMPLES / request.param / "labels.json").read_text())
-    return request.param, compare(labelled(labels, run.start_wall_s), analyse(run).phases)
+def agreement_of(name):
+    run = load_run(SAMPLES / name)
+    labels = json.loads((SAMPLES / name / "labels.json").read_text())
+    outside = analyse(dataclasses.replace(run, inside=())).phases
+    if "phases" in labels:
+        return compare(labelled(labels, run.start_wall_s), outside)
+    return compare([phase for inside in run.inside if inside.rank == 0 for phase in inside.phases], outside)
+
+
+@pytest.fixture(scope="module")
+def agreements():
+    return {name: agreement_of(name) for name in RIGHT_PCT}
+
+
+@pytest.fixture(params=sorted(RIGHT_PCT))
+def agreement(request, agreements):
+    return request.param, agreements[request.param]
+
+
+def test_every_run_with_a_view_from_inside_is_held(agreements):
+    assert set(agreements) >= {path.parent.name for path in SAMPLES.glob("*/inside")}
 
 
 def test_nearly_every_second_is_in_the_right_phase(agreement):
     name, found = agreement
-    assert found.seconds > 60
+    assert found.seconds > 40
     assert found.right_pct >= RIGHT_PCT[name]
 
 
 def test_the_ends_of_epochs_are_where_they_were(agreement):
-    _, found = agreement
-    assert len(found.row_ends) >= 3
+    name, found = agreement
+    assert len(found.row_ends) >= 2
     assert abs(worst(found.row_ends)) <= ROW_S
-    assert abs(worst(found.epoch_ends)) <= RESUMES_S
+    assert abs(worst(found.epoch_ends)) <= (BESIDE_S if name == "m-other-process-leak" else RESUMES_S)
+
+
+def test_nine_ends_of_training_in_ten_are_where_they_were(agreements):
+    errors = [abs(error) for found in agreements.values() for error in found.train_ends]
+    assert len(errors) > 100
+    assert sum(error <= TRAIN_ENDS_S for error in errors) >= 0.9 * len(errors)
 
 
 def test_startup_is_told_from_training(agreement):
     _, found = agreement
-    assert found.right_pct_of("startup") > 99
+    assert found.right_pct_of("startup") > STARTUP_PCT

@@ -69,7 +69,11 @@ def labelled(labels: Mapping, start_wall_s: float) -> list[Phase]:
 
 
 def compare(truth: Sequence[Phase], claimed: Sequence[Phase]) -> Agreement:
-    """Compare from the first to the last moment of the truth. A phase of another epoch is not the same phase."""
+    """Compare from the first to the last moment of the truth. A phase of another epoch is not the same phase.
+
+    Startup is of no epoch: told from inside, the wait for the first batch belongs to the first one, which nothing
+    outside tells.
+    """
     edges = {t for phase in (*truth, *claimed) for t in (phase.start_t_s, phase.end_t_s)}
     inside = sorted(t for t in edges if truth[0].start_t_s <= t <= truth[-1].end_t_s)
     confusion: Counter[tuple[str, str]] = Counter()
@@ -78,7 +82,7 @@ def compare(truth: Sequence[Phase], claimed: Sequence[Phase]) -> Agreement:
         true, said = _at(truth, middle), _at(claimed, middle)
         if true is None:  # the moment between two epochs, under 2 ms
             continue
-        other = said is not None and said.name == true.name and said.epoch != true.epoch
+        other = said is not None and said.name == true.name in OF_AN_EPOCH and said.epoch != true.epoch
         name = "another epoch" if other else said.name if said else "unknown"
         confusion[true.name, name] += end - start
     return Agreement(

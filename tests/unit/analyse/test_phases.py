@@ -133,6 +133,18 @@ def test_power_tells_a_validation_whose_bursts_read_as_work():
     assert np.median(lengths(run, "validation")) == pytest.approx(3.4, abs=0.6)
 
 
+def test_a_rank_that_spins_for_the_other_is_not_at_work_yet():
+    util = readings((0, 10), (100, 6), *([(90, 20), (0, 6)] * 6))
+    rows = [(n + 1, 16 + 26 * n + 24) for n in range(6)]
+    watts = [*[120.0] * 16, *([500.0] * 20 + [150.0] * 6) * 6]
+    run = make_run(util, rows=rows, quantities={"power_w": watts[: len(util)]})
+    began = dataclasses.replace(
+        run, epoch_rows=(dataclasses.replace(run.epoch_rows[0], start_t_s=8.0), *run.epoch_rows[1:])
+    )
+    (startup,) = [p for p in analyse(began).phases if p.name == "startup"]
+    assert startup.end_t_s == pytest.approx(16, abs=1)
+
+
 def test_a_validation_beside_another_process_begins_when_training_usually_ends():
     power = {"startup": 80.0, "train": 400.0, "validation": 180.0, "checkpoint": 110.0, "hog": 690.0}
     rows = [(n + 1, 10 + 26.3 * n + 24.7 + 10 * (n >= 4)) for n in range(12)]

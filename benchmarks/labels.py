@@ -5,8 +5,8 @@
 RUN is the run folder. TRUTH.json is what the injector wrote: `faults` and `outer` (kind, start and end of the command
 in UTC wall seconds), `events` (the user's own callbacks: wall seconds, name, epoch counted from 0) and `error`.
 RECORDING.csv is an independent recording of the same GPUs, ten times a second. Times of labels.json are seconds from
-the start of the run; epochs count from 1. With --table readings by the second around each fault are printed instead, to
-check the effects by eye.
+the start of the run as `load_run` has it; epochs count from 1. With --table readings by the second around each fault
+are printed instead, to check the effects by eye.
 
 Work is tensor activity: it falls with what the training does, also where a rank spins at 100 % utilisation. It is taken
 as a mean of one second around each reading, so that a step crosses the middle where it happened, and rests between
@@ -23,6 +23,8 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
+
+from gpu_report.load import load_run
 
 # Kind of fault: the cause that a perfect report would name, None where the training has nothing to show.
 CAUSES = {
@@ -143,7 +145,8 @@ def rounded(span: Span | None) -> list[float] | None:
 def labels(folder: Path, truth: dict, recording: Path) -> dict:
     """Return what labels.json holds."""
     run = json.loads((folder / "run.json").read_text())
-    start_wall_s, end_t_s = run["start"]["wall_s"], run["end"]["wall_s"] - run["start"]["wall_s"]
+    start_wall_s = load_run(folder).start_wall_s  # the first tick, which all of a run's times are counted from
+    end_t_s = run["end"]["wall_s"] - start_wall_s
     of = {gpu["index"]: readings(recording, gpu["index"], start_wall_s) for gpu in run["gpus"]}
     faults = []
     for kind, command in commands(truth, start_wall_s, of[0]):
@@ -191,7 +194,7 @@ def main() -> None:
     if not options.table:
         print(laid_out(found), end="")
         return
-    start_wall_s = json.loads((options.run / "run.json").read_text())["start"]["wall_s"]
+    start_wall_s = load_run(options.run).start_wall_s
     for fault in found["faults"]:
         print(json.dumps(fault))
         for gpu in sorted({0, fault["gpu"] or 0}):

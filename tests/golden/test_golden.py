@@ -33,6 +33,7 @@ LABELS = {
     name: json.loads((SAMPLES / name / "labels.json").read_text()) for name in RUNS if name[:2] in {"m-", "n-", "s-"}
 }
 RESTS = {"input-stalled", "input-storage", "input-cpu", "trainer-blocked", "waiting-for-peer"}  # causes that cost work
+CALLBACK_S = 0.01  # one callback after another
 BESIDE_S = 4.0  # a validation or a late first batch beside a fault may be taken into its drop
 JUDGED = ("verdict", "findings", "kernel", "ledger", "bounds")  # what the goldens of labelled runs hold, to stay small
 
@@ -73,6 +74,14 @@ def test_the_unexpected_drops_are_those_that_were_felt(name):
         assert fault["gpu"] in {gpu, None}
         assert fault["effect"][0] - BESIDE_S <= start <= fault["effect"][0] + EDGE_S
         assert fault["effect"][1] - EDGE_S <= end <= fault["effect"][1] + BESIDE_S
+
+
+@pytest.mark.parametrize("name", sorted(name for name, labels in LABELS.items() if labels["events"]))
+def test_the_users_own_callbacks_came_when_ours_did(name):
+    (inside,) = load_run(SAMPLES / name).inside
+    ours = {p.epoch: p.start_t_s for p in inside.phases if p.name == "validation"}
+    theirs = {epoch: t_s for t_s, event, epoch in LABELS[name]["events"] if event == "on_train_epoch_end"}
+    assert theirs == pytest.approx(ours, abs=CALLBACK_S)
 
 
 def unexpected(run):

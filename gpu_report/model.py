@@ -153,7 +153,7 @@ class InsideRun:
 
     `run` is the number of its YoloRun where one lies in the same folder. `settings` are the effective ones (workers,
     batch, accumulate, amp, world_size, parameters, gflops, images, torch, cuda, ultralytics ...), None where unknown.
-    `ended` says how: finished, early stop, exception, or None when nothing said so (killed).
+    `ended` says how: finished, early stop, exception (`error` is its name), or None when nothing said so (killed).
     """
 
     run: int | None
@@ -164,6 +164,7 @@ class InsideRun:
     phases: tuple[Phase, ...]
     epochs: tuple[InsideEpoch, ...]
     ended: str | None = None
+    error: str | None = None
 
 
 @dataclass(frozen=True)

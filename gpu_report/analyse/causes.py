@@ -1,8 +1,18 @@
-"""What stood beside a drop and may have caused it. `unexplained` is an honest answer."""
+"""What took the GPU's time: one small function a cause, each scoring the evidence of a scene; the best one is named.
 
-from collections.abc import Sequence
+To add a cause, write its function here, list it in CAUSES, and give it a test. A function returns None unless the
+signals it needs were recorded and speak for it: nothing is concluded from what is missing. `unexplained` is an honest
+answer. The order of decision (memory before storage, storage before CPU) and the shapes are those of measurements on
+data loaders (field practice: a starved loader's workers are busy, a blocked trainer's are not); every number stands in
+thresholds.py.
+"""
 
-from gpu_report.model import Cause, NearbyKernelEvent
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.scene import Scene
+from gpu_report.model import Cause, Evidence, NearbyKernelEvent
 
 # Which cause a kind of kernel event points to, and how far one such line alone is to be trusted (0 to 1): a GPU
 # fault stops the GPU by itself, a disk error stops only what reads that disk.
@@ -24,35 +34,273 @@ KERNEL_CAUSES = {
 }
 
 EXPECTED = Cause("validation", 0.9, "the epoch ended here: validation and checkpoint, as long as its siblings'")
-UNEXPLAINED = Cause("unexplained", 0.0, "nothing that was recorded stands beside it")
+UNEXPLAINED = "nothing that was recorded stands beside it"
 
 
-def cause_of(gpu: int, nearby: Sequence[NearbyKernelEvent], *, expected: bool, kernel_was_read: bool) -> Cause:
-    """Return the cause of a drop: a kernel event beside it, else the end of its epoch, else unexplained.
+@dataclass(frozen=True)
+class Candidate:
+    """A cause that a scene speaks for: how strongly (0 to 1), why in one sentence, and the numbers."""
 
-    An event of no consequence (severity info), of another GPU, or after the drop explains nothing.
+    name: str
+    confidence: float
+    explanation: str
+    evidence: tuple[Evidence, ...] = ()
+
+
+def gpu_fault(scene: Scene) -> Candidate | None:
+    """Find that the driver lost the GPU, or wants it reset."""
+    if not scene.nvml_lost:
+        return None
+    return Candidate("gpu-fault", 0.95, f"the driver said: {scene.nvml_lost}")
+
+
+def kernel_said(scene: Scene) -> Candidate | None:
+    """Find a fault that the kernel log names within the interval or up to a minute before it."""
+    found = [candidate for event in scene.kernel if (candidate := _from_event(scene.gpu, event)) is not None]
+    return max(found, key=lambda candidate: candidate.confidence, default=None)
+
+
+def memory_pressure(scene: Scene) -> Candidate | None:
+    """Find that processes waited for memory, or pages came back from swap; it raises the pressure of io, too."""
+    pressure, swap = scene.within("memory_pressure_pct"), scene.within("swap_in_mib_s")
+    waited = _risen(pressure, scene.usual("memory_pressure_pct"), th.MEMORY_PRESSURE_PCT)
+    swapped = _risen(swap, scene.usual("swap_in_mib_s"), th.SWAP_IN_MIB_S)
+    if not waited and not swapped:
+        return None
+    numbers = _numbers(("processes waited for memory", pressure, "%"), ("read back from swap", swap, "MiB/s"))
+    text = "processes waited for memory" + (", and pages were read back from swap" if swapped else "")
+    return Candidate("memory-pressure", 0.9 if waited and swapped else 0.8, text, numbers)
+
+
+def input_storage(scene: Scene) -> Candidate | None:
+    """Find that the loader waited for a disk: pressure of io, with workers blocked on a device or bytes being read."""
+    pressure, full = scene.within("io_pressure_pct"), scene.within("io_full_pressure_pct")
+    blocked, read = (
+        scene.within("workers_blocked"),
+        _most(scene.within("trainer_read_mib_s"), scene.within("disk_read_mib_s")),
+    )
+    waited = _risen(pressure, scene.usual("io_pressure_pct"), th.IO_PRESSURE_PCT)
+    touched = (blocked or 0.0) >= th.WORKERS_BLOCKED or (read or 0.0) >= th.READ_MIB_S
+    if not waited or not touched or _mostly_one_core(scene):
+        return None
+    numbers = _numbers(
+        ("processes waited for input or output", pressure, "%"),
+        ("all of them at once", full, "%"),
+        ("workers blocked on a device (mean)", blocked, ""),
+        ("read from storage", read, "MiB/s"),
+    )
+    return Candidate(
+        "input-storage",
+        0.9 if (blocked or 0.0) >= th.WORKERS_BLOCKED else 0.8,
+        "the loader waited for storage",
+        numbers,
+    )
+
+
+def cores_taken(scene: Scene) -> Candidate | None:
+    """Find that every core was busy, and not with this training."""
+    cpu, pressure, trainer = scene.within("cpu_pct"), scene.within("cpu_pressure_pct"), _trainer_cpu(scene)
+    if cpu is None or trainer is None or not scene.cores or cpu < th.ALL_CORES_PCT:
+        return None
+    others = cpu - trainer / scene.cores
+    if others < th.OTHERS_CPU_PCT:
+        return None
+    numbers = _numbers(
+        ("CPU, all cores", cpu, "%"),
+        ("of that other processes than the training", others, "%"),
+        ("processes waited for a core", pressure, "%"),
+    )
+    return Candidate("input-cpu", 0.9, f"other processes took {others:.0f} % of all cores", numbers)
+
+
+def loader_cpu_bound(scene: Scene) -> Candidate | None:
+    """Find the loader's workers at their limit: a core each, while the main process waited for them."""
+    busiest, total = scene.within("busiest_worker_cpu_pct"), scene.within("workers_cpu_pct")
+    if busiest is None or total is None or busiest < th.WORKER_FULL_PCT:
+        return None
+    busy, there = round(total / busiest), scene.within("workers") or 0.0
+    if total < th.WORKERS_FULL_PCT * min(there, scene.cores or there):
+        return None
+    numbers = _numbers(
+        ("CPU of the busiest worker", busiest, "% of a core"),
+        ("CPU of all workers", total, "% of a core"),
+        ("CPU, all cores", scene.within("cpu_pct"), "%"),
+    )
+    noun = "loader worker was" if busy == 1 else "loader workers were"
+    return Candidate("input-cpu", 0.85, f"{busy} {noun} busy all the time and could not keep up", numbers)
+
+
+def loader_idle(scene: Scene) -> Candidate | None:
+    """Find that workers went idle before the GPU did: what they read from did not answer, and the queue ran dry."""
+    main, workers = scene.within("main_cpu_pct"), scene.within("workers_cpu_pct")
+    lead = scene.workers_lead_s()
+    if main is None or workers is None or not _idle(scene) or lead is None:
+        return None
+    surge = scene.workers_surge()
+    first, refilled = lead >= th.LEAD_S, surge is not None and surge >= th.SURGE_FACTOR
+    if not first and not refilled:
+        return None
+    numbers = _numbers(
+        ("workers idle before the GPU fell", lead, "s"),
+        ("CPU of all workers", workers, "% of a core"),
+        ("usually", scene.usual("workers_cpu_pct"), "% of a core"),
+        ("right after it, as often as usual", surge, "x"),
+    )
+    text = "the loader's workers stood still first, without using CPU or disk (a network drive, a lock, a sleep)"
+    return Candidate("input-stalled", 0.85 if first and refilled else 0.7, text, numbers)
+
+
+def trainer_stopped(scene: Scene) -> Candidate | None:
+    """Find that a signal had stopped the training, or a rank of it."""
+    stopped = scene.within("trainer_stopped")
+    if stopped is None or stopped < th.STOPPED:
+        return None
+    numbers = _numbers(("processes stopped by a signal (mean)", stopped, ""))
+    return Candidate("trainer-blocked", 0.95, "a signal had stopped the training (SIGSTOP, Ctrl-Z)", numbers)
+
+
+def trainer_blocked(scene: Scene) -> Candidate | None:
+    """Find that the main process itself stood still: no CPU, no disk, and the workers waited for it."""
+    if not _idle(scene) or loader_idle(scene) is not None:
+        return None
+    numbers = _numbers(
+        ("CPU of the main process", scene.within("main_cpu_pct"), "% of a core"),
+        ("usually", scene.usual("main_cpu_pct"), "% of a core"),
+        ("CPU of all workers", scene.within("workers_cpu_pct"), "% of a core"),
+    )
+    text = "the trainer's main process did nothing: no CPU, no disk (a callback, a lock, a logger, a remote service)"
+    return Candidate("trainer-blocked", 0.8, text, numbers)
+
+
+def main_process_bound(scene: Scene) -> Candidate | None:
+    """Find one core full with the main process while workers idled: it cannot feed the GPU faster."""
+    if not _mostly_one_core(scene):
+        return None
+    numbers = _numbers(
+        ("CPU of the main process", scene.within("main_cpu_pct"), "% of a core"),
+        ("CPU of all workers", scene.within("workers_cpu_pct"), "% of a core"),
+        ("CPU, all cores", scene.within("cpu_pct"), "%"),
+    )
+    return Candidate(
+        "main-process", 0.7, "the trainer's main process filled one core, and the GPU waited for it", numbers
+    )
+
+
+def launch_bound(scene: Scene) -> Candidate | None:
+    """Find one core full with launching kernels that are too small for the GPU: SM activity far under utilisation."""
+    util, sm = scene.gpu_within("gpu_util_pct"), scene.gpu_within("sm_active_pct")
+    if util is None or sm is None or sm >= th.LAUNCH_SM_SHARE * util or not _mostly_one_core(scene):
+        return None
+    numbers = _numbers(
+        ("utilisation", util, "%"),
+        ("SM activity", sm, "%"),
+        ("CPU of the main process", scene.within("main_cpu_pct"), "% of a core"),
+        ("CPU of all workers", scene.within("workers_cpu_pct"), "% of a core"),
+    )
+    text = "its kernels were too small to fill it, and the main process launched them as fast as one core can"
+    return Candidate("launch-bound", 0.8, text, numbers)
+
+
+def other_process(scene: Scene) -> Candidate | None:
+    """Find that somebody else was on this GPU."""
+    there = [n for n in scene.neighbours if n.share >= th.NEIGHBOUR_SHARE]
+    if not there:
+        return None
+    other = max(there, key=lambda n: (n.share, n.memory_mib or 0.0))
+    who = f"{other.name or 'a process'} (pid {other.pid})"
+    memory = "" if other.memory_mib is None else f", {other.memory_mib / 1024:.1f} GiB"
+    numbers = _numbers(
+        ("of this time it was on the GPU", 100 * other.share, "%"), ("its memory", other.memory_mib, "MiB")
+    )
+    return Candidate("other-process", 0.75, f"{who}{memory} was on this GPU too", numbers)
+
+
+Scorer = Callable[[Scene], Candidate | None]
+
+CAUSES: tuple[Scorer, ...] = (
+    gpu_fault,
+    kernel_said,
+    memory_pressure,
+    input_storage,
+    cores_taken,
+    loader_cpu_bound,
+    loader_idle,
+    trainer_stopped,
+    trainer_blocked,
+    main_process_bound,
+    launch_bound,
+    other_process,
+)
+
+
+def explain(
+    scene: Scene, *, expected: Cause | None = None, kernel_was_read: bool = True
+) -> tuple[Cause, tuple[Evidence, ...]]:
+    """Return the cause of a scene with its evidence: the strongest candidate, else `expected`, else unexplained.
+
+    `expected` is the cause that the phase gives (a validation of usual length), which yields only to a stronger one.
     `kernel_was_read` is False when nobody looked.
     """
-    found = [cause for event in nearby if (cause := _from_event(gpu, event)) is not None]
-    ranked = sorted(found, key=lambda cause: -cause.confidence)
-    if ranked and (not expected or ranked[0].confidence >= EXPECTED.confidence):
-        rival = next((c.name for c in ranked if c.name != ranked[0].name), "validation" if expected else None)
-        return Cause(ranked[0].name, ranked[0].confidence, ranked[0].explanation, rival)
-    if expected:
-        return EXPECTED
-    if kernel_was_read:
-        return UNEXPLAINED
-    return Cause("unexplained", 0.0, "nothing that was recorded stands beside it; the kernel log was not read")
+    found = [candidate for scorer in CAUSES if (candidate := scorer(scene)) is not None]
+    ranked = sorted(found, key=lambda candidate: -candidate.confidence)
+    if ranked and (expected is None or _outranks(ranked[0], expected)):
+        rival = next((c.name for c in ranked if c.name != ranked[0].name), expected.name if expected else None)
+        best = ranked[0]
+        return Cause(best.name, best.confidence, best.explanation, rival), best.evidence
+    if expected is not None:
+        return expected, ()
+    unread = "" if kernel_was_read else "; the kernel log was not read"
+    return Cause("unexplained", 0.0, f"{UNEXPLAINED}{unread}"), ()
 
 
-def _from_event(gpu: int, nearby: NearbyKernelEvent) -> Cause | None:
+def _outranks(candidate: Candidate, expected: Cause) -> bool:
+    """Tell whether a candidate is more than what happens at the end of every epoch: only a fault of the GPU is."""
+    return candidate.name == "gpu-fault" and candidate.confidence >= expected.confidence
+
+
+def _from_event(gpu: int, nearby: NearbyKernelEvent) -> Candidate | None:
+    """Return what a kernel event speaks for; one of no consequence, of another GPU, or after the interval nothing."""
     event = nearby.event
     elsewhere = event.gpu is not None and event.gpu != gpu
     if elsewhere or nearby.offset_s > 0 or event.severity == "info" or event.kind not in KERNEL_CAUSES:
         return None
     name, confidence = KERNEL_CAUSES[event.kind]
-    return Cause(name, confidence, f"the kernel log says {_when(nearby.offset_s)}: {event.meaning}")
+    return Candidate(name, confidence, f"the kernel log says {_when(nearby.offset_s)}: {event.meaning}")
 
 
 def _when(offset_s: float) -> str:
     return "within it" if offset_s == 0 else f"{abs(offset_s):.0f} s before it"
+
+
+def _idle(scene: Scene) -> bool:
+    """Tell whether the training used no CPU and waited for nothing that the host knows of."""
+    main, workers = scene.within("main_cpu_pct"), scene.within("workers_cpu_pct")
+    pressures = (scene.within("io_pressure_pct"), scene.within("cpu_pressure_pct"), scene.within("memory_pressure_pct"))
+    quiet = all((pressure or 0.0) < th.QUIET_PRESSURE_PCT for pressure in pressures)
+    return main is not None and main < th.IDLE_CPU_PCT and (workers or 0.0) < th.IDLE_CPU_PCT and quiet
+
+
+def _mostly_one_core(scene: Scene) -> bool:
+    main, workers = scene.within("main_cpu_pct"), scene.within("workers_cpu_pct")
+    util = scene.gpu_within("gpu_util_pct")
+    if main is None or util is None or util >= th.MAIN_BOUND_UTIL_PCT:
+        return False
+    return main >= th.MAIN_FULL_PCT and (workers or 0.0) < th.WORKERS_FULL_PCT
+
+
+def _trainer_cpu(scene: Scene) -> float | None:
+    main, workers = scene.within("main_cpu_pct"), scene.within("workers_cpu_pct")
+    return None if main is None else main + (workers or 0.0)
+
+
+def _risen(value: float | None, usual: float | None, least: float) -> bool:
+    """Tell whether a signal is at least `least` and well above what it usually is."""
+    return value is not None and value >= least and value >= th.RISEN_FACTOR * (usual or 0.0)
+
+
+def _most(*values: float | None) -> float | None:
+    return max((value for value in values if value is not None), default=None)
+
+
+def _numbers(*numbers: tuple[str, float | None, str]) -> tuple[Evidence, ...]:
+    return tuple(Evidence(text, value, unit) for text, value, unit in numbers if value is not None)

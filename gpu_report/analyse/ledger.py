@@ -69,7 +69,7 @@ def _book(account: _Account, seconds: dict[str, float], joules: dict[str, float]
 def _account(
     context: Context, track: Track, curve: Energy, findings: Sequence[Finding], low: Sequence[Interval]
 ) -> _Account:
-    names = np.full(len(track.t_s), "short gaps", dtype=object)
+    names = np.full(len(track.t_s), _gaps_name(track.gpu, findings), dtype=object)
     for interval in low:
         if interval.gpu == track.gpu:
             names[track.between(interval.start_t_s, interval.end_t_s)] = "unexplained"
@@ -90,3 +90,9 @@ def _account(
     work = np.where(whole, 0.0, track.util_pct / 100)
     used = curve.of_each(track.t_s, track.t_s + track.hold_s)
     return _Account(track.hold_s, used, work, list(names))
+
+
+def _gaps_name(gpu: int, findings: Sequence[Finding]) -> str:
+    """Return what the time between batches is called: what holds a starved GPU back, where that is known."""
+    causes = [f.cause.name for f in findings if f.rule == "starved" and f.gpu == gpu and f.cause]
+    return causes[0] if causes and causes[0] != "unexplained" else "short gaps"

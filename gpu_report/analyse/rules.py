@@ -1,12 +1,21 @@
 """The rules: each takes the context of a run and returns findings. To add one, write it here and list it in RULES."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from statistics import median
 
 from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.causes import cause_of
+from gpu_report.analyse.causes import EXPECTED, explain
 from gpu_report.analyse.context import Context, kernel_events_near
 from gpu_report.analyse.drops import Drop, find_drops
-from gpu_report.model import Advice, Evidence, Finding, KernelEvent, Severity
+from gpu_report.analyse.endings import bad_endings
+from gpu_report.analyse.scenes import Scenes
+from gpu_report.analyse.sharing import other_processes
+from gpu_report.analyse.starvation import starved_gpus
+from gpu_report.analyse.waiting import waiting_for_peer
+from gpu_report.model import Advice, Evidence, Finding, KernelEvent, Phase, Severity
+
+AT_THE_END = ("validation", "checkpoint")  # the phases at the end of an epoch
 
 Rule = Callable[[Context], Sequence[Finding]]
 
@@ -18,8 +27,9 @@ def drops(context: Context) -> list[Finding]:
         for track, usable in zip(context.tracks, context.usable, strict=True)
         for drop in find_drops(track, usable, context.options)
     ]
-    found.sort(key=lambda drop: (drop.start_t_s, drop.gpu))
-    return [_drop_finding(context, number, drop) for number, drop in enumerate(found, 1)]
+    found = sorted((_trimmed(context, drop) for drop in found), key=lambda drop: (drop.start_t_s, drop.gpu))
+    scenes = Scenes(context, [(drop.start_t_s, drop.end_t_s) for drop in found])
+    return [_drop_finding(context, scenes, number, drop) for number, drop in enumerate(found, 1)]
 
 
 def kernel_faults(context: Context) -> list[Finding]:
@@ -28,14 +38,43 @@ def kernel_faults(context: Context) -> list[Finding]:
     return [_kernel_finding(context, number, event) for number, event in enumerate(faults, 1)]
 
 
-RULES: tuple[Rule, ...] = (drops, kernel_faults)
+RULES: tuple[Rule, ...] = (
+    drops,
+    starved_gpus,
+    kernel_faults,
+    other_processes,
+    waiting_for_peer,
+    bad_endings,
+)
 
 
-def _drop_finding(context: Context, number: int, drop: Drop) -> Finding:
-    expected = context.boundaries.explains(drop.start_t_s, drop.end_t_s)
-    nearby = kernel_events_near(context.run.kernel.events, drop.start_t_s, drop.end_t_s, drop.gpu)
-    cause = cause_of(drop.gpu, nearby, expected=expected, kernel_was_read=context.run.kernel.status == "read")
-    expected = expected and cause.name == "validation"
+def _trimmed(context: Context, drop: Drop) -> Drop:
+    """Return a drop without the validation and checkpoint it begins with, where they alone do not explain it.
+
+    What remains must still be long enough to be a drop.
+    """
+    if context.boundaries.explains(drop.start_t_s, drop.end_t_s):
+        return drop
+    start_s = drop.start_t_s
+    while (phase := context.phase_at(start_s)) is not None and phase.name in AT_THE_END:
+        if phase.end_t_s - phase.start_t_s > th.SIBLING_FACTOR * _usual_s(context, phase):
+            break
+        start_s = phase.end_t_s
+    enough = drop.end_t_s - start_s >= context.options.drop_seconds
+    return replace(drop, start_t_s=start_s) if enough else drop
+
+
+def _usual_s(context: Context, phase: Phase) -> float:
+    """Return how long a phase of this name usually takes in this run."""
+    return median(p.end_t_s - p.start_t_s for p in context.phases if p.name == phase.name)
+
+
+def _drop_finding(context: Context, scenes: Scenes, number: int, drop: Drop) -> Finding:
+    explained = context.boundaries.explains(drop.start_t_s, drop.end_t_s)
+    scene = scenes.of(drop.gpu, drop.start_t_s, drop.end_t_s)
+    kernel_was_read = context.run.kernel.status == "read"
+    cause, proof = explain(scene, expected=EXPECTED if explained else None, kernel_was_read=kernel_was_read)
+    expected = explained and cause == EXPECTED
     epoch, phase = context.epoch_at(drop.start_t_s), context.phase_at(drop.start_t_s)
     return Finding(
         id=f"drop-{number}",
@@ -51,9 +90,9 @@ def _drop_finding(context: Context, number: int, drop: Drop) -> Finding:
         at_boundary=context.boundaries.touching(drop.start_t_s, drop.end_t_s) is not None,
         level_pct=drop.level_pct,
         low_pct=drop.mean_pct,
-        evidence=_drop_evidence(context, drop),
+        evidence=(*_drop_evidence(context, drop), *proof),
         cause=cause,
-        kernel_events=nearby,
+        kernel_events=tuple(scene.kernel),
         advice=_kernel_advice(context) if cause.name == "unexplained" else (),
     )
 

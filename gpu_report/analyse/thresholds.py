@@ -120,3 +120,45 @@ WELL_COVERED = 0.95  # with less than this share of the time measured, "no drop"
 # The final evaluation is no training; one longer than this and than FINAL_FACTOR validations is judged all the same.
 FINAL_EVALUATION_S = 30.0
 FINAL_FACTOR = 3.0
+
+# --- Causes of a drop (causes.py): measured on labelled H200 runs, half of them set aside ----------------------
+
+# Rows at the edges of an interval belong half to what was before and after: a host row is the mean of a second.
+SCENE_EDGE_S = 1.5
+CALM_EDGE_S = 2.0  # likewise training this close to a phase's edge or a drop is not what is usual
+IDLE_CPU_PCT = 15.0  # of one core: a process that waits uses 0 to 3, one that feeds a GPU 25 to 130
+IDLE_SHARE = 0.25  # workers under this share of their usual CPU have nothing to do
+QUIET_PRESSURE_PCT = 10.0  # less than this and nothing on the host is waited for
+# Workers that stop starve the GPU only once the queue is empty: 2 to 6 s later with 8 to 14 workers. Where the trainer
+# stops they go on for about a second, until the queue is full.
+LEAD_S = 1.0
+LEAD_LOOK_S = 2.0  # how far into the drop workers must be idle at the latest
+SURGE_S = 3.0  # after a drop, for so long ...
+SURGE_FACTOR = 1.5  # ... workers that fill an empty queue use so much more CPU than usual (2.4 measured)
+MEMORY_PRESSURE_PCT = 10.0  # kernel documentation: some work is delayed for memory a tenth of the time
+SWAP_IN_MIB_S = 1.0
+IO_PRESSURE_PCT = 30.0  # 36 % measured in a storage-bound loader, 0 to 9 in a fed one
+WORKERS_BLOCKED = 0.5  # on average: 17 % of the looks at a storage-bound loader's workers found state D
+READ_MIB_S = 1.0
+RISEN_FACTOR = 3.0  # a pressure is a cause only when it is so much higher than in the run's ordinary training
+ALL_CORES_PCT = 90.0
+OTHERS_CPU_PCT = 40.0  # of all cores, taken by others than the training
+WORKER_FULL_PCT = 85.0  # of one core: 66 to 99 measured with too few workers
+WORKERS_FULL_PCT = 60.0  # likewise on average over all workers
+MAIN_FULL_PCT = 90.0  # of one core; it also spins there while it waits for the GPU, so only where the GPU does not work
+MAIN_BOUND_UTIL_PCT = 50.0
+NEIGHBOUR_SHARE = 0.5  # of the interval
+STOPPED = 0.5  # processes in state T on average: at least half the time
+
+# --- Another process, a peer, the end -------------------------------------------------------------------------
+
+GUEST_AT_LEAST_S = 5.0  # shorter ones are looks (nvidia-smi, a notebook's first cell)
+GUEST_UTIL_PCT = 5.0  # of the GPU's time: an idle context keeps it at 0
+GUEST_STEP_SHARE = 0.5  # of its memory: the step in the GPU's own memory that shows when it came or went
+# A rank that waits in NCCL spins: 100 % and 120 W where it takes 450 to 550 W at work (H200).
+SPINNING_UTIL_PCT = 90.0
+SPINNING_POWER_SHARE = 0.45
+BEFORE_THE_END_S = 5.0  # what "just before the end" means: allocations that fail last seconds
+STARVED_AT_LEAST_S = 20.0  # of ordinary training: less is too little to call it the run's way
+# Of utilisation: SM activity is 80 to 88 % of it in a fed YOLO26m, 25 % with batches of 4 (H200).
+LAUNCH_SM_SHARE = 0.5

@@ -13,7 +13,8 @@ Trained = tuple[float, float] | None  # mean utilisation in %, and seconds
 def verdict(context: Context, findings: Sequence[Finding], ledger: Sequence[LedgerRow]) -> str:
     """Return what the run comes to, in plain words, with the numbers behind it."""
     trained, unseen = training(context), sum(row.share for row in ledger if row.name == "unmeasured")
-    parts = [_fault(findings), _work(context, trained), _drops(findings, trained, unseen), _unseen(unseen)]
+    parts = [_ended(findings), _fault(findings), _work(context, trained), _starved(findings)]
+    parts += [_drops(findings, trained, unseen), _beside(findings), _unseen(unseen)]
     parts += [_largest(trained, findings, ledger), _unused(context)]
     return " ".join(part for part in parts if part)
 
@@ -30,6 +31,28 @@ def training(context: Context) -> Trained:
         weight += float(track.hold_s[mine].sum())
         busy += float((track.hold_s * track.util_pct)[mine].sum())
     return (busy / weight, weight / len(context.activity.used_gpus)) if weight else None
+
+
+def _ended(findings: Sequence[Finding]) -> str:
+    """Return how a training ended that came to no good end."""
+    ended = [f for f in findings if f.rule == "run-ended"]
+    return f"{ended[0].summary}, {length(ended[0].end_t_s)} after the recording began." if ended else ""
+
+
+def _starved(findings: Sequence[Finding]) -> str:
+    """Return what holds training back all the time, where that is known."""
+    causes = {f.cause.explanation: None for f in findings if f.rule == "starved" and f.cause and f.cause.confidence > 0}
+    return " ".join(f"{cause[:1].upper()}{cause[1:]}." for cause in causes)
+
+
+def _beside(findings: Sequence[Finding]) -> str:
+    """Return who else worked on the GPUs, and which of them waited for another: the longest of each."""
+    sentences = []
+    for rule in ("other-process", "waiting-for-peer"):
+        mine = [f for f in findings if f.rule == rule]
+        if mine:
+            sentences.append(f"{max(mine, key=lambda f: f.duration_s).summary}.")
+    return " ".join(sentences)
 
 
 def _fault(findings: Sequence[Finding]) -> str:
@@ -87,7 +110,8 @@ def _largest(trained: Trained, findings: Sequence[Finding], ledger: Sequence[Led
     if trained is None or trained[0] >= th.ROOM_PCT or not lost:
         return ""
     row = max(lost, key=lambda r: r.gpu_seconds)
-    if any(f.cause and f.cause.name == row.name and not f.expected for f in findings):
+    told = [f for f in findings if f.cause and not f.expected and (f.rule != "starved" or f.cause.confidence > 0)]
+    if any(f.cause and f.cause.name == row.name for f in told):
         return ""
     what = "waiting that nothing recorded explains" if row.name == "unexplained" else row.name
     return f"The largest loss is {what}: {length(row.gpu_seconds)}, {100 * row.share:.0f} % of all GPU time."

@@ -146,6 +146,7 @@ def _run(lines: Lines, silent_until_s: float, gone_t_s: Sequence[float]) -> Insi
         phases=_phases(lines, end_t_s),
         epochs=_epochs(lines),
         ended=how if isinstance(how, str) and how in ENDINGS else None,
+        error=None if ended is None else _text(ended.get("error")),
     )
 
 

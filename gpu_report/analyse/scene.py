@@ -1,0 +1,136 @@
+"""What stood beside an interval of a GPU: every signal within it, and what that signal is in the run's own training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.track import Bools, Floats
+from gpu_report.model import NearbyKernelEvent
+
+Span = tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Columns sampled at common times, each row the mean since the row before; `calm` marks ordinary training."""
+
+    t_s: Floats
+    columns: Mapping[str, Floats]
+    calm: Bools
+
+    def within(self, name: str, start_t_s: float, end_t_s: float) -> float | None:
+        """Return the mean of a column over the rows that lie in (start, end], None where there is none."""
+        values = self._part(name, start_t_s, end_t_s)
+        return float(values.mean()) if len(values) else None
+
+    def usual(self, name: str) -> float | None:
+        """Return the median of a column in ordinary training, None where there is none."""
+        column = self.columns.get(name)
+        if column is None:
+            return None
+        values = column[self.calm & np.isfinite(column)]
+        return float(np.median(values)) if len(values) else None
+
+    def only_calm(self) -> Series:
+        """Return the rows of ordinary training alone, with nothing that is usual beside them."""
+        columns = {name: column[self.calm] for name, column in self.columns.items()}
+        return Series(self.t_s[self.calm], columns, np.zeros(int(self.calm.sum()), dtype=bool))
+
+    def below_since(self, name: str, line: float, until_t_s: float) -> float | None:
+        """Return since when a column has been below a line without a break, up to a moment; None where it is not."""
+        column = self.columns.get(name)
+        last = int(np.searchsorted(self.t_s, until_t_s, side="right")) - 1
+        if column is None or last < 0 or not column[last] < line:
+            return None
+        above = np.flatnonzero(~(column[: last + 1] < line))
+        first = int(above[-1]) + 1 if len(above) else 0
+        return float(self.t_s[first - 1]) if first else float(self.t_s[0])
+
+    def _part(self, name: str, start_t_s: float, end_t_s: float) -> Floats:
+        column = self.columns.get(name)
+        if column is None:
+            return np.empty(0)
+        first, last = np.searchsorted(self.t_s, [start_t_s, end_t_s], side="right")
+        part = column[first:last]
+        return part[np.isfinite(part)]
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """Another process than the training's on the GPU: who it is, its memory, its share of the interval (0 to 1)."""
+
+    pid: int
+    name: str
+    memory_mib: float | None
+    share: float
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """One interval of one GPU, and all that may have caused it. `cores` is None where it is not known."""
+
+    gpu: int
+    start_t_s: float
+    end_t_s: float
+    host: Series
+    own: Series
+    cores: int | None = None
+    kernel: Sequence[NearbyKernelEvent] = ()
+    neighbours: Sequence[Neighbour] = ()
+    nvml_lost: str = ""
+    others: Mapping[int, Series] = field(default_factory=dict)
+
+    @property
+    def _inner(self) -> Span:
+        """Return the interval without its edges, whose rows belong half to what was before and after."""
+        edge = min(th.SCENE_EDGE_S, (self.end_t_s - self.start_t_s) / 4)
+        return self.start_t_s + edge, self.end_t_s - edge / 2
+
+    def within(self, name: str) -> float | None:
+        """Return the mean of a host column within the interval."""
+        return self.host.within(name, *self._inner)
+
+    def usual(self, name: str) -> float | None:
+        """Return what a host column is in ordinary training."""
+        return self.host.usual(name)
+
+    def gpu_within(self, name: str) -> float | None:
+        """Return the mean of a column of this GPU within the interval."""
+        return self.own.within(name, *self._inner)
+
+    def gpu_usual(self, name: str) -> float | None:
+        """Return what a column of this GPU is in ordinary training."""
+        return self.own.usual(name)
+
+    def workers_lead_s(self) -> float | None:
+        """Return how long before the GPU the workers went idle (negative: after it); None where they did not.
+
+        Workers that stop first starve the GPU once what they had prefetched is used up; where the trainer stops, the
+        GPU falls at once and the workers go on until the queue is full.
+        """
+        usual = self.usual("workers_cpu_pct")
+        if not usual:
+            return None
+        since = self.host.below_since("workers_cpu_pct", th.IDLE_SHARE * usual, self.start_t_s + th.LEAD_LOOK_S)
+        return None if since is None else self.start_t_s - since
+
+    def workers_surge(self) -> float | None:
+        """Return the workers' CPU right after the interval, over what is usual: an empty queue is filled anew."""
+        usual = self.usual("workers_cpu_pct")
+        after = self.host.within("workers_cpu_pct", self.end_t_s, self.end_t_s + th.SURGE_S)
+        return after / usual if usual and after is not None else None
+
+
+def series(frame: pd.DataFrame, names: Sequence[str], calm: Sequence[Span]) -> Series:
+    """Return columns of a table as a series; `calm` are the spans of ordinary training."""
+    t_s = frame["t_s"].to_numpy(dtype=float)
+    mask = np.zeros(len(t_s), dtype=bool)
+    for start, end in calm:
+        first, last = np.searchsorted(t_s, [start, end], side="right")
+        mask[first:last] = True
+    return Series(t_s, {name: frame[name].to_numpy(dtype=float) for name in names if name in frame}, mask)

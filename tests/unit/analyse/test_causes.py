@@ -1,0 +1,124 @@
+"""Each cause on the signals that speak for it, and none where they are missing: shapes as measured on H200 runs."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from gpu_report.analyse.causes import CAUSES, EXPECTED, explain
+from gpu_report.analyse.scene import Neighbour, Scene, Series
+from gpu_report.model import KernelEvent, NearbyKernelEvent
+
+START, END, SECONDS = 30.0, 45.0, 60
+# What a fed YOLO26m does on 16 cores: its main process spins while it waits for the GPU.
+FED = {
+    "cpu_pct": 30,
+    "cpu_pressure_pct": 0,
+    "io_pressure_pct": 0,
+    "io_full_pressure_pct": 0,
+    "memory_pressure_pct": 0,
+    "swap_in_mib_s": 0,
+    "disk_read_mib_s": 0,
+    "main_cpu_pct": 116,
+    "busiest_worker_cpu_pct": 48,
+    "workers_cpu_pct": 360,
+    "workers": 12,
+    "workers_blocked": 0,
+    "trainer_read_mib_s": 0,
+    "trainer_stopped": 0,
+}
+IDLE = {"cpu_pct": 1, "main_cpu_pct": 0, "busiest_worker_cpu_pct": 0, "workers_cpu_pct": 0}
+GPU = {"gpu_util_pct": 92, "sm_active_pct": 79}
+
+
+def series(usual, within, start=START, end=END, after=None):
+    t_s = np.arange(1.0, SECONDS + 1)
+    columns = {name: np.full(SECONDS, float(value)) for name, value in usual.items()}
+    for name, value in within.items():
+        columns[name][(t_s > start) & (t_s <= end)] = value
+    for name, value in (after or {}).items():
+        columns[name][(t_s > end) & (t_s <= end + 3)] = value
+    return Series(t_s, columns, t_s < 25)
+
+
+def scene(within, start=START, after=None, gpu=None, **fields):
+    host = series(FED, within, start, after=after)
+    own = series(GPU, gpu or {"gpu_util_pct": 1, "sm_active_pct": 0})
+    return dataclasses.replace(Scene(0, START, END, host, own, cores=16), **fields)
+
+
+WITHOUT_ANY = Scene(0, START, END, Series(np.array([]), {}, np.array([], dtype=bool)), series(GPU, {}))
+
+STORAGE = {"io_pressure_pct": 83, "io_full_pressure_pct": 83, "workers_blocked": 7.6, "trainer_read_mib_s": 4}
+TAKEN = {"cpu_pct": 100, "cpu_pressure_pct": 99, "main_cpu_pct": 40, "workers_cpu_pct": 200}
+SWAPPING = {"memory_pressure_pct": 40, "swap_in_mib_s": 90, "io_pressure_pct": 60, "workers_blocked": 3}
+TOO_FEW = {"main_cpu_pct": 26, "busiest_worker_cpu_pct": 106, "workers_cpu_pct": 211, "workers": 2, "cpu_pct": 16}
+ONE_CORE = {"main_cpu_pct": 103, "busiest_worker_cpu_pct": 9, "workers_cpu_pct": 55}
+GUEST = Neighbour(798, "python3", 842.0, 0.9)
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("trainer-blocked", scene(IDLE)),
+        ("trainer-blocked", scene({**IDLE, "trainer_stopped": 1})),
+        ("trainer-blocked", scene({"trainer_stopped": 1})),  # one rank of several: the others spin
+        ("input-stalled", scene(IDLE, start=START - 4)),
+        ("input-stalled", scene(IDLE, after={"workers_cpu_pct": 900})),
+        ("input-storage", scene({**IDLE, **STORAGE})),
+        ("memory-pressure", scene({**IDLE, **SWAPPING})),  # it raises the pressure of io, too
+        ("input-cpu", scene(TAKEN)),
+        ("input-cpu", scene(TOO_FEW)),
+        ("main-process", scene(ONE_CORE, gpu={"gpu_util_pct": 28, "sm_active_pct": 24})),
+        ("launch-bound", scene(ONE_CORE, gpu={"gpu_util_pct": 28, "sm_active_pct": 7})),
+        ("other-process", scene({}, neighbours=(GUEST,))),
+        ("gpu-fault", scene(IDLE, nvml_lost="GPU is lost")),
+    ],
+)
+def test_a_cause_is_named_by_its_signals(name, given):
+    cause, evidence = explain(given)
+    assert cause.name == name
+    assert cause.confidence >= 0.7
+    assert all(item.value is not None for item in evidence)
+
+
+def test_a_fed_gpu_that_fell_is_unexplained():
+    assert explain(scene({}))[0].name == "unexplained"
+
+
+@pytest.mark.parametrize("scorer", CAUSES)
+def test_nothing_is_concluded_from_what_was_not_recorded(scorer):
+    assert scorer(WITHOUT_ANY) is None
+    for missing in FED:
+        given = scene({**IDLE, **STORAGE, **SWAPPING})
+        columns = {name: column for name, column in given.host.columns.items() if name != missing}
+        scorer(dataclasses.replace(given, host=dataclasses.replace(given.host, columns=columns)))
+
+
+def test_a_pressure_that_is_usual_here_explains_nothing():
+    noisy = {**FED, "io_pressure_pct": 60, "workers_blocked": 2}
+    given = dataclasses.replace(scene({}), host=series(noisy, {}))
+    assert explain(given)[0].name == "unexplained"
+
+
+def test_an_idle_neighbour_is_no_cause():
+    assert explain(scene({}, neighbours=(dataclasses.replace(GUEST, share=0.2),)))[0].name == "unexplained"
+
+
+def test_validation_yields_to_a_fault_of_the_gpu_only():
+    assert explain(scene({**IDLE, **STORAGE}), expected=EXPECTED)[0] == EXPECTED
+    cause, _ = explain(scene(IDLE, nvml_lost="GPU is lost"), expected=EXPECTED)
+    assert (cause.name, cause.runner_up) == ("gpu-fault", "trainer-blocked")
+
+
+def test_the_second_best_is_named_too():
+    xid = KernelEvent(40.0, "xid", "critical", "Xid 79", "the GPU fell off the bus", gpu=0)
+    cause, _ = explain(scene({**IDLE, **STORAGE}, kernel=(NearbyKernelEvent(xid, 0.0),)))
+    assert {cause.name, cause.runner_up} == {"input-storage", "gpu-fault"}
+
+
+def test_a_kernel_event_of_another_gpu_or_after_the_drop_is_no_cause():
+    xid = KernelEvent(40.0, "xid", "critical", "Xid 79", "the GPU fell off the bus", gpu=1)
+    assert explain(scene({}, kernel=(NearbyKernelEvent(xid, 0.0),)))[0].name == "unexplained"
+    later = dataclasses.replace(xid, gpu=0)
+    assert explain(scene({}, kernel=(NearbyKernelEvent(later, 1.5),)))[0].name == "unexplained"

@@ -1,0 +1,129 @@
+"""Rules beside drops: another process on the GPU, waiting for a peer, a bad end, a GPU that always waits."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.runs import PROCESSES, make_run, readings
+
+from gpu_report.analyse import analyse
+from gpu_report.model import InsideRun, Phase, RecordedEvent
+
+NAN = float("nan")
+SECONDS = 120
+
+
+def findings(run, rule):
+    return [finding for finding in analyse(run).findings if finding.rule == rule]
+
+
+def with_processes(run, *rows):
+    table = pd.DataFrame([dict(zip(PROCESSES, row, strict=True)) for row in rows], columns=PROCESSES)
+    return dataclasses.replace(run, processes=table)
+
+
+def guest_run(owner="other", util=86.0):
+    memory = [44_000.0] * 50 + [44_900.0] * 20 + [44_000.0] * 50
+    run = make_run(readings((0, 10), (90, 110)), rows=[(1, 60), (2, 115)], quantities={"memory_used_mib": memory})
+    return with_processes(
+        run,
+        (12.0, 0, 41, "python train.py", 44_000.0, "appeared", "trainer", NAN),
+        (53.0, 0, 77, "python3", 900.0, "appeared", owner, min(util, 10.0)),
+        (58.0, 0, 77, "python3", 900.0, "changed", owner, util),
+        (73.0, 0, 77, "python3", NAN, "gone", owner, NAN),
+    )
+
+
+def test_a_guest_is_told_with_the_moments_at_which_memory_stepped():
+    (finding,) = findings(guest_run(), "other-process")
+    assert (finding.start_t_s, finding.end_t_s) == (50.0, pytest.approx(69.0))
+    assert "python3 (pid 77)" in finding.summary
+    assert finding.cause.name == "other-process"
+    assert ("its share of the GPU's time, at most", 86.0) in {(e.text, e.value) for e in finding.evidence}
+    assert "python3 (pid 77) worked on GPU 0" in analyse(guest_run()).verdict
+
+
+def test_a_guest_that_the_training_started_itself_is_one_too():
+    assert len(findings(guest_run(owner="trainer"), "other-process")) == 1
+
+
+@pytest.mark.parametrize("run", [guest_run(util=2.0), guest_run(owner="unknown")])
+def test_who_only_holds_memory_or_is_not_known_is_no_guest(run):
+    run = dataclasses.replace(
+        run, processes=run.processes.assign(gpu_util_pct=run.processes["gpu_util_pct"].clip(upper=4))
+    )
+    assert findings(run, "other-process") == []
+
+
+def test_ranks_of_the_training_are_no_guests_of_each_other():
+    rank = InsideRun(1, 1, 77, "train", {}, (Phase("train", 1, 10.0, 115.0, "inside"),), ())
+    run = dataclasses.replace(guest_run(owner="trainer"), inside=(rank,))
+    assert findings(run, "other-process") == []
+
+
+def test_a_rank_that_spins_waits_for_the_gpu_that_does_nothing():
+    late = readings((0, 10), (80, 50), (0, 15), (80, 45))
+    spinning = readings((0, 10), (80, 50), (100, 15), (80, 45))
+    power = [90.0] * 10 + [500.0] * 50 + [121.0] * 15 + [500.0] * 45
+    run = make_run([spinning, late], rows=[(1, 40), (2, 115)], quantities={"power_w": power})
+    (finding,) = findings(run, "waiting-for-peer")
+    assert (finding.gpu, finding.start_t_s, finding.end_t_s) == (0, 60.0, 75.0)
+    assert finding.summary == "GPU 0 read 100 % and waited 15 s for GPU 1"
+    assert finding.cause.name == "waiting-for-peer"
+    alone = make_run(spinning, rows=[(1, 40), (2, 115)], quantities={"power_w": power})
+    assert findings(alone, "waiting-for-peer") == []
+    without_power = make_run([spinning, late], rows=[(1, 40), (2, 115)])
+    assert findings(without_power, "waiting-for-peer") == []
+
+
+def test_a_gpu_that_always_waits_is_told_once_and_names_its_gaps():
+    run = make_run(readings((0, 10), (28, 110)), rows=[(1, 60), (2, 115)])
+    host = pd.DataFrame({"t_s": np.arange(float(SECONDS))})
+    host = host.assign(
+        main_cpu_pct=26.0, busiest_worker_cpu_pct=105.0, workers_cpu_pct=210.0, workers=2.0, cpu_pct=16.0
+    )
+    starved = dataclasses.replace(run, host=host)
+    (finding,) = findings(starved, "starved")
+    assert finding.cause.name == "input-cpu"
+    assert "2 loader workers were busy" in finding.summary
+    assert "2 loader workers were busy" in analyse(starved).verdict
+    names = {row.name for row in analyse(starved).ledger}
+    assert "input-cpu" in names
+    assert "short gaps" not in names
+    (unknown,) = findings(run, "starved")
+    assert unknown.cause.name == "unexplained"
+    assert "short gaps" in {row.name for row in analyse(run).ledger}
+
+
+def test_a_busy_gpu_is_not_starved():
+    assert findings(make_run(readings((0, 10), (75, 110)), rows=[(1, 60), (2, 115)]), "starved") == []
+
+
+def ended(**fields):
+    run = make_run(readings((0, 10), (90, 110)), rows=[(1, 60)])
+    return dataclasses.replace(run, events=(RecordedEvent(110.0, "command_ended", None, fields),))
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [({"signal": "SIGKILL"}, "SIGKILL ended the command"), ({"exit_code": 1}, "The command ended with exit code 1")],
+)
+def test_a_bad_end_is_told_first(fields, words):
+    run = ended(**fields)
+    (finding,) = findings(run, "run-ended")
+    assert (finding.summary, finding.severity, finding.end_t_s) == (words, "critical", 110.0)
+    assert analyse(run).verdict.startswith(words)
+
+
+def test_a_good_end_is_no_finding():
+    assert findings(ended(exit_code=0), "run-ended") == []
+
+
+def test_out_of_memory_is_named_with_how_full_the_gpu_was():
+    phases = (Phase("train", 1, 10.0, 110.0, "inside"),)
+    oom = InsideRun(1, 0, 41, "train", {}, phases, (), "exception", "OutOfMemoryError")
+    run = make_run(readings((0, 10), (90, 110)), quantities={"memory_used_mib": [143_000.0] * SECONDS})
+    (finding,) = findings(dataclasses.replace(run, inside=(oom,)), "run-ended")
+    assert finding.summary == "The training ended: CUDA was out of memory"
+    assert [round(e.value) for e in finding.evidence] == [99]

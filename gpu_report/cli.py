@@ -121,6 +121,10 @@ def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
 
         die_with(with_parent)
     chosen = tuple(filter(None, (part.strip() for part in gpus.split(","))))
+    if gpus and not chosen:
+        raise UsageError(f"--gpus {gpus} names no GPU")
+    if not command and "--" in sys.argv:
+        raise UsageError("there is no command after --: leave it out to watch without one")
     options = RecordOptions(
         command=command,
         duration_s=duration,

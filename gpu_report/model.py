@@ -114,8 +114,8 @@ PhaseName = Literal["startup", "train", "validation", "checkpoint", "final evalu
 class Phase:
     """What YOLO was doing from `start_t_s` to `end_t_s`, and where that is known from.
 
-    `detail` names the part of a phase where that is known: of startup `setup`, `data set`, `model` or `first batch`,
-    of train `close mosaic`.
+    `detail` names the part of a phase where that is known: of startup `imports`, `setup`, `data set`, `model` or
+    `first batch`, of train `close mosaic`.
     """
 
     name: PhaseName

@@ -1,9 +1,10 @@
 """`gpu_report.attach(model)`: the callbacks of a recorded command, for a training that is started from a notebook."""
 
-import ctypes
 import os
 import signal
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,11 @@ from gpu_report.inside import RUN_FOLDER_VARIABLE
 from gpu_report.inside.on_path.gpu_report_inside.callbacks import CALLBACKS
 from gpu_report.record import RecordOptions, background
 
-PR_SET_PDEATHSIG = 1  # linux/prctl.h
+PARENT_EVERY_S = 1.0  # how often a recorder looks whether its parent is still there
 OURS = "gpu_report_inside.callbacks"  # under whichever name it was imported
 
+# The recording that this process was started under, before `attach` set the variable itself.
+_started_under = os.environ.get(RUN_FOLDER_VARIABLE)
 # The recorder that `attach` started in this very process; a rank of DDP that unpickles `end_recorder` has none.
 _started: list[Path] = []
 
@@ -25,8 +28,10 @@ def attach(model: Any, run: str | os.PathLike[str] | None = None) -> Path:
 
     That is `run`, else the one that this process was started under, else that of the newest recorder running under
     ./gpu-runs. Where there is none, a recorder is started there, which ends with the model's training or this process.
-    UsageError when `run` is no folder; GpuReportError when no recorder could be started.
+    UsageError when `model` is none or `run` is no folder; GpuReportError when no recorder could be started.
     """
+    if not hasattr(model, "callbacks") or not hasattr(model, "add_callback"):
+        raise UsageError(f"attach takes a YOLO model, such as YOLO('yolo26n.pt'), not {type(model).__name__}")
     folder = _folder(run)
     os.environ[RUN_FOLDER_VARIABLE] = str(folder)
     if not is_attached(model):
@@ -54,10 +59,18 @@ def end_recorder(_trainer: object) -> None:
 
 
 def die_with(pid: int) -> None:
-    """Have this process get SIGTERM when its parent `pid` ends, at once if it has ended already (Linux)."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
-    if os.getppid() != pid:
-        os.kill(os.getpid(), signal.SIGTERM)
+    """Have this process get SIGTERM when its parent `pid` ends, within a second.
+
+    (PR_SET_PDEATHSIG would do that when the parent's thread ends that started us, a worker of a web server say.)
+    """
+    threading.Thread(target=_watch_parent, args=(pid,), name="parent", daemon=True).start()
+
+
+def _watch_parent(pid: int) -> None:
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])  # it is for the thread that waits for signals
+    while os.getppid() == pid:
+        time.sleep(PARENT_EVERY_S)
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _folder(run: str | os.PathLike[str] | None) -> Path:
@@ -65,8 +78,11 @@ def _folder(run: str | os.PathLike[str] | None) -> Path:
         if not Path(run).is_dir():
             raise UsageError(f"{run} is no run folder: start `gpu-report record --output {run}` first, or leave it out")
         return Path(run).absolute()
-    if known := os.environ.get(RUN_FOLDER_VARIABLE):
-        return Path(known)
+    if _started_under:
+        return Path(_started_under)
+    earlier = os.environ.get(RUN_FOLDER_VARIABLE)  # what an earlier `attach` chose: its recorder may have ended since
+    if earlier and background.recorder_pid(Path(earlier)) is not None:
+        return Path(earlier)
     base = Path(run_folder.RUNS_DIR)
     try:
         return background.running(base).absolute()

@@ -212,9 +212,10 @@ def _idle_spans(run: Run, used: Sequence[Track], presence: dict[int, list[Span]]
     spans = per_gpu[0] if per_gpu else []
     for other in per_gpu[1:]:
         spans = intersect(spans, other)
-    ended = [event.t_s for event in run.events if event.kind == "command_ended"]
-    if ended:
-        spans = [*spans, (max(ended), run.duration_s)]
+    begun = [event.t_s for event in run.events if event.kind == "recording_started"]
+    for ended_s in (event.t_s for event in run.events if event.kind == "command_ended"):
+        # a later recording into the same folder watches something else
+        spans = [*spans, (ended_s, min((t_s for t_s in begun if t_s > ended_s), default=run.duration_s))]
     return [(a, b) for a, b in union(spans) if b - a >= th.IDLE_AT_LEAST_S]
 
 

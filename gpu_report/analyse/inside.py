@@ -11,6 +11,7 @@ from gpu_report.analyse.spans import Span, minus, union
 from gpu_report.model import EpochRow, InsideEpoch, InsideRun, Phase, Run
 
 FROM_CALLBACKS = "callbacks"
+FROM_COMMAND = "start of the command"
 
 SLACK_S = 0.05  # two callbacks that follow each other, one ending an epoch, the other beginning its validation
 
@@ -64,8 +65,27 @@ def inside_view(run: Run) -> InsideView:
             told[number, epoch.start_t_s] = epoch
         found += phases
         spans += [(phases[0].start_t_s, phases[-1].end_t_s)] if phases else []
+    imports = _imports(run, found)
+    found += imports
+    spans += [(phase.start_t_s, phase.end_t_s) for phase in imports]
     boundaries = _with_metrics(sorted(boundaries, key=lambda b: b.row.row_t_s), run.epoch_rows)
     return InsideView(tuple(sorted(found, key=lambda p: p.start_t_s)), tuple(union(spans)), tuple(boundaries), told)
+
+
+def _imports(run: Run, told: Sequence[Phase]) -> list[Phase]:
+    """Return startup from each command's start to the first callback that follows: imports, the making of the model."""
+    first = {t_s: min((p.start_t_s for p in told if p.start_t_s > t_s), default=t_s) for t_s in _commands(run)}
+    busy = union([(phase.start_t_s, phase.end_t_s) for phase in told])
+    free = [span for start, end in first.items() if start < end for span in minus([(start, end)], busy)]
+    return [Phase("startup", None, start, end, FROM_COMMAND, "imports") for start, end in free]
+
+
+def _commands(run: Run) -> list[float]:
+    """Return when commands were started that lived to their first callback, as far as is known."""
+    started = sorted(event.t_s for event in run.events if event.kind == "command_started")
+    ended = sorted(event.t_s for event in run.events if event.kind == "command_ended")
+    firsts = [process.phases[0].start_t_s for process in run.inside if process.phases]
+    return [t for t in started if any(t < first and not any(t < e < first for e in ended) for first in firsts)]
 
 
 def _numbered(run: Run) -> Iterator[tuple[int, int, InsideRun]]:

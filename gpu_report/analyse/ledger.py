@@ -14,6 +14,9 @@ from gpu_report.model import Finding, Interval, LedgerRow
 EXPECTED_ROWS = ("work", "startup", "validation", "checkpoint", "final evaluation", "idle")
 PHASE_ROWS = {"startup", "validation", "checkpoint", "final evaluation", "idle"}
 
+SPINNING = "waiting-for-peer"  # full utilisation that is no work
+LOST_RULES = {"drop", "sustained-low", SPINNING}  # the findings that take the time they lie in
+
 
 @dataclass(frozen=True, eq=False)
 class _Account:
@@ -77,16 +80,11 @@ def _account(
         if phase.name in PHASE_ROWS:
             names[track.between(phase.start_t_s, phase.end_t_s)] = phase.name
     for finding in findings:
-        if (
-            finding.gpu == track.gpu
-            and finding.rule in {"drop", "sustained-low"}
-            and finding.cause
-            and not finding.expected
-        ):
+        if finding.gpu == track.gpu and finding.rule in LOST_RULES and finding.cause and not finding.expected:
             names[track.between(finding.start_t_s, finding.end_t_s)] = finding.cause.name
     if track.gpu not in context.activity.used_gpus:
         names[:] = "idle"
-    whole = np.isin(names.astype(str), list(PHASE_ROWS))
+    whole = np.isin(names.astype(str), [*PHASE_ROWS, SPINNING])
     work = np.where(whole, 0.0, track.util_pct / 100)
     used = curve.of_each(track.t_s, track.t_s + track.hold_s)
     return _Account(track.hold_s, used, work, list(names))

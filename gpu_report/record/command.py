@@ -43,6 +43,8 @@ class Command:
 
     def __init__(self, words: Sequence[str], unblocked: Iterable[int], environment: Mapping[str, str]) -> None:
         """Start it with the signal mask `unblocked`; NotStarted when it is not found or may not be executed."""
+        if not words[0]:
+            raise NotStarted("the command is empty", NOT_FOUND)
         try:
             self.pid = os.posix_spawnp(
                 words[0], list(words), environment, setsigmask=list(unblocked), setsigdef=list(_RESTORED)

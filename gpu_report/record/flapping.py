@@ -31,6 +31,10 @@ class Flapping:
         told = [change for change in changes if self._admit(change, mono_s)]
         return told + [change for history in self._known.values() if (change := _due(history, mono_s))]
 
+    def held(self) -> list[Change]:
+        """Return what has been held back: how these quantities stand at the end."""
+        return [history.held for history in self._known.values() if history.held is not None]
+
     def _admit(self, change: Change, mono_s: float) -> bool:
         history = self._known.setdefault((change.gpu, change.quantity), _History())
         if mono_s - history.changed_s > CALM_AFTER_S:

@@ -23,7 +23,7 @@ WAIT_SHARE = 0.5  # ... and no longer than this share of the interval, so that h
 # for a request that is under way, and as long for its own.
 LAST_WAIT_S = 2.0
 POLL_S = 0.05  # how often a wait for NVML's opening looks for signals
-SPLIT_S = 1.0  # then the other GPUs of a thread whose call does not return are read by another one
+SPLIT_S = 0.9  # then (at 1 Hz: by the next tick) the other GPUs of a thread whose call does not return get another one
 STALL_S = 2.0  # a call that takes longer is a driver in trouble; a shorter one may be a machine with no core to spare
 OPEN_PATIENCE_S = 10.0  # waking GPUs without persistence mode takes seconds; longer than this is worth an event
 FINISH_S = 1.5  # how long the end of a recording waits for NVML's threads before it abandons them
@@ -84,7 +84,7 @@ class GpuWatch:
             self._write(reading, at, journal)
         for thread in [thread for thread in self._threads if thread not in asked]:
             self._without_answer(thread, at, journal)
-        self._tell([], at, journal)
+        self._tell([], at, journal, last=last)
 
     def finish(self) -> bool:
         """End NVML's threads; False when one hangs in the driver. A second call only repeats the answer."""
@@ -137,8 +137,9 @@ class GpuWatch:
             (present.discard if process.change == "gone" else present.add)(process.pid)
             journal.process(reading.at, process.as_row())
 
-    def _tell(self, changes: Iterable[Change], at: Clocks, journal: Journal) -> None:
-        for change in self._flapping.admit(changes, at.mono_s):
+    def _tell(self, changes: Iterable[Change], at: Clocks, journal: Journal, *, last: bool = False) -> None:
+        told = self._flapping.admit(changes, at.mono_s)
+        for change in [*told, *(self._flapping.held() if last else ())]:
             fields = {"gpu": change.gpu, "quantity": change.quantity}
             if change.reason is None:
                 journal.event("nvml_recovered", at, fields)

@@ -9,9 +9,8 @@ from pathlib import Path
 from gpu_report.record import clocks
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.kernel_sources import Refused, Source, advice_for, open_best
+from gpu_report.record.rate_cap import RateCap
 
-LINES_PER_WINDOW = 200  # more than this in one window is a flood (a looping driver), of which a sample is enough
-WINDOW_S = 10.0
 FILE_POLL_MS = 250  # a regular file cannot be waited for
 IDLE_POLL_MS = 5000
 
@@ -91,26 +90,3 @@ class KernelLogThread:
     def _status(self, status: str, source: str | None, reason: str, advice: str) -> None:
         fields = {"status": status, "source": source, "reason": reason, "advice": advice}
         self._emit("kernel_log", clocks.now(), fields)
-
-
-class RateCap:
-    """Admits so many lines a window and counts those beyond."""
-
-    def __init__(self) -> None:
-        self._window_s = float("-inf")
-        self._admitted = 0
-        self.dropped = 0
-
-    def new_window(self, mono_s: float) -> int:
-        """Begin a new window when the old one is over; return how many lines the old one dropped."""
-        if mono_s - self._window_s < WINDOW_S:
-            return 0
-        dropped, self._window_s, self._admitted, self.dropped = self.dropped, mono_s, 0, 0
-        return dropped
-
-    def admit(self) -> bool:
-        """Say whether one more line may be kept in this window."""
-        self._admitted += 1
-        kept = self._admitted <= LINES_PER_WINDOW
-        self.dropped += not kept
-        return kept

@@ -83,7 +83,8 @@ class ProcessWatch:
 
     def _owners(self, pids: Set[int]) -> dict[int, str]:
         """Return all owners when a process is new, or more is known of the training than before; else none."""
-        again, self._told = self._told != self.owners.known, self.owners.known
+        known = self.owners.known  # read once: the scheduler may replace it meanwhile
+        again, self._told = self._told != known, known
         return self.owners.of(pids, self.gpu) if again or pids - self.known.keys() else {}
 
     def _look(self, pid: int, memory_mib: float | None, owner: str | None, util_pct: float | None) -> Seen:

@@ -6,6 +6,7 @@ which may hang.
 
 import contextlib
 import os
+import signal
 import sys
 import time
 from collections.abc import Iterable
@@ -27,6 +28,7 @@ from gpu_report.record.recording_thread import RecordingThread, refusal
 OPEN_LIMIT_S = 30.0  # NVML may take seconds to wake GPUs without persistence mode; a hung driver takes for ever
 OPEN_GRACE_S = 3.0  # with a command, readings may begin later than that, but it must not wait for the driver
 FOLDER_LIMIT_S = 5.0  # claiming a folder takes milliseconds; a disk that hangs must not keep a command from starting
+REPEAT_S = 1.0  # a signal again so soon is the same wish: `timeout` sends it to a process and then to its group
 CLOSE_LIMIT_S = 15.0  # the last readings, kernel log, NVML and files take at most 10 s when one of them hangs
 A_LONG_TIME_S = 3600.0  # between two looks when nothing happens: everything that matters is a signal
 
@@ -78,10 +80,10 @@ class _Run:
             if arrived is not None and arrived.number in signals.STOPPING:
                 recording.end(End("signal", arrived.name))
                 break
-        self._close(recording)
+        again = self._close(recording)
         if recording.error is not None:
             raise recording.error
-        return 0
+        return 0 if self.closed else SIGNAL_BASE + (again or signal.SIGTERM)
 
     def with_command(self, mask: Iterable[int]) -> int:
         """Start the command, record beside it, and return its exit code."""
@@ -119,8 +121,11 @@ class _Run:
         return folder
 
     def _await_gpus(self, command: Command) -> None:
-        """Give NVML a moment, so that the first row is not an empty one."""
-        self._gpus.await_open(OPEN_GRACE_S, lambda: command.poll() is not None or signals.pending(signals.FORWARDED))
+        """Give NVML a moment, so that the first row is not an empty one. The command runs: nothing may be raised."""
+        with contextlib.suppress(UsageError):  # known too late to refuse it; the recording says so
+            self._gpus.await_open(
+                OPEN_GRACE_S, lambda: command.poll() is not None or signals.pending(signals.FORWARDED)
+            )
 
     def _take_back(self, recording: RecordingThread, code: int) -> int:
         recording.discard()
@@ -134,16 +139,18 @@ class _Run:
             return SIGNAL_BASE + early
         raise UsageError("the disk of the run folder does not answer: name a folder on another one with --output")
 
-    def _close(self, recording: RecordingThread) -> None:
-        """Wait until the recording is closed, but not for ever, and not against a user who presses Ctrl-C again."""
-        deadline_s = time.monotonic() + CLOSE_LIMIT_S
-        while not recording.done and time.monotonic() < deadline_s:
-            arrived = signals.wait_until(deadline_s)
-            if arrived is not None and arrived.number in signals.STOPPING:
-                break
+    def _close(self, recording: RecordingThread) -> int | None:
+        """Wait until the recording is closed, but not for ever, and not against a second signal, which is returned."""
+        began_s = time.monotonic()
+        again = None
+        while not recording.done and again is None and time.monotonic() < began_s + CLOSE_LIMIT_S:
+            arrived = signals.wait_until(began_s + CLOSE_LIMIT_S)
+            late = time.monotonic() - began_s > REPEAT_S
+            again = arrived.number if arrived is not None and late and arrived.number in signals.STOPPING else None
         self.closed = recording.done
         if not self.closed:
-            self._say("the recording could not be closed (a disk or driver does not answer): it ends with its last row")
+            self._say("the recording was given up before it was closed: it ends with its last row")
+        return again
 
 
 def _open_gpus(gpus: GpuWatch) -> Opened | int:

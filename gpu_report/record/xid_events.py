@@ -8,6 +8,7 @@ import pynvml
 from gpu_report.record import clocks
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.devices import Device, boards
+from gpu_report.record.rate_cap import RateCap
 
 WAIT_MS = 250  # how long one wait lasts: the end of a recording waits this long for the thread at most
 BACK_OFF_S = 10.0  # a lost GPU makes every wait fail at once, which would spin
@@ -24,6 +25,7 @@ class XidThread:
         self._stop = threading.Event()
         self._refused = ""
         self._failing = False
+        self._cap = RateCap()
         self._thread = threading.Thread(target=self._run, name="xid", daemon=True)
         self._thread.start()
 
@@ -66,8 +68,11 @@ class XidThread:
                 self._stop.wait(BACK_OFF_S)
             return
         self._note("")
-        fields = {"gpu": self._index_of(data.device), "code": int(data.eventData)}
-        self._emit("xid", clocks.now(), fields)
+        at = clocks.now()
+        if dropped := self._cap.new_window(at.mono_s):
+            self._emit("kernel_lines_dropped", at, {"count": dropped})
+        if self._cap.admit():
+            self._emit("xid", at, {"gpu": self._index_of(data.device), "code": int(data.eventData)})
 
     def _note(self, failure: str) -> None:
         """Say once when waits begin to fail (a lost GPU makes all of them fail), and once when they work again."""

@@ -48,12 +48,12 @@ def test_a_write_that_never_returns_holds_neither_signals_nor_the_commands_end(
     wait_for(lambda: (tmp_path / "ready").exists() and full_pipe())
     asked = time.monotonic()
     running.process.send_signal(signal.SIGTERM)
-    time.sleep(0.5)
+    time.sleep(1.5)
     running.process.send_signal(signal.SIGTERM)  # a user who does not wait for the recording to be closed
     done = running.wait()
     assert done.returncode == 9, done.stderr
     assert time.monotonic() - asked < 5
-    assert "could not be closed" in done.stderr
+    assert "given up before it was closed" in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -61,9 +61,9 @@ def test_a_second_ctrl_c_ends_a_recorder_whose_disk_hangs(start_cli, fake_nvml, 
     running = start_cli("record", *FAST, "--output", recorded.path, env=fake_nvml.env())
     wait_for(full_pipe)
     running.process.send_signal(signal.SIGINT)
-    time.sleep(0.5)
+    time.sleep(1.5)
     assert running.process.poll() is None
-    assert running.stop(signal.SIGINT, timeout_s=5).returncode == 0
+    assert running.stop(signal.SIGINT, timeout_s=5).returncode == 130
 
 
 def test_a_folder_that_does_not_answer_does_not_keep_the_command_from_running(fake_nvml, recorded, tmp_path):

@@ -206,3 +206,21 @@ def test_a_mistyped_kernel_log_is_said(run_cli, fake_nvml, recorded, tmp_path):
     assert done.returncode == 2
     assert "nothing does not exist" in done.stderr
     assert not recorded.path.exists()
+
+
+def test_a_signal_that_comes_twice_is_one_wish(start_cli, fake_nvml, recorded):
+    running = start_cli("record", *FAST, "--output", recorded.path, env=fake_nvml.env())
+    wait_for(lambda: recorded.path.exists() and len(recorded.samples()) > 2)
+    running.process.send_signal(signal.SIGTERM)
+    time.sleep(0.02)
+    assert running.stop(signal.SIGTERM).returncode == 0
+    assert recorded.events()[-1]["kind"] == "recording_ended"
+
+
+@pytest.mark.parametrize(
+    ("words", "code"), [(("--",), 2), (("--gpus", ","), 2), (("--", ""), 127), (("--", "", "x"), 127)]
+)
+def test_empty_words_are_no_wish_for_something_else(run_cli, fake_nvml, recorded, words, code):
+    done = run_cli("record", "--output", recorded.path, "--duration", "1", *words, env=fake_nvml.env())
+    assert done.returncode == code, done.stderr
+    assert "internal error" not in done.stderr

@@ -71,6 +71,8 @@ def test_a_rank_that_spins_waits_for_the_gpu_that_does_nothing():
     assert (finding.gpu, finding.start_t_s, finding.end_t_s) == (0, 60.0, 75.0)
     assert finding.summary == "GPU 0 read 100 % and waited 15 s for GPU 1"
     assert finding.cause.name == "waiting-for-peer"
+    ledger = {row.name: row.gpu_seconds for row in analyse(run).ledger}
+    assert ledger["waiting-for-peer"] == pytest.approx(15)  # full utilisation, and no work
     alone = make_run(spinning, rows=[(1, 40), (2, 115)], quantities={"power_w": power})
     assert findings(alone, "waiting-for-peer") == []
     without_power = make_run([spinning, late], rows=[(1, 40), (2, 115)])

@@ -11,7 +11,7 @@ from support.runs import make_run, readings
 
 from gpu_report.analyse import analyse
 from gpu_report.load import load_run
-from gpu_report.model import InsideEpoch, InsideRun, Phase
+from gpu_report.model import InsideEpoch, InsideRun, Phase, RecordedEvent
 
 SAMPLES = Path(__file__).parents[3] / "sample_runs"
 LABELLED = ("faulted", "fed", "healthy", "starved")
@@ -170,3 +170,23 @@ def test_seventeen_thousand_epochs_are_summed_up_in_time():
     began = time.perf_counter()
     assert len(analyse(run).epochs) == 17_000
     assert time.perf_counter() - began < 60
+
+
+def test_startup_begins_with_the_command_and_not_with_its_first_callback():
+    phases = (Phase("startup", None, 8.0, 12.0, "inside"), Phase("train", 1, 12.0, 60.0, "inside"))
+    told = InsideRun(1, 0, 41, "train", {}, phases, ())
+    events = (RecordedEvent(2.0, "command_started", None, {}),)
+    run = dataclasses.replace(make_run(readings((0, 12), (90, 48))), inside=(told,), events=events)
+    first, second, *_ = [phase for phase in analyse(run).phases if phase.name == "startup"]
+    assert (first.start_t_s, first.end_t_s, first.detail) == (2.0, 8.0, "imports")
+    assert (second.start_t_s, second.end_t_s) == (8.0, 12.0)
+    failed = (*events, RecordedEvent(3.0, "command_ended", None, {"exit_code": 2}))
+    later = analyse(dataclasses.replace(run, events=failed))
+    assert [phase.start_t_s for phase in later.phases if phase.name == "startup"] == [8.0]
+
+
+def test_the_end_of_an_earlier_command_does_not_make_a_later_recording_idle():
+    kinds = ((0.0, "recording_started"), (5.0, "command_ended"), (10.0, "recording_started"))
+    events = tuple(RecordedEvent(t_s, kind, None, {"exit_code": 0}) for t_s, kind in kinds)
+    run = dataclasses.replace(make_run(readings((0, 10), (97, 50))), events=events)
+    assert {row.name: row.gpu_seconds for row in analyse(run).ledger}["work"] == pytest.approx(48.5, abs=1.5)

@@ -48,7 +48,7 @@ def test_a_run_folder_that_is_none_is_an_error_in_one_line(nowhere):
 
 
 def test_attaching_twice_or_to_an_injected_training_adds_nothing(nowhere, monkeypatch):
-    monkeypatch.setenv(RUN_FOLDER_VARIABLE, str(nowhere))
+    monkeypatch.setattr(notebook, "_started_under", str(nowhere))
     model, injected = Model(), Model()
     gpu_report.attach(model)
     before = {event: list(functions) for event, functions in model.callbacks.items()}
@@ -89,3 +89,16 @@ def test_importing_the_package_imports_next_to_nothing():
         [sys.executable, "-c", code], env=clean_environment(), capture_output=True, text=True, check=True
     )
     assert done.stdout == "['gpu_report']\n"
+
+
+def test_a_folder_whose_recorder_has_ended_is_not_written_into_again(nowhere, monkeypatch):
+    monkeypatch.setenv(RUN_FOLDER_VARIABLE, str(nowhere / "over"))
+    (nowhere / "over").mkdir()
+    monkeypatch.setattr(notebook, "_start_recorder", lambda: nowhere / "new")
+    assert gpu_report.attach(Model()) == nowhere / "new"
+
+
+def test_what_is_no_model_starts_nothing(nowhere):
+    with pytest.raises(UsageError, match="takes a YOLO model"):
+        gpu_report.attach("x")
+    assert not (nowhere / "gpu-runs").exists()

@@ -8,7 +8,8 @@ import pytest
 
 from gpu_report.record import kernel_sources
 from gpu_report.record.kernel_lines import parse_dmesg, parse_plain
-from gpu_report.record.kernel_log import LINES_PER_WINDOW, WINDOW_S, KernelLogThread, RateCap
+from gpu_report.record.kernel_log import KernelLogThread
+from gpu_report.record.rate_cap import LINES_PER_WINDOW, WINDOW_S, RateCap
 from tests.conftest import wait_for
 
 

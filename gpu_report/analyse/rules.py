@@ -4,11 +4,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from statistics import median
 
+import numpy as np
+
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.causes import EXPECTED, explain
 from gpu_report.analyse.context import Context, kernel_events_near
 from gpu_report.analyse.drops import Drop, find_drops
 from gpu_report.analyse.endings import bad_endings
+from gpu_report.analyse.inside import FROM_CALLBACKS
 from gpu_report.analyse.scenes import Scenes
 from gpu_report.analyse.sharing import other_processes
 from gpu_report.analyse.starvation import starved_gpus
@@ -49,24 +52,46 @@ RULES: tuple[Rule, ...] = (
 
 
 def _trimmed(context: Context, drop: Drop) -> Drop:
-    """Return a drop without the validation and checkpoint it begins with, where they alone do not explain it.
+    """Return a drop without the validations and checkpoints at its edges, where they alone do not explain it.
 
     What remains must still be long enough to be a drop.
     """
     if context.boundaries.explains(drop.start_t_s, drop.end_t_s):
         return drop
-    start_s = drop.start_t_s
-    while (phase := context.phase_at(start_s)) is not None and phase.name in AT_THE_END:
-        if phase.end_t_s - phase.start_t_s > th.SIBLING_FACTOR * _usual_s(context, phase):
-            break
+    start_s, end_s = drop.start_t_s, drop.end_t_s
+    while (phase := _usual_end(context, start_s)) is not None:
         start_s = phase.end_t_s
-    enough = drop.end_t_s - start_s >= context.options.drop_seconds
-    return replace(drop, start_t_s=start_s) if enough else drop
+    while (phase := _usual_end(context, end_s - th.EDGE_S)) is not None and phase.start_t_s > start_s:
+        end_s = phase.start_t_s
+    if (start_s, end_s) == (drop.start_t_s, drop.end_t_s):
+        return drop
+    start_s, end_s = _low_part(context, drop, start_s, end_s)
+    enough = end_s - start_s >= context.options.drop_seconds
+    return replace(drop, start_t_s=start_s, end_t_s=end_s) if enough else drop
 
 
-def _usual_s(context: Context, phase: Phase) -> float:
-    """Return how long a phase of this name usually takes in this run."""
-    return median(p.end_t_s - p.start_t_s for p in context.phases if p.name == phase.name)
+def _usual_end(context: Context, t_s: float) -> Phase | None:
+    """Return the validation or checkpoint that a moment lies in, if it was told and is about as long as they are here.
+
+    One that is only seen from outside may be made of the very drop.
+    """
+    phase = context.phase_at(t_s)
+    if phase is None or phase.name not in AT_THE_END or phase.source != FROM_CALLBACKS:
+        return None
+    usual = median(p.end_t_s - p.start_t_s for p in context.phases if p.name == phase.name)
+    return phase if phase.end_t_s - phase.start_t_s <= th.SIBLING_FACTOR * usual else None
+
+
+def _low_part(context: Context, drop: Drop, start_s: float, end_s: float) -> tuple[float, float]:
+    """Return the stretch from the first to the last reading under the drop's line within [start, end)."""
+    track = next(track for track in context.tracks if track.gpu == drop.gpu)
+    line = (1 - context.options.drop_percent / 100) * drop.level_pct
+    part = track.between(start_s, end_s)
+    low = np.flatnonzero(track.util_pct[part] < line)
+    if not len(low):
+        return start_s, end_s
+    first, last = part.start + int(low[0]), part.start + int(low[-1])
+    return float(track.t_s[first]), min(float(track.ends_s[last]), end_s)
 
 
 def _drop_finding(context: Context, scenes: Scenes, number: int, drop: Drop) -> Finding:

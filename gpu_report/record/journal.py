@@ -39,6 +39,11 @@ class Journal:
         self._info: dict[str, object] = {}
         self.errors = 0
 
+    @property
+    def lossy(self) -> bool:
+        """Say whether something could not be written."""
+        return self._complained
+
     def sample(self, at: Clocks, gpu: int, values: Mapping[str, run_folder.Value]) -> None:
         """Append one GPU's readings of one tick."""
         self._samples.write(run_folder.format_row(schema.SAMPLES_COLUMNS, {**_stamp(at), "gpu": gpu, **values}))

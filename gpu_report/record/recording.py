@@ -50,6 +50,11 @@ class Recording:
         """Return the run folder."""
         return self._journal.folder
 
+    @property
+    def outcome(self) -> str:
+        """Return what is said at the end."""
+        return f"recorded into {self.folder}" + (", but not all of it" if self._journal.lossy else "")
+
     def run(self, gpus: GpuWatch, command: Started | None, ending: Ending) -> None:
         """Record until the end, and close."""
         if command is not None:

@@ -79,7 +79,7 @@ class RecordingThread:
 
     def _record(self, recording: Recording, command: Started | None) -> None:
         recording.run(self._gpus, command, self._ending)
-        self._say(f"recorded into {recording.folder}")
+        self._say(recording.outcome)
 
 
 def refusal(error: Exception) -> UsageError | None:

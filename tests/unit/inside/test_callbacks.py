@@ -44,13 +44,13 @@ class Trainer:
 def folder(tmp_path, monkeypatch):
     """A run folder, and callbacks that have seen nothing yet."""
     monkeypatch.setenv(RUN_FOLDER_VARIABLE, str(tmp_path))
-    monkeypatch.setattr(lines.LINES, "_fd", None)
     monkeypatch.setattr(lines, "_reported", set())
     monkeypatch.setattr(CURRENT, "run", None)
     return tmp_path
 
 
 def written(folder, *kinds):
+    lines.LINES.drain()
     found = [json.loads(line) for path in (folder / "inside").glob("*") for line in path.read_text().splitlines()]
     return [line for line in found if not kinds or line["kind"] in kinds]
 
@@ -310,9 +310,11 @@ def test_a_run_folder_that_cannot_be_written_costs_nothing(folder, monkeypatch, 
 
 def test_a_fork_writes_its_own_file(folder):
     start(Trainer(folder))
+    lines.LINES.drain()
     pid = os.fork()
     if pid == 0:
         lines.LINES.write("ended", {"how": "finished"})
+        lines.LINES.drain()
         at_exit()
         os._exit(0)
     os.waitpid(pid, 0)

@@ -59,9 +59,8 @@ def test_what_the_disk_does_not_take_is_dropped_and_counted_in_one_line(folder, 
     time.sleep(0.1)  # the thread hangs with this one in hand
     for number in range(1, 13):
         ours.write("calls", {"calls": number})
-    stuck.set()
-    time.sleep(0.2)
-    ours.drain()
+    threading.Timer(0.2, stuck.set).start()
+    ours.drain()  # waited for behind them: told before the process ends
     *kept, told = written(folder)
     assert [line["calls"] for line in kept] == list(range(6))
     assert (told["kind"], told["reason"]) == ("error", "7 lines dropped: the disk did not keep up")

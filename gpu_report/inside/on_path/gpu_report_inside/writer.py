@@ -87,15 +87,17 @@ class Writer:
                 self._thread = thread
 
     def _work(self) -> None:
-        file = File()
+        file, folder = File(), ""
         while True:
             item = self._queue.get()
-            if isinstance(item, threading.Event):
+            awaited = isinstance(item, threading.Event)
+            if not awaited:
+                folder = item[0]
+                file.append(*item)
+            if folder and self._dropped > self._told and (awaited or self._queue.qsize() == 0):
+                file.append(folder, self._tell_dropped())
+            if awaited:
                 item.set()
-                continue
-            file.append(*item)
-            if self._dropped > self._told and self._queue.qsize() == 0:
-                file.append(item[0], self._tell_dropped())
 
     def _tell_dropped(self) -> bytes:
         dropped = self._dropped

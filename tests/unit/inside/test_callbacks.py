@@ -1,10 +1,14 @@
 """The callbacks with a trainer that only looks like one: what they write, what they cost, what they survive."""
 
+import gc
 import json
+import logging
 import os
+import pickle
 import subprocess
 import sys
 import time
+import weakref
 from types import SimpleNamespace as Some
 
 import pytest
@@ -44,13 +48,13 @@ class Trainer:
 def folder(tmp_path, monkeypatch):
     """A run folder, and callbacks that have seen nothing yet."""
     monkeypatch.setenv(RUN_FOLDER_VARIABLE, str(tmp_path))
-    monkeypatch.setattr(lines.LINES, "_fd", None)
     monkeypatch.setattr(lines, "_reported", set())
     monkeypatch.setattr(CURRENT, "run", None)
     return tmp_path
 
 
 def written(folder, *kinds):
+    lines.LINES.drain()
     found = [json.loads(line) for path in (folder / "inside").glob("*") for line in path.read_text().splitlines()]
     return [line for line in found if not kinds or line["kind"] in kinds]
 
@@ -310,9 +314,11 @@ def test_a_run_folder_that_cannot_be_written_costs_nothing(folder, monkeypatch, 
 
 def test_a_fork_writes_its_own_file(folder):
     start(Trainer(folder))
+    lines.LINES.drain()
     pid = os.fork()
     if pid == 0:
         lines.LINES.write("ended", {"how": "finished"})
+        lines.LINES.drain()
         at_exit()
         os._exit(0)
     os.waitpid(pid, 0)
@@ -349,3 +355,36 @@ def test_the_interpreters_real_end_closes_what_is_open(folder):
     )
     (ended,) = written(folder, "ended")
     assert (ended["how"], ended["error"]) == ("exception", "ValueError")
+
+
+def test_a_trainer_in_the_place_of_one_that_is_gone_is_another(folder, monkeypatch):
+    start(Trainer(folder))  # freed at once; no teardown was called
+    other = Trainer(folder)
+    monkeypatch.setattr(CURRENT.run, "instance", id(other))
+    call(other, "on_train_start")
+    call(other, "on_pretrain_routine_start")
+    assert len(written(folder, "run")) == 3
+
+
+def test_a_failed_trainer_is_freed_without_the_collector_and_can_be_pickled(folder):
+    trainer = Trainer(folder)
+    call(trainer, "on_pretrain_routine_start")
+    assert "get_model" in vars(trainer)
+    copy = pickle.loads(pickle.dumps(trainer))
+    assert copy.get_model.__func__ is Trainer.get_model
+    gone = weakref.ref(trainer)
+    gc.disable()
+    try:
+        del trainer
+        assert gone() is None
+    finally:
+        gc.enable()
+
+
+def test_what_an_exception_left_is_taken_back_when_the_next_training_begins(folder):
+    failed = Trainer(folder)
+    call(failed, "on_pretrain_routine_start")
+    listeners = len(logging.getLogger("ultralytics").handlers)
+    call(Trainer(folder), "on_pretrain_routine_start")
+    assert "get_model" not in vars(failed)
+    assert len(logging.getLogger("ultralytics").handlers) == listeners

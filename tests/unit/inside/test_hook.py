@@ -102,6 +102,16 @@ def test_a_broken_ultralytics_fails_as_it_does_without_us(python, home):
     assert "gpu_report" not in done.stderr.splitlines()[-1]
 
 
+def test_looking_the_module_up_first_loses_nothing(python):
+    look = (
+        "import sys; sys.path.append('.'); from importlib.util import find_spec;"
+        "spec = find_spec('ultralytics.utils.callbacks.base');"
+        "assert 'default_callbacks' in spec.loader.get_source(spec.name);"
+    )
+    done = python(look + COUNT)
+    assert "gpu_report_inside" in done.stdout, done.stderr
+
+
 def test_default_callbacks_of_another_shape_only_cost_our_view(python, home):
     (home / "ultralytics" / "utils" / "callbacks" / "base.py").write_text("default_callbacks = 5")
     done = python("import ultralytics.utils.callbacks.base as b; print(b.default_callbacks)")

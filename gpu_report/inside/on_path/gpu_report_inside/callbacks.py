@@ -1,6 +1,6 @@
 """The functions that ultralytics calls. They stay plain and at module level: DDP pickles them by their names.
 
-None of them raises, and none keeps a trainer alive: what is remembered is its id.
+None of them raises, and none keeps a trainer alive: what is remembered is a weak reference or its id.
 """
 
 from __future__ import annotations
@@ -20,10 +20,13 @@ note_start, note_end = BATCHES.starts.append, BATCHES.ends.append  # looked up o
 def _training_of(trainer: Any) -> Training:
     """Return the training of this trainer, begun now where it has not been heard of."""
     run = CURRENT.run
-    if not isinstance(run, Training) or run.instance != id(trainer):
-        _end_earlier()
-        run = Training(trainer)
-        CURRENT.begin(run)
+    return run if isinstance(run, Training) and run.is_of(trainer) else _begin_training(trainer)
+
+
+def _begin_training(trainer: Any) -> Training:
+    _end_earlier()
+    run = Training(trainer)
+    CURRENT.begin(run)
     return run
 
 
@@ -32,13 +35,14 @@ def _end_earlier() -> None:
     if isinstance(CURRENT.run, Prediction):
         CURRENT.run.close()
     elif isinstance(CURRENT.run, Training):
+        CURRENT.run.forsake()
         CURRENT.end("exception", CURRENT.run.abandoned())
 
 
 @guarded
 def on_pretrain_routine_start(trainer: Any) -> None:
-    """Begin: a trainer of rank 0 is being made."""
-    _training_of(trainer).watch_startup(trainer)
+    """Begin, always anew: a trainer of rank 0 is being made, and each once."""
+    _begin_training(trainer).watch_startup(trainer)
 
 
 @guarded
@@ -102,7 +106,7 @@ def on_train_end(trainer: Any) -> None:
 def teardown(trainer: Any) -> None:
     """End what has not been ended: newer versions call this after an exception, too."""
     run = CURRENT.run
-    if isinstance(run, Training) and run.instance == id(trainer):
+    if isinstance(run, Training) and run.is_of(trainer):
         run.leave(trainer)
         how, error = run.torn_down(trainer)
         CURRENT.end(how, error=error)

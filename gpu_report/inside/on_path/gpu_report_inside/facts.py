@@ -7,13 +7,13 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from .hiding import hidden
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     Scalar = Any  # None, bool, int, float or str: what JSON holds
     Reader = Callable[[Any], Any]
-
-LONGEST_TEXT = 500
 
 
 def rank() -> int:
@@ -112,7 +112,7 @@ def plain(value: Any) -> Scalar:
         return value
     if isinstance(value, (list, tuple)) and len(value) <= 8:
         return [plain(item) for item in value]
-    return str(value)[:LONGEST_TEXT]
+    return hidden(str(value))
 
 
 def loss(trainer: Any) -> float | None:

@@ -37,16 +37,27 @@ def add_callbacks(base: ModuleType) -> None:
 
 
 class Finder:
-    """Finds nothing itself: it lets the others find the target, and has its loader call us when it is done."""
+    """Finds nothing itself: it lets the others find the target, and has its loader call us when it is done.
+
+    It stays until the target has been imported: to look for a module is not yet to import it.
+    """
+
+    def __init__(self) -> None:
+        self._asking = False  # a finder that asks all finders in its turn must not come back to us for ever
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         """Return the target's real spec with our loader around its own; None for every other module."""
-        if name != TARGET:
+        if name != TARGET or self._asking:
             return None
-        if self in sys.meta_path:
-            sys.meta_path.remove(self)
+        self._asking = True
+        try:
+            return self._ask(name, path, target)
+        finally:
+            self._asking = False
+
+    def _ask(self, name: str, path: Any, target: Any) -> ModuleSpec | None:
         for finder in sys.meta_path:
-            find_spec = getattr(finder, "find_spec", None)
+            find_spec = getattr(finder, "find_spec", None) if finder is not self else None
             spec: ModuleSpec | None = find_spec(name, path, target) if find_spec is not None else None
             if spec is not None:
                 if spec.loader is not None and hasattr(spec.loader, "exec_module"):
@@ -61,6 +72,12 @@ class Loader:
     def __init__(self, real: Any) -> None:
         self._real = real
 
+    def __getattr__(self, name: str) -> Any:
+        """Return what else the real loader has, for those who only look the module up."""
+        if name == "_real":
+            raise AttributeError(name)
+        return getattr(self._real, name)
+
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         """Return what the real loader makes."""
         module: ModuleType | None = self._real.create_module(spec)
@@ -72,4 +89,5 @@ class Loader:
             module.__spec__.loader = self._real
         module.__loader__ = self._real
         self._real.exec_module(module)
+        sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, Finder)]
         add_callbacks(module)

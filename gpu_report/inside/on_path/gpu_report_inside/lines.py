@@ -1,21 +1,24 @@
-"""Writing one JSON line at a time into the run folder, `inside/<pid>.jsonl`, and keeping our errors to ourselves."""
+"""Making the JSON lines for the run folder's `inside/<pid>.jsonl`, and keeping our errors to ourselves."""
 
 from __future__ import annotations
 
+import atexit
 import functools
 import json
 import os
 import time
 from typing import TYPE_CHECKING, Any
 
+from .hiding import hidden
+
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from .writer import Writer
 
     Function = Callable[[Any], None]
 
 RUN_FOLDER_VARIABLE = "GPU_REPORT_RUN_FOLDER"
-FOLDER = "inside"
-LONGEST_TEXT = 500  # characters of one value; a path has fewer
 
 
 def now() -> tuple[float, float]:
@@ -24,43 +27,38 @@ def now() -> tuple[float, float]:
 
 
 class Lines:
-    """The file of this process, opened at the first line. A line that cannot be written is lost; nothing is raised.
+    """Makes the lines of this process, which its writer appends to its file. Nothing is raised for a disk's faults.
 
     `last` is the moment that the newest line is about.
     """
 
     def __init__(self) -> None:
-        self._fd: int | None = None
-        self._pid = 0
-        self._folder: str | None = None
-        self._torn = False
+        self._writers: dict[int, Writer] = {}  # by pid: a fork must not touch its parent's locks
         self.last = (0.0, 0.0)
 
     def write(self, kind: str, fields: dict[str, Any], at: tuple[float, float] | None = None) -> None:
-        """Append one line with one write, stamped `at` (default: now)."""
+        """Hand one line over to be written, stamped `at` (default: now)."""
         wall_s, mono_s = self.last = at or now()
-        stamped = {"wall_s": round(wall_s, 6), "mono_s": round(mono_s, 6), "kind": kind, **fields}
-        line = (json.dumps(stamped, default=_text) + "\n").encode("ascii")
-        try:
-            fd = self._open()
-            if fd is not None:
-                line = b"\n" + line if self._torn else line  # a torn line must not swallow the next one
-                self._torn = 0 < os.write(fd, line) < len(line)
-        except OSError:  # a full disk, a removed folder: the training has better things to do
-            return
-
-    def _open(self) -> int | None:
-        """Return the file of this very process in this very run folder, None where there is none."""
         folder = os.environ.get(RUN_FOLDER_VARIABLE)
-        if self._fd is None or (self._pid, self._folder) != (os.getpid(), folder):
-            self._fd, self._folder = None, folder
-            if not folder or not os.path.isdir(folder):  # noqa: PTH112 - os.path is loaded already, pathlib may not be
-                return None
-            os.makedirs(os.path.join(folder, FOLDER), exist_ok=True)  # noqa: PTH103, PTH118 - likewise
-            path = os.path.join(folder, FOLDER, f"{os.getpid()}.jsonl")  # noqa: PTH118 - likewise
-            self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
-            self._pid, self._torn = os.getpid(), False
-        return self._fd
+        if folder:
+            safe = {name: value if name == "save_dir" else _safe(value) for name, value in fields.items()}
+            stamped = {"wall_s": round(wall_s, 6), "mono_s": round(mono_s, 6), "kind": kind, **safe}
+            self._writer().put(folder, (json.dumps(stamped, default=_text) + "\n").encode("ascii"))
+
+    def drain(self) -> None:
+        """Wait for this process's own lines to be written, a second at most."""
+        writer = self._writers.get(os.getpid())
+        if writer is not None:
+            writer.drain()
+
+    def _writer(self) -> Writer:
+        pid = os.getpid()
+        if pid not in self._writers:
+            from .writer import Writer  # noqa: PLC0415 - threads are loaded where there is something to write
+
+            self._writers.setdefault(pid, Writer())
+            atexit.register(self.drain)
+        return self._writers[pid]
 
 
 LINES = Lines()
@@ -73,7 +71,7 @@ def report(where: str, error: BaseException) -> None:
         seen = (where, type(error).__name__)
         if seen not in _reported:
             _reported.add(seen)
-            LINES.write("error", {"where": where, "reason": f"{type(error).__name__}: {error}"[:LONGEST_TEXT]})
+            LINES.write("error", {"where": where, "reason": hidden(f"{type(error).__name__}: {error}")})
     except Exception:  # noqa: BLE001, S110 - there is nobody left to tell
         pass
 
@@ -91,5 +89,11 @@ def guarded(function: Function) -> Function:
     return call
 
 
+def _safe(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_safe(item) for item in value]
+    return hidden(value) if isinstance(value, str) else value
+
+
 def _text(value: object) -> str:
-    return str(value)[:LONGEST_TEXT]
+    return hidden(str(value))

@@ -32,6 +32,7 @@ class Run:
     def ended(self, how: str, at: Moment = None, **fields: object) -> None:
         """Say that it is over, and how."""
         LINES.write("ended", {"how": how, **fields}, at)
+        LINES.drain()
 
 
 class Current:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import re
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from .lines import report
@@ -22,27 +23,37 @@ _GFLOPS = re.compile(r"parameters.*?([\d.,]+) GFLOPs")
 
 
 class Around:
-    """A method that says when it begins and when it is over."""
+    """A method that says when it begins and when it is over; it keeps no trainer alive, and pickles as the method."""
 
-    def __init__(self, method: Callable[..., Any], before: Callable[[], None], after: Callable[[], None]) -> None:
-        self._method = method
+    def __init__(self, trainer: Any, name: str, before: Callable[[], None], after: Callable[[], None]) -> None:
+        self._trainer = weakref.ref(trainer)
+        self._name = name
         self._before = before
         self._after = after
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Do what the method does."""
+        """Do what the class's method does."""
+        trainer = self._trainer()
+        method = _of_class(trainer, self._name).__get__(trainer, type(trainer))
         _quietly(self._before)
         try:
-            return self._method(*args, **kwargs)
+            return method(*args, **kwargs)
         finally:
             _quietly(self._after)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Become the copy's own method: this comes within the pickling of the trainer."""
+        return getattr, (self._trainer(), self._name)
+
 
 def wrap(trainer: Any, name: str, before: Callable[[], None], after: Callable[[], None]) -> None:
-    """Wrap a method on this instance, where it has one that nobody has replaced there."""
-    method = getattr(trainer, name, None)
-    if callable(method) and name not in vars(trainer):
-        setattr(trainer, name, Around(method, before, after))
+    """Wrap a method of the class on this instance, unless somebody has replaced it there."""
+    if name not in vars(trainer) and hasattr(_of_class(trainer, name), "__get__"):
+        setattr(trainer, name, Around(trainer, name, before, after))
+
+
+def _of_class(trainer: Any, name: str) -> Any:
+    return next((vars(part)[name] for part in type(trainer).__mro__ if name in vars(part)), None)
 
 
 def unwrap(trainer: Any, *names: str) -> None:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import sys
 import time
+import weakref
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import facts
 from .batches import PROGRESS_EVERY_S, PROGRESS_SHARE, TOTALS_EVERY_S, Batches
 from .lines import LINES, now
 from .runs import Run
 from .startup import MOSAIC, PARTS, GflopsListener, unwrap, wrap
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 BATCHES = Batches()
 
@@ -22,6 +26,8 @@ class Training(Run):
     def __init__(self, trainer: Any) -> None:
         """Begin with startup; ranks other than 0 are first heard of when theirs is over."""
         super().__init__("train", trainer)
+        self._save_dir = facts.save_dir(trainer)
+        self._trainer = _reference(trainer)
         self.epoch = 0
         self.attempt = 1
         self.final = False
@@ -32,6 +38,12 @@ class Training(Run):
         self._gflops = GflopsListener()
         self._parts = ["setup"]
         self.phase("startup", "setup")
+
+    def is_of(self, trainer: Any) -> bool:
+        """Say whether it is this trainer's: an id alone may be that of one that is gone."""
+        if self._trainer is not None:
+            return self._trainer() is trainer
+        return (self.instance, self._save_dir) == (id(trainer), facts.save_dir(trainer))
 
     def watch_startup(self, trainer: Any) -> None:
         """Tell the parts of startup apart, as far as the trainer's methods let us."""
@@ -146,6 +158,13 @@ class Training(Run):
         unwrap(trainer, *PARTS, MOSAIC)
         self._gflops.stop()
 
+    def forsake(self) -> None:
+        """Take back what an exception has left, of which nobody told."""
+        trainer = None if self._trainer is None else self._trainer()
+        if trainer is not None:
+            unwrap(trainer, *PARTS, MOSAIC)
+        self._gflops.stop()
+
     def _part_begins(self, part: str) -> None:
         self._parts.append(part)
         self.phase("startup", part)
@@ -178,6 +197,13 @@ class Training(Run):
 
     def _which(self) -> dict[str, int]:
         return {"epoch": self.epoch, "attempt": self.attempt}
+
+
+def _reference(trainer: Any) -> Callable[[], Any] | None:
+    try:
+        return weakref.ref(trainer)
+    except TypeError:  # a class that allows none
+        return None
 
 
 def _at(mono_s: float) -> tuple[float, float]:

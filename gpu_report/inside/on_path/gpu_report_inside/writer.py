@@ -1,0 +1,116 @@
+"""The thread that does all of a process's writing: a disk that hangs must not hang the training."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import stat
+import threading
+import time
+from typing import Any
+
+FOLDER = "inside"
+MOST_WAITING = 1000  # lines: some 200 kB, and an hour of a long training
+LONGEST_WAIT_S = 1.0  # for the lines still waiting, when a run or the process ends
+
+
+class File:
+    """The file of this process in one run folder; only the writer's thread touches it."""
+
+    def __init__(self) -> None:
+        self._fd: int | None = None
+        self._folder: str | None = None
+        self._torn = False
+
+    def append(self, folder: str, line: bytes) -> None:
+        """Append one line with one write; one that cannot be written is lost."""
+        try:
+            fd = self._open(folder)
+            if fd is not None:
+                line = b"\n" + line if self._torn else line  # a torn line must not swallow the next one
+                self._torn = 0 < os.write(fd, line) < len(line)
+        except OSError:  # a full disk, a removed folder: the training has better things to do
+            return
+
+    def _open(self, folder: str) -> int | None:
+        """Return the file in this very run folder, None where there is none."""
+        if self._fd is None or self._folder != folder:
+            self._close()
+            if not os.path.isdir(folder):  # noqa: PTH112 - os.path is loaded already, pathlib may not be
+                return None
+            os.makedirs(os.path.join(folder, FOLDER), exist_ok=True)  # noqa: PTH103, PTH118 - likewise
+            path = os.path.join(folder, FOLDER, f"{os.getpid()}.jsonl")  # noqa: PTH118 - likewise
+            self._fd = _regular(path)
+            self._folder, self._torn = folder, False
+        return self._fd
+
+    def _close(self) -> None:
+        fd, self._fd = self._fd, None
+        if fd is not None:
+            os.close(fd)
+
+
+class Writer:
+    """A queue of lines and the daemon thread that empties it, in one process: a fork makes its own."""
+
+    def __init__(self) -> None:
+        self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._starting = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._awaited: threading.Event | None = None
+        self._dropped = 0  # only callers count up ...
+        self._told = 0  # ... and only the thread this
+
+    def put(self, folder: str, line: bytes) -> None:
+        """Hand over a line, or drop it when the disk has not kept up."""
+        if self._thread is None:
+            self._start()
+        if self._queue.qsize() >= MOST_WAITING:
+            self._dropped += 1
+        else:
+            self._queue.put((folder, line))
+
+    def drain(self) -> None:
+        """Wait until what was handed over is written, a second at most; not again while that wait was in vain."""
+        if self._thread is None or (self._awaited is not None and not self._awaited.is_set()):
+            return
+        self._awaited = threading.Event()
+        self._queue.put(self._awaited)
+        self._awaited.wait(LONGEST_WAIT_S)
+
+    def _start(self) -> None:
+        with self._starting:
+            if self._thread is None:
+                thread = threading.Thread(target=self._work, name="gpu-report", daemon=True)
+                thread.start()
+                self._thread = thread
+
+    def _work(self) -> None:
+        file, folder = File(), ""
+        while True:
+            item = self._queue.get()
+            awaited = isinstance(item, threading.Event)
+            if not awaited:
+                folder = item[0]
+                file.append(*item)
+            if folder and self._dropped > self._told and (awaited or self._queue.qsize() == 0):
+                file.append(folder, self._tell_dropped())
+            if awaited:
+                item.set()
+
+    def _tell_dropped(self) -> bytes:
+        dropped = self._dropped
+        reason = f"{dropped - self._told} lines dropped: the disk did not keep up"
+        self._told = dropped
+        stamps = {"wall_s": round(time.time(), 6), "mono_s": round(time.monotonic(), 6)}
+        return (json.dumps({**stamps, "kind": "error", "where": "writer", "reason": reason}) + "\n").encode("ascii")
+
+
+def _regular(path: str) -> int:
+    """Open a regular file to append to; OSError for anything else, which could block."""
+    fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o644)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise OSError(path)
+    return fd

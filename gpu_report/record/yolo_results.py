@@ -2,6 +2,7 @@
 
 import csv
 import math
+import os
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,14 +36,23 @@ class ResultsTail:
 
     def changed(self) -> bool:
         """Say whether the file is another than at the last call: one stat, about 1 us."""
-        try:
-            status = self.path.stat()
-        except OSError:
+        status = self._status()
+        if status is None:
             return False
-        signature = (status.st_ino, status.st_size, status.st_mtime_ns)
-        known, self._signature = self._signature, signature
+        known, self._signature = self._signature, _signature(status)
         self.mtime_s = status.st_mtime
-        return signature != known
+        return self._signature != known
+
+    def differs(self) -> bool:
+        """Say what `changed` would, and leave it to be said again."""
+        status = self._status()
+        return status is not None and _signature(status) != self._signature
+
+    def _status(self) -> os.stat_result | None:
+        try:
+            return self.path.stat()
+        except OSError:
+            return None
 
     def read(self) -> tuple[list[ResultRow], bool]:
         """Return the rows that are new, and whether the file was begun anew (a run in the same folder).
@@ -60,6 +70,10 @@ class ResultsTail:
         self.rows_read, self._read = len(rows), data.rfind(b"\n") + 1
         self._checksum = zlib.crc32(data[: self._read])
         return new, restarted
+
+
+def _signature(status: os.stat_result) -> tuple[int, int, int]:
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def parse_rows(data: bytes) -> list[ResultRow]:

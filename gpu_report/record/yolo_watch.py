@@ -12,6 +12,7 @@ from gpu_report.record import clocks
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.inside_watch import InsideWatch
 from gpu_report.record.options import RecordOptions
+from gpu_report.record.redact import redact_yaml
 from gpu_report.record.yolo_find import descendants, find_newest, search_roots
 from gpu_report.record.yolo_results import MAX_BYTES, ResultRow, ResultsTail, wall_times
 from gpu_report.record.yolo_weights import WeightsWatch
@@ -50,7 +51,7 @@ class WatchedRun:
 
 
 class YoloWatch:
-    """Looks for YOLO runs and follows the newest one."""
+    """Looks for YOLO runs and follows the newest one, and those before it whose rows go on."""
 
     def __init__(
         self, folder: Path, start: Clocks, options: RecordOptions, earlier: Iterable[Mapping[str, object]]
@@ -72,7 +73,7 @@ class YoloWatch:
         self._take_hints(at, emit)
         if at.mono_s >= self._due_s:
             self._search(at, pids, emit)
-        changed = bool(self.runs) and self._follow(self.runs[-1], at, emit)
+        changed = bool(self.runs) and self._follow_all(at, emit)
         self._seen = at
         return changed or len(self.runs) != known
 
@@ -87,7 +88,7 @@ class YoloWatch:
 
     def as_json(self) -> list[dict[str, object]]:
         """Return run.json's `yolo`."""
-        new = [run.as_json() for run in self.runs]
+        new = [run.as_json() for run in sorted(self.runs, key=lambda run: run.number)]
         numbers = {run["number"] for run in new}
         return [run for run in self.earlier if run.get("number") not in numbers] + new
 
@@ -113,13 +114,21 @@ class YoloWatch:
         roots = search_roots(self._command, pids())
         known = [run.path for run in self.runs]
         found = find_newest(roots, self._start.wall_s - CLOCK_SLACK_S, known)
-        return found if found is not None and not self._knows(found) else self._begun_again()
+        return found if found is not None and not self._knows(found) else None
 
-    def _begun_again(self) -> Path | None:
-        """Return the folder of a run before the last in which another one has begun since (`exist_ok=True`)."""
+    def _follow_all(self, at: Clocks, emit: Emit) -> bool:
+        """Follow the newest run, and each earlier one that has gone on (a resumed one): it is the newest then.
+
+        Its number and its folder stay; where its file was begun anew (`exist_ok=True`), `_follow` makes it another run.
+        """
         latest = {run.path: run for run in self.runs}
-        before = (run for run in latest.values() if run is not self.runs[-1])
-        return next((run.path for run in before if run.tail.changed() and run.tail.read()[1]), None)
+        gone_on = [run for run in latest.values() if run is not self.runs[-1] and run.tail.differs()]
+        changed = self._follow(self.runs[-1], at, emit)
+        for run in gone_on:
+            self.runs.remove(run)
+            self.runs.append(run)
+            changed |= self._follow(run, at, emit)
+        return changed
 
     def _knows(self, path: Path) -> bool:
         """Say whether a folder is watched already, maybe under another name."""
@@ -199,9 +208,10 @@ def pids_to_follow(command_pid: int | None, gpu_pids: Iterable[int]) -> list[int
 
 
 def copy_file(source: Path, target: Path, status: os.stat_result) -> None:
-    """Copy a small text file atomically and keep its times, by which a reader places its rows."""
+    """Copy a small text file atomically and keep its times, by which a reader places its rows; args without secrets."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    run_folder.write_text(target, source.read_text(encoding="utf-8", errors="replace"))
+    text = source.read_text(encoding="utf-8", errors="replace")
+    run_folder.write_text(target, redact_yaml(text) if source.name == schema.YOLO_ARGS else text)
     os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 

@@ -6,6 +6,7 @@ end: that is when it left the GPU, else when the command, or the recording, ende
 
 import dataclasses
 import os
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +17,7 @@ import numpy as np
 from gpu_report import schema
 from gpu_report.load.clock import ABSURD_DISTANCE_S, Clock
 from gpu_report.model import InsideEpoch, InsideRun, Phase, PhaseName, Recording, YoloRun
-from gpu_report.run_folder import finite, read_events
+from gpu_report.run_folder import finite, parse_events
 
 Lines = Sequence[Mapping[str, Any]]
 
@@ -34,6 +35,7 @@ SILENCE_SHARE: Final = 1 / 1800
 LARGEST_NUMBER: Final = 1e9  # images, epochs, pids; what lies beyond is a garbled line
 LARGEST_SETTING: Final = 1e15
 LARGEST_FILE: Final = 64 << 20  # bytes; 10,000 epochs of 7 lines have 15 MiB
+LARGEST_TOTAL: Final = 256 << 20  # bytes of all files; their lines take ten times that in memory
 MOST_FILES: Final = 4096  # processes of YOLO under one recording
 LONGEST_TEXT: Final = 1000
 LONGEST_LIST: Final = 16
@@ -69,14 +71,20 @@ def load_inside(
     """
     problems: list[str] = []
     parts: list[Lines] = []
+    left = LARGEST_TOTAL
     for path in _files(folder):
-        lines, bad = _placed(path, clock, end_t_s)
+        data, cut = _head(path, min(left, LARGEST_FILE))
+        left -= len(data)
+        lines, bad = _placed(data, clock, end_t_s)
+        if cut:
+            problems.append(f"{schema.INSIDE_DIR}/{path.name}: {cut}")
         if bad:
             problems.append(f"{schema.INSIDE_DIR}/{path.name}: {bad} lines could not be read and are left out")
         problems += _faults(path, lines)
         parts += _parts(lines)
     parts.sort(key=lambda part: float(part[0]["t_s"]))
-    found = [_found(part, parts, end_t_s, outside) for part in parts]
+    begins = [float(part[0]["t_s"]) for part in parts if not _whole(part[0].get("rank"))]
+    found = [_found(part, begins, end_t_s, outside) for part in parts]
     return _matched(found, yolo_runs), tuple(problems)
 
 
@@ -96,14 +104,24 @@ def _files(folder: Path) -> list[Path]:
         return []
 
 
-def _placed(path: Path, clock: Clock, end_t_s: float) -> tuple[list[dict[str, Any]], int]:
-    """Return the lines of a file with their `t_s`, in order, and how many could not be read or placed."""
+def _head(path: Path, most: int) -> tuple[bytes, str]:
+    """Return a file as far as `most` bytes go, in whole lines, and what is left out of it, empty if nothing is."""
     try:
-        if not path.is_file() or path.stat().st_size > LARGEST_FILE:
-            return [], 1
-    except OSError:
-        return [], 1
-    lines, bad = read_events(path)
+        if not path.is_file():
+            return b"", "is no file and is left out"
+        with path.open("rb") as file:
+            data = file.read(most + 1)
+    except OSError as error:
+        return b"", f"could not be read ({error.strerror})"
+    if len(data) <= most:
+        return data, ""
+    whole = data[: data.rfind(b"\n", 0, most) + 1]
+    return whole, f"only the first {len(whole)} bytes are read: the file, or all of them, are too large"
+
+
+def _placed(data: bytes, clock: Clock, end_t_s: float) -> tuple[list[dict[str, Any]], int]:
+    """Return the lines of a file with their `t_s`, in order, and how many could not be read or placed."""
+    lines, bad = parse_events(data)
     walls = np.array([line["wall_s"] for line in lines], dtype=float)
     monos = np.array([np.nan if line["mono_s"] is None else line["mono_s"] for line in lines], dtype=float)
     placed = [{**line, "t_s": float(t_s)} for line, t_s in zip(lines, clock.times(walls, monos), strict=True)]
@@ -134,13 +152,12 @@ def _begins(line: Mapping[str, Any]) -> bool:
     return line["kind"] == "run" and isinstance(task, str) and task in TASKS
 
 
-def _found(part: Lines, parts: Sequence[Lines], end_t_s: float, outside: Outside) -> Found:
-    """Return a run; where nobody said that it ended, it has when a next one begins (other ranks are no next one)."""
+def _found(part: Lines, begins: Sequence[float], end_t_s: float, outside: Outside) -> Found:
+    """Return a run; where nobody said that it ended, it has when a next one begins (`begins`: rank 0 only, sorted)."""
     said = part[0]
     last = float(part[-1]["t_s"])
-    later = [float(other[0]["t_s"]) for other in parts if other is not part and not _whole(other[0].get("rank"))]
-    silent_until_s = min([t_s for t_s in later if t_s > last] + [max(end_t_s, last)])
-    run = _run(part, silent_until_s, outside)
+    after = bisect_right(begins, last)
+    run = _run(part, min([*begins[after : after + 1], max(end_t_s, last)]), outside)
     return Found(float(said["t_s"]), _text(said.get("save_dir")), run)
 
 

@@ -1,6 +1,7 @@
 """What our callbacks wrote becomes runs, phases and epochs; whatever stands in the files, a report can be made."""
 
 import json
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from gpu_report import schema
 from gpu_report.analyse import analyse
-from gpu_report.load import load_run
+from gpu_report.load import inside, load_run
 from gpu_report.load.clock import Boot, Clock
 from gpu_report.load.inside import Outside, load_inside, with_versions
 from gpu_report.model import Recording, YoloRun
@@ -167,6 +168,28 @@ def test_a_torn_line_costs_itself_only_and_is_said(load):
     assert any("0.jsonl: 1 lines" in problem for problem in problems)
 
 
+def test_a_file_too_large_is_read_as_far_as_may_be_and_that_is_said(load, monkeypatch):
+    monkeypatch.setattr(inside, "LARGEST_FILE", len(WHOLE) + 5)
+    (run,), problems = load(WHOLE + epoch_line(21))
+    assert run.ended == "finished"
+    assert problems == (
+        f"inside/0.jsonl: only the first {len(WHOLE)} bytes are read: the file, or all of them, are too large",
+    )
+
+
+def test_all_files_together_are_bounded_too(load, monkeypatch):
+    monkeypatch.setattr(inside, "LARGEST_TOTAL", len(WHOLE) + 5)
+    runs, problems = load(WHOLE, WHOLE)
+    assert len(runs) == len(problems) == 1
+
+
+def test_thousands_of_runs_are_told_apart_in_time(load):
+    began_s = time.process_time()
+    runs, _ = load("".join(run_line(t / 50, "predict") for t in range(4000)))
+    assert len(runs) == 4000
+    assert time.process_time() - began_s < 2  # 0.1 s; each against all the others took 8 s
+
+
 def test_faults_of_our_callbacks_are_said(load):
     _, problems = load(WHOLE + line(23, "error", where="on_train_end", reason="KeyError: 'x'"))
     assert any("KeyError" in problem for problem in problems)
@@ -235,7 +258,7 @@ def test_a_field_of_another_type_does_not_stop_the_report(run_folder, field):
     (run_folder / "inside" / "1.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lines))
     (run_folder / "inside" / "2.jsonl").write_text(WHOLE)
     run = load_run(run_folder)
-    assert any(inside.ended == "finished" for inside in run.inside)
+    assert any(told.ended == "finished" for told in run.inside)
     json.dumps(build_summary(analyse(run)), allow_nan=False)
 
 

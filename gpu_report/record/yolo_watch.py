@@ -21,6 +21,7 @@ SEARCH_EVERY_S = 2.0  # until a run is found ...
 SEARCH_AGAIN_EVERY_S = 15.0  # ... and after that, for the next one
 # Of one core, at most: a slow walk is made more seldom, which costs nothing, since rows are stamped by file times.
 SEARCH_COST_SHARE = 0.001
+COPY_EVERY_S = 30.0  # results.csv is copied whole; its rows are in events.jsonl at once
 CLOCK_SLACK_S = 2.0  # file times are the kernel's coarse clock, and a few file systems keep whole seconds only
 
 Emit = Callable[[str, Clocks, Mapping[str, object]], object]
@@ -36,6 +37,7 @@ class WatchedRun:
     weights: WeightsWatch
     train_start_s: float | None = None
     args_mtime_s: float | None = None
+    copied_at_s: float | None = None  # monotonic, of a copy with rows
     copied: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, object]:
@@ -63,6 +65,7 @@ class YoloWatch:
         self._command = options.command
         self._inside = InsideWatch(folder)
         self._due_s = 0.0
+        self._final = False
         self._seen = start
         self.earlier = [dict(run) for run in earlier]
         self.runs: list[WatchedRun] = []
@@ -74,12 +77,16 @@ class YoloWatch:
         if at.mono_s >= self._due_s:
             self._search(at, pids, emit)
         changed = bool(self.runs) and self._follow_all(at, emit)
+        if self._final:
+            for run in {run.path: run for run in self.runs}.values():
+                self._copy(run, at)
         self._seen = at
         return changed or len(self.runs) != known
 
     def search_now(self) -> None:
-        """Make the next tick search, however recently the last one did: the training has just ended."""
+        """Make the next tick search and copy, however recently the last one did: the recording ends."""
         self._due_s = 0.0
+        self._final = True
 
     @property
     def path(self) -> Path | None:
@@ -165,7 +172,7 @@ class YoloWatch:
                 run = self._begin(run.path, at, emit)
                 run.tail = tail
             self._give_out(run, rows, self._written_s(run, at, first=first or restarted), at, emit)
-        self._copy(run)
+        self._copy(run, at)
         for name, wall_s in run.weights.changes():
             emit("checkpoint", clocks.at_wall(min(wall_s, at.wall_s), at), {"run": run.number, "file": name})
         return changed
@@ -184,22 +191,29 @@ class YoloWatch:
             if wall_s is not None and wall_s >= self._start.wall_s - CLOCK_SLACK_S:
                 emit("epoch", clocks.at_wall(wall_s, at), _epoch_fields(run.number, row))
 
-    def _copy(self, run: WatchedRun) -> None:
+    def _copy(self, run: WatchedRun, at: Clocks) -> None:
         """Copy the run's files when they changed, with their times; a full disk costs the copy only."""
         target = self._folder / schema.YOLO_DIR
         if run.number > 1 or len(self.as_json()) > 1:
             target /= str(run.number)
         for name in (schema.YOLO_ARGS, schema.YOLO_RESULTS):
+            if name == schema.YOLO_RESULTS and not self._copy_due(run, at):
+                continue
             try:
                 status = (run.path / name).stat()
                 signature = (status.st_mtime_ns, status.st_size)
                 if run.copied.get(name) != signature and status.st_size <= MAX_BYTES:
                     copy_file(run.path / name, target / name, status)
                     run.copied[name] = signature
+                    if name == schema.YOLO_RESULTS and run.tail.rows_read:
+                        run.copied_at_s = at.mono_s
                 if name == schema.YOLO_ARGS:
                     run.args_mtime_s = status.st_mtime
             except OSError:
                 continue
+
+    def _copy_due(self, run: WatchedRun, at: Clocks) -> bool:
+        return self._final or run.copied_at_s is None or at.mono_s - run.copied_at_s >= COPY_EVERY_S
 
 
 def pids_to_follow(command_pid: int | None, gpu_pids: Iterable[int]) -> list[int]:

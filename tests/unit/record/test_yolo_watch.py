@@ -314,4 +314,18 @@ def test_a_run_resumed_after_another_one_is_followed_again_under_its_number(trai
     assert [(run, epoch) for run, epoch, _ in training.epochs()] == [(1, 1), (2, 1), (1, 2), (1, 3)]
     assert training.watch.path == first
     assert [run["number"] for run in training.watch.as_json()] == [1, 2]
+    training.watch.search_now()
+    training.tick()
     assert (training.run_folder / "yolo/1/results.csv").read_text() == (first / "results.csv").read_text()
+
+
+def test_results_are_copied_at_the_first_row_then_seldom_and_at_the_end(training, tmp_path):
+    run, copy = tmp_path / "work/train", training.run_folder / "yolo/results.csv"
+    lengths = []
+    for rows, seconds in ((1, 1), (2, 1), (3, 30), (4, 1)):
+        training.write(run, *((epoch, float(epoch)) for epoch in range(1, rows + 1)))
+        training.tick(seconds)
+        lengths.append(len(copy.read_text().splitlines()) - 1)
+    training.watch.search_now()
+    training.tick(0.1)
+    assert [*lengths, len(copy.read_text().splitlines()) - 1] == [1, 1, 3, 3, 4]

@@ -112,9 +112,14 @@ def read_events(path: Path) -> tuple[list[dict[str, Any]], int]:
     Every event has a finite `wall_s`, a `mono_s` that is finite or None, and a text as its `kind`.
     """
     try:
-        lines = path.read_text(encoding="utf-8-sig", errors="replace").split("\n")
+        return parse_events(path.read_bytes())
     except OSError:
         return [], 0
+
+
+def parse_events(data: bytes) -> tuple[list[dict[str, Any]], int]:
+    """Return the events of JSON lines as `read_events` does."""
+    lines = data.decode("utf-8-sig", "replace").replace("\r\n", "\n").replace("\r", "\n").split("\n")
     read = [_event(line) for line in lines if line.strip()]
     events = [event for event in read if event is not None]
     return events, len(read) - len(events)

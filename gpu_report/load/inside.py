@@ -1,13 +1,14 @@
 """What our callbacks wrote in the processes of YOLO (`inside/*.jsonl`), put on the run's clock.
 
 A phase ends where the next one begins, the last one where its run ends. A process that was killed says nothing of its
-end: that is when it left the GPU, else when the next run or the end of the recording came.
+end: that is when it left the GPU, else when the command, or the recording, ended, or the next run began.
 """
 
 import dataclasses
 import os
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, get_args
 
@@ -16,7 +17,7 @@ import numpy as np
 from gpu_report import schema
 from gpu_report.load.clock import ABSURD_DISTANCE_S, Clock
 from gpu_report.model import InsideEpoch, InsideRun, Phase, PhaseName, Recording, YoloRun
-from gpu_report.run_folder import finite, read_events
+from gpu_report.run_folder import finite, parse_events
 
 Lines = Sequence[Mapping[str, Any]]
 
@@ -27,15 +28,29 @@ VERSIONS: Final = ("torch", "cuda", "ultralytics")
 PHASE_NAMES: Final = frozenset(get_args(PhaseName))
 NO_SETTINGS: Final = {"wall_s", "mono_s", "t_s", "kind", "task", "pid", "rank"}
 
-# A training that lives tells of its batches every 2 s and, the longer it lasts, ever more seldom (inside: batches.py).
+# A training that lives tells of its batches every 3 s and, the longer it lasts, ever more seldom (inside: batches.py).
+# One that hangs tells nothing either: silence is the end only of a process that nobody saw from outside.
 SILENCE_S: Final = 20.0  # ... and a batch takes less than this
 SILENCE_SHARE: Final = 1 / 1800
 LARGEST_NUMBER: Final = 1e9  # images, epochs, pids; what lies beyond is a garbled line
 LARGEST_SETTING: Final = 1e15
 LARGEST_FILE: Final = 64 << 20  # bytes; 10,000 epochs of 7 lines have 15 MiB
+LARGEST_TOTAL: Final = 256 << 20  # bytes of all files; their lines take ten times that in memory
 MOST_FILES: Final = 4096  # processes of YOLO under one recording
 LONGEST_TEXT: Final = 1000
 LONGEST_LIST: Final = 16
+
+
+@dataclass(frozen=True)
+class Outside:
+    """What was seen from outside of the ends of processes, in seconds of the run.
+
+    `gone` is when a pid left a GPU, `seen` the pids that were ever on one, `command_ended` when a command had ended.
+    """
+
+    gone: Mapping[int, Sequence[float]] = field(default_factory=dict)
+    seen: frozenset[int] = frozenset()
+    command_ended: Sequence[float] = ()
 
 
 @dataclass(frozen=True)
@@ -48,22 +63,28 @@ class Found:
 
 
 def load_inside(
-    folder: Path, clock: Clock, end_t_s: float, yolo_runs: Sequence[YoloRun], gone: Mapping[int, Sequence[float]]
+    folder: Path, clock: Clock, end_t_s: float, yolo_runs: Sequence[YoloRun], outside: Outside
 ) -> tuple[tuple[InsideRun, ...], tuple[str, ...]]:
     """Return every run that a process told of, by its beginning, and what could not be read.
 
-    `folder` is the run folder's inside/, `end_t_s` the end of the recording, `gone` when a pid left a GPU.
+    `folder` is the run folder's inside/, `end_t_s` the end of the recording.
     """
     problems: list[str] = []
     parts: list[Lines] = []
+    left = LARGEST_TOTAL
     for path in _files(folder):
-        lines, bad = _placed(path, clock, end_t_s)
+        data, cut = _head(path, min(left, LARGEST_FILE))
+        left -= len(data)
+        lines, bad = _placed(data, clock, end_t_s)
+        if cut:
+            problems.append(f"{schema.INSIDE_DIR}/{path.name}: {cut}")
         if bad:
             problems.append(f"{schema.INSIDE_DIR}/{path.name}: {bad} lines could not be read and are left out")
         problems += _faults(path, lines)
         parts += _parts(lines)
     parts.sort(key=lambda part: float(part[0]["t_s"]))
-    found = [_found(part, parts, end_t_s, gone) for part in parts]
+    begins = [float(part[0]["t_s"]) for part in parts if not _whole(part[0].get("rank"))]
+    found = [_found(part, begins, end_t_s, outside) for part in parts]
     return _matched(found, yolo_runs), tuple(problems)
 
 
@@ -83,14 +104,24 @@ def _files(folder: Path) -> list[Path]:
         return []
 
 
-def _placed(path: Path, clock: Clock, end_t_s: float) -> tuple[list[dict[str, Any]], int]:
-    """Return the lines of a file with their `t_s`, in order, and how many could not be read or placed."""
+def _head(path: Path, most: int) -> tuple[bytes, str]:
+    """Return a file as far as `most` bytes go, in whole lines, and what is left out of it, empty if nothing is."""
     try:
-        if not path.is_file() or path.stat().st_size > LARGEST_FILE:
-            return [], 1
-    except OSError:
-        return [], 1
-    lines, bad = read_events(path)
+        if not path.is_file():
+            return b"", "is no file and is left out"
+        with path.open("rb") as file:
+            data = file.read(most + 1)
+    except OSError as error:
+        return b"", f"could not be read ({error.strerror})"
+    if len(data) <= most:
+        return data, ""
+    whole = data[: data.rfind(b"\n", 0, most) + 1]
+    return whole, f"only the first {len(whole)} bytes are read: the file, or all of them, are too large"
+
+
+def _placed(data: bytes, clock: Clock, end_t_s: float) -> tuple[list[dict[str, Any]], int]:
+    """Return the lines of a file with their `t_s`, in order, and how many could not be read or placed."""
+    lines, bad = parse_events(data)
     walls = np.array([line["wall_s"] for line in lines], dtype=float)
     monos = np.array([np.nan if line["mono_s"] is None else line["mono_s"] for line in lines], dtype=float)
     placed = [{**line, "t_s": float(t_s)} for line, t_s in zip(lines, clock.times(walls, monos), strict=True)]
@@ -121,22 +152,21 @@ def _begins(line: Mapping[str, Any]) -> bool:
     return line["kind"] == "run" and isinstance(task, str) and task in TASKS
 
 
-def _found(part: Lines, parts: Sequence[Lines], end_t_s: float, gone: Mapping[int, Sequence[float]]) -> Found:
-    """Return a run; where nobody said that it ended, it has when a next one begins (other ranks are no next one)."""
+def _found(part: Lines, begins: Sequence[float], end_t_s: float, outside: Outside) -> Found:
+    """Return a run; where nobody said that it ended, it has when a next one begins (`begins`: rank 0 only, sorted)."""
     said = part[0]
     last = float(part[-1]["t_s"])
-    later = [float(other[0]["t_s"]) for other in parts if other is not part and not _whole(other[0].get("rank"))]
-    silent_until_s = min([t_s for t_s in later if t_s > last] + [max(end_t_s, last)])
-    run = _run(part, silent_until_s, gone.get(_whole(said.get("pid")) or 0, ()))
+    after = bisect_right(begins, last)
+    run = _run(part, min([*begins[after : after + 1], max(end_t_s, last)]), outside)
     return Found(float(said["t_s"]), _text(said.get("save_dir")), run)
 
 
-def _run(lines: Lines, silent_until_s: float, gone_t_s: Sequence[float]) -> InsideRun:
+def _run(lines: Lines, silent_until_s: float, outside: Outside) -> InsideRun:
     said = lines[0]
     settings = {k: _plain(v) for line in lines if line["kind"] in {"run", "settings"} for k, v in line.items()}
     ended = next((line for line in lines if line["kind"] == "ended"), None)
     how = None if ended is None else ended.get("how")
-    end_t_s = _death(lines, silent_until_s, gone_t_s) if ended is None else float(ended["t_s"])
+    end_t_s = _death(lines, silent_until_s, outside) if ended is None else float(ended["t_s"])
     return InsideRun(
         run=None,
         rank=_whole(said.get("rank")) or 0,
@@ -150,20 +180,23 @@ def _run(lines: Lines, silent_until_s: float, gone_t_s: Sequence[float]) -> Insi
     )
 
 
-def _death(lines: Lines, silent_until_s: float, gone_t_s: Sequence[float]) -> float:
-    """Return when a run was over that nobody ended: when its process left the GPU, where that was seen after all else.
+def _death(lines: Lines, silent_until_s: float, outside: Outside) -> float:
+    """Return when a run was over that nobody ended: when its process left the GPU, else when the command ended.
 
-    A training with batches is silent for seconds only, a minute after a day; in other phases it may have gone on to
-    `silent_until_s`.
+    A process that was never seen to go lived to `silent_until_s`, however silent: it may have hung. Of one that nobody
+    saw, silence is the end, if it trained: batches are silent for seconds only, for a minute after a day.
     """
     last = float(lines[-1]["t_s"])
-    seen = [t_s for t_s in gone_t_s if t_s >= last]
-    if seen:
-        return min(seen[0], silent_until_s)
+    pid = _whole(lines[0].get("pid")) or 0
+    for told in (outside.gone.get(pid, ()), outside.command_ended):
+        after = [t_s for t_s in told if t_s >= last]
+        if after:
+            return max(last, min(*after, silent_until_s))
     phase = next((line for line in reversed(lines) if line["kind"] == "phase"), {})
+    if pid in outside.seen or phase.get("name") != "train":
+        return silent_until_s
     silence_s = SILENCE_S + SILENCE_SHARE * (last - float(lines[0]["t_s"]))
-    longest = last + silence_s if phase.get("name") == "train" else silent_until_s
-    return max(last, min(longest, silent_until_s))
+    return min(last + silence_s, silent_until_s)
 
 
 def _phases(lines: Lines, end_t_s: float) -> tuple[Phase, ...]:

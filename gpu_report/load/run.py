@@ -11,7 +11,7 @@ from gpu_report import schema
 from gpu_report.errors import InputError
 from gpu_report.load.clock import ABSURD_DISTANCE_S, Clock
 from gpu_report.load.epochs import load_epochs
-from gpu_report.load.inside import load_inside, with_versions
+from gpu_report.load.inside import Outside, load_inside, with_versions
 from gpu_report.load.kernel import KernelLine, kernel_events
 from gpu_report.load.run_info import gpus, load_info, recording, whole_index
 from gpu_report.load.samples import load_host, load_processes, load_ring, load_samples
@@ -55,7 +55,8 @@ def _assemble(path: Path, samples: pd.DataFrame, clock: Clock, info: Mapping[str
     devices = gpus(info, samples)
     yolo_runs, rows, epoch_problems = load_epochs(folder / schema.YOLO_DIR, info, events, clock, samples)
     duration_s = _duration(samples, info, clock)
-    inside, inside_problems = load_inside(folder / schema.INSIDE_DIR, clock, duration_s, yolo_runs, _gone(processes))
+    outside = _outside(processes, events, clock)
+    inside, inside_problems = load_inside(folder / schema.INSIDE_DIR, clock, duration_s, yolo_runs, outside)
     recorded = with_versions(recording(info, samples), inside)
     return Run(
         path=str(path),
@@ -74,6 +75,12 @@ def _assemble(path: Path, samples: pd.DataFrame, clock: Clock, info: Mapping[str
         problems=(*ring_problems, *host_problems, *process_problems, *epoch_problems, *inside_problems),
         inside=inside,
     )
+
+
+def _outside(processes: pd.DataFrame, events: Events, clock: Clock) -> Outside:
+    """Return what the recorder saw of the ends of processes."""
+    ended = [_time(event, clock) for event in events if event["kind"] == "command_ended"]
+    return Outside(_gone(processes), frozenset(int(pid) for pid in processes["pid"]), ended)
 
 
 def _gone(processes: pd.DataFrame) -> dict[int, list[float]]:

@@ -69,8 +69,8 @@ class GpuReader:
     def _read(self, at: Clocks, *, everything: bool) -> Reading:
         values, changes = self._reader.read(at.mono_s, everything=everything)
         processes: tuple[ProcessChange, ...] = ()
-        # the processes of a GPU in MIG mode stand under its MIG devices
-        if at.mono_s >= self._processes_due_s and not self._reader.lost_reason and not self._divided:
+        # the processes of a GPU in MIG mode stand under its MIG devices; the last look tells which have gone by the end
+        if (everything or at.mono_s >= self._processes_due_s) and not self._reader.lost_reason and not self._divided:
             processes, changed = self._read_processes(at.mono_s)
             changes += changed
         ring, changed = self._drain(everything=everything)

@@ -2,12 +2,14 @@
 
 import csv
 import math
+import os
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 MAX_BYTES = 16 << 20  # a results.csv of 10,000 epochs has about 2 MiB
+CHECKED_BYTES = 1024  # before what is new: some rows, and each has another `time` in a file that was begun anew
 
 
 @dataclass(frozen=True)
@@ -32,17 +34,29 @@ class ResultsTail:
     _signature: tuple[int, int, int] | None = None
     _read: int = 0
     _checksum: int = 0
+    _inode: int = 0
+    _header: bytes = b""
+    _last: bytes = b""
 
     def changed(self) -> bool:
         """Say whether the file is another than at the last call: one stat, about 1 us."""
-        try:
-            status = self.path.stat()
-        except OSError:
+        status = self._status()
+        if status is None:
             return False
-        signature = (status.st_ino, status.st_size, status.st_mtime_ns)
-        known, self._signature = self._signature, signature
+        known, self._signature = self._signature, _signature(status)
         self.mtime_s = status.st_mtime
-        return signature != known
+        return self._signature != known
+
+    def differs(self) -> bool:
+        """Say what `changed` would, and leave it to be said again."""
+        status = self._status()
+        return status is not None and _signature(status) != self._signature
+
+    def _status(self) -> os.stat_result | None:
+        try:
+            return self.path.stat()
+        except OSError:
+            return None
 
     def read(self) -> tuple[list[ResultRow], bool]:
         """Return the rows that are new, and whether the file was begun anew (a run in the same folder).
@@ -50,6 +64,9 @@ class ResultsTail:
         A resumed run appends. One begun anew has another beginning, for its `time` differs in each row: however many
         rows it has by now, and whatever inode a file system gives out again.
         """
+        appended = self._appended()
+        if appended is not None:
+            return self._take(appended), False
         try:
             data = self.path.read_bytes()[:MAX_BYTES]
         except OSError:
@@ -59,7 +76,37 @@ class ResultsTail:
         new = rows if restarted else rows[self.rows_read :]
         self.rows_read, self._read = len(rows), data.rfind(b"\n") + 1
         self._checksum = zlib.crc32(data[: self._read])
+        self._inode = 0 if self._signature is None else self._signature[0]
+        self._header = data[: data.find(b"\n") + 1]
+        self._last = data[max(0, self._read - CHECKED_BYTES) : self._read]
         return new, restarted
+
+    def _appended(self) -> bytes | None:
+        """Return what the file has grown by since the last reading, None where it may be another one: read it whole."""
+        try:
+            with self.path.open("rb") as file:
+                status = os.fstat(file.fileno())
+                if not self.rows_read or status.st_ino != self._inode or not self._read < status.st_size <= MAX_BYTES:
+                    return None
+                file.seek(self._read - len(self._last))
+                data = file.read(MAX_BYTES)
+        except OSError:
+            return None
+        return data[len(self._last) :] if data.startswith(self._last) else None
+
+    def _take(self, appended: bytes) -> list[ResultRow]:
+        """Return the whole rows of what was appended."""
+        whole = appended[: appended.rfind(b"\n") + 1]
+        rows = parse_rows(self._header + whole)
+        self.rows_read += len(rows)
+        self._read += len(whole)
+        self._checksum = zlib.crc32(whole, self._checksum)
+        self._last = (self._last + whole)[-CHECKED_BYTES:]
+        return rows
+
+
+def _signature(status: os.stat_result) -> tuple[int, int, int]:
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def parse_rows(data: bytes) -> list[ResultRow]:

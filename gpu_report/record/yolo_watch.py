@@ -12,6 +12,7 @@ from gpu_report.record import clocks
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.inside_watch import InsideWatch
 from gpu_report.record.options import RecordOptions
+from gpu_report.record.redact import redact_yaml
 from gpu_report.record.yolo_find import descendants, find_newest, search_roots
 from gpu_report.record.yolo_results import MAX_BYTES, ResultRow, ResultsTail, wall_times
 from gpu_report.record.yolo_weights import WeightsWatch
@@ -20,6 +21,7 @@ SEARCH_EVERY_S = 2.0  # until a run is found ...
 SEARCH_AGAIN_EVERY_S = 15.0  # ... and after that, for the next one
 # Of one core, at most: a slow walk is made more seldom, which costs nothing, since rows are stamped by file times.
 SEARCH_COST_SHARE = 0.001
+COPY_EVERY_S = 30.0  # results.csv is copied whole; its rows are in events.jsonl at once
 CLOCK_SLACK_S = 2.0  # file times are the kernel's coarse clock, and a few file systems keep whole seconds only
 
 Emit = Callable[[str, Clocks, Mapping[str, object]], object]
@@ -35,6 +37,7 @@ class WatchedRun:
     weights: WeightsWatch
     train_start_s: float | None = None
     args_mtime_s: float | None = None
+    copied_at_s: float | None = None  # monotonic, of a copy with rows
     copied: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, object]:
@@ -50,7 +53,7 @@ class WatchedRun:
 
 
 class YoloWatch:
-    """Looks for YOLO runs and follows the newest one."""
+    """Looks for YOLO runs and follows the newest one, and those before it whose rows go on."""
 
     def __init__(
         self, folder: Path, start: Clocks, options: RecordOptions, earlier: Iterable[Mapping[str, object]]
@@ -62,6 +65,7 @@ class YoloWatch:
         self._command = options.command
         self._inside = InsideWatch(folder)
         self._due_s = 0.0
+        self._final = False
         self._seen = start
         self.earlier = [dict(run) for run in earlier]
         self.runs: list[WatchedRun] = []
@@ -72,13 +76,17 @@ class YoloWatch:
         self._take_hints(at, emit)
         if at.mono_s >= self._due_s:
             self._search(at, pids, emit)
-        changed = bool(self.runs) and self._follow(self.runs[-1], at, emit)
+        changed = bool(self.runs) and self._follow_all(at, emit)
+        if self._final:
+            for run in {run.path: run for run in self.runs}.values():
+                self._copy(run, at)
         self._seen = at
         return changed or len(self.runs) != known
 
     def search_now(self) -> None:
-        """Make the next tick search, however recently the last one did: the training has just ended."""
+        """Make the next tick search and copy, however recently the last one did: the recording ends."""
         self._due_s = 0.0
+        self._final = True
 
     @property
     def path(self) -> Path | None:
@@ -87,7 +95,7 @@ class YoloWatch:
 
     def as_json(self) -> list[dict[str, object]]:
         """Return run.json's `yolo`."""
-        new = [run.as_json() for run in self.runs]
+        new = [run.as_json() for run in sorted(self.runs, key=lambda run: run.number)]
         numbers = {run["number"] for run in new}
         return [run for run in self.earlier if run.get("number") not in numbers] + new
 
@@ -113,13 +121,21 @@ class YoloWatch:
         roots = search_roots(self._command, pids())
         known = [run.path for run in self.runs]
         found = find_newest(roots, self._start.wall_s - CLOCK_SLACK_S, known)
-        return found if found is not None and not self._knows(found) else self._begun_again()
+        return found if found is not None and not self._knows(found) else None
 
-    def _begun_again(self) -> Path | None:
-        """Return the folder of a run before the last in which another one has begun since (`exist_ok=True`)."""
+    def _follow_all(self, at: Clocks, emit: Emit) -> bool:
+        """Follow the newest run, and each earlier one that has gone on (a resumed one): it is the newest then.
+
+        Its number and its folder stay; where its file was begun anew (`exist_ok=True`), `_follow` makes it another run.
+        """
         latest = {run.path: run for run in self.runs}
-        before = (run for run in latest.values() if run is not self.runs[-1])
-        return next((run.path for run in before if run.tail.changed() and run.tail.read()[1]), None)
+        gone_on = [run for run in latest.values() if run is not self.runs[-1] and run.tail.differs()]
+        changed = self._follow(self.runs[-1], at, emit)
+        for run in gone_on:
+            self.runs.remove(run)
+            self.runs.append(run)
+            changed |= self._follow(run, at, emit)
+        return changed
 
     def _knows(self, path: Path) -> bool:
         """Say whether a folder is watched already, maybe under another name."""
@@ -156,7 +172,7 @@ class YoloWatch:
                 run = self._begin(run.path, at, emit)
                 run.tail = tail
             self._give_out(run, rows, self._written_s(run, at, first=first or restarted), at, emit)
-        self._copy(run)
+        self._copy(run, at)
         for name, wall_s in run.weights.changes():
             emit("checkpoint", clocks.at_wall(min(wall_s, at.wall_s), at), {"run": run.number, "file": name})
         return changed
@@ -175,22 +191,29 @@ class YoloWatch:
             if wall_s is not None and wall_s >= self._start.wall_s - CLOCK_SLACK_S:
                 emit("epoch", clocks.at_wall(wall_s, at), _epoch_fields(run.number, row))
 
-    def _copy(self, run: WatchedRun) -> None:
+    def _copy(self, run: WatchedRun, at: Clocks) -> None:
         """Copy the run's files when they changed, with their times; a full disk costs the copy only."""
         target = self._folder / schema.YOLO_DIR
         if run.number > 1 or len(self.as_json()) > 1:
             target /= str(run.number)
         for name in (schema.YOLO_ARGS, schema.YOLO_RESULTS):
+            if name == schema.YOLO_RESULTS and not self._copy_due(run, at):
+                continue
             try:
                 status = (run.path / name).stat()
                 signature = (status.st_mtime_ns, status.st_size)
                 if run.copied.get(name) != signature and status.st_size <= MAX_BYTES:
                     copy_file(run.path / name, target / name, status)
                     run.copied[name] = signature
+                    if name == schema.YOLO_RESULTS and run.tail.rows_read:
+                        run.copied_at_s = at.mono_s
                 if name == schema.YOLO_ARGS:
                     run.args_mtime_s = status.st_mtime
             except OSError:
                 continue
+
+    def _copy_due(self, run: WatchedRun, at: Clocks) -> bool:
+        return self._final or run.copied_at_s is None or at.mono_s - run.copied_at_s >= COPY_EVERY_S
 
 
 def pids_to_follow(command_pid: int | None, gpu_pids: Iterable[int]) -> list[int]:
@@ -199,9 +222,10 @@ def pids_to_follow(command_pid: int | None, gpu_pids: Iterable[int]) -> list[int
 
 
 def copy_file(source: Path, target: Path, status: os.stat_result) -> None:
-    """Copy a small text file atomically and keep its times, by which a reader places its rows."""
+    """Copy a small text file atomically and keep its times, by which a reader places its rows; args without secrets."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    run_folder.write_text(target, source.read_text(encoding="utf-8", errors="replace"))
+    text = source.read_text(encoding="utf-8", errors="replace")
+    run_folder.write_text(target, redact_yaml(text) if source.name == schema.YOLO_ARGS else text)
     os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 

@@ -1,6 +1,7 @@
 """What our callbacks wrote becomes runs, phases and epochs; whatever stands in the files, a report can be made."""
 
 import json
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -8,9 +9,9 @@ from hypothesis import strategies as st
 
 from gpu_report import schema
 from gpu_report.analyse import analyse
-from gpu_report.load import load_run
+from gpu_report.load import inside, load_run
 from gpu_report.load.clock import Boot, Clock
-from gpu_report.load.inside import load_inside, with_versions
+from gpu_report.load.inside import Outside, load_inside, with_versions
 from gpu_report.model import Recording, YoloRun
 from gpu_report.render.summary import build_summary
 
@@ -43,12 +44,12 @@ def ended(t_s, how="finished"):
 
 @pytest.fixture
 def load(tmp_path):
-    def loaded(*texts, yolo_runs=(), gone=None, clock=CLOCK):
+    def loaded(*texts, yolo_runs=(), outside=None, clock=CLOCK):
         (tmp_path / "inside").mkdir(exist_ok=True)
         for number, text in enumerate(texts):
             data = text if isinstance(text, bytes) else text.encode()
             (tmp_path / "inside" / f"{number}.jsonl").write_bytes(data)
-        return load_inside(tmp_path / "inside", clock, END_S, yolo_runs, gone or {})
+        return load_inside(tmp_path / "inside", clock, END_S, yolo_runs, outside or Outside())
 
     return loaded
 
@@ -88,18 +89,32 @@ def test_running_totals_do_not_undo_an_epochs_end(load):
 
 
 @pytest.mark.parametrize(
-    ("last_phase", "gone", "end_t_s"),
+    ("last_phase", "outside", "end_t_s"),
     [
-        ("train", {}, 32.0),  # a training with batches is silent for seconds only
-        ("validation", {}, END_S),
-        ("validation", {7: [5.0, 40.0]}, 40.0),
-        ("train", {8: [40.0]}, 32.0),
+        ("train", Outside(), 32.0),  # a training with batches is silent for seconds only
+        ("validation", Outside(), END_S),
+        ("validation", Outside({7: [5.0, 40.0]}), 40.0),
+        ("train", Outside({8: [40.0]}, frozenset({8})), 32.0),
+        ("train", Outside({}, frozenset({7})), END_S),  # it hung: nobody saw it go
+        ("train", Outside({}, frozenset({7}), [5.0, 90.0]), 90.0),
+        ("train", Outside({7: [80.0]}, frozenset({7}), [90.0]), 80.0),
+        ("train", Outside({}, frozenset(), [90.0]), 90.0),
     ],
 )
-def test_a_killed_process_ends_when_it_left_the_gpu_or_else_at_the_end(load, last_phase, gone, end_t_s):
-    (run,), _ = load(run_line() + phase(12, last_phase, epoch=1), gone=gone)
+def test_a_killed_process_ends_when_it_was_seen_to_have_gone_and_not_before(load, last_phase, outside, end_t_s):
+    (run,), _ = load(run_line() + phase(12, last_phase, epoch=1), outside=outside)
     assert run.ended is None
     assert run.phases[-1].end_t_s == pytest.approx(end_t_s, abs=0.1)
+
+
+def test_what_the_recorder_saw_of_processes_tells_how_long_a_hang_was(run_folder):
+    (run_folder / "inside" / "7.jsonl").write_text(run_line() + phase(12, "train", epoch=1))
+    (run_folder / "processes.csv").write_text(
+        f"wall_s,mono_s,gpu,pid,name,change\n{START + 2},102,0,7,python,appeared\n"
+    )
+    assert load_run(run_folder).inside[0].phases[-1].end_t_s == pytest.approx(59, abs=1.1)
+    (run_folder / "events.jsonl").write_text(line(55, "command_ended", signal="SIGKILL"))
+    assert load_run(run_folder).inside[0].phases[-1].end_t_s == pytest.approx(55)
 
 
 def test_a_killed_process_is_over_when_the_next_run_begins(load):
@@ -153,13 +168,35 @@ def test_a_torn_line_costs_itself_only_and_is_said(load):
     assert any("0.jsonl: 1 lines" in problem for problem in problems)
 
 
+def test_a_file_too_large_is_read_as_far_as_may_be_and_that_is_said(load, monkeypatch):
+    monkeypatch.setattr(inside, "LARGEST_FILE", len(WHOLE) + 5)
+    (run,), problems = load(WHOLE + epoch_line(21))
+    assert run.ended == "finished"
+    assert problems == (
+        f"inside/0.jsonl: only the first {len(WHOLE)} bytes are read: the file, or all of them, are too large",
+    )
+
+
+def test_all_files_together_are_bounded_too(load, monkeypatch):
+    monkeypatch.setattr(inside, "LARGEST_TOTAL", len(WHOLE) + 5)
+    runs, problems = load(WHOLE, WHOLE)
+    assert len(runs) == len(problems) == 1
+
+
+def test_thousands_of_runs_are_told_apart_in_time(load):
+    began_s = time.process_time()
+    runs, _ = load("".join(run_line(t / 50, "predict") for t in range(4000)))
+    assert len(runs) == 4000
+    assert time.process_time() - began_s < 2  # 0.1 s; each against all the others took 8 s
+
+
 def test_faults_of_our_callbacks_are_said(load):
     _, problems = load(WHOLE + line(23, "error", where="on_train_end", reason="KeyError: 'x'"))
     assert any("KeyError" in problem for problem in problems)
 
 
 def test_without_the_folder_there_is_nothing(tmp_path):
-    assert load_inside(tmp_path / "inside", CLOCK, END_S, (), {}) == ((), ())
+    assert load_inside(tmp_path / "inside", CLOCK, END_S, (), Outside()) == ((), ())
 
 
 @pytest.mark.parametrize(
@@ -221,7 +258,7 @@ def test_a_field_of_another_type_does_not_stop_the_report(run_folder, field):
     (run_folder / "inside" / "1.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lines))
     (run_folder / "inside" / "2.jsonl").write_text(WHOLE)
     run = load_run(run_folder)
-    assert any(inside.ended == "finished" for inside in run.inside)
+    assert any(told.ended == "finished" for told in run.inside)
     json.dumps(build_summary(analyse(run)), allow_nan=False)
 
 
@@ -245,6 +282,6 @@ def test_a_field_of_another_type_does_not_stop_the_report(run_folder, field):
 def test_no_lines_whatever_break_the_loader(tmp_path_factory, lines):
     folder = tmp_path_factory.mktemp("inside")
     (folder / "1.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lines))
-    runs, _ = load_inside(folder, CLOCK, END_S, (yolo_run(1, "x"),), {})
+    runs, _ = load_inside(folder, CLOCK, END_S, (yolo_run(1, "x"),), Outside())
     for run in runs:
         assert all(p.end_t_s >= p.start_t_s for p in run.phases)

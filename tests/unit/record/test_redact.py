@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_report.record.redact import HIDDEN, redact
+from gpu_report.record.redact import HIDDEN, redact, redact_yaml
 
 SECRET = st.text(string.ascii_letters + string.digits, min_size=12, max_size=40)
 NAMES = st.sampled_from(
@@ -59,3 +59,21 @@ def test_what_is_no_secret_stays(command):
 )
 def test_examples(word, safe):
     assert redact([word]) == (safe,)
+
+
+@pytest.mark.parametrize(
+    ("line", "safe"),
+    [
+        ("api_key: abc # mine", "api_key: '***'"),
+        ("auth: null", "auth: null"),
+        ("  hf_token: 'a: b'", "  hf_token: '***'"),
+        ("source: rtsp://me:pw@cam/1", "source: rtsp://***@cam/1"),
+        ("data: 'https://h/d.zip?token=abc&x=1'", "data: 'https://h/d.zip?token=***&x=1'"),
+        ('data: "https://h/d.zip?x=1&sig=abc"', 'data: "https://h/d.zip?x=1&sig=***"'),
+        ("name: hf_abcdefgh12", "name: '***'"),
+        ("classes: [1, hf_abcdefgh12]", "classes: [1, '***']"),
+        ("model: yolo26n.pt", "model: yolo26n.pt"),
+    ],
+)
+def test_a_line_of_yaml_keeps_its_key_and_its_quotes(line, safe):
+    assert redact_yaml(f"a: 1\n{line}\r\nb: 2") == f"a: 1\n{safe}\r\nb: 2"

@@ -108,3 +108,20 @@ def test_rows_from_before_a_resume_cannot_be_placed():
 def test_without_times_only_the_last_row_is_placed():
     assert wall_times([row(None), row(None)], 1000.0) == [None, 1000.0]
     assert wall_times([], 1000.0) == []
+
+
+def test_a_row_costs_its_own_reading_however_many_stand_before_it(tmp_path, monkeypatch):
+    tail = ResultsTail(tmp_path / "results.csv")
+    written(tail, *((epoch, epoch * 1.5) for epoch in range(1, 1000)))
+    monkeypatch.setattr(type(tail.path), "read_bytes", lambda _: pytest.fail("read whole"))
+    with tail.path.open("ab") as file:
+        file.write(b"1000,1500.0,1,1\n1001,")
+    assert tail.changed()
+    assert [row.epoch for row in tail.read()[0]] == [1000]
+    assert tail.rows_read == 1000
+
+
+def test_a_long_file_begun_anew_in_its_inode_is_told(tmp_path):
+    tail = ResultsTail(tmp_path / "results.csv")
+    written(tail, *((epoch, epoch * 1.5) for epoch in range(1, 1000)))
+    assert len(written(tail, *((epoch, epoch * 1.6) for epoch in range(1, 1100)))) == 1099

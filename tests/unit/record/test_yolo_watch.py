@@ -128,7 +128,14 @@ def test_an_earlier_runs_folder_begun_anew_is_a_new_run_once(training, tmp_path)
     training.write(first, (1, 1.2), (2, 2.2))
     training.tick(SEARCH_AGAIN_EVERY_S + 1)
     training.tick(SEARCH_AGAIN_EVERY_S + 1)
-    assert [(number, epoch) for number, epoch, _ in training.epochs()] == [(1, 1), (1, 2), (2, 1), (3, 1), (3, 2)]
+    assert [(number, epoch) for number, epoch, _ in training.epochs()] == [
+        (1, 1),
+        (1, 2),
+        (2, 1),
+        (1, 3),
+        (3, 1),
+        (3, 2),
+    ]
     training.write(first, (1, 1.3))
     training.tick(SEARCH_AGAIN_EVERY_S + 1)
     training.tick(SEARCH_AGAIN_EVERY_S + 1)
@@ -283,3 +290,42 @@ def test_weights_are_told_when_they_are_written_and_once_each(tmp_path):
     assert watch.last_s == pytest.approx(now)
     assert WeightsWatch(run, now + 60).changes() == []
     assert WeightsWatch(tmp_path / "none", 0.0).changes() == []
+
+
+def test_the_copy_of_the_arguments_holds_no_secrets(training, tmp_path):
+    training.write(tmp_path / "work/train", args="data: https://me:pw@host/d.zip\nepochs: 3\n")
+    training.tick()
+    copy = training.run_folder / "yolo/args.yaml"
+    assert copy.read_text() == "data: https://***@host/d.zip\nepochs: 3\n"
+    assert copy.stat().st_mtime == pytest.approx(training.start.wall_s, abs=1e-3)
+
+
+def test_a_run_resumed_after_another_one_is_followed_again_under_its_number(training, tmp_path):
+    first, second = tmp_path / "a", tmp_path / "b"
+    for folder in (first, second):
+        training.write(folder, (1, 1.0))
+        say(training, folder)
+        training.tick()
+    say(training, first)
+    training.write(first, (1, 1.0), (2, 0.5))
+    training.tick()
+    training.write(first, (1, 1.0), (2, 0.5), (3, 1.0))
+    training.tick()
+    assert [(run, epoch) for run, epoch, _ in training.epochs()] == [(1, 1), (2, 1), (1, 2), (1, 3)]
+    assert training.watch.path == first
+    assert [run["number"] for run in training.watch.as_json()] == [1, 2]
+    training.watch.search_now()
+    training.tick()
+    assert (training.run_folder / "yolo/1/results.csv").read_text() == (first / "results.csv").read_text()
+
+
+def test_results_are_copied_at_the_first_row_then_seldom_and_at_the_end(training, tmp_path):
+    run, copy = tmp_path / "work/train", training.run_folder / "yolo/results.csv"
+    lengths = []
+    for rows, seconds in ((1, 1), (2, 1), (3, 30), (4, 1)):
+        training.write(run, *((epoch, float(epoch)) for epoch in range(1, rows + 1)))
+        training.tick(seconds)
+        lengths.append(len(copy.read_text().splitlines()) - 1)
+    training.watch.search_now()
+    training.tick(0.1)
+    assert [*lengths, len(copy.read_text().splitlines()) - 1] == [1, 1, 3, 3, 4]

@@ -23,6 +23,8 @@ SEARCH_AGAIN_EVERY_S = 15.0  # ... and after that, for the next one
 SEARCH_COST_SHARE = 0.001
 COPY_EVERY_S = 30.0  # results.csv is copied whole; its rows are in events.jsonl at once
 CLOCK_SLACK_S = 2.0  # file times are the kernel's coarse clock, and a few file systems keep whole seconds only
+# A command that we start writes nothing for seconds (it imports torch): what is older is of an earlier training.
+COMMAND_SLACK_S = 0.05
 
 Emit = Callable[[str, Clocks, Mapping[str, object]], object]
 
@@ -60,7 +62,7 @@ class YoloWatch:
     ) -> None:
         """Copy into `folder`/yolo; `earlier` are the runs that this run folder knew before (run.json's `yolo`)."""
         self._folder = folder
-        self._start = start
+        self._since_wall_s = start.wall_s - (COMMAND_SLACK_S if options.command else CLOCK_SLACK_S)
         self._given = None if options.yolo is None else options.yolo.absolute()
         self._command = options.command
         self._inside = InsideWatch(folder)
@@ -120,7 +122,7 @@ class YoloWatch:
             return self._given if not self.runs and self._given.is_dir() else None
         roots = search_roots(self._command, pids())
         known = [run.path for run in self.runs]
-        found = find_newest(roots, self._start.wall_s - CLOCK_SLACK_S, known)
+        found = find_newest(roots, self._since_wall_s, known)
         return found if found is not None and not self._knows(found) else None
 
     def _follow_all(self, at: Clocks, emit: Emit) -> bool:
@@ -146,7 +148,7 @@ class YoloWatch:
         number = self._number_for(path)
         if number == 2:
             _move_first(self._folder / schema.YOLO_DIR)
-        weights = WeightsWatch(path, self._start.wall_s - CLOCK_SLACK_S)
+        weights = WeightsWatch(path, self._since_wall_s)
         run = WatchedRun(number, path, ResultsTail(path / schema.YOLO_RESULTS), weights)
         self.runs.append(run)
         emit("yolo_run", at, {"path": str(path), "number": number})
@@ -188,7 +190,7 @@ class YoloWatch:
         if rows and rows[-1].time_s is not None:
             run.train_start_s = written_s - rows[-1].time_s
         for row, wall_s in zip(rows, wall_times(rows, written_s), strict=True):
-            if wall_s is not None and wall_s >= self._start.wall_s - CLOCK_SLACK_S:
+            if wall_s is not None and wall_s >= self._since_wall_s:
                 emit("epoch", clocks.at_wall(wall_s, at), _epoch_fields(run.number, row))
 
     def _copy(self, run: WatchedRun, at: Clocks) -> None:

@@ -280,7 +280,7 @@ def test_a_quantity_that_fails_and_recovers_all_the_time_does_not_fill_the_disk(
     fake_nvml.script(*flapping)
     run_cli("record", *FAST, "--duration", "6", "--output", recorded.path, env=fake_nvml.env())
     told = [event for event in recorded.events() if event.get("quantity") == "power_w"]
-    assert 5 <= len(told) <= 10
+    assert 5 <= len(told) <= 11  # ten as they come, and how it stands at the end
     assert filled(recorded.samples(), "power_w") != []
 
 
@@ -347,7 +347,7 @@ def test_a_driver_that_answers_late_is_recorded_when_it_does(live, fake_nvml, re
 def test_processes_are_told_when_they_appear_change_and_go(run_cli, fake_nvml, recorded):
     fake_nvml.write("gpu0.procs=1:4000,999999:-\n")
     run_cli("record", *FAST, "--duration", "0.3", "--output", recorded.path, env=fake_nvml.env())
-    rows = {row["pid"]: row for row in recorded.rows("processes.csv")}
+    rows = {row["pid"]: row for row in reversed(recorded.rows("processes.csv"))}  # the first of each
     assert (rows["1"]["memory_used_mib"], rows["1"]["change"]) == ("4000", "appeared")
     assert rows["1"]["name"] != ""
     assert (rows["999999"]["memory_used_mib"], rows["999999"]["name"]) == ("", "")

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.scene import Scene
+from gpu_report.analyse.scene import Scene, evidence
 from gpu_report.model import Cause, Evidence, NearbyKernelEvent
 
 # Which cause a kind of kernel event points to, and how far one such line alone is to be trusted (0 to 1): a GPU
@@ -67,7 +67,7 @@ def memory_pressure(scene: Scene) -> Candidate | None:
     swapped = _risen(swap, scene.usual("swap_in_mib_s"), th.SWAP_IN_MIB_S)
     if not waited and not swapped:
         return None
-    numbers = _numbers(("processes waited for memory", pressure, "%"), ("read back from swap", swap, "MiB/s"))
+    numbers = evidence(("processes waited for memory", pressure, "%"), ("read back from swap", swap, "MiB/s"))
     text = "processes waited for memory" + (", and pages were read back from swap" if swapped else "")
     return Candidate("memory-pressure", 0.9 if waited and swapped else 0.8, text, numbers)
 
@@ -83,7 +83,7 @@ def input_storage(scene: Scene) -> Candidate | None:
     touched = (blocked or 0.0) >= th.WORKERS_BLOCKED or (read or 0.0) >= th.READ_MIB_S
     if not waited or not touched or _mostly_one_core(scene):
         return None
-    numbers = _numbers(
+    numbers = evidence(
         ("processes waited for input or output", pressure, "%"),
         ("all of them at once", full, "%"),
         ("workers blocked on a device (mean)", blocked, ""),
@@ -105,7 +105,7 @@ def cores_taken(scene: Scene) -> Candidate | None:
     others = cpu - trainer / scene.cores
     if others < th.OTHERS_CPU_PCT:
         return None
-    numbers = _numbers(
+    numbers = evidence(
         ("CPU, all cores", cpu, "%"),
         ("of that other processes than the training", others, "%"),
         ("processes waited for a core", pressure, "%"),
@@ -121,7 +121,7 @@ def loader_cpu_bound(scene: Scene) -> Candidate | None:
     busy, there = round(total / busiest), scene.within("workers") or 0.0
     if total < th.WORKERS_FULL_PCT * min(there, scene.cores or there):
         return None
-    numbers = _numbers(
+    numbers = evidence(
         ("CPU of the busiest worker", busiest, "% of a core"),
         ("CPU of all workers", total, "% of a core"),
         ("CPU, all cores", scene.within("cpu_pct"), "%"),
@@ -140,7 +140,7 @@ def loader_idle(scene: Scene) -> Candidate | None:
     first, refilled = lead >= th.LEAD_S, surge is not None and surge >= th.SURGE_FACTOR
     if not first and not refilled:
         return None
-    numbers = _numbers(
+    numbers = evidence(
         ("workers idle before the GPU fell", lead, "s"),
         ("CPU of all workers", workers, "% of a core"),
         ("usually", scene.usual("workers_cpu_pct"), "% of a core"),
@@ -155,7 +155,7 @@ def trainer_stopped(scene: Scene) -> Candidate | None:
     stopped = scene.within("trainer_stopped")
     if stopped is None or stopped < th.STOPPED:
         return None
-    numbers = _numbers(("processes stopped by a signal (mean)", stopped, ""))
+    numbers = evidence(("processes stopped by a signal (mean)", stopped, ""))
     return Candidate("trainer-blocked", 0.95, "a signal had stopped the training (SIGSTOP, Ctrl-Z)", numbers)
 
 
@@ -163,7 +163,7 @@ def trainer_blocked(scene: Scene) -> Candidate | None:
     """Find that the main process itself stood still: no CPU, no disk, and the workers waited for it."""
     if not _idle(scene) or loader_idle(scene) is not None:
         return None
-    numbers = _numbers(
+    numbers = evidence(
         ("CPU of the main process", scene.within("main_cpu_pct"), "% of a core"),
         ("usually", scene.usual("main_cpu_pct"), "% of a core"),
         ("CPU of all workers", scene.within("workers_cpu_pct"), "% of a core"),
@@ -176,7 +176,7 @@ def main_process_bound(scene: Scene) -> Candidate | None:
     """Find one core full with the main process while workers idled: it cannot feed the GPU faster."""
     if not _mostly_one_core(scene):
         return None
-    numbers = _numbers(
+    numbers = evidence(
         ("CPU of the main process", scene.within("main_cpu_pct"), "% of a core"),
         ("CPU of all workers", scene.within("workers_cpu_pct"), "% of a core"),
         ("CPU, all cores", scene.within("cpu_pct"), "%"),
@@ -191,7 +191,7 @@ def launch_bound(scene: Scene) -> Candidate | None:
     util, sm = scene.gpu_within("gpu_util_pct"), scene.gpu_within("sm_active_pct")
     if util is None or sm is None or sm >= th.LAUNCH_SM_SHARE * util or not _mostly_one_core(scene):
         return None
-    numbers = _numbers(
+    numbers = evidence(
         ("utilisation", util, "%"),
         ("SM activity", sm, "%"),
         ("CPU of the main process", scene.within("main_cpu_pct"), "% of a core"),
@@ -209,7 +209,7 @@ def other_process(scene: Scene) -> Candidate | None:
     other = max(there, key=lambda n: (n.share, n.memory_mib or 0.0))
     who = f"{other.name or 'a process'} (pid {other.pid})"
     memory = "" if other.memory_mib is None else f", {other.memory_mib / 1024:.1f} GiB"
-    numbers = _numbers(
+    numbers = evidence(
         ("of this time it was on the GPU", 100 * other.share, "%"), ("its memory", other.memory_mib, "MiB")
     )
     return Candidate("other-process", 0.75, f"{who}{memory} was on this GPU too", numbers)
@@ -300,7 +300,3 @@ def _risen(value: float | None, usual: float | None, least: float) -> bool:
 
 def _most(*values: float | None) -> float | None:
     return max((value for value in values if value is not None), default=None)
-
-
-def _numbers(*numbers: tuple[str, float | None, str]) -> tuple[Evidence, ...]:
-    return tuple(Evidence(text, value, unit) for text, value, unit in numbers if value is not None)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.activity import Activity, find_activity, outside
 from gpu_report.analyse.boundaries import Boundaries, find_boundaries
+from gpu_report.analyse.drops import Drop, find_drops
 from gpu_report.analyse.energy import Energy, energy
 from gpu_report.analyse.inside import InsideView, inside_view, with_inside
 from gpu_report.analyse.phases import final_evaluations, find_phases, joined
@@ -18,7 +19,10 @@ from gpu_report.model import EpochRow, KernelEvent, NearbyKernelEvent, Options, 
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """A run with its time sorted out: for each track which readings are of training, and its running energy."""
+    """A run with its time sorted out: for each track which readings are of training, and its running energy.
+
+    `drops` are those of all GPUs: to find them is the dearest part of an analysis, and several rules look at them.
+    """
 
     run: Run
     options: Options
@@ -29,6 +33,7 @@ class Context:
     boundaries: Boundaries
     phases: tuple[Phase, ...]
     inside: InsideView
+    drops: tuple[Drop, ...]
 
     def epoch_at(self, t_s: float) -> EpochRow | None:
         """Return the epoch that a moment lies in, None outside all of them.
@@ -44,6 +49,11 @@ class Context:
         at = bisect_right(self.phases, t_s, key=lambda phase: phase.start_t_s) - 1
         return self.phases[at] if at >= 0 and t_s < self.phases[at].end_t_s else None
 
+    def place_at(self, t_s: float) -> tuple[int | None, str | None]:
+        """Return the number of the epoch and the name of the phase that a moment lies in, each None where unknown."""
+        epoch, phase = self.epoch_at(t_s), self.phase_at(t_s)
+        return (epoch.epoch if epoch else None), (phase.name if phase else None)
+
 
 def build_context(run: Run, options: Options) -> Context:
     """Return the context of a run: what YOLO told where it did, else what the files and the GPUs tell."""
@@ -57,7 +67,8 @@ def build_context(run: Run, options: Options) -> Context:
     phases = joined(inside, outside_phases, activity, run.duration_s)
     final = final_evaluations(phases, boundaries)
     usable = tuple(activity.usable(track) & outside(track, final) for track in found)
-    return Context(run, options, found, usable, tuple(map(energy, found)), activity, boundaries, phases, inside)
+    drops = tuple(drop for track, use in zip(found, usable, strict=True) for drop in find_drops(track, use, options))
+    return Context(run, options, found, usable, tuple(map(energy, found)), activity, boundaries, phases, inside, drops)
 
 
 def _others(run: Run, inside: InsideView) -> bool:

@@ -1,6 +1,6 @@
 """The rules: each takes the context of a run and returns findings. To add one, write it here and list it in RULES."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from statistics import median
 
@@ -9,7 +9,7 @@ import numpy as np
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.causes import EXPECTED, explain
 from gpu_report.analyse.context import Context, kernel_events_near
-from gpu_report.analyse.drops import Drop, find_drops
+from gpu_report.analyse.drops import Drop
 from gpu_report.analyse.endings import bad_endings
 from gpu_report.analyse.inside import FROM_CALLBACKS
 from gpu_report.analyse.scenes import Scenes
@@ -25,12 +25,9 @@ Rule = Callable[[Context], Sequence[Finding]]
 
 def drops(context: Context) -> list[Finding]:
     """Report every drop of utilisation (DESIGN.md, Words), numbered in order of time."""
-    found = [
-        drop
-        for track, usable in zip(context.tracks, context.usable, strict=True)
-        for drop in find_drops(track, usable, context.options)
-    ]
-    found = sorted((_trimmed(context, drop) for drop in found), key=lambda drop: (drop.start_t_s, drop.gpu))
+    usual_s = {name: _usual_s(context, name) for name in AT_THE_END}
+    found = [_trimmed(context, drop, usual_s) for drop in context.drops]
+    found.sort(key=lambda drop: (drop.start_t_s, drop.gpu))
     scenes = Scenes(context, [(drop.start_t_s, drop.end_t_s) for drop in found])
     return [_drop_finding(context, scenes, number, drop) for number, drop in enumerate(found, 1)]
 
@@ -51,7 +48,7 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-def _trimmed(context: Context, drop: Drop) -> Drop:
+def _trimmed(context: Context, drop: Drop, usual_s: Mapping[str, float]) -> Drop:
     """Return a drop without the validations and checkpoints at its edges, where they alone do not explain it.
 
     What remains must still be long enough to be a drop.
@@ -59,9 +56,9 @@ def _trimmed(context: Context, drop: Drop) -> Drop:
     if context.boundaries.explains(drop.start_t_s, drop.end_t_s):
         return drop
     start_s, end_s = drop.start_t_s, drop.end_t_s
-    while (phase := _usual_end(context, start_s)) is not None:
+    while (phase := _usual_end(context, start_s, usual_s)) is not None:
         start_s = phase.end_t_s
-    while (phase := _usual_end(context, end_s - th.EDGE_S)) is not None and phase.start_t_s > start_s:
+    while (phase := _usual_end(context, end_s - th.EDGE_S, usual_s)) is not None and phase.start_t_s > start_s:
         end_s = phase.start_t_s
     if (start_s, end_s) == (drop.start_t_s, drop.end_t_s):
         return drop
@@ -70,7 +67,13 @@ def _trimmed(context: Context, drop: Drop) -> Drop:
     return replace(drop, start_t_s=start_s, end_t_s=end_s) if enough else drop
 
 
-def _usual_end(context: Context, t_s: float) -> Phase | None:
+def _usual_s(context: Context, name: str) -> float:
+    """Return how long phases of a name usually are in this run, 0 where there are none."""
+    lengths = [phase.end_t_s - phase.start_t_s for phase in context.phases if phase.name == name]
+    return median(lengths) if lengths else 0.0
+
+
+def _usual_end(context: Context, t_s: float, usual_s: Mapping[str, float]) -> Phase | None:
     """Return the validation or checkpoint that a moment lies in, if it was told and is about as long as they are here.
 
     One that is only seen from outside may be made of the very drop.
@@ -78,8 +81,7 @@ def _usual_end(context: Context, t_s: float) -> Phase | None:
     phase = context.phase_at(t_s)
     if phase is None or phase.name not in AT_THE_END or phase.source != FROM_CALLBACKS:
         return None
-    usual = median(p.end_t_s - p.start_t_s for p in context.phases if p.name == phase.name)
-    return phase if phase.end_t_s - phase.start_t_s <= th.SIBLING_FACTOR * usual else None
+    return phase if phase.end_t_s - phase.start_t_s <= th.SIBLING_FACTOR * usual_s[phase.name] else None
 
 
 def _low_part(context: Context, drop: Drop, start_s: float, end_s: float) -> tuple[float, float]:
@@ -100,7 +102,7 @@ def _drop_finding(context: Context, scenes: Scenes, number: int, drop: Drop) -> 
     kernel_was_read = context.run.kernel.status == "read"
     cause, proof = explain(scene, expected=EXPECTED if explained else None, kernel_was_read=kernel_was_read)
     expected = explained and cause == EXPECTED
-    epoch, phase = context.epoch_at(drop.start_t_s), context.phase_at(drop.start_t_s)
+    epoch, phase = context.place_at(drop.start_t_s)
     return Finding(
         id=f"drop-{number}",
         rule="sustained-low" if drop.sustained else "drop",
@@ -110,8 +112,8 @@ def _drop_finding(context: Context, scenes: Scenes, number: int, drop: Drop) -> 
         end_t_s=drop.end_t_s,
         summary=f"GPU {drop.gpu} fell from {drop.level_pct:.0f} % to {drop.mean_pct:.0f} % for {drop.duration_s:.0f} s",
         expected=expected,
-        epoch=epoch.epoch if epoch else None,
-        phase=phase.name if phase else None,
+        epoch=epoch,
+        phase=phase,
         at_boundary=context.boundaries.touching(drop.start_t_s, drop.end_t_s) is not None,
         level_pct=drop.level_pct,
         low_pct=drop.mean_pct,
@@ -150,7 +152,7 @@ def _kernel_advice(context: Context) -> tuple[Advice, ...]:
 
 
 def _kernel_finding(context: Context, number: int, event: KernelEvent) -> Finding:
-    epoch, phase = context.epoch_at(event.t_s), context.phase_at(event.t_s)
+    epoch, phase = context.place_at(event.t_s)
     times = f" ({event.count} times)" if event.count > 1 else ""
     where = f"GPU {event.gpu}: " if event.gpu is not None else ""
     return Finding(
@@ -161,8 +163,8 @@ def _kernel_finding(context: Context, number: int, event: KernelEvent) -> Findin
         start_t_s=event.t_s,
         end_t_s=event.last_t_s if event.last_t_s is not None else event.t_s,
         summary=f"{where}{event.meaning}{times}",
-        epoch=epoch.epoch if epoch else None,
-        phase=phase.name if phase else None,
+        epoch=epoch,
+        phase=phase,
         kernel_events=kernel_events_near([event], event.t_s, event.t_s, event.gpu),
         advice=(Advice(event.action),) if event.action else (),
     )

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.spans import Span
 from gpu_report.analyse.track import Bools, Floats
-from gpu_report.model import NearbyKernelEvent
-
-Span = tuple[float, float]
+from gpu_report.model import Evidence, NearbyKernelEvent
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +82,6 @@ class Scene:
     kernel: Sequence[NearbyKernelEvent] = ()
     neighbours: Sequence[Neighbour] = ()
     nvml_lost: str = ""
-    others: Mapping[int, Series] = field(default_factory=dict)
 
     @property
     def _inner(self) -> Span:
@@ -124,6 +122,11 @@ class Scene:
         usual = self.usual("workers_cpu_pct")
         after = self.host.within("workers_cpu_pct", self.end_t_s, self.end_t_s + th.SURGE_S)
         return after / usual if usual and after is not None else None
+
+
+def evidence(*numbers: tuple[str, float | None, str]) -> tuple[Evidence, ...]:
+    """Return (text, value, unit) as evidence, without those whose value was not recorded."""
+    return tuple(Evidence(text, value, unit) for text, value, unit in numbers if value is not None)
 
 
 def series(frame: pd.DataFrame, names: Sequence[str], calm: Sequence[Span]) -> Series:

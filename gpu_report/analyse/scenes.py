@@ -45,7 +45,6 @@ class Scenes:
             kernel=kernel_events_near(run.kernel.events, start_t_s, end_t_s, gpu),
             neighbours=neighbours(run, gpu, start_t_s, end_t_s),
             nvml_lost=nvml_lost(run, gpu, start_t_s, end_t_s),
-            others={other: found for other, found in self._gpus.items() if other != gpu},
         )
 
 

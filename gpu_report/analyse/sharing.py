@@ -1,6 +1,5 @@
 """Rule: another process worked on a GPU that the training used. Utilisation may even rise; the training gets less."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +7,7 @@ import pandas as pd
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.scene import Scene
+from gpu_report.analyse.scene import Scene, evidence
 from gpu_report.analyse.scenes import FOREIGN, OWN, Scenes
 from gpu_report.analyse.spans import Span, intersect
 from gpu_report.analyse.track import Track
@@ -91,7 +90,7 @@ def _step(track: Track, look_s: float, memory_mib: float | None, *, up: bool) ->
 def _finding(context: Context, number: int, guest: Guest, scene: Scene) -> Finding:
     start_s, end_s = guest.span
     who = f"{guest.name or 'a process'} (pid {guest.pid})"
-    epoch, phase = context.epoch_at(start_s), context.phase_at(start_s)
+    epoch, phase = context.place_at(start_s)
     text = f"{who} worked on GPU {guest.gpu} beside the training for {end_s - start_s:.0f} s"
     return Finding(
         id=f"other-process-{number}",
@@ -101,8 +100,8 @@ def _finding(context: Context, number: int, guest: Guest, scene: Scene) -> Findi
         start_t_s=start_s,
         end_t_s=end_s,
         summary=text,
-        epoch=epoch.epoch if epoch else None,
-        phase=phase.name if phase else None,
+        epoch=epoch,
+        phase=phase,
         evidence=_evidence(guest, scene),
         cause=Cause("other-process", 0.9, f"{who} shared the GPU with the training"),
         kernel_events=tuple(scene.kernel),
@@ -110,7 +109,7 @@ def _finding(context: Context, number: int, guest: Guest, scene: Scene) -> Findi
 
 
 def _evidence(guest: Guest, scene: Scene) -> tuple[Evidence, ...]:
-    numbers: Sequence[tuple[str, float | None, str]] = (
+    return evidence(
         ("its share of the GPU's time, at most", guest.util_pct, "%"),
         ("its memory", guest.memory_mib, "MiB"),
         ("utilisation meanwhile", scene.gpu_within("gpu_util_pct"), "%"),
@@ -120,4 +119,3 @@ def _evidence(guest: Guest, scene: Scene) -> tuple[Evidence, ...]:
         ("CPU of the loader's workers meanwhile", scene.within("workers_cpu_pct"), "% of a core"),
         ("usually", scene.usual("workers_cpu_pct"), "% of a core"),
     )
-    return tuple(Evidence(text, value, unit) for text, value, unit in numbers if value is not None)

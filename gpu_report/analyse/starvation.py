@@ -6,7 +6,6 @@ from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.activity import outside
 from gpu_report.analyse.causes import explain
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.drops import find_drops
 from gpu_report.analyse.scene import Scene
 from gpu_report.analyse.scenes import Scenes, calm_spans
 from gpu_report.analyse.spans import Span
@@ -16,11 +15,7 @@ from gpu_report.model import Evidence, Finding
 
 def starved_gpus(context: Context) -> list[Finding]:
     """Report each used GPU whose ordinary training is under ROOM_PCT busy, with what the host did meanwhile."""
-    drops = [
-        (drop.start_t_s, drop.end_t_s)
-        for track, usable in zip(context.tracks, context.usable, strict=True)
-        for drop in find_drops(track, usable, context.options)
-    ]
+    drops = [(drop.start_t_s, drop.end_t_s) for drop in context.drops]
     calm = calm_spans(context, drops)
     pairs = zip(context.tracks, context.usable, strict=True)
     means = [(track, mean) for track, use in pairs if (mean := _mean_pct(track, use, calm)) is not None]

@@ -5,7 +5,7 @@ import numpy as np
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.drops import stretches
-from gpu_report.analyse.scene import Scene
+from gpu_report.analyse.scene import Scene, evidence
 from gpu_report.analyse.scenes import Scenes
 from gpu_report.analyse.spans import Span
 from gpu_report.analyse.track import Bools, Floats, Track
@@ -53,7 +53,7 @@ def _finding(context: Context, scenes: Scenes, number: int, interval: Interval) 
     late = _late(context, interval.gpu, span)
     power = scene.gpu_within("power_w")
     peer = f"GPU {late}" if late is not None else "another rank"
-    epoch, phase = context.epoch_at(span[0]), context.phase_at(span[0])
+    epoch, phase = context.place_at(span[0])
     seconds = f"{interval.duration_s:.0f} s"
     return Finding(
         id=f"waiting-{number}",
@@ -63,8 +63,8 @@ def _finding(context: Context, scenes: Scenes, number: int, interval: Interval) 
         start_t_s=span[0],
         end_t_s=span[1],
         summary=f"GPU {interval.gpu} read {interval.mean_pct:.0f} % and waited {seconds} for {peer}",
-        epoch=epoch.epoch if epoch else None,
-        phase=phase.name if phase else None,
+        epoch=epoch,
+        phase=phase,
         evidence=_evidence(scene, power),
         cause=Cause("waiting-for-peer", 0.9, _explanation(scene, peer)),
         kernel_events=tuple(scene.kernel),
@@ -86,11 +86,10 @@ def _explanation(scene: Scene, peer: str) -> str:
 
 
 def _evidence(scene: Scene, power: float | None) -> tuple[Evidence, ...]:
-    numbers = (
+    return evidence(
         ("power meanwhile", power, "W"),
         ("usually", scene.gpu_usual("power_w"), "W"),
         ("tensor activity meanwhile", scene.gpu_within("tensor_active_pct"), "%"),
         ("usually", scene.gpu_usual("tensor_active_pct"), "%"),
         ("processes stopped by a signal (mean)", scene.within("trainer_stopped"), ""),
     )
-    return tuple(Evidence(text, value, unit) for text, value, unit in numbers if value is not None)

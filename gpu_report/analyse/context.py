@@ -6,15 +6,18 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.activity import Activity, find_activity, outside
 from gpu_report.analyse.boundaries import Boundaries, find_boundaries
 from gpu_report.analyse.drops import Drop, find_drops
 from gpu_report.analyse.energy import Energy, energy
 from gpu_report.analyse.inside import InsideView, inside_view, with_inside
 from gpu_report.analyse.phases import final_evaluations, find_phases, joined
+from gpu_report.analyse.presence import Guest, guests
+from gpu_report.analyse.scenes import Scenes, calm_spans
+from gpu_report.analyse.spans import Span
+from gpu_report.analyse.spinning import spinning
 from gpu_report.analyse.track import Bools, Track, tracks
-from gpu_report.model import EpochRow, KernelEvent, NearbyKernelEvent, Options, Phase, Run
+from gpu_report.model import EpochRow, Interval, Options, Phase, Run
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +25,8 @@ class Context:
     """A run with its time sorted out: for each track which readings are of training, and its running energy.
 
     `drops` are those of all GPUs: to find them is the dearest part of an analysis, and several rules look at them.
+    `guests` are the other processes on the GPUs, `waits` where a GPU of several spins for another. `scenes` knows what
+    every signal is in ordinary training: outside drops, waits and the stay of guests.
     """
 
     run: Run
@@ -34,6 +39,9 @@ class Context:
     phases: tuple[Phase, ...]
     inside: InsideView
     drops: tuple[Drop, ...]
+    guests: tuple[Guest, ...]
+    waits: tuple[Interval, ...]
+    scenes: Scenes
 
     def epoch_at(self, t_s: float) -> EpochRow | None:
         """Return the epoch that a moment lies in, None outside all of them.
@@ -68,30 +76,41 @@ def build_context(run: Run, options: Options) -> Context:
     final = final_evaluations(phases, boundaries)
     usable = tuple(activity.usable(track) & outside(track, final) for track in found)
     drops = tuple(drop for track, use in zip(found, usable, strict=True) for drop in find_drops(track, use, options))
-    return Context(run, options, found, usable, tuple(map(energy, found)), activity, boundaries, phases, inside, drops)
+    beside = tuple(guest for track in found for guest in guests(run, track))
+    waits = _waits(found, usable, activity)
+    disturbed = [(drop.start_t_s, drop.end_t_s) for drop in drops] + [(w.start_t_s, w.end_t_s) for w in waits]
+    disturbed += _working(beside, activity)
+    calm = calm_spans(phases, activity, run.duration_s, disturbed)
+    return Context(
+        run=run,
+        options=options,
+        tracks=found,
+        usable=usable,
+        energies=tuple(map(energy, found)),
+        activity=activity,
+        boundaries=boundaries,
+        phases=phases,
+        inside=inside,
+        drops=drops,
+        guests=beside,
+        waits=waits,
+        scenes=Scenes(run, found, beside, calm),
+    )
+
+
+def _waits(found: Sequence[Track], usable: Sequence[Bools], activity: Activity) -> tuple[Interval, ...]:
+    """Return where GPUs of a training on several spin, in order of time."""
+    pairs = [(track, use) for track, use in zip(found, usable, strict=True) if track.gpu in activity.used_gpus]
+    waits = [wait for track, use in pairs for wait in spinning(track, use)] if len(pairs) > 1 else []
+    return tuple(sorted(waits, key=lambda wait: (wait.start_t_s, wait.gpu)))
+
+
+def _working(beside: Sequence[Guest], activity: Activity) -> list[Span]:
+    """Return when guests were there that did something, on GPUs that the training used."""
+    return [guest.span for guest in beside if guest.worked and guest.gpu in activity.used_gpus]
 
 
 def _others(run: Run, inside: InsideView) -> bool:
     """Tell whether a YOLO run was watched that told nothing from inside."""
     told = {boundary.row.run for boundary in inside.boundaries} | {process.run for process in run.inside}
     return any(yolo.number not in told for yolo in run.yolo_runs)
-
-
-def kernel_events_near(
-    events: Sequence[KernelEvent], start_s: float, end_s: float, gpu: int | None
-) -> tuple[NearbyKernelEvent, ...]:
-    """Return the kernel events in a window and shortly before it, nearest first, the same GPU's before another's."""
-    near = [
-        NearbyKernelEvent(event, _offset(event, start_s, end_s))
-        for event in events
-        if event.t_s <= end_s + th.KERNEL_AFTER_S and (event.last_t_s or event.t_s) >= start_s - th.KERNEL_BEFORE_S
-    ]
-    near.sort(key=lambda n: (abs(n.offset_s), n.event.gpu not in {gpu, None}, n.event.t_s))
-    return tuple(near[: th.KERNEL_LINES_SHOWN])
-
-
-def _offset(event: KernelEvent, start_s: float, end_s: float) -> float:
-    last = event.last_t_s if event.last_t_s is not None else event.t_s
-    if event.t_s <= end_s and last >= start_s:
-        return 0.0
-    return last - start_s if last < start_s else event.t_s - end_s

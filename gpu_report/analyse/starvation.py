@@ -1,5 +1,7 @@
 """Rule: a GPU that mostly waits throughout training, outside any drop: what holds it back all the time."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from gpu_report.analyse import thresholds as th
@@ -7,7 +9,6 @@ from gpu_report.analyse.activity import outside
 from gpu_report.analyse.causes import explain
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.scene import Scene
-from gpu_report.analyse.scenes import Scenes, calm_spans
 from gpu_report.analyse.spans import Span
 from gpu_report.analyse.track import Bools, Track
 from gpu_report.model import Evidence, Finding
@@ -15,20 +16,16 @@ from gpu_report.model import Evidence, Finding
 
 def starved_gpus(context: Context) -> list[Finding]:
     """Report each used GPU whose ordinary training is under ROOM_PCT busy, with what the host did meanwhile."""
-    drops = [(drop.start_t_s, drop.end_t_s) for drop in context.drops]
-    calm = calm_spans(context, drops)
     pairs = zip(context.tracks, context.usable, strict=True)
-    means = [(track, mean) for track, use in pairs if (mean := _mean_pct(track, use, calm)) is not None]
-    low = [(track, mean) for track, mean in means if mean < th.ROOM_PCT]
-    scenes = Scenes(context, drops)
-    found = []
-    for number, (track, mean) in enumerate(low, 1):
-        scene = scenes.of_training(track.gpu, calm[0][0], calm[-1][1])
-        found.append(_finding(number, scene, mean, _data_wait(context)))
-    return found
+    means = [(track.gpu, _mean_pct(track, use, context.scenes.calm)) for track, use in pairs]
+    low = [(gpu, mean) for gpu, mean in means if mean is not None and mean < th.ROOM_PCT]
+    waited = _data_wait(context)
+    return [
+        _finding(number, context.scenes.of_training(gpu), mean, waited) for number, (gpu, mean) in enumerate(low, 1)
+    ]
 
 
-def _mean_pct(track: Track, usable: Bools, calm: list[Span]) -> float | None:
+def _mean_pct(track: Track, usable: Bools, calm: Sequence[Span]) -> float | None:
     """Return mean utilisation in ordinary training, None where there is too little of it to judge."""
     mine = usable & ~outside(track, calm)
     seconds = float(track.hold_s[mine].sum())

@@ -1,0 +1,26 @@
+"""Which kernel events lie in a stretch of time or near it."""
+
+from collections.abc import Sequence
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.model import KernelEvent, NearbyKernelEvent
+
+
+def kernel_events_near(
+    events: Sequence[KernelEvent], start_s: float, end_s: float, gpu: int | None
+) -> tuple[NearbyKernelEvent, ...]:
+    """Return the kernel events in a window and shortly before it, nearest first, the same GPU's before another's."""
+    near = [
+        NearbyKernelEvent(event, _offset(event, start_s, end_s))
+        for event in events
+        if event.t_s <= end_s + th.KERNEL_AFTER_S and (event.last_t_s or event.t_s) >= start_s - th.KERNEL_BEFORE_S
+    ]
+    near.sort(key=lambda n: (abs(n.offset_s), n.event.gpu not in {gpu, None}, n.event.t_s))
+    return tuple(near[: th.KERNEL_LINES_SHOWN])
+
+
+def _offset(event: KernelEvent, start_s: float, end_s: float) -> float:
+    last = event.last_t_s if event.last_t_s is not None else event.t_s
+    if event.t_s <= end_s and last >= start_s:
+        return 0.0
+    return last - start_s if last < start_s else event.t_s - end_s

@@ -8,6 +8,7 @@ from dataclasses import replace
 from gpu_report import schema
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.activity import Activity
+from gpu_report.analyse.inside import FROM_CALLBACKS
 from gpu_report.analyse.kernel_near import kernel_events_near
 from gpu_report.analyse.presence import Guest
 from gpu_report.analyse.scene import Neighbour, Scene, Series, series
@@ -53,11 +54,16 @@ def calm_spans(
     phases: Sequence[Phase], activity: Activity, duration_s: float, disturbed: Iterable[Span]
 ) -> tuple[Span, ...]:
     """Return the spans of ordinary training: train phases, or all but startup and idle, less the disturbed ones."""
-    trained = [(p.start_t_s, p.end_t_s) for p in phases if p.name == "train"]
-    spans = trained or minus([(0.0, duration_s)], [*activity.startups, *activity.idle])
+    trained = [_inner((p.start_t_s, p.end_t_s), told=p.source == FROM_CALLBACKS) for p in phases if p.name == "train"]
+    spans = trained or [_inner(span) for span in minus([(0.0, duration_s)], [*activity.startups, *activity.idle])]
     wide = [(start - th.CALM_EDGE_S, end + th.CALM_EDGE_S) for start, end in disturbed]
-    inner = [(start + th.CALM_EDGE_S, end - th.CALM_EDGE_S) for start, end in spans]
-    return tuple(minus([(start, end) for start, end in inner if start < end], sorted(wide)))
+    return tuple(minus([(start, end) for start, end in spans if start < end], sorted(wide)))
+
+
+def _inner(span: Span, *, told: bool = False) -> Span:
+    """Return a span without its edges, whose rows belong half to what was before and after."""
+    edge_s = th.CALM_TOLD_EDGE_S if told else th.CALM_EDGE_S
+    return span[0] + edge_s, span[1] - edge_s
 
 
 def _neighbours(guests: Sequence[Guest], start_t_s: float, end_t_s: float) -> tuple[Neighbour, ...]:

@@ -127,6 +127,7 @@ FINAL_FACTOR = 3.0
 # Rows at the edges of an interval belong half to what was before and after: a host row is the mean of a second.
 SCENE_EDGE_S = 1.5
 CALM_EDGE_S = 2.0  # likewise training this close to a phase's edge or a drop is not what is usual
+CALM_TOLD_EDGE_S = 1.0  # ... to the edge of a phase that callbacks told, which is exact: a row is the mean of a second
 IDLE_CPU_PCT = 15.0  # of one core: a process that waits uses 0 to 3, one that feeds a GPU 25 to 130
 IDLE_SHARE = 0.25  # workers under this share of their usual CPU have nothing to do
 QUIET_PRESSURE_PCT = 10.0  # less than this and nothing on the host is waited for

@@ -355,13 +355,46 @@ class NearbyKernelEvent:
 
 @dataclass(frozen=True)
 class Advice:
-    """One thing to change: in words, and as an argument of the run with its value now and the one to try."""
+    """One thing to change: in words, and as an argument of the run with its value now and the one to try.
+
+    `gain_at_most` is the share of the time of training (0 to 1) that can be won at all, `gain_estimate` what this
+    change is likely to win of it; None where that cannot be worked out.
+    """
 
     text: str
     argument: str | None = None
     from_value: str | None = None
     to_value: str | None = None
     gain_at_most: float | None = None
+    gain_estimate: float | None = None
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What the training part of an epoch could be without one cause, in seconds.
+
+    `epoch_s_now` is the median of ordinary epochs where the cause holds all the time, else the mean of all.
+    `epoch_s_at_best` cannot be beaten by removing this cause alone; `epoch_s_estimate` is what the best repair among
+    the advice (`repair`, as it is typed) is likely to reach, None where that cannot be worked out. `basis` says what
+    the figures rest on.
+    """
+
+    cause: str
+    epoch_s_now: float
+    epoch_s_at_best: float
+    basis: str
+    epoch_s_estimate: float | None = None
+    repair: str = ""
+
+    @property
+    def speed_up_at_most(self) -> float:
+        """Return now over at best, 1 where nothing can be won."""
+        return self.epoch_s_now / self.epoch_s_at_best
+
+    @property
+    def speed_up_estimate(self) -> float | None:
+        """Return now over the estimate, None without one."""
+        return self.epoch_s_now / self.epoch_s_estimate if self.epoch_s_estimate else None
 
 
 @dataclass(frozen=True)
@@ -431,5 +464,6 @@ class Analysis:
     gaps: tuple[Gap, ...]
     findings: tuple[Finding, ...]
     ledger: tuple[LedgerRow, ...]
+    bounds: tuple[Bound, ...]
     coverage: float
     longest_gap_s: float

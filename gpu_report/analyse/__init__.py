@@ -1,5 +1,7 @@
 """Stage 3: a `Run` becomes an `Analysis`. Pure functions over typed values; nothing here touches a disk."""
 
+from gpu_report.analyse.advice import advise
+from gpu_report.analyse.bounds import find_bounds
 from gpu_report.analyse.context import build_context
 from gpu_report.analyse.drops import find_low_intervals
 from gpu_report.analyse.epochs import summarise_epochs
@@ -24,7 +26,8 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
     pairs = zip(context.tracks, context.usable, strict=True)
     low = [interval for track, usable in pairs for interval in find_low_intervals(track, usable)]
     missing = [gap for track in context.tracks for gap in gaps(track, run.duration_s)]
-    ledger = build_ledger(context, findings, low)
+    ledger, epochs = build_ledger(context, findings, low), summarise_epochs(context)
+    findings, bounds = advise(context, epochs, findings, find_bounds(context, epochs, findings))
     used = context.activity.used_gpus
     by_gpu = {t.gpu: (t, curve) for t, curve in zip(context.tracks, context.energies, strict=True)}
     measured = sum(float(track.hold_s.sum()) for track in context.tracks)
@@ -32,16 +35,17 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
     return Analysis(
         run=run,
         options=options,
-        verdict=verdict(context, findings, ledger),
+        verdict=verdict(context, findings, ledger, bounds),
         gpus=tuple(
             summarise_gpu(gpu, *by_gpu.get(gpu.index, (None, None)), used=gpu.index in used) for gpu in run.gpus
         ),
-        epochs=summarise_epochs(context),
+        epochs=epochs,
         phases=context.phases,
         low_intervals=tuple(low),
         gaps=tuple(missing),
         findings=tuple(findings),
         ledger=ledger,
+        bounds=bounds,
         coverage=min(measured / expected, 1.0) if expected > 0 else 0.0,
         longest_gap_s=max((gap.end_t_s - gap.start_t_s for gap in missing), default=0.0),
     )

@@ -2,27 +2,28 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.activity import outside
 from gpu_report.analyse.causes import explain
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.scene import Scene
+from gpu_report.analyse.scene import Scene, evidence
 from gpu_report.analyse.spans import Span
 from gpu_report.analyse.track import Bools, Track
-from gpu_report.model import Evidence, Finding
+from gpu_report.model import Finding
 
 
 def starved_gpus(context: Context) -> list[Finding]:
-    """Report each used GPU whose ordinary training is under ROOM_PCT busy, with what the host did meanwhile."""
+    """Report each used GPU that is under ROOM_PCT busy in ordinary training, or whose trainer waits for data as much.
+
+    With it stands what the host did meanwhile.
+    """
     pairs = zip(context.tracks, context.usable, strict=True)
     means = [(track.gpu, _mean_pct(track, use, context.scenes.calm)) for track, use in pairs]
-    low = [(gpu, mean) for gpu, mean in means if mean is not None and mean < th.ROOM_PCT]
     waited = _data_wait(context)
-    return [
-        _finding(number, context.scenes.of_training(gpu), mean, waited) for number, (gpu, mean) in enumerate(low, 1)
-    ]
+    waits = waited is not None and waited >= th.DATA_WAIT_SHARE
+    low = [(gpu, mean) for gpu, mean in means if mean is not None and (mean < th.ROOM_PCT or waits)]
+    of = context.scenes.of_training
+    return [_finding(number, of(gpu), mean, waited) for number, (gpu, mean) in enumerate(low, 1)]
 
 
 def _mean_pct(track: Track, usable: Bools, calm: Sequence[Span]) -> float | None:
@@ -34,8 +35,12 @@ def _mean_pct(track: Track, usable: Bools, calm: Sequence[Span]) -> float | None
     return float((track.hold_s * track.util_pct)[mine].sum()) / seconds
 
 
-def _finding(number: int, scene: Scene, mean_pct: float, waited: tuple[Evidence, ...]) -> Finding:
+def _finding(number: int, scene: Scene, mean_pct: float, waited: float | None) -> Finding:
     cause, proof = explain(scene)
+    numbers = evidence(
+        ("utilisation in ordinary training (mean)", mean_pct, "%"),
+        ("of ordinary training the trainer waited for data", None if waited is None else 100 * waited, "%"),
+    )
     return Finding(
         id=f"starved-{number}",
         rule="starved",
@@ -44,16 +49,26 @@ def _finding(number: int, scene: Scene, mean_pct: float, waited: tuple[Evidence,
         start_t_s=scene.start_t_s,
         end_t_s=scene.end_t_s,
         summary=f"GPU {scene.gpu} was busy {mean_pct:.0f} % of its ordinary training: {cause.explanation}",
-        evidence=(Evidence("utilisation in ordinary training (mean)", mean_pct, "%"), *waited, *proof),
+        evidence=(*numbers, *proof),
         cause=cause,
     )
 
 
-def _data_wait(context: Context) -> tuple[Evidence, ...]:
-    """Return the share of training that the trainer waited for data, where callbacks told it."""
-    told = [epoch for epoch in context.inside.told.values() if epoch.end_t_s is not None]
-    trained_s = float(np.sum([epoch.end_t_s - epoch.start_t_s for epoch in told if epoch.end_t_s is not None]))
-    if trained_s <= 0:
-        return ()
-    waited_s = sum(epoch.data_wait_s for epoch in told)
-    return (Evidence("of training the trainer waited for data", 100 * waited_s / trained_s, "%"),)
+def _data_wait(context: Context) -> float | None:
+    """Return the share (0 to 1) of ordinary epochs that the trainer waited for data, None where nobody told it.
+
+    The first epoch of a process waits for its first batch, one with a drop in it for what made the drop.
+    """
+    firsts = {(b.row.run, b.row.start_t_s) for b in context.boundaries.all if b.first}
+    told = [
+        (epoch.end_t_s - epoch.start_t_s, epoch.data_wait_s)
+        for key, epoch in context.inside.told.items()
+        if epoch.end_t_s is not None and key not in firsts and not _disturbed(context, epoch.start_t_s, epoch.end_t_s)
+    ]
+    trained_s = sum(length_s for length_s, _ in told)
+    return sum(waited_s for _, waited_s in told) / trained_s if trained_s > 0 else None
+
+
+def _disturbed(context: Context, start_s: float, end_s: float) -> bool:
+    drops = ((drop.start_t_s, drop.end_t_s) for drop in context.drops)
+    return any(min(end, end_s) - max(start, start_s) > th.TOUCHED_S for start, end in drops)

@@ -5,15 +5,17 @@ from collections.abc import Sequence
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.activity import outside
 from gpu_report.analyse.context import Context
-from gpu_report.model import Finding, LedgerRow
+from gpu_report.model import Bound, Finding, LedgerRow
 
 Trained = tuple[float, float] | None  # mean utilisation in %, and seconds
 
 
-def verdict(context: Context, findings: Sequence[Finding], ledger: Sequence[LedgerRow]) -> str:
+def verdict(
+    context: Context, findings: Sequence[Finding], ledger: Sequence[LedgerRow], bounds: Sequence[Bound] = ()
+) -> str:
     """Return what the run comes to, in plain words, with the numbers behind it."""
     trained, unseen = training(context), sum(row.share for row in ledger if row.name == "unmeasured")
-    parts = [_ended(findings), _fault(findings), _work(context, trained), _starved(findings)]
+    parts = [_ended(findings), _fault(findings), _work(context, trained), _starved(findings), _won(bounds, findings)]
     parts += [_drops(findings, trained, unseen), _beside(findings), _unseen(unseen)]
     parts += [_largest(trained, findings, ledger), _unused(context)]
     return " ".join(part for part in parts if part)
@@ -43,6 +45,25 @@ def _starved(findings: Sequence[Finding]) -> str:
     """Return what holds training back all the time, where that is known."""
     causes = {f.cause.explanation: None for f in findings if f.rule == "starved" and f.cause and f.cause.confidence > 0}
     return " ".join(f"{cause[:1].upper()}{cause[1:]}." for cause in causes)
+
+
+def _won(bounds: Sequence[Bound], findings: Sequence[Finding]) -> str:
+    """Return what could be won against what holds training back all the time, and what a repair is likely to reach."""
+    standing = {f.cause.name for f in findings if f.rule == "starved" and f.cause}
+    bound = next((bound for bound in bounds if bound.cause in standing), None)
+    if bound is None:
+        return ""
+    without = "If it never waited" if bound.cause == "unexplained" else "Without that"
+    at_best = f"{without}, the {epoch_length(bound.epoch_s_now)} of training an epoch become "
+    at_best += f"{epoch_length(bound.epoch_s_at_best)} at best"
+    if bound.epoch_s_estimate is None:
+        return f"{at_best}."
+    return f"{at_best}; with {bound.repair} expect about {epoch_length(bound.epoch_s_estimate)}."
+
+
+def epoch_length(seconds: float) -> str:
+    """Return an epoch's length: to a tenth of a second where that is worth telling."""
+    return f"{seconds:.1f} s" if seconds < 10 else length(seconds)
 
 
 def _beside(findings: Sequence[Finding]) -> str:

@@ -5,6 +5,7 @@ from pathlib import PurePath
 
 from gpu_report.model import Analysis, Finding
 from gpu_report.render import (
+    compose_bounds,
     compose_charts,
     compose_epochs,
     compose_findings,
@@ -42,6 +43,7 @@ def compose(analysis: Analysis) -> ReportView:
         legend=compose_overview.legend(analysis),
         ledger=compose_overview.ledger(analysis),
         ledger_note=compose_overview.ledger_note(analysis),
+        bounds=compose_bounds.bounds(analysis),
         findings=tuple(replace(view, chart=chart) for view, chart in zip(views, charts, strict=False)),
         more_findings=views[FINDINGS_IN_FULL:],
         findings_count=f"{len(views):,}",

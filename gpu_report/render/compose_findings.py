@@ -26,6 +26,7 @@ _SEVERITY_RANK = {"critical": 0, "warning": 1, "info": 2}
 LIKELY = 0.5
 CLEAR = 0.8
 
+UNSURE = 0.5  # what is only known to win at most so much stands behind what is likely to win half of that
 FIRST_ADVICE = 3  # how much of the advice stands under the verdict
 
 CAUSES = {
@@ -91,8 +92,12 @@ def cause_words(name: str) -> str:
 
 
 def first_advice(unexpected: tuple[Finding, ...], log: KernelLog) -> tuple[AdviceView, ...]:
-    """Return the advice of the worst findings, each once; how to read the kernel log is said here, not in each."""
-    advice = dict.fromkeys(each for finding in unexpected for each in finding.advice)
+    """Return the advice of all findings, each once, what wins most first, then that of the worst findings.
+
+    How to read the kernel log is said here, not in each.
+    """
+    every = dict.fromkeys(each for finding in unexpected for each in finding.advice)
+    advice = sorted(every, key=_wins, reverse=True)
     read_log = f"To see what the kernel said: {with_code(log.advice)}"
     views = (replace(_advice(a), text=read_log) if a.text == log.advice else _advice(a) for a in advice)
     return tuple(views)[:FIRST_ADVICE]
@@ -194,8 +199,23 @@ def _repeats(event: KernelEvent) -> str:
     return counted(event.count, "time") + until
 
 
+def _wins(advice: Advice) -> float:
+    """Return the share of training time that it is likely to win, or a little less than it wins at most; 0 unknown."""
+    if advice.gain_estimate is not None:
+        return advice.gain_estimate
+    return UNSURE * (advice.gain_at_most or 0.0)
+
+
+def _gain(advice: Advice) -> str:
+    most, likely = known(advice.gain_at_most), known(advice.gain_estimate)
+    if most is None:
+        return ""
+    if likely is None:
+        return f"saves at most {share(most)} of the time of training"
+    return f"likely saves {share(likely)} of the time of training, at most {share(most)}"
+
+
 def _advice(advice: Advice) -> AdviceView:
     change = f"{advice.argument}={advice.to_value}" if advice.argument and advice.to_value is not None else ""
     now = f"now {advice.from_value}" if change and advice.from_value is not None else ""
-    gain = known(advice.gain_at_most)
-    return AdviceView(sentence(advice.text), change, now, "" if gain is None else f"wins at most {share(gain)}")
+    return AdviceView(sentence(advice.text), change, now, _gain(advice))

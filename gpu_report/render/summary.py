@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from gpu_report import __version__
-from gpu_report.model import Analysis, EpochSummary, Finding, GpuSummary, KernelEvent, Phase, Run
+from gpu_report.model import Analysis, Bound, EpochSummary, Finding, GpuSummary, KernelEvent, Phase, Run
 
 SCHEMA_VERSION = 1
 DECIMALS = 3  # milliseconds, milliwatts: finer than anything that is measured
@@ -55,7 +55,7 @@ def build_summary(analysis: Analysis) -> Json:
             }
             for row in analysis.ledger
         ],
-        "bounds": [],
+        "bounds": [_bound(bound) for bound in analysis.bounds],
         "recorder": _recorder(run),
     }
     cleaned: Json = _clean(summary)
@@ -208,9 +208,23 @@ def _finding(finding: Finding, run: Run) -> Json:
                 "from": advice.from_value,
                 "to": advice.to_value,
                 "gain_at_most": advice.gain_at_most,
+                "gain_estimate": advice.gain_estimate,
             }
             for advice in finding.advice
         ],
+    }
+
+
+def _bound(bound: Bound) -> Json:
+    return {
+        "cause": bound.cause,
+        "epoch_s_now": bound.epoch_s_now,
+        "epoch_s_at_best": bound.epoch_s_at_best,
+        "epoch_s_estimate": bound.epoch_s_estimate,
+        "speed_up_at_most": bound.speed_up_at_most,
+        "speed_up_estimate": bound.speed_up_estimate,
+        "repair": bound.repair or None,
+        "basis": bound.basis,
     }
 
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from gpu_report.model import Analysis, Finding, GpuSummary, Stats
+from gpu_report.model import Advice, Analysis, Finding, GpuSummary, Stats
 from gpu_report.render.summary import iso_utc
 from gpu_report.render.words import SHOWN_SECONDS, how_it_ended
 
@@ -75,6 +75,17 @@ def _tables(analysis: Analysis) -> Iterable[tuple[str, tuple[str, ...], Rows]]:
     ledger: Rows = [(row.name, f"{row.gpu_seconds:.1f} s", f"{row.share:.1%}") for row in shown]
     yield "Where the GPU time went", ("", "GPU time", "share"), ledger
     findings = [_finding_row(analysis, f) for f in analysis.findings if not f.expected][:SHOWN_FINDINGS]
+    won: Rows = [
+        (
+            bound.cause,
+            f"{bound.epoch_s_now:.1f} s",
+            f"{bound.epoch_s_at_best:.1f} s",
+            f"{bound.speed_up_at_most:.1f}",
+            "" if bound.epoch_s_estimate is None else f"{bound.epoch_s_estimate:.1f} s with {bound.repair}",
+        )
+        for bound in analysis.bounds
+    ]
+    yield "What could be won", ("without", "training of an epoch now", "at best", "times faster", "likely"), won
     yield "Findings", ("id", "at", "what", "epoch", "cause", "kernel log"), findings
 
 
@@ -113,6 +124,7 @@ def _closing(analysis: Analysis) -> list[str]:
     ended = how_it_ended(analysis.run.recording)
     lines = [f"Ended: {ended}."] if ended else []
     lines += _epochs(analysis)
+    lines += [f"Try {a.argument}={a.to_value} (now {a.from_value}): {a.text}." for a in _changes(analysis)]
     if expected:
         lines.append(f"{expected} expected drop{'s are' if expected > 1 else ' is'} not listed.")
     kernel = analysis.run.kernel
@@ -123,6 +135,12 @@ def _closing(analysis: Analysis) -> list[str]:
     lines += [f"Epochs: {y.note}." for y in analysis.run.yolo_runs if y.note]
     lines += [f"Note: {problem}." for problem in analysis.run.problems]
     return lines
+
+
+def _changes(analysis: Analysis) -> list[Advice]:
+    """Return the advice that names an argument, each once."""
+    every = dict.fromkeys(advice for finding in analysis.findings for advice in finding.advice)
+    return [advice for advice in every if advice.argument and advice.to_value is not None]
 
 
 def _epochs(analysis: Analysis) -> list[str]:

@@ -273,6 +273,7 @@ class ReportView:
     legend: tuple[LegendItem, ...]
     ledger: tuple[LedgerItem, ...]
     ledger_note: str
+    bounds: Table
     findings: tuple[FindingView, ...]
     more_findings: tuple[FindingView, ...]
     findings_count: str

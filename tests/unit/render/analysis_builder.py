@@ -45,6 +45,7 @@ def build_analysis() -> model.Analysis:
         gaps=(model.Gap(None, *GAP, "the machine was too busy to record"),),
         findings=_findings(run),
         ledger=_ledger(),
+        bounds=_bounds(),
         coverage=0.973,
         longest_gap_s=GAP[1] - GAP[0],
     )
@@ -394,6 +395,13 @@ def _findings(run: model.Run) -> tuple[model.Finding, ...]:
         summary="Memory in use grew by 312 MiB with each epoch.",
     )
     return (*drops, expected, memory)
+
+
+def _bounds() -> tuple[model.Bound, ...]:
+    return (
+        model.Bound("input-stalled", 27.0, 9.0, "its other epochs", 12.0, "workers=14"),
+        model.Bound("short gaps", 9.0, 8.0, "the GPU at 100 % utilisation throughout"),
+    )
 
 
 def _ledger() -> tuple[model.LedgerRow, ...]:

@@ -7,7 +7,7 @@ import pytest
 
 from gpu_report import model
 from gpu_report.render.compose import FINDINGS_IN_FULL, compose
-from gpu_report.render.compose_findings import finding_view, ranked
+from gpu_report.render.compose_findings import finding_view, first_advice, ranked
 from gpu_report.render.compose_recording import HAPPENINGS_SHOWN
 from gpu_report.render.compose_tables import processes
 from gpu_report.render.moments import Clock
@@ -128,7 +128,19 @@ def test_confidence_is_in_words(analysis: model.Analysis, name: str, confidence:
 def test_advice_gives_the_argument_as_it_is_typed(analysis: model.Analysis) -> None:
     advice = model.Advice("Give the loader more workers.", "workers", "2", "14", 0.25)
     shown = finding_view(replace(DROP, advice=(advice,)), CLOCK, analysis).advice[0]
-    assert (shown.change, shown.now, plain(shown.gain)) == ("workers=14", "now 2", "wins at most 25 %")
+    gain = "saves at most 25 % of the time of training"
+    assert (shown.change, shown.now, plain(shown.gain)) == ("workers=14", "now 2", gain)
+    likely = replace(DROP, advice=(replace(advice, gain_estimate=0.2),))
+    gain = "likely saves 20 % of the time of training, at most 25 %"
+    assert plain(finding_view(likely, CLOCK, analysis).advice[0].gain) == gain
+
+
+def test_what_wins_most_stands_first() -> None:
+    unsure = model.Advice("c", "cache", "False", "ram", 0.7)
+    sure, little = model.Advice("w", "workers", "2", "14", 0.7, 0.6), model.Advice("b", "batch", "4", "8", 0.7, 0.1)
+    found = (replace(DROP, advice=(little, unsure)), replace(DROP, advice=(sure, little)))
+    first = first_advice(found, model.KernelLog("read", "kmsg"))
+    assert [each.change for each in first] == ["workers=14", "cache=ram", "batch=8"]
 
 
 def test_the_ledger_fills_its_bar(view: ReportView) -> None:

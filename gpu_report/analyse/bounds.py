@@ -1,0 +1,151 @@
+"""What training could be without a cause: the training part of an epoch now, and at best.
+
+A bound holds for the removal of one cause alone: the rest of the epoch, above all the model's work, stays as it is.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.activity import outside
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.phases import mosaic_closes
+from gpu_report.analyse.spans import Span
+from gpu_report.model import Bound, EpochSummary, Finding
+
+# Causes that are felt as waiting for data, which callbacks tell in seconds.
+INPUT = frozenset({"input-cpu", "input-storage", "input-stalled", "memory-pressure"})
+# The rules whose findings say what took time of training at a moment.
+FALLS = frozenset({"drop", "sustained-low"})
+WAITS = frozenset({"waiting-for-peer"})
+MOMENTARY = FALLS | WAITS | {"other-process"}
+GAPS = "short gaps"
+
+
+@dataclass(frozen=True)
+class _Epoch:
+    """The training part of an epoch: where it lies, and its length in seconds."""
+
+    summary: EpochSummary
+    train_s: float
+
+    @property
+    def span(self) -> Span:
+        return self.summary.start_t_s, self.summary.start_t_s + self.train_s
+
+
+def find_bounds(context: Context, epochs: Sequence[EpochSummary], findings: Sequence[Finding]) -> tuple[Bound, ...]:
+    """Return a bound for each cause of lost training time, the largest win first; empty where epochs are not known.
+
+    Of several YOLO runs in one recording the one that trained longest is meant.
+    """
+    mine = _judged(context, epochs)
+    disturbing = _disturbing(findings)
+    ordinary = [epoch for epoch in mine if not any(_shared_s(epoch, f) > th.TOUCHED_S for f in disturbing)]
+    standing = [bound for bound in [_standing(context, ordinary or mine, findings)] if bound]
+    found = [*standing, *_momentary(mine, ordinary, disturbing)]
+    won = [bound for bound in found if bound.speed_up_at_most >= th.BOUND_SPEED_UP]
+    return tuple(sorted(won, key=lambda bound: -bound.speed_up_at_most))
+
+
+def _disturbing(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings that say what took time at a moment; a GPU that waits for one that fell is told by that."""
+    took = [f for f in findings if f.rule in MOMENTARY and not f.expected and f.cause]
+    fell = [f for f in took if f.rule in FALLS]
+    return [f for f in took if f.rule not in WAITS or not any(_overlap_s(f, other) > 0 for other in fell)]
+
+
+def _overlap_s(one: Finding, other: Finding) -> float:
+    return min(one.end_t_s, other.end_t_s) - max(one.start_t_s, other.start_t_s)
+
+
+def _judged(context: Context, epochs: Sequence[EpochSummary]) -> list[_Epoch]:
+    """Return the epochs of the longest YOLO run whose training part is known, without those that do more than train.
+
+    The first of a process warms up, and where the mosaic closes the loader is made anew.
+    """
+    known = [_Epoch(epoch, epoch.train_s) for epoch in epochs if epoch.train_s]
+    trained: dict[int, float] = {}
+    for epoch in known:
+        trained[epoch.summary.run] = trained.get(epoch.summary.run, 0.0) + epoch.train_s
+    longest = max(trained, key=lambda number: trained[number], default=None)
+    firsts = {(b.row.run, b.row.start_t_s) for b in context.boundaries.all if b.first}
+    closes = {yolo.number: mosaic_closes(yolo.args) for yolo in context.run.yolo_runs}
+    return [
+        epoch
+        for epoch in known
+        if epoch.summary.run == longest
+        and (epoch.summary.run, epoch.summary.start_t_s) not in firsts
+        and closes.get(epoch.summary.run) != epoch.summary.epoch
+    ]
+
+
+def _standing(context: Context, epochs: Sequence[_Epoch], findings: Sequence[Finding]) -> Bound | None:
+    """Return the bound of what holds training back all the time: of its cause where one is known, else of all gaps."""
+    if not epochs:
+        return None
+    causes = [f.cause.name for f in findings if f.rule == "starved" and f.cause]
+    cause = causes[0] if causes else GAPS
+    now_s = median(epoch.train_s for epoch in epochs)
+    waits = [epoch.summary.data_wait_s for epoch in epochs]
+    if cause in INPUT and all(wait is not None for wait in waits):
+        best_s = min(epoch.train_s - (epoch.summary.data_wait_s or 0.0) for epoch in epochs)
+        return _bound(cause, now_s, best_s, "the training part of its epochs without the time it waited for data")
+    scene = context.scenes.of_training(min(context.activity.used_gpus)) if context.scenes.calm else None
+    occupancy = scene.gpu_within("sm_occupancy_pct") if scene else None
+    if cause == "launch-bound" and occupancy is not None:
+        best_s = now_s * occupancy / th.MOST_OCCUPANCY_PCT
+        return _bound(
+            cause, now_s, best_s, f"the same work with the SMs {th.MOST_OCCUPANCY_PCT:.0f} % full of warps throughout"
+        )
+    busy = _busy_share(context, epochs)
+    return _bound(cause, now_s, now_s * busy, "the GPU at 100 % utilisation throughout") if busy else None
+
+
+def _bound(cause: str, now_s: float, best_s: float, basis: str) -> Bound | None:
+    return Bound(cause, now_s, best_s, basis) if best_s > 0 else None
+
+
+def _busy_share(context: Context, epochs: Sequence[_Epoch]) -> float:
+    """Return mean utilisation (0 to 1) of the used GPU that was busiest in these epochs: none can do with less time."""
+    spans, shares = [epoch.span for epoch in epochs], [0.0]
+    for track in context.tracks:
+        mine = ~outside(track, spans)
+        seconds = float(track.hold_s[mine].sum())
+        if track.gpu in context.activity.used_gpus and seconds > 0:
+            shares.append(float((track.hold_s * track.util_pct)[mine].sum()) / seconds / 100)
+    return max(shares)
+
+
+def _momentary(epochs: Sequence[_Epoch], ordinary: Sequence[_Epoch], findings: Sequence[Finding]) -> list[Bound]:
+    """Return a bound for each cause that disturbed some epochs, from what those took longer than undisturbed ones."""
+    if not ordinary:
+        return []
+    usual_s, now_s = median(epoch.train_s for epoch in ordinary), fmean(epoch.train_s for epoch in epochs)
+    basis = "its other epochs, which nothing disturbed"
+    return [
+        Bound(cause, now_s, max(now_s - lost_s / len(epochs), usual_s), basis)
+        for cause, lost_s in _lost_s(epochs, usual_s, findings).items()
+        if lost_s > 0
+    ]
+
+
+def _lost_s(epochs: Sequence[_Epoch], usual_s: float, findings: Sequence[Finding]) -> Mapping[str, float]:
+    """Return the seconds that each cause cost: an epoch's excess goes to what lies in it, by the time it lies there."""
+    lost: dict[str, float] = {}
+    for epoch in epochs:
+        shares: dict[str, float] = {}
+        for finding in findings:
+            if finding.cause:
+                name = finding.cause.name
+                shares[name] = max(shares.get(name, 0.0), _shared_s(epoch, finding))
+        total = sum(shares.values())
+        for name, share in shares.items():
+            if share > th.TOUCHED_S:
+                lost[name] = lost.get(name, 0.0) + max(epoch.train_s - usual_s, 0.0) * share / total
+    return lost
+
+
+def _shared_s(epoch: _Epoch, finding: Finding) -> float:
+    return max(min(epoch.span[1], finding.end_t_s) - max(epoch.span[0], finding.start_t_s), 0.0)

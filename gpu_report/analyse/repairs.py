@@ -1,0 +1,117 @@
+"""What to change, in the user's own arguments: values computed from the run, with what each is likely to reach.
+
+A repair is offered only for an argument that stands in the run's own args.yaml (reference: ultralytics ends a run on an
+argument that it does not know, and its own answers have named several that never existed).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import ceil
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.scene import Scene
+from gpu_report.analyse.setup import Setup
+from gpu_report.model import Bound
+
+
+@dataclass(frozen=True)
+class Repair:
+    """An argument, its value now and the one to try, why in one sentence, and the epoch that it is likely to reach.
+
+    `epoch_s` is the training part in seconds, None where it cannot be worked out.
+    """
+
+    argument: str
+    from_value: str
+    to_value: str
+    reason: str
+    epoch_s: float | None = None
+
+
+def more_workers(setup: Setup, bound: Bound, scene: Scene) -> Repair | None:
+    """Offer the loader workers that keep up with the GPU, as far as there are cores for them.
+
+    Workers that are busy all the time deliver in proportion to their number; so many are needed as the epoch now is
+    longer than at best, and a little more.
+    """
+    now, free = max(setup.workers or 0, 1), setup.cores_free
+    if setup.workers is None or free is None or not setup.has("workers") or _says_cores_taken(scene, setup):
+        return None
+    needed = ceil(now * bound.speed_up_at_most * th.WORKERS_MARGIN)
+    try_ = min(needed, free)
+    if try_ <= now:
+        return None
+    expected_s = max(bound.epoch_s_at_best, bound.epoch_s_now * now / try_)
+    each = " for each rank" if setup.ranks > 1 else ""
+    enough = "as many as keep up with the GPU" if try_ == needed else f"{needed} would keep up, the cores allow {try_}"
+    reason = f"{now} loader workers{each} on {setup.cores} cores were too few: {enough}"
+    return Repair("workers", str(setup.workers), str(try_), reason, expected_s)
+
+
+def cache_in_memory(setup: Setup, bound: Bound, scene: Scene) -> Repair | None:
+    """Offer to keep the images in memory, where they fit: nothing is read or decoded after the first epoch."""
+    size, free = setup.images_mib, setup.memory_free_mib
+    if size is None or free is None or setup.cached or not setup.has("cache"):
+        return None
+    needed = size * setup.ranks
+    if needed * th.CACHE_NEEDS > free:
+        return None
+    held = f"{needed / 1024:.1f} GiB of images fit in the {free / 1024:.0f} GiB of memory that were free"
+    return Repair("cache", str(setup.args.get("cache")), "ram", held, _without_reading_s(setup, bound, scene))
+
+
+def larger_batch(setup: Setup, bound: Bound, scene: Scene) -> Repair | None:
+    """Offer a larger batch: fewer, larger kernels for the same images, at about the same time for each batch.
+
+    Up to `nbs` images (64) the optimiser sees no difference, since ultralytics accumulates gradients up to there.
+    """
+    batch, nominal = setup.batch, setup.args.get("nbs")
+    if not batch or not setup.has("batch") or not isinstance(nominal, int) or not setup.gpu_peak_mib:
+        return None
+    most = th.BATCH_MEMORY_SHARE * (setup.gpu_total_mib or 0.0) / setup.gpu_peak_mib * batch
+    by_images = (setup.images or 0) / th.BATCHES_AT_LEAST
+    try_ = batch
+    while try_ * 2 <= min(nominal, most, by_images):
+        try_ *= 2
+    if try_ == batch:
+        return None
+    active = scene.gpu_within("sm_active_pct")
+    floor_s = bound.epoch_s_now * active / 100 if active is not None else bound.epoch_s_at_best
+    expected_s = max(bound.epoch_s_now * batch / try_, floor_s, bound.epoch_s_at_best)
+    reason = (
+        f"a batch of {batch} is too small for this GPU; with {try_} the optimiser still steps every {nominal} images"
+    )
+    return Repair("batch", str(batch), str(try_), reason, expected_s)
+
+
+Offer = Callable[[Setup, Bound, Scene], Repair | None]
+
+# What is worth trying against each cause, best first. A cause that no argument can remove has none.
+REPAIRS: Mapping[str, tuple[Offer, ...]] = {
+    "input-cpu": (more_workers, cache_in_memory),
+    "input-storage": (cache_in_memory,),
+    "launch-bound": (larger_batch,),
+}
+
+
+def repairs(setup: Setup, bound: Bound, scene: Scene) -> list[Repair]:
+    """Return what may be tried against a bound's cause, the most promising first; empty where nothing can be said."""
+    offers = [repair for offer in REPAIRS.get(bound.cause, ()) if (repair := offer(setup, bound, scene)) is not None]
+    return sorted(offers, key=lambda repair: repair.epoch_s if repair.epoch_s is not None else bound.epoch_s_now)
+
+
+def _without_reading_s(setup: Setup, bound: Bound, scene: Scene) -> float | None:
+    """Return the epoch whose workers never wait for storage: what they computed for it, shared among them.
+
+    Where they computed all the time, less of it remains by decoding, which nobody has measured: None.
+    """
+    cpu, busiest = scene.within("workers_cpu_pct"), scene.within("busiest_worker_cpu_pct")
+    if cpu is None or busiest is None or not setup.workers or busiest >= th.WORKER_FULL_PCT:
+        return None
+    return max(bound.epoch_s_at_best, bound.epoch_s_now * cpu / 100 / setup.workers)
+
+
+def _says_cores_taken(scene: Scene, setup: Setup) -> bool:
+    """Tell whether the cores were full: a further worker would only take from the others."""
+    cpu = scene.within("cpu_pct")
+    return cpu is not None and cpu >= th.ALL_CORES_PCT and bool(setup.cores)

@@ -1,0 +1,104 @@
+"""How a training was set up and what its machine had: what advice is computed from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.track import Track
+
+BYTES_PER_PIXEL = 3  # an image in ultralytics' cache: 8 bits of each of three colours
+
+
+@dataclass(frozen=True)
+class Setup:
+    """One training: its arguments as asked for (`args`), and what was in effect; None where it is not known.
+
+    `workers` and `batch` are those in effect, `workers` of each rank, `batch` of all. `cores_free` are cores that
+    neither other processes nor a core or two for the rest of the training take, for each rank. `memory_free_mib` is
+    the least host memory that was available. `gpu_peak` and `gpu_total_mib` are of the fullest GPU that it used.
+    """
+
+    args: Mapping[str, object]
+    workers: int | None
+    batch: int | None
+    images: int | None
+    imgsz: int | None
+    cached: bool
+    ranks: int
+    cores: int | None
+    cores_free: int | None
+    memory_free_mib: float | None
+    gpu_peak_mib: float | None
+    gpu_total_mib: float | None
+
+    def has(self, argument: str) -> bool:
+        """Tell whether the run's own args.yaml has an argument: one that it lacks must not be advised."""
+        return argument in self.args
+
+    @property
+    def images_mib(self) -> float | None:
+        """Return what its images take when cached, in MiB: each at most imgsz x imgsz; None where it is not known."""
+        if not self.images or not self.imgsz:
+            return None
+        return self.images * self.imgsz**2 * BYTES_PER_PIXEL / 2**20
+
+
+def setup_of(context: Context, number: int) -> Setup:
+    """Return the set-up of the YOLO run of a number."""
+    args = next((yolo.args for yolo in context.run.yolo_runs if yolo.number == number), {})
+    told = [p.settings for p in context.run.inside if p.rank == 0 and p.task == "train" and p.run in {number, None}]
+    said: Mapping[str, object] = {**args, **{k: v for k, v in (told[-1] if told else {}).items() if v is not None}}
+    ranks = _whole(said.get("world_size")) or max(len(context.activity.used_gpus), 1)
+    tracks = [track for track in context.tracks if track.gpu in context.activity.used_gpus]
+    fullest = max(tracks, key=_peak_mib, default=None)
+    sizes = {gpu.index: gpu.memory_total_mib for gpu in context.run.gpus}
+    return Setup(
+        args=args,
+        workers=_whole(said.get("workers")),
+        batch=_whole(said.get("batch")),
+        images=_whole(said.get("images")),
+        imgsz=_whole(said.get("imgsz")),
+        cached=said.get("cache") not in {None, False, "", "None", "False"},
+        ranks=ranks,
+        cores=context.run.recording.cores,
+        cores_free=_cores_free(context, ranks),
+        memory_free_mib=_least(context, "memory_available_mib"),
+        gpu_peak_mib=_peak_mib(fullest) if fullest else None,
+        gpu_total_mib=sizes.get(fullest.gpu) if fullest else None,
+    )
+
+
+def _cores_free(context: Context, ranks: int) -> int | None:
+    """Return how many cores each rank's loader may have."""
+    cores = context.run.recording.cores
+    if cores is None:
+        return None
+    return max((cores - _taken_by_others(context, cores)) // ranks - th.SPARE_CORES, 1)
+
+
+def _taken_by_others(context: Context, cores: int) -> int:
+    """Return how many cores other processes took in ordinary training, 0 where the host was not recorded."""
+    if not context.scenes.calm or not context.activity.used_gpus:
+        return 0
+    scene = context.scenes.of_training(min(context.activity.used_gpus))
+    cpu, main, workers = (scene.within(name) for name in ("cpu_pct", "main_cpu_pct", "workers_cpu_pct"))
+    if cpu is None or main is None:
+        return 0
+    return max(round((cpu * cores - main - (workers or 0.0)) / 100), 0)
+
+
+def _peak_mib(track: Track) -> float:
+    memory = track.rows["memory_used_mib"].to_numpy(dtype=float)
+    return float(np.nanmax(memory)) if np.isfinite(memory).any() else 0.0
+
+
+def _least(context: Context, name: str) -> float | None:
+    values = context.run.host[name].dropna() if name in context.run.host else []
+    return float(values.min()) if len(values) else None
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

@@ -1,0 +1,26 @@
+"""What could be won: for each cause the training part of an epoch now, at best, and what a repair would reach."""
+
+from gpu_report.model import Analysis, Bound
+from gpu_report.render.compose_findings import cause_words
+from gpu_report.render.view import Table
+from gpu_report.render.words import MISSING, duration, sentence
+
+COLUMNS = ("Without", "Training of an epoch now", "at best", "faster, at most", "likely, with", "At best means")
+NUMERIC = (False, True, True, True, False, False)
+GAPS = "Short gaps between batches"
+
+
+def bounds(analysis: Analysis) -> Table:
+    """Return one row for each cause, the largest win first; no rows where epochs or causes are not known."""
+    return Table(COLUMNS, NUMERIC, tuple(_row(bound) for bound in analysis.bounds))
+
+
+def _row(bound: Bound) -> tuple[str, ...]:
+    return (
+        GAPS if bound.cause == "short gaps" else cause_words(bound.cause),
+        duration(bound.epoch_s_now),
+        duration(bound.epoch_s_at_best),
+        f"{bound.speed_up_at_most:.1f} times",
+        f"{duration(bound.epoch_s_estimate)} with {bound.repair}" if bound.epoch_s_estimate is not None else MISSING,
+        sentence(bound.basis),
+    )

@@ -1,0 +1,192 @@
+"""What could be won, and what to change for it: held against invented runs, and against a repair that was made."""
+
+import dataclasses
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.runs import make_run, readings
+
+from gpu_report import schema
+from gpu_report.analyse import analyse
+from gpu_report.load import load_run
+from gpu_report.model import InsideEpoch, InsideRun, Phase
+
+SAMPLES = Path(__file__).parents[3] / "sample_runs"
+ARGS = {"workers": 2, "batch": 128, "cache": False, "imgsz": 640, "nbs": 64, "epochs": 6, "close_mosaic": 0}
+SETTINGS = {"workers": 2, "batch": 128, "images": 4000, "imgsz": 640, "cache": None, "world_size": 1}
+STARVED = {  # host columns of a loader that cannot keep up
+    "cpu_pct": 15.0,
+    "main_cpu_pct": 30.0,
+    "workers_cpu_pct": 198.0,
+    "busiest_worker_cpu_pct": 99.0,
+    "workers": 2.0,
+    "memory_available_mib": 100_000.0,
+    "io_pressure_pct": 0.0,
+    "cpu_pressure_pct": 0.0,
+    "memory_pressure_pct": 0.0,
+}
+STARTS_S, EPOCHS = 10.0, (20.0,) * 6
+LASTS_S = int(STARTS_S + sum(EPOCHS))
+
+
+def starved_run(
+    wait_s=15.0, util=20.0, args=ARGS, settings=SETTINGS, host=STARVED, cores=16, quantities=None, lengths_s=EPOCHS
+):
+    """Return six epochs of 20 s, of which the trainer waited `wait_s` for data, on a machine of 16 cores."""
+    ends = [STARTS_S + sum(lengths_s[: n + 1]) for n in range(len(lengths_s))]
+    spans = [(end - length, end) for end, length in zip(ends, lengths_s, strict=True)]
+    phases = [Phase("startup", None, 0.0, STARTS_S, "inside")]
+    phases += [Phase("train", n, start, end, "inside") for n, (start, end) in enumerate(spans, 1)]
+    epochs = [InsideEpoch(n, 1, start, end, 4000, 32, wait_s, 0.1, 1.0) for n, (start, end) in enumerate(spans, 1)]
+    inside = InsideRun(1, 0, 1, "train", settings, tuple(phases), tuple(epochs), "finished")
+    memory = {"memory_used_mib": [20_000.0] * LASTS_S, **(quantities or {})}
+    rows = [(n + 1, end) for n, end in enumerate(ends)]
+    run = make_run(readings((0, STARTS_S), (util, sum(EPOCHS))), rows=rows, quantities=memory)
+    table = pd.DataFrame({c.name: np.full(LASTS_S, host.get(c.name, np.nan)) for c in schema.HOST_QUANTITIES})
+    table.insert(0, "t_s", np.arange(LASTS_S, dtype=float))
+    return dataclasses.replace(
+        run,
+        inside=(inside,),
+        host=table,
+        recording=dataclasses.replace(run.recording, cores=cores),
+        yolo_runs=(dataclasses.replace(run.yolo_runs[0], args=args),),
+    )
+
+
+def bound_of(run, cause):
+    return next((bound for bound in analyse(run).bounds if bound.cause == cause), None)
+
+
+def changes(run):
+    advice = [advice for finding in analyse(run).findings for advice in finding.advice]
+    return {each.argument: each.to_value for each in advice if each.argument}
+
+
+def test_an_epoch_that_waits_for_data_is_at_best_as_long_as_without_the_wait():
+    bound = bound_of(starved_run(), "input-cpu")
+    assert (bound.epoch_s_now, bound.epoch_s_at_best) == (20.0, 5.0)
+    assert bound.speed_up_at_most == pytest.approx(4.0)
+
+
+def test_without_callbacks_the_bound_is_what_the_gpu_was_busy():
+    run = dataclasses.replace(starved_run(), inside=())
+    bound = bound_of(run, "input-cpu")
+    assert bound.epoch_s_at_best == pytest.approx(0.2 * bound.epoch_s_now, rel=0.01)
+
+
+def test_workers_are_as_many_as_keep_up_and_no_more_than_the_cores_allow():
+    assert changes(starved_run(wait_s=12.0))["workers"] == "6"  # 20 s become 8: 2 x 2.5 x 1.2
+    assert changes(starved_run())["workers"] == "10"
+    assert changes(starved_run(cores=8))["workers"] == "6"  # two cores are left to the rest of the training
+    assert "workers" not in changes(starved_run(cores=4))
+    assert "workers" not in changes(starved_run(cores=None))
+
+
+def test_the_estimate_is_the_loaders_pace_or_the_bound():
+    assert bound_of(starved_run(cores=8), "input-cpu").epoch_s_estimate == pytest.approx(20 * 2 / 6)
+    assert bound_of(starved_run(), "input-cpu").epoch_s_estimate == 5.0
+
+
+def test_cores_that_others_take_are_not_offered():
+    crowded = {**STARVED, "cpu_pct": 15.0 + 50.0}  # 8 of 16 cores are others'
+    assert changes(starved_run(host=crowded))["workers"] == "6"
+
+
+@pytest.mark.parametrize("argument", ["workers", "cache"])
+def test_an_argument_that_this_version_does_not_have_is_not_named(argument):
+    args = {name: value for name, value in ARGS.items() if name != argument}
+    assert argument in changes(starved_run())
+    assert argument not in changes(starved_run(args=args))
+
+
+def test_images_are_kept_in_memory_only_where_they_fit_twice():
+    images_mib = 4000 * 640 * 640 * 3 / 2**20
+    for free_mib, fits in ((2.01 * images_mib, True), (1.99 * images_mib, False)):
+        host = {**STARVED, "memory_available_mib": free_mib}
+        assert ("cache" in changes(starved_run(host=host))) is fits
+    assert "cache" not in changes(starved_run(settings={**SETTINGS, "cache": "ram"}))
+    assert "cache" not in changes(starved_run(settings={**SETTINGS, "images": None}))
+
+
+def test_nothing_is_advised_against_what_no_argument_removes():
+    busy = {**STARVED, "workers_cpu_pct": 0.0, "busiest_worker_cpu_pct": 0.0, "main_cpu_pct": 0.0}
+    assert changes(starved_run(host=busy)) == {}
+
+
+def launch_bound_run(batch=4, quantities=None, peak_mib=2_000.0):
+    host = {**STARVED, "main_cpu_pct": 103.0, "workers_cpu_pct": 50.0, "busiest_worker_cpu_pct": 10.0, "workers": 8.0}
+    active = {"sm_active_pct": [7.0] * LASTS_S, "sm_occupancy_pct": [3.0] * LASTS_S}
+    return starved_run(
+        wait_s=0.1,
+        util=28.0,
+        host=host,
+        args={**ARGS, "batch": batch, "workers": 8},
+        settings={**SETTINGS, "batch": batch, "workers": 8},
+        quantities={**active, "memory_used_mib": [peak_mib] * LASTS_S, **(quantities or {})},
+    )
+
+
+def test_a_batch_too_small_for_the_gpu_grows_to_what_the_optimiser_sees_anyway():
+    run = launch_bound_run()
+    assert changes(run) == {"batch": "64"}
+    bound = bound_of(run, "launch-bound")
+    assert bound.epoch_s_at_best == pytest.approx(20 * 3 / 60)
+    assert bound.epoch_s_estimate == pytest.approx(20 * 0.07)  # its SMs were active so long: 20 x 4 / 64 is less
+    assert changes(launch_bound_run(peak_mib=15_000.0)) == {"batch": "16"}  # 60 % of 140 GiB hold 5.7 times of it
+    assert changes(launch_bound_run(batch=64)) == {}
+
+
+def test_what_a_moment_cost_is_held_against_epochs_that_nothing_disturbed():
+    run = starved_run(wait_s=0.1, util=90.0, host={}, lengths_s=(20.0, 15.0, 40.0, 15.0, 15.0, 15.0))
+    assert bound_of(run, "unexplained") is None
+    util = run.samples["gpu_util_pct"].to_numpy().copy()
+    util[52:76] = 0.0  # in the third epoch, which is 25 s longer
+    bound = bound_of(dataclasses.replace(run, samples=run.samples.assign(gpu_util_pct=util)), "unexplained")
+    assert (bound.epoch_s_now, bound.epoch_s_at_best) == (20.0, 15.0)  # means of five: the first is not judged
+    assert bound.epoch_s_estimate is None
+
+
+def test_a_healthy_run_is_told_how_little_is_left():
+    run = starved_run(wait_s=0.1, util=80.0, host={})
+    (bound,) = analyse(run).bounds
+    assert (bound.cause, bound.speed_up_at_most) == ("short gaps", pytest.approx(1.25))
+    assert analyse(starved_run(wait_s=0.1, util=97.0, host={})).bounds == ()
+
+
+def test_a_run_without_epochs_has_no_bounds():
+    assert analyse(make_run(readings((0, 10), (30, 100)))).bounds == ()
+
+
+def trained_s(name):
+    """Return how long the training part of each epoch but the first took."""
+    return [epoch.train_s for epoch in analyse(load_run(SAMPLES / name)).epochs[1:]]
+
+
+def test_a_starved_run_is_held_against_the_same_work_repaired():
+    (bound,) = [b for b in analyse(load_run(SAMPLES / "n-starved")).bounds if b.cause == "input-cpu"]
+    repaired = trained_s("n-fed")
+    assert bound.epoch_s_at_best <= min(repaired)
+    assert bound.epoch_s_estimate == pytest.approx(median(repaired), rel=0.25)
+
+
+def test_what_is_seen_from_outside_alone_is_not_beaten_by_the_repair():
+    (bound,) = [b for b in analyse(load_run(SAMPLES / "starved")).bounds if b.cause == "unexplained"]
+    assert bound.epoch_s_at_best <= min(trained_s("fed"))
+
+
+@pytest.mark.parametrize(
+    ("name", "cause", "undisturbed"),
+    [
+        ("m-blocked", "trainer-blocked", (3, 5, 6, 7)),
+        ("s-loader-stall", "input-stalled", (2, 4, 5, 6, 8, 9)),
+    ],
+)
+def test_a_fault_costs_what_disturbed_epochs_took_longer(name, cause, undisturbed):
+    analysis = analyse(load_run(SAMPLES / name))
+    (bound,) = [b for b in analysis.bounds if b.cause == cause]
+    usual = median(epoch.train_s for epoch in analysis.epochs if epoch.epoch in undisturbed)
+    assert bound.epoch_s_at_best == pytest.approx(usual, rel=0.05)
+    assert bound.speed_up_at_most > 1.4

@@ -43,8 +43,8 @@ def more_workers(setup: Setup, bound: Bound, scene: Scene) -> Repair | None:
         return None
     expected_s = max(bound.epoch_s_at_best, bound.epoch_s_now * now / try_)
     each = " for each rank" if setup.ranks > 1 else ""
-    enough = "as many as keep up with the GPU" if try_ == needed else f"{needed} would keep up, the cores allow {try_}"
-    reason = f"{now} loader workers{each} on {setup.cores} cores were too few: {enough}"
+    enough = f"{try_} keep up with the GPU" if try_ == needed else f"{needed} would keep up, the cores allow {try_}"
+    reason = f"{now} loader worker{'s' if now > 1 else ''}{each} on {setup.cores} cores were too few: {enough}"
     return Repair("workers", str(setup.workers), str(try_), reason, expected_s)
 
 

@@ -55,7 +55,7 @@ def _won(bounds: Sequence[Bound], findings: Sequence[Finding]) -> str:
         return ""
     without = "If it never waited" if bound.cause == "unexplained" else "Without that"
     at_best = f"{without}, the {epoch_length(bound.epoch_s_now)} of training an epoch become "
-    at_best += f"{epoch_length(bound.epoch_s_at_best)} at best"
+    at_best += f"{epoch_length(bound.epoch_s_at_best)} at best, {bound.speed_up_at_most:.1f} times faster"
     if bound.epoch_s_estimate is None:
         return f"{at_best}."
     return f"{at_best}; with {bound.repair} expect about {epoch_length(bound.epoch_s_estimate)}."

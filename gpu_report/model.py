@@ -443,11 +443,19 @@ class LedgerRow:
 
 @dataclass(frozen=True)
 class Options:
-    """What the user may set. Defaults are the project's definition of a drop (DESIGN.md, Words)."""
+    """What the user may set. Defaults are the project's definition of a drop (DESIGN.md, Words).
+
+    A drop falls by more than `drop_percent` of its level, for `drop_seconds` or more.
+    """
 
     drop_percent: float = 50.0
     drop_seconds: float = 10.0
     price_per_hour: float | None = None
+
+    @property
+    def line_share(self) -> float:
+        """Return the share of the level (0 to 1) under which utilisation is in a drop."""
+        return 1 - self.drop_percent / 100
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from gpu_report.model import Bound, EpochSummary, Finding
 # Causes that are felt as waiting for data, which callbacks tell in seconds.
 INPUT = frozenset({"input-cpu", "input-storage", "input-stalled", "memory-pressure"})
 # The rules whose findings say what took time of training at a moment.
-FALLS = frozenset({"drop", "sustained-low"})
+FALLS = frozenset({"drop", "sustained-low", "slowdown"})
 WAITS = frozenset({"waiting-for-peer"})
 MOMENTARY = FALLS | WAITS | {"other-process"}
 GAPS = "short gaps"

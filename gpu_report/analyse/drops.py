@@ -34,7 +34,7 @@ class Drop:
 
 def find_drops(track: Track, usable: Bools, options: Options) -> tuple[Drop, ...]:
     """Return the drops of one GPU; `usable` says which readings lie outside startup and idle."""
-    search = _Search(track, usable.copy(), options.drop_percent / 100, options.drop_seconds)
+    search = _Search(track, usable.copy(), options.line_share, options.drop_seconds)
     return tuple(search.drops())
 
 

@@ -15,7 +15,7 @@ EXPECTED_ROWS = ("work", "startup", "validation", "checkpoint", "final evaluatio
 PHASE_ROWS = {"startup", "validation", "checkpoint", "final evaluation", "idle"}
 
 SPINNING = "waiting-for-peer"  # full utilisation that is no work
-LOST_RULES = {"drop", "sustained-low", SPINNING}  # the findings that take the time they lie in
+LOST_RULES = {"drop", "sustained-low", "slowdown", SPINNING}  # the findings that take the time they lie in
 
 
 @dataclass(frozen=True, eq=False)

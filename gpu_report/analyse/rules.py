@@ -7,6 +7,7 @@ from gpu_report.analyse.dropping import drops
 from gpu_report.analyse.endings import bad_endings
 from gpu_report.analyse.kernel_faults import kernel_faults
 from gpu_report.analyse.sharing import other_processes
+from gpu_report.analyse.slowing import slowdowns
 from gpu_report.analyse.starvation import starved_gpus
 from gpu_report.analyse.waiting import waiting_for_peer
 from gpu_report.model import Finding
@@ -15,6 +16,7 @@ Rule = Callable[[Context], Sequence[Finding]]
 
 RULES: tuple[Rule, ...] = (
     drops,
+    slowdowns,
     starved_gpus,
     kernel_faults,
     other_processes,

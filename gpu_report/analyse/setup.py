@@ -96,7 +96,9 @@ def _peak_mib(track: Track) -> float:
 
 
 def _least(context: Context, name: str) -> float | None:
-    values = context.run.host[name].dropna() if name in context.run.host else []
+    if name not in context.run.host:
+        return None
+    values = context.run.host[name].dropna()
     return float(values.min()) if len(values) else None
 
 

@@ -35,6 +35,11 @@ SUSTAINED_AFTER_S = 300.0  # then a drop is a new state: the level starts anew f
 LOW_READINGS = 3  # fewer are no evidence, however far apart they were taken
 READING_SLACK = 0.5  # a drop of n seconds sampled every i seconds shows n/i readings give or take one: in intervals
 
+# Between a drop and noise: all cores taken leaves YOLO26m 55 to 60 % of its level, and no healthy run of the labelled
+# ones falls by a third for 10 s.
+SLOWED_PERCENT = 30.0
+SLOWED_CONFIDENCE = 0.75  # ... but a cause must be beside it, and not one among several
+
 # --- Gaps ----------------------------------------------------------------------------------------------------
 
 # A reading stands for the time to the next one, at most this many intervals (and at least HOLD_AT_LEAST_S): a
@@ -46,7 +51,7 @@ HOLD_AT_LEAST_S = 1.0
 
 # A drop touches the end of an epoch when the row of results.csv appears within it or this close to it.
 BOUNDARY_S = 2.0
-# A drop that ends this shortly after a told phase lies in that phase: a reading is of 0.2 s, a first batch takes longer.
+# A drop that ends this shortly after a told phase lies in that phase: a reading is of 0.2 s, a first batch longer.
 EDGE_S = 0.5
 # A drop at a boundary is expected when it lasts no longer than this times the median of its siblings.
 SIBLING_FACTOR = 2.0

@@ -69,7 +69,7 @@ def epoch_length(seconds: float) -> str:
 def _beside(findings: Sequence[Finding]) -> str:
     """Return who else worked on the GPUs, and which of them waited for another: the longest of each."""
     sentences = []
-    for rule in ("other-process", "waiting-for-peer"):
+    for rule in ("slowdown", "other-process", "waiting-for-peer"):
         mine = [f for f in findings if f.rule == rule]
         if mine:
             sentences.append(f"{max(mine, key=lambda f: f.duration_s).summary}.")

@@ -124,7 +124,7 @@ def nothing_found(analysis: Analysis) -> str:
         return "There are no samples to judge."
     options = analysis.options
     return (
-        f"Nothing to report: utilisation never fell under {options.drop_percent:g} % of its level for "
+        f"Nothing to report: utilisation never fell by over {options.drop_percent:g} % of its level for "
         f"{options.drop_seconds:g} s or more without a reason that training itself gives."
     )
 

@@ -38,8 +38,8 @@ def test_a_drop_to_just_over_half_of_the_level_is_none():
 
 
 def test_drop_percent_moves_the_line():
-    assert drops((80, 60), (30, 20), (80, 30), drop_percent=30) == []
-    assert drops((80, 60), (30, 20), (80, 30), drop_percent=40) == [(60, 80)]
+    assert drops((80, 60), (30, 20), (80, 30), drop_percent=70) == []  # 80 to 30 is a fall by 62 %
+    assert drops((80, 60), (30, 20), (80, 30), drop_percent=60) == [(60, 80)]
 
 
 def test_drop_seconds_moves_the_length():

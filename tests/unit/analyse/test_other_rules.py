@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from support.runs import PROCESSES, make_run, readings
 
+from gpu_report import schema
 from gpu_report.analyse import analyse
 from gpu_report.model import InsideRun, Phase, RecordedEvent
 
@@ -129,3 +130,36 @@ def test_out_of_memory_is_named_with_how_full_the_gpu_was():
     (finding,) = findings(dataclasses.replace(run, inside=(oom,)), "run-ended")
     assert finding.summary == "The training ended: CUDA was out of memory"
     assert [round(e.value) for e in finding.evidence] == [99]
+
+
+CROWDED = {"cpu_pct": 99.0, "main_cpu_pct": 60.0, "workers_cpu_pct": 240.0, "cpu_pressure_pct": 90.0}
+USUAL = {"cpu_pct": 30.0, "main_cpu_pct": 110.0, "workers_cpu_pct": 300.0, "cpu_pressure_pct": 1.0}
+
+
+def slowed_run(percent=50, seconds=20, host=True):
+    run = make_run(readings((0, 10), (90, 60), (percent, seconds), (90, 50 - seconds)), rows=[(1, 55), (2, 115)])
+    columns = {c.name: np.full(SECONDS, NAN) for c in schema.HOST_QUANTITIES}
+    for name in CROWDED if host else ():
+        columns[name] = np.full(SECONDS, USUAL[name])
+        columns[name][70 : 70 + seconds] = CROWDED[name]
+    table = pd.DataFrame({"t_s": np.arange(SECONDS, dtype=float), **columns})
+    return dataclasses.replace(run, host=table, recording=dataclasses.replace(run.recording, cores=16))
+
+
+def test_utilisation_that_falls_by_a_third_beside_a_cause_is_a_slowdown():
+    (finding,) = findings(slowed_run(), "slowdown")
+    assert (finding.id, finding.start_t_s, finding.end_t_s) == ("slowdown-1", 70.0, 90.0)
+    assert (finding.cause.name, finding.summary) == ("input-cpu", "GPU 0 slowed from 90 % to 50 % for 20 s")
+    assert "GPU 0 slowed from 90 % to 50 %" in analyse(slowed_run()).verdict
+    ledger = {row.name: row.gpu_seconds for row in analyse(slowed_run()).ledger}
+    assert ledger["input-cpu"] == pytest.approx(10.0)
+
+
+@pytest.mark.parametrize("run", [slowed_run(host=False), slowed_run(percent=65), slowed_run(seconds=9)])
+def test_a_fall_without_a_cause_or_too_small_or_short_is_none(run):
+    assert findings(run, "slowdown") == []
+
+
+def test_a_drop_is_no_slowdown_as_well():
+    run = slowed_run(percent=30)
+    assert (len(findings(run, "drop")), findings(run, "slowdown")) == (1, [])

@@ -15,6 +15,7 @@ def _finding(context: Context, number: int, event: KernelEvent) -> Finding:
     epoch, phase = context.place_at(event.t_s)
     times = f" ({event.count} times)" if event.count > 1 else ""
     where = f"GPU {event.gpu}: " if event.gpu is not None else ""
+    stranger = _stranger(context, event)
     return Finding(
         id=f"kernel-{number}",
         rule="kernel",
@@ -22,9 +23,22 @@ def _finding(context: Context, number: int, event: KernelEvent) -> Finding:
         gpu=event.gpu,
         start_t_s=event.t_s,
         end_t_s=event.last_t_s if event.last_t_s is not None else event.t_s,
-        summary=f"{where}{event.meaning}{times}",
+        summary=f"{where}{event.meaning}{times}{stranger}",
         epoch=epoch,
         phase=phase,
         kernel_events=kernel_events_near([event], event.t_s, event.t_s, event.gpu),
-        advice=(Advice(event.action),) if event.action else (),
+        advice=(Advice(event.action),) if event.action and not stranger else (),
     )
+
+
+def _stranger(context: Context, event: KernelEvent) -> str:
+    """Return whose fault it was where it was another program's, empty where it may be the training's own.
+
+    A fault that names its process ends that process's work on the GPU: a training of other pids that came to the end of
+    another epoch afterwards did not have it. (Pids alone do not tell: in a container the kernel counts others.)
+    """
+    own = {process.pid for process in context.run.inside}
+    went_on = any(boundary.told and boundary.row.row_t_s > event.t_s for boundary in context.boundaries.all)
+    if event.pid is None or event.pid in own or not went_on or event.severity == "critical":
+        return ""
+    return f"; it was {event.process or 'a process'} (pid {event.pid}), not the training, which went on"

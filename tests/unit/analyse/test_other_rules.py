@@ -9,7 +9,7 @@ from support.runs import PROCESSES, make_run, readings
 
 from gpu_report import schema
 from gpu_report.analyse import analyse
-from gpu_report.model import InsideRun, Phase, RecordedEvent
+from gpu_report.model import InsideEpoch, InsideRun, KernelEvent, Phase, RecordedEvent
 
 NAN = float("nan")
 SECONDS = 120
@@ -163,3 +163,18 @@ def test_a_fall_without_a_cause_or_too_small_or_short_is_none(run):
 def test_a_drop_is_no_slowdown_as_well():
     run = slowed_run(percent=30)
     assert (len(findings(run, "drop")), findings(run, "slowdown")) == (1, [])
+
+
+def test_a_fault_of_another_program_is_not_put_on_the_training():
+    xid = KernelEvent(60.0, "xid", "warning", "NVRM: Xid 31", "a bad address", "Restart it.", 0, 31, 99, "python3")
+    epochs = tuple(InsideEpoch(n, 1, start, start + 50.0, 10, 1, 0.1, 0.1, 0.1) for n, start in ((1, 10.0), (2, 65.0)))
+    phases = tuple(Phase("train", epoch.epoch, epoch.start_t_s, epoch.end_t_s, "inside") for epoch in epochs)
+    run = make_run(readings((0, 10), (90, 110)), rows=[(1, 60), (2, 115)], kernel=[xid])
+    told = dataclasses.replace(run, inside=(InsideRun(1, 0, 41, "train", {}, phases, epochs),))
+    (finding,) = findings(told, "kernel")
+    assert finding.summary == "GPU 0: a bad address; it was python3 (pid 99), not the training, which went on"
+    assert finding.advice == ()
+    for own in (run, dataclasses.replace(told, inside=(InsideRun(1, 0, 99, "train", {}, phases, epochs),))):
+        (finding,) = findings(own, "kernel")
+        assert finding.summary == "GPU 0: a bad address"
+        assert finding.advice[0].text == "Restart it."

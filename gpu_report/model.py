@@ -148,12 +148,22 @@ class InsideEpoch:
 
 
 @dataclass(frozen=True)
+class Progress:
+    """How far a process was in the epoch that it trained at a moment: batches done, and seconds waited for data."""
+
+    t_s: float
+    batches: int
+    data_wait_s: float
+
+
+@dataclass(frozen=True)
 class InsideRun:
     """What our callbacks wrote in one process of YOLO: rank 0 of a training, another rank, a prediction, an export.
 
     `run` is the number of its YoloRun where one lies in the same folder. `settings` are the effective ones (workers,
     batch, accumulate, amp, world_size, parameters, gflops, images, torch, cuda, ultralytics ...), None where unknown.
     `ended` says how: finished, early stop, exception (`error` is its name), or None when nothing said so (killed).
+    `progress` is how far it was within its epochs, every few seconds, in order.
     """
 
     run: int | None
@@ -165,6 +175,7 @@ class InsideRun:
     epochs: tuple[InsideEpoch, ...]
     ended: str | None = None
     error: str | None = None
+    progress: tuple[Progress, ...] = ()
 
 
 @dataclass(frozen=True)

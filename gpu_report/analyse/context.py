@@ -11,6 +11,7 @@ from gpu_report.analyse.boundaries import Boundaries, find_boundaries
 from gpu_report.analyse.drops import Drop, find_drops
 from gpu_report.analyse.energy import Energy, energy
 from gpu_report.analyse.inside import InsideView, inside_view, with_inside
+from gpu_report.analyse.pace import Pace, pace_of
 from gpu_report.analyse.phases import final_evaluations, find_phases, joined
 from gpu_report.analyse.presence import Guest, guests
 from gpu_report.analyse.scenes import Scenes, calm_spans
@@ -26,7 +27,8 @@ class Context:
 
     `drops` are those of all GPUs: to find them is the dearest part of an analysis, and several rules look at them.
     `guests` are the other processes on the GPUs, `waits` where a GPU of several spins for another. `scenes` knows what
-    every signal is in ordinary training: outside drops, waits and the stay of guests.
+    every signal is in ordinary training: outside drops, waits and the stay of guests. `pace` is images a second, None
+    where callbacks told nothing.
     """
 
     run: Run
@@ -42,6 +44,7 @@ class Context:
     guests: tuple[Guest, ...]
     waits: tuple[Interval, ...]
     scenes: Scenes
+    pace: Pace | None
 
     def epoch_at(self, t_s: float) -> EpochRow | None:
         """Return the epoch that a moment lies in, None outside all of them.
@@ -95,6 +98,7 @@ def build_context(run: Run, options: Options) -> Context:
         guests=beside,
         waits=waits,
         scenes=Scenes(run, found, beside, calm),
+        pace=pace_of(run),
     )
 
 

@@ -36,14 +36,17 @@ def _finding(context: Context, number: int, guest: Guest) -> Finding:
         summary=f"{guest.who} worked on GPU {guest.gpu} beside the training for {end_s - start_s:.0f} s",
         epoch=epoch,
         phase=phase,
-        evidence=_evidence(guest, scene),
+        evidence=_evidence(context, guest, scene),
         cause=Cause("other-process", 0.9, f"{guest.who} shared the GPU with the training"),
         kernel_events=tuple(scene.kernel),
     )
 
 
-def _evidence(guest: Guest, scene: Scene) -> tuple[Evidence, ...]:
+def _evidence(context: Context, guest: Guest, scene: Scene) -> tuple[Evidence, ...]:
+    pace, calm = context.pace, context.scenes.calm
     return evidence(
+        ("images a second meanwhile", pace.within([guest.span]) if pace else None, ""),
+        ("usually", pace.within(calm) if pace else None, ""),
         ("its share of the GPU's time, at most", guest.util_pct, "%"),
         ("its memory", guest.memory_mib, "MiB"),
         ("utilisation meanwhile", scene.gpu_within("gpu_util_pct"), "%"),

@@ -16,7 +16,7 @@ import numpy as np
 
 from gpu_report import schema
 from gpu_report.load.clock import ABSURD_DISTANCE_S, Clock
-from gpu_report.model import InsideEpoch, InsideRun, Phase, PhaseName, Recording, YoloRun
+from gpu_report.model import InsideEpoch, InsideRun, Phase, PhaseName, Progress, Recording, YoloRun
 from gpu_report.run_folder import finite, parse_events
 
 Lines = Sequence[Mapping[str, Any]]
@@ -177,6 +177,7 @@ def _run(lines: Lines, silent_until_s: float, outside: Outside) -> InsideRun:
         epochs=_epochs(lines),
         ended=how if isinstance(how, str) and how in ENDINGS else None,
         error=None if ended is None else _text(ended.get("error")),
+        progress=_progress(lines),
     )
 
 
@@ -227,6 +228,13 @@ def _epochs(lines: Lines) -> tuple[InsideEpoch, ...]:
         if epoch is not None and (line["kind"] == "epoch" or not _has_ended(found, epoch)):
             found[epoch.epoch, epoch.attempt] = epoch
     return tuple(sorted(found.values(), key=lambda epoch: epoch.start_t_s))
+
+
+def _progress(lines: Lines) -> tuple[Progress, ...]:
+    """Return how far the process was at each line that says so."""
+    said = (line for line in lines if line["kind"] in {"progress", "batches"})
+    found = ((line["t_s"], _whole(line.get("batches")), _seconds(line.get("data_wait_s"))) for line in said)
+    return tuple(Progress(t_s, done, wait_s) for t_s, done, wait_s in found if done is not None and wait_s is not None)
 
 
 def _has_ended(found: Mapping[tuple[int, int], InsideEpoch], epoch: InsideEpoch) -> bool:

@@ -1,0 +1,41 @@
+"""How fast a training went within its epochs."""
+
+import dataclasses
+
+import pytest
+from support.runs import make_run, readings
+
+from gpu_report.analyse.pace import pace_of
+from gpu_report.model import InsideEpoch, InsideRun, Phase, Progress
+
+EPOCHS = (InsideEpoch(1, 1, 10.0, 30.0, 1000, 100, 0.0, 0.0, 0.0), InsideEpoch(2, 1, 40.0, 60.0, 1000, 100, 0, 0, 0))
+PHASES = (Phase("train", 1, 10.0, 30.0, "inside"), Phase("validation", 1, 30.0, 40.0, "inside"))
+
+
+def run_of(*progress, rank=0, epochs=EPOCHS):
+    told = tuple(Progress(t_s, done, 0.0) for t_s, done in progress)
+    inside = InsideRun(1, rank, 41, "train", {}, PHASES, epochs, progress=told)
+    return dataclasses.replace(make_run(readings((0, 10), (90, 60))), inside=(inside,))
+
+
+def test_between_two_moments_that_were_told_the_pace_is_even():
+    pace = pace_of(run_of((20.0, 80)))
+    assert pace.within([(10.0, 20.0)]) == pytest.approx(80)  # 80 batches of 10 images in 10 s
+    assert pace.within([(20.0, 30.0)]) == pytest.approx(20)
+    assert pace.within([(15.0, 25.0)]) == pytest.approx(50)
+
+
+def test_only_seconds_of_training_count():
+    pace = pace_of(run_of())
+    assert pace.within([(20.0, 50.0)]) == pytest.approx(50)  # the ten seconds of validation are none
+    assert pace.within([(12.0, 14.0), (50.0, 52.0)]) == pytest.approx(50)
+    assert pace.within([(31.0, 39.0)]) is None
+
+
+def test_a_count_beyond_the_epochs_own_is_not_believed():
+    assert pace_of(run_of((20.0, 5000))).within([(10.0, 20.0)]) == pytest.approx(50)
+
+
+@pytest.mark.parametrize("run", [make_run(readings((90, 60))), run_of(rank=1), run_of(epochs=())])
+def test_where_nothing_was_told_there_is_no_pace(run):
+    assert pace_of(run) is None

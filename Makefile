@@ -7,7 +7,7 @@ REPORTS := reports
 BEGAN := $(shell date +%s)
 TOOK = echo "make $@ took $$(( $$(date +%s) - $(BEGAN) )) s"
 
-.PHONY: help report test test-fast test-yolo lint package sample-reports clean
+.PHONY: help report test test-fast test-yolo accuracy lint package sample-reports clean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,6 +24,9 @@ test-fast: $(VENV)/.test ## Run the tests that need neither a browser nor a trai
 
 test-yolo: $(VENV)/.test ## Run the trainings with ultralytics 8.3.0, 8.4.0 and the newest
 	@bash .ci/test-yolo && $(TOOK)
+
+accuracy: $(VENV)/.report ## Say how right the findings are on the labelled runs (ARGS=--write puts it into docs/accuracy.md)
+	@$(BIN)/python benchmarks/accuracy.py $(ARGS)
 
 lint: $(VENV)/.test ## Check style, types and the import contracts
 	$(BIN)/ruff check .

@@ -2,14 +2,13 @@
 
     python benchmarks/phases.py [RUN ...] [--boundaries]
 
-RUN is a run folder whose labels.json has the moments of callbacks (`phases`), or one recorded from inside; left out,
-all of sample_runs/ that are either. Prints Markdown: what docs/phases.md holds. With --boundaries each epoch's lengths
-are listed, too.
+RUN is a run folder whose labels.json has the moments of callbacks and of the first work on a GPU, or one recorded from
+inside; left out, all of sample_runs/ that are either. Prints Markdown: what docs/phases.md holds. With --boundaries
+each epoch's lengths are listed, too.
 """
 
 import argparse
 import dataclasses
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,6 +20,7 @@ from gpu_report.model import Phase
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 from support.agreement import Agreement, compare, labelled, worst  # noqa: E402 - the path is set above
+from support.labels import read_labels  # noqa: E402
 
 NAMES = ("startup", "train", "validation", "checkpoint", "final evaluation")
 
@@ -29,10 +29,9 @@ def views(folder: Path) -> tuple[list[Phase], Sequence[Phase]] | None:
     """Return the truth and the outside view of a run, None where there is no truth."""
     run = load_run(folder)
     outside = analyse(dataclasses.replace(run, inside=())).phases
-    labels = folder / "labels.json"
-    told = json.loads(labels.read_text()) if labels.exists() else {}
-    if "phases" in told:
-        return labelled(told, run.start_wall_s), outside
+    labels = read_labels(folder) if (folder / "labels.json").exists() else None
+    if labels is not None and labels.first_work_t_s is not None:
+        return labelled(labels), outside
     phases = [p for inside in run.inside if inside.rank == 0 for p in inside.phases]
     return (phases, outside) if phases else None
 

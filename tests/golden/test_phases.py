@@ -1,16 +1,13 @@
 """The phases seen from outside, held against what callbacks said of the same runs (docs/phases.md)."""
 
 import dataclasses
-import json
-from pathlib import Path
 
 import pytest
 from support.agreement import compare, labelled, worst
+from support.samples import SAMPLES, labels_of, run_of
 
 from gpu_report.analyse import analyse
-from gpu_report.load import load_run
 
-SAMPLES = Path(__file__).parent.parent.parent / "sample_runs"
 # What the runs reach, less half a point where the ticks are given, and less a point where file times are missing too.
 RIGHT_PCT = {
     "faulted": 95.5,
@@ -42,11 +39,10 @@ STARTUP_PCT = 98.5  # startup ends with a reading of the first work, up to 0.2 s
 
 
 def agreement_of(name):
-    run = load_run(SAMPLES / name)
-    labels = json.loads((SAMPLES / name / "labels.json").read_text())
+    run, labels = run_of(name), labels_of(name)
     outside = analyse(dataclasses.replace(run, inside=())).phases
-    if "phases" in labels:
-        return compare(labelled(labels, run.start_wall_s), outside)
+    if labels.first_work_t_s is not None:
+        return compare(labelled(labels), outside)
     return compare([phase for inside in run.inside if inside.rank == 0 for phase in inside.phases], outside)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gpu_report.model import Phase
+from support.labels import Labels
 
 CALLBACKS = "callbacks"
 # Which phase an event begins, "" for none; other events begin and end nothing.
@@ -46,24 +47,25 @@ class Agreement:
         return 100 * mine.get(name, 0.0) / sum(mine.values()) if mine else None
 
 
-def labelled(labels: Mapping, start_wall_s: float) -> list[Phase]:
-    """Return the phases of labels.json in seconds from a recording's start.
+def labelled(labels: Labels) -> list[Phase]:
+    """Return the phases that a run's callbacks told, of a run whose first work on a GPU is known.
 
     From `on_pretrain_routine_start` to the first work on the GPU after `on_train_start` is startup. An epoch that was
     cut off has its training up to the last event.
     """
-    events = [(e["wall_s"] - start_wall_s, e["event"], e["epoch"]) for e in labels["phases"]]
-    first_work = labels["first_work_wall_s"] - start_wall_s
-    phases = [Phase("startup", None, events[0][0], first_work, CALLBACKS)]
+    first_work = labels.first_work_t_s
+    if first_work is None:
+        raise ValueError(f"{labels.run}: its labels do not tell the first work on a GPU")
+    phases = [Phase("startup", None, labels.events[0][0], first_work, CALLBACKS)]
     epoch: int | None = None
     opened: tuple[str, float] | None = None
-    for t_s, event, number in events:
+    for t_s, event, number in labels.events:
         name = BEGINS.get(event)
         if name is None:
             continue
         if opened is not None:
             phases.append(Phase(opened[0], epoch, max(opened[1], first_work), t_s, CALLBACKS))
-        epoch = number + 1 if event == "on_train_epoch_start" else epoch
+        epoch = number if event == "on_train_epoch_start" else epoch
         opened = (name, t_s) if name else None
     return [phase for phase in phases if phase.end_t_s > phase.start_t_s]
 

@@ -1,26 +1,21 @@
 """What callbacks told is taken as it is; what they did not tell is filled from outside."""
 
 import dataclasses
-import json
 import time
-from pathlib import Path
 
 import pytest
 from support.inside import inside_of
 from support.runs import make_run, readings
+from support.samples import analysis_of, labels_of, run_of
 
 from gpu_report.analyse import analyse
-from gpu_report.load import load_run
 from gpu_report.model import InsideEpoch, InsideRun, Phase, RecordedEvent
 
-SAMPLES = Path(__file__).parents[3] / "sample_runs"
 LABELLED = ("faulted", "fed", "healthy", "starved")
 
 
 def told(name):
-    run = load_run(SAMPLES / name)
-    labels = json.loads((SAMPLES / name / "labels.json").read_text())
-    return dataclasses.replace(run, inside=(inside_of(labels, run.start_wall_s),))
+    return dataclasses.replace(run_of(name), inside=(inside_of(labels_of(name)),))
 
 
 @pytest.fixture(scope="module", params=LABELLED)
@@ -85,7 +80,7 @@ def test_an_epoch_has_what_was_counted_in_it():
 
 
 def test_a_run_from_outside_knows_no_images_and_no_waits():
-    epochs = analyse(load_run(SAMPLES / "healthy")).epochs
+    epochs = analysis_of("healthy").epochs
     assert {(e.images_per_s, e.data_wait_s, e.longest_wait_s) for e in epochs} == {(None, None, None)}
     assert all(e.source for e in epochs)
 

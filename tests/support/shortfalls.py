@@ -1,0 +1,31 @@
+"""Where the analysis is known to fall short of issue 5's floors on the sample runs, each with its reason.
+
+The one list of exceptions. tests/golden/test_accuracy.py holds it to be exactly what falls short, so that a worsening
+fails and an improvement must be taken off it; docs/accuracy.md prints it. A key is the name of a fault (of a false
+alarm: its run and the finding's id) and what of it falls short.
+"""
+
+MISSED, CAUSE, EDGES, FALSE_ALARM = "not found", "cause", "edges", "false alarm"
+
+NO_HOST = "nvidia-smi logs neither the host nor the trainer's processes"
+NO_PROCESSES = "nvidia-smi's log has no processes, and utilisation and power rose"
+NO_GROWTH_RULE = "no rule reports growing memory"
+
+KNOWN = {
+    ("m-other-process-leak: leak at 76 s", MISSED): NO_GROWTH_RULE,
+    (
+        "yolo26m-detail: hog at 247 s",
+        MISSED,
+    ): "recorded before the recorder told whose a process is: it might be the trainer's",
+    ("yolo26m-stalls: stall at 66 s", CAUSE): "recorded before the recorder watched the loader's workers",
+    ("ddp: stop-rank1 at 69 s", EDGES): "a validation of 6 s right before it is taken into the drop of GPU 1: without "
+    "callbacks a longer one is not told from a stall beside it",
+    ("ddp: hog1 at 105 s", MISSED): NO_PROCESSES,
+    ("faulted: stall at 41 s", CAUSE): NO_HOST,
+    ("faulted: hog at 83 s", MISSED): NO_PROCESSES,
+    ("faulted: stop at 107 s", CAUSE): NO_HOST,
+    ("faulted: cpu at 134 s", CAUSE): NO_HOST,
+    ("faulted: leak at 162 s", MISSED): NO_GROWTH_RULE,
+    ("fed: unused-gpu throughout", MISSED): "the verdict says it, no finding does",
+    ("starved: two-workers throughout", CAUSE): NO_HOST,
+}

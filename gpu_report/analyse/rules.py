@@ -9,6 +9,7 @@ from gpu_report.analyse.kernel_faults import kernel_faults
 from gpu_report.analyse.sharing import other_processes
 from gpu_report.analyse.slowing import slowdowns
 from gpu_report.analyse.starvation import starved_gpus
+from gpu_report.analyse.throttling import throttling
 from gpu_report.analyse.waiting import waiting_for_peer
 from gpu_report.model import Finding
 
@@ -21,5 +22,6 @@ RULES: tuple[Rule, ...] = (
     kernel_faults,
     other_processes,
     waiting_for_peer,
+    throttling,
     bad_endings,
 )

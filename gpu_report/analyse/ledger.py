@@ -14,6 +14,7 @@ from gpu_report.model import Finding, Interval, LedgerRow
 EXPECTED_ROWS = ("work", "startup", "validation", "checkpoint", "final evaluation", "idle")
 PHASE_ROWS = {"startup", "validation", "checkpoint", "final evaluation", "idle"}
 
+GPU_LOST = "gpu-lost"
 SPINNING = "waiting-for-peer"  # full utilisation that is no work
 LOST_RULES = {"drop", "sustained-low", "slowdown", SPINNING}  # the findings that take the time they lie in
 
@@ -43,6 +44,8 @@ def build_ledger(context: Context, findings: Sequence[Finding], low: Sequence[In
     joules: dict[str, float] = {}
     for track, curve in zip(context.tracks, context.energies, strict=True):
         _book(_account(context, track, curve, findings, low), seconds, joules)
+    if lost_s := sum(_unread_s(context.tracks, finding) for finding in findings if finding.rule == GPU_LOST):
+        seconds["gpu-fault"] = seconds.get("gpu-fault", 0.0) + lost_s
     gpus = max(len(context.run.gpus), 1)
     total = context.run.duration_s * gpus
     seconds["unmeasured"] = total - sum(seconds.values())
@@ -62,6 +65,12 @@ def build_ledger(context: Context, findings: Sequence[Finding], low: Sequence[In
         if spent > 1e-6  # float dust of the subtraction above is no row
     ]
     return tuple(sorted(rows, key=lambda row: (row.name == "unmeasured", not row.expected, -row.gpu_seconds)))
+
+
+def _unread_s(tracks: Sequence[Track], finding: Finding) -> float:
+    """Return how long nothing could be read of a GPU that was lost."""
+    parts = [(t, t.between(finding.start_t_s, finding.end_t_s)) for t in tracks if t.gpu == finding.gpu]
+    return max(finding.duration_s - sum(float(track.hold_s[part].sum()) for track, part in parts), 0.0)
 
 
 def _book(account: _Account, seconds: dict[str, float], joules: dict[str, float]) -> None:

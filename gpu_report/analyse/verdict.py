@@ -85,8 +85,8 @@ def _throttled(findings: Sequence[Finding]) -> str:
 
 
 def _fault(findings: Sequence[Finding]) -> str:
-    """Return the worst thing that the kernel said during the run."""
-    faults = [f for f in findings if f.rule == "kernel" and f.severity != "info" and f.end_t_s >= 0]
+    """Return the worst thing that the kernel or the driver said during the run."""
+    faults = [f for f in findings if f.rule in {"kernel", "gpu-lost"} and f.severity != "info" and f.end_t_s >= 0]
     worst = min(faults, key=lambda f: (f.severity != "critical", f.start_t_s), default=None)
     return f"{worst.summary[:1].upper()}{worst.summary[1:]}." if worst else ""
 

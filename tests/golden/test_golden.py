@@ -29,9 +29,8 @@ FELT = {
 }
 EDGE_S = 2.0
 # Runs whose labels.json says what was done and when it was felt (benchmarks/labels.py).
-LABELS = {
-    name: json.loads((SAMPLES / name / "labels.json").read_text()) for name in RUNS if name[:2] in {"m-", "n-", "s-"}
-}
+LABELLED = ("m-", "n-", "s-", "fake-")
+LABELS = {name: json.loads((SAMPLES / name / "labels.json").read_text()) for name in RUNS if name.startswith(LABELLED)}
 UNNAMED = {"memory-growth"}  # 18 GiB in 30 s within a run of 2 minutes is not reported
 RESTS = {"input-stalled", "input-storage", "input-cpu", "trainer-blocked", "waiting-for-peer"}  # causes that cost work
 CALLBACK_S = 0.01  # one callback after another
@@ -85,6 +84,13 @@ def test_what_was_done_is_named(name):
         beside = [f for f in found if f.start_t_s < end and f.end_t_s > start]
         named = {f.cause.name for f in beside if fault["gpu"] is None or f.gpu in {fault["gpu"], None}}
         assert (fault["cause"] in named) is (fault["cause"] not in {*UNNAMED, None})
+
+
+@pytest.mark.parametrize("name", sorted(name for name, labels in LABELS.items() if labels.get("played")))
+def test_what_was_played_is_told_where_it_was_played(name):
+    (fault,) = LABELS[name]["faults"]
+    (finding,) = [f for f in analyse(load_run(SAMPLES / name)).findings if f.cause and f.cause.name == fault["cause"]]
+    assert (finding.start_t_s, finding.end_t_s) == pytest.approx(fault["effect"], abs=EDGE_S)
 
 
 @pytest.mark.parametrize("name", ["m-healthy", "s-healthy", "n-fed", "m-ddp"])

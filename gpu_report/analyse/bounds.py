@@ -12,6 +12,7 @@ from gpu_report.analyse.activity import outside
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.phases import mosaic_closes
 from gpu_report.analyse.spans import Span
+from gpu_report.analyse.throttles import POWER_CAP, THERMAL
 from gpu_report.model import Bound, EpochSummary, Finding
 
 # Causes that are felt as waiting for data, which callbacks tell in seconds.
@@ -19,7 +20,7 @@ INPUT = frozenset({"input-cpu", "input-storage", "input-stalled", "memory-pressu
 # The rules whose findings say what took time of training at a moment.
 FALLS = frozenset({"drop", "sustained-low", "slowdown"})
 WAITS = frozenset({"waiting-for-peer"})
-MOMENTARY = FALLS | WAITS | {"other-process"}
+MOMENTARY = FALLS | WAITS | {"other-process", POWER_CAP, THERMAL}
 GAPS = "short gaps"
 
 
@@ -51,7 +52,7 @@ def find_bounds(context: Context, epochs: Sequence[EpochSummary], findings: Sequ
 
 def _disturbing(findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings that say what took time at a moment; a GPU that waits for one that fell is told by that."""
-    took = [f for f in findings if f.rule in MOMENTARY and not f.expected and f.cause]
+    took = [f for f in findings if f.rule in MOMENTARY and not f.expected and f.severity != "info" and f.cause]
     fell = [f for f in took if f.rule in FALLS]
     return [f for f in took if f.rule not in WAITS or not any(_overlap_s(f, other) > 0 for other in fell)]
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.scene import Scene, evidence
+from gpu_report.analyse.throttles import HW_THERMAL, POWER_BRAKE, SW_POWER_CAP, SW_THERMAL
 from gpu_report.model import Cause, Evidence, NearbyKernelEvent
 
 # Which cause a kind of kernel event points to, and how far one such line alone is to be trusted (0 to 1): a GPU
@@ -215,6 +216,16 @@ def other_process(scene: Scene) -> Candidate | None:
     return Candidate("other-process", 0.75, f"{who}{memory} was on this GPU too", numbers)
 
 
+def power_cap(scene: Scene) -> Candidate | None:
+    """Find the clock far down because of a power limit. It makes batches longer, and gaps between them no wider."""
+    return _throttled(scene, "power-cap", SW_POWER_CAP | POWER_BRAKE, 0.6, "power")
+
+
+def thermal(scene: Scene) -> Candidate | None:
+    """Find the clock far down because of heat; boards skip clock cycles then, which utilisation may show."""
+    return _throttled(scene, "thermal", SW_THERMAL | HW_THERMAL, 0.8, "heat")
+
+
 Scorer = Callable[[Scene], Candidate | None]
 
 CAUSES: tuple[Scorer, ...] = (
@@ -230,6 +241,8 @@ CAUSES: tuple[Scorer, ...] = (
     main_process_bound,
     launch_bound,
     other_process,
+    power_cap,
+    thermal,
 )
 
 
@@ -256,6 +269,23 @@ def explain(
 def _outranks(candidate: Candidate, expected: Cause) -> bool:
     """Tell whether a candidate is more than what happens at the end of every epoch: only a fault of the GPU is."""
     return candidate.name == "gpu-fault" and candidate.confidence >= expected.confidence
+
+
+def _throttled(scene: Scene, name: str, bits: int, confidence: float, what: str) -> Candidate | None:
+    share = scene.gpu_share_with("clock_event_reasons", bits)
+    clock, usual = scene.gpu_within("sm_clock_mhz"), scene.gpu_usual("sm_clock_mhz")
+    if share is None or clock is None or usual is None:
+        return None
+    if share < th.THROTTLED_SHARE or clock > th.CAUSE_CLOCK_SHARE * usual:
+        return None
+    numbers = evidence(
+        (f"of this time {what} held the clock down", 100 * share, "%"),
+        ("SM clock meanwhile", clock, "MHz"),
+        ("usually", usual, "MHz"),
+        ("temperature", scene.gpu_within("temperature_c"), "°C"),
+        ("power", scene.gpu_within("power_w"), "W"),
+    )
+    return Candidate(name, confidence, f"{what} held its clock at {clock:,.0f} MHz instead of {usual:,.0f}", numbers)
 
 
 def _from_event(gpu: int, nearby: NearbyKernelEvent) -> Candidate | None:

@@ -17,6 +17,7 @@ from gpu_report.analyse.presence import Guest, guests
 from gpu_report.analyse.scenes import Scenes, calm_spans
 from gpu_report.analyse.spans import Span
 from gpu_report.analyse.spinning import spinning
+from gpu_report.analyse.throttles import Throttle, throttles
 from gpu_report.analyse.track import Bools, Track, tracks
 from gpu_report.model import EpochRow, Interval, Options, Phase, Run
 
@@ -26,9 +27,9 @@ class Context:
     """A run with its time sorted out: for each track which readings are of training, and its running energy.
 
     `drops` are those of all GPUs: to find them is the dearest part of an analysis, and several rules look at them.
-    `guests` are the other processes on the GPUs, `waits` where a GPU of several spins for another. `scenes` knows what
-    every signal is in ordinary training: outside drops, waits and the stay of guests. `pace` is images a second, None
-    where callbacks told nothing.
+    `guests` are the other processes on the GPUs, `waits` where a GPU of several spins for another, `throttles`
+    what held clocks down. `scenes` knows what every signal is in ordinary training: outside drops, waits and the stay
+    of guests. `pace` is images a second, None where callbacks told nothing.
     """
 
     run: Run
@@ -43,6 +44,7 @@ class Context:
     drops: tuple[Drop, ...]
     guests: tuple[Guest, ...]
     waits: tuple[Interval, ...]
+    throttles: tuple[Throttle, ...]
     scenes: Scenes
     pace: Pace | None
 
@@ -81,6 +83,7 @@ def build_context(run: Run, options: Options) -> Context:
     drops = tuple(drop for track, use in zip(found, usable, strict=True) for drop in find_drops(track, use, options))
     beside = tuple(guest for track in found for guest in guests(run, track))
     waits = _waits(found, usable, activity)
+    gpus = {gpu.index: gpu for gpu in run.gpus}
     disturbed = [(drop.start_t_s, drop.end_t_s) for drop in drops] + [(w.start_t_s, w.end_t_s) for w in waits]
     disturbed += _working(beside, activity)
     calm = calm_spans(phases, activity, run.duration_s, disturbed)
@@ -97,6 +100,7 @@ def build_context(run: Run, options: Options) -> Context:
         drops=drops,
         guests=beside,
         waits=waits,
+        throttles=tuple(t for track in found for t in throttles(track, activity, gpus.get(track.gpu))),
         scenes=Scenes(run, found, beside, calm),
         pace=pace_of(run),
     )

@@ -1,6 +1,6 @@
 """Where all GPU time went: every second of every GPU in one row, adding up to duration x GPUs exactly."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,30 +14,38 @@ from gpu_report.model import Finding, Interval, LedgerRow
 EXPECTED_ROWS = ("work", "startup", "validation", "checkpoint", "final evaluation", "idle")
 PHASE_ROWS = {"startup", "validation", "checkpoint", "final evaluation", "idle"}
 
+GPU_LOST = "gpu-lost"
 SPINNING = "waiting-for-peer"  # full utilisation that is no work
 LOST_RULES = {"drop", "sustained-low", "slowdown", SPINNING}  # the findings that take the time they lie in
 
 
 @dataclass(frozen=True, eq=False)
 class _Account:
-    """One GPU's readings: seconds and joules of each, and the row its idle part belongs to."""
+    """One GPU's readings: seconds and joules of each, and the row its idle part belongs to.
+
+    `lost` is, by cause, the share of the clock that each lacked: what its work lost (0 to 1).
+    """
 
     hold_s: Floats
     joules: Floats
     work_share: Floats
     names: Sequence[str]
+    lost: Mapping[str, Floats]
 
 
 def build_ledger(context: Context, findings: Sequence[Finding], low: Sequence[Interval]) -> tuple[LedgerRow, ...]:
     """Return the ledger, largest first among the expected and among the rest.
 
     A train second at 70 % is 0.7 s of work and 0.3 s of what held it back: the drop or low interval it lies in, or
-    short gaps between batches. Startup, validation, checkpoint, final evaluation and idle keep their seconds whole.
+    short gaps between batches. Of its work, throttling takes the share that the clock lacked (not where that is a note
+    only). Startup, validation, checkpoint, final evaluation and idle keep their seconds whole.
     """
     seconds: dict[str, float] = {}
     joules: dict[str, float] = {}
     for track, curve in zip(context.tracks, context.energies, strict=True):
         _book(_account(context, track, curve, findings, low), seconds, joules)
+    if lost_s := sum(_unread_s(context.tracks, finding) for finding in findings if finding.rule == GPU_LOST):
+        seconds["gpu-fault"] = seconds.get("gpu-fault", 0.0) + lost_s
     gpus = max(len(context.run.gpus), 1)
     total = context.run.duration_s * gpus
     seconds["unmeasured"] = total - sum(seconds.values())
@@ -59,14 +67,20 @@ def build_ledger(context: Context, findings: Sequence[Finding], low: Sequence[In
     return tuple(sorted(rows, key=lambda row: (row.name == "unmeasured", not row.expected, -row.gpu_seconds)))
 
 
+def _unread_s(tracks: Sequence[Track], finding: Finding) -> float:
+    """Return how long nothing could be read of a GPU that was lost."""
+    parts = [(t, t.between(finding.start_t_s, finding.end_t_s)) for t in tracks if t.gpu == finding.gpu]
+    return max(finding.duration_s - sum(float(track.hold_s[part].sum()) for track, part in parts), 0.0)
+
+
 def _book(account: _Account, seconds: dict[str, float], joules: dict[str, float]) -> None:
-    names = np.array(account.names, dtype=object)
-    for name in sorted(set(account.names)):
-        mine = names == name
-        work = account.work_share[mine]
-        for row, share in (("work", work), (name, 1 - work)):
-            seconds[row] = seconds.get(row, 0.0) + float((account.hold_s[mine] * share).sum())
-            joules[row] = joules.get(row, 0.0) + float(np.nansum(account.joules[mine] * share))
+    names, work = np.array(account.names, dtype=object), account.work_share
+    shares = [(cause, work * lost) for cause, lost in account.lost.items()]
+    shares.append(("work", work - sum(share for _, share in shares)))
+    shares += [(name, np.where(names == name, 1 - work, 0.0)) for name in sorted(set(account.names))]
+    for row, share in shares:
+        seconds[row] = seconds.get(row, 0.0) + float((account.hold_s * share).sum())
+        joules[row] = joules.get(row, 0.0) + float(np.nansum(account.joules * share))
 
 
 def _account(
@@ -87,7 +101,14 @@ def _account(
     whole = np.isin(names.astype(str), [*PHASE_ROWS, SPINNING])
     work = np.where(whole, 0.0, track.util_pct / 100)
     used = curve.of_each(track.t_s, track.t_s + track.hold_s)
-    return _Account(track.hold_s, used, work, list(names))
+    return _Account(track.hold_s, used, work, list(names), _lost(context, track))
+
+
+def _lost(context: Context, track: Track) -> dict[str, Floats]:
+    """Return the share of the clock that each reading lacked, by cause, for throttling that is more than a note."""
+    row = np.searchsorted(track.rows["t_s"].to_numpy(dtype=float), track.t_s, side="right") - 1
+    mine = [t for t in context.throttles if t.gpu == track.gpu and t.severity != "info"]
+    return {throttle.cause: np.where(row >= 0, throttle.lost[row], 0.0) for throttle in mine}
 
 
 def _gaps_name(gpu: int, findings: Sequence[Finding]) -> str:

@@ -6,9 +6,11 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.dropping import drops
 from gpu_report.analyse.endings import bad_endings
 from gpu_report.analyse.kernel_faults import kernel_faults
+from gpu_report.analyse.losing import lost_gpus
 from gpu_report.analyse.sharing import other_processes
 from gpu_report.analyse.slowing import slowdowns
 from gpu_report.analyse.starvation import starved_gpus
+from gpu_report.analyse.throttling import throttling
 from gpu_report.analyse.waiting import waiting_for_peer
 from gpu_report.model import Finding
 
@@ -19,7 +21,9 @@ RULES: tuple[Rule, ...] = (
     slowdowns,
     starved_gpus,
     kernel_faults,
+    lost_gpus,
     other_processes,
     waiting_for_peer,
+    throttling,
     bad_endings,
 )

@@ -13,6 +13,8 @@ from gpu_report.analyse.spans import Span
 from gpu_report.analyse.track import Bools, Floats
 from gpu_report.model import Evidence, NearbyKernelEvent
 
+LARGEST_MASK = 2.0**53  # what a file can say exactly; more is no bitmask
+
 
 @dataclass(frozen=True, eq=False)
 class Series:
@@ -26,6 +28,12 @@ class Series:
         """Return the mean of a column over the rows that lie in (start, end], None where there is none."""
         values = self._part(name, start_t_s, end_t_s)
         return float(values.mean()) if len(values) else None
+
+    def share_with(self, name: str, bits: int, start_t_s: float, end_t_s: float) -> float | None:
+        """Return the share of those rows in which a bitmask has any of these bits, None where there is none."""
+        values = self._part(name, start_t_s, end_t_s)
+        values = values[values < LARGEST_MASK]
+        return float(((values.astype(np.int64) & bits) > 0).mean()) if len(values) else None
 
     def usual(self, name: str) -> float | None:
         """Return the median of a column in ordinary training, None where there is none."""
@@ -100,6 +108,10 @@ class Scene:
     def gpu_within(self, name: str) -> float | None:
         """Return the mean of a column of this GPU within the interval."""
         return self.own.within(name, *self._inner)
+
+    def gpu_share_with(self, name: str, bits: int) -> float | None:
+        """Return the share of the interval in which a bitmask of this GPU has any of these bits."""
+        return self.own.share_with(name, bits, *self._inner)
 
     def gpu_usual(self, name: str) -> float | None:
         """Return what a column of this GPU is in ordinary training."""

@@ -185,3 +185,25 @@ CACHE_NEEDS = 2.0  # ultralytics refuses to cache images unless twice their size
 BATCH_MEMORY_SHARE = 0.6  # of a card's memory: what ultralytics' own AutoBatch aims at
 BATCHES_AT_LEAST = 10  # of an epoch: fewer are a poor epoch for the loader and for batch normalisation
 MOST_ADVICE = 3  # more is a list of tips
+
+# --- Throttling: clocks held down by power or heat (throttles.py, throttling.py) -------------------------------
+
+THROTTLED_AT_LEAST_S = 10.0  # as with drops: shorter is not felt in an epoch
+# A loaded H200 says "SW power cap" at half of the ticks: its clock is 15 MHz under its highest then (0.8 %), at times
+# 45 (2.3 %). Only a tick with the clock further down than this counts as held down.
+CLOCK_DOWN_SHARE = 0.03
+COUNTED_SHARE = 0.5  # where only counters were recorded: of the 10 s or so between two readings of them
+THROTTLED_JOIN_S = 5.0  # of work at full clock: less does not end a stretch, for reasons come and go by the second
+THROTTLED_SHARE = 0.5  # of the work from the first stretch to the last: then they are one
+SCATTERED_SHARE = 0.05  # of all work: then it is told even where no stretch is long; less is normal under load
+HOT_C = 85.0  # DESIGN.md: held over 85 C. H200 boards slow down at 87 to 89 (T.Limit 0 to -2)
+THROTTLED_COST_PCT = 5.0  # of the clock: what costs less is a note
+# What a card can hold depends on its load: only work that drew nearly what the throttled work draws shows what the
+# clock would have been. Where there was none, the limit may be all that the card can do: large matrices beside the
+# training hold an H200 at 700 W 13 to 18 % under its highest clock. Less than the first is not told then, less than the
+# second is a note.
+SAME_LOAD_SHARE = 0.95
+LOADED_LEAST_PCT = 10.0
+LOADED_COST_PCT = 25.0
+HALVED_PCT = 45.0  # nvml.h: HW slowdown divides the clock by two or more; the rest is for ticks at its edges
+CAUSE_CLOCK_SHARE = 0.8  # of the usual clock: less of a fall explains no utilisation that fell to half

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.activity import outside
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.throttles import POWER_CAP, THERMAL
 from gpu_report.model import Bound, Finding, LedgerRow
 
 Trained = tuple[float, float] | None  # mean utilisation in %, and seconds
@@ -16,7 +17,7 @@ def verdict(
     """Return what the run comes to, in plain words, with the numbers behind it."""
     trained, unseen = training(context), sum(row.share for row in ledger if row.name == "unmeasured")
     parts = [_ended(findings), _fault(findings), _work(context, trained), _starved(findings), _won(bounds, findings)]
-    parts += [_drops(findings, trained, unseen), _beside(findings), _unseen(unseen)]
+    parts += [_drops(findings, trained, unseen), _beside(findings), _throttled(findings), _unseen(unseen)]
     parts += [_largest(trained, findings, ledger), _unused(context)]
     return " ".join(part for part in parts if part)
 
@@ -76,9 +77,16 @@ def _beside(findings: Sequence[Finding]) -> str:
     return " ".join(sentences)
 
 
+def _throttled(findings: Sequence[Finding]) -> str:
+    """Return what held clocks down at a cost that matters: the worst of each cause."""
+    mine = [f for f in findings if f.rule in {POWER_CAP, THERMAL} and f.severity != "info"]
+    worst = {f.rule: f for f in reversed(mine)}  # findings come worst first
+    return " ".join(f"{worst[rule].summary}." for rule in sorted(worst))
+
+
 def _fault(findings: Sequence[Finding]) -> str:
-    """Return the worst thing that the kernel said during the run."""
-    faults = [f for f in findings if f.rule == "kernel" and f.severity != "info" and f.end_t_s >= 0]
+    """Return the worst thing that the kernel or the driver said during the run."""
+    faults = [f for f in findings if f.rule in {"kernel", "gpu-lost"} and f.severity != "info" and f.end_t_s >= 0]
     worst = min(faults, key=lambda f: (f.severity != "critical", f.start_t_s), default=None)
     return f"{worst.summary[:1].upper()}{worst.summary[1:]}." if worst else ""
 

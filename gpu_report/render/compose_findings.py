@@ -19,7 +19,7 @@ from gpu_report.render.words import (
 )
 
 SEVERITY_WORDS = {"critical": "Critical", "warning": "Warning", "info": "Note"}
-_TITLES = {"kernel": "Kernel event"}
+_TITLES = {"kernel": "Kernel event", "gpu-lost": "GPU lost"}
 _SEVERITY_RANK = {"critical": 0, "warning": 1, "info": 2}
 
 # From which confidence on a cause is called likely, and from which on sure enough to be stated without a doubt.

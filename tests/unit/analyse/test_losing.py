@@ -1,0 +1,42 @@
+"""A GPU that the driver lost: told with or without a kernel log, and its time is the fault's."""
+
+import dataclasses
+
+import pytest
+from support.runs import make_run
+
+from gpu_report.analyse import analyse
+from gpu_report.model import RecordedEvent
+
+NAN = float("nan")
+
+
+def lost(*events):
+    made = make_run([92.0] * 60 + [NAN] * 60)
+    return dataclasses.replace(made, events=tuple(RecordedEvent(t_s, kind, 0, fields) for t_s, kind, fields in events))
+
+
+GONE = {"quantity": "all", "reason": "GPU is lost"}
+
+
+def test_a_lost_gpu_is_told_without_any_kernel_log():
+    given = lost((60.0, "nvml_error", GONE), (90.0, "nvml_error", {**GONE, "reason": "GPU requires reset"}))
+    (finding,) = [f for f in analyse(given).findings if f.rule == "gpu-lost"]
+    assert (finding.start_t_s, finding.end_t_s, finding.severity) == (60.0, 120.0, "critical")
+    assert finding.cause.name == "gpu-fault"
+    assert "The driver lost GPU 0 (GPU is lost) for 60 s" in analyse(given).verdict
+    rows = {row.name: row.gpu_seconds for row in analyse(given).ledger}
+    assert rows["gpu-fault"] == pytest.approx(60, abs=0.1)
+    assert sum(rows.values()) == pytest.approx(120)
+
+
+def test_a_gpu_that_came_back_was_lost_until_then():
+    given = lost((60.0, "nvml_error", GONE), (100.0, "nvml_recovered", {"quantity": "all"}))
+    (finding,) = [f for f in analyse(given).findings if f.rule == "gpu-lost"]
+    assert finding.end_t_s == 100.0
+    assert finding.summary.endswith("it came back")
+
+
+def test_a_quantity_that_fails_is_no_lost_gpu():
+    for fields in ({"quantity": "power_w", "reason": "GPU is lost"}, {"quantity": "all", "reason": "Unknown Error"}):
+        assert [f for f in analyse(lost((60.0, "nvml_error", fields))).findings if f.rule == "gpu-lost"] == []

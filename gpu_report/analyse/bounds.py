@@ -86,7 +86,7 @@ def _standing(context: Context, epochs: Sequence[_Epoch], findings: Sequence[Fin
     """Return the bound of what holds training back all the time: of its cause where one is known, else of all gaps."""
     if not epochs:
         return None
-    causes = [f.cause.name for f in findings if f.rule == "starved" and f.cause]
+    causes = [f.cause.name for f in findings if f.rule == "starved" and f.cause and f.severity != "info"]
     cause = causes[0] if causes else GAPS
     now_s = median(epoch.train_s for epoch in epochs)
     waits = [epoch.summary.data_wait_s for epoch in epochs]

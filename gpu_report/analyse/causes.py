@@ -82,7 +82,7 @@ def input_storage(scene: Scene) -> Candidate | None:
     )
     waited = _risen(pressure, scene.usual("io_pressure_pct"), th.IO_PRESSURE_PCT)
     touched = (blocked or 0.0) >= th.WORKERS_BLOCKED or (read or 0.0) >= th.READ_MIB_S
-    if not waited or not touched or _mostly_one_core(scene):
+    if not waited or not touched or _mostly_one_core(scene) or _data_came(scene):
         return None
     numbers = evidence(
         ("processes waited for input or output", pressure, "%"),
@@ -117,9 +117,9 @@ def cores_taken(scene: Scene) -> Candidate | None:
 def loader_cpu_bound(scene: Scene) -> Candidate | None:
     """Find the loader's workers at their limit: a core each, while the main process waited for them."""
     busiest, total = scene.within("busiest_worker_cpu_pct"), scene.within("workers_cpu_pct")
-    if busiest is None or total is None or busiest < th.WORKER_FULL_PCT:
+    if busiest is None or total is None or busiest < th.WORKER_FULL_PCT or _data_came(scene):
         return None
-    busy, there = round(total / busiest), scene.within("workers") or 0.0
+    busy, there = round(total / busiest), _loading(scene)
     if total < th.WORKERS_FULL_PCT * min(there, scene.cores or there):
         return None
     numbers = evidence(
@@ -135,7 +135,7 @@ def loader_idle(scene: Scene) -> Candidate | None:
     """Find that workers went idle before the GPU did: what they read from did not answer, and the queue ran dry."""
     main, workers = scene.within("main_cpu_pct"), scene.within("workers_cpu_pct")
     lead = scene.workers_lead_s()
-    if main is None or workers is None or not _idle(scene) or lead is None:
+    if main is None or workers is None or not _idle(scene) or lead is None or _data_came(scene):
         return None
     surge = scene.workers_surge()
     first, refilled = lead >= th.LEAD_S, surge is not None and surge >= th.SURGE_FACTOR
@@ -315,7 +315,18 @@ def _mostly_one_core(scene: Scene) -> bool:
     util = scene.gpu_within("gpu_util_pct")
     if main is None or util is None or util >= th.MAIN_BOUND_UTIL_PCT:
         return False
-    return main >= th.MAIN_FULL_PCT and (workers or 0.0) < th.WORKERS_FULL_PCT
+    return main >= th.MAIN_FULL_PCT and ((workers or 0.0) < th.WORKERS_FULL_PCT or _data_came(scene))
+
+
+def _data_came(scene: Scene) -> bool:
+    """Tell whether the trainer was never kept waiting for data, where that is known: then no loader is to blame."""
+    return scene.data_wait_share is not None and scene.data_wait_share < th.DATA_CAME_SHARE
+
+
+def _loading(scene: Scene) -> float:
+    """Return how many workers load for training; those of the validation stay, too, and idle."""
+    there = scene.within("workers") or 0.0
+    return there if not scene.loader_workers else min(there, scene.loader_workers)
 
 
 def _trainer_cpu(scene: Scene) -> float | None:

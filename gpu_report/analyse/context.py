@@ -11,10 +11,11 @@ from gpu_report.analyse.boundaries import Boundaries, find_boundaries
 from gpu_report.analyse.drops import Drop, find_drops
 from gpu_report.analyse.energy import Energy, energy
 from gpu_report.analyse.inside import InsideView, inside_view, with_inside
+from gpu_report.analyse.ordinary import calm_spans, ordinary_phases, whole_spans
 from gpu_report.analyse.pace import Pace, pace_of
 from gpu_report.analyse.phases import final_evaluations, find_phases, joined
 from gpu_report.analyse.presence import Guest, guests
-from gpu_report.analyse.scenes import Scenes, calm_spans
+from gpu_report.analyse.scenes import Scenes
 from gpu_report.analyse.spans import Span
 from gpu_report.analyse.spinning import spinning
 from gpu_report.analyse.throttles import Throttle, throttles
@@ -27,9 +28,10 @@ class Context:
     """A run with its time sorted out: for each track which readings are of training, and its running energy.
 
     `drops` are those of all GPUs: to find them is the dearest part of an analysis, and several rules look at them.
-    `guests` are the other processes on the GPUs, `waits` where a GPU of several spins for another, `throttles`
-    what held clocks down. `scenes` knows what every signal is in ordinary training: outside drops, waits and the stay
-    of guests. `pace` is images a second, None where callbacks told nothing.
+    `guests` are the other processes on the GPUs, `waits` where a GPU of several spins for another, `throttles` what
+    held clocks down. `ordinary` are the train phases of epochs in which nothing happened; `scenes` knows what every
+    signal is in ordinary training: outside drops, waits and the stay of guests. `pace` is images a second, None
+    where callbacks told nothing.
     """
 
     run: Run
@@ -45,6 +47,7 @@ class Context:
     guests: tuple[Guest, ...]
     waits: tuple[Interval, ...]
     throttles: tuple[Throttle, ...]
+    ordinary: tuple[Span, ...]
     scenes: Scenes
     pace: Pace | None
 
@@ -86,7 +89,9 @@ def build_context(run: Run, options: Options) -> Context:
     gpus = {gpu.index: gpu for gpu in run.gpus}
     disturbed = [(drop.start_t_s, drop.end_t_s) for drop in drops] + [(w.start_t_s, w.end_t_s) for w in waits]
     disturbed += _working(beside, activity)
-    calm = calm_spans(phases, activity, run.duration_s, disturbed)
+    pace = pace_of(run)
+    usual = ordinary_phases(phases, boundaries)
+    calm = calm_spans(usual, activity, run.duration_s, disturbed)
     return Context(
         run=run,
         options=options,
@@ -101,8 +106,9 @@ def build_context(run: Run, options: Options) -> Context:
         guests=beside,
         waits=waits,
         throttles=tuple(t for track in found for t in throttles(track, activity, gpus.get(track.gpu))),
-        scenes=Scenes(run, found, beside, calm),
-        pace=pace_of(run),
+        ordinary=tuple(whole_spans(usual, disturbed)) or calm,
+        scenes=Scenes(run, found, beside, calm, pace),
+        pace=pace,
     )
 
 

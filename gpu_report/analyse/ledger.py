@@ -86,10 +86,11 @@ def _book(account: _Account, seconds: dict[str, float], joules: dict[str, float]
 def _account(
     context: Context, track: Track, curve: Energy, findings: Sequence[Finding], low: Sequence[Interval]
 ) -> _Account:
-    names = np.full(len(track.t_s), _gaps_name(track.gpu, findings), dtype=object)
+    starved = _starved_by(track.gpu, findings)
+    names = np.full(len(track.t_s), starved or "short gaps", dtype=object)
     for interval in low:
         if interval.gpu == track.gpu:
-            names[track.between(interval.start_t_s, interval.end_t_s)] = "unexplained"
+            names[track.between(interval.start_t_s, interval.end_t_s)] = starved or "unexplained"
     for phase in context.phases:
         if phase.name in PHASE_ROWS:
             names[track.between(phase.start_t_s, phase.end_t_s)] = phase.name
@@ -111,7 +112,7 @@ def _lost(context: Context, track: Track) -> dict[str, Floats]:
     return {throttle.cause: np.where(row >= 0, throttle.lost[row], 0.0) for throttle in mine}
 
 
-def _gaps_name(gpu: int, findings: Sequence[Finding]) -> str:
-    """Return what the time between batches is called: what holds a starved GPU back, where that is known."""
+def _starved_by(gpu: int, findings: Sequence[Finding]) -> str:
+    """Return what holds a starved GPU back all the time, which its idle moments go to; empty where it is not known."""
     causes = [f.cause.name for f in findings if f.rule == "starved" and f.gpu == gpu and f.cause]
-    return causes[0] if causes and causes[0] != "unexplained" else "short gaps"
+    return causes[0] if causes and causes[0] != "unexplained" else ""

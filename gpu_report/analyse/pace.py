@@ -1,4 +1,4 @@
-"""How fast a training went at any time: images a second within its epochs, as its callbacks told every few seconds."""
+"""How fast a training went at any time, and how much of it waited for data, as callbacks told every few seconds."""
 
 from __future__ import annotations
 
@@ -11,24 +11,38 @@ from gpu_report.analyse.spans import Span
 from gpu_report.analyse.track import Floats
 from gpu_report.model import InsideEpoch, InsideRun, Run
 
+Point = tuple[float, float, float, float]  # a row of Pace: time, batches, seconds trained, seconds waited
+
 
 @dataclass(frozen=True, eq=False)
 class Pace:
-    """Batches done and seconds trained since the beginning at times `t_s`, straight lines between; validation is none.
+    """What had been done since the beginning at times `t_s`, with straight lines between; validation is no training.
 
-    `images` is how many images a batch has on average.
+    Batches, seconds trained, and seconds of these that the trainer waited for data. `images` is how many images a batch
+    has on average.
     """
 
     t_s: Floats
     batches: Floats
     trained_s: Floats
+    waited_s: Floats
     images: float
 
     def within(self, spans: Sequence[Span]) -> float | None:
         """Return images a second of training within spans, None where nothing was trained there."""
-        done = sum(self._grown(self.batches, span) for span in spans)
+        share = self._share(self.batches, spans)
+        return None if share is None else self.images * share
+
+    def waiting(self, spans: Sequence[Span]) -> float | None:
+        """Return the share of training within spans that waited for data, 0 to 1, None where nothing was trained.
+
+        A wait is known once it is over, and a callback of the user's at the end of a batch counts as one.
+        """
+        return self._share(self.waited_s, spans)
+
+    def _share(self, values: Floats, spans: Sequence[Span]) -> float | None:
         seconds = sum(self._grown(self.trained_s, span) for span in spans)
-        return self.images * done / seconds if seconds > 0 else None
+        return sum(self._grown(values, span) for span in spans) / seconds if seconds > 0 else None
 
     def _grown(self, values: Floats, span: Span) -> float:
         before, after = np.interp(span, self.t_s, values)
@@ -37,7 +51,7 @@ class Pace:
 
 def pace_of(run: Run) -> Pace | None:
     """Return the pace of a recording's trainings, by rank 0; None where nothing was told from inside."""
-    points: list[tuple[float, float, float]] = []
+    points: list[Point] = []
     images = batches = 0
     for process in sorted(
         (p for p in run.inside if p.rank == 0), key=lambda p: p.phases[0].start_t_s if p.phases else 0
@@ -48,18 +62,19 @@ def pace_of(run: Run) -> Pace | None:
                 images, batches = images + (epoch.images or 0), batches + epoch.batches
     if not points or not images or not batches:
         return None
-    t_s, done, trained_s = (np.array(column, dtype=float) for column in zip(*points, strict=True))
-    return Pace(t_s, done, trained_s, images / batches)
+    t_s, done, trained_s, waited_s = (np.array(column, dtype=float) for column in zip(*points, strict=True))
+    return Pace(t_s, done, trained_s, waited_s, images / batches)
 
 
-def _points(process: InsideRun, epoch: InsideEpoch, end_s: float) -> list[tuple[float, int]]:
-    """Return (time, batches done) within an epoch."""
-    told = [(each.t_s, each.batches) for each in process.progress if epoch.start_t_s < each.t_s < end_s]
-    known = [(t_s, done) for t_s, done in told if done <= epoch.batches]
-    return [(epoch.start_t_s, 0), *known, (end_s, epoch.batches)]
+def _points(process: InsideRun, epoch: InsideEpoch, end_s: float) -> list[tuple[float, int, float]]:
+    """Return (time, batches done, seconds waited) within an epoch."""
+    told = [each for each in process.progress if epoch.start_t_s < each.t_s < end_s]
+    known = [(p.t_s, p.batches, p.data_wait_s) for p in told if p.batches <= epoch.batches]
+    return [(epoch.start_t_s, 0, 0.0), *known, (end_s, epoch.batches, epoch.data_wait_s)]
 
 
-def _add(points: list[tuple[float, float, float]], epoch: Sequence[tuple[float, int]]) -> None:
+def _add(points: list[Point], epoch: Sequence[tuple[float, int, float]]) -> None:
     """Add an epoch's points to those of all."""
-    _, done, trained_s = points[-1] if points else (0.0, 0.0, 0.0)
-    points += [(t_s, done + count, trained_s + t_s - epoch[0][0]) for t_s, count in epoch]
+    _, done, trained_s, waited_s = points[-1] if points else (0.0, 0.0, 0.0, 0.0)
+    start_s = epoch[0][0]
+    points += [(t_s, done + count, trained_s + t_s - start_s, waited_s + wait_s) for t_s, count, wait_s in epoch]

@@ -41,7 +41,7 @@ def more_workers(setup: Setup, bound: Bound, scene: Scene) -> Repair | None:
     try_ = min(needed, free)
     if try_ <= now:
         return None
-    expected_s = max(bound.epoch_s_at_best, bound.epoch_s_now * now / try_)
+    expected_s = max(th.REACHED * bound.epoch_s_at_best, bound.epoch_s_now * now / try_)
     each = " for each rank" if setup.ranks > 1 else ""
     enough = f"{try_} keep up with the GPU" if try_ == needed else f"{needed} would keep up, the cores allow {try_}"
     reason = f"{now} loader worker{'s' if now > 1 else ''}{each} on {setup.cores} cores were too few: {enough}"
@@ -86,7 +86,9 @@ def larger_batch(setup: Setup, bound: Bound, scene: Scene) -> Repair | None:
 
 Offer = Callable[[Setup, Bound, Scene], Repair | None]
 
-# What is worth trying against each cause, best first. A cause that no argument can remove has none.
+# What is worth trying against each cause: the first that can be offered. A cause that no argument can remove has none.
+# Images in memory do little for workers that compute: two of them took 17.0 s an epoch without and 14.3 s with
+# (sample_runs/ab-workers-2, ab-workers-2-ram), so that it is what is left where the cores are used up.
 REPAIRS: Mapping[str, tuple[Offer, ...]] = {
     "input-cpu": (more_workers, cache_in_memory),
     "input-storage": (cache_in_memory,),
@@ -94,10 +96,10 @@ REPAIRS: Mapping[str, tuple[Offer, ...]] = {
 }
 
 
-def repairs(setup: Setup, bound: Bound, scene: Scene) -> list[Repair]:
-    """Return what may be tried against a bound's cause, the most promising first; empty where nothing can be said."""
-    offers = [repair for offer in REPAIRS.get(bound.cause, ()) if (repair := offer(setup, bound, scene)) is not None]
-    return sorted(offers, key=lambda repair: repair.epoch_s if repair.epoch_s is not None else bound.epoch_s_now)
+def repair(setup: Setup, bound: Bound, scene: Scene) -> Repair | None:
+    """Return what to try against a bound's cause, None where nothing can be said."""
+    offers = (offer(setup, bound, scene) for offer in REPAIRS.get(bound.cause, ()))
+    return next((found for found in offers if found is not None), None)
 
 
 def _without_reading_s(setup: Setup, bound: Bound, scene: Scene) -> float | None:

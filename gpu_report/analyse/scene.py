@@ -79,7 +79,11 @@ class Neighbour:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """One interval of one GPU, and all that may have caused it. `cores` is None where it is not known."""
+    """One interval of one GPU, and all that may have caused it.
+
+    `cores`, the share of its training that waited for data (0 to 1) and how many workers load for training are None
+    where they are not known.
+    """
 
     gpu: int
     start_t_s: float
@@ -90,6 +94,8 @@ class Scene:
     kernel: Sequence[NearbyKernelEvent] = ()
     neighbours: Sequence[Neighbour] = ()
     nvml_lost: str = ""
+    data_wait_share: float | None = None
+    loader_workers: int | None = None
 
     @property
     def _inner(self) -> Span:

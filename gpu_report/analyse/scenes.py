@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from gpu_report import schema
 from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.activity import Activity
-from gpu_report.analyse.inside import FROM_CALLBACKS
 from gpu_report.analyse.kernel_near import kernel_events_near
+from gpu_report.analyse.pace import Pace
 from gpu_report.analyse.presence import Guest
 from gpu_report.analyse.scene import Neighbour, Scene, Series, series
-from gpu_report.analyse.spans import Span, minus
+from gpu_report.analyse.spans import Span
 from gpu_report.analyse.track import Track
-from gpu_report.model import Phase, Run
+from gpu_report.model import Run
 
 HOST_COLUMNS = tuple(column.name for column in schema.HOST_QUANTITIES)
 GPU_COLUMNS = tuple(column.name for column in schema.GPU_QUANTITIES)
@@ -23,8 +22,12 @@ GPU_COLUMNS = tuple(column.name for column in schema.GPU_QUANTITIES)
 class Scenes:
     """Makes the scene of any interval; `calm` are the spans of ordinary training."""
 
-    def __init__(self, run: Run, tracks: Sequence[Track], guests: Sequence[Guest], calm: Sequence[Span]) -> None:
+    def __init__(
+        self, run: Run, tracks: Sequence[Track], guests: Sequence[Guest], calm: Sequence[Span], pace: Pace | None = None
+    ) -> None:
         self.calm = tuple(calm)
+        self._pace = pace
+        self._workers = _loader_workers(run)
         self._run = run
         self._guests = guests
         self._host = series(run.host, HOST_COLUMNS, calm)
@@ -33,7 +36,9 @@ class Scenes:
     def of_training(self, gpu: int) -> Scene:
         """Return the scene of all ordinary training on a GPU: there is nothing else that it could be held against."""
         whole = self.of(gpu, self.calm[0][0], self.calm[-1][1])
-        return replace(whole, host=whole.host.only_calm(), own=whole.own.only_calm(), kernel=())
+        waited = self._pace.waiting(self.calm) if self._pace else None
+        host, own = whole.host.only_calm(), whole.own.only_calm()
+        return replace(whole, host=host, own=own, kernel=(), data_wait_share=waited)
 
     def of(self, gpu: int, start_t_s: float, end_t_s: float) -> Scene:
         """Return the scene of an interval of one GPU."""
@@ -47,23 +52,18 @@ class Scenes:
             kernel=kernel_events_near(self._run.kernel.events, start_t_s, end_t_s, gpu),
             neighbours=_neighbours([guest for guest in self._guests if guest.gpu == gpu], start_t_s, end_t_s),
             nvml_lost=_nvml_lost(self._run, gpu, start_t_s, end_t_s),
+            data_wait_share=self._pace.waiting([(start_t_s, end_t_s)]) if self._pace else None,
+            loader_workers=self._workers,
         )
 
 
-def calm_spans(
-    phases: Sequence[Phase], activity: Activity, duration_s: float, disturbed: Iterable[Span]
-) -> tuple[Span, ...]:
-    """Return the spans of ordinary training: train phases, or all but startup and idle, less the disturbed ones."""
-    trained = [_inner((p.start_t_s, p.end_t_s), told=p.source == FROM_CALLBACKS) for p in phases if p.name == "train"]
-    spans = trained or [_inner(span) for span in minus([(0.0, duration_s)], [*activity.startups, *activity.idle])]
-    wide = [(start - th.CALM_EDGE_S, end + th.CALM_EDGE_S) for start, end in disturbed]
-    return tuple(minus([(start, end) for start, end in spans if start < end], sorted(wide)))
-
-
-def _inner(span: Span, *, told: bool = False) -> Span:
-    """Return a span without its edges, whose rows belong half to what was before and after."""
-    edge_s = th.CALM_TOLD_EDGE_S if told else th.CALM_EDGE_S
-    return span[0] + edge_s, span[1] - edge_s
+def _loader_workers(run: Run) -> int | None:
+    """Return how many workers load for the training, over all its ranks: as told from inside, else as asked for."""
+    told = [process.settings for process in run.inside if process.task == "train"]
+    asked: Sequence[Mapping[str, object]] = told or [yolo.args for yolo in run.yolo_runs]
+    counts = [(said.get("workers"), said.get("world_size")) for said in asked]
+    each, ranks = counts[-1] if counts else (None, None)
+    return each * (ranks if isinstance(ranks, int) else 1) if isinstance(each, int) else None
 
 
 def _neighbours(guests: Sequence[Guest], start_t_s: float, end_t_s: float) -> tuple[Neighbour, ...]:

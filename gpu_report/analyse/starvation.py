@@ -18,24 +18,34 @@ def starved_gpus(context: Context) -> list[Finding]:
     With it stands what the host did meanwhile.
     """
     pairs = zip(context.tracks, context.usable, strict=True)
-    means = [(track.gpu, _mean_pct(track, use, context.scenes.calm)) for track, use in pairs]
+    means = [(track.gpu, _mean_pct(track, use, context.ordinary)) for track, use in pairs]
     waited = _data_wait(context)
     waits = waited is not None and waited >= th.DATA_WAIT_SHARE
     low = [(gpu, mean) for gpu, mean in means if mean is not None and (mean < th.ROOM_PCT or waits)]
+    low = low if context.scenes.calm else []
     of = context.scenes.of_training
-    return [_finding(number, of(gpu), mean, waited) for number, (gpu, mean) in enumerate(low, 1)]
+    return [_finding(number, of(gpu), _training(context), mean, waited) for number, (gpu, mean) in enumerate(low, 1)]
 
 
-def _mean_pct(track: Track, usable: Bools, calm: Sequence[Span]) -> float | None:
+def _training(context: Context) -> Span:
+    """Return the time from the beginning of the first training to the end of the last."""
+    trained = [phase for phase in context.phases if phase.name == "train"]
+    if not trained:
+        return context.scenes.calm[0][0], context.scenes.calm[-1][1]
+    return trained[0].start_t_s, max(phase.end_t_s for phase in trained)
+
+
+def _mean_pct(track: Track, usable: Bools, ordinary: Sequence[Span]) -> float | None:
     """Return mean utilisation in ordinary training, None where there is too little of it to judge."""
-    mine = usable & ~outside(track, calm)
+    mine = usable & ~outside(track, ordinary)
     seconds = float(track.hold_s[mine].sum())
     if seconds < th.STARVED_AT_LEAST_S:
         return None
     return float((track.hold_s * track.util_pct)[mine].sum()) / seconds
 
 
-def _finding(number: int, scene: Scene, mean_pct: float, waited: float | None) -> Finding:
+def _finding(number: int, scene: Scene, span: Span, mean_pct: float, waited: float | None) -> Finding:
+    """Return the finding; without a cause, what is between starved and healthy is a note."""
     cause, proof = explain(scene)
     numbers = evidence(
         ("utilisation in ordinary training (mean)", mean_pct, "%"),
@@ -44,10 +54,10 @@ def _finding(number: int, scene: Scene, mean_pct: float, waited: float | None) -
     return Finding(
         id=f"starved-{number}",
         rule="starved",
-        severity="warning",
+        severity="warning" if cause.confidence > 0 or mean_pct < th.STARVED_PCT else "info",
         gpu=scene.gpu,
-        start_t_s=scene.start_t_s,
-        end_t_s=scene.end_t_s,
+        start_t_s=span[0],
+        end_t_s=span[1],
         summary=f"GPU {scene.gpu} was busy {mean_pct:.0f} % of its ordinary training: {cause.explanation}",
         evidence=(*numbers, *proof),
         cause=cause,

@@ -50,7 +50,7 @@ def _starved(findings: Sequence[Finding]) -> str:
 
 def _won(bounds: Sequence[Bound], findings: Sequence[Finding]) -> str:
     """Return what could be won against what holds training back all the time, and what a repair is likely to reach."""
-    standing = {f.cause.name for f in findings if f.rule == "starved" and f.cause}
+    standing = {f.cause.name for f in findings if f.rule == "starved" and f.cause and f.severity != "info"}
     bound = next((bound for bound in bounds if bound.cause in standing), None)
     if bound is None:
         return ""

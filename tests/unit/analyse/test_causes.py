@@ -122,3 +122,20 @@ def test_a_kernel_event_of_another_gpu_or_after_the_drop_is_no_cause():
     assert explain(scene({}, kernel=(NearbyKernelEvent(xid, 0.0),)))[0].name == "unexplained"
     later = dataclasses.replace(xid, gpu=0)
     assert explain(scene({}, kernel=(NearbyKernelEvent(later, 1.5),)))[0].name == "unexplained"
+
+
+HALF_BUSY = {"gpu_util_pct": 40, "sm_active_pct": 30}
+EIGHT_FULL = {"main_cpu_pct": 119, "busiest_worker_cpu_pct": 107, "workers_cpu_pct": 780, "workers": 8}
+
+
+def test_a_loader_that_kept_no_one_waiting_is_not_to_blame():
+    loaded = scene(EIGHT_FULL, gpu=HALF_BUSY)
+    assert explain(loaded)[0].name == "input-cpu"
+    assert explain(dataclasses.replace(loaded, data_wait_share=0.3))[0].name == "input-cpu"
+    assert explain(dataclasses.replace(loaded, data_wait_share=0.01))[0].name == "main-process"
+
+
+def test_workers_of_the_validation_that_idle_do_not_hide_those_that_are_full():
+    kept = scene({**TOO_FEW, "workers": 6})
+    assert explain(kept)[0].name == "unexplained"
+    assert explain(dataclasses.replace(kept, loader_workers=2))[0].name == "input-cpu"

@@ -39,3 +39,11 @@ def test_a_count_beyond_the_epochs_own_is_not_believed():
 @pytest.mark.parametrize("run", [make_run(readings((90, 60))), run_of(rank=1), run_of(epochs=())])
 def test_where_nothing_was_told_there_is_no_pace(run):
     assert pace_of(run) is None
+
+
+def test_the_wait_for_data_is_told_likewise():
+    waiting = tuple(dataclasses.replace(epoch, data_wait_s=10.0) for epoch in EPOCHS)
+    pace = pace_of(run_of(epochs=waiting))
+    assert pace.waiting([(10.0, 30.0)]) == pytest.approx(0.5)
+    assert pace.waiting([(20.0, 50.0)]) == pytest.approx(0.5)
+    assert pace.waiting([(31.0, 39.0)]) is None

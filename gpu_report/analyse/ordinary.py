@@ -1,0 +1,51 @@
+"""Ordinary training: what a run does most of the time, and everything else is held against."""
+
+from collections.abc import Sequence
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.activity import Activity
+from gpu_report.analyse.boundaries import Boundaries
+from gpu_report.analyse.inside import FROM_CALLBACKS
+from gpu_report.analyse.spans import Span, minus
+from gpu_report.model import Phase
+
+
+def ordinary_phases(phases: Sequence[Phase], boundaries: Boundaries) -> list[Phase]:
+    """Return the train phases, without those of the first epoch of a process where enough others are left.
+
+    A first epoch waits for its loader's first batches and warms its kernels up.
+    """
+    trained = [phase for phase in phases if phase.name == "train"]
+    firsts = [(b.row.start_t_s, b.row.row_t_s) for b in boundaries.all if b.first]
+    later = [phase for phase in trained if not any(start <= phase.start_t_s < end for start, end in firsts)]
+    seconds = sum(phase.end_t_s - phase.start_t_s for phase in later)
+    return later if seconds >= th.LEVEL_AT_LEAST_S else trained
+
+
+def whole_spans(ordinary: Sequence[Phase], disturbed: Sequence[Span]) -> list[Span]:
+    """Return the ordinary train phases that nothing disturbed, from end to end."""
+    return [
+        (phase.start_t_s, phase.end_t_s)
+        for phase in ordinary
+        if not any(min(end, phase.end_t_s) - max(start, phase.start_t_s) > th.TOUCHED_S for start, end in disturbed)
+    ]
+
+
+def calm_spans(
+    ordinary: Sequence[Phase], activity: Activity, duration_s: float, disturbed: Sequence[Span]
+) -> tuple[Span, ...]:
+    """Return the inner parts of ordinary training, less what is disturbed: where every row is of nothing else.
+
+    Where no epochs are known, that is all but startup and idle.
+    """
+    resting = [*activity.startups, *activity.idle]
+    inner = [_inner((p.start_t_s, p.end_t_s), told=p.source == FROM_CALLBACKS) for p in ordinary]
+    spans = inner or [_inner(span, told=False) for span in minus([(0.0, duration_s)], resting)]
+    wide = [(start - th.CALM_EDGE_S, end + th.CALM_EDGE_S) for start, end in disturbed]
+    return tuple(minus([(start, end) for start, end in spans if start < end], sorted(wide)))
+
+
+def _inner(span: Span, *, told: bool) -> Span:
+    """Return a span without its edges, whose rows belong half to what was before and after."""
+    edge_s = th.CALM_TOLD_EDGE_S if told else th.CALM_EDGE_S
+    return span[0] + edge_s, span[1] - edge_s

@@ -1,0 +1,32 @@
+"""What counts as ordinary training."""
+
+from gpu_report.analyse.activity import Activity
+from gpu_report.analyse.boundaries import Boundaries, Boundary
+from gpu_report.analyse.inside import FROM_CALLBACKS
+from gpu_report.analyse.ordinary import calm_spans, ordinary_phases, whole_spans
+from gpu_report.model import EpochRow, Phase
+
+NOTHING = Activity((), (), frozenset({0}))
+
+
+def phases(length_s, count=3):
+    return [Phase("train", n + 1, n * 30.0, n * 30.0 + length_s, FROM_CALLBACKS) for n in range(count)]
+
+
+FIRST = Boundaries((Boundary(EpochRow(1, 1, 1, 25.0, 0.0), first=True),))
+
+
+def test_the_first_epoch_of_a_process_is_not_ordinary_where_others_are_enough():
+    assert [phase.epoch for phase in ordinary_phases(phases(20.0), FIRST)] == [2, 3]
+    assert [phase.epoch for phase in ordinary_phases(phases(4.0), FIRST)] == [1, 2, 3]
+
+
+def test_an_epoch_that_something_touched_is_not_whole():
+    assert whole_spans(phases(20.0), [(45.0, 48.0)]) == [(0.0, 20.0), (60.0, 80.0)]
+    assert whole_spans(phases(20.0), [(49.5, 52.0)]) == [(0.0, 20.0), (30.0, 50.0), (60.0, 80.0)]
+
+
+def test_calm_is_what_lies_away_from_edges_and_disturbances():
+    assert calm_spans(phases(20.0, 2), NOTHING, 100.0, [(40.0, 42.0)]) == ((1.0, 19.0), (31.0, 38.0), (44.0, 49.0))
+    resting = Activity(((0.0, 10.0),), ((90.0, 100.0),), frozenset({0}))
+    assert calm_spans([], resting, 100.0, []) == ((12.0, 88.0),)

@@ -61,7 +61,7 @@ def cache_in_memory(setup: Setup, bound: Bound, scene: Scene) -> Repair | None:
 
 
 def larger_batch(setup: Setup, bound: Bound, scene: Scene) -> Repair | None:
-    """Offer a larger batch: fewer, larger kernels for the same images, at about the same time for each batch.
+    """Offer a larger batch: fewer, larger kernels for the same images, which the main process launches as fast.
 
     Up to `nbs` images (64) the optimiser sees no difference, since ultralytics accumulates gradients up to there.
     """
@@ -75,9 +75,10 @@ def larger_batch(setup: Setup, bound: Bound, scene: Scene) -> Repair | None:
         try_ *= 2
     if try_ == batch:
         return None
+    slower = _batch_cost(try_, nominal) / _batch_cost(batch, nominal)
     active = scene.gpu_within("sm_active_pct")
     floor_s = bound.epoch_s_now * active / 100 if active is not None else bound.epoch_s_at_best
-    expected_s = max(bound.epoch_s_now * batch / try_, floor_s, bound.epoch_s_at_best)
+    expected_s = max(bound.epoch_s_now * batch / try_ * slower, floor_s, bound.epoch_s_at_best)
     reason = (
         f"a batch of {batch} is too small for this GPU; with {try_} the optimiser still steps every {nominal} images"
     )
@@ -93,6 +94,7 @@ REPAIRS: Mapping[str, tuple[Offer, ...]] = {
     "input-cpu": (more_workers, cache_in_memory),
     "input-storage": (cache_in_memory,),
     "launch-bound": (larger_batch,),
+    "main-process": (larger_batch,),
 }
 
 
@@ -100,6 +102,11 @@ def repair(setup: Setup, bound: Bound, scene: Scene) -> Repair | None:
     """Return what to try against a bound's cause, None where nothing can be said."""
     offers = (offer(setup, bound, scene) for offer in REPAIRS.get(bound.cause, ()))
     return next((found for found in offers if found is not None), None)
+
+
+def _batch_cost(batch: int, nominal: int) -> float:
+    """Return what launching a batch takes, in forward and backward passes: its share of an optimiser's step with it."""
+    return 1 + th.OPTIMISER_STEP / max(round(nominal / batch), 1)
 
 
 def _without_reading_s(setup: Setup, bound: Bound, scene: Scene) -> float | None:

@@ -187,8 +187,8 @@ WORKERS_MARGIN = 1.2  # so that the loader is a little faster than the GPU, not 
 REACHED = 1.08
 CACHE_NEEDS = 2.0  # ultralytics refuses to cache images unless twice their size is free
 # Launching an optimiser's step, in forward and backward passes: YOLO26n on an H200 takes 52 ms a batch of 4 (a step in
-# 6 to 11 of them), 55 of 8 (in 3 to 6), 94 of 32 (in 1 or 2), 100 of 128 (in each), its main process full all along.
-OPTIMISER_STEP = 1.1
+# 6 to 11 of them), 55 of 8 (in 3 to 6), and 71 of 64 (in each), its main process full all along.
+OPTIMISER_STEP = 0.45
 BATCH_MEMORY_SHARE = 0.6  # of a card's memory: what ultralytics' own AutoBatch aims at
 BATCHES_AT_LEAST = 10  # of an epoch: fewer are a poor epoch for the loader and for batch normalisation
 

@@ -139,7 +139,7 @@ def test_a_batch_too_small_for_the_gpu_grows_to_what_the_optimiser_sees_anyway()
     assert changes(run) == {"batch": "64"}
     bound = bound_of(run, "launch-bound")
     assert bound.epoch_s_at_best == pytest.approx(20 * 3 / 60)
-    assert bound.epoch_s_estimate == pytest.approx(20 * 4 / 64 * 2.1 / (1 + 1.1 / 16))  # a step each, not every 16
+    assert bound.epoch_s_estimate == pytest.approx(20 * 4 / 64 * 1.45 / (1 + 0.45 / 16))  # a step each, not every 16
     active = {"sm_active_pct": [13.0] * LASTS_S}  # for so long its SMs must be active, whatever the batch
     assert bound_of(launch_bound_run(quantities=active), "launch-bound").epoch_s_estimate == pytest.approx(2.6)
     assert changes(launch_bound_run(peak_mib=15_000.0)) == {"batch": "16"}  # 60 % of 140 GiB hold 5.7 times of it

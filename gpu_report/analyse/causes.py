@@ -226,6 +226,27 @@ def thermal(scene: Scene) -> Candidate | None:
     return _throttled(scene, "thermal", SW_THERMAL | HW_THERMAL, 0.8, "heat")
 
 
+# What callbacks say that YOLO was doing, as the cause that it is and in words.
+PHASE_CAUSES = {
+    "validation": ("validation", "YOLO validated"),
+    "checkpoint": ("checkpoint", "YOLO saved its checkpoint"),
+    "close mosaic": ("startup", "the mosaic was closed, for which YOLO makes its loader anew"),
+    "first batch": ("startup", "YOLO waited for the first batch"),
+    "data set": ("startup", "YOLO read the data set"),
+}
+
+
+def phase_itself(scene: Scene) -> Candidate | None:
+    """Find that what YOLO was doing does not need the GPU much, though it took unusually long."""
+    told = {name: share for name, share in scene.phases.items() if name in PHASE_CAUSES}
+    longest = max(told, key=lambda name: told[name], default=None)
+    if longest is None or told[longest] < th.PHASE_SHARE:
+        return None
+    name, text = PHASE_CAUSES[longest]
+    numbers = evidence((f"of this time {text}", 100 * told[longest], "%"))
+    return Candidate(name, 0.5, f"{text}, for longer than usual", numbers)
+
+
 Scorer = Callable[[Scene], Candidate | None]
 
 CAUSES: tuple[Scorer, ...] = (
@@ -243,6 +264,7 @@ CAUSES: tuple[Scorer, ...] = (
     other_process,
     power_cap,
     thermal,
+    phase_itself,
 )
 
 

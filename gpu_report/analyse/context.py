@@ -15,7 +15,7 @@ from gpu_report.analyse.ordinary import calm_spans, ordinary_phases, whole_spans
 from gpu_report.analyse.pace import Pace, pace_of
 from gpu_report.analyse.phases import final_evaluations, find_phases, joined
 from gpu_report.analyse.presence import Guest, guests
-from gpu_report.analyse.scenes import Scenes
+from gpu_report.analyse.scenes import Beside, Scenes
 from gpu_report.analyse.spans import Span
 from gpu_report.analyse.spinning import spinning
 from gpu_report.analyse.throttles import Throttle, throttles
@@ -107,7 +107,7 @@ def build_context(run: Run, options: Options) -> Context:
         waits=waits,
         throttles=tuple(t for track in found for t in throttles(track, activity, gpus.get(track.gpu))),
         ordinary=tuple(whole_spans(usual, disturbed)) or calm,
-        scenes=Scenes(run, found, beside, calm, pace),
+        scenes=Scenes(run, found, calm, Beside(beside, phases, pace)),
         pace=pace,
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
@@ -81,6 +81,7 @@ class Neighbour:
 class Scene:
     """One interval of one GPU, and all that may have caused it.
 
+    `phases` are the shares of the interval (0 to 1) by what callbacks said that YOLO was doing, empty where none did.
     `cores`, the share of its training that waited for data (0 to 1) and how many workers load for training are None
     where they are not known.
     """
@@ -96,6 +97,7 @@ class Scene:
     nvml_lost: str = ""
     data_wait_share: float | None = None
     loader_workers: int | None = None
+    phases: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def _inner(self) -> Span:

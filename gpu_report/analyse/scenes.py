@@ -3,33 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from gpu_report import schema
 from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.inside import FROM_CALLBACKS
 from gpu_report.analyse.kernel_near import kernel_events_near
 from gpu_report.analyse.pace import Pace
 from gpu_report.analyse.presence import Guest
 from gpu_report.analyse.scene import Neighbour, Scene, Series, series
 from gpu_report.analyse.spans import Span
 from gpu_report.analyse.track import Track
-from gpu_report.model import Run
+from gpu_report.model import Phase, Run
 
 HOST_COLUMNS = tuple(column.name for column in schema.HOST_QUANTITIES)
 GPU_COLUMNS = tuple(column.name for column in schema.GPU_QUANTITIES)
 
 
+@dataclass(frozen=True)
+class Beside:
+    """What has been found out beside the readings: other processes, phases, and how fast training went."""
+
+    guests: Sequence[Guest] = ()
+    phases: Sequence[Phase] = ()
+    pace: Pace | None = None
+
+
 class Scenes:
     """Makes the scene of any interval; `calm` are the spans of ordinary training."""
 
-    def __init__(
-        self, run: Run, tracks: Sequence[Track], guests: Sequence[Guest], calm: Sequence[Span], pace: Pace | None = None
-    ) -> None:
+    def __init__(self, run: Run, tracks: Sequence[Track], calm: Sequence[Span], beside: Beside | None = None) -> None:
+        beside = beside or Beside()
         self.calm = tuple(calm)
-        self._pace = pace
+        self._guests = beside.guests
+        self._phases = [phase for phase in beside.phases if phase.source == FROM_CALLBACKS]
+        self._pace = beside.pace
         self._workers = _loader_workers(run)
         self._run = run
-        self._guests = guests
         self._host = series(run.host, HOST_COLUMNS, calm)
         self._gpus: dict[int, Series] = {t.gpu: series(t.rows, GPU_COLUMNS, calm) for t in tracks}
 
@@ -54,7 +64,19 @@ class Scenes:
             nvml_lost=_nvml_lost(self._run, gpu, start_t_s, end_t_s),
             data_wait_share=self._pace.waiting([(start_t_s, end_t_s)]) if self._pace else None,
             loader_workers=self._workers,
+            phases=_shares(self._phases, start_t_s, end_t_s),
         )
+
+
+def _shares(phases: Sequence[Phase], start_t_s: float, end_t_s: float) -> dict[str, float]:
+    """Return the share of an interval by phase; a part that has a name of its own counts as that."""
+    shares: dict[str, float] = {}
+    for phase in phases:
+        shared_s = min(phase.end_t_s, end_t_s) - max(phase.start_t_s, start_t_s)
+        if shared_s > 0:
+            name = phase.detail or phase.name
+            shares[name] = shares.get(name, 0.0) + shared_s / (end_t_s - start_t_s)
+    return shares
 
 
 def _loader_workers(run: Run) -> int | None:

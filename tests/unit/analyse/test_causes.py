@@ -139,3 +139,22 @@ def test_workers_of_the_validation_that_idle_do_not_hide_those_that_are_full():
     kept = scene({**TOO_FEW, "workers": 6})
     assert explain(kept)[0].name == "unexplained"
     assert explain(dataclasses.replace(kept, loader_workers=2))[0].name == "input-cpu"
+
+
+@pytest.mark.parametrize(
+    ("phase", "name"),
+    [
+        ("validation", "validation"),
+        ("checkpoint", "checkpoint"),
+        ("close mosaic", "startup"),
+        ("first batch", "startup"),
+    ],
+)
+def test_what_yolo_was_doing_explains_what_nothing_else_does(phase, name):
+    quiet = scene({}, phases={phase: 0.9, "train": 0.1})
+    cause, proof = explain(quiet)
+    assert (cause.name, cause.confidence) == (name, 0.5)
+    assert proof[0].value == pytest.approx(90)
+    assert explain(dataclasses.replace(quiet, phases={phase: 0.7, "train": 0.3}))[0].name == "unexplained"
+    waiting = scene({**IDLE, **STORAGE}, phases={phase: 1.0})
+    assert (explain(waiting)[0].name, explain(waiting)[0].runner_up) == ("input-storage", name)

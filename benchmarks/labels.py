@@ -3,7 +3,10 @@
     python benchmarks/labels.py RUN TRUTH.json RECORDING.csv [--table] > RUN/labels.json
 
 RUN is the run folder. TRUTH.json is what the injector wrote: `faults` and `outer` (kind, start and end of the command
-in UTC wall seconds), `events` (the user's own callbacks: wall seconds, name, epoch counted from 0) and `error`.
+in UTC wall seconds), `events` (the user's own callbacks: wall seconds, name, epoch counted from 0) and `error`; where
+the script let the error end it, when it was `raised`; and by hand `set` and `standing` (kind, cause and GPU of how the
+training was set up, where by the recording the GPU was busy for under 40 % of all epochs but the first, or where the
+same work set up otherwise took about half the time).
 RECORDING.csv is an independent recording of the same GPUs, ten times a second. Times of labels.json are seconds from
 the start of the run as `load_run` has it; epochs count from 1. With --table readings by the second around each fault
 are printed instead, to check the effects by eye.
@@ -36,17 +39,25 @@ CAUSES = {
     "hog": "other-process",
     "hog1": "other-process",
     "leak": "memory-growth",
+    "epoch-leak": "memory-growth",
+    "host-leak": None,
+    "stop-rank0": "waiting-for-peer",
     "stop-rank1": "waiting-for-peer",
     "oom": "run-ended",
+    "oom-kill": "run-ended",
     "kill": "run-ended",
+    "sigterm": "run-ended",
+    "reaped": None,
     "xid": None,
 }
-UNFELT = {"leak", "xid"}  # memory grows beside the work; the Xid is another process's
+# Memory, of the GPU or the host, grows beside the work; the Xid and the reaped memory are another process's.
+UNFELT = {"leak", "epoch-leak", "host-leak", "reaped", "xid"}
 FELT_ON = {"hog1": 1}  # the GPU's index where it is not the run's only one
 BEFORE_S = 15.0  # how long before a command its usual work is taken: over an epoch, mostly
 LATE_S = 10.0  # an effect may begin this long after the command: prefetched batches are used up first
 HALF_S = 0.5  # half of the second that a mean is taken over
-JOIN_S = 1.0  # two stretches this near are one: a burst of work after a batch that came late
+JOIN_S = 1.0  # two stretches this near are one, while a command lasts: a burst of work after a batch that came late
+NEXT_S = 0.25  # likewise once it is over, when what comes next is the run's own: readings 0.1 s apart, give or take
 LOW = 0.6  # of the usual work: all cores taken leave 0.3 to 0.55 of it
 ENDED = 0.1  # of the usual work: less is none
 HIGH = 2.0  # of the usual work: a loop of large matrices has over 4 times the training's tensor activity
@@ -89,13 +100,14 @@ def usual(found: Sequence[Reading], before_t_s: float) -> float:
     return statistics.quantiles((r.work for r in found if before_t_s - BEFORE_S <= r.t_s < before_t_s), n=10)[-1]
 
 
-def longest(found: Sequence[Reading], within: Span, felt: Callable[[float], bool]) -> Span | None:
-    """Return the longest stretch of felt work that begins within the span, None where there is none."""
+def longest(found: Sequence[Reading], command: Span, felt: Callable[[float], bool]) -> Span | None:
+    """Return the longest stretch of felt work that begins with a command or soon after, None where there is none."""
     stretches: list[Span] = []
-    for reading in (r for r in found if r.t_s >= within[0] and felt(r.work)):
-        if stretches and reading.t_s - stretches[-1][1] <= JOIN_S:
+    for reading in (r for r in found if r.t_s >= command[0] and felt(r.work)):
+        join_s = JOIN_S if reading.t_s <= command[1] else NEXT_S
+        if stretches and reading.t_s - stretches[-1][1] <= join_s:
             stretches[-1] = (stretches[-1][0], reading.t_s)
-        elif reading.t_s <= within[1]:
+        elif reading.t_s <= command[1] + LATE_S:
             stretches.append((reading.t_s, reading.t_s))
     return max(stretches, key=lambda span: span[1] - span[0], default=None)
 
@@ -106,11 +118,18 @@ def effect(kind: str, command: Span, found: Sequence[Reading], end_t_s: float) -
         return None
     before = usual(found, command[0])
     if CAUSES[kind] == "run-ended":
-        return max(command[0], *(r.t_s for r in found if r.work > before * ENDED)), end_t_s
-    within = (command[0], command[1] + LATE_S)
+        last = max(command[0], *(r.t_s for r in found if r.work > before * ENDED))
+        return min(last, end_t_s), end_t_s  # a mean over half a second trails the end
     if CAUSES[kind] == "other-process":
-        return longest(found, within, lambda work: work > before * HIGH)
-    return longest(found, within, lambda work: work < before * LOW)
+        return longest(found, command, lambda work: work > before * HIGH)
+    return longest(found, command, lambda work: work < before * LOW)
+
+
+def cut(felt: Span | None, command: Span, epoch_ends: Sequence[float]) -> Span | None:
+    """Return an effect without the validation that it runs into: the first takes seconds by itself."""
+    if felt is None:
+        return None
+    return felt[0], min([felt[1], *(t_s for t_s in epoch_ends if command[1] <= t_s and felt[0] < t_s)])
 
 
 def exhaustion(found: Sequence[Reading]) -> Span:
@@ -119,22 +138,35 @@ def exhaustion(found: Sequence[Reading]) -> Span:
     grown = [new.t_s for old, new in pairs if old.has_processes and new.memory_mib - old.memory_mib > TAKEN_MIB]
     jumps = [t_s for before, t_s in zip([-math.inf, *grown], grown, strict=False) if t_s - before > JOIN_S]
     taken = jumps[-1]  # those before it are the model's own first batches
-    return taken, next((r.t_s for r in found if r.t_s > taken and not r.has_processes), found[-1].t_s)
+    return taken, gone(found, taken)
+
+
+def gone(found: Sequence[Reading], from_t_s: float) -> float:
+    """Return when the training's process had left the GPU."""
+    return next((r.t_s for r in found if r.t_s > from_t_s and not r.has_processes), found[-1].t_s)
 
 
 def commands(truth: dict, start_wall_s: float, found: Sequence[Reading]) -> list[tuple[str, Span]]:
-    """Return kind and time of each fault; one that ended the run before it was logged is found by the memory."""
+    """Return kind and time of each fault.
+
+    An exhausted memory is told by when its error was raised, else, where the script caught it, by the memory itself.
+    """
     logged = [*truth["faults"], *truth.get("outer", [])]
     spans = [(f["kind"], (f["start"] - start_wall_s, f["end"] - start_wall_s)) for f in logged]
     if "OutOfMemoryError" in (truth.get("error") or ""):
-        spans.append(("oom", exhaustion(found)))
+        raised = truth.get("raised")
+        at_t_s = None if raised is None else raised - start_wall_s
+        spans.append(("oom", exhaustion(found) if at_t_s is None else (at_t_s, gone(found, at_t_s))))
     return sorted(spans, key=lambda one: one[1])
 
 
 def ending(run: dict, truth: dict) -> str:
-    """Return how the training ended: a signal, an exception's name, or as it should."""
+    """Return how the training ended: a signal, an exception's name, before its last epoch, or as it should."""
     error = truth.get("error") or ""
-    return run["exit_signal"] or ("OutOfMemoryError" if "OutOfMemoryError" in error else "completed")
+    if run["exit_signal"] or error:
+        return run["exit_signal"] or ("OutOfMemoryError" if "OutOfMemoryError" in error else "completed")
+    trained = sum(name == "on_train_epoch_end" for _, name, _ in truth["events"])
+    return "early stop" if 0 < trained < truth["kwargs"]["epochs"] else "completed"
 
 
 def rounded(span: Span | None) -> list[float] | None:
@@ -149,16 +181,22 @@ def labels(folder: Path, truth: dict, recording: Path) -> dict:
     end_t_s = run["end"]["wall_s"] - start_wall_s
     of = {gpu["index"]: readings(recording, gpu["index"], start_wall_s) for gpu in run["gpus"]}
     faults = []
+    epoch_ends = [t - start_wall_s for t, name, _ in truth["events"] if name == "on_train_epoch_end"]
     for kind, command in commands(truth, start_wall_s, of[0]):
-        felt = effect(kind, command, of[FELT_ON.get(kind, 0)], end_t_s)
+        felt = cut(effect(kind, command, of[FELT_ON.get(kind, 0)], end_t_s), command, epoch_ends)
         gpu = FELT_ON.get(kind, 0 if len(of) == 1 else None)
         fault = {"kind": kind, "cause": CAUSES[kind], "gpu": gpu}
         faults.append({**fault, "command": rounded(command), "effect": rounded(felt)})
+    trained = [t - start_wall_s for t, name, _ in truth["events"] if name.startswith("on_train_epoch")]
+    for one in truth.get("standing", []):
+        spans = {"command": rounded((0.0, end_t_s)), "effect": rounded((trained[0], trained[-1]))}
+        faults.append({**one, "standing": True, **spans})
     events = [
         [round(wall_s - start_wall_s, 3), name, None if epoch is None else epoch + 1]
         for wall_s, name, epoch in truth["events"]
     ]
-    return {"ended": ending(run, truth), "faults": faults, "events": events}
+    of_set = {"set": truth["set"]} if "set" in truth else {}
+    return {**of_set, "ended": ending(run, truth), "faults": faults, "events": events}
 
 
 def table(recording: Path, gpu: int, span: Span, start_wall_s: float) -> str:
@@ -179,7 +217,8 @@ def table(recording: Path, gpu: int, span: Span, start_wall_s: float) -> str:
 def laid_out(found: dict) -> str:
     """Return the file's text: one fault and one event a line."""
     faults, events = (",\n  ".join(json.dumps(one) for one in found[key]) for key in ("faults", "events"))
-    return f'{{"ended": {json.dumps(found["ended"])},\n "faults": [{faults}],\n "events": [{events}]}}\n'
+    head = "".join(f"{json.dumps(key)}: {json.dumps(found[key])},\n " for key in ("set", "ended") if key in found)
+    return f'{{{head}"faults": [{faults}],\n "events": [{events}]}}\n'
 
 
 def main() -> None:

@@ -11,7 +11,34 @@ NO_HOST = "nvidia-smi logs neither the host nor the trainer's processes"
 NO_PROCESSES = "nvidia-smi's log has no processes, and utilisation and power rose"
 NO_GROWTH_RULE = "no rule reports growing memory"
 
+FIRST_EPOCH = "the first epoch's last batch is of another size, and 4 s of tuning rest within few and short epochs"
+NO_LAUNCH = "told as main-process: its SM activity is over half of its utilisation, where launch-bound begins"
+
+# What was missed in the runs recorded after thresholds had been set, as they were when the runs came. No threshold may
+# be fitted to these runs; an entry goes when a change made for another reason repairs it.
+HELD_OUT_MISSED = {
+    ("ab-batch-32: small-batch throughout", CAUSE): NO_LAUNCH,
+    ("n-healthy-disk: small-batch throughout", CAUSE): NO_LAUNCH,
+    ("n-mixed: small-batch throughout", CAUSE): NO_LAUNCH,
+    ("n-oom-killed: small-batch throughout", CAUSE): NO_LAUNCH,
+    ("n-mixed: cpu at 35 s", MISSED): "the first validation and a stop of the trainer follow within 11 s: all is one "
+    "drop, of which this is less than half",
+    ("n-mixed: sigstop at 63 s", CAUSE): "the same drop: what was recorded of its 36 s stands beside a part of it each",
+    ("n-mixed: sigstop at 63 s", EDGES): "the same drop, which begins with the fault before it",
+    ("n-ddp-late: stop-rank0 at 58 s", CAUSE): "the rank that spins draws 128 W of the 279 W of its small model: 46 %, "
+    "where spinning is known by 45 % at most; that the other one was stopped is told",
+    ("m-mixed: hog at 84 s", EDGES): "the guest's work is told from the first row of processes.csv that has it, "
+    "and these come every 5 s",
+    ("m-two-gpus-one-used: unused-gpu throughout", MISSED): "the verdict says it, no finding does",
+    ("s-leak-oom: leak at 31 s", MISSED): NO_GROWTH_RULE,
+    ("s-memory-steps: epoch-leak at 33 s", MISSED): NO_GROWTH_RULE,
+    ("ab-workers-8: starved-1", FALSE_ALARM): FIRST_EPOCH,
+    ("ab-workers-14: starved-1", FALSE_ALARM): FIRST_EPOCH,
+    ("s-early-stop: starved-1", FALSE_ALARM): FIRST_EPOCH,
+}
+
 KNOWN = {
+    **HELD_OUT_MISSED,
     ("m-other-process-leak: leak at 76 s", MISSED): NO_GROWTH_RULE,
     (
         "yolo26m-detail: hog at 247 s",

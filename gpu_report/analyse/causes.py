@@ -99,9 +99,10 @@ def input_storage(scene: Scene) -> Candidate | None:
 
 
 def cores_taken(scene: Scene) -> Candidate | None:
-    """Find that every core was busy, and not with this training."""
+    """Find that every core was busy most of the time, and not with this training."""
     cpu, pressure, trainer = scene.within("cpu_pct"), scene.within("cpu_pressure_pct"), _trainer_cpu(scene)
-    if cpu is None or trainer is None or not scene.cores or cpu < th.ALL_CORES_PCT:
+    full = scene.share_above("cpu_pct", th.ALL_CORES_PCT)
+    if cpu is None or trainer is None or full is None or not scene.cores or full < th.CORES_TAKEN_SHARE:
         return None
     others = cpu - trainer / scene.cores
     if others < th.OTHERS_CPU_PCT:
@@ -188,9 +189,14 @@ def main_process_bound(scene: Scene) -> Candidate | None:
 
 
 def launch_bound(scene: Scene) -> Candidate | None:
-    """Find one core full with launching kernels that are too small for the GPU: SM activity far under utilisation."""
+    """Find one core full with launching kernels that are too small for the GPU.
+
+    The main process was full and waited for no data: so it launched. Where callbacks did not tell, SM activity far
+    under utilisation does.
+    """
     util, sm = scene.gpu_within("gpu_util_pct"), scene.gpu_within("sm_active_pct")
-    if util is None or sm is None or sm >= th.LAUNCH_SM_SHARE * util or not _mostly_one_core(scene):
+    small = util is not None and sm is not None and sm < th.LAUNCH_SM_SHARE * util
+    if not (small or _data_came(scene)) or not _mostly_one_core(scene):
         return None
     numbers = evidence(
         ("utilisation", util, "%"),

@@ -29,7 +29,7 @@ class Context:
 
     `drops` are those of all GPUs: to find them is the dearest part of an analysis, and several rules look at them.
     `guests` are the other processes on the GPUs, `waits` where a GPU of several spins for another, `throttles` what
-    held clocks down. `ordinary` are the train phases of epochs in which nothing happened; `scenes` knows what every
+    held clocks down. `ordinary` is all training of epochs in which nothing happened; `scenes` knows what every
     signal is in ordinary training: outside drops, waits and the stay of guests. `pace` is images a second, None
     where callbacks told nothing.
     """
@@ -106,7 +106,7 @@ def build_context(run: Run, options: Options) -> Context:
         guests=beside,
         waits=waits,
         throttles=tuple(t for track in found for t in throttles(track, activity, gpus.get(track.gpu))),
-        ordinary=tuple(whole_spans(usual, disturbed)) or calm,
+        ordinary=whole_spans(phases, boundaries, disturbed) if usual else calm,
         scenes=Scenes(run, found, calm, Beside(beside, phases, pace)),
         pace=pace,
     )

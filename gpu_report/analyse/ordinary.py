@@ -16,19 +16,36 @@ def ordinary_phases(phases: Sequence[Phase], boundaries: Boundaries) -> list[Pha
     A first epoch waits for its loader's first batches and warms its kernels up.
     """
     trained = [phase for phase in phases if phase.name == "train"]
-    firsts = [(b.row.start_t_s, b.row.row_t_s) for b in boundaries.all if b.first]
-    later = [phase for phase in trained if not any(start <= phase.start_t_s < end for start, end in firsts)]
+    firsts = _firsts(boundaries)
+    later = [phase for phase in trained if not _is_first(phase, firsts)]
     seconds = sum(phase.end_t_s - phase.start_t_s for phase in later)
     return later if seconds >= th.LEVEL_AT_LEAST_S else trained
 
 
-def whole_spans(ordinary: Sequence[Phase], disturbed: Sequence[Span]) -> list[Span]:
-    """Return the ordinary train phases that nothing disturbed, from end to end."""
-    return [
-        (phase.start_t_s, phase.end_t_s)
-        for phase in ordinary
-        if not any(min(end, phase.end_t_s) - max(start, phase.start_t_s) > th.TOUCHED_S for start, end in disturbed)
-    ]
+def whole_spans(phases: Sequence[Phase], boundaries: Boundaries, disturbed: Sequence[Span]) -> tuple[Span, ...]:
+    """Return the train phases that nothing disturbed, from end to end; of a first epoch what is no warming up."""
+    firsts = _firsts(boundaries)
+    spans = [_settled(phase, firsts) for phase in phases if phase.name == "train"]
+    return tuple(
+        (a, b)
+        for a, b in spans
+        if a < b and not any(min(end, b) - max(start, a) > th.TOUCHED_S for start, end in disturbed)
+    )
+
+
+def _firsts(boundaries: Boundaries) -> list[Span]:
+    """Return the first epochs of processes, up to their rows."""
+    return [(boundary.row.start_t_s, boundary.row.row_t_s) for boundary in boundaries.all if boundary.first]
+
+
+def _settled(phase: Phase, firsts: Sequence[Span]) -> Span:
+    if not _is_first(phase, firsts):
+        return phase.start_t_s, phase.end_t_s
+    return phase.start_t_s + th.WARM_UP_S, phase.end_t_s - th.LAST_BATCH_S
+
+
+def _is_first(phase: Phase, firsts: Sequence[Span]) -> bool:
+    return any(start <= phase.start_t_s < end for start, end in firsts)
 
 
 def calm_spans(

@@ -65,7 +65,7 @@ def _guest_pids(run: Run, rows: pd.DataFrame) -> list[int]:
 
 def _step(track: Track, look_s: float, memory_mib: float | None, *, up: bool) -> float:
     """Return when the GPU's memory stepped by about a process's before a look, else the middle of the time since."""
-    since_s = look_s - th.PROCESSES_EVERY_S - track.tick_s
+    since_s = look_s - th.PROCESSES_EVERY_S - th.LATE_LOOK_TICKS * track.tick_s
     rows = track.rows[(track.rows["t_s"] > since_s) & (track.rows["t_s"] <= look_s + track.tick_s)]
     used, t_s = rows["memory_used_mib"].to_numpy(dtype=float), rows["t_s"].to_numpy(dtype=float)
     if memory_mib and len(used) > 1:

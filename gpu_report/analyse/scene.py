@@ -35,6 +35,11 @@ class Series:
         values = values[values < LARGEST_MASK]
         return float(((values.astype(np.int64) & bits) > 0).mean()) if len(values) else None
 
+    def share_above(self, name: str, line: float, start_t_s: float, end_t_s: float) -> float | None:
+        """Return the share (0 to 1) of rows in (start, end] at a line or above, None where there are none."""
+        values = self._part(name, start_t_s, end_t_s)
+        return float((values >= line).mean()) if len(values) else None
+
     def usual(self, name: str) -> float | None:
         """Return the median of a column in ordinary training, None where there is none."""
         column = self.columns.get(name)
@@ -108,6 +113,10 @@ class Scene:
     def within(self, name: str) -> float | None:
         """Return the mean of a host column within the interval."""
         return self.host.within(name, *self._inner)
+
+    def share_above(self, name: str, line: float) -> float | None:
+        """Return the share (0 to 1) of the interval in which a host column was at a line or above."""
+        return self.host.share_above(name, line, *self._inner)
 
     def usual(self, name: str) -> float | None:
         """Return what a host column is in ordinary training."""

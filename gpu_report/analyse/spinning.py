@@ -10,13 +10,13 @@ from gpu_report.model import Interval
 
 def spinning(track: Track, usable: Bools) -> list[Interval]:
     """Return where utilisation is full and power, at its usual work far higher, is not: a kernel that only waits."""
-    power, power_t = _known(track, "power_w")
-    if not len(power):
+    power, tensor = _of_usual(track, usable, "power_w"), _of_usual(track, usable, "tensor_active_pct")
+    if power is None:
         return []
-    working = np.interp(track.t_s[usable], power_t, power) if usable.any() else power
-    usual = float(np.median(working))
-    at_power = power[np.clip(np.searchsorted(power_t, track.t_s), 0, len(power) - 1)]
-    idle = usable & (track.util_pct >= th.SPINNING_UTIL_PCT) & (at_power <= th.SPINNING_POWER_SHARE * usual)
+    no_work = power <= th.SPINNING_POWER_SHARE
+    if tensor is not None:
+        no_work |= (tensor <= th.SPINNING_TENSOR_SHARE) & (power <= th.SPINNING_POWER_SHARE_WITHOUT_TENSOR)
+    idle = usable & (track.util_pct >= th.SPINNING_UTIL_PCT) & no_work
     found = [(track.t_s[a], track.ends_s[b - 1]) for a, b in stretches(track, idle, usable)]
     return [
         Interval(track.gpu, float(start), float(end), track.mean_pct(float(start), float(end)))
@@ -25,7 +25,13 @@ def spinning(track: Track, usable: Bools) -> list[Interval]:
     ]
 
 
-def _known(track: Track, name: str) -> tuple[Floats, Floats]:
+def _of_usual(track: Track, usable: Bools, name: str) -> Floats | None:
+    """Return a column at each reading of utilisation, as a share of what it usually is; None where it is not known."""
     values, t_s = track.rows[name].to_numpy(dtype=float), track.rows["t_s"].to_numpy(dtype=float)
     known = np.isfinite(values)
-    return values[known], t_s[known]
+    if not known.any():
+        return None
+    values, t_s = values[known], t_s[known]
+    usual = float(np.median(np.interp(track.t_s[usable], t_s, values) if usable.any() else values))
+    next_row = np.clip(np.searchsorted(t_s, track.t_s), 0, len(values) - 1)
+    return values[next_row] / usual if usual > 0 else None

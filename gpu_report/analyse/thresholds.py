@@ -22,7 +22,8 @@ IDLE_AT_LEAST_S = 3.0
 # Processes seen within this of the recording's start were there before it: a training needs longer than this to
 # load torch and open its GPU, and the first look takes place at once.
 FIRST_LOOK_S = 1.0
-PROCESSES_EVERY_S = 5.0  # the recorder's distance of two looks at the processes
+PROCESSES_EVERY_S = 5.0  # the recorder's distance of two looks at the processes ...
+LATE_LOOK_TICKS = 2.5  # ... which take place at ticks: up to one later, and the reading before that must be seen, too
 
 # --- Level and drops (DESIGN.md, Words) ----------------------------------------------------------------------
 
@@ -53,6 +54,7 @@ HOLD_AT_LEAST_S = 1.0
 BOUNDARY_S = 2.0
 # A drop that ends this shortly after a told phase lies in that phase: a reading is of 0.2 s, a first batch longer.
 EDGE_S = 0.5
+ABUTS_S = 1.0  # ... and what lies within this of a phase touches it: a fault that goes on does, a later one does not
 # A drop at a boundary is expected when it lasts no longer than this times the median of its siblings.
 SIBLING_FACTOR = 2.0
 # The first validation also warms kernels up and starts its loader: 4.7 to 6.0 s on three labelled H200 runs whose
@@ -150,6 +152,7 @@ WORKERS_BLOCKED = 0.5  # on average: 17 % of the looks at a storage-bound loader
 READ_MIB_S = 1.0
 RISEN_FACTOR = 3.0  # a pressure is a cause only when it is so much higher than in the run's ordinary training
 ALL_CORES_PCT = 90.0
+CORES_TAKEN_SHARE = 0.6  # of the interval: what was late goes on being late for seconds after the cores are free
 OTHERS_CPU_PCT = 40.0  # of all cores, taken by others than the training
 WORKER_FULL_PCT = 85.0  # of one core: 66 to 99 measured with too few workers
 WORKERS_FULL_PCT = 60.0  # likewise on average over all workers
@@ -167,6 +170,9 @@ GUEST_STEP_SHARE = 0.5  # of its memory: the step in the GPU's own memory that s
 # A rank that waits in NCCL spins: 100 % and 120 W where it takes 450 to 550 W at work (H200).
 SPINNING_UTIL_PCT = 90.0
 SPINNING_POWER_SHARE = 0.45
+# Where tensor activity is known and next to none of the usual, power may be nearer: a small model takes 279 W at work.
+SPINNING_TENSOR_SHARE = 0.1
+SPINNING_POWER_SHARE_WITHOUT_TENSOR = 0.7
 BEFORE_THE_END_S = 5.0  # what "just before the end" means: allocations that fail last seconds
 DATA_CAME_SHARE = 0.05  # of training waited for data: so little, and the loader is not what holds the GPU back
 DATA_WAIT_SHARE = 0.2  # of ordinary training: 0.1 to 1 % where the loader keeps up, and a fifth is worth a repair
@@ -176,6 +182,10 @@ LAUNCH_SM_SHARE = 0.5
 
 # --- Bounds and advice ----------------------------------------------------------------------------------------
 
+# The first epoch of a process warms up: workers start, kernels are tuned; 5 to 20 s on 36 labelled runs. Its last batch
+# is of another size and tuned for anew: 3 to 4 s.
+WARM_UP_S = 20.0
+LAST_BATCH_S = 5.0
 TOUCHED_S = 1.0  # an epoch that shares less with a finding is as good as undisturbed
 BOUND_SPEED_UP = 1.05  # winning less is not worth a person's time, and within what epochs differ by anyway
 # Nobody fills every SM with warps all the time: 29 % in a fed YOLO26n, 42 to 45 % in YOLO26s and m (H200), and the

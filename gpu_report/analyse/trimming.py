@@ -1,7 +1,7 @@
-"""What of a drop is its own: without the validation and the checkpoint that lie at its edges."""
+"""What of a drop is its own: without the validations and checkpoints at its edges, and apart from what follows one."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from statistics import median
 
 import numpy as np
@@ -10,60 +10,96 @@ from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.drops import Drop
 from gpu_report.analyse.inside import FROM_CALLBACKS
-from gpu_report.analyse.spans import Span
+from gpu_report.analyse.spans import Span, minus, union
+from gpu_report.analyse.track import Track
 from gpu_report.model import Phase
 
+CLOSING = "close mosaic"  # the part of training in which the loader is made anew
 AT_THE_END = ("validation", "checkpoint")  # the phases at the end of an epoch
 
 
 def trimmed(context: Context, drops: Sequence[Drop], line_share: float) -> list[Drop]:
     """Return drops without the validations and checkpoints at their edges, where they alone do not explain them.
 
-    What remains must still be long enough to be a drop. `line_share` of the level is the line that they fell under.
+    Two that only such a rest joins are two, unless utilisation was low right up to it and right after it. What remains
+    must still be long enough to be a drop. `line_share` of the level is the line that they fell under.
     """
-    usual_s = {name: _usual_s(context, name) for name in AT_THE_END}
-    found = [_trimmed(context, drop, usual_s, line_share) for drop in drops]
+    rests = _usual_rests(context)
+    found = [part for drop in drops for part in _parts(context, drop, rests, line_share)]
     return sorted(found, key=lambda drop: (drop.start_t_s, drop.gpu))
 
 
-def _trimmed(context: Context, drop: Drop, usual_s: Mapping[str, float], line_share: float) -> Drop:
-    if context.boundaries.explains(drop.start_t_s, drop.end_t_s):
-        return drop
-    start_s, end_s = drop.start_t_s, drop.end_t_s
-    while (phase := _usual_end(context, start_s, usual_s)) is not None:
-        start_s = phase.end_t_s
-    while (phase := _usual_end(context, end_s - th.EDGE_S, usual_s)) is not None and phase.start_t_s > start_s:
-        end_s = phase.start_t_s
-    if (start_s, end_s) == (drop.start_t_s, drop.end_t_s):
-        return drop
-    start_s, end_s = _low_part(context, drop, (start_s, end_s), line_share)
-    enough = end_s - start_s >= context.options.drop_seconds
-    return replace(drop, start_t_s=start_s, end_t_s=end_s) if enough else drop
-
-
-def _usual_s(context: Context, name: str) -> float:
-    """Return how long phases of a name usually are in this run, 0 where there are none."""
-    lengths = [phase.end_t_s - phase.start_t_s for phase in context.phases if phase.name == name]
-    return median(lengths) if lengths else 0.0
-
-
-def _usual_end(context: Context, t_s: float, usual_s: Mapping[str, float]) -> Phase | None:
-    """Return the validation or checkpoint that a moment lies in, if it was told and is about as long as they are here.
-
-    One that is only seen from outside may be made of the very drop.
-    """
-    phase = context.phase_at(t_s)
-    if phase is None or phase.name not in AT_THE_END or phase.source != FROM_CALLBACKS:
-        return None
-    return phase if phase.end_t_s - phase.start_t_s <= th.SIBLING_FACTOR * usual_s[phase.name] else None
-
-
-def _low_part(context: Context, drop: Drop, span: Span, line_share: float) -> Span:
-    """Return the stretch from the first to the last reading under the drop's line within a span."""
+def _parts(context: Context, drop: Drop, rests: Sequence[Span], line_share: float) -> list[Drop]:
+    inner = [rest for rest in rests if rest[0] < drop.end_t_s and rest[1] > drop.start_t_s]
+    if not inner or context.boundaries.explains(drop.start_t_s, drop.end_t_s):
+        return [drop]
     track = next(track for track in context.tracks if track.gpu == drop.gpu)
-    part = track.between(*span)
-    low = np.flatnonzero(track.util_pct[part] < line_share * drop.level_pct)
-    if not len(low):
-        return span
-    first, last = part.start + int(low[0]), part.start + int(low[-1])
-    return float(track.t_s[first]), min(float(track.ends_s[last]), span[1])
+    low = _Low(track, line_share * drop.level_pct)
+    # the reading right after a rest is still of it, so that it tells nothing of what follows
+    pieces = minus([(drop.start_t_s, drop.end_t_s)], [(start, end + th.EDGE_S) for start, end in inner])
+    parts = [low.from_rest(part, inner) for piece in pieces if (part := low.within(piece)) is not None]
+    spans = [span for span in _joined(parts, inner) if span[1] - span[0] >= context.options.drop_seconds]
+    found = [replace(drop, start_t_s=a, end_t_s=b, mean_pct=track.mean_pct(a, b)) for a, b in spans]
+    return found or [drop]
+
+
+@dataclass(frozen=True)
+class _Low:
+    """The readings of a GPU under a drop's line."""
+
+    track: Track
+    line_pct: float
+
+    def within(self, span: Span) -> Span | None:
+        """Return the stretch from the first to the last low reading within a span, None without any."""
+        part = self.track.between(*span)
+        low = np.flatnonzero(self.track.util_pct[part] < self.line_pct)
+        if not len(low):
+            return None
+        first, last = part.start + int(low[0]), part.start + int(low[-1])
+        return float(self.track.t_s[first]), min(float(self.track.ends_s[last]), span[1])
+
+    def from_rest(self, part: Span, rests: Sequence[Span]) -> Span:
+        """Return a low stretch with what lies between it and the end of a rest that it touches."""
+        ends = [end for _, end in rests if 0 <= part[0] - end <= th.EDGE_S + self.track.interval_s]
+        whole = self.within((ends[-1], part[1])) if ends else None
+        return whole or part
+
+
+def _joined(parts: Sequence[Span], rests: Sequence[Span]) -> list[Span]:
+    """Return the low parts, joined across each rest that utilisation was low right before and right after."""
+    joined: list[Span] = []
+    for part in parts:
+        last_s = joined[-1][1] if joined else part[0]
+        between = [rest for rest in rests if last_s - th.ABUTS_S <= rest[0] and rest[1] <= part[0] + th.ABUTS_S]
+        if between and between[0][0] - last_s <= th.ABUTS_S and part[0] - between[-1][1] <= th.ABUTS_S:
+            joined[-1:] = [(joined[-1][0] if joined else part[0], part[1])]
+        else:
+            joined.append(part)
+    return joined
+
+
+def _usual_rests(context: Context) -> list[Span]:
+    """Return the validations and checkpoints that were told and are about as long as they are in this run.
+
+    One that is only seen from outside may be made of the very drop. Those that follow each other are one rest, with the
+    loader made anew where the mosaic closes.
+    """
+    every = [phase for phase in context.phases if phase.source == FROM_CALLBACKS]
+    told = [phase for phase in every if phase.name in AT_THE_END]
+    usual_s = {name: median([_length_s(p) for p in told if p.name == name] or [0.0]) for name in AT_THE_END}
+    firsts = {boundary.row.epoch for boundary in context.boundaries.all if boundary.first}
+    allowed = [p for p in told if _length_s(p) <= _longest_s(p, usual_s[p.name], first=p.epoch in firsts)]
+    anew = [p for p in every if p.detail == CLOSING and _length_s(p) <= th.FIRST_BOUNDARY_EXTRA_S]
+    near = union([(p.start_t_s, p.end_t_s + th.ABUTS_S) for p in (*allowed, *anew)])
+    return [(start, end - th.ABUTS_S) for start, end in near]
+
+
+def _longest_s(phase: Phase, usual_s: float, *, first: bool) -> float:
+    """Return how long a phase may be to count as usual; the first validation of a process takes longer."""
+    extra_s = th.FIRST_VALIDATION_EXTRA_S if first and phase.name == "validation" else 0.0
+    return th.SIBLING_FACTOR * usual_s + extra_s
+
+
+def _length_s(phase: Phase) -> float:
+    return phase.end_t_s - phase.start_t_s

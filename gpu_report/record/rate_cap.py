@@ -1,7 +1,8 @@
 """Keeping a flood of messages (a driver in a loop) from filling a disk: a sample of it is enough."""
 
-LINES_PER_WINDOW = 200  # more than this in one window is a flood
-WINDOW_S = 10.0
+# More than this in one window is a flood. The OOM killer alone dumps 140 lines and one for each process at a time.
+LINES_PER_WINDOW = 2000
+WINDOW_S = 60.0
 
 
 class RateCap:

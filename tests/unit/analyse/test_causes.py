@@ -132,7 +132,14 @@ def test_a_loader_that_kept_no_one_waiting_is_not_to_blame():
     loaded = scene(EIGHT_FULL, gpu=HALF_BUSY)
     assert explain(loaded)[0].name == "input-cpu"
     assert explain(dataclasses.replace(loaded, data_wait_share=0.3))[0].name == "input-cpu"
-    assert explain(dataclasses.replace(loaded, data_wait_share=0.01))[0].name == "main-process"
+    assert explain(dataclasses.replace(loaded, data_wait_share=0.01))[0].name == "launch-bound"
+
+
+def test_a_main_process_that_neither_waits_nor_launches_small_kernels_is_named_itself():
+    busy = scene(ONE_CORE, gpu=HALF_BUSY)
+    assert explain(busy)[0].name == "main-process"
+    assert explain(dataclasses.replace(busy, data_wait_share=0.5))[0].name == "main-process"
+    assert explain(dataclasses.replace(busy, data_wait_share=0.01))[0].name == "launch-bound"
 
 
 def test_workers_of_the_validation_that_idle_do_not_hide_those_that_are_full():

@@ -22,8 +22,15 @@ def test_the_first_epoch_of_a_process_is_not_ordinary_where_others_are_enough():
 
 
 def test_an_epoch_that_something_touched_is_not_whole():
-    assert whole_spans(phases(20.0), [(45.0, 48.0)]) == [(0.0, 20.0), (60.0, 80.0)]
-    assert whole_spans(phases(20.0), [(49.5, 52.0)]) == [(0.0, 20.0), (30.0, 50.0), (60.0, 80.0)]
+    none_first = Boundaries(())
+    assert whole_spans(phases(20.0), none_first, [(45.0, 48.0)]) == ((0.0, 20.0), (60.0, 80.0))
+    assert whole_spans(phases(20.0), none_first, [(49.5, 52.0)]) == ((0.0, 20.0), (30.0, 50.0), (60.0, 80.0))
+
+
+def test_of_a_first_epoch_only_what_comes_after_warming_up_counts():
+    assert whole_spans(phases(20.0), FIRST, []) == ((30.0, 50.0), (60.0, 80.0))
+    hours = [Phase("train", 1, 0.0, 7200.0, FROM_CALLBACKS)]
+    assert whole_spans(hours, FIRST, []) == ((20.0, 7195.0),)
 
 
 def test_calm_is_what_lies_away_from_edges_and_disturbances():

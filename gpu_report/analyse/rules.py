@@ -7,6 +7,7 @@ from gpu_report.analyse.dropping import drops
 from gpu_report.analyse.endings import bad_endings
 from gpu_report.analyse.kernel_faults import kernel_faults
 from gpu_report.analyse.losing import lost_gpus
+from gpu_report.analyse.memory_growth import growing_memory
 from gpu_report.analyse.sharing import other_processes
 from gpu_report.analyse.slowing import slowdowns
 from gpu_report.analyse.starvation import starved_gpus
@@ -25,5 +26,6 @@ RULES: tuple[Rule, ...] = (
     other_processes,
     waiting_for_peer,
     throttling,
+    growing_memory,
     bad_endings,
 )

@@ -68,10 +68,10 @@ def epoch_length(seconds: float) -> str:
 
 
 def _beside(findings: Sequence[Finding]) -> str:
-    """Return who else worked on the GPUs, and which of them waited for another: the longest of each."""
+    """Return who else worked on the GPUs, which waited for another, and whose memory grew: the longest of each."""
     sentences = []
-    for rule in ("slowdown", "other-process", "waiting-for-peer"):
-        mine = [f for f in findings if f.rule == rule]
+    for rule in ("slowdown", "other-process", "waiting-for-peer", "memory-growth"):
+        mine = [f for f in findings if f.rule == rule and not f.expected]
         if mine:
             sentences.append(f"{max(mine, key=lambda f: f.duration_s).summary}.")
     return " ".join(sentences)

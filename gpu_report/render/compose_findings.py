@@ -45,6 +45,7 @@ CAUSES = {
     "thermal": "Throttled by heat",
     "gpu-fault": "GPU fault",
     "waiting-for-peer": "Waiting for another GPU",
+    "memory-growth": "GPU memory growing",
     "run-ended": "The run had ended",
     "unexplained": "Not explained by anything recorded",
 }

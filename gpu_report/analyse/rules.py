@@ -8,6 +8,7 @@ from gpu_report.analyse.endings import bad_endings
 from gpu_report.analyse.kernel_faults import kernel_faults
 from gpu_report.analyse.losing import lost_gpus
 from gpu_report.analyse.memory_growth import growing_memory
+from gpu_report.analyse.memory_near_limit import full_memory
 from gpu_report.analyse.sharing import other_processes
 from gpu_report.analyse.slowing import slowdowns
 from gpu_report.analyse.starvation import starved_gpus
@@ -27,5 +28,6 @@ RULES: tuple[Rule, ...] = (
     waiting_for_peer,
     throttling,
     growing_memory,
+    full_memory,
     bad_endings,
 )

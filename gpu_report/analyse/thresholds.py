@@ -215,7 +215,7 @@ LOADED_COST_PCT = 25.0
 HALVED_PCT = 45.0  # nvml.h: HW slowdown divides the clock by two or more; the rest is for ticks at its edges
 CAUSE_CLOCK_SHARE = 0.8  # of the usual clock: less of a fall explains no utilisation that fell to half
 
-# --- Memory of a GPU (growth.py, memory_growth.py) -------------------------------------------------------------
+# --- Memory of a GPU (growth.py, memory_near_limit.py, endings.py) ---------------------------------------------
 
 # A rise is growth from this on. 4 % of what the training held: 0.1 % was measured in the labelled runs after their
 # first epoch. And 256 MiB: the first validation of a small model takes 140.
@@ -238,3 +238,8 @@ GROWTH_PAUSE_SHARE = 0.25  # it came to an end where nothing more came for longe
 MOSAIC_STANDS_OUT = 3.0  # the step at which the mosaic closes is no growth where it is so much larger than any other
 MOSAIC_STAYS_SHARE = 0.7  # ... and so much of it stays
 FULL_SHARE = 0.97  # of a card: what fails to be allocated asks for more than the rest, so that it never reads as full
+
+NEAR_LIMIT_PCT = 95.0  # of what the card can hold is in use (DESIGN.md section 6)
+NEAR_LIMIT_S = 10.0  # held for so long: an allocator that is at its limit for a moment gives its cache back
+LAST_MINUTE_S = 60.0  # what led to the end of a training that ran out of memory is looked for in this time
+LAST_STEP_MIB = 64.0  # the least growth that is told then: an allocator takes blocks of 2 to 20 MiB all the time

@@ -9,6 +9,7 @@ from gpu_report.analyse.kernel_faults import kernel_faults
 from gpu_report.analyse.losing import lost_gpus
 from gpu_report.analyse.memory_growth import growing_memory
 from gpu_report.analyse.memory_near_limit import full_memory
+from gpu_report.analyse.not_credible import readings_not_credible
 from gpu_report.analyse.sharing import other_processes
 from gpu_report.analyse.slowing import slowdowns
 from gpu_report.analyse.starvation import starved_gpus
@@ -29,5 +30,6 @@ RULES: tuple[Rule, ...] = (
     throttling,
     growing_memory,
     full_memory,
+    readings_not_credible,
     bad_endings,
 )

@@ -243,3 +243,13 @@ NEAR_LIMIT_PCT = 95.0  # of what the card can hold is in use (DESIGN.md section 
 NEAR_LIMIT_S = 10.0  # held for so long: an allocator that is at its limit for a moment gives its cache back
 LAST_MINUTE_S = 60.0  # what led to the end of a training that ran out of memory is looked for in this time
 LAST_STEP_MIB = 64.0  # the least growth that is told then: an allocator takes blocks of 2 to 20 MiB all the time
+
+# --- Readings and GPUs (not_credible.py) --------------------------------------------------------------------------
+
+# Some drivers read 100 % for good once a process was killed in the middle of a kernel (reference/nvml.md, section 2.5).
+NOT_CREDIBLE_PCT = 95.0
+NOT_CREDIBLE_S = 30.0  # a process that has just gone, or is not listed yet, explains less
+# Power at which a GPU does no work: 120 of 700 W for an H200 in its highest clocks, 9 to 25 % of the limit elsewhere.
+NO_WORK_POWER_SHARE = 0.25  # of the limit, or ...
+NO_WORK_POWER_FACTOR = 1.2  # ... so close to the least that was seen, where
+NO_WORK_POWER_RANGE = 2.0  # ... so many times as much was seen, too

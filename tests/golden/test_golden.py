@@ -31,7 +31,7 @@ FOUND = {
     ("s-leak-oom", "memory-growth", "critical"),
     ("s-memory-steps", "memory-growth", "warning"),
 }
-FINDERS = {"memory-growth", "memory-near-limit"}
+FINDERS = {"memory-growth", "memory-near-limit", "not-credible"}
 CALLBACK_S = 0.01  # one callback after another
 WITH_CALLBACKS = [name for name in NAMES if labels_of(name).events and (SAMPLES / name / "inside").exists()]
 

@@ -14,6 +14,7 @@ from gpu_report.analyse.sharing import other_processes
 from gpu_report.analyse.slowing import slowdowns
 from gpu_report.analyse.starvation import starved_gpus
 from gpu_report.analyse.throttling import throttling
+from gpu_report.analyse.unused_gpu import unused_gpus
 from gpu_report.analyse.waiting import waiting_for_peer
 from gpu_report.model import Finding
 
@@ -30,6 +31,7 @@ RULES: tuple[Rule, ...] = (
     throttling,
     growing_memory,
     full_memory,
+    unused_gpus,
     readings_not_credible,
     bad_endings,
 )

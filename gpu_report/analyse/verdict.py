@@ -6,6 +6,7 @@ from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.activity import outside
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.throttles import POWER_CAP, THERMAL
+from gpu_report.analyse.unused_gpu import idle_tracks
 from gpu_report.model import Bound, Finding, LedgerRow
 
 Trained = tuple[float, float] | None  # mean utilisation in %, and seconds
@@ -147,8 +148,8 @@ def _largest(trained: Trained, findings: Sequence[Finding], ledger: Sequence[Led
 
 
 def _unused(context: Context) -> str:
-    unused = [track.gpu for track in context.tracks if track.gpu not in context.activity.used_gpus]
-    if not unused or not context.activity.used_gpus:
+    unused = [track.gpu for track in idle_tracks(context)]
+    if not unused:
         return ""
     names = ", ".join(str(gpu) for gpu in unused)
     return f"GPU {names} was never used." if len(unused) == 1 else f"GPUs {names} were never used."

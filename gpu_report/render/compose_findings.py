@@ -19,7 +19,12 @@ from gpu_report.render.words import (
 )
 
 SEVERITY_WORDS = {"critical": "Critical", "warning": "Warning", "info": "Note"}
-_TITLES = {"kernel": "Kernel event", "gpu-lost": "GPU lost", "not-credible": "Reading not credible"}
+_TITLES = {
+    "kernel": "Kernel event",
+    "gpu-lost": "GPU lost",
+    "not-credible": "Reading not credible",
+    "unused-gpu": "Unused GPU",
+}
 _SEVERITY_RANK = {"critical": 0, "warning": 1, "info": 2}
 
 # From which confidence on a cause is called likely, and from which on sure enough to be stated without a doubt.
@@ -47,6 +52,7 @@ CAUSES = {
     "waiting-for-peer": "Waiting for another GPU",
     "memory-growth": "GPU memory growing",
     "not-credible": "A reading that is not credible",
+    "unused-gpu": "A GPU that nobody used",
     "run-ended": "The run had ended",
     "unexplained": "Not explained by anything recorded",
 }

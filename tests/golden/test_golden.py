@@ -30,8 +30,10 @@ FOUND = {
     ("m-other-process-leak", "memory-growth", "warning"),
     ("s-leak-oom", "memory-growth", "critical"),
     ("s-memory-steps", "memory-growth", "warning"),
+    ("fed", "unused-gpu", "info"),
+    ("m-two-gpus-one-used", "unused-gpu", "warning"),
 }
-FINDERS = {"memory-growth", "memory-near-limit", "not-credible"}
+FINDERS = {"memory-growth", "memory-near-limit", "not-credible", "unused-gpu"}
 CALLBACK_S = 0.01  # one callback after another
 WITH_CALLBACKS = [name for name in NAMES if labels_of(name).events and (SAMPLES / name / "inside").exists()]
 

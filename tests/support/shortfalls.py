@@ -28,7 +28,6 @@ HELD_OUT_MISSED = {
     "where spinning is known by 45 % at most; that the other one was stopped is told",
     ("m-mixed: hog at 84 s", EDGES): "the guest's work is told from the first row of processes.csv that has it, "
     "and these come every 5 s",
-    ("m-two-gpus-one-used: unused-gpu throughout", MISSED): "the verdict says it, no finding does",
     (
         "s-leak-oom: leak at 31 s",
         MISSED,
@@ -52,6 +51,6 @@ KNOWN = {
     ("faulted: hog at 83 s", MISSED): NO_PROCESSES,
     ("faulted: stop at 107 s", CAUSE): NO_HOST,
     ("faulted: cpu at 134 s", CAUSE): NO_HOST,
-    ("fed: unused-gpu throughout", MISSED): "the verdict says it, no finding does",
+    ("fed: unused-gpu throughout", MISSED): "a note: nvidia-smi's log does not say whether the job was given that GPU",
     ("starved: two-workers throughout", CAUSE): NO_HOST,
 }

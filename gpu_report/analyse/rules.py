@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.dropping import drops
 from gpu_report.analyse.endings import bad_endings
+from gpu_report.analyse.imbalance import uneven_gpus
 from gpu_report.analyse.kernel_faults import kernel_faults
 from gpu_report.analyse.losing import lost_gpus
 from gpu_report.analyse.memory_growth import growing_memory
@@ -31,6 +32,7 @@ RULES: tuple[Rule, ...] = (
     throttling,
     growing_memory,
     full_memory,
+    uneven_gpus,
     unused_gpus,
     readings_not_credible,
     bad_endings,

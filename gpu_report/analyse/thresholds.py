@@ -244,7 +244,7 @@ NEAR_LIMIT_S = 10.0  # held for so long: an allocator that is at its limit for a
 LAST_MINUTE_S = 60.0  # what led to the end of a training that ran out of memory is looked for in this time
 LAST_STEP_MIB = 64.0  # the least growth that is told then: an allocator takes blocks of 2 to 20 MiB all the time
 
-# --- Readings and GPUs (not_credible.py) --------------------------------------------------------------------------
+# --- Readings and GPUs (not_credible.py, imbalance.py) -----------------------------------------------------------
 
 # Some drivers read 100 % for good once a process was killed in the middle of a kernel (reference/nvml.md, section 2.5).
 NOT_CREDIBLE_PCT = 95.0
@@ -253,3 +253,12 @@ NOT_CREDIBLE_S = 30.0  # a process that has just gone, or is not listed yet, exp
 NO_WORK_POWER_SHARE = 0.25  # of the limit, or ...
 NO_WORK_POWER_FACTOR = 1.2  # ... so close to the least that was seen, where
 NO_WORK_POWER_RANGE = 2.0  # ... so many times as much was seen, too
+# Two GPUs with the same work: 0 to 1 points apart over a healthy labelled run, 4 with one reading a second and another
+# process beside; by window up to 4 and 14.
+IMBALANCE_POINTS = 15.0
+IMBALANCE_WINDOW_S = 10.0  # compared window by window, and apart in ...
+IMBALANCE_SHARE = 0.5  # ... at least this share of ordinary training
+IMBALANCE_AT_LEAST_S = 10.0  # of it, as for a level; less is too little to call it the run's way
+MORE_WORK = 1.1  # a GPU that does so many times another's work (tensor activity, else power) is not waiting for it
+UNEVEN_MEMORY_SHARE = 0.3  # of the larger: rank 0 has the moving average of the weights and the validation besides
+UNEVEN_MEMORY_MIB = 1024.0

@@ -50,6 +50,7 @@ CAUSES = {
     "thermal": "Throttled by heat",
     "gpu-fault": "GPU fault",
     "waiting-for-peer": "Waiting for another GPU",
+    "imbalance": "GPUs of one training far apart",
     "memory-growth": "GPU memory growing",
     "not-credible": "A reading that is not credible",
     "unused-gpu": "A GPU that nobody used",

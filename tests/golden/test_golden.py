@@ -33,7 +33,7 @@ FOUND = {
     ("fed", "unused-gpu", "info"),
     ("m-two-gpus-one-used", "unused-gpu", "warning"),
 }
-FINDERS = {"memory-growth", "memory-near-limit", "not-credible", "unused-gpu"}
+FINDERS = {"memory-growth", "memory-near-limit", "not-credible", "unused-gpu", "imbalance"}
 CALLBACK_S = 0.01  # one callback after another
 WITH_CALLBACKS = [name for name in NAMES if labels_of(name).events and (SAMPLES / name / "inside").exists()]
 

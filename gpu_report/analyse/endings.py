@@ -114,7 +114,7 @@ def _last_growth(memory: GpuMemory, end_s: float) -> tuple[Evidence, ...]:
     rows = memory.between(end_s - th.LAST_MINUTE_S, end_s)
     known = np.isfinite(memory.used_mib[rows])
     t_s, steps = memory.t_s[rows][known][1:], np.diff(memory.used_mib[rows][known])
-    grown = np.flatnonzero(steps >= th.LAST_STEP_MIB)
+    grown = np.flatnonzero(steps >= th.STEP_MIB)
     if not len(grown):
         return ()
     largest, last = int(np.argmax(steps)), int(grown[-1])

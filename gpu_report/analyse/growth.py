@@ -137,16 +137,21 @@ def _growth(memory: GpuMemory, training: Training, points: Points, ramp: Ramp) -
 
 
 def _edges(memory: GpuMemory, training: Training, points: Points, ramp: Ramp) -> tuple[float, float]:
-    """Return when memory in training first left the level before, and when it had all but reached the one after."""
-    slack = th.GROWTH_EDGE_SHARE * (points.mib[ramp.last] - points.mib[ramp.first])
+    """Return when memory in training first left the level before, and when it had all but reached its highest.
+
+    Growth that is there from the first point on may have begun within it: there the level before is that of its
+    first row.
+    """
+    slack = max(th.STEP_MIB, th.GROWTH_EDGE_SHARE * float(points.mib[ramp.last] - points.mib[ramp.first]))
     from_s, to_s = float(points.start_s[ramp.first]), float(points.end_s[ramp.last])
     rows = memory.between(from_s, to_s)
-    own = np.where(training.covers(memory.t_s[rows]), memory.own_mib[rows], np.nan)
-    above = np.flatnonzero(own > points.mib[ramp.first] + slack)
-    there = np.flatnonzero(own >= points.mib[ramp.last] - slack)
-    if not len(above) or not len(there):
+    known = training.covers(memory.t_s[rows]) & np.isfinite(memory.own_mib[rows])
+    t_s, own = memory.t_s[rows][known], memory.own_mib[rows][known]
+    level = float(points.mib[ramp.first]) if ramp.first else float(own[0])
+    above = np.flatnonzero(own > level + slack)
+    if not len(above):
         return from_s, to_s
-    t_s = memory.t_s[rows]
+    there = np.flatnonzero(own >= own.max() - slack)
     return float(t_s[above[0]]), float(t_s[max(there[0], above[0])])
 
 

@@ -229,7 +229,7 @@ GROWTH_RISING_SHARE = 0.6  # of the points within it rise by ...
 GROWTH_RISING_OF_MEAN = 0.25  # ... this much of the mean step, or more
 GROWTH_SECOND_HALF = 0.35  # of all growth comes in its second half: 0.5 when even, 0.38 to 0.51 in the labelled runs
 GROWTH_FIT = 0.9  # of the variance of all points is explained by two levels and a line: 0.98 in the labelled runs
-GROWTH_EDGE_SHARE = 0.1  # it has begun when this much of it is there, and ended when no more than this is to come
+GROWTH_EDGE_SHARE = 0.02  # it has begun when this much of it is there, and ended when no more than this is to come
 SETTLES_SHARE = 0.2  # of a training of which no second epoch is known: an allocator takes most of what it will by then
 GROWTH_POINTS = 5  # fewer tell no line from a step; with fewer epochs, memory is looked at every few seconds instead
 GROWTH_BIN_S = 5.0  # ... this long or longer: a step that takes 2 to 3 s (the first validation) is one of them or two
@@ -242,7 +242,7 @@ FULL_SHARE = 0.97  # of a card: what fails to be allocated asks for more than th
 NEAR_LIMIT_PCT = 95.0  # of what the card can hold is in use (DESIGN.md section 6)
 NEAR_LIMIT_S = 10.0  # held for so long: an allocator that is at its limit for a moment gives its cache back
 LAST_MINUTE_S = 60.0  # what led to the end of a training that ran out of memory is looked for in this time
-LAST_STEP_MIB = 64.0  # the least growth that is told then: an allocator takes blocks of 2 to 20 MiB all the time
+STEP_MIB = 64.0  # the least growth that is told at a moment: an allocator takes blocks of 2 to 20 MiB all the time
 
 # --- Readings and GPUs (not_credible.py, imbalance.py) -----------------------------------------------------------
 

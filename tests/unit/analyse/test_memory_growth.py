@@ -151,6 +151,15 @@ def test_a_leak_within_two_epochs_is_seen_by_the_second():
     assert (finding.start_t_s, finding.end_t_s) == (pytest.approx(150, abs=1), pytest.approx(175, abs=1))
 
 
+def test_a_leak_from_the_start_begins_in_the_second_epoch_and_ends_with_its_last_step():
+    step_s = 6
+    memory = BASE_MIB + 400.0 * (np.clip(np.arange(SECONDS) - STARTUP_S, 0, None) // step_s)
+    (finding,) = grown(training(memory))
+    second_s = STARTUP_S + EPOCH_S
+    assert second_s < finding.start_t_s <= second_s + step_s
+    assert SECONDS - step_s <= finding.end_t_s < SECONDS
+
+
 OTHER = (
     (12.0, 0, 41, "python train.py", BASE_MIB, "appeared", "trainer", NAN),
     *(

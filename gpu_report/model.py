@@ -41,6 +41,7 @@ class Gpu:
 class Recording:
     """How the data came about: by whom, where, when, and how it ended.
 
+    `cuda_visible_devices` is what the command found of that variable, None where it was not set or is not known.
     `ended_by` is duration, signal, command, import, or None when there is no end marker (the recorder was
     killed, crashed, or the machine went down). `interval_s` is the intended distance of two ticks.
     """
@@ -56,6 +57,7 @@ class Recording:
     torch: str | None = None
     ultralytics: str | None = None
     command: tuple[str, ...] = ()
+    cuda_visible_devices: str | None = None
     interval_s: float | None = None
     ended_by: str | None = None
     exit_code: int | None = None

@@ -224,3 +224,51 @@ LOADED_LEAST_PCT = 10.0
 LOADED_COST_PCT = 25.0
 HALVED_PCT = 45.0  # nvml.h: HW slowdown divides the clock by two or more; the rest is for ticks at its edges
 CAUSE_CLOCK_SHARE = 0.8  # of the usual clock: less of a fall explains no utilisation that fell to half
+
+# --- Memory of a GPU (growth.py, memory_near_limit.py, endings.py) ---------------------------------------------
+
+# A rise is growth from this on. 4 % of what the training held: 0.1 % was measured in the labelled runs after their
+# first epoch. And 256 MiB: the first validation of a small model takes 140.
+GROWTH_SHARE = 0.04
+GROWTH_AT_LEAST_MIB = 256.0
+# What tells a leak from an allocator whose reserve follows the batch that needed most so far (docs/memory.md has how
+# well, by simulation). A leak takes many steps of about one size, at most points that are looked at, and goes on as it
+# began; an allocator takes few, of any size, seldom, and ever fewer.
+GROWTH_STEPS = 3.0  # the number of steps, were they of one size: (sum of steps)^2 / sum of (steps^2)
+GROWTH_RISING_SHARE = 0.6  # of the points within it rise by ...
+GROWTH_RISING_OF_MEAN = 0.25  # ... this much of the mean step, or more
+GROWTH_SECOND_HALF = 0.35  # of all growth comes in its second half: 0.5 when even, 0.38 to 0.51 in the labelled runs
+GROWTH_FIT = 0.9  # of the variance of all points is explained by two levels and a line: 0.98 in the labelled runs
+GROWTH_EDGE_SHARE = 0.02  # it has begun when this much of it is there, and ended when no more than this is to come
+SETTLES_SHARE = 0.2  # of a training of which no second epoch is known: an allocator takes most of what it will by then
+GROWTH_POINTS = 5  # fewer tell no line from a step; with fewer epochs, memory is looked at every few seconds instead
+GROWTH_BIN_S = 5.0  # ... this long or longer: a step that takes 2 to 3 s (the first validation) is one of them or two
+GROWTH_POINTS_AT_MOST = 128  # all pairs of them are tried; more are taken together
+GROWTH_PAUSE_SHARE = 0.25  # it came to an end where nothing more came for longer than this of its length
+MOSAIC_STANDS_OUT = 3.0  # the step at which the mosaic closes is no growth where it is so much larger than any other
+MOSAIC_STAYS_SHARE = 0.7  # ... and so much of it stays
+FULL_SHARE = 0.97  # of a card: what fails to be allocated asks for more than the rest, so that it never reads as full
+
+NEAR_LIMIT_PCT = 95.0  # of what the card can hold is in use (DESIGN.md section 6)
+NEAR_LIMIT_S = 10.0  # held for so long: an allocator that is at its limit for a moment gives its cache back
+LAST_MINUTE_S = 60.0  # what led to the end of a training that ran out of memory is looked for in this time
+STEP_MIB = 64.0  # the least growth that is told at a moment: an allocator takes blocks of 2 to 20 MiB all the time
+
+# --- Readings and GPUs (not_credible.py, imbalance.py) -----------------------------------------------------------
+
+# Some drivers read 100 % for good once a process was killed in the middle of a kernel (reference/nvml.md, section 2.5).
+NOT_CREDIBLE_PCT = 95.0
+NOT_CREDIBLE_S = 30.0  # a process that has just gone, or is not listed yet, explains less
+# Power at which a GPU does no work: 120 of 700 W for an H200 in its highest clocks, 9 to 25 % of the limit elsewhere.
+NO_WORK_POWER_SHARE = 0.25  # of the limit, or ...
+NO_WORK_POWER_FACTOR = 1.2  # ... so close to the least that was seen, where
+NO_WORK_POWER_RANGE = 2.0  # ... so many times as much was seen, too
+# Two GPUs with the same work: 0 to 1 points apart over a healthy labelled run, 4 with one reading a second and another
+# process beside; by window up to 4 and 14.
+IMBALANCE_POINTS = 15.0
+IMBALANCE_WINDOW_S = 10.0  # compared window by window, and apart in ...
+IMBALANCE_SHARE = 0.5  # ... at least this share of ordinary training
+IMBALANCE_AT_LEAST_S = 10.0  # of it, as for a level; less is too little to call it the run's way
+MORE_WORK = 1.1  # a GPU that does so many times another's work (tensor activity, else power) is not waiting for it
+UNEVEN_MEMORY_SHARE = 0.3  # of the larger: rank 0 has the moving average of the weights and the validation besides
+UNEVEN_MEMORY_MIB = 1024.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.spans import Span
 from gpu_report.model import Gap, Run
 
 Floats = npt.NDArray[np.float64]
@@ -60,6 +62,17 @@ def tracks(run: Run) -> tuple[Track, ...]:
     rings = {int(gpu): rows for gpu, rows in run.ring.groupby("gpu")}  # type: ignore[arg-type]
     groups = run.samples.groupby("gpu", sort=True)
     return tuple(_track(int(gpu), rows, rings.get(int(gpu)), tick_s, run.duration_s) for gpu, rows in groups)  # type: ignore[arg-type]
+
+
+def mean_within(track: Track, spans: Sequence[Span]) -> tuple[float, float]:
+    """Return mean utilisation (%) over the readings taken in any of the spans, and the seconds they stand for.
+
+    NaN and 0 where there are none.
+    """
+    parts = [track.between(start, end) for start, end in spans]
+    seconds = sum(float(track.hold_s[part].sum()) for part in parts)
+    busy = sum(float((track.util_pct[part] * track.hold_s[part]).sum()) for part in parts)
+    return (busy / seconds, seconds) if seconds > 0 else (float("nan"), 0.0)
 
 
 def gaps(track: Track, duration_s: float) -> tuple[Gap, ...]:

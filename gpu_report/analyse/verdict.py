@@ -6,6 +6,7 @@ from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.activity import outside
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.throttles import POWER_CAP, THERMAL
+from gpu_report.analyse.unused_gpu import idle_tracks
 from gpu_report.model import Bound, Finding, LedgerRow
 
 Trained = tuple[float, float] | None  # mean utilisation in %, and seconds
@@ -68,10 +69,10 @@ def epoch_length(seconds: float) -> str:
 
 
 def _beside(findings: Sequence[Finding]) -> str:
-    """Return who else worked on the GPUs, and which of them waited for another: the longest of each."""
+    """Return who else worked on the GPUs, which waited for another, and whose memory grew: the longest of each."""
     sentences = []
-    for rule in ("slowdown", "other-process", "waiting-for-peer"):
-        mine = [f for f in findings if f.rule == rule]
+    for rule in ("slowdown", "other-process", "waiting-for-peer", "memory-growth"):
+        mine = [f for f in findings if f.rule == rule and not f.expected]
         if mine:
             sentences.append(f"{max(mine, key=lambda f: f.duration_s).summary}.")
     return " ".join(sentences)
@@ -147,8 +148,8 @@ def _largest(trained: Trained, findings: Sequence[Finding], ledger: Sequence[Led
 
 
 def _unused(context: Context) -> str:
-    unused = [track.gpu for track in context.tracks if track.gpu not in context.activity.used_gpus]
-    if not unused or not context.activity.used_gpus:
+    unused = [track.gpu for track in idle_tracks(context)]
+    if not unused:
         return ""
     names = ", ".join(str(gpu) for gpu in unused)
     return f"GPU {names} was never used." if len(unused) == 1 else f"GPUs {names} were never used."

@@ -48,6 +48,7 @@ def recording(info: Mapping[str, Any], samples: pd.DataFrame) -> Recording:
         torch=_text(info.get("torch")),
         ultralytics=_text(info.get("ultralytics")),
         command=_words(info.get("command")),
+        cuda_visible_devices=_visible(info.get("cuda_visible_devices")),
         interval_s=_interval_s(info) or measured_interval(samples),
         ended_by=_text(info.get("ended_by")),
         exit_code=_whole(info.get("exit_code")),
@@ -123,6 +124,11 @@ def _mapping(value: object) -> Mapping[str, Any]:
 def _words(value: object) -> tuple[str, ...]:
     words = value if isinstance(value, list) else []
     return tuple(_text(word) or "" for word in words)
+
+
+def _visible(value: object) -> str | None:
+    """Return the devices that the command was given; an empty value gives none, and is not the same as no value."""
+    return value if isinstance(value, str) else None
 
 
 def _text(value: object) -> str | None:

@@ -19,7 +19,12 @@ from gpu_report.render.words import (
 )
 
 SEVERITY_WORDS = {"critical": "Critical", "warning": "Warning", "info": "Note"}
-_TITLES = {"kernel": "Kernel event", "gpu-lost": "GPU lost"}
+_TITLES = {
+    "kernel": "Kernel event",
+    "gpu-lost": "GPU lost",
+    "not-credible": "Reading not credible",
+    "unused-gpu": "Unused GPU",
+}
 _SEVERITY_RANK = {"critical": 0, "warning": 1, "info": 2}
 
 # From which confidence on a cause is called likely, and from which on sure enough to be stated without a doubt.
@@ -45,6 +50,10 @@ CAUSES = {
     "thermal": "Throttled by heat",
     "gpu-fault": "GPU fault",
     "waiting-for-peer": "Waiting for another GPU",
+    "imbalance": "GPUs of one training far apart",
+    "memory-growth": "GPU memory growing",
+    "not-credible": "A reading that is not credible",
+    "unused-gpu": "A GPU that nobody used",
     "run-ended": "The run had ended",
     "unexplained": "Not explained by anything recorded",
 }

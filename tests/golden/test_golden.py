@@ -24,6 +24,16 @@ IN_FULL = {
     "yolo26n-cli",
 }
 JUDGED = ("verdict", "findings", "kernel", "ledger", "bounds")
+# All that these rules find in any of the runs: (run, rule, severity).
+FOUND = {
+    ("faulted", "memory-growth", "critical"),
+    ("m-other-process-leak", "memory-growth", "warning"),
+    ("s-leak-oom", "memory-growth", "critical"),
+    ("s-memory-steps", "memory-growth", "warning"),
+    ("fed", "unused-gpu", "info"),
+    ("m-two-gpus-one-used", "unused-gpu", "warning"),
+}
+FINDERS = {"memory-growth", "memory-near-limit", "not-credible", "unused-gpu", "imbalance"}
 CALLBACK_S = 0.01  # one callback after another
 WITH_CALLBACKS = [name for name in NAMES if labels_of(name).events and (SAMPLES / name / "inside").exists()]
 
@@ -38,6 +48,12 @@ def test_the_summary_is_as_it_was(name):
     if os.environ.get("UPDATE_GOLDEN"):
         golden.write_text(json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
     assert summary == json.loads(golden.read_text())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_they_find_nothing_but_what_was_done(name):
+    findings = [finding for finding in analysis_of(name).findings if finding.rule in FINDERS]
+    assert {(name, f.rule, f.severity) for f in findings} == {each for each in FOUND if each[0] == name}
 
 
 @pytest.mark.parametrize("name", WITH_CALLBACKS)

@@ -129,7 +129,7 @@ def test_out_of_memory_is_named_with_how_full_the_gpu_was():
     run = make_run(readings((0, 10), (90, 110)), quantities={"memory_used_mib": [143_000.0] * SECONDS})
     (finding,) = findings(dataclasses.replace(run, inside=(oom,)), "run-ended")
     assert finding.summary == "The training ended: CUDA was out of memory"
-    assert [round(e.value) for e in finding.evidence] == [99]
+    assert [round(e.value) for e in finding.evidence] == [99, 140, 140]  # %, GiB in use, GiB that it can hold
 
 
 CROWDED = {"cpu_pct": 99.0, "main_cpu_pct": 60.0, "workers_cpu_pct": 240.0, "cpu_pressure_pct": 90.0}

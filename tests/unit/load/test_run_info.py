@@ -1,9 +1,9 @@
 import pandas as pd
 import pytest
 
-from gpu_report.load.run_info import gpus
+from gpu_report.load.run_info import gpus, recording
 
-NO_SAMPLES = pd.DataFrame({"gpu": []})
+NO_SAMPLES = pd.DataFrame({"gpu": [], "t_s": []})
 
 
 def test_the_health_of_a_gpu_is_what_was_known_of_it():
@@ -17,3 +17,9 @@ def test_the_health_of_a_gpu_is_what_was_known_of_it():
 def test_nonsense_is_unknown(nonsense):
     (gpu,) = gpus({"gpus": [{"index": 0, "health_start": nonsense}]}, NO_SAMPLES)
     assert not gpu.health_start
+
+
+@pytest.mark.parametrize(("told", "known"), [("0,1", "0,1"), ("", ""), (None, None), (3, None), (["0"], None)])
+def test_the_devices_that_a_command_was_given_are_a_text_or_unknown(told, known):
+    assert recording({"cuda_visible_devices": told}, NO_SAMPLES).cuda_visible_devices == known
+    assert recording({}, NO_SAMPLES).cuda_visible_devices is None

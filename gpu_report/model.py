@@ -38,18 +38,43 @@ class Gpu:
 
 
 @dataclass(frozen=True)
+class Mount:
+    """A filesystem of the machine: `device` is its disk's name, `rotational` None where that does not tell.
+
+    `free_mib` is what was free on a local disk or in memory when the recording began, None for others.
+    """
+
+    point: str
+    type: str
+    source: str
+    device: str | None = None
+    rotational: bool | None = None
+    free_mib: float | None = None
+
+
+@dataclass(frozen=True)
 class Recording:
     """How the data came about: by whom, where, when, and how it ended.
 
     `ended_by` is duration, signal, command, import, or None when there is no end marker (the recorder was
     killed, crashed, or the machine went down). `interval_s` is the intended distance of two ticks.
+    `cores` is by CPU affinity, `cpu_limit` the cores' worth of time that cgroups allow; `memory_limit_mib` is theirs,
+    too. `oom_kills` counts the processes that the kernel killed for memory meanwhile, by `machine` and `cgroup` (the
+    trainer's): what nobody could count is not in it.
     """
 
     tool_version: str | None = None
     host: str | None = None
     os: str | None = None
     cores: int | None = None
+    cores_online: int | None = None
+    cpu_limit: float | None = None
     memory_mib: float | None = None
+    memory_limit_mib: float | None = None
+    shm_total_mib: float | None = None
+    mounts: tuple[Mount, ...] = ()
+    cuda_visible_devices: str | None = None
+    oom_kills: Mapping[str, int] = field(default_factory=dict)
     driver: str | None = None
     cuda: str | None = None
     python: str | None = None
@@ -66,6 +91,12 @@ class Recording:
     tick_p50_ms: float | None = None
     tick_p99_ms: float | None = None
     late_ticks: int | None = None
+
+    @property
+    def usable_cores(self) -> float | None:
+        """Return how many cores' worth of time the training could have, None where that is not known."""
+        known = [cores for cores in (self.cores, self.cpu_limit) if cores is not None]
+        return min(known, default=None)
 
 
 @dataclass(frozen=True)

@@ -111,6 +111,21 @@ PROCESSES_COLUMNS = (
     Column("gpu_util_pct", 0, "SM utilisation by this process, mean since it was last read; empty where not told"),
 )
 
+# What run.json says of the machine in `host`, as it is when the recording begins; null where it could not be had.
+RUN_HOST = (
+    Column("name", 0, "the machine's name"),
+    Column("os", 0, "the operating system"),
+    Column("kernel", 0, "the kernel's release"),
+    Column("container", 0, "docker, podman, kubernetes, lxc; null when there is no sign of one"),
+    Column("cores", 0, "cores that the recorder, and what it starts, may run on (CPU affinity)"),
+    Column("cores_online", 0, "cores that the machine shows, which is what ultralytics counts"),
+    Column("cpu_limit", 2, "cores' worth of time that the cgroups allow (cpu.max, v2); null when nothing limits it"),
+    Column("memory_mib", 0, "memory of the machine"),
+    Column("memory_limit_mib", 0, "the least that a cgroup from the recorder's upwards allows; null without a limit"),
+    Column("shm_total_mib", 0, "size of /dev/shm, where data loader workers leave their batches"),
+    Column("mounts", 0, "filesystems that data may lie on: point, type, source, device, rotational, free_mib"),
+)
+
 # What run.json says of each GPU's health in `health_start` and `health_end`; null is a reading that could not be had.
 GPU_HEALTH = (
     Column("recovery_action", 0, "what the driver says must be done to recover the GPU; none when nothing"),
@@ -141,6 +156,7 @@ EVENT_KINDS = {
     "nvml_error": "gpu, quantity, reason: why cells of this quantity are empty from here on",
     "nvml_recovered": "gpu, quantity: it can be read again",
     "nvml_stalled": "gpu, seconds: a call of the driver library does not return",
+    "oom_kill": "where (cgroup: the trainer's; machine: anywhere on it), count: the kernel killed so many for memory",
     "gap": "seconds, reason: rows that should be here are not",
     "clock_step": "seconds: the wall clock was set by this much",
     "suspend": "seconds: the machine slept",

@@ -19,6 +19,7 @@ _WHAT = {
     "nvml_unavailable": "No GPU could be read",
     "nvml_stalled": "Driver did not answer",
     "rows_lost": "Rows lost",
+    "oom_kill": "Killed for want of memory",
     "marker": "Marker",
     "recording_started": "Recording started",
     "recording_ended": "Recording ended",

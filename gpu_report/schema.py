@@ -175,7 +175,7 @@ EVENT_KINDS = {
 # Likewise every line of inside/<pid>.jsonl, which our callbacks in a process of YOLO write (gpu_report/inside).
 INSIDE_KINDS = {
     "run": "task (train, val, predict, export), pid, rank, python, torch, cuda, ultralytics, save_dir: a run begins",
-    "settings": "what it runs with, in effect: workers, batch, accumulate, cache, amp, world_size, images, gflops ...",
+    "settings": "what it runs with, in effect: workers, batch, cache, amp, world_size, images, data_folder, gflops ...",
     "phase": "name, detail, epoch: a phase begins, and ends where the next one begins or the run ends",
     "batches": "epoch, attempt, start_wall_s, start_mono_s, batches, data_wait_s, first_wait_s, longest_wait_s: so far",
     "progress": "batches, data_wait_s: of the epoch so far, every 3 s at first and in a long training more seldom",

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.dropping import drops
 from gpu_report.analyse.endings import bad_endings
+from gpu_report.analyse.environment import environment
 from gpu_report.analyse.kernel_faults import kernel_faults
 from gpu_report.analyse.losing import lost_gpus
 from gpu_report.analyse.sharing import other_processes
@@ -26,4 +27,5 @@ RULES: tuple[Rule, ...] = (
     waiting_for_peer,
     throttling,
     bad_endings,
+    environment,
 )

@@ -214,3 +214,20 @@ LOADED_LEAST_PCT = 10.0
 LOADED_COST_PCT = 25.0
 HALVED_PCT = 45.0  # nvml.h: HW slowdown divides the clock by two or more; the rest is for ticks at its edges
 CAUSE_CLOCK_SHARE = 0.8  # of the usual clock: less of a fall explains no utilisation that fell to half
+
+# --- The set-up and the machine (environment.py) ---------------------------------------------------------------
+
+# Workers leave their batches in /dev/shm, and one that finds no room dies of a bus error: with a tenth left of Docker's
+# 64 MiB not even one batch of 16 images of 640 px (19 MiB) fits.
+SHM_LEAST_SHARE = 0.1
+THREADS_USED_PCT = 150.0  # of one core: a main process that launches kernels fills one; more is threads of arithmetic
+# Of training in which a process waited for a core: 0 to 1.3 % in thirteen runs on H200s that had cores enough, 28 % in
+# one whose cores others took for a third of it.
+CORES_WAITED_PCT = 20.0
+CORES_FULL_PCT = 85.0  # of each core that may be used, by the trainer and its workers together
+# Reads that are waited for throughout: less is what the first epoch costs before the page cache holds the images.
+READS_WAITED_S = 10.0
+READS_WAITED_SHARE = 0.1  # of training
+PLACE_ROOM = 1.2  # times what the images take: a disk that is filled to the brim is no place to move to
+PLACE_LEAST_MIB = 51200.0  # where nobody knows what they take: COCO has 20 GiB
+PLACE_MEMORY = 2.0  # times the need: what lies in /dev/shm is taken from the training's own memory

@@ -6,6 +6,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.dropping import drops
 from gpu_report.analyse.endings import bad_endings
 from gpu_report.analyse.environment import environment
+from gpu_report.analyse.epoch_rules import odd_epochs
 from gpu_report.analyse.kernel_faults import kernel_faults
 from gpu_report.analyse.losing import lost_gpus
 from gpu_report.analyse.sharing import other_processes
@@ -28,4 +29,5 @@ RULES: tuple[Rule, ...] = (
     throttling,
     bad_endings,
     environment,
+    odd_epochs,
 )

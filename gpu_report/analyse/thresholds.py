@@ -231,3 +231,24 @@ READS_WAITED_SHARE = 0.1  # of training
 PLACE_ROOM = 1.2  # times what the images take: a disk that is filled to the brim is no place to move to
 PLACE_LEAST_MIB = 51200.0  # where nobody knows what they take: COCO has 20 GiB
 PLACE_MEMORY = 2.0  # times the need: what lies in /dev/shm is taken from the training's own memory
+
+# --- Slow epochs, and epochs that change over the run (slow_epochs.py, data_wait.py) -----------------------------
+
+# An epoch is a finding, more than a mark in the table, when its training is over its siblings' median by all of these
+# and by ODD_Z: as long as a drop must last, and half of what it takes.
+SLOW_AT_LEAST_S = 10.0
+SLOW_SHARE = 0.5
+# Of the time that the GPU is usually busy for an epoch's work, which hardly differs: 6.8 to 7.1 s in 23 epochs of a run
+# on an H200, stalled ones among them, and 18.7 s in the one beside another process. What the clock lost is taken off.
+BUSIER_FACTOR = 1.5
+EXPLAINED_SHARE = 0.5  # of what it took longer: that much in drops, waits or beside a guest, and those say it all
+DISTURBED_SHARE = 0.2  # of its training: an epoch with more of these tells nothing of a trend
+# Fewer epochs show no trend: with 10 the test's normal approximation holds, and a third has three.
+TREND_EPOCHS = 10
+TREND_P = 0.01  # one-sided; of epochs without any trend one run in a hundred passes, and must then also pass the lines
+TREND_MOST = 300  # values compared in pairs; more are taken together in blocks
+SLOWING_SHARE = 0.2  # the last third over the first: what a person would notice, as for odd epochs
+WAIT_GROWS_S = 1.0  # an epoch, the last third over the first
+WAIT_GROWS_SHARE = 0.05  # ... and of its training
+WAIT_COSTS_S = 10.0  # in all
+CHANGED_SHARE = 0.1  # a signal that moved less is not what changed

@@ -26,7 +26,8 @@ def torch_without_cuda(facts: TrainingFacts) -> Said | None:
 def torch_too_new(facts: TrainingFacts) -> Said | None:
     """Find a training on the CPU by a torch whose CUDA is of a newer generation than the driver serves.
 
-    CUDA of a newer major version needs a newer driver (NVIDIA, CUDA Compatibility: minor versions only are compatible).
+    Within a major version a driver serves later minor ones, from CUDA 11 on; another major version needs a newer driver
+    (NVIDIA, CUDA Compatibility: Minor Version Compatibility).
     """
     built, served = _version(facts.text("cuda")), _version(facts.recording.cuda)
     if not _on_cpu_beside_a_gpu(facts) or not built or not served or built[0] <= served[0]:
@@ -59,7 +60,7 @@ def gpu_not_taken(facts: TrainingFacts) -> Said | None:
 def torch_a_little_newer(facts: TrainingFacts) -> Said | None:
     """Find a torch on the GPU that was built for a later CUDA than the driver serves: most of it works.
 
-    NVIDIA, CUDA Compatibility: within a major version all but what is compiled at run time (PTX) works.
+    The same source: "with limited feature-set", of which what is compiled at run time (PTX) is what one meets.
     """
     built, served = _version(facts.text("cuda")), _version(facts.recording.cuda)
     if not facts.device.startswith("cuda") or not built or not served or built <= served:

@@ -471,6 +471,24 @@ class Finding:
         return self.end_t_s - self.start_t_s
 
 
+EndingName = Literal["finished", "early stop", "failed", "going on", "unknown"]
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How the last training of a run ended: in one sentence, when, the epoch it had come to and how many were to come.
+
+    `last_minute` is what its GPUs and the host's memory were like in the minute before.
+    """
+
+    name: EndingName
+    text: str
+    t_s: float
+    epoch: int | None = None
+    epochs: int | None = None
+    last_minute: tuple[Evidence, ...] = ()
+
+
 @dataclass(frozen=True)
 class LedgerRow:
     """Where GPU time went. Rows add up to duration x GPUs exactly. `share` is of all GPU seconds, 0 to 1."""
@@ -517,3 +535,4 @@ class Analysis:
     bounds: tuple[Bound, ...]
     coverage: float
     longest_gap_s: float
+    ending: Ending | None = None

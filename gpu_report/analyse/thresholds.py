@@ -252,3 +252,19 @@ WAIT_GROWS_S = 1.0  # an epoch, the last third over the first
 WAIT_GROWS_SHARE = 0.05  # ... and of its training
 WAIT_COSTS_S = 10.0  # in all
 CHANGED_SHARE = 0.1  # a signal that moved less is not what changed
+
+# --- How a training ended (endings.py) ---------------------------------------------------------------------------
+
+LAST_MINUTE_S = 60.0
+# The OOM killer takes its time: where memory is short a dying process may not get to run for many seconds.
+OOM_BEFORE_S = 30.0
+OOM_COUNTED_S = 10.0  # its counters are read every 5 s
+MEMORY_FULL_PCT = 97.0  # of what there is: a machine that swaps or kills leaves less than this free
+TOGETHER_S = 15.0  # the end of a command and that of its training: closing a big process takes seconds
+# A training tells of its batches every 3 s, or every 1/1800 of its age (inside: batches.py). One that tells nothing for
+# a minute and five such lines does none; nor does a validation or a checkpoint go on for five times the usual length.
+HANG_S = 60.0
+HANG_LINES = 5.0
+PROGRESS_SHARE = 1 / 1800
+HANG_FIRST_S = 600.0  # the first batch may compile the model, and fill a cache
+HANG_SIBLINGS = 5.0

@@ -41,7 +41,7 @@ def killing(context: Context, event: RecordedEvent, pids: frozenset[int]) -> Kil
     oom = oom_kill(context, event.t_s, name, pids)
     memory = host_memory(context, event.t_s)
     if oom is not None:
-        text = "The kernel's OOM killer ended the training: host memory ran out"
+        text = f"The kernel's OOM killer ended the training: {oom.ran_out}"
         cause = Cause("run-ended", oom.confidence, f"{_lower(how)}: {oom.why}", "memory-pressure")
         return Killing(text, cause, "critical", memory, oom.kernel, (Advice(OOM_ADVICE),))
     if name == KILLED:

@@ -29,6 +29,12 @@ class OomKill:
     confidence: float
     kernel: tuple[NearbyKernelEvent, ...] = ()
 
+    @property
+    def ran_out(self) -> str:
+        """Return which memory there was no more of: the log tells a limit's end from the machine's."""
+        limit = any("memory limit" in near.event.meaning for near in self.kernel)
+        return "the memory limit of its container or service was reached" if limit else "host memory ran out"
+
 
 def oom_kill(context: Context, end_s: float, signal: str | None, pids: frozenset[int]) -> OomKill | None:
     """Return the kill that ended a training, None where nothing recorded speaks for one.

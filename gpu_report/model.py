@@ -38,19 +38,43 @@ class Gpu:
 
 
 @dataclass(frozen=True)
+class Mount:
+    """A filesystem of the machine: `device` is its disk's name, `rotational` None where that does not tell.
+
+    `free_mib` is what was free on a local disk or in memory when the recording began, None for others.
+    """
+
+    point: str
+    type: str
+    source: str
+    device: str | None = None
+    rotational: bool | None = None
+    free_mib: float | None = None
+
+
+@dataclass(frozen=True)
 class Recording:
     """How the data came about: by whom, where, when, and how it ended.
 
     `cuda_visible_devices` is what the command found of that variable, None where it was not set or is not known.
     `ended_by` is duration, signal, command, import, or None when there is no end marker (the recorder was
     killed, crashed, or the machine went down). `interval_s` is the intended distance of two ticks.
+    `cores` is by CPU affinity, `cpu_limit` the cores' worth of time that cgroups allow; `memory_limit_mib` is theirs,
+    too. `oom_kills` counts the processes that the kernel killed for memory meanwhile, by `machine` and `cgroup` (the
+    trainer's): what nobody could count is not in it.
     """
 
     tool_version: str | None = None
     host: str | None = None
     os: str | None = None
     cores: int | None = None
+    cores_online: int | None = None
+    cpu_limit: float | None = None
     memory_mib: float | None = None
+    memory_limit_mib: float | None = None
+    shm_total_mib: float | None = None
+    mounts: tuple[Mount, ...] = ()
+    oom_kills: Mapping[str, int] = field(default_factory=dict)
     driver: str | None = None
     cuda: str | None = None
     python: str | None = None
@@ -68,6 +92,12 @@ class Recording:
     tick_p50_ms: float | None = None
     tick_p99_ms: float | None = None
     late_ticks: int | None = None
+
+    @property
+    def usable_cores(self) -> float | None:
+        """Return how many cores' worth of time the training could have, None where that is not known."""
+        known = [cores for cores in (self.cores, self.cpu_limit) if cores is not None]
+        return min(known, default=None)
 
 
 @dataclass(frozen=True)
@@ -442,6 +472,24 @@ class Finding:
         return self.end_t_s - self.start_t_s
 
 
+EndingName = Literal["finished", "early stop", "failed", "going on", "unknown"]
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How the last training of a run ended: in one sentence, when, the epoch it had come to and how many were to come.
+
+    `last_minute` is what its GPUs and the host's memory were like in the minute before.
+    """
+
+    name: EndingName
+    text: str
+    t_s: float
+    epoch: int | None = None
+    epochs: int | None = None
+    last_minute: tuple[Evidence, ...] = ()
+
+
 @dataclass(frozen=True)
 class LedgerRow:
     """Where GPU time went. Rows add up to duration x GPUs exactly. `share` is of all GPU seconds, 0 to 1."""
@@ -488,3 +536,4 @@ class Analysis:
     bounds: tuple[Bound, ...]
     coverage: float
     longest_gap_s: float
+    ending: Ending | None = None

@@ -111,6 +111,21 @@ PROCESSES_COLUMNS = (
     Column("gpu_util_pct", 0, "SM utilisation by this process, mean since it was last read; empty where not told"),
 )
 
+# What run.json says of the machine in `host`, as it is when the recording begins; null where it could not be had.
+RUN_HOST = (
+    Column("name", 0, "the machine's name"),
+    Column("os", 0, "the operating system"),
+    Column("kernel", 0, "the kernel's release"),
+    Column("container", 0, "docker, podman, kubernetes, lxc; null when there is no sign of one"),
+    Column("cores", 0, "cores that the recorder, and what it starts, may run on (CPU affinity)"),
+    Column("cores_online", 0, "cores that the machine shows, which is what ultralytics counts"),
+    Column("cpu_limit", 2, "cores' worth of time that the cgroups allow (cpu.max, v2); null when nothing limits it"),
+    Column("memory_mib", 0, "memory of the machine"),
+    Column("memory_limit_mib", 0, "the least that a cgroup from the recorder's upwards allows; null without a limit"),
+    Column("shm_total_mib", 0, "size of /dev/shm, where data loader workers leave their batches"),
+    Column("mounts", 0, "filesystems that data may lie on: point, type, source, device, rotational, free_mib"),
+)
+
 # What run.json says of each GPU's health in `health_start` and `health_end`; null is a reading that could not be had.
 GPU_HEALTH = (
     Column("recovery_action", 0, "what the driver says must be done to recover the GPU; none when nothing"),
@@ -141,6 +156,7 @@ EVENT_KINDS = {
     "nvml_error": "gpu, quantity, reason: why cells of this quantity are empty from here on",
     "nvml_recovered": "gpu, quantity: it can be read again",
     "nvml_stalled": "gpu, seconds: a call of the driver library does not return",
+    "oom_kill": "where (cgroup: the trainer's; machine: anywhere on it), count: the kernel killed so many for memory",
     "gap": "seconds, reason: rows that should be here are not",
     "clock_step": "seconds: the wall clock was set by this much",
     "suspend": "seconds: the machine slept",
@@ -159,7 +175,7 @@ EVENT_KINDS = {
 # Likewise every line of inside/<pid>.jsonl, which our callbacks in a process of YOLO write (gpu_report/inside).
 INSIDE_KINDS = {
     "run": "task (train, val, predict, export), pid, rank, python, torch, cuda, ultralytics, save_dir: a run begins",
-    "settings": "what it runs with, in effect: workers, batch, accumulate, cache, amp, world_size, images, gflops ...",
+    "settings": "what it runs with, in effect: workers, batch, cache, amp, world_size, images, data_folder, gflops ...",
     "phase": "name, detail, epoch: a phase begins, and ends where the next one begins or the run ends",
     "batches": "epoch, attempt, start_wall_s, start_mono_s, batches, data_wait_s, first_wait_s, longest_wait_s: so far",
     "progress": "batches, data_wait_s: of the epoch so far, every 3 s at first and in a long training more seldom",

@@ -9,7 +9,7 @@ from gpu_report.cli import cli
 ROOT = Path(__file__).resolve().parent.parent
 FORMAT = (ROOT / "docs" / "format.md").read_text()
 TABLES = {
-    schema.RUN_JSON: schema.GPU_HEALTH,
+    schema.RUN_JSON: (*schema.RUN_HOST, *schema.GPU_HEALTH),
     schema.SAMPLES_CSV: schema.SAMPLES_COLUMNS,
     schema.RING_CSV: schema.RING_COLUMNS,
     schema.HOST_CSV: schema.HOST_COLUMNS,

@@ -172,6 +172,9 @@ def test_the_yolo_command_line_tells_every_phase(run_cli, yolo_home, offline, tm
     known = {"images": IMAGES, "val_images": 8, "batch": 8, "epochs": 3, "workers": 0, "imgsz": 64, "amp": False}
     assert {name: inside.settings[name] for name in known} == known
     assert inside.settings["parameters"] > 2e6
+    assert inside.settings["data_folder"] == str(yolo_home / "images" / "train")
+    assert inside.settings["data_mib"] > 0
+    assert inside.settings["omp_num_threads"] >= 1
     assert version() < (8, 4) or inside.settings["gflops"] > 1  # 8.3 builds the model before it calls us
     assert run.recording.ultralytics == ".".join(map(str, version()))
     rows = {row.epoch: row for row in run.epoch_rows}

@@ -2,6 +2,7 @@
 
 from gpu_report.analyse.advice import advise
 from gpu_report.analyse.bounds import find_bounds
+from gpu_report.analyse.certificate import certificate
 from gpu_report.analyse.context import build_context
 from gpu_report.analyse.drops import find_low_intervals
 from gpu_report.analyse.epochs import summarise_epochs
@@ -48,4 +49,5 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
         bounds=bounds,
         coverage=min(measured / expected, 1.0) if expected > 0 else 0.0,
         longest_gap_s=max((gap.end_t_s - gap.start_t_s for gap in missing), default=0.0),
+        ending=certificate(context, findings),
     )

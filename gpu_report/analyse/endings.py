@@ -1,43 +1,172 @@
 """Rule: how the training ended, where that was no good end."""
 
+from collections.abc import Sequence
 from dataclasses import replace
-
-import numpy as np
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.memory import MIB_PER_GIB, GpuMemory, gib, gpu_memory
-from gpu_report.analyse.presence import Guest
-from gpu_report.analyse.scene import evidence
-from gpu_report.model import Cause, Evidence, Finding, InsideRun, RecordedEvent
+from gpu_report.analyse.hanging import Silence, silence
+from gpu_report.analyse.killing import OOM_ADVICE, killing
+from gpu_report.analyse.last_memory import held_at_the_end, memory_just_before
+from gpu_report.analyse.oom_killer import KILLED, OomKill, host_memory, memory_was_full, oom_kill
+from gpu_report.analyse.trainings import Training, trainings
+from gpu_report.model import Advice, Cause, Finding, InsideRun, RecordedEvent
 
 OUT_OF_MEMORY = "OutOfMemoryError"
+RECORDED = "gpu-report record"  # run.json's `source`; an imported log has no end marker either
+WORKER_DIED = "RuntimeError"
+INTERRUPTED = "KeyboardInterrupt"  # whoever pressed Ctrl-C knows it
 
 
 def bad_endings(context: Context) -> list[Finding]:
-    """Report a training that an exception, a signal or a failing command ended; at most one finding for each."""
-    crashed = [run for run in context.run.inside if run.rank == 0 and run.ended == "exception"]
-    found = [_crash(context, number, run) for number, run in enumerate(crashed, 1)]
+    """Report what came to no good end: trainings that crashed, hung or went without a word, else a failing command.
+
+    A command that fails because its training crashed is not reported beside it, and one training once only.
+    """
+    told = trainings(context.run)
     ended = [event for event in context.run.events if event.kind == "command_ended"]
     bad = [event for event in ended if event.fields.get("signal") or event.fields.get("exit_code")]
-    return found or [_command(context, number, event) for number, event in enumerate(bad, 1)]
+    found = [_told_crash(context, training, culprit) for training in told if (culprit := training.crashed) is not None]
+    if not found:
+        found = [_command(context, event, told) for event in bad]
+    found += [last for training in told if (last := _unended(context, training, found)) is not None]
+    found = found or _broken_off(context)
+    return [replace(finding, id=f"ended-{number}") for number, finding in enumerate(found, 1)]
+
+
+def _told_crash(context: Context, training: Training, culprit: InsideRun) -> Finding:
+    """Return the finding of a training that an exception ended, in the process that it ended first."""
+    found = _crash(context, 1, culprit)
+    where = f" on rank {culprit.rank}{_gpu_of(context, culprit)}" if len(training.ranks) > 1 else ""
+    before = silence(context, training, found.end_t_s)
+    found = replace(
+        found,
+        severity="warning" if culprit.error == INTERRUPTED else found.severity,
+        summary=f"{found.summary}{where}{_after(before)}",
+        epoch=training.epoch,
+        phase=training.phase.name,
+        evidence=(*found.evidence, *(before.evidence if before else ())),
+    )
+    # a loader's worker that is killed becomes a RuntimeError of the trainer
+    oom = oom_kill(context, found.end_t_s, KILLED if culprit.error == WORKER_DIED else None, training.pids)
+    return found if oom is None or culprit.error == OUT_OF_MEMORY else _with_oom(context, found, oom)
+
+
+def _with_oom(context: Context, found: Finding, oom: OomKill) -> Finding:
+    """Return a finding with a kill for want of memory just before it."""
+    return replace(
+        found,
+        summary=f"{found.summary}; just before, the kernel had killed a process for want of host memory",
+        evidence=(*found.evidence, *host_memory(context, found.end_t_s)),
+        cause=Cause("run-ended", oom.confidence, oom.why, "memory-pressure"),
+        kernel_events=oom.kernel,
+        advice=(Advice(OOM_ADVICE),),
+    )
 
 
 def _crash(context: Context, number: int, run: InsideRun) -> Finding:
     end_s = run.phases[-1].end_t_s if run.phases else context.run.duration_s
     if run.error == OUT_OF_MEMORY:
         ended = _finding(context, number, end_s, "The training ended: CUDA was out of memory", "CUDA was out of memory")
-        return replace(ended, evidence=(*ended.evidence, *_out_of_memory(context, end_s)))
+        return replace(ended, evidence=(*ended.evidence, *held_at_the_end(context, end_s)))
     what = f" ({run.error})" if run.error else ""
     return _finding(
         context, number, end_s, f"The training ended with an exception{what}", f"an exception{what} ended it"
     )
 
 
-def _command(context: Context, number: int, event: RecordedEvent) -> Finding:
-    signal, code = event.fields.get("signal"), event.fields.get("exit_code")
-    how = f"{signal} ended the command" if signal else f"the command ended with exit code {code}"
-    return _finding(context, number, event.t_s, f"{how[:1].upper()}{how[1:]}", how)
+def _command(context: Context, event: RecordedEvent, told: Sequence[Training]) -> Finding:
+    """Return the finding of a command that failed, with the training that it ended, where one was going on."""
+    going = [t for t in told if not t.is_good and t.end_t_s >= event.t_s - th.TOGETHER_S]
+    how = killing(context, event, _pids(context, going))
+    before = silence(context, going[-1], event.t_s) if going else None
+    found = _finding(context, 1, event.t_s, f"{how.summary}{_after(before)}", how.cause.explanation)
+    found = replace(
+        found,
+        severity=how.severity,
+        evidence=(*found.evidence, *how.evidence, *(before.evidence if before else ())),
+        cause=how.cause,
+        kernel_events=how.kernel,
+        advice=how.advice,
+    )
+    if going:
+        return replace(found, epoch=going[-1].epoch, phase=going[-1].phase.name)
+    if told and all(training.is_good for training in told):
+        return replace(found, severity="warning", summary=f"{found.summary}, after its training had finished")
+    return found
+
+
+def _unended(context: Context, training: Training, found: Sequence[Finding]) -> Finding | None:
+    """Return the finding of a training that ended without a word, or still hung when the recording did."""
+    end_s = training.end_t_s
+    if training.main.ended is not None or any(abs(f.end_t_s - end_s) <= th.TOGETHER_S for f in found):
+        return None
+    last = _went(context, training) or _left_hanging(context, training)
+    if last is not None and last.cause and not last.cause.runner_up and _ended_well(context, end_s):
+        return None  # its last line was lost, and nothing else speaks against a good end
+    return last and replace(last, epoch=training.epoch, phase=training.phase.name)
+
+
+def _ended_well(context: Context, end_s: float) -> bool:
+    """Tell whether a command ended well right after a training did."""
+    ended = [event for event in context.run.events if event.kind == "command_ended"]
+    return any(e.fields.get("exit_code") == 0 and 0 <= e.t_s - end_s <= th.TOGETHER_S for e in ended)
+
+
+def _went(context: Context, training: Training) -> Finding | None:
+    """Return the finding of a training whose process was seen to leave the GPU, and told no end."""
+    table, end_s = context.run.processes, training.end_t_s
+    rows = table[(table["pid"] == training.main.pid) & (table["change"] == "gone")]
+    if not (rows["t_s"] >= training.heard_t_s).any():
+        return None
+    why = "its process left the GPU, and told no end: it was killed, or crashed outside Python"
+    found = _finding(context, 1, end_s, "The training's process went without a word", why)
+    oom = oom_kill(context, end_s, KILLED, training.pids)
+    return found if oom is None else _with_oom(context, found, oom)
+
+
+def _left_hanging(context: Context, training: Training) -> Finding | None:
+    """Return the finding of a training that told nothing any more when the recording ended."""
+    end_s = training.end_t_s
+    hung = silence(context, training, end_s)
+    if hung is None:
+        return None
+    how = "was stopped by a signal" if hung.stopped else "hung"
+    what = f"The training {how} {hung.where}: it told nothing for its last {hung.seconds:.0f} s"
+    found = _finding(context, 1, end_s, what, "it hung, and the recording ended before it did")
+    return replace(found, start_t_s=hung.start_t_s, evidence=(*found.evidence, *hung.evidence))
+
+
+def _broken_off(context: Context) -> list[Finding]:
+    """Return the finding of a recording that nobody ended, while host memory was full: it may have been killed, too."""
+    run, end_s = context.run, context.run.duration_s
+    killed = run.recording.ended_by is None and run.recording.source == RECORDED
+    if not killed or not memory_was_full(context, end_s):
+        return []
+    what = "The recording broke off while host memory was full"
+    found = _finding(context, 1, end_s, what, "the kernel's OOM killer may have ended the recorder with the training")
+    return [replace(found, evidence=(*found.evidence, *host_memory(context, end_s)), advice=(Advice(OOM_ADVICE),))]
+
+
+def _after(before: Silence | None) -> str:
+    if before is None:
+        return ""
+    how = "been stopped by a signal" if before.stopped else "hung"
+    return f", after it had {how} {before.where} for {before.seconds:.0f} s"
+
+
+def _gpu_of(context: Context, process: InsideRun) -> str:
+    """Return the GPU of a rank in words, empty where it is not known."""
+    uuid = process.settings.get("gpu_uuid")
+    gpu = next((gpu.index for gpu in context.run.gpus if gpu.uuid is not None and gpu.uuid == uuid), None)
+    return "" if gpu is None else f" (GPU {gpu})"
+
+
+def _pids(context: Context, going: Sequence[Training]) -> frozenset[int]:
+    """Return the pids of trainings, and of the commands that were started."""
+    started = (event.fields.get("pid") for event in context.run.events if event.kind == "command_started")
+    ranks = (pid for training in going for pid in training.pids)
+    return frozenset([*ranks, *(pid for pid in started if isinstance(pid, int))])
 
 
 def _finding(context: Context, number: int, end_s: float, summary: str, why: str) -> Finding:
@@ -52,75 +181,6 @@ def _finding(context: Context, number: int, end_s: float, summary: str, why: str
         summary=summary,
         epoch=epoch.epoch if epoch else phase.epoch if phase else None,
         phase=phase.name if phase else None,
-        evidence=_memory(context, end_s),
+        evidence=memory_just_before(context, end_s),
         cause=Cause("run-ended", 0.95, why),
     )
-
-
-def _memory(context: Context, end_s: float) -> tuple[Evidence, ...]:
-    """Return how full each used GPU was shortly before the end."""
-    found = []
-    for track in context.tracks:
-        memory = gpu_memory(context, track)
-        share = _share_just_before(memory, end_s)
-        if track.gpu in context.activity.used_gpus and share is not None:
-            found.append(Evidence(f"memory of GPU {track.gpu} in use just before", 100 * share, "%"))
-    return tuple(found)
-
-
-def _share_just_before(memory: GpuMemory, end_s: float) -> float | None:
-    """Return how much of what a GPU can hold was in use just before a moment, None where that is not known."""
-    used = memory.used_mib[memory.between(end_s - th.BEFORE_THE_END_S, end_s)]
-    if memory.capacity_mib is None or not np.isfinite(used).any():
-        return None
-    return float(np.nanmax(used)) / memory.capacity_mib
-
-
-def _out_of_memory(context: Context, end_s: float) -> tuple[Evidence, ...]:
-    """Return of the fullest GPU who held its memory just before the end, and what it grew by in the minute before."""
-    used = [track for track in context.tracks if track.gpu in context.activity.used_gpus]
-    memories = [memory for memory in (gpu_memory(context, t) for t in used) if _share_just_before(memory, end_s)]
-    if not memories:
-        return ()
-    fullest = max(memories, key=lambda memory: _share_just_before(memory, end_s) or 0.0)
-    return (*_held_by(context, fullest, end_s), *_last_growth(fullest, end_s))
-
-
-def _held_by(context: Context, memory: GpuMemory, end_s: float) -> tuple[Evidence, ...]:
-    """Return at the fullest moment just before the end what was in use, and whose it was."""
-    rows = memory.between(end_s - th.BEFORE_THE_END_S, end_s)
-    at = rows.start + int(np.nanargmax(memory.used_mib[rows]))
-    others = None if memory.others_mib is None else float(memory.others_mib[at])
-    own = None if others is None or not np.isfinite(others) else float(memory.used_mib[at]) - others
-    there = [guest for guest in context.guests if guest.gpu == memory.gpu and _covers(guest, memory.t_s[at])]
-    named = [Evidence(f"memory of {guest.who}, at most", gib(guest.memory_mib), "GiB") for guest in there]
-    return (
-        *evidence(
-            (f"memory of GPU {memory.gpu} in use just before", gib(float(memory.used_mib[at])), "GiB"),
-            ("it can hold", gib(memory.capacity_mib), "GiB"),
-            ("of it the training's own", gib(own), "GiB"),
-            ("of it other processes'", gib(others) if others else None, "GiB"),
-        ),
-        *[fact for fact in named if fact.value is not None],
-    )
-
-
-def _covers(guest: Guest, t_s: float) -> bool:
-    return guest.span[0] <= t_s < guest.span[1]
-
-
-def _last_growth(memory: GpuMemory, end_s: float) -> tuple[Evidence, ...]:
-    """Return the largest step of a GPU's memory in the last minute, and the last one where that is another."""
-    rows = memory.between(end_s - th.LAST_MINUTE_S, end_s)
-    known = np.isfinite(memory.used_mib[rows])
-    t_s, steps = memory.t_s[rows][known][1:], np.diff(memory.used_mib[rows][known])
-    grown = np.flatnonzero(steps >= th.STEP_MIB)
-    if not len(grown):
-        return ()
-    largest, last = int(np.argmax(steps)), int(grown[-1])
-    facts = _step("its largest step in the last minute", steps[largest], end_s - t_s[largest])
-    return facts if last == largest else (*facts, *_step("its last step", steps[last], end_s - t_s[last]))
-
-
-def _step(what: str, mib: float, before_s: float) -> tuple[Evidence, ...]:
-    return (Evidence(what, float(mib) / MIB_PER_GIB, "GiB"), Evidence("that long before the end", float(before_s), "s"))

@@ -1,19 +1,19 @@
 """Each epoch in numbers: how long its parts took, what its GPUs did meanwhile, and what of it is odd."""
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from gpu_report.analyse.boundaries import Boundary
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.energy import Energy
+from gpu_report.analyse.epoch_parts import length_of, parts_of
 from gpu_report.analyse.odd import marked
 from gpu_report.analyse.stats import utilisation, weighted_stats
 from gpu_report.analyse.track import Floats, Track
-from gpu_report.model import EpochSummary, InsideEpoch, Phase, Stats
+from gpu_report.model import EpochSummary, InsideEpoch, Stats
 
 PER_EPOCH = ("memory_used_mib", "power_w", "temperature_c", "sm_clock_mhz")
 PARTS = ("train", "validation", "checkpoint")
@@ -66,8 +66,8 @@ def _summarise(
     util = [q["gpu_util_pct"].mean for gpu, q in gpus.items() if "gpu_util_pct" in q and gpu in used]
     memory = [q["memory_used_mib"].max for q in gpus.values() if "memory_used_mib" in q]
     joules = [j for table in tables if (j := table.energy.between(start, end)) is not None]
-    parts = _parts(context.phases, boundary)
-    lengths = {name: _length(parts, name) for name in PARTS}
+    parts = parts_of(context.phases, boundary)
+    lengths = {name: length_of(parts, name) for name in PARTS}
     loss, rate = loss_of(row.metrics), row.metrics.get("lr/pg0")
     return EpochSummary(
         run=row.run,
@@ -90,22 +90,6 @@ def _summarise(
         longest_wait_s=told.longest_wait_s if told else None,
         source=next((phase.source for phase in parts if phase.name == "train"), ""),
     )
-
-
-def _parts(phases: Sequence[Phase], boundary: Boundary) -> list[Phase]:
-    """Return an epoch's own phases, from its start (an earlier attempt is none of it) to its checkpoint."""
-    at = bisect_left(phases, boundary.row.start_t_s, key=lambda phase: phase.end_t_s)
-    parts = []
-    while at < len(phases) and phases[at].start_t_s <= max(boundary.end_t_s, boundary.row.row_t_s):
-        if phases[at].epoch == boundary.row.epoch and phases[at].end_t_s > boundary.row.start_t_s:
-            parts.append(replace(phases[at], start_t_s=max(phases[at].start_t_s, boundary.row.start_t_s)))
-        at += 1
-    return parts
-
-
-def _length(parts: Sequence[Phase], name: str) -> float | None:
-    """Return the seconds of one part of an epoch, None where it is not known to have taken place."""
-    return sum(phase.end_t_s - phase.start_t_s for phase in parts if phase.name == name) or None
 
 
 def _images_per_s(told: InsideEpoch | None) -> float | None:

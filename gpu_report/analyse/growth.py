@@ -10,7 +10,7 @@ from gpu_report.analyse.memory import GpuMemory
 from gpu_report.analyse.memory_points import Points, epoch_points, moment_points
 from gpu_report.analyse.ramp import Ramp, find_ramp, theil_sen
 from gpu_report.analyse.track import Floats
-from gpu_report.analyse.trainings import Training
+from gpu_report.analyse.training_parts import Training
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from gpu_report.analyse.spans import Span
 from gpu_report.analyse.stats import weighted_stats
 from gpu_report.analyse.torch_devices import world_size
 from gpu_report.analyse.track import Track, mean_within
-from gpu_report.analyse.trainings import Training, trainings, yolo_run_of
+from gpu_report.analyse.training_parts import Training, trainings, yolo_run_of
 from gpu_report.model import Cause, Evidence, Finding, Severity
 
 WORK = ("tensor_active_pct", "power_w")  # what tells work from a kernel that only waits, the better one first

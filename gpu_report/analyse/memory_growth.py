@@ -12,7 +12,7 @@ from gpu_report.analyse.growth import Growth, Step, find_growth, mosaic_step
 from gpu_report.analyse.memory import GpuMemory, gib, gpu_memory, size
 from gpu_report.analyse.phases import mosaic_closes
 from gpu_report.analyse.scene import evidence
-from gpu_report.analyse.trainings import Training, trainings, yolo_run_of
+from gpu_report.analyse.training_parts import Training, trainings, yolo_run_of
 from gpu_report.model import Cause, Evidence, Finding, YoloRun
 
 RULE = "memory-growth"

@@ -9,7 +9,7 @@ import numpy as np
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.memory import GpuMemory
 from gpu_report.analyse.track import Floats
-from gpu_report.analyse.trainings import Part, Training
+from gpu_report.analyse.training_parts import Part, Training
 
 
 @dataclass(frozen=True, eq=False)

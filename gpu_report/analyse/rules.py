@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.dropping import drops
 from gpu_report.analyse.endings import bad_endings
+from gpu_report.analyse.environment import environment
+from gpu_report.analyse.epoch_rules import odd_epochs
 from gpu_report.analyse.imbalance import uneven_gpus
 from gpu_report.analyse.kernel_faults import kernel_faults
 from gpu_report.analyse.losing import lost_gpus
@@ -36,4 +38,6 @@ RULES: tuple[Rule, ...] = (
     unused_gpus,
     readings_not_credible,
     bad_endings,
+    environment,
+    odd_epochs,
 )

@@ -8,6 +8,7 @@ import numpy as np
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.track import Track
+from gpu_report.model import Recording
 
 BYTES_PER_PIXEL = 3  # an image in ultralytics' cache: 8 bits of each of three colours
 
@@ -63,7 +64,7 @@ def setup_of(context: Context, number: int) -> Setup:
         imgsz=_whole(said.get("imgsz")),
         cached=said.get("cache") not in {None, False, "", "None", "False"},
         ranks=ranks,
-        cores=context.run.recording.cores,
+        cores=_usable(context.run.recording),
         cores_free=_cores_free(context, ranks),
         memory_free_mib=_least(context, "memory_available_mib"),
         gpu_peak_mib=_peak_mib(fullest) if fullest else None,
@@ -72,11 +73,22 @@ def setup_of(context: Context, number: int) -> Setup:
 
 
 def _cores_free(context: Context, ranks: int) -> int | None:
-    """Return how many cores each rank's loader may have."""
-    cores = context.run.recording.cores
-    if cores is None:
+    """Return how many cores each rank's loader may have: of those that it may use, what the machine has left.
+
+    A container may be allowed four cores of the 16 that it sees; what others take of the machine may be of the rest.
+    """
+    recording = context.run.recording
+    usable, shown = recording.usable_cores, recording.cores_online or recording.cores
+    if usable is None or shown is None:
         return None
-    return max((cores - _taken_by_others(context, cores)) // ranks - th.SPARE_CORES, 1)
+    left = min(int(usable), shown - _taken_by_others(context, shown))
+    return max(left // ranks - th.SPARE_CORES, 1)
+
+
+def _usable(recording: Recording) -> int | None:
+    """Return the cores that a person would say the training has."""
+    cores = recording.usable_cores
+    return None if cores is None else max(int(cores), 1)
 
 
 def _taken_by_others(context: Context, cores: int) -> int:

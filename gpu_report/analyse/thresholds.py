@@ -272,3 +272,56 @@ IMBALANCE_AT_LEAST_S = 10.0  # of it, as for a level; less is too little to call
 MORE_WORK = 1.1  # a GPU that does so many times another's work (tensor activity, else power) is not waiting for it
 UNEVEN_MEMORY_SHARE = 0.3  # of the larger: rank 0 has the moving average of the weights and the validation besides
 UNEVEN_MEMORY_MIB = 1024.0
+
+# --- The set-up and the machine (environment.py) ---------------------------------------------------------------
+
+# Workers leave their batches in /dev/shm, and one that finds no room dies of a bus error: with a tenth left of Docker's
+# 64 MiB not even one batch of 16 images of 640 px (19 MiB) fits.
+SHM_LEAST_SHARE = 0.1
+THREADS_USED_PCT = 150.0  # of one core: a main process that launches kernels fills one; more is threads of arithmetic
+# Of training in which a process waited for a core: 0 to 1.3 % in thirteen runs on H200s that had cores enough, 28 % in
+# one whose cores others took for a third of it.
+CORES_WAITED_PCT = 20.0
+CORES_FULL_PCT = 85.0  # of each core that may be used, by the trainer and its workers together
+# Reads that are waited for throughout: less is what the first epoch costs before the page cache holds the images.
+READS_WAITED_S = 10.0
+READS_WAITED_SHARE = 0.1  # of training
+PLACE_ROOM = 1.2  # times what the images take: a disk that is filled to the brim is no place to move to
+PLACE_LEAST_MIB = 51200.0  # where nobody knows what they take: COCO has 20 GiB
+PLACE_MEMORY = 2.0  # times the need: what lies in /dev/shm is taken from the training's own memory
+
+# --- Slow epochs, and epochs that change over the run (slow_epochs.py, data_wait.py) -----------------------------
+
+# An epoch is a finding, more than a mark in the table, when its training is over its siblings' median by all of these
+# and by ODD_Z: as long as a drop must last, and half of what it takes.
+SLOW_AT_LEAST_S = 10.0
+SLOW_SHARE = 0.5
+# Of the time that the GPU is usually busy for an epoch's work, which hardly differs: 6.8 to 7.1 s in 23 epochs of a run
+# on an H200, stalled ones among them, and 18.7 s in the one beside another process. What the clock lost is taken off.
+BUSIER_FACTOR = 1.5
+EXPLAINED_SHARE = 0.5  # of what it took longer: that much in drops, waits or beside a guest, and those say it all
+DISTURBED_SHARE = 0.2  # of its training: an epoch with more of these tells nothing of a trend
+# Fewer epochs show no trend: with 10 the test's normal approximation holds, and a third has three.
+TREND_EPOCHS = 10
+TREND_P = 0.01  # one-sided; of epochs without any trend one run in a hundred passes, and must then also pass the lines
+TREND_MOST = 300  # values compared in pairs; more are taken together in blocks
+SLOWING_SHARE = 0.2  # the last third over the first: what a person would notice, as for odd epochs
+WAIT_GROWS_S = 1.0  # an epoch, the last third over the first
+WAIT_GROWS_SHARE = 0.05  # ... and of its training
+WAIT_COSTS_S = 10.0  # in all
+CHANGED_SHARE = 0.1  # a signal that moved less is not what changed
+
+# --- How a training ended (endings.py) ---------------------------------------------------------------------------
+
+# The OOM killer takes its time: where memory is short a dying process may not get to run for many seconds.
+OOM_BEFORE_S = 30.0
+OOM_COUNTED_S = 10.0  # its counters are read every 5 s
+MEMORY_FULL_PCT = 97.0  # of what there is: a machine that swaps or kills leaves less than this free
+TOGETHER_S = 15.0  # the end of a command and that of its training: closing a big process takes seconds
+# A training tells of its batches every 3 s, or every 1/1800 of its age (inside: batches.py). One that tells nothing for
+# a minute and five such lines does none; nor does a validation or a checkpoint go on for five times the usual length.
+HANG_S = 60.0
+HANG_LINES = 5.0
+PROGRESS_SHARE = 1 / 1800
+HANG_FIRST_S = 600.0  # the first batch may compile the model, and fill a cache
+HANG_SIBLINGS = 5.0

@@ -10,7 +10,7 @@ from gpu_report.analyse.spans import Span
 from gpu_report.analyse.stats import weighted_stats
 from gpu_report.analyse.torch_devices import known_order
 from gpu_report.analyse.track import Track, mean_within
-from gpu_report.analyse.trainings import trainings
+from gpu_report.analyse.training_parts import trainings
 from gpu_report.model import Advice, Cause, Evidence, Finding
 
 NOT_OURS = "it did no work; a recording sees every GPU of the machine, also those that the job was not given"
@@ -36,9 +36,8 @@ def idle_tracks(context: Context) -> list[Track]:
     No MIG device is one of them, since a training uses no two, nor a GPU that is cut into MIG devices.
     """
     used = context.activity.used_gpus
-    gpus = {gpu.index: gpu for gpu in context.run.gpus}
-    parents = {gpu.parent_index for gpu in context.run.gpus if gpu.parent_index is not None}
-    whole = [t for t in context.tracks if t.gpu not in parents and gpus[t.gpu].parent_index is None]
+    devices = {gpu.index: gpu.parent_index for gpu in context.run.gpus if gpu.parent_index is not None}
+    whole = [t for t in context.tracks if t.gpu not in devices and t.gpu not in devices.values()]
     return [t for t in whole if used and t.gpu not in used and len(t.t_s) and t.mean_pct(0.0, np.inf) < th.UNUSED_PCT]
 
 

@@ -9,6 +9,14 @@ from gpu_report.analyse.throttles import POWER_CAP, THERMAL
 from gpu_report.analyse.unused_gpu import idle_tracks
 from gpu_report.model import Bound, Finding, LedgerRow
 
+HEALTHY = ", which is healthy for YOLO"
+# Drops have a sentence of their own, and what the kernel said may concern another program.
+NOT_MARRING = frozenset({"drop", "sustained-low", "kernel"})
+TOLD_ONCE = (
+    *("slowdown", "other-process", "waiting-for-peer", "slow-epoch", "epochs-slowing", "data-wait-growing"),
+    "memory-growth",
+)
+
 Trained = tuple[float, float] | None  # mean utilisation in %, and seconds
 
 
@@ -17,7 +25,14 @@ def verdict(
 ) -> str:
     """Return what the run comes to, in plain words, with the numbers behind it."""
     trained, unseen = training(context), sum(row.share for row in ledger if row.name == "unmeasured")
-    parts = [_ended(findings), _fault(findings), _work(context, trained), _starved(findings), _won(bounds, findings)]
+    parts = [
+        _ended(findings),
+        _fault(findings),
+        _environment(findings),
+        _work(context, trained, findings),
+        _starved(findings),
+        _won(bounds, findings),
+    ]
     parts += [_drops(findings, trained, unseen), _beside(findings), _throttled(findings), _unseen(unseen)]
     parts += [_largest(trained, findings, ledger), _unused(context)]
     return " ".join(part for part in parts if part)
@@ -69,9 +84,9 @@ def epoch_length(seconds: float) -> str:
 
 
 def _beside(findings: Sequence[Finding]) -> str:
-    """Return who else worked on the GPUs, which waited for another, and whose memory grew: the longest of each."""
+    """Return who else was on the GPUs, who waited for whom, slow epochs, growing memory: the longest of each."""
     sentences = []
-    for rule in ("slowdown", "other-process", "waiting-for-peer", "memory-growth"):
+    for rule in TOLD_ONCE:
         mine = [f for f in findings if f.rule == rule and not f.expected]
         if mine:
             sentences.append(f"{max(mine, key=lambda f: f.duration_s).summary}.")
@@ -92,7 +107,18 @@ def _fault(findings: Sequence[Finding]) -> str:
     return f"{worst.summary[:1].upper()}{worst.summary[1:]}." if worst else ""
 
 
-def _work(context: Context, trained: Trained) -> str:
+def _environment(findings: Sequence[Finding]) -> str:
+    """Return what of the set-up does not fit the machine, where that is more than a note: the worst."""
+    odds = [f for f in findings if f.rule == "environment" and f.severity != "info"]  # findings come worst first
+    return f"{odds[0].summary}." if odds else ""
+
+
+def _is_marred(findings: Sequence[Finding]) -> bool:
+    """Tell whether something went wrong that a healthy utilisation would hide, such as a bad end or a guest."""
+    return any(f.rule not in NOT_MARRING and f.severity != "info" and not f.expected for f in findings)
+
+
+def _work(context: Context, trained: Trained, findings: Sequence[Finding]) -> str:
     if trained is None:
         return "No GPU worked during this recording."
     util, seconds = trained
@@ -103,6 +129,7 @@ def _work(context: Context, trained: Trained) -> str:
     else:
         what = f"{length(seconds)} after startup"
     reading = _reading(util) if seconds >= th.LEVEL_AT_LEAST_S else ", which is too short to judge"
+    reading = "" if reading == HEALTHY and _is_marred(findings) else reading
     return f"{subject} busy {util:.0f} % of {what}{reading}."
 
 
@@ -113,7 +140,7 @@ def _reading(util: float) -> str:
         return ": there is room to win"
     if util > th.COMPUTE_BOUND_PCT:
         return ": the time is in the model"
-    return ", which is healthy for YOLO"
+    return HEALTHY
 
 
 def _drops(findings: Sequence[Finding], trained: Trained, unseen: float) -> str:
@@ -121,7 +148,7 @@ def _drops(findings: Sequence[Finding], trained: Trained, unseen: float) -> str:
     if not drops:
         # a GPU that never worked has no level to fall from, and where nobody looked nothing is seen to fall
         telling = trained is not None and trained[0] >= th.STARVED_PCT and unseen <= 1 - th.WELL_COVERED
-        return "No unexpected drop." if telling else ""
+        return "No unexpected drop." if telling and not _is_marred(findings) else ""
     total = sum(f.duration_s for f in drops)
     causes = sorted({f.cause.name for f in drops if f.cause})
     noun = "drop" if len(drops) == 1 else "drops"

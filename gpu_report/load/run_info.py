@@ -8,12 +8,13 @@ import pandas as pd
 
 from gpu_report import schema
 from gpu_report.errors import InputError
-from gpu_report.model import Gpu, Recording
+from gpu_report.model import Gpu, Mount, Recording
 from gpu_report.run_folder import finite, read_json
 
 # What lies beyond these is a broken file, not a machine.
 LARGEST_NUMBER = 1e12
 LARGEST_INDEX = 65535
+MOST_MOUNTS = 1024
 LONGEST_INTERVAL_S = 86400.0
 
 
@@ -41,7 +42,13 @@ def recording(info: Mapping[str, Any], samples: pd.DataFrame) -> Recording:
         host=_text(host.get("name")),
         os=_text(host.get("os")),
         cores=_whole(_number(host.get("cores"))),
+        cores_online=_whole(_number(host.get("cores_online"))),
+        cpu_limit=_number(host.get("cpu_limit")) or None,
         memory_mib=_number(host.get("memory_mib")),
+        memory_limit_mib=_number(host.get("memory_limit_mib")),
+        shm_total_mib=_number(host.get("shm_total_mib")),
+        mounts=_mounts(host.get("mounts")),
+        oom_kills=_counts(info.get("oom_kills")),
         driver=_text(info.get("driver")),
         cuda=_text(info.get("cuda")),
         python=_text(info.get("python")),
@@ -115,6 +122,39 @@ def _health(entry: object) -> Mapping[str, int | str] | None:
 
 def _count(value: object) -> int | None:
     return _whole(_number(value))
+
+
+def _counts(value: object) -> Mapping[str, int]:
+    """Return what was counted, by name; what is no count is not known."""
+    told = {str(name): _count(count) for name, count in _mapping(value).items()}
+    return {name: count for name, count in told.items() if count is not None}
+
+
+def _mounts(value: object) -> tuple[Mount, ...]:
+    """Return the filesystems of the machine; none at all where one makes no sense, for a folder may lie on that."""
+    entries = value if isinstance(value, list) and len(value) <= MOST_MOUNTS else []
+    found = [_mount(_mapping(entry)) for entry in entries]
+    whole = [mount for mount in found if mount is not None]
+    return tuple(whole) if len(whole) == len(found) else ()
+
+
+def _mount(entry: Mapping[str, Any]) -> Mount | None:
+    point, kind, rotational = _text(entry.get("point")), _text(entry.get("type")), entry.get("rotational")
+    if point is None or kind is None:
+        return None
+    return Mount(
+        point=point,
+        type=kind,
+        source=_text(entry.get("source")) or "",
+        device=_text(entry.get("device")),
+        rotational=rotational if isinstance(rotational, bool) else None,
+        free_mib=_number(entry.get("free_mib")),
+    )
+
+
+def _devices(value: object) -> str | None:
+    """Return CUDA_VISIBLE_DEVICES as it was set, empty where it hides every GPU; None where it was not."""
+    return value if isinstance(value, str) else None
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

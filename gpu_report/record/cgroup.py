@@ -3,7 +3,7 @@
 Only cgroup v2 tells it. The root group has nothing that /proc does not tell, so for it the columns stay empty.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from gpu_report.record.host import read_text
@@ -33,6 +33,11 @@ class CgroupSampler:
         self._files: Mapping[str, Path] = {}
         self._before: Mapping[str, float] = {}
         self._before_s = 0.0
+
+    @property
+    def folder(self) -> Path | None:
+        """Return the folder of the group that was found last; None where there is none."""
+        return self._folder
 
     def sample(self, mono_s: float, pid: int | None) -> dict[str, float | None]:
         """Return the cgroup columns of schema.HOST_QUANTITIES for a process; empty without it, or without a group."""
@@ -74,12 +79,39 @@ def group_of(pid: int | str, proc: Path = Path("/proc"), root: Path = ROOT) -> P
 
 def memory_limit_mib(proc: Path = Path("/proc"), root: Path = ROOT) -> float | None:
     """Return the least memory in MiB that our own group, or one above it, may use; None where nothing limits it."""
+    return _least("memory.max", _mib, proc, root)
+
+
+def cpu_limit(proc: Path = Path("/proc"), root: Path = ROOT) -> float | None:
+    """Return the least CPU time, in cores, that our own group or one above it may use; None where nothing limits it.
+
+    A container sees all cores of its machine; this is what `docker run --cpus 4` and Kubernetes' limits set.
+    """
+    return _least("cpu.max", _cores, proc, root)
+
+
+def oom_kills(folder: Path) -> int | None:
+    """Return how many processes of a group, and of those below it, the kernel has killed for want of memory."""
+    words = (line.split() for line in read_text(folder / "memory.events").splitlines())
+    return next((int(w[1]) for w in words if len(w) == 2 and w[0] == "oom_kill" and w[1].isdigit()), None)
+
+
+def _least(name: str, read: Callable[[str], float | None], proc: Path, root: Path) -> float | None:
+    """Return the least of a limit over our own group and those above it."""
     group = group_of("self", proc, root)
     if group is None:
         return None
     above = [folder for folder in (group, *group.parents) if folder.is_relative_to(root)]
-    limits = [_mib(read_text(folder / "memory.max")) for folder in above]
+    limits = [read(read_text(folder / name)) for folder in above]
     return min((limit for limit in limits if limit is not None), default=None)
+
+
+def _cores(text: str) -> float | None:
+    """Return cpu.max (`400000 100000`: microseconds in each period) as cores; None for `max` and for none."""
+    words = text.split()
+    if len(words) != 2 or not all(word.isdigit() for word in words) or int(words[1]) == 0:
+        return None
+    return int(words[0]) / int(words[1])
 
 
 def _mib(text: str) -> float | None:

@@ -24,7 +24,7 @@ class HostSampler:
 
 
 def describe() -> dict[str, object]:
-    """Return run.json's `host`: name, os, kernel, container, cores this process may use, memory in MiB."""
+    """Return what run.json says of the machine itself in `host` (schema.RUN_HOST)."""
     memory = _meminfo()
     total = memory.get("MemTotal")
     return {
@@ -33,6 +33,7 @@ def describe() -> dict[str, object]:
         "kernel": platform.release() or None,
         "container": container(),
         "cores": len(os.sched_getaffinity(0)),
+        "cores_online": os.cpu_count(),
         "memory_mib": None if total is None else round(total / 1024),
     }
 

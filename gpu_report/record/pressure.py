@@ -92,9 +92,19 @@ def rate(before: float | None, total: float, elapsed_s: float) -> float | None:
     return (total - before) / elapsed_s
 
 
+def shm_total_mib() -> float | None:
+    """Return the size of /dev/shm; Docker's own is 64 MiB."""
+    space = _space(SHM)
+    return None if space is None else round(space.f_blocks * space.f_frsize / MIB)
+
+
 def _free_mib(path: str) -> float | None:
+    space = _space(path)
+    return None if space is None else space.f_bavail * space.f_frsize / MIB
+
+
+def _space(path: str) -> os.statvfs_result | None:
     try:
-        space = os.statvfs(path)
+        return os.statvfs(path)
     except OSError:
         return None
-    return space.f_bavail * space.f_frsize / MIB

@@ -92,5 +92,6 @@ class Recording:
         self._journal.event("recording_ended", at, fields)
         self._journal.settle(at, last=True)
         recorder = session.cost.summary(session.errors)
-        self._journal.describe({**run_info.at_end(at, end.ended_by, ended, recorder), "yolo": self._yolo.as_json()})
+        seen = {"yolo": self._yolo.as_json(), "oom_kills": session.oom_kills}
+        self._journal.describe({**run_info.at_end(at, end.ended_by, ended, recorder), **seen})
         self._journal.close()

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from gpu_report import __version__, schema
-from gpu_report.record import cgroup, host
+from gpu_report.record import cgroup, host, mounts, pressure
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.command import Ended, environment_version
 from gpu_report.record.options import RecordOptions
@@ -33,7 +33,7 @@ def at_start(options: RecordOptions, start: Clocks, earlier: Mapping[str, object
         "command": list(redact(options.command)) or None,
         "working_directory": _working_directory(),
         "cuda_visible_devices": _cuda_visible_devices(options.command),
-        "host": {**host.describe(), "memory_limit_mib": cgroup.memory_limit_mib()},
+        "host": _host(),
         "gpus": [],
         "driver": None,
         "nvml": None,
@@ -42,6 +42,7 @@ def at_start(options: RecordOptions, start: Clocks, earlier: Mapping[str, object
         "torch": environment_version(options.command, "torch"),
         "ultralytics": environment_version(options.command, "ultralytics"),
         "yolo": earlier_yolo_runs(earlier),
+        "oom_kills": None,
         "recorder": None,
     }
 
@@ -61,6 +62,12 @@ def earlier_yolo_runs(earlier: Mapping[str, object]) -> list[dict[str, object]]:
     """Return the YOLO runs that an earlier recording into the same folder knew."""
     runs = earlier.get("yolo")
     return [dict(run) for run in runs if isinstance(run, dict)] if isinstance(runs, list) else []
+
+
+def _host() -> dict[str, object]:
+    """Return schema.RUN_HOST: the machine, and what of it this process and those that it starts may use."""
+    limits = {"cpu_limit": cgroup.cpu_limit(), "memory_limit_mib": cgroup.memory_limit_mib()}
+    return {**host.describe(), **limits, "shm_total_mib": pressure.shm_total_mib(), "mounts": mounts.mounts()}
 
 
 def _cuda_visible_devices(command: Sequence[str]) -> str | None:

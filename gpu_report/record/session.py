@@ -3,7 +3,7 @@
 import time
 from dataclasses import dataclass
 
-from gpu_report.record import clocks
+from gpu_report.record import cgroup, clocks
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.cost import Cost
 from gpu_report.record.ending import End, Ending
@@ -11,6 +11,7 @@ from gpu_report.record.gpu_watch import GpuWatch
 from gpu_report.record.guard import Guard
 from gpu_report.record.host import HostSampler
 from gpu_report.record.journal import Journal, Say
+from gpu_report.record.oom import OomWatch
 from gpu_report.record.options import RecordOptions
 from gpu_report.record.pressure import PressureSampler
 from gpu_report.record.trainer import TrainerTree
@@ -43,6 +44,7 @@ class Session:
         self._host = HostSampler()
         self._pressure = PressureSampler()
         self._trainer = TrainerTree()
+        self._oom = OomWatch(own_group=None if self._command_pid is None else cgroup.group_of("self"))
         self._before: Clocks | None = None
         self._guard = Guard(say)
         self._gpus.owners.learn(self._command_pid, None)
@@ -72,11 +74,17 @@ class Session:
         """
         began = clocks.now()
         sample_gpus = self._sample_gpus_last if last else self._sample_gpus
-        for sampler in (self._check_clocks, self._sample_host, sample_gpus, self._watch_yolo):
+        watch_oom = self._watch_oom_last if last else self._watch_oom
+        for sampler in (self._check_clocks, self._sample_host, watch_oom, sample_gpus, self._watch_yolo):
             self._guard.call(sampler, began)
         self._journal.settle(began)
         self._before = began
         self.cost.tick(began.mono_s - deadline_s, time.monotonic() - began.mono_s)
+
+    @property
+    def oom_kills(self) -> dict[str, int | None]:
+        """Return run.json's `oom_kills`: how many the kernel killed for memory, None where nobody could count."""
+        return self._oom.kills
 
     @property
     def errors(self) -> int:
@@ -109,6 +117,12 @@ class Session:
             return  # the last tick right after a regular one
         trainer = self._trainer.sample(at.mono_s, self._command_pid, self._on_gpus)
         self._journal.host(at, {**self._host.sample(), **self._pressure.sample(at.mono_s), **trainer})
+
+    def _watch_oom(self, at: Clocks) -> None:
+        self._oom.look(at, self._trainer.cgroup, self._journal.event)
+
+    def _watch_oom_last(self, at: Clocks) -> None:
+        self._oom.look(at, self._trainer.cgroup, self._journal.event, last=True)
 
     def _sample_gpus(self, at: Clocks) -> None:
         self._gpus.tick(at, self._journal, self._say)

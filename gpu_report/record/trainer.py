@@ -55,6 +55,11 @@ class TrainerTree:
         cgroup = self._cgroup.sample(mono_s, min(self._mains & looks.keys(), default=None))
         return {**self._columns(before, looks, elapsed_s), **cgroup} if looks and elapsed_s > 0 else {}
 
+    @property
+    def cgroup(self) -> Path | None:
+        """Return the folder of the trainer's cgroup; None while there is no trainer, and where it has none."""
+        return self._cgroup.folder
+
     def _find(self, command_pid: int | None, gpu_pids: Collection[int]) -> None:
         """Take the processes on a GPU as main ones, the command itself where none is; all they started are workers."""
         family = set(descendants(command_pid, MAX_PROCESSES)) if command_pid is not None else set()

@@ -3,16 +3,18 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from gpu_report.model import Analysis, GpuSummary, LedgerRow, Run
+from gpu_report.model import Analysis, Ending, GpuSummary, LedgerRow, Run
 from gpu_report.render.compose_findings import CAUSES, cause_words
 from gpu_report.render.quantities import LANES, label
 from gpu_report.render.view import Fact, LedgerItem, LegendItem, Table
 from gpu_report.render.words import (
+    ENDINGS,
     MISSING,
     SHOWN_SECONDS,
     duration,
     energy,
     gibibytes,
+    how_far,
     how_it_ended,
     known,
     number,
@@ -75,6 +77,7 @@ def tiles(analysis: Analysis) -> tuple[Fact, ...]:
         Fact("Energy", energy(_energy(gpus)), _energy_note(gpus)),
         Fact("Duration", duration(analysis.run.duration_s), how_it_ended(analysis.run.recording)),
         _epochs(analysis),
+        *_ending(analysis.ending),
         Fact("Samples recorded", share(analysis.coverage), _coverage_note(analysis)),
     )
     return tuple(facts)
@@ -177,6 +180,10 @@ def _epochs(analysis: Analysis) -> Fact:
     if not lengths:
         return Fact("Epochs", MISSING, "no YOLO run was seen")
     return Fact("Epochs", number(len(lengths)), f"median {duration(lengths[len(lengths) // 2])} each")
+
+
+def _ending(ending: Ending | None) -> tuple[Fact, ...]:
+    return () if ending is None else (Fact("Training", ENDINGS[ending.name], how_far(ending)),)
 
 
 def _coverage_note(analysis: Analysis) -> str:

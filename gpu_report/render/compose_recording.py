@@ -2,11 +2,22 @@
 
 from collections.abc import Mapping
 
-from gpu_report.model import Analysis, Gap, KernelLog, RecordedEvent, Recording
+from gpu_report.model import Analysis, Ending, Gap, KernelLog, RecordedEvent, Recording
 from gpu_report.render.compose_findings import kernel_line
 from gpu_report.render.moments import Clock
 from gpu_report.render.view import Fact, Happening, KernelView, RecordingView
-from gpu_report.render.words import counted, duration, gibibytes, known, number, share, with_code
+from gpu_report.render.words import (
+    counted,
+    duration,
+    elapsed,
+    gibibytes,
+    known,
+    number,
+    numbers,
+    sentence,
+    share,
+    with_code,
+)
 
 HAPPENINGS_SHOWN = 200  # rows: a run with a gap at every minute must not bury the page; the rest is counted
 
@@ -19,6 +30,7 @@ _WHAT = {
     "nvml_unavailable": "No GPU could be read",
     "nvml_stalled": "Driver did not answer",
     "rows_lost": "Rows lost",
+    "oom_kill": "Killed for want of memory",
     "marker": "Marker",
     "recording_started": "Recording started",
     "recording_ended": "Recording ended",
@@ -71,6 +83,7 @@ def _facts(analysis: Analysis) -> tuple[Fact, ...]:
         Fact("Recorded by", _recorder(source)),
         Fact("Run folder", analysis.run.path),
         Fact("Command", " ".join(source.command)),
+        *_ending(analysis.ending),
         Fact("One sample every", duration(source.interval_s) if source.interval_s else ""),
         Fact("Coverage", f"{share(analysis.coverage)} of the samples that should be there"),
         Fact("Longest gap", duration(analysis.longest_gap_s)),
@@ -81,6 +94,14 @@ def _facts(analysis: Analysis) -> tuple[Fact, ...]:
         Fact("Ultralytics", source.ultralytics or ""),
         Fact("The recorder itself", _cost(analysis)),
     )
+
+
+def _ending(ending: Ending | None) -> tuple[Fact, ...]:
+    """Return how the training ended, and what its last minute was like."""
+    if ending is None:
+        return ()
+    when = sentence(f"{ending.text}, {elapsed(ending.t_s)} after the start")
+    return Fact("The training's end", when), Fact("In its last minute", numbers(ending.last_minute))
 
 
 def _recorder(source: Recording) -> str:

@@ -95,7 +95,24 @@ def _run(analysis: Analysis) -> Json:
         "source": recording.source,
         "coverage_pct": analysis.coverage * 100,
         "longest_gap_s": analysis.longest_gap_s,
+        "training_ended": _ending(analysis),
         "problems": list(run.problems),
+    }
+
+
+def _ending(analysis: Analysis) -> Json | None:
+    """Return how the last training ended, None where none was seen."""
+    ending = analysis.ending
+    if ending is None:
+        return None
+    return {
+        "name": ending.name,
+        "text": ending.text,
+        "time": iso_utc(analysis.run.start_wall_s + ending.t_s),
+        "time_s": ending.t_s,
+        "epoch": ending.epoch,
+        "epochs": ending.epochs,
+        "last_minute": [asdict(evidence) for evidence in ending.last_minute],
     }
 
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from gpu_report.model import Advice, Analysis, Finding, GpuSummary, Stats
 from gpu_report.render.summary import iso_utc
-from gpu_report.render.words import SHOWN_SECONDS, how_it_ended
+from gpu_report.render.words import SHOWN_SECONDS, how_it_ended, numbers, sentence
 
 # Control characters can move a terminal's cursor or recolour it; bidirectional overrides can reorder what is read;
 # a lone surrogate cannot be written at all.
@@ -123,6 +123,7 @@ def _closing(analysis: Analysis) -> list[str]:
     expected = sum(f.expected for f in analysis.findings)
     ended = how_it_ended(analysis.run.recording)
     lines = [f"Ended: {ended}."] if ended else []
+    lines += _ending(analysis)
     lines += _epochs(analysis)
     lines += [f"Try {a.argument}={a.to_value} (now {a.from_value}): {a.text}." for a in _changes(analysis)]
     if expected:
@@ -141,6 +142,15 @@ def _changes(analysis: Analysis) -> list[Advice]:
     """Return the advice that names an argument, each once."""
     every = dict.fromkeys(advice for finding in analysis.findings for advice in finding.advice)
     return [advice for advice in every if advice.argument and advice.to_value is not None]
+
+
+def _ending(analysis: Analysis) -> list[str]:
+    """Return how the training ended, and its last minute."""
+    ending = analysis.ending
+    if ending is None:
+        return []
+    last = f" In its last minute: {numbers(ending.last_minute)}." if ending.last_minute else ""
+    return [f"The training: {sentence(ending.text)}{last}".replace("\u00a0", " ")]
 
 
 def _epochs(analysis: Analysis) -> list[str]:

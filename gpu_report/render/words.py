@@ -2,9 +2,10 @@
 
 import math
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from gpu_report.model import Recording
+from gpu_report.model import Ending, Evidence, Recording
 
 MISSING = "n/a"
 SHOWN_SECONDS = 0.05  # a row of the ledger with less would read 0.0 s
@@ -125,3 +126,24 @@ def how_it_ended(recording: Recording) -> str:
         return f"the command failed with exit code {recording.exit_code}"
     endings = {"duration": "stopped after the time asked for", "signal": "stopped by hand", "import": "imported log"}
     return endings.get(recording.ended_by, "the command ended well" if recording.exit_code == 0 else "")
+
+
+ENDINGS = {
+    "finished": "finished",
+    "early stop": "stopped early",
+    "failed": "failed",
+    "going on": "went on",
+    "unknown": MISSING,
+}
+
+
+def how_far(ending: Ending) -> str:
+    """Return the epoch that a training had come to, and when it ended, as a clock since the run's start."""
+    of = f" of {ending.epochs}" if ending.epochs is not None else ""
+    epoch = f"epoch {ending.epoch}{of}, " if ending.epoch is not None else ""
+    return f"{epoch}{elapsed(ending.t_s)} after the start"
+
+
+def numbers(evidence: Iterable[Evidence]) -> str:
+    """Return numbers from a run in one line."""
+    return ", ".join(f"{each.text} {quantity(each.value, each.unit)}" for each in evidence)

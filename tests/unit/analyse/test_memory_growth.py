@@ -13,7 +13,7 @@ from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.growth import find_growth
 from gpu_report.analyse.memory import GpuMemory
 from gpu_report.analyse.ramp import find_ramp, theil_sen
-from gpu_report.analyse.trainings import Part, Training
+from gpu_report.analyse.training_parts import Part, Training
 from gpu_report.load import load_run
 from gpu_report.model import InsideRun, Phase, YoloRun
 

@@ -44,6 +44,16 @@ class Trainer:
         return "closed"
 
 
+class Images:
+    """As much of a data set as is looked at: as ultralytics' detection has it, or its classification."""
+
+    def __init__(self, **files):
+        vars(self).update(files)
+
+    def __len__(self):
+        return len(next(iter(vars(self).values())))
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A run folder, and callbacks that have seen nothing yet."""
@@ -135,6 +145,34 @@ def test_an_epoch_is_summed_up(folder):
     (settings,) = written(folder, "settings")
     assert (settings["workers"], settings["imgsz"], settings["images"]) == (3, 64, 20)
     assert "val_images" not in settings  # this trainer has no test_loader
+
+
+def test_where_the_images_lie_and_what_they_take(folder):
+    (folder / "images").mkdir()
+    (folder / "data").symlink_to(folder / "images")
+    files = [folder / "data" / f"{number}.jpg" for number in range(50)]
+    for number, file in enumerate(files):
+        file.write_bytes(b"x" * 2**18 * (1 + number % 2))
+    trainer = Trainer(folder)
+    for dataset in (Images(im_files=files), Images(samples=[(str(file), 0) for file in files])):
+        trainer.train_loader.dataset = dataset
+        told = facts.read(facts.TRAINING, trainer)
+        assert told["data_folder"] == str(folder / "images")
+        assert told["data_mib"] == pytest.approx(50 * 0.375, rel=0.35)  # half are of 0.25, half of 0.5 MiB
+    files[0].unlink()  # moved away meanwhile
+    told = facts.read(facts.TRAINING, trainer)
+    assert "data_mib" not in told
+    assert told["data_folder"] == str(folder / "images")
+
+
+def test_the_threads_that_a_process_found(folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", Some(get_num_threads=lambda: 7))
+    for value, threads in (("4", 4), ("4,2", 4), ("many", None), (None, None)):
+        monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+        if value is not None:
+            monkeypatch.setenv("OMP_NUM_THREADS", value)
+        told = facts.read(facts.TRAINING, Trainer(folder))
+        assert (told.get("omp_num_threads"), told["torch_threads"]) == (threads, 7)
 
 
 def test_a_wait_is_from_the_end_of_a_batch_to_the_beginning_of_the_next(folder):

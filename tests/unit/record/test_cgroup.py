@@ -2,7 +2,14 @@
 
 import pytest
 
-from gpu_report.record.cgroup import LOOK_EVERY_S, MEMORY_EVERY_S, CgroupSampler, group_of, memory_limit_mib
+from gpu_report.record.cgroup import (
+    LOOK_EVERY_S,
+    MEMORY_EVERY_S,
+    CgroupSampler,
+    cpu_limit,
+    group_of,
+    memory_limit_mib,
+)
 
 PSI = "some avg10=0.00 avg60=0.00 avg300=0.00 total={some}\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=1\n"
 
@@ -95,3 +102,16 @@ def test_the_least_limit_on_the_way_up_holds(host):
     host.group("slice")
     host.group("slice/job")
     assert memory_limit_mib(host.proc, host.root) is None
+
+
+def test_the_cores_that_a_quota_comes_to(host):
+    host.process("self", "/slice/job")
+    host.group("slice")
+    host.group("slice/job")
+    assert cpu_limit(host.proc, host.root) is None  # no file
+    for quota, cores in (("max 100000", None), ("400000 100000", 4.0), ("50000 100000", 0.5), ("garbled", None)):
+        (host.root / "slice/job/cpu.max").write_text(f"{quota}\n")
+        assert cpu_limit(host.proc, host.root) == cores
+    (host.root / "slice/job/cpu.max").write_text("400000 100000\n")
+    (host.root / "slice/cpu.max").write_text("150000 100000\n")
+    assert cpu_limit(host.proc, host.root) == 1.5

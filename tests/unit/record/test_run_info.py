@@ -1,5 +1,6 @@
 import pytest
 
+from gpu_report import schema
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.options import RecordOptions
 from gpu_report.record.run_info import at_start
@@ -23,3 +24,9 @@ def test_the_devices_that_cuda_may_see_are_those_of_the_command(monkeypatch, our
     else:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", ours)
     assert at_start(RecordOptions(command=command), START, {})["cuda_visible_devices"] == found
+
+
+def test_the_machine_is_described_by_exactly_the_fields_of_the_format():
+    host = at_start(RecordOptions(), START, {})["host"]
+    assert set(host) == {c.name for c in schema.RUN_HOST}
+    assert 1 <= host["cores"] <= host["cores_online"]

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     Reader = Callable[[Any], Any]
 
 
+MIB = 2**20
+SIZES_ASKED = 20  # images; a network filesystem answers for each within a millisecond or two
+
+
 def rank() -> int:
     """Return this process's rank in a DDP training, 0 outside one (ultralytics says -1 then)."""
     return max(int(getattr(sys.modules.get("ultralytics.utils"), "RANK", 0)), 0)
@@ -50,8 +54,13 @@ TRAINING: Mapping[str, Reader] = {
     "batch": lambda t: t.batch_size,
     "accumulate": lambda t: t.accumulate,
     "workers": lambda t: t.train_loader.num_workers,
+    "prefetch": lambda t: t.train_loader.prefetch_factor,
+    "omp_num_threads": lambda _: int(os.environ["OMP_NUM_THREADS"].split(",")[0]),
+    "torch_threads": lambda _: sys.modules["torch"].get_num_threads(),
     "imgsz": lambda t: t.args.imgsz,
     "images": lambda t: len(t.train_loader.dataset),
+    "data_folder": lambda t: os.path.realpath(os.path.dirname(_image(t.train_loader.dataset, 0))),  # noqa: PTH120
+    "data_mib": lambda t: _mib_of_images(t.train_loader.dataset) if rank() == 0 else None,
     "batches": lambda t: len(t.train_loader),
     "val_images": lambda t: len(t.test_loader.dataset),
     "cache": lambda t: getattr(t.train_loader.dataset, "cache", t.args.cache),
@@ -130,6 +139,20 @@ def lr(trainer: Any) -> float | None:
     """Return the learning rate of the first parameter group."""
     rates = getattr(trainer, "lr", None)
     return float(next(iter(rates.values()))) if isinstance(rates, dict) and rates else None
+
+
+def _image(dataset: Any, number: int) -> str:
+    """Return the path of a training image; that of a data set for classification stands first in its sample."""
+    files = getattr(dataset, "im_files", None)
+    return str(files[number] if files else dataset.samples[number][0])
+
+
+def _mib_of_images(dataset: Any) -> float:
+    """Return what all images take on disk, by the sizes of a few of them: to ask for each would take a while."""
+    count = len(dataset)
+    asked = range(0, count, max(count // SIZES_ASKED, 1))
+    sizes = [os.path.getsize(_image(dataset, number)) for number in asked]  # noqa: PTH202 - os.path suffices here
+    return round(sum(sizes) / len(sizes) * count / MIB, 3)
 
 
 def _world_size() -> int:

@@ -1,0 +1,79 @@
+"""The parts of each epoch, as far as they are told apart: its training, validation and checkpoint."""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.boundaries import Boundary
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.phases import mosaic_closes
+from gpu_report.analyse.spans import Span
+from gpu_report.model import Phase
+
+
+@dataclass(frozen=True)
+class Trained:
+    """The training part of one epoch: from when to when, how long of that it trained, and how long it waited for data.
+
+    `group` is what its epochs have in common that may be held against each other: one process, one way to load images.
+    `alike` is False for those that take longer by their nature: the first of a process, the one that closes the mosaic
+    and makes its loader anew, and one that was begun again.
+    """
+
+    group: tuple[int, int, bool]
+    epoch: int
+    span: Span
+    train_s: float
+    data_wait_s: float | None
+    alike: bool
+
+
+def parts_of(phases: Sequence[Phase], boundary: Boundary) -> list[Phase]:
+    """Return an epoch's own phases, from its start (an earlier attempt is none of it) to its checkpoint."""
+    at = bisect_left(phases, boundary.row.start_t_s, key=lambda phase: phase.end_t_s)
+    parts = []
+    while at < len(phases) and phases[at].start_t_s <= max(boundary.end_t_s, boundary.row.row_t_s):
+        if phases[at].epoch == boundary.row.epoch and phases[at].end_t_s > boundary.row.start_t_s:
+            parts.append(replace(phases[at], start_t_s=max(phases[at].start_t_s, boundary.row.start_t_s)))
+        at += 1
+    return parts
+
+
+def length_of(parts: Sequence[Phase], name: str) -> float | None:
+    """Return the seconds of one part of an epoch, None where it is not known to have taken place."""
+    return sum(phase.end_t_s - phase.start_t_s for phase in parts if phase.name == name) or None
+
+
+def trained_epochs(context: Context) -> list[Trained]:
+    """Return the training part of every epoch that came to its end and whose phases are told apart, in order."""
+    closes = {yolo.number: mosaic_closes(yolo.args) for yolo in context.run.yolo_runs}
+    found = []
+    for boundary in context.boundaries.all:
+        row = boundary.row
+        mine = [phase for phase in parts_of(context.phases, boundary) if phase.name == "train"]
+        train_s, closing = length_of(mine, "train"), closes.get(row.run)
+        if train_s is None:
+            continue
+        told = context.inside.told.get((row.run, row.start_t_s)) if boundary.told else None
+        again = told is not None and told.attempt > 1
+        found.append(
+            Trained(
+                group=(row.run, row.segment, closing is not None and row.epoch >= closing),
+                epoch=row.epoch,
+                span=(mine[0].start_t_s, mine[-1].end_t_s),
+                train_s=train_s,
+                data_wait_s=told.data_wait_s if told else None,
+                alike=not boundary.first and row.epoch != closing and not again,
+            )
+        )
+    return found
+
+
+def groups(epochs: Sequence[Trained]) -> Iterator[list[Trained]]:
+    """Yield the epochs that may be held against each other, in order; too few of them have no usual length."""
+    found: dict[tuple[int, int, bool], list[Trained]] = {}
+    for epoch in epochs:
+        if epoch.alike:
+            found.setdefault(epoch.group, []).append(epoch)
+    yield from (siblings for siblings in found.values() if len(siblings) >= th.ODD_SIBLINGS)

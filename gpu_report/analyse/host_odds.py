@@ -1,0 +1,118 @@
+"""Set-up at odds: shared memory, threads and cores that are not what the loader's workers need."""
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.columns import values_within
+from gpu_report.analyse.scene import evidence
+from gpu_report.analyse.training_facts import MIB_PER_GIB, SHM, Said, TrainingFacts
+from gpu_report.model import Advice, Cause
+
+MIB = 2**20
+CHANNELS = 3  # of an image in a batch, a byte each: ultralytics makes floats of them on the GPU
+MORE_CORES = "Give the container or the job more cores (`docker run --cpus`, Kubernetes' cpu limit, Slurm's `-c`)"
+BUS_ERRORS = {"RuntimeError", "OSError"}  # what torch makes of a worker that met one, or of a file that has no room
+
+
+def shared_memory(facts: TrainingFacts) -> Said | None:
+    """Find a /dev/shm that cannot hold the batches that the workers may leave there, or that did run full."""
+    total, need = facts.recording.shm_total_mib, _batches_mib(facts)
+    if total is None or need is None:
+        return None
+    lowest = min(values_within(facts.context.run.host, "shm_free_mib", [facts.span]).tolist(), default=None)
+    full = lowest is not None and lowest < th.SHM_LEAST_SHARE * total
+    if need <= total and not full:
+        return None
+    failed = need > total and facts.ended == "exception" and facts.error in BUS_ERRORS
+    workers = f"{facts.number('workers') or 0:.0f} workers"
+    text = f"{SHM} has {_size(total)}, and the batches of {workers} may take {_size(need)}"
+    if full:
+        text = f"{SHM} ran full ({_size(total)}): the loader's workers leave their batches there"
+    return Said(
+        "warning" if full or failed else "info",
+        f"{text}. Without room there, a worker dies of a bus error" if failed else text,
+        evidence(
+            (f"size of {SHM}", total, "MiB"),
+            ("least of it that was free", lowest, "MiB"),
+            ("what full queues of batches take", need, "MiB"),
+        ),
+        (
+            Advice(
+                f"Start the container with `--shm-size={_room_gib(need)}g` or `--ipc=host`, or train with fewer workers"
+            ),
+        ),
+    )
+
+
+def threads(facts: TrainingFacts) -> Said | None:
+    """Find more threads for arithmetic than there are cores. One is no fault: ultralytics and torchrun set it."""
+    each = max((n for n in (facts.number("omp_num_threads"), facts.number("torch_threads")) if n), default=None)
+    usable = facts.recording.usable_cores
+    if each is None or usable is None or each <= 1 or each * facts.ranks <= usable:
+        return None
+    main, waited = facts.host_mean("main_cpu_pct"), _waited_for_cores(facts)
+    used = (main or 0.0) >= th.THREADS_USED_PCT and (waited or 0.0) >= th.CORES_WAITED_PCT
+    fit = max(int(usable) // facts.ranks, 1)
+    times = f" in each of {facts.ranks} processes" if facts.ranks > 1 else ""
+    return Said(
+        "warning" if used else "info",
+        f"OMP_NUM_THREADS asks for {each:.0f} threads{times}, and {_cores(usable)} may be used",
+        evidence(
+            ("CPU of the main process in training", main, "% of a core"),
+            ("processes waited for a core in training", waited, "%"),
+        ),
+        (Advice(f"Set OMP_NUM_THREADS={fit}, or leave it to ultralytics, which sets 1"),),
+    )
+
+
+def cores(facts: TrainingFacts) -> Said | None:
+    """Find workers at the limit of the cores that a quota or an affinity leaves, which ultralytics does not see."""
+    usable, shown = facts.recording.usable_cores, facts.recording.cores_online
+    workers = facts.number("workers")
+    if usable is None or shown is None or workers is None or usable >= shown or workers * facts.ranks <= usable:
+        return None
+    main, loader, waited = facts.host_mean("main_cpu_pct"), facts.host_mean("workers_cpu_pct"), _waited_for_cores(facts)
+    if main is None or loader is None or waited is None:
+        return None
+    used = main * facts.ranks + loader  # `main` is the busiest rank's
+    if used < th.CORES_FULL_PCT * usable or waited < th.CORES_WAITED_PCT:
+        return None
+    all_workers = f"{workers * facts.ranks:.0f} loader workers"
+    fewer = max(int(usable) // facts.ranks, 1)
+    change = Advice("With these cores more workers win nothing", "workers", f"{workers:.0f}", str(fewer))
+    return Said(
+        "warning",
+        f"{all_workers} shared {_cores(usable)} (the machine shows {shown}), and needed more",
+        evidence(
+            ("CPU of the trainer and its workers in training", used, "% of a core"),
+            ("processes waited for a core in training", waited, "%"),
+        ),
+        (Advice(MORE_CORES), *((change,) if "workers" in facts.args else ())),
+        Cause("input-cpu", 0.8, f"its processes may use {_cores(usable)}, and used them up"),
+    )
+
+
+def _batches_mib(facts: TrainingFacts) -> float | None:
+    """Return what the loaders' queues take when they are full: each worker's batches of 8-bit images, of all ranks."""
+    known = [facts.number(name) for name in ("workers", "prefetch", "batch", "imgsz")]
+    workers, prefetch, batch, imgsz = known
+    if workers is None or prefetch is None or batch is None or imgsz is None:
+        return None
+    return workers * prefetch * batch * CHANNELS * imgsz**2 / MIB
+
+
+def _waited_for_cores(facts: TrainingFacts) -> float | None:
+    """Return how long processes of the training waited for a core: its own cgroup tells best, else the machine."""
+    own = facts.host_mean("cgroup_cpu_pressure_pct")
+    return own if own is not None else facts.host_mean("cpu_pressure_pct")
+
+
+def _room_gib(need_mib: float) -> int:
+    """Return a size to ask for: twice the need, since the validation has a loader of its own."""
+    return max(int(-(-2 * need_mib // MIB_PER_GIB)), 1)
+
+
+def _size(mib: float) -> str:
+    return f"{mib / MIB_PER_GIB:.1f} GiB" if mib >= MIB_PER_GIB else f"{mib:.0f} MiB"
+
+
+def _cores(count: float) -> str:
+    return f"{count:g} core" if count == 1 else f"{count:g} cores"

@@ -1,0 +1,83 @@
+"""What ended a command that says nothing of it: its signal or exit code, and what stood beside it."""
+
+import signal
+from dataclasses import dataclass
+
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.oom_killer import KILLED, host_memory, memory_was_full, oom_kill, was_ruled_out
+from gpu_report.model import Advice, Cause, Evidence, NearbyKernelEvent, RecordedEvent, Severity
+
+SHELL_BASE = 128  # a shell exits with 128 + n when signal n ended its command
+MEANINGS = {
+    "SIGINT": "somebody interrupted it (Ctrl-C)",
+    "SIGTERM": "somebody asked it to end (kill, a scheduler at its time limit, a container that is stopped)",
+    "SIGHUP": "its terminal was closed: `record --background`, nohup or tmux outlive that",
+    "SIGSEGV": "it crashed: a library touched memory that is not its own",
+    "SIGBUS": "it crashed: memory that it had was not there, such as a full /dev/shm",
+    "SIGABRT": "it gave up on itself: a library found a fault, and its output says which",
+    "SIGFPE": "it crashed on an impossible calculation",
+    "SIGILL": "it crashed on an instruction that this CPU does not have",
+}
+BY_HAND = frozenset({"SIGINT"})  # whoever pressed Ctrl-C knows it
+OOM_ADVICE = "Use less host memory (fewer `workers`, no `cache=ram`), or give the machine or the container more"
+
+
+@dataclass(frozen=True)
+class Killing:
+    """How a command ended: in a sentence without its full stop, why as far as is known, and with what beside it."""
+
+    summary: str
+    cause: Cause
+    severity: Severity = "critical"
+    evidence: tuple[Evidence, ...] = ()
+    kernel: tuple[NearbyKernelEvent, ...] = ()
+    advice: tuple[Advice, ...] = ()
+
+
+def killing(context: Context, event: RecordedEvent, pids: frozenset[int]) -> Killing:
+    """Return how a command ended; `pids` are those of its training, as far as they are known."""
+    name, code = _signal(event), event.fields.get("exit_code")
+    how = f"{name} ended the command" if event.fields.get("signal") else f"The command ended with exit code {code}"
+    oom = oom_kill(context, event.t_s, name, pids)
+    memory = host_memory(context, event.t_s)
+    if oom is not None:
+        text = f"The kernel's OOM killer ended the training: {oom.ran_out}"
+        cause = Cause("run-ended", oom.confidence, f"{_lower(how)}: {oom.why}", "memory-pressure")
+        return Killing(text, cause, "critical", memory, oom.kernel, (Advice(OOM_ADVICE),))
+    if name == KILLED:
+        return _without_a_sign(context, event, how)
+    why = _lower(how) + (f": {MEANINGS[name]}" if name in MEANINGS else "")
+    return Killing(how, Cause("run-ended", 0.95, why), "warning" if name in BY_HAND else "critical")
+
+
+def _without_a_sign(context: Context, event: RecordedEvent, how: str) -> Killing:
+    """Return a kill that nothing recorded accounts for: what it can have been, and what it was not."""
+    memory, log = host_memory(context, event.t_s), context.run.kernel
+    if was_ruled_out(context):
+        why = "not the kernel's OOM killer: somebody or something sent the signal (kill -9, a scheduler, a container)"
+        return Killing(how, Cause("run-ended", 0.95, f"{_lower(how)}, and it was {why}"), "critical", memory)
+    advice = (Advice(log.advice),) if log.advice else ()
+    full = memory_was_full(context, event.t_s)
+    why = "nothing recorded says who sent it; the kernel log, which names the OOM killer's victims, was not read"
+    if full:
+        why = "host memory was full, so that the kernel's OOM killer is likely; its log was not read"
+    cause = Cause("run-ended", 0.95, f"{_lower(how)}: {why}", "memory-pressure" if full else None)
+    return Killing(how, cause, "critical", memory, (), advice)
+
+
+def _signal(event: RecordedEvent) -> str | None:
+    """Return the signal that ended a command, or one that a shell says ended what it ran."""
+    name, code = event.fields.get("signal"), event.fields.get("exit_code")
+    if isinstance(name, str) and name:
+        return name
+    if not isinstance(code, int) or isinstance(code, bool) or code <= SHELL_BASE:
+        return None
+    try:
+        return signal.Signals(code - SHELL_BASE).name
+    except ValueError:
+        return None
+
+
+def _lower(text: str) -> str:
+    """Return a sentence to go on from another one; a signal's name stays as it is."""
+    return text if text.startswith("SIG") else text[:1].lower() + text[1:]

@@ -1,0 +1,252 @@
+"""Epochs that take longer than their siblings, that get slower, and that wait ever longer for data."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.runs import PROCESSES, make_run
+
+from gpu_report import schema
+from gpu_report.analyse import analyse
+from gpu_report.model import InsideEpoch, InsideRun, Phase, RecordedEvent, YoloRun
+
+VALIDATION_S = 2.0
+NAN = float("nan")
+
+
+def trained(lengths, waits=None, *, args=None, util=90.0, busy=(), events=(), processes=(), quantities=None, host=None):
+    """Return a run that told epochs of these training lengths and data waits; `busy` are (start, end, utilisation)."""
+    phases, epochs, t_s = [Phase("startup", None, 0.0, 10.0, "inside")], [], 10.0
+    for number, (train_s, wait_s) in enumerate(zip(lengths, waits or [0.0] * len(lengths), strict=True), 1):
+        phases.append(Phase("train", number, t_s, t_s + train_s, "inside"))
+        phases.append(Phase("validation", number, t_s + train_s, t_s + train_s + VALIDATION_S, "inside"))
+        epochs.append(InsideEpoch(number, 1, t_s, t_s + train_s, 1000, 10, wait_s, 0.0, wait_s))
+        t_s += train_s + VALIDATION_S
+    seconds = np.arange(round(t_s) + 5)
+    readings = np.where((seconds >= 10) & (seconds < t_s), util, 0.0)
+    for start, end, value in busy:
+        readings[(seconds >= start) & (seconds < end)] = value
+    columns = {
+        name: [value] * len(seconds) if np.isscalar(value) else value(seconds)
+        for name, value in (quantities or {}).items()
+    }
+    run = make_run(readings.tolist(), quantities=columns, events=events)
+    table = pd.DataFrame({"t_s": seconds.astype(float), **{c.name: np.nan for c in schema.HOST_QUANTITIES}})
+    return dataclasses.replace(
+        run,
+        inside=(InsideRun(1, 0, 41, "train", {}, tuple(phases), tuple(epochs), "finished"),),
+        yolo_runs=(YoloRun(1, None, args or {}, "recorded", None),),
+        processes=pd.DataFrame([dict(zip(PROCESSES, row, strict=True)) for row in processes], columns=PROCESSES),
+        host=table.assign(**(host or {})),
+        recording=dataclasses.replace(run.recording, cores=10),
+    )
+
+
+def start_of(number, lengths):
+    """Return when an epoch begins."""
+    return 10.0 + sum(lengths[: number - 1]) + VALIDATION_S * (number - 1)
+
+
+def findings(run, rule):
+    return [finding for finding in analyse(run).findings if finding.rule == rule]
+
+
+def texts(finding):
+    return {evidence.text: evidence.value for evidence in finding.evidence}
+
+
+# --- an epoch that stands out
+
+SLOW = [20.0, 20.0, 20.2, 19.9, 31.0, 20.1, 20.0]
+
+
+def test_an_epoch_that_takes_far_longer_is_told_with_what_else_was_another_way():
+    begin = start_of(5, SLOW)
+    clock = lambda t: np.where((t >= begin) & (t < begin + 31), 1000.0, 1900.0)  # noqa: E731
+    busy = lambda t: np.where((t >= begin) & (t < begin + 31), 80.0, 20.0)  # noqa: E731
+    steady = lambda t: np.full(len(t), 60.0)  # noqa: E731
+    run = trained(SLOW, quantities={"sm_clock_mhz": clock, "temperature_c": steady})
+    host = run.host.assign(cpu_pct=busy(run.host["t_s"]), main_cpu_pct=100.0, workers_cpu_pct=50.0)
+    run = dataclasses.replace(run, host=host)
+    (finding,) = findings(run, "slow-epoch")
+    assert finding.summary == "The training of epoch 5 took 31.0 s, usually 20.0 s: 11 s lost"
+    assert (finding.start_t_s, finding.end_t_s, finding.epoch, finding.severity) == (begin, begin + 31, 5, "warning")
+    numbers = texts(finding)
+    assert (numbers["SM clock usually"], numbers["SM clock then"]) == (1900, 1000)
+    assert (numbers["CPU of others usually"], numbers["CPU of others then"]) == (pytest.approx(5), pytest.approx(65))
+    assert (numbers["utilisation usually"], numbers["utilisation then"]) == (90, 90)  # told though it is the same
+    assert (numbers["waiting for data usually"], numbers["waiting for data then"]) == (0, 0)
+    assert "GPU temperature then" not in numbers
+
+
+@pytest.mark.parametrize(
+    "lengths",
+    [
+        [20.0, 20.0, 20.0, 20.0, 29.9, 20.0, 20.0],  # under 10 s
+        [60.0, 60.0, 60.0, 60.0, 89.0, 60.0, 60.0],  # under a half
+        [40.0, 20.0, 20.0, 20.0, 20.0, 20.0, 20.0],  # the first of its process
+        [20.0, 20.0, 40.0, 20.0],  # too few to know what is usual
+        [10.0, 50.0, 20.0, 40.0, 15.0, 45.0, 12.0, 33.0],  # as uneven as its siblings
+    ],
+)
+def test_no_epoch_stands_out_that_took_less_or_has_no_equals(lengths):
+    assert findings(trained(lengths), "slow-epoch") == []
+
+
+def test_the_epoch_that_closes_the_mosaic_is_expected_to_take_longer():
+    run = trained(SLOW, args={"epochs": 7, "close_mosaic": 3})  # from epoch 5 on
+    assert findings(run, "slow-epoch") == []
+
+
+def test_epochs_without_mosaic_are_not_held_against_those_with_it():
+    lengths = [20.0, 40.0, 40.0, 40.0, 40.0, *[20.0] * 7]
+    assert len(findings(trained(lengths), "slow-epoch")) == 1
+    assert findings(trained(lengths, args={"epochs": 12, "close_mosaic": 7}), "slow-epoch") == []
+
+
+def test_slow_epochs_that_follow_each_other_are_one_finding():
+    lengths = [20.0, 20.0, 20.0, 35.0, 37.0, 20.0, 20.0, 20.0, 33.0, 20.0]
+    one, two = sorted(findings(trained(lengths), "slow-epoch"), key=lambda finding: finding.start_t_s)
+    assert one.summary == "The training of each of the epochs 4 to 5 took 36.0 s, usually 20.0 s: 32 s lost"
+    assert (one.id, two.id, two.epoch) == ("slow-epoch-1", "slow-epoch-2", 9)
+
+
+def test_what_another_finding_explains_is_not_told_twice():
+    begin = start_of(5, SLOW)
+    dropped = trained(SLOW, busy=[(begin + 5, begin + 17, 0.0)])
+    assert len(findings(dropped, "drop")) == 1
+    assert findings(dropped, "slow-epoch") == []
+    guest = (
+        (begin + 3, 0, 77, "x", 900.0, "appeared", "other", 80.0),
+        (begin + 25, 0, 77, "x", NAN, "gone", "other", NAN),
+    )
+    beside = trained(SLOW, processes=guest)
+    assert len(findings(beside, "other-process")) == 1
+    assert findings(beside, "slow-epoch") == []
+    gap = RecordedEvent(begin + 20, "gap", None, {"seconds": 11.0})
+    assert findings(trained(SLOW, events=(gap,)), "slow-epoch") == []
+    elsewhere = RecordedEvent(begin - 5, "gap", None, {"seconds": 11.0})
+    assert len(findings(trained(SLOW, events=(elsewhere,)), "slow-epoch")) == 1
+
+
+@pytest.mark.parametrize(
+    ("then_mhz", "then_util", "gpus", "cause"),
+    [
+        (1900.0, 90.0, 1, "other-process"),  # busy 28 s for work that takes 18 s
+        (1200.0, 90.0, 1, None),  # its clock accounts for that
+        (NAN, 90.0, 1, None),  # nobody knows
+        (1900.0, 80.0, 1, None),  # busy 25 s
+        (1900.0, 90.0, 2, None),  # it may have spun for the other one
+    ],
+)
+def test_a_gpu_that_is_busy_longer_for_the_same_work_does_something_else_too(then_mhz, then_util, gpus, cause):
+    begin = start_of(5, SLOW)
+    clock = lambda t: np.where((t >= begin) & (t < begin + 31), then_mhz, 1900.0)  # noqa: E731
+    run = trained(SLOW, busy=[(begin, begin + 31, then_util)], quantities={"sm_clock_mhz": clock})
+    samples = pd.concat([run.samples.assign(gpu=gpu) for gpu in range(gpus)], ignore_index=True)
+    (finding,) = findings(dataclasses.replace(run, samples=samples, gpus=run.gpus * gpus), "slow-epoch")
+    assert (finding.cause.name if finding.cause else None) == cause
+
+
+def test_a_slowdown_with_its_cause_says_it_all():
+    begin = start_of(5, SLOW)
+    taken = trained(SLOW, busy=[(begin, begin + 31, 50.0)])
+    t_s = taken.host["t_s"]
+    host = taken.host.assign(cpu_pct=20.0, main_cpu_pct=90.0, workers_cpu_pct=100.0)
+    host.loc[(t_s >= begin) & (t_s <= begin + 31), "cpu_pct"] = 100.0
+    taken = dataclasses.replace(taken, host=host)
+    assert len(findings(taken, "slowdown")) == 1
+    assert findings(taken, "slow-epoch") == []
+
+
+def test_throttling_that_matters_says_it_all():
+    begin = start_of(5, SLOW)
+    then = lambda t: (t >= begin) & (t < begin + 31)  # noqa: E731
+    clock = lambda t: np.where(then(t), 900.0, 1900.0)  # noqa: E731
+    heat = lambda t: np.where(then(t), 0x20, 0x0)  # noqa: E731
+    power = lambda t: np.where(then(t), 300.0, 500.0)  # noqa: E731
+    columns = {"sm_clock_mhz": clock, "clock_event_reasons": heat, "power_w": power}
+    hot = trained(SLOW, quantities=columns)
+    assert [finding.severity for finding in findings(hot, "thermal")] == ["warning"]
+    assert findings(hot, "slow-epoch") == []
+
+
+def test_without_phases_nothing_is_said_of_epochs():
+    run = make_run([0.0] * 10 + [90.0] * 290)
+    assert [f for f in analyse(run).findings if "epoch" in f.rule or "wait" in f.rule] == []
+
+
+# --- epochs that get slower
+
+SLOWING = [25.0, *(20.0 + 0.7 * n + 0.3 * (n % 2) for n in range(12))]
+
+
+def test_epochs_that_get_slower_are_told_with_what_changed():
+    warmer = lambda t: 50.0 + t / 20  # noqa: E731
+    (finding,) = findings(trained(SLOWING, quantities={"temperature_c": warmer}), "epochs-slowing")
+    assert finding.summary == (
+        "Epochs got slower: training took 21.2 s at first and 26.8 s at last (26 % more, medians of 4 epochs each)"
+    )
+    numbers = texts(finding)
+    assert numbers["GPU temperature at last"] > 1.1 * numbers["GPU temperature at first"]
+    assert "SM clock at first" not in numbers
+
+
+@pytest.mark.parametrize(
+    "lengths",
+    [
+        [25.0, *(20.0 + 0.4 * n for n in range(12))],  # 17 % more
+        [3.0, *(2.0 + 0.1 * n for n in range(12))],  # 7 s in all
+        SLOWING[:10],
+        [25.0, *([20.0, 28.0] * 6)],
+        SLOWING[::-1],
+        [25.0, 26.0, *([20.0] * 11)],  # what comes after the first epoch may still be warming up
+    ],
+)
+def test_epochs_that_hardly_get_slower_are_not_spoken_of(lengths):
+    assert findings(trained(lengths), "epochs-slowing") == []
+
+
+def test_disturbed_epochs_tell_nothing_of_a_trend():
+    lengths = [20.0] * 8 + [30.0] * 6
+    assert len(findings(trained(lengths), "epochs-slowing")) == 1
+    gaps = [RecordedEvent(start_of(n, lengths) + 15, "gap", None, {"seconds": 10.0}) for n in range(9, 15)]
+    assert findings(trained(lengths, events=gaps), "epochs-slowing") == []
+
+
+# --- data waits that grow
+
+WAITS = [3.0, *(1.0 + 0.5 * n for n in range(12))]
+
+
+def test_data_waits_that_grow_are_told_instead_of_the_epochs_that_they_slow():
+    lengths = [20.0 + wait for wait in WAITS]
+    run = trained(lengths, WAITS)
+    (finding,) = findings(run, "data-wait-growing")
+    longer = "The trainer waited for data longer and longer: 1.8 s an epoch at first, 5.8 s at last"
+    assert finding.summary == f"{longer} (medians of 4 epochs each)"
+    assert texts(finding)["lost against the first third"] == pytest.approx(sum(WAITS[1:]) - 12 * 1.75)
+    assert findings(run, "epochs-slowing") == []
+    steep = trained([length + 1.2 * n for n, length in enumerate(lengths)], WAITS)  # and half of it is not waiting
+    assert len(findings(steep, "epochs-slowing")) == len(findings(steep, "data-wait-growing")) == 1
+
+
+@pytest.mark.parametrize(
+    ("waits", "length"),
+    [
+        ([3.0, *(1.0 + 0.1 * n for n in range(12))], 20.0),  # by 0.8 s an epoch
+        ([3.0, *(1.0 + 0.5 * n for n in range(12))], 200.0),  # 2 % of it
+        (WAITS[:10], 20.0),
+        (WAITS[::-1], 20.0),
+        ([3.0, *([1.0, 5.0] * 6)], 20.0),
+    ],
+)
+def test_data_waits_that_hardly_grow_are_not_spoken_of(waits, length):
+    assert findings(trained([length] * len(waits), waits), "data-wait-growing") == []
+
+
+def test_data_waits_that_nobody_told_are_not_known():
+    rows = [(number, 10.0 + 22 * number) for number in range(1, 14)]
+    run = make_run([0.0] * 10 + [90.0] * 290, rows=rows)
+    assert findings(run, "data-wait-growing") == []

@@ -28,10 +28,6 @@ HELD_OUT_MISSED = {
     "where spinning is known by 45 % at most; that the other one was stopped is told",
     ("m-mixed: hog at 84 s", EDGES): "the guest's work is told from the first row of processes.csv that has it, "
     "and these come every 5 s",
-    (
-        "s-leak-oom: leak at 31 s",
-        MISSED,
-    ): "it is seen from the peak of the second epoch on, and to the last but one of its steps: 32 of 65 s",
     ("ab-workers-8: starved-1", FALSE_ALARM): FIRST_EPOCH,
     ("ab-workers-14: starved-1", FALSE_ALARM): FIRST_EPOCH,
     ("s-early-stop: starved-1", FALSE_ALARM): FIRST_EPOCH,

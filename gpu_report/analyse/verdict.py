@@ -8,6 +8,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.throttles import POWER_CAP, THERMAL
 from gpu_report.analyse.unused_gpu import idle_tracks
 from gpu_report.model import Bound, Finding, LedgerRow
+from gpu_report.vocabulary import cause_words
 
 HEALTHY = ", which is healthy for YOLO"
 # Drops have a sentence of their own, and what the kernel said may concern another program.
@@ -150,9 +151,24 @@ def _drops(findings: Sequence[Finding], trained: Trained, unseen: float) -> str:
         telling = trained is not None and trained[0] >= th.STARVED_PCT and unseen <= 1 - th.WELL_COVERED
         return "No unexpected drop." if telling and not _is_marred(findings) else ""
     total = sum(f.duration_s for f in drops)
-    causes = sorted({f.cause.name for f in drops if f.cause})
     noun = "drop" if len(drops) == 1 else "drops"
-    return f"{len(drops):,} unexpected {noun} took {length(total)} ({', '.join(causes)})."
+    return f"{len(drops):,} unexpected {noun} took {length(total)}: {_by_cause(drops)}."
+
+
+def _by_cause(drops: Sequence[Finding]) -> str:
+    """Return the causes of drops in words, the one that took most first, with what each took where they are several."""
+    took: dict[str, float] = {}
+    for drop in drops:
+        name = drop.cause.name if drop.cause else "unexplained"
+        took[name] = took.get(name, 0.0) + drop.duration_s
+    each = " ({})" if len(took) > 1 else ""
+    ordered = sorted(took, key=lambda name: -took[name])
+    return ", ".join(lower_first(cause_words(name)) + each.format(length(took[name])) for name in ordered)
+
+
+def lower_first(words: str) -> str:
+    """Return words as they stand within a sentence; an abbreviation stays as it is."""
+    return words if words[:2].isupper() else words[:1].lower() + words[1:]
 
 
 def _unseen(unseen: float) -> str:

@@ -1,9 +1,9 @@
 """What could be won: for each cause the training part of an epoch now, at best, and what a repair would reach."""
 
 from gpu_report.model import Analysis, Bound
-from gpu_report.render.compose_findings import cause_words
 from gpu_report.render.view import Table
 from gpu_report.render.words import MISSING, duration, sentence
+from gpu_report.vocabulary import cause_words
 
 COLUMNS = ("Without", "Training of an epoch now", "at best", "faster, at most", "likely, with", "At best means")
 NUMERIC = (False, True, True, True, False, False)

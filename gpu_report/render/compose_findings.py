@@ -17,6 +17,7 @@ from gpu_report.render.words import (
     tied,
     with_code,
 )
+from gpu_report.vocabulary import cause_words
 
 SEVERITY_WORDS = {"critical": "Critical", "warning": "Warning", "info": "Note"}
 _TITLES = {
@@ -33,30 +34,6 @@ CLEAR = 0.8
 
 UNSURE = 0.5  # what is only known to win at most so much stands behind what is likely to win half of that
 FIRST_ADVICE = 3  # how much of the advice stands under the verdict
-
-CAUSES = {
-    "validation": "Validation",
-    "checkpoint": "Saving a checkpoint",
-    "startup": "Start-up",
-    "input-cpu": "Waiting for data: the loader's CPU",
-    "input-storage": "Waiting for data: storage",
-    "input-stalled": "Waiting for data: the loader stood still",
-    "main-process": "Waiting for the trainer's main process",
-    "launch-bound": "Kernels too small for the GPU",
-    "memory-pressure": "Memory pressure",
-    "trainer-blocked": "The trainer itself stood still",
-    "other-process": "Another process on the GPU",
-    "power-cap": "Power cap",
-    "thermal": "Throttled by heat",
-    "gpu-fault": "GPU fault",
-    "waiting-for-peer": "Waiting for another GPU",
-    "imbalance": "GPUs of one training far apart",
-    "memory-growth": "GPU memory growing",
-    "not-credible": "A reading that is not credible",
-    "unused-gpu": "A GPU that nobody used",
-    "run-ended": "The run had ended",
-    "unexplained": "Not explained by anything recorded",
-}
 
 
 def ranked(findings: tuple[Finding, ...]) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
@@ -93,11 +70,6 @@ def finding_title(finding: Finding) -> str:
     """Return a finding's name as it is spoken: Drop 3."""
     name, _, number_ = finding.id.rpartition("-")
     return f"{_TITLES.get(name, name.replace('-', ' ').capitalize())} {number_}".strip()
-
-
-def cause_words(name: str) -> str:
-    """Return a cause in plain words."""
-    return CAUSES.get(name, name)
 
 
 def first_advice(unexpected: tuple[Finding, ...], log: KernelLog) -> tuple[AdviceView, ...]:

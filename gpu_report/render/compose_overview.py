@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterable
 
 from gpu_report.model import Analysis, Ending, GpuSummary, LedgerRow, Run
-from gpu_report.render.compose_findings import CAUSES, cause_words
 from gpu_report.render.quantities import LANES, label
 from gpu_report.render.view import Fact, LedgerItem, LegendItem, Table
 from gpu_report.render.words import (
@@ -21,6 +20,7 @@ from gpu_report.render.words import (
     quantity,
     share,
 )
+from gpu_report.vocabulary import CAUSES, cause_words
 
 LABEL_PCT = 8.0  # of the ledger's width, from which on a part has room for its share
 _LEDGER_NAMES = {

@@ -22,7 +22,7 @@ REPAIRED = (
 
 
 def trained_s(name):
-    """Return how long the training part of each epoch took, but for the first and for those a new loader made longer."""
+    """Return how long the training part of each epoch took, but for the first and those a new loader made longer."""
     epochs = analysis_of(name).epochs[1:]
     return [epoch.train_s for epoch in epochs if not any("mosaic" in why for why in epoch.odd)]
 

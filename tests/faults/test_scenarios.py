@@ -13,7 +13,7 @@ from conftest import FakeNvml, clean_environment, cli_command
 from support.run_folder_reader import RunFolder
 from support.scenarios import ALL, POWER, POWER_CALL, SCENARIOS, UTILISATION, UTILISATION_CALL, Scenario
 
-WARM_UP_S = 4.0  # fifteen recorders start at once
+WARM_UP_S = 8.0  # twenty-four recorders start at once, on two cores that other tests may use too
 INTERVAL_S = 0.25
 MARGIN_S = 1.0  # the fake's clock and ours are the same, but a tick may be late on a busy machine
 COLUMNS = {UTILISATION: "gpu_util_pct", POWER: "power_w"}

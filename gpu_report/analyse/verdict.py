@@ -11,8 +11,8 @@ from gpu_report.model import Bound, Finding, LedgerRow
 from gpu_report.vocabulary import cause_words
 
 HEALTHY = ", which is healthy for YOLO"
-# Drops have a sentence of their own, and what the kernel said may concern another program.
-NOT_MARRING = frozenset({"drop", "sustained-low", "kernel"})
+# Drops have a sentence of their own, what the kernel said may concern another program, and an unused GPU did no work.
+NOT_MARRING = frozenset({"drop", "sustained-low", "kernel", "unused-gpu"})
 TOLD_ONCE = (
     *("slowdown", "other-process", "waiting-for-peer", "slow-epoch", "epochs-slowing", "data-wait-growing"),
     "memory-growth",
@@ -102,8 +102,10 @@ def _throttled(findings: Sequence[Finding]) -> str:
 
 
 def _fault(findings: Sequence[Finding]) -> str:
-    """Return the worst thing that the kernel or the driver said during the run."""
-    faults = [f for f in findings if f.rule in {"kernel", "gpu-lost"} and f.severity != "info" and f.end_t_s >= 0]
+    """Return the worst thing that the kernel or the driver said during the run, unless the end has said it already."""
+    told = {near.event.kind for f in findings if f.rule == "run-ended" for near in f.kernel_events}
+    heard = [f for f in findings if f.rule in {"kernel", "gpu-lost"} and f.severity != "info" and f.end_t_s >= 0]
+    faults = [f for f in heard if not any(near.event.kind in told for near in f.kernel_events)]
     worst = min(faults, key=lambda f: (f.severity != "critical", f.start_t_s), default=None)
     return f"{worst.summary[:1].upper()}{worst.summary[1:]}." if worst else ""
 

@@ -152,11 +152,6 @@ def _mount(entry: Mapping[str, Any]) -> Mount | None:
     )
 
 
-def _devices(value: object) -> str | None:
-    """Return CUDA_VISIBLE_DEVICES as it was set, empty where it hides every GPU; None where it was not."""
-    return value if isinstance(value, str) else None
-
-
 def _mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 

@@ -145,7 +145,8 @@ def test_a_gpu_that_is_busy_longer_for_the_same_work_does_something_else_too(the
     clock = lambda t: np.where((t >= begin) & (t < begin + 31), then_mhz, 1900.0)  # noqa: E731
     run = trained(SLOW, busy=[(begin, begin + 31, then_util)], quantities={"sm_clock_mhz": clock})
     samples = pd.concat([run.samples.assign(gpu=gpu) for gpu in range(gpus)], ignore_index=True)
-    (finding,) = findings(dataclasses.replace(run, samples=samples, gpus=run.gpus * gpus), "slow-epoch")
+    alike = tuple(dataclasses.replace(run.gpus[0], index=gpu) for gpu in range(gpus))
+    (finding,) = findings(dataclasses.replace(run, samples=samples, gpus=alike), "slow-epoch")
     assert (finding.cause.name if finding.cause else None) == cause
 
 

@@ -88,5 +88,15 @@ def test_what_another_program_did_to_itself_does_not_mar_a_training():
     assert analyse(run).verdict == f"A program crashed. {BUSY}{HEALTHY}"
 
 
+def test_the_kernels_line_of_a_kill_is_not_said_again_after_the_end():
+    kill = KernelEvent(
+        119.0, "oom", "critical", "Killed process 41", "host memory ran out: x", pid=41, process="python3"
+    )
+    run = killed(trained())
+    run = dataclasses.replace(run, kernel=dataclasses.replace(run.kernel, events=(kill,)))
+    end = "The kernel's OOM killer ended the training: host memory ran out, 2 min 0 s after the recording began."
+    assert analyse(run).verdict == f"{end} {BUSY}."
+
+
 def test_a_low_utilisation_is_read_as_ever_beside_what_marred_the_run():
     assert "it mostly waited" in analyse(killed(trained(util=30.0))).verdict

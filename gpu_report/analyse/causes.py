@@ -121,7 +121,7 @@ def loader_cpu_bound(scene: Scene) -> Candidate | None:
     if busiest is None or total is None or busiest < th.WORKER_FULL_PCT or _data_came(scene):
         return None
     busy, there = round(total / busiest), _loading(scene)
-    if total < th.WORKERS_FULL_PCT * min(there, scene.cores or there):
+    if total < th.WORKERS_FULL_PCT * min(there, scene.usable_cores or scene.cores or there):
         return None
     numbers = evidence(
         ("CPU of the busiest worker", busiest, "% of a core"),

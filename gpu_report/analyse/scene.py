@@ -87,8 +87,8 @@ class Scene:
     """One interval of one GPU, and all that may have caused it.
 
     `phases` are the shares of the interval (0 to 1) by what callbacks said that YOLO was doing, empty where none did.
-    `cores`, the share of its training that waited for data (0 to 1) and how many workers load for training are None
-    where they are not known.
+    None where not known are the cores of the machine (`cores`), those that a quota and an affinity leave
+    (`usable_cores`), the share of its training that waited for data, and how many workers load for training.
     """
 
     gpu: int
@@ -97,6 +97,7 @@ class Scene:
     host: Series
     own: Series
     cores: int | None = None
+    usable_cores: float | None = None
     kernel: Sequence[NearbyKernelEvent] = ()
     neighbours: Sequence[Neighbour] = ()
     nvml_lost: str = ""

@@ -165,3 +165,9 @@ def test_what_yolo_was_doing_explains_what_nothing_else_does(phase, name):
     assert explain(dataclasses.replace(quiet, phases={phase: 0.7, "train": 0.3}))[0].name == "unexplained"
     waiting = scene({**IDLE, **STORAGE}, phases={phase: 1.0})
     assert (explain(waiting)[0].name, explain(waiting)[0].runner_up) == ("input-storage", name)
+
+
+def test_a_loader_is_at_its_limit_when_the_cores_that_it_may_use_are_full():
+    held = scene({"main_cpu_pct": 30, "busiest_worker_cpu_pct": 95, "workers_cpu_pct": 380, "workers": 12})
+    assert explain(held)[0].name == "unexplained"
+    assert explain(dataclasses.replace(held, usable_cores=4.0))[0].name == "input-cpu"

@@ -9,6 +9,7 @@ from statistics import fmean, median
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.activity import outside
+from gpu_report.analyse.causes import cores_short
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.phases import mosaic_closes
 from gpu_report.analyse.spans import Span
@@ -90,10 +91,12 @@ def _standing(context: Context, epochs: Sequence[_Epoch], findings: Sequence[Fin
     cause = causes[0] if causes else GAPS
     now_s = median(epoch.train_s for epoch in epochs)
     waits = [epoch.summary.data_wait_s for epoch in epochs]
-    if cause in INPUT and all(wait is not None for wait in waits):
+    scene = context.scenes.of_training(min(context.activity.used_gpus)) if context.scenes.calm else None
+    # where cores are short the main process is late, too, and its own work would take less with more of them
+    short = scene is not None and cores_short(scene)
+    if cause in INPUT and not short and all(wait is not None for wait in waits):
         best_s = min(epoch.train_s - (epoch.summary.data_wait_s or 0.0) for epoch in epochs)
         return _bound(cause, now_s, best_s, "the training part of its epochs without the time it waited for data")
-    scene = context.scenes.of_training(min(context.activity.used_gpus)) if context.scenes.calm else None
     occupancy = scene.gpu_within("sm_occupancy_pct") if scene else None
     if cause == "launch-bound" and occupancy is not None:
         best_s = now_s * occupancy / th.MOST_OCCUPANCY_PCT

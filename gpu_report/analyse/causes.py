@@ -132,6 +132,25 @@ def loader_cpu_bound(scene: Scene) -> Candidate | None:
     return Candidate("input-cpu", 0.85, f"{busy} {noun} busy all the time and could not keep up", numbers)
 
 
+def own_cores_full(scene: Scene) -> Candidate | None:
+    """Find that the training had fewer cores than it needs: it filled all that it may use by itself."""
+    trainer, cores = _trainer_cpu(scene), scene.usable_cores or scene.cores
+    if trainer is None or not cores or trainer < th.OWN_CORES_PCT * cores:
+        return None
+    numbers = evidence(
+        ("CPU of the trainer and its workers", trainer, "% of a core"),
+        ("cores that they may use", float(cores), ""),
+        ("processes waited for a core", scene.within("cpu_pressure_pct"), "%"),
+    )
+    of = f" of {scene.cores}" if scene.cores and scene.cores > cores else ""
+    return Candidate("input-cpu", 0.88, f"the training filled all {cores:g}{of} cores that it may use", numbers)
+
+
+def cores_short(scene: Scene) -> bool:
+    """Tell whether the training got fewer cores than it needs, taken by others or by a quota."""
+    return cores_taken(scene) is not None or own_cores_full(scene) is not None
+
+
 def loader_idle(scene: Scene) -> Candidate | None:
     """Find that workers went idle before the GPU did: what they read from did not answer, and the queue ran dry."""
     main, workers = scene.within("main_cpu_pct"), scene.within("workers_cpu_pct")
@@ -242,6 +261,19 @@ PHASE_CAUSES = {
 }
 
 
+def tuning(scene: Scene) -> Candidate | None:
+    """Find the main process tuning kernels for sizes that are new in the first epoch: its last batch has one."""
+    main, workers = scene.within("main_cpu_pct"), scene.within("workers_cpu_pct")
+    util = scene.gpu_within("gpu_util_pct")
+    if not scene.in_first_epoch or main is None or util is None or main < th.TUNING_CPU_PCT:
+        return None
+    if (workers or 0.0) >= th.WORKERS_FULL_PCT or util >= th.LOW_PCT:
+        return None
+    numbers = evidence(("CPU of the main process", main, "% of a core"), ("CPU of all workers", workers, "% of a core"))
+    text = "in the first epoch the main process prepared kernels for batches of a new size, such as the last one"
+    return Candidate("startup", 0.75, text, numbers)
+
+
 def phase_itself(scene: Scene) -> Candidate | None:
     """Find that what YOLO was doing does not need the GPU much, though it took unusually long."""
     told = {name: share for name, share in scene.phases.items() if name in PHASE_CAUSES}
@@ -262,6 +294,7 @@ CAUSES: tuple[Scorer, ...] = (
     input_storage,
     cores_taken,
     loader_cpu_bound,
+    own_cores_full,
     loader_idle,
     trainer_stopped,
     trainer_blocked,
@@ -270,6 +303,7 @@ CAUSES: tuple[Scorer, ...] = (
     other_process,
     power_cap,
     thermal,
+    tuning,
     phase_itself,
 )
 

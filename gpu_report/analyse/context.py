@@ -11,7 +11,7 @@ from gpu_report.analyse.boundaries import Boundaries, find_boundaries
 from gpu_report.analyse.drops import Drop, find_drops
 from gpu_report.analyse.energy import Energy, energy
 from gpu_report.analyse.inside import InsideView, inside_view, with_inside
-from gpu_report.analyse.ordinary import calm_spans, ordinary_phases, whole_spans
+from gpu_report.analyse.ordinary import calm_spans, first_epochs, ordinary_phases, whole_spans
 from gpu_report.analyse.pace import Pace, pace_of
 from gpu_report.analyse.phases import final_evaluations, find_phases, joined
 from gpu_report.analyse.presence import Guest, guests
@@ -107,7 +107,7 @@ def build_context(run: Run, options: Options) -> Context:
         waits=waits,
         throttles=tuple(t for track in found for t in throttles(track, activity, gpus.get(track.gpu))),
         ordinary=whole_spans(phases, boundaries, disturbed) if usual else calm,
-        scenes=Scenes(run, found, calm, Beside(beside, phases, pace)),
+        scenes=Scenes(run, found, calm, Beside(beside, phases, pace, first_epochs(boundaries))),
         pace=pace,
     )
 

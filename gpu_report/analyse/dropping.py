@@ -11,15 +11,14 @@ from gpu_report.model import Advice, Evidence, Finding, Severity
 def drops(context: Context) -> list[Finding]:
     """Report every drop of utilisation (DESIGN.md, Words), numbered in order of time."""
     found = trimmed(context, context.drops, context.options.line_share)
-    return [_finding(context, number, drop) for number, drop in enumerate(found, 1)]
+    return [_finding(context, number, part.drop, explained=part.explained) for number, part in enumerate(found, 1)]
 
 
-def _finding(context: Context, number: int, drop: Drop) -> Finding:
-    explained = context.boundaries.explains(drop.start_t_s, drop.end_t_s)
+def _finding(context: Context, number: int, drop: Drop, *, explained: bool) -> Finding:
     scene = context.scenes.of(drop.gpu, drop.start_t_s, drop.end_t_s)
     kernel_was_read = context.run.kernel.status == "read"
     cause, proof = explain(scene, expected=EXPECTED if explained else None, kernel_was_read=kernel_was_read)
-    expected = explained and cause == EXPECTED
+    expected = (explained and cause == EXPECTED) or cause.name == "startup"  # which comes once, and to every training
     epoch, phase = context.place_at(drop.start_t_s)
     return Finding(
         id=f"drop-{number}",

@@ -16,7 +16,7 @@ def ordinary_phases(phases: Sequence[Phase], boundaries: Boundaries) -> list[Pha
     A first epoch waits for its loader's first batches and warms its kernels up.
     """
     trained = [phase for phase in phases if phase.name == "train"]
-    firsts = _firsts(boundaries)
+    firsts = first_epochs(boundaries)
     later = [phase for phase in trained if not _is_first(phase, firsts)]
     seconds = sum(phase.end_t_s - phase.start_t_s for phase in later)
     return later if seconds >= th.LEVEL_AT_LEAST_S else trained
@@ -24,7 +24,7 @@ def ordinary_phases(phases: Sequence[Phase], boundaries: Boundaries) -> list[Pha
 
 def whole_spans(phases: Sequence[Phase], boundaries: Boundaries, disturbed: Sequence[Span]) -> tuple[Span, ...]:
     """Return the train phases that nothing disturbed, from end to end; of a first epoch what is no warming up."""
-    firsts = _firsts(boundaries)
+    firsts = first_epochs(boundaries)
     spans = [_settled(phase, firsts) for phase in phases if phase.name == "train"]
     return tuple(
         (a, b)
@@ -33,7 +33,7 @@ def whole_spans(phases: Sequence[Phase], boundaries: Boundaries, disturbed: Sequ
     )
 
 
-def _firsts(boundaries: Boundaries) -> list[Span]:
+def first_epochs(boundaries: Boundaries) -> list[Span]:
     """Return the first epochs of processes, up to their rows."""
     return [(boundary.row.start_t_s, boundary.row.row_t_s) for boundary in boundaries.all if boundary.first]
 

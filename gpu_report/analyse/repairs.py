@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.causes import cores_short
 from gpu_report.analyse.scene import Scene
 from gpu_report.analyse.setup import Setup
 from gpu_report.model import Bound
@@ -35,7 +36,7 @@ def more_workers(setup: Setup, bound: Bound, scene: Scene) -> Repair | None:
     longer than at best, and a little more.
     """
     now, free = max(setup.workers or 0, 1), setup.cores_free
-    if setup.workers is None or free is None or not setup.has("workers") or _says_cores_taken(scene, setup):
+    if setup.workers is None or free is None or not setup.has("workers") or cores_short(scene):
         return None
     needed = ceil(now * bound.speed_up_at_most * th.WORKERS_MARGIN)
     try_ = min(needed, free)
@@ -51,7 +52,7 @@ def more_workers(setup: Setup, bound: Bound, scene: Scene) -> Repair | None:
 def cache_in_memory(setup: Setup, bound: Bound, scene: Scene) -> Repair | None:
     """Offer to keep the images in memory, where they fit: nothing is read or decoded after the first epoch."""
     size, free = setup.images_mib, setup.memory_free_mib
-    if size is None or free is None or setup.cached or not setup.has("cache"):
+    if size is None or free is None or setup.cached or not setup.has("cache") or cores_short(scene):
         return None
     needed = size * setup.ranks
     if needed * th.CACHE_NEEDS > free:
@@ -118,9 +119,3 @@ def _without_reading_s(setup: Setup, bound: Bound, scene: Scene) -> float | None
     if cpu is None or busiest is None or not setup.workers or busiest >= th.WORKER_FULL_PCT:
         return None
     return max(bound.epoch_s_at_best, bound.epoch_s_now * cpu / 100 / setup.workers)
-
-
-def _says_cores_taken(scene: Scene, setup: Setup) -> bool:
-    """Tell whether the cores were full: a further worker would only take from the others."""
-    cpu = scene.within("cpu_pct")
-    return cpu is not None and cpu >= th.ALL_CORES_PCT and bool(setup.cores)

@@ -104,6 +104,7 @@ class Scene:
     data_wait_share: float | None = None
     loader_workers: int | None = None
     phases: Mapping[str, float] = field(default_factory=dict)
+    in_first_epoch: bool = False
 
     @property
     def _inner(self) -> Span:

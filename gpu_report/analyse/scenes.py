@@ -27,6 +27,7 @@ class Beside:
     guests: Sequence[Guest] = ()
     phases: Sequence[Phase] = ()
     pace: Pace | None = None
+    firsts: Sequence[Span] = ()  # the first epochs of processes
 
 
 class Scenes:
@@ -38,6 +39,7 @@ class Scenes:
         self._guests = beside.guests
         self._phases = [phase for phase in beside.phases if phase.source == FROM_CALLBACKS]
         self._pace = beside.pace
+        self._firsts = beside.firsts
         self._workers = _loader_workers(run)
         self._run = run
         self._host = series(run.host, HOST_COLUMNS, calm)
@@ -66,6 +68,7 @@ class Scenes:
             data_wait_share=self._pace.waiting([(start_t_s, end_t_s)]) if self._pace else None,
             loader_workers=self._workers,
             phases=_shares(self._phases, start_t_s, end_t_s),
+            in_first_epoch=any(start <= start_t_s and end_t_s <= end + th.EDGE_S for start, end in self._firsts),
         )
 
 

@@ -29,11 +29,7 @@ def _falls(context: Context) -> list[Drop]:
     pairs = zip(context.tracks, context.usable, strict=True)
     falls = [fall for track, usable in pairs for fall in find_drops(track, usable, options)]
     own = [fall for fall in falls if not any(_meet(fall, drop) for drop in context.drops)]
-    return [
-        fall
-        for fall in trimmed(context, own, options.line_share)
-        if not context.boundaries.explains(fall.start_t_s, fall.end_t_s)
-    ]
+    return [part.drop for part in trimmed(context, own, options.line_share) if not part.explained]
 
 
 def _meet(fall: Drop, drop: Drop) -> bool:

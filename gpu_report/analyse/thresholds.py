@@ -159,6 +159,8 @@ WORKERS_FULL_PCT = 60.0  # likewise on average over all workers
 MAIN_FULL_PCT = 90.0  # of one core; it also spins there while it waits for the GPU, so only where the GPU does not work
 MAIN_BOUND_UTIL_PCT = 50.0
 NEIGHBOUR_SHARE = 0.5  # of the interval
+OWN_CORES_PCT = 90.0  # of each core that the training may use: 97 to 100 with 8 workers under a quota of 4 cores (H200)
+TUNING_CPU_PCT = 60.0  # of one core: the main process, while it tunes kernels and nothing else goes on
 PHASE_SHARE = 0.8  # of an interval: then it is that phase which took it
 STOPPED = 0.5  # processes in state T on average: at least half the time
 

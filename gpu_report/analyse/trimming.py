@@ -18,21 +18,31 @@ CLOSING = "close mosaic"  # the part of training in which the loader is made ane
 AT_THE_END = ("validation", "checkpoint")  # the phases at the end of an epoch
 
 
-def trimmed(context: Context, drops: Sequence[Drop], line_share: float) -> list[Drop]:
+@dataclass(frozen=True)
+class Trimmed:
+    """A drop without the rests at its edges, and whether what YOLO does at the end of an epoch explains it."""
+
+    drop: Drop
+    explained: bool
+
+
+def trimmed(context: Context, drops: Sequence[Drop], line_share: float) -> list[Trimmed]:
     """Return drops without the validations and checkpoints at their edges, where they alone do not explain them.
 
-    Two that only such a rest joins are two, unless utilisation was low right up to it and right after it. What remains
-    must still be long enough to be a drop. `line_share` of the level is the line that they fell under.
+    Two that only such a rest joins are two, unless utilisation was low right up to it and right after it. One whose
+    remains are too short to be a drop is explained by its rests. `line_share` of the level is the line that they fell
+    under.
     """
     rests = _usual_rests(context)
     found = [part for drop in drops for part in _parts(context, drop, rests, line_share)]
-    return sorted(found, key=lambda drop: (drop.start_t_s, drop.gpu))
+    return sorted(found, key=lambda part: (part.drop.start_t_s, part.drop.gpu))
 
 
-def _parts(context: Context, drop: Drop, rests: Sequence[Span], line_share: float) -> list[Drop]:
+def _parts(context: Context, drop: Drop, rests: Sequence[Span], line_share: float) -> list[Trimmed]:
     inner = [rest for rest in rests if rest[0] < drop.end_t_s and rest[1] > drop.start_t_s]
-    if not inner or context.boundaries.explains(drop.start_t_s, drop.end_t_s):
-        return [drop]
+    explained = context.boundaries.explains(drop.start_t_s, drop.end_t_s)
+    if explained or not inner:
+        return [Trimmed(drop, explained)]
     track = next(track for track in context.tracks if track.gpu == drop.gpu)
     low = _Low(track, line_share * drop.level_pct)
     # the reading right after a rest is still of it, so that it tells nothing of what follows
@@ -40,7 +50,7 @@ def _parts(context: Context, drop: Drop, rests: Sequence[Span], line_share: floa
     parts = [low.from_rest(part, inner) for piece in pieces if (part := low.within(piece)) is not None]
     spans = [span for span in _joined(parts, inner) if span[1] - span[0] >= context.options.drop_seconds]
     found = [replace(drop, start_t_s=a, end_t_s=b, mean_pct=track.mean_pct(a, b)) for a, b in spans]
-    return found or [drop]
+    return [Trimmed(part, explained=False) for part in found] or [Trimmed(drop, explained=True)]
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,7 @@ RIGHT_PCT = {
     "ab-workers-8": 95.6,
     "l-healthy": 97.1,
     "m-mixed": 97.5,
+    "n-cpu-quota": 94.4,
     "m-storage": 97.3,
     "m-two-gpus-one-used": 97.7,
     "n-ddp-late": 95.4,

@@ -171,3 +171,20 @@ def test_a_loader_is_at_its_limit_when_the_cores_that_it_may_use_are_full():
     held = scene({"main_cpu_pct": 30, "busiest_worker_cpu_pct": 95, "workers_cpu_pct": 380, "workers": 12})
     assert explain(held)[0].name == "unexplained"
     assert explain(dataclasses.replace(held, usable_cores=4.0))[0].name == "input-cpu"
+
+
+def test_a_training_that_fills_the_cores_of_its_quota_lacks_cores():
+    held = scene({"main_cpu_pct": 52, "busiest_worker_cpu_pct": 49, "workers_cpu_pct": 353, "workers": 8})
+    assert explain(held)[0].name == "unexplained"
+    cause, proof = explain(dataclasses.replace(held, usable_cores=4.0))
+    assert (cause.name, cause.explanation) == ("input-cpu", "the training filled all 4 of 16 cores that it may use")
+    assert [number.value for number in proof[:2]] == [405, 4]
+    assert explain(dataclasses.replace(held, usable_cores=4.6))[0].name == "unexplained"
+
+
+def test_kernels_are_tuned_in_the_first_epoch_only():
+    still = scene({"main_cpu_pct": 80, "workers_cpu_pct": 0, "busiest_worker_cpu_pct": 0})
+    assert explain(still)[0].name == "unexplained"
+    assert explain(dataclasses.replace(still, in_first_epoch=True))[0].name == "startup"
+    working = scene({"main_cpu_pct": 80, "workers_cpu_pct": 90}, in_first_epoch=True)
+    assert explain(working)[0].name == "unexplained"

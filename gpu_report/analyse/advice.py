@@ -33,7 +33,7 @@ def advise(
 
 
 def _repair(context: Context, epochs: Sequence[EpochSummary], bound: Bound) -> Repair | None:
-    if not context.scenes.calm:
+    if not context.scenes.calm or not context.activity.used_gpus:
         return None
     scene = context.scenes.of_training(min(context.activity.used_gpus))
     return repair(setup_of(context, epochs[-1].run), bound, scene)

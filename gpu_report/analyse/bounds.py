@@ -93,7 +93,8 @@ def _standing(context: Context, epochs: Sequence[_Epoch], findings: Sequence[Fin
     if cause in INPUT and all(wait is not None for wait in waits):
         best_s = min(epoch.train_s - (epoch.summary.data_wait_s or 0.0) for epoch in epochs)
         return _bound(cause, now_s, best_s, "the training part of its epochs without the time it waited for data")
-    scene = context.scenes.of_training(min(context.activity.used_gpus)) if context.scenes.calm else None
+    used = context.activity.used_gpus
+    scene = context.scenes.of_training(min(used)) if used and context.scenes.calm else None
     occupancy = scene.gpu_within("sm_occupancy_pct") if scene else None
     if cause == "launch-bound" and occupancy is not None:
         best_s = now_s * occupancy / th.MOST_OCCUPANCY_PCT

@@ -197,3 +197,7 @@ def test_a_fault_costs_what_disturbed_epochs_took_longer(name, cause, undisturbe
     usual = median(epoch.train_s for epoch in analysis.epochs if epoch.epoch in undisturbed)
     assert bound.epoch_s_at_best == pytest.approx(usual, rel=0.05)
     assert bound.speed_up_at_most > 1.4
+
+
+def test_a_training_on_the_cpu_has_no_bound_by_a_gpu():
+    assert analyse(starved_run(util=0.0)).bounds == ()

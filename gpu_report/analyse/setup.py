@@ -62,7 +62,7 @@ def setup_of(context: Context, number: int) -> Setup:
         batch=_whole(said.get("batch")),
         images=_whole(said.get("images")),
         imgsz=_whole(said.get("imgsz")),
-        cached=said.get("cache") not in {None, False, "", "None", "False"},
+        cached=str(said.get("cache") or False) not in {"None", "False"},
         ranks=ranks,
         cores=_usable(context.run.recording),
         cores_free=_cores_free(context, ranks),

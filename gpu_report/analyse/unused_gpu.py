@@ -97,7 +97,7 @@ def _advice(context: Context, idle: list[Track]) -> tuple[Advice, ...]:
     if not known_order(context.run):
         return (Advice(f"{text}; name them by torch's numbers, which may differ from those of this report"),)
     every = ",".join(str(gpu) for gpu in sorted({*context.activity.used_gpus, *(track.gpu for track in idle)}))
-    now = str(args["device"]) if args["device"] not in {None, ""} else None
+    now = str(args["device"]) if args["device"] not in (None, "", []) else None
     return (Advice(f"{text}. {BY_ORDER}", "device", now, every),)
 
 

@@ -123,3 +123,9 @@ def test_the_sample_run_with_a_gpu_that_was_free_has_a_note():
     assert (finding.severity, finding.gpu) == ("info", 1)
     assert analyse(load_run(SAMPLES / "fed")).verdict.count("never used") == 1
     assert found(load_run(SAMPLES / "ddp")) == []
+
+
+@pytest.mark.parametrize(("device", "now"), [([0], "[0]"), ([], None), ("", None), (0, "0")])
+def test_devices_may_be_a_list(device, now):
+    (advice,) = found(half_used(device=device))[0].advice
+    assert (advice.from_value, advice.to_value) == (now, "0,1")

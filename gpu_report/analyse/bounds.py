@@ -36,10 +36,18 @@ class _Epoch:
         return self.summary.start_t_s, self.summary.start_t_s + self.train_s
 
 
+def longest_run(epochs: Sequence[EpochSummary]) -> int | None:
+    """Return the number of the YOLO run that trained longest, None where no training is told apart."""
+    trained: dict[int, float] = {}
+    for epoch in epochs:
+        trained[epoch.run] = trained.get(epoch.run, 0.0) + (epoch.train_s or 0.0)
+    return max(trained, key=lambda number: trained[number], default=None)
+
+
 def find_bounds(context: Context, epochs: Sequence[EpochSummary], findings: Sequence[Finding]) -> tuple[Bound, ...]:
     """Return a bound for each cause of lost training time, the largest win first; empty where epochs are not known.
 
-    Of several YOLO runs in one recording the one that trained longest is meant.
+    Of several YOLO runs in one recording the longest is meant.
     """
     mine = _judged(context, epochs)
     disturbing = _disturbing(findings)
@@ -67,10 +75,7 @@ def _judged(context: Context, epochs: Sequence[EpochSummary]) -> list[_Epoch]:
     The first of a process warms up, and where the mosaic closes the loader is made anew.
     """
     known = [_Epoch(epoch, epoch.train_s) for epoch in epochs if epoch.train_s]
-    trained: dict[int, float] = {}
-    for epoch in known:
-        trained[epoch.summary.run] = trained.get(epoch.summary.run, 0.0) + epoch.train_s
-    longest = max(trained, key=lambda number: trained[number], default=None)
+    longest = longest_run(epochs)
     firsts = {(b.row.run, b.row.start_t_s) for b in context.boundaries.all if b.first}
     closes = {yolo.number: mosaic_closes(yolo.args) for yolo in context.run.yolo_runs}
     return [

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from gpu_report.analyse.bounds import longest_run
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.repairs import Repair, repair
 from gpu_report.analyse.setup import setup_of
@@ -33,10 +34,11 @@ def advise(
 
 
 def _repair(context: Context, epochs: Sequence[EpochSummary], bound: Bound) -> Repair | None:
-    if not context.scenes.calm:
+    if not context.scenes.calm or not context.activity.used_gpus:
         return None
+    number = longest_run(epochs)  # which is the one that bounds are of
     scene = context.scenes.of_training(min(context.activity.used_gpus))
-    return repair(setup_of(context, epochs[-1].run), bound, scene)
+    return None if number is None else repair(setup_of(context, number), bound, scene)
 
 
 def _advice(bound: Bound, found: Repair) -> Advice:

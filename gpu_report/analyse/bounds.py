@@ -37,10 +37,18 @@ class _Epoch:
         return self.summary.start_t_s, self.summary.start_t_s + self.train_s
 
 
+def longest_run(epochs: Sequence[EpochSummary]) -> int | None:
+    """Return the number of the YOLO run that trained longest, None where no training is told apart."""
+    trained: dict[int, float] = {}
+    for epoch in epochs:
+        trained[epoch.run] = trained.get(epoch.run, 0.0) + (epoch.train_s or 0.0)
+    return max(trained, key=lambda number: trained[number], default=None)
+
+
 def find_bounds(context: Context, epochs: Sequence[EpochSummary], findings: Sequence[Finding]) -> tuple[Bound, ...]:
     """Return a bound for each cause of lost training time, the largest win first; empty where epochs are not known.
 
-    Of several YOLO runs in one recording the one that trained longest is meant.
+    Of several YOLO runs in one recording the longest is meant.
     """
     mine = _judged(context, epochs)
     disturbing = _disturbing(findings)
@@ -68,10 +76,7 @@ def _judged(context: Context, epochs: Sequence[EpochSummary]) -> list[_Epoch]:
     The first of a process warms up, and where the mosaic closes the loader is made anew.
     """
     known = [_Epoch(epoch, epoch.train_s) for epoch in epochs if epoch.train_s]
-    trained: dict[int, float] = {}
-    for epoch in known:
-        trained[epoch.summary.run] = trained.get(epoch.summary.run, 0.0) + epoch.train_s
-    longest = max(trained, key=lambda number: trained[number], default=None)
+    longest = longest_run(epochs)
     firsts = {(b.row.run, b.row.start_t_s) for b in context.boundaries.all if b.first}
     closes = {yolo.number: mosaic_closes(yolo.args) for yolo in context.run.yolo_runs}
     return [
@@ -91,7 +96,8 @@ def _standing(context: Context, epochs: Sequence[_Epoch], findings: Sequence[Fin
     cause = causes[0] if causes else GAPS
     now_s = median(epoch.train_s for epoch in epochs)
     waits = [epoch.summary.data_wait_s for epoch in epochs]
-    scene = context.scenes.of_training(min(context.activity.used_gpus)) if context.scenes.calm else None
+    used = context.activity.used_gpus
+    scene = context.scenes.of_training(min(used)) if used and context.scenes.calm else None
     # where cores are short the main process is late, too, and its own work would take less with more of them
     short = scene is not None and cores_short(scene)
     if cause in INPUT and not short and all(wait is not None for wait in waits):

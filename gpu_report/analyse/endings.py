@@ -176,7 +176,7 @@ def _finding(context: Context, number: int, end_s: float, summary: str, why: str
         rule="run-ended",
         severity="critical",
         gpu=None,
-        start_t_s=max(end_s - th.BEFORE_THE_END_S, 0.0),
+        start_t_s=min(max(end_s - th.BEFORE_THE_END_S, 0.0), end_s),  # it may be over before the first sample
         end_t_s=end_s,
         summary=summary,
         epoch=epoch.epoch if epoch else phase.epoch if phase else None,

@@ -78,6 +78,7 @@ def cores(facts: TrainingFacts) -> Said | None:
     all_workers = f"{workers * facts.ranks:.0f} loader workers"
     fewer = max(int(usable) // facts.ranks, 1)
     change = Advice("With these cores more workers win nothing", "workers", f"{workers:.0f}", str(fewer))
+    can_change = "workers" in facts.args and fewer < workers
     return Said(
         "warning",
         f"{all_workers} shared {_cores(usable)} (the machine shows {shown}), and needed more",
@@ -85,7 +86,7 @@ def cores(facts: TrainingFacts) -> Said | None:
             ("CPU of the trainer and its workers in training", used, "% of a core"),
             ("processes waited for a core in training", waited, "%"),
         ),
-        (Advice(MORE_CORES), *((change,) if "workers" in facts.args else ())),
+        (Advice(MORE_CORES), *((change,) if can_change else ())),
         Cause("input-cpu", 0.8, f"its processes may use {_cores(usable)}, and used them up"),
     )
 

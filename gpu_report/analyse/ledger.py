@@ -68,9 +68,10 @@ def build_ledger(context: Context, findings: Sequence[Finding], low: Sequence[In
 
 
 def _unread_s(tracks: Sequence[Track], finding: Finding) -> float:
-    """Return how long nothing could be read of a GPU that was lost."""
-    parts = [(t, t.between(finding.start_t_s, finding.end_t_s)) for t in tracks if t.gpu == finding.gpu]
-    return max(finding.duration_s - sum(float(track.hold_s[part].sum()) for track, part in parts), 0.0)
+    """Return how long nothing could be read of a GPU that was lost: the last reading before stands for some of it."""
+    mine = [track for track in tracks if track.gpu == finding.gpu]
+    shared = [np.minimum(t.ends_s, finding.end_t_s) - np.maximum(t.t_s, finding.start_t_s) for t in mine]
+    return max(finding.duration_s - sum(float(np.maximum(read, 0.0).sum()) for read in shared), 0.0)
 
 
 def _book(account: _Account, seconds: dict[str, float], joules: dict[str, float]) -> None:

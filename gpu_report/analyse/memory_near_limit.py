@@ -31,7 +31,9 @@ def near_limit(memory: GpuMemory, track: Track, idle: tuple[Span, ...]) -> list[
     full = memory.used_mib >= th.NEAR_LIMIT_PCT / 100 * memory.capacity_mib
     ends_s = memory.t_s + track.row_hold_s
     held = zip(memory.t_s[full].tolist(), (ends_s[full] + th.STRAY_S).tolist(), strict=True)
-    return minus([(start, end - th.STRAY_S) for start, end in union(list(held))], idle)
+    spans = minus([(start, end - th.STRAY_S) for start, end in union(list(held))], idle)
+    # where readings are far apart, what idle time leaves of one may be long and hold none
+    return [span for span in spans if np.isfinite(memory.used_mib[memory.between(*span)]).any()]
 
 
 def _finding(context: Context, number: int, memory: GpuMemory, spans: list[Span]) -> Finding:

@@ -30,7 +30,7 @@ class Repair:
 
 
 def more_workers(setup: Setup, bound: Bound, scene: Scene) -> Repair | None:
-    """Offer the loader workers that keep up with the GPU, as far as there are cores for them.
+    """Offer the loader workers that keep up with the GPU, as far as cores and ultralytics allow.
 
     Workers that are busy all the time deliver in proportion to their number; so many are needed as the epoch now is
     longer than at best, and a little more.
@@ -39,13 +39,15 @@ def more_workers(setup: Setup, bound: Bound, scene: Scene) -> Repair | None:
     if setup.workers is None or free is None or not setup.has("workers") or cores_short(scene):
         return None
     needed = ceil(now * bound.speed_up_at_most * th.WORKERS_MARGIN)
-    try_ = min(needed, free)
+    most = free if setup.workers_most is None else min(free, setup.workers_most)
+    try_ = min(needed, most)
     if try_ <= now:
         return None
     expected_s = max(th.REACHED * bound.epoch_s_at_best, bound.epoch_s_now * now / try_)
     each = " for each rank" if setup.ranks > 1 else ""
-    enough = f"{try_} keep up with the GPU" if try_ == needed else f"{needed} would keep up, the cores allow {try_}"
-    reason = f"{now} loader worker{'s' if now > 1 else ''}{each} on {setup.cores} cores were too few: {enough}"
+    whose = "the cores allow" if most == free else "ultralytics shares the cores out among all GPUs that it sees:"
+    enough = f"{try_} keep up with the GPU" if try_ == needed else f"{needed} would keep up, {whose} {try_}"
+    reason = f"{setup.workers} loader worker{_s(setup.workers)}{each} on {setup.cores} cores were too few: {enough}"
     return Repair("workers", str(setup.workers), str(try_), reason, expected_s)
 
 
@@ -119,3 +121,7 @@ def _without_reading_s(setup: Setup, bound: Bound, scene: Scene) -> float | None
     if cpu is None or busiest is None or not setup.workers or busiest >= th.WORKER_FULL_PCT:
         return None
     return max(bound.epoch_s_at_best, bound.epoch_s_now * cpu / 100 / setup.workers)
+
+
+def _s(count: int) -> str:
+    return "" if count == 1 else "s"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -70,6 +71,9 @@ class Series:
         first, last = np.searchsorted(self.t_s, [start_t_s, end_t_s], side="right")
         part = column[first:last]
         return part[np.isfinite(part)]
+
+
+NOTHING = Series(np.empty(0), {}, np.zeros(0, dtype=bool))
 
 
 @dataclass(frozen=True)
@@ -156,8 +160,8 @@ class Scene:
 
 
 def evidence(*numbers: tuple[str, float | None, str]) -> tuple[Evidence, ...]:
-    """Return (text, value, unit) as evidence, without those whose value was not recorded."""
-    return tuple(Evidence(text, value, unit) for text, value, unit in numbers if value is not None)
+    """Return (text, value, unit) as evidence, without those whose value was not recorded (None, NaN)."""
+    return tuple(Evidence(*each) for each in numbers if each[1] is not None and math.isfinite(each[1]))
 
 
 def series(frame: pd.DataFrame, names: Sequence[str], calm: Sequence[Span]) -> Series:

@@ -11,7 +11,7 @@ from gpu_report.analyse.inside import FROM_CALLBACKS
 from gpu_report.analyse.kernel_near import kernel_events_near
 from gpu_report.analyse.pace import Pace
 from gpu_report.analyse.presence import Guest
-from gpu_report.analyse.scene import Neighbour, Scene, Series, series
+from gpu_report.analyse.scene import NOTHING, Neighbour, Scene, Series, series
 from gpu_report.analyse.spans import Span
 from gpu_report.analyse.track import Track
 from gpu_report.model import Phase, Run
@@ -59,7 +59,7 @@ class Scenes:
             start_t_s=start_t_s,
             end_t_s=end_t_s,
             host=self._host,
-            own=self._gpus[gpu],
+            own=self._gpus.get(gpu, NOTHING),  # one that was lost before its first reading has none
             cores=self._run.recording.cores_online or self._run.recording.cores,
             usable_cores=self._run.recording.usable_cores,
             kernel=kernel_events_near(self._run.kernel.events, start_t_s, end_t_s, gpu),

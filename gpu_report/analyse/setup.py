@@ -1,12 +1,13 @@
 """How a training was set up and what its machine had: what advice is computed from."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.torch_devices import visible_gpus
 from gpu_report.analyse.track import Track
 from gpu_report.model import Recording
 
@@ -18,8 +19,9 @@ class Setup:
     """One training: its arguments as asked for (`args`), and what was in effect; None where it is not known.
 
     `workers` and `batch` are those in effect, `workers` of each rank, `batch` of all. `cores_free` are cores that
-    neither other processes nor a core or two for the rest of the training take, for each rank. `memory_free_mib` is
-    the least host memory that was available. `gpu_peak` and `gpu_total_mib` are of the fullest GPU that it used.
+    neither other processes nor a core or two for the rest of the training take, for each rank; `workers_most` are the
+    workers to which ultralytics cuts any larger number. `memory_free_mib` is the least host memory that was available,
+    and that its cgroup's limit left. `gpu_peak` and `gpu_total_mib` are of the fullest GPU that it used.
     """
 
     args: Mapping[str, object]
@@ -31,6 +33,7 @@ class Setup:
     ranks: int
     cores: int | None
     cores_free: int | None
+    workers_most: int | None
     memory_free_mib: float | None
     gpu_peak_mib: float | None
     gpu_total_mib: float | None
@@ -62,11 +65,12 @@ def setup_of(context: Context, number: int) -> Setup:
         batch=_whole(said.get("batch")),
         images=_whole(said.get("images")),
         imgsz=_whole(said.get("imgsz")),
-        cached=said.get("cache") not in {None, False, "", "None", "False"},
+        cached=str(said.get("cache") or False) not in {"None", "False"},
         ranks=ranks,
         cores=_usable(context.run.recording),
         cores_free=_cores_free(context, ranks),
-        memory_free_mib=_least(context, "memory_available_mib"),
+        workers_most=_workers_most(context),
+        memory_free_mib=_memory_free_mib(context),
         gpu_peak_mib=_peak_mib(fullest) if fullest else None,
         gpu_total_mib=sizes.get(fullest.gpu) if fullest else None,
     )
@@ -83,6 +87,20 @@ def _cores_free(context: Context, ranks: int) -> int | None:
         return None
     left = min(int(usable), shown - _taken_by_others(context, shown))
     return max(left // ranks - th.SPARE_CORES, 1)
+
+
+def _workers_most(context: Context) -> int | None:
+    """Return what ultralytics allows a rank's loader: the machine's cores by the GPUs that torch sees."""
+    shown = context.run.recording.cores_online or context.run.recording.cores
+    return None if not shown else max(shown // visible_gpus(context.run), 1)
+
+
+def _memory_free_mib(context: Context) -> float | None:
+    """Return the least memory that the machine had, and the cgroup's limit left: its page cache counts as taken."""
+    available, limit = _extreme(context, "memory_available_mib", min), context.run.recording.memory_limit_mib
+    if available is None or limit is None:
+        return available
+    return min(available, max(limit - (_extreme(context, "cgroup_memory_used_mib", max) or 0.0), 0.0))
 
 
 def _usable(recording: Recording) -> int | None:
@@ -107,11 +125,10 @@ def _peak_mib(track: Track) -> float:
     return float(np.nanmax(memory)) if np.isfinite(memory).any() else 0.0
 
 
-def _least(context: Context, name: str) -> float | None:
-    if name not in context.run.host:
-        return None
-    values = context.run.host[name].dropna()
-    return float(values.min()) if len(values) else None
+def _extreme(context: Context, name: str, of: Callable[[list[float]], float]) -> float | None:
+    """Return the least or the most of a column of the host, None where nothing of it is known."""
+    values = context.run.host[name].dropna().tolist() if name in context.run.host else []
+    return of(values) if values else None
 
 
 def _whole(value: object) -> int | None:

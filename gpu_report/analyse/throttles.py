@@ -169,10 +169,10 @@ def _rows(track: Track, activity: Activity) -> _Rows:
 def _usual_mhz(rows: _Rows, gpu: Gpu | None) -> float | None:
     """Return the clock of work of which the driver says nothing, where there was enough; else the card's highest."""
     free = rows.work & rows.told & ~rows.says[POWER_CAP] & ~rows.says[THERMAL] & ~rows.hot
-    free &= np.isfinite(rows.clock_mhz)
+    free &= rows.clock_mhz > 0
     if rows.seconds(free) >= th.THROTTLED_AT_LEAST_S:
         return float(np.median(rows.clock_mhz[free]))
-    return gpu.max_sm_clock_mhz if gpu is not None else None
+    return (gpu.max_sm_clock_mhz or None) if gpu is not None else None
 
 
 def _alike(rows: _Rows, held: Bools, usual_mhz: float, *, any_load: bool) -> bool:
@@ -193,6 +193,8 @@ def _spans(rows: _Rows, held: Bools, tick_s: float) -> tuple[Span, ...]:
     Where none is long, all of them together as one, if they are enough of all work.
     """
     least_s = th.THROTTLED_AT_LEAST_S - th.READING_SLACK * tick_s
+    if rows.seconds(held) <= 0:
+        return ()
     firsts, ends = _stretches(rows, held)
     so_far_s = np.concatenate([[0.0], np.cumsum(np.where(held, rows.hold_s, 0.0))])
     long = so_far_s[ends] - so_far_s[firsts] >= least_s

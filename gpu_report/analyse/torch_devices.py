@@ -10,6 +10,13 @@ def world_size(run: Run, yolo: YoloRun) -> int | None:
     return max(sizes) if sizes else _named(yolo.args.get("device"))
 
 
+def visible_gpus(run: Run) -> int:
+    """Return how many GPUs torch sees: what CUDA_VISIBLE_DEVICES leaves, else all that were recorded; at least 1."""
+    named = run.recording.cuda_visible_devices
+    whole = sum(gpu.parent_index is None for gpu in run.gpus) if named is None else len(named.split(","))
+    return max(whole, 1)
+
+
 def known_order(run: Run) -> bool:
     """Tell whether torch's number of each GPU is known to be the one that it has here.
 

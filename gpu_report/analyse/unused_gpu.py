@@ -96,9 +96,19 @@ def _advice(context: Context, idle: list[Track]) -> tuple[Advice, ...]:
     text = "Train on the free GPUs, too: the batch is shared out among them and must be a multiple of their number"
     if not known_order(context.run):
         return (Advice(f"{text}; name them by torch's numbers, which may differ from those of this report"),)
+    if not _shares_out(args.get("batch"), len(context.activity.used_gpus) + len(idle)):
+        return (Advice(f"{text}, which `batch={args['batch']}` is not: name both. {BY_ORDER}"),)
     every = ",".join(str(gpu) for gpu in sorted({*context.activity.used_gpus, *(track.gpu for track in idle)}))
-    now = str(args["device"]) if args["device"] not in {None, ""} else None
+    now = str(args["device"]) if args["device"] not in (None, "", []) else None
     return (Advice(f"{text}. {BY_ORDER}", "device", now, every),)
+
+
+def _shares_out(batch: object, gpus: int) -> bool:
+    """Tell whether a batch can be shared out among GPUs: ultralytics refuses AutoBatch (-1) and fractions on several.
+
+    One that is not known is not objected to.
+    """
+    return batch is None or (isinstance(batch, int) and batch > 0 and batch % gpus == 0)
 
 
 def _waits(context: Context) -> bool:

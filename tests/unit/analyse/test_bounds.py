@@ -12,9 +12,10 @@ from support.runs import make_run, readings
 from gpu_report import schema
 from gpu_report.analyse import analyse
 from gpu_report.load import load_run
-from gpu_report.model import InsideEpoch, InsideRun, Phase
+from gpu_report.model import EpochRow, Gpu, InsideEpoch, InsideRun, Phase
 
 SAMPLES = Path(__file__).parents[3] / "sample_runs"
+NAN = float("nan")
 ARGS = {"workers": 2, "batch": 128, "cache": False, "imgsz": 640, "nbs": 64, "epochs": 6, "close_mosaic": 0}
 SETTINGS = {"workers": 2, "batch": 128, "images": 4000, "imgsz": 640, "cache": None, "world_size": 1}
 STARVED = {  # host columns of a loader that cannot keep up
@@ -197,3 +198,45 @@ def test_a_fault_costs_what_disturbed_epochs_took_longer(name, cause, undisturbe
     usual = median(epoch.train_s for epoch in analysis.epochs if epoch.epoch in undisturbed)
     assert bound.epoch_s_at_best == pytest.approx(usual, rel=0.05)
     assert bound.speed_up_at_most > 1.4
+
+
+def test_a_training_on_the_cpu_has_no_bound_by_a_gpu():
+    assert analyse(starved_run(util=0.0)).bounds == ()
+
+
+def on_gpus(run, count):
+    """Return a run on a machine that has further GPUs, which it did not use."""
+    return dataclasses.replace(run, gpus=(*run.gpus, *(Gpu(index) for index in range(1, count))))
+
+
+def test_no_more_workers_are_advised_than_ultralytics_takes():
+    run = on_gpus(starved_run(cores=64), 8)
+    assert changes(run)["workers"] == "8"  # 64 cores shared out among 8 GPUs
+    (advice,) = [a for f in analyse(run).findings for a in f.advice if a.argument == "workers"]
+    assert "10 would keep up, ultralytics shares the cores out among all GPUs that it sees: 8" in advice.text
+    alone = dataclasses.replace(run.recording, cuda_visible_devices="3")
+    assert changes(dataclasses.replace(run, recording=alone))["workers"] == "10"
+    assert changes(on_gpus(starved_run(cores=16), 8)) == {"cache": "ram"}  # it has the two that it may have
+
+
+def test_images_are_not_advised_into_memory_that_a_container_does_not_have():
+    images_mib = 4000 * 640 * 640 * 3 / 2**20
+    for limit_mib, used_mib, fits in ((50_000.0, 1000.0, True), (50_000.0, 49_000.0, False), (images_mib, NAN, False)):
+        run = starved_run(cores=4, host={**STARVED, "cgroup_memory_used_mib": used_mib})
+        recording = dataclasses.replace(run.recording, memory_limit_mib=limit_mib)
+        assert changes(dataclasses.replace(run, recording=recording)) == ({"cache": "ram"} if fits else {})
+
+
+def test_advice_is_of_the_run_that_the_bound_is_of():
+    run = starved_run()
+    later = dataclasses.replace(run.yolo_runs[0], number=2, args={**ARGS, "workers": 7})
+    row = EpochRow(2, 1, 1, LASTS_S + 0.5, LASTS_S, {})
+    both = dataclasses.replace(run, inside=(), yolo_runs=(*run.yolo_runs, later), epoch_rows=(*run.epoch_rows, row))
+    (advice,) = [a for f in analyse(both).findings for a in f.advice if a.argument == "workers"]
+    assert advice.from_value == "2"
+
+
+def test_no_workers_at_all_are_named_as_none():
+    run = starved_run(settings={**SETTINGS, "workers": 0})
+    (advice,) = [a for f in analyse(run).findings for a in f.advice if a.argument == "workers"]
+    assert (advice.from_value, advice.text[:16]) == ("0", "0 loader workers")

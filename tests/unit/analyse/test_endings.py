@@ -442,3 +442,9 @@ def test_a_command_without_a_training_has_an_end_where_it_was_a_bad_one():
     bare = make_run(readings((0, 10), (90, 110)), events=[command(exit_code=3)])
     assert analyse(bare).ending.text == "The command ended with exit code 3"
     assert analyse(make_run(readings((0, 10), (90, 110)))).ending is None
+
+
+def test_what_ended_before_the_first_sample_has_a_length_that_is_not_negative():
+    ended = RecordedEvent(-0.5, "command_ended", None, {"exit_code": 1})
+    (finding,) = [f for f in analyse(make_run([0.0] * 60, events=[ended])).findings if f.rule == "run-ended"]
+    assert (finding.start_t_s, finding.end_t_s) == (-0.5, -0.5)

@@ -315,3 +315,10 @@ def test_a_set_up_that_fits_is_not_spoken_of():
 )
 def test_settings_that_make_no_sense_are_not_known(settings):
     assert odds(trained(settings, shm_total_mib=64.0, cores=1, cuda="thirteen")) == []
+
+
+def test_a_gpu_that_was_not_read_meanwhile_has_no_utilisation():
+    run = trained({**FITTING, "torch": "2.9.0+cpu", "cuda": None, "device": "cpu"}, util=0.0)
+    unread = dataclasses.replace(run, samples=run.samples.assign(gpu_util_pct=np.nan))
+    (finding,) = odds(unread)
+    assert finding.evidence == ()

@@ -6,7 +6,7 @@ import pytest
 from support.runs import make_run
 
 from gpu_report.analyse import analyse
-from gpu_report.model import RecordedEvent
+from gpu_report.model import Gpu, RecordedEvent
 
 NAN = float("nan")
 
@@ -40,3 +40,18 @@ def test_a_gpu_that_came_back_was_lost_until_then():
 def test_a_quantity_that_fails_is_no_lost_gpu():
     for fields in ({"quantity": "power_w", "reason": "GPU is lost"}, {"quantity": "all", "reason": "Unknown Error"}):
         assert [f for f in analyse(lost((60.0, "nvml_error", fields))).findings if f.rule == "gpu-lost"] == []
+
+
+def test_a_gpu_that_was_lost_before_its_first_reading_is_told_too():
+    made = make_run([92.0] * 60)
+    gone = RecordedEvent(1.0, "nvml_error", 1, GONE)
+    given = dataclasses.replace(made, gpus=(*made.gpus, Gpu(1)), events=(gone,))
+    (finding,) = [f for f in analyse(given).findings if f.rule == "gpu-lost"]
+    assert (finding.gpu, finding.duration_s) == (1, 59.0)
+
+
+def test_what_the_last_reading_stands_for_is_not_lost_as_well():
+    given = lost((59.4, "nvml_error", GONE))
+    rows = {row.name: row.gpu_seconds for row in analyse(given).ledger}
+    assert rows["gpu-fault"] == pytest.approx(60.0)
+    assert sum(rows.values()) == pytest.approx(120.0)

@@ -9,8 +9,12 @@ from support.runs import PROCESSES, make_run, readings
 
 from gpu_report.analyse import analyse
 from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.context import build_context
+from gpu_report.analyse.memory import gpu_memory
+from gpu_report.analyse.memory_near_limit import near_limit
+from gpu_report.analyse.track import tracks
 from gpu_report.load import load_run
-from gpu_report.model import InsideRun, Phase
+from gpu_report.model import InsideRun, Options, Phase
 
 SAMPLES = Path(__file__).parents[3] / "sample_runs"
 NAN = float("nan")
@@ -147,3 +151,12 @@ def test_the_sample_run_that_ran_out_says_how():
     assert told["its largest step in the last minute"] == pytest.approx(116.0, abs=0.1)
     assert told["that long before the end"] < 1.5  # the next tick after the command (labels.json: 44.85)
     assert found(run) == []  # 2 s of it are no state of the card
+
+
+def test_what_idle_time_leaves_of_one_reading_is_no_full_card():
+    quantities = {"memory_used_mib": [LINE_MIB + 100], "memory_reserved_mib": [RESERVED_MIB]}
+    given = make_run([90.0], 60.0, quantities=quantities)
+    track = tracks(given)[0]
+    memory = gpu_memory(build_context(given, Options()), track)
+    assert near_limit(memory, track, ()) == [(0.0, 60.0)]
+    assert near_limit(memory, track, ((0.0, 30.0),)) == []

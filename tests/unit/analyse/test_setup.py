@@ -38,3 +38,13 @@ def setup(cpu_pct=None, **recording):
 def test_the_cores_that_a_loader_may_have(cpu_pct, recording, cores, free):
     seen = setup(cpu_pct, **recording)
     assert (seen.cores, seen.cores_free) == (cores, free)
+
+
+@pytest.mark.parametrize(
+    ("cache", "cached"),
+    [("ram", True), ("disk", True), (True, True), (["ram"], True), (None, False), (False, False), ("", False)],
+)
+def test_what_counts_as_a_cache(cache, cached):
+    run = make_run(readings((0, 10), (90, 110)), rows=[(1, 60), (2, 115)])
+    yolo = dataclasses.replace(run.yolo_runs[0], args={"cache": cache})
+    assert setup_of(build_context(dataclasses.replace(run, yolo_runs=(yolo,)), Options()), 1).cached is cached

@@ -253,3 +253,24 @@ def test_a_drop_is_explained_by_a_clock_that_fell_far(scorer, reasons, name):
     assert scorer(scene(IDLE, 345)) is None
     assert scorer(scene(NAN, 990)) is None
     assert scorer(scene(reasons, NAN)) is None
+
+
+@pytest.mark.parametrize("interval_s", [1.0, 20.0, 60.0])
+def test_a_gpu_without_any_work_was_not_throttled_however_seldom_it_was_read(interval_s):
+    quantities = {"clock_event_reasons": [float(CAP)] * 60, "sm_clock_mhz": [300.0] * 60}
+    made = make_run([5.0] * 60, interval_s, quantities=quantities)
+    gpus = tuple(dataclasses.replace(gpu, max_sm_clock_mhz=FULL_MHZ) for gpu in made.gpus)
+    assert throttled(dataclasses.replace(made, gpus=gpus)) == []
+
+
+def test_a_reading_that_stands_for_no_time_is_no_throttling():
+    seldom = run(start=SECONDS - 1, end=SECONDS)
+    recording = dataclasses.replace(seldom.recording, interval_s=60.0)
+    assert throttled(dataclasses.replace(seldom, recording=recording, duration_s=SECONDS - 1.0)) == []
+
+
+def test_a_clock_of_zero_is_no_clock_to_lose():
+    for clocks in ({"sm_clock_mhz": np.zeros(SECONDS)}, {"sm_clock_mhz": np.full(SECONDS, NAN)}):
+        made = run(SW_HEAT, start=0, end=SECONDS, temperature_c=column(90, 90), **clocks)
+        gpus = tuple(dataclasses.replace(gpu, max_sm_clock_mhz=0.0) for gpu in made.gpus)
+        assert throttled(dataclasses.replace(made, gpus=gpus)) == []

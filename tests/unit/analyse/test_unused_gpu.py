@@ -18,10 +18,10 @@ TRAINING = (12.0, 0, 41, "python train.py", 40_000.0, "appeared", "trainer", NAN
 STARTED = RecordedEvent(0.0, "command_started", None, {"pid": 40})
 
 
-def half_used(series=(BUSY, IDLE), rows=(TRAINING,), events=(STARTED,), device="0", visible=None):
+def half_used(series=(BUSY, IDLE), rows=(TRAINING,), events=(STARTED,), device="0", visible=None, **more):
     run = make_run([list(one) for one in series], rows=[(1, 60), (2, 115)], events=events)
     table = pd.DataFrame([dict(zip(PROCESSES, row, strict=True)) for row in rows], columns=PROCESSES)
-    args = {"epochs": 2} if device is None else {"epochs": 2, "device": device}
+    args = {"epochs": 2, **more} if device is None else {"epochs": 2, "device": device, **more}
     return dataclasses.replace(
         run,
         processes=table,
@@ -123,3 +123,16 @@ def test_the_sample_run_with_a_gpu_that_was_free_has_a_note():
     assert (finding.severity, finding.gpu) == ("info", 1)
     assert analyse(load_run(SAMPLES / "fed")).verdict.count("never used") == 1
     assert found(load_run(SAMPLES / "ddp")) == []
+
+
+@pytest.mark.parametrize(("device", "now"), [([0], "[0]"), ([], None), ("", None), (0, "0")])
+def test_devices_may_be_a_list(device, now):
+    (advice,) = found(half_used(device=device))[0].advice
+    assert (advice.from_value, advice.to_value) == (now, "0,1")
+
+
+@pytest.mark.parametrize(("batch", "named"), [(16, True), (15, False), (-1, False), (0.7, False), ("16", False)])
+def test_a_batch_that_several_gpus_cannot_share_is_not_advised_onto_them(batch, named):
+    (advice,) = found(half_used(batch=batch))[0].advice
+    assert advice.argument == ("device" if named else None)
+    assert named or f"`batch={batch}`" in advice.text

@@ -18,7 +18,12 @@ SCRIPTS = (
     "window",
     "lines",
     "words",
+    "settings",
     "moment",
+    "stretches",
+    "ticks",
+    "events",
+    "learning",
     "lanes",
     "traces",
     "marks",
@@ -26,8 +31,8 @@ SCRIPTS = (
     "readout",
     "snapshot",
     "strip",
+    "heads",
     "timeline",
-    "settings",
     "page",
 )
 

@@ -97,6 +97,9 @@ function setUpControls(timeline, snapshot) {
       button.setAttribute("aria-pressed", String(shown));
       timeline.toggle(Number(button.dataset.gpuToggle), shown);
     });
+    for (const begin of ["pointerenter", "focus"])
+      button.addEventListener(begin, () => timeline.bringToFront(Number(button.dataset.gpuToggle)));
+    for (const end of ["pointerleave", "blur"]) button.addEventListener(end, () => timeline.bringToFront(null));
   }
   for (const button of document.querySelectorAll("[data-step]"))
     button.addEventListener("click", () => timeline.step(Number(button.dataset.step)));

@@ -33,6 +33,8 @@ SCRIPTS = (
     "strip",
     "heads",
     "timeline",
+    "filter",
+    "keys",
     "page",
 )
 

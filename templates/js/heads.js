@@ -2,20 +2,20 @@
 
 import { remember, remembered } from "./settings.js";
 
-const KEY = "folded";
+const FOLDED_SETTING = "folded";
 const SEPARATOR = "|";
 
 /** The buttons over the chart; `folded` holds the titles of the lanes that are closed, in this report and the next. */
 export class LaneHeads {
   constructor(place, lanes, onChange) {
-    this.folded = new Set((remembered(KEY) ?? "").split(SEPARATOR).filter(Boolean));
+    this.folded = new Set((remembered(FOLDED_SETTING) ?? "").split(SEPARATOR).filter(Boolean));
     this.buttons = lanes.map((lane) => {
       const button = document.createElement("button");
       button.type = "button";
       button.textContent = lane.title;
       button.addEventListener("click", () => {
         if (!this.folded.delete(lane.title)) this.folded.add(lane.title);
-        remember(KEY, [...this.folded].join(SEPARATOR));
+        remember(FOLDED_SETTING, [...this.folded].join(SEPARATOR));
         onChange();
       });
       place.append(button);

@@ -155,18 +155,29 @@ def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
     help="Also write summary.json here.",
 )
 @click.option("--open", "open_it", is_flag=True, help="Open the report in a browser.")
+@click.option(
+    "--redact",
+    "redacted",
+    is_flag=True,
+    help="For sharing: replace hosts, users, folders, commands, addresses and serial numbers by placeholders.",
+)
 @_options_of_analysis
 def render(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
     output: Path,
     run: Path | None,
     json_path: Path | None,
     open_it: bool,  # noqa: FBT001 - click passes flags so
+    redacted: bool,  # noqa: FBT001 - click passes flags so
     drop_percent: float,
     drop_seconds: float,
     price_per_hour: float | None,
 ) -> None:
     """Render a run as one self-contained HTML file."""
     analysis = _analysed(run, drop_percent, drop_seconds, price_per_hour)
+    if redacted:
+        from gpu_report.render.redact import redact  # noqa: PLC0415 - see the module docstring
+
+        analysis = redact(analysis)
     _write_report(analysis, output, json_path)
     if open_it:
         click.launch(str(output))

@@ -59,8 +59,8 @@ def _run(analysis: Analysis) -> Json:
         "start_wall_s": round(analysis.run.start_wall_s, 3),
         "duration_s": round(analysis.run.duration_s, 3),
         "interval_s": known(recording.interval_s),
-        "driver": recording.driver,
-        "cuda": recording.cuda,
+        "driver": recording.driver and clean(recording.driver),
+        "cuda": recording.cuda and clean(recording.cuda),
         "kernel_read": analysis.run.kernel.status == "read",
     }
 
@@ -76,7 +76,7 @@ def _gpu(analysis: Analysis, index: int, blob: bytearray) -> Json:
     columns = pack_frame(samples[samples["gpu"] == index], _decimals(gpu_quantities()))
     return {
         "index": index,
-        "name": known_gpu.name if known_gpu else None,
+        "name": clean(known_gpu.name) if known_gpu and known_gpu.name else None,
         "memory_total_mib": known(known_gpu.memory_total_mib) if known_gpu else None,
         "power_limit_w": known(known_gpu.power_limit_w) if known_gpu else None,
         "columns": _columns(columns, blob),
@@ -128,7 +128,7 @@ def _marks(analysis: Analysis) -> Json:
         "findings": [_finding(f) for f in analysis.findings],
         "kernel": [_kernel_event(analysis, number) for number in range(len(analysis.run.kernel.events))],
         "happenings": [
-            [round(event.t_s, 3), happenings.WHAT.get(event.kind, event.kind), clean(happenings.detail(event))]
+            [round(event.t_s, 3), clean(happenings.WHAT.get(event.kind, event.kind)), clean(happenings.detail(event))]
             for event in happenings.marked(analysis.run.events)
         ],
     }

@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 REPORTS := reports
+# Checks accessibility in the browser tests; never committed, never shipped. A new version: npm view axe-core dist.integrity
+AXE := axe-core 4.14.1 sha512-FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ==
 BEGAN := $(shell date +%s)
 TOOK = echo "make $@ took $$(( $$(date +%s) - $(BEGAN) )) s"
 
@@ -17,6 +19,7 @@ report: $(VENV)/.report ## Record this machine's GPU for a moment and render it;
 
 test: $(VENV)/.test ## Run all tests, the browser and the YOLO ones included
 	@$(BIN)/python tests/needs.py
+	@bash .ci/fetch-npm $(AXE) .npm/axe-core
 	@$(BIN)/pytest -q --durations=5 && $(TOOK)
 
 test-fast: $(VENV)/.test ## Run the tests that need neither a browser nor a training
@@ -54,4 +57,4 @@ $(VENV)/.test: setup.cfg pyproject.toml | $(VENV)/bin/python
 	@$(BIN)/pip install --quiet --editable '.[yolo,dev]' && touch $@ $(VENV)/.report
 
 clean: ## Remove what was made, but not recorded runs
-	rm -rf $(VENV) $(REPORTS) build dist test-artifacts ./*.egg-info
+	rm -rf $(VENV) $(REPORTS) .npm build dist test-artifacts ./*.egg-info

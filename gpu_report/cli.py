@@ -15,6 +15,7 @@ import click
 
 from gpu_report import __version__, run_folder
 from gpu_report.errors import GpuReportError, InputError, UsageError
+from gpu_report.terminal import ERASE_LINE, Progress, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -155,19 +156,33 @@ def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
     help="Also write summary.json here.",
 )
 @click.option("--open", "open_it", is_flag=True, help="Open the report in a browser.")
+@click.option(
+    "--redact",
+    "redacted",
+    is_flag=True,
+    help="For sharing: replace hosts, users, folders, commands, addresses and serial numbers by placeholders.",
+)
 @_options_of_analysis
 def render(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
     output: Path,
     run: Path | None,
     json_path: Path | None,
     open_it: bool,  # noqa: FBT001 - click passes flags so
+    redacted: bool,  # noqa: FBT001 - click passes flags so
     drop_percent: float,
     drop_seconds: float,
     price_per_hour: float | None,
 ) -> None:
     """Render a run as one self-contained HTML file."""
-    analysis = _analysed(run, drop_percent, drop_seconds, price_per_hour)
-    _write_report(analysis, output, json_path)
+    with Progress("starting ...") as progress:
+        analysis = _analysed(run, drop_percent, drop_seconds, price_per_hour, progress)
+        progress.step(f"writing {output} ...")
+        if redacted:
+            from gpu_report.render.redact import redact  # noqa: PLC0415 - see the module docstring
+
+            analysis = redact(analysis)
+        _write_report(analysis, output, json_path)
+    click.echo(f"{output}: {plain(analysis.verdict)}")
     if open_it:
         click.launch(str(output))
 
@@ -180,7 +195,8 @@ def summary(
     run: Path | None, form: str, drop_percent: float, drop_seconds: float, price_per_hour: float | None
 ) -> None:
     """Print what the report says, for a terminal, a machine or a pull request."""
-    analysis = _analysed(run, drop_percent, drop_seconds, price_per_hour)
+    with Progress("starting ...") as progress:
+        analysis = _analysed(run, drop_percent, drop_seconds, price_per_hour, progress)
     if form == "json":
         click.echo(_summary_json(analysis), nl=False)
         return
@@ -274,7 +290,11 @@ def demo(output: Path, open_it: bool) -> None:  # noqa: FBT001 - click passes fl
     """Render a real YOLO26 run on an H200 that comes with gpu-report."""
     from gpu_report.demo import demo_run  # noqa: PLC0415 - see the module docstring
 
-    _write_report(_analysed(demo_run(), 50.0, 10.0, None), output, None)
+    with Progress("starting ...") as progress:
+        analysis = _analysed(demo_run(), 50.0, 10.0, None, progress)
+        progress.step(f"writing {output} ...")
+        _write_report(analysis, output, None)
+    click.echo(f"{output}: {plain(analysis.verdict)}")
     if open_it:
         click.launch(str(output))
 
@@ -326,10 +346,11 @@ def _show(error: BaseException, line: str, *, debug: bool) -> None:
 
 
 def _say(line: str) -> None:
-    """Print one line to stderr; a closed stderr is not worth ending a recording for."""
+    """Print one line to stderr, in place of a line of progress; a closed stderr is not worth ending a recording for."""
     try:
-        click.echo(f"gpu-report: {line}", err=True)
-    except OSError:
+        at_start = ERASE_LINE if sys.stderr is not None and sys.stderr.isatty() else ""
+        click.echo(f"{at_start}gpu-report: {plain(line)}", err=True)
+    except (OSError, ValueError):
         return
 
 
@@ -338,14 +359,19 @@ def _say_notes(notes: tuple[str, ...]) -> None:
         _say(f"note: {note}")
 
 
-def _analysed(run: Path | None, drop_percent: float, drop_seconds: float, price_per_hour: float | None) -> Analysis:
+def _analysed(
+    run: Path | None, drop_percent: float, drop_seconds: float, price_per_hour: float | None, progress: Progress
+) -> Analysis:
     from gpu_report.analyse import analyse  # noqa: PLC0415 - see the module docstring
     from gpu_report.load import load_run  # noqa: PLC0415 - see the module docstring
     from gpu_report.model import Options  # noqa: PLC0415 - see the module docstring
 
     options: Options = Options(drop_percent, drop_seconds, price_per_hour)
-    loaded = load_run(run if run is not None else run_folder.newest_run(Path(run_folder.RUNS_DIR)))
+    folder = run if run is not None else run_folder.newest_run(Path(run_folder.RUNS_DIR))
+    progress.step(f"reading {folder} ...")
+    loaded = load_run(folder)
     _say_notes(loaded.problems)
+    progress.step("looking for what took the GPU's time ...")
     return analyse(loaded, options)
 
 
@@ -363,7 +389,6 @@ def _write_report(analysis: Analysis, output: Path, json_path: Path | None) -> N
     _write(output, render_html(analysis))
     if json_path is not None:
         _write(json_path, _summary_json(analysis))
-    click.echo(f"{output}: {analysis.verdict}")
 
 
 def _write(path: Path, text: str) -> None:

@@ -60,6 +60,18 @@ def test_render_writes_the_report_and_the_summary(run_cli, tmp_path):
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["r.html", "s.json"]
 
 
+def test_render_takes_out_what_says_whose_run_it_was(run_cli, tmp_path):
+    secrets = ("m-blocked", "/home/user", "train.py", "00000000-0000-4000-8000", ">vm<")
+    run = SAMPLES / "m-blocked"
+    for redacted in ([], ["--redact"]):
+        done = run_cli("render", "r.html", "--run", run, "--json", "s.json", *redacted)
+        assert done.returncode == 0, done.stderr
+        html = (tmp_path / "r.html").read_text()
+        written = html + (tmp_path / "s.json").read_text()
+        assert [secret in written for secret in secrets] == [not redacted] * len(secrets)
+    assert "[host 1]" in html
+
+
 def test_render_takes_the_newest_run(run_cli, tmp_path):
     for name, source in (("20260101-000000", "healthy"), ("20260102-000000", "yolo26m-stalls")):
         shutil.copytree(SAMPLES / source, tmp_path / "gpu-runs" / name)

@@ -9,7 +9,8 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from datetime import timedelta
 from pathlib import Path
 
 from gpu_report.errors import NothingToRecordError, UsageError
@@ -24,6 +25,7 @@ from gpu_report.record.no_gpu import explain
 from gpu_report.record.options import RecordOptions
 from gpu_report.record.recording import Started
 from gpu_report.record.recording_thread import RecordingThread, refusal
+from gpu_report.terminal import Progress
 
 OPEN_LIMIT_S = 30.0  # NVML may take seconds to wake GPUs without persistence mode; a hung driver takes for ever
 OPEN_GRACE_S = 3.0  # with a command, readings may begin later than that, but it must not wait for the driver
@@ -75,11 +77,12 @@ class _Run:
             return self._not_begun(recording)
         recording.begin(None)
         self._say(f"recording {len(opened.devices)} GPU(s) into {folder}; Ctrl-C ends it")
-        while not recording.done:
-            arrived = signals.wait_until(time.monotonic() + A_LONG_TIME_S)
-            if arrived is not None and arrived.number in signals.STOPPING:
-                recording.end(End("signal", arrived.name))
-                break
+        with Progress(self._so_far(time.monotonic())):  # its thread begins here, where signals are blocked already
+            while not recording.done:
+                arrived = signals.wait_until(time.monotonic() + A_LONG_TIME_S)
+                if arrived is not None and arrived.number in signals.STOPPING:
+                    recording.end(End("signal", arrived.name))
+                    break
         again = self._close(recording)
         if recording.error is not None:
             raise recording.error
@@ -105,6 +108,12 @@ class _Run:
         recording.end(End("command", command=ended))
         self._close(recording)
         return ended.code
+
+    def _so_far(self, began_s: float) -> Callable[[], str]:
+        """Return what says on a terminal how long was recorded; a command has the terminal to itself."""
+        limit_s = self._options.duration_s
+        of = "" if limit_s is None else f" of {timedelta(seconds=round(limit_s))}"
+        return lambda: f"{timedelta(seconds=round(time.monotonic() - began_s))}{of} recorded"
 
     def _await_folder(self, recording: RecordingThread) -> Path | None:
         """Return the run folder, None without one: only what the user can mend keeps the command from starting."""

@@ -9,9 +9,18 @@ from typing import Any
 import pandas as pd
 
 from gpu_report import schema
-from gpu_report.model import Analysis, Finding, Phase
+from gpu_report.model import Analysis, EpochSummary, Finding, Phase
+from gpu_report.render import happenings
 from gpu_report.render.compose_findings import finding_title
-from gpu_report.render.quantities import CLOCK_EVENT_REASONS, LANES, Quantity, gpu_quantities, host_quantities
+from gpu_report.render.quantities import (
+    CLOCK_EVENT_REASONS,
+    EPOCH_DIGITS,
+    EPOCH_QUANTITIES,
+    LANES,
+    Quantity,
+    gpu_quantities,
+    host_quantities,
+)
 from gpu_report.render.series import PackedColumn, pack_frame
 from gpu_report.render.words import clean, known, sentence
 
@@ -29,6 +38,7 @@ def chart_data(analysis: Analysis) -> tuple[Json, str]:
         "host": host,
         "quantities": _recorded(gpu_quantities(), [column for gpu in gpus for column in _all_columns(gpu)]),
         "host_quantities": _recorded(host_quantities(), host),
+        "epoch_quantities": [asdict(quantity) for quantity in EPOCH_QUANTITIES],
         "lanes": [asdict(lane) for lane in LANES],
         "reasons": [[bit, words] for bit, words in CLOCK_EVENT_REASONS.items()],
         **_marks(analysis),
@@ -49,8 +59,8 @@ def _run(analysis: Analysis) -> Json:
         "start_wall_s": round(analysis.run.start_wall_s, 3),
         "duration_s": round(analysis.run.duration_s, 3),
         "interval_s": known(recording.interval_s),
-        "driver": recording.driver,
-        "cuda": recording.cuda,
+        "driver": recording.driver and clean(recording.driver),
+        "cuda": recording.cuda and clean(recording.cuda),
         "kernel_read": analysis.run.kernel.status == "read",
     }
 
@@ -66,7 +76,7 @@ def _gpu(analysis: Analysis, index: int, blob: bytearray) -> Json:
     columns = pack_frame(samples[samples["gpu"] == index], _decimals(gpu_quantities()))
     return {
         "index": index,
-        "name": known_gpu.name if known_gpu else None,
+        "name": clean(known_gpu.name) if known_gpu and known_gpu.name else None,
         "memory_total_mib": known(known_gpu.memory_total_mib) if known_gpu else None,
         "power_limit_w": known(known_gpu.power_limit_w) if known_gpu else None,
         "columns": _columns(columns, blob),
@@ -112,12 +122,23 @@ def _marks(analysis: Analysis) -> Json:
     return {
         "phases": [_phase(phase, sources.index(phase.source)) for phase in analysis.phases],
         "phase_sources": sources,
-        "epochs": [[e.run, e.epoch, *_span(e.start_t_s, e.end_t_s)] for e in analysis.epochs],
+        "epochs": [_epoch(epoch) for epoch in analysis.epochs],
         "low": [[i.gpu, *_span(i.start_t_s, i.end_t_s)] for i in analysis.low_intervals],
         "gaps": [[g.gpu, *_span(g.start_t_s, g.end_t_s)] for g in analysis.gaps],
         "findings": [_finding(f) for f in analysis.findings],
         "kernel": [_kernel_event(analysis, number) for number in range(len(analysis.run.kernel.events))],
+        "happenings": [
+            [round(event.t_s, 3), clean(happenings.WHAT.get(event.kind, event.kind)), clean(happenings.detail(event))]
+            for event in happenings.marked(analysis.run.events)
+        ],
     }
+
+
+def _epoch(epoch: EpochSummary) -> list[Any]:
+    """Return an epoch as a row: where it lies, then EPOCH_QUANTITIES in their order, null where not known."""
+    values = (known(getattr(epoch, quantity.name)) for quantity in EPOCH_QUANTITIES)
+    rounded = (None if value is None else float(f"{value:.{EPOCH_DIGITS}g}") for value in values)
+    return [epoch.run, epoch.epoch, *_span(epoch.start_t_s, epoch.end_t_s), *rounded]
 
 
 def _phase(phase: Phase, source: int) -> list[Any]:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from gpu_report.model import Analysis, Ending, GpuSummary, LedgerRow, Run
+from gpu_report.render.happenings import marked
 from gpu_report.render.quantities import LANES, label
 from gpu_report.render.view import Fact, LedgerItem, LegendItem, Table
 from gpu_report.render.words import (
@@ -100,6 +101,9 @@ def legend(analysis: Analysis) -> tuple[LegendItem, ...]:
         (analysis.low_intervals, "dashes", "under 20 %"),
         ([finding for finding in analysis.findings if finding.level_pct is not None], "swatch drop", "drop"),
         (analysis.gaps, "swatch gap", "no data"),
+        ([phase for phase in analysis.phases if phase.name == "checkpoint"], "event checkpoint", "weights saved"),
+        (analysis.run.kernel.events, "event kernel", "kernel message"),
+        (marked(analysis.run.events), "event happening", "something about the recording"),
     )
     return (
         *signs,
@@ -111,11 +115,16 @@ def legend(analysis: Analysis) -> tuple[LegendItem, ...]:
 def _line_legend(run: Run) -> tuple[LegendItem, ...]:
     """Return the lines that are not one for each GPU, as far as they were recorded."""
     sm_activity = LegendItem("line sm-activity", "SM activity: what the GPU really did")
-    waiting = {name: LegendItem(f"line {name}", label(name)[:1].lower() + label(name)[1:]) for name in LANES[-1].drawn}
+    several = [lane.drawn for lane in LANES if lane.kind == "host" and len(lane.drawn) > 1]
+    lines = {name: LegendItem(f"line {name}", _lowered(label(name))) for names in several for name in names}
     return (
         *([sm_activity] if run.samples["sm_active_pct"].notna().any() else []),
-        *(item for name, item in waiting.items() if run.host[name].notna().any()),
+        *(item for name, item in lines.items() if run.host[name].notna().any()),
     )
+
+
+def _lowered(words: str) -> str:
+    return words[:1].lower() + words[1:]
 
 
 def ledger(analysis: Analysis) -> tuple[LedgerItem, ...]:

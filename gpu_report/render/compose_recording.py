@@ -1,9 +1,8 @@
 """Where the data came from: the recording and what of it is missing, and the kernel log."""
 
-from collections.abc import Mapping
-
-from gpu_report.model import Analysis, Ending, Gap, KernelLog, RecordedEvent, Recording
+from gpu_report.model import Analysis, Ending, Gap, KernelLog, Recording
 from gpu_report.render.compose_findings import kernel_line
+from gpu_report.render.happenings import WHAT, detail, gpu_name
 from gpu_report.render.moments import Clock
 from gpu_report.render.view import Fact, Happening, KernelView, RecordingView
 from gpu_report.render.words import (
@@ -20,27 +19,6 @@ from gpu_report.render.words import (
 )
 
 HAPPENINGS_SHOWN = 200  # rows: a run with a gap at every minute must not bury the page; the rest is counted
-
-_WHAT = {
-    "gap": "Samples missing",
-    "clock_step": "Clock set",
-    "suspend": "Machine slept",
-    "nvml_error": "Reading failed",
-    "nvml_recovered": "Reading works again",
-    "nvml_unavailable": "No GPU could be read",
-    "nvml_stalled": "Driver did not answer",
-    "rows_lost": "Rows lost",
-    "oom_kill": "Killed for want of memory",
-    "marker": "Marker",
-    "recording_started": "Recording started",
-    "recording_ended": "Recording ended",
-    "command_started": "Command started",
-    "command_ended": "Command ended",
-    "yolo_run": "YOLO run found",
-    "kernel_lines_dropped": "Kernel lines dropped",
-    "xid": "Xid, from NVML",
-    "xid_events": "Xid events",
-}
 
 
 def kernel(log: KernelLog, clock: Clock) -> KernelView:
@@ -123,27 +101,17 @@ def _cost(analysis: Analysis) -> str:
 
 
 def _gaps(analysis: Analysis, clock: Clock) -> list[Happening]:
-    return [Happening(clock.moment(gap.start_t_s), _WHAT["gap"], _gap_detail(gap)) for gap in analysis.gaps]
+    return [Happening(clock.moment(gap.start_t_s), WHAT["gap"], _gap_detail(gap)) for gap in analysis.gaps]
 
 
 def _gap_detail(gap: Gap) -> str:
-    detail = f"{duration(gap.end_t_s - gap.start_t_s)}, {_gpu(gap.gpu) or 'every GPU'}"
-    return f"{detail}: {gap.reason}" if gap.reason else detail
+    length = f"{duration(gap.end_t_s - gap.start_t_s)}, {gpu_name(gap.gpu) or 'every GPU'}"
+    return f"{length}: {gap.reason}" if gap.reason else length
 
 
 def _events(analysis: Analysis, clock: Clock) -> list[Happening]:
     return [
-        Happening(clock.moment(event.t_s), _WHAT.get(event.kind, event.kind), _detail(event))
+        Happening(clock.moment(event.t_s), WHAT.get(event.kind, event.kind), detail(event))
         for event in analysis.run.events
         if event.kind != "gap"
     ]
-
-
-def _detail(event: RecordedEvent) -> str:
-    fields: Mapping[str, object] = {key: value for key, value in event.fields.items() if value not in (None, "")}
-    said = (str(value) if key in ("reason", "text", "advice") else f"{key} {value}" for key, value in fields.items())
-    return ", ".join(part for part in (_gpu(event.gpu), *said) if part)
-
-
-def _gpu(index: int | None) -> str:
-    return "" if index is None else f"GPU {index}"

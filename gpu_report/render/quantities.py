@@ -18,9 +18,12 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Lane:
-    """A lane of the timeline: the quantities that are drawn in it, and more that its read-out gives."""
+    """A lane of the timeline: the quantities that are drawn in it, and more that its read-out gives.
 
-    kind: Literal["gpu", "host"]
+    `kind` says whose quantities they are: each GPU's, the host's, or an epoch's.
+    """
+
+    kind: Literal["gpu", "host", "epoch"]
     title: str
     drawn: tuple[str, ...]
     told: tuple[str, ...] = ()
@@ -80,13 +83,20 @@ _LABELS = {
 
 LANES = (
     Lane("gpu", "GPU utilisation", ("gpu_util_pct", "sm_active_pct")),
+    Lane("epoch", "Loss", ("loss",)),
+    Lane("epoch", "Learning rate", ("lr",)),
     Lane("gpu", "Memory used", ("memory_used_mib",)),
     Lane("gpu", "Power", ("power_w",)),
     Lane("gpu", "Temperature", ("temperature_c",)),
     Lane("gpu", "SM clock", ("sm_clock_mhz",)),
     Lane("host", "Host CPU", ("cpu_pct",), ("main_cpu_pct", "busiest_worker_cpu_pct")),
     Lane("host", "Waiting (PSI)", ("cpu_pressure_pct", "io_pressure_pct", "memory_pressure_pct")),
+    Lane("host", "Reads", ("disk_read_mib_s", "trainer_read_mib_s")),
 )
+
+# What is known of an epoch as a whole, drawn as a step over its time: the model's fields of EpochSummary.
+EPOCH_QUANTITIES = (Quantity("loss", "Loss", "", 3), Quantity("lr", "Learning rate", "", 3))
+EPOCH_DIGITS = 5  # significant ones that the page is given: more than the eye tells apart in a lane
 
 # Seconds since the driver was loaded: only their growth over the run means something.
 THROTTLE_COUNTERS = ("power_cap_s", "sw_thermal_slowdown_s", "hw_thermal_slowdown_s", "power_brake_s")

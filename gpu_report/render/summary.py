@@ -24,6 +24,7 @@ GPU_QUANTITIES = (
     "tensor_active_pct",
     "dram_active_pct",
 )
+LONGEST_TEXT = 16_384  # characters: no line of a kernel log or of a command is longer; a megabyte of text is no fact
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # JSON and YAML can hold them as escapes, UTF-8 cannot
 
 Json = dict[str, Any]
@@ -276,7 +277,7 @@ def _recorder(run: Run) -> Json:
 def _clean(value: Any) -> Any:
     """Return `value` with NaN and infinity as None, floats rounded, and everything else JSON cannot hold as text."""
     if isinstance(value, str):
-        return LONE_SURROGATE.sub("\ufffd", value)
+        return LONE_SURROGATE.sub("\ufffd", value if len(value) <= LONGEST_TEXT else f"{value[:LONGEST_TEXT]}\u2026")
     if isinstance(value, Mapping):
         return {_clean(str(key)): _clean(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -12,10 +12,8 @@ from rich.text import Text
 from gpu_report.model import Advice, Analysis, Finding, GpuSummary, Stats
 from gpu_report.render.summary import iso_utc
 from gpu_report.render.words import SHOWN_SECONDS, how_it_ended, numbers, sentence
+from gpu_report.terminal import plain
 
-# Control characters can move a terminal's cursor or recolour it; bidirectional overrides can reorder what is read;
-# a lone surrogate cannot be written at all.
-UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 SHOWN_FINDINGS = 20
 SHOWN_ODD = 5
 
@@ -50,11 +48,6 @@ def render_markdown(analysis: Analysis) -> str:
             parts.append(f"### {title}\n\n{body}")
     parts += [_escaped(line) for line in _closing(analysis)]
     return "\n\n".join(parts) + "\n"
-
-
-def plain(text: str) -> str:
-    """Return text without control characters and what no terminal can be sent."""
-    return UNPRINTABLE.sub("\ufffd", text)
 
 
 def _escaped(text: str) -> str:

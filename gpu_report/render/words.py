@@ -14,13 +14,20 @@ JOULE_PER_WATT_HOUR = 3600
 
 _NUMBER_AND_UNIT = re.compile(r"(\d) (?=[%a-zA-Z°])")
 
-# Control characters draw nothing and may upset a terminal that the text is pasted into; tab and newline stay.
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+LONGEST_TEXT = 4000  # characters of one text that a page shows: nobody reads on, and a megabyte of them hides the rest
+
+# Control characters draw nothing and may upset a terminal that the text is pasted into, overrides of direction turn the
+# words around them about, and lone surrogates cannot be written at all; tab and newline stay. Accents piled on each
+# other reach over the lines above.
+_UNSHOWN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_STACKED = re.compile("([\u0300-\u036f\u1ab0-\u1aff\u20d0-\u20ff]{4})[\u0300-\u036f\u1ab0-\u1aff\u20d0-\u20ff]+")
 
 
 def clean(text: str) -> str:
-    """Return text that any UTF-8 file can hold: lone surrogates and control characters become U+FFFD."""
-    return _CONTROL.sub("\ufffd", re.sub("[\ud800-\udfff]", "\ufffd", text))
+    """Return text that a page can show: what draws nothing is U+FFFD, and the rest of a very long one is counted."""
+    if len(text) > LONGEST_TEXT:
+        text = f"{text[:LONGEST_TEXT]}\u2026 ({len(text) - LONGEST_TEXT:,} more characters)"
+    return _STACKED.sub(r"\1", _UNSHOWN.sub("\ufffd", text))
 
 
 def tied(sentence: str) -> str:

@@ -1,20 +1,20 @@
 // The timeline as Plotly wants it: one shared time axis and a lane for each quantity. Draws nothing itself.
 
-import { MARGIN, placeLanes } from "./lanes.js";
+import { MARGIN } from "./lanes.js";
 import { marks } from "./marks.js";
 import { laneTraces } from "./traces.js";
 
 /**
  * Return Plotly's data and layout for the times in `view` (from and to in ms since the run's start, width in px,
- * hidden GPUs) in the colours and the zone given.
+ * hidden GPUs) in the colours and the zone given; lanes lie where `placeLanes` said. A folded lane has no axis.
  */
-export function buildFigure(store, lanes, view, colours, zone) {
+export function buildFigure(store, lanes, { places, height }, view, colours, zone) {
   const scale = {
     base: store.startWall + zone.offset,
     pxPerMs: (view.width - MARGIN.left - MARGIN.right) / (view.to - view.from),
   };
-  const { domains, height } = placeLanes(lanes);
-  const data = lanes.flatMap((lane, i) =>
+  const open = lanes.map((lane, i) => ({ ...lane, domain: places[i].domain })).filter(({ domain }) => domain);
+  const data = open.flatMap((lane, i) =>
     laneTraces(store, lane, view, colours, scale).map((trace) => ({
       ...trace,
       xaxis: "x",
@@ -23,11 +23,14 @@ export function buildFigure(store, lanes, view, colours, zone) {
       showlegend: false,
     })),
   );
-  const { shapes, annotations } = marks(store, view, colours, scale, lanes, domains);
-  const titles = [...laneTitles(lanes, domains, colours), zoneTitle(zone, colours)];
-  const layout = { ...baseLayout(view, colours, scale, height), annotations: [...titles, ...annotations], shapes };
-  lanes.forEach((lane, i) => {
-    layout[axisName("yaxis", i)] = yAxis(lane, domains[i], colours);
+  const { shapes, annotations } = marks(store, view, colours, scale, open);
+  const layout = {
+    ...baseLayout(view, colours, scale, height),
+    annotations: [zoneTitle(zone, colours), ...annotations],
+    shapes,
+  };
+  open.forEach((lane, i) => {
+    layout[axisName("yaxis", i)] = yAxis(lane, lane.domain, colours);
   });
   return { data, layout };
 }
@@ -70,7 +73,7 @@ function baseLayout(view, colours, scale, height) {
 }
 
 function yAxis(lane, domain, colours) {
-  const bare = lane.kind === "phases" || lane.kind === "kernel";
+  const bare = lane.kind === "phases" || lane.kind === "events";
   const ticks = lane.tickvals
     ? { tickvals: lane.tickvals, ticktext: lane.ticktext }
     : { nticks: lane.height > 120 ? 6 : 4 };
@@ -88,21 +91,6 @@ function yAxis(lane, domain, colours) {
       ? { tickvals: lane.height > 120 ? [0, 20, 40, 60, 80, 100] : [0, 50, 100] }
       : ticks),
   };
-}
-
-function laneTitles(lanes, domains, colours) {
-  return lanes.map((lane, i) => ({
-    text: lane.title,
-    x: 0,
-    xref: "paper",
-    xanchor: "left",
-    y: domains[i][1],
-    yref: "paper",
-    yanchor: "bottom",
-    yshift: 3,
-    showarrow: false,
-    font: { size: 12, color: colours.text },
-  }));
 }
 
 function zoneTitle(zone, colours) {

@@ -1,10 +1,15 @@
 // The timeline's lanes from top to bottom: what stands in each, how high it is, and its range.
 
+import { hasEvents } from "./events.js";
+import { learningLane } from "./learning.js";
 import { lineOf } from "./lines.js";
+import { roundTicks } from "./ticks.js";
 
-const LANE_GAP = 34;
+const LANE_GAP = 34; // px between two lanes, where the title of the lower one stands
+const FOLDED_STEP = 24; // px that the title of a folded lane takes
+const LEAST_INNER = 40; // px that are left where all lanes are folded
 const PHASE_HEIGHT = 22;
-const KERNEL_HEIGHT = 26;
+const EVENTS_HEIGHT = 26;
 export const MARGIN = { top: 26, right: 14, bottom: 40, left: 50 };
 const MIB_PER_GIB = 1024;
 
@@ -14,8 +19,11 @@ export function lanesOf(store) {
   const lanes = [];
   if (run.phases.length || run.epochs.length)
     lanes.push({ kind: "phases", title: "Phase and epoch", height: PHASE_HEIGHT, range: [0, 1] });
-  if (run.kernel.length) lanes.push({ kind: "kernel", title: "Kernel events", height: KERNEL_HEIGHT, range: [0, 1] });
-  return [...lanes, ...run.lanes.map((lane) => quantityLane(store, lane)).filter(Boolean)];
+  if (hasEvents(run)) lanes.push({ kind: "events", title: "Events", height: EVENTS_HEIGHT, range: [0, 1] });
+  const measured = run.lanes.map((lane) =>
+    lane.kind === "epoch" ? learningLane(run, lane) : quantityLane(store, lane),
+  );
+  return [...lanes, ...measured.filter(Boolean)];
 }
 
 /** Return a lane of quantities, as far as they were recorded; null without any. */
@@ -53,24 +61,26 @@ function laneRange(quantity, sources) {
 }
 
 function memoryRange(high) {
-  const top = Math.max(high / MIB_PER_GIB, 0.1) * 1.06;
-  const step = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500].find((size) => top / size <= 4) ?? 1000;
-  const ticks = Array.from({ length: Math.floor(top / step) + 1 }, (_, i) => Number((i * step).toFixed(1)));
-  return {
-    range: [-top * 0.04 * MIB_PER_GIB, top * MIB_PER_GIB],
-    tickvals: ticks.map((t) => t * MIB_PER_GIB),
-    ticktext: ticks.map(String),
-  };
+  const top = Math.max(high, 0.1 * MIB_PER_GIB) * 1.06;
+  return { range: [-top * 0.04, top], ...roundTicks(0, top, 4, MIB_PER_GIB) };
 }
 
-/** Return the lanes' places on the chart, as fractions of its inner height from below, and the whole height in px. */
-export function placeLanes(lanes) {
-  const inner = lanes.reduce((sum, lane) => sum + lane.height, 0) + LANE_GAP * (lanes.length - 1);
-  let top = inner;
-  const domains = lanes.map((lane) => {
-    const domain = [Math.max((top - lane.height) / inner, 0), Math.min(top / inner, 1)];
-    top -= lane.height + LANE_GAP;
-    return domain;
+/**
+ * Return where the lanes lie, the folded ones closed to their titles: for each lane its `domain`, as fractions of the
+ * chart's inner height from below (null where folded), and its `top` in px within the chart; and the chart's `height`.
+ */
+export function placeLanes(lanes, folded) {
+  const tops = [];
+  let bottom = 0;
+  for (const lane of lanes) {
+    const isFolded = folded.has(lane.title);
+    tops.push(bottom);
+    bottom += isFolded ? FOLDED_STEP : lane.height + LANE_GAP;
+  }
+  const inner = Math.max(bottom - (folded.has(lanes.at(-1)?.title) ? FOLDED_STEP : LANE_GAP), LEAST_INNER);
+  const places = lanes.map((lane, i) => {
+    const ends = [1 - (tops[i] + lane.height) / inner, 1 - tops[i] / inner];
+    return { domain: folded.has(lane.title) ? null : ends.map((end) => Math.max(end, 0)), top: MARGIN.top + tops[i] };
   });
-  return { domains, height: inner + MARGIN.top + MARGIN.bottom };
+  return { places, height: inner + MARGIN.top + MARGIN.bottom };
 }

@@ -1,12 +1,13 @@
 // What is drawn over all lanes: drops, gaps, the ends of epochs, and their labels.
 
 import { isUtilisation } from "./lanes.js";
-import { inView, thinning, widened } from "./traces.js";
+import { inView, thinning, widened } from "./stretches.js";
 
 const LABEL_PX = 12; // room that a drop's number needs beside its digits; of two that do not fit the longer drop keeps it
 const DIGIT_PX = 8;
 
-export function marks(store, view, colours, scale, lanes, domains) {
+/** Return the shapes and annotations over the open lanes. */
+export function marks(store, view, colours, scale, lanes) {
   const { run } = store;
   const gaps = run.gaps.filter(([, start, end]) => inView(view, start, end)).map(([, start, end]) => [start, end]);
   const drops = run.findings.filter((f) => f.drop && inView(view, f.start, f.end) && !view.hidden.has(f.gpu));
@@ -23,9 +24,10 @@ export function marks(store, view, colours, scale, lanes, domains) {
     ...bands(alarms.map(span), { fillcolor: colours.drop, line: { width: 0 } }, view, scale),
     ...bands(epochEnds(run, view, scale), { line: { width: 1, color: colours.epoch } }, view, scale),
   ];
-  const util = lanes.findIndex(isUtilisation);
-  const numbered =
-    util < 0 ? [] : spaced(alarms, view, scale).map((f) => dropLabel(f, view, colours, scale, domains[util][1]));
+  const util = lanes.find(isUtilisation);
+  const numbered = util
+    ? spaced(alarms, view, scale).map((f) => dropLabel(f, view, colours, scale, util.domain[1]))
+    : [];
   return { shapes, annotations: [...numbered, ...gaps.flatMap((gap) => gapLabel(gap, view, colours, scale))] };
 }
 

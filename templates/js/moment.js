@@ -41,10 +41,9 @@ export function phaseAt(run, time) {
   return { name, epoch, source: run.phase_sources[source], detail: detail ?? "" };
 }
 
-/** Return the epoch (1-based) at a moment, or null. */
+/** Return the epoch at a moment, as its row of run.epochs, or null. */
 export function epochAt(run, time) {
-  const found = run.epochs.find(([, , start, end]) => start * 1000 <= time && time < end * 1000);
-  return found ? found[1] : null;
+  return run.epochs.find(([, , start, end]) => start * 1000 <= time && time < end * 1000) ?? null;
 }
 
 /** Return the kernel events within a minute of a moment, nearest first. */

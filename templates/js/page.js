@@ -1,6 +1,8 @@
 // Wires the page together: text is there already; times, theme, timeline, snapshot, links and downloads come on top.
 
 import { fromBase64, inflate, unpackSeries } from "./codec.js";
+import { clearFilter, setUpFilter } from "./filter.js";
+import { setUpKeys } from "./keys.js";
 import { setUpCopy, setUpPrint, setUpTheme, setUpZone } from "./settings.js";
 import { Snapshot } from "./snapshot.js";
 import { Timeline, ZOOM_STEP } from "./timeline.js";
@@ -97,12 +99,15 @@ function setUpControls(timeline, snapshot) {
       button.setAttribute("aria-pressed", String(shown));
       timeline.toggle(Number(button.dataset.gpuToggle), shown);
     });
+    for (const begin of ["pointerenter", "focus"])
+      button.addEventListener(begin, () => timeline.bringToFront(Number(button.dataset.gpuToggle)));
+    for (const end of ["pointerleave", "blur"]) button.addEventListener(end, () => timeline.bringToFront(null));
   }
   for (const button of document.querySelectorAll("[data-step]"))
     button.addEventListener("click", () => timeline.step(Number(button.dataset.step)));
   snapshot.panel.addEventListener("keydown", (event) => timeline.key(event));
   document.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") snapshot.close();
+    if (event.key === "Escape" && !document.querySelector("dialog[open]")) snapshot.close();
   });
   for (const button of document.querySelectorAll("[data-show-from]")) {
     button.addEventListener("click", () => {
@@ -122,10 +127,11 @@ function followAddress(timeline, snapshot) {
   openTarget();
 }
 
-/** Open what is folded around the address's target, and bring it into view. */
+/** Open what is folded around the address's target, and bring it into view, also one that is filtered out. */
 function openTarget() {
   const target = document.querySelector(":target");
   if (!target) return;
+  if (target.hidden) clearFilter();
   for (let around = target.closest("details"); around; around = around.parentElement.closest("details"))
     around.open = true;
   target.scrollIntoView();
@@ -159,6 +165,8 @@ async function main() {
   setUpZone(zone, redraw);
   setUpPrint(redraw);
   setUpCopy();
+  setUpFilter();
+  setUpKeys();
   openTarget();
   if (document.getElementById("chart")) {
     try {

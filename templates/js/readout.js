@@ -1,12 +1,15 @@
 // The box beside the cursor: every value at that moment, exact however far out the timeline is zoomed.
 
+import { happeningsNear } from "./events.js";
 import { laneUnit } from "./lanes.js";
+import { learningText, ofEpoch } from "./learning.js";
 import { lineOf } from "./lines.js";
 import { epochAt, findingsAt, kernelNear, phaseAt, sampleAt, slack } from "./moment.js";
 import { rangeInWindow } from "./window.js";
 import { elapsed, element, quantity } from "./words.js";
 
 const STEPS_IN_PIXEL = 1.5; // from how many steps of a line on a pixel gives their range instead of one reading
+const NEAR_PX = 8; // how close to a mark of the lane of events tells what it is
 const GPUS_SHOWN = 8; // columns; more would cover the chart
 
 /** Fill the box with what stood at a moment; `pixelMs` is the time one pixel covers. */
@@ -14,7 +17,7 @@ export function fillReadout(box, store, lanes, time, view, zone, pixelMs) {
   const { run } = store;
   const gpus = store.gpus.filter((gpu) => !view.hidden.has(gpu.index));
   const phase = phaseAt(run, time);
-  const epoch = epochAt(run, time);
+  const epoch = epochAt(run, time)?.[1] ?? null;
   const doing = phase ? `${phase.name}${phase.detail ? ` (${phase.detail})` : ""}` : "";
   const place = [epoch === null ? "" : `epoch ${epoch}`, doing].filter(Boolean).join(", ");
   box.replaceChildren(
@@ -41,15 +44,24 @@ function valueTable(store, lanes, gpus, time, pixelMs) {
       element("th", { scope: "col" }, element("span", { class: `swatch gpu-${gpu.position % 8}` }), `GPU ${gpu.index}`),
     ),
   );
+  const across = { colspan: String(Math.max(gpus.length, 1)) }; // a value of the whole machine stands under no one GPU
   const row = (lane, about) => {
-    const sources = lane.kind === "host" ? lane.sources : gpus;
-    const cells = sources.map(({ series }) => element("td", {}, valueText(store.run, series, about, time, pixelMs)));
-    return element("tr", {}, element("th", { scope: "row" }, `${about.label}, ${laneUnit(about)}`), ...cells);
+    const texts = textsOf(store, lane, gpus, about, time, pixelMs);
+    const cells = texts.map((text) => element("td", lane.kind === "gpu" ? {} : across, text));
+    const unit = laneUnit(about);
+    return element("tr", {}, element("th", { scope: "row" }, about.label + (unit && `, ${unit}`)), ...cells);
   };
   const rows = lanes
     .filter((lane) => lane.quantities)
     .flatMap((lane) => [...lane.quantities, ...lane.told].map((about) => row(lane, about)));
   return element("table", {}, ...(gpus.length > 1 ? [head] : []), ...rows);
+}
+
+/** Return a quantity at a moment in words: one of each GPU, or one of the host or of the epoch. */
+function textsOf({ run, host }, lane, gpus, about, time, pixelMs) {
+  if (lane.kind === "epoch") return [learningText(ofEpoch(run, epochAt(run, time), about.name))];
+  const sources = lane.kind === "host" ? [host] : gpus.map(({ series }) => series);
+  return sources.map((series) => valueText(run, series, about, time, pixelMs));
 }
 
 /** Return the value at a moment, or where one pixel covers several samples, the lowest to the highest of them. */
@@ -70,7 +82,8 @@ function inLaneUnit(value, about) {
 }
 
 function noteLines(run, time, pixelMs) {
-  const near = kernelNear(run, time, Math.max(pixelMs * 8, 1000)).slice(0, 3);
+  const within = Math.max(pixelMs * NEAR_PX, 1000);
+  const near = kernelNear(run, time, within).slice(0, 3);
   const findings = findingsAt(run, time)
     .filter((finding) => finding.drop)
     .slice(0, 3);
@@ -82,6 +95,9 @@ function noteLines(run, time, pixelMs) {
         `${finding.title}${finding.expected ? " (expected)" : ""}`,
       ),
     ),
+    ...happeningsNear(run, time, within)
+      .slice(0, 3)
+      .map(([, what, detail]) => element("p", { class: "readout-kernel" }, element("strong", {}, what), ` ${detail}`)),
     ...near.map((event) =>
       element(
         "p",

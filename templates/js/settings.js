@@ -12,7 +12,8 @@ function showTimes(zone) {
     button.setAttribute("aria-pressed", String((button.dataset.zone === "utc") === zone.useUtc));
 }
 
-function remember(key, value) {
+/** Keep a choice for other reports and other days, as far as the browser does. */
+export function remember(key, value) {
   try {
     localStorage.setItem(`gpu-report-${key}`, value);
   } catch {
@@ -20,7 +21,8 @@ function remember(key, value) {
   }
 }
 
-function remembered(key) {
+/** Return what was chosen before, or null. */
+export function remembered(key) {
   try {
     return localStorage.getItem(`gpu-report-${key}`);
   } catch {

@@ -1,5 +1,6 @@
 // One second as nvidia-smi would have shown it, with what else was going on.
 
+import { learningText, ofEpoch } from "./learning.js";
 import {
   epochAt,
   findingsAt,
@@ -163,8 +164,13 @@ function processTable(run, time) {
 
 function placeList(run, time) {
   const findings = findingsAt(run, time).map((finding) => element("a", { href: `#${finding.id}` }, finding.title));
+  const epoch = epochAt(run, time);
+  const learned = run.epoch_quantities
+    .map(({ name, label }) => [label, ofEpoch(run, epoch, name)])
+    .filter(([, value]) => value !== null);
   return factList("facts", [
-    ["Epoch", String(epochAt(run, time) ?? "n/a")],
+    ["Epoch", String(epoch?.[1] ?? "n/a")],
+    ...learned.map(([label, value]) => [label, learningText(value)]),
     ["Phase", phaseAt(run, time)?.name ?? "n/a"],
     ...(findings.length ? [["Findings", ...findings.flatMap((link) => [link, " "])]] : []),
   ]);

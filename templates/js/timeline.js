@@ -1,7 +1,8 @@
 // The timeline on the page: draws the figure, and turns pointer and keys into a moment or a window of time.
 
 import { buildFigure } from "./figure.js";
-import { MARGIN, lanesOf } from "./lanes.js";
+import { LaneHeads } from "./heads.js";
+import { MARGIN, lanesOf, placeLanes } from "./lanes.js";
 import { slack } from "./moment.js";
 import { fillReadout } from "./readout.js";
 import { Strip } from "./strip.js";
@@ -11,7 +12,11 @@ import { nearestIndex } from "./window.js";
 const CLICK_SLOP_PX = 5; // a pointer that moved less than this between down and up was a click, not a drag
 const READOUT_OFFSET_PX = 16; // from the pointer, so that it does not hide what is pointed at
 export const ZOOM_STEP = 2;
-const COLOURED_LINES = ["cpu_pressure_pct", "io_pressure_pct", "memory_pressure_pct"]; // as the style sheet names them
+// Quantities whose lines have a colour of their own, as the style sheet names them.
+const COLOURED_LINES = [
+  ...["cpu_pressure_pct", "io_pressure_pct", "memory_pressure_pct"],
+  ...["disk_read_mib_s", "trainer_read_mib_s", "loss", "lr"],
+];
 const LEAST_WINDOW_MS = 2000;
 const FINDING_CONTEXT = 1.5; // how many lengths of a finding are shown on either side of it
 const LEAST_CONTEXT_MS = 15000;
@@ -27,11 +32,13 @@ export class Timeline {
       to: this.full[1],
       width: 0,
       hidden: new Set(),
+      front: null,
       drag: !matchMedia("(pointer: coarse)").matches,
     };
     this.cursor = document.getElementById("cursor");
     this.pin = document.getElementById("pin");
     this.readout = document.getElementById("readout");
+    this.heads = new LaneHeads(document.getElementById("lane-heads"), this.lanes, () => this.draw());
     this.strip = new Strip(document.getElementById("strip"), this);
     this.pinned = null;
   }
@@ -64,8 +71,10 @@ export class Timeline {
   async draw(width = this.chart.clientWidth) {
     this.view.width = Math.max(width, 200);
     const colours = readColours();
-    this.figure = buildFigure(this.store, this.lanes, this.view, colours, this.zone);
-    this.chart.style.height = `${this.figure.layout.height}px`;
+    const placed = placeLanes(this.lanes, this.heads.folded);
+    this.figure = buildFigure(this.store, this.lanes, placed, this.view, colours, this.zone);
+    this.chart.style.height = `${placed.height}px`;
+    this.heads.draw(placed.places);
     await Plotly.react(this.chart, this.figure.data, this.figure.layout, {
       displayModeBar: false,
       doubleClick: false,
@@ -113,6 +122,13 @@ export class Timeline {
     if (shown) this.view.hidden.delete(gpu);
     else this.view.hidden.add(gpu);
     return this.draw();
+  }
+
+  /** Bring a GPU's lines to the front and let the others pale; null ends that. */
+  bringToFront(gpu) {
+    this.view.front = gpu;
+    cancelAnimationFrame(this.fronting);
+    this.fronting = requestAnimationFrame(() => this.draw());
   }
 
   relayouted(change) {
@@ -262,6 +278,7 @@ export function readColours() {
     warning: of("warning"),
     info: of("info"),
     onPhase: of("on-phase"),
+    checkpoint: of("bar-checkpoint"),
     lines: Object.fromEntries(COLOURED_LINES.map((name) => [name, of(name)])),
     gpus,
     tones: gpus.map((colour) => mixed(colour, of("text"))),

@@ -1,29 +1,43 @@
-// What is drawn within a lane: lines, phases, low intervals, kernel events.
+// What is drawn within a lane: lines, phases, low intervals.
 
+import { eventTraces } from "./events.js";
 import { isUtilisation } from "./lanes.js";
+import { learningTrace } from "./learning.js";
 import { lineOf } from "./lines.js";
+import { inView, thinning, widened } from "./stretches.js";
 import { pointsInWindow } from "./window.js";
 
 const EXACT_LIMIT = 2000; // samples of one line in view up to which every one is drawn
-const LEAST_MARK_PX = 3; // what is shorter on the screen is drawn this wide, so that it is seen
 const LOW_PERCENT = 20; // where the dashed marks of low intervals stand: the limit they fell under
 const PHASE_PIXEL = 3; // phases shorter than this on average are drawn as the longest of each so many pixels
+const OVERLAID_OPACITY = 0.6;
+const BEHIND_OPACITY = 0.25;
+const MOST_STAIRS = 4; // lines up to which dashes let each be seen under the others
+const STAIR_PX = 5;
 const DASHES = ["solid", "6px,2px", "2px,2px", "8px,2px,2px,2px"];
-const SYMBOLS = { critical: "diamond", warning: "triangle-up", info: "circle" };
 export const PHASES = ["startup", "train", "validation", "checkpoint", "final evaluation", "idle", "predict", "export"];
 
 export function laneTraces(store, lane, view, colours, scale) {
   if (lane.kind === "phases") return phaseTraces(store.run, view, colours, scale);
-  if (lane.kind === "kernel") return kernelTraces(store.run, colours, scale);
-  const shown = lane.sources.filter((source) => !view.hidden.has(source.index));
+  if (lane.kind === "events") return eventTraces(store.run, view, colours, scale);
+  if (lane.kind === "epoch")
+    return lane.quantities.map((about) => learningTrace(store.run, about, view, colours, scale));
+  const seen = lane.sources.filter(({ index }) => !view.hidden.has(index));
+  const front = seen.some(({ index }) => index === view.front) ? view.front : null;
+  const shown = inDrawingOrder(seen, front);
   const style = lane.kind === "host" ? hostStyle : gpuStyle;
   const traces = lane.quantities.flatMap((quantity, place) =>
     shown
-      .map((source) => [lineOf(source.series, quantity.name), style(colours, quantity, place, source, shown.length)])
+      .map((source) => [lineOf(source.series, quantity.name), style(colours, quantity, place, source, shown, front)])
       .filter(([line]) => line)
       .map(([line, look]) => lineTrace(line, quantity, view, scale, look)),
   );
   return isUtilisation(lane) ? [...traces, lowTrace(store, view, colours, scale)] : traces;
+}
+
+/** Return sources so that the one brought to the front is drawn last, over all others. */
+function inDrawingOrder(sources, front) {
+  return [...sources.filter(({ index }) => index !== front), ...sources.filter(({ index }) => index === front)];
 }
 
 function hostStyle(colours, quantity, place) {
@@ -31,14 +45,24 @@ function hostStyle(colours, quantity, place) {
 }
 
 /** Return how a GPU's line looks: each GPU has its colour, and of that a second quantity in a lane has a thin tone. */
-function gpuStyle(colours, quantity, place, { index, position }, count) {
-  const opacity = count > 2 ? 0.6 : 1; // so that the bands of many GPUs do not hide each other
-  const colour = position % colours.gpus.length;
-  if (place) return { color: colours.tones[colour], dash: "solid", width: 1.1, gpu: index, opacity };
-  return { color: colours.gpus[colour], dash: DASHES[position % DASHES.length], gpu: index, opacity };
+function gpuStyle(colours, quantity, place, source, shown, front) {
+  const colour = source.position % colours.gpus.length;
+  const isFront = source.index === front;
+  const many = shown.length > 1 ? OVERLAID_OPACITY : 1; // so that bands of lowest to highest do not hide each other
+  const opacity = front === null ? many : isFront ? 1 : BEHIND_OPACITY;
+  const look = { gpu: source.index, opacity, pales: front !== null && !isFront };
+  if (place) return { ...look, color: colours.tones[colour], dash: "solid", width: 1.1 };
+  return { ...look, color: colours.gpus[colour], dash: isFront ? "solid" : dashOf(shown, source) };
 }
 
-function lineTrace(line, quantity, view, scale, { color, dash, gpu, width = 1.4, opacity = 1 }) {
+/** Return a line's dashes: of a few equal lines each shows in the gaps of those drawn over it. */
+function dashOf(shown, source) {
+  const place = shown.indexOf(source);
+  if (shown.length > MOST_STAIRS) return DASHES[source.position % DASHES.length];
+  return place ? `${(shown.length - place) * STAIR_PX}px,${place * STAIR_PX}px` : "solid";
+}
+
+function lineTrace(line, quantity, view, scale, { color, dash, gpu, width = 1.4, opacity = 1, pales = false }) {
   const limits = { exactLimit: EXACT_LIMIT, buckets: Math.max(Math.round(view.width), 200), breaks: line.breaks };
   const points = pointsInWindow(line.times, line.column, view.from, view.to, limits);
   return {
@@ -47,22 +71,11 @@ function lineTrace(line, quantity, view, scale, { color, dash, gpu, width = 1.4,
     name: gpu === null ? quantity.label : `GPU ${gpu} ${quantity.label}`,
     meta: { gpu, quantity: quantity.name, exact: points.exact },
     connectgaps: false,
-    opacity: points.exact ? 1 : opacity,
+    opacity: points.exact && !pales ? 1 : opacity,
     x: points.t.map((time) => scale.base + time),
     y: points.v,
     line: { color, width, dash: points.exact ? dash : "solid" },
   };
-}
-
-export function inView(view, start, end) {
-  return end * 1000 >= view.from && start * 1000 <= view.to;
-}
-
-/** Return a stretch (in s) in ms, widened about its middle where it would be too narrow to see. */
-export function widened(start, end, scale) {
-  const least = LEAST_MARK_PX / scale.pxPerMs;
-  const short = Math.max(least - (end - start) * 1000, 0) / 2;
-  return [start * 1000 - short, end * 1000 + short];
 }
 
 function lowTrace(store, view, colours, scale) {
@@ -184,33 +197,4 @@ function trainSpans(run, view) {
 
 function epochKey([run, epoch, start]) {
   return `${run}/${epoch}/${start}`;
-}
-
-/** Return 1 where every epoch has `px` on the screen, else the round number n of which every n-th one does. */
-export function thinning(epochs, scale, px) {
-  if (!epochs.length) return 1;
-  const span = (epochs[epochs.length - 1][3] - epochs[0][2]) * 1000 * scale.pxPerMs;
-  const needed = (px * epochs.length) / Math.max(span, 1);
-  return [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].find((step) => step >= needed) ?? 5000;
-}
-
-function kernelTraces(run, colours, scale) {
-  const of = (value) => run.kernel.map(value);
-  return [
-    {
-      type: "scatter",
-      mode: "markers",
-      name: "kernel",
-      meta: { marks: "kernel" },
-      x: of((e) => scale.base + e.t * 1000),
-      y: of(() => 0.5),
-      cliponaxis: false,
-      marker: {
-        size: 12,
-        symbol: of((e) => SYMBOLS[e.severity]),
-        color: of((e) => colours[e.severity]),
-        line: { width: 1, color: colours.background },
-      },
-    },
-  ];
 }

@@ -84,6 +84,7 @@ def open_report(browser: Browser, write_report: Callable[[Analysis], Path]) -> I
         opened = Opened(page, write_report(of))
         page.on("console", lambda message: opened.errors.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: opened.errors.append(str(error)))
+        page.on("dialog", lambda dialog: (opened.errors.append(f"dialog: {dialog.message}"), dialog.dismiss()))
         page.on("request", lambda request: opened.requests.append(request.url))
         page.add_init_script(
             "addEventListener('securitypolicyviolation', (e) => console.error('CSP', e.violatedDirective));"

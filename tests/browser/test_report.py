@@ -1,7 +1,6 @@
 """The report in real Chromium: what is drawn, what a click shows, and that nothing runs or leaves the page."""
 
 import csv
-import time
 from dataclasses import replace
 from types import ModuleType
 
@@ -9,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from playwright.sync_api import Page
+from support.browser import cell, click_at, drawn, hover_at, milliseconds, show_timeline, show_window, wait_until
 
 from gpu_report import schema
 from gpu_report.model import Analysis, GpuSummary
@@ -16,7 +16,6 @@ from gpu_report.model import Analysis, GpuSummary
 pytestmark = pytest.mark.browser
 
 LINES = ("gpu_util_pct", "memory_used_mib", "power_w", "temperature_c", "sm_clock_mhz")
-WAIT_S = 10
 ALL_OF_DAY_S = 86_400
 DAY_DIP_T_S = 40_000
 
@@ -32,67 +31,6 @@ def long_analysis(analysis: Analysis) -> Analysis:
     summary = GpuSummary(run.gpus[0], len(samples), {}, None, "none")
     quiet = replace(analysis, epochs=(), phases=(), low_intervals=(), gaps=(), findings=(), ledger=())
     return replace(quiet, run=run, gpus=(summary,))
-
-
-def drawn(page: Page, gpu: int | None, quantity: str) -> dict:
-    """Return a line of the chart: x in ms since 1970, y, and whether every sample in view is in it."""
-    script = """([gpu, quantity]) => {
-      const { data } = document.getElementById("chart");
-      const found = data.find((t) => t.meta.quantity === quantity && t.meta.gpu === gpu);
-      return { x: [...found.x], y: [...found.y], exact: found.meta.exact };
-    }"""
-    return page.evaluate(script, [gpu, quantity])
-
-
-def wait_until(page: Page, script: str, argument: object = None) -> None:
-    """Wait until a script is true: Playwright's own wait evaluates text in the page, which the policy forbids."""
-    deadline = time.monotonic() + WAIT_S
-    while not page.evaluate(script, argument):
-        assert time.monotonic() < deadline, f"never came true: {script}"
-        page.wait_for_timeout(20)
-
-
-def click_at(page: Page, t_s: float) -> None:
-    """Click the timeline at a moment of the run, on the utilisation lane."""
-    place = page.evaluate(
-        """(wall) => {
-          const chart = document.getElementById("chart");
-          const area = chart.getBoundingClientRect();
-          const { range } = chart.layout.xaxis;
-          const share = (wall - range[0]) / (range[1] - range[0]);
-          return [area.left + 50 + share * (area.width - 50 - 14), area.top + 220];
-        }""",
-        t_s * 1000,
-    )
-    page.mouse.click(*place)
-
-
-def show_timeline(page: Page) -> None:
-    page.locator(".chart-frame").evaluate("frame => frame.scrollIntoView({ behavior: 'instant' })")
-
-
-def show_window(page: Page, start_ms: float, from_s: float, to_s: float) -> None:
-    page.evaluate(
-        "([a, b]) => Plotly.relayout('chart', {'xaxis.range[0]': a, 'xaxis.range[1]': b})",
-        [start_ms + from_s * 1000, start_ms + to_s * 1000],
-    )
-    wait_until(
-        page,
-        "(a) => Math.abs(document.getElementById('chart').layout.xaxis.range[0] - a) < 1",
-        start_ms + from_s * 1000,
-    )
-
-
-def milliseconds(line: dict, start_ms: float) -> dict[int, float]:
-    """Return what a line draws, by ms since the run's start, without its breaks."""
-    points = zip(line["x"], line["y"], strict=True)
-    return {round(x - start_ms): y for x, y in points if y is not None}
-
-
-def cell(page: Page, gpu: int, quantity: str) -> str:
-    return (
-        page.locator(f'#snapshot [data-gpu="{gpu}"] [data-quantity="{quantity}"]').inner_text().replace("\u00a0", " ")
-    )
 
 
 def test_the_page_opens_without_an_error_or_a_request(open_report, analysis: Analysis) -> None:
@@ -500,21 +438,6 @@ def told(analysis: Analysis) -> Analysis:
     startup = [replace(first, end_t_s=half, detail="data set"), replace(first, start_t_s=half, detail="first batch")]
     phases = tuple(replace(phase, source="callbacks") for phase in (*startup, *others))
     return replace(analysis, epochs=tuple(epochs), phases=phases)
-
-
-def hover_at(page: Page, t_s: float) -> None:
-    """Point at a moment of the run on the utilisation lane, and wait for the readout."""
-    place = page.evaluate(
-        """(wall) => {
-          const chart = document.getElementById("chart");
-          const area = chart.getBoundingClientRect();
-          const { range } = chart.layout.xaxis;
-          return [area.left + 50 + ((wall - range[0]) / (range[1] - range[0])) * (area.width - 64), area.top + 220];
-        }""",
-        t_s * 1000,
-    )
-    page.mouse.move(*place)
-    wait_until(page, "() => !document.getElementById('readout').hidden")
 
 
 def test_the_band_has_a_colour_for_each_phase_and_a_number_on_each_training(open_report, told: Analysis) -> None:

@@ -1,6 +1,7 @@
 import base64
 import gzip
 import hashlib
+import re
 from pathlib import Path
 
 import pytest
@@ -65,3 +66,12 @@ def test_the_policy_allows_nothing_but_these_texts() -> None:
 def test_squeezed_text_is_the_same_each_time_and_opens_to_what_it_was() -> None:
     assert assets.squeeze("täglich") == assets.squeeze("täglich")
     assert gzip.decompress(base64.b64decode(assets.squeeze("täglich"))).decode() == "täglich"
+
+
+def test_no_two_modules_of_the_page_declare_the_same_name() -> None:
+    templates = assets.find_templates()
+    assert set(assets.SCRIPTS) == {path.stem for path in (templates / "js").glob("*.js")}
+    script = assets.read_script(templates)
+    names = re.findall(r"^(?:async )?(?:const|let|function|class) (\w+)", script, re.MULTILINE)
+    assert len(names) > 100
+    assert {name for name in names if names.count(name) > 1} == set()

@@ -1,7 +1,17 @@
+from dataclasses import fields
+
 import pytest
 
 from gpu_report import schema
-from gpu_report.render.quantities import LANES, THROTTLE_COUNTERS, gpu_quantities, host_quantities, label
+from gpu_report.model import EpochSummary
+from gpu_report.render.quantities import (
+    EPOCH_QUANTITIES,
+    LANES,
+    THROTTLE_COUNTERS,
+    gpu_quantities,
+    host_quantities,
+    label,
+)
 
 QUANTITIES = {q.name: q for q in (*host_quantities(), *gpu_quantities())}
 
@@ -34,4 +44,7 @@ def test_a_unit_is_what_the_name_ends_in(name: str, unit: str) -> None:
 
 
 def test_lanes_and_counters_name_columns_that_exist() -> None:
-    assert {name for lane in LANES for name in (*lane.drawn, *lane.told)} | set(THROTTLE_COUNTERS) <= set(QUANTITIES)
+    of_epochs = {quantity.name for quantity in EPOCH_QUANTITIES}
+    drawn = {name for lane in LANES for name in (*lane.drawn, *lane.told)}
+    assert drawn | set(THROTTLE_COUNTERS) <= set(QUANTITIES) | of_epochs
+    assert of_epochs <= {field.name for field in fields(EpochSummary)}

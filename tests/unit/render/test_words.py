@@ -61,3 +61,18 @@ def test_a_number_stays_with_its_unit() -> None:
 @pytest.mark.parametrize(("text", "said"), [("no batch was ready", "No batch was ready."), ("Why?", "Why?"), ("", "")])
 def test_a_sentence_has_a_capital_and_a_full_stop(text: str, said: str) -> None:
     assert words.sentence(text) == said
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Übung\t训练\n👩🏽‍🔬 שלום", "Übung\t训练\n👩🏽‍🔬 שלום"),
+        ("\x1b[31m\x00", "\ufffd[31m\ufffd"),
+        ("\u202eexe.gpj\u2066", "\ufffdexe.gpj\ufffd"),
+        ("\ud800", "\ufffd"),
+        ("e" + "\u0301" * 50, "e" + "\u0301" * 4),
+        ("a" * (words.LONGEST_TEXT + 1_500), "a" * words.LONGEST_TEXT + "\u2026 (1,500 more characters)"),
+    ],
+)
+def test_text_is_shown_without_what_harms_a_page(text: str, shown: str) -> None:
+    assert words.clean(text) == shown

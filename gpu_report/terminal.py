@@ -1,0 +1,65 @@
+"""What may be written to a terminal: text without what could command it, and a line that says what is being done."""
+
+import contextlib
+import re
+import sys
+import threading
+from collections.abc import Callable
+from typing import Self, TextIO
+
+PATIENCE_S = 1.0  # what takes no longer than this says nothing
+REFRESH_S = 1.0
+ERASE_LINE = "\r\x1b[K"
+
+# Control characters can move a terminal's cursor or recolour it; bidirectional overrides can reorder what is read;
+# a lone surrogate cannot be written at all.
+UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def plain(text: str) -> str:
+    """Return text without control characters and what no terminal can be sent."""
+    return UNPRINTABLE.sub("\ufffd", text)
+
+
+class Progress:
+    """While it is entered, a line on a terminal that says what is being done; elsewhere nothing is written.
+
+    It is written by a thread of its own: a terminal that takes nothing (Ctrl-S, a dead connection) holds nobody up.
+    """
+
+    def __init__(self, words: Callable[[], str] | str, stream: TextIO | None = None) -> None:
+        self._words = words
+        self._stream = sys.stderr if stream is None else stream
+        self._done = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def step(self, words: str) -> None:
+        """Say from now on that this is being done."""
+        self._words = words
+
+    def __enter__(self) -> Self:
+        """Begin; nothing is written before PATIENCE_S."""
+        if self._stream is not None and self._stream.isatty():
+            self._thread = threading.Thread(target=self._show, name="progress", daemon=True)
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End, and take the line away; a terminal that does not take that is not waited for."""
+        self._done.set()
+        if self._thread is not None:
+            self._thread.join(timeout=REFRESH_S)
+
+    def _show(self) -> None:
+        if self._done.wait(PATIENCE_S):
+            return
+        with contextlib.suppress(OSError, ValueError):  # the terminal was closed
+            while not self._done.is_set():
+                words = self._words if isinstance(self._words, str) else self._words()
+                self._write(f"{ERASE_LINE}{plain(words)}")
+                self._done.wait(REFRESH_S)
+            self._write(ERASE_LINE)
+
+    def _write(self, text: str) -> None:
+        self._stream.write(text)
+        self._stream.flush()

@@ -1,0 +1,178 @@
+import json
+import time
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from gpu_report import model
+from gpu_report.render import render_html
+from gpu_report.render.placeholders import LONGEST_TEXT, Hider
+from gpu_report.render.redact import STATEMENT, redact
+from gpu_report.render.summary import build_summary
+
+HOST, USER, FOLDER, RUN = "zebra-17", "quagga", "okapi_project", "lemur-run-9"
+UUID, SERIAL, MAC, IPV6 = (
+    "GPU-5a1e0000-aaaa-4bbb-8ccc-00000000beef",
+    "1650999000111",
+    "52:54:00:ab:cd:ef",
+    "fe80::1ff:fe23:4567:890a",
+)
+PROGRAM = "narwhal_detector"
+SECRETS = (
+    HOST,
+    USER,
+    FOLDER,
+    RUN,
+    UUID,
+    SERIAL,
+    MAC,
+    IPV6,
+    PROGRAM,
+    "tapir",
+    "10.11.12.13",
+    "ibex.example.com",
+    "gnu-filer",
+)
+COMMAND = ("/opt/okapi_project/bin/python3", "tapir.py", f"--name={RUN}", f"--host={HOST}")
+# Everything at once, in a sentence, between characters that mean something to a page.
+SAID = (
+    f'</script>{USER}@{HOST} "{HOST}.ibex.example.com" 10.11.12.13 [{IPV6}] {MAC} {UUID} Serial Number: {SERIAL} '
+    f"https://{HOST}/tapir?x=1 /home/{USER}/{FOLDER}/tapir.yaml, ~{USER}/{FOLDER} C:\\Users\\{USER}\\tapir.txt "
+    f"gnu-filer:/export/{FOLDER} nfs: server gnu-filer not responding, runs/{FOLDER}/{RUN}/best.pt {PROGRAM}[77] & <b>"
+)
+
+
+def everywhere(value: object) -> object:
+    """Return a part of an analysis with SAID in every text that comes from outside, added where there was none."""
+    evidence = model.Evidence(SAID)
+    event = model.KernelEvent(5.0, "xid", "critical", SAID, SAID, SAID, process=PROGRAM, source=f"/home/{USER}/k.log")
+    finding = model.Finding(
+        *("kernel-1", "kernel", "critical", 0, 4.0, 9.0, SAID),
+        evidence=(evidence,),
+        cause=model.Cause("other-process", 0.9, SAID),
+        kernel_events=(model.NearbyKernelEvent(event, 0.0),),
+        advice=(model.Advice(SAID, "project", f"/home/{USER}", f"/mnt/{FOLDER}/fast"),),
+    )
+    processes = pd.DataFrame(
+        [
+            (1.0, 0, 77, f"{PROGRAM} --user {USER}", 10.0, "appeared", "other", 1.0),
+            (2.0, 0, 78, None, 1.0, "appeared", "not visible", 1.0),
+        ],
+        columns=["t_s", "gpu", "pid", "name", "memory_used_mib", "change", "owner", "gpu_util_pct"],
+    )
+    args = {
+        "model": f"/home/{USER}/tapir.pt",
+        "name": RUN,
+        "project": FOLDER,
+        "batch": 16,
+        "optimizer": "AdamW",
+        "data": "tapir.yaml",
+    }
+    yolo = model.YoloRun(1, f"/home/{USER}/{FOLDER}/{RUN}", args, "recorded", None, SAID)
+    inside = model.InsideRun(
+        1, 0, 77, "train", {**args, "torch": "2.11.0+cu130", "gpu_uuid": UUID}, (), (), "exception", SAID
+    )
+    fields = {"reason": SAID, "command": list(COMMAND), "path": f"runs/{FOLDER}"}
+    run = replace(
+        value.run,
+        path=f"/home/{USER}/{FOLDER}/{RUN}",
+        recording=replace(value.run.recording, host=HOST, command=COMMAND),
+        gpus=tuple(replace(gpu, uuid=UUID) for gpu in value.run.gpus),
+        processes=processes,
+        yolo_runs=(yolo,),
+        inside=(inside,),
+        kernel=model.KernelLog("restricted", f"/home/{USER}/k.log", SAID, SAID, (event,)),
+        events=(
+            model.RecordedEvent(3.0, "nvml_error", 0, fields),
+            model.RecordedEvent(4.0, "marker", None, {"text": SAID}),
+        ),
+        problems=(SAID,),
+    )
+    epochs = tuple(replace(epoch, odd=(SAID,)) for epoch in value.epochs)
+    return replace(
+        value, run=run, findings=(finding,), verdict=SAID, epochs=epochs, gaps=(model.Gap(0, 1.0, 2.0, SAID),)
+    )
+
+
+@pytest.fixture(scope="module")
+def shared(analysis: model.Analysis) -> model.Analysis:
+    return redact(everywhere(analysis))
+
+
+def test_no_secret_is_left_in_the_page_or_the_summary(analysis: model.Analysis, shared: model.Analysis) -> None:
+    open_html = render_html(everywhere(analysis))
+    assert [secret for secret in SECRETS if secret not in open_html] == []  # else this test would prove nothing
+    html, summary = render_html(shared), json.dumps(build_summary(shared))
+    for secret in SECRETS:
+        assert secret.lower() not in html.lower(), secret
+        assert secret.lower() not in summary.lower(), secret
+
+
+def test_what_does_not_tell_whose_it_is_stays(analysis: model.Analysis, shared: model.Analysis) -> None:
+    summary = build_summary(shared)
+    assert summary["environment"]["args"]["optimizer"] == "AdamW"
+    assert summary["environment"]["args"]["batch"] == 16
+    assert summary["environment"]["effective"]["torch"] == "2.11.0+cu130"
+    assert summary["findings"][0] | {"id": "kernel-1", "rule": "kernel", "gpu": 0} == summary["findings"][0]
+    assert summary["gpus"][0]["name"] == "NVIDIA H200"
+    assert summary["run"]["command"] == ["python3", "[arguments 1]"]
+    assert shared.run.samples is analysis.run.samples
+    assert shared.verdict.endswith(" & <b>")  # redaction hides; escaping is the page's
+
+
+def test_the_same_thing_has_the_same_placeholder_everywhere(shared: model.Analysis) -> None:
+    host, uuid = shared.run.recording.host, shared.run.gpus[0].uuid
+    folder = shared.run.path
+    assert host in shared.verdict
+    assert host in shared.run.events[1].fields["text"]
+    assert uuid in shared.run.kernel.events[0].text
+    assert shared.run.yolo_runs[0].path == folder
+    assert shared.run.processes["name"][0].split()[0] in shared.findings[0].summary
+    assert pd.isna(shared.run.processes["name"][1])
+
+
+def test_the_page_says_that_it_was_redacted(shared: model.Analysis) -> None:
+    assert STATEMENT in shared.run.problems
+    assert STATEMENT in render_html(shared)
+
+
+def test_two_things_can_still_be_told_apart() -> None:
+    hider = Hider()
+    assert hider.path("/home/quagga/a/x.yaml") == "[folder 1]/[file 1].yaml"
+    assert hider.path("/home/quagga/a/y.yaml") == "[folder 1]/[file 2].yaml"
+    assert hider.path("/home/quagga/b") == "[folder 2]"
+    assert hider.text("from /home/quagga/a/x.yaml.") == "from [folder 1]/[file 1].yaml."
+    assert hider.text("quagga logged in") == "[user 1] logged in"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2 of 14 images/s, I/O, N/A and/or 580.159.04 at 10:56:55, 1/2",
+        "NVRM: Xid (PCI:0000:00:06): 31, pid=2884, name=python3, channel 0x0000001e @ 0xbf18_37e00000",
+        "c10::Error in std::vector, /dev/shm is small, see /proc/sys/kernel/dmesg_restrict and /dev/kmsg",
+        "`sudo sysctl kernel.dmesg_restrict=0`, torch 2.11.0+cu130, yolo26n.pt: results.csv and args.yaml",
+    ],
+)
+def test_what_is_no_secret_reads_as_before(text: str) -> None:
+    assert Hider().text(text) == text
+
+
+def test_a_machine_that_is_called_like_a_word_does_not_blank_the_word() -> None:
+    hider = Hider()
+    assert hider.host("train") == "[host 1]"
+    assert hider.text("it would train on") == "it would train on"
+
+
+@pytest.mark.parametrize(
+    "text", ["-" * LONGEST_TEXT, "a." * (LONGEST_TEXT // 2), "/a" * (LONGEST_TEXT // 2), "a@" * 4000, "::" * 4000]
+)
+def test_no_text_takes_long(text: str) -> None:
+    began = time.monotonic()
+    Hider().text(text)
+    assert time.monotonic() - began < 2
+
+
+def test_a_text_that_is_no_sentence_is_hidden_as_a_whole() -> None:
+    assert Hider().text("quagga " * LONGEST_TEXT) == "[text 1]"

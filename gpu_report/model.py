@@ -195,7 +195,8 @@ class InsideRun:
     `run` is the number of its YoloRun where one lies in the same folder. `settings` are the effective ones (workers,
     batch, accumulate, amp, world_size, parameters, gflops, images, torch, cuda, ultralytics ...), None where unknown.
     `ended` says how: finished, early stop, exception (`error` is its name), or None when nothing said so (killed).
-    `progress` is how far it was within its epochs, every few seconds, in order.
+    `progress` is how far it was within its epochs, every few seconds, in order. Ranks beyond the first keep step with
+    it: of theirs, in a long run, `phases`, `epochs` and `progress` hold the beginning and the end only.
     """
 
     run: int | None
@@ -260,9 +261,10 @@ class RecordedEvent:
 class Run:
     """All that was recorded, on one clock.
 
-    `samples`: one row a GPU and tick, sorted by gpu then t_s, columns t_s, gpu and schema.GPU_QUANTITIES
-    (float64, NaN where missing; a column never recorded is all NaN). `ring`: t_s, gpu and schema.RING_QUANTITIES, what
-    the driver kept between ticks, sorted by gpu then t_s. `host`: t_s and schema.HOST_QUANTITIES.
+    `samples`: one row a GPU and tick, sorted by gpu then t_s, columns t_s, gpu and schema.GPU_QUANTITIES. `ring`: t_s,
+    gpu and schema.RING_QUANTITIES, what the driver kept between ticks, sorted by gpu then t_s. `host`: t_s and
+    schema.HOST_QUANTITIES. Readings are float64, or float32 in columns that this holds exactly (whole numbers), NaN
+    where missing; a column never recorded is all NaN.
     `processes`: t_s, gpu, pid, name, memory_used_mib, change, owner (schema.PROCESS_OWNERS), gpu_util_pct. `problems`
     says in whole sentences what of the input could not be read.
     """

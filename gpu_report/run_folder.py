@@ -21,6 +21,8 @@ from gpu_report.errors import InputError, UsageError
 
 RUNS_DIR = "gpu-runs"  # where runs go, and are looked for, when nothing else is said
 
+LINES_AT_ONCE = 500  # of JSON that are parsed as one
+
 Value = str | float | int | None
 
 
@@ -119,34 +121,50 @@ def read_events(path: Path) -> tuple[list[dict[str, Any]], int]:
 
 def parse_events(data: bytes) -> tuple[list[dict[str, Any]], int]:
     """Return the events of JSON lines as `read_events` does."""
-    lines = data.decode("utf-8-sig", "replace").replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    read = [_event(line) for line in lines if line.strip()]
+    text = data.decode("utf-8-sig", "replace").replace("\r\n", "\n").replace("\r", "\n")
+    lines = [line for line in text.split("\n") if line and not line.isspace()]
+    blocks = (lines[at : at + LINES_AT_ONCE] for at in range(0, len(lines), LINES_AT_ONCE))
+    read = [_event(value) for block in blocks for value in _values(block)]
     events = [event for event in read if event is not None]
     return events, len(read) - len(events)
 
 
-def _event(line: str) -> dict[str, Any] | None:
+def _values(lines: Sequence[str]) -> list[Any]:
+    """Return the value of each line, None where it has none; all at once where all are whole: half the time."""
     try:
-        event = json.loads(line)
+        values: list[Any] = json.loads(f"[{','.join(lines)}]")
+    except (ValueError, RecursionError):
+        values = []
+    return values if len(values) == len(lines) else [_value(line) for line in lines]
+
+
+def _value(line: str) -> Any:
+    try:
+        return json.loads(line)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(event, dict) or not isinstance(event.get("kind"), str):
+
+
+def _event(value: Any) -> dict[str, Any] | None:
+    if not isinstance(value, dict) or not isinstance(value.get("kind"), str):
         return None
-    wall_s, mono_s = finite(event.get("wall_s")), finite(event.get("mono_s"))
-    if wall_s is None or (mono_s is None and event.get("mono_s") is not None):
+    wall_s, mono_s = finite(value.get("wall_s")), finite(value.get("mono_s"))
+    if wall_s is None or (mono_s is None and value.get("mono_s") is not None):
         return None
-    return {**event, "wall_s": wall_s, "mono_s": mono_s}
+    value["wall_s"], value["mono_s"] = wall_s, mono_s
+    return value
 
 
 def finite(value: object) -> float | None:
     """Return a number as a finite float, None for NaN, infinity, what no float can hold, and what is no number."""
-    if not isinstance(value, int | float) or isinstance(value, bool):
+    if type(value) is float:
+        return value if math.isfinite(value) else None
+    if not isinstance(value, int) or isinstance(value, bool):
         return None
     try:
-        number = float(value)
+        return float(value)
     except OverflowError:  # JSON's whole numbers have no limit
         return None
-    return number if math.isfinite(number) else None
 
 
 class Appender:

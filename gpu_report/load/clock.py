@@ -1,5 +1,6 @@
 """One clock for a run: seconds from its start, monotonic, whatever the wall clock did meanwhile."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,9 +37,13 @@ class Clock:
         return self.boots[0].wall_s - self.boots[0].t_s
 
     def t(self, wall_s: float, mono_s: float | None) -> float:
-        """Return seconds from the run's start; by the wall clock where there is no monotonic stamp."""
-        stamp = np.nan if mono_s is None else mono_s
-        return float(self.times(np.array([wall_s]), np.array([stamp]))[0])
+        """Return seconds from the run's start; by the wall clock where there is no monotonic stamp (as `times`)."""
+        if mono_s is not None and all(map(_is_known, self.boots)):
+            boot = min(self.boots, key=lambda b: abs(wall_s - mono_s - (b.wall_s - b.mono_s)))
+            t_s = boot.t_s + mono_s - boot.mono_s
+            if math.isfinite(t_s):
+                return t_s
+        return wall_s - self.start_wall_s
 
     def times(self, wall: Floats, mono: Floats) -> Floats:
         """Return `t` of many rows: by the monotonic clock of the boot whose wall-mono offset is nearest."""
@@ -50,6 +55,10 @@ class Clock:
         boot = np.argmin(np.where(np.isfinite(nearest), nearest, np.inf), axis=1)
         by_mono = starts[boot, 2] + mono - starts[boot, 1]
         return np.where(np.isfinite(by_mono), by_mono, by_wall)
+
+
+def _is_known(boot: Boot) -> bool:
+    return math.isfinite(boot.wall_s - boot.mono_s) and math.isfinite(boot.t_s)
 
 
 def run_times(wall: Floats, mono: Floats) -> tuple[Floats, tuple[Boot, ...], bool]:

@@ -59,7 +59,7 @@ def load_epochs(folder: Path, info: Mapping[str, Any], events: Events, clock: Cl
         recorded = [e for e in events if e["kind"] == "epoch" and e.get("run", 1) == number]
         if recorded:
             run = YoloRun(number, _path(said, events, number), args, "recorded", None)
-            placed = _recorded_rows(number, recorded, clock, _rows_in(place))
+            placed = _recorded_rows(number, recorded, clock, place)
         else:
             run, placed = _place_after_the_fact(number, place, said, args, clock, samples)
             problems += [run.note] if run.anchor in {"none", "no-epoch"} and run.note else []
@@ -160,10 +160,10 @@ def _rows_in(place: Path) -> list[ResultsRow]:
         return []
 
 
-def _recorded_rows(number: int, events: Events, clock: Clock, in_file: Sequence[ResultsRow]) -> list[EpochRow]:
+def _recorded_rows(number: int, events: Events, clock: Clock, place: Path) -> list[EpochRow]:
     """Return the rows that a recorder stamped as they appeared.
 
-    The first one seen may be epoch 7 of a run that was going on already: where it began, the file says.
+    The first one seen may be epoch 7 of a run that was going on already: where it began, the file in `place` says.
     """
     rows: list[EpochRow] = []
     segment, previous = 1, -math.inf
@@ -174,16 +174,17 @@ def _recorded_rows(number: int, events: Events, clock: Clock, in_file: Sequence[
             continue
         resumed = time_s <= previous
         segment += resumed
-        known = rows[-1].row_t_s if rows and not resumed else _start(row_t, time_s, int(epoch), in_file)
+        known = rows[-1].row_t_s if rows and not resumed else _start(row_t, time_s, int(epoch), place)
         metrics = event.get("metrics")
-        numbers = {str(k): _number(v) for k, v in metrics.items()} if isinstance(metrics, Mapping) else {}
+        numbers = {k: _number(v) for k, v in metrics.items()} if isinstance(metrics, dict) else {}
         rows.append(EpochRow(number, segment, int(epoch), row_t, known, numbers))
         previous = time_s
     return rows
 
 
-def _start(row_t: float, time_s: float, epoch: int, in_file: Sequence[ResultsRow]) -> float:
+def _start(row_t: float, time_s: float, epoch: int, place: Path) -> float:
     """Return when the epoch of a segment's first stamped row began: at the row before it, else at train start."""
+    in_file = _rows_in(place) if epoch > 1 else []
     before = [row.time_s for row in in_file if row.epoch == epoch - 1 and row.time_s < time_s]
     return row_t - time_s + max(before, default=0.0) if math.isfinite(time_s) else row_t
 
@@ -246,6 +247,8 @@ def _rows_from(number: int, segment: int, rows: Sequence[ResultsRow], t0: float)
 
 def _number(value: object) -> float:
     """Return a float, NaN for what is none."""
+    if type(value) is float:
+        return value
     try:
         return float(value)  # type: ignore[arg-type]  # whatever it is, ValueError or TypeError says it is no number
     except (TypeError, ValueError, OverflowError):

@@ -10,34 +10,32 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, get_args
-
-import numpy as np
+from typing import Any, Final
 
 from gpu_report import schema
-from gpu_report.load.clock import ABSURD_DISTANCE_S, Clock
-from gpu_report.model import InsideEpoch, InsideRun, Phase, PhaseName, Progress, Recording, YoloRun
-from gpu_report.run_folder import finite, parse_events
+from gpu_report.load.clock import Clock
+from gpu_report.load.inside_lines import LEFT_OUT, LONGEST_TEXT, Line, read_lines, text, whole
+from gpu_report.model import InsideEpoch, InsideRun, Phase, Recording, YoloRun
+from gpu_report.run_folder import finite
 
-Lines = Sequence[Mapping[str, Any]]
+Lines = Sequence[Line]
 
 SOURCE: Final = "inside"
 TASKS: Final = {"train", "val", "predict", "export"}
 ENDINGS: Final = {"finished", "early stop", "exception"}
 VERSIONS: Final = ("torch", "cuda", "ultralytics")
-PHASE_NAMES: Final = frozenset(get_args(PhaseName))
+COUNTING: Final = {"epoch", "batches"}  # kinds that say of an epoch what was done in it ...
+PACED: Final = {"progress", "batches"}  # ... and how far it is
 NO_SETTINGS: Final = {"wall_s", "mono_s", "t_s", "kind", "task", "pid", "rank"}
 
 # A training that lives tells of its batches every 3 s and, the longer it lasts, ever more seldom (inside: batches.py).
 # One that hangs tells nothing either: silence is the end only of a process that nobody saw from outside.
 SILENCE_S: Final = 20.0  # ... and a batch takes less than this
 SILENCE_SHARE: Final = 1 / 1800
-LARGEST_NUMBER: Final = 1e9  # images, epochs, pids; what lies beyond is a garbled line
 LARGEST_SETTING: Final = 1e15
 LARGEST_FILE: Final = 64 << 20  # bytes; 10,000 epochs of 7 lines have 15 MiB
 LARGEST_TOTAL: Final = 256 << 20  # bytes of all files; their lines take ten times that in memory
 MOST_FILES: Final = 4096  # processes of YOLO under one recording
-LONGEST_TEXT: Final = 1000
 LONGEST_LIST: Final = 16
 
 
@@ -75,15 +73,15 @@ def load_inside(
     for path in _files(folder):
         data, cut = _head(path, min(left, LARGEST_FILE))
         left -= len(data)
-        lines, bad = _placed(data, clock, end_t_s)
+        lines, bad = read_lines(data, clock, end_t_s)
         if cut:
             problems.append(f"{schema.INSIDE_DIR}/{path.name}: {cut}")
         if bad:
             problems.append(f"{schema.INSIDE_DIR}/{path.name}: {bad} lines could not be read and are left out")
         problems += _faults(path, lines)
         parts += _parts(lines)
-    parts.sort(key=lambda part: float(part[0]["t_s"]))
-    begins = [float(part[0]["t_s"]) for part in parts if not _whole(part[0].get("rank"))]
+    parts.sort(key=lambda part: part[0].t_s)
+    begins = [part[0].t_s for part in parts if not whole(part[0].told.get("rank"))]
     found = [_found(part, begins, end_t_s, outside) for part in parts]
     return _matched(found, yolo_runs), tuple(problems)
 
@@ -119,65 +117,50 @@ def _head(path: Path, most: int) -> tuple[bytes, str]:
     return whole, f"only the first {len(whole)} bytes are read: the file, or all of them, are too large"
 
 
-def _placed(data: bytes, clock: Clock, end_t_s: float) -> tuple[list[dict[str, Any]], int]:
-    """Return the lines of a file with their `t_s`, in order, and how many could not be read or placed."""
-    lines, bad = parse_events(data)
-    walls = np.array([line["wall_s"] for line in lines], dtype=float)
-    monos = np.array([np.nan if line["mono_s"] is None else line["mono_s"] for line in lines], dtype=float)
-    placed = [{**line, "t_s": float(t_s)} for line, t_s in zip(lines, clock.times(walls, monos), strict=True)]
-    good = [line for line in placed if line["kind"] in schema.INSIDE_KINDS and _plausible(line["t_s"], end_t_s)]
-    return sorted(good, key=lambda line: float(line["t_s"])), bad + len(placed) - len(good)
-
-
-def _plausible(t_s: float, end_t_s: float) -> bool:
-    return -ABSURD_DISTANCE_S < t_s < end_t_s + ABSURD_DISTANCE_S
-
-
 def _faults(path: Path, lines: Lines) -> list[str]:
     """Say what our own callbacks could not do."""
-    faults = [line for line in lines if line["kind"] == "error"]
-    first = next((f"{_text(line.get('where'))}: {_text(line.get('reason'))}" for line in faults), "")
+    faults = [line.told for line in lines if line.kind == "error"]
+    first = next((f"{text(fault.get('where'))}: {text(fault.get('reason'))}" for fault in faults), "")
     what = f"{schema.INSIDE_DIR}/{path.name}: our callbacks failed ({first}); what they tell is incomplete"
     return [what] if faults else []
 
 
 def _parts(lines: Lines) -> list[Lines]:
     """Split the lines of a process at each beginning of a run; what precedes the first one belongs to none."""
-    begins = [at for at, line in enumerate(lines) if _begins(line)]
+    begins = [at for at, line in enumerate(lines) if line.kind == "run" and _begins(line)]
     return [lines[begin:end] for begin, end in zip(begins, [*begins[1:], len(lines)], strict=False)]
 
 
-def _begins(line: Mapping[str, Any]) -> bool:
-    task = line.get("task")
-    return line["kind"] == "run" and isinstance(task, str) and task in TASKS
+def _begins(line: Line) -> bool:
+    task = line.told.get("task")
+    return isinstance(task, str) and task in TASKS
 
 
 def _found(part: Lines, begins: Sequence[float], end_t_s: float, outside: Outside) -> Found:
     """Return a run; where nobody said that it ended, it has when a next one begins (`begins`: rank 0 only, sorted)."""
-    said = part[0]
-    last = float(part[-1]["t_s"])
+    last = part[-1].t_s
     after = bisect_right(begins, last)
     run = _run(part, min([*begins[after : after + 1], max(end_t_s, last)]), outside)
-    return Found(float(said["t_s"]), _text(said.get("save_dir")), run)
+    return Found(part[0].t_s, text(part[0].told.get("save_dir")), run)
 
 
 def _run(lines: Lines, silent_until_s: float, outside: Outside) -> InsideRun:
-    said = lines[0]
-    settings = {k: _plain(v) for line in lines if line["kind"] in {"run", "settings"} for k, v in line.items()}
-    ended = next((line for line in lines if line["kind"] == "ended"), None)
-    how = None if ended is None else ended.get("how")
-    end_t_s = _death(lines, silent_until_s, outside) if ended is None else float(ended["t_s"])
+    said = lines[0].told
+    settings = {k: _plain(v) for line in lines if line.kind in {"run", "settings"} for k, v in line.told.items()}
+    ended = next((line for line in lines if line.kind == "ended"), None)
+    how = None if ended is None else ended.told.get("how")
+    end_t_s = _death(lines, silent_until_s, outside) if ended is None else ended.t_s
     return InsideRun(
         run=None,
-        rank=_whole(said.get("rank")) or 0,
-        pid=_whole(said.get("pid")) or 0,
+        rank=whole(said.get("rank")) or 0,
+        pid=whole(said.get("pid")) or 0,
         task=said["task"],
         settings={name: value for name, value in settings.items() if name not in NO_SETTINGS},
         phases=_phases(lines, end_t_s),
         epochs=_epochs(lines),
         ended=how if isinstance(how, str) and how in ENDINGS else None,
-        error=None if ended is None else _text(ended.get("error")),
-        progress=_progress(lines),
+        error=None if ended is None else text(ended.told.get("error")),
+        progress=tuple(line.told.progress for line in lines if line.kind in PACED and line.told.progress),
     )
 
 
@@ -187,85 +170,43 @@ def _death(lines: Lines, silent_until_s: float, outside: Outside) -> float:
     A process that was never seen to go lived to `silent_until_s`, however silent: it may have hung. Of one that nobody
     saw, silence is the end, if it trained: batches are silent for seconds only, for a minute after a day.
     """
-    last = float(lines[-1]["t_s"])
-    pid = _whole(lines[0].get("pid")) or 0
+    last = lines[-1].t_s
+    pid = whole(lines[0].told.get("pid")) or 0
     for told in (outside.gone.get(pid, ()), outside.command_ended):
         after = [t_s for t_s in told if t_s >= last]
         if after:
             return max(last, min(*after, silent_until_s))
-    phase = next((line for line in reversed(lines) if line["kind"] == "phase"), {})
-    if pid in outside.seen or phase.get("name") != "train":
+    phase = next((line.told.name for line in reversed(lines) if line.kind == "phase"), "")
+    if pid in outside.seen or phase != "train":
         return silent_until_s
-    silence_s = SILENCE_S + SILENCE_SHARE * (last - float(lines[0]["t_s"]))
+    silence_s = SILENCE_S + SILENCE_SHARE * (last - lines[0].t_s)
     return min(last + silence_s, silent_until_s)
 
 
 def _phases(lines: Lines, end_t_s: float) -> tuple[Phase, ...]:
-    begun = [line for line in lines if line["kind"] == "phase" and _is_phase(line.get("name"))]
-    ends = [*(line["t_s"] for line in begun[1:]), end_t_s]
+    """Return the phases that begun; one that is followed by lines left out ends there."""
+    begun = [line for line in lines if (line.kind == "phase" and line.told.name) or line.kind == LEFT_OUT]
+    ends = [*(line.t_s for line in begun[1:]), end_t_s]
     return tuple(
-        Phase(
-            name=line["name"],
-            epoch=_whole(line.get("epoch")),
-            start_t_s=line["t_s"],
-            end_t_s=max(end, line["t_s"]),
-            source=SOURCE,
-            detail=_text(line.get("detail")) or "",
-        )
+        Phase(line.told.name, line.told.epoch, line.t_s, max(end, line.t_s), SOURCE, line.told.detail)
         for line, end in zip(begun, ends, strict=False)
+        if line.kind == "phase"
     )
-
-
-def _is_phase(name: object) -> bool:
-    return isinstance(name, str) and name in PHASE_NAMES
 
 
 def _epochs(lines: Lines) -> tuple[InsideEpoch, ...]:
     """Return the epochs in order; one that never ended as far as it was told."""
     found: dict[tuple[int, int], InsideEpoch] = {}
     for line in lines:
-        epoch = _epoch(line) if line["kind"] in {"epoch", "batches"} else None
-        if epoch is not None and (line["kind"] == "epoch" or not _has_ended(found, epoch)):
+        epoch = line.told.epoch if line.kind in COUNTING else None
+        if epoch is not None and (line.kind == "epoch" or not _has_ended(found, epoch)):
             found[epoch.epoch, epoch.attempt] = epoch
     return tuple(sorted(found.values(), key=lambda epoch: epoch.start_t_s))
-
-
-def _progress(lines: Lines) -> tuple[Progress, ...]:
-    """Return how far the process was at each line that says so."""
-    said = (line for line in lines if line["kind"] in {"progress", "batches"})
-    found = ((line["t_s"], _whole(line.get("batches")), _seconds(line.get("data_wait_s"))) for line in said)
-    return tuple(Progress(t_s, done, wait_s) for t_s, done, wait_s in found if done is not None and wait_s is not None)
 
 
 def _has_ended(found: Mapping[tuple[int, int], InsideEpoch], epoch: InsideEpoch) -> bool:
     known = found.get((epoch.epoch, epoch.attempt))
     return known is not None and known.end_t_s is not None
-
-
-def _epoch(line: Mapping[str, Any]) -> InsideEpoch | None:
-    """Return what a line says of an epoch, None where it makes no sense."""
-    epoch, attempt, batches = (_whole(line.get(name)) for name in ("epoch", "attempt", "batches"))
-    waits = [_seconds(line.get(name)) for name in ("data_wait_s", "first_wait_s", "longest_wait_s")]
-    wait, first, longest = waits
-    begun = finite(line.get("start_mono_s"))
-    if not epoch or not attempt or batches is None or begun is None or line["mono_s"] is None:
-        return None
-    took_s = line["mono_s"] - begun
-    if wait is None or first is None or longest is None or not 0 <= took_s < ABSURD_DISTANCE_S:
-        return None
-    return InsideEpoch(
-        epoch=epoch,
-        attempt=attempt,
-        start_t_s=line["t_s"] - took_s,
-        end_t_s=line["t_s"] if line["kind"] == "epoch" else None,
-        images=_whole(line.get("images")),
-        batches=batches,
-        data_wait_s=wait,
-        first_wait_s=first,
-        longest_wait_s=longest,
-        loss=finite(line.get("loss")),
-        lr=finite(line.get("lr")),
-    )
 
 
 def _matched(found: Sequence[Found], yolo_runs: Sequence[YoloRun]) -> tuple[InsideRun, ...]:
@@ -295,20 +236,6 @@ def _real(path: str) -> str:
         return os.path.realpath(path) if path else ""
     except (OSError, ValueError):  # a NUL, a lone surrogate
         return path
-
-
-def _whole(value: object) -> int | None:
-    number = finite(value)
-    return int(number) if number is not None and 0 <= number <= LARGEST_NUMBER and number == int(number) else None
-
-
-def _seconds(value: object) -> float | None:
-    number = finite(value)
-    return number if number is not None and 0 <= number < ABSURD_DISTANCE_S else None
-
-
-def _text(value: object) -> str | None:
-    return value[:LONGEST_TEXT] if isinstance(value, str) else None
 
 
 def _plain(value: object) -> object:

@@ -1,5 +1,6 @@
 """samples.csv, host.csv and processes.csv as typed tables on the run's clock. Missing stays missing."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pandas as pd
 from gpu_report import schema
 from gpu_report.errors import InputError
 from gpu_report.load.clock import Clock, plausible, run_times
-from gpu_report.load.csv_file import read_csv
+from gpu_report.load.csv_file import Floats, read_csv
 from gpu_report.load.run_info import LARGEST_INDEX
 
 QUANTITIES = [column.name for column in schema.GPU_QUANTITIES]
@@ -20,6 +21,10 @@ HOST_QUANTITIES = [column.name for column in schema.HOST_QUANTITIES]
 OF_ONE_CORE = {"main_cpu_pct", "busiest_worker_cpu_pct", "workers_cpu_pct"}
 LARGEST_PID = 2**32
 UNKNOWN_OWNER = "unknown"
+Bools = npt.NDArray[np.bool_]
+Rows = npt.NDArray[np.intp]
+Columns = dict[str, Floats]
+
 PERCENTAGES = {name for name in (*QUANTITIES, *HOST_QUANTITIES) if name.endswith("_pct")} - OF_ONE_CORE
 
 
@@ -35,108 +40,138 @@ class Samples:
 def load_samples(path: Path) -> Samples:
     """Read samples.csv; InputError when it cannot be opened or has not one valid row."""
     csv = read_csv(path, [*_names(schema.TIME_COLUMNS), "gpu", *QUANTITIES])
-    frame, problems = csv.frame, list(csv.problems)
-    if frame["gpu"].isna().all() and len(frame):
-        frame["gpu"] = 0.0
+    columns, problems = csv.numbers, list(csv.problems)
+    if np.isnan(columns["gpu"]).all() and csv.rows:
+        columns["gpu"] = np.zeros(csv.rows)
         problems.append(f"{path.name}: no column says which GPU a row is of; all are taken to be GPU 0")
-    if not (np.isfinite(frame["wall_s"]).any() or np.isfinite(frame["mono_s"]).any()):
+    wall, mono = (columns.pop(name).astype(np.float64) for name in _names(schema.TIME_COLUMNS))
+    if not (np.isfinite(wall).any() or np.isfinite(mono).any()):
         raise InputError(f"{path} has not one valid row: nothing was recorded, or it is no samples CSV")
-    wall = frame["wall_s"].fillna(frame["mono_s"]).to_numpy()
-    t, boots, stepped = run_times(wall, frame["mono_s"].to_numpy())
+    t_s, boots, stepped = run_times(np.where(np.isnan(wall), mono, wall), mono)
     if stepped:
         problems.append(f"{path.name}: the clock was set back during the recording; rows after it are moved on")
-    frame["t_s"] = t
-    clock = Clock(boots)
-    tidy = _tidy(frame, path.name, problems, ["gpu"])
+    tidy = _tidy({"t_s": t_s, **columns}, path.name, problems, by_gpu=True)
     if not len(tidy):
         raise InputError(f"{path} has not one valid row: none has both a time and a GPU")
-    return Samples(tidy, clock, tuple(problems))
+    return Samples(tidy, Clock(boots), tuple(problems))
 
 
 def load_ring(path: Path, clock: Clock) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Read ring.csv, what the driver kept between ticks; an empty table when there is none."""
-    frame, problems = _load_optional(path, ["gpu", *RING_QUANTITIES], [], clock)
-    return _tidy(frame, path.name, problems, ["gpu"], merge=True), tuple(problems)
+    columns, _, problems = _load_optional(path, ["gpu", *RING_QUANTITIES], [], clock)
+    return _tidy(columns, path.name, problems, by_gpu=True, merge=True), tuple(problems)
 
 
 def load_host(path: Path, clock: Clock) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Read host.csv, an empty table when there is none."""
-    frame, problems = _load_optional(path, HOST_QUANTITIES, [], clock)
-    return _tidy(frame, path.name, problems, []), tuple(problems)
+    columns, _, problems = _load_optional(path, HOST_QUANTITIES, [], clock)
+    return _tidy(columns, path.name, problems, by_gpu=False), tuple(problems)
 
 
 def load_processes(path: Path, clock: Clock) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Read processes.csv, an empty table when there is none."""
-    numbers, words = ["gpu", "pid", "memory_used_mib", "gpu_util_pct"], ["name", "change", "owner"]
-    frame, problems = _load_optional(path, numbers, words, clock)
+    numbers, texts = ["gpu", "pid", "memory_used_mib", "gpu_util_pct"], ["name", "change", "owner"]
+    columns, words, problems = _load_optional(path, numbers, texts, clock)
+    _blank_incredible(columns, ["gpu_util_pct"], path.name, problems)
     # a file from before there were owners tells none
-    frame["owner"] = frame["owner"].where(frame["owner"].isin(schema.PROCESS_OWNERS), UNKNOWN_OWNER)
-    _blank_incredible(frame, ["gpu_util_pct"], path.name, problems)
-    known = plausible(frame["t_s"].to_numpy()) & _are_whole(frame["pid"], LARGEST_PID)
-    known &= _are_whole(frame["gpu"], LARGEST_INDEX)
+    words["owner"] = words["owner"].where(words["owner"].isin(schema.PROCESS_OWNERS), UNKNOWN_OWNER)
+    known = plausible(columns["t_s"].astype(np.float64, copy=False)) & _are_whole(columns["pid"], LARGEST_PID)
+    known &= _are_whole(columns["gpu"], LARGEST_INDEX)
+    frame = pd.DataFrame({**columns, **words})
     frame = frame[known & frame["change"].isin(schema.PROCESS_CHANGES)].sort_values("t_s", kind="stable")
-    frame = frame.astype({"gpu": "int64", "pid": "int64"})
-    columns = ["t_s", "gpu", "pid", "name", "memory_used_mib", "change", "owner", "gpu_util_pct"]
-    return frame[columns].reset_index(drop=True), tuple(problems)
+    frame = frame.astype({"gpu": "int64", "pid": "int64", "memory_used_mib": float, "gpu_util_pct": float})
+    order = ["t_s", "gpu", "pid", "name", "memory_used_mib", "change", "owner", "gpu_util_pct"]
+    return frame[order].reset_index(drop=True), tuple(problems)
 
 
-def _load_optional(path: Path, numeric: list[str], text: list[str], clock: Clock) -> tuple[pd.DataFrame, list[str]]:
+def _load_optional(
+    path: Path, numeric: list[str], text: list[str], clock: Clock
+) -> tuple[Columns, dict[str, pd.Series], list[str]]:
+    """Return a file's columns and texts with `t_s`, and its problems; all empty when there is none."""
     try:
         csv = read_csv(path, [*_names(schema.TIME_COLUMNS), *numeric], text)
     except InputError as error:
-        frame = pd.DataFrame({name: pd.Series(dtype="float64") for name in ["t_s", *numeric]})
-        for name in text:
-            frame[name] = pd.Series(dtype="str")
-        return frame, [str(error)] if path.exists() else []
-    csv.frame["t_s"] = clock.times(csv.frame["wall_s"].to_numpy(), csv.frame["mono_s"].to_numpy())
-    return csv.frame, list(csv.problems)
+        columns: Columns = {name: np.empty(0) for name in ["t_s", *numeric]}
+        words = {name: pd.Series(dtype="str") for name in text}
+        return columns, words, [str(error)] if path.exists() else []
+    columns = dict(csv.numbers)
+    wall, mono = (columns.pop(name).astype(np.float64) for name in _names(schema.TIME_COLUMNS))
+    return {"t_s": clock.times(wall, mono), **columns}, csv.words, list(csv.problems)
 
 
-def _tidy(frame: pd.DataFrame, name: str, problems: list[str], keys: list[str], *, merge: bool = False) -> pd.DataFrame:
-    """Drop rows without a stamp, sort, keep the last of duplicates (or merge them), and blank what cannot be true."""
-    valid = plausible(frame["t_s"].to_numpy())
-    if "gpu" in keys:
-        valid &= _are_whole(frame["gpu"], LARGEST_INDEX)
+def _tidy(columns: Columns, name: str, problems: list[str], *, by_gpu: bool, merge: bool = False) -> pd.DataFrame:
+    """Drop rows without a stamp, sort, keep the last of duplicates (or merge them), and blank what cannot be true.
+
+    It takes the columns one by one out of `columns`: a week of eight GPUs is not to be held twice.
+    """
+    valid = plausible(columns["t_s"].astype(np.float64, copy=False))
+    if by_gpu:
+        valid &= _are_whole(columns["gpu"], LARGEST_INDEX)
     _note(problems, name, int((~valid).sum()), "rows have no usable time stamp or GPU and are left out")
-    frame = frame[valid].drop(columns=_names(schema.TIME_COLUMNS), errors="ignore")
-    quantities = [c for c in frame.columns if c not in {"t_s", "gpu"}]
-    _blank_incredible(frame, quantities, name, problems)
-    if "gpu" in keys:
-        frame["gpu"] = frame["gpu"].astype("int64")
-    frame = frame.sort_values([*keys, "t_s"], kind="stable")
-    if merge:  # each row holds one quantity: those of one moment are one reading
-        return _merged(frame, [*keys, "t_s"])[["t_s", *keys, *quantities]].reset_index(drop=True)
-    twice = frame.duplicated([*keys, "t_s"], keep="last")
-    _note(problems, name, int(twice.sum()), "rows repeat the time stamp of another and are left out")
-    frame = frame[~twice]
-    return frame[["t_s", *keys, *quantities]].reset_index(drop=True)
+    keys = ["gpu", "t_s"] if by_gpu else ["t_s"]
+    quantities = [column for column in columns if column not in {"t_s", "gpu"}]
+    order = _order(columns["t_s"], columns.get("gpu") if by_gpu else None, valid)
+    again = _repeats([columns[key][order] for key in keys])
+    if not merge:
+        _note(problems, name, int(again.sum()), "rows repeat the time stamp of another and are left out")
+        order = order[~again]
+    if by_gpu:
+        columns["gpu"] = np.where(valid, columns["gpu"], 0).astype(np.int64)
+    _blank_incredible(columns, quantities, name, problems, valid)
+    tidy = {column: columns.pop(column)[order] for column in ["t_s", *keys[:-1], *quantities]}
+    frame = pd.DataFrame(tidy, copy=False)
+    return _merged(frame, keys, again) if merge and again.any() else frame
 
 
-def _merged(frame: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+def _order(t_s: Floats, gpus: Floats | None, valid: Bools) -> Rows:
+    """Return the valid rows by GPU and time, those of one moment as they stand in the file."""
+    if gpus is None:
+        return _by_time(t_s, np.flatnonzero(valid))
+    groups = [np.flatnonzero(valid & (gpus == gpu)) for gpu in np.unique(gpus[valid])]
+    return np.concatenate([_by_time(t_s, rows) for rows in groups]) if groups else np.empty(0, dtype=np.intp)
+
+
+def _by_time(t_s: Floats, rows: Rows) -> Rows:
+    times = t_s[rows]
+    return rows if (np.diff(times) >= 0).all() else rows[np.argsort(times, kind="stable")]
+
+
+def _repeats(keys: Sequence[Floats]) -> Bools:
+    """Return which of the sorted rows have a following row with the same keys."""
+    same = np.ones(max(len(keys[0]) - 1, 0), dtype=bool)
+    for key in keys:
+        same &= key[1:] == key[:-1]
+    return np.append(same, False)[: len(keys[0])]
+
+
+def _merged(frame: pd.DataFrame, keys: list[str], again: Bools) -> pd.DataFrame:
     """Return the sorted `frame` with the rows of one moment as one; there are few, and grouping them all is slow."""
-    several = frame.duplicated(keys, keep=False)
-    if not several.any():
-        return frame
-    merged = frame[several].groupby(keys, as_index=False).last()
-    return pd.concat([frame[~several], merged], ignore_index=True).sort_values(keys, kind="stable")
+    several = again | np.concatenate([[False], again[:-1]])
+    merged: pd.DataFrame = frame[several].groupby(keys, as_index=False).last()
+    joined = pd.concat([frame[~several], merged], ignore_index=True).sort_values(keys, kind="stable")
+    tidy: pd.DataFrame = joined[frame.columns.tolist()].reset_index(drop=True)
+    return tidy
 
 
-def _are_whole(column: pd.Series, largest: int) -> npt.NDArray[np.bool_]:
+def _are_whole(numbers: Floats, largest: int) -> Bools:
     """Return which cells hold a whole number from 0 to `largest`."""
-    numbers = column.to_numpy()
-    whole: npt.NDArray[np.bool_] = (numbers >= 0) & (numbers <= largest) & (numbers == np.floor(numbers))
+    whole: Bools = (numbers >= 0) & (numbers <= largest) & (numbers == np.floor(numbers))
     return whole
 
 
-def _blank_incredible(frame: pd.DataFrame, quantities: list[str], name: str, problems: list[str]) -> None:
+def _blank_incredible(
+    columns: Columns, quantities: Sequence[str], name: str, problems: list[str], valid: Bools | None = None
+) -> None:
     """Blank percentages outside 0 to 100 and negative readings: no driver means them."""
     for quantity in quantities:
-        wrong = frame[quantity] < 0
+        values = columns[quantity]
+        wrong = values < 0
         if quantity in PERCENTAGES:
-            wrong |= frame[quantity] > 100
-        _note(problems, name, int(wrong.sum()), f"readings of {quantity} are impossible and count as missing")
+            wrong |= values > 100
         if wrong.any():
-            frame.loc[wrong, quantity] = np.nan
+            counted = int((wrong if valid is None else wrong & valid).sum())
+            _note(problems, name, counted, f"readings of {quantity} are impossible and count as missing")
+            columns[quantity] = np.where(wrong, np.nan, values).astype(values.dtype)
 
 
 def _note(problems: list[str], name: str, count: int, what: str) -> None:

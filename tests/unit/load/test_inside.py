@@ -190,6 +190,34 @@ def test_thousands_of_runs_are_told_apart_in_time(load):
     assert time.process_time() - began_s < 2  # 0.1 s; each against all the others took 8 s
 
 
+def epochs_of(rank, count):
+    told = "".join(
+        phase(10 + n / 50, "train", epoch=n) + epoch_line(10 + (n + 0.5) / 50, epoch=n, begun=10 + n / 50)
+        for n in range(1, count + 1)
+    )
+    return run_line(5, rank=rank, pid=7 + rank) + phase(6, "startup") + told
+
+
+def test_of_other_ranks_the_beginning_and_the_end_of_each_run_is_read_where_much_is_told(load):
+    told = epochs_of(1, 3000) + line(71, "settings", workers=4) + ended(75)
+    again = run_line(80, "val", rank=1, pid=8) + phase(81, "validation") + ended(90)
+    (first, second), problems = load(told + again)
+    assert problems == ()
+    assert (first.ended, second.ended, second.task) == ("finished", "finished", "val")
+    assert first.settings["workers"] == 4
+    assert first.phases[0].start_t_s == 6
+    assert first.phases[-1].end_t_s == 75
+    assert (first.epochs[0].epoch, first.epochs[-1].epoch) == (1, 3000)
+    assert 20 < len(first.epochs) < 1000
+    assert max(p.end_t_s - p.start_t_s for p in first.phases[1:-1]) < 0.1  # none is drawn out over what was passed over
+
+
+def test_of_rank_0_all_is_read(load):
+    (run,), _ = load(epochs_of(0, 3000) + ended(75))
+    assert len(run.epochs) == 3000
+    assert len(run.phases) == 3001
+
+
 def test_faults_of_our_callbacks_are_said(load):
     _, problems = load(WHOLE + line(23, "error", where="on_train_end", reason="KeyError: 'x'"))
     assert any("KeyError" in problem for problem in problems)

@@ -1,0 +1,87 @@
+"""A file of nothing but numbers, read in pieces, comes to what the careful way makes of it."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpu_report.load import csv_file
+from gpu_report.load.csv_file import _read_any, _read_plain, read_csv
+
+COLUMNS = ("wall_s", "gpu", "power_w", "absent")
+CELLS = ("", "0", "1", "-5", "17.5", "1795000000.004", "344.2", "nan", "N/A", "[N/A]", " 12", "1e3", "16777217", "0.1")
+ODD = ("inf", "fast", "True", '"7"', "1_0", "∞", "\r", "0x10", "+3", "1e400", "1,2")
+
+
+def written(folder, text):
+    path = folder / "samples.csv"
+    path.write_bytes(text.encode())
+    return path
+
+
+def both_ways(path):
+    return _read_plain(path, COLUMNS), _read_any(path, COLUMNS, ())
+
+
+def assert_same(one, other):
+    assert one.rows == other.rows
+    assert one.problems == other.problems
+    for name in COLUMNS:
+        np.testing.assert_array_equal(one.numbers[name].astype(float), other.numbers[name].astype(float))
+
+
+def rows_of(cells):
+    row = st.lists(st.sampled_from(cells), min_size=3, max_size=3).map(",".join)
+    return st.lists(row, min_size=1, max_size=30)
+
+
+@settings(max_examples=200, deadline=None)
+@given(rows=rows_of(CELLS), torn=st.sampled_from(["", "17", "1795000000.1,0,3"]), size=st.integers(8, 200))
+def test_pieces_are_read_as_the_whole_is(tmp_path_factory, rows, torn, size):
+    path = written(tmp_path_factory.mktemp("csv"), "\n".join(["wall_s, gpu,power_w", *rows, torn]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csv_file, "PIECE_BYTES", size)
+        plain, careful = both_ways(path)
+    assert plain is not None
+    assert_same(plain, careful)
+
+
+@settings(max_examples=200, deadline=None)
+@given(rows=rows_of((*CELLS[:8], *ODD)), size=st.integers(8, 200))
+def test_what_is_not_only_numbers_is_either_left_to_the_careful_way_or_read_the_same(tmp_path_factory, rows, size):
+    path = written(tmp_path_factory.mktemp("csv"), "\n".join(["wall_s,gpu,power_w", *rows, ""]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csv_file, "PIECE_BYTES", size)
+        plain, careful = both_ways(path)
+    if plain is not None:
+        assert_same(plain, careful)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "wall_s,gpu,power_w\n1,0,fast\n",
+        "wall_s,gpu,power_w\n1,0,inf\n",
+        'wall_s,gpu,power_w\n1,0,"7"\n',
+        "wall_s,gpu,power_w\r\n1,0,7\r\n",
+        "wall_s,gpu,wall_s\n1,0,7\n",
+        "colour,shape\n1,2\n",
+        "wall_s,gpu,power_w\n",
+    ],
+)
+def test_a_file_that_is_not_plain_goes_the_careful_way(tmp_path, text):
+    assert _read_plain(written(tmp_path, text), COLUMNS) is None
+
+
+def test_whole_numbers_take_half_the_room_and_are_exact(tmp_path):
+    rows = "".join(f"1795000000.{n:03},{n % 8},{n / 10}\n" for n in range(1000))
+    numbers = read_csv(written(tmp_path, "wall_s,gpu,power_w\n" + rows), COLUMNS).numbers
+    assert [numbers[name].dtype for name in COLUMNS] == [np.float64, np.float32, np.float64, np.float32]
+    assert numbers["power_w"].tolist() == [n / 10 for n in range(1000)]
+
+
+def test_a_column_that_stops_being_whole_is_exact_from_its_beginning(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_file, "PIECE_BYTES", 64)
+    values = [*range(100), 0.1, 16777217]
+    path = written(tmp_path, "wall_s,gpu,power_w\n" + "".join(f"1,0,{value}\n" for value in values))
+    assert read_csv(path, COLUMNS).numbers["power_w"].tolist() == values

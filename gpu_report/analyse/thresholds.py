@@ -327,3 +327,6 @@ HANG_LINES = 5.0
 PROGRESS_SHARE = 1 / 1800
 HANG_FIRST_S = 600.0  # the first batch may compile the model, and fill a cache
 HANG_SIBLINGS = 5.0
+
+# One event in the kernel log
+SAME_EVENT_S = 5.0  # the kernel writes the lines of one kill or one lost GPU at once; a busy log delays the last ones

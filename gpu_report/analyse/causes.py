@@ -321,8 +321,9 @@ def explain(
     found = [candidate for scorer in CAUSES if (candidate := scorer(scene)) is not None]
     ranked = sorted(found, key=lambda candidate: -candidate.confidence)
     if ranked and (expected is None or _outranks(ranked[0], expected)):
-        rival = next((c.name for c in ranked if c.name != ranked[0].name), expected.name if expected else None)
         best = ranked[0]
+        rival = next((c.name for c in ranked if c.name != best.name), expected.name if expected else None)
+        rival = None if best.confidence >= th.CERTAIN else rival
         return Cause(best.name, best.confidence, best.explanation, rival), best.evidence
     if expected is not None:
         return expected, ()

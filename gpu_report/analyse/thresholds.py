@@ -330,3 +330,6 @@ HANG_SIBLINGS = 5.0
 
 # One event in the kernel log
 SAME_EVENT_S = 5.0  # the kernel writes the lines of one kill or one lost GPU at once; a busy log delays the last ones
+
+# Causes that are read off and not inferred
+CERTAIN = 0.95  # confidence of what a state of the process or the driver's own words say: nothing is second to a fact

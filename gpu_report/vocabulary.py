@@ -1,4 +1,4 @@
-"""What people are told: the names of causes in plain words, for the verdict and the page alike."""
+"""What people are told: causes, other rows of the ledger, and lengths of time in plain words."""
 
 from collections.abc import Mapping
 
@@ -26,7 +26,41 @@ CAUSES: Mapping[str, str] = {
     "unexplained": "Not explained by anything recorded",
 }
 
+# Rows of the ledger that are no cause of a finding.
+LEDGER: Mapping[str, str] = {
+    "work": "Work",
+    "short gaps": "Short gaps between batches",
+    "idle": "Idle, outside training",
+    "final evaluation": "Final evaluation",
+    "unmeasured": "Not measured",
+}
+
+# What makes an epoch longer by its nature: told with one that stands out, and no cause for concern.
+FIRST_EPOCH = "the first epoch of its process"
+MOSAIC_CLOSED = "the mosaic was closed and the loader made anew"
+LONGER_BY_NATURE = frozenset({FIRST_EPOCH, MOSAIC_CLOSED})
+
 
 def cause_words(name: str) -> str:
     """Return a cause in plain words."""
     return CAUSES.get(name, name)
+
+
+def row_words(name: str) -> str:
+    """Return a row of the ledger in plain words: a cause, or one of the rest."""
+    return LEDGER.get(name) or cause_words(name)
+
+
+def lower_first(words: str) -> str:
+    """Return words as they stand within a sentence; an abbreviation stays as it is."""
+    return words if words[:2].isupper() else words[:1].lower() + words[1:]
+
+
+def length(seconds: float) -> str:
+    """Return a duration as a person says it: 44 s, 2 min 5 s, 3 h 10 min."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"

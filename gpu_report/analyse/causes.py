@@ -35,7 +35,7 @@ KERNEL_CAUSES = {
 }
 
 EXPECTED = Cause("validation", 0.9, "the epoch ended here: validation and checkpoint, as long as its siblings'")
-UNEXPLAINED = "nothing that was recorded stands beside it"
+UNEXPLAINED = "nothing that was recorded explains it"
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,9 @@ def memory_pressure(scene: Scene) -> Candidate | None:
     swapped = _risen(swap, scene.usual("swap_in_mib_s"), th.SWAP_IN_MIB_S)
     if not waited and not swapped:
         return None
-    numbers = evidence(("processes waited for memory", pressure, "%"), ("read back from swap", swap, "MiB/s"))
+    numbers = evidence(
+        ("of the time a process waited for memory", pressure, "%"), ("read back from swap", swap, "MiB/s")
+    )
     text = "processes waited for memory" + (", and pages were read back from swap" if swapped else "")
     return Candidate("memory-pressure", 0.9 if waited and swapped else 0.8, text, numbers)
 
@@ -85,8 +87,8 @@ def input_storage(scene: Scene) -> Candidate | None:
     if not waited or not touched or _mostly_one_core(scene) or _data_came(scene):
         return None
     numbers = evidence(
-        ("processes waited for input or output", pressure, "%"),
-        ("all of them at once", full, "%"),
+        ("of the time a process waited for input or output", pressure, "%"),
+        ("of the time every process that had work did", full, "%"),
         ("workers blocked on a device (mean)", blocked, ""),
         ("read from storage", read, "MiB/s"),
     )
@@ -109,8 +111,8 @@ def cores_taken(scene: Scene) -> Candidate | None:
         return None
     numbers = evidence(
         ("CPU, all cores", cpu, "%"),
-        ("of that other processes than the training", others, "%"),
-        ("processes waited for a core", pressure, "%"),
+        ("of all cores, taken by other processes than the training", others, "%"),
+        ("of the time a process waited for a core", pressure, "%"),
     )
     return Candidate("input-cpu", 0.9, f"other processes took {others:.0f} % of all cores", numbers)
 
@@ -165,7 +167,7 @@ def loader_idle(scene: Scene) -> Candidate | None:
         ("workers idle before the GPU fell", lead, "s"),
         ("CPU of all workers", workers, "% of a core"),
         ("usually", scene.usual("workers_cpu_pct"), "% of a core"),
-        ("right after it, as often as usual", surge, "x"),
+        ("right after it, against usual", surge, "times as much"),
     )
     text = "the loader's workers stood still first, without using CPU or disk (a network drive, a lock, a sleep)"
     return Candidate("input-stalled", 0.85 if first and refilled else 0.7, text, numbers)
@@ -319,8 +321,9 @@ def explain(
     found = [candidate for scorer in CAUSES if (candidate := scorer(scene)) is not None]
     ranked = sorted(found, key=lambda candidate: -candidate.confidence)
     if ranked and (expected is None or _outranks(ranked[0], expected)):
-        rival = next((c.name for c in ranked if c.name != ranked[0].name), expected.name if expected else None)
         best = ranked[0]
+        rival = next((c.name for c in ranked if c.name != best.name), expected.name if expected else None)
+        rival = None if best.confidence >= th.CERTAIN else rival
         return Cause(best.name, best.confidence, best.explanation, rival), best.evidence
     if expected is not None:
         return expected, ()

@@ -57,7 +57,7 @@ def threads(facts: TrainingFacts) -> Said | None:
         f"OMP_NUM_THREADS asks for {each:.0f} threads{times}, and {_cores(usable)} may be used",
         evidence(
             ("CPU of the main process in training", main, "% of a core"),
-            ("processes waited for a core in training", waited, "%"),
+            ("of the time in training a process waited for a core", waited, "%"),
         ),
         (Advice(f"Set OMP_NUM_THREADS={fit}, or leave it to ultralytics, which sets 1"),),
     )
@@ -84,7 +84,7 @@ def cores(facts: TrainingFacts) -> Said | None:
         f"{all_workers} shared {_cores(usable)} (the machine shows {shown}), and needed more",
         evidence(
             ("CPU of the trainer and its workers in training", used, "% of a core"),
-            ("processes waited for a core in training", waited, "%"),
+            ("of the time in training a process waited for a core", waited, "%"),
         ),
         (Advice(MORE_CORES), *((change,) if can_change else ())),
         Cause("input-cpu", 0.8, f"its processes may use {_cores(usable)}, and used them up"),

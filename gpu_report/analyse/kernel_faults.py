@@ -4,6 +4,8 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.kernel_near import kernel_events_near
 from gpu_report.model import Advice, Finding, KernelEvent
 
+NOT_OURS = "not the training, which went on"
+
 
 def kernel_faults(context: Context) -> list[Finding]:
     """Report every warning or fault that the kernel named, whether or not utilisation fell."""
@@ -19,7 +21,7 @@ def _finding(context: Context, number: int, event: KernelEvent) -> Finding:
     return Finding(
         id=f"kernel-{number}",
         rule="kernel",
-        severity=event.severity,
+        severity="warning" if stranger else event.severity,
         gpu=event.gpu,
         start_t_s=event.t_s,
         end_t_s=event.last_t_s if event.last_t_s is not None else event.t_s,
@@ -39,6 +41,8 @@ def _stranger(context: Context, event: KernelEvent) -> str:
     """
     own = {process.pid for process in context.run.inside}
     went_on = any(boundary.told and boundary.row.row_t_s > event.t_s for boundary in context.boundaries.all)
-    if event.pid is None or event.pid in own or not went_on or event.severity == "critical":
+    # what is critical concerns the whole GPU, but for a kill for want of memory, which ends its victim alone
+    if event.pid is None or event.pid in own or not went_on or (event.severity == "critical" and event.kind != "oom"):
         return ""
-    return f"; it was {event.process or 'a process'} (pid {event.pid}), not the training, which went on"
+    who = f"{event.process or 'a process'} (pid {event.pid})"
+    return f"; it was {NOT_OURS}" if who in event.meaning else f"; it was {who}, {NOT_OURS}"

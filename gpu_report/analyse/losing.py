@@ -8,6 +8,7 @@ from gpu_report.analyse.spans import Span
 from gpu_report.model import Cause, Finding, Run
 
 EVERYTHING = "all"  # the quantity of an NVML error that concerns the whole GPU
+PLAIN_LOSS = "gpu is lost"  # says no more than that it was lost
 LOST_WORDS = ("lost", "reset", "restart")  # of nvmlErrorString: GPU is lost; GPU requires reset (restart before 2023)
 
 
@@ -43,6 +44,7 @@ def _finding(context: Context, number: int, loss: Loss) -> Finding:
     start_s, end_s = loss.span
     epoch, phase = context.place_at(start_s)
     until = "came back" if loss.came_back else "did not come back before the recording ended"
+    said = "" if loss.reason.lower() == PLAIN_LOSS else f" ({loss.reason})"
     return Finding(
         id=f"gpu-lost-{number}",
         rule="gpu-lost",
@@ -50,7 +52,7 @@ def _finding(context: Context, number: int, loss: Loss) -> Finding:
         gpu=loss.gpu,
         start_t_s=start_s,
         end_t_s=end_s,
-        summary=f"The driver lost GPU {loss.gpu} ({loss.reason}) for {end_s - start_s:,.0f} s; it {until}",
+        summary=f"The driver lost GPU {loss.gpu}{said} for {end_s - start_s:,.0f} s; it {until}",
         epoch=epoch,
         phase=phase,
         cause=Cause("gpu-fault", 0.95, f"the driver said: {loss.reason}"),

@@ -16,6 +16,7 @@ from gpu_report.analyse.training_parts import Training, trainings, yolo_run_of
 from gpu_report.model import Cause, Evidence, Finding, YoloRun
 
 RULE = "memory-growth"
+RAN_OUT = "until CUDA was out of memory"
 WHY = "memory is taken and not given back (tensors kept in a list, a loss summed up with its graph, a growing cache)"
 MOSAIC = "YOLO closes its mosaic for the last epochs and makes the loader anew: one step, no growth"
 
@@ -93,7 +94,7 @@ def _finding(case: _Case, number: int, growth: Growth) -> Finding:
 def _ran_out(case: _Case, growth: Growth) -> str:
     """Return in words that memory grew until there was no more, empty where it did not."""
     if growth.goes_on and case.out_of_memory:
-        return "until CUDA was out of memory"
+        return RAN_OUT
     capacity = case.memory.capacity_mib
     full = capacity and growth.free_mib is not None and growth.free_mib <= (1 - th.FULL_SHARE) * capacity
     return "until the card was full" if full else ""
@@ -113,6 +114,8 @@ def _summary(case: _Case, growth: Growth) -> str:
     left = growth.seconds_left
     if left is None:
         return grown if growth.goes_on else f"{grown}, and then no more"
+    if case.epochs_left == 0:  # over: no clock will come to that time
+        return f"{grown}; a longer training would have filled the card {_in_time(left, case.training.epoch_s)}"
     at = _clock(case.context.run.start_wall_s, growth.end_s + left)
     return f"{grown}; at this rate the card would be full {_in_time(left, case.training.epoch_s)}, {at}"
 
@@ -144,8 +147,8 @@ def _evidence(case: _Case, growth: Growth) -> tuple[Evidence, ...]:
     return evidence(
         ("memory before it (peak in training)", gib(growth.before_mib), "GiB"),
         ("memory after it", gib(growth.after_mib), "GiB"),
-        ("growth an epoch (median slope)", growth.rate_mib_s * epoch_s if epoch_s else None, "MiB"),
-        ("growth a minute", growth.rate_mib_s * 60, "MiB"),
+        ("growth an epoch (median slope)", gib(growth.rate_mib_s * epoch_s) if epoch_s else None, "GiB"),
+        ("growth a minute", gib(growth.rate_mib_s * 60), "GiB"),
         ("the card can hold", gib(case.memory.capacity_mib), "GiB"),
         ("other processes held, at most, which is not counted", gib(apart) if apart else None, "GiB"),
         ("epochs until it is full at this rate", seconds / epoch_s if seconds is not None and epoch_s else None, ""),

@@ -10,6 +10,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.phases import mosaic_closes
 from gpu_report.analyse.track import Floats
 from gpu_report.model import EpochSummary
+from gpu_report.vocabulary import FIRST_EPOCH, MOSAIC_CLOSED
 
 
 @dataclass(frozen=True)
@@ -64,9 +65,9 @@ def _notes(epochs: Sequence[EpochSummary], context: Context) -> list[str]:
     notes = []
     for epoch in epochs:
         if (epoch.run, epoch.start_t_s) in firsts:
-            notes.append("the first epoch of its process")
+            notes.append(FIRST_EPOCH)
         elif closes.get(epoch.run) == epoch.epoch:
-            notes.append("the mosaic was closed and the loader made anew")
+            notes.append(MOSAIC_CLOSED)
         else:
             notes.append("")
     return notes

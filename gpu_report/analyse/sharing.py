@@ -33,7 +33,8 @@ def _finding(context: Context, number: int, guest: Guest) -> Finding:
         gpu=guest.gpu,
         start_t_s=start_s,
         end_t_s=end_s,
-        summary=f"{guest.who} worked on GPU {guest.gpu} beside the training for {end_s - start_s:.0f} s",
+        summary=f"{guest.who} worked on GPU {guest.gpu} beside the training for {end_s - start_s:.0f} s"
+        f"{_at_pace(context, guest)}",
         epoch=epoch,
         phase=phase,
         evidence=_evidence(context, guest, scene),
@@ -42,11 +43,20 @@ def _finding(context: Context, number: int, guest: Guest) -> Finding:
     )
 
 
+def _at_pace(context: Context, guest: Guest) -> str:
+    """Return what the guest left of the training's pace, empty where callbacks did not tell it."""
+    pace = context.pace
+    then, usual = (pace.within([guest.span]), pace.within(context.scenes.calm)) if pace else (None, None)
+    return (
+        f"; the training went on at {100 * then / usual:.0f} % of its usual pace" if then is not None and usual else ""
+    )
+
+
 def _evidence(context: Context, guest: Guest, scene: Scene) -> tuple[Evidence, ...]:
     pace, calm = context.pace, context.scenes.calm
     return evidence(
-        ("images a second meanwhile", pace.within([guest.span]) if pace else None, ""),
-        ("usually", pace.within(calm) if pace else None, ""),
+        ("pace of the training meanwhile", pace.within([guest.span]) if pace else None, "images/s"),
+        ("usually", pace.within(calm) if pace else None, "images/s"),
         ("its share of the GPU's time, at most", guest.util_pct, "%"),
         ("its memory", guest.memory_mib, "MiB"),
         ("utilisation meanwhile", scene.gpu_within("gpu_util_pct"), "%"),

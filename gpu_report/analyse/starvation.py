@@ -48,7 +48,7 @@ def _finding(number: int, scene: Scene, span: Span, mean_pct: float, waited: flo
     """Return the finding; without a cause, what is between starved and healthy is a note."""
     cause, proof = explain(scene)
     numbers = evidence(
-        ("utilisation in ordinary training (mean)", mean_pct, "%"),
+        ("mean utilisation in ordinary training (no first epoch, no disturbed one)", mean_pct, "%"),
         ("of ordinary training the trainer waited for data", None if waited is None else 100 * waited, "%"),
     )
     return Finding(
@@ -59,7 +59,7 @@ def _finding(number: int, scene: Scene, span: Span, mean_pct: float, waited: flo
         start_t_s=span[0],
         end_t_s=span[1],
         summary=f"GPU {scene.gpu} was busy {mean_pct:.0f} % of its ordinary training: {cause.explanation}",
-        evidence=(*numbers, *proof),
+        evidence=(*numbers, *(each for each in proof if each.text != "utilisation")),  # told already, of all of it
         cause=cause,
     )
 

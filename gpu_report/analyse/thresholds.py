@@ -327,3 +327,9 @@ HANG_LINES = 5.0
 PROGRESS_SHARE = 1 / 1800
 HANG_FIRST_S = 600.0  # the first batch may compile the model, and fill a cache
 HANG_SIBLINGS = 5.0
+
+# One event in the kernel log
+SAME_EVENT_S = 5.0  # the kernel writes the lines of one kill or one lost GPU at once; a busy log delays the last ones
+
+# Causes that are read off and not inferred
+CERTAIN = 0.95  # confidence of what a state of the process or the driver's own words say: nothing is second to a fact

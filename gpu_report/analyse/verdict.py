@@ -1,22 +1,27 @@
 """The one sentence that a person came for."""
 
 from collections.abc import Sequence
+from typing import TypeGuard
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.activity import outside
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.kernel_faults import NOT_OURS
+from gpu_report.analyse.memory_growth import RAN_OUT
 from gpu_report.analyse.throttles import POWER_CAP, THERMAL
+from gpu_report.analyse.told_drops import Felt, drops_sentence, felt_drops, waiting_sentence
 from gpu_report.analyse.unused_gpu import idle_tracks
 from gpu_report.model import Bound, Finding, LedgerRow
-from gpu_report.vocabulary import cause_words
+from gpu_report.vocabulary import cause_words, length, lower_first, row_words
 
 HEALTHY = ", which is healthy for YOLO"
-# Drops have a sentence of their own, what the kernel said may concern another program, and an unused GPU did no work.
-NOT_MARRING = frozenset({"drop", "sustained-low", "kernel", "unused-gpu"})
-TOLD_ONCE = (
-    *("slowdown", "other-process", "waiting-for-peer", "slow-epoch", "epochs-slowing", "data-wait-growing"),
-    "memory-growth",
-)
+# What the kernel said may concern another program, and an unused GPU did no work.
+NOT_MARRING = frozenset({"kernel", "unused-gpu"})
+WAITING, GROWTH = "waiting-for-peer", "memory-growth"
+TOLD_ONCE = ("slowdown", "other-process", WAITING, "slow-epoch", "epochs-slowing", "data-wait-growing", GROWTH)
+CAUSE_APART = frozenset({"slowdown", "slow-epoch"})  # whose summary says what happened, and not why
+# What a training pays once, however long it is: no loss that a longer run would have again.
+ONCE = frozenset({"startup", "final evaluation"})
 
 Trained = tuple[float, float] | None  # mean utilisation in %, and seconds
 
@@ -26,37 +31,56 @@ def verdict(
 ) -> str:
     """Return what the run comes to, in plain words, with the numbers behind it."""
     trained, unseen = training(context), sum(row.share for row in ledger if row.name == "unmeasured")
+    strange = [f for f in findings if f.rule == "kernel" and f.summary.endswith(NOT_OURS)]
+    felt = felt_drops(findings)
     parts = [
+        _lost(findings),
         _ended(findings),
-        _fault(findings),
+        _fault([f for f in findings if f not in strange]),
         _environment(findings),
         _work(context, trained, findings),
         _starved(findings),
         _won(bounds, findings),
     ]
-    parts += [_drops(findings, trained, unseen), _beside(findings), _throttled(findings), _unseen(unseen)]
-    parts += [_largest(trained, findings, ledger), _unused(context)]
+    parts += [_drops(context, felt, findings, trained, unseen), _beside(findings, felt), _throttled(findings)]
+    parts += [_fault(strange), _unseen(unseen), _largest(trained, findings, ledger), _unused(context)]
     return " ".join(part for part in parts if part)
 
 
 def training(context: Context) -> Trained:
     """Return mean utilisation (%) and length (s) of the training of the used GPUs, None where nothing ran.
 
-    Training is the train phases; where no epochs are known, all outside startup and idle.
+    Training is the train phases; where no epochs are known, all outside startup and idle. A GPU that spins for another
+    reads as fully busy and does nothing: that counts as no work.
     """
     spans = [(p.start_t_s, p.end_t_s) for p in context.phases if p.name == "train"]
     weight = busy = 0.0
     for track, usable in zip(context.tracks, context.usable, strict=True):
         mine = usable & ~outside(track, spans) if spans else usable
+        waits = [(wait.start_t_s, wait.end_t_s) for wait in context.waits if wait.gpu == track.gpu]
         weight += float(track.hold_s[mine].sum())
-        busy += float((track.hold_s * track.util_pct)[mine].sum())
+        busy += float((track.hold_s * track.util_pct)[mine & outside(track, waits)].sum())
     return (busy / weight, weight / len(context.activity.used_gpus)) if weight else None
 
 
+def _lost(findings: Sequence[Finding]) -> str:
+    """Return the first GPU that the driver lost: before the end of a training, which follows from it."""
+    lost = min((f for f in findings if f.rule == "gpu-lost"), key=lambda f: f.start_t_s, default=None)
+    return f"{lost.summary}." if lost else ""
+
+
 def _ended(findings: Sequence[Finding]) -> str:
-    """Return how a training ended that came to no good end."""
+    """Return how a training ended that came to no good end, and the growth of memory that led there."""
     ended = [f for f in findings if f.rule == "run-ended"]
-    return f"{ended[0].summary}, {length(ended[0].end_t_s)} after the recording began." if ended else ""
+    if not ended:
+        return ""
+    growth = " ".join(f"{f.summary}." for f in findings if _led_to(f, ended[0]))
+    return f"{ended[0].summary}, {length(ended[0].end_t_s)} after the recording began. {growth}".strip()
+
+
+def _led_to(finding: Finding, ended: Finding) -> bool:
+    """Tell whether memory grew until there was no more of it when a training ended."""
+    return finding.rule == GROWTH and finding.summary.endswith(RAN_OUT) and finding.start_t_s < ended.end_t_s
 
 
 def _starved(findings: Sequence[Finding]) -> str:
@@ -84,14 +108,23 @@ def epoch_length(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds < 10 else length(seconds)
 
 
-def _beside(findings: Sequence[Finding]) -> str:
+def _beside(findings: Sequence[Finding], felt: Sequence[Felt]) -> str:
     """Return who else was on the GPUs, who waited for whom, slow epochs, growing memory: the longest of each."""
-    sentences = []
+    ended, sentences = [f for f in findings if f.rule == "run-ended"], []
     for rule in TOLD_ONCE:
         mine = [f for f in findings if f.rule == rule and not f.expected]
+        mine = [f for f in mine if not ended or not _led_to(f, ended[0])]
+        waited = waiting_sentence(felt, mine) if rule == WAITING else ""
         if mine:
-            sentences.append(f"{max(mine, key=lambda f: f.duration_s).summary}.")
+            sentences.append(waited or _told(max(mine, key=lambda f: f.duration_s)))
     return " ".join(sentences)
+
+
+def _told(finding: Finding) -> str:
+    """Return a finding in a sentence, with its cause where its summary has none."""
+    known = finding.rule in CAUSE_APART and finding.cause and finding.cause.confidence > 0
+    why = f" ({lower_first(cause_words(finding.cause.name))})" if known and finding.cause else ""
+    return f"{finding.summary}{why}."
 
 
 def _throttled(findings: Sequence[Finding]) -> str:
@@ -102,9 +135,9 @@ def _throttled(findings: Sequence[Finding]) -> str:
 
 
 def _fault(findings: Sequence[Finding]) -> str:
-    """Return the worst thing that the kernel or the driver said during the run, unless the end has said it already."""
-    told = {near.event.kind for f in findings if f.rule == "run-ended" for near in f.kernel_events}
-    heard = [f for f in findings if f.rule in {"kernel", "gpu-lost"} and f.severity != "info" and f.end_t_s >= 0]
+    """Return the worst thing that the kernel said during the run, unless the end or a lost GPU has said it already."""
+    told = {near.event.kind for f in findings if f.rule in {"run-ended", "gpu-lost"} for near in f.kernel_events}
+    heard = [f for f in findings if f.rule == "kernel" and f.severity != "info" and f.end_t_s >= 0]
     faults = [f for f in heard if not any(near.event.kind in told for near in f.kernel_events)]
     worst = min(faults, key=lambda f: (f.severity != "critical", f.start_t_s), default=None)
     return f"{worst.summary[:1].upper()}{worst.summary[1:]}." if worst else ""
@@ -126,19 +159,20 @@ def _work(context: Context, trained: Trained, findings: Sequence[Finding]) -> st
         return "No GPU worked during this recording."
     util, seconds = trained
     gpus = len(context.activity.used_gpus)
-    subject = "The GPU was" if gpus == 1 else f"{gpus} GPUs were"
+    the_gpu = "The GPU" if len(context.tracks) == 1 else f"GPU {min(context.activity.used_gpus)}"
+    subject = f"{the_gpu} was" if gpus == 1 else f"{gpus} GPUs were"
     if any(phase.name == "train" for phase in context.phases):
         what = f"the {length(seconds)} in which {'it' if gpus == 1 else 'they'} trained"
     else:
         what = f"{length(seconds)} after startup"
-    reading = _reading(util) if seconds >= th.LEVEL_AT_LEAST_S else ", which is too short to judge"
+    reading = _reading(util, gpus) if seconds >= th.LEVEL_AT_LEAST_S else ", which is too short to judge"
     reading = "" if reading == HEALTHY and _is_marred(findings) else reading
     return f"{subject} busy {util:.0f} % of {what}{reading}."
 
 
-def _reading(util: float) -> str:
+def _reading(util: float, gpus: int) -> str:
     if util < th.STARVED_PCT:
-        return ": it mostly waited"
+        return f": {'it' if gpus == 1 else 'they'} mostly waited"
     if util < th.ROOM_PCT:
         return ": there is room to win"
     if util > th.COMPUTE_BOUND_PCT:
@@ -146,31 +180,18 @@ def _reading(util: float) -> str:
     return HEALTHY
 
 
-def _drops(findings: Sequence[Finding], trained: Trained, unseen: float) -> str:
-    drops = [f for f in findings if f.rule in {"drop", "sustained-low"} and not f.expected]
-    if not drops:
-        # a GPU that never worked has no level to fall from, and where nobody looked nothing is seen to fall
-        telling = trained is not None and trained[0] >= th.STARVED_PCT and unseen <= 1 - th.WELL_COVERED
-        return "No unexpected drop." if telling and not _is_marred(findings) else ""
-    total = sum(f.duration_s for f in drops)
-    noun = "drop" if len(drops) == 1 else "drops"
-    return f"{len(drops):,} unexpected {noun} took {length(total)}: {_by_cause(drops)}."
+def _drops(context: Context, felt: Sequence[Felt], findings: Sequence[Finding], trained: Trained, unseen: float) -> str:
+    if felt:
+        return drops_sentence(felt, several_gpus=len(context.activity.used_gpus) > 1)
+    # a GPU that never worked has no level to fall from, in too short a time none is known, and where nobody looked
+    # nothing is seen to fall
+    telling = _is_long(trained) and trained[0] >= th.STARVED_PCT and unseen <= 1 - th.WELL_COVERED
+    return "No unexpected drop." if telling and not _is_marred(findings) else ""
 
 
-def _by_cause(drops: Sequence[Finding]) -> str:
-    """Return the causes of drops in words, the one that took most first, with what each took where they are several."""
-    took: dict[str, float] = {}
-    for drop in drops:
-        name = drop.cause.name if drop.cause else "unexplained"
-        took[name] = took.get(name, 0.0) + drop.duration_s
-    each = " ({})" if len(took) > 1 else ""
-    ordered = sorted(took, key=lambda name: -took[name])
-    return ", ".join(lower_first(cause_words(name)) + each.format(length(took[name])) for name in ordered)
-
-
-def lower_first(words: str) -> str:
-    """Return words as they stand within a sentence; an abbreviation stays as it is."""
-    return words if words[:2].isupper() else words[:1].lower() + words[1:]
+def _is_long(trained: Trained) -> TypeGuard[tuple[float, float]]:
+    """Tell whether there was training enough to judge it."""
+    return trained is not None and trained[1] >= th.LEVEL_AT_LEAST_S
 
 
 def _unseen(unseen: float) -> str:
@@ -180,16 +201,29 @@ def _unseen(unseen: float) -> str:
 
 
 def _largest(trained: Trained, findings: Sequence[Finding], ledger: Sequence[LedgerRow]) -> str:
-    """Return where most of the time went when it did not go into work, unless the drops have said it already."""
-    lost = [row for row in ledger if row.name not in {"work", "idle", "unmeasured"}]
+    """Return where most of the time went when it did not go into work, unless the findings have said more already.
+
+    Startup is none of training's losses: where it is the largest, it is told beside the largest of those.
+    """
+    lost = sorted((r for r in ledger if r.name not in {"work", "idle", "unmeasured"}), key=lambda r: -r.gpu_seconds)
     if trained is None or trained[0] >= th.ROOM_PCT or not lost:
         return ""
-    row = max(lost, key=lambda r: r.gpu_seconds)
+    startup = f"Startup took {100 * lost[0].share:.0f} % of all GPU time" if lost[0].name == "startup" else ""
+    most = next((row for row in lost if row.name not in ONCE), None)
+    if most is None or not _is_long(trained) or _told_s(findings, lost) >= most.gpu_seconds:
+        return f"{startup}." if startup else ""
+    what = "waiting that nothing recorded explains" if most.name == "unexplained" else lower_first(row_words(most.name))
+    took = f"{length(most.gpu_seconds)}, {100 * most.share:.0f} %"
+    if startup:
+        return f"{startup}; of what else was lost, {what} took most: {took}."
+    return f"The largest loss is {what}: {took} of all GPU time."
+
+
+def _told_s(findings: Sequence[Finding], lost: Sequence[LedgerRow]) -> float:
+    """Return the GPU time (s) whose loss findings have said already, with its cause."""
     told = [f for f in findings if f.cause and not f.expected and (f.rule != "starved" or f.cause.confidence > 0)]
-    if any(f.cause and f.cause.name == row.name for f in told):
-        return ""
-    what = "waiting that nothing recorded explains" if row.name == "unexplained" else row.name
-    return f"The largest loss is {what}: {length(row.gpu_seconds)}, {100 * row.share:.0f} % of all GPU time."
+    causes = {f.cause.name for f in told if f.cause}
+    return sum(row.gpu_seconds for row in lost if row.name in causes)
 
 
 def _unused(context: Context) -> str:
@@ -198,13 +232,3 @@ def _unused(context: Context) -> str:
         return ""
     names = ", ".join(str(gpu) for gpu in unused)
     return f"GPU {names} was never used." if len(unused) == 1 else f"GPUs {names} were never used."
-
-
-def length(seconds: float) -> str:
-    """Return a duration as a person says it: 44 s, 2 min 5 s, 3 h 10 min."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"

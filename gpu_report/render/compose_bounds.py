@@ -3,11 +3,10 @@
 from gpu_report.model import Analysis, Bound
 from gpu_report.render.view import Table
 from gpu_report.render.words import MISSING, duration, sentence
-from gpu_report.vocabulary import cause_words
+from gpu_report.vocabulary import row_words
 
 COLUMNS = ("Without", "Training of an epoch now", "at best", "faster, at most", "likely, with", "At best means")
 NUMERIC = (False, True, True, True, False, False)
-GAPS = "Short gaps between batches"
 
 
 def bounds(analysis: Analysis) -> Table:
@@ -17,7 +16,7 @@ def bounds(analysis: Analysis) -> Table:
 
 def _row(bound: Bound) -> tuple[str, ...]:
     return (
-        GAPS if bound.cause == "short gaps" else cause_words(bound.cause),
+        row_words(bound.cause),
         duration(bound.epoch_s_now),
         duration(bound.epoch_s_at_best),
         f"{bound.speed_up_at_most:.1f} times",

@@ -21,14 +21,9 @@ from gpu_report.render.words import (
     quantity,
     share,
 )
-from gpu_report.vocabulary import CAUSES, cause_words
+from gpu_report.vocabulary import row_words
 
 LABEL_PCT = 8.0  # of the ledger's width, from which on a part has room for its share
-_LEDGER_NAMES = {
-    "short gaps": "Short gaps between batches",
-    "idle": "Idle, outside training",
-    "unmeasured": "Not measured",
-}
 
 # Ledger rows that have a colour of their own; every other name shares one.
 LEDGER_KINDS = frozenset(
@@ -147,7 +142,7 @@ def ledger_note(analysis: Analysis) -> str:
 
 def _ledger_item(row: LedgerRow, start_pct: float, width_pct: float) -> LedgerItem:
     return LedgerItem(
-        name=cause_words(row.name) if row.name in CAUSES else _LEDGER_NAMES.get(row.name, row.name.capitalize()),
+        name=row_words(row.name),
         kind=row.name.replace(" ", "-") if row.name in LEDGER_KINDS else "other",
         start_pct=round(start_pct, 4),
         width_pct=round(width_pct, 4),

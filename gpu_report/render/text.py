@@ -9,13 +9,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from gpu_report.model import Advice, Analysis, Finding, GpuSummary, Stats
+from gpu_report.model import Advice, Analysis, EpochSummary, Finding, GpuSummary, Stats
 from gpu_report.render.summary import iso_utc
-from gpu_report.render.words import SHOWN_SECONDS, how_it_ended, numbers, sentence
+from gpu_report.render.words import SHOWN_SECONDS, counted, how_it_ended, numbers, sentence
 from gpu_report.terminal import plain
+from gpu_report.vocabulary import LONGER_BY_NATURE, row_words
 
 SHOWN_FINDINGS = 20
 SHOWN_ODD = 5
+SUBJECT = "The training"
+AS_PLANNED = frozenset({"finished", "early stop"})
 
 Rows = list[tuple[str, ...]]
 
@@ -63,14 +66,14 @@ def _head(analysis: Analysis) -> str:
 
 def _tables(analysis: Analysis) -> Iterable[tuple[str, tuple[str, ...], Rows]]:
     header = ("GPU", "utilisation mean", "peak", "memory peak", "power mean", "temperature mean", "energy")
-    yield "GPUs", header, [_gpu_row(gpu) for gpu in analysis.gpus]
+    yield "GPUs, over the whole recording", header, [_gpu_row(gpu) for gpu in analysis.gpus]
     shown = [row for row in analysis.ledger if row.gpu_seconds >= SHOWN_SECONDS]
-    ledger: Rows = [(row.name, f"{row.gpu_seconds:.1f} s", f"{row.share:.1%}") for row in shown]
+    ledger: Rows = [(row_words(row.name), f"{row.gpu_seconds:.1f} s", f"{row.share:.1%}") for row in shown]
     yield "Where the GPU time went", ("", "GPU time", "share"), ledger
     findings = [_finding_row(analysis, f) for f in analysis.findings if not f.expected][:SHOWN_FINDINGS]
     won: Rows = [
         (
-            bound.cause,
+            row_words(bound.cause),
             f"{bound.epoch_s_now:.1f} s",
             f"{bound.epoch_s_at_best:.1f} s",
             f"{bound.speed_up_at_most:.1f}",
@@ -125,7 +128,7 @@ def _closing(analysis: Analysis) -> list[str]:
     if kernel.status != "read":
         lines.append(f"Kernel log: unknown ({kernel.reason or 'it was not read'}). {kernel.advice}".strip())
     else:
-        lines.append(f"Kernel log: read ({kernel.source}), {len(kernel.events)} messages.")
+        lines.append(f"Kernel log: read ({kernel.source}), {counted(len(kernel.events), 'message')}.")
     lines += [f"Epochs: {y.note}." for y in analysis.run.yolo_runs if y.note]
     lines += [f"Note: {problem}." for problem in analysis.run.problems]
     return lines
@@ -138,12 +141,14 @@ def _changes(analysis: Analysis) -> list[Advice]:
 
 
 def _ending(analysis: Analysis) -> list[str]:
-    """Return how the training ended, and its last minute."""
+    """Return how the training ended, and its last minute where that was not as planned."""
     ending = analysis.ending
     if ending is None:
         return []
-    last = f" In its last minute: {numbers(ending.last_minute)}." if ending.last_minute else ""
-    return [f"The training: {sentence(ending.text)}{last}".replace("\u00a0", " ")]
+    tells = bool(ending.last_minute) and ending.name not in AS_PLANNED
+    last = f" In its last minute: {numbers(ending.last_minute)}." if tells else ""
+    subject = "" if ending.text.startswith(SUBJECT) else f"{SUBJECT}: "
+    return [f"{subject}{sentence(ending.text)}{last}".replace("\u00a0", " ")]
 
 
 def _epochs(analysis: Analysis) -> list[str]:
@@ -163,10 +168,14 @@ def _epochs(analysis: Analysis) -> list[str]:
     parts += [f"({shown})"] if shown else []
     speed = _median([e.images_per_s for e in every])
     parts += [f"{speed:.0f} images/s"] if speed is not None else []
-    odd = [f"{e.epoch} ({'; '.join(e.odd)})" for e in every if e.odd]
+    return [f"Epochs: {len(every):,}, median {' '.join(parts)}.", *_odd(every)]
+
+
+def _odd(epochs: Sequence[EpochSummary]) -> list[str]:
+    """Return which epochs stand out, without those that take longer by their nature."""
+    odd = [f"{e.epoch} ({'; '.join(e.odd)})" for e in epochs if e.odd and e.odd[-1] not in LONGER_BY_NATURE]
     more = f", and {len(odd) - SHOWN_ODD} more" if len(odd) > SHOWN_ODD else ""
-    lines = [f"Epochs: {len(every):,}, median {' '.join(parts)}."]
-    return [*lines, f"Epochs that stand out: {', '.join(odd[:SHOWN_ODD])}{more}."] if odd else lines
+    return [f"Epochs that stand out: {', '.join(odd[:SHOWN_ODD])}{more}."] if odd else []
 
 
 def _median(values: Iterable[float | None]) -> float | None:

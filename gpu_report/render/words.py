@@ -132,7 +132,7 @@ def how_it_ended(recording: Recording) -> str:
     if recording.exit_code not in (None, 0):
         return f"the command failed with exit code {recording.exit_code}"
     endings = {"duration": "stopped after the time asked for", "signal": "stopped by hand", "import": "imported log"}
-    return endings.get(recording.ended_by, "the command ended well" if recording.exit_code == 0 else "")
+    return endings.get(recording.ended_by, "the command ended with exit code 0" if recording.exit_code == 0 else "")
 
 
 ENDINGS = {

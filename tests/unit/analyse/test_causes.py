@@ -108,7 +108,7 @@ def test_an_idle_neighbour_is_no_cause():
 def test_validation_yields_to_a_fault_of_the_gpu_only():
     assert explain(scene({**IDLE, **STORAGE}), expected=EXPECTED)[0] == EXPECTED
     cause, _ = explain(scene(IDLE, nvml_lost="GPU is lost"), expected=EXPECTED)
-    assert (cause.name, cause.runner_up) == ("gpu-fault", "trainer-blocked")
+    assert (cause.name, cause.runner_up) == ("gpu-fault", None)  # the driver said it
 
 
 def test_the_second_best_is_named_too():
@@ -188,3 +188,10 @@ def test_kernels_are_tuned_in_the_first_epoch_only():
     assert explain(dataclasses.replace(still, in_first_epoch=True))[0].name == "startup"
     working = scene({"main_cpu_pct": 80, "workers_cpu_pct": 90}, in_first_epoch=True)
     assert explain(working)[0].name == "unexplained"
+
+
+def test_a_stopped_process_is_a_fact_and_nothing_is_second_to_it():
+    beside = {"neighbours": (GUEST,)}
+    assert explain(scene(IDLE, **beside))[0].runner_up == "other-process"
+    cause, _ = explain(scene({**IDLE, "trainer_stopped": 1}, **beside))
+    assert (cause.name, cause.runner_up) == ("trainer-blocked", None)

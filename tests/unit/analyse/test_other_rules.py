@@ -1,6 +1,7 @@
 """Rules beside drops: another process on the GPU, waiting for a peer, a bad end, a GPU that always waits."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pandas as pd
@@ -61,6 +62,20 @@ def test_ranks_of_the_training_are_no_guests_of_each_other():
     rank = InsideRun(1, 1, 77, "train", {}, (Phase("train", 1, 10.0, 115.0, "inside"),), ())
     run = dataclasses.replace(guest_run(owner="trainer"), inside=(rank,))
     assert findings(run, "other-process") == []
+
+
+def test_what_a_guest_left_of_the_trainings_pace_is_told_where_callbacks_told_the_pace():
+    (guest,) = findings(guest_run(), "other-process")
+    assert guest.summary.endswith(" s")  # nothing told the pace
+    ends = (10.0, guest.start_t_s, guest.end_t_s, 115.0)
+    epochs = tuple(
+        InsideEpoch(n, 1, a, b, 1000, round((b - a) * (50 if n == 2 else 100)), 0.0, 0.0, 0.0)
+        for n, (a, b) in enumerate(itertools.pairwise(ends), 1)
+    )
+    phases = tuple(Phase("train", epoch.epoch, epoch.start_t_s, epoch.end_t_s, "inside") for epoch in epochs)
+    told = dataclasses.replace(guest_run(), inside=(InsideRun(1, 0, 41, "train", {}, phases, epochs),))
+    (finding,) = findings(told, "other-process")
+    assert finding.summary.endswith("; the training went on at 50 % of its usual pace")
 
 
 def test_a_rank_that_spins_waits_for_the_gpu_that_does_nothing():
@@ -178,3 +193,17 @@ def test_a_fault_of_another_program_is_not_put_on_the_training():
         (finding,) = findings(own, "kernel")
         assert finding.summary == "GPU 0: a bad address"
         assert finding.advice[0].text == "Restart it."
+
+
+@pytest.mark.parametrize(("at_s", "severity"), [(60.0, "warning"), (118.0, "critical")])
+def test_a_kill_that_the_training_outlived_was_not_its_own(at_s, severity):
+    said = "the kernel killed python3 (pid 99)"
+    kill = KernelEvent(at_s, "oom", "critical", "Killed process 99", said, "Free memory.", None, None, 99, "python3")
+    epochs = tuple(InsideEpoch(n, 1, start, start + 50.0, 10, 1, 0.1, 0.1, 0.1) for n, start in ((1, 10.0), (2, 65.0)))
+    phases = tuple(Phase("train", epoch.epoch, epoch.start_t_s, epoch.end_t_s, "inside") for epoch in epochs)
+    run = make_run(readings((0, 10), (90, 110)), rows=[(1, 60), (2, 115)], kernel=[kill])
+    run = dataclasses.replace(run, inside=(InsideRun(1, 0, 41, "train", {}, phases, epochs),))
+    (finding,) = findings(run, "kernel")
+    outlived = severity == "warning"
+    assert finding.summary == said + ("; it was not the training, which went on" if outlived else "")
+    assert (finding.severity, bool(finding.advice)) == (severity, not outlived)

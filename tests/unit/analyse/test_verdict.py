@@ -100,3 +100,44 @@ def test_the_kernels_line_of_a_kill_is_not_said_again_after_the_end():
 
 def test_a_low_utilisation_is_read_as_ever_beside_what_marred_the_run():
     assert "it mostly waited" in analyse(killed(trained(util=30.0))).verdict
+
+
+def test_a_run_with_an_unexpected_drop_is_not_called_healthy():
+    run = make_run(readings((0, 10), (90, 50), (0, 20), (90, 40)), rows=[(1, 115)])
+    assert analyse(run).verdict.startswith("The GPU was busy 74 % of the 1 min 50 s in which it trained. 1 unexpected")
+
+
+def test_training_too_short_to_judge_is_not_said_to_have_no_drop():
+    run = make_run(readings((0, 112), (90, 8)))
+    assert analyse(run).verdict == ("The GPU was busy 90 % of 8 s after startup, which is too short to judge.")
+
+
+def test_the_one_gpu_of_several_that_trained_is_named():
+    run = make_run([readings((0, 10), (90, 110)), readings((0, 120))])
+    assert analyse(run).verdict.startswith("GPU 0 was busy 90 % of")
+
+
+def test_what_a_process_of_somebody_elses_did_is_told_after_the_training():
+    fault = KernelEvent(50.0, "xid", "warning", "x", "a bad address", "", 0, 31, 99, "python3")
+    epochs = tuple(InsideEpoch(n, 1, t_s, t_s + 50.0, 10, 1, 0.1, 0.1, 0.1) for n, t_s in ((1, 10.0), (2, 65.0)))
+    phases = tuple(Phase("train", epoch.epoch, epoch.start_t_s, epoch.end_t_s, "inside") for epoch in epochs)
+    run = make_run(readings((0, 10), (90, 110)), rows=[(1, 60), (2, 115)], kernel=[fault])
+    said = analyse(dataclasses.replace(run, inside=(InsideRun(1, 0, 41, "train", {}, phases, epochs),))).verdict
+    assert said.startswith("The GPU was busy 90 %")
+    assert said.endswith("GPU 0: a bad address; it was python3 (pid 99), not the training, which went on.")
+
+
+def test_a_gpu_that_only_waits_for_another_counts_as_idle_and_is_told_with_what_it_waits_for():
+    late, spins = (readings((0, 10), (80, 50), (percent, 15), (80, 45)) for percent in (0, 100))
+    power = [90.0] * 10 + [500.0] * 50 + [121.0] * 15 + [500.0] * 45
+    run = make_run([spins, late], rows=[(1, 40), (2, 115)], quantities={"power_w": power})
+    assert analyse(run).verdict.startswith(
+        "2 GPUs were busy 69 % of the 1 min 50 s in which they trained. 1 unexpected drop took 15 s on GPU 1: "
+        "not explained by anything recorded. Meanwhile GPU 0 waited for it, though reading as fully busy."
+    )
+
+
+def test_startup_is_told_beside_the_largest_loss_of_training():
+    said = analyse(make_run(readings((0, 60), (50, 60)), rows=[(1, 60), (2, 118)])).verdict
+    assert "Startup took " in said
+    assert " of all GPU time; of what else was lost, short gaps between batches took most: " in said

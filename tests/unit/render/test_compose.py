@@ -60,7 +60,7 @@ def test_memory_of_unknown_total_is_given_without_a_share(analysis: model.Analys
     [
         ({"ended_by": None}, "no end marker"),
         ({"ended_by": "command", "exit_code": 1}, "the command failed with exit code 1"),
-        ({"ended_by": "command", "exit_code": 0}, "the command ended well"),
+        ({"ended_by": "command", "exit_code": 0}, "the command ended with exit code 0"),
         ({"ended_by": "command", "exit_code": None, "exit_signal": "SIGKILL"}, "the command was ended by SIGKILL"),
         ({"ended_by": "duration", "exit_code": None}, "stopped after the time asked for"),
         ({"ended_by": "signal", "exit_code": None}, "stopped by hand"),

@@ -7,12 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from numpy.lib.stride_tricks import sliding_window_view
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.track import Bools, Floats, Track
 from gpu_report.model import Interval, Options
 
+Indices = npt.NDArray[np.intp]
 Pairs = list[tuple[int, int]]
+
+FEW_TIMES = 8  # medians of single windows are dearer than rolling ones: only where so many times a track is sorted
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,7 @@ class Drop:
 
 def find_drops(track: Track, usable: Bools, options: Options) -> tuple[Drop, ...]:
     """Return the drops of one GPU; `usable` says which readings lie outside startup and idle."""
-    search = _Search(track, usable.copy(), options.line_share, options.drop_seconds)
+    search = _Search(track, usable, options.line_share, options.drop_seconds)
     return tuple(search.drops())
 
 
@@ -51,20 +55,27 @@ def stretches(track: Track, low: Bools, usable: Bools, stray_s: float = th.STRAY
     A gap in the readings, or one that is not usable, ends a stretch: nothing is said of what was not seen. A single
     reading may always be a stray, however far apart they are taken.
     """
+    begins, ends = _bounds(track, low, usable, stray_s)
+    return list(zip(begins.tolist(), ends.tolist(), strict=True))
+
+
+def _bounds(track: Track, low: Bools, usable: Bools, stray_s: float) -> tuple[Indices, Indices]:
+    """Return where the stretches begin and end, as `stretches` pairs them."""
     stray_s = max(stray_s, (1 + th.READING_SLACK) * track.interval_s) if stray_s else 0.0
-    after_gap = np.concatenate([[True], track.t_s[1:] - track.ends_s[:-1] > 1e-6])
+    ends_s = track.ends_s
+    after_gap = np.concatenate([[True], track.t_s[1:] - ends_s[:-1] > 1e-6])
     before_gap = np.append(after_gap[1:], True)
     firsts = np.flatnonzero(low & (after_gap | ~np.concatenate([[False], low[:-1]])))
-    lasts_ = np.flatnonzero(low & (before_gap | ~np.append(low[1:], False)))  # inclusive
+    lasts = np.flatnonzero(low & (before_gap | ~np.append(low[1:], False)))  # inclusive
     gaps, unusable = np.cumsum(after_gap), np.cumsum(~usable)
     stray = (
-        (track.t_s[firsts[1:]] - track.ends_s[lasts_[:-1]] < stray_s)
-        & (gaps[firsts[1:]] == gaps[lasts_[:-1]])
-        & (unusable[firsts[1:]] == unusable[lasts_[:-1]])
+        (track.t_s[firsts[1:]] - ends_s[lasts[:-1]] < stray_s)
+        & (gaps[firsts[1:]] == gaps[lasts[:-1]])
+        & (unusable[firsts[1:]] == unusable[lasts[:-1]])
     )
     begins = firsts[np.concatenate([[True], ~stray])] if len(firsts) else firsts
-    ends = lasts_[np.append(~stray, True)] if len(lasts_) else lasts_
-    return list(zip(begins.tolist(), (ends + 1).tolist(), strict=True))
+    ends = lasts[np.append(~stray, True)] if len(lasts) else lasts
+    return begins, ends + 1
 
 
 def _truly_low(track: Track, low: Bools, stretch: tuple[int, int]) -> Pairs:
@@ -95,24 +106,53 @@ def _interval(track: Track, first: int, last: int) -> Interval:
 
 
 class _Search:
-    """The scan for drops of one track: finds each start, follows it to its end, and keeps it out of later levels."""
+    """The scan for drops of one track: finds each start, follows it to its end, and keeps it out of later levels.
 
-    def __init__(self, track: Track, kept: Bools, share: float, at_least_s: float) -> None:
+    No level is above 100 %: what is not under the line of that level is in no drop. So a drop lies in one of the low
+    stretches by that line, and of these only the few that are long enough are looked at.
+    """
+
+    def __init__(self, track: Track, usable: Bools, share: float, at_least_s: float) -> None:
         self.track, self.share, self.at_least_s = track, share, at_least_s
-        self.usable = kept.copy()
-        self.kept = kept  # readings that the level is made of: usable and in no drop
+        self.usable = usable
+        self.kept = usable.copy()  # readings that the level is made of: usable and in no drop
         self.window = max(round(th.LEVEL_OVER_S / track.interval_s), 1)
         self.at_least = max(round(th.LEVEL_AT_LEAST_S / track.interval_s), 1)
+        self.low = _bounds(track, usable & (track.util_pct < share * 100), usable, th.STRAY_S)
+        self.behind = 0  # the end of the last dip that was looked at
+        self.region = 0, 0  # the stretch that is looked at
+        self._ends_of: dict[tuple[float, float], Indices] = {}  # of the low stretches in it, by line and strays borne
 
     def drops(self) -> Iterator[Drop]:
         """Yield the drops in order."""
-        undisturbed = self._candidates(self._undisturbed_levels())
-        at, disturbed_until = 0, 0
-        while (start := self._next_start(at, undisturbed, disturbed_until)) is not None:
-            drop, at, disturbed = self._follow(at, start)
-            disturbed_until = max(disturbed_until, disturbed)
-            if drop is not None:
-                yield drop
+        regions = self._regions()
+        undisturbed = self._candidates(regions)
+        disturbed_until = 0
+        for at, last in regions:
+            self.region = at, last
+            self._ends_of.clear()
+            while (start := self._next_start(at, last, undisturbed, disturbed_until)) is not None:
+                drop, at, disturbed = self._follow(at, start)  # noqa: PLW2901 - the search goes on from there
+                self.behind, disturbed_until = at, max(disturbed_until, disturbed)
+                if drop is not None:
+                    yield drop
+
+    def _regions(self) -> Pairs:
+        """Return [first, last) of the stretches in which drops may lie: long ones, and what touches them."""
+        firsts, lasts = self.low
+        if not len(firsts):
+            return []
+        long = self.track.ends_s[lasts - 1] - self.track.t_s[firsts] >= self._least_s
+        begins = np.concatenate([[True], firsts[1:] > lasts[:-1]])
+        group = np.cumsum(begins) - 1
+        ends = np.append(begins[1:], True)
+        holds = np.bincount(group, long) > 0
+        return list(zip(firsts[begins][holds].tolist(), lasts[ends][holds].tolist(), strict=True))
+
+    @property
+    def _least_s(self) -> float:
+        """Return how long readings must be low: the edges of a drop are known to half an interval in all."""
+        return self.at_least_s - th.READING_SLACK * self.track.interval_s
 
     def _follow(self, at: int, start: int) -> tuple[Drop | None, int, int]:
         """Return the drop that begins at `start` (None: none), where to go on, and until where it disturbs levels."""
@@ -129,28 +169,40 @@ class _Search:
         new_state = self._exclude(begin, end)
         return drop, min(end, new_state), self._settled(min(end, new_state))
 
-    def _undisturbed_levels(self) -> Floats:
-        """Return the level before every reading as it is where no drop lies within its window, NaN where unknown."""
-        values = pd.Series(self.track.util_pct[self.kept])
-        medians = values.rolling(self.window, min_periods=self.at_least).median()
-        level = np.full(len(self.kept), np.nan)
-        before: npt.NDArray[np.intp] = np.cumsum(self.kept) - self.kept  # how many kept readings lie before each
-        has = before > 0
-        level[has] = medians.to_numpy()[before[has] - 1]
+    def _candidates(self, regions: Pairs) -> Indices:
+        """Return the readings in some stretches that are under their line, where no drop lies within its window."""
+        if not regions:
+            return np.empty(0, dtype=np.intp)
+        every = np.concatenate([np.arange(*region) for region in regions])
+        every = every[self.usable[every] & (self.track.util_pct[every] < self.share * 100)]
+        levels = self._undisturbed_levels(every)
+        found: Indices = every[(levels >= th.LOW_PCT) & (self.track.util_pct[every] < self.share * levels)]
+        return found
+
+    def _undisturbed_levels(self, at: Indices) -> Floats:
+        """Return the level before some readings as it is where no drop lies within its window, NaN where unknown."""
+        values = self.track.util_pct[self.kept]
+        before: Indices = (np.cumsum(self.kept) - self.kept)[at]  # how many kept readings lie before each
+        whole: Bools = before >= self.window
+        level = np.full(len(at), np.nan)
+        if 0 < whole.sum() * self.window <= FEW_TIMES * len(values):
+            level[whole] = np.median(sliding_window_view(values, self.window)[before[whole] - self.window], axis=1)
+            values, rest = values[: self.window], ~whole & (before > 0)
+        else:
+            rest = before > 0
+        medians = pd.Series(values).rolling(self.window, min_periods=self.at_least).median().to_numpy()
+        level[rest] = medians[before[rest] - 1]
         return level
 
-    def _candidates(self, levels: Floats) -> npt.NDArray[np.intp]:
-        low = self.usable & (levels >= th.LOW_PCT) & (self.track.util_pct < self.share * levels)
-        return np.flatnonzero(low)
-
-    def _next_start(self, at: int, undisturbed: npt.NDArray[np.intp], disturbed_until: int) -> int | None:
+    def _next_start(self, at: int, last: int, undisturbed: Indices, disturbed_until: int) -> int | None:
         """Return the next reading under its line: level by level where a drop disturbs it, else as precomputed."""
-        low = self.usable[at:disturbed_until] & (self.track.util_pct[at:disturbed_until] < self.share * 100)
+        unsettled = slice(at, min(disturbed_until, last))
+        low = self.usable[unsettled] & (self.track.util_pct[unsettled] < self.share * 100)
         for i in (at + np.flatnonzero(low)).tolist():
             if self.track.util_pct[i] < self.share * self._level(i):
                 return int(i)
         found = int(np.searchsorted(undisturbed, max(at, disturbed_until)))
-        return int(undisturbed[found]) if found < len(undisturbed) else None
+        return int(undisturbed[found]) if found < len(undisturbed) and undisturbed[found] < last else None
 
     def _level(self, i: int) -> float:
         """Return the median of the last LEVEL_OVER_S of kept readings before `i`; -1 where it cannot be judged."""
@@ -170,29 +222,50 @@ class _Search:
         """
         low = self.usable[at:start] & (self.track.util_pct[at:start] < self.share * level)
         begin = start - int(np.argmin(low[::-1])) if not low.all() else at
-        before = self.track.util_pct[at:begin][self.kept[at:begin]][-self.window :]
-        if begin == start or not len(before):
+        if begin == start:
             return start, level
-        return begin, max(float(np.median(before)), level)
+        since = self._since(at)
+        before = self.track.util_pct[since:begin][self.kept[since:begin]][-self.window :]
+        return (begin, max(float(np.median(before)), level)) if len(before) else (start, level)
+
+    def _since(self, at: int) -> int:
+        """Return the end of the last dip before `at`, however short: beyond it lies another level."""
+        if at == self.behind:
+            return at
+        upto = int(np.searchsorted(self.low[0], at))
+        for first, last in zip(self.low[0][:upto][::-1].tolist(), self.low[1][:upto][::-1].tolist(), strict=True):
+            end = self._dip_end(first, last) if last > self.behind else self.behind
+            if end is not None:
+                return end
+        return self.behind
+
+    def _dip_end(self, first: int, last: int) -> int | None:
+        """Return the end of the last dip under its line within a low stretch, None without one."""
+        end = None
+        for i in range(first, last):
+            line = self.share * self._level(i) if end is None or i >= end else 0.0
+            if self.usable[i] and self.track.util_pct[i] < line:
+                end = int(self._ends((i, last), line, 0.0)[0])
+        return end
 
     def _end(self, start: int, line: float, stray_s: float) -> int:
-        """Return the index after the last reading of the low stretch that begins at `start`."""
-        reach = 4 * th.STRAY_S + 4 * self.track.interval_s
-        while True:
-            upto = int(np.searchsorted(self.track.t_s, self.track.t_s[start] + reach, side="right"))
-            part = _part(self.track, start, upto)
-            usable = self.usable[start:upto]
-            stop = start + stretches(part, usable & (part.util_pct < line), usable, stray_s)[0][1]
-            beyond = self.track.t_s[upto - 1] - self.track.t_s[stop - 1]
-            if upto == len(self.track.t_s) or beyond > 2 * (th.STRAY_S + self.track.interval_s):
-                return stop
-            reach *= 4  # most low stretches are short; a long one is read a few times over at most
+        """Return the index after the last reading of the low stretch that `start` lies in."""
+        if (line, stray_s) not in self._ends_of:
+            self._ends_of[line, stray_s] = self._ends(self.region, line, stray_s)
+        ends = self._ends_of[line, stray_s]
+        return int(ends[np.searchsorted(ends, start, side="right")])
+
+    def _ends(self, region: tuple[int, int], line: float, stray_s: float) -> Indices:
+        """Return the ends of the stretches under a line within a region."""
+        part, usable = _part(self.track, *region), self.usable[slice(*region)]
+        return region[0] + _bounds(part, usable & (part.util_pct < line), usable, stray_s)[1]
 
     def _drop(self, start: int, end: int, level: float) -> Drop | None:
+        if not _counts(self.track, (start, end), self.at_least_s):
+            return None
         low = _interval(self.track, start, end)
         under = self.track.util_pct[start:end] < self.share * level
-        busy = not _few_strays(self.track, under, start, end) or low.mean_pct >= self.share * level
-        if busy or not _counts(self.track, (start, end), self.at_least_s):
+        if not _few_strays(self.track, under, start, end) or low.mean_pct >= self.share * level:
             return None
         sustained = low.duration_s > th.SUSTAINED_AFTER_S
         return Drop(self.track.gpu, low.start_t_s, low.end_t_s, level, low.mean_pct, sustained)

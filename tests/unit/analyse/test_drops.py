@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.plain_drops import find_drops_plainly
 from support.runs import make_run, readings
 
 from gpu_report.analyse import analyse
@@ -140,3 +141,33 @@ def test_low_runs_hidden_among_strays_are_found_on_their_own():
     (track,) = tracks(make_run(readings(*mixed, (0, 15), *mixed)))
     found = find_low_intervals(track, np.ones(len(track.t_s), dtype=bool))
     assert [(i.start_t_s, i.end_t_s) for i in found] == [(89, 105)]
+
+
+def seconds_of(rng, kind, count):
+    """Return made-up readings: plateaus, jitter, a slow swing, or bursts."""
+    if kind == "plateaus":
+        return np.repeat(rng.choice([0, 5, 30, 49, 60, 90, 100, NAN], count), rng.integers(1, 40, count))[:count]
+    if kind == "jitter":
+        return rng.choice([0, 5, 30, 45, 60, 90, 100, NAN], count, p=[0.1, 0.1, 0.1, 0.1, 0.1, 0.3, 0.15, 0.05])
+    if kind == "swing":
+        return np.clip(np.cumsum(rng.normal(0, 6, count)) % 200 - 50, 0, 100).round()
+    return np.where(rng.random(count) < 0.2, 80, rng.integers(0, 60, count)).astype(float)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    kind=st.sampled_from(["plateaus", "jitter", "swing", "bursts"]),
+    count=st.integers(50, 1500),
+    interval_s=st.sampled_from([0.1, 0.2, 1.0, 5.0]),
+    drop_percent=st.sampled_from([30.0, 50.0, 80.0]),
+    drop_seconds=st.sampled_from([5.0, 10.0]),
+)
+def test_the_search_finds_what_reading_by_reading_is_found(seed, kind, count, interval_s, drop_percent, drop_seconds):
+    rng = np.random.default_rng(seed)
+    (track,) = tracks(make_run([90, 90, *seconds_of(rng, kind, count)], interval_s))
+    usable = np.ones(len(track.t_s), dtype=bool)
+    for start in rng.integers(0, len(usable), rng.integers(0, 3)):
+        usable[start : start + rng.integers(1, 100)] = False
+    options = Options(drop_percent=drop_percent, drop_seconds=drop_seconds)
+    assert find_drops(track, usable, options) == find_drops_plainly(track, usable, options)

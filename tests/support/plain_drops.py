@@ -1,0 +1,138 @@
+"""The search for drops as it is defined, reading by reading: slow, and what the real one is held against."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.drops import Drop, _counts, _few_strays, _interval, _part, stretches
+from gpu_report.analyse.track import Bools, Floats, Track
+from gpu_report.model import Options
+
+
+def find_drops_plainly(track: Track, usable: Bools, options: Options) -> tuple[Drop, ...]:
+    """Return the drops of one GPU."""
+    search = _Search(track, usable.copy(), options.line_share, options.drop_seconds)
+    return tuple(search.drops())
+
+
+class _Search:
+    """The scan for drops of one track: finds each start, follows it to its end, and keeps it out of later levels."""
+
+    def __init__(self, track: Track, kept: Bools, share: float, at_least_s: float) -> None:
+        self.track, self.share, self.at_least_s = track, share, at_least_s
+        self.usable = kept.copy()
+        self.kept = kept  # readings that the level is made of: usable and in no drop
+        self.window = max(round(th.LEVEL_OVER_S / track.interval_s), 1)
+        self.at_least = max(round(th.LEVEL_AT_LEAST_S / track.interval_s), 1)
+
+    def drops(self) -> Iterator[Drop]:
+        """Yield the drops in order."""
+        undisturbed = self._candidates(self._undisturbed_levels())
+        at, disturbed_until = 0, 0
+        while (start := self._next_start(at, undisturbed, disturbed_until)) is not None:
+            drop, at, disturbed = self._follow(at, start)
+            disturbed_until = max(disturbed_until, disturbed)
+            if drop is not None:
+                yield drop
+
+    def _follow(self, at: int, start: int) -> tuple[Drop | None, int, int]:
+        """Return the drop that begins at `start` (None: none), where to go on, and until where it disturbs levels."""
+        level = self._level(start)
+        line = self.share * level
+        end = self._end(start, line, th.STRAY_S)
+        begin, level = self._reach_back(at, start, level)
+        drop = self._drop(begin, end, level)
+        if drop is None:  # strays may have joined too much: what holds without them?
+            end = self._end(start, line, 0.0)
+            drop = self._drop(begin, end, level)
+        if drop is None:
+            return None, end, 0
+        new_state = self._exclude(begin, end)
+        return drop, min(end, new_state), self._settled(min(end, new_state))
+
+    def _undisturbed_levels(self) -> Floats:
+        """Return the level before every reading as it is where no drop lies within its window, NaN where unknown."""
+        values = pd.Series(self.track.util_pct[self.kept])
+        medians = values.rolling(self.window, min_periods=self.at_least).median()
+        level = np.full(len(self.kept), np.nan)
+        before: npt.NDArray[np.intp] = np.cumsum(self.kept) - self.kept  # how many kept readings lie before each
+        has = before > 0
+        level[has] = medians.to_numpy()[before[has] - 1]
+        return level
+
+    def _candidates(self, levels: Floats) -> npt.NDArray[np.intp]:
+        low = self.usable & (levels >= th.LOW_PCT) & (self.track.util_pct < self.share * levels)
+        return np.flatnonzero(low)
+
+    def _next_start(self, at: int, undisturbed: npt.NDArray[np.intp], disturbed_until: int) -> int | None:
+        """Return the next reading under its line: level by level where a drop disturbs it, else as precomputed."""
+        low = self.usable[at:disturbed_until] & (self.track.util_pct[at:disturbed_until] < self.share * 100)
+        for i in (at + np.flatnonzero(low)).tolist():
+            if self.track.util_pct[i] < self.share * self._level(i):
+                return int(i)
+        found = int(np.searchsorted(undisturbed, max(at, disturbed_until)))
+        return int(undisturbed[found]) if found < len(undisturbed) else None
+
+    def _level(self, i: int) -> float:
+        """Return the median of the last LEVEL_OVER_S of kept readings before `i`; -1 where it cannot be judged."""
+        for reach in (8 * self.window, i):  # nearly always the nearby past holds enough
+            start = max(i - reach, 0)
+            recent = start + np.flatnonzero(self.kept[start:i])[-self.window :]
+            if len(recent) == self.window or start == 0:
+                break
+        values = self.track.util_pct[recent]
+        level = float(np.median(values)) if len(values) >= self.at_least else -1.0
+        return level if level >= th.LOW_PCT else -1.0
+
+    def _reach_back(self, at: int, start: int, level: float) -> tuple[int, float]:
+        """Return where the low stretch began that could be judged from `start` on only, and the level before that.
+
+        Early in a run the level's first LEVEL_AT_LEAST_S may hold the beginning of the drop itself.
+        """
+        low = self.usable[at:start] & (self.track.util_pct[at:start] < self.share * level)
+        begin = start - int(np.argmin(low[::-1])) if not low.all() else at
+        before = self.track.util_pct[at:begin][self.kept[at:begin]][-self.window :]
+        if begin == start or not len(before):
+            return start, level
+        return begin, max(float(np.median(before)), level)
+
+    def _end(self, start: int, line: float, stray_s: float) -> int:
+        """Return the index after the last reading of the low stretch that begins at `start`."""
+        reach = 4 * th.STRAY_S + 4 * self.track.interval_s
+        while True:
+            upto = int(np.searchsorted(self.track.t_s, self.track.t_s[start] + reach, side="right"))
+            part = _part(self.track, start, upto)
+            usable = self.usable[start:upto]
+            stop = start + stretches(part, usable & (part.util_pct < line), usable, stray_s)[0][1]
+            beyond = self.track.t_s[upto - 1] - self.track.t_s[stop - 1]
+            if upto == len(self.track.t_s) or beyond > 2 * (th.STRAY_S + self.track.interval_s):
+                return stop
+            reach *= 4  # most low stretches are short; a long one is read a few times over at most
+
+    def _drop(self, start: int, end: int, level: float) -> Drop | None:
+        low = _interval(self.track, start, end)
+        under = self.track.util_pct[start:end] < self.share * level
+        busy = not _few_strays(self.track, under, start, end) or low.mean_pct >= self.share * level
+        if busy or not _counts(self.track, (start, end), self.at_least_s):
+            return None
+        sustained = low.duration_s > th.SUSTAINED_AFTER_S
+        return Drop(self.track.gpu, low.start_t_s, low.end_t_s, level, low.mean_pct, sustained)
+
+    def _exclude(self, start: int, end: int) -> int:
+        """Keep a drop's first SUSTAINED_AFTER_S out of the level; return where the level starts anew if it goes on."""
+        new_state = int(np.searchsorted(self.track.t_s, self.track.t_s[start] + th.SUSTAINED_AFTER_S))
+        self.kept[start : min(end, new_state)] = False
+        if end > new_state:
+            self.kept[:new_state] = False
+        return new_state
+
+    def _settled(self, after: int) -> int:
+        """Return from where on a whole window of readings lies behind `after`: levels are as precomputed again."""
+        for reach in (8 * self.window, len(self.kept)):
+            kept = np.flatnonzero(self.kept[after : after + reach])
+            if len(kept) > self.window:
+                return after + int(kept[self.window])
+        return len(self.kept)

@@ -33,6 +33,7 @@ SCRIPTS = (
     "strip",
     "heads",
     "timeline",
+    "downloads",
     "filter",
     "keys",
     "page",

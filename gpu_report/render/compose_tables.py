@@ -39,6 +39,7 @@ def gpu(summary: GpuSummary, run: Run, track: Track | None) -> GpuView:
         health.alarms(device),
         health.standing(device),
         readings > 0,
+        quantity(_mean_util(summary), "%"),
         strip(track, run.duration_s),
     )
 
@@ -69,6 +70,11 @@ def processes(frame: pd.DataFrame, clock: Clock) -> Table:
     )
     ordered = seen.reset_index().sort_values("peak", ascending=False, na_position="last")
     return Table(columns, numeric, tuple(_process(row, clock) for row in ordered.itertuples(index=False, name=None)))
+
+
+def _mean_util(summary: GpuSummary) -> float | None:
+    stats = summary.quantities.get("gpu_util_pct")
+    return None if stats is None else stats.mean
 
 
 def _name(device: Gpu) -> str:

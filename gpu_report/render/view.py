@@ -232,7 +232,7 @@ class RecordingView:
 
 @dataclass(frozen=True)
 class GpuView:
-    """A GPU as it is named on the page; `throttled` is empty where nothing counted it.
+    """A GPU as it is named on the page; `mean` is its utilisation, `throttled` is empty where nothing counted it.
 
     `alarms` are changes of its health during the run, `standing` how its counters stood; empty where not recorded.
     """
@@ -245,6 +245,7 @@ class GpuView:
     alarms: tuple[str, ...]
     standing: str
     has_ring: bool
+    mean: str
     strip: tuple[HeatCell, ...]
 
 

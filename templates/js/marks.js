@@ -44,7 +44,8 @@ export function bands(stretches, style, view, scale) {
       return `M${left},0V1H${right}V0Z`;
     })
     .join("");
-  return [{ type: "path", path, xref: "x", yref: "paper", layer: "below", ...style }];
+  // nonzero: drops of several GPUs lie over each other, and by Plotly's own rule an even number of them would cancel out
+  return [{ type: "path", path, fillrule: "nonzero", xref: "x", yref: "paper", layer: "below", ...style }];
 }
 
 /** Return ms as a date the way Plotly wants it within a path. */

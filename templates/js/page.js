@@ -1,6 +1,7 @@
 // Wires the page together: text is there already; times, theme, timeline, snapshot, links and downloads come on top.
 
 import { fromBase64, inflate, unpackSeries } from "./codec.js";
+import { setUpDownloads } from "./downloads.js";
 import { clearFilter, setUpFilter } from "./filter.js";
 import { setUpKeys } from "./keys.js";
 import { setUpCopy, setUpPrint, setUpTheme, setUpZone } from "./settings.js";
@@ -53,41 +54,6 @@ async function loadChartLibrary() {
   document.head.append(element("script", {}, text));
 }
 
-/** Return series as one CSV: time since the start, wall time, every recorded quantity; missing is an empty cell. */
-export function toCsv(store, parts) {
-  const names = [...new Set(parts.flatMap((part) => [...part.columns.keys()]))];
-  const rows = parts.flatMap((part) => {
-    const columns = names.map((name) => part.columns.get(name));
-    return Array.from(part.times, (time, i) => [time, ...columns.map((column) => column?.at(i) ?? "")]);
-  });
-  if (parts.length > 1) rows.sort(([a], [b]) => a - b);
-  const lines = rows.map(([time, ...cells]) =>
-    [(time / 1000).toFixed(3), ((store.startWall + time) / 1000).toFixed(3), ...cells].join(","),
-  );
-  return `${[["t_s", "wall_s", ...names].join(","), ...lines].join("\n")}\n`;
-}
-
-/** Return what a download holds, by its name: gpu-0, ring-0 or host. */
-function partsOf(store, name) {
-  if (name === "host") return [store.host];
-  const [kind, index] = name.split("-");
-  const gpu = store.gpus.find((each) => String(each.index) === index);
-  return kind === "ring" ? [...gpu.rings.values()] : [gpu.series];
-}
-
-function setUpDownloads(store) {
-  for (const button of document.querySelectorAll("[data-csv]")) {
-    button.disabled = false;
-    button.addEventListener("click", () => {
-      const name = button.dataset.csv;
-      const link = element("a", { download: `${name}.csv` });
-      link.href = URL.createObjectURL(new Blob([toCsv(store, partsOf(store, name))], { type: "text/csv" }));
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-    });
-  }
-}
-
 function setUpControls(timeline, snapshot) {
   const on = (id, act) => document.getElementById(id).addEventListener("click", act);
   on("zoom-in", () => timeline.zoom(ZOOM_STEP));
@@ -105,6 +71,12 @@ function setUpControls(timeline, snapshot) {
   }
   for (const button of document.querySelectorAll("[data-step]"))
     button.addEventListener("click", () => timeline.step(Number(button.dataset.step)));
+  for (const strip of document.querySelectorAll("[data-strip]")) {
+    strip.addEventListener("click", (event) => {
+      const box = strip.getBoundingClientRect();
+      snapshot.open(timeline.snap(((event.clientX - box.left) / box.width) * timeline.store.run.duration_s * 1000));
+    });
+  }
   snapshot.panel.addEventListener("keydown", (event) => timeline.key(event));
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && !document.querySelector("dialog[open]")) snapshot.close();

@@ -1,8 +1,10 @@
 """The lanes of the timeline: what stands in each, and that each can be folded, hidden or brought to the front."""
 
 from dataclasses import replace
+from itertools import pairwise
 from types import ModuleType
 
+import pandas as pd
 import pytest
 from playwright.sync_api import Page
 from support.browser import drawn, hover_at, show_timeline, show_window, wait_until
@@ -155,3 +157,42 @@ def test_what_the_machine_read_has_a_lane(open_report, builder: ModuleType) -> N
     assert "Reads, MiB/s" in page.locator("#lane-heads button").all_inner_texts()
     show_window(page, round(analysis.run.start_wall_s, 3) * 1000, 100, 110)
     assert drawn(page, None, "trainer_read_mib_s")["exact"]
+
+
+def test_drops_of_several_gpus_at_once_are_shaded(open_report, analysis: Analysis) -> None:
+    """Two equal bands in one path would cancel each other out where overlaps were not filled."""
+    drop = next(finding for finding in analysis.findings if finding.id == "drop-2")
+    both = (replace(drop, id="drop-1", gpu=0), drop)
+    page = open_report(replace(analysis, findings=both)).page
+    colours = """() => [...document.querySelectorAll("#chart .shapelayer path")]
+      .filter((path) => path.getBBox().width > 10 && path.isPointInFill(new DOMPoint(
+        path.getBBox().x + path.getBBox().width / 2, path.getBBox().y + path.getBBox().height / 2)))
+      .map((path) => path.style.fill)"""
+    low_red = page.evaluate("getComputedStyle(document.querySelector('.swatch.drop')).backgroundColor")
+    rgb = low_red.removeprefix("rgba(").rsplit(",", 1)[0]
+    assert [fill for fill in page.evaluate(colours) if rgb in fill] != []
+
+
+@pytest.mark.parametrize("count", [2, 8])
+def test_the_balance_of_gpus_is_a_strip_for_each_one_under_the_other(
+    open_report, analysis: Analysis, count: int
+) -> None:
+    one = analysis.run.samples[analysis.run.samples["gpu"] == 0]
+    frames = [one.assign(gpu=float(gpu), gpu_util_pct=one["gpu_util_pct"] * (gpu != 1)) for gpu in range(count)]
+    gpus = tuple(replace(analysis.run.gpus[0], index=gpu) for gpu in range(count))
+    run = replace(analysis.run, samples=pd.concat(frames, ignore_index=True), gpus=gpus)
+    summaries = tuple(replace(analysis.gpus[0], gpu=gpu) for gpu in gpus)
+    page = open_report(replace(analysis, run=run, gpus=summaries, findings=())).page
+    strips = page.locator(".balance .heat")
+    assert strips.count() == count
+    boxes = [strip.bounding_box() for strip in strips.all()]
+    assert len({(box["x"], box["width"]) for box in boxes}) == 1  # on one axis of time
+    assert [low["y"] - high["y"] for high, low in pairwise(boxes)] == pytest.approx(
+        [boxes[1]["y"] - boxes[0]["y"]] * (count - 1)
+    )
+    assert strips.nth(1).locator("rect:not(.heat-0)").count() == 0  # the idle one differs from all others at a glance
+    assert strips.nth(0).locator(".heat-4").count() > 5
+    box = boxes[0]
+    strips.nth(0).scroll_into_view_if_needed()
+    strips.nth(0).click(position={"x": box["width"] / 4, "y": 4})
+    assert float(page.url.split("#t=")[1]) == pytest.approx(150, abs=3)

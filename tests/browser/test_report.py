@@ -270,6 +270,17 @@ def test_the_csv_holds_every_sample(open_report, analysis: Analysis) -> None:
         np.testing.assert_array_equal(read, samples[name].to_numpy())
 
 
+def test_the_csv_of_epochs_holds_what_is_known_of_each(open_report, analysis: Analysis) -> None:
+    first, *others = analysis.epochs
+    page = open_report(replace(analysis, epochs=(replace(first, loss=None), *others))).page
+    with page.expect_download() as download:
+        page.locator('[data-csv="epochs"]').click()
+    read = pd.read_csv(download.value.path())
+    assert list(read.columns) == ["run", "epoch", "start_s", "end_s", "loss", "lr"]
+    assert read["end_s"].tolist() == [epoch.end_t_s for epoch in analysis.epochs]
+    np.testing.assert_allclose(read["loss"], [np.nan, *(epoch.loss for epoch in others)], rtol=1e-4)
+
+
 @pytest.mark.parametrize("width", [320, 390, 768])
 def test_a_narrow_page_does_not_scroll_sideways(open_report, analysis: Analysis, width: int) -> None:
     page = open_report(analysis, "#t=255", viewport={"width": width, "height": 800}).page

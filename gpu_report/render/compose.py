@@ -16,7 +16,7 @@ from gpu_report.render import (
 )
 from gpu_report.render.moments import Clock
 from gpu_report.render.view import ReportView
-from gpu_report.render.words import clean, tied
+from gpu_report.render.words import clean, first_sentence, tied
 
 FINDINGS_IN_FULL = 100  # the worst; of more, each is a row of a table
 
@@ -29,9 +29,11 @@ def compose(analysis: Analysis) -> ReportView:
     tracks = compose_charts.tracks(analysis.run)
     views = tuple(compose_findings.finding_view(f, clock, analysis) for f in unexpected)
     charts = (compose_charts.surroundings(f, analysis, tracks, clock) for f in unexpected[:FINDINGS_IN_FULL])
+    lead, rest = first_sentence(analysis.verdict)
     return ReportView(
         title=clean(PurePath(analysis.run.path).name or analysis.run.path),
-        verdict=tied(analysis.verdict),
+        verdict=tied(lead),
+        verdict_rest=tied(rest),
         mood=_mood(unexpected) if analysis.gpus else "unknown",
         advice=compose_findings.first_advice(unexpected, analysis.run.kernel),
         subtitle=compose_overview.subtitle(analysis),

@@ -263,6 +263,7 @@ class ReportView:
 
     title: str
     verdict: str
+    verdict_rest: str
     mood: str
     advice: tuple[AdviceView, ...]
     subtitle: tuple[str, ...]

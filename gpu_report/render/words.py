@@ -16,6 +16,8 @@ _NUMBER_AND_UNIT = re.compile(r"(\d) (?=[%a-zA-Z°])")
 
 LONGEST_TEXT = 4000  # characters of one text that a page shows: nobody reads on, and a megabyte of them hides the rest
 
+_SENTENCE_END = re.compile(r"(?<=[.?!]) (?=[A-Z0-9])")
+
 # Control characters draw nothing and may upset a terminal that the text is pasted into, overrides of direction turn the
 # words around them about, and lone surrogates cannot be written at all; tab and newline stay. Accents piled on each
 # other reach over the lines above.
@@ -38,6 +40,12 @@ def tied(sentence: str) -> str:
 def with_code(text: str) -> str:
     """Return text whose commands stand between backticks: all of it where it marks none itself."""
     return text if "`" in text or not text else f"`{text}`"
+
+
+def first_sentence(text: str) -> tuple[str, str]:
+    """Return the first sentence of a text, and the rest; a point within a number ends none."""
+    parts = _SENTENCE_END.split(text, maxsplit=1)
+    return parts[0], parts[1] if len(parts) > 1 else ""
 
 
 def sentence(text: str) -> str:

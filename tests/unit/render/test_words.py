@@ -76,3 +76,18 @@ def test_a_sentence_has_a_capital_and_a_full_stop(text: str, said: str) -> None:
 )
 def test_text_is_shown_without_what_harms_a_page(text: str, shown: str) -> None:
     assert words.clean(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        (
+            "It was busy 1.5 % of 2 min. 2 drops took 3 s. All.",
+            ("It was busy 1.5 % of 2 min.", "2 drops took 3 s. All."),
+        ),
+        ("No GPU worked.", ("No GPU worked.", "")),
+        ("", ("", "")),
+    ],
+)
+def test_the_first_sentence_is_told_from_the_rest(text, parts):
+    assert words.first_sentence(text) == parts

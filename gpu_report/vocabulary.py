@@ -22,7 +22,7 @@ CAUSES: Mapping[str, str] = {
     "memory-growth": "GPU memory growing",
     "not-credible": "A reading that is not credible",
     "unused-gpu": "A GPU that nobody used",
-    "run-ended": "The run had ended",
+    "run-ended": "The end of the training",
     "unexplained": "Not explained by anything recorded",
 }
 

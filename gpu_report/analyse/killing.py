@@ -19,7 +19,7 @@ MEANINGS = {
     "SIGILL": "it crashed on an instruction that this CPU does not have",
 }
 BY_HAND = frozenset({"SIGINT"})  # whoever pressed Ctrl-C knows it
-OOM_ADVICE = "Use less host memory (fewer `workers`, no `cache=ram`), or give the machine or the container more"
+OOM_ADVICE = "Use less host memory (fewer workers, no cache=ram), or give the machine or the container more"
 
 
 @dataclass(frozen=True)

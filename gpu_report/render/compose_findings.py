@@ -33,6 +33,7 @@ LIKELY = 0.5
 CLEAR = 0.8
 
 UNSURE = 0.5  # what is only known to win at most so much stands behind what is likely to win half of that
+ENDED = "run-ended"  # the rule whose advice comes before any that makes a training faster
 FIRST_ADVICE = 3  # how much of the advice stands under the verdict
 
 
@@ -73,12 +74,13 @@ def finding_title(finding: Finding) -> str:
 
 
 def first_advice(unexpected: tuple[Finding, ...], log: KernelLog) -> tuple[AdviceView, ...]:
-    """Return the advice of all findings, each once, what wins most first, then that of the worst findings.
+    """Return the advice of all findings, each once: what ended the training first, then what wins most.
 
     How to read the kernel log is said here, not in each.
     """
+    urgent = {each for finding in unexpected if finding.rule == ENDED for each in finding.advice}
     every = dict.fromkeys(each for finding in unexpected for each in finding.advice)
-    advice = sorted(every, key=_wins, reverse=True)
+    advice = sorted(every, key=lambda each: (each not in urgent, -_wins(each)))
     read_log = f"To see what the kernel said: {with_code(log.advice)}"
     views = (replace(_advice(a), text=read_log) if a.text == log.advice else _advice(a) for a in advice)
     return tuple(views)[:FIRST_ADVICE]

@@ -266,3 +266,10 @@ def test_the_legend_names_the_lines_that_are_there(builder: ModuleType, view: Re
     lines = [item.label for item in compose(builder.build_detailed_analysis()).legend if item.sign.startswith("line")]
     assert lines == ["SM activity: what the GPU really did", "waiting for a core", "waiting for I/O"]
     assert not [item for item in view.legend if item.sign.startswith("line")]
+
+
+def test_what_ended_the_training_is_mended_before_it_is_made_faster() -> None:
+    faster = replace(DROP, advice=(model.Advice("w", "workers", "2", "14", 0.9, 0.8),))
+    ended = replace(DROP, rule="run-ended", severity="critical", advice=(model.Advice("Use less memory"),))
+    first = first_advice((faster, ended), model.KernelLog("read", "kmsg"))
+    assert [each.text for each in first] == ["Use less memory.", "W."]

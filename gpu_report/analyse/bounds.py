@@ -12,7 +12,7 @@ from gpu_report.analyse.activity import outside
 from gpu_report.analyse.causes import cores_short
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.phases import mosaic_closes
-from gpu_report.analyse.spans import Span
+from gpu_report.analyse.spans import Span, Touching
 from gpu_report.analyse.throttles import POWER_CAP, THERMAL
 from gpu_report.model import Bound, EpochSummary, Finding
 
@@ -51,8 +51,8 @@ def find_bounds(context: Context, epochs: Sequence[EpochSummary], findings: Sequ
     Of several YOLO runs in one recording the longest is meant.
     """
     mine = _judged(context, epochs)
-    disturbing = _disturbing(findings)
-    ordinary = [epoch for epoch in mine if not any(_shared_s(epoch, f) > th.TOUCHED_S for f in disturbing)]
+    disturbing = Touching(_disturbing(findings), _span)
+    ordinary = [e for e in mine if not any(_shared_s(e, f) > th.TOUCHED_S for f in disturbing(*e.span))]
     standing = [bound for bound in [_standing(context, ordinary or mine, findings)] if bound]
     found = [*standing, *_momentary(mine, ordinary, disturbing)]
     won = [bound for bound in found if bound.speed_up_at_most >= th.BOUND_SPEED_UP]
@@ -62,8 +62,12 @@ def find_bounds(context: Context, epochs: Sequence[EpochSummary], findings: Sequ
 def _disturbing(findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings that say what took time at a moment; a GPU that waits for one that fell is told by that."""
     took = [f for f in findings if f.rule in MOMENTARY and not f.expected and f.severity != "info" and f.cause]
-    fell = [f for f in took if f.rule in FALLS]
-    return [f for f in took if f.rule not in WAITS or not any(_overlap_s(f, other) > 0 for other in fell)]
+    fell = Touching([f for f in took if f.rule in FALLS], _span)
+    return [f for f in took if f.rule not in WAITS or not any(_overlap_s(f, other) > 0 for other in fell(*_span(f)))]
+
+
+def _span(finding: Finding) -> Span:
+    return finding.start_t_s, finding.end_t_s
 
 
 def _overlap_s(one: Finding, other: Finding) -> float:
@@ -128,7 +132,7 @@ def _busy_share(context: Context, epochs: Sequence[_Epoch]) -> float:
     return max(shares)
 
 
-def _momentary(epochs: Sequence[_Epoch], ordinary: Sequence[_Epoch], findings: Sequence[Finding]) -> list[Bound]:
+def _momentary(epochs: Sequence[_Epoch], ordinary: Sequence[_Epoch], findings: Touching[Finding]) -> list[Bound]:
     """Return a bound for each cause that disturbed some epochs, from what those took longer than undisturbed ones."""
     if not ordinary:
         return []
@@ -141,12 +145,12 @@ def _momentary(epochs: Sequence[_Epoch], ordinary: Sequence[_Epoch], findings: S
     ]
 
 
-def _lost_s(epochs: Sequence[_Epoch], usual_s: float, findings: Sequence[Finding]) -> Mapping[str, float]:
+def _lost_s(epochs: Sequence[_Epoch], usual_s: float, findings: Touching[Finding]) -> Mapping[str, float]:
     """Return the seconds that each cause cost: an epoch's excess goes to what lies in it, by the time it lies there."""
     lost: dict[str, float] = {}
     for epoch in epochs:
         shares: dict[str, float] = {}
-        for finding in findings:
+        for finding in findings(*epoch.span):
             if finding.cause:
                 name = finding.cause.name
                 shares[name] = max(shares.get(name, 0.0), _shared_s(epoch, finding))

@@ -10,14 +10,15 @@ NOT_OURS = "not the training, which went on"
 def kernel_faults(context: Context) -> list[Finding]:
     """Report every warning or fault that the kernel named, whether or not utilisation fell."""
     faults = [event for event in context.run.kernel.events if event.severity != "info"]
-    return [_finding(context, number, event) for number, event in enumerate(faults, 1)]
+    last_s = max((b.row.row_t_s for b in context.boundaries.all if b.told), default=float("-inf"))
+    return [_finding(context, number, event, last_s) for number, event in enumerate(faults, 1)]
 
 
-def _finding(context: Context, number: int, event: KernelEvent) -> Finding:
+def _finding(context: Context, number: int, event: KernelEvent, last_s: float) -> Finding:
     epoch, phase = context.place_at(event.t_s)
     times = f" ({event.count} times)" if event.count > 1 else ""
     where = f"GPU {event.gpu}: " if event.gpu is not None else ""
-    stranger = _stranger(context, event)
+    stranger = _stranger(context, event, last_s)
     return Finding(
         id=f"kernel-{number}",
         rule="kernel",
@@ -33,14 +34,16 @@ def _finding(context: Context, number: int, event: KernelEvent) -> Finding:
     )
 
 
-def _stranger(context: Context, event: KernelEvent) -> str:
+def _stranger(context: Context, event: KernelEvent, last_s: float) -> str:
     """Return whose fault it was where it was another program's, empty where it may be the training's own.
+
+    `last_s` is when the last epoch that was told came to its end.
 
     A fault that names its process ends that process's work on the GPU: a training of other pids that came to the end of
     another epoch afterwards did not have it. (Pids alone do not tell: in a container the kernel counts others.)
     """
     own = {process.pid for process in context.run.inside}
-    went_on = any(boundary.told and boundary.row.row_t_s > event.t_s for boundary in context.boundaries.all)
+    went_on = last_s > event.t_s
     # what is critical concerns the whole GPU, but for a kill for want of memory, which ends its victim alone
     if event.pid is None or event.pid in own or not went_on or (event.severity == "critical" and event.kind != "oom"):
         return ""

@@ -6,7 +6,7 @@ from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.activity import Activity
 from gpu_report.analyse.boundaries import Boundaries
 from gpu_report.analyse.inside import FROM_CALLBACKS
-from gpu_report.analyse.spans import Span, minus
+from gpu_report.analyse.spans import Span, Touching, minus
 from gpu_report.model import Phase
 
 
@@ -26,11 +26,13 @@ def whole_spans(phases: Sequence[Phase], boundaries: Boundaries, disturbed: Sequ
     """Return the train phases that nothing disturbed, from end to end; of a first epoch what is no warming up."""
     firsts = first_epochs(boundaries)
     spans = [_settled(phase, firsts) for phase in phases if phase.name == "train"]
-    return tuple(
-        (a, b)
-        for a, b in spans
-        if a < b and not any(min(end, b) - max(start, a) > th.TOUCHED_S for start, end in disturbed)
-    )
+    near = Touching(disturbed, lambda span: span)
+    return tuple(span for span in spans if span[0] < span[1] and not is_disturbed(span, near))
+
+
+def is_disturbed(span: Span, near: Touching[Span]) -> bool:
+    """Tell whether a span shares more than TOUCHED_S with any disturbance."""
+    return any(min(end, span[1]) - max(start, span[0]) > th.TOUCHED_S for start, end in near(*span))
 
 
 def first_epochs(boundaries: Boundaries) -> list[Span]:

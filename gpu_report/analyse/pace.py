@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -50,7 +51,7 @@ class Pace:
 
 
 def pace_of(run: Run) -> Pace | None:
-    """Return the pace of a recording's trainings, by rank 0; None where nothing was told from inside."""
+    """Return the pace of a recording's trainings, by rank 0; None where nothing was told, or two trained at once."""
     points: list[Point] = []
     images = batches = 0
     for process in sorted(
@@ -63,13 +64,16 @@ def pace_of(run: Run) -> Pace | None:
     if not points or not images or not batches:
         return None
     t_s, done, trained_s, waited_s = (np.array(column, dtype=float) for column in zip(*points, strict=True))
+    if (np.diff(t_s) < 0).any():
+        return None
     return Pace(t_s, done, trained_s, waited_s, images / batches)
 
 
 def _points(process: InsideRun, epoch: InsideEpoch, end_s: float) -> list[tuple[float, int, float]]:
     """Return (time, batches done, seconds waited) within an epoch."""
-    told = [each for each in process.progress if epoch.start_t_s < each.t_s < end_s]
-    known = [(p.t_s, p.batches, p.data_wait_s) for p in told if p.batches <= epoch.batches]
+    first = bisect_right(process.progress, epoch.start_t_s, key=lambda told: told.t_s)
+    last = bisect_left(process.progress, end_s, key=lambda told: told.t_s)
+    known = [(p.t_s, p.batches, p.data_wait_s) for p in process.progress[first:last] if p.batches <= epoch.batches]
     return [(epoch.start_t_s, 0, 0.0), *known, (end_s, epoch.batches, epoch.data_wait_s)]
 
 

@@ -12,9 +12,9 @@ from gpu_report.analyse.kernel_near import kernel_events_near
 from gpu_report.analyse.pace import Pace
 from gpu_report.analyse.presence import Guest
 from gpu_report.analyse.scene import NOTHING, Neighbour, Scene, Series, series
-from gpu_report.analyse.spans import Span
+from gpu_report.analyse.spans import Span, Touching
 from gpu_report.analyse.track import Track
-from gpu_report.model import Phase, Run
+from gpu_report.model import KernelEvent, Phase, Run
 
 HOST_COLUMNS = tuple(column.name for column in schema.HOST_QUANTITIES)
 GPU_COLUMNS = tuple(column.name for column in schema.GPU_QUANTITIES)
@@ -37,7 +37,9 @@ class Scenes:
         beside = beside or Beside()
         self.calm = tuple(calm)
         self._guests = beside.guests
-        self._phases = [phase for phase in beside.phases if phase.source == FROM_CALLBACKS]
+        told = (phase for phase in beside.phases if phase.source == FROM_CALLBACKS)
+        self._phases = Touching(told, lambda phase: (phase.start_t_s, phase.end_t_s))
+        self._kernel = Touching(run.kernel.events, lambda event: (event.t_s, event.last_t_s or event.t_s))
         self._pace = beside.pace
         self._firsts = beside.firsts
         self._workers = _loader_workers(run)
@@ -62,14 +64,17 @@ class Scenes:
             own=self._gpus.get(gpu, NOTHING),  # one that was lost before its first reading has none
             cores=self._run.recording.cores_online or self._run.recording.cores,
             usable_cores=self._run.recording.usable_cores,
-            kernel=kernel_events_near(self._run.kernel.events, start_t_s, end_t_s, gpu),
+            kernel=kernel_events_near(self._kernel_lines(start_t_s, end_t_s), start_t_s, end_t_s, gpu),
             neighbours=_neighbours([guest for guest in self._guests if guest.gpu == gpu], start_t_s, end_t_s),
             nvml_lost=_nvml_lost(self._run, gpu, start_t_s, end_t_s),
             data_wait_share=self._pace.waiting([(start_t_s, end_t_s)]) if self._pace else None,
             loader_workers=self._workers,
-            phases=_shares(self._phases, start_t_s, end_t_s),
+            phases=_shares(self._phases(start_t_s, end_t_s), start_t_s, end_t_s),
             in_first_epoch=any(start <= start_t_s and end_t_s <= end + th.EDGE_S for start, end in self._firsts),
         )
+
+    def _kernel_lines(self, start_t_s: float, end_t_s: float) -> Sequence[KernelEvent]:
+        return self._kernel(start_t_s - th.KERNEL_BEFORE_S, end_t_s + th.KERNEL_AFTER_S)
 
 
 def _shares(phases: Sequence[Phase], start_t_s: float, end_t_s: float) -> dict[str, float]:

@@ -1,6 +1,7 @@
 """Rules: an epoch whose training took far longer than its siblings', and epochs that get slower and slower."""
 
 import itertools
+from bisect import bisect_left
 from collections.abc import Sequence
 from statistics import median
 
@@ -70,7 +71,7 @@ def _slow(context: Context, number: int, slow: Sequence[Trained], siblings: Sequ
     usual_s, took_s = median(epoch.train_s for epoch in siblings), median(epoch.train_s for epoch in slow)
     cost_s = sum(epoch.train_s - usual_s for epoch in slow)
     which = f"epoch {slow[0].epoch}" if len(slow) == 1 else f"each of the epochs {slow[0].epoch} to {slow[-1].epoch}"
-    rest = [epoch for epoch in siblings if epoch not in slow]
+    rest = _nearest(siblings, slow)
     return Finding(
         id=f"slow-epoch-{number}",
         rule="slow-epoch",
@@ -88,6 +89,13 @@ def _slow(context: Context, number: int, slow: Sequence[Trained], siblings: Sequ
         ),
         cause=_something_else(context, slow, rest),
     )
+
+
+def _nearest(siblings: Sequence[Trained], slow: Sequence[Trained]) -> Sequence[Trained]:
+    """Return the siblings beside slow ones, COMPARED_EPOCHS on either side at most: a long run has thousands."""
+    first = bisect_left(siblings, slow[0].epoch, key=lambda epoch: epoch.epoch)
+    before = siblings[max(first - th.COMPARED_EPOCHS, 0) : first]
+    return [*before, *siblings[first + len(slow) : first + len(slow) + th.COMPARED_EPOCHS]]
 
 
 def _something_else(context: Context, slow: Sequence[Trained], rest: Sequence[Trained]) -> Cause | None:

@@ -7,6 +7,7 @@ from gpu_report.analyse.causes import explain
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.dropping import fall_evidence
 from gpu_report.analyse.drops import Drop, find_drops
+from gpu_report.analyse.spans import Touching
 from gpu_report.analyse.trimming import trimmed
 from gpu_report.model import Finding
 
@@ -28,7 +29,8 @@ def _falls(context: Context) -> list[Drop]:
         return []
     pairs = zip(context.tracks, context.usable, strict=True)
     falls = [fall for track, usable in pairs for fall in find_drops(track, usable, options)]
-    own = [fall for fall in falls if not any(_meet(fall, drop) for drop in context.drops)]
+    near = Touching(context.drops, lambda drop: (drop.start_t_s, drop.end_t_s))
+    own = [fall for fall in falls if not any(_meet(fall, drop) for drop in near(fall.start_t_s, fall.end_t_s))]
     return [part.drop for part in trimmed(context, own, options.line_share) if not part.explained]
 
 

@@ -6,8 +6,9 @@ from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.activity import outside
 from gpu_report.analyse.causes import explain
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.ordinary import is_disturbed
 from gpu_report.analyse.scene import Scene, evidence
-from gpu_report.analyse.spans import Span
+from gpu_report.analyse.spans import Span, Touching
 from gpu_report.analyse.track import Bools, Track
 from gpu_report.model import Finding
 
@@ -70,15 +71,11 @@ def _data_wait(context: Context) -> float | None:
     The first epoch of a process waits for its first batch, one with a drop in it for what made the drop.
     """
     firsts = {(b.row.run, b.row.start_t_s) for b in context.boundaries.all if b.first}
+    near = Touching([(drop.start_t_s, drop.end_t_s) for drop in context.drops], lambda span: span)
     told = [
         (epoch.end_t_s - epoch.start_t_s, epoch.data_wait_s)
         for key, epoch in context.inside.told.items()
-        if epoch.end_t_s is not None and key not in firsts and not _disturbed(context, epoch.start_t_s, epoch.end_t_s)
+        if epoch.end_t_s is not None and key not in firsts and not is_disturbed((epoch.start_t_s, epoch.end_t_s), near)
     ]
     trained_s = sum(length_s for length_s, _ in told)
     return sum(waited_s for _, waited_s in told) / trained_s if trained_s > 0 else None
-
-
-def _disturbed(context: Context, start_s: float, end_s: float) -> bool:
-    drops = ((drop.start_t_s, drop.end_t_s) for drop in context.drops)
-    return any(min(end, end_s) - max(start, start_s) > th.TOUCHED_S for start, end in drops)

@@ -301,6 +301,7 @@ SLOW_SHARE = 0.5
 # Of the time that the GPU is usually busy for an epoch's work, which hardly differs: 6.8 to 7.1 s in 23 epochs of a run
 # on an H200, stalled ones among them, and 18.7 s in the one beside another process. What the clock lost is taken off.
 BUSIER_FACTOR = 1.5
+COMPARED_EPOCHS = 50  # on either side of slow ones: those far away tell less of what was usual just then
 EXPLAINED_SHARE = 0.5  # of what it took longer: that much in drops, waits or beside a guest, and those say it all
 DISTURBED_SHARE = 0.2  # of its training: an epoch with more of these tells nothing of a trend
 # Fewer epochs show no trend: with 10 the test's normal approximation holds, and a third has three.

@@ -10,7 +10,7 @@ from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.drops import Drop
 from gpu_report.analyse.inside import FROM_CALLBACKS
-from gpu_report.analyse.spans import Span, minus, union
+from gpu_report.analyse.spans import Span, Touching, minus, union
 from gpu_report.analyse.track import Track
 from gpu_report.model import Phase
 
@@ -33,13 +33,14 @@ def trimmed(context: Context, drops: Sequence[Drop], line_share: float) -> list[
     remains are too short to be a drop is explained by its rests. `line_share` of the level is the line that they fell
     under.
     """
-    rests = _usual_rests(context)
+    rests = Touching(_usual_rests(context), lambda span: span)
     found = [part for drop in drops for part in _parts(context, drop, rests, line_share)]
     return sorted(found, key=lambda part: (part.drop.start_t_s, part.drop.gpu))
 
 
-def _parts(context: Context, drop: Drop, rests: Sequence[Span], line_share: float) -> list[Trimmed]:
-    inner = [rest for rest in rests if rest[0] < drop.end_t_s and rest[1] > drop.start_t_s]
+def _parts(context: Context, drop: Drop, rests: Touching[Span], line_share: float) -> list[Trimmed]:
+    near = rests(drop.start_t_s, drop.end_t_s)
+    inner = [rest for rest in near if rest[0] < drop.end_t_s and rest[1] > drop.start_t_s]
     explained = context.boundaries.explains(drop.start_t_s, drop.end_t_s)
     if explained or not inner:
         return [Trimmed(drop, explained)]

@@ -10,7 +10,7 @@ import pytest
 from support.runs import make_run, readings
 
 from gpu_report import schema
-from gpu_report.analyse import analyse
+from gpu_report.analyse import analyse, bounds
 from gpu_report.load import load_run
 from gpu_report.model import EpochRow, Gpu, InsideEpoch, InsideRun, Phase
 
@@ -240,3 +240,15 @@ def test_no_workers_at_all_are_named_as_none():
     run = starved_run(settings={**SETTINGS, "workers": 0})
     (advice,) = [a for f in analyse(run).findings for a in f.advice if a.argument == "workers"]
     assert (advice.from_value, advice.text[:16]) == ("0", "0 loader workers")
+
+
+def test_each_epoch_is_held_against_the_findings_near_it_only(monkeypatch):
+    compared = []
+    shared_s = bounds._shared_s
+    monkeypatch.setattr(bounds, "_shared_s", lambda *both: compared.append(both) or shared_s(*both))
+    epochs = 200
+    util = readings((0, 10), *[part for _ in range(epochs // 2) for part in ((90, 28), (0, 12))])
+    run = make_run(util, rows=[(n, 10.0 + 20 * n) for n in range(1, epochs + 1)])
+    drops = [finding for finding in analyse(run).findings if finding.rule == "drop"]
+    assert len(drops) == epochs // 2
+    assert len(compared) < 10 * epochs

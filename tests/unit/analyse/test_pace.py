@@ -47,3 +47,12 @@ def test_the_wait_for_data_is_told_likewise():
     assert pace.waiting([(10.0, 30.0)]) == pytest.approx(0.5)
     assert pace.waiting([(20.0, 50.0)]) == pytest.approx(0.5)
     assert pace.waiting([(31.0, 39.0)]) is None
+
+
+def test_two_trainings_at_once_have_no_common_pace():
+    run = run_of()
+    (one,) = run.inside
+    beside = tuple(dataclasses.replace(e, start_t_s=e.start_t_s + 5, end_t_s=e.end_t_s + 5) for e in EPOCHS)
+    assert pace_of(dataclasses.replace(run, inside=(one, dataclasses.replace(one, epochs=beside)))) is None
+    later = tuple(dataclasses.replace(e, start_t_s=e.start_t_s + 50, end_t_s=e.end_t_s + 50) for e in EPOCHS)
+    assert pace_of(dataclasses.replace(run, inside=(one, dataclasses.replace(one, epochs=later)))) is not None

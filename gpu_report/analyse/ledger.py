@@ -44,7 +44,7 @@ def build_ledger(context: Context, findings: Sequence[Finding], low: Sequence[In
     joules: dict[str, float] = {}
     for track, curve in zip(context.tracks, context.energies, strict=True):
         _book(_account(context, track, curve, findings, low), seconds, joules)
-    if lost_s := sum(_unread_s(context.tracks, finding) for finding in findings if finding.rule == GPU_LOST):
+    if lost_s := sum(_unread_s(context, finding) for finding in findings if finding.rule == GPU_LOST):
         seconds["gpu-fault"] = seconds.get("gpu-fault", 0.0) + lost_s
     gpus = max(len(context.run.gpus), 1)
     total = context.run.duration_s * gpus
@@ -67,11 +67,17 @@ def build_ledger(context: Context, findings: Sequence[Finding], low: Sequence[In
     return tuple(sorted(rows, key=lambda row: (row.name == "unmeasured", not row.expected, -row.gpu_seconds)))
 
 
-def _unread_s(tracks: Sequence[Track], finding: Finding) -> float:
-    """Return how long nothing could be read of a GPU that was lost: the last reading before stands for some of it."""
-    mine = [track for track in tracks if track.gpu == finding.gpu]
-    shared = [np.minimum(t.ends_s, finding.end_t_s) - np.maximum(t.t_s, finding.start_t_s) for t in mine]
-    return max(finding.duration_s - sum(float(np.maximum(read, 0.0).sum()) for read in shared), 0.0)
+def _unread_s(context: Context, finding: Finding) -> float:
+    """Return how long nothing could be read of a GPU that was lost: the last reading before stands for some of it.
+
+    What lies before the first sample, and a GPU that the run does not list, have no time in the ledger.
+    """
+    start_s, end_s = max(finding.start_t_s, 0.0), min(finding.end_t_s, context.run.duration_s)
+    if all(gpu.index != finding.gpu for gpu in context.run.gpus):
+        return 0.0
+    mine = [track for track in context.tracks if track.gpu == finding.gpu]
+    shared = [np.minimum(t.ends_s, end_s) - np.maximum(t.t_s, start_s) for t in mine]
+    return max(end_s - start_s - sum(float(np.maximum(read, 0.0).sum()) for read in shared), 0.0)
 
 
 def _book(account: _Account, seconds: dict[str, float], joules: dict[str, float]) -> None:

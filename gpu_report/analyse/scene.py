@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -43,6 +44,16 @@ class Series:
 
     def usual(self, name: str) -> float | None:
         """Return the median of a column in ordinary training, None where there is none."""
+        if name not in self._usual:
+            self._usual[name] = self._median_of_calm(name)
+        return self._usual[name]
+
+    @cached_property
+    def _usual(self) -> dict[str, float | None]:
+        """Return what has been worked out already: a long run has thousands of scenes, all of one series."""
+        return {}
+
+    def _median_of_calm(self, name: str) -> float | None:
         column = self.columns.get(name)
         if column is None:
             return None

@@ -55,3 +55,10 @@ def test_what_the_last_reading_stands_for_is_not_lost_as_well():
     rows = {row.name: row.gpu_seconds for row in analyse(given).ledger}
     assert rows["gpu-fault"] == pytest.approx(60.0)
     assert sum(rows.values()) == pytest.approx(120.0)
+
+
+@pytest.mark.parametrize(("t_s", "gpu"), [(-1.0, 1), (1.0, 5)])
+def test_the_ledger_has_no_time_before_the_first_sample_and_none_of_a_gpu_that_is_not_listed(t_s, gpu):
+    made = make_run([92.0] * 60)
+    given = dataclasses.replace(made, gpus=(*made.gpus, Gpu(1)), events=(RecordedEvent(t_s, "nvml_error", gpu, GONE),))
+    assert sum(row.gpu_seconds for row in analyse(given).ledger) == pytest.approx(120.0)

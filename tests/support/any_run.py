@@ -1,0 +1,186 @@
+"""Runs that nobody would make up: any mix of what a loader may hand on, for what must hold of every one of them."""
+
+import dataclasses
+from random import Random
+
+import numpy as np
+import pandas as pd
+
+from gpu_report import schema
+from gpu_report.model import (
+    EpochRow,
+    Gpu,
+    InsideEpoch,
+    InsideRun,
+    KernelEvent,
+    KernelLog,
+    Options,
+    Phase,
+    Progress,
+    RecordedEvent,
+    Recording,
+    Run,
+    YoloRun,
+)
+from support.runs import PROCESSES, make_run
+
+NAN = float("nan")
+ODD = (None, "", "abc", "None", -1, 0, 1, 8, 0.7, True, False, [0, 1], [], "0,1", "cpu", "disk", NAN, float("inf"))
+ARGS = {"epochs": 10, "close_mosaic": 3, "patience": 5, "time": None, "workers": 2, "batch": 16, "nbs": 64}
+ARGS |= {"cache": False, "device": 0, "val": True, "save": True, "imgsz": 640}
+SETTINGS = {
+    "workers": 2,
+    "batch": 16,
+    "world_size": 1,
+    "images": 1000,
+    "imgsz": 640,
+    "device": "cuda:0",
+    "cuda": "13.0",
+}
+SETTINGS |= {"torch": "2.9+cpu", "prefetch": 2, "data_folder": "/data", "data_mib": 100, "omp_num_threads": 64}
+
+
+def any_options(pick: Random) -> Options:
+    """Return options, the most extreme among them."""
+    return Options(pick.choice([0, 0.001, 30, 50, 99, 100]), pick.choice([0, 0.001, 10, 1000]), pick.choice([None, 3]))
+
+
+def any_run(pick: Random) -> Run:
+    """Return a run of up to 8 GPUs at any interval, with or without whatever else can be recorded."""
+    interval_s, count = pick.choice([0.1, 1.0, 1.0, 10.0, 30.0, 3600.0]), pick.choice([1, 2, 10, 60, 300])
+    gpus = pick.choice([1, 1, 2, 8])
+    quantities = {c.name: _column(pick, c.name, count) for c in schema.GPU_QUANTITIES if c.name != "gpu_util_pct"}
+    run = make_run([_utilisation(pick, count) for _ in range(gpus)], interval_s, quantities=quantities)
+    end_s = pick.choice([run.duration_s, run.duration_s - interval_s])
+    yolo, rows, inside = _trainings(pick, end_s)
+    host = {c.name: _column(pick, c.name, count) for c in schema.HOST_QUANTITIES}
+    return dataclasses.replace(
+        run,
+        duration_s=end_s,
+        recording=_recording(pick, interval_s),
+        gpus=tuple(_gpu(pick, index) for index in range(gpus + pick.choice([0, 0, 1]))),
+        samples=run.samples[run.samples["gpu"] >= pick.choice([0, 0, gpus - 1])].reset_index(drop=True),
+        host=pd.DataFrame({"t_s": np.arange(count) * interval_s, **host}) if pick.random() < 0.7 else run.host,
+        processes=_processes(pick, gpus, end_s),
+        yolo_runs=yolo,
+        epoch_rows=rows,
+        inside=inside,
+        kernel=KernelLog(pick.choice(["read", "restricted"]), events=_kernel(pick, end_s)),
+        events=_events(pick, gpus, end_s),
+    )
+
+
+def _utilisation(pick: Random, count: int) -> list[float]:
+    values: list[float] = []
+    while len(values) < count:
+        values += [pick.choice([0.0, 5.0, 30.0, 50.0, 90.0, 97.0, 100.0, NAN])] * pick.choice([1, 3, 10, 40])
+    return values[:count]
+
+
+def _column(pick: Random, name: str, count: int) -> list[float]:
+    """Return a column of steps, a ramp or nothing; a counter only grows."""
+    level = pick.choice([0.0, 1.0, 20.0, 85.0, 100.0, 1000.0, 100_000.0])
+    values = level + np.arange(count) * pick.choice([0.0, 0.0, 1.0, 50.0])
+    if not name.endswith(("_s", "energy_j")):
+        values[pick.randrange(count) :] += pick.choice([0.0, 1.0, 4.0, 64.0]) * max(level, 1.0)
+    values[np.array([pick.random() for _ in range(count)]) < pick.choice([0.0, 0.0, 0.2, 1.0])] = NAN
+    return np.minimum(values, 100.0 if name.endswith("_pct") else np.inf).tolist()
+
+
+def _gpu(pick: Random, index: int) -> Gpu:
+    parent = pick.choice([None, None, None, 0])
+    size_mib, limit_w, clock = pick.choice([None, 0, 24_000, 143_771]), pick.choice([None, 700]), pick.choice([None, 0])
+    return Gpu(index, f"GPU-{index}", pick.choice([None, "H200"]), None, size_mib, limit_w, clock, parent_index=parent)
+
+
+def _recording(pick: Random, interval_s: float) -> Recording:
+    return Recording(
+        cores=pick.choice([None, 0, 1, 16]),
+        cores_online=pick.choice([None, 1, 64]),
+        cpu_limit=pick.choice([None, 0.5]),
+        memory_mib=pick.choice([None, 0, 64_000]),
+        memory_limit_mib=pick.choice([None, 0]),
+        shm_total_mib=pick.choice([None, 0, 64]),
+        cuda=pick.choice([None, "12.8", "x"]),
+        interval_s=pick.choice([interval_s, None]),
+        ended_by=pick.choice([None, "command"]),
+        exit_code=pick.choice([None, 0, 1]),
+        cuda_visible_devices=pick.choice([None, "", "0,1"]),
+    )
+
+
+def _mixed(pick: Random, usual: dict[str, object]) -> dict[str, object]:
+    """Return settings of which some are missing and some are not what they should be."""
+    kept = {name: value for name, value in usual.items() if pick.random() < 0.9}
+    return {name: pick.choice(ODD) if pick.random() < 0.1 else value for name, value in kept.items()}
+
+
+def _trainings(pick: Random, end_s: float) -> tuple[tuple[YoloRun, ...], tuple[EpochRow, ...], tuple[InsideRun, ...]]:
+    """Return up to three YOLO runs one after the other, or at once, as results.csv and callbacks tell of them."""
+    yolo, rows, inside, begin_s = [], [], [], pick.choice([-20.0, 0.0, 5.0])
+    for number in range(1, pick.choice([1, 2, 2, 3, 4])):
+        asked, length_s = pick.choice([0, 1, 5, 30]), pick.choice([0.5, 6.0, 20.0, max(end_s / 8, 0.1)])
+        ends = [begin_s + 5 + length_s * (n + 1) for n in range(asked) if begin_s + length_s * (n + 1) < end_s]
+        metrics = {"train/box_loss": pick.choice([1.0, NAN]), "metrics/mAP50-95(B)": 0.5}
+        mine = [EpochRow(number, 1, n, end - 0.1, end - length_s, metrics) for n, end in enumerate(ends, 1)]
+        anchor, args = "recorded" if mine else "no-epoch", _mixed(pick, ARGS)
+        yolo.append(YoloRun(number, "/x", args, anchor, None, started_t_s=pick.choice([None, begin_s])))
+        rows += mine
+        ranks = pick.choice([0, 1, 8])
+        inside += [_process(pick, number, rank, begin_s, length_s, ends) for rank in range(ranks)]
+        begin_s = pick.choice([begin_s, (ends or [begin_s])[-1] + 3.0])
+    return tuple(yolo), tuple(rows), tuple(inside)
+
+
+def _process(pick: Random, number: int, rank: int, begin_s: float, length_s: float, ends: list[float]) -> InsideRun:
+    phases, epochs, told = [Phase("startup", None, begin_s, begin_s + 5, "inside", "first batch")], [], []
+    for n, end in enumerate(ends, 1):
+        start, trained = end - length_s, end - 0.2 * length_s
+        phases += [Phase("train", n, start, trained, "inside"), Phase("validation", n, trained, end, "inside")]
+        wait_s = pick.choice([0.0, 0.1, 0.9, 1.2]) * length_s
+        over = pick.choice([trained, trained, None])
+        epochs.append(InsideEpoch(n, pick.choice([1, 1, 2]), start, over, pick.choice([None, 900]), 9, wait_s, 0, 0))
+        told.append(Progress(start + length_s / 2, pick.choice([0, 4, 90]), wait_s / 2))
+    ended = pick.choice([None, "finished", "early stop", "exception"])
+    error = pick.choice([None, "OutOfMemoryError", "RuntimeError"]) if ended == "exception" else None
+    seen = tuple(phases[: pick.choice([0, len(phases), len(phases)])])
+    settings = {name: None if isinstance(value, float) else value for name, value in _mixed(pick, SETTINGS).items()}
+    of = pick.choice([number, None])
+    return InsideRun(of, rank, 100 + rank, "train", settings, seen, tuple(epochs), ended, error, tuple(told))
+
+
+def _processes(pick: Random, gpus: int, end_s: float) -> pd.DataFrame:
+    rows = []
+    for pid in range(99, 99 + pick.choice([0, 1, 4])):
+        gpu, owner, mib = (
+            pick.randrange(gpus + 1),
+            pick.choice(sorted(schema.PROCESS_OWNERS)),
+            pick.choice([NAN, 900.0]),
+        )
+        since_s = pick.random() * end_s
+        rows.append((since_s, gpu, pid, "python", mib, "appeared", owner, pick.choice([NAN, 0.0, 50.0])))
+        if pick.random() < 0.5:
+            rows.append((pick.uniform(since_s, end_s), gpu, pid, "python", NAN, "gone", owner, NAN))
+    return pd.DataFrame(sorted(rows, key=lambda row: row[0]), columns=PROCESSES)
+
+
+def _events(pick: Random, gpus: int, end_s: float) -> tuple[RecordedEvent, ...]:
+    lost = {"quantity": pick.choice(["all", "processes"]), "reason": pick.choice(["GPU is lost", None])}
+    ended = {"exit_code": pick.choice([0, 1, 137, None, "x"]), "signal": pick.choice([None, "SIGKILL", 5])}
+    kinds = [
+        ("command_started", None, {"pid": pick.choice([100, None, "x"])}),
+        ("command_ended", None, ended),
+        ("nvml_error", pick.randrange(gpus + 1), lost),
+        ("gap", None, {"seconds": pick.choice([5, "x", None])}),
+        ("oom_kill", None, {"where": pick.choice(["cgroup", "machine", None])}),
+    ]
+    known = [RecordedEvent(pick.uniform(-1, end_s), *each) for each in kinds if pick.random() < 0.4]
+    return tuple(sorted(known, key=lambda event: event.t_s))
+
+
+def _kernel(pick: Random, end_s: float) -> tuple[KernelEvent, ...]:
+    kinds = [pick.choice(["xid", "oom", "thermal", "gpu-lost", "nvme"]) for _ in range(pick.choice([0, 0, 5]))]
+    return tuple(
+        KernelEvent(pick.uniform(-60, end_s), kind, "warning", "x", "x", gpu=pick.choice([None, 0]), pid=100)
+        for kind in kinds
+    )

@@ -1,0 +1,43 @@
+"""What holds of every run, whatever was recorded of it and however little."""
+
+import math
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support.any_run import any_options, any_run
+
+from gpu_report.analyse import analyse
+from gpu_report.model import Analysis
+
+SEEDS = st.integers(0, 2**32)
+
+
+def analysed(seed: int) -> Analysis:
+    pick = Random(seed)
+    return analyse(any_run(pick), any_options(pick))
+
+
+def numbers(analysis: Analysis) -> list[float]:
+    facts = [fact for finding in analysis.findings for fact in finding.evidence]
+    facts += analysis.ending.last_minute if analysis.ending else ()
+    spans = [moment for finding in analysis.findings for moment in (finding.start_t_s, finding.end_t_s)]
+    return [*spans, *(fact.value for fact in facts if fact.value is not None)]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(SEEDS)
+def test_an_analysis_never_fails_and_what_it_says_holds_together(seed):
+    analysis = analysed(seed)
+    run = analysis.run
+    assert all(math.isfinite(number) for number in numbers(analysis))
+    assert all(finding.start_t_s <= finding.end_t_s for finding in analysis.findings)
+    assert len({finding.id for finding in analysis.findings}) == len(analysis.findings)
+    assert " nan " not in f" {analysis.verdict} "
+    assert sum(row.gpu_seconds for row in analysis.ledger) == pytest.approx(run.duration_s * len(run.gpus), abs=1e-3)
+    named = {advice.argument for finding in analysis.findings for advice in finding.advice} - {None}
+    assert named <= {name for yolo in run.yolo_runs for name in yolo.args}
+    for bound in analysis.bounds:
+        assert 0 < bound.epoch_s_at_best <= (bound.epoch_s_estimate or bound.epoch_s_now) <= bound.epoch_s_now + 1e-9

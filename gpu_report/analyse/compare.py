@@ -1,0 +1,110 @@
+"""A run held against one or several baselines: whether they can be compared, each metric, the findings, the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.compare_findings import compare_findings, stutter
+from gpu_report.analyse.compare_judge import Side, first_epochs, judge_all, side_of
+from gpu_report.analyse.compare_metrics import EPOCH_TIME
+from gpu_report.analyse.compare_select import alike, cut_short
+from gpu_report.analyse.compare_setup import Fingerprint, differences, fingerprint
+from gpu_report.analyse.compare_units import Training, training_of
+from gpu_report.analyse.compare_verdict import judgement_of, verdict_of
+from gpu_report.model import Analysis, Comparison, Difference, MetricComparison
+
+
+@dataclass(frozen=True, eq=False)
+class _Baseline:
+    """A baseline with what speaks against comparing it, and its differences from the run."""
+
+    training: Training
+    differences: tuple[Difference, ...]
+    obstacles: tuple[str, ...]
+
+
+def compare(baselines: Sequence[Analysis], run: Analysis) -> Comparison:
+    """Return what became of a run since its baselines, newest baseline first; without baselines its own figures.
+
+    Of several baselines those that cannot be compared are left out; where that leaves none, the obstacles are the first
+    one's. Differences are those from the first that is compared.
+    """
+    training = training_of(run)
+    before = [_baseline(baseline, training) for baseline in baselines]
+    usable = [each for each in before if not each.obstacles] or before[:1]
+    sides, notes = _sides([each.training for each in usable], training)
+    obstacles = [*(usable[0].obstacles if usable else ()), *_of_run(training), *_too_little(sides, usable)]
+    metrics = judge_all(sides[:-1], sides[-1])
+    left_out = len(before) - len(usable)
+    notes += (f"{left_out} of {len(before)} baselines cannot be compared and are left out.",) if left_out else ()
+    unlike = usable[0].differences if usable else ()
+    kept = tuple(each.training.analysis for each in usable)
+    return Comparison(
+        baselines=kept,
+        run=run,
+        obstacles=tuple(obstacles),
+        differences=unlike,
+        metrics=tuple(_unjudged(each) for each in metrics) if obstacles else metrics,
+        first_epochs=first_epochs(sides[:-1], sides[-1]),
+        findings=compare_findings(kept, run) if kept else (),
+        stutter=(stutter(kept[0]) if kept else "", stutter(run)),
+        gates=(),
+        judgement=None if obstacles or not kept else judgement_of(metrics),
+        verdict=verdict_of(obstacles, metrics, unlike, baselines=len(kept)),
+        notes=notes,
+    )
+
+
+def fingerprint_of(analysis: Analysis) -> Fingerprint:
+    """Return what a run was set up with."""
+    return fingerprint(training_of(analysis))
+
+
+def unfinished(analysis: Analysis) -> str:
+    """Return in words that a run cannot be a baseline, for it was cut short or trained nothing; empty where it can."""
+    training = training_of(analysis)
+    short = cut_short(analysis, training.number)
+    return short or ("" if training.epochs else "It holds no epoch after the first")
+
+
+def _baseline(analysis: Analysis, run: Training) -> _Baseline:
+    training = training_of(analysis)
+    unlike = differences(fingerprint(training), fingerprint(run))
+    obstacles = [f"{d.name}: {d.baseline} in the baseline, {d.run} in the run" for d in unlike if d.kind == "hard"]
+    if short := cut_short(analysis, training.number):
+        obstacles.append(f"The baseline was cut short: {_lower(short)}")
+    return _Baseline(training, unlike, tuple(obstacles))
+
+
+def _of_run(run: Training) -> list[str]:
+    short = cut_short(run.analysis, run.number)
+    return [f"The run was cut short: {_lower(short)}"] if short else []
+
+
+def _sides(baselines: Sequence[Training], run: Training) -> tuple[list[Side], tuple[str, ...]]:
+    chosen, notes = alike([*baselines, run])
+    return [side_of(training) for training in chosen], notes
+
+
+def _too_little(sides: Sequence[Side], baselines: Sequence[_Baseline]) -> list[str]:
+    """Return that training was too short for any interval of the epoch time, which everything else leans on."""
+    if not baselines:
+        return []
+    for basis in ("epochs", "windows"):
+        if all(len(side.known(EPOCH_TIME, basis)) >= th.COMPARED_AT_LEAST for side in sides):
+            return []
+    counts = [len(side.training.epochs) for side in sides]
+    few = f"{counts[-1]} ordinary epochs in the run, {min(counts[:-1])} in the baseline"
+    return [f"Too little data: {few}, {th.COMPARED_AT_LEAST} of each are needed"]
+
+
+def _unjudged(metric: MetricComparison) -> MetricComparison:
+    """Return a metric's values alone: of runs that cannot be compared no change is told."""
+    alone = MetricComparison(metric.metric, metric.statistic, metric.unit, metric.baseline, metric.run)
+    return replace(alone, basis=metric.basis, counts=metric.counts)
+
+
+def _lower(sentence: str) -> str:
+    return sentence if sentence[1:2].isupper() else sentence[:1].lower() + sentence[1:]

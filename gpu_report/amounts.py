@@ -3,6 +3,7 @@
 import math
 
 MISSING = "n/a"
+ROUND_FROM = 9.95  # what would read 10.0 reads 10
 SMALLEST_SHOWN_SHARE = 0.0005  # under this a change reads 0.0 %, and has no sign
 
 
@@ -17,7 +18,7 @@ def amount(value: float | None, unit: str) -> str:
     if unit == "J":
         return f"{value / 1000:,.2f} kJ" if abs(value) >= 1000 else f"{value:,.0f} J"
     if unit == "%":
-        return f"{value:.1f} %" if abs(value) < 10 else f"{value:.0f} %"
+        return f"{value:.1f} %" if abs(value) < ROUND_FROM else f"{value:.0f} %"
     text = f"{value:,.1f}" if abs(value) < 100 and value != round(value) else f"{value:,.0f}"
     return f"{text} {unit}".strip()
 
@@ -37,7 +38,7 @@ def share_change(share: float | None) -> str:
     if abs(share) < SMALLEST_SHOWN_SHARE:
         return "0.0 %"
     percent = abs(100 * share)
-    return f"{_sign(share)}{percent:.1f} %" if percent < 10 else f"{_sign(share)}{percent:,.0f} %"
+    return f"{_sign(share)}{percent:.1f} %" if percent < ROUND_FROM else f"{_sign(share)}{percent:,.0f} %"
 
 
 def interval(ends: tuple[float, float] | None) -> str:
@@ -51,7 +52,7 @@ def _sign(value: float) -> str:
 
 def _seconds(value: float) -> str:
     size = abs(value)
-    if size < 10:
+    if size < 9.995:
         return f"{value:.2f} s"
     if size < 60:
         return f"{value:.1f} s"

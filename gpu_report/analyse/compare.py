@@ -13,7 +13,8 @@ from gpu_report.analyse.compare_select import alike, cut_short
 from gpu_report.analyse.compare_setup import Fingerprint, differences, fingerprint
 from gpu_report.analyse.compare_units import Training, training_of
 from gpu_report.analyse.compare_verdict import judgement_of, verdict_of
-from gpu_report.model import Analysis, Comparison, Difference, MetricComparison
+from gpu_report.analyse.gate_results import of_part, results, unmeasured
+from gpu_report.model import Analysis, Comparison, Difference, FindingChange, Gate, GateResult, MetricComparison
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +26,7 @@ class _Baseline:
     obstacles: tuple[str, ...]
 
 
-def compare(baselines: Sequence[Analysis], run: Analysis) -> Comparison:
+def compare(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[Gate] = ()) -> Comparison:
     """Return what became of a run since its baselines, newest baseline first; without baselines its own figures.
 
     Of several baselines those that cannot be compared are left out; where that leaves none, the obstacles are the first
@@ -41,6 +42,7 @@ def compare(baselines: Sequence[Analysis], run: Analysis) -> Comparison:
     notes += (f"{left_out} of {len(before)} baselines cannot be compared and are left out.",) if left_out else ()
     unlike = usable[0].differences if usable else ()
     kept = tuple(each.training.analysis for each in usable)
+    findings = compare_findings(kept, run) if kept else ()
     return Comparison(
         baselines=kept,
         run=run,
@@ -48,9 +50,9 @@ def compare(baselines: Sequence[Analysis], run: Analysis) -> Comparison:
         differences=unlike,
         metrics=tuple(_unjudged(each) for each in metrics) if obstacles else metrics,
         first_epochs=first_epochs(sides[:-1], sides[-1]),
-        findings=compare_findings(kept, run) if kept else (),
+        findings=findings,
         stutter=(stutter(kept[0]) if kept else "", stutter(run)),
-        gates=(),
+        gates=_gated(gates, sides, findings, obstacles),
         judgement=None if obstacles or not kept else judgement_of(metrics),
         verdict=verdict_of(obstacles, metrics, unlike, baselines=len(kept)),
         notes=notes,
@@ -64,22 +66,31 @@ def fingerprint_of(analysis: Analysis) -> Fingerprint:
 
 def unfinished(analysis: Analysis) -> str:
     """Return in words that a run cannot be a baseline, for it was cut short or trained nothing; empty where it can."""
-    training = training_of(analysis)
-    short = cut_short(analysis, training.number)
-    return short or ("" if training.epochs else "It holds no epoch after the first")
+    return cut_short(analysis) or ("" if training_of(analysis).epochs else "It holds no epoch after the first")
+
+
+def _gated(
+    gates: Sequence[Gate], sides: Sequence[Side], findings: Sequence[FindingChange], obstacles: Sequence[str]
+) -> tuple[GateResult, ...]:
+    """Return what came of the gates: nothing where nothing can be compared; of a run alone what its part allows."""
+    *baselines, run = sides
+    if baselines and obstacles:
+        return unmeasured(gates, "; ".join(obstacles))
+    found = results(gates, baselines, run, findings if baselines else None)
+    return of_part(found, "; ".join(map(_lower, obstacles))) if obstacles else found
 
 
 def _baseline(analysis: Analysis, run: Training) -> _Baseline:
     training = training_of(analysis)
     unlike = differences(fingerprint(training), fingerprint(run))
     obstacles = [f"{d.name}: {d.baseline} in the baseline, {d.run} in the run" for d in unlike if d.kind == "hard"]
-    if short := cut_short(analysis, training.number):
+    if short := cut_short(analysis):
         obstacles.append(f"The baseline was cut short: {_lower(short)}")
     return _Baseline(training, unlike, tuple(obstacles))
 
 
 def _of_run(run: Training) -> list[str]:
-    short = cut_short(run.analysis, run.number)
+    short = cut_short(run.analysis)
     return [f"The run was cut short: {_lower(short)}"] if short else []
 
 

@@ -16,37 +16,15 @@ def alike(trainings: Sequence[Training]) -> Chosen:
     return chosen, (*_apart(trainings), *notes, *more)
 
 
-def cut_short(analysis: Analysis, number: int | None) -> str:
-    """Return in words that a training did not come to its end, and empty where it did or may have.
+def cut_short(analysis: Analysis) -> str:
+    """Return in words that a training did not come to its end, and empty where it did or none is known.
 
     A recording that was asked to end after a time (`--duration`) shows a part of a training, and is no such case.
     """
-    ended = [finding for finding in analysis.findings if finding.rule == "run-ended"]
-    if ended:
-        return ended[0].summary
-    recording = analysis.run.recording
-    asked, done = epochs_asked(analysis, number), _epochs_done(analysis, number)
-    told = [p.ended for p in analysis.run.inside if p.rank == 0 and p.task == "train" and p.run in {number, None}]
-    if (told and told[-1] in {"finished", "early stop"}) or (asked is not None and done >= asked):
+    ending, by = analysis.ending, analysis.run.recording.ended_by
+    if ending is None or ending.name in {"finished", "early stop"}:
         return ""
-    if recording.ended_by is None:
-        return "The recording has no end: the recorder was killed, or the machine went down"
-    if recording.ended_by == "duration" or (recording.ended_by == "command" and recording.exit_code == 0):
-        return ""
-    if asked is not None and done:
-        return f"The training came to {done} of {asked} epochs"
-    return ""
-
-
-def epochs_asked(analysis: Analysis, number: int | None) -> int | None:
-    """Return how many epochs a training was asked for, None where that is not known or the time was set instead."""
-    args = next((yolo.args for yolo in analysis.run.yolo_runs if yolo.number == number), {})
-    asked = args.get("epochs")
-    return asked if isinstance(asked, int) and not isinstance(asked, bool) and not args.get("time") else None
-
-
-def _epochs_done(analysis: Analysis, number: int | None) -> int:
-    return max((epoch.epoch for epoch in analysis.epochs if epoch.run == number), default=0)
+    return "" if by == "duration" and ending.name != "failed" else ending.text
 
 
 def _apart(trainings: Sequence[Training]) -> list[str]:

@@ -9,8 +9,9 @@ from typing import Literal
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.compare_units import Training
+from gpu_report.analyse.data_disk import mount_of
 from gpu_report.analyse.spans import union
-from gpu_report.model import Analysis, Difference, Gpu
+from gpu_report.model import Analysis, Difference, Gpu, Recording
 
 Value = str | float | int | None
 
@@ -137,12 +138,22 @@ def _soft(training: Training, used: Sequence[Gpu], told: Mapping[str, object]) -
         "host": recording.host,
         "cores": recording.cores,
         "processes of the training": _whole(told.get("world_size")),
-        "amp in effect": _text(told.get("amp")) if "amp" in told else None,
-        "folder of the images": _text(told.get("data_folder")) if "data_folder" in told else None,
+        "amp in effect": _text(told.get("amp")),
+        "folder of the images": _text(told.get("data_folder")),
+        "disk of the images": _disk(told.get("data_folder"), recording),
         "other processes on the GPUs": _guests(analysis),
         "recording": _coverage(analysis),
         "epochs seen by": ", ".join(sorted(sources)) or None,
     }
+
+
+def _disk(folder: object, recording: Recording) -> str | None:
+    """Return what the training images lie on, None where that was not recorded."""
+    mount = mount_of(folder, recording.mounts) if isinstance(folder, str) else None
+    if mount is None:
+        return None
+    kind = "" if mount.rotational is None else ", rotational" if mount.rotational else ", solid state"
+    return f"{mount.type} on {mount.device or mount.source}{kind}"
 
 
 def _guests(analysis: Analysis) -> str:

@@ -38,7 +38,7 @@ def verdict_of(
     """Return the verdict of a comparison; with obstacles why there is none."""
     if obstacles:
         only_short = all(obstacle.startswith("Too little") for obstacle in obstacles)
-        return f"{'' if only_short else 'Not comparable. '}{'. '.join(obstacles)}."
+        return f"{'Not comparable. ' if baselines and not only_short else ''}{'. '.join(obstacles)}."
     if not baselines:
         return _alone(metrics)
     whole = judgement_of(metrics)

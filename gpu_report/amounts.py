@@ -28,7 +28,7 @@ def change(value: float | None, unit: str) -> str:
     if value is None or not math.isfinite(value):
         return MISSING
     size = f"{abs(value):.1f} pp" if unit == "%" else amount(abs(value), unit)
-    return f"{_sign(value)}{size}"
+    return size if not any(digit in size for digit in "123456789") else f"{_sign(value)}{size}"
 
 
 def share_change(share: float | None) -> str:
@@ -53,7 +53,7 @@ def _sign(value: float) -> str:
 def _seconds(value: float) -> str:
     size = abs(value)
     if size < 9.995:
-        return f"{value:.2f} s"
+        return f"{value:.2f} s" if value else "0 s"
     if size < 60:
         return f"{value:.1f} s"
     whole = round(value)

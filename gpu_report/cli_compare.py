@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -11,19 +13,37 @@ import click
 
 from gpu_report import run_folder
 from gpu_report.baselines import KEPT, Accepted, Shelf, runs_in
-from gpu_report.cli_shared import analysed, options_of_analysis, say_notes
+from gpu_report.cli_shared import analysed, options_of_analysis, say, say_notes, write
 from gpu_report.errors import NotComparableError, UsageError
 from gpu_report.gate_config import read_config
 from gpu_report.terminal import Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from gpu_report.analyse.compare_setup import Fingerprint
     from gpu_report.cli_shared import Command
     from gpu_report.model import Analysis, Comparison, Gate
 
-EXIT_CODES = {"passed": 0, "failed": 1, "not measured": 3}
+
+OUTPUTS = {
+    "json": "Write everything for machines here (docs/compare.schema.json).",
+    "markdown": "Write a summary for a pull request here.",
+    "junit": "Write JUnit XML here, a test case a gate.",
+    "bencher": "Write Bencher Metric Format here.",
+    "smaller-is-better": "Write github-action-benchmark's customSmallerIsBetter here.",
+    "bigger-is-better": "Write github-action-benchmark's customBiggerIsBetter here.",
+}
+
+
+def options_of_outputs(command: Command) -> Command:
+    """Add the options that name files to write."""
+    for option, words in reversed(OUTPUTS.items()):
+        kind = click.Path(path_type=Path, dir_okay=False)
+        command = click.option(f"--{option}", f"{option.replace('-', '_')}_path", type=kind, default=None, help=words)(
+            command
+        )
+    return command
 
 
 def options_of_gates(command: Command) -> Command:
@@ -58,6 +78,10 @@ def options_of_gates(command: Command) -> Command:
 )
 @click.option("--key", default="default", show_default=True, help="Which baselines of --baseline-dir.")
 @options_of_gates
+@click.option(
+    "--html", "html_path", type=click.Path(path_type=Path, dir_okay=False), default=None, help="Write a page here."
+)
+@options_of_outputs
 @options_of_analysis
 def compare(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
     baseline: Path | None,
@@ -67,9 +91,11 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option of the command 
     fail_on: tuple[str, ...],
     warn_on: tuple[str, ...],
     config: Path | None,
+    html_path: Path | None,
     drop_percent: float,
     drop_seconds: float,
     price_per_hour: float | None,
+    **paths: Path | None,
 ) -> NoReturn:
     """Hold RUN against BASELINE: better, worse, the same or not comparable; exit 0, 1 or 3 by the gates.
 
@@ -93,12 +119,13 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option of the command 
             raise UsageError("name a baseline: gpu-report compare BASELINE RUN, or compare RUN --baseline-dir DIR")
         before, after = runs_in(baseline), analyse(run)
     baselines = sorted((analyse(path) for path in before), key=lambda each: -each.run.start_wall_s)
-    _finish(compare_runs(baselines, after, gates))
+    _finish(compare_runs(baselines, after, gates), {**paths, "html_path": html_path})
 
 
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path), required=False)
 @options_of_gates
+@options_of_outputs
 @options_of_analysis
 def check(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
     run: Path | None,
@@ -108,6 +135,7 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option of the command li
     drop_percent: float,
     drop_seconds: float,
     price_per_hour: float | None,
+    **paths: Path | None,
 ) -> NoReturn:
     """Hold RUN against gates that need no baseline; exit 0, 1 or 3 (the newest under ./gpu-runs when left out)."""
     from gpu_report.analyse.compare import compare as compare_runs  # noqa: PLC0415 - see cli.py
@@ -115,7 +143,7 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option of the command li
     gates = _gates(fail_on, warn_on, config, baseline=False)
     with Progress("starting ...") as progress:
         analysis = analysed(run, drop_percent, drop_seconds, price_per_hour, progress)
-    _finish(compare_runs((), analysis, gates))
+    _finish(compare_runs((), analysis, gates), paths)
 
 
 @click.group()
@@ -206,9 +234,55 @@ def _nothing_fits(shelf: Shelf, known: Sequence[Fingerprint], after: Fingerprint
     return f"{shelf.directory} has no baseline of this set-up ({nearest}): {accept_it}"
 
 
-def _finish(comparison: Comparison) -> NoReturn:
-    """Print what came of it, and exit by the gates."""
+def _finish(comparison: Comparison, paths: Mapping[str, Path | None]) -> NoReturn:
+    """Write the files that were asked for, print what came of it, and exit by the gates."""
+    from gpu_report.render.compare_github import annotations, muted  # noqa: PLC0415 - see cli.py
     from gpu_report.render.compare_text import render_comparison_text  # noqa: PLC0415 - see cli.py
 
-    click.echo(render_comparison_text(comparison, colour=sys.stdout.isatty()), nl=False)
-    sys.exit(EXIT_CODES[comparison.outcome])
+    for name, path in paths.items():
+        if path is not None:
+            write(path, _content(name.removesuffix("_path"), comparison))
+    text = render_comparison_text(comparison, colour=sys.stdout.isatty())
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        text = muted(text) + "".join(f"{line}\n" for line in annotations(comparison))
+    click.echo(text, nl=False)
+    _add_step_summary(comparison)
+    sys.exit(comparison.exit_code)
+
+
+def _content(name: str, comparison: Comparison) -> str:
+    """Return what a file of this name holds."""
+    from gpu_report.render import compare_exports as exports  # noqa: PLC0415 - see cli.py
+    from gpu_report.render.compare_json import build_comparison  # noqa: PLC0415 - see cli.py
+    from gpu_report.render.compare_junit import render_junit  # noqa: PLC0415 - see cli.py
+    from gpu_report.render.compare_markdown import render_comparison_markdown  # noqa: PLC0415 - see cli.py
+    from gpu_report.render.compare_page import render_comparison_html  # noqa: PLC0415 - see cli.py
+
+    makers: Mapping[str, Callable[[], str]] = {
+        "html": lambda: render_comparison_html(comparison),
+        "json": lambda: _json(build_comparison(comparison)),
+        "markdown": lambda: render_comparison_markdown(comparison),
+        "junit": lambda: render_junit(comparison),
+        "bencher": lambda: _json(exports.bencher(comparison)),
+        "smaller_is_better": lambda: _json(exports.github_benchmark(comparison, bigger_is_better=False)),
+        "bigger_is_better": lambda: _json(exports.github_benchmark(comparison, bigger_is_better=True)),
+    }
+    return makers[name]()
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _add_step_summary(comparison: Comparison) -> None:
+    """Append the Markdown to the job's summary where GitHub asks for one; a summary that cannot be is no failure."""
+    from gpu_report.render.compare_markdown import render_comparison_markdown  # noqa: PLC0415 - see cli.py
+
+    path = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not path:
+        return
+    try:
+        with Path(path).open("a", encoding="utf-8") as summary:
+            summary.write(render_comparison_markdown(comparison))
+    except OSError as error:
+        say(f"note: {path} cannot be written: {error.strerror}")

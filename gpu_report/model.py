@@ -570,7 +570,8 @@ class MetricComparison:
     points. `change_share` and `interval_share` are of the baseline (0.1 is 10 %). `counts` says how many epochs or
     windows of training each side has (`basis`; `run` is one figure a run), `block` how long the blocks of the bootstrap
     are. `significant` is None where there are too few for an interval. `band` is where a run like several baselines
-    would lie. `least_change` is the smallest change that counts, in `unit`.
+    would lie. `least_change` is the smallest change that counts, in `unit`. `outliers` counts the values of each side
+    that are left out because they stand far out from their siblings.
     """
 
     metric: str
@@ -588,6 +589,7 @@ class MetricComparison:
     significant: bool | None = None
     band: tuple[float, float] | None = None
     least_change: float | None = None
+    outliers: tuple[int, int] = (0, 0)
     judgement: Judgement = "unknown"
     note: str = ""
 
@@ -651,7 +653,9 @@ class Comparison:
     `obstacles` say in whole sentences why nothing can be said: set-ups that cannot be compared, a run cut short, too
     little data. `metrics` are empty then. `first_epochs` are those that warm a process up, judged by nobody. `stutter`
     says of the baseline and the run whether the GPU stood still at times. `notes` say which epochs were left out.
-    `judgement` is of the whole, None with obstacles or without a baseline; `verdict` is one or two sentences.
+    `judgement` is of the whole, None with obstacles or without a baseline; `verdict` is one or two sentences. `setup`
+    names the run's set-up in letters that any file or server takes. `left_out` are the numbers of the epochs that do
+    more than train, of the baseline and of the run.
     """
 
     baselines: tuple[Analysis, ...]
@@ -665,7 +669,14 @@ class Comparison:
     gates: tuple[GateResult, ...]
     judgement: Literal["better", "worse", "same", "mixed"] | None
     verdict: str
+    setup: str
     notes: tuple[str, ...] = ()
+    left_out: tuple[frozenset[int], frozenset[int]] = (frozenset(), frozenset())
+
+    @property
+    def exit_code(self) -> int:
+        """Return the exit code of a command whose gates came to this."""
+        return {"passed": 0, "failed": 1, "not measured": 3}[self.outcome]
 
     @property
     def outcome(self) -> Outcome:

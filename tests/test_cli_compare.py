@@ -1,5 +1,6 @@
 """The gate in CI as it is called: its exit codes, its baselines, its gates from files."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -112,3 +113,53 @@ def test_a_folder_of_runs_is_several_baselines(run_cli, tmp_path):
     done = run_cli("compare", "several", SAMPLES / "s-storage", env={"COLUMNS": "200"})
     assert done.returncode == 0
     assert "3 baselines" in done.stdout
+
+
+OUTPUTS = {
+    "--html": "c.html",
+    "--json": "c.json",
+    "--markdown": "c.md",
+    "--junit": "c.xml",
+    "--bencher": "b.json",
+    "--smaller-is-better": "s.json",
+    "--bigger-is-better": "l.json",
+}
+
+
+def test_every_output_is_written_also_when_the_gate_fails(run_cli, tmp_path):
+    options = [word for option, name in OUTPUTS.items() for word in (option, f"out/{name}")]
+    done = run_cli("compare", SAMPLES / "n-fed", SAMPLES / "n-starved", *options)
+    assert done.returncode == 1
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == sorted(OUTPUTS.values())
+    assert json.loads((tmp_path / "out" / "c.json").read_text())["exit_code"] == 1
+    assert (tmp_path / "out" / "c.html").read_text().startswith("<!doctype html>")
+
+
+def test_check_writes_what_needs_no_baseline(run_cli, tmp_path):
+    done = run_cli("check", SAMPLES / "n-fed", "--json", "c.json", "--junit", "c.xml", "--markdown", "c.md")
+    assert done.returncode == 0
+    assert json.loads((tmp_path / "c.json").read_text())["baselines"] == []
+
+
+def test_on_github_there_are_annotations_and_a_summary_and_no_command_from_a_run(run_cli, tmp_path):
+    github = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md")}
+    done = run_cli("compare", SAMPLES / "n-fed", SAMPLES / "n-starved", env=github)
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("::stop-commands::")
+    again = lines.index(f"::{lines[0].split('::')[2]}::")
+    assert [line.split(" ")[0] for line in lines[again + 1 :]] == ["::error"] * 2 + ["::warning"] * 3
+    run_cli("check", SAMPLES / "n-fed", env=github)
+    assert (tmp_path / "summary.md").read_text().count("## GPU report") == 2
+
+
+def test_a_summary_that_cannot_be_written_is_a_note(run_cli, tmp_path):
+    done = run_cli("check", SAMPLES / "n-fed", env={"GITHUB_STEP_SUMMARY": str(tmp_path)})
+    assert done.returncode == 0
+    assert "cannot be written" in one_line(done.stderr)
+
+
+def test_a_file_that_cannot_be_written_is_exit_4(run_cli, tmp_path):
+    (tmp_path / "file").write_text("")
+    done = run_cli("compare", SAMPLES / "n-fed", SAMPLES / "n-fed", "--json", "file/c.json")
+    assert done.returncode == 4
+    assert "cannot be written" in one_line(done.stderr)

@@ -10,7 +10,7 @@ from gpu_report.analyse.compare_findings import compare_findings, stutter
 from gpu_report.analyse.compare_judge import Side, first_epochs, judge_all, side_of
 from gpu_report.analyse.compare_metrics import EPOCH_TIME
 from gpu_report.analyse.compare_select import alike, cut_short
-from gpu_report.analyse.compare_setup import Fingerprint, differences, fingerprint
+from gpu_report.analyse.compare_setup import Fingerprint, differences, fingerprint, slug
 from gpu_report.analyse.compare_units import Training, training_of
 from gpu_report.analyse.compare_verdict import judgement_of, verdict_of
 from gpu_report.analyse.gate_results import of_part, results, unmeasured
@@ -38,8 +38,7 @@ def compare(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[Gate] 
     sides, notes = _sides([each.training for each in usable], training)
     obstacles = [*(usable[0].obstacles if usable else ()), *_of_run(training), *_too_little(sides, usable)]
     metrics = judge_all(sides[:-1], sides[-1])
-    left_out = len(before) - len(usable)
-    notes += (f"{left_out} of {len(before)} baselines cannot be compared and are left out.",) if left_out else ()
+    notes += (*_stood_out(metrics), *_not_used(len(before), len(usable)))
     unlike = usable[0].differences if usable else ()
     kept = tuple(each.training.analysis for each in usable)
     findings = compare_findings(kept, run) if kept else ()
@@ -49,13 +48,15 @@ def compare(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[Gate] 
         obstacles=tuple(obstacles),
         differences=unlike,
         metrics=tuple(_unjudged(each) for each in metrics) if obstacles else metrics,
-        first_epochs=first_epochs(sides[:-1], sides[-1]),
+        first_epochs=_first(sides, obstacles),
         findings=findings,
         stutter=(stutter(kept[0]) if kept else "", stutter(run)),
         gates=_gated(gates, sides, findings, obstacles),
         judgement=None if obstacles or not kept else judgement_of(metrics),
         verdict=verdict_of(obstacles, metrics, unlike, baselines=len(kept)),
+        setup=slug(fingerprint(training)),
         notes=notes,
+        left_out=(_special(usable[0].training) if usable else frozenset(), _special(training)),
     )
 
 
@@ -78,6 +79,28 @@ def _gated(
         return unmeasured(gates, "; ".join(obstacles))
     found = results(gates, baselines, run, findings if baselines else None)
     return of_part(found, "; ".join(map(_lower, obstacles))) if obstacles else found
+
+
+def _first(sides: Sequence[Side], obstacles: Sequence[str]) -> MetricComparison | None:
+    found = first_epochs(sides[:-1], sides[-1])
+    return _unjudged(found) if found and obstacles else found
+
+
+def _stood_out(metrics: Sequence[MetricComparison]) -> tuple[str, ...]:
+    """Return how many epochs stood out by their time, in a sentence; what stands out by other metrics is theirs."""
+    time = next((metric for metric in metrics if metric.metric == EPOCH_TIME), None)
+    if time is None or not any(time.outliers):
+        return ()
+    before, after = time.outliers
+    return (f"Epochs whose time stands far out are left out of it: {before} of the baseline, {after} of the run.",)
+
+
+def _not_used(all_of: int, used: int) -> tuple[str, ...]:
+    return (f"{all_of - used} of {all_of} baselines cannot be compared and are left out.",) if used < all_of else ()
+
+
+def _special(training: Training) -> frozenset[int]:
+    return frozenset(epoch.epoch for epoch in (*training.first, *training.closing))
 
 
 def _baseline(analysis: Analysis, run: Training) -> _Baseline:

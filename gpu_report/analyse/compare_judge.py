@@ -65,12 +65,12 @@ def judge(baselines: Sequence[Side], run: Side, metric: Metric, statistic: str) 
     values = [_ordinary(each, metric) if choose else each for each in known]
     figures = [float(STATISTICS[statistic](each)) if len(each) else None for each in values]
     compared = _compared(metric, statistic, figures, basis)
-    fewest = min(len(each) for each in values)
+    fewest = min(len(each) for each in known)
     counts = (min((len(each) for each in values[:-1]), default=0), len(values[-1]))
     compared = replace(compared, counts=counts, least_change=_least(baselines, metric, compared.baseline))
+    compared = replace(compared, outliers=_outliers(known, values))
     if not baselines or fewest < th.COMPARED_AT_LEAST:
         return replace(compared, note=_too_few(counts, basis) if baselines and fewest else "")
-    compared = replace(compared, note=_stand_out(known, values, basis))
     ends, share, block = change_intervals(values[:-1], values[-1], STATISTICS[statistic])
     band = _band([each for each in figures[:-1] if each is not None])
     compared = replace(compared, interval=ends, interval_share=share, block=block, band=band)
@@ -131,21 +131,18 @@ def _ordinary(values: Floats, metric: Metric) -> Floats:
     An interval from few values would reach out to a single stalled epoch, and nothing would ever be certain. What
     stalls now and then is told by findings; what stalls every epoch does not stand out.
     """
-    if len(values) <= th.COMPARED_AT_LEAST:
+    if len(values) < th.COMPARED_AT_LEAST:
         return values
     usual = float(np.median(values))
     sigma = th.MAD_TO_SIGMA * float(np.median(np.abs(values - usual)))
     near = np.abs(values - usual) <= max(th.ODD_SHARE * abs(usual), 2 * metric.least, th.ODD_Z * sigma)
-    return values[near] if near.sum() >= th.COMPARED_AT_LEAST else values
+    return values[near] if near.sum() >= th.ODD_SIBLINGS else values
 
 
-def _stand_out(known: Sequence[Floats], kept: Sequence[Floats], basis: Basis) -> str:
-    """Return how many values stood out on either side, empty where none did."""
+def _outliers(known: Sequence[Floats], kept: Sequence[Floats]) -> tuple[int, int]:
+    """Return how many values stood out, of the baselines together and of the run."""
     left_out = [len(all_of) - len(some) for all_of, some in zip(known, kept, strict=True)]
-    if not any(left_out):
-        return ""
-    before, after = sum(left_out[:-1]), left_out[-1]
-    return f"without {before} {basis} of the baseline and {after} of the run that stand out"
+    return sum(left_out[:-1]), left_out[-1]
 
 
 def _too_few(counts: tuple[int, int], basis: Basis) -> str:
@@ -191,11 +188,11 @@ def _beside(utilisation: MetricComparison, time: MetricComparison) -> MetricComp
         return utilisation
     fell = utilisation.change < 0
     if time.judgement == "better":
-        how = "it fell, but epochs are faster: an improvement" if fell else "and epochs are faster"
+        how = "it fell, but epochs are faster: an improvement" if fell else "it rose, and epochs are faster"
         return replace(utilisation, judgement="better", note=_joined(how, utilisation.note))
     if time.judgement == "worse":
         judgement: Judgement = "worse" if fell else "changed"
-        how = "and epochs are slower" if fell else "it rose, but epochs are slower"
+        how = "it fell, and epochs are slower" if fell else "it rose, but epochs are slower"
         return replace(utilisation, judgement=judgement, note=_joined(how, utilisation.note))
     said = "the epoch time is the same" if time.judgement == "same" else "the epoch time is not known"
     return replace(utilisation, note=_joined(f"{said}: alone it is neither better nor worse", utilisation.note))

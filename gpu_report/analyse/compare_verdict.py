@@ -42,7 +42,7 @@ def verdict_of(
     if not baselines:
         return _alone(metrics)
     whole = judgement_of(metrics)
-    sentences = [_headline(whole, metrics), _also(whole, metrics), _changed(unlike, same=whole == "same")]
+    sentences = [_headline(whole, metrics), _also(whole, metrics), _changed(unlike, metrics)]
     return " ".join(sentence for sentence in sentences if sentence)
 
 
@@ -66,8 +66,8 @@ def _headline(whole: Whole, metrics: Sequence[MetricComparison]) -> str:
     if time.judgement in {"better", "worse"}:
         return f"{WORDS[whole]}: an epoch trains in {values} ({share_change(time.change_share)}{sure})."
     noise = f", within the noise{sure}" if "within the noise" in time.note else ""
-    start = "The same" if whole == "same" else "Epochs are as fast as before"
-    return f"{start}: one trains in {values} ({share_change(time.change_share)}{noise})."
+    start = "The same: an epoch" if whole == "same" else "Epochs are as fast as before: one"
+    return f"{start} trains in {values} ({share_change(time.change_share)}{noise})."
 
 
 def _also(whole: Whole, metrics: Sequence[MetricComparison]) -> str:
@@ -84,14 +84,17 @@ def _told(metric: MetricComparison) -> str:
     return f"{METRICS[metric.metric].label} {values} ({by})"
 
 
-def _changed(unlike: Sequence[Difference], *, same: bool) -> str:
-    """Return the changed arguments, the likely reason of a change."""
+def _changed(unlike: Sequence[Difference], metrics: Sequence[MetricComparison]) -> str:
+    """Return the changed arguments, the likely reason where the epoch time changed."""
+    judged = {metric.metric: metric.judgement for metric in metrics}
     arguments = [d for d in unlike if d.kind == "argument"]
     if not arguments:
-        return "" if same else "No argument of the training was changed."
+        changed = any(judgement in {"better", "worse"} for judgement in judged.values())
+        return "No argument of the training was changed." if changed else ""
     told = [f"{d.name} {d.baseline} \u2192 {d.run}" for d in sorted(arguments, key=_telling)[:ARGUMENTS_TOLD]]
     more = f" and {len(arguments) - len(told)} more" if len(arguments) > len(told) else ""
-    return f"{'Changed' if same else 'Likely reason, changed'}: {', '.join(told)}{more}."
+    likely = judged.get(EPOCH_TIME) in {"better", "worse"}
+    return f"{'Likely reason, changed' if likely else 'Changed'}: {', '.join(told)}{more}."
 
 
 def _telling(difference: Difference) -> tuple[bool, str]:

@@ -11,7 +11,7 @@ LABELS = {
     "epoch_time": "Epoch time",
     "images_per_s": "Images a second",
     "data_wait": "Data wait",
-    "data_wait_share": "... of the time",
+    "data_wait_share": "Data wait, share",
     "util": "GPU utilisation",
     "energy": "Energy an epoch",
     "validation_time": "Validation",

@@ -12,7 +12,7 @@ from gpu_report.amounts import amount, change, interval, share_change
         (12.198, "s", "12.2 s"),
         (125.0, "s", "2 min 5 s"),
         (7500.0, "s", "2 h 5 min"),
-        (0.0, "s", "0.00 s"),
+        (0.0, "s", "0 s"),
         (512.0, "MiB", "512 MiB"),
         (43801.0, "MiB", "42.8 GiB"),
         (812.0, "J", "812 J"),
@@ -33,6 +33,7 @@ def test_an_amount_has_the_unit_that_suits_it(value, unit, text):
 def test_changes_have_signs_and_percentages_change_by_points():
     assert change(-9.0, "%") == "\u22129.0 pp"
     assert change(0.5, "s") == "+0.50 s"
+    assert change(-0.01, "%") == "0.0 pp"
     assert change(None, "s") == "n/a"
     assert share_change(-0.1) == "\u221210 %"
     assert share_change(0.0991) == "+9.9 %"

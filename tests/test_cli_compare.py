@@ -163,3 +163,26 @@ def test_a_file_that_cannot_be_written_is_exit_4(run_cli, tmp_path):
     done = run_cli("compare", SAMPLES / "n-fed", SAMPLES / "n-fed", "--json", "file/c.json")
     assert done.returncode == 4
     assert "cannot be written" in one_line(done.stderr)
+
+
+def test_another_gpu_model_is_exit_3_and_named(run_cli, tmp_path):
+    shutil.copytree(SAMPLES / "m-healthy", tmp_path / "other")
+    text = (tmp_path / "other" / "run.json").read_text()
+    (tmp_path / "other" / "run.json").write_text(text.replace('"NVIDIA H200"', '"NVIDIA A100-SXM4-80GB"'))
+    done = run_cli("compare", SAMPLES / "m-healthy", "other", env={"COLUMNS": "200"})
+    assert done.returncode == 3
+    assert "GPU model: NVIDIA H200 in the baseline, NVIDIA A100-SXM4-80GB in the run" in done.stdout
+
+
+def test_a_recording_that_broke_off_is_exit_3(run_cli, tmp_path):
+    """The files as they lie when the machine goes down: no end anywhere, and a torn last row."""
+    shutil.copytree(SAMPLES / "s-healthy", tmp_path / "cut")
+    for path in [*(tmp_path / "cut").glob("*.csv"), *(tmp_path / "cut").rglob("*.jsonl")]:
+        whole = path.read_bytes()
+        path.write_bytes(whole[: int(0.8 * len(whole))])
+    info = json.loads((tmp_path / "cut" / "run.json").read_text())
+    kept = {name: value for name, value in info.items() if name not in {"end", "ended_by", "exit_code", "exit_signal"}}
+    (tmp_path / "cut" / "run.json").write_text(json.dumps(kept))
+    done = run_cli("compare", SAMPLES / "s-healthy", "cut", env={"COLUMNS": "200"})
+    assert done.returncode == 3
+    assert "The run was cut short" in done.stdout

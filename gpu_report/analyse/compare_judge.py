@@ -62,7 +62,7 @@ def judge(baselines: Sequence[Side], run: Side, metric: Metric, statistic: str) 
     basis = _basis(baselines, run, metric.name)
     known = [side.known(metric.name, basis) for side in (*baselines, run)]
     choose = basis == "epochs" and statistic in {USUAL, "p50"}
-    values = [_ordinary(each, metric) if choose else each for each in known]
+    values = [ordinary(each, metric) if choose else each for each in known]
     figures = [float(STATISTICS[statistic](each)) if len(each) else None for each in values]
     compared = _compared(metric, statistic, figures, basis)
     fewest = min(len(each) for each in known)
@@ -125,7 +125,7 @@ def _least(baselines: Sequence[Side], metric: Metric, baseline: float | None) ->
     return th.LEAST_WAIT_PP / 100 * float(np.median(times)) if times else None
 
 
-def _ordinary(values: Floats, metric: Metric) -> Floats:
+def ordinary(values: Floats, metric: Metric) -> Floats:
     """Return the values without those that stand far out from the rest, where enough are left.
 
     An interval from few values would reach out to a single stalled epoch, and nothing would ever be certain. What

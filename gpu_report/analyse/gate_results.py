@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
+from typing import Protocol
 
 from gpu_report.amounts import amount, change, interval, share_change
 from gpu_report.analyse.compare_judge import Side, judge
@@ -14,12 +16,23 @@ from gpu_report.analyse.gates import COUNTS
 from gpu_report.model import FindingChange, Gate, GateResult, MetricComparison
 
 
+class Judge(Protocol):
+    """Judges a metric by a statistic, against the baselines or alone; what was asked once is not worked out anew."""
+
+    def __call__(self, metric: str, statistic: str, *, alone: bool) -> MetricComparison:
+        """Return the comparison."""
+
+
 def results(
     gates: Sequence[Gate], baselines: Sequence[Side], run: Side, findings: Sequence[FindingChange] | None
 ) -> tuple[GateResult, ...]:
     """Return the result of every gate; `findings` None without a baseline."""
-    time = judge(baselines, run, METRICS[EPOCH_TIME], METRICS[EPOCH_TIME].statistic)
-    return tuple(_result(gate, baselines, run, findings, time) for gate in gates)
+
+    @cache
+    def judged(metric: str, statistic: str, *, alone: bool) -> MetricComparison:
+        return judge(() if alone else baselines, run, METRICS[metric], statistic)
+
+    return tuple(_result(gate, judged, run, findings, has_baseline=bool(baselines)) for gate in gates)
 
 
 def unmeasured(gates: Sequence[Gate], why: str) -> tuple[GateResult, ...]:
@@ -38,19 +51,16 @@ def of_part(found: Sequence[GateResult], why: str) -> tuple[GateResult, ...]:
 
 
 def _result(
-    gate: Gate,
-    baselines: Sequence[Side],
-    run: Side,
-    findings: Sequence[FindingChange] | None,
-    time: MetricComparison,
+    gate: Gate, judged: Judge, run: Side, findings: Sequence[FindingChange] | None, *, has_baseline: bool
 ) -> GateResult:
     if gate.metric in COUNTS:
         return _count_result(gate, run, findings)
-    if gate.needs_baseline and not baselines:
+    if not gate.needs_baseline:
+        return _bound_result(gate, judged(gate.metric, gate.statistic, alone=True))
+    if not has_baseline:
         return GateResult(gate, "not measured", "there is no baseline to hold it against")
-    metric = METRICS[gate.metric]
-    compared = judge(baselines if gate.needs_baseline else (), run, metric, gate.statistic)
-    return _change_result(gate, compared, time) if gate.needs_baseline else _bound_result(gate, compared)
+    time = judged(EPOCH_TIME, METRICS[EPOCH_TIME].statistic, alone=False)
+    return _change_result(gate, judged(gate.metric, gate.statistic, alone=False), time)
 
 
 def _count_result(gate: Gate, run: Side, findings: Sequence[FindingChange] | None) -> GateResult:

@@ -2,20 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
 
-from gpu_report.analyse import analyse
-from gpu_report.load import load_run
 from gpu_report.model import Analysis, EpochSummary, Finding
+from support.samples import SAMPLES, analysis_of
 
-SAMPLES = Path(__file__).resolve().parents[2] / "sample_runs"
-
-
-@cache
-def analysed(name: str) -> Analysis:
-    """Return the analysis of a sample run."""
-    return analyse(load_run(SAMPLES / name))
+__all__ = ["SAMPLES", "analysed"]
+analysed = analysis_of
 
 
 def with_times(analysis: Analysis, times: Sequence[float], waits: Sequence[float] | None = None) -> Analysis:

@@ -9,21 +9,19 @@ import io
 import sys
 import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from gpu_report import __version__, run_folder
-from gpu_report.errors import GpuReportError, InputError, UsageError
-from gpu_report.terminal import ERASE_LINE, Progress, plain
+from gpu_report.cli_compare import baseline, check, compare
+from gpu_report.cli_shared import analysed, options_of_analysis, say, say_notes, write
+from gpu_report.errors import GpuReportError, UsageError
+from gpu_report.terminal import Progress, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from gpu_report.model import Analysis, Options
+    from gpu_report.model import Analysis
     from gpu_report.record import RecordOptions
-
-Command = TypeVar("Command", bound="Callable[..., object]")
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells say it
 
@@ -34,33 +32,6 @@ INTERRUPTED = 130  # 128 + SIGINT, as shells say it
 def cli(debug: bool) -> None:  # noqa: FBT001 - click passes flags so
     """Record the GPU while a YOLO run trains; learn when it was idle and what stood beside it."""
     del debug  # main() looks for it: it concerns errors, which click does not hand to us
-
-
-def _options_of_analysis(command: Command) -> Command:
-    for option in (
-        click.option(
-            "--drop-percent",
-            type=click.FloatRange(0, 100, min_open=True, max_open=True),
-            default=50.0,
-            show_default=True,
-            help="How far utilisation falls below its level to count as a drop.",
-        ),
-        click.option(
-            "--drop-seconds",
-            type=click.FloatRange(0, min_open=True),
-            default=10.0,
-            show_default=True,
-            help="How long a drop lasts at least.",
-        ),
-        click.option(
-            "--price-per-hour",
-            type=click.FloatRange(0),
-            default=None,
-            help="What one GPU costs an hour; the ledger then shows money.",
-        ),
-    ):
-        command = option(command)
-    return command
 
 
 @cli.command(context_settings={"allow_interspersed_args": False})
@@ -137,7 +108,7 @@ def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
         detail=detail,
         inject=not no_inject,
     )
-    sys.exit(_record_in_background(options) if background else record_run(options, say=_say))
+    sys.exit(_record_in_background(options) if background else record_run(options, say=say))
 
 
 @cli.command()
@@ -162,7 +133,7 @@ def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
     is_flag=True,
     help="For sharing: replace hosts, users, folders, commands, addresses and serial numbers by placeholders.",
 )
-@_options_of_analysis
+@options_of_analysis
 def render(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
     output: Path,
     run: Path | None,
@@ -175,7 +146,7 @@ def render(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
 ) -> None:
     """Render a run as one self-contained HTML file."""
     with Progress("starting ...") as progress:
-        analysis = _analysed(run, drop_percent, drop_seconds, price_per_hour, progress)
+        analysis = analysed(run, drop_percent, drop_seconds, price_per_hour, progress)
         progress.step(f"writing {output} ...")
         if redacted:
             from gpu_report.render.redact import redact  # noqa: PLC0415 - see the module docstring
@@ -190,13 +161,13 @@ def render(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
 @cli.command()
 @click.argument("run", type=click.Path(path_type=Path), required=False)
 @click.option("--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
-@_options_of_analysis
+@options_of_analysis
 def summary(
     run: Path | None, form: str, drop_percent: float, drop_seconds: float, price_per_hour: float | None
 ) -> None:
     """Print what the report says, for a terminal, a machine or a pull request."""
     with Progress("starting ...") as progress:
-        analysis = _analysed(run, drop_percent, drop_seconds, price_per_hour, progress)
+        analysis = analysed(run, drop_percent, drop_seconds, price_per_hour, progress)
     if form == "json":
         click.echo(_summary_json(analysis), nl=False)
         return
@@ -257,8 +228,8 @@ def import_(  # noqa: PLR0913, PLR0917 - one parameter an option of the command 
     notes = import_nvidia_smi(
         logs, output, yolo=yolo, kernel_log=kernel_log, timezone=timezone, boot_time=boot_time, train_start=train_start
     )
-    _say_notes(notes)
-    _say(f"imported into {output}: now `gpu-report render report.html --run {output}`")
+    say_notes(notes)
+    say(f"imported into {output}: now `gpu-report render report.html --run {output}`")
 
 
 @cli.command()
@@ -277,10 +248,10 @@ def doctor() -> None:
     """Say what can be recorded here, what cannot, why, and what would change it."""
     from gpu_report.record import examine  # noqa: PLC0415 - see the module docstring
 
-    for check in examine():
-        click.echo(f"{'yes' if check.ok else 'no ':3}  {check.name}: {check.finding}")
-        if check.remedy:
-            click.echo(f"       -> {check.remedy}")
+    for found in examine():
+        click.echo(f"{'yes' if found.ok else 'no ':3}  {found.name}: {found.finding}")
+        if found.remedy:
+            click.echo(f"       -> {found.remedy}")
 
 
 @cli.command()
@@ -291,7 +262,7 @@ def demo(output: Path, open_it: bool) -> None:  # noqa: FBT001 - click passes fl
     from gpu_report.demo import demo_run  # noqa: PLC0415 - see the module docstring
 
     with Progress("starting ...") as progress:
-        analysis = _analysed(demo_run(), 50.0, 10.0, None, progress)
+        analysis = analysed(demo_run(), 50.0, 10.0, None, progress)
         progress.step(f"writing {output} ...")
         _write_report(analysis, output, None)
     click.echo(f"{output}: {plain(analysis.verdict)}")
@@ -309,6 +280,10 @@ def _record_in_background(options: RecordOptions) -> int:
         )
     click.echo(background.start(options))
     return 0
+
+
+for command_of_gates in (compare, check, baseline):
+    cli.add_command(command_of_gates)
 
 
 def main() -> NoReturn:
@@ -342,37 +317,7 @@ def main() -> NoReturn:
 def _show(error: BaseException, line: str, *, debug: bool) -> None:
     if debug:
         traceback.print_exception(error)
-    _say(" ".join(line.split()))
-
-
-def _say(line: str) -> None:
-    """Print one line to stderr, in place of a line of progress; a closed stderr is not worth ending a recording for."""
-    try:
-        at_start = ERASE_LINE if sys.stderr is not None and sys.stderr.isatty() else ""
-        click.echo(f"{at_start}gpu-report: {plain(line)}", err=True)
-    except (OSError, ValueError):
-        return
-
-
-def _say_notes(notes: tuple[str, ...]) -> None:
-    for note in notes:
-        _say(f"note: {note}")
-
-
-def _analysed(
-    run: Path | None, drop_percent: float, drop_seconds: float, price_per_hour: float | None, progress: Progress
-) -> Analysis:
-    from gpu_report.analyse import analyse  # noqa: PLC0415 - see the module docstring
-    from gpu_report.load import load_run  # noqa: PLC0415 - see the module docstring
-    from gpu_report.model import Options  # noqa: PLC0415 - see the module docstring
-
-    options: Options = Options(drop_percent, drop_seconds, price_per_hour)
-    folder = run if run is not None else run_folder.newest_run(Path(run_folder.RUNS_DIR))
-    progress.step(f"reading {folder} ...")
-    loaded = load_run(folder)
-    _say_notes(loaded.problems)
-    progress.step("looking for what took the GPU's time ...")
-    return analyse(loaded, options)
+    say(" ".join(line.split()))
 
 
 def _summary_json(analysis: Analysis) -> str:
@@ -386,15 +331,6 @@ def _summary_json(analysis: Analysis) -> str:
 def _write_report(analysis: Analysis, output: Path, json_path: Path | None) -> None:
     from gpu_report.render import render_html  # noqa: PLC0415 - see the module docstring
 
-    _write(output, render_html(analysis))
+    write(output, render_html(analysis))
     if json_path is not None:
-        _write(json_path, _summary_json(analysis))
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        run_folder.write_text(path, text)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}; name another place") from error
+        write(json_path, _summary_json(analysis))

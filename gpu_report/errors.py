@@ -13,6 +13,12 @@ class UsageError(GpuReportError):
     exit_code = 2
 
 
+class NotComparableError(GpuReportError):
+    """There is nothing to compare with, or too little data to say: exit 3."""
+
+    exit_code = 3
+
+
 class InputError(GpuReportError):
     """The input could not be read, or holds not one valid row: exit 4."""
 

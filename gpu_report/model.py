@@ -321,7 +321,7 @@ class EpochSummary:
     `energy_j` are over all recorded GPUs, `gpus` per device index. `train_s`, `validation_s` and `checkpoint_s` are its
     phases, None where not told apart; `source` is its training's. Images and data wait are known from inside only;
     `data_wait_share` is of the time from the epoch's start to the end of its training, 0 to 1.
-    `odd` says in what it stands out from its siblings, in whole phrases.
+    `odd` says in what it stands out from its siblings, in whole phrases; `first` that its process had just begun.
     """
 
     run: int
@@ -344,6 +344,7 @@ class EpochSummary:
     longest_wait_s: float | None = None
     odd: tuple[str, ...] = ()
     source: str = ""
+    first: bool = False
 
 
 @dataclass(frozen=True)
@@ -539,3 +540,150 @@ class Analysis:
     coverage: float
     longest_gap_s: float
     ending: Ending | None = None
+
+
+# --- comparing runs (analyse/compare.py) -------------------------------------------------------------------------
+
+Judgement = Literal["better", "worse", "same", "changed", "unknown"]
+Outcome = Literal["passed", "failed", "not measured"]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Something of the set-up that is not the same in two runs, or not known of one (None).
+
+    `kind`: `hard` makes comparing meaningless, `argument` is a changed argument of the training and as such the likely
+    reason of a change, `soft` is all else that may have a part in one.
+    """
+
+    name: str
+    baseline: str | None
+    run: str | None
+    kind: Literal["hard", "argument", "soft"]
+
+
+@dataclass(frozen=True)
+class MetricComparison:
+    """One metric of two runs: a statistic of its values, the change from baseline to run, and what that comes to.
+
+    Values, `change` and `interval` (of the change) are in `unit`; of a metric in percent the change is in percentage
+    points. `change_share` and `interval_share` are of the baseline (0.1 is 10 %). `counts` says how many epochs or
+    windows of training each side has (`basis`; `run` is one figure a run), `block` how long the blocks of the bootstrap
+    are. `significant` is None where there are too few for an interval. `band` is where a run like several baselines
+    would lie. `least_change` is the smallest change that counts, in `unit`. `outliers` counts the values of each side
+    that are left out because they stand far out from their siblings.
+    """
+
+    metric: str
+    statistic: str
+    unit: str
+    baseline: float | None
+    run: float | None
+    change: float | None = None
+    change_share: float | None = None
+    interval: tuple[float, float] | None = None
+    interval_share: tuple[float, float] | None = None
+    basis: Literal["epochs", "windows", "run"] = "epochs"
+    counts: tuple[int, int] = (0, 0)
+    block: int = 1
+    significant: bool | None = None
+    band: tuple[float, float] | None = None
+    least_change: float | None = None
+    outliers: tuple[int, int] = (0, 0)
+    judgement: Judgement = "unknown"
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class FindingChange:
+    """Findings of one rule, cause and GPU in baseline and run. `gpu` is the index in the run, else in the baseline.
+
+    `counts` and `seconds` are of the baseline (the median of several) and of the run, `ids` the findings in the run.
+    """
+
+    rule: str
+    cause: str | None
+    gpu: int | None
+    severity: Severity
+    status: Literal["new", "gone", "still there"]
+    counts: tuple[float, int]
+    seconds: tuple[float, float]
+    summary: str
+    ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A limit on a metric of a run, as it was written in `text` (grammar: docs/compare.md).
+
+    `kind` is of the limit: `share` and `amount` limit the change from the baseline, as a fraction of it or in the
+    metric's unit (percentage points of a metric in percent), and are signed: +0.05 is exceeded by a rise of 5 %.
+    `most` and `least` bound the run's own value. `optional` gates may go unmeasured: the defaults are.
+    """
+
+    text: str
+    metric: str
+    statistic: str
+    kind: Literal["share", "amount", "most", "least"]
+    limit: float
+    level: Literal["fail", "warn"] = "fail"
+    optional: bool = False
+
+    @property
+    def needs_baseline(self) -> bool:
+        """Tell whether it limits a change."""
+        return self.kind in {"share", "amount"}
+
+
+@dataclass(frozen=True)
+class GateResult:
+    """What came of a gate, in one sentence. `unsure` says that it passed only because a change is within the noise."""
+
+    gate: Gate
+    outcome: Outcome
+    summary: str
+    value: float | None = None
+    unsure: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """A run held against its baselines (none: `check`), and what its gates made of it.
+
+    `obstacles` say in whole sentences why nothing can be said: set-ups that cannot be compared, a run cut short, too
+    little data. `metrics` are empty then. `first_epochs` are those that warm a process up, judged by nobody. `stutter`
+    says of the baseline and the run whether the GPU stood still at times. `notes` say which epochs were left out.
+    `judgement` is of the whole, None with obstacles or without a baseline; `verdict` is one or two sentences. `setup`
+    names the run's set-up in letters that any file or server takes. `left_out` are the numbers of the epochs that do
+    more than train, of the baseline and of the run.
+    """
+
+    baselines: tuple[Analysis, ...]
+    run: Analysis
+    obstacles: tuple[str, ...]
+    differences: tuple[Difference, ...]
+    metrics: tuple[MetricComparison, ...]
+    first_epochs: MetricComparison | None
+    findings: tuple[FindingChange, ...]
+    stutter: tuple[str, str]
+    gates: tuple[GateResult, ...]
+    judgement: Literal["better", "worse", "same", "mixed"] | None
+    verdict: str
+    setup: str
+    notes: tuple[str, ...] = ()
+    left_out: tuple[frozenset[int], frozenset[int]] = (frozenset(), frozenset())
+
+    @property
+    def exit_code(self) -> int:
+        """Return the exit code of a command whose gates came to this."""
+        return {"passed": 0, "failed": 1, "not measured": 3}[self.outcome]
+
+    @property
+    def outcome(self) -> Outcome:
+        """Return what the gates of level `fail` come to: one that failed decides; nothing measured is no pass."""
+        gates = [result for result in self.gates if result.gate.level == "fail"]
+        if any(result.outcome == "failed" for result in gates):
+            return "failed"
+        unmeasured = [result for result in gates if result.outcome == "not measured"]
+        must = [result for result in unmeasured if not result.gate.optional]
+        return "not measured" if self.obstacles or must or len(unmeasured) == len(gates) else "passed"

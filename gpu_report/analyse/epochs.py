@@ -89,6 +89,7 @@ def _summarise(
         data_wait_share=_wait_share(told),
         longest_wait_s=told.longest_wait_s if told else None,
         source=next((phase.source for phase in parts if phase.name == "train"), ""),
+        first=boundary.first,
     )
 
 

@@ -334,3 +334,33 @@ SAME_EVENT_S = 5.0  # the kernel writes the lines of one kill or one lost GPU at
 
 # Causes that are read off and not inferred
 CERTAIN = 0.95  # confidence of what a state of the process or the driver's own words say: nothing is second to a fact
+
+# --- Comparing two runs (compare*.py, bootstrap.py, gates.py) ---------------------------------------------------
+
+# What a comparison looks at: whole epochs where each side has this many, else windows of training. Fewer values have no
+# interval worth the name: already with 5 Student's t reaches 1.8 times as far as the normal distribution.
+COMPARED_AT_LEAST = 5
+# Windows are cut where callbacks told how far the epoch was: every 2 to 3 s.
+WINDOW_S = 2.5
+INTERVAL_CONFIDENCE = 0.99  # so that a change out of nothing is called significant at most once in a hundred
+BAND_CONFIDENCE = 0.95  # of several baselines' band; the interval above must be left, too
+BAND_AT_LEAST = 3  # baselines: fewer have no spread to speak of
+RESAMPLES = 10_000  # of each side: the widened 99 % interval of 5 values uses quantiles of 0.01 % and less
+RESAMPLED_VALUES = 4_000_000  # ... but no more than so many numbers at a time (32 MB) ...
+RESAMPLES_AT_LEAST = 2_000  # ... and no fewer than this
+MEASURED_SHARE = 0.8  # of an epoch or window: where less was sampled its utilisation and energy are not known
+IMAGES_SHARE = 0.01  # data sets whose sizes differ by more are not the same; less is less than epochs differ by
+# Likewise of models: the number of classes moves their parameters by about a percent, the next size by a factor of two.
+PARAMETERS_SHARE = 0.05
+MOSAIC_SHARE = 0.1  # runs of whose epochs so much more is without mosaic are compared with mosaic only, or without only
+# The smallest changes that count, where no gate says otherwise. They also stand for what two runs of one set-up differ
+# by anyway, which no interval from the epochs of one run can know: 0.3 to 4.4 % in epoch time, up to 3.3 percentage
+# points in utilisation (s-cpu-taken, s-loader-stall, s-storage without what was done to them; m-ddp, m-ddp-stopped).
+LEAST_TIME_SHARE = 0.05
+LEAST_ENERGY_SHARE = 0.05
+LEAST_VALIDATION_SHARE = 0.1
+LEAST_VALIDATION_S = 0.2
+LEAST_MEMORY_SHARE = 0.05
+LEAST_UTIL_PP = 5.0
+LEAST_WAIT_PP = 2.0
+GUEST_SHARE = 0.05  # of the time: less of another process on the GPUs is not worth telling

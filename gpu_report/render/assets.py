@@ -4,6 +4,7 @@ import base64
 import gzip
 import hashlib
 import re
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -64,9 +65,9 @@ def read_style(templates: Path) -> str:
     return (templates / "report.css").read_text(encoding="utf-8")
 
 
-def read_script(templates: Path) -> str:
-    """Return the page's modules as one: in order, without their imports and exports of each other."""
-    modules = ((templates / "js" / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS)
+def read_script(templates: Path, names: Sequence[str] = SCRIPTS) -> str:
+    """Return a page's modules as one: in order, without their imports and exports of each other."""
+    modules = ((templates / "js" / f"{name}.js").read_text(encoding="utf-8") for name in names)
     return "\n".join(_EXPORT.sub("", _IMPORT.sub("", module)) for module in modules)
 
 

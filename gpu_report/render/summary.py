@@ -59,7 +59,7 @@ def build_summary(analysis: Analysis) -> Json:
         "bounds": [_bound(bound) for bound in analysis.bounds],
         "recorder": _recorder(run),
     }
-    cleaned: Json = _clean(summary)
+    cleaned: Json = json_ready(summary)
     return cleaned
 
 
@@ -274,14 +274,14 @@ def _recorder(run: Run) -> Json:
     }
 
 
-def _clean(value: Any) -> Any:
+def json_ready(value: Any) -> Any:
     """Return `value` with NaN and infinity as None, floats rounded, and everything else JSON cannot hold as text."""
     if isinstance(value, str):
         return LONE_SURROGATE.sub("\ufffd", value if len(value) <= LONGEST_TEXT else f"{value[:LONGEST_TEXT]}\u2026")
     if isinstance(value, Mapping):
-        return {_clean(str(key)): _clean(item) for key, item in value.items()}
+        return {json_ready(str(key)): json_ready(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_clean(item) for item in value]
+        return [json_ready(item) for item in value]
     if isinstance(value, bool | int) or value is None:
         return value
     if isinstance(value, float):

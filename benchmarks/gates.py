@@ -1,0 +1,210 @@
+"""How often the gate is wrong: false alarms and misses over resampled real epochs, and real pairs of one set-up.
+
+argv: [--write] puts the tables into docs/compare.md; [--draws N] pairs are drawn a run and length (default 300).
+"""
+
+import argparse
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+
+from gpu_report.analyse import analyse
+from gpu_report.analyse.bootstrap import block_length
+from gpu_report.analyse.compare import compare, fingerprint_of
+from gpu_report.analyse.compare_judge import Side, ordinary, side_of
+from gpu_report.analyse.compare_metrics import METRICS
+from gpu_report.analyse.compare_setup import differences
+from gpu_report.analyse.compare_units import training_of, with_epochs
+from gpu_report.analyse.gate_results import results
+from gpu_report.analyse.gates import parse_gates
+from gpu_report.load import load_run
+from gpu_report.model import Analysis
+
+ROOT = Path(__file__).resolve().parent.parent
+SAMPLES, DOCUMENT = ROOT / "sample_runs", ROOT / "docs" / "compare.md"
+BEGIN, END = "<!-- measured: begin (benchmarks/gates.py --write) -->", "<!-- measured: end -->"
+GATES = parse_gates(["epoch_time:+5%", "data_wait_share:+5pp"], [])  # the default gates that look at epochs
+LENGTHS = (5, 9, 19)  # ordinary epochs of runs of 6, 10 and 20
+SLOWER = 1.1
+CAUGHT = 0.95
+POOL_AT_LEAST = 5
+PLAYED = "fake-"
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """The ordinary epochs of a real run: seconds of training and of waiting, and the length of blocks to draw."""
+
+    name: str
+    side: Side
+    train_s: np.ndarray
+    wait_s: np.ndarray
+    block: int
+
+    @property
+    def spread(self) -> float:
+        """Return the standard deviation of the epochs' time as a share of their mean."""
+        return float(self.train_s.std(ddof=1) / self.train_s.mean())
+
+    def draw(self, count: int, random: np.random.Generator, factor: float = 1.0) -> Side:
+        """Return a run of so many epochs, drawn in circular blocks, each `factor` times as long."""
+        starts = random.integers(0, len(self.train_s), -(-count // self.block))
+        places = ((starts[:, None] + np.arange(self.block)) % len(self.train_s)).ravel()[:count]
+        train_s = factor * self.train_s[places]
+        values = {"epoch_time": train_s, "data_wait_share": 100 * self.wait_s[places] / train_s}
+        return Side(self.side.training, values, {})
+
+
+@cache
+def analysed(name: str) -> Analysis:
+    return analyse(load_run(SAMPLES / name))
+
+
+def names() -> list[str]:
+    return sorted(p.name for p in SAMPLES.iterdir() if p.is_dir() and not p.name.startswith(PLAYED))
+
+
+def pools() -> Iterator[Pool]:
+    """Yield the real runs with enough ordinary epochs in which nothing was done to them, and that do not stand out."""
+    for name in names():
+        training = training_of(analysed(name))
+        spans = done_to(name)
+        calm = [e for e in training.epochs if not any(e.start_t_s < end and start < e.end_t_s for start, end in spans)]
+        side = side_of(with_epochs(training, calm))
+        times, waits = side.epochs["epoch_time"], side.epochs["data_wait"]
+        if len(times) < POOL_AT_LEAST:
+            continue
+        kept = np.isin(times, ordinary(times, METRICS["epoch_time"]))
+        if kept.sum() >= POOL_AT_LEAST:
+            yield Pool(name, side, times[kept], waits[kept], block_length(times[kept]))
+
+
+def done_to(name: str) -> list[tuple[float, float]]:
+    """Return when something was done to a run, or felt by it, unless it was so all along (labels.json)."""
+    faults = json.loads((SAMPLES / name / "labels.json").read_text())["faults"]
+    moments = [fault for fault in faults if not fault.get("standing")]
+    return [tuple(fault[span]) for fault in moments for span in ("command", "effect") if fault.get(span)]
+
+
+def failed(baselines: Sequence[Side], run: Side) -> bool:
+    return any(result.outcome == "failed" for result in results(GATES, baselines, run, None))
+
+
+def rates(pool: Pool, count: int, draws: int) -> tuple[int, int]:
+    """Return how many pairs of the same raise an alarm, and how many of those with a slower run do."""
+    random = np.random.default_rng(count)
+    alarms = caught = 0
+    for _ in range(draws):
+        before = pool.draw(count, random)
+        alarms += failed([before], pool.draw(count, random))
+        caught += failed([before], pool.draw(count, random, SLOWER))
+    return alarms, caught
+
+
+def epochs_needed(pool: Pool, draws: int) -> str:
+    """Return how many epochs (the first one included) catch a slower run in CAUGHT of the cases."""
+    for count in (5, 6, 7, 8, 9, 11, 14, 17, 19, 24, 29, 39):
+        random = np.random.default_rng(count)
+        caught = sum(failed([pool.draw(count, random)], pool.draw(count, random, SLOWER)) for _ in range(draws))
+        if caught >= CAUGHT * draws:
+            return str(count + 1)
+    return "over 40"
+
+
+def resampled(draws: int) -> list[str]:
+    """Return the table of rates over resampled epochs."""
+    lines = [
+        f"| run | epochs | spread | {' | '.join(f'{n + 1} epochs: alarms, caught' for n in LENGTHS)} | for 95 % |",
+        "|---|---|---|" + "---|" * (len(LENGTHS) + 1),
+    ]
+    totals = {n: [0, 0, 0] for n in LENGTHS}
+    for pool in sorted(pools(), key=lambda p: p.spread):
+        cells = []
+        for n in LENGTHS:
+            alarms, caught = rates(pool, n, draws)
+            totals[n] = [a + b for a, b in zip(totals[n], (alarms, caught, draws), strict=True)]
+            cells.append(f"{100 * alarms / draws:.1f} %, {100 * caught / draws:.0f} %")
+        spread = f"{100 * pool.spread:.1f} %"
+        row = [f"`{pool.name}`", str(len(pool.train_s)), spread, *cells, epochs_needed(pool, draws // 2)]
+        lines.append(f"| {' | '.join(row)} |")
+        print(lines[-1], flush=True)
+    cells = [f"{100 * a / d:.1f} %, {100 * c / d:.0f} %" for a, c, d in totals.values()]
+    return [*lines, f"| all | | | {' | '.join(cells)} | |"]
+
+
+def between(draws: int) -> list[str]:
+    """Return the table of false alarms where runs differ from each other as a whole, by the number of baselines."""
+    pool = next(p for p in pools() if p.name == "s-healthy")
+    lines = ["| runs differ by (standard deviation) | 1 baseline | 3 baselines | 5 baselines |", "|---|---|---|---|"]
+    for spread in (0.01, 0.02, 0.03):
+        cells = [_between(pool, spread, count, draws) for count in (1, 3, 5)]
+        lines.append(f"| {100 * spread:.0f} % | {' | '.join(cells)} |")
+    return lines
+
+
+def _between(pool: Pool, spread: float, baselines: int, draws: int) -> str:
+    random = np.random.default_rng(baselines)
+    alarms = caught = 0
+    for _ in range(draws):
+        before = [pool.draw(9, random, 1 + spread * random.standard_normal()) for _ in range(baselines)]
+        factor = 1 + spread * random.standard_normal()
+        alarms += failed(before, pool.draw(9, random, factor))
+        caught += failed(before, pool.draw(9, random, SLOWER * factor))
+    return f"{100 * alarms / draws:.1f} % alarms, {100 * caught / draws:.0f} % caught"
+
+
+def pairs() -> list[str]:
+    """Return the table of real pairs of one set-up: the same arguments but for the number of epochs."""
+    lines = ["| baseline | run | epoch time | 99 % interval | verdict |", "|---|---|---|---|---|"]
+    for before, after in permutations(names(), 2):
+        known = fingerprint_of(analysed(before)), fingerprint_of(analysed(after))
+        unlike = [d for d in differences(*known) if d.kind != "soft" and d.name != "epochs"]
+        if unlike or known[0].hard["GPU model"] is None or known[0].hard["model"] is None:
+            continue
+        found = compare([analysed(before)], analysed(after))
+        if found.obstacles:
+            continue
+        time = next(metric for metric in found.metrics if metric.metric == "epoch_time")
+        low, high = time.interval_share or (float("nan"), float("nan"))
+        change = f"{100 * (time.change_share or 0):+.1f} %"
+        cells = [f"`{before}`", f"`{after}`", change, f"{100 * low:+.1f} to {100 * high:+.1f} %", time.judgement]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--draws", type=int, default=300)
+    asked = parser.parse_args()
+    text = document(asked.draws)
+    print(text)
+    if asked.write:
+        whole = DOCUMENT.read_text(encoding="utf-8")
+        head, rest = whole.split(BEGIN)
+        DOCUMENT.write_text(f"{head}{BEGIN}\n\n{text}\n\n{END}{rest.split(END)[1]}", encoding="utf-8")
+
+
+def document(draws: int) -> str:
+    parts = [
+        f"Each of {draws} pairs a run and length is drawn from the run's own ordinary epochs in which nothing was done "
+        "to it, in circular blocks of the length that the rule above finds for them. *Alarms*: the default gates on "
+        "epochs fail a pair of the same. *Caught*: they fail a run whose every epoch is 10 % longer. *Spread* is the "
+        "standard deviation of the epochs. The first epoch of a run is one of those in the head of the table.",
+        "\n".join(resampled(draws)),
+        "Two real runs of one set-up (all arguments the same but the number of epochs), each way round:",
+        "\n".join(pairs()),
+        "What the epochs of one run cannot know is how runs differ from each other. Epochs of `s-healthy`, ten a run, "
+        "each run longer or shorter as a whole by a random factor (made, not recorded):",
+        "\n".join(between(draws)),
+    ]
+    return "\n\n".join(parts)
+
+
+if __name__ == "__main__":
+    main()

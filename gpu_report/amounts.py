@@ -1,0 +1,62 @@
+"""Amounts and changes with their units as a person reads them, for sentences and tables alike."""
+
+import math
+
+MISSING = "n/a"
+ROUND_FROM = 9.95  # what would read 10.0 reads 10
+SMALLEST_SHOWN_SHARE = 0.0005  # under this a change reads 0.0 %, and has no sign
+
+
+def amount(value: float | None, unit: str) -> str:
+    """Return a value in a unit that suits its size, n/a where it is missing."""
+    if value is None or not math.isfinite(value):
+        return MISSING
+    if unit == "s":
+        return _seconds(value)
+    if unit == "MiB":
+        return f"{value / 1024:,.1f} GiB" if abs(value) >= 1024 else f"{value:,.0f} MiB"
+    if unit == "J":
+        return f"{value / 1000:,.2f} kJ" if abs(value) >= 1000 else f"{value:,.0f} J"
+    if unit == "%":
+        return f"{value:.1f} %" if abs(value) < ROUND_FROM else f"{value:.0f} %"
+    text = f"{value:,.1f}" if abs(value) < 100 and value != round(value) else f"{value:,.0f}"
+    return f"{text} {unit}".strip()
+
+
+def change(value: float | None, unit: str) -> str:
+    """Return a change in a unit, with its sign; one of a percentage is in percentage points."""
+    if value is None or not math.isfinite(value):
+        return MISSING
+    size = f"{abs(value):.1f} pp" if unit == "%" else amount(abs(value), unit)
+    return size if not any(digit in size for digit in "123456789") else f"{_sign(value)}{size}"
+
+
+def share_change(share: float | None) -> str:
+    """Return a change as a share of what it was, in percent and with its sign; n/a where it is missing."""
+    if share is None or not math.isfinite(share):
+        return MISSING
+    if abs(share) < SMALLEST_SHOWN_SHARE:
+        return "0.0 %"
+    percent = abs(100 * share)
+    return f"{_sign(share)}{percent:.1f} %" if percent < ROUND_FROM else f"{_sign(share)}{percent:,.0f} %"
+
+
+def interval(ends: tuple[float, float] | None) -> str:
+    """Return an interval of a change as shares, empty without one."""
+    return "" if ends is None else f"{share_change(ends[0])} to {share_change(ends[1])}"
+
+
+def _sign(value: float) -> str:
+    return "\u2212" if value < 0 else "+"
+
+
+def _seconds(value: float) -> str:
+    size = abs(value)
+    if size < 9.995:
+        return f"{value:.2f} s" if value else "0 s"
+    if size < 60:
+        return f"{value:.1f} s"
+    whole = round(value)
+    if size < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"

@@ -1,0 +1,144 @@
+"""A run held against one or several baselines: whether they can be compared, each metric, the findings, the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.compare_findings import compare_findings, stutter
+from gpu_report.analyse.compare_judge import Side, first_epochs, judge_all, side_of
+from gpu_report.analyse.compare_metrics import EPOCH_TIME
+from gpu_report.analyse.compare_select import alike, cut_short
+from gpu_report.analyse.compare_setup import Fingerprint, differences, fingerprint, slug
+from gpu_report.analyse.compare_units import Training, training_of
+from gpu_report.analyse.compare_verdict import judgement_of, verdict_of
+from gpu_report.analyse.gate_results import of_part, results, unmeasured
+from gpu_report.model import Analysis, Comparison, Difference, FindingChange, Gate, GateResult, MetricComparison
+
+
+@dataclass(frozen=True, eq=False)
+class _Baseline:
+    """A baseline with what speaks against comparing it, and its differences from the run."""
+
+    training: Training
+    differences: tuple[Difference, ...]
+    obstacles: tuple[str, ...]
+
+
+def compare(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[Gate] = ()) -> Comparison:
+    """Return what became of a run since its baselines, newest baseline first; without baselines its own figures.
+
+    Of several baselines those that cannot be compared are left out; where that leaves none, the obstacles are the first
+    one's. Differences are those from the first that is compared.
+    """
+    training = training_of(run)
+    before = [_baseline(baseline, training) for baseline in baselines]
+    usable = [each for each in before if not each.obstacles] or before[:1]
+    sides, notes = _sides([each.training for each in usable], training)
+    obstacles = [*(usable[0].obstacles if usable else ()), *_of_run(training), *_too_little(sides, usable)]
+    metrics = judge_all(sides[:-1], sides[-1])
+    notes += (*_stood_out(metrics), *_not_used(len(before), len(usable)))
+    unlike = usable[0].differences if usable else ()
+    kept = tuple(each.training.analysis for each in usable)
+    findings = compare_findings(kept, run) if kept else ()
+    return Comparison(
+        baselines=kept,
+        run=run,
+        obstacles=tuple(obstacles),
+        differences=unlike,
+        metrics=tuple(_unjudged(each) for each in metrics) if obstacles else metrics,
+        first_epochs=_first(sides, obstacles),
+        findings=findings,
+        stutter=(stutter(kept[0]) if kept else "", stutter(run)),
+        gates=_gated(gates, sides, findings, obstacles),
+        judgement=None if obstacles or not kept else judgement_of(metrics),
+        verdict=verdict_of(obstacles, metrics, unlike, baselines=len(kept)),
+        setup=slug(fingerprint(training)),
+        notes=notes,
+        left_out=(_special(usable[0].training) if usable else frozenset(), _special(training)),
+    )
+
+
+def fingerprint_of(analysis: Analysis) -> Fingerprint:
+    """Return what a run was set up with."""
+    return fingerprint(training_of(analysis))
+
+
+def unfinished(analysis: Analysis) -> str:
+    """Return in words that a run cannot be a baseline, for it was cut short or trained nothing; empty where it can."""
+    return cut_short(analysis) or ("" if training_of(analysis).epochs else "It holds no epoch after the first")
+
+
+def _gated(
+    gates: Sequence[Gate], sides: Sequence[Side], findings: Sequence[FindingChange], obstacles: Sequence[str]
+) -> tuple[GateResult, ...]:
+    """Return what came of the gates: nothing where nothing can be compared; of a run alone what its part allows."""
+    *baselines, run = sides
+    if baselines and obstacles:
+        return unmeasured(gates, "; ".join(obstacles))
+    found = results(gates, baselines, run, findings if baselines else None)
+    return of_part(found, "; ".join(map(_lower, obstacles))) if obstacles else found
+
+
+def _first(sides: Sequence[Side], obstacles: Sequence[str]) -> MetricComparison | None:
+    found = first_epochs(sides[:-1], sides[-1])
+    return _unjudged(found) if found and obstacles else found
+
+
+def _stood_out(metrics: Sequence[MetricComparison]) -> tuple[str, ...]:
+    """Return how many epochs stood out by their time, in a sentence; what stands out by other metrics is theirs."""
+    time = next((metric for metric in metrics if metric.metric == EPOCH_TIME), None)
+    if time is None or not any(time.outliers):
+        return ()
+    before, after = time.outliers
+    return (f"Epochs whose time stands far out are left out of it: {before} of the baseline, {after} of the run.",)
+
+
+def _not_used(all_of: int, used: int) -> tuple[str, ...]:
+    return (f"{all_of - used} of {all_of} baselines cannot be compared and are left out.",) if used < all_of else ()
+
+
+def _special(training: Training) -> frozenset[int]:
+    return frozenset(epoch.epoch for epoch in (*training.first, *training.closing))
+
+
+def _baseline(analysis: Analysis, run: Training) -> _Baseline:
+    training = training_of(analysis)
+    unlike = differences(fingerprint(training), fingerprint(run))
+    obstacles = [f"{d.name}: {d.baseline} in the baseline, {d.run} in the run" for d in unlike if d.kind == "hard"]
+    if short := cut_short(analysis):
+        obstacles.append(f"The baseline was cut short: {_lower(short)}")
+    return _Baseline(training, unlike, tuple(obstacles))
+
+
+def _of_run(run: Training) -> list[str]:
+    short = cut_short(run.analysis)
+    return [f"The run was cut short: {_lower(short)}"] if short else []
+
+
+def _sides(baselines: Sequence[Training], run: Training) -> tuple[list[Side], tuple[str, ...]]:
+    chosen, notes = alike([*baselines, run])
+    return [side_of(training) for training in chosen], notes
+
+
+def _too_little(sides: Sequence[Side], baselines: Sequence[_Baseline]) -> list[str]:
+    """Return that training was too short for any interval of the epoch time, which everything else leans on."""
+    if not baselines:
+        return []
+    for basis in ("epochs", "windows"):
+        if all(len(side.known(EPOCH_TIME, basis)) >= th.COMPARED_AT_LEAST for side in sides):
+            return []
+    counts = [len(side.training.epochs) for side in sides]
+    few = f"{counts[-1]} ordinary epochs in the run, {min(counts[:-1])} in the baseline"
+    return [f"Too little data: {few}, {th.COMPARED_AT_LEAST} of each are needed"]
+
+
+def _unjudged(metric: MetricComparison) -> MetricComparison:
+    """Return a metric's values alone: of runs that cannot be compared no change is told."""
+    alone = MetricComparison(metric.metric, metric.statistic, metric.unit, metric.baseline, metric.run)
+    return replace(alone, basis=metric.basis, counts=metric.counts)
+
+
+def _lower(sentence: str) -> str:
+    return sentence if sentence[1:2].isupper() else sentence[:1].lower() + sentence[1:]

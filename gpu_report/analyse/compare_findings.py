@@ -1,0 +1,96 @@
+"""Findings that came, went and stayed between two runs, matched by rule, cause and GPU: their numbers mean nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Literal
+
+from gpu_report.model import Analysis, Finding, FindingChange
+
+# The place of the GPU among those used (the same training may get another one), else its index among the unused.
+Place = tuple[str, int] | None
+Key = tuple[str, str | None, Place]
+SEVERITIES = ("critical", "warning", "info")
+STATUSES = ("new", "still there", "gone")
+# Rules whose findings a person sees as the GPU standing still at times, or working far under its pace.
+STUTTERS = frozenset({"drop", "sustained-low", "slowdown"})
+
+
+@dataclass(frozen=True)
+class _Group:
+    """The findings of one key in one run."""
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def seconds(self) -> float:
+        return sum(finding.duration_s for finding in self.findings)
+
+    @property
+    def worst(self) -> Finding:
+        return min(self.findings, key=lambda f: (SEVERITIES.index(f.severity), -f.duration_s))
+
+
+NONE = _Group(())
+
+
+def compare_findings(baselines: Sequence[Analysis], run: Analysis) -> tuple[FindingChange, ...]:
+    """Return the findings of either side that no phase explains: new ones first, of each the worst first.
+
+    One is new when no baseline has it, and gone when at least half of the baselines have it and the run has not.
+    """
+    before, after = [_groups(baseline) for baseline in baselines], _groups(run)
+    keys = dict.fromkeys([*after, *(key for groups in before for key in groups)])
+    changes = [change for key in keys if (change := _change(key, before, after)) is not None]
+    order = {status: place for place, status in enumerate(STATUSES)}
+    return tuple(sorted(changes, key=lambda c: (order[c.status], SEVERITIES.index(c.severity), -max(c.seconds))))
+
+
+def stutter(analysis: Analysis) -> str:
+    """Return whether the GPU stood still at times, and for how long, as a person would write it into a table."""
+    seen = [f for f in analysis.findings if f.rule in STUTTERS and not f.expected]
+    if not seen:
+        return "no"
+    worst = max(f.duration_s for f in seen)
+    return f"yes: {len(seen)} times, the longest {worst:.0f} s" if len(seen) > 1 else f"yes: once, for {worst:.0f} s"
+
+
+def _groups(analysis: Analysis) -> dict[Key, _Group]:
+    places = _places(analysis)
+    groups: dict[Key, list[Finding]] = {}
+    for finding in analysis.findings:
+        if not finding.expected:
+            place = None if finding.gpu is None else places.get(finding.gpu, ("unused", finding.gpu))
+            groups.setdefault((finding.rule, finding.cause.name if finding.cause else None, place), []).append(finding)
+    return {key: _Group(tuple(found)) for key, found in groups.items()}
+
+
+def _places(analysis: Analysis) -> Mapping[int, tuple[str, int]]:
+    used = sorted(summary.gpu.index for summary in analysis.gpus if summary.used)
+    return {index: ("used", place) for place, index in enumerate(used)}
+
+
+def _change(key: Key, before: Sequence[Mapping[Key, _Group]], after: Mapping[Key, _Group]) -> FindingChange | None:
+    had = [groups[key] for groups in before if key in groups]
+    now = after.get(key, NONE)
+    if not now.findings and 2 * len(had) < len(before):
+        return None
+    worst = now.worst if now.findings else had[0].worst
+    status: Literal["new", "gone", "still there"] = "gone" if not now.findings else "still there" if had else "new"
+    return FindingChange(
+        rule=key[0],
+        cause=key[1],
+        gpu=worst.gpu,
+        severity=worst.severity,
+        status=status,
+        counts=(_median([len(groups.get(key, NONE).findings) for groups in before]), len(now.findings)),
+        seconds=(_median([groups.get(key, NONE).seconds for groups in before]), now.seconds),
+        summary=worst.summary,
+        ids=tuple(finding.id for finding in now.findings),
+    )
+
+
+def _median(values: Sequence[float]) -> float:
+    return float(median(values)) if values else 0.0

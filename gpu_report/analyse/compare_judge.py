@@ -1,0 +1,202 @@
+"""Each metric of two runs: what it was, what it is, and whether the change is more than chance and worth a word."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean, median, stdev
+from typing import Literal
+
+import numpy as np
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.bootstrap import change_intervals, student_quantile
+from gpu_report.analyse.compare_metrics import (
+    DATA_WAIT,
+    EPOCH_TIME,
+    MEMORY,
+    METRICS,
+    STATISTICS,
+    USUAL,
+    UTILISATION,
+    Metric,
+)
+from gpu_report.analyse.compare_units import Training, Values, first_epoch_s, memory_peak_mib, of_epochs, of_windows
+from gpu_report.analyse.track import Floats
+from gpu_report.model import Judgement, MetricComparison
+
+Basis = Literal["epochs", "windows", "run"]
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One run's values: a table by epochs and one by windows."""
+
+    training: Training
+    epochs: Values
+    windows: Values
+
+    def known(self, metric: str, basis: Basis) -> Floats:
+        """Return the known values of a metric, in order."""
+        values = (self.epochs if basis == "epochs" else self.windows).get(metric, np.array([]))
+        return values[np.isfinite(values)]
+
+
+def side_of(training: Training) -> Side:
+    """Return a run's values."""
+    return Side(training, of_epochs(training), of_windows(training))
+
+
+def judge_all(baselines: Sequence[Side], run: Side) -> tuple[MetricComparison, ...]:
+    """Return every metric that any side has; utilisation has no direction and is judged by the epoch time's."""
+    found = [judge(baselines, run, metric, metric.statistic) for metric in METRICS.values()]
+    time = next(each for each in found if each.metric == EPOCH_TIME)
+    judged = [_beside(each, time) if each.metric == UTILISATION else each for each in found]
+    return tuple(each for each in judged if each.baseline is not None or each.run is not None)
+
+
+def judge(baselines: Sequence[Side], run: Side, metric: Metric, statistic: str) -> MetricComparison:
+    """Return a metric's comparison by one of its statistics; without a baseline only the run's value."""
+    if metric.name == MEMORY and statistic == "max":
+        return _peaks(baselines, run, metric)
+    basis = _basis(baselines, run, metric.name)
+    known = [side.known(metric.name, basis) for side in (*baselines, run)]
+    choose = basis == "epochs" and statistic in {USUAL, "p50"}
+    values = [ordinary(each, metric) if choose else each for each in known]
+    figures = [float(STATISTICS[statistic](each)) if len(each) else None for each in values]
+    compared = _compared(metric, statistic, figures, basis)
+    fewest = min(len(each) for each in known)
+    counts = (min((len(each) for each in values[:-1]), default=0), len(values[-1]))
+    compared = replace(compared, counts=counts, least_change=_least(baselines, metric, compared.baseline))
+    compared = replace(compared, outliers=_outliers(known, values))
+    if not baselines or fewest < th.COMPARED_AT_LEAST:
+        return replace(compared, note=_too_few(counts, basis) if baselines and fewest else "")
+    ends, share, block = change_intervals(values[:-1], values[-1], STATISTICS[statistic])
+    band = _band([each for each in figures[:-1] if each is not None])
+    compared = replace(compared, interval=ends, interval_share=share, block=block, band=band)
+    return _judged(replace(compared, significant=_significant(compared)), metric)
+
+
+def first_epochs(baselines: Sequence[Side], run: Side) -> MetricComparison | None:
+    """Return the epochs that warm a process up, which say nothing of the ordinary ones; None where none is known."""
+    known = [first_epoch_s(side.training) for side in (*baselines, run)]
+    if all(value is None for value in known):
+        return None
+    compared = _compared(METRICS[EPOCH_TIME], "mean", known, "run")
+    return replace(compared, metric="first_epoch_time", note="shown, not judged: there is one a process")
+
+
+def _basis(baselines: Sequence[Side], run: Side, metric: str) -> Basis:
+    """Return what is counted of a metric: epochs where all sides have enough, else windows where they have."""
+    sides = (*baselines, run)
+
+    def enough(basis: Basis) -> bool:
+        return all(len(side.known(metric, basis)) >= th.COMPARED_AT_LEAST for side in sides)
+
+    return "windows" if not enough("epochs") and enough("windows") else "epochs"
+
+
+def _compared(metric: Metric, statistic: str, figures: Sequence[float | None], basis: Basis) -> MetricComparison:
+    before = [figure for figure in figures[:-1] if figure is not None]
+    baseline, after = (median(before) if before else None), figures[-1]
+    change = None if baseline is None or after is None else after - baseline
+    share = change / baseline if change is not None and baseline and baseline > 0 else None
+    return MetricComparison(metric.name, statistic, metric.unit, baseline, after, change, share, basis=basis)
+
+
+def _peaks(baselines: Sequence[Side], run: Side, metric: Metric) -> MetricComparison:
+    """Return the memory peaks: one figure a run, which is the same each time, so that any change counts."""
+    figures = [memory_peak_mib(side.training) for side in (*baselines, run)]
+    compared = _compared(metric, "max", figures, "run")
+    if compared.change is None:
+        return compared
+    band = _band([figure for figure in figures[:-1] if figure is not None])
+    compared = replace(compared, counts=(1, 1), band=band, least_change=_least(baselines, metric, compared.baseline))
+    return _judged(replace(compared, significant=_outside(compared)), metric)
+
+
+def _least(baselines: Sequence[Side], metric: Metric, baseline: float | None) -> float | None:
+    """Return the smallest change that counts; of the data wait it is a share of the epoch, not of a wait near zero."""
+    if baseline is None:
+        return None
+    if metric.name != DATA_WAIT:
+        return metric.least_change(baseline)
+    times = [time for side in baselines for time in side.known(EPOCH_TIME, "epochs")]
+    return th.LEAST_WAIT_PP / 100 * float(np.median(times)) if times else None
+
+
+def ordinary(values: Floats, metric: Metric) -> Floats:
+    """Return the values without those that stand far out from the rest, where enough are left.
+
+    An interval from few values would reach out to a single stalled epoch, and nothing would ever be certain. What
+    stalls now and then is told by findings; what stalls every epoch does not stand out.
+    """
+    if len(values) < th.COMPARED_AT_LEAST:
+        return values
+    usual = float(np.median(values))
+    sigma = th.MAD_TO_SIGMA * float(np.median(np.abs(values - usual)))
+    near = np.abs(values - usual) <= max(th.ODD_SHARE * abs(usual), 2 * metric.least, th.ODD_Z * sigma)
+    return values[near] if near.sum() >= th.ODD_SIBLINGS else values
+
+
+def _outliers(known: Sequence[Floats], kept: Sequence[Floats]) -> tuple[int, int]:
+    """Return how many values stood out, of the baselines together and of the run."""
+    left_out = [len(all_of) - len(some) for all_of, some in zip(known, kept, strict=True)]
+    return sum(left_out[:-1]), left_out[-1]
+
+
+def _too_few(counts: tuple[int, int], basis: Basis) -> str:
+    return f"too few {basis} to judge: {counts[0]} and {counts[1]}, {th.COMPARED_AT_LEAST} of each are needed"
+
+
+def _significant(compared: MetricComparison) -> bool:
+    """Tell whether chance is no explanation: the interval is off zero, and the run is outside the baselines' band."""
+    low, high = compared.interval or (0.0, 0.0)
+    return (low > 0 or high < 0) and _outside(compared)
+
+
+def _outside(compared: MetricComparison) -> bool:
+    if compared.band is None or compared.run is None:
+        return True
+    return not compared.band[0] <= compared.run <= compared.band[1]
+
+
+def _band(figures: Sequence[float]) -> tuple[float, float] | None:
+    """Return where one more run like several baselines would lie: Student's prediction interval for one more value."""
+    if len(figures) < th.BAND_AT_LEAST:
+        return None
+    far = student_quantile((1 + th.BAND_CONFIDENCE) / 2, len(figures) - 1)
+    reach = far * stdev(figures) * (1 + 1 / len(figures)) ** 0.5
+    return fmean(figures) - reach, fmean(figures) + reach
+
+
+def _judged(compared: MetricComparison, metric: Metric) -> MetricComparison:
+    change, least = compared.change, compared.least_change
+    if change is None or least is None or compared.significant is None:
+        return compared
+    if not compared.significant or abs(change) < least:
+        noise = not compared.significant and abs(change) >= least
+        return replace(compared, judgement="same", note=_joined("within the noise" if noise else "", compared.note))
+    if metric.better is None:
+        return replace(compared, judgement="changed")
+    return replace(compared, judgement="better" if (change < 0) == (metric.better == "lower") else "worse")
+
+
+def _beside(utilisation: MetricComparison, time: MetricComparison) -> MetricComparison:
+    """Return utilisation judged by what became of the epoch time: a faster model or loader may move it either way."""
+    if utilisation.judgement != "changed" or utilisation.change is None:
+        return utilisation
+    fell = utilisation.change < 0
+    if time.judgement == "better":
+        how = "it fell, but epochs are faster: an improvement" if fell else "it rose, and epochs are faster"
+        return replace(utilisation, judgement="better", note=_joined(how, utilisation.note))
+    if time.judgement == "worse":
+        judgement: Judgement = "worse" if fell else "changed"
+        how = "it fell, and epochs are slower" if fell else "it rose, but epochs are slower"
+        return replace(utilisation, judgement=judgement, note=_joined(how, utilisation.note))
+    said = "the epoch time is the same" if time.judgement == "same" else "the epoch time is not known"
+    return replace(utilisation, note=_joined(f"{said}: alone it is neither better nor worse", utilisation.note))
+
+
+def _joined(*notes: str) -> str:
+    return "; ".join(note for note in notes if note)

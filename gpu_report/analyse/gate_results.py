@@ -1,0 +1,133 @@
+"""What came of each gate. One that measured nothing neither passes nor fails; what may be chance does not fail."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Protocol
+
+from gpu_report.amounts import amount, change, interval, share_change
+from gpu_report.analyse.compare_judge import Side, judge
+from gpu_report.analyse.compare_metrics import EPOCH_TIME, METRICS, UTILISATION
+from gpu_report.analyse.gate_values import count
+from gpu_report.analyse.gates import COUNTS
+from gpu_report.model import FindingChange, Gate, GateResult, MetricComparison
+
+
+class Judge(Protocol):
+    """Judges a metric by a statistic, against the baselines or alone; what was asked once is not worked out anew."""
+
+    def __call__(self, metric: str, statistic: str, *, alone: bool) -> MetricComparison:
+        """Return the comparison."""
+
+
+def results(
+    gates: Sequence[Gate], baselines: Sequence[Side], run: Side, findings: Sequence[FindingChange] | None
+) -> tuple[GateResult, ...]:
+    """Return the result of every gate; `findings` None without a baseline."""
+
+    @cache
+    def judged(metric: str, statistic: str, *, alone: bool) -> MetricComparison:
+        return judge(() if alone else baselines, run, METRICS[metric], statistic)
+
+    return tuple(_result(gate, judged, run, findings, has_baseline=bool(baselines)) for gate in gates)
+
+
+def unmeasured(gates: Sequence[Gate], why: str) -> tuple[GateResult, ...]:
+    """Return every gate as not measured."""
+    return tuple(GateResult(gate, "not measured", why) for gate in gates)
+
+
+def of_part(found: Sequence[GateResult], why: str) -> tuple[GateResult, ...]:
+    """Return results of a run of which only a part is known: what failed has failed, what passed might not have."""
+    return tuple(
+        replace(result, outcome="not measured", summary=f"{result.summary}, but {why}")
+        if result.outcome == "passed"
+        else result
+        for result in found
+    )
+
+
+def _result(
+    gate: Gate, judged: Judge, run: Side, findings: Sequence[FindingChange] | None, *, has_baseline: bool
+) -> GateResult:
+    if gate.metric in COUNTS:
+        return _count_result(gate, run, findings)
+    if not gate.needs_baseline:
+        return _bound_result(gate, judged(gate.metric, gate.statistic, alone=True))
+    if not has_baseline:
+        return GateResult(gate, "not measured", "there is no baseline to hold it against")
+    time = judged(EPOCH_TIME, METRICS[EPOCH_TIME].statistic, alone=False)
+    return _change_result(gate, judged(gate.metric, gate.statistic, alone=False), time)
+
+
+def _count_result(gate: Gate, run: Side, findings: Sequence[FindingChange] | None) -> GateResult:
+    counted = count(gate.metric, gate.statistic, run.training.analysis, findings)
+    if counted.value is None:
+        return GateResult(gate, "not measured", counted.what)
+    unit = "%" if gate.metric == "coverage" else ""
+    which = f" ({counted.which})" if counted.which else ""
+    text = f"{counted.what}: {amount(counted.value, unit)}{which}, allowed: {_allowed(gate, unit)}"
+    return GateResult(gate, "failed" if _breaks(counted.value, gate) else "passed", text, counted.value)
+
+
+def _bound_result(gate: Gate, compared: MetricComparison) -> GateResult:
+    label = METRICS[gate.metric].label
+    if compared.run is None:
+        return GateResult(gate, "not measured", f"{label} is not known of this run")
+    text = f"{label} {amount(compared.run, compared.unit)}, allowed: {_allowed(gate, compared.unit)}"
+    return GateResult(gate, "failed" if _breaks(compared.run, gate) else "passed", text, compared.run)
+
+
+def _change_result(gate: Gate, compared: MetricComparison, time: MetricComparison) -> GateResult:
+    """Return whether a metric changed by more than is allowed, for certain."""
+    label = METRICS[gate.metric].label
+    value = compared.change_share if gate.kind == "share" else compared.change
+    if value is None or compared.significant is None:
+        missing = "the run" if compared.run is None else "the baseline"
+        known = compared.baseline is not None and compared.run is not None
+        why = compared.note or ("the baseline is zero" if known else f"it is not known of {missing}")
+        return GateResult(gate, "not measured", f"{label}: {why}")
+    text = f"{label} {_by(gate, value, compared)}, allowed: {_allowed(gate, compared.unit)}"
+    if not _breaks(value, gate):
+        return GateResult(gate, "passed", text, value)
+    if not compared.significant:
+        return GateResult(gate, "passed", f"{text}; {_doubt(compared)}", value, unsure=True)
+    if gate.metric == UTILISATION and value < 0 and time.judgement == "better":
+        better = f"epoch time {share_change(time.change_share)}: an improvement"
+        return GateResult(gate, "passed", f"{text}, but {better}", value)
+    return GateResult(gate, "failed", text, value)
+
+
+def _by(gate: Gate, value: float, compared: MetricComparison) -> str:
+    """Return a change with both values and its interval, which is in the gate's own terms."""
+    by = share_change(value) if gate.kind == "share" else change(value, compared.unit)
+    values = f"{amount(compared.baseline, compared.unit)} \u2192 {amount(compared.run, compared.unit)}"
+    ends = interval(compared.interval_share) if gate.kind == "share" else ""
+    if gate.kind == "amount" and compared.interval:
+        ends = f"{change(compared.interval[0], compared.unit)} to {change(compared.interval[1], compared.unit)}"
+    return f"{by} ({values}{f', 99 % interval {ends}' if ends else ''})"
+
+
+def _doubt(compared: MetricComparison) -> str:
+    if compared.interval is not None and compared.interval[0] <= 0 <= compared.interval[1]:
+        return "the epochs differ too much among themselves to be sure of it"
+    return "it is within the band of the baselines"
+
+
+def _breaks(value: float, gate: Gate) -> bool:
+    if gate.kind == "most":
+        return value > gate.limit
+    if gate.kind == "least":
+        return value < gate.limit
+    return value < gate.limit if math.copysign(1, gate.limit) < 0 else value > gate.limit
+
+
+def _allowed(gate: Gate, unit: str) -> str:
+    if gate.kind == "share":
+        return f"up to {share_change(gate.limit) if gate.limit else 'no change'}"
+    if gate.kind == "amount":
+        return f"up to {change(gate.limit, unit) if gate.limit else 'no change'}"
+    return f"{'at most' if gate.kind == 'most' else 'at least'} {amount(gate.limit, unit)}"

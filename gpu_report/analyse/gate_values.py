@@ -1,0 +1,59 @@
+"""What gates count of a run as a whole: Xids, findings, coverage. None is not measured, and never zero."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gpu_report.model import Analysis, Finding, FindingChange
+
+
+@dataclass(frozen=True)
+class Count:
+    """A figure of a run, None where it was not measured; `what` says what it is, or why there is none.
+
+    `which` names what was counted.
+    """
+
+    value: float | None
+    what: str
+    which: str = ""
+
+
+def count(metric: str, statistic: str, run: Analysis, changes: Sequence[FindingChange] | None) -> Count:
+    """Return a figure; `changes` are the findings held against baselines, None without one."""
+    if metric == "xid":
+        return _xids(run, fatal=statistic == "fatal")
+    if metric == "coverage":
+        return Count(100 * run.coverage, "measured")
+    if statistic == "new":
+        return _new(changes)
+    severities = {"critical"} if statistic == "critical" else {"critical", "warning"}
+    return _findings([f for f in run.findings if f.severity in severities and not f.expected], statistic)
+
+
+def _xids(run: Analysis, *, fatal: bool) -> Count:
+    """Return how many Xids there were; none counts as none only where somebody listened."""
+    kernel = run.run.kernel
+    seen = [event for event in kernel.events if event.kind in {"xid", "gpu-lost"} and event.t_s >= 0]
+    mine = [event for event in seen if event.severity == "critical" or not fatal]
+    if not mine and kernel.status != "read" and kernel.xid_events != "listening":
+        why = f": {kernel.reason}" if kernel.reason else ""
+        return Count(None, f"neither the kernel log nor Xid events were read{why}")
+    codes = sorted({f"Xid {event.code}" if event.code is not None else "GPU lost" for event in mine})
+    return Count(float(sum(event.count for event in mine)), "fatal Xids" if fatal else "Xids", ", ".join(codes))
+
+
+def _findings(findings: Sequence[Finding], statistic: str) -> Count:
+    named = ", ".join(dict.fromkeys(finding.id for finding in findings))
+    what = "critical findings" if statistic == "critical" else "findings, warnings or worse"
+    return Count(float(len(findings)), what, named)
+
+
+def _new(changes: Sequence[FindingChange] | None) -> Count:
+    """Return how many kinds of findings, warnings or worse, no baseline has."""
+    if changes is None:
+        return Count(None, "there is no baseline to be new against")
+    new = [change for change in changes if change.status == "new" and change.severity != "info"]
+    named = ", ".join(f"{change.rule} ({change.cause or 'no cause'})" for change in new)
+    return Count(float(len(new)), "new kinds of findings", named)

@@ -1,0 +1,132 @@
+"""Gates as they are written: `epoch_time:+5%`, `util.mean:-10pp`, `xid.fatal:0` (the grammar is in docs/compare.md)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Literal
+
+from gpu_report.analyse.compare_metrics import ALSO_CALLED, MEMORY, METRICS, STATISTICS, Metric
+from gpu_report.errors import UsageError
+from gpu_report.model import Gate
+
+Level = Literal["fail", "warn"]
+Kind = Literal["share", "amount", "most", "least"]
+
+# Counted of a run as a whole (analyse/gate_values.py): what may follow the dot, the first where nothing does.
+COUNTS: Mapping[str, tuple[str, ...]] = {
+    "xid": ("fatal", "any"),
+    "findings": ("critical", "warning", "new"),
+    "coverage": ("share",),
+}
+UNITS: Mapping[str, Mapping[str, float]] = {
+    "s": {"s": 1, "ms": 0.001, "min": 60, "h": 3600},
+    "MiB": {"MiB": 1, "GiB": 1024},
+    "J": {"J": 1, "kJ": 1000, "Wh": 3600, "kWh": 3_600_000},
+    "images/s": {"images/s": 1},
+    "%": {"%": 1},
+}
+
+# What is asked of a run where nobody says otherwise: the first of each may not go unmeasured.
+COMPARE_FAILS_ON = ("epoch_time:+5%", "data_wait_share:+5pp", "xid.fatal:0", "findings.critical:0")
+COMPARE_WARNS_ON = ("util:-10%", "energy:+10%", "validation_time:+25%", "memory_peak:+10%", "findings.new:0")
+CHECK_FAILS_ON = ("findings.critical:0", "xid.fatal:0")
+CHECK_WARNS_ON = ("util:40%", "coverage:95%", "findings.warning:0")
+
+_EXPRESSION = re.compile(
+    r"(?P<metric>[a-z_]+)(?:\.(?P<statistic>[a-z0-9_]+))?\s*:\s*"
+    r"(?P<sign><=|>=|[+\-\u2212])?\s*(?P<number>\d{1,12}(?:\.\d{1,9})?)\s*(?P<unit>[A-Za-z%/]*)"
+)
+
+
+def parse_gates(fail_on: Sequence[str], warn_on: Sequence[str]) -> tuple[Gate, ...]:
+    """Return the gates of two lists of expressions; UsageError for one that cannot be understood."""
+    return (*(parse_gate(text, "fail") for text in fail_on), *(parse_gate(text, "warn") for text in warn_on))
+
+
+def default_gates(*, baseline: bool) -> tuple[Gate, ...]:
+    """Return the gates of `compare` or, without a baseline, those of `check`."""
+    fails, warns = (COMPARE_FAILS_ON, COMPARE_WARNS_ON) if baseline else (CHECK_FAILS_ON, CHECK_WARNS_ON)
+    must, *may = [parse_gate(text, "fail") for text in fails]
+    return (must, *map(_optional, may), *(_optional(parse_gate(text, "warn")) for text in warns))
+
+
+def parse_gate(text: str, level: Level = "fail") -> Gate:
+    """Return a gate; UsageError that says what is wrong with it and what would be right."""
+    found = _EXPRESSION.fullmatch(text.strip())
+    if found is None:
+        raise UsageError(f"gate {text!r} is none: write METRIC:LIMIT, such as 'epoch_time:+5%' or 'xid.fatal:0'")
+    name, sign = found["metric"], (found["sign"] or "").replace("\u2212", "-")
+    number, unit = float(found["number"]), found["unit"]
+    if name in COUNTS:
+        return _count(text, level, found, sign, number, unit)
+    if name not in METRICS:
+        near = get_close_matches(name, [*METRICS, *COUNTS], 1)
+        hint = f"did you mean {near[0]}?" if near else f"known are {', '.join([*METRICS, *COUNTS])}"
+        raise UsageError(f"gate {text!r}: there is no metric {name}; {hint}")
+    metric = METRICS[name]
+    statistic = _statistic(text, metric, found["statistic"])
+    kind, limit = (
+        _change(text, metric, sign, number, unit) if sign in {"+", "-"} else _bound(text, metric, sign, number, unit)
+    )
+    return Gate(text.strip(), name, statistic, kind, limit, level)
+
+
+def _optional(gate: Gate) -> Gate:
+    return Gate(gate.text, gate.metric, gate.statistic, gate.kind, gate.limit, gate.level, optional=True)
+
+
+def _statistic(text: str, metric: Metric, named: str | None) -> str:
+    if named is None:
+        return metric.statistic
+    statistic = ALSO_CALLED.get(named, named)
+    known = ("max",) if metric.name == MEMORY else tuple(STATISTICS)  # a peak is one figure a run
+    if statistic not in known:
+        raise UsageError(f"gate {text!r}: {metric.name} has no statistic {named}; it has {', '.join(known)}")
+    return statistic
+
+
+def _change(text: str, metric: Metric, sign: str, number: float, unit: str) -> tuple[Kind, float]:
+    """Return a limit on the change from the baseline: a share of it, or an amount in the metric's unit."""
+    if (metric.better, sign) in {("lower", "-"), ("higher", "+")}:
+        other = "+" if sign == "-" else "-"
+        raise UsageError(
+            f"gate {text!r} would fail on an improvement, for {metric.name} is better {metric.better}: write {other}"
+        )
+    limit = -number if sign == "-" else number
+    if unit == "%":
+        return "share", limit / 100
+    if unit == "pp" and metric.unit == "%":
+        return "amount", limit
+    if unit == "pp" or not unit or metric.unit == "%":
+        units = "% (of the baseline) or pp" if metric.unit == "%" else f"% or {' or '.join(UNITS[metric.unit])}"
+        raise UsageError(f"gate {text!r}: say {units} after the number")
+    return "amount", limit * _factor(text, metric.unit, unit)
+
+
+def _bound(text: str, metric: Metric, sign: str, number: float, unit: str) -> tuple[Kind, float]:
+    """Return a limit on the value itself; utilisation is wanted high, everything else by its direction."""
+    limit = number * (_factor(text, metric.unit, unit) if unit else 1)
+    if sign:
+        return ("most" if sign == "<=" else "least"), limit
+    return ("most" if metric.better == "lower" else "least"), limit
+
+
+def _factor(text: str, unit: str, written: str) -> float:
+    if written not in UNITS[unit]:
+        raise UsageError(f"gate {text!r}: {written} is no unit of it; write {' or '.join(UNITS[unit])}")
+    return UNITS[unit][written]
+
+
+def _count(text: str, level: Level, found: re.Match[str], sign: str, number: float, unit: str) -> Gate:  # noqa: PLR0913, PLR0917
+    """Return a gate on what is counted of the run as a whole."""
+    name, statistic = found["metric"], found["statistic"] or COUNTS[found["metric"]][0]
+    if statistic not in COUNTS[name]:
+        raise UsageError(f"gate {text!r}: {name} has {', '.join(COUNTS[name])}, no {statistic}")
+    if unit and not (name == "coverage" and unit == "%"):
+        raise UsageError(f"gate {text!r}: {name} is a count and has no unit {unit}")
+    if sign in {"+", "-"}:
+        raise UsageError(f"gate {text!r}: {name} is not held against a baseline; write {name}.{statistic}:{number:g}")
+    kind: Kind = "least" if sign == ">=" or (not sign and name == "coverage") else "most"
+    return Gate(text.strip(), name, statistic, kind, number, level)

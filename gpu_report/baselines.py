@@ -1,0 +1,145 @@
+"""A folder of baselines: DIR/KEY/SET-UP/RUN, each a run folder as it was recorded, with what it was set up with.
+
+It can lie in a repository, be an artifact, or a folder that machines share. KEY is what the user tells apart (a branch,
+a data set); SET-UP is made from the run's fingerprint, so that one folder serves many GPUs and models.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote
+
+from gpu_report import run_folder, schema
+from gpu_report.errors import InputError, NotComparableError, UsageError
+
+FACTS = "baseline.json"
+KEPT = 5  # baselines of one set-up: enough for a band, few enough for a repository
+FILES = (
+    schema.RUN_JSON,
+    schema.SAMPLES_CSV,
+    schema.RING_CSV,
+    schema.HOST_CSV,
+    schema.PROCESSES_CSV,
+    schema.EVENTS_JSONL,
+)
+FOLDERS = (schema.YOLO_DIR, schema.INSIDE_DIR)
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """A baseline: its run folder, when it was accepted, and the facts that were written down then."""
+
+    path: Path
+    accepted_wall_s: float
+    facts: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """The baselines of one key."""
+
+    directory: Path
+    key: str
+
+    @property
+    def folder(self) -> Path:
+        """Return the key's folder: whatever a branch is called, it is one name and no way out of the directory."""
+        name = quote(self.key, safe="")
+        if not name or set(name) == {"."}:
+            raise UsageError(f"--key {self.key!r} is no name")
+        return self.directory / name
+
+    def accept(self, run: Path, setup: str, facts: Mapping[str, Any], keep: int = KEPT) -> Path:
+        """Copy a run here as its set-up's newest baseline, drop those over `keep`, and return where it lies."""
+        place = self.folder / setup
+        target = place / _digest(run / schema.SAMPLES_CSV if run.is_dir() else run)
+        beside = place / f".{target.name}.{os.getpid()}.part"
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            _copy(run, beside)
+            run_folder.write_json(beside / FACTS, {"accepted_wall_s": round(time.time(), 3), **facts})
+            if target.exists():
+                shutil.rmtree(target)
+            beside.rename(target)
+            for old in _of_place(place)[keep:]:
+                shutil.rmtree(old.path)
+        except OSError as error:
+            raise UsageError(f"cannot keep a baseline in {place}: {error.strerror or error}") from error
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+        return target
+
+    def accepted(self) -> list[Accepted]:
+        """Return all baselines, newest first; NotComparableError where there is no such folder."""
+        if not self.folder.is_dir():
+            keys = sorted(unquote(path.name) for path in self.directory.glob("*") if path.is_dir())
+            known = f" (it has {', '.join(keys)})" if keys else ""
+            raise NotComparableError(
+                f"{self.directory} has no baselines of key {self.key}{known}: `gpu-report baseline accept` makes one"
+            )
+        found = [each for place in self.folder.glob("*") if place.is_dir() for each in _of_place(place)]
+        return sorted(found, key=lambda each: -each.accepted_wall_s)
+
+
+def runs_in(path: Path) -> list[Path]:
+    """Return a run, or the runs of a folder of runs; InputError where there is none."""
+    if path.is_file() or _is_run(path):
+        return [path]
+    if not path.exists():
+        raise InputError(f"{path} does not exist: name a run folder, a samples CSV, or a folder of runs")
+    found = sorted(each for each in path.glob("*") if _is_run(each))
+    if not found:
+        raise InputError(f"{path} holds no run: name a run folder, a samples CSV, or a folder of runs")
+    return found
+
+
+def _is_run(path: Path) -> bool:
+    return (path / schema.SAMPLES_CSV).is_file()
+
+
+def _of_place(place: Path) -> list[Accepted]:
+    """Return the baselines of one set-up, newest first; what has no facts, or broken ones, is none of ours."""
+    found = []
+    for path in place.glob("*"):
+        if path.name.startswith(".") or not _is_run(path):
+            continue
+        try:
+            facts = run_folder.read_json(path / FACTS)
+        except InputError:
+            continue
+        found.append(Accepted(path, run_folder.finite(facts.get("accepted_wall_s")) or 0.0, facts))
+    return sorted(found, key=lambda each: (-each.accepted_wall_s, each.path.name))
+
+
+def _digest(source: Path) -> str:
+    """Return a name that is the run's own: accepting it twice keeps it once."""
+    try:
+        return hashlib.sha256(source.read_bytes()).hexdigest()[:16]
+    except OSError as error:
+        raise InputError(f"{source}: {error.strerror}") from error
+
+
+def _copy(run: Path, target: Path) -> None:
+    """Copy the files of a run folder and nothing else: no links, which could point anywhere."""
+    target.mkdir()
+    if run.is_file():
+        shutil.copyfile(run, target / schema.SAMPLES_CSV)
+        return
+    for name in FILES:
+        _copy_file(run / name, target / name)
+    for folder in FOLDERS:
+        for source in sorted((run / folder).rglob("*")) if (run / folder).is_dir() else ():
+            _copy_file(source, target / source.relative_to(run))
+
+
+def _copy_file(source: Path, target: Path) -> None:
+    if source.is_file() and not source.is_symlink():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)

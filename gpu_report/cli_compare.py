@@ -1,0 +1,288 @@
+"""The commands of a gate in CI: `compare`, `check` and `baseline accept`. Exit 0: passed, 1: failed, 3: cannot tell."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from gpu_report import run_folder
+from gpu_report.baselines import KEPT, Accepted, Shelf, runs_in
+from gpu_report.cli_shared import analysed, options_of_analysis, say, say_notes, write
+from gpu_report.errors import NotComparableError, UsageError
+from gpu_report.gate_config import read_config
+from gpu_report.terminal import Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from gpu_report.analyse.compare_setup import Fingerprint
+    from gpu_report.cli_shared import Command
+    from gpu_report.model import Analysis, Comparison, Gate
+
+
+OUTPUTS = {
+    "json": "Write everything for machines here (docs/compare.schema.json).",
+    "markdown": "Write a summary for a pull request here.",
+    "junit": "Write JUnit XML here, a test case a gate.",
+    "bencher": "Write Bencher Metric Format here.",
+    "smaller-is-better": "Write github-action-benchmark's customSmallerIsBetter here.",
+    "bigger-is-better": "Write github-action-benchmark's customBiggerIsBetter here.",
+}
+
+
+def options_of_outputs(command: Command) -> Command:
+    """Add the options that name files to write."""
+    for option, words in reversed(OUTPUTS.items()):
+        kind = click.Path(path_type=Path, dir_okay=False)
+        command = click.option(f"--{option}", f"{option.replace('-', '_')}_path", type=kind, default=None, help=words)(
+            command
+        )
+    return command
+
+
+def options_of_gates(command: Command) -> Command:
+    """Add the options that set gates."""
+    for option in (
+        click.option(
+            "--config",
+            type=click.Path(path_type=Path, dir_okay=False, exists=True),
+            default=None,
+            help="A file with gates; gpu-report.toml or [gpu-report] in setup.cfg when left out.",
+        ),
+        click.option("--warn-on", multiple=True, metavar="GATE", help="Likewise, but it only warns."),
+        click.option(
+            "--fail-on",
+            multiple=True,
+            metavar="GATE",
+            help="A gate, such as 'epoch_time:+5%', 'util.mean:-10pp' or 'xid.fatal:0'; repeatable.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command()
+@click.argument("baseline", type=click.Path(path_type=Path), required=False)
+@click.argument("run", type=click.Path(path_type=Path), required=False)
+@click.option(
+    "--baseline-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=None,
+    help="Take the baselines from here, those of the same set-up; name RUN alone then.",
+)
+@click.option("--key", default="default", show_default=True, help="Which baselines of --baseline-dir.")
+@options_of_gates
+@click.option(
+    "--html", "html_path", type=click.Path(path_type=Path, dir_okay=False), default=None, help="Write a page here."
+)
+@options_of_outputs
+@options_of_analysis
+def compare(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
+    baseline: Path | None,
+    run: Path | None,
+    baseline_dir: Path | None,
+    key: str,
+    fail_on: tuple[str, ...],
+    warn_on: tuple[str, ...],
+    config: Path | None,
+    html_path: Path | None,
+    drop_percent: float,
+    drop_seconds: float,
+    price_per_hour: float | None,
+    **paths: Path | None,
+) -> NoReturn:
+    """Hold RUN against BASELINE: better, worse, the same or not comparable; exit 0, 1 or 3 by the gates.
+
+    BASELINE is a run, or a folder of several, which give a noise band. Left out, RUN is the newest under ./gpu-runs.
+    """
+    from gpu_report.analyse.compare import compare as compare_runs  # noqa: PLC0415 - see cli.py
+
+    gates = _gates(fail_on, warn_on, config, baseline=True)
+
+    def analyse(path: Path | None) -> Analysis:
+        with Progress("starting ...") as progress:
+            return analysed(path, drop_percent, drop_seconds, price_per_hour, progress)
+
+    if baseline_dir is not None:
+        if run is not None:
+            raise UsageError("with --baseline-dir name the run alone: it is compared with the baselines there")
+        after = analyse(baseline)
+        before = _of_shelf(Shelf(baseline_dir, key), after)
+    else:
+        if baseline is None:
+            raise UsageError("name a baseline: gpu-report compare BASELINE RUN, or compare RUN --baseline-dir DIR")
+        before, after = runs_in(baseline), analyse(run)
+    baselines = sorted((analyse(path) for path in before), key=lambda each: -each.run.start_wall_s)
+    _finish(compare_runs(baselines, after, gates), {**paths, "html_path": html_path})
+
+
+@click.command()
+@click.argument("run", type=click.Path(path_type=Path), required=False)
+@options_of_gates
+@options_of_outputs
+@options_of_analysis
+def check(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
+    run: Path | None,
+    fail_on: tuple[str, ...],
+    warn_on: tuple[str, ...],
+    config: Path | None,
+    drop_percent: float,
+    drop_seconds: float,
+    price_per_hour: float | None,
+    **paths: Path | None,
+) -> NoReturn:
+    """Hold RUN against gates that need no baseline; exit 0, 1 or 3 (the newest under ./gpu-runs when left out)."""
+    from gpu_report.analyse.compare import compare as compare_runs  # noqa: PLC0415 - see cli.py
+
+    gates = _gates(fail_on, warn_on, config, baseline=False)
+    with Progress("starting ...") as progress:
+        analysis = analysed(run, drop_percent, drop_seconds, price_per_hour, progress)
+    _finish(compare_runs((), analysis, gates), paths)
+
+
+@click.group()
+def baseline() -> None:
+    """Keep runs to compare later ones with."""
+
+
+@baseline.command()
+@click.argument("run", type=click.Path(path_type=Path), required=False)
+@click.option(
+    "--baseline-dir", type=click.Path(path_type=Path, file_okay=False), required=True, help="Where baselines are kept."
+)
+@click.option("--key", default="default", show_default=True, help="What they are of: a branch, a data set.")
+@click.option(
+    "--keep", type=click.IntRange(1), default=KEPT, show_default=True, help="How many of one set-up are kept."
+)
+def accept(run: Path | None, baseline_dir: Path, key: str, keep: int) -> None:
+    """Make RUN the newest baseline of its set-up (the newest run under ./gpu-runs when left out)."""
+    from gpu_report.analyse.compare import fingerprint_of, unfinished  # noqa: PLC0415 - see cli.py
+    from gpu_report.analyse.compare_setup import slug  # noqa: PLC0415 - see cli.py
+
+    path = run if run is not None else run_folder.newest_run(Path(run_folder.RUNS_DIR))
+    with Progress("starting ...") as progress:
+        analysis = analysed(path, 50.0, 10.0, None, progress)
+    if why := unfinished(analysis):
+        raise NotComparableError(f"{path} is no baseline: {why}")
+    known = fingerprint_of(analysis)
+    target = Shelf(baseline_dir, key).accept(path, slug(known), {"fingerprint": asdict(known)}, keep)
+    click.echo(target)
+
+
+def _gates(fail_on: Sequence[str], warn_on: Sequence[str], config: Path | None, *, baseline: bool) -> tuple[Gate, ...]:
+    """Return the gates of the command line, else those of the file, else the defaults."""
+    from gpu_report.analyse.gates import default_gates, parse_gates  # noqa: PLC0415 - see cli.py
+
+    if fail_on or warn_on:
+        return parse_gates(fail_on, warn_on)
+    kept = read_config(config)
+    if not kept.fail_on and not kept.warn_on:
+        return default_gates(baseline=baseline)
+    gates = parse_gates(kept.fail_on, kept.warn_on)
+    return gates if baseline else tuple(gate for gate in gates if not gate.needs_baseline)
+
+
+def _of_shelf(shelf: Shelf, run: Analysis) -> list[Path]:
+    """Return the baselines of the run's set-up: the newest, and others with the same arguments as that one."""
+    from gpu_report.analyse.compare import fingerprint_of  # noqa: PLC0415 - see cli.py
+    from gpu_report.analyse.compare_setup import differences  # noqa: PLC0415 - see cli.py
+
+    after, kept = fingerprint_of(run), shelf.accepted()
+    known = [(each, before) for each in kept if (before := _fingerprint(each, after)) is not None]
+    fitting = [(e, before) for e, before in known if not any(d.kind == "hard" for d in differences(before, after))]
+    if not fitting:
+        raise NotComparableError(_nothing_fits(shelf, [before for _, before in known], after))
+    newest = fitting[0][1]
+    return [e.path for e, before in fitting if not any(d.kind != "soft" for d in differences(newest, before))]
+
+
+def _fingerprint(kept: Accepted, like: Fingerprint) -> Fingerprint | None:
+    """Return what a baseline was set up with, None where its facts are not what this version writes."""
+    facts: Any = kept.facts.get("fingerprint")
+    if not isinstance(facts, dict) or not all(isinstance(facts.get(each), dict) for each in ("hard", "arguments")):
+        say_notes((f"{kept.path} has no fingerprint, and is left out",))
+        return None
+    if set(facts["hard"]) != set(like.hard):
+        say_notes((f"{kept.path} was accepted by another version, and is left out: accept it again",))
+        return None
+    parameters = facts.get("parameters")
+    return replace(
+        like,
+        hard={name: facts["hard"][name] for name in like.hard},
+        arguments=facts["arguments"],
+        soft={},
+        parameters=parameters if isinstance(parameters, int) else None,
+    )
+
+
+def _nothing_fits(shelf: Shelf, known: Sequence[Fingerprint], after: Fingerprint) -> str:
+    """Return that no baseline has the run's set-up, and in what the nearest differs."""
+    from gpu_report.analyse.compare_setup import differences  # noqa: PLC0415 - see cli.py
+
+    command = f"gpu-report baseline accept RUN --baseline-dir {shelf.directory} --key {shelf.key}"
+    accept_it = f"`{command}` makes this run one"
+    hard = [[d for d in differences(before, after) if d.kind == "hard"] for before in known]
+    if not hard:
+        return f"{shelf.directory} has no baseline of key {shelf.key}: {accept_it}"
+    nearest = "; ".join(f"{d.name} is {d.baseline} there, {d.run} here" for d in min(hard, key=len))
+    return f"{shelf.directory} has no baseline of this set-up ({nearest}): {accept_it}"
+
+
+def _finish(comparison: Comparison, paths: Mapping[str, Path | None]) -> NoReturn:
+    """Write the files that were asked for, print what came of it, and exit by the gates."""
+    from gpu_report.render.compare_github import annotations, muted  # noqa: PLC0415 - see cli.py
+    from gpu_report.render.compare_text import render_comparison_text  # noqa: PLC0415 - see cli.py
+
+    for name, path in paths.items():
+        if path is not None:
+            write(path, _content(name.removesuffix("_path"), comparison))
+    text = render_comparison_text(comparison, colour=sys.stdout.isatty())
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        text = muted(text) + "".join(f"{line}\n" for line in annotations(comparison))
+    click.echo(text, nl=False)
+    _add_step_summary(comparison)
+    sys.exit(comparison.exit_code)
+
+
+def _content(name: str, comparison: Comparison) -> str:
+    """Return what a file of this name holds."""
+    from gpu_report.render import compare_exports as exports  # noqa: PLC0415 - see cli.py
+    from gpu_report.render.compare_json import build_comparison  # noqa: PLC0415 - see cli.py
+    from gpu_report.render.compare_junit import render_junit  # noqa: PLC0415 - see cli.py
+    from gpu_report.render.compare_markdown import render_comparison_markdown  # noqa: PLC0415 - see cli.py
+    from gpu_report.render.compare_page import render_comparison_html  # noqa: PLC0415 - see cli.py
+
+    makers: Mapping[str, Callable[[], str]] = {
+        "html": lambda: render_comparison_html(comparison),
+        "json": lambda: _json(build_comparison(comparison)),
+        "markdown": lambda: render_comparison_markdown(comparison),
+        "junit": lambda: render_junit(comparison),
+        "bencher": lambda: _json(exports.bencher(comparison)),
+        "smaller_is_better": lambda: _json(exports.github_benchmark(comparison, bigger_is_better=False)),
+        "bigger_is_better": lambda: _json(exports.github_benchmark(comparison, bigger_is_better=True)),
+    }
+    return makers[name]()
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _add_step_summary(comparison: Comparison) -> None:
+    """Append the Markdown to the job's summary where GitHub asks for one; a summary that cannot be is no failure."""
+    from gpu_report.render.compare_markdown import render_comparison_markdown  # noqa: PLC0415 - see cli.py
+
+    path = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not path:
+        return
+    try:
+        with Path(path).open("a", encoding="utf-8") as summary:
+            summary.write(render_comparison_markdown(comparison))
+    except OSError as error:
+        say(f"note: {path} cannot be written: {error.strerror}")

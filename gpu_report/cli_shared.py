@@ -1,0 +1,89 @@
+"""What the commands share: options of the analysis, words to the user, and whole files or none."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from gpu_report import run_folder
+from gpu_report.errors import InputError
+from gpu_report.terminal import ERASE_LINE, Progress, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gpu_report.model import Analysis, Options
+
+Command = TypeVar("Command", bound="Callable[..., object]")
+
+
+def options_of_analysis(command: Command) -> Command:
+    """Add the options of model.Options."""
+    for option in (
+        click.option(
+            "--drop-percent",
+            type=click.FloatRange(0, 100, min_open=True, max_open=True),
+            default=50.0,
+            show_default=True,
+            help="How far utilisation falls below its level to count as a drop.",
+        ),
+        click.option(
+            "--drop-seconds",
+            type=click.FloatRange(0, min_open=True),
+            default=10.0,
+            show_default=True,
+            help="How long a drop lasts at least.",
+        ),
+        click.option(
+            "--price-per-hour",
+            type=click.FloatRange(0),
+            default=None,
+            help="What one GPU costs an hour; the ledger then shows money.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def say(line: str) -> None:
+    """Print one line to stderr, in place of a line of progress; a closed stderr is not worth ending a recording for."""
+    try:
+        at_start = ERASE_LINE if sys.stderr is not None and sys.stderr.isatty() else ""
+        click.echo(f"{at_start}gpu-report: {plain(line)}", err=True)
+    except (OSError, ValueError):
+        return
+
+
+def say_notes(notes: tuple[str, ...]) -> None:
+    """Print notes to stderr, a line each."""
+    for note in notes:
+        say(f"note: {note}")
+
+
+def analysed(
+    run: Path | None, drop_percent: float, drop_seconds: float, price_per_hour: float | None, progress: Progress
+) -> Analysis:
+    """Return the analysis of a run, the newest one where none is named; what could not be read is told."""
+    from gpu_report.analyse import analyse  # noqa: PLC0415 - see cli.py
+    from gpu_report.load import load_run  # noqa: PLC0415 - see cli.py
+    from gpu_report.model import Options  # noqa: PLC0415 - see cli.py
+
+    options: Options = Options(drop_percent, drop_seconds, price_per_hour)
+    folder = run if run is not None else run_folder.newest_run(Path(run_folder.RUNS_DIR))
+    progress.step(f"reading {folder} ...")
+    loaded = load_run(folder)
+    say_notes(loaded.problems)
+    progress.step("looking for what took the GPU's time ...")
+    return analyse(loaded, options)
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        run_folder.write_text(path, text)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}; name another place") from error

@@ -1,0 +1,157 @@
+"""A comparison as rows of text, for the terminal, for Markdown and for the page alike."""
+
+from pathlib import PurePath
+
+from gpu_report.amounts import amount, change, interval, share_change
+from gpu_report.model import Analysis, Comparison, Difference, FindingChange, GateResult, MetricComparison
+from gpu_report.render.words import counted
+from gpu_report.vocabulary import cause_words
+
+LABELS = {
+    "epoch_time": "Epoch time",
+    "images_per_s": "Images a second",
+    "data_wait": "Data wait",
+    "data_wait_share": "Data wait, share",
+    "util": "GPU utilisation",
+    "energy": "Energy an epoch",
+    "validation_time": "Validation",
+    "memory_peak": "Memory peak",
+    "first_epoch_time": "First epoch",
+}
+TOO_MANY_TIMES = 9.995  # from here on a change is told in the metric's unit: 99,330 % of next to nothing says nothing
+KINDS = {"hard": "not comparable", "argument": "argument", "soft": ""}
+Row = tuple[str, ...]
+
+
+def run_name(analysis: Analysis) -> str:
+    """Return a run's folder name, or its path where that has none."""
+    return PurePath(analysis.run.path).name or analysis.run.path
+
+
+def label(metric: MetricComparison) -> str:
+    """Return what a metric is called; a statistic that is not the usual one is named."""
+    name = LABELS.get(metric.metric, metric.metric)
+    return name if metric.statistic in {"usual", "max"} or metric.basis == "run" else f"{name} ({metric.statistic})"
+
+
+def values(metric: MetricComparison) -> tuple[str, str]:
+    """Return both values with their units."""
+    return amount(metric.baseline, metric.unit), amount(metric.run, metric.unit)
+
+
+def change_words(metric: MetricComparison) -> str:
+    """Return a change: of a percentage in percentage points, of all else in percent of the baseline."""
+    if metric.change is None:
+        return ""
+    return share_change(metric.change_share) if _in_percent(metric) else change(metric.change, metric.unit)
+
+
+def interval_words(metric: MetricComparison) -> str:
+    """Return the interval of a change in the same terms, empty without one."""
+    if metric.interval is None:
+        return ""
+    if _in_percent(metric) and metric.interval_share is not None:
+        return interval(metric.interval_share)
+    return f"{change(metric.interval[0], metric.unit)} to {change(metric.interval[1], metric.unit)}"
+
+
+def _in_percent(metric: MetricComparison) -> bool:
+    """Tell whether a change is told as a share of the baseline."""
+    shares = [metric.change_share, *(metric.interval_share or ())]
+    return metric.unit != "%" and all(share is not None and abs(share) < TOO_MANY_TIMES for share in shares)
+
+
+def judgement_words(metric: MetricComparison) -> str:
+    """Return what a change comes to, empty where nobody judges it."""
+    return "" if metric.judgement == "unknown" else metric.judgement
+
+
+def metric_rows(comparison: Comparison) -> list[Row]:
+    """Return a row for each metric: label, both values, change, interval, judgement."""
+    rows: list[Row] = [
+        (label(m), *values(m), change_words(m), interval_words(m), judgement_words(m)) for m in shown(comparison)
+    ]
+    return [*rows, ("Stutter", *comparison.stutter, "", "", "")]
+
+
+def metric_notes(comparison: Comparison) -> list[str]:
+    """Return what is to be said about single metrics, in order."""
+    return [f"{label(metric)}: {metric.note}." for metric in shown(comparison) if metric.note]
+
+
+def shown(comparison: Comparison) -> list[MetricComparison]:
+    """Return the metrics, the first epochs last."""
+    return [*comparison.metrics, *([comparison.first_epochs] if comparison.first_epochs else [])]
+
+
+def difference_rows(comparison: Comparison) -> list[Row]:
+    """Return a row for each difference of the set-ups: name, both values, what it means."""
+    return [(d.name, *difference_values(d), KINDS[d.kind]) for d in comparison.differences]
+
+
+def difference_values(difference: Difference) -> tuple[str, str]:
+    """Return both values of a difference; one that is not known says so."""
+    return difference.baseline or "not known", difference.run or "not known"
+
+
+def finding_rows(comparison: Comparison) -> list[Row]:
+    """Return a row for each kind of finding: status, what it is, how often and long in the baseline and in the run."""
+    return [
+        (c.status, finding_words(c), _times(c.counts[0], c.seconds[0]), _times(c.counts[1], c.seconds[1]))
+        for c in comparison.findings
+    ]
+
+
+def finding_words(finding: FindingChange) -> str:
+    """Return what a kind of finding is: rule, cause, GPU."""
+    rule = finding.rule.replace("-", " ").capitalize()
+    cause = f": {cause_words(finding.cause)}" if finding.cause and finding.cause != finding.rule else ""
+    gpu = "" if finding.gpu is None else f" (GPU {finding.gpu})"
+    return f"{rule}{cause}{gpu}"
+
+
+def gate_rows(comparison: Comparison) -> list[Row]:
+    """Return a row for each gate: what came of it, the gate, in words; those that decide first."""
+    return [(gate_word(r), r.gate.text, r.summary) for r in ordered(comparison)]
+
+
+def ordered(comparison: Comparison) -> list[GateResult]:
+    """Return the results of the gates, the worst first."""
+    order = ("failed", "warning", "not measured", "unsure", "passed")
+    return sorted(comparison.gates, key=lambda result: order.index(gate_word(result)))
+
+
+def gate_word(result: GateResult) -> str:
+    """Return what came of a gate in one word; a gate of level warn that failed is a warning."""
+    if result.outcome == "failed":
+        return "failed" if result.gate.level == "fail" else "warning"
+    return "unsure" if result.unsure and result.outcome == "passed" else result.outcome
+
+
+def outcome_words(comparison: Comparison) -> str:
+    """Return what the gates come to."""
+    if not comparison.gates:
+        return ""
+    failed = [r for r in comparison.gates if gate_word(r) == "failed"]
+    warned = sum(gate_word(r) == "warning" for r in comparison.gates)
+    warnings = f", {counted(warned, 'warning')}" if warned else ""
+    if comparison.outcome == "failed":
+        return f"Failed: {', '.join(r.gate.text for r in failed)}{warnings}."
+    if comparison.outcome == "passed":
+        return f"Passed: {counted(_measured(comparison), 'gate')} measured{warnings}."
+    return f"Not decided: {'; '.join(comparison.obstacles) or _why(comparison)}."
+
+
+def _measured(comparison: Comparison) -> int:
+    return sum(r.outcome != "not measured" for r in comparison.gates)
+
+
+def _why(comparison: Comparison) -> str:
+    missing = [r for r in comparison.gates if r.outcome == "not measured" and r.gate.level == "fail"]
+    return "; ".join(f"{r.gate.text} was not measured ({r.summary})" for r in missing)
+
+
+def _times(count: float, seconds: float) -> str:
+    if not count:
+        return "none"
+    return f"{count:g}, {amount(seconds, 's')}" if seconds else f"{count:g}"

@@ -1,0 +1,188 @@
+"""The gate in CI as it is called: its exit codes, its baselines, its gates from files."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+SAMPLES = Path(__file__).resolve().parent.parent / "sample_runs"
+
+
+def one_line(stderr):
+    (line,) = stderr.strip().splitlines()
+    assert line.startswith("gpu-report: ")
+    return line
+
+
+def test_an_improvement_passes_and_says_why(run_cli):
+    done = run_cli("compare", SAMPLES / "n-starved", SAMPLES / "n-fed", env={"COLUMNS": "200"})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Better: an epoch trains in 2.89 s, 12.2 s before")
+    assert "cache off \u2192 ram, workers 2 \u2192 14" in done.stdout
+    assert "Passed:" in done.stdout.splitlines()[-1]
+
+
+def test_a_regression_is_exit_1_and_names_the_gates(run_cli):
+    done = run_cli("compare", SAMPLES / "n-fed", SAMPLES / "n-starved", env={"COLUMNS": "200"})
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-1].startswith("Failed: epoch_time:+5%, data_wait_share:+5pp")
+
+
+@pytest.mark.parametrize(
+    ("baseline", "run"), [("m-healthy", "m-ddp"), ("s-healthy", "s-killed"), ("s-killed", "s-healthy"), ("fed", "fed")]
+)
+def test_what_cannot_be_compared_is_exit_3(run_cli, baseline, run):
+    done = run_cli("compare", SAMPLES / baseline, SAMPLES / run)
+    assert done.returncode == 3
+    assert "regressed" not in done.stdout
+    assert "Not decided:" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["compare"],
+        ["compare", SAMPLES / "m-ddp", SAMPLES / "m-ddp", "--fail-on", "epoch:5"],
+        ["compare", SAMPLES / "m-ddp", SAMPLES / "m-ddp", "--baseline-dir", "shelf"],
+        ["compare", SAMPLES / "m-ddp", SAMPLES / "m-ddp", "--config", "not-there.toml"],
+        ["check", SAMPLES / "m-ddp", "--fail-on", "xid.fatal"],
+        ["baseline", "accept", SAMPLES / "m-ddp"],
+        ["baseline", "accept", SAMPLES / "m-ddp", "--baseline-dir", "shelf", "--keep", "0"],
+    ],
+)
+def test_wrong_use_is_exit_2(run_cli, arguments):
+    done = run_cli(*arguments)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+def test_what_is_not_there_is_exit_4(run_cli):
+    done = run_cli("compare", SAMPLES / "m-ddp", "nowhere")
+    assert done.returncode == 4
+    assert "nowhere does not exist" in one_line(done.stderr)
+
+
+def test_gates_come_from_the_folders_file_and_the_command_line_wins(run_cli, tmp_path):
+    (tmp_path / "setup.cfg").write_text("[gpu-report]\nfail_on = util:95%\n")
+    assert run_cli("check", SAMPLES / "s-healthy").returncode == 1
+    assert run_cli("check", SAMPLES / "s-healthy", "--fail-on", "util:50%").returncode == 0
+    (tmp_path / "gates.toml").write_text('fail_on = ["util:50%", "epoch_time:+5%"]\n')
+    assert run_cli("check", SAMPLES / "s-healthy", "--config", "gates.toml").returncode == 0
+
+
+def test_check_fails_on_a_crash_and_tells_what_it_could_not_say(run_cli):
+    assert run_cli("check", SAMPLES / "s-healthy").returncode == 0
+    assert run_cli("check", SAMPLES / "s-oom").returncode == 1
+    assert run_cli("check", SAMPLES / "healthy", "--fail-on", "xid.fatal:0").returncode == 3
+
+
+def test_baselines_are_found_by_set_up_and_moved_on(run_cli, tmp_path):
+    for name in ("m-healthy", "n-fed"):
+        done = run_cli("baseline", "accept", SAMPLES / name, "--baseline-dir", "shelf", "--key", "feature/x")
+        assert done.returncode == 0
+        assert (tmp_path / done.stdout.strip() / "samples.csv").is_file()
+    shelf = ["--baseline-dir", "shelf", "--key", "feature/x"]
+    assert run_cli("compare", SAMPLES / "n-starved", *shelf).returncode == 1
+    assert run_cli("compare", SAMPLES / "m-healthy", *shelf).returncode == 0
+    # none of this set-up, and none of this key
+    other = run_cli("compare", SAMPLES / "m-ddp", *shelf)
+    assert (other.returncode, "GPUs used is 1 there, 2 here" in one_line(other.stderr)) == (3, True)
+    assert run_cli("compare", SAMPLES / "m-ddp", "--baseline-dir", "shelf").returncode == 3
+    # what was worse is what is wanted from now on
+    run_cli("baseline", "accept", SAMPLES / "n-starved", *shelf)
+    assert run_cli("compare", SAMPLES / "n-starved", *shelf).returncode == 0
+
+
+def test_a_run_cut_short_becomes_no_baseline(run_cli, tmp_path):
+    done = run_cli("baseline", "accept", SAMPLES / "s-killed", "--baseline-dir", "shelf")
+    assert done.returncode == 3
+    assert "SIGKILL" in one_line(done.stderr)
+    assert not (tmp_path / "shelf").exists()
+
+
+def test_the_newest_run_is_compared_when_none_is_named(run_cli, tmp_path):
+    shutil.copytree(SAMPLES / "n-fed", tmp_path / "gpu-runs" / "20261121-010000")
+    assert run_cli("compare", SAMPLES / "n-fed").returncode == 0
+    assert run_cli("check").returncode == 0
+
+
+def test_a_folder_of_runs_is_several_baselines(run_cli, tmp_path):
+    for name in ("s-cpu-taken", "s-loader-stall", "s-storage"):
+        shutil.copytree(SAMPLES / name, tmp_path / "several" / name)
+    done = run_cli("compare", "several", SAMPLES / "s-storage", env={"COLUMNS": "200"})
+    assert done.returncode == 0
+    assert "3 baselines" in done.stdout
+
+
+OUTPUTS = {
+    "--html": "c.html",
+    "--json": "c.json",
+    "--markdown": "c.md",
+    "--junit": "c.xml",
+    "--bencher": "b.json",
+    "--smaller-is-better": "s.json",
+    "--bigger-is-better": "l.json",
+}
+
+
+def test_every_output_is_written_also_when_the_gate_fails(run_cli, tmp_path):
+    options = [word for option, name in OUTPUTS.items() for word in (option, f"out/{name}")]
+    done = run_cli("compare", SAMPLES / "n-fed", SAMPLES / "n-starved", *options)
+    assert done.returncode == 1
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == sorted(OUTPUTS.values())
+    assert json.loads((tmp_path / "out" / "c.json").read_text())["exit_code"] == 1
+    assert (tmp_path / "out" / "c.html").read_text().startswith("<!doctype html>")
+
+
+def test_check_writes_what_needs_no_baseline(run_cli, tmp_path):
+    done = run_cli("check", SAMPLES / "n-fed", "--json", "c.json", "--junit", "c.xml", "--markdown", "c.md")
+    assert done.returncode == 0
+    assert json.loads((tmp_path / "c.json").read_text())["baselines"] == []
+
+
+def test_on_github_there_are_annotations_and_a_summary_and_no_command_from_a_run(run_cli, tmp_path):
+    github = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md")}
+    done = run_cli("compare", SAMPLES / "n-fed", SAMPLES / "n-starved", env=github)
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("::stop-commands::")
+    again = lines.index(f"::{lines[0].split('::')[2]}::")
+    assert [line.split(" ")[0] for line in lines[again + 1 :]] == ["::error"] * 2 + ["::warning"] * 3
+    run_cli("check", SAMPLES / "n-fed", env=github)
+    assert (tmp_path / "summary.md").read_text().count("## GPU report") == 2
+
+
+def test_a_summary_that_cannot_be_written_is_a_note(run_cli, tmp_path):
+    done = run_cli("check", SAMPLES / "n-fed", env={"GITHUB_STEP_SUMMARY": str(tmp_path)})
+    assert done.returncode == 0
+    assert "cannot be written" in one_line(done.stderr)
+
+
+def test_a_file_that_cannot_be_written_is_exit_4(run_cli, tmp_path):
+    (tmp_path / "file").write_text("")
+    done = run_cli("compare", SAMPLES / "n-fed", SAMPLES / "n-fed", "--json", "file/c.json")
+    assert done.returncode == 4
+    assert "cannot be written" in one_line(done.stderr)
+
+
+def test_another_gpu_model_is_exit_3_and_named(run_cli, tmp_path):
+    shutil.copytree(SAMPLES / "m-healthy", tmp_path / "other")
+    text = (tmp_path / "other" / "run.json").read_text()
+    (tmp_path / "other" / "run.json").write_text(text.replace('"NVIDIA H200"', '"NVIDIA A100-SXM4-80GB"'))
+    done = run_cli("compare", SAMPLES / "m-healthy", "other", env={"COLUMNS": "200"})
+    assert done.returncode == 3
+    assert "GPU model: NVIDIA H200 in the baseline, NVIDIA A100-SXM4-80GB in the run" in done.stdout
+
+
+def test_a_recording_that_broke_off_is_exit_3(run_cli, tmp_path):
+    """The files as they lie when the machine goes down: no end anywhere, and a torn last row."""
+    shutil.copytree(SAMPLES / "s-healthy", tmp_path / "cut")
+    for path in [*(tmp_path / "cut").glob("*.csv"), *(tmp_path / "cut").rglob("*.jsonl")]:
+        whole = path.read_bytes()
+        path.write_bytes(whole[: int(0.8 * len(whole))])
+    info = json.loads((tmp_path / "cut" / "run.json").read_text())
+    kept = {name: value for name, value in info.items() if name not in {"end", "ended_by", "exit_code", "exit_signal"}}
+    (tmp_path / "cut" / "run.json").write_text(json.dumps(kept))
+    done = run_cli("compare", SAMPLES / "s-healthy", "cut", env={"COLUMNS": "200"})
+    assert done.returncode == 3
+    assert "The run was cut short" in done.stdout

@@ -1,0 +1,43 @@
+"""Amounts and changes as a person reads them."""
+
+import pytest
+
+from gpu_report.amounts import amount, change, interval, share_change
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (2.894, "s", "2.89 s"),
+        (12.198, "s", "12.2 s"),
+        (125.0, "s", "2 min 5 s"),
+        (7500.0, "s", "2 h 5 min"),
+        (0.0, "s", "0 s"),
+        (512.0, "MiB", "512 MiB"),
+        (43801.0, "MiB", "42.8 GiB"),
+        (812.0, "J", "812 J"),
+        (2292.8, "J", "2.29 kJ"),
+        (77.4, "%", "77 %"),
+        (0.33, "%", "0.3 %"),
+        (9.96, "%", "10 %"),
+        (1384.1, "images/s", "1,384 images/s"),
+        (3.0, "", "3"),
+        (None, "s", "n/a"),
+        (float("nan"), "%", "n/a"),
+    ],
+)
+def test_an_amount_has_the_unit_that_suits_it(value, unit, text):
+    assert amount(value, unit) == text
+
+
+def test_changes_have_signs_and_percentages_change_by_points():
+    assert change(-9.0, "%") == "\u22129.0 pp"
+    assert change(0.5, "s") == "+0.50 s"
+    assert change(-0.01, "%") == "0.0 pp"
+    assert change(None, "s") == "n/a"
+    assert share_change(-0.1) == "\u221210 %"
+    assert share_change(0.0991) == "+9.9 %"
+    assert share_change(0.00001) == "0.0 %"
+    assert share_change(None) == "n/a"
+    assert interval((-0.05, 0.123)) == "\u22125.0 % to +12 %"
+    assert interval(None) == ""

@@ -42,10 +42,13 @@ class Mount:
 def mounts(proc: Path = Path("/proc"), sys: Path = Path("/sys")) -> list[dict[str, object]] | None:
     """Return run.json's `mounts`, of one folder the one that is seen; None where they are not known, or too many."""
     found: dict[str, Mount] = {}
-    for line in read_text(proc / "self/mountinfo").splitlines():
-        mount = _mount(line, sys)
-        if mount is not None:
-            found[mount.point] = mount  # a later one hides an earlier one
+    try:
+        for line in read_text(proc / "self/mountinfo").splitlines():
+            mount = _mount(line, sys)
+            if mount is not None:
+                found[mount.point] = mount  # a later one hides an earlier one
+    except (OSError, ValueError):  # /sys may be forbidden: that keeps no command from starting
+        return None
     return [asdict(mount) for mount in found.values()] if 0 < len(found) <= MOST_MOUNTS else None
 
 

@@ -115,3 +115,11 @@ def test_a_machine_that_tells_nothing(tmp_path):
 def test_this_machine_has_a_root():
     found = mounts.mounts()
     assert found is None or "/" in {mount["point"] for mount in found}
+
+
+def test_a_folder_that_may_not_be_looked_into_leaves_the_list_unknown(tmp_path, monkeypatch):
+    def forbidden(*_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("gpu_report.record.mounts._block", forbidden)
+    assert mounts.mounts() is None

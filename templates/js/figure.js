@@ -1,8 +1,15 @@
 // The timeline as Plotly wants it: one shared time axis and a lane for each quantity. Draws nothing itself.
 
-import { MARGIN } from "./lanes.js";
+import { MARGIN, isBand } from "./lanes.js";
 import { marks } from "./marks.js";
 import { laneTraces } from "./traces.js";
+
+const TICK_PX = 22; // room that a tick's number needs
+const PERCENT_TICKS = [
+  [0, 20, 40, 60, 80, 100],
+  [0, 50, 100],
+  [0, 100],
+];
 
 /**
  * Return Plotly's data and layout for the times in `view` (from and to in ms since the run's start, width in px,
@@ -13,7 +20,7 @@ export function buildFigure(store, lanes, { places, height }, view, colours, zon
     base: store.startWall + zone.offset,
     pxPerMs: (view.width - MARGIN.left - MARGIN.right) / (view.to - view.from),
   };
-  const open = lanes.map((lane, i) => ({ ...lane, domain: places[i].domain })).filter(({ domain }) => domain);
+  const open = lanes.map((lane, i) => ({ ...lane, ...places[i] })).filter(({ domain }) => domain);
   const data = open.flatMap((lane, i) =>
     laneTraces(store, lane, view, colours, scale).map((trace) => ({
       ...trace,
@@ -73,10 +80,7 @@ function baseLayout(view, colours, scale, height) {
 }
 
 function yAxis(lane, domain, colours) {
-  const bare = lane.kind === "phases" || lane.kind === "events";
-  const ticks = lane.tickvals
-    ? { tickvals: lane.tickvals, ticktext: lane.ticktext }
-    : { nticks: lane.height > 120 ? 6 : 4 };
+  const bare = isBand(lane);
   return {
     domain,
     range: lane.range,
@@ -87,9 +91,20 @@ function yAxis(lane, domain, colours) {
     showgrid: !bare,
     showticklabels: !bare,
     gridcolor: colours.grid,
-    ...(lane.unit === "%"
-      ? { tickvals: lane.height > 120 ? [0, 20, 40, 60, 80, 100] : [0, 50, 100] }
-      : ticks),
+    ...yTicks(lane),
+  };
+}
+
+/** Return the ticks at a lane's side, no more than it has room for. */
+function yTicks(lane) {
+  const room = Math.max(Math.floor(lane.height / TICK_PX), 1); // steps between two ticks
+  const values = lane.unit === "%" ? PERCENT_TICKS.find((ticks) => ticks.length <= room + 1) : lane.tickvals;
+  if (!values) return { nticks: room + 1 };
+  const every = Math.ceil((values.length - 1) / room);
+  const shown = (_, i) => i % Math.max(every, 1) === 0;
+  return {
+    tickvals: values.filter(shown),
+    ...(lane.unit === "%" ? {} : { ticktext: lane.ticktext.filter(shown) }),
   };
 }
 

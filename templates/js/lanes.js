@@ -50,6 +50,11 @@ export function isUtilisation(lane) {
   return lane.quantities?.[0].name === "gpu_util_pct";
 }
 
+/** Return whether a lane is one of marks without values: it has no scale. */
+export function isBand({ kind }) {
+  return kind === "phases" || kind === "events";
+}
+
 function laneRange(quantity, sources) {
   if (quantity.unit === "%") return { range: [-3, 103] };
   const extents = sources.map(({ series }) => lineOf(series, quantity.name)?.column.extent()).filter(Boolean);
@@ -67,20 +72,24 @@ function memoryRange(high) {
 
 /**
  * Return where the lanes lie, the folded ones closed to their titles: for each lane its `domain`, as fractions of the
- * chart's inner height from below (null where folded), and its `top` in px within the chart; and the chart's `height`.
+ * chart's inner height from below (null where folded), its `top` in px within the chart and its `height`; and the chart's `height`,
+ * which is no more than `most` px: the lanes of lines are lower then.
  */
-export function placeLanes(lanes, folded) {
-  const tops = [];
+export function placeLanes(lanes, folded, most = Infinity) {
+  const isOpen = (lane) => !folded.has(lane.title);
+  const between = lanes.slice(0, -1).reduce((sum, lane) => sum + (isOpen(lane) ? LANE_GAP : FOLDED_STEP), 0);
+  const sum = (of) => of.filter(isOpen).reduce((px, lane) => px + lane.height, 0);
+  const bands = sum(lanes.filter(isBand)); // which are as low as can be already
+  const lines = sum(lanes) - bands;
+  const squeeze = Math.min(1, (most - between - bands - MARGIN.top - MARGIN.bottom) / lines);
+  const inner = Math.max(between + bands + lines * squeeze, LEAST_INNER);
   let bottom = 0;
-  for (const lane of lanes) {
-    const isFolded = folded.has(lane.title);
-    tops.push(bottom);
-    bottom += isFolded ? FOLDED_STEP : lane.height + LANE_GAP;
-  }
-  const inner = Math.max(bottom - (folded.has(lanes.at(-1)?.title) ? FOLDED_STEP : LANE_GAP), LEAST_INNER);
-  const places = lanes.map((lane, i) => {
-    const ends = [1 - (tops[i] + lane.height) / inner, 1 - tops[i] / inner];
-    return { domain: folded.has(lane.title) ? null : ends.map((end) => Math.max(end, 0)), top: MARGIN.top + tops[i] };
+  const places = lanes.map((lane) => {
+    const top = bottom;
+    const height = lane.height * (isBand(lane) ? 1 : squeeze);
+    bottom += isOpen(lane) ? height + LANE_GAP : FOLDED_STEP;
+    const domain = [1 - (top + height) / inner, 1 - top / inner].map((end) => Math.max(end, 0));
+    return { domain: isOpen(lane) ? domain : null, top: MARGIN.top + top, height };
   });
   return { places, height: inner + MARGIN.top + MARGIN.bottom };
 }

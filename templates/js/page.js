@@ -121,8 +121,8 @@ async function startTimeline(run, zone) {
   followAddress(timeline, snapshot);
   window.addEventListener("hashchange", () => followAddress(timeline, snapshot));
   return {
-    redraw: (width) => {
-      timeline.draw(width);
+    redraw: (paper) => {
+      timeline.draw(paper);
       snapshot.refresh();
     },
   };
@@ -132,7 +132,7 @@ async function main() {
   const run = readRun();
   const zone = new Zone(run.start_wall_s * 1000);
   let started = null;
-  const redraw = (width) => started?.redraw(width);
+  const redraw = (paper) => started?.redraw(paper);
   setUpTheme(redraw);
   setUpZone(zone, redraw);
   setUpPrint(redraw);

@@ -1,7 +1,7 @@
 // What the reader chooses: light or dark, local time or UTC, paper, and what goes to the clipboard.
 
 const THEMES = ["light", "dark"];
-const PRINT_WIDTH_PX = 690; // what fits between the margins of A4 and of US letter
+const PAPER_PX = { width: 686, height: 850 }; // what fits on a page of A4 or US letter, under the timeline's title and signs
 
 function showTimes(zone) {
   for (const time of document.querySelectorAll("time[data-wall]")) {
@@ -76,7 +76,7 @@ export function setUpPrint(redraw) {
     for (const details of opened) details.open = true;
     theme = document.documentElement.dataset.theme;
     document.documentElement.dataset.theme = "light";
-    redraw(PRINT_WIDTH_PX);
+    redraw(PAPER_PX);
   });
   window.addEventListener("afterprint", () => {
     for (const details of opened) details.open = false;

@@ -182,7 +182,7 @@ function hostList({ run, host }, time, within) {
   const recorded = run.host_quantities.filter(({ name }) => host.columns.has(name));
   if (!recorded.length) return null;
   const facts = recorded.map((about) => [about.label, inWords(valueAt(host, about.name, i), about)]);
-  return element("div", {}, element("h4", {}, "Host"), factList("facts host-now", facts));
+  return element("div", {}, element("h3", {}, "Host"), factList("facts host-now", facts));
 }
 
 function factList(name, facts) {
@@ -194,7 +194,7 @@ function factList(name, facts) {
 
 function kernelList(run, time, store, zone) {
   const near = kernelNear(run, time);
-  const title = element("h4", {}, "Kernel log within a minute");
+  const title = element("h3", {}, "Kernel log within a minute");
   if (!near.length) {
     const statement = run.kernel_read ? "Nothing was logged." : "Unknown: the kernel log could not be read.";
     return element("div", {}, title, element("p", { class: "quiet" }, statement));

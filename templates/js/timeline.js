@@ -67,11 +67,13 @@ export class Timeline {
     new ResizeObserver(() => this.resized()).observe(this.chart);
   }
 
-  /** Draw the window that is shown, in the colours and the zone of the moment, as wide as its place or as told. */
-  async draw(width = this.chart.clientWidth) {
+  /** Draw the window that is shown, in the colours and the zone of the moment, as large as its place or as a sheet of `paper`. */
+  async draw(paper = null) {
+    const { width, height } = paper ?? { width: this.chart.clientWidth };
+    this.isOnPaper = paper !== null;
     this.view.width = Math.max(width, 200);
     const colours = readColours();
-    const placed = placeLanes(this.lanes, this.heads.folded);
+    const placed = placeLanes(this.lanes, this.heads.folded, height);
     this.figure = buildFigure(this.store, this.lanes, placed, this.view, colours, this.zone);
     this.chart.style.height = `${placed.height}px`;
     this.heads.draw(placed.places);
@@ -139,7 +141,7 @@ export class Timeline {
   }
 
   resized() {
-    if (Math.abs(this.chart.clientWidth - this.view.width) < 2) return;
+    if (this.isOnPaper || Math.abs(this.chart.clientWidth - this.view.width) < 2) return;
     cancelAnimationFrame(this.resizing);
     this.resizing = requestAnimationFrame(() => this.draw());
   }

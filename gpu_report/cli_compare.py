@@ -37,7 +37,13 @@ OUTPUTS = {
 
 
 def options_of_outputs(command: Command) -> Command:
-    """Add the options that name files to write."""
+    """Add the options that name files to write, and what may stand in them."""
+    command = click.option(
+        "--redact",
+        "redacted",
+        is_flag=True,
+        help="For sharing: replace hosts, users, folders, commands, addresses and serial numbers by placeholders.",
+    )(command)
     for option, words in reversed(OUTPUTS.items()):
         kind = click.Path(path_type=Path, dir_okay=False)
         command = click.option(f"--{option}", f"{option.replace('-', '_')}_path", type=kind, default=None, help=words)(
@@ -92,6 +98,7 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option of the command 
     warn_on: tuple[str, ...],
     config: Path | None,
     html_path: Path | None,
+    redacted: bool,  # noqa: FBT001 - click passes flags so
     drop_percent: float,
     drop_seconds: float,
     price_per_hour: float | None,
@@ -119,7 +126,8 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option of the command 
             raise UsageError("name a baseline: gpu-report compare BASELINE RUN, or compare RUN --baseline-dir DIR")
         before, after = runs_in(baseline), analyse(run)
     baselines = sorted((analyse(path) for path in before), key=lambda each: -each.run.start_wall_s)
-    _finish(compare_runs(baselines, after, gates), {**paths, "html_path": html_path})
+    comparison = compare_runs(baselines, after, gates)
+    _finish(_redacted(comparison) if redacted else comparison, {**paths, "html_path": html_path})
 
 
 @click.command()
@@ -132,6 +140,7 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option of the command li
     fail_on: tuple[str, ...],
     warn_on: tuple[str, ...],
     config: Path | None,
+    redacted: bool,  # noqa: FBT001 - click passes flags so
     drop_percent: float,
     drop_seconds: float,
     price_per_hour: float | None,
@@ -143,7 +152,8 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option of the command li
     gates = _gates(fail_on, warn_on, config, baseline=False)
     with Progress("starting ...") as progress:
         analysis = analysed(run, drop_percent, drop_seconds, price_per_hour, progress)
-    _finish(compare_runs((), analysis, gates), paths)
+    comparison = compare_runs((), analysis, gates)
+    _finish(_redacted(comparison) if redacted else comparison, paths)
 
 
 @click.group()
@@ -232,6 +242,12 @@ def _nothing_fits(shelf: Shelf, known: Sequence[Fingerprint], after: Fingerprint
         return f"{shelf.directory} has no baseline of key {shelf.key}: {accept_it}"
     nearest = "; ".join(f"{d.name} is {d.baseline} there, {d.run} here" for d in min(hard, key=len))
     return f"{shelf.directory} has no baseline of this set-up ({nearest}): {accept_it}"
+
+
+def _redacted(comparison: Comparison) -> Comparison:
+    from gpu_report.render.redact import redact_comparison  # noqa: PLC0415 - see cli.py
+
+    return redact_comparison(comparison)
 
 
 def _finish(comparison: Comparison, paths: Mapping[str, Path | None]) -> NoReturn:

@@ -14,7 +14,7 @@ import click
 from gpu_report import run_folder
 from gpu_report.baselines import KEPT, Accepted, Shelf, runs_in
 from gpu_report.cli_shared import analysed, options_of_analysis, say, say_notes, write
-from gpu_report.errors import NotComparableError, UsageError
+from gpu_report.errors import InputError, NotComparableError, UsageError
 from gpu_report.gate_config import read_config
 from gpu_report.terminal import Progress
 
@@ -120,12 +120,13 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option of the command 
         if run is not None:
             raise UsageError("with --baseline-dir name the run alone: it is compared with the baselines there")
         after = analyse(baseline)
-        before = _of_shelf(Shelf(baseline_dir, key), after)
+        baselines = _readable(_of_shelf(Shelf(baseline_dir, key), after), analyse)
     else:
         if baseline is None:
             raise UsageError("name a baseline: gpu-report compare BASELINE RUN, or compare RUN --baseline-dir DIR")
-        before, after = runs_in(baseline), analyse(run)
-    baselines = sorted((analyse(path) for path in before), key=lambda each: -each.run.start_wall_s)
+        path = run if run is not None else run_folder.newest_run(Path(run_folder.RUNS_DIR))
+        after, before = analyse(path), runs_in(baseline, but=path)
+        baselines = sorted(_readable(before, analyse), key=lambda each: -each.run.start_wall_s)
     comparison = compare_runs(baselines, after, gates)
     _finish(_redacted(comparison) if redacted else comparison, {**paths, "html_path": html_path})
 
@@ -196,6 +197,20 @@ def _gates(fail_on: Sequence[str], warn_on: Sequence[str], config: Path | None, 
         return default_gates(baseline=baseline)
     gates = parse_gates(kept.fail_on, kept.warn_on)
     return gates if baseline else tuple(gate for gate in gates if not gate.needs_baseline)
+
+
+def _readable(paths: Sequence[Path], analyse: Callable[[Path], Analysis]) -> list[Analysis]:
+    """Return the analyses of baselines; of several those that can be read, and a note of the others."""
+    found, broken = [], []
+    for path in paths:
+        try:
+            found.append(analyse(path))
+        except InputError as error:
+            broken.append(error)
+    if not found:
+        raise broken[0]
+    say_notes(tuple(f"{error}; it is left out" for error in broken))
+    return found
 
 
 def _of_shelf(shelf: Shelf, run: Analysis) -> list[Path]:

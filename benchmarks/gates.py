@@ -57,7 +57,7 @@ class Pool:
         places = ((starts[:, None] + np.arange(self.block)) % len(self.train_s)).ravel()[:count]
         train_s = factor * self.train_s[places]
         values = {"epoch_time": train_s, "data_wait_share": 100 * self.wait_s[places] / train_s}
-        return Side(self.side.training, values, {})
+        return Side(self.side.training, values)
 
 
 @cache

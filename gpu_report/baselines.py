@@ -88,13 +88,14 @@ class Shelf:
         return sorted(found, key=lambda each: -each.accepted_wall_s)
 
 
-def runs_in(path: Path) -> list[Path]:
-    """Return a run, or the runs of a folder of runs; InputError where there is none."""
+def runs_in(path: Path, but: Path | None = None) -> list[Path]:
+    """Return a run, or the runs of a folder of runs without one of them; InputError where there is none."""
     if path.is_file() or _is_run(path):
         return [path]
     if not path.exists():
         raise InputError(f"{path} does not exist: name a run folder, a samples CSV, or a folder of runs")
-    found = sorted(each for each in path.glob("*") if _is_run(each))
+    left_out = None if but is None else but.resolve()
+    found = sorted(each for each in path.glob("*") if _is_run(each) and each.resolve() != left_out)
     if not found:
         raise InputError(f"{path} holds no run: name a run folder, a samples CSV, or a folder of runs")
     return found

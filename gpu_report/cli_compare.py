@@ -14,7 +14,7 @@ import click
 from gpu_report import run_folder
 from gpu_report.baselines import KEPT, Accepted, Shelf, runs_in
 from gpu_report.cli_shared import analysed, options_of_analysis, say, say_notes, write
-from gpu_report.errors import NotComparableError, UsageError
+from gpu_report.errors import InputError, NotComparableError, UsageError
 from gpu_report.gate_config import read_config
 from gpu_report.terminal import Progress
 
@@ -37,7 +37,13 @@ OUTPUTS = {
 
 
 def options_of_outputs(command: Command) -> Command:
-    """Add the options that name files to write."""
+    """Add the options that name files to write, and what may stand in them."""
+    command = click.option(
+        "--redact",
+        "redacted",
+        is_flag=True,
+        help="For sharing: replace hosts, users, folders, commands, addresses and serial numbers by placeholders.",
+    )(command)
     for option, words in reversed(OUTPUTS.items()):
         kind = click.Path(path_type=Path, dir_okay=False)
         command = click.option(f"--{option}", f"{option.replace('-', '_')}_path", type=kind, default=None, help=words)(
@@ -92,6 +98,7 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option of the command 
     warn_on: tuple[str, ...],
     config: Path | None,
     html_path: Path | None,
+    redacted: bool,  # noqa: FBT001 - click passes flags so
     drop_percent: float,
     drop_seconds: float,
     price_per_hour: float | None,
@@ -113,13 +120,15 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option of the command 
         if run is not None:
             raise UsageError("with --baseline-dir name the run alone: it is compared with the baselines there")
         after = analyse(baseline)
-        before = _of_shelf(Shelf(baseline_dir, key), after)
+        baselines = _readable(_of_shelf(Shelf(baseline_dir, key), after), analyse)
     else:
         if baseline is None:
             raise UsageError("name a baseline: gpu-report compare BASELINE RUN, or compare RUN --baseline-dir DIR")
-        before, after = runs_in(baseline), analyse(run)
-    baselines = sorted((analyse(path) for path in before), key=lambda each: -each.run.start_wall_s)
-    _finish(compare_runs(baselines, after, gates), {**paths, "html_path": html_path})
+        path = run if run is not None else run_folder.newest_run(Path(run_folder.RUNS_DIR))
+        after, before = analyse(path), runs_in(baseline, but=path)
+        baselines = sorted(_readable(before, analyse), key=lambda each: -each.run.start_wall_s)
+    comparison = compare_runs(baselines, after, gates)
+    _finish(_redacted(comparison) if redacted else comparison, {**paths, "html_path": html_path})
 
 
 @click.command()
@@ -132,6 +141,7 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option of the command li
     fail_on: tuple[str, ...],
     warn_on: tuple[str, ...],
     config: Path | None,
+    redacted: bool,  # noqa: FBT001 - click passes flags so
     drop_percent: float,
     drop_seconds: float,
     price_per_hour: float | None,
@@ -143,7 +153,8 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option of the command li
     gates = _gates(fail_on, warn_on, config, baseline=False)
     with Progress("starting ...") as progress:
         analysis = analysed(run, drop_percent, drop_seconds, price_per_hour, progress)
-    _finish(compare_runs((), analysis, gates), paths)
+    comparison = compare_runs((), analysis, gates)
+    _finish(_redacted(comparison) if redacted else comparison, paths)
 
 
 @click.group()
@@ -186,6 +197,20 @@ def _gates(fail_on: Sequence[str], warn_on: Sequence[str], config: Path | None, 
         return default_gates(baseline=baseline)
     gates = parse_gates(kept.fail_on, kept.warn_on)
     return gates if baseline else tuple(gate for gate in gates if not gate.needs_baseline)
+
+
+def _readable(paths: Sequence[Path], analyse: Callable[[Path], Analysis]) -> list[Analysis]:
+    """Return the analyses of baselines; of several those that can be read, and a note of the others."""
+    found, broken = [], []
+    for path in paths:
+        try:
+            found.append(analyse(path))
+        except InputError as error:
+            broken.append(error)
+    if not found:
+        raise broken[0]
+    say_notes(tuple(f"{error}; it is left out" for error in broken))
+    return found
 
 
 def _of_shelf(shelf: Shelf, run: Analysis) -> list[Path]:
@@ -232,6 +257,12 @@ def _nothing_fits(shelf: Shelf, known: Sequence[Fingerprint], after: Fingerprint
         return f"{shelf.directory} has no baseline of key {shelf.key}: {accept_it}"
     nearest = "; ".join(f"{d.name} is {d.baseline} there, {d.run} here" for d in min(hard, key=len))
     return f"{shelf.directory} has no baseline of this set-up ({nearest}): {accept_it}"
+
+
+def _redacted(comparison: Comparison) -> Comparison:
+    from gpu_report.render.redact import redact_comparison  # noqa: PLC0415 - see cli.py
+
+    return redact_comparison(comparison)
 
 
 def _finish(comparison: Comparison, paths: Mapping[str, Path | None]) -> NoReturn:

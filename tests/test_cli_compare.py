@@ -186,3 +186,15 @@ def test_a_recording_that_broke_off_is_exit_3(run_cli, tmp_path):
     done = run_cli("compare", SAMPLES / "s-healthy", "cut", env={"COLUMNS": "200"})
     assert done.returncode == 3
     assert "The run was cut short" in done.stdout
+
+
+def test_a_run_is_not_its_own_baseline_and_a_broken_one_is_left_out(run_cli, tmp_path):
+    runs = tmp_path / "gpu-runs"
+    for number, name in enumerate(("s-cpu-taken", "s-loader-stall", "s-storage")):
+        shutil.copytree(SAMPLES / name, runs / f"20261121-01000{number}")
+    (runs / "20261121-000000").mkdir()
+    (runs / "20261121-000000" / "samples.csv").write_text("wall_s,mono_s,gpu\n")
+    done = run_cli("compare", "gpu-runs", runs / "20261121-010002", env={"COLUMNS": "200"})
+    assert done.returncode == 0
+    assert "20261121-000000/samples.csv has not one valid row" in one_line(done.stderr)
+    assert "2 baselines" in done.stdout

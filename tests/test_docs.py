@@ -4,6 +4,8 @@ import re
 from pathlib import Path
 
 from gpu_report import schema
+from gpu_report.analyse.compare_metrics import METRICS, STATISTICS
+from gpu_report.analyse.gates import default_gates, parse_gate
 from gpu_report.cli import cli
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -41,6 +43,31 @@ def test_the_format_names_exactly_the_kinds_of_lines_from_inside():
 def test_every_command_and_option_is_in_the_readme_or_its_help():
     readme = (ROOT / "README.md").read_text()
     assert [name for name in cli.commands if f"gpu-report {name}" not in readme] == []
+
+
+COMPARE = (ROOT / "docs" / "compare.md").read_text()
+
+
+def test_the_metrics_that_the_document_names_are_those_that_there_are():
+    rows = re.findall(r"^\| `(\w+)` \| (\S+) \| (lower|higher|) ?\| ", COMPARE.split("## Comparable?")[0], re.MULTILINE)
+    assert rows == [(metric.name, metric.unit, metric.better or "") for metric in METRICS.values()]
+    assert all(f"`{name}`" in COMPARE for name in STATISTICS)
+
+
+def test_the_default_gates_are_those_of_the_document():
+    for command, baseline in (("compare", True), ("check", False)):
+        (cells,) = re.findall(rf"^\| `{command}` \| (.*) \| (.*) \|$", COMPARE, re.MULTILINE)
+        for level, cell in zip(("fail", "warn"), cells, strict=True):
+            written = [gate.text for gate in default_gates(baseline=baseline) if gate.level == level]
+            assert re.findall(r"`([^`]+)`", cell) == written
+
+
+def test_every_gate_of_the_document_is_one():
+    section = COMPARE.split("## Gates")[1].split("With none given")[0]
+    gates = re.findall(r"^\| `([^`]+:[^`]+)` \|", section, re.MULTILINE) + re.findall(r'"(\w[^"]*:[^"]+)"', section)
+    assert len(gates) > 12
+    for gate in gates:
+        parse_gate(gate)
 
 
 def test_every_file_that_a_document_links_exists():

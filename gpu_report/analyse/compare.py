@@ -34,11 +34,11 @@ def compare(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[Gate] 
     """
     training = training_of(run)
     before = [_baseline(baseline, training) for baseline in baselines]
-    usable = [each for each in before if not each.obstacles] or before[:1]
+    usable = _usable(before)
     sides, notes = _sides([each.training for each in usable], training)
     obstacles = [*(usable[0].obstacles if usable else ()), *_of_run(training), *_too_little(sides, usable)]
     metrics = judge_all(sides[:-1], sides[-1])
-    notes += (*_stood_out(metrics), *_not_used(len(before), len(usable)))
+    notes = (*_of_several(usable, training), *notes, *_stood_out(metrics), *_not_used(len(before), len(usable)))
     unlike = usable[0].differences if usable else ()
     kept = tuple(each.training.analysis for each in usable)
     findings = compare_findings(kept, run) if kept else ()
@@ -70,6 +70,13 @@ def unfinished(analysis: Analysis) -> str:
     return cut_short(analysis) or ("" if training_of(analysis).epochs else "It holds no epoch after the first")
 
 
+def _usable(before: Sequence[_Baseline]) -> list[_Baseline]:
+    """Return the baselines that can be compared and, where some have enough epochs, have enough; else the first."""
+    found = [each for each in before if not each.obstacles]
+    long = [each for each in found if len(each.training.epochs) >= th.COMPARED_AT_LEAST]
+    return long or found or list(before[:1])
+
+
 def _gated(
     gates: Sequence[Gate], sides: Sequence[Side], findings: Sequence[FindingChange], obstacles: Sequence[str]
 ) -> tuple[GateResult, ...]:
@@ -93,6 +100,13 @@ def _stood_out(metrics: Sequence[MetricComparison]) -> tuple[str, ...]:
         return ()
     before, after = time.outliers
     return (f"Epochs whose time stands far out are left out of it: {before} of the baseline, {after} of the run.",)
+
+
+def _of_several(baselines: Sequence[_Baseline], run: Training) -> list[str]:
+    """Return which recordings hold several trainings, of which the longest is compared."""
+    named = [("The run", run), *(("A baseline", each.training) for each in baselines)]
+    counts = [(name, len({epoch.run for epoch in training.analysis.epochs})) for name, training in named]
+    return [f"{name} holds {count} trainings; the longest is compared." for name, count in counts if count > 1]
 
 
 def _not_used(all_of: int, used: int) -> tuple[str, ...]:
@@ -126,9 +140,10 @@ def _too_little(sides: Sequence[Side], baselines: Sequence[_Baseline]) -> list[s
     """Return that training was too short for any interval of the epoch time, which everything else leans on."""
     if not baselines:
         return []
-    for basis in ("epochs", "windows"):
-        if all(len(side.known(EPOCH_TIME, basis)) >= th.COMPARED_AT_LEAST for side in sides):
-            return []
+    if not any(side.is_short for side in sides):
+        return []
+    if all(len(side.known(EPOCH_TIME, "windows")) >= th.COMPARED_AT_LEAST for side in sides):
+        return []
     counts = [len(side.training.epochs) for side in sides]
     few = f"{counts[-1]} ordinary epochs in the run, {min(counts[:-1])} in the baseline"
     return [f"Too little data: {few}, {th.COMPARED_AT_LEAST} of each are needed"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from statistics import fmean, median, stdev
 from typing import Literal
 
@@ -30,11 +31,20 @@ Basis = Literal["epochs", "windows", "run"]
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One run's values: a table by epochs and one by windows."""
+    """One run's values: a table by epochs, and one by windows for the time that epochs are too few."""
 
     training: Training
     epochs: Values
-    windows: Values
+
+    @cached_property
+    def windows(self) -> Values:
+        """Return the values of windows of training: of a long run there are many, and nobody needs them."""
+        return of_windows(self.training)
+
+    @property
+    def is_short(self) -> bool:
+        """Tell whether its epochs are too few to be compared."""
+        return len(self.training.epochs) < th.COMPARED_AT_LEAST
 
     def known(self, metric: str, basis: Basis) -> Floats:
         """Return the known values of a metric, in order."""
@@ -44,7 +54,7 @@ class Side:
 
 def side_of(training: Training) -> Side:
     """Return a run's values."""
-    return Side(training, of_epochs(training), of_windows(training))
+    return Side(training, of_epochs(training))
 
 
 def judge_all(baselines: Sequence[Side], run: Side) -> tuple[MetricComparison, ...]:
@@ -93,7 +103,8 @@ def _basis(baselines: Sequence[Side], run: Side, metric: str) -> Basis:
     def enough(basis: Basis) -> bool:
         return all(len(side.known(metric, basis)) >= th.COMPARED_AT_LEAST for side in sides)
 
-    return "windows" if not enough("epochs") and enough("windows") else "epochs"
+    short = any(side.is_short for side in sides)
+    return "windows" if short and not enough("epochs") and enough("windows") else "epochs"
 
 
 def _compared(metric: Metric, statistic: str, figures: Sequence[float | None], basis: Basis) -> MetricComparison:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from gpu_report.model import Analysis
+from gpu_report.model import Analysis, Comparison, Difference
 from gpu_report.render.placeholders import Hider
 
 STATEMENT = (
@@ -27,6 +27,9 @@ _OURS = frozenset(
         *((None, name) for name in ("exit_signal", "driver", "cuda", "python", "torch", "ultralytics")),
         *((None, name) for name in ("tool_version", "xid_events", "energy_source", "task", "ended", "phase")),
         *(("Finding", "id"), ("Phase", "name"), ("Phase", "source"), ("EpochSummary", "source"), ("Cause", "name")),
+        *(("Gate", name) for name in ("text", "metric", "statistic", "kind", "level")),
+        *(("MetricComparison", name) for name in ("metric", "statistic", "unit", "basis", "judgement", "note")),
+        *(("Difference", "name"), ("GateResult", "outcome"), ("Comparison", "setup"), ("Comparison", "judgement")),
         *(("Cause", "runner_up"), ("LedgerRow", "name"), ("Bound", "cause"), ("Gpu", "name"), ("Gpu", "pci_bus_id")),
     }
 )
@@ -42,6 +45,14 @@ def redact(analysis: Analysis) -> Analysis:
     hidden: Analysis = _hidden(analysis, hider)
     problems = (*hidden.run.problems, STATEMENT)
     return replace(hidden, run=replace(hidden.run, problems=problems))
+
+
+def redact_comparison(comparison: Comparison) -> Comparison:
+    """Return a comparison with the same placeholders in all of its runs."""
+    hider = Hider()
+    _hidden(comparison, hider)
+    hidden: Comparison = _hidden(comparison, hider)
+    return replace(hidden, notes=(*hidden.notes, f"{STATEMENT}."))
 
 
 def _hidden(value: Any, hider: Hider) -> Any:
@@ -65,6 +76,8 @@ def _field(owner: Any, name: str, hider: Hider) -> Any:
         return value
     special: dict[tuple[str, str], Callable[[Any], Any]] = {
         ("Recording", "host"): hider.host,
+        ("Difference", "baseline"): lambda text: _differing(owner, text, hider),
+        ("Difference", "run"): lambda text: _differing(owner, text, hider),
         ("Recording", "command"): hider.command,
         ("Run", "path"): lambda path: _run_path(path, hider),
         ("YoloRun", "path"): hider.path,
@@ -91,6 +104,10 @@ def _arguments(value: Any, hider: Hider) -> Any:
     if isinstance(value, Mapping):
         return {key: _arguments(item, hider) for key, item in value.items()}
     return [_arguments(item, hider) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _differing(difference: Difference, text: str, hider: Hider) -> str:
+    return hider.host(text) if difference.name == "host" else hider.value(text)
 
 
 def _run_path(path: str, hider: Hider) -> str:

@@ -323,3 +323,17 @@ def test_events_do_not_disturb_a_comparison():
     run = analysed(HEALTHY).run
     noisy = replace(run, events=(*run.events, RecordedEvent(1.0, "marker", None, {})))
     assert compare([analysed(HEALTHY)], replace(analysed(HEALTHY), run=noisy)).obstacles == ()
+
+
+def test_a_baseline_with_too_few_epochs_does_not_stand_in_the_way_of_others():
+    few = replace(analysed(HEALTHY), epochs=analysed(HEALTHY).epochs[:3])
+    found = compare([few, analysed(HEALTHY)], analysed(HEALTHY))
+    assert (found.obstacles, len(found.baselines)) == ((), 1)
+
+
+def test_of_a_recording_with_several_trainings_the_longest_is_compared():
+    first = tuple(replace(epoch, run=0) for epoch in analysed(HEALTHY).epochs[:2])
+    several = replace(analysed(HEALTHY), epochs=(*first, *analysed(HEALTHY).epochs))
+    found = compare([analysed(HEALTHY)], several)
+    assert "The run holds 2 trainings; the longest is compared." in found.notes
+    assert metric(found, "epoch_time").change == pytest.approx(0)

@@ -4,11 +4,19 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
+from support.compared import analysed
 
 from gpu_report import model
+from gpu_report.analyse.compare import compare
+from gpu_report.analyse.gates import default_gates
 from gpu_report.render import render_html
+from gpu_report.render.compare_json import build_comparison
+from gpu_report.render.compare_junit import render_junit
+from gpu_report.render.compare_markdown import render_comparison_markdown
+from gpu_report.render.compare_page import render_comparison_html
+from gpu_report.render.compare_text import render_comparison_text
 from gpu_report.render.placeholders import LONGEST_TEXT, Hider
-from gpu_report.render.redact import STATEMENT, redact
+from gpu_report.render.redact import STATEMENT, redact, redact_comparison
 from gpu_report.render.summary import build_summary
 
 HOST, USER, FOLDER, RUN = "zebra-17", "quagga", "okapi_project", "lemur-run-9"
@@ -176,3 +184,30 @@ def test_no_text_takes_long(text: str) -> None:
 
 def test_a_text_that_is_no_sentence_is_hidden_as_a_whole() -> None:
     assert Hider().text("quagga " * LONGEST_TEXT) == "[text 1]"
+
+
+def test_a_comparison_hides_the_same_things_in_all_of_its_runs():
+    before, after = (renamed(analysed("s-healthy"), f"/home/{USER}/{FOLDER}/{name}", HOST) for name in ("a", "b"))
+    found = compare([before], after, default_gates(baseline=True))
+    assert HOST in str(found)
+    hidden = redact_comparison(found)
+    outputs = [
+        render_comparison_html(hidden),
+        render_comparison_markdown(hidden),
+        render_comparison_text(hidden, width=200),
+        render_junit(hidden),
+        json.dumps(build_comparison(hidden)),
+    ]
+    assert [secret for secret in (HOST, USER, FOLDER) for output in outputs if secret in output] == []
+    assert all(STATEMENT in output for output in (outputs[2], json.loads(outputs[4])["notes"][-1]))
+    assert [result.gate for result in hidden.gates] == [result.gate for result in found.gates]
+    assert hidden.metrics == found.metrics
+    hosts = [d for d in hidden.differences if d.name == "host"]
+    assert [d.baseline != d.run for d in hosts] == [True]
+
+
+def renamed(analysis, folder, host):
+    """Return an analysis of a run of a user in a folder of its own; each folder's host has another name."""
+    recording = replace(analysis.run.recording, host=f"{host}-{folder[-1]}")
+    yolo = tuple(replace(y, args={**y.args, "data": f"{folder}/data.yaml"}) for y in analysis.run.yolo_runs)
+    return replace(analysis, run=replace(analysis.run, path=folder, recording=recording, yolo_runs=yolo))

@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpu_report.errors import GpuReportError
-from gpu_report.render import assets
-
-OTHER_PAGES = {"compare"}  # scripts of the comparison
+from gpu_report.render import assets, compare_page
 
 
 @pytest.fixture
@@ -41,13 +39,23 @@ def test_the_error_names_both_places(package: Path) -> None:
     assert str(package.parent / "templates") in str(error.value)
 
 
-def test_every_script_file_is_in_the_page_once_and_without_module_syntax() -> None:
+PAGES = {"report": assets.SCRIPTS, "comparison": compare_page.SCRIPTS}
+
+
+def test_every_script_file_is_in_a_page() -> None:
     templates = assets.find_templates()
-    files = {path.stem for path in (templates / "js").glob("*.js")} - OTHER_PAGES
-    assert sorted(assets.SCRIPTS) == sorted(files)
-    script = assets.read_script(templates)
-    lines = script.splitlines()
-    assert not [line for line in lines if line.startswith(("import ", "export "))]
+    used = {name for names in PAGES.values() for name in names}
+    assert used == {path.stem for path in (templates / "js").glob("*.js")}
+
+
+@pytest.mark.parametrize("names", PAGES.values(), ids=PAGES)
+def test_modules_stand_in_a_page_once_without_their_syntax_and_share_no_name(names: tuple[str, ...]) -> None:
+    assert len(names) == len(set(names))
+    script = assets.read_script(assets.find_templates(), names)
+    assert not [line for line in script.splitlines() if line.startswith(("import ", "export "))]
+    declared = re.findall(r"^(?:async )?(?:const|let|function|class) (\w+)", script, re.MULTILINE)
+    assert len(declared) > 10
+    assert {name for name in declared if declared.count(name) > 1} == set()
 
 
 def test_neither_style_nor_script_can_end_the_element_it_stands_in() -> None:
@@ -69,11 +77,3 @@ def test_the_policy_allows_nothing_but_these_texts() -> None:
 def test_squeezed_text_is_the_same_each_time_and_opens_to_what_it_was() -> None:
     assert assets.squeeze("täglich") == assets.squeeze("täglich")
     assert gzip.decompress(base64.b64decode(assets.squeeze("täglich"))).decode() == "täglich"
-
-
-def test_no_two_modules_of_the_page_declare_the_same_name() -> None:
-    templates = assets.find_templates()
-    script = assets.read_script(templates)
-    names = re.findall(r"^(?:async )?(?:const|let|function|class) (\w+)", script, re.MULTILINE)
-    assert len(names) > 100
-    assert {name for name in names if names.count(name) > 1} == set()

@@ -1,0 +1,98 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { Column } from "../../../templates/js/codec.js";
+import { epochsCsv, samplesCsv } from "../../../templates/js/downloads.js";
+import { holdsWords } from "../../../templates/js/filter.js";
+import { nextPlace } from "../../../templates/js/keys.js";
+import { bands, marks } from "../../../templates/js/marks.js";
+import { plotlyTime } from "../../../templates/js/timeline.js";
+import { laneTraces } from "../../../templates/js/traces.js";
+
+test("a filter looks for its words as they stand, whatever their case and spaces", () => {
+  assert.ok(holdsWords("GPU\u00a00  fell\nfar", "gpu 0 FELL"));
+  assert.ok(holdsWords("anything", " "));
+  assert.ok(!holdsWords("GPU 1 fell to 0 %", "gpu 0"));
+});
+
+test("j and k step within the list, and begin from where the page stands", () => {
+  const tops = [-900, -300, 40, 700];
+  assert.deepEqual([nextPlace(-1, tops, 1), nextPlace(-1, tops, -1)], [2, 1]);
+  assert.deepEqual([nextPlace(1, tops, 1), nextPlace(1, tops, -1)], [2, 0]);
+  assert.deepEqual([nextPlace(3, tops, 1), nextPlace(0, tops, -1)], [3, 0]);
+  assert.deepEqual([nextPlace(-1, [-9, -5], 1), nextPlace(-1, [-9, -5], -1)], [1, 1]);
+  assert.equal(nextPlace(-1, [50, 90], -1), 0);
+});
+
+test("CSV has a column for each quantity, and an empty cell for what is missing", () => {
+  const part = (times, name, values) => ({
+    times: Float64Array.from(times),
+    columns: new Map([[name, new Column(Float64Array.from(values), "f8", 0)]]),
+  });
+  const store = { startWall: 1_000_000 };
+  assert.equal(
+    samplesCsv(store, [part([0, 1500], "a", [1, Number.NaN])]),
+    "t_s,wall_s,a\n0.000,1000.000,1\n1.500,1001.500,\n",
+  );
+  assert.equal(
+    samplesCsv(store, [part([1000], "a", [1]), part([0], "b", [2])]),
+    "t_s,wall_s,a,b\n0.000,1000.000,,2\n1.000,1001.000,1,\n",
+  );
+  const run = { epoch_quantities: [{ name: "loss" }], epochs: [[1, 1, 0, 5, null], [1, 2, 5, 9, 2.5]] };
+  assert.equal(epochsCsv(run), "run,epoch,start_s,end_s,loss\n1,1,0,5,\n1,2,5,9,2.5\n");
+});
+
+test("Plotly's dates without a zone are UTC", () => {
+  assert.equal(plotlyTime("2026-11-21 01:10:24.5"), Date.UTC(2026, 10, 21, 1, 10, 24, 500));
+  assert.equal(plotlyTime(5), 5);
+});
+
+const COLOURS = {
+  ...{ gpus: ["g0", "g1", "g2"], tones: ["t0", "t1", "t2"], lines: {}, phases: {}, host: "h", low: "l" },
+  ...{ gap: "gap", line: "line", expected: "e", drop: "d", epoch: "ep", onLow: "ol", muted: "m" },
+};
+const VIEW = { from: 0, to: 100_000, width: 1000, hidden: new Set(), front: null };
+const SCALE = { base: 0, pxPerMs: 0.01 };
+
+function utilisation(count) {
+  const series = {
+    times: Float64Array.from([0, 50_000, 100_000]),
+    columns: new Map([["gpu_util_pct", new Column(Uint8Array.from([80, 80, 80]), "u1", 0)]]),
+    ...{ fine: new Map(), breaks: [] },
+  };
+  const gpus = Array.from({ length: count }, (_, index) => ({ index, position: index, series }));
+  const quantities = [{ name: "gpu_util_pct", label: "GPU utilisation", unit: "%", decimals: 0 }];
+  return { store: { gpus, run: { low: [] } }, lane: { kind: "gpu", quantities, sources: gpus } };
+}
+
+test("of equal lines each is seen: dashes leave those below in the gaps of those above", () => {
+  const { store, lane } = utilisation(3);
+  const dashes = laneTraces(store, lane, VIEW, COLOURS, SCALE).filter((t) => t.meta.quantity).map((t) => t.line.dash);
+  assert.deepEqual(dashes, ["solid", "10px,5px", "5px,10px"]);
+});
+
+test("the GPU at the front is drawn last and solid, the others pale; a hidden one is not there", () => {
+  const { store, lane } = utilisation(3);
+  const looks = (view) =>
+    laneTraces(store, lane, view, COLOURS, SCALE)
+      .filter(({ meta }) => meta.quantity)
+      .map(({ meta, opacity }) => [meta.gpu, opacity]);
+  assert.deepEqual(looks({ ...VIEW, front: 0 }), [[1, 0.25], [2, 0.25], [0, 1]]);
+  assert.deepEqual(looks({ ...VIEW, front: 0, hidden: new Set([0]) }), [[1, 1], [2, 1]]);
+});
+
+test("bands lie over each other without cancelling out, and end at the edge of the view", () => {
+  const [band] = bands([[10, 20], [10, 20]], {}, VIEW, SCALE);
+  assert.equal(band.fillrule, "nonzero");
+  assert.deepEqual(bands([], {}, VIEW, SCALE), []);
+  const [cut] = bands([[-50, 500]], {}, VIEW, SCALE);
+  assert.equal(cut.path, "M1970-01-01_00:00:00.000,0V1H1970-01-01_00:01:40.000V0Z");
+});
+
+test("of drops whose numbers do not fit beside each other the longer keeps its number", () => {
+  const finding = (id, start, end) => ({ id, start, end, drop: true, expected: false, gpu: 0 });
+  const run = { gaps: [], epochs: [], findings: [finding("drop-1", 10, 11), finding("drop-2", 11, 13), finding("drop-3", 60, 61)] };
+  const lane = { ...utilisation(1).lane, domain: [0, 1] };
+  const { annotations } = marks({ run }, VIEW, COLOURS, SCALE, [lane]);
+  assert.deepEqual(annotations.map(({ text }) => text).sort(), ["2", "3"]);
+  assert.deepEqual(marks({ run }, VIEW, COLOURS, SCALE, []).annotations, []);
+});

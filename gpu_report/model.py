@@ -318,9 +318,10 @@ class EpochSummary:
     """One epoch: from the end of the one before (or the start of training) to its own row of results.csv.
 
     One that was told from inside lasts from the start of its training to the end of its checkpoint. `gpu_util_pct` and
-    `energy_j` are over all recorded GPUs, `gpus` per device index. `train_s`, `validation_s` and `checkpoint_s` are its
-    phases, None where not told apart; `source` is its training's. Images and data wait are known from inside only;
-    `data_wait_share` is of the time from the epoch's start to the end of its training, 0 to 1.
+    `energy_j` are over all recorded GPUs, `gpus` and `gpu_utils_pct` (means) per device index. `train_s`,
+    `validation_s` and `checkpoint_s` are its phases, None where not told apart; `source` is its training's. Images and
+    data wait are known from inside only; `data_wait_share` is of the time from the epoch's start to the end of its
+    training, 0 to 1.
     `odd` says in what it stands out from its siblings, in whole phrases; `first` that its process had just begun.
     """
 
@@ -345,6 +346,7 @@ class EpochSummary:
     odd: tuple[str, ...] = ()
     source: str = ""
     first: bool = False
+    gpu_utils_pct: Mapping[int, float | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.spans import Span, intersect, minus, union
+from gpu_report.analyse.spans import Span, Spans, intersect, marked, minus, union
 from gpu_report.analyse.track import Bools, Floats, Track
 from gpu_report.model import EpochRow, Run
 
@@ -27,12 +27,9 @@ class Activity:
         return outside(track, (*self.startups, *self.idle))
 
 
-def outside(track: Track, spans: Sequence[Span]) -> Bools:
+def outside(track: Track, spans: Spans) -> Bools:
     """Return which readings of a track lie outside all spans."""
-    left = np.ones(len(track.t_s), dtype=bool)
-    for start, end in spans:
-        left[track.between(start, end)] = False
-    return left
+    return ~marked(track.t_s, spans)
 
 
 def find_activity(run: Run, tracks: Sequence[Track]) -> Activity:

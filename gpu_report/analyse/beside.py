@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from statistics import median
 
+import numpy as np
+
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.columns import median_within
 from gpu_report.analyse.context import Context
@@ -37,8 +39,10 @@ def data_wait_s(_: Context, epochs: Sequence[Trained]) -> float | None:
 def utilisation(context: Context, epochs: Sequence[Trained]) -> float | None:
     """Return mean utilisation of the used GPUs in training, from their finest readings (median over epochs)."""
     tracks = [track for track in context.tracks if track.gpu in context.activity.used_gpus]
-    means = [mean for track in tracks for epoch in epochs if (mean := track.mean_pct(*epoch.span)) == mean]
-    return median(means) if means else None
+    spans = [epoch.span for epoch in epochs]
+    means = np.concatenate([track.means_pct(spans) for track in tracks]) if tracks and spans else np.empty(0)
+    known = means[np.isfinite(means)]
+    return float(np.median(known)) if len(known) else None
 
 
 def of_gpus(name: str) -> Signal:

@@ -124,22 +124,22 @@ def _firsts(rows: Sequence[EpochRow]) -> list[bool]:
 
 
 def _on_one_gpu(bare: Sequence[Boundary], track: Track, usable: Bools) -> list[Boundary]:
+    """Return the boundaries with the dips that touch their rows, each kept between the rows before and after it."""
     level = float(np.median(track.util_pct[usable]))
     low = stretches(track, usable & (track.util_pct < th.DIP_SHARE * level), usable, th.DIP_STRAY_S)
-    starts = np.array([track.t_s[a] for a, _ in low])
-    ends = np.array([track.ends_s[b - 1] for _, b in low])
-    edges = [-np.inf, *(b.row.row_t_s for b in bare), np.inf]
-    return [_with_dip(b, starts, ends, edges[n], edges[n + 2]) for n, b in enumerate(bare)]
-
-
-def _with_dip(bare: Boundary, starts: np.ndarray, ends: np.ndarray, previous: float, following: float) -> Boundary:
-    """Return a boundary with the dip that touches its row, kept between the rows before and after it."""
-    row_t = bare.row.row_t_s
-    first = int(np.searchsorted(ends, row_t - th.BOUNDARY_S))
-    last = int(np.searchsorted(starts, row_t + th.BOUNDARY_S, side="right"))
-    if first >= last:
-        return bare
-    return Boundary(bare.row, bare.first, (max(float(starts[first]), previous), min(float(ends[last - 1]), following)))
+    begins, stops = np.array(low, dtype=np.intp).reshape(-1, 2).T
+    starts, ends = track.t_s[begins], track.ends_s[stops - 1]
+    rows = np.array([boundary.row.row_t_s for boundary in bare])
+    firsts = np.searchsorted(ends, rows - th.BOUNDARY_S)
+    lasts = np.searchsorted(starts, rows + th.BOUNDARY_S, side="right") - 1
+    dipped = np.flatnonzero(firsts <= lasts)
+    edges = np.concatenate([[-np.inf], rows, [np.inf]])
+    dips_begin = np.maximum(starts[firsts[dipped]], edges[dipped])
+    dips_end = np.minimum(ends[lasts[dipped]], edges[dipped + 2])
+    found = list(bare)
+    for number, *dip in zip(dipped.tolist(), dips_begin.tolist(), dips_end.tolist(), strict=True):
+        found[number] = Boundary(bare[number].row, bare[number].first, (dip[0], dip[1]))
+    return found
 
 
 def _trimmed(boundary: Boundary, seen: Boundaries) -> Boundary:

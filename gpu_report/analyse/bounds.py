@@ -12,7 +12,7 @@ from gpu_report.analyse.activity import outside
 from gpu_report.analyse.causes import cores_short
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.phases import mosaic_closes
-from gpu_report.analyse.spans import Span, Touching
+from gpu_report.analyse.spans import Span, Touching, as_array
 from gpu_report.analyse.throttles import POWER_CAP, THERMAL
 from gpu_report.model import Bound, EpochSummary, Finding
 
@@ -123,7 +123,7 @@ def _bound(cause: str, now_s: float, best_s: float, basis: str) -> Bound | None:
 
 def _busy_share(context: Context, epochs: Sequence[_Epoch]) -> float:
     """Return mean utilisation (0 to 1) of the used GPU that was busiest in these epochs: none can do with less time."""
-    spans, shares = [epoch.span for epoch in epochs], [0.0]
+    spans, shares = as_array([epoch.span for epoch in epochs]), [0.0]
     for track in context.tracks:
         mine = ~outside(track, spans)
         seconds = float(track.hold_s[mine].sum())

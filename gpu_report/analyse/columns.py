@@ -1,12 +1,36 @@
 """Values of a table's column within stretches of time."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 import pandas as pd
 
-from gpu_report.analyse.spans import Span
+from gpu_report.analyse.spans import Span, rows_within
 from gpu_report.analyse.track import Floats
+
+
+class Columns(Mapping[str, Floats]):
+    """Columns by name, each made when it is first asked for: a rule looks at a few of them."""
+
+    def __init__(self, names: Iterable[str], make: Callable[[str], Floats]) -> None:
+        self._names, self._make = dict.fromkeys(names), make
+        self._made: dict[str, Floats] = {}
+
+    def __getitem__(self, name: str) -> Floats:
+        """Return a column; KeyError for one that there is not."""
+        if name not in self._names:
+            raise KeyError(name)
+        if name not in self._made:
+            self._made[name] = self._make(name)
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names."""
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        """Return the number of columns."""
+        return len(self._names)
 
 
 def values_within(frame: pd.DataFrame, name: str, spans: Iterable[Span]) -> Floats:
@@ -14,8 +38,7 @@ def values_within(frame: pd.DataFrame, name: str, spans: Iterable[Span]) -> Floa
     if name not in frame:
         return np.empty(0)
     t_s, column = frame["t_s"].to_numpy(dtype=float), frame[name].to_numpy(dtype=float)
-    parts = [column[slice(*np.searchsorted(t_s, span, side="right"))] for span in spans]
-    values = np.concatenate(parts) if parts else np.empty(0)
+    values: Floats = column[rows_within(t_s, list(spans), "right")]
     return values[np.isfinite(values)]
 
 

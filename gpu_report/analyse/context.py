@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Sequence
-from dataclasses import dataclass
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, TypeVar
 
 from gpu_report.analyse.activity import Activity, find_activity, outside
-from gpu_report.analyse.boundaries import Boundaries, find_boundaries
+from gpu_report.analyse.boundaries import Boundaries, Boundary, find_boundaries
 from gpu_report.analyse.drops import Drop, find_drops
 from gpu_report.analyse.energy import Energy, energy
 from gpu_report.analyse.inside import InsideView, inside_view, with_inside
@@ -21,6 +23,8 @@ from gpu_report.analyse.spinning import spinning
 from gpu_report.analyse.throttles import Throttle, throttles
 from gpu_report.analyse.track import Bools, Track, tracks
 from gpu_report.model import EpochRow, Interval, Options, Phase, Run
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +54,21 @@ class Context:
     ordinary: tuple[Span, ...]
     scenes: Scenes
     pace: Pace | None
+    _made: dict[object, Any] = field(default_factory=dict, init=False, repr=False)
+
+    def once(self, make: Callable[..., T], *arguments: Hashable) -> T:
+        """Return what `make` makes of this context and the arguments; it is asked once, however many rules need it."""
+        key = (make, *arguments)
+        if key not in self._made:
+            self._made[key] = make(self, *arguments)
+        made: T = self._made[key]
+        return made
+
+    @cached_property
+    def parts(self) -> tuple[Sequence[Phase], ...]:
+        """Return each epoch's own phases, from its start (an earlier attempt is none of it) to its checkpoint."""
+        ends = [phase.end_t_s for phase in self.phases]
+        return tuple(_parts(self.phases, ends, boundary) for boundary in self.boundaries.all)
 
     def epoch_at(self, t_s: float) -> EpochRow | None:
         """Return the epoch that a moment lies in, None outside all of them.
@@ -71,12 +90,24 @@ class Context:
         return (epoch.epoch if epoch else None), (phase.name if phase else None)
 
 
+def _parts(phases: Sequence[Phase], ends: Sequence[float], boundary: Boundary) -> list[Phase]:
+    start_s, until_s = boundary.row.start_t_s, max(boundary.end_t_s, boundary.row.row_t_s)
+    at, parts = bisect_left(ends, start_s), []
+    while at < len(phases) and phases[at].start_t_s <= until_s:
+        phase = phases[at]
+        if phase.epoch == boundary.row.epoch and phase.end_t_s > start_s:
+            parts.append(phase if phase.start_t_s >= start_s else replace(phase, start_t_s=start_s))
+        at += 1
+    return parts
+
+
 def build_context(run: Run, options: Options) -> Context:
     """Return the context of a run: what YOLO told where it did, else what the files and the GPUs tell."""
     found, inside = tracks(run), inside_view(run)
     seen = find_activity(run, found)
     awake = [seen.usable(track) for track in found]
-    outside_ends = find_boundaries(run.epoch_rows, found, awake)
+    told = all(inside.covers(row.row_t_s) for row in run.epoch_rows)  # then nobody asks for what was seen from outside
+    outside_ends = find_boundaries(() if told else run.epoch_rows, found, awake)
     outside_phases = find_phases(run, seen, outside_ends, found, awake)
     activity = inside.activity(seen, run.duration_s, others=_others(run, inside))
     boundaries = with_inside(outside_ends, inside)

@@ -31,7 +31,12 @@ class Disturbances:
 
     def calm(self, epochs: Sequence[Trained]) -> list[Trained]:
         """Return the epochs of which little was disturbed."""
-        return [epoch for epoch in epochs if self.seconds_in(epoch.span) < th.DISTURBED_SHARE * epoch.train_s]
+        if not len(self.edges_s):
+            return list(epochs)
+        spans = np.array([epoch.span for epoch in epochs]).reshape(-1, 2).T
+        before, until = np.interp(spans, self.edges_s, self.covered_s)
+        seconds = (until - before).tolist()
+        return [e for e, lost_s in zip(epochs, seconds, strict=True) if lost_s < th.DISTURBED_SHARE * e.train_s]
 
 
 def disturbances(context: Context, findings: Sequence[Finding] = ()) -> Disturbances:

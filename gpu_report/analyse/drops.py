@@ -45,7 +45,8 @@ def find_drops(track: Track, usable: Bools, options: Options) -> tuple[Drop, ...
 def find_low_intervals(track: Track, usable: Bools) -> tuple[Interval, ...]:
     """Return the stretches of usable readings under LOW_PCT that last LOW_AT_LEAST_S or more."""
     low = usable & (track.util_pct < th.LOW_PCT)
-    found = [pair for stretch in stretches(track, low, usable) for pair in _truly_low(track, low, stretch)]
+    long = [pair for pair in stretches(track, low, usable) if _counts(track, pair, th.LOW_AT_LEAST_S)]
+    found = [pair for stretch in long for pair in _truly_low(track, low, stretch)]
     return tuple(_interval(track, *pair) for pair in found if _counts(track, pair, th.LOW_AT_LEAST_S))
 
 

@@ -1,11 +1,9 @@
 """The parts of each epoch, as far as they are told apart: its training, validation and checkpoint."""
 
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.boundaries import Boundary
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.phases import mosaic_closes
 from gpu_report.analyse.spans import Span
@@ -29,17 +27,6 @@ class Trained:
     alike: bool
 
 
-def parts_of(phases: Sequence[Phase], boundary: Boundary) -> list[Phase]:
-    """Return an epoch's own phases, from its start (an earlier attempt is none of it) to its checkpoint."""
-    at = bisect_left(phases, boundary.row.start_t_s, key=lambda phase: phase.end_t_s)
-    parts = []
-    while at < len(phases) and phases[at].start_t_s <= max(boundary.end_t_s, boundary.row.row_t_s):
-        if phases[at].epoch == boundary.row.epoch and phases[at].end_t_s > boundary.row.start_t_s:
-            parts.append(replace(phases[at], start_t_s=max(phases[at].start_t_s, boundary.row.start_t_s)))
-        at += 1
-    return parts
-
-
 def length_of(parts: Sequence[Phase], name: str) -> float | None:
     """Return the seconds of one part of an epoch, None where it is not known to have taken place."""
     return sum(phase.end_t_s - phase.start_t_s for phase in parts if phase.name == name) or None
@@ -49,9 +36,9 @@ def trained_epochs(context: Context) -> list[Trained]:
     """Return the training part of every epoch that came to its end and whose phases are told apart, in order."""
     closes = {yolo.number: mosaic_closes(yolo.args) for yolo in context.run.yolo_runs}
     found = []
-    for boundary in context.boundaries.all:
+    for boundary, parts in zip(context.boundaries.all, context.parts, strict=True):
         row = boundary.row
-        mine = [phase for phase in parts_of(context.phases, boundary) if phase.name == "train"]
+        mine = [phase for phase in parts if phase.name == "train"]
         train_s, closing = length_of(mine, "train"), closes.get(row.run)
         if train_s is None:
             continue

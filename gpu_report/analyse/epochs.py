@@ -1,32 +1,32 @@
 """Each epoch in numbers: how long its parts took, what its GPUs did meanwhile, and what of it is odd."""
 
+import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from gpu_report.analyse.boundaries import Boundary
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.energy import Energy
-from gpu_report.analyse.epoch_parts import length_of, parts_of
+from gpu_report.analyse.epoch_parts import length_of
+from gpu_report.analyse.many_stats import ManyStats, StatsOfOne, many_stats
 from gpu_report.analyse.odd import marked
-from gpu_report.analyse.stats import utilisation, weighted_stats
 from gpu_report.analyse.track import Floats, Track
-from gpu_report.model import EpochSummary, InsideEpoch, Stats
+from gpu_report.model import EpochSummary, InsideEpoch, Phase, Stats
 
 PER_EPOCH = ("memory_used_mib", "power_w", "temperature_c", "sm_clock_mhz")
 PARTS = ("train", "validation", "checkpoint")
 
 
-@dataclass(frozen=True, eq=False)
-class _Table:
-    """One GPU's rows as plain arrays, since a long run has thousands of epochs to cut out of them."""
+class _Readings(NamedTuple):
+    """What was read of the GPUs in one epoch, None where nothing is known."""
 
-    track: Track
-    t_s: Floats
-    columns: Mapping[str, Floats]
-    energy: Energy
+    util_pct: float | None
+    memory_peak_mib: float | None
+    energy_j: float | None
+    gpus: Mapping[int, Mapping[str, Stats]]
+    gpu_utils_pct: Mapping[int, float | None]
 
 
 def summarise_epochs(context: Context) -> tuple[EpochSummary, ...]:
@@ -35,14 +35,15 @@ def summarise_epochs(context: Context) -> tuple[EpochSummary, ...]:
     `attempt` is as YOLO told it, else it counts repeats of one epoch in one YOLO run. Utilisation is the mean over the
     GPUs that were used, energy the sum over all.
     """
-    tables = [_table(track, curve) for track, curve in zip(context.tracks, context.energies, strict=True)]
+    ends = context.boundaries.all
     seen: Counter[tuple[int, int]] = Counter()
     summaries = []
-    for boundary in context.boundaries.all:
-        seen[boundary.row.run, boundary.row.epoch] += 1
-        told = context.inside.told.get((boundary.row.run, boundary.row.start_t_s)) if boundary.told else None
-        attempt = told.attempt if told else seen[boundary.row.run, boundary.row.epoch]
-        summaries.append(_summarise(context, boundary, told, attempt, tables))
+    for boundary, parts, readings in zip(ends, context.parts, _of_each(context, ends), strict=True):
+        row = boundary.row
+        seen[row.run, row.epoch] += 1
+        told = context.inside.told.get((row.run, row.start_t_s)) if boundary.told else None
+        attempt = told.attempt if told else seen[row.run, row.epoch]
+        summaries.append(_summarise(boundary, told, attempt, parts, readings))
     return marked(summaries, context)
 
 
@@ -52,38 +53,69 @@ def loss_of(metrics: Mapping[str, float]) -> float | None:
     return sum(parts) if parts else None
 
 
-def _table(track: Track, curve: Energy) -> _Table:
+def _of_each(context: Context, ends: Sequence[Boundary]) -> Iterator[_Readings]:
+    """Yield what was read in each epoch."""
+    spans = [np.array([b.row.start_t_s for b in ends]), np.array([b.end_t_s for b in ends])]
+    gpus = {track.gpu: _of_gpu(track, spans) for track in context.tracks}
+    utils = {gpu: stats["gpu_util_pct"].mean for gpu, stats in gpus.items()}
+    joules = [curve.of_each(*spans) for curve in context.energies if curve.source != "none"]
+    columns = (
+        _over(np.nanmean, [util for gpu, util in utils.items() if gpu in context.activity.used_gpus], len(ends)),
+        _over(np.nanmax, [stats["memory_used_mib"].max for stats in gpus.values()], len(ends)),
+        _over(np.nansum, joules, len(ends)),
+    )
+    by_gpu = zip(*map(_known, utils.values()), strict=True) if utils else ((),) * len(ends)
+    for number, (util, memory, used_j, shares) in enumerate(zip(*map(_known, columns), by_gpu, strict=True)):
+        yield _Readings(util, memory, used_j, StatsOfOne(gpus, number), dict(zip(utils, shares, strict=True)))
+
+
+def _known(values: Floats) -> list[float | None]:
+    """Return values as Python's numbers, None for NaN."""
+    return [None if math.isnan(value) else value for value in values.tolist()]
+
+
+def _of_gpu(track: Track, spans: Sequence[Floats]) -> dict[str, ManyStats]:
+    """Return the statistics of each epoch on one GPU; those of utilisation by its finest readings."""
     columns = {name: track.rows[name].to_numpy(dtype=float) for name in PER_EPOCH}
-    return _Table(track, track.rows["t_s"].to_numpy(dtype=float), columns, curve)
+    of_rows = many_stats(track.rows["t_s"].to_numpy(dtype=float), columns, track.row_hold_s, spans)
+    return {**of_rows, **many_stats(track.t_s, {"gpu_util_pct": track.util_pct}, track.hold_s, spans)}
+
+
+def _over(how: Callable[..., Floats], of_gpus: Sequence[Floats], count: int) -> Floats:
+    """Return the mean, highest or sum over GPUs of each epoch, NaN where it is known of none."""
+    table = np.array(of_gpus) if of_gpus else np.empty((0, count))
+    known = np.isfinite(table).any(axis=0)
+    found = np.full(count, np.nan)
+    if known.any():
+        found[known] = how(table[:, known], axis=0)
+    return found
 
 
 def _summarise(
-    context: Context, boundary: Boundary, told: InsideEpoch | None, attempt: int, tables: Sequence[_Table]
+    boundary: Boundary,
+    told: InsideEpoch | None,
+    attempt: int,
+    parts: Sequence[Phase],
+    read: _Readings,
 ) -> EpochSummary:
-    row, start, end = boundary.row, boundary.row.start_t_s, boundary.end_t_s
-    gpus = {table.track.gpu: _quantities(table, start, end) for table in tables}
-    used = context.activity.used_gpus
-    util = [q["gpu_util_pct"].mean for gpu, q in gpus.items() if "gpu_util_pct" in q and gpu in used]
-    memory = [q["memory_used_mib"].max for q in gpus.values() if "memory_used_mib" in q]
-    joules = [j for table in tables if (j := table.energy.between(start, end)) is not None]
-    parts = parts_of(context.phases, boundary)
-    lengths = {name: length_of(parts, name) for name in PARTS}
+    row = boundary.row
     loss, rate = loss_of(row.metrics), row.metrics.get("lr/pg0")
     return EpochSummary(
         run=row.run,
         epoch=row.epoch,
         attempt=attempt,
-        start_t_s=start,
-        end_t_s=end,
-        gpu_util_pct=float(np.mean(util)) if util else None,
-        memory_peak_mib=max(memory, default=None),
-        energy_j=sum(joules) if joules else None,
-        gpus=gpus,
+        start_t_s=row.start_t_s,
+        end_t_s=boundary.end_t_s,
+        gpu_util_pct=read.util_pct,
+        memory_peak_mib=read.memory_peak_mib,
+        energy_j=read.energy_j,
+        gpus=read.gpus,
+        gpu_utils_pct=read.gpu_utils_pct,
         loss=told.loss if told and loss is None else loss,
         lr=told.lr if told and rate is None else rate,
-        train_s=lengths["train"],
-        validation_s=lengths["validation"],
-        checkpoint_s=lengths["checkpoint"],
+        train_s=length_of(parts, "train"),
+        validation_s=length_of(parts, "validation"),
+        checkpoint_s=length_of(parts, "checkpoint"),
         images_per_s=_images_per_s(told),
         data_wait_s=told.data_wait_s if told else None,
         data_wait_share=_wait_share(told),
@@ -105,12 +137,3 @@ def _wait_share(told: InsideEpoch | None) -> float | None:
     if told is None or told.end_t_s is None or told.end_t_s <= told.start_t_s:
         return None
     return min(told.data_wait_s / (told.end_t_s - told.start_t_s), 1.0)
-
-
-def _quantities(table: _Table, start_s: float, end_s: float) -> dict[str, Stats]:
-    first, last = np.searchsorted(table.t_s, [start_s, end_s])
-    part = slice(int(first), int(last))
-    hold = table.track.row_hold_s[part]
-    found = {name: weighted_stats(column[part], hold) for name, column in table.columns.items()}
-    stats = {name: value for name, value in found.items() if value is not None}
-    return {**stats, **utilisation(table.track, start_s, end_s)}

@@ -56,7 +56,7 @@ def find_growth(memory: GpuMemory, training: Training, closes_s: float | None) -
 
 def mosaic_step(memory: GpuMemory, training: Training, closes_s: float) -> Step | None:
     """Return by how much memory stepped up in the epoch in which the mosaic closed; None where it did not stay."""
-    points = epoch_points(memory, training.later)
+    points = epoch_points(memory, training)
     at = _stands_out(points, closes_s)
     return None if at is None else Step(float(points.start_s[at + 1]), float(points.steps_mib[at]))
 
@@ -68,11 +68,11 @@ def _looks(memory: GpuMemory, training: Training) -> Iterator[Points]:
     """
     epochs = len(training.later) >= th.GROWTH_POINTS
     if epochs:
-        yield epoch_points(memory, training.later)
+        yield epoch_points(memory, training)
     length_s = training.end_s - training.later[0].start_s
     points = int(min(length_s // th.GROWTH_BIN_S, th.GROWTH_POINTS_AT_MOST))
     while points >= th.GROWTH_POINTS:
-        yield moment_points(memory, training.later, points)
+        yield moment_points(memory, training, points)
         points = 0 if epochs else points // 2
 
 

@@ -10,7 +10,7 @@ from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.memory import gib, gpu_memory, size
 from gpu_report.analyse.scene import evidence
-from gpu_report.analyse.spans import Span
+from gpu_report.analyse.spans import Span, marked
 from gpu_report.analyse.stats import weighted_stats
 from gpu_report.analyse.torch_devices import world_size
 from gpu_report.analyse.track import Track, mean_within
@@ -75,9 +75,7 @@ def _share(context: Context, track: Track, spans: Sequence[Span]) -> _Share | No
     util_pct, seconds = mean_within(track, spans)
     if seconds < th.IMBALANCE_AT_LEAST_S:
         return None
-    rows = np.zeros(len(track.rows), dtype=bool)
-    for span in spans:
-        rows[track.between_rows(*span)] = True
+    rows = marked(track.rows["t_s"].to_numpy(dtype=float), spans)
     means = {
         name: weighted_stats(track.rows[name].to_numpy(dtype=float)[rows], track.row_hold_s[rows]) for name in WORK
     }
@@ -89,13 +87,11 @@ def _share(context: Context, track: Track, spans: Sequence[Span]) -> _Share | No
 def _throughout(context: Context, spans: Sequence[Span], least: int, most: int) -> bool:
     """Tell whether one GPU is ahead of another by IMBALANCE_POINTS in most of the windows of ordinary training."""
     tracks = {track.gpu: track for track in _used(context)}
-    apart_s = seen_s = 0.0
-    for start, end in _windows(spans):
-        points = tracks[most].mean_pct(start, end) - tracks[least].mean_pct(start, end)
-        if np.isfinite(points):
-            seen_s += end - start
-            apart_s += end - start if points >= th.IMBALANCE_POINTS else 0.0
-    return seen_s > 0 and apart_s >= th.IMBALANCE_SHARE * seen_s
+    windows = _windows(spans)
+    points = tracks[most].means_pct(windows) - tracks[least].means_pct(windows)
+    lengths_s = np.array([end - start for start, end in windows])
+    seen_s = float(lengths_s[np.isfinite(points)].sum())
+    return seen_s > 0 and float(lengths_s[points >= th.IMBALANCE_POINTS].sum()) >= th.IMBALANCE_SHARE * seen_s
 
 
 def _windows(spans: Sequence[Span]) -> list[Span]:

@@ -1,5 +1,6 @@
 """What callbacks inside YOLO's processes told: the phases themselves, where there are any, and the epochs in them."""
 
+import math
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -54,9 +55,12 @@ def inside_view(run: Run) -> InsideView:
     spans: list[Span] = []
     boundaries: list[Boundary] = []
     told: dict[Key, InsideEpoch] = {}
+    rows: dict[tuple[int, int], list[EpochRow]] = {}
+    for row in run.epoch_rows:
+        rows.setdefault((row.run, row.epoch), []).append(row)
     for number, segment, process in _numbered(run):
-        phases = [replace(p, source=FROM_CALLBACKS) for p in process.phases if p.end_t_s > p.start_t_s]
-        ends = _Ends(phases)
+        phases = [_told(phase) for phase in process.phases if phase.end_t_s > phase.start_t_s]
+        ends = _Ends(phases, [phase.start_t_s for phase in phases], rows)
         for epoch in process.epochs:
             if epoch.end_t_s is None:
                 continue
@@ -68,14 +72,19 @@ def inside_view(run: Run) -> InsideView:
     imports = _imports(run, found)
     found += imports
     spans += [(phase.start_t_s, phase.end_t_s) for phase in imports]
-    boundaries = _with_metrics(sorted(boundaries, key=lambda b: b.row.row_t_s), run.epoch_rows)
+    boundaries.sort(key=lambda boundary: boundary.row.row_t_s)
     return InsideView(tuple(sorted(found, key=lambda p: p.start_t_s)), tuple(union(spans)), tuple(boundaries), told)
+
+
+def _told(phase: Phase) -> Phase:
+    return phase if phase.source == FROM_CALLBACKS else replace(phase, source=FROM_CALLBACKS)
 
 
 def _imports(run: Run, told: Sequence[Phase]) -> list[Phase]:
     """Return startup from each command's start to the first callback that follows: imports, the making of the model."""
     first = {t_s: min((p.start_t_s for p in told if p.start_t_s > t_s), default=t_s) for t_s in _commands(run)}
-    busy = union([(phase.start_t_s, phase.end_t_s) for phase in told])
+    last_s = max(first.values(), default=-math.inf)
+    busy = union([(phase.start_t_s, phase.end_t_s) for phase in told if phase.start_t_s < last_s])
     free = [span for start, end in first.items() if start < end for span in minus([(start, end)], busy)]
     return [Phase("startup", None, start, end, FROM_COMMAND, "imports") for start, end in free]
 
@@ -111,13 +120,15 @@ def with_inside(seen: Boundaries, inside: InsideView) -> Boundaries:
 
 @dataclass(frozen=True)
 class _Ends:
-    """The phases of one process, to look up what ended an epoch."""
+    """The phases of one process and their starts, to look up what ended an epoch, and rows of results.csv by epoch."""
 
     phases: Sequence[Phase]
+    starts: Sequence[float]
+    rows: Mapping[tuple[int, int], Sequence[EpochRow]]
 
     def boundary(self, number: int, segment: int, epoch: InsideEpoch, trained_s: float, *, first: bool) -> Boundary:
-        """Return the end of an epoch, as if results.csv had its row between validation and checkpoint."""
-        at = bisect_left(self.phases, trained_s - SLACK_S, key=lambda phase: phase.start_t_s)
+        """Return the end of an epoch, as if results.csv had its row, with its numbers, before the checkpoint."""
+        at = bisect_left(self.starts, trained_s - SLACK_S)
         rests = {
             phase.name: phase
             for phase in self.phases[at : at + 3]
@@ -126,20 +137,8 @@ class _Ends:
         validation, checkpoint = rests.get("validation"), rests.get("checkpoint")
         saved_s = checkpoint.end_t_s if checkpoint else None
         row_s = validation.end_t_s if validation else checkpoint.start_t_s if checkpoint else trained_s
-        row = EpochRow(number, segment, epoch.epoch, row_s, epoch.start_t_s, saved_t_s=saved_s)
+        nearest = min(self.rows.get((number, epoch.epoch), ()), key=lambda row: abs(row.row_t_s - row_s), default=None)
+        metrics = nearest.metrics if nearest else {}
+        row = EpochRow(number, segment, epoch.epoch, row_s, epoch.start_t_s, metrics, saved_s)
         begin_s = validation.start_t_s if validation else row_s
         return Boundary(row, first, (begin_s, saved_s if saved_s is not None else row_s), told=True)
-
-
-def _with_metrics(boundaries: Sequence[Boundary], rows: Sequence[EpochRow]) -> list[Boundary]:
-    """Return the ends of epochs with the numbers that stand in their rows of results.csv."""
-    known: dict[tuple[int, int], list[EpochRow]] = {}
-    for row in rows:
-        known.setdefault((row.run, row.epoch), []).append(row)
-    return [replace(boundary, row=_with_nearest(boundary.row, known)) for boundary in boundaries]
-
-
-def _with_nearest(row: EpochRow, known: Mapping[tuple[int, int], Sequence[EpochRow]]) -> EpochRow:
-    same = known.get((row.run, row.epoch), ())
-    nearest = min(same, key=lambda other: abs(other.row_t_s - row.row_t_s), default=None)
-    return replace(row, metrics=nearest.metrics) if nearest else row

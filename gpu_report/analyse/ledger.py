@@ -4,15 +4,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
+from gpu_report.analyse.activity import outside
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.energy import Energy
-from gpu_report.analyse.track import Floats, Track
+from gpu_report.analyse.spans import Span, Spans, as_array
+from gpu_report.analyse.track import Bools, Floats, Track
 from gpu_report.model import Finding, Interval, LedgerRow
 
 # In the order of the report: what was won, what belongs to a run, what was lost, what is not known.
 EXPECTED_ROWS = ("work", "startup", "validation", "checkpoint", "final evaluation", "idle")
-PHASE_ROWS = {"startup", "validation", "checkpoint", "final evaluation", "idle"}
+PHASE_ROWS = ("startup", "validation", "checkpoint", "final evaluation", "idle")
 
 GPU_LOST = "gpu-lost"
 SPINNING = "waiting-for-peer"  # full utilisation that is no work
@@ -21,7 +24,7 @@ LOST_RULES = {"drop", "sustained-low", "slowdown", SPINNING}  # the findings tha
 
 @dataclass(frozen=True, eq=False)
 class _Account:
-    """One GPU's readings: seconds and joules of each, and the row its idle part belongs to.
+    """One GPU's readings: seconds and joules of each, and the number of the name of the row its idle part belongs to.
 
     `lost` is, by cause, the share of the clock that each lacked: what its work lost (0 to 1).
     """
@@ -29,8 +32,19 @@ class _Account:
     hold_s: Floats
     joules: Floats
     work_share: Floats
+    numbers: npt.NDArray[np.uint8]
     names: Sequence[str]
     lost: Mapping[str, Floats]
+
+    @property
+    def present(self) -> list[str]:
+        """Return the names of the rows that any reading belongs to."""
+        return sorted(self.names[number] for number in np.unique(self.numbers).tolist())
+
+    def of(self, name: str) -> Bools:
+        """Return which readings belong to a row."""
+        mine: Bools = self.numbers == self.names.index(name)
+        return mine
 
 
 def build_ledger(context: Context, findings: Sequence[Finding], low: Sequence[Interval]) -> tuple[LedgerRow, ...]:
@@ -81,10 +95,10 @@ def _unread_s(context: Context, finding: Finding) -> float:
 
 
 def _book(account: _Account, seconds: dict[str, float], joules: dict[str, float]) -> None:
-    names, work = np.array(account.names, dtype=object), account.work_share
+    work = account.work_share
     shares = [(cause, work * lost) for cause, lost in account.lost.items()]
     shares.append(("work", work - sum(share for _, share in shares)))
-    shares += [(name, np.where(names == name, 1 - work, 0.0)) for name in sorted(set(account.names))]
+    shares += [(name, np.where(account.of(name), 1 - work, 0.0)) for name in account.present]
     for row, share in shares:
         seconds[row] = seconds.get(row, 0.0) + float((account.hold_s * share).sum())
         joules[row] = joules.get(row, 0.0) + float(np.nansum(account.joules * share))
@@ -94,22 +108,47 @@ def _account(
     context: Context, track: Track, curve: Energy, findings: Sequence[Finding], low: Sequence[Interval]
 ) -> _Account:
     starved = _starved_by(track.gpu, findings)
-    names = np.full(len(track.t_s), starved or "short gaps", dtype=object)
-    for interval in low:
-        if interval.gpu == track.gpu:
-            names[track.between(interval.start_t_s, interval.end_t_s)] = starved or "unexplained"
-    for phase in context.phases:
-        if phase.name in PHASE_ROWS:
-            names[track.between(phase.start_t_s, phase.end_t_s)] = phase.name
+    rows = _Rows(track, starved or "short gaps")
+    rows.give(starved or "unexplained", [(i.start_t_s, i.end_t_s) for i in low if i.gpu == track.gpu])
+    for name, spans in context.once(_phase_spans).items():
+        rows.give(name, spans)
     for finding in findings:
         if finding.gpu == track.gpu and finding.rule in LOST_RULES and finding.cause and not finding.expected:
-            names[track.between(finding.start_t_s, finding.end_t_s)] = finding.cause.name
+            rows.give(finding.cause.name, [(finding.start_t_s, finding.end_t_s)])
     if track.gpu not in context.activity.used_gpus:
-        names[:] = "idle"
-    whole = np.isin(names.astype(str), [*PHASE_ROWS, SPINNING])
+        rows.give("idle", [(-np.inf, np.inf)])
+    whole = np.isin(rows.numbers, [rows.number(name) for name in (*PHASE_ROWS, SPINNING)])
     work = np.where(whole, 0.0, track.util_pct / 100)
     used = curve.of_each(track.t_s, track.t_s + track.hold_s)
-    return _Account(track.hold_s, used, work, list(names), _lost(context, track))
+    return _Account(track.hold_s, used, work, rows.numbers, rows.names, _lost(context, track))
+
+
+def _phase_spans(context: Context) -> dict[str, Floats]:
+    """Return the spans of the phases that have a row of their own, by name."""
+    spans: dict[str, list[Span]] = {name: [] for name in PHASE_ROWS}
+    for phase in context.phases:
+        if phase.name in spans:
+            spans[phase.name].append((phase.start_t_s, phase.end_t_s))
+    return {name: as_array(mine) for name, mine in spans.items()}
+
+
+class _Rows:
+    """Which row of the ledger the idle part of each reading of a track belongs to, as the number of a name."""
+
+    def __init__(self, track: Track, name: str) -> None:
+        self.track, self.names = track, [name]
+        self.numbers = np.zeros(len(track.t_s), dtype=np.uint8)
+
+    def number(self, name: str) -> int:
+        """Return the number of a name, a new one where it has none yet."""
+        if name not in self.names:
+            self.names.append(name)
+        return self.names.index(name)
+
+    def give(self, name: str, spans: Spans) -> None:
+        """Give the readings in some spans to a row."""
+        if len(spans):
+            self.numbers[~outside(self.track, spans)] = self.number(name)
 
 
 def _lost(context: Context, track: Track) -> dict[str, Floats]:

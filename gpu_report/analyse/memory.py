@@ -50,6 +50,10 @@ class GpuMemory:
 
 def gpu_memory(context: Context, track: Track) -> GpuMemory:
     """Return the memory of a GPU, and what of it others held."""
+    return context.once(_gpu_memory, track)
+
+
+def _gpu_memory(context: Context, track: Track) -> GpuMemory:
     used = track.rows["memory_used_mib"].to_numpy(dtype=float)
     reserved = track.rows["memory_reserved_mib"].dropna()
     total = next((gpu.memory_total_mib for gpu in context.run.gpus if gpu.index == track.gpu), None)

@@ -1,15 +1,14 @@
 """The peaks of a training's memory in order of time: one an epoch, or one every few seconds."""
 
-import itertools
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.memory import GpuMemory
+from gpu_report.analyse.spans import Indices, covered
 from gpu_report.analyse.track import Floats
-from gpu_report.analyse.training_parts import Part, Training
+from gpu_report.analyse.training_parts import Training, rows_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,27 +30,30 @@ class Points:
         return replace(self, mib=self.mib - lowered)
 
 
-def epoch_points(memory: GpuMemory, parts: Sequence[Part]) -> Points:
-    """Return the peak of each epoch's training; neighbours are taken together where there are too many."""
-    rows = [[memory.between(*span) for span in part.spans] for part in parts]
-    peaks = [max((_peak(memory.own_mib[row]) for row in mine), key=np.nan_to_num) for mine in rows]
-    starts, ends = [part.start_s for part in parts], [part.end_s for part in parts]
-    return _thinned(np.array(starts), np.array(ends), np.array(peaks))
+def epoch_points(memory: GpuMemory, training: Training) -> Points:
+    """Return the peak of each later epoch's training; neighbours are taken together where there are too many."""
+    edges = training.later_edges
+    of_spans = _peaks(memory.own_mib, *rows_of(memory.t_s, edges.spans))
+    return _thinned(edges.start_s, edges.end_s, np.fmax.reduceat(of_spans, edges.first_span))
 
 
-def moment_points(memory: GpuMemory, parts: Sequence[Part], count: int) -> Points:
-    """Return the peak of each of `count` equal stretches of time, in training only."""
-    begin, end = parts[0].start_s, parts[-1].end_s
+def moment_points(memory: GpuMemory, training: Training, count: int) -> Points:
+    """Return the peak of each of `count` equal stretches of time, in training only, without the first epoch."""
+    later = training.later_edges
+    begin, end = float(later.start_s[0]), float(later.end_s[-1])
     edges = np.linspace(begin, end, count + 1)
     rows = memory.between(begin, end)
     t_s = memory.t_s[rows]
-    own = np.where(Training(tuple(parts)).covers(t_s), memory.own_mib[rows], np.nan)
-    peaks = [_peak(own[first:last]) for first, last in itertools.pairwise(np.searchsorted(t_s, edges))]
-    return _thinned(edges[:-1], edges[1:], np.array(peaks))
+    own = np.where(covered(len(t_s), *rows_of(t_s, later.spans)), memory.own_mib[rows], np.nan)
+    places = np.searchsorted(t_s, edges)
+    return _thinned(edges[:-1], edges[1:], _peaks(own, places[:-1], places[1:]))
 
 
-def _peak(values: Floats) -> float:
-    return float(np.nanmax(values)) if np.isfinite(values).any() else float("nan")
+def _peaks(values: Floats, first: Indices, last: Indices) -> Floats:
+    """Return the highest known value of each stretch [first, last) of rows, NaN where there is none."""
+    edges = np.column_stack([first, np.maximum(last, first)]).ravel()
+    peaks = np.fmax.reduceat(np.append(values, np.nan), edges)[::2]
+    return np.where(last > first, peaks, np.nan)
 
 
 def _thinned(start_s: Floats, end_s: Floats, mib: Floats) -> Points:

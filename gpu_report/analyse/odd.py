@@ -42,7 +42,7 @@ def marked(epochs: Sequence[EpochSummary], context: Context) -> tuple[EpochSumma
                 reasons[known[place]].append(f"{measure.words} {values[place]:.1f} s, usually {usual:.1f} s")
     notes = _notes(epochs, context)
     return tuple(
-        replace(epoch, odd=tuple(why) + ((note,) if why and note else ()))
+        replace(epoch, odd=(*why, *((note,) if note else ()))) if why else epoch
         for epoch, why, note in zip(epochs, reasons, notes, strict=True)
     )
 

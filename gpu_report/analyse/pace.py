@@ -42,12 +42,13 @@ class Pace:
         return self._share(self.waited_s, spans)
 
     def _share(self, values: Floats, spans: Sequence[Span]) -> float | None:
-        seconds = sum(self._grown(self.trained_s, span) for span in spans)
-        return sum(self._grown(values, span) for span in spans) / seconds if seconds > 0 else None
+        seconds = self._grown(self.trained_s, spans)
+        return self._grown(values, spans) / seconds if seconds > 0 else None
 
-    def _grown(self, values: Floats, span: Span) -> float:
-        before, after = np.interp(span, self.t_s, values)
-        return float(after - before)
+    def _grown(self, values: Floats, spans: Sequence[Span]) -> float:
+        before, after = np.interp(np.array(spans, dtype=float).reshape(-1, 2).T, self.t_s, values)
+        grown: list[float] = (after - before).tolist()
+        return sum(grown)
 
 
 def pace_of(run: Run) -> Pace | None:

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from gpu_report.analyse import thresholds as th
@@ -162,31 +162,53 @@ PRECEDENCE = ("idle", "startup", "checkpoint", "validation", "train", "final eva
 
 
 def _without_overlap(phases: Sequence[Phase], duration_s: float) -> tuple[Phase, ...]:
-    """Cut the phases at each other's edges; a sweep, since a long run has thousands."""
-    whole = [p for p in phases if p.end_t_s > p.start_t_s]
-    edges = sorted({0.0, duration_s, *(e for p in whole for e in (p.start_t_s, p.end_t_s) if 0 <= e <= duration_s)})
-    begins = sorted(whole, key=lambda phase: phase.start_t_s)
+    """Cut the phases at each other's edges; nearly all of the thousands of a long run overlap none."""
     found: list[Phase] = []
+    for group in _overlapping(phases):
+        for phase in _swept(group) if len(group) > 1 else group:
+            start, end = max(phase.start_t_s, 0.0), min(phase.end_t_s, duration_s)
+            if start < end:
+                whole = (start, end) == (phase.start_t_s, phase.end_t_s)
+                _append(found, phase if whole else replace(phase, start_t_s=start, end_t_s=end))
+    return tuple(found)
+
+
+def _overlapping(phases: Sequence[Phase]) -> Iterator[list[Phase]]:
+    """Yield the phases in order of time, those that overlap one another together."""
+    group: list[Phase] = []
+    end_s = -math.inf
+    for phase in sorted((p for p in phases if p.end_t_s > p.start_t_s), key=lambda phase: phase.start_t_s):
+        if group and phase.start_t_s >= end_s:
+            yield group
+            group = []
+        group.append(phase)
+        end_s = max(end_s, phase.end_t_s)
+    if group:
+        yield group
+
+
+def _swept(phases: Sequence[Phase]) -> Iterator[Phase]:
+    """Yield the stretches between the edges of some phases, given in order of their starts, each of one phase."""
+    edges = sorted({edge for phase in phases for edge in (phase.start_t_s, phase.end_t_s)})
     open_phases: list[Phase] = []
     at = 0
     for start, end in itertools.pairwise(edges):
-        while at < len(begins) and begins[at].start_t_s <= start:
-            open_phases.append(begins[at])
+        while at < len(phases) and phases[at].start_t_s <= start:
+            open_phases.append(phases[at])
             at += 1
-        open_phases = [p for p in open_phases if p.end_t_s > start]
-        owner = min(open_phases, key=lambda phase: PRECEDENCE.index(phase.name), default=None)
-        if owner is not None:
-            _append(found, replace(owner, start_t_s=start, end_t_s=end))
-    return tuple(found)
+        open_phases = [phase for phase in open_phases if phase.end_t_s > start]
+        owner = min(open_phases, key=lambda phase: PRECEDENCE.index(phase.name))
+        yield replace(owner, start_t_s=start, end_t_s=end)
 
 
 def _append(found: list[Phase], phase: Phase) -> None:
     last = found[-1] if found else None
-    if last and replace(last, start_t_s=phase.start_t_s, end_t_s=phase.end_t_s) == phase and _meet(last, phase):
+    if last and last.end_t_s == phase.start_t_s and _same(last, phase):
         found[-1] = replace(last, end_t_s=phase.end_t_s)
     else:
         found.append(phase)
 
 
-def _meet(before: Phase, after: Phase) -> bool:
-    return before.end_t_s == after.start_t_s
+def _same(one: Phase, other: Phase) -> bool:
+    """Tell whether two phases are of one kind, epoch and source."""
+    return (one.name, one.epoch, one.source, one.detail) == (other.name, other.epoch, other.source, other.detail)

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.spans import Span
+from gpu_report.analyse.columns import Columns
+from gpu_report.analyse.spans import Span, Spans, marked
 from gpu_report.analyse.track import Bools, Floats
 from gpu_report.model import Evidence, NearbyKernelEvent
 
@@ -62,7 +63,7 @@ class Series:
 
     def only_calm(self) -> Series:
         """Return the rows of ordinary training alone, with nothing that is usual beside them."""
-        columns = {name: column[self.calm] for name, column in self.columns.items()}
+        columns = Columns(self.columns, lambda name: self.columns[name][self.calm])
         return Series(self.t_s[self.calm], columns, np.zeros(int(self.calm.sum()), dtype=bool))
 
     def below_since(self, name: str, line: float, until_t_s: float) -> float | None:
@@ -175,11 +176,8 @@ def evidence(*numbers: tuple[str, float | None, str]) -> tuple[Evidence, ...]:
     return tuple(Evidence(*each) for each in numbers if each[1] is not None and math.isfinite(each[1]))
 
 
-def series(frame: pd.DataFrame, names: Sequence[str], calm: Sequence[Span]) -> Series:
+def series(frame: pd.DataFrame, names: Sequence[str], calm: Spans) -> Series:
     """Return columns of a table as a series; `calm` are the spans of ordinary training."""
     t_s = frame["t_s"].to_numpy(dtype=float)
-    mask = np.zeros(len(t_s), dtype=bool)
-    for start, end in calm:
-        first, last = np.searchsorted(t_s, [start, end], side="right")
-        mask[first:last] = True
-    return Series(t_s, {name: frame[name].to_numpy(dtype=float) for name in names if name in frame}, mask)
+    columns = Columns([name for name in names if name in frame], lambda name: frame[name].to_numpy(dtype=float))
+    return Series(t_s, columns, marked(t_s, calm, "right"))

@@ -12,7 +12,7 @@ from gpu_report.analyse.kernel_near import kernel_events_near
 from gpu_report.analyse.pace import Pace
 from gpu_report.analyse.presence import Guest
 from gpu_report.analyse.scene import NOTHING, Neighbour, Scene, Series, series
-from gpu_report.analyse.spans import Span, Touching
+from gpu_report.analyse.spans import Span, Touching, as_array
 from gpu_report.analyse.track import Track
 from gpu_report.model import KernelEvent, Phase, Run
 
@@ -44,8 +44,9 @@ class Scenes:
         self._firsts = beside.firsts
         self._workers = _loader_workers(run)
         self._run = run
-        self._host = series(run.host, HOST_COLUMNS, calm)
-        self._gpus: dict[int, Series] = {t.gpu: series(t.rows, GPU_COLUMNS, calm) for t in tracks}
+        edges = as_array(calm)
+        self._host = series(run.host, HOST_COLUMNS, edges)
+        self._gpus: dict[int, Series] = {t.gpu: series(t.rows, GPU_COLUMNS, edges) for t in tracks}
 
     def of_training(self, gpu: int) -> Scene:
         """Return the scene of all ordinary training on a GPU: there is nothing else that it could be held against."""

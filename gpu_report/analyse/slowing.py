@@ -18,7 +18,7 @@ def slowdowns(context: Context) -> list[Finding]:
     Cores that others take leave a training half of its pace, and so no drop. Without a cause beside it, utilisation
     that is a third lower is what a change of work looks like, too.
     """
-    found = [finding for fall in _falls(context) if (finding := _finding(context, fall)) is not None]
+    found = [finding for fall in context.once(_falls) if (finding := _finding(context, fall)) is not None]
     return [replace(finding, id=f"slowdown-{number}") for number, finding in enumerate(found, 1)]
 
 

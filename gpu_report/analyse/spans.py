@@ -3,11 +3,17 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
-from typing import Generic, TypeVar
+from typing import Generic, Literal, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
+Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
+Side = Literal["left", "right"]
 Span = tuple[float, float]
+Spans = Sequence[Span] | Floats  # many of them, as rows of (start, end): made an array once where they are used often
 T = TypeVar("T")
 
 
@@ -25,13 +31,15 @@ class Touching(Generic[T]):
     def __call__(self, start_s: float, end_s: float) -> list[T]:
         """Return what begins by `end_s` and has not ended before `start_s`, in order of beginning."""
         first, last = bisect_left(self._latest_s, start_s), bisect_right(self._starts_s, end_s)
+        if first >= last:
+            return []
         there = np.flatnonzero(self._ends_s[first:last] >= start_s)
         return [self._things[first + int(at)] for at in there]
 
 
 def intersect(left: Sequence[Span], right: Sequence[Span]) -> list[Span]:
     """Return what lies in both."""
-    both = [(max(a, c), min(b, d)) for a, b in left for c, d in right]
+    both = [(max(a, c), min(b, d)) for a, b in left for c, d in near(right, (a, b))]
     return sorted((a, b) for a, b in both if a < b)
 
 
@@ -52,11 +60,53 @@ def minus(spans: Sequence[Span], cuts: Sequence[Span]) -> list[Span]:
     ends = [end for _, end in apart]
     rest: list[Span] = []
     for start, end in spans:
-        left = start
-        for a, b in apart[bisect_right(ends, start) :]:
-            if a >= end:
-                break
-            rest += [(left, a)] if left < a else []
-            left = b
+        left, at = start, bisect_right(ends, start)
+        while at < len(apart) and apart[at][0] < end:
+            rest += [(left, apart[at][0])] if left < apart[at][0] else []
+            left, at = apart[at][1], at + 1
         rest += [(left, end)] if left < end else []
     return sorted(rest)
+
+
+def near(spans: Sequence[Span], span: Span) -> Sequence[Span]:
+    """Return those of `spans` that end after `span` begins and begin before it ends."""
+    first = bisect_right(spans, span[0], key=lambda each: each[1])
+    last = first
+    while last < len(spans) and spans[last][0] < span[1]:
+        last += 1
+    return spans[first:last]
+
+
+def as_array(spans: Spans) -> Floats:
+    """Return spans as rows of (start, end)."""
+    return np.asarray(spans, dtype=float).reshape(-1, 2)
+
+
+def places(t_s: Floats, spans: Spans, side: Side = "left") -> tuple[Indices, Indices]:
+    """Return the first row that lies in each span, and the one after the last; `t_s` are the rows' times in order.
+
+    Rows lie in [start, end) of a span, or with the side `right` in (start, end].
+    """
+    starts, ends = as_array(spans).T
+    first = np.searchsorted(t_s, starts, side=side)
+    return first, np.maximum(np.searchsorted(t_s, ends, side=side), first)
+
+
+def marked(t_s: Floats, spans: Spans, side: Side = "left") -> Bools:
+    """Return which rows lie in any of the spans, which may overlap (see `places`)."""
+    return covered(len(t_s), *places(t_s, spans, side))
+
+
+def covered(count: int, first: Indices, last: Indices) -> Bools:
+    """Return which of so many rows lie in any of the stretches [first, last)."""
+    opened, closed = (np.bincount(edges, minlength=count + 1) for edges in (first, last))
+    inside: Bools = np.cumsum(opened[:-1] - closed[:-1]) > 0
+    return inside
+
+
+def rows_within(t_s: Floats, spans: Spans, side: Side = "left") -> Indices:
+    """Return the rows that lie in the spans, span by span (see `places`)."""
+    first, last = places(t_s, spans, side)
+    lengths = last - first
+    before: Indices = np.cumsum(lengths) - lengths
+    return np.arange(int(lengths.sum())) + np.repeat(first - before, lengths)

@@ -1,14 +1,12 @@
 """Rule: a GPU that mostly waits throughout training, outside any drop: what holds it back all the time."""
 
-from collections.abc import Sequence
-
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.activity import outside
 from gpu_report.analyse.causes import explain
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.ordinary import is_disturbed
 from gpu_report.analyse.scene import Scene, evidence
-from gpu_report.analyse.spans import Span, Touching
+from gpu_report.analyse.spans import Span, Spans, Touching, as_array
 from gpu_report.analyse.track import Bools, Track
 from gpu_report.model import Finding
 
@@ -19,7 +17,8 @@ def starved_gpus(context: Context) -> list[Finding]:
     With it stands what the host did meanwhile.
     """
     pairs = zip(context.tracks, context.usable, strict=True)
-    means = [(track.gpu, _mean_pct(track, use, context.ordinary)) for track, use in pairs]
+    ordinary = as_array(context.ordinary)
+    means = [(track.gpu, _mean_pct(track, use, ordinary)) for track, use in pairs]
     waited = _data_wait(context)
     waits = waited is not None and waited >= th.DATA_WAIT_SHARE
     low = [(gpu, mean) for gpu, mean in means if mean is not None and (mean < th.ROOM_PCT or waits)]
@@ -36,7 +35,7 @@ def _training(context: Context) -> Span:
     return trained[0].start_t_s, max(phase.end_t_s for phase in trained)
 
 
-def _mean_pct(track: Track, usable: Bools, ordinary: Sequence[Span]) -> float | None:
+def _mean_pct(track: Track, usable: Bools, ordinary: Spans) -> float | None:
     """Return mean utilisation in ordinary training, None where there is too little of it to judge."""
     mine = usable & ~outside(track, ordinary)
     seconds = float(track.hold_s[mine].sum())

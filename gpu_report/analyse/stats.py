@@ -7,12 +7,14 @@ import pandas as pd
 
 from gpu_report import schema
 from gpu_report.analyse.energy import Energy
+from gpu_report.analyse.ranking import ranking
 from gpu_report.analyse.track import Floats, Track
 from gpu_report.model import Gpu, GpuSummary, Stats
 
 # Counters and codes have no mean.
 NOT_AVERAGED = frozenset({"energy_j", "performance_state", "clock_event_reasons", "memory_reserved_mib"})
 COUNTERS = frozenset({"power_cap_s", "sw_thermal_slowdown_s", "hw_thermal_slowdown_s", "power_brake_s"})
+SHORT = 8192
 AVERAGED = tuple(c.name for c in schema.GPU_QUANTITIES if c.name not in NOT_AVERAGED | COUNTERS)
 
 
@@ -24,12 +26,18 @@ def weighted_stats(values: Floats, weights: Floats) -> Stats | None:
     value, weight = values[known], weights[known]
     if weight.sum() <= 0:
         weight = np.ones(len(value))
-    order = np.argsort(value, kind="stable")
+    order = ranking(value)
     value, weight = value[order], weight[order]
     ranks = (np.cumsum(weight) - weight / 2) / weight.sum()
     p5, p50, p95 = np.interp([0.05, 0.50, 0.95], ranks, value)
-    mean = float(value @ weight / weight.sum())
+    mean = weighted_sum(value, weight) / float(weight.sum())
     return Stats(mean, float(value[0]), float(p5), float(p50), float(p95), float(value[-1]))
+
+
+def weighted_sum(values: Floats, weights: Floats) -> float:
+    """Return the scalar product, in pieces so short that BLAS starts no threads: on busy cores they wait for long."""
+    pieces = range(0, len(values), SHORT)
+    return sum(float(values[at : at + SHORT] @ weights[at : at + SHORT]) for at in pieces)
 
 
 def summarise_gpu(gpu: Gpu, track: Track | None, curve: Energy | None, *, used: bool) -> GpuSummary:

@@ -15,7 +15,7 @@ import pandas as pd
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.activity import Activity
 from gpu_report.analyse.scene import LARGEST_MASK
-from gpu_report.analyse.spans import Span
+from gpu_report.analyse.spans import Span, marked
 from gpu_report.analyse.track import Bools, Floats, Track
 from gpu_report.model import Gpu, Severity
 
@@ -116,7 +116,7 @@ def _throttle(track: Track, rows: _Rows, cause: str, usual_mhz: float) -> Thrott
         spans, held = _spans(rows, rows.work & rows.hot, track.tick_s), rows.work & rows.hot
     if not spans:
         return None
-    held = held & _within(rows.t_s, spans)
+    held = held & marked(rows.t_s, spans)
     lost = np.where(down & held, 1 - rows.clock_mhz / usual_mhz, 0.0)
     brake = rows.seconds(held & rows.brake) >= rows.seconds(held) / 2
     found = Throttle(
@@ -140,7 +140,7 @@ def _rows(track: Track, activity: Activity) -> _Rows:
     frame = track.rows
     t_s, util_pct = _column(frame, "t_s"), _column(frame, "gpu_util_pct")
     hot = _column(frame, "temperature_c") >= th.HOT_C
-    awake = ~_within(t_s, (*activity.startups, *activity.idle))
+    awake = ~marked(t_s, (*activity.startups, *activity.idle))
     reasons = _column(frame, "clock_event_reasons")
     known = reasons < LARGEST_MASK
     bits = np.where(known, reasons, 0).astype(np.int64)
@@ -203,7 +203,7 @@ def _spans(rows: _Rows, held: Bools, tick_s: float) -> tuple[Span, ...]:
         enough = rows.seconds(held) >= max(least_s, th.SCATTERED_SHARE * rows.seconds(rows.work))
         return ((float(starts_s[0]), float(ends_s[-1])),) if enough else ()
     whole = float(starts_s[long][0]), float(ends_s[long][-1])
-    between = _within(rows.t_s, [whole])
+    between = marked(rows.t_s, [whole])
     if rows.seconds(held & between) >= th.THROTTLED_SHARE * rows.seconds(rows.work & between):
         return (whole,)
     spans = zip(starts_s[long].tolist(), ends_s[long].tolist(), strict=True)
@@ -237,13 +237,6 @@ def _counted(frame: pd.DataFrame, name: str) -> Floats:
 def _any(counted: Mapping[str, Floats], names: Sequence[str]) -> Bools:
     found: Bools = np.any([counted[name] >= th.COUNTED_SHARE for name in names], axis=0)
     return found
-
-
-def _within(t_s: Floats, spans: Sequence[Span]) -> Bools:
-    inside = np.zeros(len(t_s), dtype=bool)
-    for start, end in spans:
-        inside[slice(*np.searchsorted(t_s, [start, end]))] = True
-    return inside
 
 
 def _column(frame: pd.DataFrame, name: str) -> Floats:

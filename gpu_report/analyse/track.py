@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.spans import Span
+from gpu_report.analyse.spans import Spans, places, rows_within
 from gpu_report.model import Gap, Run
 
 Floats = npt.NDArray[np.float64]
@@ -34,7 +34,7 @@ class Track:
     rows: pd.DataFrame
     row_hold_s: Floats
 
-    @property
+    @cached_property
     def ends_s(self) -> Floats:
         """Return the end of the time that each reading stands for."""
         return self.t_s + self.hold_s
@@ -55,6 +55,16 @@ class Track:
         weight = self.hold_s[part].sum()
         return float((self.util_pct[part] * self.hold_s[part]).sum() / weight) if weight else float("nan")
 
+    def means_pct(self, spans: Spans) -> Floats:
+        """Return mean utilisation over the measured part of each of many spans (see `mean_pct`)."""
+        first, last = places(self.t_s, spans)
+        edges = np.column_stack([first, last]).ravel()
+        weights, products = (np.append(values, 0.0) for values in (self.hold_s, self.util_pct * self.hold_s))
+        some = last > first
+        weight, total = (np.where(some, np.add.reduceat(values, edges)[::2], 0.0) for values in (weights, products))
+        means: Floats = np.divide(total, weight, out=np.full(len(first), np.nan), where=weight > 0)
+        return means
+
 
 def tracks(run: Run) -> tuple[Track, ...]:
     """Return a track for each GPU of the run that has rows, by index."""
@@ -64,14 +74,14 @@ def tracks(run: Run) -> tuple[Track, ...]:
     return tuple(_track(int(gpu), rows, rings.get(int(gpu)), tick_s, run.duration_s) for gpu, rows in groups)  # type: ignore[arg-type]
 
 
-def mean_within(track: Track, spans: Sequence[Span]) -> tuple[float, float]:
+def mean_within(track: Track, spans: Spans) -> tuple[float, float]:
     """Return mean utilisation (%) over the readings taken in any of the spans, and the seconds they stand for.
 
     NaN and 0 where there are none.
     """
-    parts = [track.between(start, end) for start, end in spans]
-    seconds = sum(float(track.hold_s[part].sum()) for part in parts)
-    busy = sum(float((track.util_pct[part] * track.hold_s[part]).sum()) for part in parts)
+    rows = rows_within(track.t_s, spans)
+    seconds = float(track.hold_s[rows].sum())
+    busy = float((track.util_pct[rows] * track.hold_s[rows]).sum())
     return (busy / seconds, seconds) if seconds > 0 else (float("nan"), 0.0)
 
 

@@ -3,12 +3,14 @@
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.spans import Span, minus
+from gpu_report.analyse.spans import Indices, Span, as_array, covered, minus
 from gpu_report.analyse.track import Bools, Floats
 from gpu_report.model import Phase, YoloRun
 
@@ -31,13 +33,22 @@ class Part:
         return self.spans[-1][1]
 
 
+class Edges(NamedTuple):
+    """Parts as arrays: when each began and ended, all their spans, and which of these is the first of each part."""
+
+    start_s: Floats
+    end_s: Floats
+    spans: Floats
+    first_span: Indices
+
+
 @dataclass(frozen=True)
 class Training:
     """One process of YOLO while it trained: its parts in order of time, at least one."""
 
     parts: tuple[Part, ...]
 
-    @property
+    @cached_property
     def later(self) -> tuple[Part, ...]:
         """Return the parts without the first epoch, in which memory is still being taken.
 
@@ -62,15 +73,28 @@ class Training:
 
     def covers(self, t_s: Floats) -> Bools:
         """Return which moments lie in one of its parts."""
-        inside = np.zeros(len(t_s), dtype=bool)
-        for start, end in (span for part in self.parts for span in part.spans):
-            first = np.searchsorted(t_s, start)
-            inside[first : np.searchsorted(t_s, end, side="right")] = True
-        return inside
+        return covered(len(t_s), *rows_of(t_s, as_array([span for part in self.parts for span in part.spans])))
+
+    @cached_property
+    def later_edges(self) -> Edges:
+        """Return where the later parts begin and end, and their spans: arrays that are worked out once for all GPUs."""
+        spans = as_array([span for part in self.later for span in part.spans])
+        count = np.array([len(part.spans) for part in self.later])
+        first = np.cumsum(count) - count
+        return Edges(spans[first, 0], spans[first + count - 1, 1], spans, first)
+
+
+def rows_of(t_s: Floats, spans: Floats) -> tuple[Indices, Indices]:
+    """Return the first row that lies in [start, end] of each span, and the one after the last."""
+    return np.searchsorted(t_s, spans[:, 0]), np.searchsorted(t_s, spans[:, 1], side="right")
 
 
 def trainings(context: Context) -> tuple[Training, ...]:
     """Return the trainings of a run; without epochs one, of all time outside startup and idle."""
+    return context.once(_trainings)
+
+
+def _trainings(context: Context) -> tuple[Training, ...]:
     told = tuple(Training(parts) for parts in _processes(context.phases))
     if told or not context.activity.used_gpus:
         return told

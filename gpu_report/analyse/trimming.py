@@ -33,7 +33,7 @@ def trimmed(context: Context, drops: Sequence[Drop], line_share: float) -> list[
     remains are too short to be a drop is explained by its rests. `line_share` of the level is the line that they fell
     under.
     """
-    rests = Touching(_usual_rests(context), lambda span: span)
+    rests = context.once(_usual_rests)
     found = [part for drop in drops for part in _parts(context, drop, rests, line_share)]
     return sorted(found, key=lambda part: (part.drop.start_t_s, part.drop.gpu))
 
@@ -90,7 +90,7 @@ def _joined(parts: Sequence[Span], rests: Sequence[Span]) -> list[Span]:
     return joined
 
 
-def _usual_rests(context: Context) -> list[Span]:
+def _usual_rests(context: Context) -> Touching[Span]:
     """Return the validations and checkpoints that were told and are about as long as they are in this run.
 
     One that is only seen from outside may be made of the very drop. Those that follow each other are one rest, with the
@@ -103,7 +103,7 @@ def _usual_rests(context: Context) -> list[Span]:
     allowed = [p for p in told if _length_s(p) <= _longest_s(p, usual_s[p.name], first=p.epoch in firsts)]
     anew = [p for p in every if p.detail == CLOSING and _length_s(p) <= th.FIRST_BOUNDARY_EXTRA_S]
     near = union([(p.start_t_s, p.end_t_s + th.ABUTS_S) for p in (*allowed, *anew)])
-    return [(start, end - th.ABUTS_S) for start, end in near]
+    return Touching([(start, end - th.ABUTS_S) for start, end in near], lambda span: span)
 
 
 def _longest_s(phase: Phase, usual_s: float, *, first: bool) -> float:

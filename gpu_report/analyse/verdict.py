@@ -8,6 +8,7 @@ from gpu_report.analyse.activity import outside
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.kernel_faults import NOT_OURS
 from gpu_report.analyse.memory_growth import RAN_OUT
+from gpu_report.analyse.spans import as_array
 from gpu_report.analyse.throttles import POWER_CAP, THERMAL
 from gpu_report.analyse.told_drops import Felt, drops_sentence, felt_drops, waiting_sentence
 from gpu_report.analyse.unused_gpu import idle_tracks
@@ -53,10 +54,10 @@ def training(context: Context) -> Trained:
     Training is the train phases; where no epochs are known, all outside startup and idle. A GPU that spins for another
     reads as fully busy and does nothing: that counts as no work.
     """
-    spans = [(p.start_t_s, p.end_t_s) for p in context.phases if p.name == "train"]
+    spans = as_array([(p.start_t_s, p.end_t_s) for p in context.phases if p.name == "train"])
     weight = busy = 0.0
     for track, usable in zip(context.tracks, context.usable, strict=True):
-        mine = usable & ~outside(track, spans) if spans else usable
+        mine = usable & ~outside(track, spans) if len(spans) else usable
         waits = [(wait.start_t_s, wait.end_t_s) for wait in context.waits if wait.gpu == track.gpu]
         weight += float(track.hold_s[mine].sum())
         busy += float((track.hold_s * track.util_pct)[mine & outside(track, waits)].sum())

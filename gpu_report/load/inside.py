@@ -20,7 +20,7 @@ from gpu_report.run_folder import finite
 
 Lines = Sequence[Line]
 
-SOURCE: Final = "inside"
+SOURCE: Final = "callbacks"  # where these phases are known from
 TASKS: Final = {"train", "val", "predict", "export"}
 ENDINGS: Final = {"finished", "early stop", "exception"}
 VERSIONS: Final = ("torch", "cuda", "ultralytics")

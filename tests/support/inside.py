@@ -22,7 +22,7 @@ def inside_of(labels: Labels, images: int = 4000, wait_s: float = 0.5) -> Inside
             begun.append((t_s, BEGINS[event], epoch, ""))
     ends = [*(t for t, *_ in begun[1:]), events[-1][0]]
     phases = tuple(
-        Phase(name, of, start, end, "inside", detail)
+        Phase(name, of, start, end, "callbacks", detail)
         for (start, name, of, detail), end in zip(begun, ends, strict=True)
     )
     settings = {"workers": 8, "batch": 64, "amp": True, "images": images, "world_size": 1}

@@ -61,8 +61,8 @@ def test_a_run_is_put_on_the_runs_clock(load):
     (run,), problems = load(WHOLE)
     assert problems == ()
     assert [(p.name, p.detail, p.epoch, p.start_t_s, p.end_t_s, p.source) for p in run.phases] == [
-        ("startup", "setup", None, 1.0, 11.0, "inside"),
-        ("train", "", 1, 11.0, 22.0, "inside"),
+        ("startup", "setup", None, 1.0, 11.0, "callbacks"),
+        ("train", "", 1, 11.0, 22.0, "callbacks"),
     ]
     (epoch,) = run.epochs
     assert (epoch.epoch, epoch.attempt, epoch.start_t_s, epoch.end_t_s, epoch.images) == (1, 1, 10.0, 20.0, 40)

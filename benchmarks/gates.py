@@ -221,8 +221,8 @@ def document(draws: int) -> str:
         f"Each of {draws} pairs a run and length is drawn from the run's own ordinary epochs in which nothing was done "
         "to it, in circular blocks of the length that the rule above finds for them. *Alarms*: the default gates on "
         "epochs fail a pair of the same. *Caught*: they fail a run whose every epoch is 10 % longer. *Spread* is the "
-        "standard deviation of the epochs. The first epoch of a run is one of those in the head of the table. Epochs of "
-        "`yolo26n-cli` get shorter along the way; two runs of it do so alike, which its second row allows for.",
+        "standard deviation of the epochs. The first epoch of a run is one of those in the head of the table. Epochs "
+        "of `yolo26n-cli` get shorter along the way; two runs of it do so alike, which its second row allows for.",
         "\n".join(resampled(draws)),
         "Two real runs of one set-up (all arguments the same but the number of epochs), each way round:",
         "\n".join(pairs()),

@@ -33,29 +33,44 @@ LENGTHS = (5, 9, 19)  # ordinary epochs of runs of 6, 10 and 20
 SLOWER = 1.1
 CAUGHT = 0.95
 POOL_AT_LEAST = 5
+LONG, SMOOTH = 20, 4  # epochs of a run that has a trend to speak of, and of its running median on either side
 PLAYED = "fake-"
 
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """The ordinary epochs of a real run: seconds of training and of waiting, and the length of blocks to draw."""
+    """The ordinary epochs of a real run: seconds of training and of waiting, and the length of blocks to draw.
+
+    `trend_s` is the running median of a long run whose epochs get shorter or longer along the way: two runs of one
+    set-up do so alike, and what is drawn is then how epochs lie about it. None: epochs are drawn as they are.
+    """
 
     name: str
     side: Side
     train_s: np.ndarray
     wait_s: np.ndarray
     block: int
+    trend_s: np.ndarray | None = None
 
     @property
     def spread(self) -> float:
-        """Return the standard deviation of the epochs' time as a share of their mean."""
-        return float(self.train_s.std(ddof=1) / self.train_s.mean())
+        """Return the standard deviation of the epochs' time as a share of their mean, or of their trend."""
+        about = self.train_s.mean() if self.trend_s is None else self.trend_s
+        return float((self.train_s / about).std(ddof=1))
 
-    def draw(self, count: int, random: np.random.Generator, factor: float = 1.0) -> Side:
+    def pair(self, count: int, random: np.random.Generator, factor: float = 1.0) -> tuple[Side, Side]:
+        """Return two runs of so many epochs, the second's each `factor` times as long."""
+        start = int(random.integers(0, len(self.train_s)))
+        return self.draw(count, random, 1.0, start), self.draw(count, random, factor, start)
+
+    def draw(self, count: int, random: np.random.Generator, factor: float = 1.0, start: int = 0) -> Side:
         """Return a run of so many epochs, drawn in circular blocks, each `factor` times as long."""
-        starts = random.integers(0, len(self.train_s), -(-count // self.block))
-        places = ((starts[:, None] + np.arange(self.block)) % len(self.train_s)).ravel()[:count]
+        total = len(self.train_s)
+        starts = random.integers(0, total, -(-count // self.block))
+        places = ((starts[:, None] + np.arange(self.block)) % total).ravel()[:count]
         train_s = factor * self.train_s[places]
+        if self.trend_s is not None:
+            train_s *= self.trend_s[(start + np.arange(count)) % total] / self.trend_s[places]
         values = {"epoch_time": train_s, "data_wait_share": 100 * self.wait_s[places] / train_s}
         return Side(self.side.training, values)
 
@@ -82,6 +97,15 @@ def pools() -> Iterator[Pool]:
         kept = np.isin(times, ordinary(times, METRICS["epoch_time"]))
         if kept.sum() >= POOL_AT_LEAST:
             yield Pool(name, side, times[kept], waits[kept], block_length(times[kept]))
+        if kept.sum() >= LONG:
+            yield _alike(name, side, times[kept], waits[kept])
+
+
+def _alike(name: str, side: Side, times: np.ndarray, waits: np.ndarray) -> Pool:
+    """Return the epochs of a long run about their trend."""
+    near = [times[max(at - SMOOTH, 0) : at + SMOOTH + 1] for at in range(len(times))]
+    trend = np.array([np.median(some) for some in near])
+    return Pool(f"{name}, about its trend", side, times, waits, block_length(times / trend), trend)
 
 
 def done_to(name: str) -> list[tuple[float, float]]:
@@ -100,9 +124,10 @@ def rates(pool: Pool, count: int, draws: int) -> tuple[int, int]:
     random = np.random.default_rng(count)
     alarms = caught = 0
     for _ in range(draws):
-        before = pool.draw(count, random)
-        alarms += failed([before], pool.draw(count, random))
-        caught += failed([before], pool.draw(count, random, SLOWER))
+        before, after = pool.pair(count, random)
+        alarms += failed([before], after)
+        before, after = pool.pair(count, random, SLOWER)
+        caught += failed([before], after)
     return alarms, caught
 
 
@@ -110,7 +135,8 @@ def epochs_needed(pool: Pool, draws: int) -> str:
     """Return how many epochs (the first one included) catch a slower run in CAUGHT of the cases."""
     for count in (5, 6, 7, 8, 9, 11, 14, 17, 19, 24, 29, 39):
         random = np.random.default_rng(count)
-        caught = sum(failed([pool.draw(count, random)], pool.draw(count, random, SLOWER)) for _ in range(draws))
+        pairs_drawn = (pool.pair(count, random, SLOWER) for _ in range(draws))
+        caught = sum(failed([before], after) for before, after in pairs_drawn)
         if caught >= CAUGHT * draws:
             return str(count + 1)
     return "over 40"
@@ -195,7 +221,8 @@ def document(draws: int) -> str:
         f"Each of {draws} pairs a run and length is drawn from the run's own ordinary epochs in which nothing was done "
         "to it, in circular blocks of the length that the rule above finds for them. *Alarms*: the default gates on "
         "epochs fail a pair of the same. *Caught*: they fail a run whose every epoch is 10 % longer. *Spread* is the "
-        "standard deviation of the epochs. The first epoch of a run is one of those in the head of the table.",
+        "standard deviation of the epochs. The first epoch of a run is one of those in the head of the table. Epochs "
+        "of `yolo26n-cli` get shorter along the way; two runs of it do so alike, which its second row allows for.",
         "\n".join(resampled(draws)),
         "Two real runs of one set-up (all arguments the same but the number of epochs), each way round:",
         "\n".join(pairs()),

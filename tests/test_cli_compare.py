@@ -196,5 +196,5 @@ def test_a_run_is_not_its_own_baseline_and_a_broken_one_is_left_out(run_cli, tmp
     (runs / "20261121-000000" / "samples.csv").write_text("wall_s,mono_s,gpu\n")
     done = run_cli("compare", "gpu-runs", runs / "20261121-010002", env={"COLUMNS": "200"})
     assert done.returncode == 0
-    assert "20261121-000000/samples.csv has not one valid row" in one_line(done.stderr)
+    assert "20261121-000000/samples.csv has not one valid row" in done.stderr
     assert "2 baselines" in done.stdout

@@ -37,21 +37,22 @@ def change_intervals(
     count = min(len(each) for each in drawn)
     before = np.median(np.array([each[:count] for each in drawn[:-1]]), axis=0)
     change = drawn[-1][:count] - before
-    fewest = min(len(values) for values in (*baselines, run))
-    ends = widened(fewest, confidence)
+    fewest, block = min(map(len, (*baselines, run))), max(map(block_length, (*baselines, run)))
+    ends = widened(fewest, block, confidence)
     share = _ends(change / before, ends) if (before > 0).all() else None
-    return _ends(change, ends), share, max(block_length(values) for values in (*baselines, run))
+    return _ends(change, ends), share, block
 
 
-def widened(count: int, confidence: float) -> Interval:
+def widened(count: int, block: int, confidence: float) -> Interval:
     """Return the quantiles of a bootstrap distribution that make an interval of this confidence from `count` values.
 
     Percentile intervals are too narrow for few values: by sqrt((n-1)/n), for the variance is biased, and because they
     take the normal distribution's quantiles in place of Student's. Hesterberg (2015, "What Teachers Should Know About
-    the Bootstrap", The American Statistician 69, 371-386) widens them by both: the expanded percentile interval.
+    the Bootstrap", The American Statistician 69, 371-386) widens them by both: the expanded percentile interval. Means
+    of blocks of b values vary less about the mean of all by (n-b)/n, which is his factor with b = 1.
     """
     tail = (1 - confidence) / 2
-    far = student_quantile(1 - tail, count - 1) * (count / (count - 1)) ** 0.5
+    far = student_quantile(1 - tail, count - 1) * (count / max(count - block, 1)) ** 0.5
     outside = 1 - NormalDist().cdf(far)
     return outside, 1 - outside
 

@@ -30,7 +30,7 @@ from gpu_report.render.compare_words import (
     shown,
     values,
 )
-from gpu_report.render.words import counted, sentence, share, tied, utc
+from gpu_report.render.words import counted, first_sentence, sentence, share, tied, utc
 
 SCALES = (0.1, 0.25, 0.5, 1.0)  # how far a whisker's scale may reach, as a share of the baseline
 HALF = 100.0  # of a whisker's scale
@@ -42,10 +42,12 @@ def compose_comparison(comparison: Comparison) -> ComparisonView:
     """Return what the page says about a comparison."""
     reach = _reach(comparison.metrics)
     several = len(comparison.baselines)
+    lead, rest = first_sentence(comparison.verdict)
     return ComparisonView(
         title=f"{run_name(comparison.run)} against {run_name(comparison.baselines[0])}",
         mood=_mood(comparison),
-        verdict=tied(comparison.verdict),
+        verdict=tied(lead),
+        verdict_rest=tied(rest),
         outcome=outcome_words(comparison),
         obstacles=tuple(map(sentence, comparison.obstacles)),
         runs=(_run("Baseline", comparison.baselines[0]), _run("Run", comparison.run)),

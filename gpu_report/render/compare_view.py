@@ -128,11 +128,12 @@ class ChartsView:
 
 @dataclass(frozen=True)
 class ComparisonView:
-    """All that the page says. `mood` is good, warning, critical or unknown."""
+    """All that the page says. `mood` is good, warning, critical or unknown; `verdict` is the first sentence of it."""
 
     title: str
     mood: str
     verdict: str
+    verdict_rest: str
     outcome: str
     obstacles: tuple[str, ...]
     runs: tuple[RunView, ...]

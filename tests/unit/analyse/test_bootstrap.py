@@ -18,8 +18,9 @@ def test_student_quantiles_are_those_of_the_tables(share, degrees, expected):
 
 
 def test_few_values_widen_the_interval_and_many_do_not():
-    assert widened(5, 0.99)[0] < 1e-5
-    assert widened(10_000, 0.99) == pytest.approx((0.005, 0.995), abs=1e-4)
+    assert widened(5, 1, 0.99)[0] < 1e-5
+    assert widened(9, 3, 0.99)[0] < widened(9, 1, 0.99)[0]
+    assert widened(10_000, 1, 0.99) == pytest.approx((0.005, 0.995), abs=1e-4)
 
 
 def correlated(count, coefficient, seed=3):

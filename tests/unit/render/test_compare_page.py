@@ -122,3 +122,8 @@ def test_the_policy_allows_its_own_script_and_style_alone(worse):
     assert "unsafe" not in policy
     assert not re.search(r"\s(style|on\w+)=", re.sub(r"<(style|script).*?</\1>", "", page, flags=re.DOTALL))
     assert not re.search(r'(src|href)="(?!#|data:)', page)
+
+
+def test_both_lanes_have_a_line_before_every_epoch_but_the_first(worse):
+    edges = re.findall(r'class="around-epoch" d="([^"]*)"', render_comparison_html(worse))
+    assert [edge.count("M") for edge in edges] == [11, 11]

@@ -120,7 +120,7 @@ def _path(track: Track, epoch: EpochSummary, x: float, width: float, most: int) 
     """Return the means of an epoch's readings as a path from its left edge to its right one."""
     seconds = epoch.end_t_s - epoch.start_t_s
     first, last = np.searchsorted(track.t_s, [epoch.start_t_s, epoch.end_t_s])
-    t_s, util = track.t_s[first:last], track.util_pct[first:last]
+    t_s, util = track.t_s[first:last], track.values[first:last]
     seen = np.isfinite(util)
     if seconds <= 0 or not seen.any():
         return ""

@@ -15,10 +15,11 @@ from gpu_report.render import (
     compose_yolo,
 )
 from gpu_report.render.moments import Clock
-from gpu_report.render.view import ReportView
+from gpu_report.render.view import FindingView, ReportView
 from gpu_report.render.words import clean, first_sentence, tied
 
 FINDINGS_IN_FULL = 100  # the worst; of more, each is a row of a table
+EXPECTED_IN_FULL = 20  # the first of the expected ones have a chart; a long run has thousands that look the same
 
 
 def compose(analysis: Analysis) -> ReportView:
@@ -28,7 +29,8 @@ def compose(analysis: Analysis) -> ReportView:
     recording = analysis.run.recording
     tracks = compose_charts.tracks(analysis.run)
     views = tuple(compose_findings.finding_view(f, clock, analysis) for f in unexpected)
-    charts = (compose_charts.surroundings(f, analysis, tracks, clock) for f in unexpected[:FINDINGS_IN_FULL])
+    in_full = _with_charts(views, unexpected[:FINDINGS_IN_FULL], analysis, clock)
+    ordinary = tuple(compose_findings.finding_view(f, clock, analysis) for f in expected)
     lead, rest = first_sentence(analysis.verdict)
     return ReportView(
         title=clean(PurePath(analysis.run.path).name or analysis.run.path),
@@ -46,10 +48,13 @@ def compose(analysis: Analysis) -> ReportView:
         ledger=compose_overview.ledger(analysis),
         ledger_note=compose_overview.ledger_note(analysis),
         bounds=compose_bounds.bounds(analysis),
-        findings=tuple(replace(view, chart=chart) for view, chart in zip(views, charts, strict=False)),
+        findings=in_full,
         more_findings=views[FINDINGS_IN_FULL:],
         findings_count=f"{len(views):,}",
-        expected=tuple(compose_findings.finding_view(f, clock, analysis) for f in expected),
+        expected=(
+            *_with_charts(ordinary, expected[:EXPECTED_IN_FULL], analysis, clock),
+            *ordinary[EXPECTED_IN_FULL:],
+        ),
         no_findings=compose_findings.nothing_found(analysis),
         phases_note=compose_yolo.phases_note(analysis),
         epoch_columns=compose_epochs.columns(analysis),
@@ -67,6 +72,15 @@ def compose(analysis: Analysis) -> ReportView:
         has_host=not analysis.run.host.empty,
         tool=f"gpu-report {recording.tool_version}" if recording.tool_version else "gpu-report",
     )
+
+
+def _with_charts(
+    views: tuple[FindingView, ...], findings: tuple[Finding, ...], analysis: Analysis, clock: Clock
+) -> tuple[FindingView, ...]:
+    """Return the views of these findings, the first ones of `views`, with the charts of what each is about."""
+    tracks = {name: compose_charts.tracks(analysis.run, name) for name in set(map(compose_charts.subject, findings))}
+    charts = (compose_charts.surroundings(f, analysis, tracks[compose_charts.subject(f)], clock) for f in findings)
+    return tuple(replace(view, chart=chart) for view, chart in zip(views, charts, strict=False))
 
 
 def _mood(unexpected: tuple[Finding, ...]) -> str:

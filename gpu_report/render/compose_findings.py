@@ -25,6 +25,8 @@ _TITLES = {
     "gpu-lost": "GPU lost",
     "not-credible": "Reading not credible",
     "unused-gpu": "Unused GPU",
+    "ended": "Ending",
+    "thermal": "Throttling by heat",
 }
 _SEVERITY_RANK = {"critical": 0, "warning": 1, "info": 2}
 

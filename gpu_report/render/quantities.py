@@ -130,7 +130,12 @@ def label(name: str) -> str:
     return _LABELS.get(name, name.replace("_", " ").capitalize())
 
 
+def unit_of(name: str) -> str:
+    """Return the unit of a column, empty without one."""
+    if name in _OF_ONE_CORE:
+        return "% of one core"
+    return next((unit for end, unit in _UNITS.items() if name.endswith(f"_{end}")), "")
+
+
 def _quantity(column: schema.Column) -> Quantity:
-    unit = next((unit for end, unit in _UNITS.items() if column.name.endswith(f"_{end}")), "")
-    unit = "% of one core" if column.name in _OF_ONE_CORE else unit
-    return Quantity(column.name, label(column.name), unit, column.decimals)
+    return Quantity(column.name, label(column.name), unit_of(column.name), column.decimals)

@@ -85,8 +85,13 @@ class ChartLine:
 
 @dataclass(frozen=True)
 class ChartView:
-    """Utilisation in and around a finding, 1000 wide and 100 high; the band is the finding itself."""
+    """What a finding is about in and around it, 1000 wide and 100 high; the band is the finding itself.
 
+    `quantity` is what the lines show, `top` the value at the upper edge; the lower edge is 0.
+    """
+
+    quantity: str
+    top: str
     lines: tuple[ChartLine, ...]
     band_x: float
     band_width: float

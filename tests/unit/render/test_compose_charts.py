@@ -26,7 +26,7 @@ def test_a_finding_is_drawn_with_every_sample_around_it(analysis: Analysis) -> N
     assert (own.is_own, own.colour) == (True, "gpu-1")
     assert [line.is_own for line in chart.lines] == [False, True]
     drawn = [100 - y for _, x, y in points(own.path) if 0 <= x <= 1000]
-    assert drawn == by_gpu[1].util_pct[inside].tolist()
+    assert drawn == by_gpu[1].values[inside].tolist()
     scale = 1000 / (chart.end.t_s - chart.start.t_s)
     assert chart.band_x == pytest.approx((finding.start_t_s - chart.start.t_s) * scale, abs=0.1)
     assert chart.band_width == pytest.approx(finding.duration_s * scale, abs=0.1)
@@ -70,7 +70,7 @@ def test_the_drivers_own_readings_are_drawn_and_ticks_where_it_kept_none(builder
     ring = analysis.run.ring.dropna(subset="gpu_util_pct")
     track = tracks(analysis.run)[0]
     kept = np.isin(track.t_s, ring["t_s"])
-    assert track.util_pct[kept].tolist() == ring["gpu_util_pct"].tolist()
+    assert track.values[kept].tolist() == ring["gpu_util_pct"].tolist()
     start, end = builder.RINGLESS
     assert ((track.t_s[~kept] > start) & (track.t_s[~kept] < end)).all()
     assert 18 <= (~kept).sum() <= 20
@@ -84,3 +84,27 @@ def test_the_drivers_own_readings_are_drawn_and_ticks_where_it_kept_none(builder
         )
     )
     assert tracks(analysis.run)[1].t_s.tolist() == analysis.run.samples.query("gpu == 1")["t_s"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("rule", "quantity", "column"),
+    [
+        ("memory-growth", "Memory used", "memory_used_mib"),
+        ("thermal", "SM clock", "sm_clock_mhz"),
+        ("drop", "GPU utilisation", "gpu_util_pct"),
+    ],
+)
+def test_a_chart_shows_what_its_finding_is_about(analysis: Analysis, rule: str, quantity: str, column: str) -> None:
+    finding = replace(analysis.findings[0], rule=rule)
+    by_gpu = tracks(analysis.run, column)
+    chart = surroundings(finding, analysis, by_gpu, CLOCK)
+    assert chart.quantity == quantity
+    highest = analysis.run.samples[column].max()
+    words = {"memory_used_mib": f"{highest / 1024:.1f} GiB", "sm_clock_mhz": f"{highest:,.0f} MHz"}
+    assert chart.top.replace("\u00a0", " ") == words.get(column, "100 %")
+    own = analysis.run.samples[analysis.run.samples["gpu"] == finding.gpu]
+    inside = own[own["t_s"].between(finding.start_t_s - 24, finding.end_t_s + 24)][column]
+    heights = [y for _, _, y in points(chart.lines[-1].path)]
+    top = 100 if column == "gpu_util_pct" else highest
+    assert max(heights) == pytest.approx(100 * (1 - inside.min() / top), abs=1)
+    assert 0 <= min(heights) <= 100 * (1 - inside.max() / top) + 1

@@ -14,6 +14,7 @@ from gpu_report.analyse.compare_setup import Fingerprint, differences, fingerpri
 from gpu_report.analyse.compare_units import Training, training_of
 from gpu_report.analyse.compare_verdict import judgement_of, verdict_of
 from gpu_report.analyse.gate_results import of_part, results, unmeasured
+from gpu_report.analyse.inside import FROM_CALLBACKS
 from gpu_report.model import Analysis, Comparison, Difference, FindingChange, Gate, GateResult, MetricComparison
 
 
@@ -38,7 +39,7 @@ def compare(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[Gate] 
     sides, notes = _sides([each.training for each in usable], training)
     obstacles = [*(usable[0].obstacles if usable else ()), *_of_run(training), *_too_little(sides, usable)]
     metrics = judge_all(sides[:-1], sides[-1])
-    notes = (*_of_several(usable, training), *notes, *_stood_out(metrics), *_not_used(len(before), len(usable)))
+    notes = (*_of_recordings(usable, training), *notes, *_stood_out(metrics), *_not_used(len(before), len(usable)))
     unlike = usable[0].differences if usable else ()
     kept = tuple(each.training.analysis for each in usable)
     findings = compare_findings(kept, run) if kept else ()
@@ -102,11 +103,16 @@ def _stood_out(metrics: Sequence[MetricComparison]) -> tuple[str, ...]:
     return (f"Epochs whose time stands far out are left out of it: {before} of the baseline, {after} of the run.",)
 
 
-def _of_several(baselines: Sequence[_Baseline], run: Training) -> list[str]:
-    """Return which recordings hold several trainings, of which the longest is compared."""
+def _of_recordings(baselines: Sequence[_Baseline], run: Training) -> list[str]:
+    """Return what is to be known of the recordings: several trainings in one, and whether they saw alike."""
     named = [("The run", run), *(("A baseline", each.training) for each in baselines)]
     counts = [(name, len({epoch.run for epoch in training.analysis.epochs})) for name, training in named]
-    return [f"{name} holds {count} trainings; the longest is compared." for name, count in counts if count > 1]
+    notes = [f"{name} holds {count} trainings; the longest is compared." for name, count in counts if count > 1]
+    told = {all(e.source == FROM_CALLBACKS for e in training.epochs) for _, training in named if training.epochs}
+    seen = (
+        "Epochs were told from inside in one run and seen from outside in another: edges may be off by up to a second."
+    )
+    return [*notes, seen] if len(told) > 1 else notes
 
 
 def _not_used(all_of: int, used: int) -> tuple[str, ...]:

@@ -20,13 +20,25 @@ from gpu_report.analyse.compare_metrics import (
     STATISTICS,
     USUAL,
     UTILISATION,
+    VALIDATION,
     Metric,
 )
-from gpu_report.analyse.compare_units import Training, Values, first_epoch_s, memory_peak_mib, of_epochs, of_windows
+from gpu_report.analyse.compare_units import (
+    Training,
+    Values,
+    first_epoch_s,
+    memory_peak_mib,
+    of_epochs,
+    of_windows,
+    with_epochs,
+)
+from gpu_report.analyse.inside import FROM_CALLBACKS
 from gpu_report.analyse.track import Floats
 from gpu_report.model import Judgement, MetricComparison
 
 Basis = Literal["epochs", "windows", "run"]
+NOISE = "within the noise"
+SEEN_OTHERWISE = "not judged: one run was told from inside, the other seen from outside"
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +51,14 @@ class Side:
     @cached_property
     def windows(self) -> Values:
         """Return the values of windows of training: of a long run there are many, and nobody needs them."""
-        return of_windows(self.training)
+        times = np.array([epoch.train_s for epoch in self.training.epochs], dtype=float)
+        kept = set(ordinary(times, METRICS[EPOCH_TIME]).tolist())
+        return of_windows(with_epochs(self.training, [e for e in self.training.epochs if e.train_s in kept]))
+
+    @property
+    def is_told(self) -> bool:
+        """Tell whether its epochs were told from inside: edges seen from outside may be off by up to a second."""
+        return all(epoch.source == FROM_CALLBACKS for epoch in self.training.epochs)
 
     @property
     def is_short(self) -> bool:
@@ -81,6 +100,8 @@ def judge(baselines: Sequence[Side], run: Side, metric: Metric, statistic: str) 
     compared = replace(compared, outliers=_outliers(known, values))
     if not baselines or fewest < th.COMPARED_AT_LEAST:
         return replace(compared, note=_too_few(counts, basis) if baselines and fewest else "")
+    if metric.name == VALIDATION and len({side.is_told for side in (*baselines, run)}) > 1:
+        return replace(compared, note=SEEN_OTHERWISE)
     ends, share, block = change_intervals(values[:-1], values[-1], STATISTICS[statistic])
     band = _band([each for each in figures[:-1] if each is not None])
     compared = replace(compared, interval=ends, interval_share=share, block=block, band=band)
@@ -187,7 +208,7 @@ def _judged(compared: MetricComparison, metric: Metric) -> MetricComparison:
         return compared
     if not compared.significant or abs(change) < least:
         noise = not compared.significant and abs(change) >= least
-        return replace(compared, judgement="same", note=_joined("within the noise" if noise else "", compared.note))
+        return replace(compared, judgement="same", note=_joined(NOISE if noise else "", compared.note))
     if metric.better is None:
         return replace(compared, judgement="changed")
     return replace(compared, judgement="better" if (change < 0) == (metric.better == "lower") else "worse")

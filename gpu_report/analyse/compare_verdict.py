@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from gpu_report.amounts import amount, change, interval, share_change
+from gpu_report.analyse.compare_judge import NOISE
 from gpu_report.analyse.compare_metrics import DATA_WAIT, EPOCH_TIME, METRICS, UTILISATION, WAIT_SHARE
 from gpu_report.model import Difference, MetricComparison
 
@@ -42,7 +43,7 @@ def verdict_of(
     if not baselines:
         return _alone(metrics)
     whole = judgement_of(metrics)
-    sentences = [_headline(whole, metrics), _also(whole, metrics), _changed(unlike, metrics)]
+    sentences = [_headline(whole, metrics), _also(metrics), _changed(unlike, metrics)]
     return " ".join(sentence for sentence in sentences if sentence)
 
 
@@ -62,20 +63,24 @@ def _headline(whole: Whole, metrics: Sequence[MetricComparison]) -> str:
     if time is None or time.change_share is None:
         return f"{WORDS[whole]}."
     values = f"{amount(time.run, 's')}, {amount(time.baseline, 's')} before"
-    sure = f", 99 % interval {interval(time.interval_share)}" if time.interval_share else ""
+    change_told, sure = share_change(time.change_share), f", 99 % interval {interval(time.interval_share)}"
     if time.judgement in {"better", "worse"}:
-        return f"{WORDS[whole]}: an epoch trains in {values} ({share_change(time.change_share)}{sure})."
-    noise = f", within the noise{sure}" if "within the noise" in time.note else ""
+        return f"{WORDS[whole]}: an epoch trains in {values} ({change_told}{sure})."
+    if time.note == NOISE:
+        return f"No certain change in epoch time: {values} ({change_told}{sure})."
     start = "The same: an epoch" if whole == "same" else "Epochs are as fast as before: one"
-    return f"{start} trains in {values} ({share_change(time.change_share)}{noise})."
+    return f"{start} trains in {values} ({change_told})."
 
 
-def _also(whole: Whole, metrics: Sequence[MetricComparison]) -> str:
-    """Return what else changed."""
+def _also(metrics: Sequence[MetricComparison]) -> str:
+    """Return what else changed: with an epoch time that changed all together, else by what it comes to."""
     changed = [m for m in metrics if m.metric not in TOLD_APART and m.judgement in {"better", "worse", "changed"}]
-    by_epochs = any(m.metric == EPOCH_TIME and m.judgement in {"better", "worse"} for m in metrics)
-    start = "Also" if by_epochs or whole == "same" else WORDS[whole]
-    return f"{start}: {'; '.join(map(_told, changed))}." if changed else ""
+    if any(m.metric == EPOCH_TIME and m.judgement in {"better", "worse"} for m in metrics):
+        groups = [("Also", changed)]
+    else:
+        named = (("Worse", "worse"), ("Better", "better"), ("Also", "changed"))
+        groups = [(word, [m for m in changed if m.judgement == judgement]) for word, judgement in named]
+    return " ".join(f"{word}: {'; '.join(map(_told, some))}." for word, some in groups if some)
 
 
 def _told(metric: MetricComparison) -> str:

@@ -90,7 +90,7 @@ def test_the_example_is_what_comes_out_now(name):
 def table():
     """Return the rows of the table of rates: run -> (spread in %, [(alarms in %, caught in %)], epochs needed)."""
     rows = {}
-    for line in DOCUMENT.split("How often it is wrong")[-1].splitlines():
+    for line in DOCUMENT.split("## How often it is wrong")[1].splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         rates = [tuple(map(float, re.findall(r"([\d.]+) %", cell))) for cell in cells[3:-1]]
         if len(cells) == 7 and all(len(rate) == 2 for rate in rates):

@@ -98,7 +98,7 @@ def test_a_large_change_that_may_be_chance_is_the_same_and_says_so():
     time = metric(found, "epoch_time")
     assert (time.significant, time.judgement) == (False, "same")
     assert "within the noise" in time.note
-    assert "within the noise" in found.verdict
+    assert "No certain change" in found.verdict
 
 
 def test_one_stalled_epoch_neither_alarms_nor_hides_a_slowdown():
@@ -337,3 +337,35 @@ def test_of_a_recording_with_several_trainings_the_longest_is_compared():
     found = compare([analysed(HEALTHY)], several)
     assert "The run holds 2 trainings; the longest is compared." in found.notes
     assert metric(found, "epoch_time").change == pytest.approx(0)
+
+
+# --- words ------------------------------------------------------------------------------------------------------
+
+
+def test_a_large_change_that_may_be_chance_is_not_called_the_same_speed():
+    uneven = [5.0, 10.0, 6.0, 9.0, 5.5, 9.5, 6.5, 8.5, 7.0]
+    pair = [with_times(analysed(HEALTHY), [factor * t for t in uneven]) for factor in (1.0, 1.1)]
+    assert compare(pair[:1], pair[1]).verdict.startswith(
+        "No certain change in epoch time: 8.19 s, 7.44 s before (+10 %"
+    )
+
+
+def test_what_only_changed_is_not_listed_under_what_is_worse():
+    found = compare([analysed("m-healthy")], analysed("m-other-process-leak"))
+    assert "Worse: memory peak" in found.verdict
+    changed = compare([analysed("yolo26m-detail")], analysed("m-healthy")).verdict
+    assert "Also: GPU utilisation" in changed
+    assert "Worse: GPU utilisation" not in changed
+
+
+def test_validation_that_was_seen_from_outside_is_not_held_against_one_told_from_inside():
+    found = compare([analysed("yolo26m-detail")], analysed("m-healthy"))
+    assert metric(found, "validation_time").judgement == "unknown"
+    assert "seen from outside" in metric(found, "validation_time").note
+    assert any("may be off by up to a second" in note for note in found.notes)
+
+
+def test_a_stalled_epoch_is_left_out_of_the_windows_too():
+    found = compare([analysed("s-loader-stall")], analysed("ab-s-workers-3"))
+    assert metric(found, "epoch_time").basis == "windows"
+    assert metric(found, "epoch_time").baseline == pytest.approx(4.9, abs=0.1)

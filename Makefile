@@ -42,7 +42,7 @@ package: $(VENV)/.test ## Build the wheel, install it alone elsewhere, and rende
 
 sample-reports: $(VENV)/.report ## Render every sample run
 	@mkdir -p $(REPORTS)
-	@for run in sample_runs/*/; do $(BIN)/gpu-report render $(REPORTS)/$$(basename $$run).html --run $$run; done
+	@ls -d sample_runs/*/ | xargs -P 2 -I RUN sh -c '$(BIN)/gpu-report render $(REPORTS)/$$(basename RUN).html --run RUN'
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or later is needed: make PYTHON=python3.12")'

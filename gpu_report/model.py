@@ -322,7 +322,8 @@ class EpochSummary:
     `validation_s` and `checkpoint_s` are its phases, None where not told apart; `source` is its training's. Images and
     data wait are known from inside only; `data_wait_share` is of the time from the epoch's start to the end of its
     training, 0 to 1.
-    `odd` says in what it stands out from its siblings, in whole phrases; `first` that its process had just begun.
+    `odd` says in what it stands out from its siblings, in whole phrases; `first` that its process had just begun,
+    `closing` that the mosaic was closed for it.
     """
 
     run: int
@@ -346,6 +347,7 @@ class EpochSummary:
     odd: tuple[str, ...] = ()
     source: str = ""
     first: bool = False
+    closing: bool = False
     gpu_utils_pct: Mapping[int, float | None] = field(default_factory=dict)
 
 
@@ -682,10 +684,15 @@ class Comparison:
 
     @property
     def outcome(self) -> Outcome:
-        """Return what the gates of level `fail` come to: one that failed decides; nothing measured is no pass."""
+        """Return what the gates of level `fail` come to: one that failed decides; nothing measured is no pass.
+
+        Where there are only gates that warn, it is enough that one of them was measured.
+        """
         gates = [result for result in self.gates if result.gate.level == "fail"]
         if any(result.outcome == "failed" for result in gates):
             return "failed"
         unmeasured = [result for result in gates if result.outcome == "not measured"]
         must = [result for result in unmeasured if not result.gate.optional]
-        return "not measured" if self.obstacles or must or len(unmeasured) == len(gates) else "passed"
+        asked = gates or self.gates
+        nothing = all(result.outcome == "not measured" for result in asked)
+        return "not measured" if self.obstacles or must or nothing else "passed"

@@ -48,7 +48,7 @@ def newest_run(base: Path) -> Path:
     """Return the newest run folder under `base`; InputError when there is none."""
     runs = [p for p in base.glob("*") if (p / schema.SAMPLES_CSV).exists() or (p / schema.RUN_JSON).exists()]
     if not runs:
-        raise InputError(f"no run under {base}/: record one with `gpu-report record`, or name a run folder with --run")
+        raise InputError(f"no run under {base}/: record one with `gpu-report record`, or name a run folder")
     return max(runs, key=_started_at)
 
 

@@ -35,6 +35,9 @@ LEDGER: Mapping[str, str] = {
     "unmeasured": "Not measured",
 }
 
+# Phases that people write otherwise than machines.
+PHASES: Mapping[str, str] = {"startup": "start-up"}
+
 # What makes an epoch longer by its nature: told with one that stands out, and no cause for concern.
 FIRST_EPOCH = "the first epoch of its process"
 MOSAIC_CLOSED = "the mosaic was closed and the loader made anew"
@@ -49,6 +52,11 @@ def cause_words(name: str) -> str:
 def row_words(name: str) -> str:
     """Return a row of the ledger in plain words: a cause, or one of the rest."""
     return LEDGER.get(name) or cause_words(name)
+
+
+def phase_words(name: str) -> str:
+    """Return a phase in plain words, as within a sentence."""
+    return PHASES.get(name, name)
 
 
 def lower_first(words: str) -> str:

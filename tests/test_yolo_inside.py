@@ -201,7 +201,7 @@ def test_a_script_with_everything_that_can_happen(run_cli, yolo_home, offline, t
         assert_gapless(each)
     assert [epoch.data_wait_s for epoch in slow0.epochs] == pytest.approx(truth["slow0"], rel=0.1)
     assert min(epoch.data_wait_s for epoch in slow0.epochs) >= 0.03 * IMAGES
-    assert [epoch.data_wait_s for epoch in slow2.epochs] == pytest.approx(truth["slow2"], rel=0.1, abs=0.02)
+    assert [epoch.data_wait_s for epoch in slow2.epochs] == pytest.approx(truth["slow2"], rel=0.1, abs=0.15)
     assert slow2.settings["workers"] == 2
     assert (slow0.ended, raised.ended, stopped.ended) == ("finished", "exception", "early stop")
     assert names(raised)[-1] in [("checkpoint", 1), ("train", 2)]

@@ -28,6 +28,7 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
     pairs = zip(context.tracks, context.usable, strict=True)
     low = [interval for track, usable in pairs for interval in find_low_intervals(track, usable)]
     missing = [gap for track in context.tracks for gap in gaps(track, run.duration_s)]
+    ending = certificate(context, findings)
     ledger, epochs = build_ledger(context, findings, low), summarise_epochs(context)
     findings, bounds = advise(context, epochs, findings, find_bounds(context, epochs, findings))
     used = context.activity.used_gpus
@@ -37,7 +38,7 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
     return Analysis(
         run=run,
         options=options,
-        verdict=verdict(context, findings, ledger, bounds),
+        verdict=verdict(context, findings, ledger, bounds, ending),
         gpus=tuple(
             summarise_gpu(gpu, *by_gpu.get(gpu.index, (None, None)), used=gpu.index in used) for gpu in run.gpus
         ),
@@ -50,5 +51,5 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
         bounds=bounds,
         coverage=min(measured / expected, 1.0) if expected > 0 else 0.0,
         longest_gap_s=max((gap.end_t_s - gap.start_t_s for gap in missing), default=0.0),
-        ending=certificate(context, findings),
+        ending=ending,
     )

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gpu_report.analyse.bounds import longest_run
+from gpu_report.analyse.bounds import standing_causes, training_of_bounds
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.repairs import Repair, repair
 from gpu_report.analyse.setup import setup_of
+from gpu_report.analyse.trainings import Training
 from gpu_report.model import Advice, Bound, EpochSummary, Finding
 
 
@@ -15,30 +16,32 @@ def advise(
 ) -> tuple[list[Finding], tuple[Bound, ...]]:
     """Return the findings with advice against their causes, and the bounds with what the repair would reach.
 
-    Advice is given where the cause held all the time: no argument would have kept a moment's fault away.
+    Advice is given where the cause held all the time, in the training that bounds are of: no argument would have kept a
+    moment's fault away.
     """
-    standing = {f.cause.name for f in findings if f.rule == "starved" and f.cause}
+    training = training_of_bounds(context, epochs)
+    if training is None:
+        return list(findings), tuple(bounds)
+    held_back = standing_causes(context, training, findings)
+    standing = {finding.cause.name for finding in held_back if finding.cause}
     offered = {
         bound.cause: found
         for bound in bounds
-        if bound.cause in standing and (found := _repair(context, epochs, bound)) is not None
+        if bound.cause in standing and (found := _repair(context, training, bound)) is not None
     }
     of = {bound.cause: bound for bound in bounds}
     advised = [
         replace(f, advice=(*f.advice, _advice(of[f.cause.name], offered[f.cause.name])))
-        if f.rule == "starved" and f.cause and f.cause.name in offered
+        if f in held_back and f.cause and f.cause.name in offered
         else f
         for f in findings
     ]
     return advised, tuple(_with_estimate(bound, offered.get(bound.cause)) for bound in bounds)
 
 
-def _repair(context: Context, epochs: Sequence[EpochSummary], bound: Bound) -> Repair | None:
-    if not context.scenes.calm or not context.activity.used_gpus:
-        return None
-    number = longest_run(epochs)  # which is the one that bounds are of
-    scene = context.scenes.of_training(min(context.activity.used_gpus))
-    return None if number is None else repair(setup_of(context, number), bound, scene)
+def _repair(context: Context, training: Training, bound: Bound) -> Repair | None:
+    scene = context.scenes.of_training(min(training.gpus), training) if training.gpus else None
+    return None if scene is None else repair(setup_of(context, training), bound, scene)
 
 
 def _advice(bound: Bound, found: Repair) -> Advice:

@@ -69,7 +69,8 @@ def others_cpu_pct(context: Context, epochs: Sequence[Trained]) -> float | None:
     total, main, workers = (of_host(name)(context, epochs) for name in names)
     if total is None or main is None or not cores:
         return None
-    ranks = len({process.rank for process in context.run.inside if process.task == "train"}) or 1
+    training = context.training_at(epochs[0].span[0])
+    ranks = len(training.told.ranks) if training and training.told else 1
     return max(total - (main * ranks + (workers or 0.0)) / cores, 0.0)
 
 

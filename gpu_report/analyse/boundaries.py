@@ -1,14 +1,16 @@
 """The ends of epochs: how long the GPU rests for validation and checkpoint, and which drops that explains."""
 
 from bisect import bisect_left
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from statistics import median
 
 import numpy as np
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.drops import stretches
+from gpu_report.analyse.spans import Span
 from gpu_report.analyse.track import Bools, Track
 from gpu_report.model import EpochRow
 
@@ -20,12 +22,24 @@ class Boundary:
     """The end of an epoch: its row, whether it is the first of its process, and the dip around it (None: none seen).
 
     `told` says that the dip is no dip that was seen, but validation and checkpoint as YOLO's callbacks told them.
+    `mosaic_closes` is the first epoch of its run without mosaic, None where there is none.
     """
 
     row: EpochRow
     first: bool
     dip: Dip | None = None
     told: bool = False
+    mosaic_closes: int | None = None
+
+    @property
+    def closing(self) -> bool:
+        """Tell whether the mosaic was closed for it, so that its loader was made anew."""
+        return self.row.epoch == self.mosaic_closes
+
+    @property
+    def without_mosaic(self) -> bool:
+        """Tell whether it loaded its images without mosaic."""
+        return self.mosaic_closes is not None and self.row.epoch >= self.mosaic_closes
 
     @property
     def end_t_s(self) -> float:
@@ -48,6 +62,19 @@ class Boundaries:
     """All boundaries of a run in order of time."""
 
     all: tuple[Boundary, ...]
+
+    @cached_property
+    def first_epochs(self) -> tuple[Span, ...]:
+        """Return the first epochs of processes, up to their rows."""
+        return tuple((each.row.start_t_s, each.row.row_t_s) for each in self.all if each.first)
+
+    def is_in_first(self, t_s: float) -> bool:
+        """Tell whether a moment lies in the first epoch of a process."""
+        return any(start <= t_s < end for start, end in self.first_epochs)
+
+    def with_mosaic(self, closes: Mapping[int, int | None]) -> "Boundaries":
+        """Return the boundaries with the first epoch without mosaic of each run, by its number."""
+        return Boundaries(tuple(replace(each, mosaic_closes=closes.get(each.row.run)) for each in self.all))
 
     def touching(self, start_s: float, end_s: float) -> Boundary | None:
         """Return the boundary whose row appeared within [start, end] give or take BOUNDARY_S, the first if several.

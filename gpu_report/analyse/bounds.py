@@ -11,9 +11,10 @@ from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.activity import outside
 from gpu_report.analyse.causes import cores_short
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.phases import mosaic_closes
+from gpu_report.analyse.disturbances import disturbances
 from gpu_report.analyse.spans import Span, Touching, as_array
 from gpu_report.analyse.throttles import POWER_CAP, THERMAL
+from gpu_report.analyse.trainings import Training
 from gpu_report.model import Bound, EpochSummary, Finding
 
 # Causes that are felt as waiting for data, which callbacks tell in seconds.
@@ -23,6 +24,8 @@ FALLS = frozenset({"drop", "sustained-low", "slowdown"})
 WAITS = frozenset({"waiting-for-peer"})
 MOMENTARY = FALLS | WAITS | {"other-process", POWER_CAP, THERMAL}
 GAPS = "short gaps"
+# Which of the epochs a bound calls the one now. Where some were disturbed, the median may be of those that were not.
+MEDIAN, MEAN = "now is the median epoch", "now is the mean of all epochs"
 
 
 @dataclass(frozen=True)
@@ -45,15 +48,27 @@ def longest_run(epochs: Sequence[EpochSummary]) -> int | None:
     return max(trained, key=lambda number: trained[number], default=None)
 
 
+def training_of_bounds(context: Context, epochs: Sequence[EpochSummary]) -> Training | None:
+    """Return the training that bounds are of: of the longest YOLO run the one in which its middle epoch lies.
+
+    None where no training is told apart.
+    """
+    longest = longest_run(epochs)
+    starts = [epoch.start_t_s for epoch in epochs if epoch.run == longest]
+    return context.training_at(starts[len(starts) // 2]) if starts else None
+
+
 def find_bounds(context: Context, epochs: Sequence[EpochSummary], findings: Sequence[Finding]) -> tuple[Bound, ...]:
     """Return a bound for each cause of lost training time, the largest win first; empty where epochs are not known.
 
     Of several YOLO runs in one recording the longest is meant.
     """
-    mine = _judged(context, epochs)
-    disturbing = Touching(_disturbing(findings), _span)
-    ordinary = [e for e in mine if not any(_shared_s(e, f) > th.TOUCHED_S for f in disturbing(*e.span))]
-    standing = [bound for bound in [_standing(context, ordinary or mine, findings)] if bound]
+    mine = _judged(epochs)
+    training = training_of_bounds(context, epochs)
+    took = _disturbing(findings)
+    disturbing, held_up = Touching(took, _span), disturbances(map(_span, took))
+    ordinary = [epoch for epoch in mine if not held_up.touch(epoch.span)]
+    standing = [bound for bound in [_standing(context, training, ordinary or mine, findings)] if bound]
     found = [*standing, *_momentary(mine, ordinary, disturbing)]
     won = [bound for bound in found if bound.speed_up_at_most >= th.BOUND_SPEED_UP]
     return tuple(sorted(won, key=lambda bound: -bound.speed_up_at_most))
@@ -74,60 +89,64 @@ def _overlap_s(one: Finding, other: Finding) -> float:
     return min(one.end_t_s, other.end_t_s) - max(one.start_t_s, other.start_t_s)
 
 
-def _judged(context: Context, epochs: Sequence[EpochSummary]) -> list[_Epoch]:
+def _judged(epochs: Sequence[EpochSummary]) -> list[_Epoch]:
     """Return the epochs of the longest YOLO run whose training part is known, without those that do more than train.
 
     The first of a process warms up, and where the mosaic closes the loader is made anew.
     """
     known = [_Epoch(epoch, epoch.train_s) for epoch in epochs if epoch.train_s]
     longest = longest_run(epochs)
-    firsts = {(b.row.run, b.row.start_t_s) for b in context.boundaries.all if b.first}
-    closes = {yolo.number: mosaic_closes(yolo.args) for yolo in context.run.yolo_runs}
-    return [
-        epoch
-        for epoch in known
-        if epoch.summary.run == longest
-        and (epoch.summary.run, epoch.summary.start_t_s) not in firsts
-        and closes.get(epoch.summary.run) != epoch.summary.epoch
-    ]
+    mine = [epoch for epoch in known if epoch.summary.run == longest]
+    return [epoch for epoch in mine if not epoch.summary.first and not epoch.summary.closing]
 
 
-def _standing(context: Context, epochs: Sequence[_Epoch], findings: Sequence[Finding]) -> Bound | None:
+def standing_causes(context: Context, training: Training, findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings of what holds a training back all the time, with their causes."""
+    starved = [f for f in findings if f.rule == "starved" and f.cause]
+    return [f for f in starved if context.training_at(f.start_t_s, f.gpu) is training]
+
+
+def _standing(
+    context: Context, training: Training | None, epochs: Sequence[_Epoch], findings: Sequence[Finding]
+) -> Bound | None:
     """Return the bound of what holds training back all the time: of its cause where one is known, else of all gaps."""
-    if not epochs:
+    if not epochs or training is None:
         return None
-    causes = [f.cause.name for f in findings if f.rule == "starved" and f.cause and f.severity != "info"]
+    held_back = standing_causes(context, training, findings)
+    causes = [f.cause.name for f in held_back if f.cause and f.severity != "info"]
     cause = causes[0] if causes else GAPS
     now_s = median(epoch.train_s for epoch in epochs)
     waits = [epoch.summary.data_wait_s for epoch in epochs]
-    used = context.activity.used_gpus
-    scene = context.scenes.of_training(min(used)) if used and context.scenes.calm else None
+    scene = context.scenes.of_training(min(training.gpus), training) if training.gpus else None
     # where cores are short the main process is late, too, and its own work would take less with more of them
     short = scene is not None and cores_short(scene)
     if cause in INPUT and not short and all(wait is not None for wait in waits):
         best_s = min(epoch.train_s - (epoch.summary.data_wait_s or 0.0) for epoch in epochs)
-        return _bound(cause, now_s, best_s, "the training part of its epochs without the time it waited for data")
+        return _bound(cause, now_s, best_s, f"the shortest epoch without the time it waited for data; {MEDIAN}")
     occupancy = scene.gpu_within("sm_occupancy_pct") if scene else None
     if cause == "launch-bound" and occupancy is not None:
         best_s = now_s * occupancy / th.MOST_OCCUPANCY_PCT
         return _bound(
-            cause, now_s, best_s, f"the same work with the SMs {th.MOST_OCCUPANCY_PCT:.0f} % full of warps throughout"
+            cause,
+            now_s,
+            best_s,
+            f"the same work with the SMs {th.MOST_OCCUPANCY_PCT:.0f} % full of warps throughout; {MEDIAN}",
         )
-    busy = _busy_share(context, epochs)
-    return _bound(cause, now_s, now_s * busy, "the GPU at 100 % utilisation throughout") if busy else None
+    busy = _busy_share(context, training, epochs)
+    return _bound(cause, now_s, now_s * busy, f"the GPU at 100 % utilisation throughout; {MEDIAN}") if busy else None
 
 
 def _bound(cause: str, now_s: float, best_s: float, basis: str) -> Bound | None:
     return Bound(cause, now_s, best_s, basis) if best_s > 0 else None
 
 
-def _busy_share(context: Context, epochs: Sequence[_Epoch]) -> float:
+def _busy_share(context: Context, training: Training, epochs: Sequence[_Epoch]) -> float:
     """Return mean utilisation (0 to 1) of the used GPU that was busiest in these epochs: none can do with less time."""
     spans, shares = as_array([epoch.span for epoch in epochs]), [0.0]
     for track in context.tracks:
         mine = ~outside(track, spans)
         seconds = float(track.hold_s[mine].sum())
-        if track.gpu in context.activity.used_gpus and seconds > 0:
+        if track.gpu in training.gpus and seconds > 0:
             shares.append(float((track.hold_s * track.util_pct)[mine].sum()) / seconds / 100)
     return max(shares)
 
@@ -137,7 +156,7 @@ def _momentary(epochs: Sequence[_Epoch], ordinary: Sequence[_Epoch], findings: T
     if not ordinary:
         return []
     usual_s, now_s = median(epoch.train_s for epoch in ordinary), fmean(epoch.train_s for epoch in epochs)
-    basis = "its other epochs, which nothing disturbed"
+    basis = f"without what it took beyond the median of the epochs that nothing disturbed; {MEAN}"
     return [
         Bound(cause, now_s, max(now_s - lost_s / len(epochs), usual_s), basis)
         for cause, lost_s in _lost_s(epochs, usual_s, findings).items()

@@ -167,10 +167,26 @@ def loader_idle(scene: Scene) -> Candidate | None:
         ("workers idle before the GPU fell", lead, "s"),
         ("CPU of all workers", workers, "% of a core"),
         ("usually", scene.usual("workers_cpu_pct"), "% of a core"),
-        ("right after it, against usual", surge, "times as much"),
+        ("CPU of all workers right after it, against usual", surge, "times as much"),
     )
     text = "the loader's workers stood still first, without using CPU or disk (a network drive, a lock, a sleep)"
     return Candidate("input-stalled", 0.85 if first and refilled else 0.7, text, numbers)
+
+
+def loader_idle_at_times(scene: Scene) -> Candidate | None:
+    """Find that workers stood still, too, while the trainer waited: again and again something held them up."""
+    waiting, there = scene.within("workers_cpu_pct"), _loading(scene)
+    could = 100 * min(there, scene.usable_cores or scene.cores or there)
+    if not scene.waits or waiting is None or not could or waiting > th.WAITING_WORKERS_SHARE * could:
+        return None
+    numbers = evidence(
+        (f"CPU of all {there:.0f} workers while the trainer waited", waiting, "% of a core"),
+        ("of that time a process waited for input or output", scene.within("io_pressure_pct"), "%"),
+    )
+    text = (
+        "now and again the loader's workers stood still, using neither CPU nor disk (a network drive, a lock, a sleep)"
+    )
+    return Candidate("input-stalled", 0.7, text, numbers)
 
 
 def trainer_stopped(scene: Scene) -> Candidate | None:
@@ -225,7 +241,7 @@ def launch_bound(scene: Scene) -> Candidate | None:
         ("CPU of the main process", scene.within("main_cpu_pct"), "% of a core"),
         ("CPU of all workers", scene.within("workers_cpu_pct"), "% of a core"),
     )
-    text = "its kernels were too small to fill it, and the main process launched them as fast as one core can"
+    text = "kernels were too small to fill the GPU, and the main process launched them as fast as one core can"
     return Candidate("launch-bound", 0.8, text, numbers)
 
 
@@ -298,6 +314,7 @@ CAUSES: tuple[Scorer, ...] = (
     loader_cpu_bound,
     own_cores_full,
     loader_idle,
+    loader_idle_at_times,
     trainer_stopped,
     trainer_blocked,
     main_process_bound,
@@ -378,7 +395,7 @@ def _idle(scene: Scene) -> bool:
 def _mostly_one_core(scene: Scene) -> bool:
     main, workers = scene.within("main_cpu_pct"), scene.within("workers_cpu_pct")
     util = scene.gpu_within("gpu_util_pct")
-    if main is None or util is None or util >= th.MAIN_BOUND_UTIL_PCT:
+    if main is None or util is None or (util >= th.MAIN_BOUND_UTIL_PCT and not _data_came(scene)):
         return False
     return main >= th.MAIN_FULL_PCT and ((workers or 0.0) < th.WORKERS_FULL_PCT or _data_came(scene))
 

@@ -10,14 +10,14 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.oom_killer import host_memory
 from gpu_report.analyse.phases import finished
 from gpu_report.analyse.scene import evidence
-from gpu_report.analyse.trainings import Training, trainings
+from gpu_report.analyse.told import Told
 from gpu_report.model import Ending, EndingName, EpochRow, Evidence, Finding
 
 
 def certificate(context: Context, findings: Sequence[Finding]) -> Ending | None:
     """Return how the last training ended, None where none was seen; `findings` hold the bad ends."""
     bad = [finding for finding in findings if finding.rule == "run-ended"]
-    told = trainings(context.run)
+    told = context.told
     if told:
         return _told(context, told[-1], bad)
     rows = context.run.epoch_rows
@@ -27,7 +27,7 @@ def certificate(context: Context, findings: Sequence[Finding]) -> Ending | None:
     return None if worst is None else _ending(context, "failed", worst.summary, worst.end_t_s, (None, None))
 
 
-def _told(context: Context, training: Training, bad: Sequence[Finding]) -> Ending:
+def _told(context: Context, training: Told, bad: Sequence[Finding]) -> Ending:
     """Return the ending of a training that callbacks told of."""
     settings, end_s = training.main.settings, training.end_t_s
     reached = training.epoch, _whole(settings.get("epochs"))

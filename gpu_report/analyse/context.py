@@ -13,15 +13,17 @@ from gpu_report.analyse.boundaries import Boundaries, Boundary, find_boundaries
 from gpu_report.analyse.drops import Drop, find_drops
 from gpu_report.analyse.energy import Energy, energy
 from gpu_report.analyse.inside import InsideView, inside_view, with_inside
-from gpu_report.analyse.ordinary import calm_spans, first_epochs, ordinary_phases, whole_spans
+from gpu_report.analyse.ordinary import calm_spans, ordinary_phases, whole_spans
 from gpu_report.analyse.pace import Pace, pace_of
-from gpu_report.analyse.phases import final_evaluations, find_phases, joined
+from gpu_report.analyse.phases import final_evaluations, find_phases, joined, mosaic_closes
 from gpu_report.analyse.presence import Guest, guests
 from gpu_report.analyse.scenes import Beside, Scenes
 from gpu_report.analyse.spans import Span
 from gpu_report.analyse.spinning import spinning
 from gpu_report.analyse.throttles import Throttle, throttles
+from gpu_report.analyse.told import Told
 from gpu_report.analyse.track import Bools, Track, tracks
+from gpu_report.analyse.trainings import Training, away, begun_later, find_trainings, training_at
 from gpu_report.model import EpochRow, Interval, Options, Phase, Run
 
 T = TypeVar("T")
@@ -46,6 +48,7 @@ class Context:
     activity: Activity
     boundaries: Boundaries
     phases: tuple[Phase, ...]
+    trainings: tuple[Training, ...]
     inside: InsideView
     drops: tuple[Drop, ...]
     guests: tuple[Guest, ...]
@@ -69,6 +72,15 @@ class Context:
         """Return each epoch's own phases, from its start (an earlier attempt is none of it) to its checkpoint."""
         ends = [phase.end_t_s for phase in self.phases]
         return tuple(_parts(self.phases, ends, boundary) for boundary in self.boundaries.all)
+
+    @property
+    def told(self) -> list[Told]:
+        """Return what the processes of each training told, of those trainings that told anything."""
+        return [training.told for training in self.trainings if training.told]
+
+    def training_at(self, t_s: float, gpu: int | None = None) -> Training | None:
+        """Return the training that a moment lies in (see trainings.py), None where there was none at all."""
+        return training_at(self.trainings, t_s, gpu)
 
     def epoch_at(self, t_s: float) -> EpochRow | None:
         """Return the epoch that a moment lies in, None outside all of them.
@@ -110,11 +122,17 @@ def build_context(run: Run, options: Options) -> Context:
     outside_ends = find_boundaries(() if told else run.epoch_rows, found, awake)
     outside_phases = find_phases(run, seen, outside_ends, found, awake)
     activity = inside.activity(seen, run.duration_s, others=_others(run, inside))
-    boundaries = with_inside(outside_ends, inside)
+    closes = {yolo.number: mosaic_closes(yolo.args) for yolo in run.yolo_runs}
+    boundaries = with_inside(outside_ends, inside).with_mosaic(closes)
     phases = joined(inside, outside_phases, activity, run.duration_s)
     final = final_evaluations(phases, boundaries)
-    usable = tuple(activity.usable(track) & outside(track, final) for track in found)
-    drops = tuple(drop for track, use in zip(found, usable, strict=True) for drop in find_drops(track, use, options))
+    trained = find_trainings(run, found, activity, boundaries, phases)
+    usable = tuple(activity.usable(track) & outside(track, (*final, *away(trained, track.gpu))) for track in found)
+    drops = tuple(
+        drop
+        for track, use in zip(found, usable, strict=True)
+        for drop in find_drops(track, use, options, begun_later(trained, track.gpu))
+    )
     beside = tuple(guest for track in found for guest in guests(run, track))
     waits = _waits(found, usable, activity)
     gpus = {gpu.index: gpu for gpu in run.gpus}
@@ -132,13 +150,14 @@ def build_context(run: Run, options: Options) -> Context:
         activity=activity,
         boundaries=boundaries,
         phases=phases,
+        trainings=trained,
         inside=inside,
         drops=drops,
         guests=beside,
         waits=waits,
         throttles=tuple(t for track in found for t in throttles(track, activity, gpus.get(track.gpu))),
         ordinary=whole_spans(phases, boundaries, disturbed) if usual else calm,
-        scenes=Scenes(run, found, calm, Beside(beside, phases, pace, first_epochs(boundaries))),
+        scenes=Scenes(run, found, calm, Beside(beside, phases, pace, boundaries.first_epochs, trained)),
         pace=pace,
     )
 

@@ -4,8 +4,10 @@ from pathlib import PurePosixPath
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.columns import values_within
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.odds import MIB_PER_GIB, SHM, Said, host_mean
 from gpu_report.analyse.scene import evidence
-from gpu_report.analyse.training_facts import MIB_PER_GIB, SHM, Said, TrainingFacts
+from gpu_report.analyse.trainings import Training
 from gpu_report.model import Advice, Cause, Mount
 
 MEMORY = "tmpfs"
@@ -19,23 +21,23 @@ NETWORK = frozenset(
 PROGRAMS = ("sshfs", "s3fs", "mountpoint-s3", "gcsfuse", "goofys", "rclone", "juicefs", "glusterfs", "ceph", "blobfuse")
 
 
-def data_disk(facts: TrainingFacts) -> Said | None:
+def data_disk(context: Context, training: Training) -> Said | None:
     """Find images on a network filesystem or a rotating disk, where the training waited for reads."""
-    folder = facts.text("data_folder")
-    mount = None if folder is None else mount_of(folder, facts.recording.mounts)
+    folder = training.text("data_folder")
+    mount = None if folder is None else mount_of(folder, context.run.recording.mounts)
     slow = "" if mount is None else _slow(mount)
-    waited_s, trained_s = _waited_for_reads_s(facts), sum(end - start for start, end in facts.trained)
+    waited_s, trained_s = _waited_for_reads_s(context, training), sum(end - start for start, end in training.trained)
     if mount is None or not slow or waited_s < max(th.READS_WAITED_S, th.READS_WAITED_SHARE * trained_s):
         return None
-    size = facts.number("data_mib")
-    place = faster_place(mount, facts.recording.mounts, size)
+    size = training.quantity("data_mib")
+    place = faster_place(mount, context.run.recording.mounts, size)
     return Said(
         "warning",
         f"The images lie in {folder} on {slow}, and reads were waited for in {waited_s:.0f} s of the training",
         evidence(
             ("what the images take on disk", None if size is None else size / MIB_PER_GIB, "GiB"),
             ("of training with processes waiting for reads", 100 * waited_s / trained_s, "%"),
-            ("read by the training, mean", facts.host_mean("trainer_read_mib_s"), "MiB/s"),
+            ("read by the training, mean", host_mean(context, training, "trainer_read_mib_s"), "MiB/s"),
         ),
         () if place is None else (Advice(_copy_to(place, size)),),
         Cause("input-storage", 0.8, f"reads came from {slow}"),
@@ -76,12 +78,12 @@ def _is_network(mount: Mount) -> bool:
     return mount.type in NETWORK or any(name.startswith(PROGRAMS) for name in named)
 
 
-def _waited_for_reads_s(facts: TrainingFacts) -> float:
+def _waited_for_reads_s(context: Context, training: Training) -> float:
     """Return for how many seconds of training processes waited for input: in the trainer's cgroup, else anywhere."""
-    host = facts.context.run.host
-    own = values_within(host, "cgroup_io_pressure_pct", facts.trained)
-    waits = own if len(own) else values_within(host, "io_pressure_pct", facts.trained)
-    tick_s = facts.recording.interval_s or 1.0
+    host = context.run.host
+    own = values_within(host, "cgroup_io_pressure_pct", training.trained)
+    waits = own if len(own) else values_within(host, "io_pressure_pct", training.trained)
+    tick_s = context.run.recording.interval_s or 1.0
     return float((waits >= th.IO_PRESSURE_PCT).sum()) * tick_s
 
 

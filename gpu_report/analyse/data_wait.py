@@ -6,7 +6,7 @@ from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.beside import changed
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.disturbances import Disturbances
-from gpu_report.analyse.epoch_parts import Trained, groups
+from gpu_report.analyse.epoch_parts import Trained, calm_epochs, groups
 from gpu_report.analyse.trend import Rise, rise
 from gpu_report.model import Evidence, Finding
 
@@ -15,7 +15,7 @@ def data_wait_growing(context: Context, epochs: Sequence[Trained], held_up: Dist
     """Report data waits that rise over the run and cost some seconds: caches that fill, a disk that others load."""
     found: list[Finding] = []
     for siblings in groups(epochs):
-        calm = held_up.calm(siblings)
+        calm = calm_epochs(siblings, held_up)
         grown = waits_grow(calm)
         if grown is not None:
             found.append(_finding(context, len(found) + 1, calm, grown))

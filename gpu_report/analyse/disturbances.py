@@ -1,18 +1,15 @@
-"""What held a training up that is a finding of its own: it explains an epoch that took longer."""
+"""What disturbed a training, and how much of an epoch, or of any other stretch of it, that was."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.context import Context
-from gpu_report.analyse.epoch_parts import Trained
-from gpu_report.analyse.spans import Span, union
+from gpu_report.analyse.spans import Span, Spans, as_array, union
 from gpu_report.analyse.track import Floats
-from gpu_report.model import Finding
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,24 +26,21 @@ class Disturbances:
         before, until = np.interp(span, self.edges_s, self.covered_s)
         return float(until - before)
 
-    def calm(self, epochs: Sequence[Trained]) -> list[Trained]:
-        """Return the epochs of which little was disturbed."""
+    def touch(self, span: Span) -> bool:
+        """Tell whether a span is disturbed for longer than nobody would notice (TOUCHED_S)."""
+        return self.seconds_in(span) > th.TOUCHED_S
+
+    def seconds_in_each(self, spans: Spans) -> Floats:
+        """Return how many seconds of each span are disturbed."""
         if not len(self.edges_s):
-            return list(epochs)
-        spans = np.array([epoch.span for epoch in epochs]).reshape(-1, 2).T
-        before, until = np.interp(spans, self.edges_s, self.covered_s)
-        seconds = (until - before).tolist()
-        return [e for e, lost_s in zip(epochs, seconds, strict=True) if lost_s < th.DISTURBED_SHARE * e.train_s]
+            return np.zeros(len(spans))
+        before, until = np.interp(as_array(spans).T, self.edges_s, self.covered_s)
+        seconds: Floats = until - before
+        return seconds
 
 
-def disturbances(context: Context, findings: Sequence[Finding] = ()) -> Disturbances:
-    """Return when a GPU fell idle, waited for a peer or had a guest, when nobody recorded, and what `findings` say."""
-    spans = [(drop.start_t_s, drop.end_t_s) for drop in context.drops]
-    spans += [(finding.start_t_s, finding.end_t_s) for finding in findings]
-    spans += [(wait.start_t_s, wait.end_t_s) for wait in context.waits]
-    spans += [guest.span for guest in context.guests if guest.worked and guest.gpu in context.activity.used_gpus]
-    missing = ((event.t_s, event.fields.get("seconds")) for event in context.run.events if event.kind == "gap")
-    spans += [(t_s - seconds, t_s) for t_s, seconds in missing if isinstance(seconds, int | float)]
-    apart = union(spans)
+def disturbances(spans: Iterable[Span]) -> Disturbances:
+    """Return the stretches that spans, which may overlap, take together."""
+    apart = union(list(spans))
     lengths = [length for start, end in apart for length in (0.0, end - start)]
     return Disturbances(np.array(apart, dtype=float).ravel(), np.cumsum(np.array(lengths, dtype=float)))

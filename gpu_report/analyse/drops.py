@@ -1,8 +1,9 @@
 """Where utilisation fell: drops against the level before them, and low intervals (DESIGN.md, Words)."""
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -36,10 +37,17 @@ class Drop:
         return self.end_t_s - self.start_t_s
 
 
-def find_drops(track: Track, usable: Bools, options: Options) -> tuple[Drop, ...]:
-    """Return the drops of one GPU; `usable` says which readings lie outside startup and idle."""
-    search = _Search(track, usable, options.line_share, options.drop_seconds)
-    return tuple(search.drops())
+def find_drops(track: Track, usable: Bools, options: Options, anew_s: Sequence[float] = ()) -> tuple[Drop, ...]:
+    """Return the drops of one GPU; `usable` says which readings lie outside startup and idle.
+
+    At the moments `anew_s`, in order, the level starts anew: another training may have been set up otherwise.
+    """
+    edges = [0, *np.searchsorted(track.t_s, np.array(anew_s, dtype=float)).tolist(), len(track.t_s)]
+    found: list[Drop] = []
+    for first, last in pairwise(edges):
+        part = track if (first, last) == (0, len(track.t_s)) else _part(track, first, last)
+        found += _Search(part, usable[first:last], options.line_share, options.drop_seconds).drops()
+    return tuple(found)
 
 
 def find_low_intervals(track: Track, usable: Bools) -> tuple[Interval, ...]:
@@ -157,13 +165,14 @@ class _Search:
 
     def _follow(self, at: int, start: int) -> tuple[Drop | None, int, int]:
         """Return the drop that begins at `start` (None: none), where to go on, and until where it disturbs levels."""
-        level = self._level(start)
-        line = self.share * level
+        before = self._level(start)
+        line = self.share * before
         end = self._end(start, line, th.STRAY_S)
-        begin, level = self._reach_back(at, start, level)
+        begin, level = self._reach_back(at, start, before, th.STRAY_S)
         drop = self._drop(begin, end, level)
         if drop is None:  # strays may have joined too much: what holds without them?
             end = self._end(start, line, 0.0)
+            begin, level = self._reach_back(at, start, before, 0.0)
             drop = self._drop(begin, end, level)
         if drop is None:
             return None, end, 0
@@ -216,13 +225,13 @@ class _Search:
         level = float(np.median(values)) if len(values) >= self.at_least else -1.0
         return level if level >= th.LOW_PCT else -1.0
 
-    def _reach_back(self, at: int, start: int, level: float) -> tuple[int, float]:
+    def _reach_back(self, at: int, start: int, level: float, stray_s: float) -> tuple[int, float]:
         """Return where the low stretch began that could be judged from `start` on only, and the level before that.
 
         Early in a run the level's first LEVEL_AT_LEAST_S may hold the beginning of the drop itself.
         """
-        low = self.usable[at:start] & (self.track.util_pct[at:start] < self.share * level)
-        begin = start - int(np.argmin(low[::-1])) if not low.all() else at
+        part, usable = _part(self.track, at, start + 1), self.usable[at : start + 1]
+        begin = at + int(_bounds(part, usable & (part.util_pct < self.share * level), usable, stray_s)[0][-1])
         if begin == start:
             return start, level
         since = self._since(at)

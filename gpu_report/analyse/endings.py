@@ -9,7 +9,7 @@ from gpu_report.analyse.hanging import Silence, silence
 from gpu_report.analyse.killing import OOM_ADVICE, killing
 from gpu_report.analyse.last_memory import held_at_the_end, memory_just_before
 from gpu_report.analyse.oom_killer import KILLED, OomKill, host_memory, memory_was_full, oom_kill
-from gpu_report.analyse.trainings import Training, trainings
+from gpu_report.analyse.told import Told
 from gpu_report.model import Advice, Cause, Finding, InsideRun, RecordedEvent
 
 OUT_OF_MEMORY = "OutOfMemoryError"
@@ -23,7 +23,7 @@ def bad_endings(context: Context) -> list[Finding]:
 
     A command that fails because its training crashed is not reported beside it, and one training once only.
     """
-    told = trainings(context.run)
+    told = context.told
     ended = [event for event in context.run.events if event.kind == "command_ended"]
     bad = [event for event in ended if event.fields.get("signal") or event.fields.get("exit_code")]
     found = [_told_crash(context, training, culprit) for training in told if (culprit := training.crashed) is not None]
@@ -34,7 +34,7 @@ def bad_endings(context: Context) -> list[Finding]:
     return [replace(finding, id=f"ended-{number}") for number, finding in enumerate(found, 1)]
 
 
-def _told_crash(context: Context, training: Training, culprit: InsideRun) -> Finding:
+def _told_crash(context: Context, training: Told, culprit: InsideRun) -> Finding:
     """Return the finding of a training that an exception ended, in the process that it ended first."""
     found = _crash(context, 1, culprit)
     where = f" on rank {culprit.rank}{_gpu_of(context, culprit)}" if len(training.ranks) > 1 else ""
@@ -75,7 +75,7 @@ def _crash(context: Context, number: int, run: InsideRun) -> Finding:
     )
 
 
-def _command(context: Context, event: RecordedEvent, told: Sequence[Training]) -> Finding:
+def _command(context: Context, event: RecordedEvent, told: Sequence[Told]) -> Finding:
     """Return the finding of a command that failed, with the training that it ended, where one was going on."""
     going = [t for t in told if not t.is_good and t.end_t_s >= event.t_s - th.TOGETHER_S]
     how = killing(context, event, _pids(context, going))
@@ -96,7 +96,7 @@ def _command(context: Context, event: RecordedEvent, told: Sequence[Training]) -
     return found
 
 
-def _unended(context: Context, training: Training, found: Sequence[Finding]) -> Finding | None:
+def _unended(context: Context, training: Told, found: Sequence[Finding]) -> Finding | None:
     """Return the finding of a training that ended without a word, or still hung when the recording did."""
     end_s = training.end_t_s
     if training.main.ended is not None or any(abs(f.end_t_s - end_s) <= th.TOGETHER_S for f in found):
@@ -113,7 +113,7 @@ def _ended_well(context: Context, end_s: float) -> bool:
     return any(e.fields.get("exit_code") == 0 and 0 <= e.t_s - end_s <= th.TOGETHER_S for e in ended)
 
 
-def _went(context: Context, training: Training) -> Finding | None:
+def _went(context: Context, training: Told) -> Finding | None:
     """Return the finding of a training whose process was seen to leave the GPU, and told no end."""
     table, end_s = context.run.processes, training.end_t_s
     rows = table[(table["pid"] == training.main.pid) & (table["change"] == "gone")]
@@ -125,7 +125,7 @@ def _went(context: Context, training: Training) -> Finding | None:
     return found if oom is None else _with_oom(context, found, oom)
 
 
-def _left_hanging(context: Context, training: Training) -> Finding | None:
+def _left_hanging(context: Context, training: Told) -> Finding | None:
     """Return the finding of a training that told nothing any more when the recording ended."""
     end_s = training.end_t_s
     hung = silence(context, training, end_s)
@@ -162,7 +162,7 @@ def _gpu_of(context: Context, process: InsideRun) -> str:
     return "" if gpu is None else f" (GPU {gpu})"
 
 
-def _pids(context: Context, going: Sequence[Training]) -> frozenset[int]:
+def _pids(context: Context, going: Sequence[Told]) -> frozenset[int]:
     """Return the pids of trainings, and of the commands that were started."""
     started = (event.fields.get("pid") for event in context.run.events if event.kind == "command_started")
     ranks = (pid for training in going for pid in training.pids)
@@ -176,7 +176,7 @@ def _finding(context: Context, number: int, end_s: float, summary: str, why: str
         rule="run-ended",
         severity="critical",
         gpu=None,
-        start_t_s=min(max(end_s - th.BEFORE_THE_END_S, 0.0), end_s),  # it may be over before the first sample
+        start_t_s=end_s,  # an end is a moment; a silence that led to it has a beginning of its own
         end_t_s=end_s,
         summary=summary,
         epoch=epoch.epoch if epoch else phase.epoch if phase else None,

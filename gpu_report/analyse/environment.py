@@ -1,10 +1,11 @@
-"""Rule: a set-up at odds with its machine. To add one, write a Check (training_facts.py) and list it here."""
+"""Rule: a set-up at odds with its machine. To add one, write a Check (odds.py) and list it here."""
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.data_disk import data_disk
 from gpu_report.analyse.host_odds import cores, shared_memory, threads
+from gpu_report.analyse.odds import Check, Said
 from gpu_report.analyse.torch_odds import gpu_not_taken, torch_a_little_newer, torch_too_new, torch_without_cuda
-from gpu_report.analyse.training_facts import Check, Said, TrainingFacts, trainings_of
+from gpu_report.analyse.trainings import Training
 from gpu_report.model import Finding
 
 CHECKS: tuple[Check, ...] = (
@@ -21,18 +22,18 @@ CHECKS: tuple[Check, ...] = (
 
 def environment(context: Context) -> list[Finding]:
     """Report what of each training's set-up does not fit the machine; what several trainings share is said once."""
-    found: dict[str, tuple[TrainingFacts, Said]] = {}
-    for facts in trainings_of(context):
+    found: dict[str, tuple[Training, Said]] = {}
+    for training in context.trainings:
         for check in CHECKS:
-            said = check(facts)
+            said = check(context, training)
             if said is not None:
-                found.setdefault(said.summary, (facts, said))
+                found.setdefault(said.summary, (training, said))
     return [_finding(number, *each) for number, each in enumerate(found.values(), 1)]
 
 
-def _finding(number: int, facts: TrainingFacts, said: Said) -> Finding:
+def _finding(number: int, training: Training, said: Said) -> Finding:
     """Return a finding over the whole training that it held for; what is only worth a note has no length."""
-    start_s, end_s = facts.span
+    start_s, end_s = training.span
     return Finding(
         id=f"environment-{number}",
         rule="environment",

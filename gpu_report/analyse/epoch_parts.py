@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.phases import mosaic_closes
+from gpu_report.analyse.disturbances import Disturbances
 from gpu_report.analyse.spans import Span
 from gpu_report.model import Phase
 
@@ -34,24 +34,23 @@ def length_of(parts: Sequence[Phase], name: str) -> float | None:
 
 def trained_epochs(context: Context) -> list[Trained]:
     """Return the training part of every epoch that came to its end and whose phases are told apart, in order."""
-    closes = {yolo.number: mosaic_closes(yolo.args) for yolo in context.run.yolo_runs}
     found = []
     for boundary, parts in zip(context.boundaries.all, context.parts, strict=True):
         row = boundary.row
         mine = [phase for phase in parts if phase.name == "train"]
-        train_s, closing = length_of(mine, "train"), closes.get(row.run)
+        train_s = length_of(mine, "train")
         if train_s is None:
             continue
         told = context.inside.told.get((row.run, row.start_t_s)) if boundary.told else None
         again = told is not None and told.attempt > 1
         found.append(
             Trained(
-                group=(row.run, row.segment, closing is not None and row.epoch >= closing),
+                group=(row.run, row.segment, boundary.without_mosaic),
                 epoch=row.epoch,
                 span=(mine[0].start_t_s, mine[-1].end_t_s),
                 train_s=train_s,
                 data_wait_s=told.data_wait_s if told else None,
-                alike=not boundary.first and row.epoch != closing and not again,
+                alike=not boundary.first and not boundary.closing and not again,
             )
         )
     return found
@@ -64,3 +63,9 @@ def groups(epochs: Sequence[Trained]) -> Iterator[list[Trained]]:
         if epoch.alike:
             found.setdefault(epoch.group, []).append(epoch)
     yield from (siblings for siblings in found.values() if len(siblings) >= th.ODD_SIBLINGS)
+
+
+def calm_epochs(epochs: Sequence[Trained], held_up: Disturbances) -> list[Trained]:
+    """Return the epochs of which so little was disturbed that they tell of a trend."""
+    lost = held_up.seconds_in_each([epoch.span for epoch in epochs]).tolist()
+    return [each for each, lost_s in zip(epochs, lost, strict=True) if lost_s < th.DISTURBED_SHARE * each.train_s]

@@ -20,10 +20,21 @@ def odd_epochs(context: Context) -> list[Finding]:
     Slowdowns and throttling are dear to find: it is only done again where they may explain something.
     """
     epochs = trained_epochs(context)
-    if not _found(context, epochs, disturbances(context)):
+    if not _found(context, epochs, _held_up(context)):
         return []
     held_down = [finding for finding in throttling(context) if finding.severity != "info"]
-    return _found(context, epochs, disturbances(context, [*slowdowns(context), *held_down]))
+    return _found(context, epochs, _held_up(context, [*slowdowns(context), *held_down]))
+
+
+def _held_up(context: Context, findings: Sequence[Finding] = ()) -> Disturbances:
+    """Return when a GPU fell idle, waited for a peer or had a guest, when nobody recorded, and what `findings` say."""
+    spans = [(drop.start_t_s, drop.end_t_s) for drop in context.drops]
+    spans += [(finding.start_t_s, finding.end_t_s) for finding in findings]
+    spans += [(wait.start_t_s, wait.end_t_s) for wait in context.waits]
+    spans += [guest.span for guest in context.guests if guest.worked and guest.gpu in context.activity.used_gpus]
+    missing = ((event.t_s, event.fields.get("seconds")) for event in context.run.events if event.kind == "gap")
+    spans += [(t_s - seconds, t_s) for t_s, seconds in missing if isinstance(seconds, int | float)]
+    return disturbances(spans)
 
 
 def _found(context: Context, epochs: Sequence[Trained], held_up: Disturbances) -> list[Finding]:

@@ -11,8 +11,10 @@ from gpu_report.analyse.boundaries import Boundary
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.epoch_parts import length_of
 from gpu_report.analyse.many_stats import ManyStats, StatsOfOne, many_stats
-from gpu_report.analyse.odd import marked
+from gpu_report.analyse.odd import with_odd
+from gpu_report.analyse.spans import marked
 from gpu_report.analyse.track import Floats, Track
+from gpu_report.analyse.trainings import away
 from gpu_report.model import EpochSummary, InsideEpoch, Phase, Stats
 
 PER_EPOCH = ("memory_used_mib", "power_w", "temperature_c", "sm_clock_mhz")
@@ -33,7 +35,7 @@ def summarise_epochs(context: Context) -> tuple[EpochSummary, ...]:
     """Return one summary an epoch that came to its end, in order.
 
     `attempt` is as YOLO told it, else it counts repeats of one epoch in one YOLO run. Utilisation is the mean over the
-    GPUs that were used, energy the sum over all.
+    GPUs that its training used, energy the sum over all.
     """
     ends = context.boundaries.all
     seen: Counter[tuple[int, int]] = Counter()
@@ -44,7 +46,7 @@ def summarise_epochs(context: Context) -> tuple[EpochSummary, ...]:
         told = context.inside.told.get((row.run, row.start_t_s)) if boundary.told else None
         attempt = told.attempt if told else seen[row.run, row.epoch]
         summaries.append(_summarise(boundary, told, attempt, parts, readings))
-    return marked(summaries, context)
+    return with_odd(summaries)
 
 
 def loss_of(metrics: Mapping[str, float]) -> float | None:
@@ -59,8 +61,10 @@ def _of_each(context: Context, ends: Sequence[Boundary]) -> Iterator[_Readings]:
     gpus = {track.gpu: _of_gpu(track, spans) for track in context.tracks}
     utils = {gpu: stats["gpu_util_pct"].mean for gpu, stats in gpus.items()}
     joules = [curve.of_each(*spans) for curve in context.energies if curve.source != "none"]
+    away_s = {gpu: marked(spans[0], away(context.trainings, gpu)) for gpu in context.activity.used_gpus}
+    working = [np.where(away_s[gpu], np.nan, util) for gpu, util in utils.items() if gpu in away_s]
     columns = (
-        _over(np.nanmean, [util for gpu, util in utils.items() if gpu in context.activity.used_gpus], len(ends)),
+        _over(np.nanmean, working, len(ends)),
         _over(np.nanmax, [stats["memory_used_mib"].max for stats in gpus.values()], len(ends)),
         _over(np.nansum, joules, len(ends)),
     )
@@ -122,6 +126,7 @@ def _summarise(
         longest_wait_s=told.longest_wait_s if told else None,
         source=next((phase.source for phase in parts if phase.name == "train"), ""),
         first=boundary.first,
+        closing=boundary.closing,
     )
 
 

@@ -7,7 +7,7 @@ from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.columns import mean_within
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.scene import evidence
-from gpu_report.analyse.trainings import Training
+from gpu_report.analyse.told import Told
 from gpu_report.model import Evidence
 
 FIRST_BATCH = "first batch"
@@ -32,7 +32,7 @@ class Silence:
         return self.end_t_s - self.start_t_s
 
 
-def silence(context: Context, training: Training, end_s: float) -> Silence | None:
+def silence(context: Context, training: Told, end_s: float) -> Silence | None:
     """Return a training's silence up to its end, None where it is no longer than work may be silent."""
     longest_s = _longest_s(training)
     if training.is_good or longest_s is None or end_s - training.heard_t_s <= longest_s:
@@ -53,7 +53,7 @@ def silence(context: Context, training: Training, end_s: float) -> Silence | Non
     )
 
 
-def _longest_s(training: Training) -> float | None:
+def _longest_s(training: Told) -> float | None:
     """Return how long the phase that a training came to last may be silent; None where nobody can tell.
 
     Of its batches it tells every 3 s and, the longer it lasts, ever more seldom. A validation is silent throughout:
@@ -71,7 +71,7 @@ def _longest_s(training: Training) -> float | None:
     return max(th.HANG_S, th.HANG_SIBLINGS * median(siblings))
 
 
-def _where(training: Training) -> str:
+def _where(training: Told) -> str:
     phase = training.phase
     if phase.name == "startup":
         return "at its first batch"

@@ -12,9 +12,8 @@ from gpu_report.analyse.memory import gib, gpu_memory, size
 from gpu_report.analyse.scene import evidence
 from gpu_report.analyse.spans import Span, marked
 from gpu_report.analyse.stats import weighted_stats
-from gpu_report.analyse.torch_devices import world_size
 from gpu_report.analyse.track import Track, mean_within
-from gpu_report.analyse.training_parts import Training, trainings, yolo_run_of
+from gpu_report.analyse.trainings import Training
 from gpu_report.model import Cause, Evidence, Finding, Severity
 
 WORK = ("tensor_active_pct", "power_w")  # what tells work from a kernel that only waits, the better one first
@@ -39,32 +38,27 @@ def uneven_gpus(context: Context) -> list[Finding]:
     Ordinary training is looked at: what a drop, a guest or a wait for a peer explains is no part of it.
     """
     found: list[Finding] = []
-    for training in trainings(context):
-        begin, end = training.parts[0].start_s, training.end_s
-        spans = [span for span in context.scenes.calm if begin <= span[0] and span[1] <= end]
-        if _on_several(context, training) and sum(b - a for a, b in spans) >= th.IMBALANCE_AT_LEAST_S:
-            shares = [share for track in _used(context) if (share := _share(context, track, spans)) is not None]
-            said = _judge(context, spans, shares)
+    for training in context.trainings:
+        spans = training.within(context.scenes.calm)
+        if _on_several(training) and sum(b - a for a, b in spans) >= th.IMBALANCE_AT_LEAST_S:
+            used = [track for track in context.tracks if track.gpu in training.gpus]
+            shares = [share for track in used if (share := _share(context, track, spans)) is not None]
+            said = _judge(used, spans, shares)
             found += [_finding(len(found) + 1, spans, shares, said)] if said else []
     return found
 
 
-def _used(context: Context) -> list[Track]:
-    return [track for track in context.tracks if track.gpu in context.activity.used_gpus]
+def _on_several(training: Training) -> bool:
+    """Tell whether it is one training that ran on all the GPUs that it used, and those are two or more."""
+    return len(training.gpus) > 1 and training.world_size == len(training.gpus)
 
 
-def _on_several(context: Context, training: Training) -> bool:
-    """Tell whether it is one training that ran on all the GPUs that were used, and those are two or more."""
-    yolo, used = yolo_run_of(context, training), context.activity.used_gpus
-    return yolo is not None and len(used) > 1 and world_size(context.run, yolo) == len(used)
-
-
-def _judge(context: Context, spans: Sequence[Span], shares: Sequence[_Share]) -> _Said | None:
+def _judge(used: Sequence[Track], spans: Sequence[Span], shares: Sequence[_Share]) -> _Said | None:
     """Return what is to be said of a training, of utilisation before memory; None where all is even."""
     if len(shares) < 2:
         return None
     least, most = min(shares, key=lambda s: s.util_pct), max(shares, key=lambda s: s.util_pct)
-    if most.util_pct - least.util_pct >= th.IMBALANCE_POINTS and _throughout(context, spans, least.gpu, most.gpu):
+    if most.util_pct - least.util_pct >= th.IMBALANCE_POINTS and _throughout(used, spans, least.gpu, most.gpu):
         busy = f"GPU {most.gpu} was busy {most.util_pct:.0f} % of ordinary training, GPU {least.gpu}"
         return "warning", f"{busy} {least.util_pct:.0f} %: {_which(least, most)}"
     uneven = _uneven_memory(shares)
@@ -84,9 +78,9 @@ def _share(context: Context, track: Track, spans: Sequence[Span]) -> _Share | No
     return _Share(track.gpu, util_pct, {name: stats.mean for name, stats in means.items() if stats}, memory)
 
 
-def _throughout(context: Context, spans: Sequence[Span], least: int, most: int) -> bool:
+def _throughout(used: Sequence[Track], spans: Sequence[Span], least: int, most: int) -> bool:
     """Tell whether one GPU is ahead of another by IMBALANCE_POINTS in most of the windows of ordinary training."""
-    tracks = {track.gpu: track for track in _used(context)}
+    tracks = {track.gpu: track for track in used}
     windows = _windows(spans)
     points = tracks[most].means_pct(windows) - tracks[least].means_pct(windows)
     lengths_s = np.array([end - start for start, end in windows])

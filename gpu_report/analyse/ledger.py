@@ -11,6 +11,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.energy import Energy
 from gpu_report.analyse.spans import Span, Spans, as_array
 from gpu_report.analyse.track import Bools, Floats, Track
+from gpu_report.analyse.trainings import away
 from gpu_report.model import Finding, Interval, LedgerRow
 
 # In the order of the report: what was won, what belongs to a run, what was lost, what is not known.
@@ -107,9 +108,10 @@ def _book(account: _Account, seconds: dict[str, float], joules: dict[str, float]
 def _account(
     context: Context, track: Track, curve: Energy, findings: Sequence[Finding], low: Sequence[Interval]
 ) -> _Account:
-    starved = _starved_by(track.gpu, findings)
-    rows = _Rows(track, starved or "short gaps")
-    rows.give(starved or "unexplained", [(i.start_t_s, i.end_t_s) for i in low if i.gpu == track.gpu])
+    rows = _Rows(track, "short gaps")
+    rows.give("unexplained", [(i.start_t_s, i.end_t_s) for i in low if i.gpu == track.gpu])
+    for name, span in _starved_by(context, track.gpu, findings):
+        rows.give(name, [span])
     for name, spans in context.once(_phase_spans).items():
         rows.give(name, spans)
     for finding in findings:
@@ -117,6 +119,7 @@ def _account(
             rows.give(finding.cause.name, [(finding.start_t_s, finding.end_t_s)])
     if track.gpu not in context.activity.used_gpus:
         rows.give("idle", [(-np.inf, np.inf)])
+    rows.give("idle", away(context.trainings, track.gpu))
     whole = np.isin(rows.numbers, [rows.number(name) for name in (*PHASE_ROWS, SPINNING)])
     work = np.where(whole, 0.0, track.util_pct / 100)
     used = curve.of_each(track.t_s, track.t_s + track.hold_s)
@@ -158,7 +161,13 @@ def _lost(context: Context, track: Track) -> dict[str, Floats]:
     return {throttle.cause: np.where(row >= 0, throttle.lost[row], 0.0) for throttle in mine}
 
 
-def _starved_by(gpu: int, findings: Sequence[Finding]) -> str:
-    """Return what holds a starved GPU back all the time, which its idle moments go to; empty where it is not known."""
-    causes = [f.cause.name for f in findings if f.rule == "starved" and f.gpu == gpu and f.cause]
-    return causes[0] if causes and causes[0] != "unexplained" else ""
+def _starved_by(context: Context, gpu: int, findings: Sequence[Finding]) -> list[tuple[str, Span]]:
+    """Return what holds a starved GPU back all the time, which its idle moments go to, and in which trainings' time."""
+    starved = [f for f in findings if f.rule == "starved" and f.gpu == gpu and f.cause]
+    known = [(f.cause.name, context.training_at(f.start_t_s, gpu)) for f in starved if f.cause]
+    alone = len(context.trainings) == 1
+    return [
+        (name, (-np.inf, np.inf) if alone else training.span)
+        for name, training in known
+        if training is not None and name != "unexplained"
+    ]

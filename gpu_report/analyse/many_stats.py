@@ -98,7 +98,12 @@ class _Ranked:
 
     @cached_property
     def percentiles(self) -> tuple[Floats, ...]:
-        """Return PERCENTILES of each stretch, by weighted ranks."""
+        """Return PERCENTILES of each stretch, by weighted ranks of the values that stand for any time."""
+        some = self.weight > 0
+        if not some.all():
+            stretch, edges = self.stretch[some], np.arange(len(self.begins) + 1)
+            begins = np.searchsorted(stretch, edges)
+            return _Ranked(self.value[some], self.weight[some], stretch, begins[:-1], begins[1:]).percentiles
         so_far = np.cumsum(self.weight)
         before = np.concatenate([[0.0], so_far])[self.begins]
         total = np.bincount(self.stretch, self.weight, minlength=len(self.begins))

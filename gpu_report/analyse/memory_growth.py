@@ -10,10 +10,10 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.endings import OUT_OF_MEMORY
 from gpu_report.analyse.growth import Growth, Step, find_growth, mosaic_step
 from gpu_report.analyse.memory import GpuMemory, gib, gpu_memory, size
-from gpu_report.analyse.phases import mosaic_closes
+from gpu_report.analyse.parts import Parts
 from gpu_report.analyse.scene import evidence
-from gpu_report.analyse.training_parts import Training, trainings, yolo_run_of
-from gpu_report.model import Cause, Evidence, Finding, YoloRun
+from gpu_report.analyse.trainings import Training
+from gpu_report.model import Cause, Evidence, Finding
 
 RULE = "memory-growth"
 RAN_OUT = "until CUDA was out of memory"
@@ -23,30 +23,30 @@ MOSAIC = "YOLO closes its mosaic for the last epochs and makes the loader anew: 
 
 @dataclass(frozen=True, eq=False)
 class _Case:
-    """One training on one GPU. `yolo` is None where its arguments are not known."""
+    """One training on one GPU, and when it trained."""
 
     context: Context
     memory: GpuMemory
     training: Training
-    yolo: YoloRun | None
+    parts: Parts
 
     @property
     def mosaic_closes_s(self) -> float | None:
         """Return when the first epoch without mosaic began, None where there was none or it was the first of all."""
-        closes = mosaic_closes(self.yolo.args) if self.yolo else None
-        return next((part.start_s for part in self.training.parts[1:] if closes and part.epoch == closes), None)
+        closes = self.training.mosaic_closes
+        return next((part.start_s for part in self.parts.all[1:] if closes and part.epoch == closes), None)
 
     @property
     def epochs_left(self) -> int | None:
         """Return how many epochs were still to come when the training ended, None where that is not known."""
-        asked, last = self.yolo.args.get("epochs") if self.yolo else None, self.training.parts[-1].epoch
+        asked, last = self.training.args.get("epochs"), self.parts.all[-1].epoch
         return max(asked - last, 0) if isinstance(asked, int) and last is not None else None
 
     @property
     def out_of_memory(self) -> bool:
         """Tell whether an exception ended the training that says that CUDA was out of memory."""
-        ended = [run for run in self.context.run.inside if run.error == OUT_OF_MEMORY and run.phases]
-        return any(abs(run.phases[-1].end_t_s - self.training.end_s) <= th.BEFORE_THE_END_S for run in ended)
+        culprit = self.training.told.crashed if self.training.told else None
+        return culprit is not None and culprit.error == OUT_OF_MEMORY
 
     @property
     def whose(self) -> str:
@@ -57,18 +57,19 @@ class _Case:
 
 def growing_memory(context: Context) -> list[Finding]:
     """Report where memory grew over epochs, and the step where the mosaic closed, on each GPU that was used."""
-    memories = [gpu_memory(context, track) for track in context.tracks if track.gpu in context.activity.used_gpus]
+    memories = {track.gpu: gpu_memory(context, track) for track in context.tracks}
     cases = [
-        _Case(context, memory, training, yolo_run_of(context, training))
-        for training in trainings(context)
-        for memory in memories
+        _Case(context, memories[gpu], training, training.parts)
+        for training in context.trainings
+        if training.parts is not None
+        for gpu in sorted(training.gpus)
     ]
     found: list[Finding] = []
     for case in cases:
         closes_s = case.mosaic_closes_s
-        if (growth := find_growth(case.memory, case.training, closes_s)) is not None:
+        if (growth := find_growth(case.memory, case.parts, closes_s)) is not None:
             found.append(_finding(case, len(found) + 1, growth))
-        if closes_s is not None and (step := mosaic_step(case.memory, case.training, closes_s)) is not None:
+        if closes_s is not None and (step := mosaic_step(case.memory, case.parts, closes_s)) is not None:
             found.append(_mosaic_finding(case, len(found) + 1, step))
     return found
 
@@ -102,12 +103,12 @@ def _ran_out(case: _Case, growth: Growth) -> str:
 
 def _runs_out(case: _Case, growth: Growth) -> bool:
     """Tell whether the card would be full within the epochs that were still to come."""
-    seconds, epoch_s, epochs = growth.seconds_left, case.training.epoch_s, case.epochs_left
+    seconds, epoch_s, epochs = growth.seconds_left, case.parts.epoch_s, case.epochs_left
     return seconds is not None and epoch_s is not None and bool(epochs) and seconds <= (epochs or 0) * epoch_s
 
 
 def _summary(case: _Case, growth: Growth) -> str:
-    rate = _rate(growth, case.training.epoch_s)
+    rate = _rate(growth, case.parts.epoch_s)
     grown = f"{case.whose} grew by {size(growth.after_mib - growth.before_mib)}, {rate}"
     if ended := _ran_out(case, growth):
         return f"{grown}, {ended}"
@@ -115,9 +116,9 @@ def _summary(case: _Case, growth: Growth) -> str:
     if left is None:
         return grown if growth.goes_on else f"{grown}, and then no more"
     if case.epochs_left == 0:  # over: no clock will come to that time
-        return f"{grown}; a longer training would have filled the card {_in_time(left, case.training.epoch_s)}"
+        return f"{grown}; a longer training would have filled the card {_in_time(left, case.parts.epoch_s)}"
     at = _clock(case.context.run.start_wall_s, growth.end_s + left)
-    return f"{grown}; at this rate the card would be full {_in_time(left, case.training.epoch_s)}, {at}"
+    return f"{grown}; at this rate the card would be full {_in_time(left, case.parts.epoch_s)}, {at}"
 
 
 def _rate(growth: Growth, epoch_s: float | None) -> str:
@@ -141,7 +142,7 @@ def _clock(start_wall_s: float, t_s: float) -> str:
 
 
 def _evidence(case: _Case, growth: Growth) -> tuple[Evidence, ...]:
-    seconds, epoch_s, others = growth.seconds_left, case.training.epoch_s, case.memory.others_mib
+    seconds, epoch_s, others = growth.seconds_left, case.parts.epoch_s, case.memory.others_mib
     rows = case.memory.between(growth.start_s, growth.end_s)
     apart = 0.0 if others is None else float(np.nan_to_num(others[rows]).max(initial=0.0))
     return evidence(

@@ -6,9 +6,9 @@ import numpy as np
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.memory import GpuMemory
+from gpu_report.analyse.parts import Parts, rows_of
 from gpu_report.analyse.spans import Indices, covered
 from gpu_report.analyse.track import Floats
-from gpu_report.analyse.training_parts import Training, rows_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,16 +30,16 @@ class Points:
         return replace(self, mib=self.mib - lowered)
 
 
-def epoch_points(memory: GpuMemory, training: Training) -> Points:
+def epoch_points(memory: GpuMemory, parts: Parts) -> Points:
     """Return the peak of each later epoch's training; neighbours are taken together where there are too many."""
-    edges = training.later_edges
+    edges = parts.later_edges
     of_spans = _peaks(memory.own_mib, *rows_of(memory.t_s, edges.spans))
     return _thinned(edges.start_s, edges.end_s, np.fmax.reduceat(of_spans, edges.first_span))
 
 
-def moment_points(memory: GpuMemory, training: Training, count: int) -> Points:
+def moment_points(memory: GpuMemory, parts: Parts, count: int) -> Points:
     """Return the peak of each of `count` equal stretches of time, in training only, without the first epoch."""
-    later = training.later_edges
+    later = parts.later_edges
     begin, end = float(later.start_s[0]), float(later.end_s[-1])
     edges = np.linspace(begin, end, count + 1)
     rows = memory.between(begin, end)

@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.context import Context
-from gpu_report.analyse.phases import mosaic_closes
 from gpu_report.analyse.track import Floats
 from gpu_report.model import EpochSummary
 from gpu_report.vocabulary import FIRST_EPOCH, MOSAIC_CLOSED
@@ -29,7 +27,7 @@ MEASURES = (
 )
 
 
-def marked(epochs: Sequence[EpochSummary], context: Context) -> tuple[EpochSummary, ...]:
+def with_odd(epochs: Sequence[EpochSummary]) -> tuple[EpochSummary, ...]:
     """Return the epochs, each with what of it is longer than its siblings' (thresholds.ODD_*); shorter is no fault."""
     reasons: list[list[str]] = [[] for _ in epochs]
     for run in {epoch.run for epoch in epochs}:
@@ -40,10 +38,9 @@ def marked(epochs: Sequence[EpochSummary], context: Context) -> tuple[EpochSumma
             for place in _odd(values):
                 usual = float(np.median(values))
                 reasons[known[place]].append(f"{measure.words} {values[place]:.1f} s, usually {usual:.1f} s")
-    notes = _notes(epochs, context)
     return tuple(
-        replace(epoch, odd=(*why, *((note,) if note else ()))) if why else epoch
-        for epoch, why, note in zip(epochs, reasons, notes, strict=True)
+        replace(epoch, odd=(*why, *((note,) if (note := _note(epoch)) else ()))) if why else epoch
+        for epoch, why in zip(epochs, reasons, strict=True)
     )
 
 
@@ -58,16 +55,8 @@ def _odd(values: Floats) -> list[int]:
     return odd
 
 
-def _notes(epochs: Sequence[EpochSummary], context: Context) -> list[str]:
+def _note(epoch: EpochSummary) -> str:
     """Return what is known to make an epoch longer: it is the first of its process, or its mosaic was closed."""
-    firsts = {(b.row.run, b.row.start_t_s) for b in context.boundaries.all if b.first}
-    closes = {yolo.number: mosaic_closes(yolo.args) for yolo in context.run.yolo_runs}
-    notes = []
-    for epoch in epochs:
-        if (epoch.run, epoch.start_t_s) in firsts:
-            notes.append(FIRST_EPOCH)
-        elif closes.get(epoch.run) == epoch.epoch:
-            notes.append(MOSAIC_CLOSED)
-        else:
-            notes.append("")
-    return notes
+    if epoch.first:
+        return FIRST_EPOCH
+    return MOSAIC_CLOSED if epoch.closing else ""

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.activity import Activity
 from gpu_report.analyse.boundaries import Boundaries
+from gpu_report.analyse.disturbances import disturbances
 from gpu_report.analyse.inside import FROM_CALLBACKS
-from gpu_report.analyse.spans import Span, Touching, minus
+from gpu_report.analyse.spans import Span, minus
 from gpu_report.model import Phase
 
 
@@ -16,38 +17,22 @@ def ordinary_phases(phases: Sequence[Phase], boundaries: Boundaries) -> list[Pha
     A first epoch waits for its loader's first batches and warms its kernels up.
     """
     trained = [phase for phase in phases if phase.name == "train"]
-    firsts = first_epochs(boundaries)
-    later = [phase for phase in trained if not _is_first(phase, firsts)]
+    later = [phase for phase in trained if not boundaries.is_in_first(phase.start_t_s)]
     seconds = sum(phase.end_t_s - phase.start_t_s for phase in later)
     return later if seconds >= th.LEVEL_AT_LEAST_S else trained
 
 
 def whole_spans(phases: Sequence[Phase], boundaries: Boundaries, disturbed: Sequence[Span]) -> tuple[Span, ...]:
     """Return the train phases that nothing disturbed, from end to end; of a first epoch what is no warming up."""
-    firsts = first_epochs(boundaries)
-    spans = [_settled(phase, firsts) for phase in phases if phase.name == "train"]
-    near = Touching(disturbed, lambda span: span)
-    return tuple(span for span in spans if span[0] < span[1] and not is_disturbed(span, near))
+    spans = [_settled(phase, boundaries) for phase in phases if phase.name == "train"]
+    held_up = disturbances(disturbed)
+    return tuple(span for span in spans if span[0] < span[1] and not held_up.touch(span))
 
 
-def is_disturbed(span: Span, near: Touching[Span]) -> bool:
-    """Tell whether a span shares more than TOUCHED_S with any disturbance."""
-    return any(min(end, span[1]) - max(start, span[0]) > th.TOUCHED_S for start, end in near(*span))
-
-
-def first_epochs(boundaries: Boundaries) -> list[Span]:
-    """Return the first epochs of processes, up to their rows."""
-    return [(boundary.row.start_t_s, boundary.row.row_t_s) for boundary in boundaries.all if boundary.first]
-
-
-def _settled(phase: Phase, firsts: Sequence[Span]) -> Span:
-    if not _is_first(phase, firsts):
+def _settled(phase: Phase, boundaries: Boundaries) -> Span:
+    if not boundaries.is_in_first(phase.start_t_s):
         return phase.start_t_s, phase.end_t_s
     return phase.start_t_s + th.WARM_UP_S, phase.end_t_s - th.LAST_BATCH_S
-
-
-def _is_first(phase: Phase, firsts: Sequence[Span]) -> bool:
-    return any(start <= phase.start_t_s < end for start, end in firsts)
 
 
 def calm_spans(

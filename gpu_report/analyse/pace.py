@@ -12,27 +12,26 @@ from gpu_report.analyse.spans import Span
 from gpu_report.analyse.track import Floats
 from gpu_report.model import InsideEpoch, InsideRun, Run
 
-Point = tuple[float, float, float, float]  # a row of Pace: time, batches, seconds trained, seconds waited
+Point = tuple[float, float, float, float, float]  # a row of Pace
 
 
 @dataclass(frozen=True, eq=False)
 class Pace:
     """What had been done since the beginning at times `t_s`, with straight lines between; validation is no training.
 
-    Batches, seconds trained, and seconds of these that the trainer waited for data. `images` is how many images a batch
-    has on average.
+    Batches, the images in them (a batch of a training has as many as it has on average), seconds trained, and seconds
+    of these that the trainer waited for data.
     """
 
     t_s: Floats
     batches: Floats
+    images: Floats
     trained_s: Floats
     waited_s: Floats
-    images: float
 
     def within(self, spans: Sequence[Span]) -> float | None:
         """Return images a second of training within spans, None where nothing was trained there."""
-        share = self._share(self.batches, spans)
-        return None if share is None else self.images * share
+        return self._share(self.images, spans)
 
     def waiting(self, spans: Sequence[Span]) -> float | None:
         """Return the share of training within spans that waited for data, 0 to 1, None where nothing was trained.
@@ -54,20 +53,16 @@ class Pace:
 def pace_of(run: Run) -> Pace | None:
     """Return the pace of a recording's trainings, by rank 0; None where nothing was told, or two trained at once."""
     points: list[Point] = []
-    images = batches = 0
-    for process in sorted(
-        (p for p in run.inside if p.rank == 0), key=lambda p: p.phases[0].start_t_s if p.phases else 0
-    ):
-        for epoch in process.epochs:
-            if epoch.end_t_s is not None and epoch.end_t_s > epoch.start_t_s:
-                _add(points, _points(process, epoch, epoch.end_t_s))
-                images, batches = images + (epoch.images or 0), batches + epoch.batches
-    if not points or not images or not batches:
+    told = [process for process in run.inside if process.rank == 0]
+    for process in sorted(told, key=lambda process: process.phases[0].start_t_s if process.phases else 0.0):
+        ended = [(e, e.end_t_s) for e in process.epochs if e.end_t_s is not None and e.end_t_s > e.start_t_s]
+        images, batches = sum(epoch.images or 0 for epoch, _ in ended), sum(epoch.batches for epoch, _ in ended)
+        for epoch, end_s in ended if images and batches else ():
+            _add(points, _points(process, epoch, end_s), images / batches)
+    if not points:
         return None
-    t_s, done, trained_s, waited_s = (np.array(column, dtype=float) for column in zip(*points, strict=True))
-    if (np.diff(t_s) < 0).any():
-        return None
-    return Pace(t_s, done, trained_s, waited_s, images / batches)
+    t_s, done, seen, trained_s, waited_s = (np.array(column, dtype=float) for column in zip(*points, strict=True))
+    return None if (np.diff(t_s) < 0).any() else Pace(t_s, done, seen, trained_s, waited_s)
 
 
 def _points(process: InsideRun, epoch: InsideEpoch, end_s: float) -> list[tuple[float, int, float]]:
@@ -78,8 +73,11 @@ def _points(process: InsideRun, epoch: InsideEpoch, end_s: float) -> list[tuple[
     return [(epoch.start_t_s, 0, 0.0), *known, (end_s, epoch.batches, epoch.data_wait_s)]
 
 
-def _add(points: list[Point], epoch: Sequence[tuple[float, int, float]]) -> None:
-    """Add an epoch's points to those of all."""
-    _, done, trained_s, waited_s = points[-1] if points else (0.0, 0.0, 0.0, 0.0)
+def _add(points: list[Point], epoch: Sequence[tuple[float, int, float]], images: float) -> None:
+    """Add an epoch's points to those of all; `images` are in a batch of it."""
+    _, done, seen, trained_s, waited_s = points[-1] if points else (0.0, 0.0, 0.0, 0.0, 0.0)
     start_s = epoch[0][0]
-    points += [(t_s, done + count, trained_s + t_s - start_s, waited_s + wait_s) for t_s, count, wait_s in epoch]
+    points += [
+        (t_s, done + count, seen + count * images, trained_s + t_s - start_s, waited_s + wait_s)
+        for t_s, count, wait_s in epoch
+    ]

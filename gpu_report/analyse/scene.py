@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -21,11 +21,15 @@ LARGEST_MASK = 2.0**53  # what a file can say exactly; more is no bitmask
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """Columns sampled at common times, each row the mean since the row before; `calm` marks ordinary training."""
+    """Columns sampled at common times, each row the mean since the row before; `calm` marks ordinary training.
+
+    What is usual is worked out of the rows of `against`, None for its own.
+    """
 
     t_s: Floats
     columns: Mapping[str, Floats]
     calm: Bools
+    against: Series | None = None
 
     def within(self, name: str, start_t_s: float, end_t_s: float) -> float | None:
         """Return the mean of a column over the rows that lie in (start, end], None where there is none."""
@@ -45,6 +49,8 @@ class Series:
 
     def usual(self, name: str) -> float | None:
         """Return the median of a column in ordinary training, None where there is none."""
+        if self.against is not None:
+            return self.against.usual(name)
         if name not in self._usual:
             self._usual[name] = self._median_of_calm(name)
         return self._usual[name]
@@ -61,10 +67,23 @@ class Series:
         values = column[self.calm & np.isfinite(column)]
         return float(np.median(values)) if len(values) else None
 
+    def with_calm(self, calm: Spans) -> Series:
+        """Return the same columns, not copied, with the spans of ordinary training marked."""
+        return replace(self, calm=marked(self.t_s, calm, "right"))
+
     def only_calm(self) -> Series:
         """Return the rows of ordinary training alone, with nothing that is usual beside them."""
-        columns = Columns(self.columns, lambda name: self.columns[name][self.calm])
-        return Series(self.t_s[self.calm], columns, np.zeros(int(self.calm.sum()), dtype=bool))
+        return self._only(self.calm, np.zeros(int(self.calm.sum()), dtype=bool))
+
+    def where_below(self, name: str, line: float) -> Series:
+        """Return the rows in which a column was below a line; what is usual is that of the others."""
+        below = self.columns[name] < line
+        others = np.isfinite(self.columns[name]) & ~below
+        every = np.ones(int(others.sum()), dtype=bool)
+        return replace(self._only(below, np.zeros(int(below.sum()), dtype=bool)), against=self._only(others, every))
+
+    def _only(self, rows: Bools, calm: Bools) -> Series:
+        return Series(self.t_s[rows], Columns(self.columns, lambda name: self.columns[name][rows]), calm)
 
     def below_since(self, name: str, line: float, until_t_s: float) -> float | None:
         """Return since when a column has been below a line without a break, up to a moment; None where it is not."""
@@ -103,6 +122,8 @@ class Scene:
     """One interval of one GPU, and all that may have caused it.
 
     `phases` are the shares of the interval (0 to 1) by what callbacks said that YOLO was doing, empty where none did.
+    `tick_s` is the time that a row of the host stands for.
+    `waits` says that its host rows are only those of an interval in which the trainer waited.
     None where not known are the cores of the machine (`cores`), those that a quota and an affinity leave
     (`usable_cores`), the share of its training that waited for data, and how many workers load for training.
     """
@@ -112,6 +133,7 @@ class Scene:
     end_t_s: float
     host: Series
     own: Series
+    tick_s: float = 1.0
     cores: int | None = None
     usable_cores: float | None = None
     kernel: Sequence[NearbyKernelEvent] = ()
@@ -121,12 +143,24 @@ class Scene:
     loader_workers: int | None = None
     phases: Mapping[str, float] = field(default_factory=dict)
     in_first_epoch: bool = False
+    waits: bool = False
 
     @property
     def _inner(self) -> Span:
         """Return the interval without its edges, whose rows belong half to what was before and after."""
         edge = min(th.SCENE_EDGE_S, (self.end_t_s - self.start_t_s) / 4)
         return self.start_t_s + edge, self.end_t_s - edge / 2
+
+    def while_waiting(self) -> Scene | None:
+        """Return the scene with the host as it was while the trainer waited; None if that was seldom, or not known.
+
+        What is usual is then what it was while the trainer worked.
+        """
+        if "main_cpu_pct" not in self.host.columns:
+            return None
+        waiting = self.host.where_below("main_cpu_pct", th.WAITING_MAIN_PCT)
+        waited_s = len(waiting.t_s) * self.tick_s
+        return replace(self, host=waiting, waits=True) if waited_s >= th.WAITING_S else None
 
     def within(self, name: str) -> float | None:
         """Return the mean of a host column within the interval."""
@@ -176,8 +210,8 @@ def evidence(*numbers: tuple[str, float | None, str]) -> tuple[Evidence, ...]:
     return tuple(Evidence(*each) for each in numbers if each[1] is not None and math.isfinite(each[1]))
 
 
-def series(frame: pd.DataFrame, names: Sequence[str], calm: Spans) -> Series:
-    """Return columns of a table as a series; `calm` are the spans of ordinary training."""
+def series(frame: pd.DataFrame, names: Sequence[str]) -> Series:
+    """Return columns of a table as a series in which no ordinary training is marked."""
     t_s = frame["t_s"].to_numpy(dtype=float)
     columns = Columns([name for name in names if name in frame], lambda name: frame[name].to_numpy(dtype=float))
-    return Series(t_s, columns, marked(t_s, calm, "right"))
+    return Series(t_s, columns, np.zeros(len(t_s), dtype=bool))

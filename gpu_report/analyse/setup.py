@@ -6,9 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.columns import values_within
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.torch_devices import visible_gpus
 from gpu_report.analyse.track import Track
+from gpu_report.analyse.trainings import Training, whole
 from gpu_report.model import Recording
 
 BYTES_PER_PIXEL = 3  # an image in ultralytics' cache: 8 bits of each of three colours
@@ -50,33 +52,30 @@ class Setup:
         return self.images * self.imgsz**2 * BYTES_PER_PIXEL / 2**20
 
 
-def setup_of(context: Context, number: int) -> Setup:
-    """Return the set-up of the YOLO run of a number."""
-    args = next((yolo.args for yolo in context.run.yolo_runs if yolo.number == number), {})
-    told = [p.settings for p in context.run.inside if p.rank == 0 and p.task == "train" and p.run in {number, None}]
-    said: Mapping[str, object] = {**args, **{k: v for k, v in (told[-1] if told else {}).items() if v is not None}}
-    ranks = _whole(said.get("world_size")) or max(len(context.activity.used_gpus), 1)
-    tracks = [track for track in context.tracks if track.gpu in context.activity.used_gpus]
-    fullest = max(tracks, key=_peak_mib, default=None)
+def setup_of(context: Context, training: Training) -> Setup:
+    """Return the set-up of a training."""
+    said: Mapping[str, object] = {**training.args, **{k: v for k, v in training.settings.items() if v is not None}}
+    peaks = {track.gpu: _peak_mib(track, training) for track in context.tracks if track.gpu in training.gpus}
+    fullest = max(peaks, key=lambda gpu: peaks[gpu], default=None)
     sizes = {gpu.index: gpu.memory_total_mib for gpu in context.run.gpus}
     return Setup(
-        args=args,
-        workers=_whole(said.get("workers")),
-        batch=_whole(said.get("batch")),
-        images=_whole(said.get("images")),
-        imgsz=_whole(said.get("imgsz")),
+        args=training.args,
+        workers=whole(said.get("workers")),
+        batch=whole(said.get("batch")),
+        images=whole(said.get("images")),
+        imgsz=whole(said.get("imgsz")),
         cached=str(said.get("cache") or False) not in {"None", "False"},
-        ranks=ranks,
+        ranks=training.ranks,
         cores=_usable(context.run.recording),
-        cores_free=_cores_free(context, ranks),
-        workers_most=_workers_most(context),
-        memory_free_mib=_memory_free_mib(context),
-        gpu_peak_mib=_peak_mib(fullest) if fullest else None,
-        gpu_total_mib=sizes.get(fullest.gpu) if fullest else None,
+        cores_free=_cores_free(context, training),
+        workers_most=_workers_most(context, training),
+        memory_free_mib=_memory_free_mib(context, training),
+        gpu_peak_mib=None if fullest is None else peaks[fullest],
+        gpu_total_mib=None if fullest is None else sizes.get(fullest),
     )
 
 
-def _cores_free(context: Context, ranks: int) -> int | None:
+def _cores_free(context: Context, training: Training) -> int | None:
     """Return how many cores each rank's loader may have: of those that it may use, what the machine has left.
 
     A container may be allowed four cores of the 16 that it sees; what others take of the machine may be of the rest.
@@ -85,22 +84,29 @@ def _cores_free(context: Context, ranks: int) -> int | None:
     usable, shown = recording.usable_cores, recording.cores_online or recording.cores
     if usable is None or shown is None:
         return None
-    left = min(int(usable), shown - _taken_by_others(context, shown))
-    return max(left // ranks - th.SPARE_CORES, 1)
+    left = min(int(usable), shown - _taken_by_others(context, training, shown))
+    return max(left // training.ranks - th.SPARE_CORES, 1)
 
 
-def _workers_most(context: Context) -> int | None:
-    """Return what ultralytics allows a rank's loader: the machine's cores by the GPUs that torch sees."""
+def _workers_most(context: Context, training: Training) -> int | None:
+    """Return what ultralytics allows a rank's loader: the machine's cores by the GPUs that torch sees.
+
+    A training that has fewer workers than it asked for has just that many.
+    """
+    asked, has = whole(training.args.get("workers")), whole(training.settings.get("workers"))
+    if asked is not None and has is not None and has < asked:
+        return has
     shown = context.run.recording.cores_online or context.run.recording.cores
-    return None if not shown else max(shown // visible_gpus(context.run), 1)
+    seen = visible_gpus(context.run, training.args.get("device"), training.device)
+    return max(shown // max(seen, 1), 1) if shown else None
 
 
-def _memory_free_mib(context: Context) -> float | None:
+def _memory_free_mib(context: Context, training: Training) -> float | None:
     """Return the least memory that the machine had, and the cgroup's limit left: its page cache counts as taken."""
-    available, limit = _extreme(context, "memory_available_mib", min), context.run.recording.memory_limit_mib
+    available, limit = _extreme(context, training, "memory_available_mib", min), context.run.recording.memory_limit_mib
     if available is None or limit is None:
         return available
-    return min(available, max(limit - (_extreme(context, "cgroup_memory_used_mib", max) or 0.0), 0.0))
+    return min(available, max(limit - (_extreme(context, training, "cgroup_memory_used_mib", max) or 0.0), 0.0))
 
 
 def _usable(recording: Recording) -> int | None:
@@ -109,27 +115,23 @@ def _usable(recording: Recording) -> int | None:
     return None if cores is None else max(int(cores), 1)
 
 
-def _taken_by_others(context: Context, cores: int) -> int:
+def _taken_by_others(context: Context, training: Training, cores: int) -> int:
     """Return how many cores other processes took in ordinary training, 0 where the host was not recorded."""
-    if not context.scenes.calm or not context.activity.used_gpus:
+    scene = context.scenes.of_training(min(training.gpus), training) if training.gpus else None
+    if scene is None:
         return 0
-    scene = context.scenes.of_training(min(context.activity.used_gpus))
     cpu, main, workers = (scene.within(name) for name in ("cpu_pct", "main_cpu_pct", "workers_cpu_pct"))
     if cpu is None or main is None:
         return 0
     return max(round((cpu * cores - main - (workers or 0.0)) / 100), 0)
 
 
-def _peak_mib(track: Track) -> float:
-    memory = track.rows["memory_used_mib"].to_numpy(dtype=float)
+def _peak_mib(track: Track, training: Training) -> float:
+    memory = track.rows["memory_used_mib"].to_numpy(dtype=float)[track.between_rows(*training.span)]
     return float(np.nanmax(memory)) if np.isfinite(memory).any() else 0.0
 
 
-def _extreme(context: Context, name: str, of: Callable[[list[float]], float]) -> float | None:
-    """Return the least or the most of a column of the host, None where nothing of it is known."""
-    values = context.run.host[name].dropna().tolist() if name in context.run.host else []
+def _extreme(context: Context, training: Training, name: str, of: Callable[[list[float]], float]) -> float | None:
+    """Return the least or the most of a column of the host in a training, None where nothing of it is known."""
+    values = values_within(context.run.host, name, [training.span]).tolist()
     return of(values) if values else None
-
-
-def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

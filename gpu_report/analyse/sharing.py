@@ -1,10 +1,12 @@
 """Rule: another process worked on a GPU that the training used. Utilisation may even rise; the training gets less."""
 
+from collections.abc import Sequence
+
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.presence import Guest
 from gpu_report.analyse.scene import Scene, evidence
-from gpu_report.analyse.spans import intersect
+from gpu_report.analyse.spans import Span, intersect
 from gpu_report.model import Cause, Evidence, Finding
 
 
@@ -46,14 +48,20 @@ def _finding(context: Context, number: int, guest: Guest) -> Finding:
 def _at_pace(context: Context, guest: Guest) -> str:
     """Return what the guest left of the training's pace, empty where callbacks did not tell it."""
     pace = context.pace
-    then, usual = (pace.within([guest.span]), pace.within(context.scenes.calm)) if pace else (None, None)
+    then, usual = (pace.within([guest.span]), pace.within(_calm(context, guest))) if pace else (None, None)
     return (
         f"; the training went on at {100 * then / usual:.0f} % of its usual pace" if then is not None and usual else ""
     )
 
 
+def _calm(context: Context, guest: Guest) -> Sequence[Span]:
+    """Return the spans of ordinary training in the training that a guest came to."""
+    training = context.training_at(guest.span[0], guest.gpu)
+    return context.scenes.calm_of(training) if training else context.scenes.calm
+
+
 def _evidence(context: Context, guest: Guest, scene: Scene) -> tuple[Evidence, ...]:
-    pace, calm = context.pace, context.scenes.calm
+    pace, calm = context.pace, _calm(context, guest)
     return evidence(
         ("pace of the training meanwhile", pace.within([guest.span]) if pace else None, "images/s"),
         ("usually", pace.within(calm) if pace else None, "images/s"),

@@ -12,7 +12,7 @@ from gpu_report.analyse.beside import changed, of_gpus, utilisation
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.data_wait import waits_grow
 from gpu_report.analyse.disturbances import Disturbances
-from gpu_report.analyse.epoch_parts import Trained, groups
+from gpu_report.analyse.epoch_parts import Trained, calm_epochs, groups
 from gpu_report.analyse.trend import Rise, rise
 from gpu_report.model import Cause, Evidence, Finding
 
@@ -39,7 +39,7 @@ def epochs_slowing(context: Context, epochs: Sequence[Trained], held_up: Disturb
     """Report training that takes longer from epoch to epoch, unless that is because it waits longer for data."""
     found: list[Finding] = []
     for siblings in groups(epochs):
-        calm = held_up.calm(siblings)
+        calm = calm_epochs(siblings, held_up)
         grown = rise([epoch.train_s for epoch in calm])
         waits = waits_grow(calm)
         by_waiting = waits is not None and grown is not None and waits.grown >= th.EXPLAINED_SHARE * grown.grown
@@ -104,7 +104,8 @@ def _something_else(context: Context, slow: Sequence[Trained], rest: Sequence[Tr
     Of one GPU only: one of several may spin for another. What the same work takes of the GPU's time is the same in each
     epoch, however long the training waits between batches.
     """
-    if len(context.activity.used_gpus) != 1:
+    training = context.training_at(slow[0].span[0])
+    if training is None or len(training.gpus) != 1:
         return None
     then_s, usual_s = (_busy_s(context, epochs) for epochs in (slow, rest))
     then_mhz, usual_mhz = (of_gpus("sm_clock_mhz")(context, epochs) for epochs in (slow, rest))

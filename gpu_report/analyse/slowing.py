@@ -8,6 +8,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.dropping import fall_evidence
 from gpu_report.analyse.drops import Drop, find_drops
 from gpu_report.analyse.spans import Touching
+from gpu_report.analyse.trainings import begun_later
 from gpu_report.analyse.trimming import trimmed
 from gpu_report.model import Finding
 
@@ -23,12 +24,20 @@ def slowdowns(context: Context) -> list[Finding]:
 
 
 def _falls(context: Context) -> list[Drop]:
-    """Return the falls that are not drops and lie in none, and that no validation explains."""
+    """Return the falls that are not drops and lie in none, and that no validation explains.
+
+    They take a search of their own: what is in a fall is kept out of later levels, and where strays end one depends on
+    its line, so that the search for drops, under another line, says neither where falls begin nor which there are.
+    """
     options = replace(context.options, drop_percent=th.SLOWED_PERCENT)
     if context.options.drop_percent <= options.drop_percent:
         return []
     pairs = zip(context.tracks, context.usable, strict=True)
-    falls = [fall for track, usable in pairs for fall in find_drops(track, usable, options)]
+    falls = [
+        fall
+        for track, usable in pairs
+        for fall in find_drops(track, usable, options, begun_later(context.trainings, track.gpu))
+    ]
     near = Touching(context.drops, lambda drop: (drop.start_t_s, drop.end_t_s))
     own = [fall for fall in falls if not any(_meet(fall, drop) for drop in near(fall.start_t_s, fall.end_t_s))]
     return [part.drop for part in trimmed(context, own, options.line_share) if not part.explained]

@@ -54,6 +54,11 @@ def union(spans: Sequence[Span]) -> list[Span]:
     return merged
 
 
+def length_s(spans: Sequence[Span]) -> float:
+    """Return the seconds that spans without overlap take together."""
+    return sum(end - start for start, end in spans)
+
+
 def minus(spans: Sequence[Span], cuts: Sequence[Span]) -> list[Span]:
     """Return `spans` without `cuts`, each of which may overlap others."""
     apart = union([cut for cut in cuts if cut[0] < cut[1]])

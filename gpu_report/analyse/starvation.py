@@ -1,38 +1,53 @@
 """Rule: a GPU that mostly waits throughout training, outside any drop: what holds it back all the time."""
 
+from collections.abc import Iterator
+
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.activity import outside
 from gpu_report.analyse.causes import explain
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.ordinary import is_disturbed
+from gpu_report.analyse.disturbances import disturbances
 from gpu_report.analyse.scene import Scene, evidence
-from gpu_report.analyse.spans import Span, Spans, Touching, as_array
+from gpu_report.analyse.spans import Span, Spans, as_array
 from gpu_report.analyse.track import Bools, Track
-from gpu_report.model import Finding
+from gpu_report.analyse.trainings import Training
+from gpu_report.model import Cause, Evidence, Finding, Severity
 
 
 def starved_gpus(context: Context) -> list[Finding]:
-    """Report each used GPU that is under ROOM_PCT busy in ordinary training, or whose trainer waits for data as much.
+    """Report, of each training, the GPUs that are under ROOM_PCT busy in its ordinary epochs, or wait for data as much.
 
-    With it stands what the host did meanwhile.
+    With each stands what the host did meanwhile.
     """
-    pairs = zip(context.tracks, context.usable, strict=True)
-    ordinary = as_array(context.ordinary)
-    means = [(track.gpu, _mean_pct(track, use, ordinary)) for track, use in pairs]
-    waited = _data_wait(context)
+    found: list[Finding] = []
+    for training in context.trainings:
+        span = _span(context, training)
+        if span is None:
+            continue
+        for scene, mean_pct, waited in _low(context, training):
+            found.append(_finding(len(found) + 1, scene, span, mean_pct, waited))
+    return found
+
+
+def _low(context: Context, training: Training) -> Iterator[tuple[Scene, float, float | None]]:
+    """Yield the GPUs of a training that wait: their scenes, mean utilisation (%), the share that waited for data."""
+    ordinary, waited = as_array(training.within(context.ordinary)), _data_wait(context, training)
     waits = waited is not None and waited >= th.DATA_WAIT_SHARE
-    low = [(gpu, mean) for gpu, mean in means if mean is not None and (mean < th.ROOM_PCT or waits)]
-    low = low if context.scenes.calm else []
-    of = context.scenes.of_training
-    return [_finding(number, of(gpu), _training(context), mean, waited) for number, (gpu, mean) in enumerate(low, 1)]
+    for track, use in zip(context.tracks, context.usable, strict=True):
+        mean_pct = _mean_pct(track, use, ordinary) if track.gpu in training.gpus else None
+        scene = context.scenes.of_training(track.gpu, training)
+        if scene is not None and mean_pct is not None and (mean_pct < th.ROOM_PCT or waits):
+            yield scene, mean_pct, waited
 
 
-def _training(context: Context) -> Span:
-    """Return the time from the beginning of the first training to the end of the last."""
-    trained = [phase for phase in context.phases if phase.name == "train"]
-    if not trained:
-        return context.scenes.calm[0][0], context.scenes.calm[-1][1]
-    return trained[0].start_t_s, max(phase.end_t_s for phase in trained)
+def _span(context: Context, training: Training) -> Span | None:
+    """Return the time from the beginning of the first training phase to the end of the last.
+
+    None for a training that came to none: what is ordinary in it is that of another which went on at once.
+    """
+    phased = any(phase.name == "train" for phase in context.phases)
+    spans = training.trained if phased else context.scenes.calm_of(training)
+    return (spans[0][0], spans[-1][1]) if spans else None
 
 
 def _mean_pct(track: Track, usable: Bools, ordinary: Spans) -> float | None:
@@ -46,15 +61,15 @@ def _mean_pct(track: Track, usable: Bools, ordinary: Spans) -> float | None:
 
 def _finding(number: int, scene: Scene, span: Span, mean_pct: float, waited: float | None) -> Finding:
     """Return the finding; without a cause, what is between starved and healthy is a note."""
-    cause, proof = explain(scene)
+    cause, proof = _explained(scene, waited)
     numbers = evidence(
         ("mean utilisation in ordinary training (no first epoch, no disturbed one)", mean_pct, "%"),
-        ("of ordinary training the trainer waited for data", None if waited is None else 100 * waited, "%"),
+        ("the trainer waited for data, of ordinary training", None if waited is None else 100 * waited, "%"),
     )
     return Finding(
         id=f"starved-{number}",
         rule="starved",
-        severity="warning" if cause.confidence > 0 or mean_pct < th.STARVED_PCT else "info",
+        severity=_severity(cause, mean_pct),
         gpu=scene.gpu,
         start_t_s=span[0],
         end_t_s=span[1],
@@ -64,17 +79,34 @@ def _finding(number: int, scene: Scene, span: Span, mean_pct: float, waited: flo
     )
 
 
-def _data_wait(context: Context) -> float | None:
+def _severity(cause: Cause, mean_pct: float) -> Severity:
+    """Return a note for what is between starved and healthy, unless its cause can be repaired without another batch."""
+    if mean_pct < th.STARVED_PCT:
+        return "warning"
+    by_nature = cause.name == "launch-bound" and mean_pct >= th.MAIN_BOUND_UTIL_PCT
+    return "info" if by_nature or not cause.confidence else "warning"
+
+
+def _explained(scene: Scene, waited: float | None) -> tuple[Cause, tuple[Evidence, ...]]:
+    """Return the cause of a whole training; where its means show none, that of the time in which it waited for data."""
+    cause, proof = explain(scene)
+    if cause.confidence > 0 or waited is None or waited < th.WAITING_SHARE:
+        return cause, proof
+    waits = scene.while_waiting()
+    return explain(waits) if waits is not None else (cause, proof)
+
+
+def _data_wait(context: Context, training: Training) -> float | None:
     """Return the share (0 to 1) of ordinary epochs that the trainer waited for data, None where nobody told it.
 
     The first epoch of a process waits for its first batch, one with a drop in it for what made the drop.
     """
-    firsts = {(b.row.run, b.row.start_t_s) for b in context.boundaries.all if b.first}
-    near = Touching([(drop.start_t_s, drop.end_t_s) for drop in context.drops], lambda span: span)
+    fallen = disturbances((drop.start_t_s, drop.end_t_s) for drop in context.drops)
+    epochs = training.told.main.epochs[1:] if training.told else ()
     told = [
         (epoch.end_t_s - epoch.start_t_s, epoch.data_wait_s)
-        for key, epoch in context.inside.told.items()
-        if epoch.end_t_s is not None and key not in firsts and not is_disturbed((epoch.start_t_s, epoch.end_t_s), near)
+        for epoch in epochs
+        if epoch.end_t_s is not None and not fallen.touch((epoch.start_t_s, epoch.end_t_s))
     ]
     trained_s = sum(length_s for length_s, _ in told)
     return sum(waited_s for _, waited_s in told) / trained_s if trained_s > 0 else None

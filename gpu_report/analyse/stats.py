@@ -19,7 +19,10 @@ AVERAGED = tuple(c.name for c in schema.GPU_QUANTITIES if c.name not in NOT_AVER
 
 
 def weighted_stats(values: Floats, weights: Floats) -> Stats | None:
-    """Return the statistics of the known values, None where there is none. Percentiles are of weighted ranks."""
+    """Return the statistics of the known values, None where there is none.
+
+    Percentiles are of weighted ranks, in which a value that stands for no time has no place: it would be a step.
+    """
     known = np.isfinite(values)
     if not known.any():
         return None
@@ -28,8 +31,9 @@ def weighted_stats(values: Floats, weights: Floats) -> Stats | None:
         weight = np.ones(len(value))
     order = ranking(value)
     value, weight = value[order], weight[order]
-    ranks = (np.cumsum(weight) - weight / 2) / weight.sum()
-    p5, p50, p95 = np.interp([0.05, 0.50, 0.95], ranks, value)
+    some = weight > 0
+    ranks = (np.cumsum(weight[some]) - weight[some] / 2) / weight.sum()
+    p5, p50, p95 = np.interp([0.05, 0.50, 0.95], ranks, value[some])
     mean = weighted_sum(value, weight) / float(weight.sum())
     return Stats(mean, float(value[0]), float(p5), float(p50), float(p95), float(value[-1]))
 

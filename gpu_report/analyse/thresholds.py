@@ -157,7 +157,14 @@ OTHERS_CPU_PCT = 40.0  # of all cores, taken by others than the training
 WORKER_FULL_PCT = 85.0  # of one core: 66 to 99 measured with too few workers
 WORKERS_FULL_PCT = 60.0  # likewise on average over all workers
 MAIN_FULL_PCT = 90.0  # of one core; it also spins there while it waits for the GPU, so only where the GPU does not work
-MAIN_BOUND_UTIL_PCT = 50.0
+MAIN_BOUND_UTIL_PCT = 50.0  # where it is known that data always came, a full main process leaves nothing else
+# A trainer that waits for data leaves its core: 0 to 30 % in rows that lie within a wait (stalls-1, ab-workers-2).
+WAITING_MAIN_PCT = 60.0
+WAITING_S = 5.0  # in rows of the host: fewer waits are no habit
+WAITING_SHARE = 0.1  # of ordinary training: less is not what holds it back
+# Of a core each, under what workers that cannot keep up use: 0.3 and 0.5 in stalls-1 and -2 (rows of a second lie half
+# beside a wait), 1.0 in ab-workers-2.
+WAITING_WORKERS_SHARE = WORKERS_FULL_PCT / 100
 NEIGHBOUR_SHARE = 0.5  # of the interval
 OWN_CORES_PCT = 90.0  # of each core that the training may use: 97 to 100 with 8 workers under a quota of 4 cores (H200)
 TUNING_CPU_PCT = 60.0  # of one core: the main process, while it tunes kernels and nothing else goes on
@@ -363,4 +370,17 @@ LEAST_VALIDATION_S = 0.2
 LEAST_MEMORY_SHARE = 0.05
 LEAST_UTIL_PP = 5.0
 LEAST_WAIT_PP = 2.0
+LEAST_WORK_SHARE = 0.05
+# Slower cores (compare_cores.py): the same work takes the main process and the workers longer alike, and the GPU not.
+# Seven runs of one set-up (tests/data/same_setup, two virtual machines with an H200 each) took the main process 0 to
+# 38 % and the workers 0 to 42 % more than the fastest; of each the two were within 5 % of each other, and the SMs'
+# activity within 3 % of the fastest's. A training that does more work of all kinds has all three risen alike.
+CORES_AGREE = 0.12  # the one factor over the other
+GPU_WORK_SHARE = 1 / 3  # of the cores' change: from here on the GPU's work is another, too
 GUEST_SHARE = 0.05  # of the time: less of another process on the GPUs is not worth telling
+
+# --- A clock held down beside a guest (throttling.py) ------------------------------------------------------------
+
+# Of what was held down: so much of it while the guest was there, and it came of the guest's work, unless the guest was
+# there for as much of the training, too. Guests of three labelled runs: 93 to 100 % of it, in 7 to 24 % of training.
+HELD_BESIDE_SHARE = 0.8

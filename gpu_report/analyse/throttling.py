@@ -1,10 +1,14 @@
 """Rule: power or heat held a GPU's clock down while it worked, and what that cost in clock (DESIGN.md section 6)."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.presence import Guest
 from gpu_report.analyse.scene import evidence
+from gpu_report.analyse.spans import intersect, length_s, marked, union
 from gpu_report.analyse.throttles import COUNTERS, THERMAL, Throttle, counted_s
 from gpu_report.analyse.track import Bools, Floats, Track
 from gpu_report.model import Cause, Evidence, Finding
@@ -31,6 +35,7 @@ def throttling(context: Context) -> list[Finding]:
 def _finding(context: Context, throttle: Throttle, number: int) -> Finding:
     track = next(track for track in context.tracks if track.gpu == throttle.gpu)
     start_s, end_s = throttle.spans[0]
+    guests = _brought_by(context, throttle, track)
     epoch, phase = context.place_at(start_s)
     return Finding(
         id=f"{throttle.cause}-{number}",
@@ -39,13 +44,40 @@ def _finding(context: Context, throttle: Throttle, number: int) -> Finding:
         gpu=throttle.gpu,
         start_t_s=start_s,
         end_t_s=end_s,
-        summary=_summary(throttle),
+        summary=f"{_summary(throttle)}{_while(guests)}",
         epoch=epoch,
         phase=phase,
         evidence=_evidence(context, throttle, track),
-        cause=Cause(throttle.cause, 0.9, _explanation(throttle)),
+        cause=_cause(throttle, guests),
         kernel_events=tuple(context.scenes.of(throttle.gpu, start_s, end_s).kernel),
     )
+
+
+def _brought_by(context: Context, throttle: Throttle, track: Track) -> list[Guest]:
+    """Return the guests whose work brought it about: nearly all of it lay beside them, and not of the training, too."""
+    t_s = track.rows["t_s"].to_numpy(dtype=float)
+    there = [guest for guest in context.guests if guest.gpu == throttle.gpu and guest.worked]
+    guests = [guest for guest in there if throttle.held_s[marked(t_s, [guest.span])].any()]
+    stays = union([guest.span for guest in guests])
+    beside_s, held_s = float(throttle.held_s[marked(t_s, stays)].sum()), float(throttle.held_s.sum())
+    trained = [span for training in context.trainings if throttle.gpu in training.gpus for span in training.trained]
+    all_along = length_s(intersect(trained, stays)) >= th.HELD_BESIDE_SHARE * length_s(trained)
+    return guests if beside_s >= th.HELD_BESIDE_SHARE * held_s and not all_along else []
+
+
+def _while(guests: Sequence[Guest]) -> str:
+    """Return who worked beside the training while a GPU was held down, with a comma before it; empty for nobody."""
+    return f", while {_names(guests)} worked on it, too" if guests else ""
+
+
+def _names(guests: Sequence[Guest]) -> str:
+    return guests[0].who if len(guests) == 1 else f"{len(guests)} other processes"
+
+
+def _cause(throttle: Throttle, guests: Sequence[Guest]) -> Cause:
+    """Return the cause; what another process brought about is its consequence."""
+    why = f"; it came of {_names(guests)} beside the training, and went with it" if guests else ""
+    return Cause(throttle.cause, 0.9, f"{_explanation(throttle)}{why}")
 
 
 def _summary(throttle: Throttle) -> str:
@@ -78,11 +110,11 @@ def _evidence(context: Context, throttle: Throttle, track: Track) -> tuple[Evide
         for name in COUNTERS[throttle.cause]
     ]
     return evidence(
-        ("of its work it was held down", 100 * throttle.share, "%"),
+        ("held down, of the time in which it worked", 100 * throttle.share, "%"),
         *counted,
         ("SM clock meanwhile (mean)", _mean(track, "sm_clock_mhz", throttle.held_s), "MHz"),
         ("usually" if throttle.alike else "under less load", throttle.usual_mhz, "MHz"),
-        ("of the clock lost", throttle.cost_pct, "%"),
+        ("clock lost", throttle.cost_pct, "%"),
         ("time of work lost, at most", throttle.lost_s, "s"),
         ("power meanwhile (mean)", _mean(track, "power_w", throttle.held_s), "W"),
         ("its limit when the recording began", gpu.power_limit_w if gpu else None, "W"),

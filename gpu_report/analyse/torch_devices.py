@@ -1,20 +1,50 @@
-"""On how many GPUs a training ran, and whether torch numbers them as the driver does."""
+"""How many GPUs torch sees, and whether it numbers them as the driver does."""
 
-from gpu_report.model import Run, YoloRun
+import itertools
+import re
+
+from gpu_report.model import Run
+
+MIG = "MIG-"
+UUIDS = ("GPU-", MIG)
 
 
-def world_size(run: Run, yolo: YoloRun) -> int | None:
-    """Return on how many GPUs a YOLO run trained, as it told itself or its arguments say; None where neither does."""
-    told = [p.settings.get("world_size") for p in run.inside if p.run == yolo.number and p.task == "train"]
-    sizes = [size for size in told if isinstance(size, int) and size > 0]
-    return max(sizes) if sizes else _named(yolo.args.get("device"))
+def visible_gpus(run: Run, *devices: object) -> int:
+    """Return how many GPUs torch sees: what CUDA_VISIBLE_DEVICES leaves, 0 where that hides all; else all there are.
 
-
-def visible_gpus(run: Run) -> int:
-    """Return how many GPUs torch sees: what CUDA_VISIBLE_DEVICES leaves, else all that were recorded; at least 1."""
+    A recording may be of some of them only (`--gpus`): there are no fewer than the highest index that is known, among
+    the recorded and among `devices`, which the training named (`0,1`, `cuda:3`).
+    """
     named = run.recording.cuda_visible_devices
-    whole = sum(gpu.parent_index is None for gpu in run.gpus) if named is None else len(named.split(","))
-    return max(whole, 1)
+    if named is not None:
+        return len(visible_devices(named))
+    whole = [gpu.index for gpu in run.gpus if gpu.parent_index is None]
+    numbers = [int(word) for device in devices for word in _numbers(device)]
+    return max(len(whole), *(number + 1 for number in [*whole, *numbers]), 1)
+
+
+def visible_devices(named: str) -> list[str]:
+    """Return the devices that a value of CUDA_VISIBLE_DEVICES leaves, as CUDA and torch read it.
+
+    The first entry says what all are: UUIDs of GPUs, of MIG devices (of which a process gets one only) or numbers. The
+    first that is none (-1, a word) hides what follows; one that comes twice hides all (torch.cuda, and CUDA's
+    programming guide, "CUDA Environment Variables").
+    """
+    entries = [entry.strip() for entry in named.split(",")]
+    prefix = next((prefix for prefix in UUIDS if entries[0].startswith(prefix)), None)
+    read = [_read(entry, prefix) for entry in entries]
+    known = list(itertools.takewhile(lambda entry: entry is not None, read))
+    if len(set(known)) < len(known):
+        return []
+    return [entry for entry in known if entry][: 1 if prefix == MIG else None]
+
+
+def _read(entry: str, prefix: str | None) -> str | None:
+    """Return an entry of CUDA_VISIBLE_DEVICES, of a number its digits; None for what ends the list."""
+    if prefix is not None:
+        return entry if entry.startswith(prefix) else None
+    number = re.match(r"\+?0*(\d+)", entry)
+    return number[1] if number else None
 
 
 def known_order(run: Run) -> bool:
@@ -39,8 +69,19 @@ def _agree(run: Run) -> bool:
     return True
 
 
-def _named(device: object) -> int | None:
-    """Return how many GPUs a device argument names (`0`, `0,1`, `[0, 1]`, `cuda:0`), None where it names none."""
-    words = device if isinstance(device, list | tuple) else str(device).strip("[]() ").removeprefix("cuda:").split(",")
-    numbers = [word for word in (str(word).strip() for word in words) if word.removeprefix("-").isdecimal()]
-    return len(numbers) or None
+def devices_named(device: object) -> int | None:
+    """Return how many GPUs a device argument names (`0`, `0,1`, `[0, 1]`, `cuda:0`), None where it names none.
+
+    Each -1 stands for an idle GPU that ultralytics chooses.
+    """
+    return sum(word.removeprefix("-").isdecimal() for word in _words(device)) or None
+
+
+def _numbers(device: object) -> list[str]:
+    """Return the GPUs that a device argument names by number."""
+    return [word for word in _words(device) if word.isdecimal()]
+
+
+def _words(device: object) -> list[str]:
+    listed = device if isinstance(device, list | tuple) else str(device).strip("[]() ").split(",")
+    return [str(word).strip().removeprefix("cuda:") for word in listed]

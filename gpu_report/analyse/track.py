@@ -112,6 +112,7 @@ def _why(track: Track, start: float, end: float) -> str:
 
 def _track(gpu: int, rows: pd.DataFrame, ring: pd.DataFrame | None, tick_s: float, duration_s: float) -> Track:
     t, util = _finest(rows, ring, tick_s)
+    t = np.maximum(t, 0.0)  # the driver kept its first readings before the recording began: the last of them holds then
     steps = np.diff(t)
     interval_s = min(float(np.median(steps)), tick_s) if len(steps) else tick_s
     return Track(

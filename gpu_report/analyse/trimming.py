@@ -99,8 +99,8 @@ def _usual_rests(context: Context) -> Touching[Span]:
     every = [phase for phase in context.phases if phase.source == FROM_CALLBACKS]
     told = [phase for phase in every if phase.name in AT_THE_END]
     usual_s = {name: median([_length_s(p) for p in told if p.name == name] or [0.0]) for name in AT_THE_END}
-    firsts = {boundary.row.epoch for boundary in context.boundaries.all if boundary.first}
-    allowed = [p for p in told if _length_s(p) <= _longest_s(p, usual_s[p.name], first=p.epoch in firsts)]
+    is_first = context.boundaries.is_in_first
+    allowed = [p for p in told if _length_s(p) <= _longest_s(p, usual_s[p.name], first=is_first(p.start_t_s))]
     anew = [p for p in every if p.detail == CLOSING and _length_s(p) <= th.FIRST_BOUNDARY_EXTRA_S]
     near = union([(p.start_t_s, p.end_t_s + th.ABUTS_S) for p in (*allowed, *anew)])
     return Touching([(start, end - th.ABUTS_S) for start, end in near], lambda span: span)

@@ -1,16 +1,17 @@
 """Rule: a GPU that the recording saw did nothing while another one trained."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.spans import Span
+from gpu_report.analyse.spans import Span, marked
 from gpu_report.analyse.stats import weighted_stats
 from gpu_report.analyse.torch_devices import known_order
 from gpu_report.analyse.track import Track, mean_within
-from gpu_report.analyse.training_parts import trainings
+from gpu_report.analyse.trainings import Training
 from gpu_report.model import Advice, Cause, Evidence, Finding
 
 NOT_OURS = "it did no work; a recording sees every GPU of the machine, also those that the job was not given"
@@ -19,32 +20,59 @@ BY_ORDER = "YOLO's device ids count the GPUs that torch sees, which here are tho
 
 
 def unused_gpus(context: Context) -> list[Finding]:
-    """Report, in one finding, the GPUs that did nothing while the run trained on others.
+    """Report the GPUs that did nothing while a training ran on others: what several trainings share, once.
 
     A warning where the training, recorded on its own machine, could have had them; else a note.
     """
-    idle, trained = idle_tracks(context), _trained(context)
-    if not idle or trained is None:
-        return []
+    found: dict[tuple[object, ...], list[_Unused]] = {}
+    for training in context.trainings:
+        unused = _unused_in(context, training)
+        if unused is not None:
+            found.setdefault(unused.said, []).append(unused)
+    return [_finding(number, alike) for number, alike in enumerate(found.values(), 1)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Unused:
+    """The GPUs that did nothing while a training ran, from when to when it trained, and what to do about it."""
+
+    training: Training
+    idle: Sequence[Track]
+    span: Span
+    could: bool
+    advice: tuple[Advice, ...]
+
+    @property
+    def said(self) -> tuple[object, ...]:
+        """Return what is said of it: trainings of which the same is said are one finding."""
+        return tuple(track.gpu for track in self.idle), self.training.gpus, self.could, self.advice
+
+
+def _unused_in(context: Context, training: Training) -> _Unused | None:
+    """Return the GPUs that did nothing in a training, None without any."""
+    if training.parts is None or not training.gpus:
+        return None
+    span = training.parts.start_s, training.parts.end_s
+    idle = [track for track in _resting(context, span) if track.gpu not in training.gpus]
     could = all(_could_have_had(context, track) for track in idle)
-    return [_finding(context, idle, trained, could=could)]
+    advice = _advice(context, training, idle) if could and idle else ()
+    return _Unused(training, idle, span, could, advice) if idle else None
 
 
 def idle_tracks(context: Context) -> list[Track]:
-    """Return the GPUs that were measured and did nothing, with others that did.
+    """Return the GPUs that were measured and did nothing in all of the recording, with others that did."""
+    used = context.activity.used_gpus
+    return [track for track in _resting(context, (0.0, np.inf)) if used and track.gpu not in used]
+
+
+def _resting(context: Context, span: Span) -> list[Track]:
+    """Return the GPUs that were measured in a span and did nothing.
 
     No MIG device is one of them, since a training uses no two, nor a GPU that is cut into MIG devices.
     """
-    used = context.activity.used_gpus
     devices = {gpu.index: gpu.parent_index for gpu in context.run.gpus if gpu.parent_index is not None}
     whole = [t for t in context.tracks if t.gpu not in devices and t.gpu not in devices.values()]
-    return [t for t in whole if used and t.gpu not in used and len(t.t_s) and t.mean_pct(0.0, np.inf) < th.UNUSED_PCT]
-
-
-def _trained(context: Context) -> Span | None:
-    """Return from when to when the run trained, None where it did not."""
-    found = trainings(context)
-    return (found[0].parts[0].start_s, found[-1].end_s) if found else None
+    return [track for track in whole if track.mean_pct(*span) < th.UNUSED_PCT]
 
 
 def _could_have_had(context: Context, track: Track) -> bool:
@@ -60,19 +88,21 @@ def _could_have_had(context: Context, track: Track) -> bool:
     return ours and alone and not failed and run.recording.cuda_visible_devices is None
 
 
-def _finding(context: Context, idle: list[Track], trained: Span, *, could: bool) -> Finding:
-    names, used = _named([track.gpu for track in idle]), _named(sorted(context.activity.used_gpus))
+def _finding(number: int, alike: Sequence[_Unused]) -> Finding:
+    idle, could = alike[0].idle, alike[0].could
+    names, used = _named([track.gpu for track in idle]), _named(sorted(alike[0].training.gpus))
+    spans = [each.span for each in alike]
     return Finding(
-        id="unused-gpu-1",
+        id=f"unused-gpu-{number}",
         rule="unused-gpu",
         severity="warning" if could else "info",
         gpu=idle[0].gpu if len(idle) == 1 else None,
-        start_t_s=trained[0],
-        end_t_s=trained[1],
+        start_t_s=min(start for start, _ in spans),
+        end_t_s=max(end for _, end in spans),
         summary=f"{names} {'was' if len(idle) == 1 else 'were'} free while {used} trained",
-        evidence=tuple(fact for track in idle for fact in _facts(track, trained)),
+        evidence=tuple(fact for track in idle for fact in _facts(track, spans)),
         cause=Cause("unused-gpu", 0.9, FREE) if could else Cause("unused-gpu", 0.5, NOT_OURS),
-        advice=_advice(context, idle) if could else (),
+        advice=alike[0].advice,
     )
 
 
@@ -80,25 +110,25 @@ def _named(gpus: Sequence[int]) -> str:
     return f"GPU{'s' if len(gpus) > 1 else ''} {', '.join(map(str, gpus))}"
 
 
-def _facts(track: Track, trained: Span) -> list[Evidence]:
-    rows = track.between_rows(*trained)
+def _facts(track: Track, spans: Sequence[Span]) -> list[Evidence]:
+    rows = marked(track.rows["t_s"].to_numpy(dtype=float), spans)
     power = weighted_stats(track.rows["power_w"].to_numpy(dtype=float)[rows], track.row_hold_s[rows])
-    util = track.mean_pct(*trained)
+    util, _ = mean_within(track, spans)
     found = [Evidence(f"utilisation of GPU {track.gpu} meanwhile (mean)", util, "%")] if np.isfinite(util) else []
     return found + ([Evidence(f"power of GPU {track.gpu} meanwhile (mean)", power.mean, "W")] if power else [])
 
 
-def _advice(context: Context, idle: list[Track]) -> tuple[Advice, ...]:
-    """Return the device argument that would have used all GPUs, where the run has it and they did not wait for data."""
-    args = context.run.yolo_runs[-1].args if context.run.yolo_runs else {}
-    if "device" not in args or _waits(context):
+def _advice(context: Context, training: Training, idle: Sequence[Track]) -> tuple[Advice, ...]:
+    """Return the device argument that would have used all GPUs, where it has one and they did not wait for data."""
+    args = training.args
+    if "device" not in args or _waits(context, training):
         return ()
     text = "Train on the free GPUs, too: the batch is shared out among them and must be a multiple of their number"
     if not known_order(context.run):
         return (Advice(f"{text}; name them by torch's numbers, which may differ from those of this report"),)
-    if not _shares_out(args.get("batch"), len(context.activity.used_gpus) + len(idle)):
+    if not _shares_out(args.get("batch"), len(training.gpus) + len(idle)):
         return (Advice(f"{text}, which `batch={args['batch']}` is not: name both. {BY_ORDER}"),)
-    every = ",".join(str(gpu) for gpu in sorted({*context.activity.used_gpus, *(track.gpu for track in idle)}))
+    every = ",".join(str(gpu) for gpu in sorted({*training.gpus, *(track.gpu for track in idle)}))
     now = str(args["device"]) if args["device"] not in (None, "", []) else None
     return (Advice(f"{text}. {BY_ORDER}", "device", now, every),)
 
@@ -111,8 +141,8 @@ def _shares_out(batch: object, gpus: int) -> bool:
     return batch is None or (isinstance(batch, int) and batch > 0 and batch % gpus == 0)
 
 
-def _waits(context: Context) -> bool:
+def _waits(context: Context, training: Training) -> bool:
     """Tell whether a GPU that trained mostly waited: more of them would wait, too."""
-    tracks = [track for track in context.tracks if track.gpu in context.activity.used_gpus]
-    means = [mean_within(track, context.scenes.calm) for track in tracks]
+    tracks = [track for track in context.tracks if track.gpu in training.gpus]
+    means = [mean_within(track, context.scenes.calm_of(training)) for track in tracks]
     return any(seconds >= th.STARVED_AT_LEAST_S and mean < th.ROOM_PCT for mean, seconds in means)

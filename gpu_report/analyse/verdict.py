@@ -12,7 +12,7 @@ from gpu_report.analyse.spans import as_array
 from gpu_report.analyse.throttles import POWER_CAP, THERMAL
 from gpu_report.analyse.told_drops import Felt, drops_sentence, felt_drops, waiting_sentence
 from gpu_report.analyse.unused_gpu import idle_tracks
-from gpu_report.model import Bound, Finding, LedgerRow
+from gpu_report.model import Bound, Ending, Finding, LedgerRow
 from gpu_report.vocabulary import cause_words, length, lower_first, row_words
 
 HEALTHY = ", which is healthy for YOLO"
@@ -28,7 +28,11 @@ Trained = tuple[float, float] | None  # mean utilisation in %, and seconds
 
 
 def verdict(
-    context: Context, findings: Sequence[Finding], ledger: Sequence[LedgerRow], bounds: Sequence[Bound] = ()
+    context: Context,
+    findings: Sequence[Finding],
+    ledger: Sequence[LedgerRow],
+    bounds: Sequence[Bound] = (),
+    ending: Ending | None = None,
 ) -> str:
     """Return what the run comes to, in plain words, with the numbers behind it."""
     trained, unseen = training(context), sum(row.share for row in ledger if row.name == "unmeasured")
@@ -37,6 +41,7 @@ def verdict(
     parts = [
         _lost(findings),
         _ended(findings),
+        _stopped_early(ending),
         _fault([f for f in findings if f not in strange]),
         _environment(findings),
         _work(context, trained, findings),
@@ -77,6 +82,13 @@ def _ended(findings: Sequence[Finding]) -> str:
         return ""
     growth = " ".join(f"{f.summary}." for f in findings if _led_to(f, ended[0]))
     return f"{ended[0].summary}, {length(ended[0].end_t_s)} after the recording began. {growth}".strip()
+
+
+def _stopped_early(ending: Ending | None) -> str:
+    """Return that the last training came to fewer epochs than were asked for, since none got better any more."""
+    return (
+        f"The training{ending.text.removeprefix('It')}." if ending is not None and ending.name == "early stop" else ""
+    )
 
 
 def _led_to(finding: Finding, ended: Finding) -> bool:
@@ -209,7 +221,7 @@ def _largest(trained: Trained, findings: Sequence[Finding], ledger: Sequence[Led
     lost = sorted((r for r in ledger if r.name not in {"work", "idle", "unmeasured"}), key=lambda r: -r.gpu_seconds)
     if trained is None or trained[0] >= th.ROOM_PCT or not lost:
         return ""
-    startup = f"Startup took {100 * lost[0].share:.0f} % of all GPU time" if lost[0].name == "startup" else ""
+    startup = f"Start-up took {100 * lost[0].share:.0f} % of all GPU time" if lost[0].name == "startup" else ""
     most = next((row for row in lost if row.name not in ONCE), None)
     if most is None or not _is_long(trained) or _told_s(findings, lost) >= most.gpu_seconds:
         return f"{startup}." if startup else ""

@@ -17,9 +17,15 @@ import numpy.typing as npt
 import pandas as pd
 
 from gpu_report.errors import InputError
+from gpu_report.load.noting import noted
 
 Floats = npt.NDArray[np.floating[Any]]
 
+# What is said of one cell, and of several.
+NOT_NUMBERS: Final = (
+    "cell of {} holds no number and counts as missing",
+    "cells of {} hold no number and count as missing",
+)
 NO_NUMBER: Final = ["[N/A]", "N/A", "[Not Supported]"]
 PIECE_BYTES: Final = 4 << 20  # some 40,000 rows: a few in flight take little memory
 MOST_THREADS: Final = 4  # more are no faster: the pieces are put together by one
@@ -180,7 +186,8 @@ def _read_any(path: Path, numeric: Sequence[str], text: Sequence[str]) -> CsvFil
     for name in numeric:
         numbers[name], bad = _numbers(raw, name)
         if bad:
-            problems.append(f"{path.name}: {bad} cells of {name} hold no number and count as missing")
+            one, several = (words.format(name) for words in NOT_NUMBERS)
+            problems.append(noted(path.name, bad, one, several))
     words = {name: _words(raw[name]) if name in raw else pd.Series("", index=raw.index) for name in text}
     words = {name: column.reset_index(drop=True) for name, column in words.items()}
     return CsvFile(numbers, words, len(raw), tuple(problems))

@@ -15,6 +15,7 @@ from typing import Any, Final
 from gpu_report import schema
 from gpu_report.load.clock import Clock
 from gpu_report.load.inside_lines import LEFT_OUT, LONGEST_TEXT, Line, read_lines, text, whole
+from gpu_report.load.noting import lines_left_out
 from gpu_report.model import InsideEpoch, InsideRun, Phase, Recording, YoloRun
 from gpu_report.run_folder import finite
 
@@ -77,7 +78,7 @@ def load_inside(
         if cut:
             problems.append(f"{schema.INSIDE_DIR}/{path.name}: {cut}")
         if bad:
-            problems.append(f"{schema.INSIDE_DIR}/{path.name}: {bad} lines could not be read and are left out")
+            problems.append(lines_left_out(f"{schema.INSIDE_DIR}/{path.name}", bad))
         problems += _faults(path, lines)
         parts += _parts(lines)
     parts.sort(key=lambda part: part[0].t_s)

@@ -13,6 +13,7 @@ from gpu_report.load.clock import ABSURD_DISTANCE_S, Clock
 from gpu_report.load.epochs import load_epochs
 from gpu_report.load.inside import Outside, load_inside, with_versions
 from gpu_report.load.kernel import KernelLine, kernel_events
+from gpu_report.load.noting import lines_left_out
 from gpu_report.load.run_info import gpus, load_info, recording, whole_index
 from gpu_report.load.samples import load_host, load_processes, load_ring, load_samples
 from gpu_report.model import Gpu, KernelEvent, KernelLog, RecordedEvent, Run
@@ -42,7 +43,7 @@ def load_run(path: Path) -> Run:
     run = _assemble(path, samples.frame, samples.clock, info, events)
     problems = [*samples.problems, *info_problems, *run.problems]
     if bad_events:
-        problems.append(f"{schema.EVENTS_JSONL}: {bad_events} lines could not be read and are left out")
+        problems.append(lines_left_out(schema.EVENTS_JSONL, bad_events))
     return dataclasses.replace(run, problems=tuple(problems))
 
 

@@ -12,6 +12,7 @@ from gpu_report import schema
 from gpu_report.errors import InputError
 from gpu_report.load.clock import Clock, plausible, run_times
 from gpu_report.load.csv_file import Floats, read_csv
+from gpu_report.load.noting import noted
 from gpu_report.load.run_info import LARGEST_INDEX
 
 QUANTITIES = [column.name for column in schema.GPU_QUANTITIES]
@@ -19,11 +20,28 @@ RING_QUANTITIES = [column.name for column in schema.RING_QUANTITIES]
 HOST_QUANTITIES = [column.name for column in schema.HOST_QUANTITIES]
 # Percentages of one core, which a process with several threads exceeds.
 OF_ONE_CORE = {"main_cpu_pct", "busiest_worker_cpu_pct", "workers_cpu_pct"}
+# Shares of the time between two looks, which on a busy host lie further apart than the ticks they are stamped with.
+PRESSURES = {name for name in HOST_QUANTITIES if name.endswith("_pressure_pct")}
+LATE_PCT = 150.0  # a look half a tick late; more is no pressure
 LARGEST_PID = 2**32
 UNKNOWN_OWNER = "unknown"
 Bools = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.intp]
 Columns = dict[str, Floats]
+
+# What is wrong with rows and readings, said of one and of several.
+UNPLACED = (
+    "row has no usable time stamp or GPU and is left out",
+    "rows have no usable time stamp or GPU and are left out",
+)
+REPEATED = (
+    "row repeats the time stamp of another and is left out",
+    "rows repeat the time stamp of another and are left out",
+)
+IMPOSSIBLE = (
+    "reading of {} is impossible and counts as missing",
+    "readings of {} are impossible and count as missing",
+)
 
 PERCENTAGES = {name for name in (*QUANTITIES, *HOST_QUANTITIES) if name.endswith("_pct")} - OF_ONE_CORE
 
@@ -107,13 +125,13 @@ def _tidy(columns: Columns, name: str, problems: list[str], *, by_gpu: bool, mer
     valid = plausible(columns["t_s"].astype(np.float64, copy=False))
     if by_gpu:
         valid &= _are_whole(columns["gpu"], LARGEST_INDEX)
-    _note(problems, name, int((~valid).sum()), "rows have no usable time stamp or GPU and are left out")
+    _note(problems, name, int((~valid).sum()), *UNPLACED)
     keys = ["gpu", "t_s"] if by_gpu else ["t_s"]
     quantities = [column for column in columns if column not in {"t_s", "gpu"}]
     order = _order(columns["t_s"], columns.get("gpu") if by_gpu else None, valid)
     again = _repeats([columns[key][order] for key in keys])
     if not merge:
-        _note(problems, name, int(again.sum()), "rows repeat the time stamp of another and are left out")
+        _note(problems, name, int(again.sum()), *REPEATED)
         order = order[~again]
     if by_gpu:
         columns["gpu"] = np.where(valid, columns["gpu"], 0).astype(np.int64)
@@ -165,18 +183,20 @@ def _blank_incredible(
     """Blank percentages outside 0 to 100 and negative readings: no driver means them."""
     for quantity in quantities:
         values = columns[quantity]
+        if quantity in PRESSURES:
+            values = columns[quantity] = np.where(values <= LATE_PCT, np.minimum(values, 100.0), values)
         wrong = values < 0
         if quantity in PERCENTAGES:
             wrong |= values > 100
         if wrong.any():
             counted = int((wrong if valid is None else wrong & valid).sum())
-            _note(problems, name, counted, f"readings of {quantity} are impossible and count as missing")
+            _note(problems, name, counted, *(words.format(quantity) for words in IMPOSSIBLE))
             columns[quantity] = np.where(wrong, np.nan, values).astype(values.dtype)
 
 
-def _note(problems: list[str], name: str, count: int, what: str) -> None:
+def _note(problems: list[str], name: str, count: int, one: str, several: str) -> None:
     if count:
-        problems.append(f"{name}: {count} {what}")
+        problems.append(noted(name, count, one, several))
 
 
 def _names(columns: tuple[schema.Column, ...]) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from gpu_report.record.host import read_text
-from gpu_report.record.pressure import rate, total_of
+from gpu_report.record.pressure import capped, rate, total_of
 
 MIB = 2**20
 ROOT = Path("/sys/fs/cgroup")
@@ -47,7 +47,7 @@ class CgroupSampler:
         totals = {name: t for name, file in self._files.items() if (t := total_of(read_text(file))) is not None}
         before, elapsed_s = self._before, mono_s - self._before_s
         self._before, self._before_s = totals, mono_s
-        rates = {name: rate(before.get(name), total, elapsed_s) for name, total in totals.items()}
+        rates = {name: capped(name, rate(before.get(name), total, elapsed_s)) for name, total in totals.items()}
         return {**rates, "cgroup_memory_used_mib": self._memory_mib(mono_s, self._folder)}
 
     def _look(self, mono_s: float, pid: int | None) -> None:

@@ -27,7 +27,7 @@ class PressureSampler:
         totals, elapsed_s = self._totals(), mono_s - self._before_s
         before, self._before, self._before_s = self._before, totals, mono_s
         rates = {name: rate(before.get(name), total, elapsed_s) for name, total in totals.items()}
-        return {**rates, "shm_free_mib": _free_mib(SHM)}
+        return {**{name: capped(name, value) for name, value in rates.items()}, "shm_free_mib": _free_mib(SHM)}
 
     def _totals(self) -> dict[str, float]:
         """Return running totals: 100 x seconds for pressures (so that a rate is a percentage), MiB for bytes."""
@@ -90,6 +90,11 @@ def rate(before: float | None, total: float, elapsed_s: float) -> float | None:
     if before is None or elapsed_s <= 0 or total < before:
         return None
     return (total - before) / elapsed_s
+
+
+def capped(name: str, value: float | None) -> float | None:
+    """Return a pressure as no more than all of the time: on a busy host it is looked at later than its tick says."""
+    return min(value, 100.0) if value is not None and name.endswith("_pressure_pct") else value
 
 
 def shm_total_mib() -> float | None:

@@ -117,15 +117,17 @@ def fit(fault: Fault, finding: Finding) -> float:
 def excuses(fault: Fault, finding: Finding) -> bool:
     """Tell whether a finding lies on a label: then it is no false alarm.
 
-    A label reaches from the command to the end of the effect. A standing one lies under the whole run and would excuse
-    everything: it does so only for what finds it or names its cause.
+    A label reaches from the command to the end of the effect, for the end of the training END_WITHIN_S further: what a
+    fault ended ends a moment after it. A standing one lies under the whole run and would excuse everything: it does so
+    only for what finds it or names its cause.
     """
     if not is_on(fault, finding):
         return False
     if fault.standing:
         return finds(fault, finding) or said(finding) == fault.cause
     spans = [fault.command, fault.felt]
-    extent = min(start for start, _ in spans), max(end for _, end in spans)
+    later_s = END_WITHIN_S if finding.rule == ENDED else 0.0
+    extent = min(start for start, _ in spans), max(end for _, end in spans) + later_s
     return finds(fault, finding) or overlap_s(extent, span(finding)) is not None
 
 

@@ -40,13 +40,14 @@ class _Search:
 
     def _follow(self, at: int, start: int) -> tuple[Drop | None, int, int]:
         """Return the drop that begins at `start` (None: none), where to go on, and until where it disturbs levels."""
-        level = self._level(start)
-        line = self.share * level
+        before = self._level(start)
+        line = self.share * before
         end = self._end(start, line, th.STRAY_S)
-        begin, level = self._reach_back(at, start, level)
+        begin, level = self._reach_back(at, start, before, th.STRAY_S)
         drop = self._drop(begin, end, level)
         if drop is None:  # strays may have joined too much: what holds without them?
             end = self._end(start, line, 0.0)
+            begin, level = self._reach_back(at, start, before, 0.0)
             drop = self._drop(begin, end, level)
         if drop is None:
             return None, end, 0
@@ -87,17 +88,29 @@ class _Search:
         level = float(np.median(values)) if len(values) >= self.at_least else -1.0
         return level if level >= th.LOW_PCT else -1.0
 
-    def _reach_back(self, at: int, start: int, level: float) -> tuple[int, float]:
+    def _reach_back(self, at: int, start: int, level: float, stray_s: float) -> tuple[int, float]:
         """Return where the low stretch began that could be judged from `start` on only, and the level before that.
 
         Early in a run the level's first LEVEL_AT_LEAST_S may hold the beginning of the drop itself.
         """
-        low = self.usable[at:start] & (self.track.util_pct[at:start] < self.share * level)
-        begin = start - int(np.argmin(low[::-1])) if not low.all() else at
+        begin = self._begin(at, start, self.share * level, stray_s)
         before = self.track.util_pct[at:begin][self.kept[at:begin]][-self.window :]
         if begin == start or not len(before):
             return start, level
         return begin, max(float(np.median(before)), level)
+
+    def _begin(self, at: int, start: int, line: float, stray_s: float) -> int:
+        """Return the first reading of the low stretch that `start` lies in, no earlier than `at`."""
+        stray_s = max(stray_s, (1 + th.READING_SLACK) * self.track.interval_s) if stray_s else 0.0
+        t_s, ends_s, begin = self.track.t_s, self.track.ends_s, start
+        for i in range(start - 1, at - 1, -1):
+            if not self.usable[i] or t_s[i + 1] - ends_s[i] > 1e-6:
+                break
+            if self.track.util_pct[i] < line:
+                if begin > i + 1 and t_s[begin] - ends_s[i] >= stray_s:
+                    break
+                begin = i
+        return begin
 
     def _end(self, start: int, line: float, stray_s: float) -> int:
         """Return the index after the last reading of the low stretch that begins at `start`."""

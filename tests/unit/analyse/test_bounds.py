@@ -2,7 +2,7 @@
 
 import dataclasses
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 
 import numpy as np
 import pandas as pd
@@ -200,6 +200,17 @@ def test_a_fault_costs_what_disturbed_epochs_took_longer(name, cause, undisturbe
     assert bound.speed_up_at_most > 1.4
 
 
+def test_a_bound_says_which_epoch_it_calls_the_one_now():
+    analysis = analyse(load_run(SAMPLES / "m-blocked"))
+    trained = [epoch.train_s for epoch in analysis.epochs if not epoch.first]
+    moment = next(bound for bound in analysis.bounds if bound.cause == "trainer-blocked")
+    assert moment.basis.endswith("now is the mean of all epochs")
+    assert moment.epoch_s_now == pytest.approx(fmean(trained))
+    standing = bound_of(starved_run(lengths_s=(20.0, 14.0, 22.0, 30.0, 16.0, 18.0), wait_s=8.0), "input-cpu")
+    assert standing.basis.endswith("now is the median epoch")
+    assert standing.epoch_s_now == median((14.0, 22.0, 30.0, 16.0, 18.0))
+
+
 def test_a_training_on_the_cpu_has_no_bound_by_a_gpu():
     assert analyse(starved_run(util=0.0)).bounds == ()
 
@@ -217,6 +228,24 @@ def test_no_more_workers_are_advised_than_ultralytics_takes():
     alone = dataclasses.replace(run.recording, cuda_visible_devices="3")
     assert changes(dataclasses.replace(run, recording=alone))["workers"] == "10"
     assert changes(on_gpus(starved_run(cores=16), 8)) == {"cache": "ram"}  # it has the two that it may have
+
+
+@pytest.mark.parametrize(("device", "workers"), [("0", "10"), ("0,7", "8"), ([3, 7], "8"), (None, "10")])
+def test_a_recording_of_one_gpu_is_not_taken_for_the_machine(device, workers):
+    """Of 64 cores GPU 7 leaves a rank 8: torch sees eight GPUs at least, though `--gpus 0` recorded one."""
+    run = starved_run(cores=64, args={**ARGS, "device": device})
+    assert changes(run)["workers"] == workers
+
+
+def test_the_highest_gpu_recorded_says_how_many_there_are():
+    run = starved_run(cores=64)
+    samples = run.samples.assign(gpu=7)
+    assert changes(dataclasses.replace(run, gpus=(Gpu(7),), samples=samples))["workers"] == "8"
+
+
+def test_workers_that_were_cut_are_all_that_ultralytics_allows():
+    assert changes(starved_run(args={**ARGS, "workers": 9})) == {"cache": "ram"}  # it has 2
+    assert changes(starved_run(args={**ARGS, "workers": 2})) == {"workers": "10"}
 
 
 def test_images_are_not_advised_into_memory_that_a_container_does_not_have():
@@ -237,7 +266,7 @@ def test_advice_is_of_the_run_that_the_bound_is_of():
 
 
 def test_no_workers_at_all_are_named_as_none():
-    run = starved_run(settings={**SETTINGS, "workers": 0})
+    run = starved_run(settings={**SETTINGS, "workers": 0}, args={**ARGS, "workers": 0})
     (advice,) = [a for f in analyse(run).findings for a in f.advice if a.argument == "workers"]
     assert (advice.from_value, advice.text[:16]) == ("0", "0 loader workers")
 

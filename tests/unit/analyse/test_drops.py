@@ -154,6 +154,16 @@ def seconds_of(rng, kind, count):
     return np.where(rng.random(count) < 0.2, 80, rng.integers(0, 60, count)).astype(float)
 
 
+@pytest.mark.parametrize(("stray_s", "start_s"), [(0.4, 16.0), (2.8, 16.0), (3.2, None)])
+def test_a_drop_before_there_is_a_level_begins_across_stray_readings(stray_s, start_s):
+    """After 6 s of work it falls; a level is known 10 s into the work only, right behind the stray readings."""
+    util = readings((0, 10), (80, 6), (5, 3.6 - stray_s / 2), (60, stray_s), (5, 16), (80, 30), interval_s=0.2)
+    (track,) = tracks(make_run(util, 0.2))
+    (drop,) = find_drops(track, track.t_s >= 10.0, Options())
+    after_s = 19.6 + stray_s / 2
+    assert (drop.start_t_s, drop.level_pct) == (pytest.approx(after_s if start_s is None else start_s), 80.0)
+
+
 @settings(max_examples=150, deadline=None)
 @given(
     seed=st.integers(0, 2**32),

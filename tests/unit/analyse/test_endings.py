@@ -438,13 +438,22 @@ def test_a_training_that_told_nothing_is_known_by_its_results(run, name, text):
     assert (ending.name, ending.text, ending.epoch) == (name, text, 6)
 
 
+def test_the_verdict_says_that_a_training_stopped_early():
+    stopped = analyse(seen(6, {"epochs": 30, "patience": 5})).verdict
+    assert stopped.startswith(
+        "The training stopped early after epoch 6 of 30: none was better for 5 epochs (patience)."
+    )
+    assert "early" not in analyse(seen(6, {"epochs": 6})).verdict
+
+
 def test_a_command_without_a_training_has_an_end_where_it_was_a_bad_one():
     bare = make_run(readings((0, 10), (90, 110)), events=[command(exit_code=3)])
     assert analyse(bare).ending.text == "The command ended with exit code 3"
     assert analyse(make_run(readings((0, 10), (90, 110)))).ending is None
 
 
-def test_what_ended_before_the_first_sample_has_a_length_that_is_not_negative():
-    ended = RecordedEvent(-0.5, "command_ended", None, {"exit_code": 1})
+@pytest.mark.parametrize("at_s", [-0.5, 0.0, 50.0])  # it may be over before the first sample
+def test_an_end_is_a_moment(at_s):
+    ended = RecordedEvent(at_s, "command_ended", None, {"exit_code": 1})
     (finding,) = [f for f in analyse(make_run([0.0] * 60, events=[ended])).findings if f.rule == "run-ended"]
-    assert (finding.start_t_s, finding.end_t_s) == (-0.5, -0.5)
+    assert (finding.start_t_s, finding.end_t_s) == (at_s, at_s)

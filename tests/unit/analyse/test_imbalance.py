@@ -8,7 +8,8 @@ import pytest
 from support.runs import PROCESSES, make_run, readings
 
 from gpu_report.analyse import analyse
-from gpu_report.analyse.torch_devices import world_size
+from gpu_report.analyse.told import Told
+from gpu_report.analyse.trainings import Training
 from gpu_report.load import load_run
 from gpu_report.model import InsideRun, YoloRun
 
@@ -109,10 +110,10 @@ def test_memory_far_apart_is_a_note():
     [("0,1", 2), ([0, 1, 2], 3), ("[0, 1]", 2), ("cuda:0,1", 2), (0, 1), ("-1,-1", 2), ("", None), ("cpu", None)],
 )
 def test_the_number_of_gpus_is_read_from_the_device(device, size):
-    yolo = YoloRun(1, None, {"device": device}, "recorded", None)
-    assert world_size(pair(), yolo) == size
+    asked = Training(1, (0.0, 10.0), args={"device": device})
+    assert asked.world_size == size
     told = InsideRun(1, 0, 41, "train", {"world_size": 4}, (), ())
-    assert world_size(dataclasses.replace(pair(), inside=(told,)), yolo) == 4
+    assert dataclasses.replace(asked, told=Told((told,))).world_size == 4
 
 
 @pytest.mark.parametrize("name", ["m-ddp", "s-ddp-hog", "m-ddp-stopped", "ddp"])

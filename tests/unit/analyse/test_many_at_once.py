@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -22,6 +22,7 @@ def apart(drawn):
     return list(zip(times[::2], times[1::2], strict=False))
 
 
+@example(values=[0.0, 0.0, 0.0, float("nan"), 0.0, 0.0, 90.0, 7.0], cuts=[(1.0, 8.0)], seed=250)
 @settings(max_examples=200, deadline=None)
 @given(values=st.lists(READINGS, max_size=60), cuts=spans, seed=st.integers(0, 1000))
 def test_statistics_of_many_stretches_are_those_of_each(values, cuts, seed):

@@ -12,8 +12,8 @@ from gpu_report.analyse import analyse
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.growth import find_growth
 from gpu_report.analyse.memory import GpuMemory
+from gpu_report.analyse.parts import Part, Parts
 from gpu_report.analyse.ramp import find_ramp, theil_sen
-from gpu_report.analyse.training_parts import Part, Training
 from gpu_report.load import load_run
 from gpu_report.model import InsideRun, Phase, YoloRun
 
@@ -240,8 +240,8 @@ def test_an_allocator_that_settles_is_none_and_a_leak_on_top_of_it_is_one(epochs
     for _ in range(20):
         own = allocator_mib(random, epochs, epoch_s, 0.05)
         leak = 0.3 * BASE_MIB * np.clip(t_s / t_s[-1] - 0.4, 0, None)
-        false += find_growth(GpuMemory(0, t_s, own, None, None), Training(parts), None) is not None
-        missed += find_growth(GpuMemory(0, t_s, own + leak, None, None), Training(parts), None) is None
+        false += find_growth(GpuMemory(0, t_s, own, None, None), Parts(parts), None) is not None
+        missed += find_growth(GpuMemory(0, t_s, own + leak, None, None), Parts(parts), None) is None
     assert (false, missed) == (0, 0)
 
 

@@ -49,6 +49,17 @@ def test_the_wait_for_data_is_told_likewise():
     assert pace.waiting([(31.0, 39.0)]) is None
 
 
+def test_each_training_has_batches_of_its_own_size():
+    run = run_of()
+    (one,) = run.inside
+    later = tuple(
+        dataclasses.replace(e, start_t_s=e.start_t_s + 50, end_t_s=e.end_t_s + 50, images=4000) for e in EPOCHS
+    )
+    pace = pace_of(dataclasses.replace(run, inside=(one, dataclasses.replace(one, epochs=later))))
+    assert pace.within([(10.0, 30.0)]) == pytest.approx(50)
+    assert pace.within([(60.0, 80.0)]) == pytest.approx(200)
+
+
 def test_two_trainings_at_once_have_no_common_pace():
     run = run_of()
     (one,) = run.inside

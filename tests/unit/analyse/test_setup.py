@@ -14,12 +14,17 @@ from gpu_report.model import Options
 SECONDS = 120
 
 
-def setup(cpu_pct=None, **recording):
+def setup(context):
+    (training,) = context.trainings
+    return setup_of(context, training)
+
+
+def on_machine(cpu_pct=None, **recording):
     run = make_run(readings((0, 10), (90, 110)), rows=[(1, 60), (2, 115)])
     host = pd.DataFrame({"t_s": np.arange(float(SECONDS)), "main_cpu_pct": 100.0, "workers_cpu_pct": 200.0})
     host = host if cpu_pct is None else host.assign(cpu_pct=cpu_pct)
     run = dataclasses.replace(run, host=host, recording=dataclasses.replace(run.recording, **recording))
-    return setup_of(build_context(run, Options()), 1)
+    return setup(build_context(run, Options()))
 
 
 @pytest.mark.parametrize(
@@ -36,7 +41,7 @@ def setup(cpu_pct=None, **recording):
     ],
 )
 def test_the_cores_that_a_loader_may_have(cpu_pct, recording, cores, free):
-    seen = setup(cpu_pct, **recording)
+    seen = on_machine(cpu_pct, **recording)
     assert (seen.cores, seen.cores_free) == (cores, free)
 
 
@@ -47,4 +52,4 @@ def test_the_cores_that_a_loader_may_have(cpu_pct, recording, cores, free):
 def test_what_counts_as_a_cache(cache, cached):
     run = make_run(readings((0, 10), (90, 110)), rows=[(1, 60), (2, 115)])
     yolo = dataclasses.replace(run.yolo_runs[0], args={"cache": cache})
-    assert setup_of(build_context(dataclasses.replace(run, yolo_runs=(yolo,)), Options()), 1).cached is cached
+    assert setup(build_context(dataclasses.replace(run, yolo_runs=(yolo,)), Options())).cached is cached

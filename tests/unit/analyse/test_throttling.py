@@ -3,8 +3,9 @@
 import dataclasses
 
 import numpy as np
+import pandas as pd
 import pytest
-from support.runs import make_run
+from support.runs import PROCESSES, make_run
 
 from gpu_report.analyse import analyse
 from gpu_report.analyse.causes import power_cap, thermal
@@ -66,8 +67,8 @@ def test_a_clock_held_down_is_told_with_its_cause_and_its_cost(rule, reasons):
     told = evidence(finding)
     assert told["SM clock meanwhile (mean)"] == pytest.approx(1386)
     assert told["usually"] == FULL_MHZ
-    assert told["of the clock lost"] == pytest.approx(30)
-    assert told["of its work it was held down"] == pytest.approx(100 / 3)
+    assert told["clock lost"] == pytest.approx(30)
+    assert told["held down, of the time in which it worked"] == pytest.approx(100 / 3)
     assert told["time of work lost, at most"] == pytest.approx(40 * 0.92 * 0.3)
     assert told["its limit when the recording began"] == 700
 
@@ -227,6 +228,33 @@ def test_the_worst_of_each_cause_is_in_the_verdict():
 
 
 # --- as a cause of a drop ---------------------------------------------------------------------------------------
+
+
+def beside(guest_from, guest_to, util_pct=60.0):
+    """Return the run with another process on its GPU, from when it was seen to when it was gone."""
+    trainer = (2.0, 0, 41, "python", 9000.0, "appeared", "trainer", NAN)
+    guest = [
+        (t_s, 0, 77, "hog", 900.0, what, "other", util_pct)
+        for t_s, what in ((guest_from, "appeared"), (guest_to, "gone"))
+    ]
+    table = pd.DataFrame([dict(zip(PROCESSES, row, strict=True)) for row in (trainer, *guest)], columns=PROCESSES)
+    return dataclasses.replace(run(), processes=table)
+
+
+def test_what_came_of_a_guest_says_so():
+    (finding,) = throttled(beside(FROM, TO + 5))
+    assert finding.summary.endswith(", while hog (pid 77) worked on it, too")
+    assert finding.cause.explanation.endswith("it came of hog (pid 77) beside the training, and went with it")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [beside(FROM, TO + 5, util_pct=0.0), beside(FROM + 20, TO + 5), beside(5.0, SECONDS - 1)],
+    ids=["it only held memory", "for half of it", "all along"],
+)
+def test_what_may_not_have_come_of_a_guest_is_not_said_to(given):
+    (finding,) = throttled(given)
+    assert "hog" not in finding.summary + finding.cause.explanation
 
 
 def scene(reasons, clock):

@@ -28,6 +28,15 @@ def test_ticks_fill_in_where_the_ring_has_nothing():
     assert track.hold_s.sum() == pytest.approx(100, abs=1.2)
 
 
+def test_what_the_driver_kept_from_before_the_recording_counts_from_its_beginning_on():
+    run = make_run(readings((90, 100)), ring=ring_of([90.0] * 503, start=-0.55))
+    (track,) = tracks(run)
+    assert track.t_s.min() == 0.0
+    found = analyse(run)
+    assert sum(row.gpu_seconds for row in found.ledger) == pytest.approx(run.duration_s, abs=1e-6)
+    assert all(row.name != "unmeasured" for row in found.ledger)
+
+
 def test_the_edges_of_a_drop_are_as_fine_as_the_ring():
     fine = readings((90, 60.4), (5, 11.8), (90, 27.8), interval_s=0.2)
     (drop,) = analyse(make_run(readings((90, 61), (5, 12), (90, 27)), ring=ring_of([float(v) for v in fine]))).findings

@@ -139,5 +139,5 @@ def test_a_gpu_that_only_waits_for_another_counts_as_idle_and_is_told_with_what_
 
 def test_startup_is_told_beside_the_largest_loss_of_training():
     said = analyse(make_run(readings((0, 60), (50, 60)), rows=[(1, 60), (2, 118)])).verdict
-    assert "Startup took " in said
+    assert "Start-up took " in said
     assert " of all GPU time; of what else was lost, short gaps between batches took most: " in said

@@ -18,6 +18,8 @@ from gpu_report.inside.on_path.gpu_report_inside import callbacks, facts, lines,
 from gpu_report.inside.on_path.gpu_report_inside.callbacks import CALLBACKS
 from gpu_report.inside.on_path.gpu_report_inside.runs import CURRENT, at_exit
 
+pytestmark = pytest.mark.live  # waits are told by the clock
+
 
 class Trainer:
     """As much of a trainer as the callbacks look at."""

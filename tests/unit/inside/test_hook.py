@@ -54,6 +54,8 @@ COUNT = (
     "print({k: [f.__module__.split('.')[0] for f in v] for k, v in base.default_callbacks.items()})"
 )
 
+pytestmark = pytest.mark.live
+
 
 def test_our_callbacks_stand_last_once_and_in_place(python):
     done = python(COUNT + "; import importlib; importlib.import_module('ultralytics.utils.callbacks.base')")

@@ -80,7 +80,9 @@ def test_rows_out_of_order_are_sorted(load):
 def test_of_rows_with_the_same_time_the_last_counts_and_it_is_said(load):
     run = load(lines(*STEADY, row(5, util=7)))
     assert run.samples.loc[run.samples["t_s"] == 5, "gpu_util_pct"].tolist() == [7]
-    assert any("repeat the time stamp" in problem for problem in run.problems)
+    assert run.problems[0] == "samples.csv: 1 row repeats the time stamp of another and is left out"
+    twice = load(lines(*STEADY, row(5, util=7), row(6, util=7)))
+    assert twice.problems[0] == "samples.csv: 2 rows repeat the time stamp of another and are left out"
 
 
 @pytest.mark.parametrize("cell", ["", "nan", "NaN", "[N/A]", "fast", "1e400", "-5", "900", "∞"])
@@ -88,6 +90,16 @@ def test_what_is_no_reading_is_missing_not_zero(load, cell):
     run = load(lines(*STEADY, row(30, util=cell), row(31)))
     assert run.samples.loc[run.samples["t_s"] == 30, "gpu_util_pct"].isna().all()
     assert len(run.samples) == 32
+
+
+def test_a_pressure_a_little_over_all_of_the_time_is_all_of_it_and_much_over_is_none(load):
+    pressures = (99, 104, 150, 151, 900)
+    rows = [f"{START + t},{100 + t},{pressure},50" for t, pressure in enumerate(pressures)]
+    host = lines(*rows, header="wall_s,mono_s,cpu_pressure_pct,cpu_pct")
+    run = load(lines(*(row(t) for t in range(5))), host_csv=host)
+    known = run.host["cpu_pressure_pct"]
+    assert known.dropna().tolist() == [99, 100, 100]
+    assert any("2 readings of cpu_pressure_pct are impossible" in problem for problem in run.problems)
 
 
 def test_text_where_a_number_belongs_is_counted(load):
@@ -184,7 +196,7 @@ def test_an_event_with_a_time_that_is_none_is_left_out_and_counted(load, name, v
     event = f'{{"wall_s": {times["wall_s"]}, "mono_s": {times["mono_s"]}, "kind": "marker", "text": "x"}}\n'
     run = load(lines(*STEADY), events_jsonl=event)
     assert run.events == ()
-    assert any("1 lines" in problem for problem in run.problems)
+    assert any("1 line could" in problem for problem in run.problems)
 
 
 def test_an_event_without_the_monotonic_clock_is_placed_by_the_wall(load):
@@ -237,7 +249,9 @@ def test_an_end_that_cannot_be_does_not_stretch_the_run(load, end):
 def test_a_row_of_no_possible_gpu_is_left_out_and_said(load, gpu):
     run = load(lines(*STEADY, row(30, gpu=gpu)))
     assert [gpu.index for gpu in run.gpus] == [0]
-    assert any("1 rows have no usable time stamp or GPU" in problem for problem in run.problems)
+    assert run.problems[0] == "samples.csv: 1 row has no usable time stamp or GPU and is left out"
+    several = load(lines(*STEADY, row(30, gpu=gpu), row(31, gpu=gpu)))
+    assert several.problems[0] == "samples.csv: 2 rows have no usable time stamp or GPU and are left out"
 
 
 RING = "wall_s,mono_s,gpu,gpu_util_pct,power_w\n"

@@ -44,4 +44,4 @@ def test_what_cannot_be_is_unknown(load):
     )
     assert frame["owner"].tolist() == ["unknown"]
     assert frame["gpu_util_pct"].isna().all()
-    assert problems == ("processes.csv: 1 readings of gpu_util_pct are impossible and count as missing",)
+    assert problems == ("processes.csv: 1 reading of gpu_util_pct is impossible and counts as missing",)

@@ -13,6 +13,8 @@ from gpu_report.record.redact import redact
 from gpu_report.record.yolo_find import find_newest, search_roots
 from gpu_report.run_folder import Appender
 
+pytestmark = pytest.mark.live
+
 
 def test_our_own_copies_of_a_yolo_run_are_no_yolo_run(tmp_path):
     ours = tmp_path / "r"

@@ -45,6 +45,15 @@ def test_totals_become_rates_of_the_time_between_two_looks(proc):
     assert rates.get("memory_pressure_pct") is None
 
 
+def test_a_pressure_of_a_look_that_came_late_is_all_of_the_time(proc):
+    sampler = PressureSampler(proc(0, 0, 0, 0))
+    sampler.sample(10.0)
+    proc(1_040_000, 0, 0, 2048 * 900)
+    rates = sampler.sample(11.0)
+    assert rates["cpu_pressure_pct"] == 100
+    assert rates["disk_read_mib_s"] == 900  # a rate of bytes has no such end
+
+
 def test_a_total_that_went_back_is_missing(proc):
     sampler = PressureSampler(proc(5_000_000, 0, 0, 0))
     sampler.sample(10.0)

@@ -1,0 +1,87 @@
+"""What the processes of a training told: which ranks belong together, and how it came to its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpu_report.model import InsideRun, Phase, Run
+
+GOOD = ("finished", "early stop")
+
+
+@dataclass(frozen=True)
+class Told:
+    """The processes of one training, rank 0 first; each told at least one phase."""
+
+    ranks: tuple[InsideRun, ...]
+
+    @property
+    def main(self) -> InsideRun:
+        """Return rank 0, which tells most."""
+        return self.ranks[0]
+
+    @property
+    def phase(self) -> Phase:
+        """Return the phase that it came to last."""
+        return self.main.phases[-1]
+
+    @property
+    def start_t_s(self) -> float:
+        """Return when it was first heard of."""
+        return self.main.phases[0].start_t_s
+
+    @property
+    def end_t_s(self) -> float:
+        """Return when it was over; where nobody said so, when its process had gone or the recording ended."""
+        crashed = self.crashed
+        return end_of(crashed) if crashed else end_of(self.main)
+
+    @property
+    def heard_t_s(self) -> float:
+        """Return when any of its processes last told something of its work."""
+        return max(_heard_t_s(rank) for rank in self.ranks)
+
+    @property
+    def is_good(self) -> bool:
+        """Tell whether it came to the end that it was to come to."""
+        return self.main.ended in GOOD
+
+    @property
+    def crashed(self) -> InsideRun | None:
+        """Return the process that an exception ended first; the others then go down with it, mostly without a word."""
+        told = [rank for rank in self.ranks if rank.ended == "exception"]
+        return None if self.is_good else min(told, key=end_of, default=None)
+
+    @property
+    def epoch(self) -> int | None:
+        """Return the epoch that it came to, None where it came to none."""
+        return max((phase.epoch for phase in self.main.phases if phase.epoch is not None), default=None)
+
+    @property
+    def pids(self) -> frozenset[int]:
+        """Return the pids of its ranks."""
+        return frozenset(rank.pid for rank in self.ranks)
+
+
+def each_told(run: Run) -> list[Told]:
+    """Return what each training told, in order; a rank belongs to the last one that began in its YOLO run before it."""
+    told = [process for process in run.inside if process.task == "train" and process.phases]
+    found: list[list[InsideRun]] = []
+    last: dict[int | None, list[InsideRun]] = {}
+    for process in sorted(told, key=lambda process: (process.phases[0].start_t_s, process.rank)):
+        if process.rank == 0 or process.run not in last:
+            last[process.run] = []
+            found.append(last[process.run])
+        last[process.run].append(process)
+    return [Told(tuple(group)) for group in found]
+
+
+def end_of(process: InsideRun) -> float:
+    """Return when a process was over."""
+    return process.phases[-1].end_t_s
+
+
+def _heard_t_s(process: InsideRun) -> float:
+    """Return when a process last told something: a phase, how far it was, the end of an epoch's training."""
+    told = [process.phases[-1].start_t_s, *(progress.t_s for progress in process.progress[-1:])]
+    return max([*told, *(epoch.end_t_s for epoch in process.epochs if epoch.end_t_s is not None)])

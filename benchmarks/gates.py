@@ -21,12 +21,13 @@ from gpu_report.analyse.compare_metrics import METRICS
 from gpu_report.analyse.compare_setup import differences
 from gpu_report.analyse.compare_units import training_of, with_epochs
 from gpu_report.analyse.gate_results import results
-from gpu_report.analyse.gates import parse_gates
+from gpu_report.analyse.gates import default_gates, parse_gates
 from gpu_report.load import load_run
 from gpu_report.model import Analysis
 
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLES, DOCUMENT = ROOT / "sample_runs", ROOT / "docs" / "compare.md"
+SAME_SETUP = ROOT / "tests" / "data" / "same_setup"
 BEGIN, END = "<!-- measured: begin (benchmarks/gates.py --write) -->", "<!-- measured: end -->"
 GATES = parse_gates(["epoch_time:+5%", "data_wait_share:+5pp"], [])  # the default gates that look at epochs
 LENGTHS = (5, 9, 19)  # ordinary epochs of runs of 6, 10 and 20
@@ -203,6 +204,23 @@ def pairs() -> list[str]:
     return lines
 
 
+def same_setup() -> list[str]:
+    """Return the table of nine real runs of one set-up, each held against each: change, and what the gates come to."""
+    runs = {path.name: analyse(load_run(path)) for path in sorted(SAME_SETUP.iterdir()) if path.is_dir()}
+    lines = [f"| baseline | {' | '.join(f'`{name}`' for name in runs)} |", "|---" * (len(runs) + 1) + "|"]
+    for before in (name for name in runs if name.startswith("run")):
+        cells = ["" if before == after else _outcome(runs[before], runs[after]) for after in runs]
+        lines.append(f"| `{before}` | {' | '.join(cells)} |")
+    return lines
+
+
+def _outcome(before: Analysis, after: Analysis) -> str:
+    found = compare([before], after, default_gates(baseline=True))
+    time = next(metric for metric in found.metrics if metric.metric == "epoch_time")
+    words = {"passed": "passed", "failed": "**failed**", "not measured": "cores"}
+    return f"{round(100 * (time.change_share or 0)):+d} % {words[found.outcome]}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--write", action="store_true")
@@ -226,6 +244,10 @@ def document(draws: int) -> str:
         "\n".join(resampled(draws)),
         "Two real runs of one set-up (all arguments the same but the number of epochs), each way round:",
         "\n".join(pairs()),
+        "Nine runs of one set-up that were recorded for this (`tests/data/same_setup`): seven to which nothing was "
+        "done, and two whose loader stood still in every epoch. Change of the epoch time, and what the default gates "
+        "come to; *cores*: exit 3, for the cores were slower.",
+        "\n".join(same_setup()),
         "What the epochs of one run cannot know is how runs differ from each other. Epochs of `s-healthy`, ten a run, "
         "each run longer or shorter as a whole by a random factor (made, not recorded):",
         "\n".join(between(draws)),

@@ -187,7 +187,10 @@ def accept(run: Path | None, baseline_dir: Path, key: str, keep: int) -> None:
 
 
 def _gates(fail_on: Sequence[str], warn_on: Sequence[str], config: Path | None, *, baseline: bool) -> tuple[Gate, ...]:
-    """Return the gates of the command line, else those of the file, else the defaults."""
+    """Return the gates of the command line, else those of the file, else the defaults.
+
+    Of a file's gates those on changes are not for a run alone; where that leaves none, the defaults are.
+    """
     from gpu_report.analyse.gates import default_gates, parse_gates  # noqa: PLC0415 - see cli.py
 
     if fail_on or warn_on:
@@ -196,7 +199,9 @@ def _gates(fail_on: Sequence[str], warn_on: Sequence[str], config: Path | None, 
     if not kept.fail_on and not kept.warn_on:
         return default_gates(baseline=baseline)
     gates = parse_gates(kept.fail_on, kept.warn_on)
-    return gates if baseline else tuple(gate for gate in gates if not gate.needs_baseline)
+    if baseline:
+        return gates
+    return tuple(gate for gate in gates if not gate.needs_baseline) or default_gates(baseline=False)
 
 
 def _readable(paths: Sequence[Path], analyse: Callable[[Path], Analysis]) -> list[Analysis]:

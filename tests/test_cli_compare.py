@@ -71,6 +71,27 @@ def test_gates_come_from_the_folders_file_and_the_command_line_wins(run_cli, tmp
     assert run_cli("check", SAMPLES / "s-healthy", "--config", "gates.toml").returncode == 0
 
 
+def test_gates_that_only_warn_never_change_the_exit_code(run_cli):
+    done = run_cli("check", SAMPLES / "n-starved", "--warn-on", "util:40%", env={"COLUMNS": "200"})
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[-1] == "Passed: 1 gate measured, 1 warning."
+
+
+def test_check_takes_its_defaults_where_a_file_has_only_gates_on_changes(run_cli, tmp_path):
+    (tmp_path / "gpu-report.toml").write_text('fail_on = ["epoch_time:+5%"]\n')
+    done = run_cli("check", SAMPLES / "m-healthy", env={"COLUMNS": "200"})
+    assert done.returncode == 0
+    assert "findings.critical:0" in done.stdout
+
+
+def test_a_pass_that_is_unsure_says_so_in_its_last_line(run_cli, tmp_path):
+    runs = Path(__file__).parent / "data" / "same_setup"
+    done = run_cli("compare", runs / "run-5", runs / "run-7", env={"COLUMNS": "200"})
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[-1].startswith("Passed: ")
+    assert "unsure (epoch_time:+5%" in done.stdout.splitlines()[-1]
+
+
 def test_check_fails_on_a_crash_and_tells_what_it_could_not_say(run_cli):
     assert run_cli("check", SAMPLES / "s-healthy").returncode == 0
     assert run_cli("check", SAMPLES / "s-oom").returncode == 1

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.compare_cores import Cores, cores_of
 from gpu_report.analyse.compare_findings import compare_findings, stutter
 from gpu_report.analyse.compare_judge import Side, first_epochs, judge_all, side_of
 from gpu_report.analyse.compare_metrics import EPOCH_TIME
@@ -41,6 +42,7 @@ def compare(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[Gate] 
     metrics = judge_all(sides[:-1], sides[-1])
     notes = (*_of_recordings(usable, training), *notes, *_stood_out(metrics), *_not_used(len(before), len(usable)))
     unlike = usable[0].differences if usable else ()
+    cores = cores_of(metrics, [difference for each in usable for difference in each.differences])
     kept = tuple(each.training.analysis for each in usable)
     findings = compare_findings(kept, run) if kept else ()
     return Comparison(
@@ -52,9 +54,9 @@ def compare(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[Gate] 
         first_epochs=_first(sides, obstacles),
         findings=findings,
         stutter=(stutter(kept[0]) if kept else "", stutter(run)),
-        gates=_gated(gates, sides, findings, obstacles),
+        gates=_gated(gates, sides, findings, obstacles, cores),
         judgement=None if obstacles or not kept else judgement_of(metrics),
-        verdict=verdict_of(obstacles, metrics, unlike, baselines=len(kept)),
+        verdict=verdict_of(obstacles, metrics, unlike, cores, baselines=len(kept)),
         setup=slug(fingerprint(training)),
         notes=notes,
         left_out=(_special(usable[0].training) if usable else frozenset(), _special(training)),
@@ -79,13 +81,17 @@ def _usable(before: Sequence[_Baseline]) -> list[_Baseline]:
 
 
 def _gated(
-    gates: Sequence[Gate], sides: Sequence[Side], findings: Sequence[FindingChange], obstacles: Sequence[str]
+    gates: Sequence[Gate],
+    sides: Sequence[Side],
+    findings: Sequence[FindingChange],
+    obstacles: Sequence[str],
+    cores: Cores | None,
 ) -> tuple[GateResult, ...]:
     """Return what came of the gates: nothing where nothing can be compared; of a run alone what its part allows."""
     *baselines, run = sides
     if baselines and obstacles:
         return unmeasured(gates, "; ".join(obstacles))
-    found = results(gates, baselines, run, findings if baselines else None)
+    found = results(gates, baselines, run, findings if baselines else None, cores)
     return of_part(found, "; ".join(map(_lower, obstacles))) if obstacles else found
 
 

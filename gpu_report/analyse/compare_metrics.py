@@ -20,6 +20,11 @@ DATA_WAIT = "data_wait"
 WAIT_SHARE = "data_wait_share"
 VALIDATION = "validation_time"
 MEMORY = "memory_peak"
+# What an epoch costs in work, however long it takes (compare_work.py).
+MAIN_CPU = "main_cpu"
+WORKERS_CPU = "workers_cpu"
+GPU_WORK = "gpu_work"
+WORK = (MAIN_CPU, WORKERS_CPU, GPU_WORK)
 USUAL = "usual"
 
 
@@ -63,6 +68,9 @@ METRICS: Mapping[str, Metric] = {
             least=th.LEAST_VALIDATION_S,
         ),
         Metric(MEMORY, "memory peak", "MiB", "max", "lower", least_share=th.LEAST_MEMORY_SHARE),
+        Metric(MAIN_CPU, "CPU time of the main process an epoch", "s", USUAL, None, least_share=th.LEAST_WORK_SHARE),
+        Metric(WORKERS_CPU, "CPU time of the workers an epoch", "s", USUAL, None, least_share=th.LEAST_WORK_SHARE),
+        Metric(GPU_WORK, "SM activity an epoch", "s", USUAL, None, least_share=th.LEAST_WORK_SHARE),
     )
 }
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.compare_metrics import DATA_WAIT, EPOCH_TIME, METRICS, UTILISATION, VALIDATION, WAIT_SHARE
+from gpu_report.analyse.compare_work import Work, work_of
 from gpu_report.analyse.energy import Energy, energy
 from gpu_report.analyse.pace import Pace, pace_of
 from gpu_report.analyse.phases import mosaic_closes
@@ -27,7 +28,7 @@ class Training:
 
     `first` are those that warm a process up, `closing` those that make the loader anew because the mosaic is closed;
     neither is among `epochs`. `closes` is the first epoch without mosaic, None where every one has it. `gpus` are the
-    tracks of the used GPUs, each with its running energy.
+    tracks of the used GPUs, each with its running energy, `work` what was done by them and by the host's cores.
     """
 
     analysis: Analysis
@@ -37,6 +38,7 @@ class Training:
     closing: tuple[EpochSummary, ...]
     closes: int | None
     gpus: tuple[tuple[Track, Energy], ...]
+    work: Work
     pace: Pace | None
 
     def without_mosaic(self, epoch: EpochSummary) -> bool:
@@ -53,6 +55,7 @@ def training_of(analysis: Analysis) -> Training:
     closes = mosaic_closes(args)
     closes = closes if closes is not None and closes > 0 else None
     used = {summary.gpu.index for summary in analysis.gpus if summary.used}
+    of_used = [track for track in tracks(analysis.run) if track.gpu in used]
     return Training(
         analysis=analysis,
         number=number,
@@ -60,7 +63,8 @@ def training_of(analysis: Analysis) -> Training:
         first=tuple(epoch for epoch in mine if epoch.first),
         closing=tuple(epoch for epoch in mine if not epoch.first and epoch.epoch == closes),
         closes=closes,
-        gpus=tuple((track, energy(track)) for track in tracks(analysis.run) if track.gpu in used),
+        gpus=tuple((track, energy(track)) for track in of_used),
+        work=work_of(analysis.run.host, of_used),
         pace=pace_of(analysis.run),
     )
 
@@ -130,6 +134,7 @@ def _of_epoch(training: Training, epoch: EpochSummary) -> dict[str, float | None
         VALIDATION: epoch.validation_s,
         UTILISATION: _utilisation_pct(training, span),
         "energy": _energy_j(training, span),
+        **training.work.within(span),
     }
 
 
@@ -153,6 +158,7 @@ def _of_part(training: Training, pace: Pace, start_s: float, end_s: float, count
         WAIT_SHARE: None if share is None else 100 * share,
         UTILISATION: _utilisation_pct(training, span),
         "energy": None if joules is None else joules * count,
+        **{name: None if cost is None else cost * count for name, cost in training.work.within(span).items()},
     }
 
 

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from gpu_report.amounts import amount, change, interval, share_change
+from gpu_report.analyse.compare_cores import SAME_EPOCH, Cores, cores_words, is_all
 from gpu_report.analyse.compare_judge import NOISE
-from gpu_report.analyse.compare_metrics import DATA_WAIT, EPOCH_TIME, METRICS, UTILISATION, WAIT_SHARE
+from gpu_report.analyse.compare_metrics import DATA_WAIT, EPOCH_TIME, METRICS, UTILISATION, WAIT_SHARE, WORK
 from gpu_report.model import Difference, MetricComparison
 
 Whole = Literal["better", "worse", "same", "mixed"]
@@ -16,9 +17,10 @@ WORDS: Mapping[Whole, str] = {
     "same": "The same",
     "mixed": "Better in part, worse in part",
 }
+AS_THE_CORES = {"better": "Faster, as are the cores", "worse": "Slower, as are the cores"}
 ARGUMENTS_TOLD = 5
-# Told with the epoch time, or another view of the same.
-TOLD_APART = frozenset({EPOCH_TIME, "images_per_s", DATA_WAIT})
+# Told with the epoch time or the cores, or another view of the same.
+TOLD_APART = frozenset({EPOCH_TIME, "images_per_s", DATA_WAIT, *WORK})
 
 
 def judgement_of(metrics: Sequence[MetricComparison]) -> Whole:
@@ -34,7 +36,12 @@ def judgement_of(metrics: Sequence[MetricComparison]) -> Whole:
 
 
 def verdict_of(
-    obstacles: Sequence[str], metrics: Sequence[MetricComparison], unlike: Sequence[Difference], *, baselines: int
+    obstacles: Sequence[str],
+    metrics: Sequence[MetricComparison],
+    unlike: Sequence[Difference],
+    cores: Cores | None,
+    *,
+    baselines: int,
 ) -> str:
     """Return the verdict of a comparison; with obstacles why there is none."""
     if obstacles:
@@ -43,7 +50,11 @@ def verdict_of(
     if not baselines:
         return _alone(metrics)
     whole = judgement_of(metrics)
-    sentences = [_headline(whole, metrics), _also(metrics), _changed(unlike, metrics)]
+    time = next((metric for metric in metrics if metric.metric == EPOCH_TIME), None)
+    alone = cores is not None and is_all(cores, time)
+    why = cores_words(cores, time) if cores else ""
+    changed = "" if alone else _changed(unlike, metrics)
+    sentences = [_headline(whole, metrics, as_the_cores=alone), why, _also(metrics), changed]
     return " ".join(sentence for sentence in sentences if sentence)
 
 
@@ -57,7 +68,7 @@ def _alone(metrics: Sequence[MetricComparison]) -> str:
     return "; ".join([f"An epoch trains in {amount(known[EPOCH_TIME].run, 's')}", *told]) + "."
 
 
-def _headline(whole: Whole, metrics: Sequence[MetricComparison]) -> str:
+def _headline(whole: Whole, metrics: Sequence[MetricComparison], *, as_the_cores: bool) -> str:
     """Return what became of the epoch time, which the whole goes by where it changed."""
     time = next((metric for metric in metrics if metric.metric == EPOCH_TIME), None)
     if time is None or time.change_share is None:
@@ -65,7 +76,8 @@ def _headline(whole: Whole, metrics: Sequence[MetricComparison]) -> str:
     values = f"{amount(time.run, 's')}, {amount(time.baseline, 's')} before"
     change_told, sure = share_change(time.change_share), f", 99 % interval {interval(time.interval_share)}"
     if time.judgement in {"better", "worse"}:
-        return f"{WORDS[whole]}: an epoch trains in {values} ({change_told}{sure})."
+        word = AS_THE_CORES[whole] if as_the_cores else WORDS[whole]
+        return f"{word}: an epoch trains in {values} ({change_told}{sure})."
     if time.note == NOISE:
         return f"No certain change in epoch time: {values} ({change_told}{sure})."
     start = "The same: an epoch" if whole == "same" else "Epochs are as fast as before: one"
@@ -92,7 +104,7 @@ def _told(metric: MetricComparison) -> str:
 def _changed(unlike: Sequence[Difference], metrics: Sequence[MetricComparison]) -> str:
     """Return the changed arguments, the likely reason where the epoch time changed."""
     judged = {metric.metric: metric.judgement for metric in metrics}
-    arguments = [d for d in unlike if d.kind == "argument"]
+    arguments = [d for d in unlike if d.kind == "argument" and d.name not in SAME_EPOCH]
     if not arguments:
         changed = any(judgement in {"better", "worse"} for judgement in judged.values())
         return "No argument of the training was changed." if changed else ""

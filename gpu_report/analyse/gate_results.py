@@ -9,11 +9,14 @@ from functools import cache
 from typing import Protocol
 
 from gpu_report.amounts import amount, change, interval, share_change
+from gpu_report.analyse.compare_cores import Cores
 from gpu_report.analyse.compare_judge import Side, judge
-from gpu_report.analyse.compare_metrics import EPOCH_TIME, METRICS, UTILISATION
+from gpu_report.analyse.compare_metrics import EPOCH_TIME, METRICS, USUAL, UTILISATION
 from gpu_report.analyse.gate_values import count
 from gpu_report.analyse.gates import COUNTS
 from gpu_report.model import FindingChange, Gate, GateResult, MetricComparison
+
+MIDDLE = frozenset({USUAL, "mean", "p50"})  # statistics that go with the cores as a whole
 
 
 class Judge(Protocol):
@@ -24,15 +27,20 @@ class Judge(Protocol):
 
 
 def results(
-    gates: Sequence[Gate], baselines: Sequence[Side], run: Side, findings: Sequence[FindingChange] | None
+    gates: Sequence[Gate],
+    baselines: Sequence[Side],
+    run: Side,
+    findings: Sequence[FindingChange] | None,
+    cores: Cores | None = None,
 ) -> tuple[GateResult, ...]:
-    """Return the result of every gate; `findings` None without a baseline."""
+    """Return the result of every gate; `findings` None without a baseline, `cores` where they were not as fast."""
 
     @cache
     def judged(metric: str, statistic: str, *, alone: bool) -> MetricComparison:
         return judge(() if alone else baselines, run, METRICS[metric], statistic)
 
-    return tuple(_result(gate, judged, run, findings, has_baseline=bool(baselines)) for gate in gates)
+    found = (_result(gate, judged, run, findings, has_baseline=bool(baselines)) for gate in gates)
+    return tuple(_beside_cores(result, judged, cores) if cores else result for result in found)
 
 
 def unmeasured(gates: Sequence[Gate], why: str) -> tuple[GateResult, ...]:
@@ -61,6 +69,29 @@ def _result(
         return GateResult(gate, "not measured", "there is no baseline to hold it against")
     time = judged(EPOCH_TIME, METRICS[EPOCH_TIME].statistic, alone=False)
     return _change_result(gate, judged(gate.metric, gate.statistic, alone=False), time)
+
+
+def _beside_cores(result: GateResult, judged: Judge, cores: Cores) -> GateResult:
+    """Return a failure that the cores explain as not measured: what the training did cannot be told then.
+
+    Likewise a pass that it owes to faster cores is marked as unsure. Of the tails of the epochs (p95, max) nobody knows
+    whether they come of the cores.
+    """
+    gate = result.gate
+    if result.outcome == "not measured" or not gate.needs_baseline or gate.statistic not in MIDDLE:
+        return result
+    compared = judged(gate.metric, gate.statistic, alone=False)
+    share, baseline = compared.change_share, compared.baseline
+    if share is None or not baseline:
+        return result
+    limit = gate.limit if gate.kind == "share" else gate.limit / baseline
+    if result.outcome == "failed" and cores.explain(gate.metric, limit, share):
+        why = f"but the same work took {100 * cores.most:.0f} % more CPU time: slower cores explain it"
+        return replace(result, outcome="not measured", summary=f"{result.summary}, {why}")
+    if result.outcome == "passed" and cores.hide(gate.metric, limit, share):
+        why = f"but the same work took {-100 * cores.most:.0f} % less CPU time: faster cores may hide a change"
+        return replace(result, unsure=True, summary=f"{result.summary}, {why}")
+    return result
 
 
 def _count_result(gate: Gate, run: Side, findings: Sequence[FindingChange] | None) -> GateResult:

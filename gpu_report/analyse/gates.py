@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Literal
 
-from gpu_report.analyse.compare_metrics import ALSO_CALLED, MEMORY, METRICS, STATISTICS, Metric
+from gpu_report.analyse.compare_metrics import ALSO_CALLED, MEMORY, METRICS, STATISTICS, WORK, Metric
 from gpu_report.errors import UsageError
 from gpu_report.model import Gate
 
@@ -106,11 +106,11 @@ def _change(text: str, metric: Metric, sign: str, number: float, unit: str) -> t
 
 
 def _bound(text: str, metric: Metric, sign: str, number: float, unit: str) -> tuple[Kind, float]:
-    """Return a limit on the value itself; utilisation is wanted high, everything else by its direction."""
+    """Return a limit on the value itself; utilisation is wanted high, the cost of work low, the rest as it is."""
     limit = number * (_factor(text, metric.unit, unit) if unit else 1)
     if sign:
         return ("most" if sign == "<=" else "least"), limit
-    return ("most" if metric.better == "lower" else "least"), limit
+    return ("most" if metric.better == "lower" or metric.name in WORK else "least"), limit
 
 
 def _factor(text: str, unit: str, written: str) -> float:

@@ -8,6 +8,8 @@ from gpu_report.render.summary import json_ready
 
 # Of the metrics that have a direction; utilisation is better high as long as nobody knows what the epoch time did.
 BIGGER_IS_BETTER = frozenset({"images_per_s", "util"})
+# What an epoch costs: they tell slower cores from a slower training, and a service would raise alarms about them.
+WITHOUT_DIRECTION = frozenset({"main_cpu", "workers_cpu", "gpu_work"})
 
 Json = dict[str, Any]
 
@@ -24,8 +26,12 @@ def bencher(comparison: Comparison) -> Json:
 
 
 def github_benchmark(comparison: Comparison, *, bigger_is_better: bool) -> list[Json]:
-    """Return the rows of github-action-benchmark's customBiggerIsBetter or customSmallerIsBetter."""
-    mine = [m for m in _known(comparison) if (m.metric in BIGGER_IS_BETTER) == bigger_is_better]
+    """Return the rows of github-action-benchmark's customBiggerIsBetter or customSmallerIsBetter.
+
+    A metric without a direction is in neither.
+    """
+    directed = [m for m in _known(comparison) if m.metric not in WITHOUT_DIRECTION]
+    mine = [m for m in directed if (m.metric in BIGGER_IS_BETTER) == bigger_is_better]
     rows: list[Json] = json_ready([_row(comparison, metric) for metric in mine])
     return rows
 

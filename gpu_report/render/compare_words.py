@@ -16,6 +16,9 @@ LABELS = {
     "energy": "Energy an epoch",
     "validation_time": "Validation",
     "memory_peak": "Memory peak",
+    "main_cpu": "CPU, main process",
+    "workers_cpu": "CPU, workers",
+    "gpu_work": "SM activity",
     "first_epoch_time": "First epoch",
 }
 TOO_MANY_TIMES = 9.995  # from here on a change is told in the metric's unit: 99,330 % of next to nothing says nothing
@@ -138,7 +141,9 @@ def outcome_words(comparison: Comparison) -> str:
     if comparison.outcome == "failed":
         return f"Failed: {', '.join(r.gate.text for r in failed)}{warnings}."
     if comparison.outcome == "passed":
-        return f"Passed: {counted(_measured(comparison), 'gate')} measured{warnings}."
+        unsure = [r.gate.text for r in comparison.gates if r.unsure]
+        doubt = f", {len(unsure)} unsure ({', '.join(unsure)})" if unsure else ""
+        return f"Passed: {counted(_measured(comparison), 'gate')} measured{warnings}{doubt}."
     return f"Not decided: {'; '.join(comparison.obstacles) or _why(comparison)}."
 
 
@@ -147,8 +152,9 @@ def _measured(comparison: Comparison) -> int:
 
 
 def _why(comparison: Comparison) -> str:
-    missing = [r for r in comparison.gates if r.outcome == "not measured" and r.gate.level == "fail"]
-    return "; ".join(f"{r.gate.text} was not measured ({r.summary})" for r in missing)
+    unmeasured = [r for r in comparison.gates if r.outcome == "not measured"]
+    missing = [r for r in unmeasured if r.gate.level == "fail"] or unmeasured
+    return "; ".join(f"{r.gate.text}: {r.summary}" for r in missing)
 
 
 def _times(count: float, seconds: float) -> str:

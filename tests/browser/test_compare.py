@@ -71,6 +71,23 @@ def test_it_opens_clean_at_any_width_in_light_and_dark(open_comparison, worse, w
     assert opened.page.locator(".verdict-words").inner_text().startswith("Worse: an epoch trains in 12.2\u00a0s")
 
 
+def test_a_phone_shows_what_changed_and_what_that_means_without_scrolling(open_comparison, worse):
+    page = open_comparison(worse, viewport={"width": 360, "height": 740}).page
+    row = page.locator(".metrics tbody tr").first
+    for part in (".change", ".judgement"):
+        box = row.locator(part).bounding_box()
+        assert box["width"] > 0
+        assert box["x"] + box["width"] <= 360
+
+
+def test_each_run_has_one_colour_in_all_its_lines(open_comparison, worse):
+    page = open_comparison(worse).page
+    colour = "(path) => getComputedStyle(path).stroke"
+    lanes = page.locator(".lane-line").evaluate_all(f"paths => paths.map({colour})")
+    lines = [page.locator(f".epoch-line.line-{run}").first.evaluate(colour) for run in ("before", "after")]
+    assert lanes == lines
+
+
 def test_pointing_at_an_epoch_reads_it_in_both_runs(open_comparison, worse):
     page = open_comparison(worse).page
     chart = page.locator(".aligned-panels svg").first

@@ -156,9 +156,11 @@ def test_a_warning_never_fails():
     assert found.outcome == "passed"
 
 
-def test_gates_that_only_warn_decide_nothing():
+def test_gates_that_only_warn_pass_where_any_was_measured():
     found = compare([analysed(HEALTHY)], analysed(HEALTHY), parse_gates((), ["epoch_time:+5%"]))
-    assert found.outcome == "not measured"
+    assert found.outcome == "passed"
+    alone = compare([], analysed(HEALTHY), parse_gates((), ["epoch_time:+5%"]))
+    assert alone.outcome == "not measured"
 
 
 def test_bounds_are_held_against_the_run_alone():

@@ -12,6 +12,7 @@ from support.compared import analysed, on_gpu, slower, with_findings, with_setti
 from support.json_schema import errors
 
 from gpu_report.analyse.compare import compare
+from gpu_report.analyse.compare_metrics import METRICS
 from gpu_report.analyse.gates import default_gates, parse_gates
 from gpu_report.model import Cause, Finding
 from gpu_report.render.compare_exports import bencher, github_benchmark
@@ -20,6 +21,7 @@ from gpu_report.render.compare_json import build_comparison
 from gpu_report.render.compare_junit import render_junit
 from gpu_report.render.compare_markdown import MOST_BYTES, render_comparison_markdown
 from gpu_report.render.compare_text import render_comparison_text
+from gpu_report.render.compare_words import label
 
 SCHEMA = json.loads((Path(__file__).parents[3] / "docs" / "compare.schema.json").read_text())
 OWN_TAGS = {
@@ -252,3 +254,15 @@ def test_the_rows_of_github_action_benchmark_are_told_apart_by_direction():
     assert {row["name"].split(": ")[1] for row in bigger} == {"Images a second", "GPU utilisation"}
     assert "Epoch time" in {row["name"].split(": ")[1] for row in smaller}
     assert all({"name", "unit", "value"} <= set(row) and isinstance(row["value"], float) for row in smaller + bigger)
+
+
+def test_a_metric_without_a_direction_is_in_neither_file_of_github_action_benchmark():
+    comparison = compared("failed")
+    rows = [row for bigger in (False, True) for row in github_benchmark(comparison, bigger_is_better=bigger)]
+    undirected = {name for name, metric in METRICS.items() if metric.better is None} - {"util"}
+    known = {metric.metric for metric in comparison.metrics if metric.run is not None}
+    assert undirected & known  # there is something to leave out
+    assert len(rows) == len(known - undirected)
+    assert not {label(m) for m in comparison.metrics if m.metric in undirected} & {
+        row["name"].split(": ")[1] for row in rows
+    }

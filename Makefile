@@ -6,10 +6,19 @@ BIN := $(VENV)/bin
 REPORTS := reports
 # Checks accessibility in the browser tests; never committed, never shipped. A new version: npm view axe-core dist.integrity
 AXE := axe-core 4.14.1 sha512-FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ==
+# Several files at once, each in one process. Those of `live` tests mostly wait, the others fill the cores: one after
+# the other, for what waits is told by the clock.
+TOGETHER := --dist loadfile
+# A `live` test that fails beside two others is held to its word once more with the machine to itself. Both are shown.
+ALONE = { echo "again, one at a time: what failed"; $(BIN)/pytest -q -m live --last-failed --last-failed-no-failures none; }
+# Draws the timeline; never committed, shipped in the wheel where it is there. As new as what the newest plotly.py brings.
+CHARTS := plotly.js-basic-dist-min 4.1.1 sha512-1oNF8PeQx2hv/y7tqEVWKD3JGwn/MGEMQ8mL9HUwsaqG9FGy/OU5FHUHvzqbqxN4mnwZGI9abTiE775C4kkjMQ==
+CHARTS_DIR := templates/vendor/plotly-basic
 BEGAN := $(shell date +%s)
 TOOK = echo "make $@ took $$(( $$(date +%s) - $(BEGAN) )) s"
 
-.PHONY: help report test test-fast test-yolo accuracy lint package sample-reports clean
+.PHONY: help report chart-library chart-library-if-any test test-fast test-yolo accuracy lint package sample-reports
+.PHONY: screenshots clean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -17,13 +26,26 @@ help: ## Say what can be made
 report: $(VENV)/.report ## Record this machine's GPU for a moment and render it; without a GPU, render a real H200 run
 	@$(BIN)/python -m gpu_report.first_report $(REPORTS) && $(TOOK)
 
+chart-library: ## Fetch the smaller chart library (needs npm): reports take 1.5 MB less, and open sooner
+	@bash .ci/fetch-npm $(CHARTS) $(CHARTS_DIR)
+
+# Where it cannot be had, a report takes all of plotly.js, which plotly.py brings. A network that drops packets would
+# block npm for five minutes; milliseconds.
+chart-library-if-any:
+	@npm_config_fetch_retries=0 npm_config_fetch_timeout=15000 bash .ci/fetch-npm $(CHARTS) $(CHARTS_DIR) 2>/dev/null || \
+	    echo "without the smaller chart library (make chart-library says why): reports take 1.5 MB more"
+
+report sample-reports package: chart-library-if-any
+test: chart-library
+
 test: $(VENV)/.test ## Run all tests, the browser and the YOLO ones included
 	@$(BIN)/python tests/needs.py
 	@bash .ci/fetch-npm $(AXE) .npm/axe-core
-	@$(BIN)/pytest -q --durations=5 && $(TOOK)
+	@$(BIN)/pytest -q --durations=3 -m live $(TOGETHER) -n 3 || $(ALONE)
+	@$(BIN)/pytest -q --durations=3 -m "not live" $(TOGETHER) -n 2 && $(TOOK)
 
-test-fast: $(VENV)/.test ## Run the tests that need neither a browser nor a training
-	$(BIN)/pytest -q -m "not browser and not yolo"
+test-fast: $(VENV)/.test ## Run the tests that need neither a browser nor a training, nor the time that a recording takes
+	$(BIN)/pytest -q -m "not browser and not yolo and not live" $(TOGETHER) -n 2
 
 test-yolo: $(VENV)/.test ## Run the trainings with ultralytics 8.3.0, 8.4.0 and the newest
 	@bash .ci/test-yolo && $(TOOK)
@@ -44,6 +66,9 @@ sample-reports: $(VENV)/.report ## Render every sample run
 	@mkdir -p $(REPORTS)
 	@ls -d sample_runs/*/ | xargs -P 2 -I RUN sh -c '$(BIN)/gpu-report render $(REPORTS)/$$(basename RUN).html --run RUN'
 
+screenshots: $(VENV)/.test ## Make the pictures of docs/ from sample runs (ARGS="verdict dark" only these); needs Chromium
+	@$(BIN)/python docs/screenshots.py $(ARGS)
+
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or later is needed: make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
@@ -57,4 +82,4 @@ $(VENV)/.test: setup.cfg pyproject.toml | $(VENV)/bin/python
 	@$(BIN)/pip install --quiet --editable '.[yolo,dev]' && touch $@ $(VENV)/.report
 
 clean: ## Remove what was made, but not recorded runs
-	rm -rf $(VENV) $(REPORTS) .npm build dist test-artifacts ./*.egg-info
+	rm -rf $(VENV) $(REPORTS) .npm templates/vendor build dist test-artifacts ./*.egg-info

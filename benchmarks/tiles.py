@@ -1,6 +1,6 @@
 """Run folders of any length, tiled from real recordings: the report is measured on runs that nobody has waited for.
 
-    python benchmarks/tiles.py --hours 24 --gpus 8 OUTPUT       (other options: --interval 0.1, --ring)
+    python benchmarks/tiles.py --hours 24 --gpus 8 OUTPUT       (other options: --interval 0.1, --ring, --epoch-s 300)
 
 The training is that of `sample_runs/m-ddp` (more than one GPU) or `s-healthy` (one), its epochs of 5 to 6 s one after
 the other for as long as is wanted; once an hour comes an epoch in which a rank was stopped, or the loader stood still.
@@ -8,6 +8,7 @@ Each tick takes a whole real row, drawn from those that lie within half a second
 epoch looks like is real, and no epoch is the copy of another. A few hundred real rows cannot fill the last digits of a
 day, so that values with decimals are moved by up to 1 %: else the file would compress better than a real one. All else
 is tiled likewise: host, the driver's readings, processes, events, `results.csv`, and what each rank's callbacks told.
+With `--epoch-s` the middle of each epoch's training goes on, with rows of any moment of it, until it has that length.
 """
 
 import argparse
@@ -33,7 +34,8 @@ ONE_GPU = (("s-healthy",), "s-loader-stall")  # recordings of ordinary epochs, a
 SEVERAL_GPUS = (("m-ddp", "m-ddp-stopped"), "m-ddp-stopped")
 
 NEAR_S = 0.5  # how far from a place in an epoch the rows lie that it is drawn from
-DITHER = 0.01  # of a value with decimals
+DITHER = 0.01  # of a value with decimals: as many different ones then come up as in as many real rows
+WHOLE = "nvlink_"  # traffic of whole batches: real values come up again and again, and both directions are alike
 FAULT_EVERY_S = 3600.0
 COUNTERS_EVERY_S = 10.0  # how often the recorder reads energy and throttle counters
 PROCESSES_EVERY_S = 60.0  # how often a process on a GPU changes so much that it is written
@@ -106,7 +108,8 @@ class Recording:
 class Piece:
     """A stretch of the made run: taken from `recording`, moved by `shift_s`; `epoch` is the real one, None beside them.
 
-    `number` is its epoch in the made run, `pool` where its rows are drawn from, by seconds from `origin_s`.
+    `number` is its epoch in the made run, `pool` where its rows are drawn from, by seconds from `origin_s`. In the
+    middle of its training, at `cut_s` of the recording, `longer_s` seconds of training are put in.
     """
 
     recording: Recording
@@ -116,6 +119,25 @@ class Piece:
     origin_s: float
     epoch: Epoch | None = None
     number: int = 0
+    longer_s: float = 0.0
+
+    @property
+    def train_s(self) -> float:
+        """Return how long the real epoch trained."""
+        return self.epoch.validation_s - self.epoch.start_s if self.epoch else 0.0
+
+    @property
+    def cut_s(self) -> float:
+        return self.epoch.start_s + self.train_s / 2 if self.epoch else np.inf
+
+    @property
+    def factor(self) -> float:
+        """Return how many times as long as the real one the epoch trains."""
+        return (self.train_s + self.longer_s) / self.train_s if self.longer_s else 1.0
+
+    def shift_of(self, t_s: float) -> float:
+        """Return by how much a moment of the recording is moved."""
+        return self.shift_s + (self.longer_s if t_s >= self.cut_s else 0.0)
 
 
 @dataclass(frozen=True)
@@ -126,6 +148,7 @@ class Shape:
     gpus: int
     interval_s: float = 1.0
     ring: bool = False
+    epoch_s: float | None = None  # of training; None: as the real ones
 
     @property
     def duration_s(self) -> float:
@@ -156,7 +179,7 @@ class Tiling:
             piece = self._epoch(at, number, faulty=faulty)
             yield piece
             assert piece.epoch is not None
-            at, number = at + piece.epoch.end_s - piece.epoch.start_s, number + 1
+            at, number = at + piece.epoch.end_s - piece.epoch.start_s + piece.longer_s, number + 1
         yield Piece(first, at, at - after, "tail", at - after, number=number)
 
     def _epoch(self, at: float, number: int, *, faulty: bool) -> Piece:
@@ -165,7 +188,9 @@ class Tiling:
         epoch = epochs[int(self.random.integers(len(epochs)))]
         shift = at - epoch.start_s
         pool = f"fault-{epoch.number}" if faulty else recording.folder.name
-        return Piece(recording, at, shift, pool, epoch.validation_s + shift, epoch, number)
+        train_s = epoch.validation_s - epoch.start_s
+        longer = max((self.shape.epoch_s or 0.0) - train_s, 0.0) if not faulty else 0.0
+        return Piece(recording, at, shift, pool, epoch.validation_s + shift + longer, epoch, number, longer)
 
     @property
     def epochs(self) -> list[Piece]:
@@ -192,12 +217,20 @@ class Tiling:
         """Return a row for each moment, drawn from the pool of its piece."""
         at = np.clip(np.searchsorted(self.starts, t_s, side="right") - 1, 0, None)
         names = np.array([piece.pool for piece in self.pieces])[at]
-        places = t_s - np.array([piece.origin_s for piece in self.pieces])[at]
+        places = self._places(t_s - np.array([piece.origin_s for piece in self.pieces])[at], at)
         parts = []
         for name in np.unique(names):
             mine = np.flatnonzero(names == name)
             parts.append(pools[name].draw(places[mine], near_s, self.random).set_axis(mine))
         return pd.concat(parts).sort_index()
+
+    def _places(self, places_s: Floats, at: npt.NDArray[np.intp]) -> Floats:
+        """Return places in real epochs for those in made ones: for what was put in, any but the edges of training."""
+        longer = np.array([piece.longer_s for piece in self.pieces])[at]
+        half = np.array([piece.train_s for piece in self.pieces])[at] / 2
+        anywhere = -half + (half - 1.0) * (2 * self.random.random(len(places_s)) - 1)
+        begun = np.where(places_s < -half - longer, places_s + longer, anywhere)
+        return np.where((longer == 0) | (places_s >= -half), places_s, begun)
 
 
 def _pool(recording: Recording, table: str, gpu: int | None, spans: Sequence[tuple[float, float, float]]) -> Pool:
@@ -278,7 +311,7 @@ class _Gpu:
 def _dithered(frame: pd.DataFrame, columns: Sequence[schema.Column], random: np.random.Generator) -> pd.DataFrame:
     moved = {}
     for column in columns:
-        if column.decimals and column.name in frame:
+        if column.decimals and column.name in frame and not column.name.startswith(WHOLE):
             values = frame[column.name].to_numpy() * (1 + DITHER * (2 * random.random(len(frame)) - 1))
             most = 100.0 if column.name.endswith(AVERAGED_PERCENT) else np.inf
             moved[column.name] = np.minimum(values, most).round(column.decimals)
@@ -339,7 +372,7 @@ def _write_told(tiling: Tiling, folder: Path) -> None:
             _copy(file, piece, piece.recording.events, _event)
     (folder / schema.INSIDE_DIR).mkdir()
     for rank in range(tiling.shape.gpus):
-        told = _Told(rank, len(tiling.epochs) + 2)
+        told = _Told(rank, len(tiling.epochs) + 2, float(np.median([piece.factor for piece in tiling.epochs])))
         with (folder / schema.INSIDE_DIR / f"{_pid(rank)}.jsonl").open("w") as file:
             for piece in tiling.pieces:
                 _copy(file, piece, piece.recording.told[rank % len(piece.recording.told)], told.line)
@@ -349,13 +382,43 @@ def _copy(file: TextIO, piece: Piece, lines: Sequence[Json], changed: Any) -> No
     """Write the lines of a recording that lie in a piece, moved to where the piece lies."""
     first, last = _span(piece)
     times = [line["t_s"] for line in lines]
-    for line in lines[bisect_right(times, first - 1e-9) : bisect_right(times, last - 1e-9)]:
-        t_s = line["t_s"] + piece.shift_s
+    mine = lines[bisect_right(times, first - 1e-9) : bisect_right(times, last - 1e-9)]
+    for line in _longer(piece, mine):
+        t_s = line["t_s"] + _shift(piece, line)
         stamps = {"wall_s": round(t_s + START_WALL_S, 6), "mono_s": round(t_s + START_MONO_S, 6)}
         new = changed({**line, **stamps}, piece, t_s - line["t_s"])
         if new is not None:
             del new["t_s"]
+            new.pop("made", None)
             file.write(json.dumps(new) + "\n")
+
+
+def _longer(piece: Piece, lines: Sequence[Json]) -> Sequence[Json]:
+    """Return what was told of an epoch with as much more of it as it is longer, and its progress told anew."""
+    ends = [line for line in lines if line["kind"] == "epoch" and "batches" in line]
+    if not piece.longer_s or not ends:
+        return lines
+    end = {**ends[0], **{name: round(ends[0][name] * piece.factor) for name in ("images", "batches")}}
+    end["data_wait_s"] = round(ends[0]["data_wait_s"] * piece.factor, 6)
+    others = [line for line in lines if line["kind"] not in {"batches", "progress", "epoch"}]
+    return sorted([*others, *_progress(piece, end), end], key=lambda line: line["t_s"] + _shift(piece, line))
+
+
+def _progress(piece: Piece, end: Json) -> Iterator[Json]:
+    """Yield progress every PROGRESS_EVERY_S; `shift_of` a line is that of the beginning of its epoch."""
+    whole_s = piece.train_s + piece.longer_s
+    for at in np.arange(PROGRESS_EVERY_S, whole_s, PROGRESS_EVERY_S):
+        share = float(at) / whole_s
+        t_s = piece.epoch.start_s + at if piece.epoch else 0.0
+        done = {"batches": int(end["batches"] * share), "data_wait_s": round(end["data_wait_s"] * share, 6)}
+        begun = {name: end[name] for name in ("epoch", "attempt", "start_wall_s", "start_mono_s", "first_wait_s")}
+        first = {"kind": "batches", **begun, "longest_wait_s": end["longest_wait_s"]}
+        yield {**(first if at == PROGRESS_EVERY_S else {"kind": "progress"}), **done, "t_s": t_s, "made": True}
+
+
+def _shift(piece: Piece, line: Json) -> float:
+    """Return by how much a line is moved; one that was made lies where it is by the beginning of its epoch."""
+    return piece.shift_s if line.get("made") else piece.shift_of(line["t_s"])
 
 
 def _span(piece: Piece) -> tuple[float, float]:
@@ -377,8 +440,9 @@ def _event(line: Json, piece: Piece, shift_s: float) -> Json:
 class _Told:
     """What one rank tells: its epochs with the numbers of the made run, and progress as seldom as in a long one."""
 
-    def __init__(self, rank: int, epochs: int) -> None:
-        self.rank, self.epochs, self.due_s, self.began_s = rank, epochs, 0.0, 0.0
+    def __init__(self, rank: int, epochs: int, factor: float) -> None:
+        self.rank, self.epochs, self.factor = rank, epochs, factor
+        self.due_s = self.began_s = 0.0
 
     def line(self, line: Json, piece: Piece, shift_s: float) -> Json | None:
         t_s = line["t_s"] + shift_s
@@ -392,12 +456,12 @@ class _Told:
             new["epoch"] = piece.number or line["epoch"]
         for name, start in (("start_wall_s", START_WALL_S), ("start_mono_s", START_MONO_S)):
             if name in line:
-                mono_t = line["start_mono_s"] - piece.recording.mono_0 + shift_s
+                mono_t = line["start_mono_s"] - piece.recording.mono_0 + piece.shift_s
                 new[name] = round(mono_t + start, 6)
         if line["kind"] == "run":
             new |= {"pid": _pid(self.rank), "rank": self.rank}
         if line["kind"] == "settings":
-            new |= {"epochs": self.epochs}
+            new |= {"epochs": self.epochs, **{name: round(line[name] * self.factor) for name in ("images", "batches")}}
         return new
 
 
@@ -430,9 +494,10 @@ def main() -> None:
     parser.add_argument("--gpus", type=int, default=1)
     parser.add_argument("--interval", type=float, default=1.0)
     parser.add_argument("--ring", action="store_true")
+    parser.add_argument("--epoch-s", type=float)
     parser.add_argument("output", type=Path)
     args = parser.parse_args()
-    make_run(Shape(args.hours, args.gpus, args.interval, args.ring), args.output)
+    make_run(Shape(args.hours, args.gpus, args.interval, args.ring, args.epoch_s), args.output)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ NEEDS = {
     "cc": "a C compiler (it builds the fake NVML): apt-get install gcc",
     "chromium": "Chromium (it opens the reports): apt-get install chromium",
     "node": "Node.js (it runs the tests of the page's JavaScript): apt-get install nodejs",
-    "npm": "npm (it fetches axe-core, which checks the reports' accessibility): apt-get install npm",
+    "npm": "npm (it fetches axe-core, which checks the reports, and the smaller plotly.js): apt-get install npm",
 }
 
 missing = [how for program, how in NEEDS.items() if shutil.which(program) is None]

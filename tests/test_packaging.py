@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from gpu_report.render import assets
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -37,7 +39,8 @@ def test_mapped_folders_exist(config):
 def test_every_template_matches_a_pattern_that_ships_it(config):
     patterns = listed(config, "options.package_data", "gpu_report.templates")
     files = [p.relative_to(ROOT / "templates") for p in (ROOT / "templates").rglob("*") if p.is_file()]
-    assert files
+    files = [f for f in files if "vendor" not in f.parts]
+    files += [Path(assets.SMALL_LIBRARY), Path(assets.SMALL_LIBRARY).with_name("LICENSE")]  # where they were fetched
     assert [f for f in files if not any(fnmatch(str(f), p.replace("**/", "")) for p in patterns)] == []
 
 
@@ -79,3 +82,10 @@ def test_without_templates_the_error_names_both_places(tmp_path):
     assert done.returncode != 0
     assert done.stderr.count("templates") >= 2
     assert "Traceback" not in done.stderr
+
+
+def test_make_package_asks_for_the_chart_library_only_where_it_was_fetched():
+    """An attempt without a network leaves an empty templates/vendor."""
+    script = (ROOT / ".ci" / "package").read_text()
+    assert f"if [ -e templates/{assets.SMALL_LIBRARY} ]; then" in script
+    assert "-d templates/vendor" not in script

@@ -14,6 +14,8 @@ from conftest import FakeNvml, clean_environment, cli_command
 from gpu_report import terminal
 from gpu_report.terminal import ERASE_LINE, Progress, plain
 
+pytestmark = pytest.mark.live
+
 
 class Screen(io.StringIO):
     def isatty(self) -> bool:

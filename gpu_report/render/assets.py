@@ -8,16 +8,16 @@ from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
-from plotly.offline import get_plotlyjs
-
 from gpu_report.errors import GpuReportError
 
 PAGE_TEMPLATE = "report.html.j2"
+SMALL_LIBRARY = "vendor/plotly-basic/plotly-basic.min.js"  # a quarter of the whole; `make chart-library` puts it there
 # In the order in which they are read; each names what it needs of the ones before it.
 SCRIPTS = (
     "codec",
     "window",
     "lines",
+    "store",
     "words",
     "settings",
     "moment",
@@ -71,8 +71,16 @@ def read_script(templates: Path, names: Sequence[str] = SCRIPTS) -> str:
     return "\n".join(_EXPORT.sub("", _IMPORT.sub("", module)) for module in modules)
 
 
-def read_chart_library() -> str:
-    """Return the text of plotly.js as plotly.py ships it."""
+def read_chart_library(templates: Path) -> str:
+    """Return the text of plotly.js: the part of it that draws lines where that is there, else all that plotly.py ships.
+
+    Both bring their licence in their first lines.
+    """
+    small = templates / SMALL_LIBRARY
+    if small.is_file():
+        return small.read_text(encoding="utf-8")
+    from plotly.offline import get_plotlyjs  # noqa: PLC0415 - plotly is not needed beside the smaller one
+
     return str(get_plotlyjs())
 
 

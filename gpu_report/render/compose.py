@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import PurePath
 
-from gpu_report.model import Analysis, Finding
+from gpu_report.model import Analysis, Finding, Run
 from gpu_report.render import (
     compose_bounds,
     compose_charts,
@@ -19,6 +19,7 @@ from gpu_report.render.view import FindingView, ReportView
 from gpu_report.render.words import clean, first_sentence, tied
 
 FINDINGS_IN_FULL = 100  # the worst; of more, each is a row of a table
+HEALTHY_SHARE = 0.6  # of training from which on utilisation is healthy for YOLO (the verdict says so, too)
 EXPECTED_IN_FULL = 20  # the first of the expected ones have a chart; a long run has thousands that look the same
 
 
@@ -27,22 +28,25 @@ def compose(analysis: Analysis) -> ReportView:
     clock = Clock(analysis.run.start_wall_s)
     unexpected, expected = compose_findings.ranked(analysis.findings)
     recording = analysis.run.recording
-    tracks = compose_charts.tracks(analysis.run)
+    tracks = _Tracks(analysis.run)
     views = tuple(compose_findings.finding_view(f, clock, analysis) for f in unexpected)
-    in_full = _with_charts(views, unexpected[:FINDINGS_IN_FULL], analysis, clock)
+    in_full = _with_charts(views, unexpected[:FINDINGS_IN_FULL], analysis, tracks)
     ordinary = tuple(compose_findings.finding_view(f, clock, analysis) for f in expected)
     lead, rest = first_sentence(analysis.verdict)
     return ReportView(
         title=clean(PurePath(analysis.run.path).name or analysis.run.path),
         verdict=tied(lead),
         verdict_rest=tied(rest),
-        mood=_mood(unexpected) if analysis.gpus else "unknown",
-        advice=compose_findings.first_advice(unexpected, analysis.run.kernel),
+        mood=_mood(unexpected, analysis),
+        advice=compose_findings.first_advice(unexpected, analysis),
         subtitle=compose_overview.subtitle(analysis),
         start=clock.moment(0.0),
         end=clock.moment(analysis.run.duration_s),
         tiles=compose_overview.tiles(analysis),
-        gpus=tuple(compose_tables.gpu(s, analysis.run, tracks.get(s.gpu.index)) for s in analysis.gpus),
+        gpus=tuple(
+            compose_tables.gpu(s, analysis.run, tracks[compose_charts.UTILISATION].get(s.gpu.index))
+            for s in analysis.gpus
+        ),
         gpu_overview=compose_overview.gpu_table(analysis),
         legend=compose_overview.legend(analysis),
         ledger=compose_overview.ledger(analysis),
@@ -52,7 +56,7 @@ def compose(analysis: Analysis) -> ReportView:
         more_findings=views[FINDINGS_IN_FULL:],
         findings_count=f"{len(views):,}",
         expected=(
-            *_with_charts(ordinary, expected[:EXPECTED_IN_FULL], analysis, clock),
+            *_with_charts(ordinary, expected[:EXPECTED_IN_FULL], analysis, tracks),
             *ordinary[EXPECTED_IN_FULL:],
         ),
         no_findings=compose_findings.nothing_found(analysis),
@@ -62,7 +66,9 @@ def compose(analysis: Analysis) -> ReportView:
         epochs=compose_epochs.rows(analysis, clock),
         epoch_chart=compose_epochs.chart(analysis),
         epochs_odd=compose_epochs.odd_note(analysis),
-        epochs_unknown=compose_epochs.unknown_note(analysis),
+        epochs_unknown=" ".join(
+            filter(None, (compose_epochs.unknown_note(analysis), compose_epochs.rows_note(analysis)))
+        ),
         statistics=compose_tables.statistics(analysis),
         processes=compose_tables.processes(analysis.run.processes, clock),
         kernel=compose_recording.kernel(analysis.run.kernel, clock),
@@ -74,15 +80,48 @@ def compose(analysis: Analysis) -> ReportView:
     )
 
 
+class _Tracks(dict[str, dict[int, compose_charts.Track]]):
+    """A quantity of each GPU by its name, worked out when it is first asked for."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__()
+        self._run = run
+
+    def __missing__(self, name: str) -> dict[int, compose_charts.Track]:
+        self[name] = compose_charts.tracks(self._run, name)
+        return self[name]
+
+
 def _with_charts(
-    views: tuple[FindingView, ...], findings: tuple[Finding, ...], analysis: Analysis, clock: Clock
+    views: tuple[FindingView, ...], findings: tuple[Finding, ...], analysis: Analysis, tracks: _Tracks
 ) -> tuple[FindingView, ...]:
     """Return the views of these findings, the first ones of `views`, with the charts of what each is about."""
-    tracks = {name: compose_charts.tracks(analysis.run, name) for name in set(map(compose_charts.subject, findings))}
+    clock = Clock(analysis.run.start_wall_s)
     charts = (compose_charts.surroundings(f, analysis, tracks[compose_charts.subject(f)], clock) for f in findings)
     return tuple(replace(view, chart=chart) for view, chart in zip(views, charts, strict=False))
 
 
-def _mood(unexpected: tuple[Finding, ...]) -> str:
+def _mood(unexpected: tuple[Finding, ...], analysis: Analysis) -> str:
+    """Return how the verdict is coloured: by the worst finding; without a bad one good, where the GPUs had work.
+
+    Where nothing trained there is nothing that could be won.
+    """
     severities = {finding.severity for finding in unexpected}
-    return next((s for s in ("critical", "warning") if s in severities), "good")
+    worst = next((s for s in ("critical", "warning") if s in severities), "")
+    if worst or not analysis.gpus or not _trained(analysis):
+        return worst or "unknown"
+    return "good" if _worked(analysis) >= HEALTHY_SHARE else "room"
+
+
+def _trained(analysis: Analysis) -> bool:
+    """Say whether anything trained: an epoch is known of, or the GPUs had any work."""
+    return bool(analysis.epochs) or any(row.name == "work" and row.gpu_seconds > 0 for row in analysis.ledger)
+
+
+def _worked(analysis: Analysis) -> float:
+    """Return the share of the ledger's training time in which the GPUs worked; 0 where there was none."""
+    work = sum(row.gpu_seconds for row in analysis.ledger if row.name == "work")
+    lost = sum(
+        row.gpu_seconds for row in analysis.ledger if not row.expected and row.name not in {"work", "unmeasured"}
+    )
+    return work / (work + lost) if work > 0 else 0.0

@@ -2,10 +2,11 @@
 
 from gpu_report.model import Analysis, Bound
 from gpu_report.render.view import Table
-from gpu_report.render.words import MISSING, duration, sentence
+from gpu_report.render.words import duration, sentence
 from gpu_report.vocabulary import row_words
 
-COLUMNS = ("Without", "Training of an epoch now", "at best", "faster, at most", "likely, with", "At best means")
+COLUMNS = ("Without", "Training of an epoch now", "At best", "Times faster", "Likely", "At best means")
+NO_ESTIMATE = "not estimated"
 NUMERIC = (False, True, True, True, False, False)
 
 
@@ -19,7 +20,9 @@ def _row(bound: Bound) -> tuple[str, ...]:
         row_words(bound.cause),
         duration(bound.epoch_s_now),
         duration(bound.epoch_s_at_best),
-        f"{bound.speed_up_at_most:.1f} times",
-        f"{duration(bound.epoch_s_estimate)} with {bound.repair}" if bound.epoch_s_estimate is not None else MISSING,
+        f"{bound.speed_up_at_most:.1f}",
+        f"{duration(bound.epoch_s_estimate)} with {bound.repair}"
+        if bound.epoch_s_estimate is not None
+        else NO_ESTIMATE,
         sentence(bound.basis),
     )

@@ -146,15 +146,23 @@ def _path(track: Track, start: float, end: float, top: float) -> str:
         return ""
     steps = np.diff(t_s, prepend=t_s[:1])
     apart = steps > GAP_TICKS * max(float(np.median(steps[1:])) if len(steps) > 1 else 0.0, track.tick_s)
-    x = (t_s - start) * WIDTH / (end - start)
-    parts, joined = [], False
-    y = np.round(100 - values * (100 / top), 2)
-    for at, value, is_apart in zip(x.tolist(), y.tolist(), apart.tolist(), strict=True):
-        is_known = bool(np.isfinite(value))
-        if is_known:
-            parts.append(f"{'L' if joined and not is_apart else 'M'}{at:.1f},{value:g}")
-        joined = is_known
-    return "".join(parts)
+    known = np.isfinite(values)
+    # tenths and hundredths, whole numbers: steps then add up to where a point lies, and are shorter than its place
+    x = np.rint((t_s - start) * WIDTH / (end - start) * 10).astype(int)
+    y = np.rint(100 * (100 - np.where(known, values, 0) * (100 / top))).astype(int)
+    begins = known & (apart | ~np.concatenate([[False], known[:-1]]))
+    parts = (
+        f"M{at / 10:g},{height / 100:g}l" if is_first else f"{right / 10:g}{'' if up < 0 else ','}{up / 100:g} "
+        for at, height, right, up, is_first in zip(
+            x[known].tolist(),
+            y[known].tolist(),
+            np.diff(x[known], prepend=0).tolist(),
+            np.diff(y[known], prepend=0).tolist(),
+            begins[known].tolist(),
+            strict=True,
+        )
+    )
+    return "".join(parts).replace("lM", "M").removesuffix("l").rstrip()
 
 
 def _extremes(values: Floats, buckets: int) -> NDArray[np.intp]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from gpu_report.model import Analysis, EpochSummary, Stats
+from gpu_report.model import Analysis, EpochSummary
 from gpu_report.render.moments import Clock
 from gpu_report.render.view import EpochBar, EpochChartView, EpochLine, EpochPart, EpochRowView
 from gpu_report.render.words import MISSING, clean, counted, duration, energy, gibibytes, known, number, quantity, share
@@ -12,7 +12,11 @@ from gpu_report.render.words import MISSING, clean, counted, duration, energy, g
 WIDTH = 1000.0  # of the chart, in its own units
 HEIGHT = 100.0  # of each of its panels
 MOST_BARS = 250  # of more epochs a bar is the mean of several
-WIDEST = 250.0  # so that a single epoch is no wall
+FILLING = 3  # so many bars fill the width
+WIDEST = 250.0  # of a bar where there are fewer: a single epoch is no wall
+MOST_TICKS = 20  # names of epochs under the bars
+SHORT_NAME = 4  # characters of a name of which so many have room
+MOST_ROWS = 500  # of the table; 15,000 of them, a day of short epochs, are 14 MB that nobody reads
 GAP = 0.18  # of a bar's place is left free
 CUT_AT = 3.0  # bars longer than this many medians are cut off: one stalled epoch would flatten all others
 
@@ -40,7 +44,7 @@ def utilisation_column(analysis: Analysis) -> int:
 
 
 def rows(analysis: Analysis, clock: Clock) -> tuple[EpochRowView, ...]:
-    """Return a row for each epoch."""
+    """Return a row for each epoch that the table lists."""
     shown = _columns(analysis)
     several_runs = len({epoch.run for epoch in analysis.epochs}) > 1
     return tuple(
@@ -50,10 +54,67 @@ def rows(analysis: Analysis, clock: Clock) -> tuple[EpochRowView, ...]:
             end=clock.moment(epoch.end_t_s),
             util_pct=known(epoch.gpu_util_pct),
             cells=(_name(epoch, several_runs=several_runs), *(column.cell(epoch) for column in shown)),
-            odd="; ".join(epoch.odd),
+            odd=_capital("; ".join(epoch.odd)),
         )
-        for epoch in analysis.epochs
+        for epoch in _listed(analysis.epochs)
     )
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]
+
+
+def rows_note(analysis: Analysis) -> str:
+    """Return which epochs the table lists, empty where it lists all."""
+    listed = _listed(analysis.epochs)
+    if len(listed) == len(analysis.epochs):
+        return ""
+    odd, told = (sum(bool(epoch.odd) for epoch in epochs) for epochs in (analysis.epochs, listed))
+    which = "those" if told == odd else f"{number(told)} of {number(odd)}"
+    chosen = "" if told == odd else ", the ones that lost most time"
+    return (
+        f"The table lists {number(len(listed))} of {number(len(analysis.epochs))} epochs: the first, the last, and "
+        f"{which} that stand out{chosen}. All are on the timeline, and in the CSV under Raw data."
+    )
+
+
+def _listed(epochs: Sequence[EpochSummary]) -> Sequence[EpochSummary]:
+    """Return the epochs that the table lists: all, or of very many the first, the last, and those that stand out.
+
+    Of too many that stand out those that lost most time, in the order in which they came.
+    """
+    if len(epochs) <= MOST_ROWS:
+        return epochs
+    at_each_end = MOST_ROWS // 4
+    odd = [number for number in range(at_each_end, len(epochs) - at_each_end) if epochs[number].odd]
+    if len(odd) > (room := MOST_ROWS - 2 * at_each_end):
+        lost_s = _lost_s(epochs)
+        odd = sorted(sorted(odd, key=lambda number: -lost_s[number])[:room])
+    return (*epochs[:at_each_end], *(epochs[number] for number in odd), *epochs[-at_each_end:])
+
+
+def _lost_s(epochs: Sequence[EpochSummary]) -> list[float]:
+    """Return how much longer each epoch's parts took than their median in its run, in seconds.
+
+    A wait for data lies in the training part and counts once; where no part is known, the epoch's length stands in.
+    """
+    usual_s: dict[int, list[float]] = {}
+    for run in {epoch.run for epoch in epochs}:
+        mine = [_parts_s(epoch) for epoch in epochs if epoch.run == run]
+        known_s = ([value for value in part if value is not None] for part in zip(*mine, strict=True))
+        usual_s[run] = [median(values) if values else 0.0 for values in known_s]
+    lost_s = []
+    for epoch in epochs:
+        of_parts = zip(_parts_s(epoch), usual_s[epoch.run], strict=True)
+        train, wait, *others = (max(value - usual, 0.0) if value is not None else 0.0 for value, usual in of_parts)
+        lost_s.append(max(train, wait) + sum(others))
+    return lost_s
+
+
+def _parts_s(epoch: EpochSummary) -> tuple[float | None, ...]:
+    """Return the seconds of training, wait for data, validation and checkpoint; None where not known."""
+    parts = tuple(map(known, (epoch.train_s, epoch.data_wait_s, epoch.validation_s, epoch.checkpoint_s)))
+    return parts if any(part is not None for part in parts) else (epoch.end_t_s - epoch.start_t_s, *parts[1:])
 
 
 def odd_note(analysis: Analysis) -> str:
@@ -83,7 +144,7 @@ def chart(analysis: Analysis) -> EpochChartView | None:
     usual = median(lengths)
     top = min(max(lengths), CUT_AT * usual) or 1.0
     places = _places(len(groups))
-    names = [_name(epoch, several_runs=several_runs) for epoch in (analysis.epochs[0], analysis.epochs[-1])]
+    names = [_name(group[0], several_runs=several_runs) for group in groups]
     cut = sum(length > top for length in lengths)
     return EpochChartView(
         bars=tuple(
@@ -92,8 +153,7 @@ def chart(analysis: Analysis) -> EpochChartView | None:
         top=duration(top),
         kinds=tuple(dict.fromkeys(kind for group in groups for kind, height in _heights(group) if height > 0)),
         lines=tuple(line for line in _lines(groups, places) if line is not None),
-        first=names[0],
-        last=names[1] if len(analysis.epochs) > 1 else "",
+        ticks=_ticks(names, places),
         note=" ".join(
             part
             for part in (
@@ -113,10 +173,10 @@ def chart(analysis: Analysis) -> EpochChartView | None:
 def _columns(analysis: Analysis) -> tuple[_Column, ...]:
     indexes = [s.gpu.index for s in analysis.gpus] if len(analysis.gpus) > 1 else []
     every = (
-        _Column("Length", lambda e: duration(e.end_t_s - e.start_t_s), lambda e: e.end_t_s, always=True),
-        _Column("Train", lambda e: duration(e.train_s), lambda e: e.train_s),
-        _Column("Validation", lambda e: duration(e.validation_s), lambda e: e.validation_s),
-        _Column("Checkpoint", lambda e: duration(e.checkpoint_s), lambda e: e.checkpoint_s),
+        _Column("Length", lambda e: duration(e.end_t_s - e.start_t_s, aligned=True), lambda e: e.end_t_s, always=True),
+        _Column("Train", lambda e: duration(e.train_s, aligned=True), lambda e: e.train_s),
+        _Column("Validation", lambda e: duration(e.validation_s, aligned=True), lambda e: e.validation_s),
+        _Column("Checkpoint", lambda e: duration(e.checkpoint_s, aligned=True), lambda e: e.checkpoint_s),
         _Column("Images/s", lambda e: number(e.images_per_s), lambda e: e.images_per_s),
         _Column("Data wait", _wait, lambda e: e.data_wait_s),
         _Column("GPU utilisation", lambda e: quantity(e.gpu_util_pct, "%"), lambda e: e.gpu_util_pct, always=True),
@@ -130,12 +190,8 @@ def _columns(analysis: Analysis) -> tuple[_Column, ...]:
 
 
 def _gpu_column(index: int) -> _Column:
-    def stats(epoch: EpochSummary) -> Stats | None:
-        return epoch.gpus.get(index, {}).get("gpu_util_pct")
-
     def mean(epoch: EpochSummary) -> float | None:
-        found = stats(epoch)
-        return found.mean if found else None
+        return epoch.gpu_utils_pct.get(index)
 
     return _Column(f"GPU {index}", lambda epoch: quantity(mean(epoch), "%"), mean, always=True)
 
@@ -145,11 +201,11 @@ def _wait(epoch: EpochSummary) -> str:
     if known(epoch.data_wait_s) is None:
         return MISSING
     of = "" if known(epoch.data_wait_share) is None else f", {share(epoch.data_wait_share)}"
-    return f"{duration(epoch.data_wait_s)}{of}"
+    return f"{duration(epoch.data_wait_s, aligned=True)}{of}"
 
 
 def _rate(epoch: EpochSummary) -> str:
-    return MISSING if known(epoch.lr) is None else f"{epoch.lr:.3g}"
+    return MISSING if known(epoch.lr) is None else f"{epoch.lr:#.3g}"
 
 
 def _name(epoch: EpochSummary, *, several_runs: bool) -> str:
@@ -162,9 +218,18 @@ def _name(epoch: EpochSummary, *, several_runs: bool) -> str:
 
 def _places(count: int) -> list[tuple[float, float]]:
     """Return x and width of each bar."""
-    step = min(WIDTH / count, WIDEST / (1 - GAP))
+    step = WIDTH / count if count >= FILLING else WIDEST / (1 - GAP)
     width = step * (1 - GAP) if count <= MOST_BARS / 2 else step
-    return [(round(n * step, 2), round(width, 2)) for n in range(count)]
+    return [(round(n * step + (step - width) / 2, 2), round(width, 2)) for n in range(count)]
+
+
+def _ticks(names: Sequence[str], places: Sequence[tuple[float, float]]) -> tuple[tuple[float, str], ...]:
+    """Return the middles of some bars with their names: every one, every second, fifth, tenth, ... as there is room."""
+    room = MOST_TICKS if max(map(len, names)) <= SHORT_NAME else MOST_TICKS // 4
+    steps = (digit * 10**power for power in range(9) for digit in (1, 2, 5))
+    step = next(step for step in steps if len(names) <= step * room)
+    shown = [0, *range(step - 1, len(names), step)] if step > 1 else range(len(names))
+    return tuple((round(places[n][0] + places[n][1] / 2, 1), names[n]) for n in dict.fromkeys(shown))
 
 
 def _heights(group: Sequence[EpochSummary]) -> list[tuple[str, float]]:

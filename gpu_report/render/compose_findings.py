@@ -1,23 +1,25 @@
 """Findings in words: what happened, how bad it was, why, what the kernel said beside it, and what to change."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
-from gpu_report.model import Advice, Analysis, Cause, Evidence, Finding, KernelEvent, KernelLog, NearbyKernelEvent
+from gpu_report.model import Advice, Analysis, Cause, Finding, KernelEvent, NearbyKernelEvent
+from gpu_report.render.compose_evidence import evidence
 from gpu_report.render.moments import Clock
+from gpu_report.render.next_steps import next_step
 from gpu_report.render.view import AdviceView, Fact, FindingView, KernelLine
 from gpu_report.render.words import (
     MISSING,
     counted,
     duration,
     known,
-    number,
     quantity,
     sentence,
     share,
     tied,
     with_code,
 )
-from gpu_report.vocabulary import cause_words
+from gpu_report.vocabulary import cause_words, phase_words
 
 SEVERITY_WORDS = {"critical": "Critical", "warning": "Warning", "info": "Note"}
 _TITLES = {
@@ -25,9 +27,15 @@ _TITLES = {
     "gpu-lost": "GPU lost",
     "not-credible": "Reading not credible",
     "unused-gpu": "Unused GPU",
-    "ended": "Ending",
+    "ended": "How it ended",
+    "environment": "Set-up",
+    "memory-growth": "Growing memory",
+    "room": "Room to win",
+    "starved": "Starved GPU",
     "thermal": "Throttling by heat",
+    "waiting": "Waiting GPU",
 }
+_COUNTED = frozenset({"drop", "slowdown"})  # the timeline shows their numbers; of the rest the first needs none
 _SEVERITY_RANK = {"critical": 0, "warning": 1, "info": 2}
 
 # From which confidence on a cause is called likely, and from which on sure enough to be stated without a doubt.
@@ -36,6 +44,7 @@ CLEAR = 0.8
 
 UNSURE = 0.5  # what is only known to win at most so much stands behind what is likely to win half of that
 ENDED = "run-ended"  # the rule whose advice comes before any that makes a training faster
+TITLES_SHOWN = 3  # of the findings that one step is for
 FIRST_ADVICE = 3  # how much of the advice stands under the verdict
 
 
@@ -63,29 +72,50 @@ def finding_view(finding: Finding, clock: Clock, analysis: Analysis) -> FindingV
         confidence=_confidence(cause) if cause else "",
         explanation=sentence(cause.explanation) if cause else "",
         runner_up=cause_words(cause.runner_up) if cause and cause.runner_up else "",
-        evidence=tuple(_evidence(e) for e in finding.evidence if not _is_fact(e, finding)),
+        evidence=evidence(finding),
         kernel=tuple(_nearby(event, clock, finding) for event in finding.kernel_events),
         advice=tuple(_advice(a) for a in finding.advice if a.text != analysis.run.kernel.advice),
+        step=sentence(next_step(finding, analysis)),
+        is_told=_is_told(finding, analysis.verdict),
     )
 
 
 def finding_title(finding: Finding) -> str:
-    """Return a finding's name as it is spoken: Drop 3."""
-    name, _, number_ = finding.id.rpartition("-")
-    return f"{_TITLES.get(name, name.replace('-', ' ').capitalize())} {number_}".strip()
+    """Return a finding's name as it is spoken: Drop 3, Power cap."""
+    name, _, place = finding.id.rpartition("-")
+    if name == "starved" and finding.severity == "info":
+        name = "room"
+    title = _TITLES.get(name, name.replace("-", " ").capitalize())
+    return title if place == "1" and name not in _COUNTED else f"{title} {place}".strip()
 
 
-def first_advice(unexpected: tuple[Finding, ...], log: KernelLog) -> tuple[AdviceView, ...]:
+def first_advice(unexpected: tuple[Finding, ...], analysis: Analysis) -> tuple[AdviceView, ...]:
     """Return the advice of all findings, each once: what ended the training first, then what wins most.
 
-    How to read the kernel log is said here, not in each.
+    How to read the kernel log is said here, not in each. After it stands where to look into the findings without any.
     """
+    log = analysis.run.kernel
     urgent = {each for finding in unexpected if finding.rule == ENDED for each in finding.advice}
     every = dict.fromkeys(each for finding in unexpected for each in finding.advice)
     advice = sorted(every, key=lambda each: (each not in urgent, -_wins(each)))
     read_log = f"To see what the kernel said: {with_code(log.advice)}"
     views = (replace(_advice(a), text=read_log) if a.text == log.advice else _advice(a) for a in advice)
-    return tuple(views)[:FIRST_ADVICE]
+    return (*views, *_steps(unexpected, analysis))[:FIRST_ADVICE]
+
+
+def _steps(unexpected: tuple[Finding, ...], analysis: Analysis) -> Iterator[AdviceView]:
+    """Yield each next step once, with the findings that it is for."""
+    of: dict[str, list[str]] = {}
+    for finding in unexpected:
+        of.setdefault(next_step(finding, analysis), []).append(finding_title(finding))
+    for step, titles in of.items():
+        if step:
+            yield AdviceView(f"{_several(titles)}: {step}", "", "", "")
+
+
+def _several(titles: list[str]) -> str:
+    more = len(titles) - TITLES_SHOWN
+    return ", ".join(titles[:TITLES_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def kernel_line(event: KernelEvent, clock: Clock, distance: str = "") -> KernelLine:
@@ -119,12 +149,18 @@ def _badness(finding: Finding) -> tuple[int, float]:
     return _SEVERITY_RANK[finding.severity], -finding.duration_s * max(depth, 1.0)
 
 
+def _is_told(finding: Finding, verdict: str) -> bool:
+    """Return whether the verdict says what a finding's summary says, or its reason, which stands after the colon."""
+    said = (finding.summary, finding.summary.partition(": ")[2])
+    return any(part and part.rstrip(".").lower() in verdict.lower() for part in said)
+
+
 def _facts(finding: Finding, *, several_gpus: bool) -> tuple[Fact, ...]:
     level, low = known(finding.level_pct), known(finding.low_pct)
     facts = [Fact("Length", duration(finding.duration_s))] if finding.duration_s > 0 else []
     if level is not None or low is not None:
         facts.append(Fact("Utilisation before", quantity(level, "%")))
-        facts.append(Fact("during it", quantity(low, "%")))
+        facts.append(Fact("During it", quantity(low, "%")))
     if level and low is not None:
         facts.append(Fact("Fell by", quantity(level - low, "points"), f"{share((level - low) / level)} of before"))
     if several_gpus:
@@ -135,26 +171,9 @@ def _facts(finding: Finding, *, several_gpus: bool) -> tuple[Fact, ...]:
 
 def _place(finding: Finding) -> Fact:
     boundary = "at the epoch's boundary" if finding.at_boundary else ""
-    phase = finding.phase or ""
+    phase = phase_words(finding.phase or "")
     epoch = MISSING if finding.epoch is None else str(finding.epoch)
     return Fact("Epoch", epoch, ", ".join(part for part in (phase, boundary) if part))
-
-
-def _is_fact(evidence: Evidence, finding: Finding) -> bool:
-    """Return whether evidence only repeats a number that stands among the finding's facts."""
-    fact = finding.duration_s if evidence.unit == "s" else None
-    facts = (finding.level_pct, finding.low_pct) if evidence.unit == "%" else (fact,)
-    return evidence.value is not None and evidence.value in facts
-
-
-def _evidence(evidence: Evidence) -> str:
-    value, text = known(evidence.value), evidence.text[:1].upper() + evidence.text[1:]
-    if value is None:
-        return text
-    if evidence.unit == "s":
-        return f"{text}: {duration(value)}"
-    shown = number(value, 0 if abs(value) >= 100 or value == round(value) else 1)
-    return f"{text}: {shown}\u00a0{evidence.unit}".rstrip("\u00a0")
 
 
 def _confidence(cause: Cause) -> str:
@@ -162,7 +181,7 @@ def _confidence(cause: Cause) -> str:
         return ""
     confidence = cause.confidence
     word = "clear" if confidence >= CLEAR else "likely" if confidence >= LIKELY else "possible"
-    return f"{word} ({share(confidence)})"
+    return f"{word}, {share(confidence)} confidence"
 
 
 def _nearby(nearby: NearbyKernelEvent, clock: Clock, finding: Finding) -> KernelLine:
@@ -196,8 +215,8 @@ def _gain(advice: Advice) -> str:
     if most is None:
         return ""
     if likely is None:
-        return f"saves at most {share(most)} of the time of training"
-    return f"likely saves {share(likely)} of the time of training, at most {share(most)}"
+        return f"saves at most {share(most)} of the training time"
+    return f"likely saves {share(likely)} of the training time, at most {share(most)}"
 
 
 def _advice(advice: Advice) -> AdviceView:

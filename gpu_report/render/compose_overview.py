@@ -21,7 +21,7 @@ from gpu_report.render.words import (
     quantity,
     share,
 )
-from gpu_report.vocabulary import row_words
+from gpu_report.vocabulary import phase_words, row_words
 
 LABEL_PCT = 8.0  # of the ledger's width, from which on a part has room for its share
 
@@ -58,7 +58,7 @@ def subtitle(analysis: Analysis) -> tuple[str, ...]:
     """Return the line under the title: host, GPUs, and how the run ended."""
     recording = analysis.run.recording
     names = Counter(gpu.name or "GPU of unknown model" for gpu in analysis.run.gpus)
-    models = [name if count == 1 else f"{count} x {name}" for name, count in names.items()]
+    models = [name if count == 1 else f"{count} \u00d7 {name}" for name, count in names.items()]
     return tuple(part for part in (recording.host, ", ".join(models)) if part)
 
 
@@ -66,7 +66,7 @@ def tiles(analysis: Analysis) -> tuple[Fact, ...]:
     """Return the key numbers of the run, over all its GPUs."""
     gpus = analysis.gpus
     facts = (
-        Fact("GPU utilisation, mean", quantity(_mean(gpus, "gpu_util_pct"), "%"), _peak(gpus, "gpu_util_pct", "%")),
+        _utilisation(gpus),
         _memory(gpus),
         Fact("Temperature, mean", quantity(_mean(gpus, "temperature_c"), "°C"), _peak(gpus, "temperature_c", "°C")),
         Fact("Power, mean", quantity(_mean(gpus, "power_w"), "W"), _peak(gpus, "power_w", "W")),
@@ -91,7 +91,7 @@ def gpu_table(analysis: Analysis) -> Table:
 def legend(analysis: Analysis) -> tuple[LegendItem, ...]:
     """Return the signs that the timeline of this run holds."""
     phases = dict.fromkeys(phase.name for phase in analysis.phases)
-    signs = [LegendItem(f"swatch phase-{name.replace(' ', '-')}", name) for name in phases]
+    signs = [LegendItem(f"swatch phase-{name.replace(' ', '-')}", phase_words(name)) for name in phases]
     marks = (
         (analysis.low_intervals, "dashes", "under 20 %"),
         ([finding for finding in analysis.findings if finding.level_pct is not None], "swatch drop", "drop"),
@@ -123,13 +123,19 @@ def _lowered(words: str) -> str:
 
 
 def ledger(analysis: Analysis) -> tuple[LedgerItem, ...]:
-    """Return where all GPU time went, as parts of one bar."""
+    """Return where all GPU time went, as parts of one bar: work, what it lost, what belongs to training, the rest."""
     items, start = [], 0.0
-    for row in (row for row in analysis.ledger if row.gpu_seconds >= SHOWN_SECONDS):
+    for row in sorted((row for row in analysis.ledger if row.gpu_seconds >= SHOWN_SECONDS), key=_ledger_place):
         width = max(known(row.share) or 0.0, 0.0) * 100
         items.append(_ledger_item(row, start, width))
         start += width
     return tuple(items)
+
+
+def _ledger_place(row: LedgerRow) -> tuple[int, float]:
+    """Return where a row stands: by its group, in which the largest is first."""
+    ends = {"work": 0, "idle": 3, "unmeasured": 4}
+    return ends.get(row.name, 2 if row.expected else 1), -row.gpu_seconds
 
 
 def ledger_note(analysis: Analysis) -> str:
@@ -148,7 +154,7 @@ def _ledger_item(row: LedgerRow, start_pct: float, width_pct: float) -> LedgerIt
         width_pct=round(width_pct, 4),
         label=share(row.share) if width_pct >= LABEL_PCT else "",
         share=share(row.share),
-        time=duration(row.gpu_seconds),
+        time=duration(row.gpu_seconds, aligned=True),
         energy="" if known(row.energy_j) is None else energy(row.energy_j),
         money="" if known(row.money) is None else number(row.money, 2),
     )
@@ -165,6 +171,15 @@ def _gpu_row(summary: GpuSummary) -> tuple[str, ...]:
         quantity(_stat(summary, "power_w", "mean"), "W"),
         quantity(_stat(summary, "power_w", "max"), "W"),
         energy(summary.energy_j),
+    )
+
+
+def _utilisation(gpus: tuple[GpuSummary, ...]) -> Fact:
+    """Return mean utilisation, and that it is of more than the training that the verdict speaks of."""
+    notes = ("whole recording", _peak(gpus, "gpu_util_pct", "%"))
+    mean = _mean(gpus, "gpu_util_pct")
+    return Fact(
+        "GPU utilisation, mean", quantity(mean, "%"), ", ".join(filter(None, notes)) if mean is not None else ""
     )
 
 
@@ -192,7 +207,7 @@ def _ending(ending: Ending | None) -> tuple[Fact, ...]:
 
 def _coverage_note(analysis: Analysis) -> str:
     interval = analysis.run.recording.interval_s
-    every = "" if interval is None else f"one every {duration(interval)}, "
+    every = "" if interval is None else f"one {'a second' if interval == 1 else f'every {duration(interval)}'}, "
     gap = analysis.longest_gap_s
     return every + (f"longest gap {duration(gap)}" if gap > 0 else "no gaps")
 

@@ -47,8 +47,10 @@ def gpu(summary: GpuSummary, run: Run, track: Track | None) -> GpuView:
 def statistics(analysis: Analysis) -> Table:
     """Return mean, extremes and percentiles of every quantity of every GPU."""
     columns = ("GPU", "Quantity", "Unit", "Mean", "Lowest", "5 % under", "Median", "95 % under", "Highest")
+    numeric = (False, False, False, *[True] * 6)
     rows = tuple(row for summary in analysis.gpus for row in _statistics_rows(summary))
-    return Table(columns, (False, False, False, *[True] * 6), rows)
+    first = 0 if len(analysis.gpus) > 1 else 1  # a column of zeros tells nothing
+    return Table(columns[first:], numeric[first:], tuple(row[first:] for row in rows))
 
 
 def processes(frame: pd.DataFrame, clock: Clock) -> Table:
@@ -89,8 +91,13 @@ def _throttled(samples: pd.DataFrame) -> str:
     counts = {name: samples[name].dropna().to_numpy(dtype=float) for name in THROTTLE_COUNTERS}
     # a counter begins again when the driver is loaded again
     grown = {name: float(np.clip(np.diff(count), 0, None).sum()) for name, count in counts.items() if len(count) > 1}
-    parts = ", ".join(f"{label(name)} {number(seconds, 1 if seconds else 0)}\u00a0s" for name, seconds in grown.items())
-    return f"Throttled during the run: {parts}." if parts else ""
+    if not grown:
+        return ""
+    held = ", ".join(f"{label(name)} {number(seconds, 1)}\u00a0s" for name, seconds in grown.items() if seconds > 0)
+    never = ", ".join(label(name) for name, seconds in grown.items() if seconds <= 0)
+    if not held:
+        return f"Not throttled during the run ({never})."
+    return f"Throttled during the run: {held}{f' (not: {never})' if never else ''}."
 
 
 def _process(row: tuple[Any, ...], clock: Clock) -> tuple[str, ...]:

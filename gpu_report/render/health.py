@@ -73,6 +73,8 @@ def _replays(count: int) -> str:
 
 def _pair(health: Health, prefix: str, where: str) -> str:
     corrected, uncorrected = _number(health, f"{prefix}_corrected"), _number(health, f"{prefix}_uncorrected")
+    if corrected == uncorrected == 0:
+        return f"no {where}" if where.startswith("memory") else f"none {where}"
     parts = ((corrected, "corrected"), (uncorrected, "uncorrected"))
     known = " and ".join(f"{count:,} {word}" for count, word in parts if count is not None)
     return f"{known} {where}" if known else ""
@@ -80,4 +82,6 @@ def _pair(health: Health, prefix: str, where: str) -> str:
 
 def _sum(health: Health, one: str, other: str, what: str) -> str:
     counts = {name: count for name in (one, other) if (count := _number(health, name)) is not None}
-    return counted(sum(counts.values()), what) if counts else ""
+    if not counts:
+        return ""
+    return counted(sum(counts.values()), what) if any(counts.values()) else f"no {what}s"

@@ -48,7 +48,7 @@ def page_parts(analysis: Analysis) -> PageParts:
     """Return the page's style, scripts and data, and the policy that allows exactly these."""
     templates = assets.find_templates()
     style, script = assets.read_style(templates), assets.read_script(templates)
-    library = assets.read_chart_library()
+    library = assets.read_chart_library(templates)
     data, columns = chart_data(analysis)
     # Our own files, base64, and JSON without a single "<": nothing here can end the element it stands in.
     return PageParts(

@@ -23,6 +23,7 @@ _COMMON_PLACES = re.compile(
     r"/(?:proc|sys)(?:/[\w.:-]+)*|/(?:usr/)?(?:s?bin|lib|lib64)(?:/[\w.+-]+)?|/dev(?:/[\w.-]+)?|/var/log(?:/[\w.-]+)?"
     r"|/(?:tmp|etc|mnt|home|root|usr|data|datasets|workspace)/?"
 )
+_COMMON_SOURCES = frozenset({"none", "overlay", "tmpfs", "shm", "udev", "rootfs", "devtmpfs", "systemd-1"})
 _COMMON_WORDS = frozenset(
     re.findall(
         r"\w+",
@@ -163,6 +164,20 @@ class Hider:
             self._learn(path.rstrip("/\\"), hidden)
         return hidden or path
 
+    def source(self, source: str) -> str:
+        """Return where a filesystem comes from: a disk such as every machine has, else the placeholder of all of it.
+
+        It may be a pool, a bucket or a folder of a server, whose names look like any word; the server's is known by
+        itself, too.
+        """
+        if _COMMON_PLACES.fullmatch(source) or source.lower() in _COMMON_SOURCES:
+            return source
+        self.text(source)
+        hidden = self._hidden("filesystem", source)
+        if _is_telling(source.lower()):
+            self._paths.setdefault(source.lower(), hidden)  # looked for before the parts of it are
+        return hidden
+
     def value(self, value: str) -> str:
         """Return the value of an argument: a number or a word of YOLO's own stays, a path or a name is hidden."""
         if len(value) > LONGEST_TEXT:
@@ -220,11 +235,17 @@ class Hider:
 
     def _learn(self, secret: str, hidden: str) -> None:
         word = secret.lower()
-        if not LEAST_LETTERS <= len(word) <= LONGEST_TEXT or word.isdigit() or word in _COMMON_WORDS | _OUR_WORDS:
+        if not _is_telling(word):
             return
         learned = self._paths if re.search(r"[/\\\s]", word) else self._words
         if secret != hidden:
             learned.setdefault(word, hidden)
+
+
+def _is_telling(word: str) -> bool:
+    """Tell whether a word, in small letters, may be looked for in sentences: it is none of everyday use."""
+    apart = word not in _COMMON_WORDS and word not in _OUR_WORDS
+    return LEAST_LETTERS <= len(word) <= LONGEST_TEXT and not word.isdigit() and apart
 
 
 def _replaced(learned: Mapping[str, str], text: str) -> str:

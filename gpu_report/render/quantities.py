@@ -8,12 +8,13 @@ from gpu_report import schema
 
 @dataclass(frozen=True)
 class Quantity:
-    """A recorded quantity as the page names it."""
+    """A recorded quantity as the page names it; `digits` are the significant ones of it, 0 for all."""
 
     name: str
     label: str
     unit: str
     decimals: int
+    digits: int = 0
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,33 @@ LANES = (
 
 # What is known of an epoch as a whole, drawn as a step over its time: the model's fields of EpochSummary.
 EPOCH_QUANTITIES = (Quantity("loss", "Loss", "", 3), Quantity("lr", "Learning rate", "", 3))
+# More of an epoch, for the table of epochs and its CSV.
+EPOCH_READINGS = (
+    Quantity("train_s", "Train", "s", 3),
+    Quantity("validation_s", "Validation", "s", 3),
+    Quantity("checkpoint_s", "Checkpoint", "s", 3),
+    Quantity("images_per_s", "Images/s", "", 1),
+    Quantity("data_wait_s", "Data wait", "s", 3),
+    Quantity("gpu_util_pct", "GPU utilisation", "%", 1),
+    Quantity("memory_peak_mib", "Memory peak", "MiB", 0),
+    Quantity("energy_j", "Energy", "J", 0),
+)
 EPOCH_DIGITS = 5  # significant ones that the page is given: more than the eye tells apart in a lane
+
+# Columns that move with another one, and so are stored as what they are over it (series.py).
+KIN = {
+    "memory_util_pct": "gpu_util_pct",
+    "memory_temperature_c": "temperature_c",
+    "sm_occupancy_pct": "sm_active_pct",
+    "tensor_active_pct": "sm_active_pct",
+    "dram_active_pct": "sm_active_pct",
+    "nvlink_rx_mib_s": "nvlink_tx_mib_s",
+    "memory_available_mib": "memory_used_mib",
+    "workers_cpu_pct": "cpu_pct",
+    "io_full_pressure_pct": "io_pressure_pct",
+}
+RATE_DIGITS = 3  # significant ones of a byte rate; more of it is noise
+_RATE_UNIT = "MiB/s"
 
 # Seconds since the driver was loaded: only their growth over the run means something.
 THROTTLE_COUNTERS = ("power_cap_s", "sw_thermal_slowdown_s", "hw_thermal_slowdown_s", "power_brake_s")
@@ -138,4 +165,6 @@ def unit_of(name: str) -> str:
 
 
 def _quantity(column: schema.Column) -> Quantity:
-    return Quantity(column.name, label(column.name), unit_of(column.name), column.decimals)
+    unit = unit_of(column.name)
+    digits = RATE_DIGITS if unit == _RATE_UNIT else 0
+    return Quantity(column.name, label(column.name), unit, column.decimals, digits)

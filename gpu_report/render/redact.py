@@ -84,6 +84,8 @@ def _field(owner: Any, name: str, hider: Hider) -> Any:
         ("YoloRun", "args"): lambda args: _arguments(args, hider),
         ("InsideRun", "settings"): lambda settings: _arguments(settings, hider),
         ("KernelEvent", "process"): hider.process,
+        ("Mount", "point"): hider.path,
+        ("Mount", "source"): lambda source: source if source == owner.type else hider.source(source),
     }
     return special.get((kind, name), lambda rest: _hidden(rest, hider))(value)
 

@@ -112,7 +112,10 @@ class HeatCell:
 
 @dataclass(frozen=True)
 class FindingView:
-    """A finding as it is listed; `id` is its anchor."""
+    """A finding as it is listed; `id` is its anchor.
+
+    `step` is where to look where there is no advice; `is_told` says that the verdict tells it already.
+    """
 
     id: str
     title: str
@@ -127,9 +130,11 @@ class FindingView:
     confidence: str
     explanation: str
     runner_up: str
-    evidence: tuple[str, ...]
+    evidence: tuple[Fact, ...]
     kernel: tuple[KernelLine, ...]
     advice: tuple[AdviceView, ...]
+    step: str = ""
+    is_told: bool = False
     chart: ChartView | None = None
 
 
@@ -178,14 +183,16 @@ class EpochLine:
 
 @dataclass(frozen=True)
 class EpochChartView:
-    """The epochs one after the other: how long their parts took, and lines of what else went with them."""
+    """The epochs one after the other: how long their parts took, and lines of what else went with them.
+
+    `ticks` are the middles of some bars, of 1000 in width, with their epochs.
+    """
 
     bars: tuple[EpochBar, ...]
     top: str
     kinds: tuple[str, ...]
     lines: tuple[EpochLine, ...]
-    first: str
-    last: str
+    ticks: tuple[tuple[float, str], ...]
     note: str
 
 

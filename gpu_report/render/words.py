@@ -16,6 +16,7 @@ _NUMBER_AND_UNIT = re.compile(r"(\d) (?=[%a-zA-Z°])")
 
 LONGEST_TEXT = 4000  # characters of one text that a page shows: nobody reads on, and a megabyte of them hides the rest
 
+_PROCESS_FIRST = re.compile(r"\S+ \(pid \d")  # a name is written as it is: python3 (pid 2477)
 _SENTENCE_END = re.compile(r"(?<=[.?!]) (?=[A-Z0-9])")
 
 # Control characters draw nothing and may upset a terminal that the text is pasted into, overrides of direction turn the
@@ -49,9 +50,10 @@ def first_sentence(text: str) -> tuple[str, str]:
 
 
 def sentence(text: str) -> str:
-    """Return text as a sentence: a capital first, a full stop last."""
+    """Return text as a sentence: a capital first, but for the name of a process, and a full stop last."""
     text = text.strip()
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) or not text else ".")
+    first = text[:1] if _PROCESS_FIRST.match(text) else text[:1].upper()
+    return first + text[1:] + ("" if text.endswith((".", "?", "!")) or not text else ".")
 
 
 def known(value: float | None) -> float | None:
@@ -92,16 +94,19 @@ def energy(joules: float | None) -> str:
     if joules is None:
         return MISSING
     watt_hours = joules / JOULE_PER_WATT_HOUR
+    if 0 < watt_hours < 0.05:
+        return "<\u00a00.1\u00a0Wh"
     return f"{watt_hours / 1000:,.2f}\u00a0kWh" if watt_hours >= 1000 else f"{watt_hours:,.1f}\u00a0Wh"
 
 
-def duration(seconds: float | None) -> str:
-    """Return a length of time in its two largest units, or n/a."""
+def duration(seconds: float | None, *, aligned: bool = False) -> str:
+    """Return a length of time in its two largest units, or n/a; `aligned` keeps the tenths of whole seconds."""
     seconds = known(seconds)
     if seconds is None:
         return MISSING
     if seconds < 59.95:
-        return f"{seconds:.1f}".removesuffix(".0") + "\u00a0s"
+        tenths = f"{seconds:.1f}"
+        return (tenths if aligned else tenths.removesuffix(".0")) + "\u00a0s"
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     days, hours = divmod(hours, 24)
@@ -148,7 +153,7 @@ ENDINGS = {
     "early stop": "stopped early",
     "failed": "failed",
     "going on": "went on",
-    "unknown": MISSING,
+    "unknown": "end not seen",
 }
 
 
@@ -161,4 +166,4 @@ def how_far(ending: Ending) -> str:
 
 def numbers(evidence: Iterable[Evidence]) -> str:
     """Return numbers from a run in one line."""
-    return ", ".join(f"{each.text} {quantity(each.value, each.unit)}" for each in evidence)
+    return "; ".join(f"{each.text}: {quantity(each.value, each.unit)}" for each in evidence)

@@ -1,15 +1,9 @@
-// Reads the columns that render/series.py packed: base64, raw deflate, byte planes, differences.
+// Reads the columns that render/series.py packed: base64, raw deflate, planes, differences, and lines through others.
 
-const TYPED_ARRAYS = {
-  u1: Uint8Array,
-  i1: Int8Array,
-  u2: Uint16Array,
-  i2: Int16Array,
-  u4: Uint32Array,
-  i4: Int32Array,
-  f8: Float64Array,
-};
-const HIGHEST = { u1: 255, i1: 127, u2: 65535, i2: 32767, u4: 4294967295, i4: 2147483647 };
+const TYPED_ARRAYS = { u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, f8: Float64Array };
+const HIGHEST = { u1: 255, u2: 65535, u4: 4294967295 }; // what stands for missing once a column is unpacked
+const SLOPE_ONE = 65536;
+const TIME_COLUMN = "t_s";
 
 /** Return the bytes of a base64 text. */
 export function fromBase64(text) {
@@ -23,23 +17,32 @@ export async function inflate(bytes, format) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-/** Put byte planes (all first bytes, then all second bytes, ...) back into one typed array. */
-export function joinPlanes(planes, dtype) {
-  const size = TYPED_ARRAYS[dtype].BYTES_PER_ELEMENT;
+/** Put planes back into one typed array: the `low` bits and the rest, or without `low` the bytes from the lowest on. */
+export function joinPlanes(planes, dtype, low = 0) {
+  const Typed = TYPED_ARRAYS[dtype];
+  const size = Typed.BYTES_PER_ELEMENT;
   const count = planes.length / size;
+  if (size === 1) return planes;
+  if (size === 2) {
+    const joined = new Typed(count);
+    for (let i = 0; i < count; i += 1) joined[i] = planes[i] | (planes[count + i] << (low || 8));
+    return joined;
+  }
   const bytes = new Uint8Array(planes.length);
   for (let plane = 0; plane < size; plane += 1) {
     for (let i = 0; i < count; i += 1) bytes[i * size + plane] = planes[plane * count + i];
   }
-  return new TYPED_ARRAYS[dtype](bytes.buffer);
+  return new Typed(bytes.buffer);
 }
 
-/** A recorded column. `at(i)` is the value in its own unit, or null where the reading is missing. */
+/**
+ * A recorded column. `raw` are its whole numbers from `least` up, the type's highest value where the reading is missing;
+ * `at(i)` is the value in its own unit, or null there. With `digits` the whole numbers are codes of so many significant
+ * digits, which come in the order of what they stand for.
+ */
 export class Column {
-  constructor(raw, dtype, decimals) {
-    this.raw = raw;
-    this.highest = HIGHEST[dtype];
-    this.divisor = 10 ** decimals;
+  constructor(raw, dtype, decimals, { digits = 0, least = 0 } = {}) {
+    Object.assign(this, { raw, digits, least, highest: HIGHEST[dtype], divisor: 10 ** decimals });
   }
 
   get length() {
@@ -51,40 +54,119 @@ export class Column {
   }
 
   at(i) {
-    return this.isMissing(i) ? null : this.raw[i] / this.divisor;
+    return this.isMissing(i) ? null : this.valueOf(this.raw[i]);
+  }
+
+  /** Return what a number in `raw` stands for. */
+  valueOf(number) {
+    const whole = number + this.least;
+    return (this.digits ? fromDigits(whole, this.digits) : whole) / this.divisor;
   }
 
   /** Return the lowest and highest value, or null where all are missing. */
   extent() {
+    const { raw, highest } = this;
     let low = Infinity;
     let high = -Infinity;
-    for (let i = 0; i < this.raw.length; i += 1) {
-      if (this.isMissing(i)) continue;
-      if (this.raw[i] < low) low = this.raw[i];
-      if (this.raw[i] > high) high = this.raw[i];
+    for (let i = 0; i < raw.length; i += 1) {
+      const number = raw[i];
+      if (number === highest || number !== number) continue;
+      if (number < low) low = number;
+      if (number > high) high = number;
     }
-    return low > high ? null : [low / this.divisor, high / this.divisor];
+    return low > high ? null : [this.valueOf(low), this.valueOf(high)];
+  }
+
+  /** Return all values as an array, null where one is missing. */
+  values() {
+    return Array.from(this.raw, (_, i) => this.at(i));
   }
 }
 
-/** Unpack one column out of all columns' bytes; `packed` says where it lies and how it was packed. */
-export async function unpackColumn(bytes, packed) {
-  const deflated = bytes.subarray(packed.offset, packed.offset + packed.length);
-  const raw = joinPlanes(await inflate(deflated, "deflate-raw"), packed.dtype);
-  if (packed.delta) {
-    for (let i = 1; i < raw.length; i += 1) raw[i] += raw[i - 1]; // a typed array wraps, as the differences did
-  }
-  return new Column(raw, packed.dtype, packed.decimals);
+/** Return the whole number that a code of so many significant digits stands for: each decade beyond them has its codes. */
+function fromDigits(code, digits) {
+  const [full, least] = [10 ** digits, 10 ** (digits - 1)];
+  if (code < full) return code;
+  const decade = Math.floor((code - full) / (9 * least));
+  return (least + ((code - full) % (9 * least))) * 10 ** (decade + 1);
 }
 
-/** Unpack every column of one GPU or of the host: `times` in ms since the run's start, and columns by name. */
-export async function unpackSeries(bytes, packed) {
-  const columns = await Promise.all(packed.map((column) => unpackColumn(bytes, column)));
-  const byName = new Map(packed.map((column, i) => [column.name, columns[i]]));
-  const clock = byName.get("t_s");
-  byName.delete("t_s");
-  return {
-    times: Float64Array.from({ length: clock.length }, (_, i) => Math.round(clock.at(i) * 1000)),
-    columns: byName,
-  };
+/** All packed columns of a page, each unpacked when it is first asked for. */
+export class Columns {
+  /** Take them as one base64 text. */
+  constructor(text) {
+    this.text = text;
+    this.unpacked = new Map();
+  }
+
+  /** Return a column; `packed` says where it lies and how it was packed. */
+  get(packed) {
+    if (!this.unpacked.has(packed.offset)) this.unpacked.set(packed.offset, this.unpack(packed));
+    return this.unpacked.get(packed.offset);
+  }
+
+  async unpack(packed) {
+    const { dtype, decimals, digits, least } = packed;
+    const numbers = packed.line ? await this.overLine(packed) : await this.numbers(packed, dtype, packed.gap);
+    const raw = packed.rows ? await this.inTheirRows(numbers, packed) : numbers;
+    return new Column(raw, dtype, decimals, { digits, least });
+  }
+
+  /** Return what was packed, its gaps as the type's highest value. */
+  async numbers({ offset, length, low, delta }, dtype, gap) {
+    const begin = (offset / 3) * 4;
+    const bytes = fromBase64(this.text.slice(begin, begin + Math.ceil(length / 3) * 4)).subarray(0, length);
+    const raw = joinPlanes(await inflate(bytes, "deflate-raw"), dtype, low);
+    if (delta) for (let i = 1; i < raw.length; i += 1) raw[i] += raw[i - 1]; // wraps, as the differences did
+    if (gap === undefined || gap === null || gap === HIGHEST[dtype]) return raw;
+    for (let i = 0; i < raw.length; i += 1) if (raw[i] === gap) raw[i] = HIGHEST[dtype];
+    return raw;
+  }
+
+  /** Return the numbers of a column that was packed as what it is over a line through another one. */
+  async overLine({ line, ...packed }) {
+    const [over, other] = await Promise.all([this.numbers(packed, line.dtype, line.gap), this.get(line.column)]);
+    const raw = new TYPED_ARRAYS[packed.dtype](over.length);
+    const add = line.add - (packed.least ?? 0);
+    for (let i = 0; i < raw.length; i += 1) {
+      const below = other.isMissing(i) ? 0 : other.raw[i] + other.least;
+      raw[i] =
+        over[i] === HIGHEST[line.dtype]
+          ? HIGHEST[packed.dtype]
+          : over[i] + add + Math.floor((below * line.slope) / SLOPE_ONE);
+    }
+    return raw;
+  }
+
+  /** Return numbers of a few rows as a column of all rows. */
+  async inTheirRows(numbers, { rows, count, dtype }) {
+    const places = await this.get(rows);
+    const raw = new TYPED_ARRAYS[dtype](count).fill(HIGHEST[dtype]);
+    for (let i = 0; i < numbers.length; i += 1) raw[places.at(i)] = numbers[i];
+    return raw;
+  }
+}
+
+/** Unpack columns, those of `names` or without them all: `times` in ms since the run's start, and the others by name. */
+export async function unpackSeries(columns, packed, names = null) {
+  const wanted = packed.filter(({ name }) => name === TIME_COLUMN || !names || names.has(name));
+  const unpacked = await Promise.all(wanted.map((column) => columns.get(column)));
+  const byName = new Map(wanted.map(({ name }, i) => [name, unpacked[i]]));
+  const clock = byName.get(TIME_COLUMN);
+  byName.delete(TIME_COLUMN);
+  return { times: timesOf(clock), columns: byName };
+}
+
+/** Return a column of seconds as ms, which is what it counts. */
+function timesOf({ raw, least, divisor, highest }) {
+  const times = new Float64Array(raw.length);
+  const isWhole = highest !== undefined && divisor === 1000; // which they all are but for absurd ones
+  for (let i = 0; i < times.length; i += 1) times[i] = isWhole ? raw[i] + least : Math.round(raw[i] * 1000);
+  return times;
+}
+
+/** Unpack a table as rows, each with a value of every column in turn. */
+export async function unpackRows(columns, packed) {
+  const values = (await Promise.all(packed.map((column) => columns.get(column)))).map((column) => column.values());
+  return Array.from(values[0] ?? [], (_, i) => values.map((column) => column[i]));
 }

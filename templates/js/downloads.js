@@ -24,7 +24,7 @@ export function samplesCsv(store, parts) {
 
 /** Return the epochs as CSV: where they lie, and what is known of each. */
 export function epochsCsv(run) {
-  return csv(["run", "epoch", "start_s", "end_s", ...run.epoch_quantities.map(({ name }) => name)], run.epochs);
+  return csv(["run", "epoch", "start_s", "end_s", ...run.tables.epochs.slice(4).map(({ name }) => name)], run.epochs);
 }
 
 /** Return what a download holds, by its name: gpu-0, ring-0, host or epochs. */

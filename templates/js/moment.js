@@ -38,7 +38,7 @@ export function phaseAt(run, time) {
   const found = run.phases.find(([, , start, end]) => start * 1000 <= time && time < end * 1000);
   if (!found) return null;
   const [name, epoch, , , source, detail] = found;
-  return { name, epoch, source: run.phase_sources[source], detail: detail ?? "" };
+  return { name, epoch, source, detail: detail ?? "" };
 }
 
 /** Return the epoch at a moment, as its row of run.epochs, or null. */

@@ -1,48 +1,17 @@
 // Wires the page together: text is there already; times, theme, timeline, snapshot, links and downloads come on top.
 
-import { fromBase64, inflate, unpackSeries } from "./codec.js";
+import { inflate, fromBase64 } from "./codec.js";
 import { setUpDownloads } from "./downloads.js";
 import { clearFilter, setUpFilter } from "./filter.js";
 import { setUpKeys } from "./keys.js";
 import { setUpCopy, setUpPrint, setUpTheme, setUpZone } from "./settings.js";
 import { Snapshot } from "./snapshot.js";
 import { Timeline, ZOOM_STEP } from "./timeline.js";
-import { usualStep, withTicks } from "./lines.js";
-import { breakIndexes } from "./window.js";
+import { openStore } from "./store.js";
 import { Zone, element } from "./words.js";
 
 function readRun() {
   return JSON.parse(document.getElementById("report-data").textContent);
-}
-
-async function unpackStore(run) {
-  const bytes = fromBase64(document.getElementById("report-columns").textContent.trim());
-  const gapsOf = (gpu) =>
-    run.gaps.filter(([of]) => of === null || of === gpu).map(([, start, end]) => [start * 1000, end * 1000]);
-  const gpus = run.gpus.map(async (gpu, position) => {
-    return { ...gpu, position, ...(await unpackGpu(bytes, gpu, gapsOf(gpu.index))) };
-  });
-  const host = placed(await unpackSeries(bytes, run.host), gapsOf(null));
-  return { run, startWall: run.start_wall_s * 1000, gpus: await Promise.all(gpus), host: { ...host, fine: new Map() } };
-}
-
-/** Return a GPU's samples as `series`, and beside them the driver's `rings` by quantity, which make its finer lines. */
-async function unpackGpu(bytes, gpu, gaps) {
-  const ticks = placed(await unpackSeries(bytes, gpu.columns), gaps);
-  const rings = new Map();
-  const fine = new Map();
-  for (const [name, packed] of Object.entries(gpu.rings)) {
-    const ring = await unpackSeries(bytes, packed);
-    rings.set(name, ring);
-    const line = { times: ring.times, column: ring.columns.get(name) };
-    fine.set(name, placed(withTicks(line, ticks.times, ticks.columns.get(name), ticks.step / 2), gaps));
-  }
-  return { series: { ...ticks, fine }, rings };
-}
-
-/** Return a series or line with where it breaks and how far apart its readings are. */
-function placed(series, gaps) {
-  return { ...series, breaks: breakIndexes(series.times, gaps), step: usualStep(series.times) };
 }
 
 async function loadChartLibrary() {
@@ -110,13 +79,16 @@ function openTarget() {
 }
 
 async function startTimeline(run, zone) {
-  const [store] = await Promise.all([unpackStore(run), loadChartLibrary()]);
+  const [store] = await Promise.all([openStore(run), loadChartLibrary()]);
   const snapshot = new Snapshot(store, zone);
   const timeline = new Timeline(document.getElementById("chart"), store, zone, (time) => snapshot.open(time));
   snapshot.timeline = timeline;
   document.getElementById("chart-wait").remove();
   await timeline.start();
+  document.documentElement.dataset.drawn = "yes";
   setUpControls(timeline, snapshot);
+  await store.complete();
+  snapshot.refresh(); // of one that was opened before all was there
   setUpDownloads(store);
   followAddress(timeline, snapshot);
   window.addEventListener("hashchange", () => followAddress(timeline, snapshot));

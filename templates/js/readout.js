@@ -6,7 +6,7 @@ import { learningText, ofEpoch } from "./learning.js";
 import { lineOf } from "./lines.js";
 import { epochAt, findingsAt, kernelNear, phaseAt, sampleAt, slack } from "./moment.js";
 import { rangeInWindow } from "./window.js";
-import { elapsed, element, quantity } from "./words.js";
+import { elapsed, element, phaseWords, quantity } from "./words.js";
 
 const STEPS_IN_PIXEL = 1.5; // from how many steps of a line on a pixel gives their range instead of one reading
 const NEAR_PX = 8; // how close to a mark of the lane of events tells what it is
@@ -18,7 +18,7 @@ export function fillReadout(box, store, lanes, time, view, zone, pixelMs) {
   const gpus = store.gpus.filter((gpu) => !view.hidden.has(gpu.index));
   const phase = phaseAt(run, time);
   const epoch = epochAt(run, time)?.[1] ?? null;
-  const doing = phase ? `${phase.name}${phase.detail ? ` (${phase.detail})` : ""}` : "";
+  const doing = phase ? `${phaseWords(phase.name)}${phase.detail ? ` (${phase.detail})` : ""}` : "";
   const place = [epoch === null ? "" : `epoch ${epoch}`, doing].filter(Boolean).join(", ");
   box.replaceChildren(
     element(

@@ -12,7 +12,7 @@ import {
   slack,
   valueAt,
 } from "./moment.js";
-import { elapsed, element, quantity } from "./words.js";
+import { elapsed, element, phaseWords, quantity } from "./words.js";
 
 const SMI_COLUMNS = {
   temperature_c: "Temp",
@@ -171,7 +171,7 @@ function placeList(run, time) {
   return factList("facts", [
     ["Epoch", String(epoch?.[1] ?? "n/a")],
     ...learned.map(([label, value]) => [label, learningText(value)]),
-    ["Phase", phaseAt(run, time)?.name ?? "n/a"],
+    ["Phase", phaseWords(phaseAt(run, time)?.name ?? "n/a")],
     ...(findings.length ? [["Findings", ...findings.flatMap((link) => [link, " "])]] : []),
   ]);
 }

@@ -9,7 +9,7 @@ const STRIP_HEIGHT = 38;
 /** The overview: drag the window along it, or press anywhere to centre the window there. */
 export class Strip {
   constructor(canvas, timeline) {
-    Object.assign(this, { canvas, timeline, grip: null });
+    Object.assign(this, { canvas, timeline, grip: null, width: 0, points: new Map() });
     canvas.addEventListener("pointerdown", (event) => this.press(event));
     canvas.addEventListener("pointermove", (event) => this.drag(event));
     for (const end of ["pointerup", "pointercancel"])
@@ -35,14 +35,9 @@ export class Strip {
   }
 
   drawLine(paper, gpu, width, colour) {
-    const line = lineOf(gpu.series, "gpu_util_pct");
-    if (!line) return;
+    const points = this.pointsOf(gpu, width);
+    if (!points) return;
     const [from, to] = this.timeline.full;
-    const points = pointsInWindow(line.times, line.column, from, to, {
-      exactLimit: width,
-      buckets: width,
-      breaks: line.breaks,
-    });
     paper.strokeStyle = colour;
     paper.beginPath();
     let isOpen = false;
@@ -55,6 +50,18 @@ export class Strip {
       isOpen = points.v[i] !== null;
     });
     paper.stroke();
+  }
+
+  /** Return a GPU's line over the whole run, which is looked for once: a week has millions of readings. */
+  pointsOf(gpu, width) {
+    if (width !== this.width) this.points.clear();
+    this.width = width;
+    const line = lineOf(gpu.series, "gpu_util_pct");
+    if (line && !this.points.has(gpu.index)) {
+      const limits = { exactLimit: width, buckets: width, breaks: line.breaks };
+      this.points.set(gpu.index, pointsInWindow(line.times, line.column, ...this.timeline.full, limits));
+    }
+    return this.points.get(gpu.index);
   }
 
   drawWindow(paper, width, colours) {

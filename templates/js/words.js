@@ -51,6 +51,11 @@ export class Zone {
   }
 }
 
+/** Return a phase's name as people write it. */
+export function phaseWords(name) {
+  return name === "startup" ? "start-up" : name;
+}
+
 /** Make an element: attributes by name (class, type, ...), then children, each an element or plain text. */
 export function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);

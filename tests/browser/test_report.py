@@ -276,7 +276,8 @@ def test_the_csv_of_epochs_holds_what_is_known_of_each(open_report, analysis: An
     with page.expect_download() as download:
         page.locator('[data-csv="epochs"]').click()
     read = pd.read_csv(download.value.path())
-    assert list(read.columns) == ["run", "epoch", "start_s", "end_s", "loss", "lr"]
+    assert list(read.columns)[:6] == ["run", "epoch", "start_s", "end_s", "loss", "lr"]
+    np.testing.assert_allclose(read["gpu_util_pct"], [epoch.gpu_util_pct for epoch in analysis.epochs], atol=0.05)
     assert read["end_s"].tolist() == [epoch.end_t_s for epoch in analysis.epochs]
     np.testing.assert_allclose(read["loss"], [np.nan, *(epoch.loss for epoch in others)], rtol=1e-4)
 
@@ -476,7 +477,7 @@ def test_pointing_at_startup_tells_its_part_and_where_it_is_known_from(open_repo
     show_timeline(page)
     hover_at(page, told.run.start_wall_s + 4)
     words = page.locator("#readout").inner_text()
-    assert "startup (data set)" in words
+    assert "start-up (data set)" in words
     assert "phase from callbacks" in words
 
 
@@ -486,7 +487,7 @@ def test_the_epochs_have_their_parts_and_the_odd_one_says_why(open_report, told:
     assert page.locator(".epoch-chart .odd-row rect").count() == 1
     assert "waiting for data 7.5" in page.locator(".epoch-chart g title").nth(1).text_content().replace("\u00a0", " ")
     (why,) = page.locator("tr.why").all_inner_texts()
-    assert why.strip() == "training took 37.5 s, usually 12.0 s"
+    assert why.strip() == "Training took 37.5 s, usually 12.0 s"
     head = page.locator("#epochs thead").inner_text()
     assert [word for word in ("Train", "Validation", "Checkpoint", "Images/s", "Data wait") if word not in head] == []
 

@@ -37,8 +37,7 @@ test("a sample stands for a moment only while it is near", () => {
 
 test("phase, epoch, findings and kernel lines at a moment", () => {
   const run = {
-    phases: [["train", 1, 0, 10, 0], ["validation", 1, 10, 12, 0, "part"]],
-    phase_sources: ["callbacks"],
+    phases: [["train", 1, 0, 10, "callbacks", ""], ["validation", 1, 10, 12, "callbacks", "part"]],
     epochs: [[1, 1, 0, 12], [1, 2, 12, 20]],
     findings: [{ id: "drop-1", start: 3, end: 5 }],
     kernel: [{ t: 70 }, { t: 11 }, { t: 500 }],

@@ -37,7 +37,8 @@ test("CSV has a column for each quantity, and an empty cell for what is missing"
     samplesCsv(store, [part([1000], "a", [1]), part([0], "b", [2])]),
     "t_s,wall_s,a,b\n0.000,1000.000,,2\n1.000,1001.000,1,\n",
   );
-  const run = { epoch_quantities: [{ name: "loss" }], epochs: [[1, 1, 0, 5, null], [1, 2, 5, 9, 2.5]] };
+  const names = ["run", "epoch", "start_s", "length_s", "loss"];
+  const run = { tables: { epochs: names.map((name) => ({ name })) }, epochs: [[1, 1, 0, 5, null], [1, 2, 5, 9, 2.5]] };
   assert.equal(epochsCsv(run), "run,epoch,start_s,end_s,loss\n1,1,0,5,\n1,2,5,9,2.5\n");
 });
 

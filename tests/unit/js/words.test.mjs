@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Zone, elapsed, quantity } from "../../../templates/js/words.js";
+import { Zone, elapsed, phaseWords, quantity } from "../../../templates/js/words.js";
 
 test("what is missing reads n/a and never 0", () => {
   for (const value of [null, undefined, Number.NaN]) assert.equal(quantity(value, "W"), "n/a");
@@ -29,4 +29,9 @@ test("a zone is the viewer's or UTC, and a time that no calendar has is n/a", ()
   assert.equal(zone.name, "UTC");
   assert.equal(zone.timeOfDay(zone.startWall), "01:10:24");
   assert.equal(zone.dateTime(1e18), "n/a");
+});
+
+test("a phase is written as people write it", () => {
+  assert.equal(phaseWords("startup"), "start-up");
+  assert.equal(phaseWords("final evaluation"), "final evaluation");
 });

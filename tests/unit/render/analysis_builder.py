@@ -308,6 +308,7 @@ def _epochs() -> tuple[model.EpochSummary, ...]:
             memory_peak_mib=41_230.0 + 312 * number,
             energy_j=float("nan") if number == 9 else 36_100.0,
             gpus={0: {"gpu_util_pct": _stats(76.0)}, 1: {"gpu_util_pct": _stats(72.0)}},
+            gpu_utils_pct={0: 76.0, 1: 72.0},
             loss=3.25 / (number + 1),
             lr=0.0098,
         )

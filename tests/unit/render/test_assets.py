@@ -39,6 +39,19 @@ def test_the_error_names_both_places(package: Path) -> None:
     assert str(package.parent / "templates") in str(error.value)
 
 
+def test_the_smaller_chart_library_is_taken_where_it_is_there(tmp_path: Path) -> None:
+    small = tmp_path / assets.SMALL_LIBRARY
+    small.parent.mkdir(parents=True)
+    small.write_text("// täglich", encoding="utf-8")
+    assert assets.read_chart_library(tmp_path) == "// täglich"
+
+
+def test_without_it_the_page_takes_all_that_plotly_brings_with_its_licence(tmp_path: Path) -> None:
+    library = assets.read_chart_library(tmp_path)
+    assert len(library) > 3_000_000
+    assert "Licensed under the MIT license" in library[:500]
+
+
 PAGES = {"report": assets.SCRIPTS, "comparison": compare_page.SCRIPTS}
 
 

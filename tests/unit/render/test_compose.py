@@ -7,7 +7,7 @@ import pytest
 
 from gpu_report import model
 from gpu_report.render.compose import FINDINGS_IN_FULL, compose
-from gpu_report.render.compose_findings import finding_view, first_advice, ranked
+from gpu_report.render.compose_findings import finding_title, finding_view, first_advice, ranked
 from gpu_report.render.compose_recording import HAPPENINGS_SHOWN
 from gpu_report.render.compose_tables import processes
 from gpu_report.render.moments import Clock
@@ -39,10 +39,10 @@ def test_tiles_give_means_over_gpus_and_peaks_of_the_highest(analysis: model.Ana
     means = [summary.quantities["gpu_util_pct"].mean for summary in analysis.gpus]
     peaks = [summary.quantities["gpu_util_pct"].max for summary in analysis.gpus]
     assert plain(tile(view, "GPU utilisation").value) == f"{sum(means) / 2:.0f} %"
-    assert plain(tile(view, "GPU utilisation").note) == f"peak {max(peaks):.0f} %"
+    assert plain(tile(view, "GPU utilisation").note) == f"whole recording, peak {max(peaks):.0f} %"
     assert plain(tile(view, "Energy").value) == "136.8 Wh"
     assert tile(view, "Epochs").value == "13"
-    assert plain(tile(view, "Samples").note) == "one every 1 s, longest gap 16 s"
+    assert plain(tile(view, "Samples").note) == "one a second, longest gap 16 s"
 
 
 def test_energy_of_gpus_that_have_none_is_not_available(analysis: model.Analysis) -> None:
@@ -70,6 +70,26 @@ def test_how_the_run_ended_is_said(analysis: model.Analysis, changes: dict[str, 
     assert said in tile(compose(with_recording(analysis, **changes)), "Duration").note
 
 
+@pytest.mark.parametrize(("lost", "mood"), [(800.0, "good"), (1_000.0, "room")])
+def test_a_verdict_of_a_training_that_mostly_waited_is_not_coloured_as_good(
+    analysis: model.Analysis, lost: float, mood: str
+) -> None:
+    work, gaps, *rest = analysis.ledger
+    ledger = (replace(work, gpu_seconds=1_200.0), replace(gaps, gpu_seconds=lost), *rest)
+    phases = tuple(replace(row, expected=row.name in {"work", "validation", "startup"}) for row in ledger)
+    waits = tuple(replace(row, gpu_seconds=0.0) if row.name == "input-cpu" else row for row in phases)
+    assert compose(replace(analysis, findings=(), ledger=waits)).mood == mood
+
+
+def test_a_verdict_of_a_recording_in_which_nothing_trained_has_no_colour(analysis: model.Analysis) -> None:
+    idle = tuple(replace(row, name="idle", expected=True) for row in analysis.ledger if row.name == "work")
+    lost = tuple(replace(row, expected=False) for row in analysis.ledger if row.name == "short gaps")
+    nothing = replace(analysis, findings=(), epochs=())
+    moods = [compose(replace(nothing, ledger=ledger)).mood for ledger in ((), idle, lost)]
+    assert moods == ["unknown"] * 3
+    assert compose(replace(analysis, findings=(), ledger=lost)).mood == "room"  # its epochs did train
+
+
 @pytest.mark.parametrize(("severity", "mood"), [("critical", "critical"), ("warning", "warning"), ("info", "good")])
 def test_the_mood_is_that_of_the_worst_unexpected_finding(
     analysis: model.Analysis, severity: model.Severity, mood: str
@@ -95,7 +115,7 @@ def test_a_drop_gives_its_size_length_levels_and_place(analysis: model.Analysis)
     facts = {fact.label: (plain(fact.value), plain(fact.note)) for fact in finding_view(finding, CLOCK, analysis).facts}
     assert facts["Length"] == ("15 s", "")
     assert facts["Utilisation before"] == ("80 %", "")
-    assert facts["during it"] == ("20 %", "")
+    assert facts["During it"] == ("20 %", "")
     assert facts["Fell by"] == ("60 points", "75 % of before")
     assert facts["Epoch"] == ("3", "train, at the epoch's boundary")
     assert facts["GPU"] == ("0", "")
@@ -114,9 +134,9 @@ def test_a_kernel_line_says_how_far_it_lies_from_the_finding(
 @pytest.mark.parametrize(
     ("name", "confidence", "said"),
     [
-        ("input-cpu", 0.9, "clear (90 %)"),
-        ("input-cpu", 0.6, "likely (60 %)"),
-        ("input-cpu", 0.2, "possible (20 %)"),
+        ("input-cpu", 0.9, "clear, 90 % confidence"),
+        ("input-cpu", 0.6, "likely, 60 % confidence"),
+        ("input-cpu", 0.2, "possible, 20 % confidence"),
         ("unexplained", 0.0, ""),
     ],
 )
@@ -128,18 +148,18 @@ def test_confidence_is_in_words(analysis: model.Analysis, name: str, confidence:
 def test_advice_gives_the_argument_as_it_is_typed(analysis: model.Analysis) -> None:
     advice = model.Advice("Give the loader more workers.", "workers", "2", "14", 0.25)
     shown = finding_view(replace(DROP, advice=(advice,)), CLOCK, analysis).advice[0]
-    gain = "saves at most 25 % of the time of training"
+    gain = "saves at most 25 % of the training time"
     assert (shown.change, shown.now, plain(shown.gain)) == ("workers=14", "now 2", gain)
     likely = replace(DROP, advice=(replace(advice, gain_estimate=0.2),))
-    gain = "likely saves 20 % of the time of training, at most 25 %"
+    gain = "likely saves 20 % of the training time, at most 25 %"
     assert plain(finding_view(likely, CLOCK, analysis).advice[0].gain) == gain
 
 
-def test_what_wins_most_stands_first() -> None:
+def test_what_wins_most_stands_first(analysis: model.Analysis) -> None:
     unsure = model.Advice("c", "cache", "False", "ram", 0.7)
     sure, little = model.Advice("w", "workers", "2", "14", 0.7, 0.6), model.Advice("b", "batch", "4", "8", 0.7, 0.1)
     found = (replace(DROP, advice=(little, unsure)), replace(DROP, advice=(sure, little)))
-    first = first_advice(found, model.KernelLog("read", "kmsg"))
+    first = first_advice(found, analysis)
     assert [each.change for each in first] == ["workers=14", "cache=ram", "batch=8"]
 
 
@@ -148,6 +168,12 @@ def test_the_ledger_fills_its_bar(view: ReportView) -> None:
     ends = [item.start_pct + item.width_pct for item in view.ledger]
     assert [item.start_pct for item in view.ledger[1:]] == pytest.approx(ends[:-1], abs=1e-3)
     assert ends[-1] == pytest.approx(100, abs=1e-3)
+
+
+def test_the_ledger_begins_with_work_and_its_losses_the_largest_first(analysis: model.Analysis) -> None:
+    rows = tuple(replace(row, expected=row.name in {"work", "validation", "startup"}) for row in analysis.ledger)
+    kinds = [item.kind for item in compose(replace(analysis, ledger=rows)).ledger]
+    assert kinds == ["work", "short-gaps", "input-cpu", "validation", "startup", "unmeasured"]
 
 
 def test_epochs_of_several_runs_and_attempts_are_told_apart(analysis: model.Analysis) -> None:
@@ -226,9 +252,8 @@ def test_evidence_that_repeats_a_fact_is_left_out(analysis: model.Analysis) -> N
         model.Evidence("length", 15.0, "s"),
         model.Evidence("work lost", 75.0, "s"),
     )
-    assert [plain(e) for e in finding_view(replace(DROP, evidence=evidence), CLOCK, analysis).evidence] == [
-        "Work lost: 1 min 15 s"
-    ]
+    shown = finding_view(replace(DROP, evidence=evidence), CLOCK, analysis).evidence
+    assert [(fact.label, plain(fact.value)) for fact in shown] == [("Work lost", "1 min 15 s")]
 
 
 def test_a_kernel_finding_does_not_say_the_same_twice(analysis: model.Analysis) -> None:
@@ -249,7 +274,7 @@ def test_of_very_many_findings_the_worst_stand_in_full(analysis: model.Analysis)
 
 def test_throttling_is_what_its_counters_grew_by_and_nothing_without_them(builder: ModuleType) -> None:
     view = compose(builder.build_detailed_analysis())
-    assert plain(view.gpus[0].throttled) == "Throttled during the run: power cap 87.0 s, power brake 0 s."
+    assert plain(view.gpus[0].throttled) == "Throttled during the run: power cap 87.0 s (not: power brake)."
     assert view.gpus[0].has_ring
     assert (view.gpus[1].throttled, view.gpus[1].has_ring) == ("", False)
     assert not [row for row in view.statistics.rows if "power cap" in row]
@@ -268,8 +293,60 @@ def test_the_legend_names_the_lines_that_are_there(builder: ModuleType, view: Re
     assert not [item for item in view.legend if item.sign.startswith("line")]
 
 
-def test_what_ended_the_training_is_mended_before_it_is_made_faster() -> None:
+def test_what_ended_the_training_is_mended_before_it_is_made_faster(analysis: model.Analysis) -> None:
     faster = replace(DROP, advice=(model.Advice("w", "workers", "2", "14", 0.9, 0.8),))
     ended = replace(DROP, rule="run-ended", severity="critical", advice=(model.Advice("Use less memory"),))
-    first = first_advice((faster, ended), model.KernelLog("read", "kmsg"))
+    first = first_advice((faster, ended), analysis)
     assert [each.text for each in first] == ["Use less memory.", "W."]
+
+
+def test_a_finding_without_advice_says_where_to_look_and_the_top_says_it_once(analysis: model.Analysis) -> None:
+    blocked = replace(DROP, cause=model.Cause("trainer-blocked", 0.9, "it did nothing"))
+    findings = (blocked, replace(blocked, id="drop-2"))
+    shown = compose(replace(analysis, findings=findings))
+    assert [finding.step[:9] for finding in shown.findings] == ["Find what"] * 2
+    assert [each.text.partition(":")[0] for each in shown.advice] == ["Drop 1, Drop 2"]
+    expected = compose(replace(analysis, findings=tuple(replace(f, expected=True) for f in findings)))
+    assert expected.advice == ()
+    assert [finding.step for finding in expected.expected] == ["", ""]
+
+
+def test_a_training_that_was_stopped_asks_who_did_it(analysis: model.Analysis) -> None:
+    sign = (model.Evidence("processes stopped by a signal (mean)", 1.0, ""),)
+    stopped = replace(DROP, cause=model.Cause("trainer-blocked", 0.9, "a signal had stopped it"), evidence=sign)
+    assert "who stopped the training" in finding_view(stopped, CLOCK, analysis).step
+    waiting = replace(stopped, cause=model.Cause("waiting-for-peer", 0.9, "it spun"))
+    assert finding_view(waiting, CLOCK, analysis).step == ""
+
+
+def test_own_advice_stands_before_and_instead_of_where_to_look(analysis: model.Analysis) -> None:
+    hog = replace(DROP, id="other-process-1", cause=model.Cause("other-process", 0.9, "it shared the GPU"))
+    advised = replace(DROP, cause=hog.cause, advice=(model.Advice("more workers", "workers", "2", "14"),))
+    shown = compose(replace(analysis, findings=(hog, advised)))
+    assert [each.text.split()[0] for each in shown.advice] == ["More", "Other"]
+    assert [finding.step == "" for finding in shown.findings] == [finding.id == "drop-1" for finding in shown.findings]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "is_told"),
+    [
+        ("The GPU was busy 18 %. 2 workers could not keep up. Without that it is faster.", True),
+        ("GPU 0 was busy 19 %: 2 workers could not keep up, and more.", True),
+        ("The GPU was busy 18 %.", False),
+    ],
+)
+def test_what_the_verdict_tells_is_known(analysis: model.Analysis, verdict: str, is_told: bool) -> None:
+    finding = replace(DROP, summary="GPU 0 was busy 19 %: 2 workers could not keep up")
+    assert finding_view(finding, CLOCK, replace(analysis, verdict=verdict)).is_told is is_told
+
+
+@pytest.mark.parametrize(
+    ("id_", "title"),
+    [("drop-1", "Drop 1"), ("starved-1", "Starved GPU"), ("unused-gpu-2", "Unused GPU 2"), ("ended-1", "How it ended")],
+)
+def test_only_what_the_timeline_numbers_is_numbered_from_one(id_: str, title: str) -> None:
+    assert finding_title(replace(DROP, id=id_)) == title
+
+
+def test_a_gpu_that_waits_now_and_then_is_not_called_starved() -> None:
+    assert finding_title(replace(DROP, id="starved-2", severity="info")) == "Room to win 2"

@@ -13,7 +13,14 @@ CLOCK = Clock(1_795_223_424.286)
 
 
 def points(path: str) -> list[tuple[str, float, float]]:
-    return [(kind, float(x), float(y)) for kind, x, y in re.findall(r"([ML])([\d.-]+),([\d.-]+)", path)]
+    """Return where a path begins a line (M) or goes on with it (L)."""
+    found: list[tuple[str, float, float]] = []
+    for begin, steps in re.findall(r"M([^Ml]+)(?:l([^M]+))?", path):
+        numbers = [float(number) for number in re.findall(r"-?[\d.]+", f"{begin} {steps}")]
+        x = np.cumsum(numbers[::2]).round(1)
+        y = np.cumsum(numbers[1::2]).round(2)
+        found += zip("M" + "L" * (len(x) - 1), x.tolist(), y.tolist(), strict=True)
+    return found
 
 
 def test_a_finding_is_drawn_with_every_sample_around_it(analysis: Analysis) -> None:

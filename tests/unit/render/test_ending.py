@@ -33,7 +33,7 @@ def test_a_tile_says_how_the_training_ended_when_and_how_far(analysis: model.Ana
 def test_the_recording_says_what_the_last_minute_was_like(analysis: model.Analysis) -> None:
     facts = {fact.label: plain(fact.value) for fact in compose(replace(analysis, ending=ENDING)).recording.facts}
     assert facts["The training's end"] == "It stopped early after epoch 57 of 300, 0:09:50 after the start."
-    assert facts["In its last minute"] == "GPU 0 busy 84 %, host memory in use, at most 99 %"
+    assert facts["In its last minute"] == "GPU 0 busy: 84 %; host memory in use, at most: 99 %"
     without = {
         fact.label for fact in compose(replace(analysis, ending=replace(ENDING, last_minute=()))).recording.facts
     }
@@ -57,7 +57,7 @@ def test_the_terminal_tells_the_last_minute_of_a_training_that_failed_and_names_
 ) -> None:
     failed = replace(ENDING, name="failed", text="The training ended: CUDA was out of memory")
     text = plain(render_text(replace(analysis, ending=failed), width=200))
-    said = "The training ended: CUDA was out of memory. In its last minute: GPU 0 busy 84 %,"
+    said = "The training ended: CUDA was out of memory. In its last minute: GPU 0 busy: 84 %;"
     assert said in text
     assert f"The training: {said}" not in text
     assert "In its last minute" not in render_text(replace(analysis, ending=ENDING), width=200)

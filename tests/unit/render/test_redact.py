@@ -27,7 +27,21 @@ UUID, SERIAL, MAC, IPV6 = (
     "fe80::1ff:fe23:4567:890a",
 )
 PROGRAM = "narwhal_detector"
+MOUNTS = (
+    model.Mount("/data/okapi_set", "nfs4", "gnu-filer:/export/okapi_set"),
+    model.Mount("/srv/my okapi_set", "fuse.sshfs", "quagga@gnu-filer:okapi_home"),
+    model.Mount("/fast/okapi_set", "zfs", "civetpool/okapi_set"),
+    model.Mount("/bucket", "fuse.mountpoint-s3", "serval"),
+    model.Mount("/", "ext4", "/dev/mapper/vg_caracal-root", "dm-0", False, 9000.0),
+    model.Mount("/dev/shm", "tmpfs", "tmpfs", free_mib=9000.0),
+    model.Mount("/tmp", "ext4", "/dev/nvme0n1", "nvme0n1", False, 9000.0),
+)
 SECRETS = (
+    "okapi_set",
+    "okapi_home",
+    "civetpool",
+    "serval",
+    "caracal",
     HOST,
     USER,
     FOLDER,
@@ -47,7 +61,8 @@ COMMAND = ("/opt/okapi_project/bin/python3", "tapir.py", f"--name={RUN}", f"--ho
 SAID = (
     f'</script>{USER}@{HOST} "{HOST}.ibex.example.com" 10.11.12.13 [{IPV6}] {MAC} {UUID} Serial Number: {SERIAL} '
     f"https://{HOST}/tapir?x=1 /home/{USER}/{FOLDER}/tapir.yaml, ~{USER}/{FOLDER} C:\\Users\\{USER}\\tapir.txt "
-    f"gnu-filer:/export/{FOLDER} nfs: server gnu-filer not responding, runs/{FOLDER}/{RUN}/best.pt {PROGRAM}[77] & <b>"
+    f"gnu-filer:/export/{FOLDER} nfs: server gnu-filer not responding, runs/{FOLDER}/{RUN}/best.pt {PROGRAM}[77] "
+    f"{'; '.join(f'{mount.point} ({mount.type}, {mount.source})' for mount in MOUNTS)} /data/okapi_set/images & <b>"
 )
 
 
@@ -76,6 +91,7 @@ def everywhere(value: object) -> object:
         "batch": 16,
         "optimizer": "AdamW",
         "data": "tapir.yaml",
+        "data_folder": "/srv/my okapi_set/images/train",
     }
     yolo = model.YoloRun(1, f"/home/{USER}/{FOLDER}/{RUN}", args, "recorded", None, SAID)
     inside = model.InsideRun(
@@ -85,7 +101,7 @@ def everywhere(value: object) -> object:
     run = replace(
         value.run,
         path=f"/home/{USER}/{FOLDER}/{RUN}",
-        recording=replace(value.run.recording, host=HOST, command=COMMAND),
+        recording=replace(value.run.recording, host=HOST, command=COMMAND, mounts=MOUNTS),
         gpus=tuple(replace(gpu, uuid=UUID) for gpu in value.run.gpus),
         processes=processes,
         yolo_runs=(yolo,),
@@ -127,6 +143,15 @@ def test_what_does_not_tell_whose_it_is_stays(analysis: model.Analysis, shared: 
     assert summary["run"]["command"] == ["python3", "[arguments 1]"]
     assert shared.run.samples is analysis.run.samples
     assert shared.verdict.endswith(" & <b>")  # redaction hides; escaping is the page's
+
+
+def test_of_filesystems_those_stay_that_every_machine_has(shared: model.Analysis) -> None:
+    mounts = shared.run.recording.mounts
+    assert mounts[-2:] == MOUNTS[-2:]
+    assert [mount.type for mount in mounts] == [mount.type for mount in MOUNTS]
+    told = str([(mount.point, mount.source) for mount in mounts]) + str(shared.run.inside[0].settings["data_folder"])
+    assert [secret for secret in SECRETS if secret in told] == []
+    assert mounts[0].point in shared.verdict  # the same placeholder in a sentence
 
 
 def test_the_same_thing_has_the_same_placeholder_everywhere(shared: model.Analysis) -> None:

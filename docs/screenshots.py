@@ -1,0 +1,152 @@
+"""Make the pictures of docs/ from sample runs: `make screenshots`. Needs Chromium; fonts are those of the machine."""
+
+import io
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from PIL import Image
+from playwright.sync_api import Browser, FloatRect, Page, sync_playwright
+
+from gpu_report.analyse import analyse
+from gpu_report.analyse.compare import compare
+from gpu_report.analyse.gates import default_gates
+from gpu_report.load import load_run
+from gpu_report.model import Analysis, Options
+from gpu_report.render import render_html
+from gpu_report.render.compare_page import render_comparison_html
+
+DOCS = Path(__file__).resolve().parent
+SAMPLES = DOCS.parent / "sample_runs"
+FOLDER = DOCS / "pictures"
+COLOURS = 256  # of a picture's palette
+WIDE, PHONE = (1200, 900), (390, 844)
+# Lanes that these pictures are not about, folded so that a finding stands beside its timeline.
+FOLDED = ("Loss", "Learning rate", "Memory used", "Temperature", "SM clock", "Waiting (PSI)", "Reads")
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture of a page: `what` is a run, or two to compare, and `take` returns which part of the page to show."""
+
+    name: str
+    what: tuple[str, ...]
+    take: Callable[[Page], FloatRect]
+    size: tuple[int, int] = WIDE
+    scheme: str = "light"
+
+
+def top(page: Page, until: str = "#timeline", margin: int = 8) -> FloatRect:
+    """Return the page from its top to where a part begins."""
+    end = page.locator(until).bounding_box()
+    return {"x": 0, "y": 0, "width": page.viewport_size["width"], "height": end["y"] + scrolled(page) - margin}
+
+
+def timeline_and_finding(page: Page) -> FloatRect:
+    """Fold what the picture is not about, and return the timeline with the first finding."""
+    for name in FOLDED:
+        page.locator("#lane-heads button", has_text=name).first.click()
+    page.mouse.move(0, 0)
+    page.wait_for_timeout(300)
+    return between(page, "#timeline", "#findings article:nth-of-type(1)")
+
+
+def snapshot(page: Page) -> FloatRect:
+    """Click into the middle of the first drop, and return what is on the screen."""
+    page.locator(".chart-frame").evaluate("frame => frame.scrollIntoView({ behavior: 'instant' })")
+    page.evaluate("location.hash = '#t=47'")
+    page.locator("#snapshot").wait_for()
+    page.wait_for_timeout(300)
+    return {"x": 0, "y": scrolled(page), "width": WIDE[0], "height": WIDE[1]}
+
+
+def phone(page: Page) -> FloatRect:
+    """Return the first screen and a half of a phone."""
+    return {"x": 0, "y": 0, "width": PHONE[0], "height": page.viewport_size["height"] * 1.4}
+
+
+def comparison(page: Page) -> FloatRect:
+    """Return the comparison down to the chart of its epochs."""
+    return top(page, until="#aligned + details")
+
+
+def between(page: Page, first: str, last: str) -> FloatRect:
+    """Return a part of the page from one element's top to another's end."""
+    start, end = page.locator(first).bounding_box(), page.locator(last).bounding_box()
+    height = end["y"] + end["height"] - start["y"] + 22
+    return {"x": 0, "y": start["y"] + scrolled(page) - 16, "width": page.viewport_size["width"], "height": height}
+
+
+def scrolled(page: Page) -> float:
+    """Return how far the page is scrolled, in pixels."""
+    return float(page.evaluate("scrollY"))
+
+
+PICTURES = (
+    Picture("verdict", ("n-starved",), top),
+    Picture("timeline", ("s-loader-stall",), timeline_and_finding),
+    Picture("snapshot", ("m-blocked",), snapshot),
+    Picture("two-gpus", ("m-ddp-stopped",), timeline_and_finding),
+    Picture("dark", ("m-mixed",), top, scheme="dark"),
+    Picture("phone", ("n-starved",), phone, size=PHONE),
+    Picture("compare", ("n-starved", "n-fed"), comparison),
+)
+
+
+def main() -> None:
+    """Make every picture, or those that are named."""
+    chromium = shutil.which("chromium") or sys.exit("Chromium is missing: apt-get install chromium")
+    FOLDER.mkdir(exist_ok=True)
+    with TemporaryDirectory() as folder, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        for picture in PICTURES:
+            if picture.name in (sys.argv[1:] or [picture.name]):
+                path = FOLDER / f"{picture.name}.png"
+                path.write_bytes(small(taken(browser, picture, Path(folder))))
+                sys.stdout.write(f"{path.relative_to(DOCS.parent)}: {path.stat().st_size / 1000:.0f} kB\n")
+        browser.close()
+
+
+def taken(browser: Browser, picture: Picture, folder: Path) -> bytes:
+    """Return a picture as PNG."""
+    address = folder / "page.html"
+    address.write_text(html(*(analyse(load_run(SAMPLES / run), Options()) for run in picture.what)), encoding="utf-8")
+    width, height = picture.size
+    context = browser.new_context(
+        viewport={"width": width, "height": height},
+        color_scheme=picture.scheme,
+        timezone_id="UTC",
+        reduced_motion="reduce",
+    )
+    page = context.new_page()
+    page.goto(address.as_uri())
+    page.wait_for_selector("html[data-ready=yes]" if len(picture.what) == 1 else "main")
+    page.evaluate("document.fonts.ready")
+    shown = picture.take(page)
+    png = page.screenshot(full_page=True, clip=shown, animations="disabled", caret="hide")
+    context.close()
+    return png
+
+
+def html(*analyses: Analysis) -> str:
+    """Return the report of a run, or the comparison of a baseline and a run."""
+    if len(analyses) == 1:
+        return render_html(analyses[0])
+    baseline, run = analyses
+    return render_comparison_html(compare([baseline], run, default_gates(baseline=True)))
+
+
+def small(png: bytes) -> bytes:
+    """Return a PNG with a palette: these pages have few colours."""
+    packed = io.BytesIO()
+    picture = Image.open(io.BytesIO(png)).convert("RGB")
+    # by coverage: by frequency thin lines and small signs, which are few pixels, would lose their colours
+    picture.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(packed, "PNG", optimize=True)
+    return packed.getvalue()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""The columns of a run as the page holds them: packed, one after the other in one text, and where each of them lies."""
+
+import base64
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from gpu_report import schema
+from gpu_report.model import Run
+from gpu_report.render.quantities import KIN, Quantity, gpu_quantities, host_quantities
+from gpu_report.render.series import PackedColumn, Scale, pack_column, pack_frame
+
+Json = dict[str, Any]
+Packed = tuple[PackedColumn, ...]
+MOST_THREADS = 4
+BASE64_BYTES = 3  # that become four characters: a column begins at such a place, to be read without those before it
+
+
+@dataclass(frozen=True, eq=False)
+class GpuColumns:
+    """The packed columns of one GPU: of its samples, and by quantity of what the driver kept, each on its own times."""
+
+    samples: Packed
+    rings: Mapping[str, Packed]
+
+
+class Blob:
+    """Packed columns one after the other."""
+
+    def __init__(self) -> None:
+        self._bytes = bytearray()
+        self._described: dict[int, Json] = {}
+
+    def put(self, columns: Iterable[PackedColumn]) -> list[Json]:
+        """Put columns behind those that there are already, and return what a reader must know of each."""
+        return [self._put(column) for column in columns]
+
+    def text(self) -> str:
+        """Return all of them as base64."""
+        return base64.b64encode(self._bytes).decode("ascii")
+
+    def _put(self, column: PackedColumn) -> Json:
+        self._bytes += bytes(-len(self._bytes) % BASE64_BYTES)
+        described: Json = {"name": column.name, "offset": len(self._bytes), "length": len(column.data)}
+        described |= {"count": column.count, "dtype": column.dtype, "decimals": column.scale.decimals}
+        described |= _unusual(column)
+        self._bytes += column.data
+        if column.rows is not None:
+            described["rows"] = self._put(column.rows)
+        if (line := column.line) is not None:
+            over = {"slope": line.slope, "add": line.add, "dtype": line.dtype, "gap": line.gap}
+            described["line"] = {"column": self._described[id(line.column)], **over}
+        self._described[id(column)] = described
+        return described
+
+
+def _unusual(column: PackedColumn) -> Json:
+    """Return what most columns do without."""
+    some = {"digits": column.scale.digits, "least": column.least, "low": column.low, "delta": column.delta}
+    gap = {} if column.gap is None else {"gap": column.gap}
+    return {**{name: value for name, value in some.items() if value}, **gap}
+
+
+def pack_gpus(run: Run, indexes: Sequence[int]) -> list[GpuColumns]:
+    """Return the packed columns of GPUs, several at a time: zlib and numpy let other threads run."""
+    with ThreadPoolExecutor(min(MOST_THREADS, os.cpu_count() or 1)) as pool:
+        return list(pool.map(lambda index: _pack_gpu(run, index), indexes))
+
+
+def _pack_gpu(run: Run, index: int) -> GpuColumns:
+    samples, ring = (frame[frame["gpu"] == index] for frame in (run.samples, run.ring))
+    return GpuColumns(pack_frame(samples, _scales(gpu_quantities()), KIN), _pack_rings(ring))
+
+
+def pack_host(run: Run) -> Packed:
+    """Return the packed columns of the host."""
+    return pack_frame(run.host, _scales(host_quantities()), KIN)
+
+
+def pack_table(columns: Mapping[str, tuple[Iterable[float | None], Scale]]) -> Packed:
+    """Return packed columns of a table that has nothing to do with ticks; None is missing."""
+    return tuple(
+        pack_column(name, np.array(list(values), dtype=np.float64), scale) for name, (values, scale) in columns.items()
+    )
+
+
+def _pack_rings(ring: pd.DataFrame) -> dict[str, Packed]:
+    """Return what the driver kept of each quantity of a GPU, each on its own times."""
+    kept = ((column, ring[ring[column.name].notna()]) for column in schema.RING_QUANTITIES)
+    return {
+        column.name: pack_frame(frame, {column.name: Scale(column.decimals)})
+        for column, frame in kept
+        if not frame.empty
+    }
+
+
+def _scales(quantities: Iterable[Quantity]) -> dict[str, Scale]:
+    return {quantity.name: Scale(quantity.decimals, quantity.digits) for quantity in quantities}

@@ -1,0 +1,42 @@
+"""What a person can do about a cause that no argument of the training mends: where to look, in a sentence or two."""
+
+from gpu_report.model import Analysis, Finding
+
+_STEPS = {
+    "trainer-blocked": "find what the main process waited for then: a callback, a logger, a lock, a remote service. "
+    "No argument of YOLO changes it.",
+    "input-stalled": "find what the loader's workers waited for then: a network drive, a lock, a download. "
+    "A copy of the data on a local disk rules the drive out.",
+    "input-storage": "move the data to a faster disk of this machine, or keep other readers off that disk.",
+    "input-cpu": "keep other programs off these cores while it trains, or give the training more of them.",
+    "other-process": "keep other programs off this GPU while it trains.",
+    "memory-growth": "look for what is kept from batch to batch: a list of losses or predictions, a loss summed up "
+    "with its graph, a callback that caches.",
+    "memory-pressure": "use less host memory (fewer workers, no cache=ram), or give the machine more.",
+    "power-cap": "`nvidia-smi -q -d POWER` shows the limit, and how far an administrator may raise it.",
+    "thermal": "look at the cooling: fans, dust, the air around the machine.",
+}
+_STOPPED = "find who stopped the training: Ctrl-Z in its terminal, `kill -STOP`, a scheduler that suspends jobs."
+_STOPPED_SIGN = "processes stopped by a signal"  # evidence of it (analyse/causes.py)
+_RECORD = "record the next training with `gpu-report record -- COMMAND`, which tells what YOLO did at every second."
+
+# Recorded with its command, and yet nothing came from inside it.
+_INJECT = (
+    "record the next training without `--no-inject`, and start it with neither `python -I` nor a cleared environment: "
+    "then it tells what YOLO did at every second."
+)
+
+
+def next_step(finding: Finding, analysis: Analysis) -> str:
+    """Return what to do about a finding that has no advice of its own, empty where that is not known."""
+    if finding.advice or finding.expected or finding.severity == "info" or finding.cause is None:
+        return ""
+    if any(evidence.text.startswith(_STOPPED_SIGN) for evidence in finding.evidence):
+        return _STOPPED if finding.cause.name == "trainer-blocked" else ""
+    if finding.cause.name == "unexplained":
+        return "" if analysis.run.inside else _from_inside(analysis)
+    return _STEPS.get(finding.cause.name, "")
+
+
+def _from_inside(analysis: Analysis) -> str:
+    return _INJECT if analysis.run.recording.command else _RECORD

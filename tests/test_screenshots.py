@@ -1,0 +1,33 @@
+"""The pictures of docs/ are those that `make screenshots` makes, small, and each stands in docs/reading.md."""
+
+import re
+import struct
+from pathlib import Path
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+PICTURES = sorted((DOCS / "pictures").glob("*.png"))
+MOST_BYTES, MOST_BYTES_TOGETHER = 120_000, 600_000
+
+
+def test_the_pictures_are_those_that_the_script_makes() -> None:
+    script = (DOCS / "screenshots.py").read_text(encoding="utf-8")
+    made = set(re.findall(r'^    Picture\("([a-z-]+)"', script, re.MULTILINE))
+    assert {path.stem for path in PICTURES} == made
+    assert len(made) >= 6
+
+
+def test_each_picture_is_shown_with_a_text_for_those_who_do_not_see_it() -> None:
+    page = (DOCS / "reading.md").read_text(encoding="utf-8")
+    shown = dict(re.findall(r"^!\[([^\]]+)\]\(pictures/([a-z-]+)\.png\)$", page, re.MULTILINE))
+    assert sorted(shown.values()) == [path.stem for path in PICTURES]
+    assert all(len(text) > 20 for text in shown)
+
+
+def test_the_pictures_are_small_and_have_a_palette() -> None:
+    sizes = [path.stat().st_size for path in PICTURES]
+    assert max(sizes) < MOST_BYTES
+    assert sum(sizes) < MOST_BYTES_TOGETHER
+    for path in PICTURES:
+        width, _, _, colour_type = struct.unpack(">IIBB", path.read_bytes()[16:26])
+        assert width in {390, 1200}
+        assert colour_type == 3, path.name  # indexed colours

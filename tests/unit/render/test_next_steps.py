@@ -1,0 +1,25 @@
+"""What a person is told to do next is something that they have not done already."""
+
+from dataclasses import replace
+
+import pytest
+
+from gpu_report import model
+from gpu_report.render.next_steps import next_step
+
+UNEXPLAINED = model.Finding(
+    "drop-1", "drop", "warning", 0, 1.0, 20.0, "It fell.", cause=model.Cause("unexplained", 0.0, "")
+)
+
+
+@pytest.mark.parametrize(
+    ("command", "told", "not_told"),
+    [((), "gpu-report record -- COMMAND", "--no-inject"), (("yolo", "train"), "--no-inject", "record -- COMMAND")],
+)
+def test_a_recording_that_had_its_command_is_not_told_to_have_one(
+    analysis: model.Analysis, command: tuple[str, ...], told: str, not_told: str
+) -> None:
+    recording = replace(analysis.run.recording, command=command)
+    step = next_step(UNEXPLAINED, replace(analysis, run=replace(analysis.run, recording=recording, inside=())))
+    assert told in step
+    assert not_told not in step

@@ -11,6 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes says nothing where tests share the cores.
+settings.register_profile("shared cores", deadline=None)
+settings.load_profile("shared cores")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 FAKE_SOURCE = REPOSITORY / "tests" / "fakes" / "fake_nvml.c"
@@ -121,6 +126,7 @@ def offline(tmp_path: Path, fake_nvml: FakeNvml) -> dict[str, str]:
         "YOLO_OFFLINE": "1",
         "YOLO_CONFIG_DIR": str(tmp_path / "config"),
         "YOLO_AUTOINSTALL": "false",
+        "OMP_NUM_THREADS": "1",  # several tests share the cores, and torch's threads spin while they wait
     }
 
 
@@ -181,10 +187,17 @@ def start_cli(tmp_path: Path) -> Iterator[Callable[..., Running]]:
             process.communicate()
 
 
-def wait_for(condition: Callable[[], object], timeout_s: float = 10) -> None:
-    """Wait until `condition` holds; fail when it does not in time."""
+def wait_for(condition: Callable[[], object], timeout_s: float = 30) -> None:
+    """Wait until `condition` holds; fail when it does not in time. What reads a file that is not there yet does not hold."""
+
+    def holds() -> object:
+        try:
+            return condition()
+        except FileNotFoundError:
+            return False
+
     deadline = time.monotonic() + timeout_s
-    while not condition():
+    while not holds():
         if time.monotonic() > deadline:
             pytest.fail(f"{condition} did not hold within {timeout_s} s")
         time.sleep(0.02)

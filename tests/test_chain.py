@@ -5,6 +5,8 @@ import time
 
 import pytest
 
+pytestmark = pytest.mark.live
+
 XID_LINE = "[ 4371.4] NVRM: Xid (PCI:0000:01:00): 79, pid=4242, name=python3, GPU has fallen off the bus.\n"
 
 

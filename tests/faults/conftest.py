@@ -1,5 +1,6 @@
-"""Where a test records to."""
+"""Where a test records to; all tests of this folder are live."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,3 +11,11 @@ from support.run_folder_reader import RunFolder
 def recorded(tmp_path: Path) -> RunFolder:
     """Where a test records to: `--output` of its command line."""
     return RunFolder(tmp_path / "run")
+
+
+def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
+    """Mark the tests of this folder; the hook is given those of all."""
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker("live")

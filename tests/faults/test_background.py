@@ -62,7 +62,10 @@ def test_stopping_what_does_not_run_is_exit_4(run_cli, tmp_path):
 
 def test_a_killed_recorder_is_not_taken_for_a_running_one(run_cli, fake_nvml, tmp_path):
     run_cli("record", "--background", "--output", "r", env=fake_nvml.env())
-    os.kill(RunFolder(tmp_path / "r").info()["pid"], signal.SIGKILL)
-    time.sleep(0.3)
+    recorded = RunFolder(tmp_path / "r")
+    wait_for(recorded.samples)
+    pid = recorded.info()["pid"]
+    os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: not alive(pid))
     assert run_cli("stop", "r").returncode == 4
     assert run_cli("summary", "r").returncode == 0

@@ -188,7 +188,7 @@ def start_cli(tmp_path: Path) -> Iterator[Callable[..., Running]]:
 
 
 def wait_for(condition: Callable[[], object], timeout_s: float = 30) -> None:
-    """Wait until `condition` holds; fail when it does not in time. What reads a file that is not there yet does not hold."""
+    """Wait until `condition` holds, and fail when it does not in time; one that misses a file does not hold yet."""
 
     def holds() -> object:
         try:

@@ -164,11 +164,23 @@ async ([from, to, quiet]) => {
   let last = performance.now();
   const drawn = () => requestAnimationFrame(() => requestAnimationFrame(() => (last = performance.now())));
   chart.on("plotly_afterplot", drawn);
-  const range = chart._fullLayout.xaxis.range.map((each) => chart._fullLayout.xaxis.r2l(each));
-  const whole = window.wholeRange ?? (window.wholeRange = range);
-  const at = (share) => new Date(whole[0] + share * (whole[1] - whole[0])).toISOString().replace("Z", "");
+  const axis = chart._fullLayout.xaxis;
+  const [first, end] = axis.range.map((each) => axis.r2l(each));
   const began = performance.now();
-  await Plotly.relayout(chart, { "xaxis.range[0]": at(from), "xaxis.range[1]": at(to) });
+  if (document.querySelector(".chart-frame")) {
+    const box = chart.getBoundingClientRect();
+    const at = (share) => box.left + axis._offset + share * axis._length;
+    const point = (name, share) => {
+      const place = { clientX: at(share), clientY: box.top + 100, bubbles: true, button: 0, pointerType: "mouse" };
+      chart.dispatchEvent(new PointerEvent(name, place));
+    };
+    point("pointerdown", from);
+    point("pointermove", to);
+    point("pointerup", to);
+  } else {
+    const at = (share) => new Date(first + share * (end - first)).toISOString().replace("Z", "");
+    await Plotly.relayout(chart, { "xaxis.range[0]": at(from), "xaxis.range[1]": at(to) });
+  }
   await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
   last = performance.now();
   while (performance.now() - last < quiet) await new Promise((done) => setTimeout(done, 20));

@@ -1,5 +1,6 @@
 // Wires the page together: text is there already; times, theme, timeline, snapshot, links and downloads come on top.
 
+import { timesNamed } from "./address.js";
 import { inflate, fromBase64 } from "./codec.js";
 import { setUpDownloads } from "./downloads.js";
 import { clearFilter, setUpFilter } from "./filter.js";
@@ -59,13 +60,14 @@ function setUpControls(timeline, snapshot) {
 }
 
 function followAddress(timeline, snapshot) {
-  const moment = /^#t=(-?\d+(?:\.\d+)?)$/.exec(location.hash);
-  if (moment) {
-    timeline.chart.parentElement.scrollIntoView({ behavior: "instant" });
-    snapshot.open(timeline.snap(Number(moment[1]) * 1000));
+  const times = timesNamed(location.hash);
+  if (!times) {
+    openTarget();
     return;
   }
-  openTarget();
+  timeline.chart.parentElement.scrollIntoView({ behavior: "instant" });
+  if (times.length > 1) timeline.show(...times);
+  else snapshot.open(timeline.snap(times[0]));
 }
 
 /** Open what is folded around the address's target, and bring it into view, also one that is filtered out. */

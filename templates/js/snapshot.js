@@ -1,5 +1,6 @@
 // One second as nvidia-smi would have shown it, with what else was going on.
 
+import { addressOf, setAddress } from "./address.js";
 import { learningText, ofEpoch } from "./learning.js";
 import {
   epochAt,
@@ -229,7 +230,7 @@ export class Snapshot {
     this.panel.hidden = false;
     document.documentElement.dataset.snapshot = "open";
     this.refresh();
-    history.replaceState(null, "", `#t=${(time / 1000).toFixed(3)}`);
+    setAddress(addressOf(time));
     this.timeline.setPin(time);
   }
 
@@ -244,7 +245,7 @@ export class Snapshot {
     this.time = null;
     this.panel.hidden = true;
     delete document.documentElement.dataset.snapshot;
-    history.replaceState(null, "", location.pathname + location.search);
+    setAddress(null);
     this.timeline.setPin(null);
     this.opener?.focus?.({ preventScroll: true });
   }

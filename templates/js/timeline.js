@@ -1,5 +1,7 @@
 // The timeline on the page: draws the figure, and turns pointer and keys into a moment or a window of time.
 
+import { addressOf, setAddress } from "./address.js";
+import { Drag } from "./drag.js";
 import { buildFigure } from "./figure.js";
 import { LaneHeads } from "./heads.js";
 import { MARGIN, lanesOf, placeLanes } from "./lanes.js";
@@ -9,7 +11,6 @@ import { Strip } from "./strip.js";
 import { PHASES } from "./traces.js";
 import { nearestIndex } from "./window.js";
 
-const CLICK_SLOP_PX = 5; // a pointer that moved less than this between down and up was a click, not a drag
 const READOUT_OFFSET_PX = 16; // from the pointer, so that it does not hide what is pointed at
 export const ZOOM_STEP = 2;
 // Quantities whose lines have a colour of their own, as the style sheet names them.
@@ -33,7 +34,6 @@ export class Timeline {
       width: 0,
       hidden: new Set(),
       front: null,
-      drag: !matchMedia("(pointer: coarse)").matches,
     };
     this.cursor = document.getElementById("cursor");
     this.pin = document.getElementById("pin");
@@ -51,16 +51,13 @@ export class Timeline {
   /** Draw for the first time, and listen. */
   async start() {
     await this.draw();
-    this.chart.on("plotly_relayout", (change) => this.relayouted(change));
-    this.chart.on("plotly_doubleclick", () => this.show(...this.full));
-    this.chart.addEventListener(
-      "pointerdown",
-      (event) => {
-        this.pressed = { x: event.clientX, y: event.clientY };
-      },
-      true,
+    this.drag = new Drag(
+      this.chart,
+      document.getElementById("chosen"),
+      (event) => this.clicked(event),
+      (left, right) => this.show(this.timeAt(left), this.timeAt(right)),
     );
-    window.addEventListener("pointerup", (event) => this.released(event), true);
+    this.chart.addEventListener("dblclick", () => this.show(...this.full));
     this.chart.addEventListener("pointermove", (event) => this.moved(event));
     this.chart.addEventListener("pointerleave", () => this.leave());
     this.chart.parentElement.addEventListener("keydown", (event) => this.key(event));
@@ -78,10 +75,7 @@ export class Timeline {
     this.chart.style.height = `${placed.height}px`;
     this.heads.draw(placed.places);
     await Plotly.react(this.chart, this.figure.data, this.figure.layout, {
-      displayModeBar: false,
-      doubleClick: false,
-      showTips: false,
-      responsive: false,
+      staticPlot: true, // clicks and drags are drag.js's: Plotly's own would draw twice, first without the window's points
     });
     this.strip.draw(colours);
     this.placePin();
@@ -92,7 +86,9 @@ export class Timeline {
     const length = Math.min(Math.max(to - from, LEAST_WINDOW_MS), this.full[1] - this.full[0]);
     const start = Math.min(Math.max((from + to - length) / 2, this.full[0]), this.full[1] - length);
     Object.assign(this.view, { from: start, to: start + length });
-    document.getElementById("zoom-reset").disabled = length >= this.full[1] - this.full[0];
+    const isWhole = length >= this.full[1] - this.full[0];
+    document.getElementById("zoom-reset").disabled = isWhole;
+    if (this.pinned === null) setAddress(isWhole ? null : addressOf(start, start + length), false);
     return this.draw();
   }
 
@@ -133,23 +129,26 @@ export class Timeline {
     this.fronting = requestAnimationFrame(() => this.draw());
   }
 
-  relayouted(change) {
-    const range = change["xaxis.range"] ?? [change["xaxis.range[0]"], change["xaxis.range[1]"]];
-    if (range[0] === undefined) return;
-    const base = this.store.startWall + this.zone.offset;
-    this.show(plotlyTime(range[0]) - base, plotlyTime(range[1]) - base);
-  }
-
   resized() {
     if (this.isOnPaper || Math.abs(this.chart.clientWidth - this.view.width) < 2) return;
     cancelAnimationFrame(this.resizing);
     this.resizing = requestAnimationFrame(() => this.draw());
   }
 
-  timeAt(event) {
+  /** Return the moment that is drawn at an x of the page in px: that of the nearest edge where it lies beside the lanes. */
+  timeAt(clientX) {
+    return this.view.from + Math.min(Math.max(this.shareAt(clientX), 0), 1) * (this.view.to - this.view.from);
+  }
+
+  /** Return how far along the lanes an x of the page lies, from 0 to 1 within them. */
+  shareAt(clientX) {
     const box = this.chart.getBoundingClientRect();
-    const share = (event.clientX - box.left - MARGIN.left) / (box.width - MARGIN.left - MARGIN.right);
-    return share < 0 || share > 1 ? null : this.view.from + share * (this.view.to - this.view.from);
+    return (clientX - box.left - MARGIN.left) / (box.width - MARGIN.left - MARGIN.right);
+  }
+
+  isOnLanes({ clientX }) {
+    const share = this.shareAt(clientX);
+    return share >= 0 && share <= 1;
   }
 
   xOf(time) {
@@ -163,17 +162,8 @@ export class Timeline {
     if (visible) this.pin.style.left = `${this.xOf(this.pinned)}px`;
   }
 
-  released(event) {
-    const { pressed } = this;
-    this.pressed = null;
-    if (
-      !pressed ||
-      event.button > 0 ||
-      Math.hypot(event.clientX - pressed.x, event.clientY - pressed.y) > CLICK_SLOP_PX
-    )
-      return;
-    const time = this.timeAt(event);
-    if (time !== null) this.onMoment(this.snap(time));
+  clicked(event) {
+    if (this.isOnLanes(event)) this.onMoment(this.snap(this.timeAt(event.clientX)));
   }
 
   /** Return the time of the sample nearest to a moment, so that a click picks what was measured. */
@@ -186,11 +176,11 @@ export class Timeline {
   }
 
   moved(event) {
-    const time = this.timeAt(event);
-    if (time === null || event.buttons || event.pointerType === "touch") {
+    if (!this.isOnLanes(event) || event.buttons || event.pointerType === "touch") {
       this.leave();
       return;
     }
+    const time = this.timeAt(event.clientX);
     cancelAnimationFrame(this.moving);
     this.moving = requestAnimationFrame(() => this.hover(time, event.clientX, event.clientY));
   }
@@ -241,11 +231,6 @@ export class Timeline {
     const start = nearestIndex(times, this.pinned ?? (this.view.from + this.view.to) / 2);
     this.onMoment(times[Math.min(Math.max(start + count, 0), times.length - 1)]);
   }
-}
-
-/** Return one of Plotly's dates as ms: it writes them without a zone, and means UTC. */
-export function plotlyTime(value) {
-  return typeof value === "number" ? value : Date.parse(`${value.replace(" ", "T")}Z`);
 }
 
 /** Return the middle of two colours, given as rgb(). */

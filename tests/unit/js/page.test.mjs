@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { addressOf, timesNamed } from "../../../templates/js/address.js";
 import { Column } from "../../../templates/js/codec.js";
 import { epochsCsv, samplesCsv } from "../../../templates/js/downloads.js";
 import { holdsWords } from "../../../templates/js/filter.js";
 import { nextPlace } from "../../../templates/js/keys.js";
 import { bands, marks } from "../../../templates/js/marks.js";
-import { plotlyTime } from "../../../templates/js/timeline.js";
 import { laneTraces } from "../../../templates/js/traces.js";
 
 test("a filter looks for its words as they stand, whatever their case and spaces", () => {
@@ -42,9 +42,11 @@ test("CSV has a column for each quantity, and an empty cell for what is missing"
   assert.equal(epochsCsv(run), "run,epoch,start_s,end_s,loss\n1,1,0,5,\n1,2,5,9,2.5\n");
 });
 
-test("Plotly's dates without a zone are UTC", () => {
-  assert.equal(plotlyTime("2026-11-21 01:10:24.5"), Date.UTC(2026, 10, 21, 1, 10, 24, 500));
-  assert.equal(plotlyTime(5), 5);
+test("an address names a moment, a window of time, or something else", () => {
+  assert.deepEqual(timesNamed("#t=12.5"), [12_500]);
+  assert.deepEqual(timesNamed("#t=-1.25,20"), [-1250, 20_000]);
+  assert.deepEqual(timesNamed(addressOf(1, 61_000)), [1, 61_000]);
+  for (const other of ["", "#drop-3", "#t=20,10", "#t=5,5", "#t=1e9", "#t=1,2,3", "#t=1,"]) assert.equal(timesNamed(other), null);
 });
 
 const COLOURS = {

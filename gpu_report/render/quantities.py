@@ -84,8 +84,6 @@ _LABELS = {
 
 LANES = (
     Lane("gpu", "GPU utilisation", ("gpu_util_pct", "sm_active_pct")),
-    Lane("epoch", "Loss", ("loss",)),
-    Lane("epoch", "Learning rate", ("lr",)),
     Lane("gpu", "Memory used", ("memory_used_mib",)),
     Lane("gpu", "Power", ("power_w",)),
     Lane("gpu", "Temperature", ("temperature_c",)),
@@ -93,6 +91,8 @@ LANES = (
     Lane("host", "Host CPU", ("cpu_pct",), ("main_cpu_pct", "busiest_worker_cpu_pct")),
     Lane("host", "Waiting (PSI)", ("cpu_pressure_pct", "io_pressure_pct", "memory_pressure_pct")),
     Lane("host", "Reads", ("disk_read_mib_s", "trainer_read_mib_s")),
+    Lane("epoch", "Loss", ("loss",)),
+    Lane("epoch", "Learning rate", ("lr",)),
 )
 
 # What is known of an epoch as a whole, drawn as a step over its time: the model's fields of EpochSummary.

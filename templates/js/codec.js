@@ -28,6 +28,13 @@ export function joinPlanes(planes, dtype, low = 0) {
     for (let i = 0; i < count; i += 1) joined[i] = planes[i] | (planes[count + i] << (low || 8));
     return joined;
   }
+  if (size === 4) {
+    const joined = new Typed(count);
+    const [second, third, fourth] = [count, 2 * count, 3 * count];
+    for (let i = 0; i < count; i += 1)
+      joined[i] = planes[i] | (planes[second + i] << 8) | (planes[third + i] << 16) | (planes[fourth + i] << 24);
+    return joined;
+  }
   const bytes = new Uint8Array(planes.length);
   for (let plane = 0; plane < size; plane += 1) {
     for (let i = 0; i < count; i += 1) bytes[i * size + plane] = planes[plane * count + i];
@@ -127,13 +134,12 @@ export class Columns {
   async overLine({ line, ...packed }) {
     const [over, other] = await Promise.all([this.numbers(packed, line.dtype, line.gap), this.get(line.column)]);
     const raw = new TYPED_ARRAYS[packed.dtype](over.length);
-    const add = line.add - (packed.least ?? 0);
+    const [add, slope] = [line.add - (packed.least ?? 0), line.slope / SLOPE_ONE]; // a power of two: exact
+    const [isGap, gap] = [HIGHEST[line.dtype], HIGHEST[packed.dtype]];
+    const { raw: under, least, highest } = other;
     for (let i = 0; i < raw.length; i += 1) {
-      const below = other.isMissing(i) ? 0 : other.raw[i] + other.least;
-      raw[i] =
-        over[i] === HIGHEST[line.dtype]
-          ? HIGHEST[packed.dtype]
-          : over[i] + add + Math.floor((below * line.slope) / SLOPE_ONE);
+      const below = under[i] === highest || under[i] !== under[i] ? 0 : under[i] + least;
+      raw[i] = over[i] === isGap ? gap : over[i] + add + Math.floor(below * slope);
     }
     return raw;
   }

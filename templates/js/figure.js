@@ -2,9 +2,11 @@
 
 import { MARGIN, isBand } from "./lanes.js";
 import { marks } from "./marks.js";
+import { timeTicks } from "./ticks.js";
 import { laneTraces } from "./traces.js";
 
 const TICK_PX = 22; // room that a tick's number needs
+const TIME_TICK_PX = 110; // and from one time to the next
 const PERCENT_TICKS = [
   [0, 20, 40, 60, 80, 100],
   [0, 50, 100],
@@ -58,7 +60,7 @@ function baseLayout(view, colours, scale, height) {
     showlegend: false,
     font: { family: colours.font, size: 12, color: colours.muted },
     xaxis: {
-      type: "date",
+      type: "linear", // a date axis takes each point's time for a text, and tries to read it as one
       range: [scale.base + view.from, scale.base + view.to],
       autorange: false,
       fixedrange: true,
@@ -68,13 +70,7 @@ function baseLayout(view, colours, scale, height) {
       linecolor: colours.line,
       showline: true,
       zeroline: false,
-      nticks: Math.max(Math.floor(view.width / 110), 3),
-      tickformatstops: [
-        { dtickrange: [null, 999], value: "%H:%M:%S.%L" },
-        { dtickrange: [999, 60000], value: "%H:%M:%S" },
-        { dtickrange: [60000, 86400000], value: "%H:%M\n%e %b" },
-        { dtickrange: [86400000, null], value: "%e %b" },
-      ],
+      ...timeTicks(scale.base + view.from, scale.base + view.to, Math.max(Math.floor(view.width / TIME_TICK_PX), 3)),
     },
   };
 }

@@ -10,6 +10,7 @@ const FOLDED_STEP = 24; // px that the title of a folded lane takes
 const LEAST_INNER = 40; // px that are left where all lanes are folded
 const PHASE_HEIGHT = 22;
 const EVENTS_HEIGHT = 26;
+const ZERO_HEIGHT = 12;
 export const MARGIN = { top: 26, right: 14, bottom: 40, left: 50 };
 const MIB_PER_GIB = 1024;
 
@@ -35,9 +36,15 @@ function quantityLane({ run, gpus, host }, { kind, title, drawn, told }) {
   const quantities = recorded(drawn);
   if (!quantities.length) return null;
   const [main] = quantities;
-  const height = kind === "host" ? 70 : main.name === "gpu_util_pct" ? 180 : 92;
-  const lane = { kind, quantities, told: recorded(told), sources, unit: main.unit, height };
-  return { ...lane, title: `${title}, ${laneUnit(main)}`, ...laneRange(main, sources) };
+  const isZero = kind === "host" && quantities.every(({ name }) => isZeroThroughout(sources, name));
+  const height = isZero ? ZERO_HEIGHT : kind === "host" ? 70 : main.name === "gpu_util_pct" ? 180 : 92;
+  const lane = { kind, quantities, told: recorded(told), sources, unit: main.unit, height, isZero };
+  const words = `${title}, ${laneUnit(main)}${isZero ? ": 0 throughout" : ""}`;
+  return { ...lane, title: words, ...laneRange(main, sources) };
+}
+
+function isZeroThroughout(sources, name) {
+  return sources.every(({ series }) => lineOf(series, name)?.column.extent()?.every((value) => value === 0));
 }
 
 /** Return the unit in which a quantity is given beside the timeline. */
@@ -50,9 +57,9 @@ export function isUtilisation(lane) {
   return lane.quantities?.[0].name === "gpu_util_pct";
 }
 
-/** Return whether a lane is one of marks without values: it has no scale. */
-export function isBand({ kind }) {
-  return kind === "phases" || kind === "events";
+/** Return whether a lane has no scale: it is one of marks without values, or its values are all zero. */
+export function isBand({ kind, isZero = false }) {
+  return kind === "phases" || kind === "events" || isZero;
 }
 
 function laneRange(quantity, sources) {

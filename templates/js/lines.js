@@ -1,7 +1,6 @@
 // Which readings a line is drawn from: the driver's own where it kept them, else those of the ticks.
 
 import { Column } from "./codec.js";
-import { nearestIndex } from "./window.js";
 
 const STEPS_LOOKED_AT = 1000;
 
@@ -13,8 +12,7 @@ export function lineOf(series, name) {
 
 /** Return the driver's readings, with the ticks that no such reading lies near (as render/compose_charts.py does). */
 export function withTicks(ring, ticks, column, near) {
-  const isAlone = (time) => Math.abs(ring.times[nearestIndex(ring.times, time)] - time) > near;
-  const alone = column ? [...ticks.keys()].filter((i) => !column.isMissing(i) && isAlone(ticks[i])) : [];
+  const alone = column ? aloneTicks(ring.times, ticks, column, near) : [];
   if (!alone.length) return ring;
   const times = new Float64Array(ring.times.length + alone.length);
   const values = new Float64Array(times.length);
@@ -30,6 +28,19 @@ export function withTicks(ring, ticks, column, near) {
     }
   }
   return { times, column: new Column(values, "f8", 0) };
+}
+
+/** Return the indexes of the ticks with a reading that no time of `times` lies near; both go up, so one pass finds them. */
+function aloneTicks(times, ticks, { raw, highest }, near) {
+  const alone = [];
+  let after = 0; // the first of `times` that is not before the tick
+  for (let i = 0; i < ticks.length; i += 1) {
+    const tick = ticks[i];
+    while (after < times.length && times[after] < tick) after += 1;
+    const isNear = times[after] - tick <= near || tick - times[after - 1] <= near; // beyond either end: NaN, not near
+    if (!isNear && raw[i] !== highest && raw[i] === raw[i]) alone.push(i);
+  }
+  return alone;
 }
 
 /** Return the usual distance of two readings in ms. */

@@ -36,21 +36,14 @@ export function bands(stretches, style, view, scale) {
   if (!stretches.length) return [];
   const path = stretches
     .map(([start, end]) => {
-      if (start === end) return `M${pathTime(scale.base + start * 1000)},0V1`;
+      if (start === end) return `M${scale.base + start * 1000},0V1`;
       const [from, to] = widened(start, end, scale);
-      const [left, right] = [Math.max(from, view.from), Math.min(to, view.to)].map((time) =>
-        pathTime(scale.base + time),
-      );
+      const [left, right] = [Math.max(from, view.from), Math.min(to, view.to)].map((time) => scale.base + time);
       return `M${left},0V1H${right}V0Z`;
     })
     .join("");
   // nonzero: drops of several GPUs lie over each other, and by Plotly's own rule an even number of them would cancel out
   return [{ type: "path", path, fillrule: "nonzero", xref: "x", yref: "paper", layer: "below", ...style }];
-}
-
-/** Return ms as a date the way Plotly wants it within a path. */
-function pathTime(time) {
-  return new Date(time).toISOString().slice(0, -1).replace("T", "_");
 }
 
 function epochEnds(run, view, scale) {

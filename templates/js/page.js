@@ -96,7 +96,7 @@ async function startTimeline(run, zone) {
   window.addEventListener("hashchange", () => followAddress(timeline, snapshot));
   return {
     redraw: (paper) => {
-      timeline.draw(paper);
+      timeline.redraw(paper);
       snapshot.refresh();
     },
   };

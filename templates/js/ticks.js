@@ -1,4 +1,16 @@
-// Round numbers for the side of a lane.
+// Round numbers for the side of a lane, and round times for the axis under them.
+
+import { LAST_DATE_MS } from "./words.js";
+
+const [SECOND, MINUTE, HOUR, DAY] = [1000, 60_000, 3_600_000, 86_400_000];
+const MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(" ");
+const TIME_STEPS = [
+  ...[1, 2, 5, 10, 20, 50, 100, 200, 500],
+  ...[1, 2, 5, 10, 15, 30].map((n) => n * SECOND),
+  ...[1, 2, 5, 10, 15, 30].map((n) => n * MINUTE),
+  ...[1, 2, 3, 6, 12].map((n) => n * HOUR),
+  ...[1, 2, 7, 14, 28].map((n) => n * DAY),
+];
 
 /** Return the least of 1, 2, 5, 10, 20, ... times a power of ten that parts `span` into at most `most` steps. */
 export function roundStep(span, most) {
@@ -13,4 +25,25 @@ export function roundTicks(low, high, most, size = 1) {
   const count = Math.floor(high / size / step) - first + 1;
   const values = Array.from({ length: count }, (_, i) => Number(((first + i) * step).toPrecision(12)));
   return { tickvals: values.map((value) => value * size), ticktext: values.map(String) };
+}
+
+/**
+ * Return at most about `most` round times between two (ms since 1970, on the clock that is shown), as values and as they
+ * are written: as exact as the step needs, the day beneath where it is the first or another than before.
+ */
+export function timeTicks(from, to, most) {
+  const step = TIME_STEPS.find((each) => (to - from) / each <= most) ?? roundStep((to - from) / DAY, most) * DAY;
+  const first = Math.ceil(from / step);
+  const values = Array.from({ length: Math.floor(to / step) - first + 1 }, (_, i) => (first + i) * step);
+  return { tickvals: values, ticktext: values.map((time, i) => timeText(time, step, values[i - 1])) };
+}
+
+function timeText(time, step, before) {
+  if (Math.abs(time) > LAST_DATE_MS) return "";
+  const date = new Date(time);
+  const day = `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]}`;
+  if (step >= DAY) return day;
+  const clock = date.toISOString().slice(11, step < SECOND ? 23 : step < MINUTE ? 19 : 16);
+  const isNewDay = before === undefined || Math.floor(before / DAY) !== Math.floor(time / DAY);
+  return isNewDay ? `${clock}<br>${day}` : clock;
 }

@@ -50,7 +50,7 @@ export class Timeline {
 
   /** Draw for the first time, and listen. */
   async start() {
-    await this.draw();
+    await this.redraw();
     this.drag = new Drag(
       this.chart,
       document.getElementById("chosen"),
@@ -64,12 +64,18 @@ export class Timeline {
     new ResizeObserver(() => this.resized()).observe(this.chart);
   }
 
-  /** Draw the window that is shown, in the colours and the zone of the moment, as large as its place or as a sheet of `paper`. */
+  /** Draw in the colours and the zone of the moment, as large as its place or as a sheet of `paper`. */
+  redraw(paper = null) {
+    this.colours = readColours();
+    return this.draw(paper);
+  }
+
+  /** Draw the window that is shown. */
   async draw(paper = null) {
     const { width, height } = paper ?? { width: this.chart.clientWidth };
     this.isOnPaper = paper !== null;
     this.view.width = Math.max(width, 200);
-    const colours = readColours();
+    const { colours } = this;
     const placed = placeLanes(this.lanes, this.heads.folded, height);
     this.figure = buildFigure(this.store, this.lanes, placed, this.view, colours, this.zone);
     this.chart.style.height = `${placed.height}px`;

@@ -11,6 +11,7 @@ const EXACT_LIMIT = 2000; // samples of one line in view up to which every one i
 const LOW_PERCENT = 20; // where the dashed marks of low intervals stand: the limit they fell under
 const PHASE_PIXEL = 3; // phases shorter than this on average are drawn as the longest of each so many pixels
 const OVERLAID_OPACITY = 0.6;
+const MANY_LINES_PX = 2; // of lines that lie over each other, the lowest and highest of so many pixels are as much as is seen
 const BEHIND_OPACITY = 0.25;
 const MOST_STAIRS = 4; // lines up to which dashes let each be seen under the others
 const STAIR_PX = 5;
@@ -30,7 +31,7 @@ export function laneTraces(store, lane, view, colours, scale) {
     shown
       .map((source) => [lineOf(source.series, quantity.name), style(colours, quantity, place, source, shown, front)])
       .filter(([line]) => line)
-      .map(([line, look]) => lineTrace(line, quantity, view, scale, look)),
+      .map(([line, look]) => lineTrace(line, quantity, view, scale, look, shown.length > MOST_STAIRS ? MANY_LINES_PX : 1)),
   );
   return isUtilisation(lane) ? [...traces, lowTrace(store, view, colours, scale)] : traces;
 }
@@ -62,8 +63,10 @@ function dashOf(shown, source) {
   return place ? `${(shown.length - place) * STAIR_PX}px,${place * STAIR_PX}px` : "solid";
 }
 
-function lineTrace(line, quantity, view, scale, { color, dash, gpu, width = 1.4, opacity = 1, pales = false }) {
-  const limits = { exactLimit: EXACT_LIMIT, buckets: Math.max(Math.round(view.width), 200), breaks: line.breaks };
+function lineTrace(line, quantity, view, scale, look, bucketPx) {
+  const { color, dash, gpu, width = 1.4, opacity = 1, pales = false } = look;
+  const buckets = Math.max(Math.round(view.width / bucketPx), 200);
+  const limits = { exactLimit: EXACT_LIMIT, buckets, breaks: line.breaks };
   const points = pointsInWindow(line.times, line.column, view.from, view.to, limits);
   return {
     type: "scatter",

@@ -59,20 +59,40 @@ function addSample(points, times, column, i) {
 
 function addBucket(points, times, column, start, limit, endTime) {
   const { raw, highest } = column; // read without a call for each sample: a week holds millions
+  const end = firstNotBefore(times, endTime, start + 1, limit);
   let low = -1;
   let high = -1;
-  let i = start;
-  for (; i < limit && (i === start || times[i] < endTime); i += 1) {
+  let [least, most] = [Infinity, -Infinity];
+  for (let i = start; i < end; i += 1) {
     const value = raw[i];
     if (value === highest || value !== value) continue; // missing, as Column.isMissing has it
-    if (low < 0 || value < raw[low]) low = i;
-    if (high < 0 || value > raw[high]) high = i;
+    if (value < least) [low, least] = [i, value];
+    if (value > most) [high, most] = [i, value];
   }
   if (low < 0) addSample(points, times, column, start);
-  else
-    for (const each of low === high ? [low] : [Math.min(low, high), Math.max(low, high)])
-      addSample(points, times, column, each);
-  return i;
+  else if (low === high) addSample(points, times, column, low);
+  else {
+    addSample(points, times, column, Math.min(low, high));
+    addSample(points, times, column, Math.max(low, high));
+  }
+  return end;
+}
+
+/** Return the first index from `first` on whose time is not before `time`, or `limit`: found in leaps, as it lies near. */
+function firstNotBefore(times, time, first, limit) {
+  let leap = 1;
+  let low = first;
+  while (low + leap < limit && times[low + leap] < time) {
+    low += leap;
+    leap *= 2;
+  }
+  let high = Math.min(low + leap, limit);
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (times[middle] < time) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 /** Return the lowest and highest value between two times, or null where there is none. */

@@ -1,7 +1,7 @@
 // Times and numbers as a person reads them, and elements made of text that is never parsed as HTML.
 
 const MISSING = "n/a";
-const LAST_DATE_MS = 8.64e15; // beyond, a Date is invalid
+export const LAST_DATE_MS = 8.64e15; // beyond, a Date is invalid
 
 /** Return a number with its unit; a missing one reads n/a, never 0. */
 export function quantity(value, unit = "", decimals = 0) {

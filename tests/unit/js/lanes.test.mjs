@@ -42,6 +42,18 @@ test("ranges: percent whole, memory from 0 in GiB, temperature about what was re
   assert.equal(laneUnit(QUANTITIES[1]), "GiB");
 });
 
+test("a lane of the host in which all was zero says so, and has no scale; one without readings does not say it", () => {
+  const made = (reads) => {
+    const host = { times: Float64Array.of(0, 1000), columns: new Map([["read", new Column(Float64Array.from(reads), "f8", 0)]]), fine: new Map() };
+    const lanes = [{ kind: "host", title: "Reads", drawn: ["read"], told: [] }];
+    const run = { ...store({ columns: {} }).run, lanes, host_quantities: [about("read", "MiB/s")] };
+    return lanesOf({ run, gpus: [], host })[0];
+  };
+  assert.deepEqual([made([0, 0]).title, isBand(made([0, 0]))], ["Reads, MiB/s: 0 throughout", true]);
+  assert.deepEqual([made([0, 3]).title, isBand(made([0, 3]))], ["Reads, MiB/s", false]);
+  assert.equal(made([NaN, NaN]).title, "Reads, MiB/s");
+});
+
 const lane = (title, height, kind = "gpu") => ({ title, height, kind });
 const STACK = [lane("phases", 22, "phases"), lane("util", 180), lane("power", 92), lane("heat", 92)];
 

@@ -73,7 +73,7 @@ def of_shelf(shelf: Shelf, path: Path, run: Analysis) -> list[Path]:
     try:
         found = fitting(shelf, run)
     except NotComparableError as error:
-        raise NotComparableError(f"{error}; `{_accepting(shelf, path)}` makes this run one") from error
+        raise NotComparableError(f"{error}. To make this run one: `{_accepting(shelf, path)}`") from error
     newest = found[0][1]
     return [kept.path for kept, before in found if not any(d.kind != "soft" for d in differences(newest, before))]
 

@@ -147,7 +147,8 @@ def test_without_a_baseline_all_outputs_say_why_and_nothing_is_measured(run_warm
     done = run_warm("compare", SAMPLES / "m-ddp", "--baseline-dir", where, *options, env={"COLUMNS": "400"})
     assert (done.returncode, done.stderr) == (3, "")
     assert NO_BASELINE[where] in done.stdout.splitlines()[0]
-    assert f"gpu-report baseline accept {SAMPLES / 'm-ddp'} --baseline-dir {where}` makes this run one" in done.stdout
+    accept = f"gpu-report baseline accept {SAMPLES / 'm-ddp'} --baseline-dir {where}"
+    assert f". To make this run one: `{accept}`" in done.stdout
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == sorted(OUTPUTS.values())
     made = json.loads((tmp_path / "out" / "c.json").read_text())
     assert (made["exit_code"], made["outcome"], made["baselines"]) == (3, "not measured", [])
@@ -189,7 +190,8 @@ def test_baselines_that_differ_as_much_decide_nothing_and_are_named(run_warm, tm
     assert f"The epoch time of 3 baselines differs by {band} (95 %)." in done.stdout
     assert done.stdout.splitlines()[-1] == "Not decided: epoch_time:+5% (slower cores explain it)."
     for name in ("c.html", "c.md"):
-        assert "5.88 to 6.34 s (4.75 to 7.32 s)" in (tmp_path / name).read_text().replace("\u00a0", " ")
+        words = (tmp_path / name).read_text().replace("<br>", " ")
+        assert "5.88 to 6.34 s (4.75 to 7.32 s)" in words
 
 
 def test_a_run_cut_short_becomes_no_baseline(run_warm, tmp_path):

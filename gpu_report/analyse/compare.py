@@ -42,7 +42,7 @@ def compare(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[Gate] 
     obstacles = [*(usable[0].obstacles if usable else ()), *_of_run(training), *_too_little(sides, usable)]
     metrics = judge_all(sides[:-1], sides[-1])
     notes = (*of_values(metrics, gates), *of_recordings([each.training for each in usable], training), *notes)
-    notes = (*notes, *not_used(len(before), len(usable)), *of_crash(training, obstacles))
+    notes = (*notes, *not_used(len(before), len(usable)), *of_crash(training, obstacles if before else ()))
     unlike = usable[0].differences if usable else ()
     cores = cores_of(metrics, [difference for each in usable for difference in each.differences])
     kept = tuple(each.training.analysis for each in usable)
@@ -103,7 +103,8 @@ def _gated(
     if baselines and obstacles:
         return unmeasured(gates, "; ".join(obstacles))
     found = results(gates, baselines, run, findings if baselines else None, cores)
-    return of_part(found, "; ".join(map(_lower, obstacles))) if obstacles else found
+    why = "; ".join(_lower(obstacle).partition(":")[0] for obstacle in obstacles)  # at length in the verdict
+    return of_part(found, why) if obstacles else found
 
 
 def _first(sides: Sequence[Side], obstacles: Sequence[str]) -> MetricComparison | None:

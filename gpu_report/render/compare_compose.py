@@ -19,7 +19,6 @@ from gpu_report.render.compare_view import (
 )
 from gpu_report.render.compare_words import (
     band_head,
-    band_words,
     change_words,
     difference_values,
     finding_rows,
@@ -29,8 +28,10 @@ from gpu_report.render.compare_words import (
     judgement_words,
     label,
     nothing_measured,
+    one_more_words,
     ordered,
     outcome_words,
+    range_words,
     run_name,
     shown,
     values,
@@ -105,17 +106,17 @@ def _run(role: str, analysis: Analysis) -> RunView:
 
 
 def _metric(metric: MetricComparison, reach: float) -> MetricRow:
-    judgement = judgement_words(metric)
+    judgement, in_band = judgement_words(metric), metric.in_band and metric.judgement == "unknown"
     return MetricRow(
         label(metric),
         *values(metric),
         change_words(metric),
         interval_words(metric),
         judgement,
-        "in-band" if metric.in_band and metric.judgement == "unknown" else judgement,
-        sentence(metric.note),
+        "in-band" if in_band else judgement,
+        "" if in_band else sentence(metric.note),  # the word says it, and a note below
         _whisker(metric, reach),
-        band_words(metric),
+        (range_words(metric), one_more_words(metric)),
     )
 
 

@@ -30,7 +30,10 @@ class Whisker:
 
 @dataclass(frozen=True)
 class MetricRow:
-    """A metric's row; `mood` is better, worse, changed, same, in-band or empty; `band` is of several baselines."""
+    """A metric's row; `mood` is better, worse, changed, same, in-band or empty.
+
+    `band` is what several baselines differ by, and where one more may lie.
+    """
 
     label: str
     before: str
@@ -41,7 +44,7 @@ class MetricRow:
     mood: str
     note: str
     whisker: Whisker | None = None
-    band: str = ""
+    band: tuple[str, str] = ("", "")
 
 
 @dataclass(frozen=True)

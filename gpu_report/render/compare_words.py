@@ -81,10 +81,17 @@ def judgement_words(metric: MetricComparison) -> str:
 
 def band_words(metric: MetricComparison) -> str:
     """Return what several baselines differ by, and where one more like them may lie; empty with one."""
-    if not metric.each:
-        return ""
-    ends = between((min(metric.each), max(metric.each)), metric.unit)
-    return ends if metric.band is None else f"{ends} ({between(metric.band, metric.unit)})"
+    return " ".join(part for part in (range_words(metric), one_more_words(metric)) if part)
+
+
+def range_words(metric: MetricComparison) -> str:
+    """Return from where to where several baselines reach; empty with one."""
+    return between((min(metric.each), max(metric.each)), metric.unit) if metric.each else ""
+
+
+def one_more_words(metric: MetricComparison) -> str:
+    """Return where one more like several baselines may lie, in brackets; empty without a band."""
+    return "" if metric.band is None else f"({between(metric.band, metric.unit)})"
 
 
 def band_head(comparison: Comparison) -> str:

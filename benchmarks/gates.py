@@ -5,10 +5,11 @@ argv: [--write] puts the tables into docs/compare.md; [--draws N] pairs are draw
 
 import argparse
 import json
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import permutations
+from itertools import combinations, permutations
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from gpu_report.analyse.compare_setup import differences
 from gpu_report.analyse.compare_units import training_of, with_epochs
 from gpu_report.analyse.gate_results import results
 from gpu_report.analyse.gates import default_gates, parse_gates
+from gpu_report.analyse.thresholds import BAND_AT_LEAST
 from gpu_report.load import load_run
 from gpu_report.model import Analysis
 
@@ -117,7 +119,15 @@ def done_to(name: str) -> list[tuple[float, float]]:
 
 
 def failed(baselines: Sequence[Side], run: Side) -> bool:
-    return any(result.outcome == "failed" for result in results(GATES, baselines, run, None))
+    return outcome(baselines, run) == "failed"
+
+
+def outcome(baselines: Sequence[Side], run: Side) -> str:
+    """Return what the gates come to: failed, undecided or passed."""
+    found = results(GATES, baselines, run, None)
+    if any(result.outcome == "failed" for result in found):
+        return "failed"
+    return "undecided" if any(result.undecided for result in found) else "passed"
 
 
 def rates(pool: Pool, count: int, draws: int) -> tuple[int, int]:
@@ -176,13 +186,17 @@ def between(draws: int) -> list[str]:
 
 def _between(pool: Pool, spread: float, baselines: int, draws: int) -> str:
     random = np.random.default_rng(baselines)
-    alarms = caught = 0
+    same, slower = Counter[str](), Counter[str]()
     for _ in range(draws):
         before = [pool.draw(9, random, 1 + spread * random.standard_normal()) for _ in range(baselines)]
         factor = 1 + spread * random.standard_normal()
-        alarms += failed(before, pool.draw(9, random, factor))
-        caught += failed(before, pool.draw(9, random, SLOWER * factor))
-    return f"{100 * alarms / draws:.1f} % alarms, {100 * caught / draws:.0f} % caught"
+        same[outcome(before, pool.draw(9, random, factor))] += 1
+        slower[outcome(before, pool.draw(9, random, SLOWER * factor))] += 1
+    alarms, caught = (100 * found["failed"] / draws for found in (same, slower))
+    unsaid = [100 * found["undecided"] / draws for found in (same, slower)]
+    if baselines < BAND_AT_LEAST:
+        return f"{alarms:.1f} % alarms, {caught:.0f} % caught"
+    return f"{alarms:.1f} % alarms ({unsaid[0]:.1f} % undecided), {caught:.0f} % caught ({unsaid[1]:.0f} % undecided)"
 
 
 def pairs() -> list[str]:
@@ -212,6 +226,28 @@ def same_setup() -> list[str]:
         cells = ["" if before == after else _outcome(runs[before], runs[after]) for after in runs]
         lines.append(f"| `{before}` | {' | '.join(cells)} |")
     return lines
+
+
+def sets() -> list[str]:
+    """Return the table of what comes of the same nine runs with every set of several healthy ones as baselines."""
+    runs = {path.name: analyse(load_run(path)) for path in sorted(SAME_SETUP.iterdir()) if path.is_dir()}
+    healthy = [name for name in runs if name.startswith("run")]
+    lines = ["| baselines | healthy runs | runs with stalls |", "|---|---|---|"]
+    for count in (1, 2, 3, 5):
+        cells = [_of_sets(runs, healthy, count, some) for some in (healthy, sorted(set(runs) - set(healthy)))]
+        lines.append(f"| {count} | {' | '.join(cells)} |")
+    return lines
+
+
+def _of_sets(runs: Mapping[str, Analysis], healthy: Sequence[str], count: int, held: Sequence[str]) -> str:
+    found = Counter(
+        compare([runs[each] for each in some], runs[name], default_gates(baseline=True)).outcome
+        for some in combinations(healthy, count)
+        for name in held
+        if name not in some
+    )
+    words = {"passed": "passed", "not measured": "not decided", "failed": "failed"}
+    return f"of {found.total()}: {', '.join(f'{found[key]} {word}' for key, word in words.items() if found[key])}"
 
 
 def _outcome(before: Analysis, after: Analysis) -> str:
@@ -248,8 +284,12 @@ def document(draws: int) -> str:
         "done, and two whose loader stood still in every epoch. Change of the epoch time, and what the default gates "
         "come to; *cores*: exit 3, for the cores were slower.",
         "\n".join(same_setup()),
+        "Every set of so many of the seven healthy runs as baselines, and each of the others held against it; not "
+        "decided is exit 3:",
+        "\n".join(sets()),
         "What the epochs of one run cannot know is how runs differ from each other. Epochs of `s-healthy`, ten a run, "
-        "each run longer or shorter as a whole by a random factor (made, not recorded):",
+        "each run longer or shorter as a whole by a random factor (made, not recorded). *Undecided*: certainly slower "
+        "than the median baseline, and within what the baselines differ by (exit 3):",
         "\n".join(between(draws)),
     ]
     return "\n\n".join(parts)

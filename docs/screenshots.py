@@ -1,4 +1,7 @@
-"""Make the pictures of docs/ from sample runs: `make screenshots`. Needs Chromium; fonts are those of the machine."""
+"""Make the pictures of docs/ from sample runs, and of the example for CI: `make screenshots`.
+
+Needs Chromium; fonts are those of the machine.
+"""
 
 import io
 import shutil
@@ -8,7 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import ci_example
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 from playwright.sync_api import Browser, FloatRect, Page, sync_playwright
 
 from gpu_report.analyse import analyse
@@ -22,6 +27,7 @@ from gpu_report.render.compare_page import render_comparison_html
 DOCS = Path(__file__).resolve().parent
 SAMPLES = DOCS.parent / "sample_runs"
 FOLDER = DOCS / "pictures"
+CI_EXAMPLE = "ci-example"
 COLOURS = 256  # of a picture's palette
 WIDE, PHONE = (1200, 900), (390, 844)
 # Lanes that these pictures are not about, folded so that a finding stands beside its timeline.
@@ -107,7 +113,21 @@ def main() -> None:
                 path = FOLDER / f"{picture.name}.png"
                 path.write_bytes(small(taken(browser, picture, Path(folder))))
                 sys.stdout.write(f"{path.relative_to(DOCS.parent)}: {path.stat().st_size / 1000:.0f} kB\n")
+        if CI_EXAMPLE in (sys.argv[1:] or [CI_EXAMPLE]):
+            path = ci_example.EXAMPLE / "rendered.png"
+            path.write_bytes(small(ci_example_taken(browser), ci_example.digest()))
+            sys.stdout.write(f"{path.relative_to(DOCS.parent)}: {path.stat().st_size / 1000:.0f} kB\n")
         browser.close()
+
+
+def ci_example_taken(browser: Browser) -> bytes:
+    """Return the picture of the example for CI as PNG."""
+    page = browser.new_page(viewport={"width": 1100, "height": 900})
+    page.set_content(ci_example.page())
+    page.evaluate("document.fonts.ready")
+    png = page.screenshot(full_page=True)
+    page.close()
+    return png
 
 
 def taken(browser: Browser, picture: Picture, folder: Path) -> bytes:
@@ -139,12 +159,17 @@ def html(*analyses: Analysis) -> str:
     return render_comparison_html(compare([baseline], run, default_gates(baseline=True)))
 
 
-def small(png: bytes) -> bytes:
-    """Return a PNG with a palette: these pages have few colours."""
+def small(png: bytes, made_from: str = "") -> bytes:
+    """Return a PNG with a palette: these pages have few colours; and in it what it was made from."""
+    said = PngInfo()
+    if made_from:
+        said.add_text(ci_example.MADE_FROM, made_from)
     packed = io.BytesIO()
     picture = Image.open(io.BytesIO(png)).convert("RGB")
     # by coverage: by frequency thin lines and small signs, which are few pixels, would lose their colours
-    picture.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(packed, "PNG", optimize=True)
+    picture.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
+        packed, "PNG", optimize=True, pnginfo=said
+    )
     return packed.getvalue()
 
 

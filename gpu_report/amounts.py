@@ -4,6 +4,7 @@ import math
 
 MISSING = "n/a"
 ROUND_FROM = 9.95  # what would read 10.0 reads 10
+MILLISECONDS_UNDER = 0.0995  # s: hundredths of a second would hide that 18 ms became 22 ms
 SMALLEST_SHOWN_SHARE = 0.0005  # under this a change reads 0.0 %, and has no sign
 
 
@@ -21,6 +22,20 @@ def amount(value: float | None, unit: str) -> str:
         return f"{value:.1f} %" if abs(value) < ROUND_FROM else f"{value:.0f} %"
     text = f"{value:,.1f}" if abs(value) < 100 and value != round(value) else f"{value:,.0f}"
     return f"{text} {unit}".strip()
+
+
+def counted(count: int, one: str, many: str | None = None) -> str:
+    """Return a count with its noun in the right number."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def between(ends: tuple[float, float], unit: str) -> str:
+    """Return two values as the ends of a range: a unit that both have is told once, and so is what reads the same."""
+    low, high = (amount(end, unit) for end in ends)
+    if low == high:
+        return low
+    said = high.rpartition(" ")[2]
+    return f"{low.removesuffix(f' {said}')} to {high}"
 
 
 def change(value: float | None, unit: str) -> str:
@@ -52,6 +67,8 @@ def _sign(value: float) -> str:
 
 def _seconds(value: float) -> str:
     size = abs(value)
+    if 0 < size < MILLISECONDS_UNDER:
+        return f"{1000 * value:.1f} ms" if size < 0.00995 else f"{1000 * value:.0f} ms"
     if size < 9.995:
         return f"{value:.2f} s" if value else "0 s"
     if size < 60:

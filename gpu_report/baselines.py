@@ -56,15 +56,21 @@ class Shelf:
             raise UsageError(f"--key {self.key!r} is no name")
         return self.directory / name
 
-    def accept(self, run: Path, setup: str, facts: Mapping[str, Any], keep: int = KEPT) -> Path:
-        """Copy a run here as its set-up's newest baseline, drop those over `keep`, and return where it lies."""
-        place = self.folder / setup
-        target = place / _digest(run / schema.SAMPLES_CSV if run.is_dir() else run)
+    def accept(self, run: Path, setup: str, facts: Mapping[str, Any], keep: int = KEPT, began: str = "") -> Path:
+        """Copy a run here as its set-up's newest baseline, drop those over `keep`, and return where it lies.
+
+        It is called by when it began (`began`, as folders of runs are) and a part of its digest: whatever the run was
+        called, CI calls all of them the same.
+        """
+        place, digest = self.folder / setup, digest_of(run)
+        target = place / "-".join(part for part in (began, digest[:8]) if part)
         beside = place / f".{target.name}.{os.getpid()}.part"
         try:
             place.mkdir(parents=True, exist_ok=True)
             _copy(run, beside)
             run_folder.write_json(beside / FACTS, {"accepted_wall_s": round(time.time(), 3), **facts})
+            for same in [each for each in _of_place(place) if digest_of(each.path) == digest]:
+                shutil.rmtree(same.path)
             if target.exists():
                 shutil.rmtree(target)
             beside.rename(target)
@@ -77,15 +83,22 @@ class Shelf:
         return target
 
     def accepted(self) -> list[Accepted]:
-        """Return all baselines, newest first; NotComparableError where there is no such folder."""
-        if not self.folder.is_dir():
-            keys = sorted(unquote(path.name) for path in self.directory.glob("*") if path.is_dir())
-            known = f" (it has {', '.join(keys)})" if keys else ""
-            raise NotComparableError(
-                f"{self.directory} has no baselines of key {self.key}{known}: `gpu-report baseline accept` makes one"
-            )
+        """Return all baselines, newest first; NotComparableError that says where there are none."""
         found = [each for place in self.folder.glob("*") if place.is_dir() for each in _of_place(place)]
+        if not found:
+            raise NotComparableError(f"there is no baseline yet: {self.directory} {self._lacks()}")
         return sorted(found, key=lambda each: -each.accepted_wall_s)
+
+    def _lacks(self) -> str:
+        """Return what is wrong with a directory that has no baseline of the key."""
+        if not self.directory.exists():
+            return "does not exist, as is right in a first run and a wrong path in any other"
+        if any(map(_is_run, (self.directory, *self.directory.glob("*")))):
+            return f"holds runs that nobody accepted (`gpu-report compare {self.directory} RUN` takes them as they are)"
+        keys = sorted(unquote(path.name) for path in self.directory.glob("*") if path.is_dir() and path != self.folder)
+        if keys:
+            return f"has none of key {self.key}, and has {', '.join(keys)}"
+        return f"has none of key {self.key}" if self.folder.exists() else "is empty"
 
 
 def runs_in(path: Path, but: Path | None = None) -> list[Path]:
@@ -119,12 +132,14 @@ def _of_place(place: Path) -> list[Accepted]:
     return sorted(found, key=lambda each: (-each.accepted_wall_s, each.path.name))
 
 
-def _digest(source: Path) -> str:
-    """Return a name that is the run's own: accepting it twice keeps it once."""
+def digest_of(run: Path) -> str:
+    """Return letters that are a recording's own, wherever it was copied to; InputError where it cannot be read."""
+    samples, info = (run / schema.SAMPLES_CSV, run / schema.RUN_JSON) if run.is_dir() else (run, None)
     try:
-        return hashlib.sha256(source.read_bytes()).hexdigest()[:16]
+        whole = samples.read_bytes() + (info.read_bytes() if info is not None and info.is_file() else b"")
     except OSError as error:
-        raise InputError(f"{source}: {error.strerror}") from error
+        raise InputError(f"{samples}: {error.strerror}") from error
+    return hashlib.sha256(whole).hexdigest()[:16]
 
 
 def _copy(run: Path, target: Path) -> None:

@@ -5,23 +5,23 @@ from __future__ import annotations
 import json
 import os
 import sys
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from gpu_report import run_folder
-from gpu_report.baselines import KEPT, Accepted, Shelf, runs_in
-from gpu_report.cli_shared import analysed, options_of_analysis, say, say_notes, write
-from gpu_report.errors import InputError, NotComparableError, UsageError
+from gpu_report.baselines import KEPT, Shelf, runs_in
+from gpu_report.cli_baselines import fitting, newest_beside, of_shelf, others, readable
+from gpu_report.cli_shared import analysed, options_of_analysis, say, write
+from gpu_report.errors import NotComparableError, UsageError
 from gpu_report.gate_config import read_config
 from gpu_report.terminal import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from gpu_report.analyse.compare_setup import Fingerprint
     from gpu_report.cli_shared import Command
     from gpu_report.model import Analysis, Comparison, Gate
 
@@ -106,10 +106,9 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option of the command 
 ) -> NoReturn:
     """Hold RUN against BASELINE: better, worse, the same or not comparable; exit 0, 1 or 3 by the gates.
 
-    BASELINE is a run, or a folder of several, which give a noise band. Left out, RUN is the newest under ./gpu-runs.
+    BASELINE is a run, or a folder of several, which give a noise band. A single name is the BASELINE: RUN is the newest
+    under ./gpu-runs then. With --baseline-dir a single name is the RUN.
     """
-    from gpu_report.analyse.compare import compare as compare_runs  # noqa: PLC0415 - see cli.py
-
     gates = _gates(fail_on, warn_on, config, baseline=True)
 
     def analyse(path: Path | None) -> Analysis:
@@ -119,15 +118,21 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option of the command 
     if baseline_dir is not None:
         if run is not None:
             raise UsageError("with --baseline-dir name the run alone: it is compared with the baselines there")
-        after = analyse(baseline)
-        baselines = _readable(_of_shelf(Shelf(baseline_dir, key), after), analyse)
+        path = baseline if baseline is not None else run_folder.newest_run(Path(run_folder.RUNS_DIR))
+        after = analyse(path)
+        comparison = _compared(
+            after, gates, lambda: readable(others(of_shelf(Shelf(baseline_dir, key), path, after), path), analyse)
+        )
     else:
         if baseline is None:
             raise UsageError("name a baseline: gpu-report compare BASELINE RUN, or compare RUN --baseline-dir DIR")
-        path = run if run is not None else run_folder.newest_run(Path(run_folder.RUNS_DIR))
+        path = run if run is not None else newest_beside(baseline)
         after, before = analyse(path), runs_in(baseline, but=path)
-        baselines = sorted(_readable(before, analyse), key=lambda each: -each.run.start_wall_s)
-    comparison = compare_runs(baselines, after, gates)
+        comparison = _compared(
+            after,
+            gates,
+            lambda: sorted(readable(others(before, path), analyse), key=lambda each: -each.run.start_wall_s),
+        )
     _finish(_redacted(comparison) if redacted else comparison, {**paths, "html_path": html_path})
 
 
@@ -171,7 +176,8 @@ def baseline() -> None:
 @click.option(
     "--keep", type=click.IntRange(1), default=KEPT, show_default=True, help="How many of one set-up are kept."
 )
-def accept(run: Path | None, baseline_dir: Path, key: str, keep: int) -> None:
+@click.option("--if-none", is_flag=True, help="Only where RUN's set-up has no baseline yet, as in CI's first run.")
+def accept(run: Path | None, baseline_dir: Path, key: str, keep: int, *, if_none: bool) -> None:
     """Make RUN the newest baseline of its set-up (the newest run under ./gpu-runs when left out)."""
     from gpu_report.analyse.compare import fingerprint_of, unfinished  # noqa: PLC0415 - see cli.py
     from gpu_report.analyse.compare_setup import slug  # noqa: PLC0415 - see cli.py
@@ -181,9 +187,39 @@ def accept(run: Path | None, baseline_dir: Path, key: str, keep: int) -> None:
         analysis = analysed(path, 50.0, 10.0, None, progress)
     if why := unfinished(analysis):
         raise NotComparableError(f"{path} is no baseline: {why}")
-    known = fingerprint_of(analysis)
-    target = Shelf(baseline_dir, key).accept(path, slug(known), {"fingerprint": asdict(known)}, keep)
-    click.echo(target)
+    known, shelf = fingerprint_of(analysis), Shelf(baseline_dir, key)
+    if if_none and (there := _first_of(shelf, analysis)):
+        say(f"note: {there} is a baseline of this set-up already: {path} does not become one (--if-none)")
+        return
+    click.echo(shelf.accept(path, slug(known), {"fingerprint": asdict(known)}, keep, _began(analysis)))
+
+
+def _began(run: Analysis) -> str:
+    """Return when a run began as a name, empty where that is no time that a calendar has."""
+    try:
+        return run_folder.name_of(run.run.start_wall_s)
+    except (ValueError, OverflowError, OSError):
+        return ""
+
+
+def _first_of(shelf: Shelf, run: Analysis) -> Path | None:
+    """Return the newest baseline of a run's set-up, None where there is none."""
+    try:
+        return fitting(shelf, run)[0][0].path
+    except NotComparableError:
+        return None
+
+
+def _compared(run: Analysis, gates: Sequence[Gate], find: Callable[[], Sequence[Analysis]]) -> Comparison:
+    """Return a run held against the baselines that are found; without one nothing is measured, and it is said why."""
+    from gpu_report.analyse.compare import compare as compare_runs  # noqa: PLC0415 - see cli.py
+    from gpu_report.analyse.compare import without_baseline  # noqa: PLC0415 - see cli.py
+
+    try:
+        baselines = find()
+    except NotComparableError as error:
+        return without_baseline(run, gates, str(error))
+    return compare_runs(baselines, run, gates)
 
 
 def _gates(fail_on: Sequence[str], warn_on: Sequence[str], config: Path | None, *, baseline: bool) -> tuple[Gate, ...]:
@@ -202,66 +238,6 @@ def _gates(fail_on: Sequence[str], warn_on: Sequence[str], config: Path | None, 
     if baseline:
         return gates
     return tuple(gate for gate in gates if not gate.needs_baseline) or default_gates(baseline=False)
-
-
-def _readable(paths: Sequence[Path], analyse: Callable[[Path], Analysis]) -> list[Analysis]:
-    """Return the analyses of baselines; of several those that can be read, and a note of the others."""
-    found, broken = [], []
-    for path in paths:
-        try:
-            found.append(analyse(path))
-        except InputError as error:
-            broken.append(error)
-    if not found:
-        raise broken[0]
-    say_notes(tuple(f"{error}; it is left out" for error in broken))
-    return found
-
-
-def _of_shelf(shelf: Shelf, run: Analysis) -> list[Path]:
-    """Return the baselines of the run's set-up: the newest, and others with the same arguments as that one."""
-    from gpu_report.analyse.compare import fingerprint_of  # noqa: PLC0415 - see cli.py
-    from gpu_report.analyse.compare_setup import differences  # noqa: PLC0415 - see cli.py
-
-    after, kept = fingerprint_of(run), shelf.accepted()
-    known = [(each, before) for each in kept if (before := _fingerprint(each, after)) is not None]
-    fitting = [(e, before) for e, before in known if not any(d.kind == "hard" for d in differences(before, after))]
-    if not fitting:
-        raise NotComparableError(_nothing_fits(shelf, [before for _, before in known], after))
-    newest = fitting[0][1]
-    return [e.path for e, before in fitting if not any(d.kind != "soft" for d in differences(newest, before))]
-
-
-def _fingerprint(kept: Accepted, like: Fingerprint) -> Fingerprint | None:
-    """Return what a baseline was set up with, None where its facts are not what this version writes."""
-    facts: Any = kept.facts.get("fingerprint")
-    if not isinstance(facts, dict) or not all(isinstance(facts.get(each), dict) for each in ("hard", "arguments")):
-        say_notes((f"{kept.path} has no fingerprint, and is left out",))
-        return None
-    if set(facts["hard"]) != set(like.hard):
-        say_notes((f"{kept.path} was accepted by another version, and is left out: accept it again",))
-        return None
-    parameters = facts.get("parameters")
-    return replace(
-        like,
-        hard={name: facts["hard"][name] for name in like.hard},
-        arguments=facts["arguments"],
-        soft={},
-        parameters=parameters if isinstance(parameters, int) else None,
-    )
-
-
-def _nothing_fits(shelf: Shelf, known: Sequence[Fingerprint], after: Fingerprint) -> str:
-    """Return that no baseline has the run's set-up, and in what the nearest differs."""
-    from gpu_report.analyse.compare_setup import differences  # noqa: PLC0415 - see cli.py
-
-    command = f"gpu-report baseline accept RUN --baseline-dir {shelf.directory} --key {shelf.key}"
-    accept_it = f"`{command}` makes this run one"
-    hard = [[d for d in differences(before, after) if d.kind == "hard"] for before in known]
-    if not hard:
-        return f"{shelf.directory} has no baseline of key {shelf.key}: {accept_it}"
-    nearest = "; ".join(f"{d.name} is {d.baseline} there, {d.run} here" for d in min(hard, key=len))
-    return f"{shelf.directory} has no baseline of this set-up ({nearest}): {accept_it}"
 
 
 def _redacted(comparison: Comparison) -> Comparison:

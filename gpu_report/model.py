@@ -573,9 +573,11 @@ class MetricComparison:
     Values, `change` and `interval` (of the change) are in `unit`; of a metric in percent the change is in percentage
     points. `change_share` and `interval_share` are of the baseline (0.1 is 10 %). `counts` says how many epochs or
     windows of training each side has (`basis`; `run` is one figure a run), `block` how long the blocks of the bootstrap
-    are. `significant` is None where there are too few for an interval. `band` is where a run like several baselines
-    would lie. `least_change` is the smallest change that counts, in `unit`. `outliers` counts the values of each side
-    that are left out because they stand far out from their siblings.
+    are. `significant` is None where there are too few for an interval. `each` has the values of several baselines,
+    newest first; `band` is where one more like them would lie, from three on, and `in_band` says that a change is more
+    than chance, and yet no more than the baselines differ by: it cannot be judged. `least_change` is the smallest
+    change that counts, in `unit`. `outliers` counts the values of each side that are left out because they stand far
+    out from their siblings.
     """
 
     metric: str
@@ -591,7 +593,9 @@ class MetricComparison:
     counts: tuple[int, int] = (0, 0)
     block: int = 1
     significant: bool | None = None
+    each: tuple[float, ...] = ()
     band: tuple[float, float] | None = None
+    in_band: bool = False
     least_change: float | None = None
     outliers: tuple[int, int] = (0, 0)
     judgement: Judgement = "unknown"
@@ -641,13 +645,22 @@ class Gate:
 
 @dataclass(frozen=True)
 class GateResult:
-    """What came of a gate, in one sentence. `unsure` says that it passed only because a change is within the noise."""
+    """What came of a gate, in one sentence. `unsure` says that it passed only because a change is within the noise.
+
+    `why` says in few words what kept it from being measured, or from deciding on what was measured.
+    """
 
     gate: Gate
     outcome: Outcome
     summary: str
     value: float | None = None
     unsure: bool = False
+    why: str = ""
+
+    @property
+    def undecided(self) -> bool:
+        """Tell whether there is a figure, and yet nobody can tell what it means for the training."""
+        return self.outcome == "not measured" and self.value is not None
 
 
 @dataclass(frozen=True, eq=False)
@@ -657,7 +670,8 @@ class Comparison:
     `obstacles` say in whole sentences why nothing can be said: set-ups that cannot be compared, a run cut short, too
     little data. `metrics` are empty then. `first_epochs` are those that warm a process up, judged by nobody. `stutter`
     says of the baseline and the run whether the GPU stood still at times. `notes` say which epochs were left out.
-    `judgement` is of the whole, None with obstacles or without a baseline; `verdict` is one or two sentences. `setup`
+    `judgement` is of the whole, None with obstacles, without a baseline, or where baselines differ by as much as the
+    epoch time changed and nothing else is certain; `verdict` is one or two sentences. `setup`
     names the run's set-up in letters that any file or server takes. `left_out` are the numbers of the epochs that do
     more than train, of the baseline and of the run.
     """
@@ -686,13 +700,14 @@ class Comparison:
     def outcome(self) -> Outcome:
         """Return what the gates of level `fail` come to: one that failed decides; nothing measured is no pass.
 
-        Where there are only gates that warn, it is enough that one of them was measured.
+        Where there are only gates that warn, it is enough that one of them was measured. A gate that could not decide
+        on what it measured keeps the rest from passing, also one that may go unmeasured.
         """
         gates = [result for result in self.gates if result.gate.level == "fail"]
         if any(result.outcome == "failed" for result in gates):
             return "failed"
         unmeasured = [result for result in gates if result.outcome == "not measured"]
-        must = [result for result in unmeasured if not result.gate.optional]
+        must = [result for result in unmeasured if not result.gate.optional or result.undecided]
         asked = gates or self.gates
         nothing = all(result.outcome == "not measured" for result in asked)
         return "not measured" if self.obstacles or must or nothing else "passed"

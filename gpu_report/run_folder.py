@@ -26,12 +26,17 @@ LINES_AT_ONCE = 500  # of JSON that are parsed as one
 Value = str | float | int | None
 
 
+def name_of(wall_s: float) -> str:
+    """Return the name of a run that began at a wall time: its UTC second."""
+    return time.strftime("%Y%m%d-%H%M%S", time.gmtime(wall_s))
+
+
 def claim_new_run(base: Path, wall_s: float) -> Path:
     """Make a folder under `base` named after the UTC second, with a suffix where that is taken; UsageError if not.
 
     It is made here, not by whoever writes into it: two recorders may start in the same second.
     """
-    name = time.strftime("%Y%m%d-%H%M%S", time.gmtime(wall_s))
+    name = name_of(wall_s)
     try:
         base.mkdir(parents=True, exist_ok=True)
         for path in (base / (name if n == 1 else f"{name}-{n}") for n in range(1, 1000)):

@@ -26,6 +26,16 @@ CAUSES: Mapping[str, str] = {
     "unexplained": "Not explained by anything recorded",
 }
 
+# Kinds of findings whose rule says little by its name.
+RULES: Mapping[str, str] = {
+    "run-ended": "Training cut short",
+    "drop": "Drop in utilisation",
+    "kernel": "Kernel message",
+    "environment": "Set-up at odds with the machine",
+    "gpu-lost": "GPU lost",
+    "sustained-low": "Utilisation low for long",
+}
+
 # Rows of the ledger that are no cause of a finding.
 LEDGER: Mapping[str, str] = {
     "work": "Work",
@@ -47,6 +57,11 @@ LONGER_BY_NATURE = frozenset({FIRST_EPOCH, MOSAIC_CLOSED})
 def cause_words(name: str) -> str:
     """Return a cause in plain words."""
     return CAUSES.get(name, name)
+
+
+def rule_words(name: str) -> str:
+    """Return a kind of finding in plain words."""
+    return RULES.get(name, name.replace("-", " ").capitalize())
 
 
 def row_words(name: str) -> str:

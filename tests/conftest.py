@@ -162,6 +162,33 @@ def run_cli(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     return run
 
 
+@pytest.fixture(scope="session")
+def warm_command() -> Iterator[list[str]]:
+    """Words that run `gpu-report` in a fork of a process that has imported it: no fake NVML, and a second less."""
+    from support.warm import warm_server  # noqa: PLC0415 - few tests need it
+
+    with warm_server(clean_environment()) as words:
+        yield words
+
+
+@pytest.fixture
+def run_warm(tmp_path: Path, warm_command: list[str]) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run `gpu-report` as `run_cli` does, where imports are not what is tested."""
+
+    def run(*args: object, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*warm_command, *map(str, args)],
+            env=clean_environment(env),
+            cwd=tmp_path,
+            timeout=60,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return run
+
+
 @pytest.fixture
 def start_cli(tmp_path: Path) -> Iterator[Callable[..., Running]]:
     """Start `gpu-report` in the background, in a session of its own; what still runs at the end is killed."""

@@ -15,6 +15,7 @@ from conftest import clean_environment
 
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLES = ROOT / "sample_runs"
+ALIKE = ROOT / "tests" / "data" / "same_setup"
 CI = ROOT / "docs" / "ci"
 ACTION = yaml.safe_load((CI / "github-action" / "action.yml").read_text())
 WORKFLOW = yaml.safe_load((CI / "github-workflow.yml").read_text())
@@ -25,11 +26,15 @@ BASH = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c"]  # as GitHub c
 
 
 @pytest.fixture
-def shell(tmp_path):
-    """A function that runs a step in an empty folder, where `gpu-report` is this checkout's."""
+def shell(tmp_path, warm_command):
+    """A function that runs a step in an empty folder, where `gpu-report` is this checkout's.
+
+    It has a process of its own where it is to find the fake NVML, which is the case from the start of a process on.
+    """
     tools = tmp_path / "tools"
     tools.mkdir()
-    words = f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m gpu_report "$@"\n'
+    own, warm = (shlex.join(words) for words in ([sys.executable, "-m", "gpu_report"], warm_command))
+    words = f'#!/bin/sh\nif [ -n "$FAKE_NVML_STATE" ]; then exec {own} "$@"; fi\nexec {warm} "$@"\n'
     (tools / "gpu-report").write_text(words)
     (tools / "gpu-report").chmod(0o755)
     work = tmp_path / "work"
@@ -125,7 +130,8 @@ def test_the_action_fails_on_a_regression_and_leaves_its_reports(shell):
     codes = act(shell, run=str(SAMPLES / "n-starved"), baseline=str(SAMPLES / "n-fed"))
     assert codes == {"Report": 0, "Compare": 1}
     found = {path.name for path in (shell.work / "gpu-report").iterdir()}
-    assert found == {"report.html", "summary.json", "compare.html", "compare.json", "junit.xml", "summary.md"}
+    reports = {"report.html", "summary.json", "compare.html", "compare.json", "junit.xml", "summary.md"}
+    assert found == {*reports, "check.json", "check.xml"}
     assert json.loads((shell.work / "gpu-report" / "compare.json").read_text())["outcome"] == "failed"
     assert "## GPU report: the gate failed" in shell.summary.read_text()
 
@@ -164,6 +170,29 @@ def test_the_action_keeps_the_first_run_as_a_baseline_and_then_what_passes(shell
     assert list((shell.work / "baselines" / "main").glob("*/*")) == kept
 
 
+def test_the_action_keeps_nothing_that_could_not_be_decided_where_there_is_a_baseline(shell):
+    given = {"baseline_dir": "baselines", "accept": "true", "undecided": "pass"}
+    act(shell, run=str(ALIKE / "run-1"), **given)
+    kept = list((shell.work / "baselines" / "main").glob("*/*"))
+    assert act(shell, run=str(ALIKE / "run-4"), **given) == {"Report": 0, "Compare": 0, "Keep as a baseline": 0}
+    assert shell.output.read_text().endswith("exit-code=3\n")
+    assert list((shell.work / "baselines" / "main").glob("*/*")) == kept
+    # of another set-up it is the first
+    act(shell, run=str(SAMPLES / "m-ddp"), **given)
+    assert len(list((shell.work / "baselines" / "main").glob("*/*"))) == 2
+
+
+@pytest.mark.parametrize("baseline", [{"baseline": str(SAMPLES / "s-healthy")}, {"baseline_dir": "baselines"}])
+def test_the_action_fails_on_a_crash_that_compare_cannot_judge(shell, baseline):
+    codes = act(shell, run=str(SAMPLES / "s-oom"), undecided="pass", accept="true", **baseline)
+    assert codes["Compare"] == 1
+    assert shell.output.read_text().endswith("exit-code=1\n")
+    assert json.loads((shell.work / "gpu-report" / "compare.json").read_text())["exit_code"] == 3
+    assert json.loads((shell.work / "gpu-report" / "check.json").read_text())["exit_code"] == 1
+    assert shell.summary.read_text().count("## GPU report") == 1
+    assert not (shell.work / "baselines").exists()
+
+
 def test_the_action_records_a_command_and_tells_its_failure(shell, fake_nvml):
     codes = act(shell, fake_nvml.env(), command="echo training; sleep 2; exit 7")
     assert codes["Record"] == 7
@@ -191,28 +220,48 @@ def expanded(variables, **given):
     return {**{name: str(value) for name, value in variables.items()}, **given}
 
 
-def test_gitlab_compares_keeps_its_junit_and_warns_on_exit_3(shell):
+def lines(script, trained=0):
+    """Return a job's lines as GitLab runs them, in one shell; in place of a recording that has been made, its end."""
+    return "\n".join(f"trained={trained}" if "gpu-report record" in line else line for line in script)
+
+
+def test_gitlab_checks_and_compares_keeps_its_junit_and_warns_on_exit_3(shell):
     job = GITLAB["gpu-gate"]
     assert job["artifacts"]["when"] == "always"
     assert job["allow_failure"] == {"exit_codes": [3]}
-    assert job["artifacts"]["reports"]["junit"] == f"{job['variables']['OUT']}/junit.xml"
-    env = expanded(job["variables"], RUN=str(SAMPLES / "n-fed"), KEY="main")
-    compare, accept = job["script"][1], GITLAB["gpu-baseline"]["script"][2]
-    assert shell(compare, **env).returncode == 3  # no baseline yet
+    reports = job["artifacts"]["reports"]["junit"]
+    assert reports == [f"{job['variables']['OUT']}/{name}.xml" for name in ("junit", "check")]
+    env = expanded(job["variables"], RUN=str(ALIKE / "run-1"), KEY="main")
+    gate, accept = lines(job["script"]), lines(GITLAB["gpu-baseline"]["script"])
+    assert shell(gate, **env).returncode == 3  # no baseline yet
+    assert all((shell.work / name).is_file() for name in reports)
     assert shell(accept, **env).returncode == 0
-    assert shell(compare, **env).returncode == 0
-    assert (shell.work / job["artifacts"]["reports"]["junit"]).is_file()
-    assert shell(compare, **{**env, "RUN": str(SAMPLES / "n-starved")}).returncode == 1
+    assert shell(gate, **{**env, "RUN": str(ALIKE / "run-2")}).returncode == 0
+    assert shell(gate, **{**env, "RUN": str(ALIKE / "stalls-1")}).returncode == 1
+    assert shell(gate, **{**env, "RUN": str(SAMPLES / "s-oom")}).returncode == 1
+    assert shell(accept, **{**env, "RUN": str(SAMPLES / "s-oom")}).returncode == 1
+    # a training that failed is no warning, whatever its exit code
+    assert shell(lines(job["script"], trained=3), **{**env, "RUN": str(ALIKE / "run-2")}).returncode == 1
     assert shell(job["after_script"][0], **env).returncode == 0
     assert (shell.work / "gpu-report" / "report.html").is_file()
 
 
 def test_gitlab_records_what_it_later_compares(shell, fake_nvml):
     job = GITLAB["gpu-gate"]
-    env = expanded(job["variables"], TRAIN="sleep 2", KEY="main", **fake_nvml.env())
-    assert shell(job["script"][0], **env).returncode == 0
+    env = expanded(job["variables"], TRAIN="sleep 2; exit 3", KEY="main", **fake_nvml.env())
+    assert shell(f"{job['script'][0]}; exit $trained", **env).returncode == 3
     assert (shell.work / job["variables"]["RUN"] / "samples.csv").is_file()
-    assert GITLAB["gpu-baseline"]["script"][0] == job["script"][0]
+    assert GITLAB["gpu-baseline"]["script"][0] in job["script"][0]
+
+
+def test_on_gitlab_a_merge_request_sees_the_baselines_of_a_protected_branch():
+    gate, baseline = GITLAB["gpu-gate"], GITLAB["gpu-baseline"]
+    assert gate["cache"] == {"key": "gpu-baselines", "paths": ["gpu-baselines"], "policy": "pull", "unprotect": True}
+    assert baseline["cache"] == {"policy": "pull-push"}  # extends merges what is within
+    assert [rule["if"] for rule in (*gate["rules"], *baseline["rules"])] == [
+        "$CI_COMMIT_BRANCH != $CI_DEFAULT_BRANCH",
+        "$CI_COMMIT_BRANCH == $CI_DEFAULT_BRANCH",
+    ]
 
 
 # --- Jenkins --------------------------------------------------------------------------------------------------
@@ -231,18 +280,39 @@ def test_the_jenkinsfile_is_balanced_and_its_environment_is_all_that_its_steps_u
             assert depth >= 0
         assert depth == 0
     declared = set(re.findall(r"^    (\w+) = '", JENKINS, re.MULTILINE))
-    assert {name for text in jenkins_scripts() for name in re.findall(r"\$(\w+)", text)} == declared
+    used = {name for text in jenkins_scripts() for name in re.findall(r"\$(\w+)", text)}
+    made = {name for text in jenkins_scripts() for name in re.findall(r"(?:^|for )\s*([a-z]\w*)(?:=| in )", text, re.M)}
+    assert used - made == declared
 
 
 def test_the_steps_of_the_jenkinsfile_run(shell, fake_nvml):
-    install, record, compare, accept, render = jenkins_scripts()
+    install, record, compare, accept, first, render = jenkins_scripts()
     values = dict(re.findall(r"^    (\w+) = '(.*)'$", JENKINS, re.MULTILINE))
     env = {**values, "BASELINES": "baselines", "TRAIN": "sleep 2", **fake_nvml.env()}
     assert install.startswith("python3 -m pip install")
     assert shell(record, **env).returncode == 0
     assert shell(render, **env).returncode == 0
-    real = {**env, "RUN": str(SAMPLES / "n-fed")}
-    assert [shell(step, **real).returncode for step in (compare, accept, compare)] == [3, 0, 0]
-    assert shell(compare, **{**real, "RUN": str(SAMPLES / "n-starved")}).returncode == 1
+    shutil.rmtree(shell.work / "gpu-report")
+    env = {**values, "BASELINES": "baselines"}
+
+    def gate(run):
+        return shell(compare, **{**env, "RUN": str(run)}).returncode
+
+    assert gate(ALIKE / "run-1") == 3
+    assert shell(first, **{**env, "RUN": str(ALIKE / "run-1")}).returncode == 0
+    kept = list((shell.work / "baselines").glob("*/*/*"))
+    assert [gate(ALIKE / "run-2"), gate(ALIKE / "stalls-1"), gate(SAMPLES / "s-oom")] == [0, 1, 1]
+    # what could not be decided is no first one
+    assert gate(ALIKE / "run-4") == 3
+    assert shell(first, **{**env, "RUN": str(ALIKE / "run-4")}).returncode == 0
+    assert list((shell.work / "baselines").glob("*/*/*")) == kept
+    assert shell(accept, **{**env, "RUN": str(ALIKE / "run-2")}).returncode == 0
+    assert len(list((shell.work / "baselines").glob("*/*/*"))) == 2
+
+
+def test_jenkins_keeps_a_baseline_only_after_a_pass_or_as_the_first():
+    stages = dict(re.findall(r"stage\('(Keep[^']*)'\) \{\s+when \{ (.*) \}\n", JENKINS))
+    result = "branch 'main'; expression { currentBuild.currentResult == '%s' }"
+    assert stages == {"Keep as a baseline": result % "SUCCESS", "Keep the first as a baseline": result % "UNSTABLE"}
     assert "code == 3) { unstable(" in JENKINS
-    shutil.rmtree(shell.work)
+    assert "code != 0) { error(" in JENKINS

@@ -1,12 +1,15 @@
 """The gate in CI as it is called: its exit codes, its baselines, its gates from files."""
 
 import json
+import re
 import shutil
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 
 SAMPLES = Path(__file__).resolve().parent.parent / "sample_runs"
+ALIKE = Path(__file__).resolve().parent / "data" / "same_setup"
 
 
 def one_line(stderr):
@@ -23,17 +26,18 @@ def test_an_improvement_passes_and_says_why(run_cli):
     assert "Passed:" in done.stdout.splitlines()[-1]
 
 
-def test_a_regression_is_exit_1_and_names_the_gates(run_cli):
-    done = run_cli("compare", SAMPLES / "n-fed", SAMPLES / "n-starved", env={"COLUMNS": "200"})
+def test_a_regression_is_exit_1_and_names_the_gates(run_warm):
+    done = run_warm("compare", SAMPLES / "n-fed", SAMPLES / "n-starved", env={"COLUMNS": "200"})
     assert done.returncode == 1
     assert done.stdout.splitlines()[-1].startswith("Failed: epoch_time:+5%, data_wait_share:+5pp")
 
 
 @pytest.mark.parametrize(
-    ("baseline", "run"), [("m-healthy", "m-ddp"), ("s-healthy", "s-killed"), ("s-killed", "s-healthy"), ("fed", "fed")]
+    ("baseline", "run"),
+    [("m-healthy", "m-ddp"), ("s-healthy", "s-killed"), ("s-killed", "s-healthy"), ("fed", "xid31")],
 )
-def test_what_cannot_be_compared_is_exit_3(run_cli, baseline, run):
-    done = run_cli("compare", SAMPLES / baseline, SAMPLES / run)
+def test_what_cannot_be_compared_is_exit_3(run_warm, baseline, run):
+    done = run_warm("compare", SAMPLES / baseline, SAMPLES / run)
     assert done.returncode == 3
     assert "regressed" not in done.stdout
     assert "Not decided:" in done.stdout
@@ -51,8 +55,8 @@ def test_what_cannot_be_compared_is_exit_3(run_cli, baseline, run):
         ["baseline", "accept", SAMPLES / "m-ddp", "--baseline-dir", "shelf", "--keep", "0"],
     ],
 )
-def test_wrong_use_is_exit_2(run_cli, arguments):
-    done = run_cli(*arguments)
+def test_wrong_use_is_exit_2(run_warm, arguments):
+    done = run_warm(*arguments)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
 
@@ -63,77 +67,155 @@ def test_what_is_not_there_is_exit_4(run_cli):
     assert "nowhere does not exist" in one_line(done.stderr)
 
 
-def test_gates_come_from_the_folders_file_and_the_command_line_wins(run_cli, tmp_path):
+def test_gates_come_from_the_folders_file_and_the_command_line_wins(run_warm, tmp_path):
     (tmp_path / "setup.cfg").write_text("[gpu-report]\nfail_on = util:95%\n")
-    assert run_cli("check", SAMPLES / "s-healthy").returncode == 1
-    assert run_cli("check", SAMPLES / "s-healthy", "--fail-on", "util:50%").returncode == 0
+    assert run_warm("check", SAMPLES / "s-healthy").returncode == 1
+    assert run_warm("check", SAMPLES / "s-healthy", "--fail-on", "util:50%").returncode == 0
     (tmp_path / "gates.toml").write_text('fail_on = ["util:50%", "epoch_time:+5%"]\n')
-    assert run_cli("check", SAMPLES / "s-healthy", "--config", "gates.toml").returncode == 0
+    assert run_warm("check", SAMPLES / "s-healthy", "--config", "gates.toml").returncode == 0
 
 
-def test_gates_that_only_warn_never_change_the_exit_code(run_cli):
-    done = run_cli("check", SAMPLES / "n-starved", "--warn-on", "util:40%", env={"COLUMNS": "200"})
+def test_gates_that_only_warn_never_change_the_exit_code(run_warm):
+    done = run_warm("check", SAMPLES / "n-starved", "--warn-on", "util:40%", env={"COLUMNS": "200"})
     assert done.returncode == 0
     assert done.stdout.splitlines()[-1] == "Passed: 1 gate measured, 1 warning."
 
 
-def test_check_takes_its_defaults_where_a_file_has_only_gates_on_changes(run_cli, tmp_path):
+def test_check_takes_its_defaults_where_a_file_has_only_gates_on_changes(run_warm, tmp_path):
     (tmp_path / "gpu-report.toml").write_text('fail_on = ["epoch_time:+5%"]\n')
-    done = run_cli("check", SAMPLES / "m-healthy", env={"COLUMNS": "200"})
+    done = run_warm("check", SAMPLES / "m-healthy", env={"COLUMNS": "200"})
     assert done.returncode == 0
     assert "findings.critical:0" in done.stdout
 
 
-def test_a_pass_that_is_unsure_says_so_in_its_last_line(run_cli, tmp_path):
-    runs = Path(__file__).parent / "data" / "same_setup"
-    done = run_cli("compare", runs / "run-5", runs / "run-7", env={"COLUMNS": "200"})
+def test_a_pass_that_is_unsure_says_so_in_its_last_line(run_warm):
+    done = run_warm("compare", ALIKE / "run-5", ALIKE / "run-7", env={"COLUMNS": "200"})
     assert done.returncode == 0
     assert done.stdout.splitlines()[-1].startswith("Passed: ")
     assert "unsure (epoch_time:+5%" in done.stdout.splitlines()[-1]
 
 
-def test_check_fails_on_a_crash_and_tells_what_it_could_not_say(run_cli):
-    assert run_cli("check", SAMPLES / "s-healthy").returncode == 0
-    assert run_cli("check", SAMPLES / "s-oom").returncode == 1
-    assert run_cli("check", SAMPLES / "healthy", "--fail-on", "xid.fatal:0").returncode == 3
+def test_check_fails_on_a_crash_and_tells_what_it_could_not_say(run_warm):
+    assert run_warm("check", SAMPLES / "s-healthy").returncode == 0
+    assert run_warm("check", SAMPLES / "s-oom").returncode == 1
+    assert run_warm("check", SAMPLES / "healthy", "--fail-on", "xid.fatal:0").returncode == 3
 
 
-def test_baselines_are_found_by_set_up_and_moved_on(run_cli, tmp_path):
+def test_baselines_are_found_by_set_up_and_moved_on(run_warm, tmp_path):
     for name in ("m-healthy", "n-fed"):
-        done = run_cli("baseline", "accept", SAMPLES / name, "--baseline-dir", "shelf", "--key", "feature/x")
+        done = run_warm("baseline", "accept", SAMPLES / name, "--baseline-dir", "shelf", "--key", "feature/x")
         assert done.returncode == 0
         assert (tmp_path / done.stdout.strip() / "samples.csv").is_file()
     shelf = ["--baseline-dir", "shelf", "--key", "feature/x"]
-    assert run_cli("compare", SAMPLES / "n-starved", *shelf).returncode == 1
-    assert run_cli("compare", SAMPLES / "m-healthy", *shelf).returncode == 0
-    # none of this set-up, and none of this key
-    other = run_cli("compare", SAMPLES / "m-ddp", *shelf)
-    assert (other.returncode, "GPUs used is 1 there, 2 here" in one_line(other.stderr)) == (3, True)
-    assert run_cli("compare", SAMPLES / "m-ddp", "--baseline-dir", "shelf").returncode == 3
+    worse = run_warm("compare", SAMPLES / "n-starved", *shelf)
+    assert worse.returncode == 1
+    # by when it began, whatever its folder was called
+    assert re.search(r"^baseline  20261121-\d{6}-[0-9a-f]{8}  2026-11-21 ", worse.stdout, re.MULTILINE)
     # what was worse is what is wanted from now on
-    run_cli("baseline", "accept", SAMPLES / "n-starved", *shelf)
-    assert run_cli("compare", SAMPLES / "n-starved", *shelf).returncode == 0
+    run_warm("baseline", "accept", SAMPLES / "ab-workers-2", *shelf)
+    assert run_warm("compare", SAMPLES / "n-starved", *shelf).returncode == 0
 
 
-def test_a_run_cut_short_becomes_no_baseline(run_cli, tmp_path):
-    done = run_cli("baseline", "accept", SAMPLES / "s-killed", "--baseline-dir", "shelf")
+def test_a_first_baseline_is_accepted_only_where_there_is_none(run_warm, tmp_path):
+    accept = ["baseline", "accept", "--baseline-dir", "shelf", "--if-none"]
+    first = run_warm(*accept, ALIKE / "run-1")
+    assert (first.returncode, first.stderr) == (0, "")
+    second = run_warm(*accept, ALIKE / "run-2")
+    assert (second.returncode, second.stdout) == (0, "")
+    assert f"{first.stdout.strip()} is a baseline of this set-up already" in one_line(second.stderr)
+    assert run_warm(*accept, SAMPLES / "m-ddp").stdout.startswith("shelf")
+    assert len(list((tmp_path / "shelf").glob("default/*/*"))) == 2
+
+
+NO_BASELINE = {
+    "nowhere": "nowhere does not exist, as is right in a first run and a wrong path in any other",
+    "empty": "empty is empty",
+    "other-key": "other-key has none of key default, and has main",
+    "other-set-up": "no baseline of this set-up under key default (GPUs used is 1 there, 2 here",
+    "runs": "runs holds runs that nobody accepted",
+}
+
+
+@pytest.mark.parametrize("where", NO_BASELINE)
+def test_without_a_baseline_all_outputs_say_why_and_nothing_is_measured(run_warm, tmp_path, where):
+    (tmp_path / "empty").mkdir()
+    shutil.copytree(SAMPLES / "m-healthy", tmp_path / "runs" / "one")
+    if where.startswith("other"):
+        key = ["--key", "main"] if where == "other-key" else []
+        run_warm("baseline", "accept", SAMPLES / "m-healthy", "--baseline-dir", where, *key)
+    options = [word for option, name in OUTPUTS.items() for word in (option, f"out/{name}")]
+    done = run_warm("compare", SAMPLES / "m-ddp", "--baseline-dir", where, *options, env={"COLUMNS": "400"})
+    assert (done.returncode, done.stderr) == (3, "")
+    assert NO_BASELINE[where] in done.stdout.splitlines()[0]
+    accept = f"gpu-report baseline accept {SAMPLES / 'm-ddp'} --baseline-dir {where}"
+    assert f". To make this run one: `{accept}`" in done.stdout
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == sorted(OUTPUTS.values())
+    made = json.loads((tmp_path / "out" / "c.json").read_text())
+    assert (made["exit_code"], made["outcome"], made["baselines"]) == (3, "not measured", [])
+    skipped = ET.parse(tmp_path / "out" / "c.xml").findall(".//testcase/skipped")
+    assert len(skipped) == len(made["gates"]) == 9
+    assert all(NO_BASELINE[where] in each.get("message") for each in skipped)
+    assert "m-ddp, without a baseline" in (tmp_path / "out" / "c.html").read_text()
+
+
+def test_a_run_held_against_itself_says_nothing_wherever_it_was_copied_to(run_warm, tmp_path):
+    shutil.copytree(SAMPLES / "m-ddp", tmp_path / "copy")
+    done = run_warm("compare", "copy", SAMPLES / "m-ddp", env={"COLUMNS": "200"})
+    assert done.returncode == 3
+    assert done.stdout.startswith("The baseline is the run itself (copy)")
+
+
+def test_a_single_name_is_the_baseline_and_that_is_said(run_warm, tmp_path):
+    alone = run_warm("compare", SAMPLES / "n-starved")
+    assert alone.returncode == 4
+    assert "n-starved alone is a baseline, and no run is named: gpu-report compare BASELINE RUN" in one_line(
+        alone.stderr
+    )
+    shutil.copytree(SAMPLES / "n-fed", tmp_path / "gpu-runs" / "20261121-010000")
+    newest = run_warm("compare", "gpu-runs/20261121-010000")
+    assert newest.returncode == 2
+    assert "is the newest run itself" in one_line(newest.stderr)
+
+
+def test_baselines_that_differ_as_much_decide_nothing_and_are_named(run_warm, tmp_path):
+    for name in ("run-1", "run-2", "run-3"):
+        shutil.copytree(ALIKE / name, tmp_path / "several" / name)
+    options = ["--html", "c.html", "--markdown", "c.md"]
+    done = run_warm("compare", "several", ALIKE / "run-4", *options, env={"COLUMNS": "400"})
+    assert done.returncode == 3
+    assert done.stdout.startswith(
+        "Slower, as are the cores: an epoch trains in 6.82 s, 5.89 s in the median of 3 baselines"
+    )
+    band = "5.88 to 6.34 s, and one more like them may come to 4.75 to 7.32 s"
+    assert f"The epoch time of 3 baselines differs by {band} (95 %)." in done.stdout
+    assert done.stdout.splitlines()[-1] == "Not decided: epoch_time:+5% (slower cores explain it)."
+    for name in ("c.html", "c.md"):
+        words = (tmp_path / name).read_text().replace("<br>", " ")
+        assert "5.88 to 6.34 s (4.75 to 7.32 s)" in words
+
+
+def test_a_run_cut_short_becomes_no_baseline(run_warm, tmp_path):
+    done = run_warm("baseline", "accept", SAMPLES / "s-killed", "--baseline-dir", "shelf")
     assert done.returncode == 3
     assert "SIGKILL" in one_line(done.stderr)
     assert not (tmp_path / "shelf").exists()
 
 
-def test_the_newest_run_is_compared_when_none_is_named(run_cli, tmp_path):
+def test_the_newest_run_is_compared_when_none_is_named(run_warm, tmp_path):
     shutil.copytree(SAMPLES / "n-fed", tmp_path / "gpu-runs" / "20261121-010000")
-    assert run_cli("compare", SAMPLES / "n-fed").returncode == 0
-    assert run_cli("check").returncode == 0
+    done = run_warm("compare", SAMPLES / "n-starved")
+    assert done.returncode == 0
+    assert "the newest, gpu-runs/20261121-010000, is held against the baseline" in one_line(done.stderr)
+    assert run_warm("check").returncode == 0
 
 
-def test_a_folder_of_runs_is_several_baselines(run_cli, tmp_path):
+def test_a_folder_of_runs_is_several_baselines(run_warm, tmp_path):
     for name in ("s-cpu-taken", "s-loader-stall", "s-storage"):
         shutil.copytree(SAMPLES / name, tmp_path / "several" / name)
-    done = run_cli("compare", "several", SAMPLES / "s-storage", env={"COLUMNS": "200"})
+    done = run_warm("compare", "several", SAMPLES / "s-storage", env={"COLUMNS": "200"})
     assert done.returncode == 0
-    assert "3 baselines" in done.stdout
+    assert "2 baselines" in done.stdout
+    assert "a baseline that is the run itself is left out" in one_line(done.stderr)
 
 
 OUTPUTS = {
@@ -147,55 +229,55 @@ OUTPUTS = {
 }
 
 
-def test_every_output_is_written_also_when_the_gate_fails(run_cli, tmp_path):
+def test_every_output_is_written_also_when_the_gate_fails(run_warm, tmp_path):
     options = [word for option, name in OUTPUTS.items() for word in (option, f"out/{name}")]
-    done = run_cli("compare", SAMPLES / "n-fed", SAMPLES / "n-starved", *options)
+    done = run_warm("compare", SAMPLES / "n-fed", SAMPLES / "n-starved", *options)
     assert done.returncode == 1
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == sorted(OUTPUTS.values())
     assert json.loads((tmp_path / "out" / "c.json").read_text())["exit_code"] == 1
     assert (tmp_path / "out" / "c.html").read_text().startswith("<!doctype html>")
 
 
-def test_check_writes_what_needs_no_baseline(run_cli, tmp_path):
-    done = run_cli("check", SAMPLES / "n-fed", "--json", "c.json", "--junit", "c.xml", "--markdown", "c.md")
+def test_check_writes_what_needs_no_baseline(run_warm, tmp_path):
+    done = run_warm("check", SAMPLES / "n-fed", "--json", "c.json", "--junit", "c.xml", "--markdown", "c.md")
     assert done.returncode == 0
     assert json.loads((tmp_path / "c.json").read_text())["baselines"] == []
 
 
-def test_on_github_there_are_annotations_and_a_summary_and_no_command_from_a_run(run_cli, tmp_path):
+def test_on_github_there_are_annotations_and_a_summary_and_no_command_from_a_run(run_warm, tmp_path):
     github = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md")}
-    done = run_cli("compare", SAMPLES / "n-fed", SAMPLES / "n-starved", env=github)
+    done = run_warm("compare", SAMPLES / "n-fed", SAMPLES / "n-starved", env=github)
     lines = done.stdout.splitlines()
     assert lines[0].startswith("::stop-commands::")
     again = lines.index(f"::{lines[0].split('::')[2]}::")
     assert [line.split(" ")[0] for line in lines[again + 1 :]] == ["::error"] * 2 + ["::warning"] * 3
-    run_cli("check", SAMPLES / "n-fed", env=github)
+    run_warm("check", SAMPLES / "n-fed", env=github)
     assert (tmp_path / "summary.md").read_text().count("## GPU report") == 2
 
 
-def test_a_summary_that_cannot_be_written_is_a_note(run_cli, tmp_path):
-    done = run_cli("check", SAMPLES / "n-fed", env={"GITHUB_STEP_SUMMARY": str(tmp_path)})
+def test_a_summary_that_cannot_be_written_is_a_note(run_warm, tmp_path):
+    done = run_warm("check", SAMPLES / "n-fed", env={"GITHUB_STEP_SUMMARY": str(tmp_path)})
     assert done.returncode == 0
     assert "cannot be written" in one_line(done.stderr)
 
 
-def test_a_file_that_cannot_be_written_is_exit_4(run_cli, tmp_path):
+def test_a_file_that_cannot_be_written_is_exit_4(run_warm, tmp_path):
     (tmp_path / "file").write_text("")
-    done = run_cli("compare", SAMPLES / "n-fed", SAMPLES / "n-fed", "--json", "file/c.json")
+    done = run_warm("check", SAMPLES / "n-fed", "--json", "file/c.json")
     assert done.returncode == 4
     assert "cannot be written" in one_line(done.stderr)
 
 
-def test_another_gpu_model_is_exit_3_and_named(run_cli, tmp_path):
+def test_another_gpu_model_is_exit_3_and_named(run_warm, tmp_path):
     shutil.copytree(SAMPLES / "m-healthy", tmp_path / "other")
     text = (tmp_path / "other" / "run.json").read_text()
     (tmp_path / "other" / "run.json").write_text(text.replace('"NVIDIA H200"', '"NVIDIA A100-SXM4-80GB"'))
-    done = run_cli("compare", SAMPLES / "m-healthy", "other", env={"COLUMNS": "200"})
+    done = run_warm("compare", SAMPLES / "m-healthy", "other", env={"COLUMNS": "200"})
     assert done.returncode == 3
     assert "GPU model: NVIDIA H200 in the baseline, NVIDIA A100-SXM4-80GB in the run" in done.stdout
 
 
-def test_a_recording_that_broke_off_is_exit_3(run_cli, tmp_path):
+def test_a_recording_that_broke_off_is_exit_3(run_warm, tmp_path):
     """The files as they lie when the machine goes down: no end anywhere, and a torn last row."""
     shutil.copytree(SAMPLES / "s-healthy", tmp_path / "cut")
     for path in [*(tmp_path / "cut").glob("*.csv"), *(tmp_path / "cut").rglob("*.jsonl")]:
@@ -204,18 +286,18 @@ def test_a_recording_that_broke_off_is_exit_3(run_cli, tmp_path):
     info = json.loads((tmp_path / "cut" / "run.json").read_text())
     kept = {name: value for name, value in info.items() if name not in {"end", "ended_by", "exit_code", "exit_signal"}}
     (tmp_path / "cut" / "run.json").write_text(json.dumps(kept))
-    done = run_cli("compare", SAMPLES / "s-healthy", "cut", env={"COLUMNS": "200"})
+    done = run_warm("compare", SAMPLES / "s-healthy", "cut", env={"COLUMNS": "200"})
     assert done.returncode == 3
     assert "The run was cut short" in done.stdout
 
 
-def test_a_run_is_not_its_own_baseline_and_a_broken_one_is_left_out(run_cli, tmp_path):
+def test_a_run_is_not_its_own_baseline_and_a_broken_one_is_left_out(run_warm, tmp_path):
     runs = tmp_path / "gpu-runs"
     for number, name in enumerate(("s-cpu-taken", "s-loader-stall", "s-storage")):
         shutil.copytree(SAMPLES / name, runs / f"20261121-01000{number}")
     (runs / "20261121-000000").mkdir()
     (runs / "20261121-000000" / "samples.csv").write_text("wall_s,mono_s,gpu\n")
-    done = run_cli("compare", "gpu-runs", runs / "20261121-010002", env={"COLUMNS": "200"})
+    done = run_warm("compare", "gpu-runs", runs / "20261121-010002", env={"COLUMNS": "200"})
     assert done.returncode == 0
     assert "20261121-000000/samples.csv has not one valid row" in done.stderr
     assert "2 baselines" in done.stdout

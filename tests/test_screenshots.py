@@ -1,5 +1,6 @@
 """The pictures of docs/ are those that `make screenshots` makes, small, and each stands in docs/reading.md."""
 
+import hashlib
 import re
 import struct
 from pathlib import Path
@@ -14,6 +15,13 @@ def test_the_pictures_are_those_that_the_script_makes() -> None:
     made = set(re.findall(r'^    Picture\("([a-z-]+)"', script, re.MULTILINE))
     assert {path.stem for path in PICTURES} == made
     assert len(made) >= 6
+
+
+def test_the_picture_of_the_example_for_ci_is_of_the_files_beside_it() -> None:
+    """`make screenshots ARGS=ci-example` makes it anew."""
+    example = DOCS / "ci" / "example"
+    digest = hashlib.sha256(b"".join((example / name).read_bytes() for name in ("summary.md", "junit.xml"))).hexdigest()
+    assert b"tEXtmade-from\x00" + digest.encode() in (example / "rendered.png").read_bytes()
 
 
 def test_each_picture_is_shown_with_a_text_for_those_who_do_not_see_it() -> None:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from gpu_report.amounts import counted
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.compare_cores import Cores, cores_of
 from gpu_report.analyse.compare_findings import compare_findings, stutter
 from gpu_report.analyse.compare_judge import Side, first_epochs, judge_all, side_of
 from gpu_report.analyse.compare_metrics import EPOCH_TIME
+from gpu_report.analyse.compare_notes import not_used, of_crash, of_recordings, of_values
 from gpu_report.analyse.compare_select import alike, cut_short
 from gpu_report.analyse.compare_setup import Fingerprint, differences, fingerprint, slug
 from gpu_report.analyse.compare_units import Training, training_of
-from gpu_report.analyse.compare_verdict import judgement_of, verdict_of
+from gpu_report.analyse.compare_verdict import failed_by_itself, judgement_of, verdict_of
 from gpu_report.analyse.gate_results import of_part, results, unmeasured
-from gpu_report.analyse.inside import FROM_CALLBACKS
 from gpu_report.model import Analysis, Comparison, Difference, FindingChange, Gate, GateResult, MetricComparison
 
 
@@ -40,11 +41,14 @@ def compare(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[Gate] 
     sides, notes = _sides([each.training for each in usable], training)
     obstacles = [*(usable[0].obstacles if usable else ()), *_of_run(training), *_too_little(sides, usable)]
     metrics = judge_all(sides[:-1], sides[-1])
-    notes = (*_of_recordings(usable, training), *notes, *_stood_out(metrics), *_not_used(len(before), len(usable)))
+    notes = (*of_values(metrics, gates), *of_recordings([each.training for each in usable], training), *notes)
+    notes = (*notes, *not_used(len(before), len(usable)), *of_crash(training, obstacles if before else ()))
     unlike = usable[0].differences if usable else ()
     cores = cores_of(metrics, [difference for each in usable for difference in each.differences])
     kept = tuple(each.training.analysis for each in usable)
     findings = compare_findings(kept, run) if kept else ()
+    gated = _gated(gates, sides, findings, obstacles, cores)
+    verdict = verdict_of(obstacles, metrics, unlike, cores, baselines=len(kept))
     return Comparison(
         baselines=kept,
         run=run,
@@ -54,13 +58,20 @@ def compare(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[Gate] 
         first_epochs=_first(sides, obstacles),
         findings=findings,
         stutter=(stutter(kept[0]) if kept else "", stutter(run)),
-        gates=_gated(gates, sides, findings, obstacles, cores),
+        gates=gated,
         judgement=None if obstacles or not kept else judgement_of(metrics),
-        verdict=verdict_of(obstacles, metrics, unlike, cores, baselines=len(kept)),
+        verdict=f"{failed_by_itself(gated)} {verdict}".strip(),
         setup=slug(fingerprint(training)),
         notes=notes,
         left_out=(_special(usable[0].training) if usable else frozenset(), _special(training)),
     )
+
+
+def without_baseline(run: Analysis, gates: Sequence[Gate], why: str) -> Comparison:
+    """Return a run whose baseline is missing, for a reason that is given in a sentence: its gates are not measured."""
+    alone = compare((), run)
+    said = f"{why[:1].upper()}{why[1:]}"
+    return replace(alone, obstacles=(said,), gates=unmeasured(gates, said), verdict=f"{said}.")
 
 
 def fingerprint_of(analysis: Analysis) -> Fingerprint:
@@ -92,37 +103,13 @@ def _gated(
     if baselines and obstacles:
         return unmeasured(gates, "; ".join(obstacles))
     found = results(gates, baselines, run, findings if baselines else None, cores)
-    return of_part(found, "; ".join(map(_lower, obstacles))) if obstacles else found
+    why = "; ".join(_lower(obstacle).partition(":")[0] for obstacle in obstacles)  # at length in the verdict
+    return of_part(found, why) if obstacles else found
 
 
 def _first(sides: Sequence[Side], obstacles: Sequence[str]) -> MetricComparison | None:
     found = first_epochs(sides[:-1], sides[-1])
     return _unjudged(found) if found and obstacles else found
-
-
-def _stood_out(metrics: Sequence[MetricComparison]) -> tuple[str, ...]:
-    """Return how many epochs stood out by their time, in a sentence; what stands out by other metrics is theirs."""
-    time = next((metric for metric in metrics if metric.metric == EPOCH_TIME), None)
-    if time is None or not any(time.outliers):
-        return ()
-    before, after = time.outliers
-    return (f"Epochs whose time stands far out are left out of it: {before} of the baseline, {after} of the run.",)
-
-
-def _of_recordings(baselines: Sequence[_Baseline], run: Training) -> list[str]:
-    """Return what is to be known of the recordings: several trainings in one, and whether they saw alike."""
-    named = [("The run", run), *(("A baseline", each.training) for each in baselines)]
-    counts = [(name, len({epoch.run for epoch in training.analysis.epochs})) for name, training in named]
-    notes = [f"{name} holds {count} trainings; the longest is compared." for name, count in counts if count > 1]
-    told = {all(e.source == FROM_CALLBACKS for e in training.epochs) for _, training in named if training.epochs}
-    seen = (
-        "Epochs were told from inside in one run and seen from outside in another: edges may be off by up to a second."
-    )
-    return [*notes, seen] if len(told) > 1 else notes
-
-
-def _not_used(all_of: int, used: int) -> tuple[str, ...]:
-    return (f"{all_of - used} of {all_of} baselines cannot be compared and are left out.",) if used < all_of else ()
 
 
 def _special(training: Training) -> frozenset[int]:
@@ -157,8 +144,8 @@ def _too_little(sides: Sequence[Side], baselines: Sequence[_Baseline]) -> list[s
     if all(len(side.known(EPOCH_TIME, "windows")) >= th.COMPARED_AT_LEAST for side in sides):
         return []
     counts = [len(side.training.epochs) for side in sides]
-    few = f"{counts[-1]} ordinary epochs in the run, {min(counts[:-1])} in the baseline"
-    return [f"Too little data: {few}, {th.COMPARED_AT_LEAST} of each are needed"]
+    few = f"{counted(counts[-1], 'ordinary epoch')} in the run, {min(counts[:-1])} in the baseline"
+    return [f"Too little data: {few}; {th.COMPARED_AT_LEAST} of each are needed"]
 
 
 def _unjudged(metric: MetricComparison) -> MetricComparison:

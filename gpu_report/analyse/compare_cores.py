@@ -82,7 +82,7 @@ def cores_of(metrics: Sequence[MetricComparison], unlike: Sequence[Difference]) 
         return None
     pair = (main, workers)
     known = [metric.change_share for metric in pair if metric.change_share is not None and _is_large(metric)]
-    sure = any(metric.judgement == "changed" for metric in pair)
+    sure = any(metric.judgement == "changed" or metric.in_band for metric in pair)
     if not sure or len(known) < 2 or (known[0] > 0) != (known[1] > 0):
         return None
     # a share of -1 is no CPU time at all: nothing was measured
@@ -104,8 +104,11 @@ def cores_words(cores: Cores, time: MetricComparison | None) -> str:
 
 
 def goes_with(cores: Cores, time: MetricComparison | None) -> bool:
-    """Tell whether the epoch time changed for certain, and the way that the cores did."""
-    if time is None or time.change_share is None or time.judgement not in {"better", "worse"}:
+    """Tell whether the epoch time changed for certain, and the way that the cores did.
+
+    That is so whatever several baselines differ by: they may have had such cores as well.
+    """
+    if time is None or time.change_share is None or not (time.judgement in {"better", "worse"} or is_in_band(time)):
         return False
     return (time.change_share > 0) == (cores.most > 0)
 
@@ -114,6 +117,11 @@ def is_all(cores: Cores, time: MetricComparison | None) -> bool:
     """Tell whether the cores are all that changed the epoch time."""
     share = time.change_share if time is not None else None
     return share is not None and goes_with(cores, time) and cores.account_for(share)
+
+
+def is_in_band(metric: MetricComparison) -> bool:
+    """Tell whether a change that is worth a word is certain, and no more than the baselines differ by."""
+    return metric.in_band and _is_large(metric)
 
 
 def _is_large(metric: MetricComparison) -> bool:

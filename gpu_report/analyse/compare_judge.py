@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -38,6 +39,7 @@ from gpu_report.model import Judgement, MetricComparison
 
 Basis = Literal["epochs", "windows", "run"]
 NOISE = "within the noise"
+IN_BAND = "certain, but no more than the baselines differ by"
 SEEN_OTHERWISE = "not judged: one run was told from inside, the other seen from outside"
 
 
@@ -103,9 +105,8 @@ def judge(baselines: Sequence[Side], run: Side, metric: Metric, statistic: str) 
     if metric.name == VALIDATION and len({side.is_told for side in (*baselines, run)}) > 1:
         return replace(compared, note=SEEN_OTHERWISE)
     ends, share, block = change_intervals(values[:-1], values[-1], STATISTICS[statistic])
-    band = _band([each for each in figures[:-1] if each is not None])
-    compared = replace(compared, interval=ends, interval_share=share, block=block, band=band)
-    return _judged(replace(compared, significant=_significant(compared)), metric)
+    compared = replace(compared, interval=ends, interval_share=share, block=block)
+    return _judged(_held_against_band(compared, is_sure=ends[0] > 0 or ends[1] < 0), metric)
 
 
 def first_epochs(baselines: Sequence[Side], run: Side) -> MetricComparison | None:
@@ -133,7 +134,8 @@ def _compared(metric: Metric, statistic: str, figures: Sequence[float | None], b
     baseline, after = (median(before) if before else None), figures[-1]
     change = None if baseline is None or after is None else after - baseline
     share = change / baseline if change is not None and baseline and baseline > 0 else None
-    return MetricComparison(metric.name, statistic, metric.unit, baseline, after, change, share, basis=basis)
+    each = tuple(before) if len(figures) > 2 else ()
+    return MetricComparison(metric.name, statistic, metric.unit, baseline, after, change, share, basis=basis, each=each)
 
 
 def _peaks(baselines: Sequence[Side], run: Side, metric: Metric) -> MetricComparison:
@@ -142,9 +144,8 @@ def _peaks(baselines: Sequence[Side], run: Side, metric: Metric) -> MetricCompar
     compared = _compared(metric, "max", figures, "run")
     if compared.change is None:
         return compared
-    band = _band([figure for figure in figures[:-1] if figure is not None])
-    compared = replace(compared, counts=(1, 1), band=band, least_change=_least(baselines, metric, compared.baseline))
-    return _judged(replace(compared, significant=_outside(compared)), metric)
+    compared = replace(compared, counts=(1, 1), least_change=_least(baselines, metric, compared.baseline))
+    return _judged(_held_against_band(compared, is_sure=True), metric)
 
 
 def _least(baselines: Sequence[Side], metric: Metric, baseline: float | None) -> float | None:
@@ -181,34 +182,36 @@ def _too_few(counts: tuple[int, int], basis: Basis) -> str:
     return f"too few {basis} to judge: {counts[0]} and {counts[1]}, {th.COMPARED_AT_LEAST} of each are needed"
 
 
-def _significant(compared: MetricComparison) -> bool:
-    """Tell whether chance is no explanation: the interval is off zero, and the run is outside the baselines' band."""
-    low, high = compared.interval or (0.0, 0.0)
-    return (low > 0 or high < 0) and _outside(compared)
+def _held_against_band(compared: MetricComparison, *, is_sure: bool) -> MetricComparison:
+    """Return a metric with its band; a change that is sure counts as significant only outside of it."""
+    band, run = _band(compared.each, 100.0 if compared.unit == "%" else math.inf), compared.run
+    inside = band is not None and run is not None and band[0] <= run <= band[1]
+    changed = is_sure and compared.change != 0
+    return replace(compared, band=band, significant=is_sure and not inside, in_band=changed and inside)
 
 
-def _outside(compared: MetricComparison) -> bool:
-    if compared.band is None or compared.run is None:
-        return True
-    return not compared.band[0] <= compared.run <= compared.band[1]
+def _band(figures: Sequence[float], most: float) -> tuple[float, float] | None:
+    """Return where one more run like several baselines would lie: Student's prediction interval for one more value.
 
-
-def _band(figures: Sequence[float]) -> tuple[float, float] | None:
-    """Return where one more run like several baselines would lie: Student's prediction interval for one more value."""
+    None of the metrics can be less than zero, and none more than `most`.
+    """
     if len(figures) < th.BAND_AT_LEAST:
         return None
     far = student_quantile((1 + th.BAND_CONFIDENCE) / 2, len(figures) - 1)
     reach = far * stdev(figures) * (1 + 1 / len(figures)) ** 0.5
-    return fmean(figures) - reach, fmean(figures) + reach
+    return max(fmean(figures) - reach, 0.0), min(fmean(figures) + reach, most)
 
 
 def _judged(compared: MetricComparison, metric: Metric) -> MetricComparison:
     change, least = compared.change, compared.least_change
     if change is None or least is None or compared.significant is None:
         return compared
-    if not compared.significant or abs(change) < least:
-        noise = not compared.significant and abs(change) >= least
-        return replace(compared, judgement="same", note=_joined(NOISE if noise else "", compared.note))
+    if abs(change) < least:
+        return replace(compared, judgement="same")
+    if compared.in_band:
+        return replace(compared, note=_joined(IN_BAND, compared.note))
+    if not compared.significant:
+        return replace(compared, judgement="same", note=_joined(NOISE, compared.note))
     if metric.better is None:
         return replace(compared, judgement="changed")
     return replace(compared, judgement="better" if (change < 0) == (metric.better == "lower") else "worse")

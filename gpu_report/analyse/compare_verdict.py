@@ -1,30 +1,32 @@
-"""What became of a run, in one or two sentences: better, worse or the same, by how much, and what was changed."""
+"""The verdict of a comparison in a few sentences: what decided first, then what else changed, and what was set up so.
 
-from collections.abc import Mapping, Sequence
+Worse comes before better, and what is certain before what cannot be told.
+"""
+
+from collections.abc import Sequence
 from typing import Literal
 
-from gpu_report.amounts import amount, change, interval, share_change
-from gpu_report.analyse.compare_cores import SAME_EPOCH, Cores, cores_words, is_all
+from gpu_report.amounts import amount, between, change, counted, interval, share_change
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.compare_cores import SAME_EPOCH, Cores, cores_words, is_all, is_in_band
 from gpu_report.analyse.compare_judge import NOISE
 from gpu_report.analyse.compare_metrics import DATA_WAIT, EPOCH_TIME, METRICS, UTILISATION, WAIT_SHARE, WORK
-from gpu_report.model import Difference, MetricComparison
+from gpu_report.model import Difference, GateResult, MetricComparison
 
 Whole = Literal["better", "worse", "same", "mixed"]
 
-WORDS: Mapping[Whole, str] = {
-    "better": "Better",
-    "worse": "Worse",
-    "same": "The same",
-    "mixed": "Better in part, worse in part",
-}
-AS_THE_CORES = {"better": "Faster, as are the cores", "worse": "Slower, as are the cores"}
+WORDS = {"better": "Better", "worse": "Worse"}
+AS_THE_CORES = {True: "Slower, as are the cores", False: "Faster, as are the cores"}
 ARGUMENTS_TOLD = 5
 # Told with the epoch time or the cores, or another view of the same.
 TOLD_APART = frozenset({EPOCH_TIME, "images_per_s", DATA_WAIT, *WORK})
 
 
-def judgement_of(metrics: Sequence[MetricComparison]) -> Whole:
-    """Return what a run comes to: by its epoch time where that changed, else by all else together."""
+def judgement_of(metrics: Sequence[MetricComparison]) -> Whole | None:
+    """Return what a run comes to: by its epoch time where that changed, else by all else together.
+
+    None where the epoch time changed by no more than the baselines differ by, and nothing else is certain.
+    """
     judged = {metric.metric: metric.judgement for metric in metrics}
     time = judged.get(EPOCH_TIME)
     if time == "better":
@@ -32,6 +34,8 @@ def judgement_of(metrics: Sequence[MetricComparison]) -> Whole:
     if time == "worse":
         return "worse"
     rest = {judgement for name, judgement in judged.items() if name != "first_epoch_time"} & {"better", "worse"}
+    if not rest and any(metric.metric == EPOCH_TIME and is_in_band(metric) for metric in metrics):
+        return None
     return "mixed" if len(rest) == 2 else rest.pop() if rest else "same"  # type: ignore[return-value]
 
 
@@ -49,13 +53,40 @@ def verdict_of(
         return f"{'Not comparable. ' if baselines and not only_short else ''}{'. '.join(obstacles)}."
     if not baselines:
         return _alone(metrics)
-    whole = judgement_of(metrics)
     time = next((metric for metric in metrics if metric.metric == EPOCH_TIME), None)
     alone = cores is not None and is_all(cores, time)
     why = cores_words(cores, time) if cores else ""
     changed = "" if alone else _changed(unlike, metrics)
-    sentences = [_headline(whole, metrics, as_the_cores=alone), why, _also(metrics), changed]
-    return " ".join(sentence for sentence in sentences if sentence)
+    told = [*_told_in_order(metrics, time, why, as_the_cores=alone), changed]
+    return " ".join(sentence for sentence in told if sentence)
+
+
+def failed_by_itself(gates: Sequence[GateResult]) -> str:
+    """Return in a sentence what failed that is no change of a metric, such as an Xid; empty where nothing did.
+
+    It comes before the verdict, which knows of changes alone.
+    """
+    failed = [g for g in gates if g.outcome == "failed" and g.gate.level == "fail" and not g.gate.needs_baseline]
+    return f"Failed: {'; '.join(result.summary for result in failed)}." if failed else ""
+
+
+def _told_in_order(
+    metrics: Sequence[MetricComparison], time: MetricComparison | None, cores: str, *, as_the_cores: bool
+) -> list[str]:
+    """Return what changed: the epoch time first where that is certain or all there is, else what is certain."""
+    groups = {
+        judgement: "; ".join(_told(m) for m in metrics if m.metric not in TOLD_APART and m.judgement == judgement)
+        for judgement in ("worse", "better", "changed")
+    }
+    decides = time is not None and (time.judgement in WORDS or as_the_cores)
+    epochs = _epochs(time, as_the_cores=as_the_cores, is_first=decides or not (groups["worse"] or groups["better"]))
+    words = {"worse": "Worse", "better": "Better", "changed": "Also changed"}
+    if decides and time is not None and time.judgement in WORDS:
+        words[time.judgement] = f"Also {time.judgement}"
+    rest = {judgement: f"{words[judgement]}: {said}." if said else "" for judgement, said in groups.items()}
+    if decides:
+        return [epochs, cores, rest["worse"], rest["better"], rest["changed"]]
+    return [rest["worse"], rest["better"], epochs, cores, rest["changed"]]
 
 
 def _alone(metrics: Sequence[MetricComparison]) -> str:
@@ -68,31 +99,42 @@ def _alone(metrics: Sequence[MetricComparison]) -> str:
     return "; ".join([f"An epoch trains in {amount(known[EPOCH_TIME].run, 's')}", *told]) + "."
 
 
-def _headline(whole: Whole, metrics: Sequence[MetricComparison], *, as_the_cores: bool) -> str:
-    """Return what became of the epoch time, which the whole goes by where it changed."""
-    time = next((metric for metric in metrics if metric.metric == EPOCH_TIME), None)
+def _epochs(time: MetricComparison | None, *, as_the_cores: bool, is_first: bool) -> str:
+    """Return what became of the epoch time, in sentences that begin the verdict or go on with it."""
     if time is None or time.change_share is None:
-        return f"{WORDS[whole]}."
-    values = f"{amount(time.run, 's')}, {amount(time.baseline, 's')} before"
-    change_told, sure = share_change(time.change_share), f", 99 % interval {interval(time.interval_share)}"
-    if time.judgement in {"better", "worse"}:
-        word = AS_THE_CORES[whole] if as_the_cores else WORDS[whole]
-        return f"{word}: an epoch trains in {values} ({change_told}{sure})."
+        return "The same in all that is known." if is_first else ""
+    before = f"in the median of {counted(len(time.each), 'baseline')}" if time.each else "before"
+    values = f"{amount(time.run, 's')}, {amount(time.baseline, 's')} {before}"
+    by = share_change(time.change_share)
+    windows = f", by windows of {th.WINDOW_S:g} s" if time.basis == "windows" else ""
+    sure = f"{values} ({by}, 99 % interval {interval(time.interval_share)}{windows})"
+    slower = time.change_share > 0
+    if as_the_cores:
+        return f"{AS_THE_CORES[slower]}: an epoch trains in {sure}.{_differ(time, slower=slower)}"
+    if time.judgement in WORDS:
+        return f"{WORDS[time.judgement]}: an epoch trains in {sure}."
+    if is_in_band(time):
+        how = f"{'Slower' if slower else 'Faster'} than the median baseline"
+        return f"{how}, but the baselines differ by as much: an epoch trains in {sure}.{_differ(time, slower=slower)}"
     if time.note == NOISE:
-        return f"No certain change in epoch time: {values} ({change_told}{sure})."
-    start = "The same: an epoch" if whole == "same" else "Epochs are as fast as before: one"
-    return f"{start} trains in {values} ({change_told})."
+        return f"No certain change in epoch time: {sure}."
+    start = "The same: an epoch" if is_first else "Epochs are as fast as before: one"
+    return f"{start} trains in {values} ({by}{windows})."
 
 
-def _also(metrics: Sequence[MetricComparison]) -> str:
-    """Return what else changed: with an epoch time that changed all together, else by what it comes to."""
-    changed = [m for m in metrics if m.metric not in TOLD_APART and m.judgement in {"better", "worse", "changed"}]
-    if any(m.metric == EPOCH_TIME and m.judgement in {"better", "worse"} for m in metrics):
-        groups = [("Also", changed)]
-    else:
-        named = (("Worse", "worse"), ("Better", "better"), ("Also", "changed"))
-        groups = [(word, [m for m in changed if m.judgement == judgement]) for word, judgement in named]
-    return " ".join(f"{word}: {'; '.join(map(_told, some))}." for word, some in groups if some)
+def _differ(time: MetricComparison, *, slower: bool) -> str:
+    """Return what several baselines took, and from where on one more like them would stand out; empty without a band.
+
+    From the band's lower end on down nothing stands out where a run would have to train in no time at all.
+    """
+    if not is_in_band(time) or time.band is None:
+        return ""
+    low, high = time.band
+    far = f"less than {amount(low, 's')}" if not slower else f"more than {amount(high, 's')}"
+    until = (
+        f"only {far} would be out of their range (95 %)" if slower or low > 0 else "no time would be out of their range"
+    )
+    return f" The baselines took {between((min(time.each), max(time.each)), 's')}: {until}."
 
 
 def _told(metric: MetricComparison) -> str:

@@ -8,10 +8,11 @@ from dataclasses import replace
 from functools import cache
 from typing import Protocol
 
-from gpu_report.amounts import amount, change, interval, share_change
+from gpu_report.amounts import amount, between, change, counted, interval, share_change
+from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.compare_cores import Cores
 from gpu_report.analyse.compare_judge import Side, judge
-from gpu_report.analyse.compare_metrics import EPOCH_TIME, METRICS, USUAL, UTILISATION
+from gpu_report.analyse.compare_metrics import DATA_WAIT, EPOCH_TIME, METRICS, USUAL, UTILISATION, WAIT_SHARE
 from gpu_report.analyse.gate_values import count
 from gpu_report.analyse.gates import COUNTS
 from gpu_report.model import FindingChange, Gate, GateResult, MetricComparison
@@ -45,13 +46,13 @@ def results(
 
 def unmeasured(gates: Sequence[Gate], why: str) -> tuple[GateResult, ...]:
     """Return every gate as not measured."""
-    return tuple(GateResult(gate, "not measured", why) for gate in gates)
+    return tuple(_unknown(gate, why) for gate in gates)
 
 
 def of_part(found: Sequence[GateResult], why: str) -> tuple[GateResult, ...]:
     """Return results of a run of which only a part is known: what failed has failed, what passed might not have."""
     return tuple(
-        replace(result, outcome="not measured", summary=f"{result.summary}, but {why}")
+        replace(result, outcome="not measured", summary=f"{result.summary}, but {why}", why=why)
         if result.outcome == "passed"
         else result
         for result in found
@@ -66,9 +67,20 @@ def _result(
     if not gate.needs_baseline:
         return _bound_result(gate, judged(gate.metric, gate.statistic, alone=True))
     if not has_baseline:
-        return GateResult(gate, "not measured", "there is no baseline to hold it against")
+        return _unknown(gate, "there is no baseline to hold it against")
     time = judged(EPOCH_TIME, METRICS[EPOCH_TIME].statistic, alone=False)
     return _change_result(gate, judged(gate.metric, gate.statistic, alone=False), time)
+
+
+def _unknown(gate: Gate, why: str, about: str = "") -> GateResult:
+    """Return a gate of which there is no figure at all."""
+    return GateResult(gate, "not measured", f"{about}: {why}" if about else why, why=why)
+
+
+def _undecided(result: GateResult, why: str, said: str) -> GateResult:
+    """Return a gate whose figure says nothing about the training: why in few words, and as it is told at length."""
+    summary = f"{result.summary}{'; ' if result.undecided else ', but '}{said}"
+    return replace(result, outcome="not measured", summary=summary, why=why)
 
 
 def _beside_cores(result: GateResult, judged: Judge, cores: Cores) -> GateResult:
@@ -78,16 +90,17 @@ def _beside_cores(result: GateResult, judged: Judge, cores: Cores) -> GateResult
     whether they come of the cores.
     """
     gate = result.gate
-    if result.outcome == "not measured" or not gate.needs_baseline or gate.statistic not in MIDDLE:
+    measured = result.outcome != "not measured" or result.undecided
+    if not measured or not gate.needs_baseline or gate.statistic not in MIDDLE:
         return result
     compared = judged(gate.metric, gate.statistic, alone=False)
     share, baseline = compared.change_share, compared.baseline
     if share is None or not baseline:
         return result
     limit = gate.limit if gate.kind == "share" else gate.limit / baseline
-    if result.outcome == "failed" and cores.explain(gate.metric, limit, share):
-        why = f"but the same work took {100 * cores.most:.0f} % more CPU time: slower cores explain it"
-        return replace(result, outcome="not measured", summary=f"{result.summary}, {why}")
+    if result.outcome != "passed" and cores.explain(gate.metric, limit, share):
+        why = "slower cores explain it"
+        return _undecided(result, why, f"the same work took {100 * cores.most:.0f} % more CPU time: {why}")
     if result.outcome == "passed" and cores.hide(gate.metric, limit, share):
         why = f"but the same work took {-100 * cores.most:.0f} % less CPU time: faster cores may hide a change"
         return replace(result, unsure=True, summary=f"{result.summary}, {why}")
@@ -95,19 +108,19 @@ def _beside_cores(result: GateResult, judged: Judge, cores: Cores) -> GateResult
 
 
 def _count_result(gate: Gate, run: Side, findings: Sequence[FindingChange] | None) -> GateResult:
-    counted = count(gate.metric, gate.statistic, run.training.analysis, findings)
-    if counted.value is None:
-        return GateResult(gate, "not measured", counted.what)
+    found = count(gate.metric, gate.statistic, run.training.analysis, findings)
+    if found.value is None:
+        return _unknown(gate, found.what)
     unit = "%" if gate.metric == "coverage" else ""
-    which = f" ({counted.which})" if counted.which else ""
-    text = f"{counted.what}: {amount(counted.value, unit)}{which}, allowed: {_allowed(gate, unit)}"
-    return GateResult(gate, "failed" if _breaks(counted.value, gate) else "passed", text, counted.value)
+    which = f" ({found.which})" if found.which else ""
+    text = f"{found.what}: {amount(found.value, unit)}{which}, allowed: {_allowed(gate, unit)}"
+    return GateResult(gate, "failed" if _breaks(found.value, gate) else "passed", text, found.value)
 
 
 def _bound_result(gate: Gate, compared: MetricComparison) -> GateResult:
     label = METRICS[gate.metric].label
     if compared.run is None:
-        return GateResult(gate, "not measured", f"{label} is not known of this run")
+        return _unknown(gate, f"{label} is not known of this run")
     text = f"{label} {amount(compared.run, compared.unit)}, allowed: {_allowed(gate, compared.unit)}"
     return GateResult(gate, "failed" if _breaks(compared.run, gate) else "passed", text, compared.run)
 
@@ -120,16 +133,43 @@ def _change_result(gate: Gate, compared: MetricComparison, time: MetricCompariso
         missing = "the run" if compared.run is None else "the baseline"
         known = compared.baseline is not None and compared.run is not None
         why = compared.note or ("the baseline is zero" if known else f"it is not known of {missing}")
-        return GateResult(gate, "not measured", f"{label}: {why}")
+        return _unknown(gate, why, label)
     text = f"{label} {_by(gate, value, compared)}, allowed: {_allowed(gate, compared.unit)}"
+    passed, failed = (GateResult(gate, outcome, text, value) for outcome in ("passed", "failed"))
     if not _breaks(value, gate):
-        return GateResult(gate, "passed", text, value)
-    if not compared.significant:
-        return GateResult(gate, "passed", f"{text}; {_doubt(compared)}", value, unsure=True)
+        return passed
+    if gate.kind == "share" and (tiny := _too_little(compared, time)):
+        return replace(passed, summary=f"{text}, but {tiny}")
+    if not compared.significant and not compared.in_band:
+        doubt = "the epochs differ too much among themselves to be sure of it"
+        return replace(passed, summary=f"{text}; {doubt}", unsure=True)
     if gate.metric == UTILISATION and value < 0 and time.judgement == "better":
         better = f"epoch time {share_change(time.change_share)}: an improvement"
-        return GateResult(gate, "passed", f"{text}, but {better}", value)
-    return GateResult(gate, "failed", text, value)
+        return replace(passed, summary=f"{text}, but {better}")
+    return _undecided(failed, "the baselines differ by as much", _band_words(compared)) if compared.in_band else failed
+
+
+def _too_little(compared: MetricComparison, time: MetricComparison) -> str:
+    """Return in words that a wait changed by next to nothing, which of next to nothing may be a large share."""
+    whole = {DATA_WAIT: time.baseline, WAIT_SHARE: 100.0}.get(compared.metric)
+    least = None if whole is None else th.GATED_WAIT_PP / 100 * whole
+    if compared.change is None or least is None or abs(compared.change) >= least:
+        return ""
+    unit = "pp" if compared.unit == "%" else compared.unit
+    floor = f"{least:.1f} pp" if unit == "pp" else amount(least, unit)
+    return f"less than {floor} ({th.GATED_WAIT_PP:g} % of an epoch) is no wait to speak of"
+
+
+def _band_words(compared: MetricComparison) -> str:
+    """Return what several baselines differ by, and where one more like them may lie."""
+    differ = f"{counted(len(compared.each), 'baseline')} differ by {between(_ends(compared.each), compared.unit)}"
+    if compared.band is None:
+        return differ
+    return f"{differ}, and one more like them may come to {between(compared.band, compared.unit)}"
+
+
+def _ends(values: Sequence[float]) -> tuple[float, float]:
+    return min(values), max(values)
 
 
 def _by(gate: Gate, value: float, compared: MetricComparison) -> str:
@@ -140,12 +180,6 @@ def _by(gate: Gate, value: float, compared: MetricComparison) -> str:
     if gate.kind == "amount" and compared.interval:
         ends = f"{change(compared.interval[0], compared.unit)} to {change(compared.interval[1], compared.unit)}"
     return f"{by} ({values}{f', 99 % interval {ends}' if ends else ''})"
-
-
-def _doubt(compared: MetricComparison) -> str:
-    if compared.interval is not None and compared.interval[0] <= 0 <= compared.interval[1]:
-        return "the epochs differ too much among themselves to be sure of it"
-    return "it is within the band of the baselines"
 
 
 def _breaks(value: float, gate: Gate) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpu_report.model import Analysis, Finding, FindingChange
+from gpu_report.vocabulary import cause_words, lower_first, rule_words
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,15 @@ def _xids(run: Analysis, *, fatal: bool) -> Count:
     return Count(float(sum(event.count for event in mine)), "fatal Xids" if fatal else "Xids", ", ".join(codes))
 
 
+def _named(change: FindingChange) -> str:
+    """Return a kind of finding by its rule, and by its cause where that says more."""
+    cause = lower_first(cause_words(change.cause)) if change.cause and change.cause != change.rule else ""
+    return f"{rule_words(change.rule)}{f': {cause}' if cause else ''}"
+
+
 def _findings(findings: Sequence[Finding], statistic: str) -> Count:
-    named = ", ".join(dict.fromkeys(finding.id for finding in findings))
+    ids = list(dict.fromkeys(finding.id for finding in findings))
+    named = f"{ids[0]}: {findings[0].summary.rstrip('.')}" if len(ids) == 1 else ", ".join(ids)
     what = "critical findings" if statistic == "critical" else "findings, warnings or worse"
     return Count(float(len(findings)), what, named)
 
@@ -55,5 +63,5 @@ def _new(changes: Sequence[FindingChange] | None) -> Count:
     if changes is None:
         return Count(None, "there is no baseline to be new against")
     new = [change for change in changes if change.status == "new" and change.severity != "info"]
-    named = ", ".join(f"{change.rule} ({change.cause or 'no cause'})" for change in new)
+    named = ", ".join(_named(change) for change in new)
     return Count(float(len(new)), "new kinds of findings", named)

@@ -1,4 +1,7 @@
-"""Gates as they are written: `epoch_time:+5%`, `util.mean:-10pp`, `xid.fatal:0` (the grammar is in docs/compare.md)."""
+"""Gates as they are written: `epoch_time:+5%`, `util.mean:-10pp`, `xid.fatal:0` (the grammar is in docs/compare.md).
+
+Every limit has its unit, but what is counted has none. A gate that nothing could fail, or nothing could pass, is none.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Literal
 
-from gpu_report.analyse.compare_metrics import ALSO_CALLED, MEMORY, METRICS, STATISTICS, WORK, Metric
+from gpu_report.analyse.compare_metrics import ALSO_CALLED, MEMORY, METRICS, STATISTICS, UTILISATION, WORK, Metric
 from gpu_report.errors import UsageError
 from gpu_report.model import Gate
 
@@ -27,6 +30,7 @@ UNITS: Mapping[str, Mapping[str, float]] = {
     "images/s": {"images/s": 1},
     "%": {"%": 1},
 }
+WHOLE = 100.0  # percent: no share of a run is more
 
 # What is asked of a run where nobody says otherwise: the first of each may not go unmeasured.
 COMPARE_FAILS_ON = ("epoch_time:+5%", "data_wait_share:+5pp", "xid.fatal:0", "findings.critical:0")
@@ -70,7 +74,27 @@ def parse_gate(text: str, level: Level = "fail") -> Gate:
     kind, limit = (
         _change(text, metric, sign, number, unit) if sign in {"+", "-"} else _bound(text, metric, sign, number, unit)
     )
-    return Gate(text.strip(), name, statistic, kind, limit, level)
+    gate = Gate(text.strip(), name, statistic, kind, limit, level)
+    _check_range(gate, metric.unit)
+    return gate
+
+
+def _check_range(gate: Gate, unit: str) -> None:
+    """Refuse a limit that no run can break, or that every run breaks; UsageError."""
+    is_share = unit == "%"
+    if gate.kind in {"share", "amount"}:
+        farthest = -1.0 if gate.kind == "share" else -WHOLE if is_share else None
+        out = farthest is not None and gate.limit <= farthest
+        if out or (gate.kind == "amount" and is_share and gate.limit >= WHOLE):
+            raise UsageError(f"gate {gate.text!r} can never fail: nothing changes by that much")
+        return
+    least = gate.kind == "least"
+    if gate.limit <= 0:
+        never = "fail: nothing is less than none" if least else "pass: there is always some"
+        raise UsageError(f"gate {gate.text!r} can never {never}")
+    if is_share and (gate.limit > WHOLE or (gate.limit == WHOLE and not least)):
+        never = "pass" if least else "fail"
+        raise UsageError(f"gate {gate.text!r} can never {never}: there is no more than 100 %")
 
 
 def _optional(gate: Gate) -> Gate:
@@ -100,14 +124,20 @@ def _change(text: str, metric: Metric, sign: str, number: float, unit: str) -> t
     if unit == "pp" and metric.unit == "%":
         return "amount", limit
     if unit == "pp" or not unit or metric.unit == "%":
-        units = "% (of the baseline) or pp" if metric.unit == "%" else f"% or {' or '.join(UNITS[metric.unit])}"
+        units = "% (of the baseline) or pp" if metric.unit == "%" else _one_of(("%", *UNITS[metric.unit]))
         raise UsageError(f"gate {text!r}: say {units} after the number")
     return "amount", limit * _factor(text, metric.unit, unit)
 
 
 def _bound(text: str, metric: Metric, sign: str, number: float, unit: str) -> tuple[Kind, float]:
     """Return a limit on the value itself; utilisation is wanted high, the cost of work low, the rest as it is."""
-    limit = number * (_factor(text, metric.unit, unit) if unit else 1)
+    if unit == "pp" or (unit == "%" and metric.unit != "%"):
+        falls = metric.better == "higher" or metric.name == UTILISATION
+        change = f"for a change from the baseline write {'-' if falls else '+'}{number:g}{unit}"
+        raise UsageError(f"gate {text!r}: {change}, for a limit on the value itself say {_units(metric)}")
+    if not unit:
+        raise UsageError(f"gate {text!r}: say {_units(metric)} after the number")
+    limit = number * _factor(text, metric.unit, unit)
     if sign:
         return ("most" if sign == "<=" else "least"), limit
     return ("most" if metric.better == "lower" or metric.name in WORK else "least"), limit
@@ -115,8 +145,16 @@ def _bound(text: str, metric: Metric, sign: str, number: float, unit: str) -> tu
 
 def _factor(text: str, unit: str, written: str) -> float:
     if written not in UNITS[unit]:
-        raise UsageError(f"gate {text!r}: {written} is no unit of it; write {' or '.join(UNITS[unit])}")
+        raise UsageError(f"gate {text!r}: {written} is no unit of it; write {_one_of(tuple(UNITS[unit]))}")
     return UNITS[unit][written]
+
+
+def _units(metric: Metric) -> str:
+    return _one_of(tuple(UNITS[metric.unit]))
+
+
+def _one_of(names: Sequence[str]) -> str:
+    return " or ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
 
 
 def _count(text: str, level: Level, found: re.Match[str], sign: str, number: float, unit: str) -> Gate:  # noqa: PLR0913, PLR0917
@@ -124,9 +162,28 @@ def _count(text: str, level: Level, found: re.Match[str], sign: str, number: flo
     name, statistic = found["metric"], found["statistic"] or COUNTS[found["metric"]][0]
     if statistic not in COUNTS[name]:
         raise UsageError(f"gate {text!r}: {name} has {', '.join(COUNTS[name])}, no {statistic}")
-    if unit and not (name == "coverage" and unit == "%"):
-        raise UsageError(f"gate {text!r}: {name} is a count and has no unit {unit}")
+    if name == "coverage":
+        return _coverage(text, level, sign, number, unit)
+    right = f"{name}.{statistic}:{number if sign == '+' else 0:g}"
+    if unit:
+        raise UsageError(
+            f"gate {text!r}: {name}.{statistic} is counted and has no unit; write {name}.{statistic}:{number:g}"
+        )
     if sign in {"+", "-"}:
-        raise UsageError(f"gate {text!r}: {name} is not held against a baseline; write {name}.{statistic}:{number:g}")
-    kind: Kind = "least" if sign == ">=" or (not sign and name == "coverage") else "most"
-    return Gate(text.strip(), name, statistic, kind, number, level)
+        raise UsageError(f"gate {text!r}: how many there may be at most has no sign; write {right}")
+    if sign == ">=":
+        raise UsageError(
+            f"gate {text!r} would fail on an improvement: write {name}.{statistic}:{number:g}, for at most"
+        )
+    if number != int(number):
+        raise UsageError(f"gate {text!r}: {name}.{statistic} is counted in whole numbers; write {right}")
+    return Gate(text.strip(), name, statistic, "most", number, level)
+
+
+def _coverage(text: str, level: Level, sign: str, number: float, unit: str) -> Gate:
+    """Return a gate on how much of the time was measured: at least so many percent."""
+    if sign not in {"", ">="} or unit != "%":
+        raise UsageError(f"gate {text!r}: coverage is wanted high; write it in %, such as coverage:95%")
+    gate = Gate(text.strip(), "coverage", "share", "least", number, level)
+    _check_range(gate, "%")
+    return gate

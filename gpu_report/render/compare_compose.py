@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpu_report import __version__
+from gpu_report.amounts import counted
 from gpu_report.model import Analysis, Comparison, MetricComparison
 from gpu_report.render.compare_charts import charts
 from gpu_report.render.compare_view import (
@@ -17,46 +18,57 @@ from gpu_report.render.compare_view import (
     Whisker,
 )
 from gpu_report.render.compare_words import (
+    band_head,
     change_words,
     difference_values,
     finding_rows,
     gate_word,
+    heading,
     interval_words,
     judgement_words,
     label,
+    nothing_measured,
+    one_more_words,
     ordered,
     outcome_words,
+    range_words,
     run_name,
     shown,
     values,
 )
-from gpu_report.render.words import counted, first_sentence, sentence, share, tied, utc
+from gpu_report.render.words import first_sentence, sentence, share, tied, utc
 
 SCALES = (0.1, 0.25, 0.5, 1.0)  # how far a whisker's scale may reach, as a share of the baseline
 HALF = 100.0  # of a whisker's scale
 MOODS = {"better": "good", "worse": "critical", "same": "good", "mixed": "warning", None: "unknown"}
-GATE_MOODS = {"failed": "critical", "warning": "warning", "unsure": "warning", "not measured": "skipped"}
+GATE_MOODS = {
+    "failed": "critical",
+    "warning": "warning",
+    "undecided": "warning",
+    "unsure": "warning",
+    "not measured": "skipped",
+}
 
 
 def compose_comparison(comparison: Comparison) -> ComparisonView:
     """Return what the page says about a comparison."""
     reach = _reach(comparison.metrics)
-    several = len(comparison.baselines)
     lead, rest = first_sentence(comparison.verdict)
     return ComparisonView(
-        title=f"{run_name(comparison.run)} against {run_name(comparison.baselines[0])}",
+        title=heading(comparison),
         mood=_mood(comparison),
         verdict=tied(lead),
         verdict_rest=tied(rest),
         outcome=outcome_words(comparison),
         obstacles=tuple(map(sentence, comparison.obstacles)),
-        runs=(_run("Baseline", comparison.baselines[0]), _run("Run", comparison.run)),
-        baselines=f"{counted(several, 'baseline')}: their median; the newest is drawn" if several > 1 else "",
+        runs=(*(_run("Baseline", newest) for newest in comparison.baselines[:1]), _run("Run", comparison.run)),
+        baselines=_several(comparison),
+        band=band_head(comparison),
         metrics=(*(_metric(metric, reach) for metric in shown(comparison)), _stutter(comparison)),
         whiskers=f"\u2212{share(reach)} to +{share(reach)}" if reach else "",
         gates=tuple(
             GateRow(gate_word(r), GATE_MOODS.get(gate_word(r), "good"), r.gate.text, tied(r.summary))
-            for r in ordered(comparison)
+            for r in (() if nothing_measured(comparison) else ordered(comparison))
         ),
         differences=tuple(DifferenceRow(d.name, *difference_values(d), d.kind) for d in comparison.differences),
         findings=tuple(_findings(comparison)),
@@ -72,8 +84,20 @@ def _mood(comparison: Comparison) -> str:
         return "unknown"
     if comparison.gates and comparison.outcome == "failed":
         return "critical"
+    if comparison.gates and comparison.outcome == "not measured":
+        return "warning"
     warned = any(gate_word(result) == "warning" for result in comparison.gates)
     return "warning" if warned else MOODS[comparison.judgement]
+
+
+def _several(comparison: Comparison) -> str:
+    """Return which baselines there are, empty with one of which all is said beside the run."""
+    named = [f"{run_name(each)} ({utc(each.run.start_wall_s)})" for each in comparison.baselines]
+    if len(named) < 2:
+        return ""
+    return (
+        f"{counted(len(named), 'baseline')}, of which the median is compared and the newest drawn: {', '.join(named)}"
+    )
 
 
 def _run(role: str, analysis: Analysis) -> RunView:
@@ -82,16 +106,17 @@ def _run(role: str, analysis: Analysis) -> RunView:
 
 
 def _metric(metric: MetricComparison, reach: float) -> MetricRow:
-    judgement = judgement_words(metric)
+    judgement, in_band = judgement_words(metric), metric.in_band and metric.judgement == "unknown"
     return MetricRow(
         label(metric),
         *values(metric),
         change_words(metric),
         interval_words(metric),
         judgement,
-        judgement,
-        sentence(metric.note),
+        "in-band" if in_band else judgement,
+        "" if in_band else sentence(metric.note),  # the word says it, and a note below
         _whisker(metric, reach),
+        (range_words(metric), one_more_words(metric)),
     )
 
 

@@ -3,17 +3,23 @@
 import secrets
 
 from gpu_report.model import Comparison, GateResult
-from gpu_report.render.compare_words import gate_word, ordered
+from gpu_report.render.compare_words import gate_word, ordered, outcome_words
 
 MOST_ANNOTATIONS = 10  # GitHub shows so many of a kind for a step
-LEVELS = {"failed": "error", "warning": "warning", "unsure": "notice", "not measured": "notice"}
+LEVELS = {
+    "failed": "error",
+    "warning": "warning",
+    "undecided": "warning",
+    "unsure": "notice",
+    "not measured": "notice",
+}
 
 
 def annotations(comparison: Comparison) -> list[str]:
     """Return at most ten workflow commands, the worst first: what failed, what warns, what could not be said."""
     told = [r for r in ordered(comparison) if gate_word(r) != "passed" and not _idle(r)]
     if comparison.outcome == "not measured":
-        why = "; ".join(comparison.obstacles) or "a gate that was asked for measured nothing"
+        why = "; ".join(comparison.obstacles) or outcome_words(comparison)
         first = _command("error", "gpu-report cannot decide", why)
         told = [] if comparison.obstacles else told
         return [first, *map(_annotation, told[: MOST_ANNOTATIONS - 1])]

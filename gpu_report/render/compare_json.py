@@ -74,7 +74,9 @@ def _metric(metric: MetricComparison) -> Json:
         "interval": _interval(metric.interval),
         "interval_pct": _interval(metric.interval_share, 100),
         "least_change": metric.least_change,
+        "baseline_values": metric.each or ([metric.baseline] if metric.baseline is not None else []),
         "band": _interval(metric.band),
+        "in_band": metric.in_band,
         "significant": metric.significant,
         "judgement": metric.judgement,
         "basis": metric.basis,
@@ -117,6 +119,7 @@ def _gate(result: GateResult) -> Json:
         "word": gate_word(result),
         "value": result.value,
         "summary": result.summary,
+        "why": result.why or None,
     }
 
 

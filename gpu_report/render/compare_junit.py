@@ -19,7 +19,7 @@ def render_junit(comparison: Comparison) -> str:
         "tests": str(len(results)),
         "failures": str(words.count("failed")),
         "errors": "0",
-        "skipped": str(words.count("not measured")),
+        "skipped": str(sum(result.outcome == "not measured" for result in results)),
     }
     suites = ET.Element("testsuites", {"name": SUITE, **counts})
     suite = ET.SubElement(suites, "testsuite", {"name": f"{SUITE} {_text(run_name(comparison.run))}", **counts})
@@ -35,7 +35,7 @@ def _case(suite: ET.Element, result: GateResult, word: str) -> None:
     case = ET.SubElement(suite, "testcase", {"classname": SUITE, "name": name, "time": "0"})
     if word == "failed":
         ET.SubElement(case, "failure", {"message": summary, "type": "regression"}).text = summary
-    elif word == "not measured":
+    elif result.outcome == "not measured":
         ET.SubElement(case, "skipped", {"message": summary})
     else:
         ET.SubElement(case, "system-out").text = summary if word == "passed" else f"{word}: {summary}"

@@ -3,8 +3,11 @@
 import re
 from collections.abc import Callable, Sequence
 
-from gpu_report.model import Comparison
+from gpu_report.amounts import counted
+from gpu_report.model import Analysis, Comparison
 from gpu_report.render.compare_words import (
+    band_head,
+    band_words,
     difference_rows,
     finding_rows,
     gate_rows,
@@ -12,7 +15,9 @@ from gpu_report.render.compare_words import (
     metric_rows,
     outcome_words,
     run_name,
+    shown,
 )
+from gpu_report.render.words import utc
 from gpu_report.terminal import plain
 
 MOST_BYTES = 60_000  # GitHub drops a comment of 64 kB, and a step's summaries over 1 MiB, as a whole
@@ -55,8 +60,13 @@ def code(text: str) -> str:
 
 
 def _runs(comparison: Comparison) -> str:
-    before = ", ".join(code(run_name(baseline)) for baseline in comparison.baselines[:10])
-    return f"{f'Baseline {before}, run' if before else 'Run'} {code(run_name(comparison.run))}"
+    before = ", ".join(map(_run, comparison.baselines[:10]))
+    baselines = "Baseline" if len(comparison.baselines) < 2 else counted(len(comparison.baselines), "baseline")
+    return f"{f'{baselines} {before}; run' if before else 'Run'} {_run(comparison.run)}"
+
+
+def _run(analysis: Analysis) -> str:
+    return f"{code(run_name(analysis))} ({utc(analysis.run.start_wall_s)})"
 
 
 def _sections(comparison: Comparison) -> list[tuple[str, tuple[str, ...], Rows, bool]]:
@@ -65,6 +75,10 @@ def _sections(comparison: Comparison) -> list[tuple[str, tuple[str, ...], Rows, 
     header: tuple[str, ...] = ("", "baseline", "run", "change", "99 % interval", "")
     if not comparison.baselines:
         metrics, header = [(row[0], row[2]) for row in metrics], ("", "run")
+    elif differ := band_head(comparison):
+        cells = [*map(band_words, shown(comparison)), ""]  # the last row is no metric
+        metrics = [(*row[:2], words(cell), *row[2:]) for row, cell in zip(metrics, cells, strict=True)]
+        header = (*header[:1], "median", differ, *header[2:])
     gates = [
         (f"**{word}**" if word != "passed" else word, code(gate), words(said))
         for word, gate, said in gate_rows(comparison)

@@ -17,11 +17,20 @@ from gpu_report.render.compare_words import (
     outcome_words,
     run_name,
 )
+from gpu_report.render.words import utc
 from gpu_report.terminal import plain
 
 Rows = Sequence[tuple[str, ...]]
 
-COLOURS = {"failed": "red", "warning": "yellow", "passed": "green", "worse": "red", "better": "green"}
+COLOURS = {
+    "failed": "red",
+    "warning": "yellow",
+    "undecided": "yellow",
+    "passed": "green",
+    "worse": "red",
+    "better": "green",
+    "within the band": "yellow",
+}
 
 
 def render_comparison_text(comparison: Comparison, *, width: int | None = None, colour: bool = False) -> str:
@@ -45,8 +54,8 @@ def render_comparison_text(comparison: Comparison, *, width: int | None = None, 
 
 
 def _head(comparison: Comparison) -> list[str]:
-    before = [run_name(baseline) for baseline in comparison.baselines]
-    return [*(f"baseline  {name}" for name in before), f"run       {run_name(comparison.run)}"]
+    named = [*(("baseline", each) for each in comparison.baselines), ("run", comparison.run)]
+    return [f"{role:<8}  {run_name(each)}  {utc(each.run.start_wall_s)}" for role, each in named]
 
 
 def _tables(comparison: Comparison) -> list[tuple[str, tuple[str, ...], Rows]]:

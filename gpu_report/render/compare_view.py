@@ -30,7 +30,10 @@ class Whisker:
 
 @dataclass(frozen=True)
 class MetricRow:
-    """A metric's row; `mood` is better, worse, changed, same or empty."""
+    """A metric's row; `mood` is better, worse, changed, same, in-band or empty.
+
+    `band` is what several baselines differ by, and where one more may lie.
+    """
 
     label: str
     before: str
@@ -41,6 +44,7 @@ class MetricRow:
     mood: str
     note: str
     whisker: Whisker | None = None
+    band: tuple[str, str] = ("", "")
 
 
 @dataclass(frozen=True)
@@ -128,7 +132,10 @@ class ChartsView:
 
 @dataclass(frozen=True)
 class ComparisonView:
-    """All that the page says. `mood` is good, warning, critical or unknown; `verdict` is the first sentence of it."""
+    """All that the page says. `mood` is good, warning, critical or unknown; `verdict` is the first sentence of it.
+
+    `band` heads the column of what several baselines differ by; empty without.
+    """
 
     title: str
     mood: str
@@ -138,6 +145,7 @@ class ComparisonView:
     obstacles: tuple[str, ...]
     runs: tuple[RunView, ...]
     baselines: str
+    band: str
     metrics: tuple[MetricRow, ...]
     whiskers: str
     gates: tuple[GateRow, ...]

@@ -2,10 +2,9 @@
 
 from pathlib import PurePath
 
-from gpu_report.amounts import amount, change, interval, share_change
+from gpu_report.amounts import amount, between, change, counted, interval, share_change
 from gpu_report.model import Analysis, Comparison, Difference, FindingChange, GateResult, MetricComparison
-from gpu_report.render.words import counted
-from gpu_report.vocabulary import cause_words
+from gpu_report.vocabulary import cause_words, lower_first, rule_words
 
 LABELS = {
     "epoch_time": "Epoch time",
@@ -29,6 +28,15 @@ Row = tuple[str, ...]
 def run_name(analysis: Analysis) -> str:
     """Return a run's folder name, or its path where that has none."""
     return PurePath(analysis.run.path).name or analysis.run.path
+
+
+def heading(comparison: Comparison) -> str:
+    """Return what is compared in a few words."""
+    if not comparison.baselines:
+        return f"{run_name(comparison.run)}, without a baseline"
+    newest, *more = map(run_name, comparison.baselines)
+    beside = f" and {counted(len(more), 'other')}" if more else ""
+    return f"{run_name(comparison.run)} against {newest}{beside}"
 
 
 def label(metric: MetricComparison) -> str:
@@ -66,7 +74,32 @@ def _in_percent(metric: MetricComparison) -> bool:
 
 def judgement_words(metric: MetricComparison) -> str:
     """Return what a change comes to, empty where nobody judges it."""
-    return "" if metric.judgement == "unknown" else metric.judgement
+    if metric.judgement == "unknown":
+        return "within the band" if metric.in_band else ""
+    return metric.judgement
+
+
+def band_words(metric: MetricComparison) -> str:
+    """Return what several baselines differ by, and where one more like them may lie; empty with one."""
+    return " ".join(part for part in (range_words(metric), one_more_words(metric)) if part)
+
+
+def range_words(metric: MetricComparison) -> str:
+    """Return from where to where several baselines reach; empty with one."""
+    return between((min(metric.each), max(metric.each)), metric.unit) if metric.each else ""
+
+
+def one_more_words(metric: MetricComparison) -> str:
+    """Return where one more like several baselines may lie, in brackets; empty without a band."""
+    return "" if metric.band is None else f"({between(metric.band, metric.unit)})"
+
+
+def band_head(comparison: Comparison) -> str:
+    """Return what the column of band_words is called, empty where there is nothing for it."""
+    known = [metric for metric in comparison.metrics if metric.each]
+    if not known:
+        return ""
+    return "baselines (one more, 95 %)" if any(metric.band for metric in known) else "baselines"
 
 
 def metric_rows(comparison: Comparison) -> list[Row]:
@@ -78,8 +111,12 @@ def metric_rows(comparison: Comparison) -> list[Row]:
 
 
 def metric_notes(comparison: Comparison) -> list[str]:
-    """Return what is to be said about single metrics, in order."""
-    return [f"{label(metric)}: {metric.note}." for metric in shown(comparison) if metric.note]
+    """Return what is to be said about metrics, in order; what is the same of several is said once."""
+    notes: dict[str, list[str]] = {}
+    for metric in shown(comparison):
+        if metric.note:
+            notes.setdefault(metric.note, []).append(label(metric))
+    return [f"{'; '.join(labels)}: {note}." for note, labels in notes.items()]
 
 
 def shown(comparison: Comparison) -> list[MetricComparison]:
@@ -107,27 +144,39 @@ def finding_rows(comparison: Comparison) -> list[Row]:
 
 def finding_words(finding: FindingChange) -> str:
     """Return what a kind of finding is: rule, cause, GPU."""
-    rule = finding.rule.replace("-", " ").capitalize()
-    cause = f": {cause_words(finding.cause)}" if finding.cause and finding.cause != finding.rule else ""
+    cause = f": {lower_first(cause_words(finding.cause))}" if finding.cause and finding.cause != finding.rule else ""
     gpu = "" if finding.gpu is None else f" (GPU {finding.gpu})"
-    return f"{rule}{cause}{gpu}"
+    return f"{rule_words(finding.rule)}{cause}{gpu}"
 
 
 def gate_rows(comparison: Comparison) -> list[Row]:
-    """Return a row for each gate: what came of it, the gate, in words; those that decide first."""
-    return [(gate_word(r), r.gate.text, r.summary) for r in ordered(comparison)]
+    """Return a row for each gate: what came of it, the gate, in words; those that decide first.
+
+    What keeps all of them from being measured stands in the verdict, and the gates by name in outcome_words.
+    """
+    return [] if nothing_measured(comparison) else [(gate_word(r), r.gate.text, r.summary) for r in ordered(comparison)]
+
+
+def nothing_measured(comparison: Comparison) -> bool:
+    """Tell whether no gate has a figure, for a reason that the verdict gives."""
+    return bool(comparison.obstacles) and all(r.outcome == "not measured" and not r.undecided for r in comparison.gates)
 
 
 def ordered(comparison: Comparison) -> list[GateResult]:
     """Return the results of the gates, the worst first."""
-    order = ("failed", "warning", "not measured", "unsure", "passed")
+    order = ("failed", "warning", "undecided", "not measured", "unsure", "passed")
     return sorted(comparison.gates, key=lambda result: order.index(gate_word(result)))
 
 
 def gate_word(result: GateResult) -> str:
-    """Return what came of a gate in one word; a gate of level warn that failed is a warning."""
+    """Return what came of a gate in one word; a gate of level warn that failed is a warning.
+
+    Undecided is one that has a figure and no meaning; not measured has none.
+    """
     if result.outcome == "failed":
         return "failed" if result.gate.level == "fail" else "warning"
+    if result.undecided:
+        return "undecided"
     return "unsure" if result.unsure and result.outcome == "passed" else result.outcome
 
 
@@ -144,7 +193,10 @@ def outcome_words(comparison: Comparison) -> str:
         unsure = [r.gate.text for r in comparison.gates if r.unsure]
         doubt = f", {len(unsure)} unsure ({', '.join(unsure)})" if unsure else ""
         return f"Passed: {counted(_measured(comparison), 'gate')} measured{warnings}{doubt}."
-    return f"Not decided: {'; '.join(comparison.obstacles) or _why(comparison)}."
+    if nothing_measured(comparison):
+        gates = ", ".join(r.gate.text for r in ordered(comparison))
+        return f"Not decided: {counted(len(comparison.gates), 'gate')} not measured, for the reason above ({gates})."
+    return f"Not decided: {_why(comparison)}{warnings}."
 
 
 def _measured(comparison: Comparison) -> int:
@@ -152,9 +204,13 @@ def _measured(comparison: Comparison) -> int:
 
 
 def _why(comparison: Comparison) -> str:
+    """Return which gates kept the rest from passing, each reason once."""
     unmeasured = [r for r in comparison.gates if r.outcome == "not measured"]
-    missing = [r for r in unmeasured if r.gate.level == "fail"] or unmeasured
-    return "; ".join(f"{r.gate.text}: {r.summary}" for r in missing)
+    missing = [r for r in unmeasured if r.gate.level == "fail" and (not r.gate.optional or r.undecided)] or unmeasured
+    reasons: dict[str, list[str]] = {}
+    for result in missing:
+        reasons.setdefault(result.why or result.summary, []).append(result.gate.text)
+    return "; ".join(f"{', '.join(gates)} ({why})" for why, gates in reasons.items())
 
 
 def _times(count: float, seconds: float) -> str:

@@ -4,10 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from gpu_report.amounts import counted
 from gpu_report.model import Analysis, EpochSummary
 from gpu_report.render.moments import Clock
 from gpu_report.render.view import EpochBar, EpochChartView, EpochLine, EpochPart, EpochRowView
-from gpu_report.render.words import MISSING, clean, counted, duration, energy, gibibytes, known, number, quantity, share
+from gpu_report.render.words import MISSING, clean, duration, energy, gibibytes, known, number, quantity, share
 
 WIDTH = 1000.0  # of the chart, in its own units
 HEIGHT = 100.0  # of each of its panels

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from gpu_report.amounts import counted
 from gpu_report.model import Advice, Analysis, Cause, Finding, KernelEvent, NearbyKernelEvent
 from gpu_report.render.compose_evidence import evidence
 from gpu_report.render.moments import Clock
@@ -10,7 +11,6 @@ from gpu_report.render.next_steps import next_step
 from gpu_report.render.view import AdviceView, Fact, FindingView, KernelLine
 from gpu_report.render.words import (
     MISSING,
-    counted,
     duration,
     known,
     quantity,

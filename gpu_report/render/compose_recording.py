@@ -1,12 +1,12 @@
 """Where the data came from: the recording and what of it is missing, and the kernel log."""
 
+from gpu_report.amounts import counted
 from gpu_report.model import Analysis, Ending, Gap, KernelLog, Recording
 from gpu_report.render.compose_findings import kernel_line
 from gpu_report.render.happenings import WHAT, detail, gpu_name
 from gpu_report.render.moments import Clock
 from gpu_report.render.view import Fact, Happening, KernelView, RecordingView
 from gpu_report.render.words import (
-    counted,
     duration,
     elapsed,
     gibibytes,

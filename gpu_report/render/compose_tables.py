@@ -5,13 +5,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from gpu_report.amounts import counted
 from gpu_report.model import Analysis, Gpu, GpuSummary, Run
 from gpu_report.render import health
 from gpu_report.render.compose_charts import Track, strip
 from gpu_report.render.moments import Clock
 from gpu_report.render.quantities import THROTTLE_COUNTERS, gpu_quantities, label
 from gpu_report.render.view import GpuView, Table
-from gpu_report.render.words import MISSING, counted, gibibytes, known, number, quantity
+from gpu_report.render.words import MISSING, gibibytes, known, number, quantity
 
 _STATISTICS = ("mean", "min", "p5", "p50", "p95", "max")
 # A mean of a bitmask, of a counter or of a state's number says nothing.

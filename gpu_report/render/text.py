@@ -9,9 +9,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from gpu_report.amounts import counted
 from gpu_report.model import Advice, Analysis, EpochSummary, Finding, GpuSummary, Stats
 from gpu_report.render.summary import iso_utc
-from gpu_report.render.words import SHOWN_SECONDS, counted, how_it_ended, numbers, sentence
+from gpu_report.render.words import SHOWN_SECONDS, how_it_ended, numbers, sentence
 from gpu_report.terminal import plain
 from gpu_report.vocabulary import LONGER_BY_NATURE, row_words
 

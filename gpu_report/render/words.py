@@ -131,11 +131,6 @@ def utc(wall_s: float) -> str:
         return MISSING
 
 
-def counted(count: int, one: str, many: str | None = None) -> str:
-    """Return a count with its noun in the right number."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
-
-
 def how_it_ended(recording: Recording) -> str:
     """Return how a recording came to its end, empty where that says nothing."""
     if recording.ended_by is None:

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 from support.compared import analysed, on_gpu, slower, with_findings, with_settings
 
-from gpu_report.analyse.compare import compare
+from gpu_report.analyse.compare import compare, without_baseline
 from gpu_report.analyse.gates import default_gates
 from gpu_report.model import Cause, Comparison, Finding
 from gpu_report.render.compare_page import render_comparison_html
@@ -97,7 +97,7 @@ def test_pointing_at_an_epoch_reads_it_in_both_runs(open_comparison, worse):
     readout = page.locator("#epoch-readout")
     assert readout.inner_text().splitlines() == [
         "Epoch 2",
-        "before: trained 3.10 s, waited 0.01 s, utilisation 69 %",
+        "before: trained 3.10 s, waited 9.7 ms, utilisation 69 %",
         "now: trained 11.2 s, waited 8.42 s, utilisation 22 %",
     ]
     cursor = page.locator("#epoch-cursor").bounding_box()
@@ -138,7 +138,29 @@ def test_what_cannot_be_compared_is_shown_without_a_judgement(open_comparison):
     assert page.locator(".verdict-words").inner_text() == "Not comparable."
     assert page.locator(".verdict-rest").inner_text().startswith("GPU model:")
     assert page.locator(".judgement").count() == 0
-    assert page.locator(".gate.skipped").count() == len(GATES)
+    # the reason is said once, and the gates by name
+    outcome = page.locator(".outcome").inner_text()
+    assert all(gate.text in outcome for gate in GATES)
+    assert page.locator(".gate").count() == 0
+
+
+def in_the_band():
+    before = [analysed(f"../tests/data/same_setup/run-{n}") for n in (1, 2, 3)]
+    return compare(before, analysed("../tests/data/same_setup/run-4"), GATES)
+
+
+def no_baseline():
+    return without_baseline(analysed("m-healthy"), GATES, "there is no baseline yet")
+
+
+@pytest.mark.parametrize("made", [in_the_band, no_baseline])
+@pytest.mark.parametrize("width", [1200, 360])
+def test_several_baselines_and_none_fit_the_window_too(open_comparison, made, width):
+    opened = open_comparison(made(), viewport={"width": width, "height": 900})
+    assert opened.errors == []
+    assert wide_as_the_window(opened.page)
+    last = opened.page.locator(".metrics tbody tr").first.locator("td").last.bounding_box()
+    assert last is None or last["x"] + last["width"] <= width
 
 
 def test_nothing_that_a_run_holds_is_run(open_comparison):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpu_report.amounts import amount, change, interval, share_change
+from gpu_report.amounts import amount, between, change, counted, interval, share_change
 
 
 @pytest.mark.parametrize(
@@ -13,6 +13,10 @@ from gpu_report.amounts import amount, change, interval, share_change
         (125.0, "s", "2 min 5 s"),
         (7500.0, "s", "2 h 5 min"),
         (0.0, "s", "0 s"),
+        (0.0178, "s", "18 ms"),  # not 0.02 s, as its neighbour
+        (0.0216, "s", "22 ms"),
+        (0.0041, "s", "4.1 ms"),
+        (0.0998, "s", "0.10 s"),
         (512.0, "MiB", "512 MiB"),
         (43801.0, "MiB", "42.8 GiB"),
         (812.0, "J", "812 J"),
@@ -41,3 +45,15 @@ def test_changes_have_signs_and_percentages_change_by_points():
     assert share_change(None) == "n/a"
     assert interval((-0.05, 0.123)) == "\u22125.0 % to +12 %"
     assert interval(None) == ""
+
+
+def test_the_ends_of_a_range_have_one_unit_and_are_one_where_they_read_the_same():
+    assert between((5.88, 6.342), "s") == "5.88 to 6.34 s"
+    assert between((0.05, 6.342), "s") == "50 ms to 6.34 s"
+    assert between((23244.0, 23250.0), "MiB") == "22.7 GiB"
+    assert between((632.0, 681.0), "images/s") == "632 to 681 images/s"
+
+
+def test_one_is_one():
+    assert [counted(n, "epoch") for n in (0, 1, 2)] == ["0 epochs", "1 epoch", "2 epochs"]
+    assert counted(2, "training that went on", "trainings that went on") == "2 trainings that went on"

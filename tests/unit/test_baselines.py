@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gpu_report.baselines import FACTS, Shelf, runs_in
+from gpu_report.baselines import FACTS, Shelf, digest_of, runs_in
 from gpu_report.errors import InputError, NotComparableError, UsageError
 
 
@@ -33,6 +33,20 @@ def test_the_newest_are_kept_and_each_once(tmp_path, monkeypatch):
     assert [each.path for each in shelf.accepted()] == targets[:0:-1]
     shelf.accept(tmp_path / "2", "set-up", {}, keep=3)
     assert [each.path for each in shelf.accepted()] == [targets[1], targets[3], targets[2]]
+
+
+def test_a_baseline_is_called_by_when_it_began_and_is_kept_once_whatever_it_was_called_before(tmp_path):
+    shelf, run = Shelf(tmp_path / "shelf", "main"), make_run(tmp_path / "run")
+    old = shelf.accept(run, "set-up", {})
+    new = shelf.accept(run, "set-up", {}, began="20261121-010551")
+    assert new.name == f"20261121-010551-{old.name}"
+    assert [each.path for each in shelf.accepted()] == [new]
+
+
+def test_a_recording_is_told_from_others_wherever_it_lies(tmp_path):
+    run, other = make_run(tmp_path / "run"), make_run(tmp_path / "other", "another row\n")
+    copy = Shelf(tmp_path / "shelf", "main").accept(run, "set-up", {})
+    assert digest_of(copy) == digest_of(run) != digest_of(other)
 
 
 def test_set_ups_do_not_push_each_other_out(tmp_path):
@@ -91,13 +105,14 @@ def test_what_has_no_facts_is_no_baseline(tmp_path):
     target = shelf.accept(make_run(tmp_path / "run"), "set-up", {})
     (target / FACTS).write_text("not JSON")
     make_run(target.parent / "copied-by-hand")
-    assert shelf.accepted() == []
+    with pytest.raises(NotComparableError, match="has none of key main"):
+        shelf.accepted()
 
 
 def test_a_key_without_baselines_names_those_there_are(tmp_path):
-    Shelf(tmp_path, "feature/x").accept(make_run(tmp_path / "run"), "set-up", {})
-    with pytest.raises(NotComparableError, match=r"has no baselines of key main \(it has feature/x"):
-        Shelf(tmp_path, "main").accepted()
+    Shelf(tmp_path / "shelf", "feature/x").accept(make_run(tmp_path / "run"), "set-up", {})
+    with pytest.raises(NotComparableError, match="has none of key main, and has feature/x"):
+        Shelf(tmp_path / "shelf", "main").accepted()
 
 
 def test_a_folder_of_runs_is_several_runs(tmp_path):

@@ -6,6 +6,7 @@ import pytest
 from support.compared import analysed, on_gpu, slower, with_findings, with_settings, with_times
 
 from gpu_report.analyse.compare import compare
+from gpu_report.analyse.gates import parse_gates
 from gpu_report.model import Cause, Ending, Finding, RecordedEvent
 
 HEALTHY = "m-healthy"
@@ -42,6 +43,10 @@ def test_with_few_epochs_windows_of_training_are_compared():
     assert min(metric(found, "epoch_time").counts) >= 5
     assert metric(found, "validation_time").judgement == "unknown"
     assert "too few" in metric(found, "validation_time").note
+    assert "by windows of 2.5 s" in found.verdict
+    assert any(note.startswith("Epochs are too few to compare") and "windows" in note for note in found.notes)
+    by_epochs = compare([analysed("s-healthy")], analysed("s-healthy"))
+    assert not any("windows" in text for text in (by_epochs.verdict, *by_epochs.notes))
 
 
 def test_windows_of_an_epoch_make_up_the_epoch():
@@ -108,7 +113,7 @@ def test_one_stalled_epoch_neither_alarms_nor_hides_a_slowdown():
     slow = compare([stalled], with_times(analysed(HEALTHY), [1.1 * t for t in TIMES]))
     assert metric(slow, "epoch_time").judgement == "worse"
     assert metric(slow, "epoch_time").outliers == (1, 0)
-    assert any("1 of the baseline, 0 of the run" in note for note in slow.notes)
+    assert any(note.endswith("left out of it: 1 of the baseline.") for note in slow.notes)
 
 
 def test_a_stall_in_every_epoch_is_worse_in_epoch_time_and_in_data_wait():
@@ -123,17 +128,42 @@ def test_a_stall_in_every_epoch_is_worse_in_epoch_time_and_in_data_wait():
 def test_several_baselines_give_a_band_that_a_run_must_leave():
     several = [slower(analysed("s-healthy"), factor) for factor in (0.9, 1.0, 1.1)]
     run = slower(analysed("s-healthy"), 1.08)
-    assert metric(compare(several, run), "epoch_time").judgement == "same"
+    found = compare(several, run)
+    time = metric(found, "epoch_time")
+    assert (time.judgement, time.in_band, time.significant, found.judgement) == ("unknown", True, False, None)
     assert metric(compare(several[1:2], run), "epoch_time").judgement == "worse"
-    low, high = metric(compare(several, run), "epoch_time").band
+    low, high = time.band
     assert low < 3.9 * 0.9 < 3.9 * 1.1 < high
+    assert time.each == pytest.approx([3.51, 3.9, 4.29], abs=0.03)
     far = metric(compare(several, slower(analysed("s-healthy"), 1.9)), "epoch_time")
     assert far.judgement == "worse"
 
 
+def test_a_change_that_baselines_differ_by_is_told_as_certain_and_not_judged():
+    several = [slower(analysed("s-healthy"), factor) for factor in (0.9, 1.0, 1.1)]
+    verdict = compare(several, slower(analysed("s-healthy"), 1.08)).verdict
+    start = "Slower than the median baseline, but the baselines differ by as much: an epoch trains in 4.24 s, 3.92 s in"
+    assert verdict.startswith(start)
+    assert "The baselines took 3.53 to 4.32 s: only more than 5.87 s would be out of their range (95 %)." in verdict
+    faster = compare(several, slower(analysed("s-healthy"), 0.92)).verdict
+    assert faster.startswith("Faster than the median baseline")
+    assert "only less than 1.97 s would be out of their range" in faster
+
+
+def test_what_a_band_keeps_a_gate_from_deciding_is_a_note():
+    several = [slower(analysed("s-healthy"), factor) for factor in (0.9, 1.0, 1.1)]
+    notes = compare(several, analysed("s-healthy"), parse_gates(["epoch_time:+5%"], ())).notes
+    assert any("differs by 3.53 to 4.32 s, and one more like them may come to 1.97 to 5.87 s" in n for n in notes)
+    assert any(n.startswith("Between +5.0 % and +50 % epoch_time:+5% cannot decide") for n in notes)
+    wide = compare(several, analysed("s-healthy"), parse_gates(["epoch_time:+60%"], ())).notes
+    assert not any("cannot decide" in n for n in wide)
+
+
 def test_two_baselines_have_no_band():
     pair = [analysed("s-healthy"), slower(analysed("s-healthy"), 1.01)]
-    assert metric(compare(pair, analysed("s-healthy")), "epoch_time").band is None
+    found = compare(pair, analysed("s-healthy"))
+    assert metric(found, "epoch_time").band is None
+    assert any("from 3 on they tell how much one more may" in note for note in found.notes)
 
 
 def test_the_same_runs_give_the_same_comparison():
@@ -354,8 +384,45 @@ def test_what_only_changed_is_not_listed_under_what_is_worse():
     found = compare([analysed("m-healthy")], analysed("m-other-process-leak"))
     assert "Worse: memory peak" in found.verdict
     changed = compare([analysed("yolo26m-detail")], analysed("m-healthy")).verdict
-    assert "Also: GPU utilisation" in changed
+    assert "Also changed: GPU utilisation" in changed
     assert "Worse: GPU utilisation" not in changed
+
+
+def same_setup(name):
+    return analysed(f"../tests/data/same_setup/{name}")
+
+
+def test_what_is_certain_comes_first_and_what_is_better_is_never_listed_as_worse():
+    several = [same_setup(name) for name in ("run-1", "run-3", "run-6")]
+    stalled = compare(several, same_setup("stalls-1"))
+    assert stalled.verdict.startswith("Worse: share of training that waited for data 0.3 % → 26 % (+25.8 pp). Slower")
+    waits, times = [2.0 + 0.01 * n for n in range(9)], [t + 3 for t in TIMES]
+    worse = compare([with_times(analysed(HEALTHY), TIMES, waits)], with_times(analysed(HEALTHY), times))
+    assert worse.verdict.startswith("Worse: an epoch trains in")
+    assert "Better: share of training that waited for data" in worse.verdict
+    better = compare([with_times(analysed(HEALTHY), times)], with_times(analysed(HEALTHY), TIMES, waits))
+    assert better.verdict.startswith("Better: an epoch trains in")
+    assert "Worse: share of training that waited for data" in better.verdict
+
+
+def test_what_failed_beside_the_metrics_comes_before_the_verdict():
+    gates = parse_gates(["epoch_time:+5%", "findings.warning:0", "util:99%"], ())
+    found = compare([analysed("s-storage")], analysed("s-loader-stall"), gates)
+    assert found.verdict.startswith(
+        "Failed: findings, warnings or worse: 2 (drop-1, drop-2), allowed: at most 0; GPU util"
+    )
+    assert "The same: an epoch trains in" in found.verdict
+
+
+def test_one_ordinary_epoch_is_one():
+    short = with_times(analysed(HEALTHY), TIMES[:1])
+    found = compare([analysed(HEALTHY)], replace(short, run=replace(short.run, inside=())))
+    assert "1 ordinary epoch in the run, 5 in the baseline; 5 of each are needed" in found.verdict
+
+
+def test_a_run_cut_short_says_who_fails_on_it():
+    found = compare([analysed(HEALTHY)], analysed("s-oom"))
+    assert any("`gpu-report check` fails on a crash" in note for note in found.notes)
 
 
 def test_validation_that_was_seen_from_outside_is_not_held_against_one_told_from_inside():

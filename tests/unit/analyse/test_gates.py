@@ -35,9 +35,8 @@ def outcome(baseline, run, *gates):
         ("epoch_time:+0.5s", "epoch_time", "usual", "amount", 0.5),
         ("epoch_time:+500ms", "epoch_time", "usual", "amount", 0.5),
         ("epoch_time.p95:12s", "epoch_time", "p95", "most", 12),
-        ("epoch_time:12", "epoch_time", "usual", "most", 12),
         ("images_per_s:-5%", "images_per_s", "usual", "share", -0.05),
-        ("images_per_s:500", "images_per_s", "usual", "least", 500),
+        ("images_per_s:500images/s", "images_per_s", "usual", "least", 500),
         ("util.mean:-10%", "util", "mean", "share", -0.1),
         ("util.mean:-10pp", "util", "mean", "amount", -10),
         ("util.mean:\u221210pp", "util", "mean", "amount", -10),
@@ -73,16 +72,37 @@ def test_what_a_gate_means(text, metric, statistic, kind, limit):
         ("epoch_time.p42:+5%", "it has usual, mean"),
         ("epoch_time:-5%", "would fail on an improvement"),
         ("images_per_s:+5%", "would fail on an improvement"),
-        ("epoch_time:+5", "say % or s"),
-        ("epoch_time:+5pp", "say % or s"),
-        ("epoch_time:5%", "is no unit of it"),
+        ("epoch_time:+5", "say %, s, ms, min or h after the number"),
+        ("epoch_time:+5pp", "say %, s, ms, min or h after the number"),
+        ("epoch_time:5%", "for a change from the baseline write +5%"),
+        ("images_per_s:5%", "for a change from the baseline write -5%"),
+        ("util:5pp", "for a change from the baseline write -5pp"),
+        # every limit has a unit, but what is counted has none
+        ("epoch_time:12", "say s, ms, min or h after the number"),
+        ("images_per_s:500", "say images/s after the number"),
+        ("util:60", "say % after the number"),
+        ("memory_peak:40", "say MiB or GiB after the number"),
+        ("coverage:95", "such as coverage:95%"),
+        # nothing could fail it, or nothing pass it
+        ("util:160%", "can never pass: there is no more than 100 %"),
+        ("util:<=100%", "can never fail: there is no more than 100 %"),
+        ("util:0%", "can never fail: nothing is less than none"),
+        ("epoch_time:0s", "can never pass: there is always some"),
+        ("util:-100%", "can never fail: nothing changes by that much"),
+        ("util:-100pp", "can never fail: nothing changes by that much"),
+        ("data_wait_share:+100pp", "can never fail: nothing changes by that much"),
+        ("coverage:101%", "can never pass"),
+        ("coverage:<=95%", "coverage is wanted high"),
+        ("findings.new:-1", "has no sign; write findings.new:0"),
+        ("findings.new:>=1", "would fail on an improvement"),
+        ("findings.new:0.5", "counted in whole numbers"),
         ("util:-10", "% (of the baseline) or pp"),
         ("util:-10s", "% (of the baseline) or pp"),
         ("epoch_time:+5parsec", "is no unit of it"),
         ("memory_peak.mean:+5%", "it has max"),
         ("xid.deadly:0", "xid has fatal, any"),
         ("xid:+1", "write xid.fatal:1"),
-        ("xid:0%", "is a count"),
+        ("xid:0%", "is counted and has no unit; write xid.fatal:0"),
     ],
 )
 def test_what_is_no_gate_is_wrong_use_and_says_why(text, said):
@@ -130,6 +150,55 @@ def test_a_change_that_may_be_chance_passes_and_says_that_it_is_unsure():
     assert "to be sure of it" in found.gates[0].summary
 
 
+def waiting(waits_ms):
+    """Return a run whose epochs of about 4 s wait so many milliseconds each for the loader."""
+    times = [4.0 + 0.001 * at for at in range(len(waits_ms))]
+    return with_times(analysed(HEALTHY), times, [each / 1000 for each in waits_ms])
+
+
+@pytest.mark.parametrize(
+    ("after_ms", "gate", "expected"),
+    [
+        (22, "data_wait:+5%", "passed"),  # a fifth more of next to nothing
+        (22, "data_wait_share:+5%", "passed"),
+        (22, "data_wait:+2ms", "failed"),  # who asks for milliseconds gets them
+        (60, "data_wait:+5%", "failed"),
+        (60, "data_wait_share:+5%", "failed"),
+    ],
+)
+def test_a_share_of_a_wait_of_milliseconds_is_no_wait(after_ms, gate, expected):
+    pair = [waiting([base, base + 0.1] * 5) for base in (18, after_ms)]
+    found = compare(pair[:1], pair[1], parse_gates([gate], ()))
+    assert found.outcome == expected
+    assert "18 ms" in found.gates[0].summary or "0.5 %" in found.gates[0].summary
+    assert ("is no wait to speak of" in found.gates[0].summary) == (expected == "passed")
+
+
+@pytest.mark.parametrize("level", ["fail", "warn"])
+def test_a_certain_change_that_baselines_differ_by_as_well_is_undecided(level):
+    several = [slower(analysed(HEALTHY), factor) for factor in (0.9, 1.0, 1.1)]
+    gates = {"fail": [], "warn": [], level: ["epoch_time:+5%"]}
+    other = {"fail": "warn", "warn": "fail"}[level]
+    gates[other] = ["findings.critical:0"]
+    found = compare(several, slower(analysed(HEALTHY), 1.08), parse_gates(gates["fail"], gates["warn"]))
+    time = result(found, "epoch_time:+5%")
+    assert (time.outcome, time.undecided, time.why) == ("not measured", True, "the baselines differ by as much")
+    assert time.value == pytest.approx(0.08, abs=0.01)
+    assert "3 baselines differ by 3.53 to 4.32 s" in time.summary
+    assert found.outcome == ("not measured" if level == "fail" else "passed")
+    far = compare(several, slower(analysed(HEALTHY), 1.9), parse_gates(["epoch_time:+5%"], ()))
+    assert far.outcome == "failed"
+
+
+def test_a_default_that_could_not_decide_keeps_the_rest_from_passing():
+    """Defaults may go unmeasured where the runs do not know them; this one was measured."""
+    several = [waiting([base, base + 1] * 5) for base in (18, 18, 1500)]
+    found = compare(several, waiting([900, 901] * 5), default_gates(baseline=True))
+    assert result(found, "data_wait_share:+5pp").undecided
+    assert result(found, "epoch_time:+5%").outcome == "passed"
+    assert found.outcome == "not measured"
+
+
 def idler(time_factor):
     run = analysed(HEALTHY).run
     ring = run.ring.assign(gpu_util_pct=run.ring["gpu_util_pct"] * 0.86)
@@ -166,7 +235,7 @@ def test_gates_that_only_warn_pass_where_any_was_measured():
 def test_bounds_are_held_against_the_run_alone():
     assert outcome(analysed(HEALTHY), analysed(HEALTHY), "epoch_time:3.8s") == "failed"
     assert outcome(analysed(HEALTHY), analysed(HEALTHY), "epoch_time:4s") == "passed"
-    assert outcome(analysed(HEALTHY), analysed(HEALTHY), "util:60%", "images_per_s:>=900") == "passed"
+    assert outcome(analysed(HEALTHY), analysed(HEALTHY), "util:60%", "images_per_s:>=900images/s") == "passed"
 
 
 # --- counts ----------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 from support.compared import analysed, on_gpu, slower, with_findings, with_settings
 from support.json_schema import errors
 
-from gpu_report.analyse.compare import compare
+from gpu_report.analyse.compare import compare, without_baseline
 from gpu_report.analyse.compare_metrics import METRICS
 from gpu_report.analyse.gates import default_gates, parse_gates
 from gpu_report.model import Cause, Finding
@@ -57,6 +57,12 @@ def compared(name):
         "several": lambda: compare(
             [analysed(n) for n in ("s-cpu-taken", "s-loader-stall", "s-storage")], analysed("s-storage"), gates
         ),
+        "in the band": lambda: compare(
+            [analysed(f"../tests/data/same_setup/run-{n}") for n in (1, 3, 6)],
+            analysed("../tests/data/same_setup/run-7"),
+            gates,
+        ),
+        "no baseline": lambda: without_baseline(analysed("m-healthy"), gates, "there is no baseline yet"),
         "from outside": lambda: compare([analysed("yolo26m-detail")], analysed("yolo26m-stalls"), gates),
         "check": lambda: compare((), analysed("n-xid"), default_gates(baseline=False)),
         "nothing known": lambda: compare((), analysed("xid31"), default_gates(baseline=False)),
@@ -80,6 +86,8 @@ KINDS = (
     "not comparable",
     "cut short",
     "several",
+    "in the band",
+    "no baseline",
     "from outside",
     "check",
     "nothing known",

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from support.compared import analysed, on_gpu, slower, with_findings, with_settings
 
-from gpu_report.analyse.compare import compare
+from gpu_report.analyse.compare import compare, without_baseline
 from gpu_report.analyse.gates import default_gates
 from gpu_report.model import Cause, Finding
 from gpu_report.render.compare_charts import charts
@@ -42,6 +42,37 @@ def test_the_verdict_the_gates_and_the_changed_arguments_are_there(worse):
 )
 def test_the_mood_is_that_of_the_gates(baseline, run, mood):
     assert compose_comparison(compare([baseline()], run(), GATES)).mood == mood
+
+
+def several():
+    return compare(
+        [analysed(f"../tests/data/same_setup/run-{n}") for n in (1, 2, 3)],
+        analysed("../tests/data/same_setup/run-4"),
+        default_gates(baseline=True),
+    )
+
+
+def test_what_baselines_differ_by_stands_in_the_table_and_what_is_within_it_is_marked():
+    page = render_comparison_html(several())
+    assert "5.88 to 6.34 s<br>(4.75 to 7.32 s)" in page
+    row = next(row for row in compose_comparison(several()).metrics if row.label == "Epoch time")
+    assert (row.mood, row.judgement, row.note) == ("in-band", "within the band", "")
+    alone = render_comparison_html(compare([analysed("n-fed")], analysed("n-starved")))
+    assert 'class="band"' not in alone
+
+
+def test_gates_that_could_not_decide_are_no_alarm():
+    view = compose_comparison(several())
+    assert view.mood == "warning"
+    assert [(gate.word, gate.mood) for gate in view.gates][:2] == [("undecided", "warning")] * 2
+
+
+def test_without_a_baseline_the_page_shows_the_run_alone():
+    found = without_baseline(analysed("n-fed"), default_gates(baseline=True), "there is no baseline yet")
+    page = render_comparison_html(found)
+    assert "n-fed, without a baseline" in page
+    assert "What was measured" in page
+    assert not any(part in page for part in ('id="gates"', 'id="findings"', 'id="setup"', ">Baseline<", "#gates"))
 
 
 def test_whiskers_share_one_scale_with_zero_in_the_middle():

@@ -333,10 +333,21 @@ def _write_ring(tiling: Tiling, folder: Path) -> None:
 
 def _append(file: TextIO, frame: pd.DataFrame, columns: Sequence[schema.Column], *, header: bool) -> None:
     t_s = frame["t_s"].to_numpy()
-    cells = frame.reindex(columns=[column.name for column in columns])
-    cells["wall_s"] = np.char.mod("%.3f", t_s + START_WALL_S)
-    cells["mono_s"] = np.char.mod("%.3f", t_s + START_MONO_S)
-    cells.to_csv(file, index=False, header=header, float_format="%.10g")
+    times = {"wall_s": _texts(t_s + START_WALL_S, "%.3f"), "mono_s": _texts(t_s + START_MONO_S, "%.3f")}
+    cells = frame.reindex(columns=[column.name for column in columns if column.name not in times])
+    texts = [*times.values(), *(_texts(cells[name].to_numpy()) for name in cells)]
+    if header:
+        file.write(",".join([*times, *cells]) + "\n")
+    file.writelines(line + "\n" for line in map(",".join, zip(*texts, strict=True)))
+
+
+def _texts(values: npt.NDArray[Any], form: str = "%.10g") -> list[str]:
+    """Return the cells of a column, each different value formatted once, which `to_csv` does for every cell."""
+    if not np.issubdtype(values.dtype, np.number):
+        return ["" if pd.isna(value) else str(value) for value in values]
+    different, places = np.unique(values, return_inverse=True)
+    texts = np.array([form % value if np.isfinite(value) else "" for value in different.tolist()], dtype=object)
+    return list(texts[places])
 
 
 def _write_processes(tiling: Tiling, folder: Path) -> None:

@@ -285,6 +285,20 @@ class Run:
     problems: tuple[str, ...] = ()
     inside: tuple[InsideRun, ...] = ()
 
+    def samples_of(self, gpu: int) -> pd.DataFrame:
+        """Return a GPU's rows of `samples`, which are not copied."""
+        return _of_gpu(self.samples, gpu)
+
+    def ring_of(self, gpu: int) -> pd.DataFrame:
+        """Return a GPU's rows of `ring`, which are not copied."""
+        return _of_gpu(self.ring, gpu)
+
+
+def _of_gpu(frame: pd.DataFrame, gpu: int) -> pd.DataFrame:
+    """Return a GPU's rows of a table that is sorted by GPU."""
+    first, last = frame["gpu"].searchsorted([gpu, gpu + 1])
+    return frame.iloc[int(first) : int(last)]
+
 
 @dataclass(frozen=True)
 class Stats:

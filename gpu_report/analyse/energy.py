@@ -5,6 +5,7 @@ from typing import Literal
 
 import numpy as np
 
+from gpu_report.analyse.spans import rows_before
 from gpu_report.analyse.track import Floats, Track
 
 Source = Literal["counter", "power", "none"]
@@ -68,7 +69,7 @@ def _scale_to_counter(  # noqa: PLR0913, PLR0917 - six arrays of one table
     with np.errstate(divide="ignore", invalid="ignore"):
         mean_w = np.where(measured_s > 0, measured_j / measured_s, np.nan)
         scale = np.where(measured_j > 0, used / (mean_w * length), 1.0)
-    interval = np.clip(np.searchsorted(read, np.arange(len(times)), side="right") - 1, 0, len(used) - 1)
+    interval = np.clip(rows_before(read, np.arange(len(times)), "right") - 1, 0, len(used) - 1)
     joules *= scale[interval]  # before the first and after the last reading as beside it
     inside = slice(read[0], read[-1])
     in_gap[inside] = np.nan_to_num(gaps * mean_w[interval] * scale[interval])[inside]

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from gpu_report.analyse.activity import outside
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.energy import Energy
-from gpu_report.analyse.spans import Span, Spans, as_array
-from gpu_report.analyse.track import Bools, Floats, Track
+from gpu_report.analyse.spans import Span, Spans, as_array, places, rows_before, slices
+from gpu_report.analyse.track import Floats, Track
 from gpu_report.analyse.trainings import away
 from gpu_report.model import Finding, Interval, LedgerRow
 
@@ -40,12 +39,7 @@ class _Account:
     @property
     def present(self) -> list[str]:
         """Return the names of the rows that any reading belongs to."""
-        return sorted(self.names[number] for number in np.unique(self.numbers).tolist())
-
-    def of(self, name: str) -> Bools:
-        """Return which readings belong to a row."""
-        mine: Bools = self.numbers == self.names.index(name)
-        return mine
+        return sorted(self.names[number] for number in np.flatnonzero(np.bincount(self.numbers)).tolist())
 
 
 def build_ledger(context: Context, findings: Sequence[Finding], low: Sequence[Interval]) -> tuple[LedgerRow, ...]:
@@ -99,10 +93,14 @@ def _book(account: _Account, seconds: dict[str, float], joules: dict[str, float]
     work = account.work_share
     shares = [(cause, work * lost) for cause, lost in account.lost.items()]
     shares.append(("work", work - sum(share for _, share in shares)))
-    shares += [(name, np.where(account.of(name), 1 - work, 0.0)) for name in account.present]
+    known_j = np.nan_to_num(account.joules)
     for row, share in shares:
         seconds[row] = seconds.get(row, 0.0) + float((account.hold_s * share).sum())
-        joules[row] = joules.get(row, 0.0) + float(np.nansum(account.joules * share))
+        joules[row] = joules.get(row, 0.0) + float((known_j * share).sum())
+    for totals, spent in ((seconds, account.hold_s), (joules, known_j)):
+        of_each = np.bincount(account.numbers, spent * (1 - work), minlength=len(account.names)).tolist()
+        for row in account.present:
+            totals[row] = totals.get(row, 0.0) + of_each[account.names.index(row)]
 
 
 def _account(
@@ -151,13 +149,17 @@ class _Rows:
     def give(self, name: str, spans: Spans) -> None:
         """Give the readings in some spans to a row."""
         if len(spans):
-            self.numbers[~outside(self.track, spans)] = self.number(name)
+            number = self.number(name)
+            for part in slices(*places(self.track.t_s, spans)):
+                self.numbers[part] = number
 
 
 def _lost(context: Context, track: Track) -> dict[str, Floats]:
     """Return the share of the clock that each reading lacked, by cause, for throttling that is more than a note."""
-    row = np.searchsorted(track.rows["t_s"].to_numpy(dtype=float), track.t_s, side="right") - 1
     mine = [t for t in context.throttles if t.gpu == track.gpu and t.severity != "info"]
+    if not mine:
+        return {}
+    row = rows_before(track.rows["t_s"].to_numpy(dtype=float), track.t_s, "right") - 1
     return {throttle.cause: np.where(row >= 0, throttle.lost[row], 0.0) for throttle in mine}
 
 

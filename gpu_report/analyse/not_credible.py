@@ -6,7 +6,7 @@ from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.drops import stretches
 from gpu_report.analyse.scene import evidence
-from gpu_report.analyse.spans import Span, union
+from gpu_report.analyse.spans import Span, rows_before, union
 from gpu_report.analyse.track import Bools, Floats, Track
 from gpu_report.model import Cause, Finding, Gpu, Interval, Run
 
@@ -70,7 +70,7 @@ def _without_work(track: Track, limit_w: float | None) -> Bools:
     if not known.any():
         return np.zeros(len(track.t_s), dtype=bool)
     power, t_s = power[known], t_s[known]
-    at_power: Floats = power[np.clip(np.searchsorted(t_s, track.t_s), 0, len(power) - 1)]
+    at_power: Floats = power[np.minimum(rows_before(t_s, track.t_s), len(power) - 1)]
     line_w = th.NO_WORK_POWER_SHARE * limit_w if limit_w else 0.0
     if power.max() >= th.NO_WORK_POWER_RANGE * power.min():
         line_w = max(line_w, th.NO_WORK_POWER_FACTOR * float(power.min()))

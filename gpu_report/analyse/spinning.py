@@ -4,6 +4,7 @@ import numpy as np
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.drops import stretches
+from gpu_report.analyse.spans import rows_before
 from gpu_report.analyse.track import Bools, Floats, Track
 from gpu_report.model import Interval
 
@@ -33,5 +34,5 @@ def _of_usual(track: Track, usable: Bools, name: str) -> Floats | None:
         return None
     values, t_s = values[known], t_s[known]
     usual = float(np.median(np.interp(track.t_s[usable], t_s, values) if usable.any() else values))
-    next_row = np.clip(np.searchsorted(t_s, track.t_s), 0, len(values) - 1)
+    next_row = np.minimum(rows_before(t_s, track.t_s), len(values) - 1)
     return values[next_row] / usual if usual > 0 else None

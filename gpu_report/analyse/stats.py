@@ -7,8 +7,8 @@ import pandas as pd
 
 from gpu_report import schema
 from gpu_report.analyse.energy import Energy
-from gpu_report.analyse.ranking import ranking
-from gpu_report.analyse.track import Floats, Track
+from gpu_report.analyse.ranking import as_whole, ranking
+from gpu_report.analyse.track import Bools, Floats, Track
 from gpu_report.model import Gpu, GpuSummary, Stats
 
 # Counters and codes have no mean.
@@ -23,19 +23,38 @@ def weighted_stats(values: Floats, weights: Floats) -> Stats | None:
 
     Percentiles are of weighted ranks, in which a value that stands for no time has no place: it would be a step.
     """
-    known = np.isfinite(values)
-    if not known.any():
+    value, weight = _where(np.isfinite(values), values, weights)
+    if not len(value):
         return None
-    value, weight = values[known], weights[known]
     if weight.sum() <= 0:
         weight = np.ones(len(value))
-    order = ranking(value)
-    value, weight = value[order], weight[order]
-    some = weight > 0
-    ranks = (np.cumsum(weight[some]) - weight[some] / 2) / weight.sum()
-    p5, p50, p95 = np.interp([0.05, 0.50, 0.95], ranks, value[some])
-    mean = weighted_sum(value, weight) / float(weight.sum())
-    return Stats(mean, float(value[0]), float(p5), float(p50), float(p95), float(value[-1]))
+    total = float(weight.sum())
+    ranks, at_ranks = _ranked(*_where(weight > 0, value, weight))
+    p5, p50, p95 = np.interp([0.05, 0.50, 0.95], ranks / total, at_ranks)
+    mean = weighted_sum(value, weight) / total
+    return Stats(mean, float(value.min()), float(p5), float(p50), float(p95), float(value.max()))
+
+
+def _where(some: Bools, *arrays: Floats) -> tuple[Floats, ...]:
+    return arrays if some.all() else tuple(array[some] for array in arrays)
+
+
+def _ranked(value: Floats, weight: Floats) -> tuple[Floats, Floats]:
+    """Return weighted ranks from the lowest value on, from 0 to the sum of weights, and the values at them.
+
+    Of readings with the same value the first and the last are enough: nothing changes between them. So few values
+    are counted, not sorted.
+    """
+    whole = as_whole(value)
+    if whole is None or int(whole.max()) > len(whole):
+        order = ranking(value)
+        return np.cumsum(weight[order]) - weight[order] / 2, value[order]
+    of_each, places = np.bincount(whole, weight), np.arange(len(whole))
+    first, last = np.zeros_like(of_each, dtype=np.intp), np.zeros_like(of_each, dtype=np.intp)
+    first[whole[::-1]], last[whole] = places[::-1], places  # the last one written stays
+    so_far, there = np.cumsum(of_each), of_each > 0
+    ranks = np.column_stack([so_far - of_each + weight[first] / 2, so_far - weight[last] / 2])
+    return ranks[there].ravel(), np.repeat(value[last[there]], 2)
 
 
 def weighted_sum(values: Floats, weights: Floats) -> float:

@@ -15,7 +15,7 @@ import pandas as pd
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.activity import Activity
 from gpu_report.analyse.scene import LARGEST_MASK
-from gpu_report.analyse.spans import Span, marked
+from gpu_report.analyse.spans import Span, marked, rows_before
 from gpu_report.analyse.track import Bools, Floats, Track
 from gpu_report.model import Gpu, Severity
 
@@ -230,7 +230,7 @@ def _counted(frame: pd.DataFrame, name: str) -> Floats:
     values, t_s = _column(frame, name), _column(frame, "t_s")
     read = np.flatnonzero(np.isfinite(values))
     grown = np.append(np.diff(values[read]) / np.diff(t_s[read]), np.nan)
-    since = np.searchsorted(read, np.arange(len(values)), side="right") - 1
+    since = rows_before(read, np.arange(len(values)), "right") - 1
     return np.where(since >= 0, grown[since], np.nan) if len(read) else np.full(len(values), np.nan)
 
 

@@ -39,6 +39,11 @@ class Track:
         """Return the end of the time that each reading stands for."""
         return self.t_s + self.hold_s
 
+    @cached_property
+    def after_gap(self) -> Bools:
+        """Return which readings the one before does not last to; nothing is before the first."""
+        return np.concatenate([[True], self.t_s[1:] - self.ends_s[:-1] > 1e-6])[: len(self.t_s)]
+
     def between(self, start_t_s: float, end_t_s: float) -> slice:
         """Return the readings taken in [start, end)."""
         first, last = np.searchsorted(self.t_s, [start_t_s, end_t_s])
@@ -69,9 +74,8 @@ class Track:
 def tracks(run: Run) -> tuple[Track, ...]:
     """Return a track for each GPU of the run that has rows, by index."""
     tick_s = run.recording.interval_s or 1.0
-    rings = {int(gpu): rows for gpu, rows in run.ring.groupby("gpu")}  # type: ignore[arg-type]
-    groups = run.samples.groupby("gpu", sort=True)
-    return tuple(_track(int(gpu), rows, rings.get(int(gpu)), tick_s, run.duration_s) for gpu, rows in groups)  # type: ignore[arg-type]
+    gpus = [int(gpu) for gpu in run.samples["gpu"].unique()]
+    return tuple(_track(gpu, run.samples_of(gpu), run.ring_of(gpu), tick_s, run.duration_s) for gpu in gpus)
 
 
 def mean_within(track: Track, spans: Spans) -> tuple[float, float]:
@@ -110,7 +114,7 @@ def _why(track: Track, start: float, end: float) -> str:
     return "readings failed" if last > first else "no rows"
 
 
-def _track(gpu: int, rows: pd.DataFrame, ring: pd.DataFrame | None, tick_s: float, duration_s: float) -> Track:
+def _track(gpu: int, rows: pd.DataFrame, ring: pd.DataFrame, tick_s: float, duration_s: float) -> Track:
     t, util = _finest(rows, ring, tick_s)
     t = np.maximum(t, 0.0)  # the driver kept its first readings before the recording began: the last of them holds then
     steps = np.diff(t)
@@ -127,11 +131,9 @@ def _track(gpu: int, rows: pd.DataFrame, ring: pd.DataFrame | None, tick_s: floa
     )
 
 
-def _finest(rows: pd.DataFrame, ring: pd.DataFrame | None, tick_s: float) -> tuple[Floats, Floats]:
+def _finest(rows: pd.DataFrame, ring: pd.DataFrame, tick_s: float) -> tuple[Floats, Floats]:
     """Return times and utilisation: the driver's own readings, and those of ticks where it kept none."""
     t, util = _known(rows)
-    if ring is None:
-        return t, util
     ring_t, ring_util = _known(ring)
     if len(ring_t) < 2:
         return t, util

@@ -63,7 +63,7 @@ def _run(analysis: Analysis) -> Json:
 
 
 def _indexes(analysis: Analysis) -> list[int]:
-    sampled = analysis.run.samples["gpu"].dropna().astype(int).unique().tolist()
+    sampled = analysis.run.samples["gpu"].unique().tolist()
     return sorted({*sampled, *(gpu.index for gpu in analysis.run.gpus)})
 
 

@@ -73,8 +73,8 @@ def pack_gpus(run: Run, indexes: Sequence[int]) -> list[GpuColumns]:
 
 
 def _pack_gpu(run: Run, index: int) -> GpuColumns:
-    samples, ring = (frame[frame["gpu"] == index] for frame in (run.samples, run.ring))
-    return GpuColumns(pack_frame(samples, _scales(gpu_quantities()), KIN), _pack_rings(ring))
+    samples = pack_frame(run.samples_of(index), _scales(gpu_quantities()), KIN)
+    return GpuColumns(samples, _pack_rings(run.ring_of(index)))
 
 
 def pack_host(run: Run) -> Packed:

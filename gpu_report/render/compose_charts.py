@@ -1,6 +1,6 @@
 """Small charts that need no script and stand on paper: the surroundings of a finding, and each GPU's run as a strip."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -45,21 +45,23 @@ class Track:
 
 def tracks(run: Run, name: str = UTILISATION) -> dict[int, Track]:
     """Return a quantity of each GPU, by its index."""
-    ticks = _by_gpu(run.samples, name)
-    rings = _by_gpu(run.ring.dropna(subset=name), name) if name in run.ring.columns else {}
-    return {index: _track(track, rings.get(index)) for index, track in ticks.items()}
+    gpus = [int(gpu) for gpu in run.samples["gpu"].unique()]
+    return {gpu: _track(_read(run.samples_of(gpu), name), _kept(run.ring_of(gpu), name)) for gpu in gpus}
 
 
-def _by_gpu(frame: pd.DataFrame, name: str) -> dict[int, Track]:
-    times, gpus, values = (frame[column].to_numpy(dtype=float) for column in ("t_s", "gpu", name))
-    indexes = np.unique(gpus[np.isfinite(gpus)])
-    return {int(index): Track(times[gpus == index], values[gpus == index]) for index in indexes}
+def _read(frame: pd.DataFrame, name: str) -> Track:
+    return Track(frame["t_s"].to_numpy(dtype=float), frame[name].to_numpy(dtype=float))
 
 
-def _track(ticks: Track, ring: Track | None) -> Track:
+def _kept(ring: pd.DataFrame, name: str) -> Track:
+    """Return what the driver kept of a quantity, nothing of one that it does not keep."""
+    return _read(ring.dropna(subset=name), name) if name in ring.columns else Track(np.empty(0), np.empty(0))
+
+
+def _track(ticks: Track, ring: Track) -> Track:
     """Return the driver's own readings, with the ticks where it kept none, as the timeline does (js/lines.js)."""
     tick_s = float(np.median(np.diff(ticks.t_s))) if len(ticks.t_s) > 1 else 1.0
-    if ring is None:
+    if not len(ring.t_s):
         return Track(ticks.t_s, ticks.values, tick_s)
     after = np.searchsorted(ring.t_s, ticks.t_s)
     padded = np.concatenate([[-np.inf], ring.t_s, [np.inf]])
@@ -150,19 +152,21 @@ def _path(track: Track, start: float, end: float, top: float) -> str:
     # tenths and hundredths, whole numbers: steps then add up to where a point lies, and are shorter than its place
     x = np.rint((t_s - start) * WIDTH / (end - start) * 10).astype(int)
     y = np.rint(100 * (100 - np.where(known, values, 0) * (100 / top))).astype(int)
-    begins = known & (apart | ~np.concatenate([[False], known[:-1]]))
-    parts = (
-        f"M{at / 10:g},{height / 100:g}l" if is_first else f"{right / 10:g}{'' if up < 0 else ','}{up / 100:g} "
-        for at, height, right, up, is_first in zip(
-            x[known].tolist(),
-            y[known].tolist(),
-            np.diff(x[known], prepend=0).tolist(),
-            np.diff(y[known], prepend=0).tolist(),
-            begins[known].tolist(),
-            strict=True,
-        )
-    )
+    begins = (known & (apart | ~np.concatenate([[False], known[:-1]])))[known]
+    x, y = x[known], y[known]
+    right = _each(np.diff(x, prepend=0), lambda tenths: f"{tenths / 10:g}")
+    up = _each(np.diff(y, prepend=0), lambda parts: f"{'' if parts < 0 else ','}{parts / 100:g} ")
+    parts = [to_the_right + upwards for to_the_right, upwards in zip(right, up, strict=True)]
+    for place in np.flatnonzero(begins).tolist():
+        parts[place] = f"M{int(x[place]) / 10:g},{int(y[place]) / 100:g}l"
     return "".join(parts).replace("lM", "M").removesuffix("l").rstrip()
+
+
+def _each(steps: NDArray[np.int64], words: Callable[[int], str]) -> list[str]:
+    """Return numbers as words; each different one is made words of once, and there are few."""
+    different, places = np.unique(steps, return_inverse=True)
+    texts = np.array([words(step) for step in different.tolist()], dtype=object)
+    return list(texts[places])
 
 
 def _extremes(values: Floats, buckets: int) -> NDArray[np.intp]:

@@ -30,13 +30,13 @@ OWNERS = {
 def gpu(summary: GpuSummary, run: Run, track: Track | None) -> GpuView:
     """Return a GPU with what is counted of it."""
     device = summary.gpu
-    readings = int((run.ring["gpu"] == device.index).sum())
+    readings = len(run.ring_of(device.index))
     return GpuView(
         device.index,
         _name(device),
         device.uuid or "",
         counted(summary.samples, "sample") + (f", {counted(readings, 'reading')} between them" if readings else ""),
-        _throttled(run.samples[run.samples["gpu"] == device.index]),
+        _throttled(run.samples_of(device.index)),
         health.alarms(device),
         health.standing(device),
         readings > 0,

@@ -27,7 +27,7 @@ def day(analysis: Analysis) -> Analysis:
     gpu = np.tile(np.arange(GPUS), DAY_S)
     util = rng.integers(80, 100, len(rows)).astype(float)
     util[(t_s == DROP_T_S) & (gpu == DROP_GPU)] = 7
-    samples = rows.assign(t_s=t_s, gpu=gpu, gpu_util_pct=util)
+    samples = rows.assign(t_s=t_s, gpu=gpu, gpu_util_pct=util).sort_values(["gpu", "t_s"], ignore_index=True)
     host = real.host.take(rng.integers(0, len(real.host), DAY_S)).assign(t_s=np.arange(DAY_S, dtype=float))
     gpus = tuple(replace(real.gpus[0], index=index) for index in range(GPUS))
     run = replace(analysis.run, samples=samples, host=host, ring=real.ring.iloc[:0], gpus=gpus, duration_s=float(DAY_S))

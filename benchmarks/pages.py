@@ -72,9 +72,11 @@ def ours(folder: Path, output: Path) -> int:
     """Write our report, and return the bytes that the chart library takes in it."""
     from gpu_report.analyse import analyse  # noqa: PLC0415 - see the module docstring
     from gpu_report.load import load_run  # noqa: PLC0415 - see the module docstring
-    from gpu_report.render import assets, render_html  # noqa: PLC0415 - see the module docstring
+    from gpu_report.render import assets, begin_packing, render_html  # noqa: PLC0415 - see the module docstring
 
-    output.write_text(render_html(analyse(load_run(folder))), encoding="utf-8")
+    run = load_run(folder)
+    packing = begin_packing(run)
+    output.write_text(render_html(analyse(run), packing), encoding="utf-8")
     return len(assets.squeeze(assets.read_chart_library(assets.find_templates())))
 
 

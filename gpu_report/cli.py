@@ -20,8 +20,9 @@ from gpu_report.errors import GpuReportError, UsageError
 from gpu_report.terminal import Progress, plain
 
 if TYPE_CHECKING:
-    from gpu_report.model import Analysis
+    from gpu_report.model import Analysis, Run
     from gpu_report.record import RecordOptions
+    from gpu_report.render import Packing
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells say it
 
@@ -145,14 +146,22 @@ def render(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
     price_per_hour: float | None,
 ) -> None:
     """Render a run as one self-contained HTML file."""
+    begun: list[Packing] = []
     with Progress("starting ...") as progress:
-        analysis = analysed(run, drop_percent, drop_seconds, price_per_hour, progress)
+        analysis = analysed(
+            run,
+            drop_percent,
+            drop_seconds,
+            price_per_hour,
+            progress,
+            lambda loaded: begun.append(_begin_packing(loaded)),
+        )
         progress.step(f"writing {output} ...")
         if redacted:
             from gpu_report.render.redact import redact  # noqa: PLC0415 - see the module docstring
 
             analysis = redact(analysis)
-        _write_report(analysis, output, json_path)
+        _write_report(analysis, output, json_path, begun[0])
     click.echo(f"{output}: {plain(analysis.verdict)}")
     if open_it:
         click.launch(str(output))
@@ -328,9 +337,15 @@ def _summary_json(analysis: Analysis) -> str:
     return json.dumps(build_summary(analysis), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _write_report(analysis: Analysis, output: Path, json_path: Path | None) -> None:
+def _begin_packing(run: Run) -> Packing:
+    from gpu_report.render import begin_packing  # noqa: PLC0415 - see the module docstring
+
+    return begin_packing(run)
+
+
+def _write_report(analysis: Analysis, output: Path, json_path: Path | None, packing: Packing | None = None) -> None:
     from gpu_report.render import render_html  # noqa: PLC0415 - see the module docstring
 
-    write(output, render_html(analysis))
+    write(output, render_html(analysis, packing))
     if json_path is not None:
         write(json_path, _summary_json(analysis))

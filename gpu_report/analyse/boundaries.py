@@ -155,7 +155,7 @@ def _on_one_gpu(bare: Sequence[Boundary], track: Track, usable: Bools) -> list[B
     level = float(np.median(track.util_pct[usable]))
     low = stretches(track, usable & (track.util_pct < th.DIP_SHARE * level), usable, th.DIP_STRAY_S)
     begins, stops = np.array(low, dtype=np.intp).reshape(-1, 2).T
-    starts, ends = track.t_s[begins], track.ends_s[stops - 1]
+    starts, ends = track.t_s[begins], track.t_s[stops - 1] + track.hold_s[stops - 1]
     rows = np.array([boundary.row.row_t_s for boundary in bare])
     firsts = np.searchsorted(ends, rows - th.BOUNDARY_S)
     lasts = np.searchsorted(starts, rows + th.BOUNDARY_S, side="right") - 1

@@ -71,11 +71,12 @@ def stretches(track: Track, low: Bools, usable: Bools, stray_s: float = th.STRAY
 def _bounds(track: Track, low: Bools, usable: Bools, stray_s: float) -> tuple[Indices, Indices]:
     """Return where the stretches begin and end, as `stretches` pairs them."""
     stray_s = max(stray_s, (1 + th.READING_SLACK) * track.interval_s) if stray_s else 0.0
-    ends_s, after_gap = track.ends_s, track.after_gap
+    after_gap = track.after_gap
     before_gap = np.append(after_gap[1:], True)
     firsts = np.flatnonzero(low & (after_gap | ~np.concatenate([[False], low[:-1]])))
     lasts = np.flatnonzero(low & (before_gap | ~np.append(low[1:], False)))  # inclusive
-    stray = track.t_s[firsts[1:]] - ends_s[lasts[:-1]] < stray_s
+    ends_s = track.t_s[lasts] + track.hold_s[lasts]
+    stray = track.t_s[firsts[1:]] - ends_s[:-1] < stray_s
     for breaks in (after_gap, ~usable):  # between one run and the next there is none
         at = np.flatnonzero(breaks)
         stray &= np.equal(*(np.searchsorted(at, edges, side="right") for edges in (lasts[:-1], firsts[1:])))

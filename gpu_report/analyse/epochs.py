@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -13,9 +14,9 @@ from gpu_report.analyse.epoch_parts import length_of
 from gpu_report.analyse.many_stats import ManyStats, StatsOfOne, many_stats
 from gpu_report.analyse.odd import with_odd
 from gpu_report.analyse.spans import marked
-from gpu_report.analyse.track import Floats, Track
+from gpu_report.analyse.track import Floats, Track, track_of
 from gpu_report.analyse.trainings import away
-from gpu_report.model import EpochSummary, InsideEpoch, Phase, Stats
+from gpu_report.model import EpochSummary, InsideEpoch, Phase, Run, Stats
 
 PER_EPOCH = ("memory_used_mib", "power_w", "temperature_c", "sm_clock_mhz")
 PARTS = ("train", "validation", "checkpoint")
@@ -68,9 +69,18 @@ def _of_each(context: Context, ends: Sequence[Boundary]) -> Iterator[_Readings]:
         _over(np.nanmax, [stats["memory_used_mib"].max for stats in gpus.values()], len(ends)),
         _over(np.nansum, joules, len(ends)),
     )
+    again = {gpu: _made_again(context.run, gpu, spans) for gpu in gpus}
     by_gpu = zip(*map(_known, utils.values()), strict=True) if utils else ((),) * len(ends)
     for number, (util, memory, used_j, shares) in enumerate(zip(*map(_known, columns), by_gpu, strict=True)):
-        yield _Readings(util, memory, used_j, StatsOfOne(gpus, number), dict(zip(utils, shares, strict=True)))
+        yield _Readings(util, memory, used_j, StatsOfOne(again, number), dict(zip(utils, shares, strict=True)))
+
+
+def _made_again(run: Run, gpu: int, spans: Sequence[Floats]) -> Callable[[], Mapping[str, ManyStats]]:
+    """Return what works out the statistics of each epoch on a GPU once more, and keeps them then.
+
+    Few ask for them, and the readings of a long run are much to be kept for that.
+    """
+    return cache(lambda: _of_gpu(track_of(run, gpu), spans))
 
 
 def _known(values: Floats) -> list[float | None]:

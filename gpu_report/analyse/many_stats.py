@@ -1,6 +1,6 @@
 """The statistics of one column over many stretches of its rows at once: a long run has 100,000 epochs."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -126,12 +126,12 @@ class _Ranked:
 class StatsOfOne(Mapping[int, Mapping[str, Stats]]):
     """The statistics of one stretch on each GPU, by device index and quantity, worked out when they are asked for."""
 
-    def __init__(self, tables: Mapping[int, Mapping[str, ManyStats]], number: int) -> None:
+    def __init__(self, tables: Mapping[int, Callable[[], Mapping[str, ManyStats]]], number: int) -> None:
         self._tables, self._number = tables, number
 
     def __getitem__(self, gpu: int) -> Mapping[str, Stats]:
         """Return what is known of a GPU."""
-        found = {name: table.of(self._number) for name, table in self._tables[gpu].items()}
+        found = {name: table.of(self._number) for name, table in self._tables[gpu]().items()}
         return {name: stats for name, stats in found.items() if stats is not None}
 
     def __iter__(self) -> Iterator[int]:

@@ -44,7 +44,8 @@ def _stuck(run: Run, track: Track) -> list[Interval]:
     for start, end in _presence(run, track):
         alone[track.between(start, end)] = False
     stuck = alone & (track.util_pct >= th.NOT_CREDIBLE_PCT) & _without_work(track, limit_w)
-    spans = [(float(track.t_s[a]), float(track.ends_s[b - 1])) for a, b in stretches(track, stuck, alone)]
+    ends_s = track.ends_s
+    spans = [(float(track.t_s[a]), float(ends_s[b - 1])) for a, b in stretches(track, stuck, alone)]
     return [
         Interval(track.gpu, start, end, track.mean_pct(start, end))
         for start, end in spans

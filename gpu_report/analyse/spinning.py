@@ -18,7 +18,8 @@ def spinning(track: Track, usable: Bools) -> list[Interval]:
     if tensor is not None:
         no_work |= (tensor <= th.SPINNING_TENSOR_SHARE) & (power <= th.SPINNING_POWER_SHARE_WITHOUT_TENSOR)
     idle = usable & (track.util_pct >= th.SPINNING_UTIL_PCT) & no_work
-    found = [(track.t_s[a], track.ends_s[b - 1]) for a, b in stretches(track, idle, usable)]
+    ends_s = track.ends_s
+    found = [(track.t_s[a], ends_s[b - 1]) for a, b in stretches(track, idle, usable)]
     return [
         Interval(track.gpu, float(start), float(end), track.mean_pct(float(start), float(end)))
         for start, end in found

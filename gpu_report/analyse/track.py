@@ -34,9 +34,9 @@ class Track:
     rows: pd.DataFrame
     row_hold_s: Floats
 
-    @cached_property
+    @property
     def ends_s(self) -> Floats:
-        """Return the end of the time that each reading stands for."""
+        """Return the end of the time that each reading stands for: worked out anew, which is less than to keep it."""
         return self.t_s + self.hold_s
 
     @cached_property
@@ -73,9 +73,13 @@ class Track:
 
 def tracks(run: Run) -> tuple[Track, ...]:
     """Return a track for each GPU of the run that has rows, by index."""
+    return tuple(track_of(run, int(gpu)) for gpu in run.samples["gpu"].unique())
+
+
+def track_of(run: Run, gpu: int) -> Track:
+    """Return the track of a GPU that has rows."""
     tick_s = run.recording.interval_s or 1.0
-    gpus = [int(gpu) for gpu in run.samples["gpu"].unique()]
-    return tuple(_track(gpu, run.samples_of(gpu), run.ring_of(gpu), tick_s, run.duration_s) for gpu in gpus)
+    return _track(gpu, run.samples_of(gpu), run.ring_of(gpu), tick_s, run.duration_s)
 
 
 def mean_within(track: Track, spans: Spans) -> tuple[float, float]:

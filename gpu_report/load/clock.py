@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +45,16 @@ class Clock:
             if math.isfinite(t_s):
                 return t_s
         return wall_s - self.start_wall_s
+
+    @property
+    def is_of_one_boot(self) -> bool:
+        """Return whether a monotonic stamp alone tells the time: the machine was not started anew meanwhile."""
+        return len(self.boots) == 1 and _is_known(self.boots[0])
+
+    def of_one_boot(self, mono: npt.NDArray[np.floating[Any]]) -> Floats:
+        """Return `t` of many rows that all have a monotonic stamp, where it alone tells the time."""
+        times: Floats = self.boots[0].t_s + mono.astype(np.float64, copy=False) - self.boots[0].mono_s
+        return times
 
     def times(self, wall: Floats, mono: Floats) -> Floats:
         """Return `t` of many rows: by the monotonic clock of the boot whose wall-mono offset is nearest."""

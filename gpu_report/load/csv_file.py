@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from gpu_report.errors import InputError
 from gpu_report.load.noting import noted
 
 Floats = npt.NDArray[np.floating[Any]]
+_Piece = tuple[dict[str, Floats], int]
 
 # What is said of one cell, and of several.
 NOT_NUMBERS: Final = (
@@ -27,7 +28,10 @@ NOT_NUMBERS: Final = (
     "cells of {} hold no number and count as missing",
 )
 NO_NUMBER: Final = ["[N/A]", "N/A", "[Not Supported]"]
-PIECE_BYTES: Final = 4 << 20  # some 40,000 rows: a few in flight take little memory
+PIECE_BYTES: Final = 1 << 20  # some 9,000 rows: what is made of a piece then stays in the cache, which 4 MB do not
+MISSING: Final = np.float32(np.nan)
+FEW: Final = 64  # cells that most often tell already that a column is not of whole numbers
+MORE_ROOM: Final = 1.05  # of rows: lines become longer and shorter over a run
 MOST_THREADS: Final = 4  # more are no faster: the pieces are put together by one
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 # In a file with any of these a line, or a cell, may not be what it seems.
@@ -66,39 +70,44 @@ def read_csv(path: Path, numeric: Sequence[str], text: Sequence[str] = ()) -> Cs
 
 def _read_plain(path: Path, wanted: Sequence[str]) -> CsvFile | None:
     """Return what a file of nothing but numbers holds, None where it has anything else in it."""
-    names, begin, end, rows = _outline(path)
+    names, begin, end = _outline(path)
     there = {name: names.index(name) for name in wanted if name in names}
-    if not there or not rows or len(set(names)) < len(names):
+    if not there or begin == end or len(set(names)) < len(names):
         return None
-    table = _Table(there, rows)
+    table = _Table(there, end - begin)
     with ThreadPoolExecutor(min(MOST_THREADS, os.cpu_count() or 1)) as pool:
         spans = _spans(path, begin, end)
         for piece in pool.map(lambda span: _parse(path, span, len(names), there), spans):
             if piece is None:
                 pool.shutdown(cancel_futures=True)
                 return None
-            table.add(piece)
+            table.add(*piece)
     torn = path.stat().st_size > end
     problems = (f"{path.name}: the last row was cut short and is left out",) if torn else ()
     return CsvFile(table.columns(wanted), {}, table.filled, problems)
 
 
-def _outline(path: Path) -> tuple[list[str], int, int, int]:
-    """Return the header's names, where the rows begin and end, and how many lines they are; no rows if not plain."""
+def _outline(path: Path) -> tuple[list[str], int, int]:
+    """Return the header's names, and where the rows begin and end: at once where they are not plain."""
     with path.open("rb") as file:
         header = file.readline()
         begin = file.tell()
         first = file.readline()
-        rows, end, at = 0, begin, begin
-        file.seek(begin)
-        while block := file.read(PIECE_BYTES):
-            rows += block.count(b"\n")
-            last = block.rfind(b"\n")
-            end = at + last + 1 if last >= 0 else end
-            at += len(block)
+        end = _last_line_end(file, begin)
     plain = first.count(b",") == header.count(b",") and not any(sign in header for sign in NOT_PLAIN)
     names = header.removeprefix(BYTE_ORDER_MARK).decode("utf-8", "replace").split(",")
-    return [name.strip() for name in names], begin, end, rows if plain else 0
+    return [name.strip() for name in names], begin, end if plain else begin
+
+
+def _last_line_end(file: BinaryIO, begin: int) -> int:
+    """Return where the last whole line ends, `begin` where there is none."""
+    at = file.seek(0, os.SEEK_END)
+    while at > begin:
+        until, at = at, max(at - PIECE_BYTES, begin)
+        file.seek(at)
+        if (last := file.read(until - at).rfind(b"\n")) >= 0:
+            return at + last + 1
+    return begin
 
 
 def _spans(path: Path, begin: int, end: int) -> Iterator[tuple[int, int]]:
@@ -112,8 +121,8 @@ def _spans(path: Path, begin: int, end: int) -> Iterator[tuple[int, int]]:
             begin = stop
 
 
-def _parse(path: Path, span: tuple[int, int], width: int, there: dict[str, int]) -> dict[str, Floats] | None:
-    """Return a piece's columns, None where it has anything but numbers in it."""
+def _parse(path: Path, span: tuple[int, int], width: int, there: dict[str, int]) -> _Piece | None:
+    """Return a piece's columns and how many bytes they were, None where it has anything but numbers in it."""
     with path.open("rb") as file:
         file.seek(span[0])
         data = file.read(span[1] - span[0])
@@ -136,41 +145,58 @@ def _parse(path: Path, span: tuple[int, int], width: int, there: dict[str, int])
     columns = {name: cells[at].to_numpy() for name, at in there.items()}
     if any(np.isinf(column).any() for column in columns.values()):
         return None  # infinity is no reading, and must be counted
-    return {name: _small(column) for name, column in columns.items()}
+    return {name: _small(column) for name, column in columns.items()}, len(data)
 
 
 def _small(values: npt.NDArray[np.float64]) -> Floats:
     """Return values as float32 where that is exact, else as they are."""
     with np.errstate(over="ignore"):
+        if not _is_same(values[:FEW].astype(np.float32), values[:FEW]):
+            return values
         small = values.astype(np.float32)
-    return small if np.array_equal(small, values, equal_nan=True) else values
+    return small if _is_same(small, values) else values
+
+
+def _is_same(small: Floats, values: Floats) -> bool:
+    same = small == values
+    return bool(same.all()) or bool((same | np.isnan(values)).all())
 
 
 class _Table:
-    """Columns that are filled piece by piece, with room for `rows`."""
+    """Columns that are filled piece by piece, from so many bytes of text in all.
 
-    def __init__(self, names: Iterable[str], rows: int) -> None:
-        self._room = rows
-        self._columns: dict[str, Floats] = {name: np.empty(rows, dtype=np.float32) for name in names}
+    There is room for as many rows as the bytes of the pieces so far let expect, and some more, which costs nothing
+    until it is filled.
+    """
+
+    def __init__(self, names: Iterable[str], size: int) -> None:
+        self._size, self._read, self._room = size, 0, 0
+        self._columns: dict[str, Floats] = {name: np.empty(0, dtype=np.float32) for name in names}
         self.filled = 0
 
-    def add(self, piece: dict[str, Floats]) -> None:
+    def add(self, piece: dict[str, Floats], size: int) -> None:
         """Add the rows of a piece; a column that float32 does not hold exactly any more becomes float64."""
-        count = 0
+        self._read += size
+        until = self.filled + len(next(iter(piece.values())))
+        if until > self._room:
+            self._room = int(MORE_ROOM * until * self._size / self._read) + 1
         for name, values in piece.items():
-            count = len(values)
             column = self._columns[name]
-            if values.dtype == np.float64 and column.dtype == np.float32:
-                wide = np.empty(self._room)
-                wide[: self.filled] = column[: self.filled]
-                column = self._columns[name] = wide
-            column[self.filled : self.filled + count] = values
-        self.filled += count
+            wide = np.promote_types(column.dtype, values.dtype)
+            if len(column) < self._room or column.dtype != wide:
+                column = self._columns[name] = self._moved(column, wide)
+            column[self.filled : until] = values
+        self.filled = until
+
+    def _moved(self, column: Floats, dtype: np.dtype[Any]) -> Floats:
+        moved = np.empty(self._room, dtype=dtype)
+        moved[: self.filled] = column[: self.filled]
+        return moved
 
     def columns(self, wanted: Sequence[str]) -> dict[str, Floats]:
         """Return the columns by name; what the file does not have is NaN."""
-        empty = np.full(self.filled, np.nan, dtype=np.float32)
-        return {name: self._columns[name][: self.filled] if name in self._columns else empty.copy() for name in wanted}
+        empty: Floats = np.broadcast_to(MISSING, self.filled)
+        return {name: self._columns[name][: self.filled] if name in self._columns else empty for name in wanted}
 
 
 # --- anything else ------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,7 @@ import pandas as pd
 from gpu_report import schema
 from gpu_report.errors import InputError
 from gpu_report.load.clock import Clock, plausible, run_times
-from gpu_report.load.csv_file import Floats, read_csv
+from gpu_report.load.csv_file import MISSING, Floats, read_csv
 from gpu_report.load.noting import noted
 from gpu_report.load.run_info import LARGEST_INDEX
 
@@ -62,16 +63,22 @@ def load_samples(path: Path) -> Samples:
     if np.isnan(columns["gpu"]).all() and csv.rows:
         columns["gpu"] = np.zeros(csv.rows)
         problems.append(f"{path.name}: no column says which GPU a row is of; all are taken to be GPU 0")
-    wall, mono = (columns.pop(name).astype(np.float64) for name in _names(schema.TIME_COLUMNS))
-    if not (np.isfinite(wall).any() or np.isfinite(mono).any()):
-        raise InputError(f"{path} has not one valid row: nothing was recorded, or it is no samples CSV")
-    t_s, boots, stepped = run_times(np.where(np.isnan(wall), mono, wall), mono)
-    if stepped:
-        problems.append(f"{path.name}: the clock was set back during the recording; rows after it are moved on")
-    tidy = _tidy({"t_s": t_s, **columns}, path.name, problems, by_gpu=True)
+    clock = _clocked(columns, path, problems)
+    tidy = _tidy(columns, path.name, problems, by_gpu=True)
     if not len(tidy):
         raise InputError(f"{path} has not one valid row: none has both a time and a GPU")
-    return Samples(tidy, Clock(boots), tuple(problems))
+    return Samples(tidy, clock, tuple(problems))
+
+
+def _clocked(columns: Columns, path: Path, problems: list[str]) -> Clock:
+    """Return the clock that a table's stamps define, which it puts into the place of them, as `t_s`."""
+    wall, mono = (columns.pop(name).astype(np.float64, copy=False) for name in _names(schema.TIME_COLUMNS))
+    if not (np.isfinite(wall).any() or np.isfinite(mono).any()):
+        raise InputError(f"{path} has not one valid row: nothing was recorded, or it is no samples CSV")
+    columns["t_s"], boots, stepped = run_times(np.where(np.isnan(wall), mono, wall), mono)
+    if stepped:
+        problems.append(f"{path.name}: the clock was set back during the recording; rows after it are moved on")
+    return Clock(boots)
 
 
 def load_ring(path: Path, clock: Clock) -> tuple[pd.DataFrame, tuple[str, ...]]:
@@ -106,15 +113,21 @@ def _load_optional(
     path: Path, numeric: list[str], text: list[str], clock: Clock
 ) -> tuple[Columns, dict[str, pd.Series], list[str]]:
     """Return a file's columns and texts with `t_s`, and its problems; all empty when there is none."""
+    wall, mono = _names(schema.TIME_COLUMNS)
     try:
-        csv = read_csv(path, [*_names(schema.TIME_COLUMNS), *numeric], text)
+        csv = read_csv(path, [mono, *numeric], text) if clock.is_of_one_boot else None
+        if csv is None or not np.isfinite(csv.numbers[mono]).all():
+            csv = read_csv(path, [wall, mono, *numeric], text)
     except InputError as error:
         columns: Columns = {name: np.empty(0) for name in ["t_s", *numeric]}
         words = {name: pd.Series(dtype="str") for name in text}
         return columns, words, [str(error)] if path.exists() else []
     columns = dict(csv.numbers)
-    wall, mono = (columns.pop(name).astype(np.float64) for name in _names(schema.TIME_COLUMNS))
-    return {"t_s": clock.times(wall, mono), **columns}, csv.words, list(csv.problems)
+    walls, monos = columns.pop(wall, None), columns.pop(mono)
+    times = (
+        clock.of_one_boot(monos) if walls is None else clock.times(walls.astype(np.float64), monos.astype(np.float64))
+    )
+    return {"t_s": times, **columns}, csv.words, list(csv.problems)
 
 
 def _tidy(columns: Columns, name: str, problems: list[str], *, by_gpu: bool, merge: bool = False) -> pd.DataFrame:
@@ -126,19 +139,25 @@ def _tidy(columns: Columns, name: str, problems: list[str], *, by_gpu: bool, mer
     if by_gpu:
         valid &= _are_whole(columns["gpu"], LARGEST_INDEX)
     _note(problems, name, int((~valid).sum()), *UNPLACED)
-    keys = ["gpu", "t_s"] if by_gpu else ["t_s"]
-    quantities = [column for column in columns if column not in {"t_s", "gpu"}]
     order = _order(columns["t_s"], columns.get("gpu") if by_gpu else None, valid)
-    again = _repeats([columns[key][order] for key in keys])
-    if not merge:
-        _note(problems, name, int(again.sum()), *REPEATED)
-        order = order[~again]
+    tidy: dict[str, npt.NDArray[Any]] = {"t_s": columns.pop("t_s")[order]}
     if by_gpu:
-        columns["gpu"] = np.where(valid, columns["gpu"], 0).astype(np.int64)
-    _blank_incredible(columns, quantities, name, problems, valid)
-    tidy = {column: columns.pop(column)[order] for column in ["t_s", *keys[:-1], *quantities]}
+        tidy["gpu"] = columns.pop("gpu")[order].astype(np.int32)
+    again = _repeats(list(tidy.values()))
+    if not merge and again.any():
+        _note(problems, name, int(again.sum()), *REPEATED)
+        order, tidy = order[~again], {key: values[~again] for key, values in tidy.items()}
+    keys = [*reversed(tidy)]
+    _blank_incredible(columns, list(columns), name, problems, valid)
+    tidy |= {column: _taken(columns.pop(column), order) for column in list(columns)}
     frame = pd.DataFrame(tidy, copy=False)
     return _merged(frame, keys, again) if merge and again.any() else frame
+
+
+def _taken(column: Floats, order: Rows) -> Floats:
+    """Return the rows of a column; one that was never read takes no room."""
+    never = bool(np.isnan(column[:1]).all()) and bool(np.isnan(column).all())
+    return np.broadcast_to(MISSING, len(order)) if never else column[order]
 
 
 def _order(t_s: Floats, gpus: Floats | None, valid: Bools) -> Rows:

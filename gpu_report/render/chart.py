@@ -7,7 +7,7 @@ from typing import Any
 
 from gpu_report.model import Analysis, Finding
 from gpu_report.render import happenings
-from gpu_report.render.columns import Blob, GpuColumns, pack_gpus, pack_host
+from gpu_report.render.columns import Blob, GpuColumns, Packing
 from gpu_report.render.compose_findings import finding_title
 from gpu_report.render.quantities import (
     CLOCK_EVENT_REASONS,
@@ -23,12 +23,14 @@ from gpu_report.render.words import clean, known, sentence
 Json = dict[str, Any]
 
 
-def chart_data(analysis: Analysis) -> tuple[Json, str]:
-    """Return the page's data as an object for JSON, and all packed columns as one base64 text."""
-    indexes, blob = _indexes(analysis), Blob()
-    packed = pack_gpus(analysis.run, indexes)
-    gpus = [_gpu(analysis, index, columns, blob) for index, columns in zip(indexes, packed, strict=True)]
-    host = blob.put(pack_host(analysis.run))
+def chart_data(analysis: Analysis, packing: Packing | None = None) -> tuple[Json, str]:
+    """Return the page's data as an object for JSON, and all packed columns as one base64 text.
+
+    `packing` is that of the run's columns where it was begun before.
+    """
+    packing, blob = packing or Packing(analysis.run), Blob()
+    gpus = [_gpu(analysis, index, columns, blob) for index, columns in packing.gpus().items()]
+    host = blob.put(packing.host())
     data: Json = {
         **_run(analysis),
         "gpus": gpus,
@@ -60,11 +62,6 @@ def _run(analysis: Analysis) -> Json:
         "cuda": recording.cuda and clean(recording.cuda),
         "kernel_read": analysis.run.kernel.status == "read",
     }
-
-
-def _indexes(analysis: Analysis) -> list[int]:
-    sampled = analysis.run.samples["gpu"].unique().tolist()
-    return sorted({*sampled, *(gpu.index for gpu in analysis.run.gpus)})
 
 
 def _gpu(analysis: Analysis, index: int, columns: GpuColumns, blob: Blob) -> Json:

@@ -2,7 +2,7 @@
 
 import base64
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -54,7 +54,8 @@ class Blob:
             described["rows"] = self._put(column.rows)
         if (line := column.line) is not None:
             over = {"slope": line.slope, "add": line.add, "dtype": line.dtype, "gap": line.gap}
-            described["line"] = {"column": self._described[id(line.column)], **over}
+            column_of_line = {} if line.column is None else {"column": self._described[id(line.column)]}
+            described["line"] = {**column_of_line, **over}
         self._described[id(column)] = described
         return described
 
@@ -66,10 +67,30 @@ def _unusual(column: PackedColumn) -> Json:
     return {**{name: value for name, value in some.items() if value}, **gap}
 
 
-def pack_gpus(run: Run, indexes: Sequence[int]) -> list[GpuColumns]:
-    """Return the packed columns of GPUs, several at a time: zlib and numpy let other threads run."""
-    with ThreadPoolExecutor(min(MOST_THREADS, os.cpu_count() or 1)) as pool:
-        return list(pool.map(lambda index: _pack_gpu(run, index), indexes))
+class Packing:
+    """The columns of a run, being packed by other threads: zlib and numpy let something else go on meanwhile."""
+
+    def __init__(self, run: Run, threads: int | None = None) -> None:
+        """Begin with it, in so many threads; None for one a core."""
+        count = min(threads or os.cpu_count() or 1, MOST_THREADS)
+        pool = ThreadPoolExecutor(count, thread_name_prefix="packing")
+        indexes = sorted({*run.samples["gpu"].unique().tolist(), *(gpu.index for gpu in run.gpus)})
+        self._gpus = {index: pool.submit(_pack_gpu, run, index) for index in indexes}
+        self._host = pool.submit(pack_host, run)
+        pool.shutdown(wait=False)
+
+    def gpus(self) -> dict[int, GpuColumns]:
+        """Return the columns of each GPU that is known or has rows, by its index, as soon as they are there."""
+        return {index: packed.result() for index, packed in self._gpus.items()}
+
+    def host(self) -> Packed:
+        """Return the columns of the host, as soon as they are there."""
+        return self._host.result()
+
+
+def begin_packing(run: Run) -> Packing:
+    """Begin to pack the columns of a run while it is analysed: with the cores that this leaves."""
+    return Packing(run, max((os.cpu_count() or 1) - 1, 1))
 
 
 def _pack_gpu(run: Run, index: int) -> GpuColumns:

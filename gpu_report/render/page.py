@@ -8,6 +8,7 @@ from markupsafe import Markup
 from gpu_report.model import Analysis
 from gpu_report.render import assets
 from gpu_report.render.chart import chart_data, to_json
+from gpu_report.render.columns import Packing
 from gpu_report.render.compose import compose
 from gpu_report.render.view import ReportView
 from gpu_report.render.words import clean
@@ -25,8 +26,11 @@ class PageParts:
     columns: Markup
 
 
-def render_html(analysis: Analysis) -> str:
-    """Return the report of a run as one HTML page that works offline and loads nothing."""
+def render_html(analysis: Analysis, packing: Packing | None = None) -> str:
+    """Return the report of a run as one HTML page that works offline and loads nothing.
+
+    `packing` is that of the run's columns where it was begun before (`begin_packing`).
+    """
     templates = assets.find_templates()
     environment = Environment(
         loader=FileSystemLoader(templates),
@@ -36,20 +40,20 @@ def render_html(analysis: Analysis) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template(assets.PAGE_TEMPLATE).render(context(analysis))
+    return environment.get_template(assets.PAGE_TEMPLATE).render(context(analysis, packing))
 
 
-def context(analysis: Analysis) -> dict[str, ReportView | PageParts]:
+def context(analysis: Analysis, packing: Packing | None = None) -> dict[str, ReportView | PageParts]:
     """Return all that the template is given."""
-    return {"report": compose(analysis), "page": page_parts(analysis)}
+    return {"report": compose(analysis), "page": page_parts(analysis, packing)}
 
 
-def page_parts(analysis: Analysis) -> PageParts:
+def page_parts(analysis: Analysis, packing: Packing | None = None) -> PageParts:
     """Return the page's style, scripts and data, and the policy that allows exactly these."""
     templates = assets.find_templates()
     style, script = assets.read_style(templates), assets.read_script(templates)
     library = assets.read_chart_library(templates)
-    data, columns = chart_data(analysis)
+    data, columns = chart_data(analysis, packing)
     # Our own files, base64, and JSON without a single "<": nothing here can end the element it stands in.
     return PageParts(
         policy=assets.content_security_policy((script, library), (style, assets.EMPTY_STYLE)),

@@ -27,7 +27,7 @@ INTEGER_TYPES: Final = ("u1", "u2", "u4")
 FLOAT_TYPE: Final = "f8"
 LARGEST: Final = 2.0**52  # what both sides reckon with exactly
 SELDOM: Final = 0.25  # of the rows: a column known in fewer is stored without the others
-SLOPE_ONE: Final = 1 << 16  # slopes are whole numbers of such parts, so that both sides reckon alike
+SLOPE_ONE: Final = 1 << 22  # slopes are whole numbers of such parts, so that both sides reckon alike
 MILLISECOND_DECIMALS: Final = 3
 TIME_COLUMN: Final = "t_s"
 
@@ -50,12 +50,13 @@ class Known:
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """What a column is at least: `add` + floor(`slope` x the whole numbers of `column` / SLOPE_ONE).
+    """What a column is at least: `add` + the nearest to `slope` x the whole numbers of `column` / SLOPE_ONE.
 
-    What it is over that is of `dtype`, where `gap` stands for missing.
+    Without a column it is drawn through the numbers of the rows. What it is over that is of `dtype`, where `gap` stands
+    for missing.
     """
 
-    column: PackedColumn
+    column: PackedColumn | None
     slope: int
     add: int
     dtype: str
@@ -86,9 +87,12 @@ class PackedColumn:
 
 @dataclass(frozen=True, eq=False)
 class Relative:
-    """A packed column that another one may lie over, and its whole numbers, which are not kept with all columns."""
+    """A packed column that another one may lie over, and its whole numbers, which are not kept with all columns.
 
-    column: PackedColumn
+    None is the numbers of the rows.
+    """
+
+    column: PackedColumn | None
     known: Known
 
 
@@ -99,7 +103,9 @@ def pack_frame(
 
     `kin` names columns that move with another one, which stands before them in `scales`.
     """
-    packed = {TIME_COLUMN: pack_column(TIME_COLUMN, _values(frame, TIME_COLUMN), Scale(MILLISECOND_DECIMALS))}
+    times, scale = _values(frame, TIME_COLUMN), Scale(MILLISECOND_DECIMALS)
+    # a recorder keeps to its ticks
+    packed = {TIME_COLUMN: pack_column(TIME_COLUMN, times, scale, row_numbers(len(frame)))}
     for name, scale in scales.items():
         if name in frame.columns and bool(frame[name].notna().any()):
             other = packed.get((kin or {}).get(name, ""))
@@ -123,6 +129,11 @@ def relative_of(column: PackedColumn, values: Floats) -> Relative | None:
     """Return what other columns may lie over; None for a column that is none of whole numbers in all rows."""
     known = None if column.rows or column.dtype == FLOAT_TYPE else _known(values, column.scale)
     return Relative(column, known) if known else None
+
+
+def row_numbers(count: int) -> Relative:
+    """Return what a column may lie over that rises by the same from row to row, but for a little."""
+    return Relative(None, Known(np.arange(count), np.zeros(count, dtype=bool)))
 
 
 def _pack_whole(column: PackedColumn, known: Known, relative: Relative | None) -> PackedColumn:
@@ -166,26 +177,37 @@ def _rounded(values: Floats, present: Bools, scale: Scale) -> Floats:
 
 def _known(values: Floats, scale: Scale) -> Known | None:
     """Return values as whole numbers, or as codes of so many digits; None where no integer type holds them."""
-    with np.errstate(over="ignore"):  # what becomes infinite is held by none
-        scaled = np.round(values * 10.0**scale.decimals)
     missing = ~np.isfinite(values)
-    if (np.abs(scaled[~missing]) >= LARGEST).any():
+    with np.errstate(over="ignore"):  # what becomes infinite is held by none
+        scaled = np.rint(values * 10.0**scale.decimals)
+    if missing.any():
+        scaled[missing] = 0
+    if max(scaled.max(initial=0), -scaled.min(initial=0)) >= LARGEST:
         return None
-    known = Known(_in_digits(np.where(missing, 0, scaled).astype(np.int64), scale.digits), missing)
+    known = Known(_in_digits(scaled.astype(np.int64), scale.digits), missing)
     return known if _fits(known) else None
 
 
+def _reach(known: Known) -> tuple[int, int]:
+    """Return the least and the highest number, 0 and 0 where there is none."""
+    present = known.whole[~known.missing] if known.missing.any() else known.whole
+    return (int(present.min()), int(present.max())) if len(present) else (0, 0)
+
+
 def _fits(known: Known) -> bool:
-    present = known.whole[~known.missing]
-    return not len(present) or bool(np.ptp(present) < np.iinfo(np.uint32).max)
+    least, highest = _reach(known)
+    return highest - least < np.iinfo(np.uint32).max
 
 
 def _numbered(known: Known) -> tuple[Numbers, int]:
     """Return whole numbers from their least up in the smallest type, and the least; one over the highest is missing."""
-    present = known.whole[~known.missing]
-    least, span = (int(present.min()), int(np.ptp(present))) if len(present) else (0, 0)
+    least, highest = _reach(known)
+    span = highest - least
     dtype = next(each for each in INTEGER_TYPES if span < np.iinfo(each).max)
-    return np.where(known.missing, span + 1, known.whole - least).astype(f"<{dtype}"), least
+    numbers: Numbers = (known.whole - least).astype(f"<{dtype}")
+    if known.missing.any():
+        numbers[known.missing] = span + 1
+    return numbers, least
 
 
 def _gap(numbers: Numbers, known: Known) -> int | None:
@@ -220,7 +242,7 @@ def _line_through(relative: Relative | None, known: Known) -> tuple[Line | None,
     if relative is None:
         return nothing
     slope = _slope(relative.known, known)
-    if not slope or int(np.abs(relative.known.whole).max()) * abs(slope) >= LARGEST:
+    if not slope or int(np.abs(relative.known.whole).max()) * abs(slope) >= LARGEST - SLOPE_ONE:
         return nothing
     over = Known(known.whole - _expected(relative.known, slope), known.missing)
     if not _fits(over):
@@ -239,7 +261,7 @@ def _slope(one: Known, other: Known) -> int:
 
 def _expected(other: Known, slope: int) -> Whole:
     """Return the slope's part of a line through a column; of what is missing there, as of 0."""
-    expected: Whole = np.where(other.missing, 0, other.whole) * slope // SLOPE_ONE
+    expected: Whole = (np.where(other.missing, 0, other.whole) * slope + SLOPE_ONE // 2) // SLOPE_ONE
     return expected
 
 

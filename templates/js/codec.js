@@ -2,7 +2,7 @@
 
 const TYPED_ARRAYS = { u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, f8: Float64Array };
 const HIGHEST = { u1: 255, u2: 65535, u4: 4294967295 }; // what stands for missing once a column is unpacked
-const SLOPE_ONE = 65536;
+const SLOPE_ONE = 4194304;
 const TIME_COLUMN = "t_s";
 
 /** Return the bytes of a base64 text. */
@@ -130,16 +130,19 @@ export class Columns {
     return raw;
   }
 
-  /** Return the numbers of a column that was packed as what it is over a line through another one. */
+  /** Return the numbers of a column that was packed as what it is over a line, through another one or through the rows. */
   async overLine({ line, ...packed }) {
-    const [over, other] = await Promise.all([this.numbers(packed, line.dtype, line.gap), this.get(line.column)]);
+    const [over, other] = await Promise.all([
+      this.numbers(packed, line.dtype, line.gap),
+      line.column ? this.get(line.column) : null,
+    ]);
     const raw = new TYPED_ARRAYS[packed.dtype](over.length);
     const [add, slope] = [line.add - (packed.least ?? 0), line.slope / SLOPE_ONE]; // a power of two: exact
     const [isGap, gap] = [HIGHEST[line.dtype], HIGHEST[packed.dtype]];
-    const { raw: under, least, highest } = other;
+    const { raw: under, least, highest } = other ?? { raw: null, least: 0, highest: 0 };
     for (let i = 0; i < raw.length; i += 1) {
-      const below = under[i] === highest || under[i] !== under[i] ? 0 : under[i] + least;
-      raw[i] = over[i] === isGap ? gap : over[i] + add + Math.floor(below * slope);
+      const below = under === null ? i : under[i] === highest || under[i] !== under[i] ? 0 : under[i] + least;
+      raw[i] = over[i] === isGap ? gap : over[i] + add + Math.floor(below * slope + 0.5);
     }
     return raw;
   }

@@ -18,14 +18,14 @@ Described = Mapping[str, Any]
 def unpack(column: PackedColumn) -> npt.NDArray[np.float64]:
     """Return the values of one packed column; what it lies over is put into the same blob."""
     blob = Blob()
-    if column.line is not None:
-        blob.put(_chain(column.line.column))
+    blob.put(_chain(column)[:-1])
     (described,) = blob.put([column])
     return Reader(blob.text()).values(described)
 
 
 def _chain(column: PackedColumn) -> list[PackedColumn]:
-    return [*(_chain(column.line.column) if column.line else []), column]
+    other = column.line.column if column.line else None
+    return [*(_chain(other) if other else []), column]
 
 
 class Reader:
@@ -75,11 +75,13 @@ class Reader:
 
     def _over(self, about: Described, line: Described) -> npt.NDArray[np.float64]:
         over = self._raw(about, line["dtype"], line["gap"])
-        other = self._numbers(line["column"])
-        missing = other == HIGHEST[line["column"]["dtype"]]
-        below = np.where(missing, 0, other + line["column"].get("least", 0))
-        numbers = over + line["add"] - about.get("least", 0) + np.floor(below * line["slope"] / 65536)
+        below = np.arange(len(over)) if "column" not in line else self._below(line["column"])
+        numbers = over + line["add"] - about.get("least", 0) + np.floor((below * line["slope"] + 2**21) / 2**22)
         return np.where(over == HIGHEST[line["dtype"]], HIGHEST[about["dtype"]], numbers)
+
+    def _below(self, column: Described) -> npt.NDArray[np.float64]:
+        other = self._numbers(column)
+        return np.where(other == HIGHEST[column["dtype"]], 0, other + column.get("least", 0))
 
 
 def _from_digits(code: int, digits: int) -> int:

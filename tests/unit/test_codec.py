@@ -11,7 +11,7 @@ import pytest
 from support.packed import Reader
 
 from gpu_report.render.columns import Blob
-from gpu_report.render.series import PackedColumn, Relative, Scale, pack_column, relative_of
+from gpu_report.render.series import PackedColumn, Relative, Scale, pack_column, relative_of, row_numbers
 
 SCRIPT = Path(__file__).parent / "js" / "read_columns.mjs"
 
@@ -43,7 +43,7 @@ def made_up(rng: np.random.Generator, kind: int, count: int) -> np.ndarray:
 def test_the_page_reads_what_was_packed(tmp_path: Path, seed: int) -> None:
     rng = np.random.default_rng(seed)
     columns: list[PackedColumn] = []
-    relatives: list[Relative] = []
+    relatives: list[Relative] = [row_numbers(400)]
     for number in range(60):
         count = 400
         values = made_up(rng, int(rng.integers(0, 3)), count)

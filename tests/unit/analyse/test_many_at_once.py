@@ -53,7 +53,7 @@ def test_statistics_by_gpu_have_only_what_is_known():
         np.ones(4),
         (np.array([0, 2.0]), np.array([2, 4.0])),
     )
-    first, second = (StatsOfOne({3: table}, number) for number in (0, 1))
+    first, second = (StatsOfOne({3: lambda: table}, number) for number in (0, 1))
     assert list(first) == [3]
     assert first[3]["power_w"].mean == 2
     assert second[3] == {}

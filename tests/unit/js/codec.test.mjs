@@ -78,10 +78,17 @@ test("what was packed over a line through another column is on it again, and tha
     [Uint8Array.from([0, 100, 9, 200]), "a", "u1", { gap: 9 }],
     [Uint8Array.from([0, 1, 2, 3]), "b", "u1"],
   );
-  const line = { column: abouts[0], slope: 32768, add: -4, dtype: "u1", gap: 2 };
+  const line = { column: abouts[0], slope: 2097152, add: -4, dtype: "u1", gap: 2 };
   const over = await columns.get({ ...abouts[1], dtype: "u2", least: -4, line });
   assert.deepEqual(over.values(), [-4, 47, null, 99]);
   assert.equal(columns.get(abouts[0]), columns.get({ ...abouts[0] }));
+});
+
+test("what was packed over a line through the numbers of the rows is on it again", async () => {
+  const { columns, abouts } = packed([Uint8Array.from([1, 0, 2, 3]), "t_s", "u1"]);
+  const line = { slope: 200 * 4194304 + 1, add: -1, dtype: "u1", gap: 3 };
+  const over = await columns.get({ ...abouts[0], dtype: "u2", line });
+  assert.deepEqual(over.values(), [0, 199, 401, null]);
 });
 
 test("of a column that is seldom read the other rows are missing", async () => {

@@ -114,6 +114,18 @@ def test_a_column_that_moves_with_another_one_takes_less_room() -> None:
     np.testing.assert_array_equal(unpack(beside), occupancy)
 
 
+@pytest.mark.parametrize(("step_s", "gap_s"), [(0.2, 0.0), (0.20003, 0.0), (1.0, 3600.0)])
+def test_the_times_of_ticks_take_no_more_than_the_bits_of_what_they_are_off(step_s: float, gap_s: float) -> None:
+    late_ms = np.random.default_rng(0).choice(
+        [-1, 0, 0, 1], 50_000
+    )  # 1.75 bits each in whole ones, and 2.25 as differences
+    times = np.round(np.arange(50_000) * step_s + late_ms / 1000, 3) + 1.0
+    times[40_000:] += gap_s
+    (column,) = pack_frame(pd.DataFrame({"t_s": times}), {})
+    assert len(column.data) * 8 < (2.4 if gap_s else 1.9) * 50_000
+    np.testing.assert_allclose(unpack(column), times, atol=1e-9)
+
+
 def test_noise_takes_no_more_than_its_bits() -> None:
     power = np.random.default_rng(0).integers(0, 5000, 50_000) / 10  # 12.3 bits each
     assert len(pack_column("power_w", power, Scale(1)).data) * 8 < 12.6 * 50_000

@@ -9,6 +9,7 @@ from gpu_report.model import Analysis, Finding
 from gpu_report.render import happenings
 from gpu_report.render.columns import Blob, GpuColumns, Packing
 from gpu_report.render.compose_findings import finding_title
+from gpu_report.render.overview import host_overview, span_s
 from gpu_report.render.quantities import (
     CLOCK_EVENT_REASONS,
     EPOCH_QUANTITIES,
@@ -35,6 +36,8 @@ def chart_data(analysis: Analysis, packing: Packing | None = None) -> tuple[Json
         **_run(analysis),
         "gpus": gpus,
         "host": host,
+        "span": [round(at, 3) for at in span_s(analysis.run)],
+        "host_overview": blob.put(host_overview(analysis.run)),
         "quantities": _recorded(gpu_quantities(), [column for gpu in gpus for column in _all_columns(gpu)]),
         "host_quantities": _recorded(host_quantities(), host),
         "epoch_quantities": [asdict(quantity) for quantity in EPOCH_QUANTITIES],
@@ -73,6 +76,7 @@ def _gpu(analysis: Analysis, index: int, columns: GpuColumns, blob: Blob) -> Jso
         "power_limit_w": known(known_gpu.power_limit_w) if known_gpu else None,
         "columns": blob.put(columns.samples),
         "rings": {name: blob.put(ring) for name, ring in columns.rings.items()},
+        "overview": blob.put(columns.overview),
     }
 
 

@@ -12,6 +12,7 @@ import pandas as pd
 
 from gpu_report import schema
 from gpu_report.model import Run
+from gpu_report.render.overview import gpu_overview
 from gpu_report.render.quantities import KIN, Quantity, gpu_quantities, host_quantities
 from gpu_report.render.series import PackedColumn, Scale, pack_column, pack_frame
 
@@ -23,10 +24,14 @@ BASE64_BYTES = 3  # that become four characters: a column begins at such a place
 
 @dataclass(frozen=True, eq=False)
 class GpuColumns:
-    """The packed columns of one GPU: of its samples, and by quantity of what the driver kept, each on its own times."""
+    """The packed columns of one GPU: of its samples, and by quantity of what the driver kept, each on its own times.
+
+    `overview` is what long ones of them are drawn from at first (overview.py).
+    """
 
     samples: Packed
     rings: Mapping[str, Packed]
+    overview: Packed = ()
 
 
 class Blob:
@@ -95,7 +100,7 @@ def begin_packing(run: Run) -> Packing:
 
 def _pack_gpu(run: Run, index: int) -> GpuColumns:
     samples = pack_frame(run.samples_of(index), _scales(gpu_quantities()), KIN)
-    return GpuColumns(samples, _pack_rings(run.ring_of(index)))
+    return GpuColumns(samples, _pack_rings(run.ring_of(index)), gpu_overview(run, index))
 
 
 def pack_host(run: Run) -> Packed:

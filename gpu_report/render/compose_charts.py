@@ -46,7 +46,12 @@ class Track:
 def tracks(run: Run, name: str = UTILISATION) -> dict[int, Track]:
     """Return a quantity of each GPU, by its index."""
     gpus = [int(gpu) for gpu in run.samples["gpu"].unique()]
-    return {gpu: _track(_read(run.samples_of(gpu), name), _kept(run.ring_of(gpu), name)) for gpu in gpus}
+    return {gpu: track_of(run, gpu, name) for gpu in gpus}
+
+
+def track_of(run: Run, gpu: int, name: str) -> Track:
+    """Return a quantity of one GPU."""
+    return _track(_read(run.samples_of(gpu), name), _kept(run.ring_of(gpu), name))
 
 
 def _read(frame: pd.DataFrame, name: str) -> Track:

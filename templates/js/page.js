@@ -89,7 +89,7 @@ async function startTimeline(run, zone) {
   await timeline.start();
   document.documentElement.dataset.drawn = "yes";
   setUpControls(timeline, snapshot);
-  await store.complete();
+  await timeline.complete();
   snapshot.refresh(); // of one that was opened before all was there
   setUpDownloads(store);
   followAddress(timeline, snapshot);

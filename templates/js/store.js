@@ -1,12 +1,13 @@
-// What was recorded, unpacked: first what the timeline draws, then all else.
+// What was recorded, unpacked: first what the timeline draws from afar, then all of it.
 
 import { Columns, unpackRows, unpackSeries } from "./codec.js";
 import { usualStep, withTicks } from "./lines.js";
 import { breakIndexes } from "./window.js";
 
 /**
- * Return the store of a run: its samples by GPU and those of the host, as far as the lanes show them. `run` gets its
- * phases and epochs. `complete()` unpacks the rest: all quantities, and the processes.
+ * Return the store of a run: the samples of its GPUs and those of the host, as far as the lanes show them, long lines as
+ * their overview (`hasOverview`). `run` gets its phases and epochs. `complete()` unpacks all else: every reading of every quantity, and
+ * the processes; `isWhole` tells whether it has.
  */
 export async function openStore(run) {
   const columns = new Columns(document.getElementById("report-columns").textContent);
@@ -14,39 +15,65 @@ export async function openStore(run) {
   const drawn = new Set(run.lanes.flatMap((lane) => [...lane.drawn, ...lane.told]));
   const gapsOf = (gpu) =>
     run.gaps.filter(([of]) => of === null || of === gpu).map(([, start, end]) => [start * 1000, end * 1000]);
-  const [gpus, host] = await Promise.all([
-    Promise.all(run.gpus.map((gpu, position) => unpackGpu(columns, gpu, position, gapsOf(gpu.index), drawn))),
-    unpackSeries(columns, run.host, drawn),
+  const host = { columns: run.host, rings: {}, overview: run.host_overview };
+  const sources = [...run.gpus.map((gpu) => [gpu, gapsOf(gpu.index)]), [host, gapsOf(null)]];
+  const [first] = await Promise.all([
+    Promise.all(sources.map(([source, gaps]) => firstLook(columns, source, gaps, drawn, run.span))),
     unpackTimes(columns, run),
   ]);
-  const series = [...gpus.map((gpu) => [gpu.series, gpu.columns]), [host, run.host]];
-  const complete = async () => {
-    await Promise.all(series.map(([each, packed]) => unpackRest(columns, packed, each)));
+  const gpus = run.gpus.map((gpu, position) => ({ ...gpu, position, ...first[position] }));
+  const hasOverview = sources.some(([source]) => source.overview.length > 0);
+  const base = { run, startWall: run.start_wall_s * 1000, hasOverview, isWhole: false };
+  const store = { ...base, gpus, host: first.at(-1).series };
+  store.complete = async () => {
+    for (const [i, [source, gaps]] of sources.entries()) {
+      const { series, rings } = await unpackSource(columns, source, gaps);
+      Object.assign(first[i].series, series);
+      if (gpus[i]) gpus[i].rings = rings;
+    }
     run.processes = await processesOf(columns, run);
+    store.isWhole = true;
   };
-  const placedHost = { ...placed(host, gapsOf(null)), fine: new Map() };
-  return { run, startWall: run.start_wall_s * 1000, gpus, host: placedHost, complete };
+  return store;
 }
 
-/** Return a GPU's samples as `series`, and beside them the driver's `rings` by quantity, which make its finer lines. */
-async function unpackGpu(columns, gpu, position, gaps, drawn) {
-  const ticks = placed(await unpackSeries(columns, gpu.columns, drawn), gaps);
+/** Return what the first picture of a GPU or the host is drawn from: the overview of its long lines, all of the others. */
+async function firstLook(columns, source, gaps, drawn, span) {
+  const fine = new Map();
+  for (const packed of source.overview) fine.set(packed.name, overviewLine(await columns.get(packed), span, gaps));
+  const rest = new Set([...drawn].filter((name) => !fine.has(name)));
+  const isLeft = source.columns.some(({ name }) => rest.has(name));
+  const { series, rings } = isLeft || !fine.size ? await unpackSource(columns, source, gaps, rest) : emptySource();
+  for (const [name, line] of fine) series.fine.set(name, line);
+  return { series, rings };
+}
+
+function emptySource() {
+  return { series: { times: new Float64Array(), columns: new Map(), breaks: [], step: 1000, fine: new Map() }, rings: new Map() };
+}
+
+/** Return a line of the lowest and highest reading of one bucket after the other, as if each were taken within its half. */
+function overviewLine(column, [from, to], gaps) {
+  const half = ((to - from) * 1000) / column.length;
+  const times = Float64Array.from({ length: column.length }, (_, i) => from * 1000 + (i + 0.5) * half);
+  return { ...placed({ times, column }, gaps), isOverview: true };
+}
+
+/**
+ * Return the samples of a GPU or the host as `series`, and beside them the driver's `rings` by quantity, which make its
+ * finer lines: of the quantities in `names`, or all.
+ */
+async function unpackSource(columns, source, gaps, names = null) {
+  const ticks = placed(await unpackSeries(columns, source.columns, names), gaps);
   const rings = new Map();
   const fine = new Map();
-  for (const [name, packed] of Object.entries(gpu.rings)) {
+  for (const [name, packed] of Object.entries(source.rings).filter(([name]) => names?.has(name) ?? true)) {
     const ring = await unpackSeries(columns, packed);
     rings.set(name, ring);
     const line = { times: ring.times, column: ring.columns.get(name) };
     fine.set(name, placed(withTicks(line, ticks.times, ticks.columns.get(name), ticks.step / 2), gaps));
   }
-  return { ...gpu, position, series: { ...ticks, fine }, rings };
-}
-
-/** Unpack the columns that a series does not have yet, and put all of them in the order of `packed`. */
-async function unpackRest(columns, packed, series) {
-  const whole = await unpackSeries(columns, packed);
-  series.columns.clear();
-  for (const [name, column] of whole.columns) series.columns.set(name, column);
+  return { series: { ...ticks, fine }, rings };
 }
 
 /** Return a series or line with where it breaks and how far apart its readings are. */

@@ -27,7 +27,8 @@ export class Timeline {
   constructor(chart, store, zone, onMoment) {
     Object.assign(this, { chart, store, zone, onMoment });
     this.lanes = lanesOf(store);
-    this.full = [Math.min(0, ...store.gpus.map((gpu) => gpu.series.times[0] ?? 0)), this.end()];
+    const [first, last] = store.run.span.map((seconds) => seconds * 1000);
+    this.full = [Math.min(0, first), Math.max(store.run.duration_s * 1000, last, 1000)];
     this.view = {
       from: this.full[0],
       to: this.full[1],
@@ -41,11 +42,6 @@ export class Timeline {
     this.heads = new LaneHeads(document.getElementById("lane-heads"), this.lanes, () => this.draw());
     this.strip = new Strip(document.getElementById("strip"), this);
     this.pinned = null;
-  }
-
-  end() {
-    const last = this.store.gpus.map((gpu) => gpu.series.times.at(-1) ?? 0);
-    return Math.max(this.store.run.duration_s * 1000, ...last, 1000);
   }
 
   /** Draw for the first time, and listen. */
@@ -85,6 +81,13 @@ export class Timeline {
     });
     this.strip.draw(colours);
     this.placePin();
+  }
+
+  /** Draw from every reading what was drawn from the overview of long lines. */
+  async complete() {
+    await this.store.complete();
+    this.strip.points.clear();
+    if (this.store.hasOverview) await this.draw();
   }
 
   /** Show the times between two moments (ms since the run's start), within what was recorded. */
@@ -182,7 +185,7 @@ export class Timeline {
   }
 
   moved(event) {
-    if (!this.isOnLanes(event) || event.buttons || event.pointerType === "touch") {
+    if (!this.store.isWhole || !this.isOnLanes(event) || event.buttons || event.pointerType === "touch") {
       this.leave();
       return;
     }

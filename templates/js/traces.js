@@ -68,16 +68,17 @@ function lineTrace(line, quantity, view, scale, look, bucketPx) {
   const buckets = Math.max(Math.round(view.width / bucketPx), 200);
   const limits = { exactLimit: EXACT_LIMIT, buckets, breaks: line.breaks };
   const points = pointsInWindow(line.times, line.column, view.from, view.to, limits);
+  const isExact = points.exact && !line.isOverview;
   return {
     type: "scatter",
     mode: "lines",
     name: gpu === null ? quantity.label : `GPU ${gpu} ${quantity.label}`,
-    meta: { gpu, quantity: quantity.name, exact: points.exact },
+    meta: { gpu, quantity: quantity.name, exact: isExact },
     connectgaps: false,
-    opacity: points.exact && !pales ? 1 : opacity,
+    opacity: isExact && !pales ? 1 : opacity,
     x: points.t.map((time) => scale.base + time),
     y: points.v,
-    line: { color, width, dash: points.exact ? dash : "solid" },
+    line: { color, width, dash: isExact ? dash : "solid" },
   };
 }
 

@@ -23,8 +23,8 @@ def day(analysis: Analysis) -> Analysis:
     rng = np.random.default_rng(1)
     real = run_of("m-ddp")
     rows = real.samples.take(rng.integers(0, len(real.samples), DAY_S * GPUS)).reset_index(drop=True)
-    t_s = np.repeat(np.arange(DAY_S, dtype=float), GPUS)
-    gpu = np.tile(np.arange(GPUS), DAY_S)
+    t_s = np.tile(np.arange(DAY_S, dtype=float), GPUS)
+    gpu = np.repeat(np.arange(GPUS), DAY_S)  # a GPU after the other, as load_run sorts them
     util = rng.integers(80, 100, len(rows)).astype(float)
     util[(t_s == DROP_T_S) & (gpu == DROP_GPU)] = 7
     samples = rows.assign(t_s=t_s, gpu=gpu, gpu_util_pct=util).sort_values(["gpu", "t_s"], ignore_index=True)
@@ -65,4 +65,43 @@ def test_a_drop_of_one_sample_in_a_day_of_eight_gpus_is_found_by_zooming(open_re
     assert line["exact"]
     around = readings(day, range(DROP_T_S - 30, DROP_T_S + 31))
     assert {t: value for t, value in milliseconds(line, start_ms).items() if t in around} == around
+    assert opened.errors == []
+
+
+# Keeps what the timeline shows when it was drawn for the first time, before all readings are unpacked.
+FIRST_PICTURE = """
+addEventListener("DOMContentLoaded", () => new MutationObserver((_, observer) => {
+  if (!document.documentElement.dataset.drawn) return;
+  observer.disconnect();
+  window.firstPicture = document.getElementById("chart").data.map((t) => ({ ...t.meta, x: [...t.x], y: [...t.y] }));
+}).observe(document.documentElement, { attributes: true }));
+"""
+
+
+def test_the_first_picture_shows_what_all_readings_show(open_report, day: Analysis) -> None:
+    opened = open_report(day)
+    page = opened.page
+    page.add_init_script(FIRST_PICTURE)
+    page.reload()
+    page.wait_for_selector("html[data-ready=yes]")
+    first, last = (
+        {(line["gpu"], line["quantity"]): line for line in lines if line.get("quantity")}
+        for lines in (
+            page.evaluate("window.firstPicture"),
+            page.evaluate(
+                "document.getElementById('chart').data.map((t) => ({ ...t.meta, x: [...t.x], y: [...t.y] }))",
+            ),
+        )
+    )
+    assert set(first) == set(last)
+    assert len(first) > GPUS
+    for key, line in first.items():
+        values, final = ([value for value in each["y"] if value is not None] for each in (line, last[key]))
+        assert (min(values), max(values)) == (min(final), max(final)), key
+        assert not (line["exact"] and line["gpu"] is not None)
+    early, late = first[DROP_GPU, "gpu_util_pct"], last[DROP_GPU, "gpu_util_pct"]
+    assert len(early["x"]) != len(late["x"])  # or there was no overview
+    (seen,) = (x for x, y in zip(early["x"], early["y"], strict=True) if y is not None and y < 80)
+    (was,) = (x for x, y in zip(late["x"], late["y"], strict=True) if y is not None and y < 80)
+    assert abs(seen - was) < DAY_S * 1000 / 700  # of the buckets of eight GPUs' overview
     assert opened.errors == []

@@ -15,8 +15,9 @@ import click
 
 from gpu_report import __version__, run_folder
 from gpu_report.cli_compare import baseline, check, compare
-from gpu_report.cli_shared import analysed, options_of_analysis, say, say_notes, write
+from gpu_report.cli_shared import analysed, options_of_analysis, say, say_notes
 from gpu_report.errors import GpuReportError, UsageError
+from gpu_report.outputs import OutputFile, refuse_twice, write
 from gpu_report.terminal import Progress, plain
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
 
 
 @cli.command()
-@click.argument("output", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("output", type=OutputFile())
 @click.option(
     "--run",
     type=click.Path(path_type=Path),
@@ -123,7 +124,7 @@ def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
 @click.option(
     "--json",
     "json_path",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=OutputFile(),
     default=None,
     help="Also write summary.json here.",
 )
@@ -146,6 +147,7 @@ def render(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
     price_per_hour: float | None,
 ) -> None:
     """Render a run as one self-contained HTML file."""
+    refuse_twice((output, json_path))
     begun: list[Packing] = []
     with Progress("starting ...") as progress:
         analysis = analysed(
@@ -264,7 +266,7 @@ def doctor() -> None:
 
 
 @cli.command()
-@click.argument("output", type=click.Path(path_type=Path, dir_okay=False), default=Path("demo.html"))
+@click.argument("output", type=OutputFile(), default=Path("demo.html"))
 @click.option("--open", "open_it", is_flag=True, help="Open the report in a browser.")
 def demo(output: Path, open_it: bool) -> None:  # noqa: FBT001 - click passes flags so
     """Render a real YOLO26 run on an H200 that comes with gpu-report."""

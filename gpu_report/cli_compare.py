@@ -14,9 +14,10 @@ import click
 from gpu_report import run_folder
 from gpu_report.baselines import KEPT, Shelf, runs_in
 from gpu_report.cli_baselines import fitting, newest_beside, of_shelf, others, readable
-from gpu_report.cli_shared import analysed, options_of_analysis, say, write
+from gpu_report.cli_shared import analysed, options_of_analysis, say
 from gpu_report.errors import NotComparableError, UsageError
 from gpu_report.gate_config import read_config
+from gpu_report.outputs import OutputFile, refuse_twice, write
 from gpu_report.terminal import Progress
 
 if TYPE_CHECKING:
@@ -45,10 +46,8 @@ def options_of_outputs(command: Command) -> Command:
         help="For sharing: replace hosts, users, folders, commands, addresses and serial numbers by placeholders.",
     )(command)
     for option, words in reversed(OUTPUTS.items()):
-        kind = click.Path(path_type=Path, dir_okay=False)
-        command = click.option(f"--{option}", f"{option.replace('-', '_')}_path", type=kind, default=None, help=words)(
-            command
-        )
+        name = f"{option.replace('-', '_')}_path"
+        command = click.option(f"--{option}", name, type=OutputFile(), default=None, help=words)(command)
     return command
 
 
@@ -84,9 +83,7 @@ def options_of_gates(command: Command) -> Command:
 )
 @click.option("--key", default="default", show_default=True, help="Which baselines of --baseline-dir.")
 @options_of_gates
-@click.option(
-    "--html", "html_path", type=click.Path(path_type=Path, dir_okay=False), default=None, help="Write a page here."
-)
+@click.option("--html", "html_path", type=OutputFile(), default=None, help="Write a page here.")
 @options_of_outputs
 @options_of_analysis
 def compare(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
@@ -109,6 +106,7 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option of the command 
     BASELINE is a run, or a folder of several, which give a noise band. A single name is the BASELINE: RUN is the newest
     under ./gpu-runs then. With --baseline-dir a single name is the RUN.
     """
+    refuse_twice((*paths.values(), html_path))
     gates = _gates(fail_on, warn_on, config, baseline=True)
 
     def analyse(path: Path | None) -> Analysis:
@@ -155,6 +153,7 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option of the command li
     """Hold RUN against gates that need no baseline; exit 0, 1 or 3 (the newest under ./gpu-runs when left out)."""
     from gpu_report.analyse.compare import compare as compare_runs  # noqa: PLC0415 - see cli.py
 
+    refuse_twice(paths.values())
     gates = _gates(fail_on, warn_on, config, baseline=False)
     with Progress("starting ...") as progress:
         analysis = analysed(run, drop_percent, drop_seconds, price_per_hour, progress)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from gpu_report import run_folder
-from gpu_report.errors import InputError
 from gpu_report.terminal import ERASE_LINE, Progress, plain
 
 if TYPE_CHECKING:
@@ -88,12 +87,3 @@ def analysed(  # noqa: PLR0913, PLR0917 - four of them are options of the comman
         loaded(recorded)
     progress.step("looking for what took the GPU's time ...")
     return analyse(recorded, options)
-
-
-def write(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        run_folder.write_text(path, text)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}; name another place") from error

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -115,6 +116,43 @@ def test_a_read_only_folder_is_exit_4(run_cli, tmp_path):
         done = run_cli("render", "locked/r.html", "--run", STALLS)
     assert done.returncode == 4
     assert "cannot be written" in one_line(done.stderr)
+
+
+def test_an_output_to_a_link_goes_to_its_target_and_one_to_a_device_or_a_pipe_leaves_it_what_it_is(run_cli, tmp_path):
+    (tmp_path / "target.json").write_text("x")
+    (tmp_path / "link.json").symlink_to("target.json")
+    assert run_cli("render", "r.html", "--run", STALLS, "--json", "link.json").returncode == 0
+    assert (tmp_path / "link.json").is_symlink()
+    assert json.loads((tmp_path / "target.json").read_text())["verdict"]
+    (tmp_path / "full").symlink_to("/dev/full")
+    done = run_cli("render", "full", "--run", STALLS)
+    assert done.returncode == 4
+    assert "No space left" in one_line(done.stderr)
+    assert stat.S_ISCHR((tmp_path / "full").stat().st_mode)
+    os.mkfifo(tmp_path / "pipe")
+    with subprocess.Popen(["cat", tmp_path / "pipe"], stdout=subprocess.PIPE, text=True) as reader:
+        assert run_cli("render", "r.html", "--run", STALLS, "--json", "pipe").returncode == 0
+        assert json.loads(reader.communicate()[0])["verdict"]
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("render", "r.html", "--run", "run", "--json", "run/samples.csv"), "would be lost"),
+        (("render", "run/yolo/args.yaml", "--run", "run"), "would be lost"),
+        (("render", "r.html", "--run", "run", "--json", "./r.html"), "two outputs"),
+        (("check", "run", "--json", "same", "--junit", "same"), "two outputs"),
+        (("compare", "run", "run", "--json", "-"), "no file"),
+    ],
+)
+def test_an_output_that_would_be_lost_or_lose_something_is_exit_2(run_cli, tmp_path, arguments, says):
+    shutil.copytree(STALLS, tmp_path / "run")
+    before = {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
+    done = run_cli(*arguments)
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()} == before
 
 
 def test_an_old_report_is_replaced_whole(run_cli, tmp_path):

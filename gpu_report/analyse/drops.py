@@ -70,7 +70,7 @@ def stretches(track: Track, low: Bools, usable: Bools, stray_s: float = th.STRAY
 
 def _bounds(track: Track, low: Bools, usable: Bools, stray_s: float) -> tuple[Indices, Indices]:
     """Return where the stretches begin and end, as `stretches` pairs them."""
-    stray_s = max(stray_s, (1 + th.READING_SLACK) * track.interval_s) if stray_s else 0.0
+    stray_s = _stray_s(track, stray_s)
     after_gap = track.after_gap
     before_gap = np.append(after_gap[1:], True)
     firsts = np.flatnonzero(low & (after_gap | ~np.concatenate([[False], low[:-1]])))
@@ -83,6 +83,17 @@ def _bounds(track: Track, low: Bools, usable: Bools, stray_s: float) -> tuple[In
     begins = firsts[np.concatenate([[True], ~stray])] if len(firsts) else firsts
     ends = lasts[np.append(~stray, True)] if len(lasts) else lasts
     return begins, ends + 1
+
+
+def _stray_s(track: Track, stray_s: float) -> float:
+    """Return how long strays may be: one reading, however far apart they are taken, unless there may be none."""
+    return max(stray_s, (1 + th.READING_SLACK) * track.interval_s) if stray_s else 0.0
+
+
+def _median(values: Floats) -> float:
+    """Return the median of a few known readings, as np.median has it, which takes twenty times as long for a few."""
+    half, ordered = len(values) // 2, np.sort(values)
+    return float(ordered[half] if len(values) % 2 else (ordered[half - 1] + ordered[half]) / 2)
 
 
 def _truly_low(track: Track, low: Bools, stretch: tuple[int, int]) -> Pairs:
@@ -220,7 +231,7 @@ class _Search:
             if len(recent) == self.window or start == 0:
                 break
         values = self.track.util_pct[recent]
-        level = float(np.median(values)) if len(values) >= self.at_least else -1.0
+        level = _median(values) if len(values) >= self.at_least else -1.0
         return level if level >= th.LOW_PCT else -1.0
 
     def _reach_back(self, at: int, start: int, level: float, stray_s: float) -> tuple[int, float]:
@@ -228,13 +239,29 @@ class _Search:
 
         Early in a run the level's first LEVEL_AT_LEAST_S may hold the beginning of the drop itself.
         """
-        part, usable = _part(self.track, at, start + 1), self.usable[at : start + 1]
-        begin = at + int(_bounds(part, usable & (part.util_pct < self.share * level), usable, stray_s)[0][-1])
+        begin = self._begin(at, start, self.share * level, stray_s)
         if begin == start:
             return start, level
         since = self._since(at)
         before = self.track.util_pct[since:begin][self.kept[since:begin]][-self.window :]
-        return (begin, max(float(np.median(before)), level)) if len(before) else (start, level)
+        return (begin, max(_median(before), level)) if len(before) else (start, level)
+
+    def _begin(self, at: int, start: int, line: float, stray_s: float) -> int:
+        """Return the first reading from `at` on of the stretch under a line that `start` is in, as `_bounds` has it.
+
+        It is a few readings back, nearly always: found by steps, for arrays cost more than that.
+        """
+        track, stray_s = self.track, _stray_s(self.track, stray_s)
+        begin, i = start, start
+        while i > at and not track.after_gap[i] and self.usable[i - 1]:
+            i -= 1
+            if track.util_pct[i] < line:
+                if i < begin - 1 and track.t_s[begin] - (track.t_s[i] + track.hold_s[i]) >= stray_s:
+                    break
+                begin = i
+            elif track.t_s[begin] - track.t_s[i] >= stray_s:  # what lies before it lies too far back
+                break
+        return begin
 
     def _since(self, at: int) -> int:
         """Return the end of the last dip before `at`, however short: beyond it lies another level."""

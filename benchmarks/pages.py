@@ -173,8 +173,8 @@ async ([from, to, quiet]) => {
     const box = chart.getBoundingClientRect();
     const at = (share) => box.left + axis._offset + share * axis._length;
     const point = (name, share) => {
-      const place = { clientX: at(share), clientY: box.top + 100, bubbles: true, button: 0, pointerType: "mouse" };
-      chart.dispatchEvent(new PointerEvent(name, place));
+      const place = { clientX: at(share), clientY: box.top + 100, bubbles: true, button: 0, buttons: 1 };
+      chart.dispatchEvent(new PointerEvent(name, { ...place, pointerType: "mouse" }));
     };
     point("pointerdown", from);
     point("pointermove", to);

@@ -97,11 +97,13 @@ function firstNotBefore(times, time, first, limit) {
 
 /** Return the lowest and highest value between two times, or null where there is none. */
 export function rangeInWindow(times, column, from, to) {
-  let range = null;
+  const { raw, highest } = column; // whose numbers lie in the order of the values
+  let [least, most] = [Infinity, -Infinity];
   for (let i = lowerBound(times, from); i < times.length && times[i] < to; i += 1) {
-    const value = column.at(i);
-    if (value === null) continue;
-    range = range ? [Math.min(range[0], value), Math.max(range[1], value)] : [value, value];
+    const value = raw[i];
+    if (value === highest || value !== value) continue;
+    if (value < least) least = value;
+    if (value > most) most = value;
   }
-  return range;
+  return least > most ? null : [column.valueOf(least), column.valueOf(most)];
 }

@@ -6,8 +6,16 @@ export const LAST_DATE_MS = 8.64e15; // beyond, a Date is invalid
 /** Return a number with its unit; a missing one reads n/a, never 0. */
 export function quantity(value, unit = "", decimals = 0) {
   if (value === null || value === undefined || Number.isNaN(value)) return MISSING;
-  const text = value.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+  const text = formatOf(decimals).format(value);
   return unit ? `${text}\u00a0${unit}` : text;
+}
+
+const formats = new Map(); // by decimals: to make one takes far longer than to use it
+
+function formatOf(decimals) {
+  const digits = { minimumFractionDigits: decimals, maximumFractionDigits: decimals };
+  if (!formats.has(decimals)) formats.set(decimals, new Intl.NumberFormat("en-US", digits));
+  return formats.get(decimals);
 }
 
 /** Return ms since the run's start as 1:02:03, with tenths where `tenths` is asked for. */

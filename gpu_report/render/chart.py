@@ -27,24 +27,30 @@ Json = dict[str, Any]
 def chart_data(analysis: Analysis, packing: Packing | None = None) -> tuple[Json, str]:
     """Return the page's data as an object for JSON, and all packed columns as one base64 text.
 
-    `packing` is that of the run's columns where it was begun before.
+    The text begins with `first_characters` that are all which the first picture of a long run needs. `packing` is that
+    of the run's columns where it was begun before.
     """
     packing, blob = packing or Packing(analysis.run), Blob()
-    gpus = [_gpu(analysis, index, columns, blob) for index, columns in packing.gpus().items()]
+    overviews = {index: blob.put(columns.overview) for index, columns in packing.gpus().items()}
+    first = {"host_overview": blob.put(host_overview(analysis.run)), **tables(analysis, blob)}
+    first["first_characters"] = blob.characters()
+    gpus = [
+        _gpu(analysis, index, columns, blob) | {"overview": overviews[index]}
+        for index, columns in packing.gpus().items()
+    ]
     host = blob.put(packing.host())
     data: Json = {
         **_run(analysis),
         "gpus": gpus,
         "host": host,
         "span": [round(at, 3) for at in span_s(analysis.run)],
-        "host_overview": blob.put(host_overview(analysis.run)),
         "quantities": _recorded(gpu_quantities(), [column for gpu in gpus for column in _all_columns(gpu)]),
         "host_quantities": _recorded(host_quantities(), host),
         "epoch_quantities": [asdict(quantity) for quantity in EPOCH_QUANTITIES],
         "lanes": [asdict(lane) for lane in LANES],
         "reasons": [[bit, words] for bit, words in CLOCK_EVENT_REASONS.items()],
         **_marks(analysis),
-        **tables(analysis, blob),
+        **first,
     }
     return data, blob.text()
 
@@ -76,7 +82,6 @@ def _gpu(analysis: Analysis, index: int, columns: GpuColumns, blob: Blob) -> Jso
         "power_limit_w": known(known_gpu.power_limit_w) if known_gpu else None,
         "columns": blob.put(columns.samples),
         "rings": {name: blob.put(ring) for name, ring in columns.rings.items()},
-        "overview": blob.put(columns.overview),
     }
 
 

@@ -19,7 +19,8 @@ from gpu_report.render.series import PackedColumn, Scale, pack_column, pack_fram
 Json = dict[str, Any]
 Packed = tuple[PackedColumn, ...]
 MOST_THREADS = 4
-BASE64_BYTES = 3  # that become four characters: a column begins at such a place, to be read without those before it
+BASE64_CHARACTERS = 4
+BASE64_BYTES = 3  # that become so many characters: a column begins at such a place, to be read without those before it
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +45,10 @@ class Blob:
     def put(self, columns: Iterable[PackedColumn]) -> list[Json]:
         """Put columns behind those that there are already, and return what a reader must know of each."""
         return [self._put(column) for column in columns]
+
+    def characters(self) -> int:
+        """Return where in the text the next column will begin."""
+        return -(-len(self._bytes) // BASE64_BYTES) * BASE64_CHARACTERS
 
     def text(self) -> str:
         """Return all of them as base64."""

@@ -23,6 +23,7 @@ class PageParts:
     script: Markup
     library: Markup
     data: Markup
+    first: Markup
     columns: Markup
 
 
@@ -61,7 +62,8 @@ def page_parts(analysis: Analysis, packing: Packing | None = None) -> PageParts:
         script=Markup(script),  # noqa: S704 (our own file)
         library=Markup(assets.squeeze(library)),  # noqa: S704 (base64)
         data=Markup(to_json(data)),  # noqa: S704 (JSON with every < escaped)
-        columns=Markup(columns),  # noqa: S704 (base64)
+        first=Markup(columns[: data["first_characters"]]),  # noqa: S704 (base64)
+        columns=Markup(columns[data["first_characters"] :]),  # noqa: S704 (base64)
     )
 
 

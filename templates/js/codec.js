@@ -100,10 +100,9 @@ function fromDigits(code, digits) {
 
 /** All packed columns of a page, each unpacked when it is first asked for. */
 export class Columns {
-  /** Take them as one base64 text. */
-  constructor(text) {
-    this.text = text;
-    this.unpacked = new Map();
+  /** Take them as one base64 text: its beginning, and a promise of what comes after that. */
+  constructor(first, rest = null) {
+    Object.assign(this, { first, rest, unpacked: new Map() });
   }
 
   /** Return a column; `packed` says where it lies and how it was packed. */
@@ -121,8 +120,10 @@ export class Columns {
 
   /** Return what was packed, its gaps as the type's highest value. */
   async numbers({ offset, length, low, delta }, dtype, gap) {
-    const begin = (offset / 3) * 4;
-    const bytes = fromBase64(this.text.slice(begin, begin + Math.ceil(length / 3) * 4)).subarray(0, length);
+    const place = (offset / 3) * 4;
+    const isFirst = place < this.first.length || !this.rest;
+    const [text, begin] = isFirst ? [this.first, place] : [await this.rest, place - this.first.length];
+    const bytes = fromBase64(text.slice(begin, begin + Math.ceil(length / 3) * 4)).subarray(0, length);
     const raw = joinPlanes(await inflate(bytes, "deflate-raw"), dtype, low);
     if (delta) for (let i = 1; i < raw.length; i += 1) raw[i] += raw[i - 1]; // wraps, as the differences did
     if (gap === undefined || gap === null || gap === HIGHEST[dtype]) return raw;

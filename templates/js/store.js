@@ -10,7 +10,8 @@ import { breakIndexes } from "./window.js";
  * the processes; `isWhole` tells whether it has.
  */
 export async function openStore(run) {
-  const columns = new Columns(document.getElementById("report-columns").textContent);
+  const textOf = (id) => document.getElementById(id).textContent;
+  const columns = new Columns(textOf("report-first"), wholePage().then(() => textOf("report-columns")));
   run.processes = [];
   const drawn = new Set(run.lanes.flatMap((lane) => [...lane.drawn, ...lane.told]));
   const gapsOf = (gpu) =>
@@ -35,6 +36,12 @@ export async function openStore(run) {
     store.isWhole = true;
   };
   return store;
+}
+
+/** Wait until all of the page was read: the script begins before. */
+function wholePage() {
+  if (document.readyState !== "loading") return Promise.resolve();
+  return new Promise((done) => document.addEventListener("DOMContentLoaded", done, { once: true }));
 }
 
 /** Return what the first picture of a GPU or the host is drawn from: the overview of its long lines, all of the others. */

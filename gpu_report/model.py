@@ -653,7 +653,12 @@ class Gate:
 
     @property
     def needs_baseline(self) -> bool:
-        """Tell whether it limits a change."""
+        """Tell whether a run alone can never decide it: it limits a change, or counts what no baseline has."""
+        return self.limits_change or (self.metric, self.statistic) == ("findings", "new")
+
+    @property
+    def limits_change(self) -> bool:
+        """Tell whether it limits the change of a metric."""
         return self.kind in {"share", "amount"}
 
 

@@ -75,17 +75,50 @@ def test_gates_come_from_the_folders_file_and_the_command_line_wins(run_warm, tm
     assert run_warm("check", SAMPLES / "s-healthy", "--config", "gates.toml").returncode == 0
 
 
-def test_gates_that_only_warn_never_change_the_exit_code(run_warm):
+def test_gates_that_warn_never_change_the_exit_code(run_warm):
     done = run_warm("check", SAMPLES / "n-starved", "--warn-on", "util:40%", env={"COLUMNS": "200"})
     assert done.returncode == 0
-    assert done.stdout.splitlines()[-1] == "Passed: 1 gate measured, 1 warning."
+    assert done.stdout.splitlines()[-1] == "Passed: 3 gates measured, 1 warning."
 
 
-def test_check_takes_its_defaults_where_a_file_has_only_gates_on_changes(run_warm, tmp_path):
-    (tmp_path / "gpu-report.toml").write_text('fail_on = ["epoch_time:+5%"]\n')
+@pytest.mark.parametrize(
+    ("file", "options"),
+    [
+        ("", ["--warn-on", "util:-10%"]),
+        ('warn_on = ["util:-10%"]\n', []),
+        ('fail_on = []\nwarn_on = ["util:-1pp"]\n', []),
+    ],
+)
+def test_a_warning_that_is_named_switches_no_failure_off(run_warm, tmp_path, file, options):
+    (tmp_path / "gpu-report.toml").write_text(file)
+    done = run_warm("compare", ALIKE / "run-1", ALIKE / "stalls-1", *options, env={"COLUMNS": "200"})
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-1].startswith("Failed: epoch_time:+5%, data_wait_share:+5pp")
+
+
+def test_the_command_line_replaces_one_level_of_the_file(run_warm, tmp_path):
+    (tmp_path / "gpu-report.toml").write_text('fail_on = ["util:95%"]\nwarn_on = ["coverage:99%"]\n')
+    done = run_warm("check", SAMPLES / "s-healthy", "--warn-on", "energy:1J", "--json", "check.json")
+    made = json.loads((tmp_path / "check.json").read_text())["gates"]
+    assert done.returncode == 1
+    assert [(gate["gate"], gate["level"]) for gate in made] == [("util:95%", "fail"), ("energy:1J", "warn")]
+
+
+def test_check_leaves_a_files_gates_on_changes_out_names_them_and_takes_its_defaults(run_warm, tmp_path):
+    (tmp_path / "gpu-report.toml").write_text('fail_on = ["epoch_time:+5%", "findings.new:0"]\n')
     done = run_warm("check", SAMPLES / "m-healthy", env={"COLUMNS": "200"})
     assert done.returncode == 0
     assert "findings.critical:0" in done.stdout
+    said = one_line(done.stderr)
+    assert "gpu-report.toml: left out is epoch_time:+5%, findings.new:0, for `check` has no baseline" in said
+
+
+@pytest.mark.parametrize("gate", ["epoch_time:+5%", "util:-10pp", "findings.new:0"])
+def test_a_gate_that_needs_a_baseline_is_wrong_use_for_check(run_warm, gate):
+    for option in ("--fail-on", "--warn-on"):
+        done = run_warm("check", SAMPLES / "m-healthy", option, gate)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"gate '{gate}' needs a baseline" in one_line(done.stderr)
 
 
 def test_a_pass_that_is_unsure_says_so_in_its_last_line(run_warm):

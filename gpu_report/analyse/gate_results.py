@@ -64,7 +64,7 @@ def _result(
 ) -> GateResult:
     if gate.metric in COUNTS:
         return _count_result(gate, run, findings)
-    if not gate.needs_baseline:
+    if not gate.limits_change:
         return _bound_result(gate, judged(gate.metric, gate.statistic, alone=True))
     if not has_baseline:
         return _unknown(gate, "there is no baseline to hold it against")
@@ -91,7 +91,7 @@ def _beside_cores(result: GateResult, judged: Judge, cores: Cores) -> GateResult
     """
     gate = result.gate
     measured = result.outcome != "not measured" or result.undecided
-    if not measured or not gate.needs_baseline or gate.statistic not in MIDDLE:
+    if not measured or not gate.limits_change or gate.statistic not in MIDDLE:
         return result
     compared = judged(gate.metric, gate.statistic, alone=False)
     share, baseline = compared.change_share, compared.baseline

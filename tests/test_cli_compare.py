@@ -12,6 +12,11 @@ SAMPLES = Path(__file__).resolve().parent.parent / "sample_runs"
 ALIKE = Path(__file__).resolve().parent / "data" / "same_setup"
 
 
+ONLY_WARN = [
+    word for gate in ("epoch_time:+5%", "data_wait_share:+5pp", "findings.critical:0") for word in ("--warn-on", gate)
+]
+
+
 def one_line(stderr):
     (line,) = stderr.strip().splitlines()
     assert line.startswith("gpu-report: ")
@@ -21,7 +26,7 @@ def one_line(stderr):
 def test_an_improvement_passes_and_says_why(run_cli):
     done = run_cli("compare", SAMPLES / "n-starved", SAMPLES / "n-fed", env={"COLUMNS": "200"})
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("Better: an epoch trains in 2.89 s, 12.2 s before")
+    assert done.stdout.startswith("Passed. Better: an epoch trains in 2.89 s, 12.2 s before")
     assert "cache off \u2192 ram, workers 2 \u2192 14" in done.stdout
     assert "Passed:" in done.stdout.splitlines()[-1]
 
@@ -78,7 +83,7 @@ def test_gates_come_from_the_folders_file_and_the_command_line_wins(run_warm, tm
 def test_gates_that_warn_never_change_the_exit_code(run_warm):
     done = run_warm("check", SAMPLES / "n-starved", "--warn-on", "util:40%", env={"COLUMNS": "200"})
     assert done.returncode == 0
-    assert done.stdout.splitlines()[-1] == "Passed: 3 gates measured, 1 warning."
+    assert done.stdout.splitlines()[-1] == "Passed: 3 gates measured. 1 warning."
 
 
 @pytest.mark.parametrize(
@@ -126,6 +131,34 @@ def test_a_pass_that_is_unsure_says_so_in_its_last_line(run_warm):
     assert done.returncode == 0
     assert done.stdout.splitlines()[-1].startswith("Passed: ")
     assert "unsure (epoch_time:+5%" in done.stdout.splitlines()[-1]
+    assert re.match(r"Passed \((\d warnings?, )?\d unsure\)\. ", done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "first"),
+    [
+        (["check", ALIKE / "run-1"], "Passed. An epoch trains in"),
+        (["check", SAMPLES / "n-starved"], "Passed (2 warnings). An epoch trains in"),
+        (["check", SAMPLES / "s-oom"], "Failed: critical findings: 1"),
+        (["check", ALIKE / "run-1", "--fail-on", "data_wait:1ms"], "Failed: data wait an epoch 17 ms"),
+        (["compare", ALIKE / "run-1", ALIKE / "stalls-1"], "Failed (4 warnings). Worse: an epoch trains in"),
+        (["compare", ALIKE / "run-1", ALIKE / "stalls-1", *ONLY_WARN], "Passed (2 warnings). Worse: an epoch trains"),
+        (["compare", SAMPLES / "m-healthy", SAMPLES / "m-ddp"], "Not decided. Not comparable. GPUs used"),
+    ],
+)
+def test_the_first_line_is_the_gates_answer(run_warm, arguments, first):
+    done = run_warm(*arguments, env={"COLUMNS": "200"})
+    assert done.stdout.startswith(first)
+    answers = {0: "Passed", 1: "Failed", 3: "Not decided"}
+    assert done.stdout.startswith(answers[done.returncode])
+    assert f"\n{answers[done.returncode]}: " in done.stdout
+
+
+def test_the_last_line_tells_gates_that_failed_from_warnings_and_counts_what_was_not_measured(run_warm):
+    failed = run_warm("compare", ALIKE / "run-1", ALIKE / "stalls-1", env={"COLUMNS": "200"})
+    assert failed.stdout.splitlines()[-1] == "Failed: epoch_time:+5%, data_wait_share:+5pp. 4 warnings."
+    passed = run_warm("compare", SAMPLES / "n-starved", SAMPLES / "n-fed", env={"COLUMNS": "200"})
+    assert passed.stdout.splitlines()[-1] == "Passed: 8 gates measured, 1 not measured."
 
 
 def test_check_fails_on_a_crash_and_tells_what_it_could_not_say(run_warm):
@@ -164,7 +197,7 @@ NO_BASELINE = {
     "nowhere": "nowhere does not exist, as is right in a first run and a wrong path in any other",
     "empty": "empty is empty",
     "other-key": "other-key has none of key default, and has main",
-    "other-set-up": "no baseline of this set-up under key default (GPUs used is 1 there, 2 here",
+    "other-set-up": "No baseline of this set-up lies under key default in other-set-up (GPUs used is 1 there, 2 here",
     "runs": "runs holds runs that nobody accepted",
 }
 
@@ -195,7 +228,7 @@ def test_a_run_held_against_itself_says_nothing_wherever_it_was_copied_to(run_wa
     shutil.copytree(SAMPLES / "m-ddp", tmp_path / "copy")
     done = run_warm("compare", "copy", SAMPLES / "m-ddp", env={"COLUMNS": "200"})
     assert done.returncode == 3
-    assert done.stdout.startswith("The baseline is the run itself (copy)")
+    assert done.stdout.startswith("Not decided. The baseline is the run itself (copy)")
 
 
 def test_a_single_name_is_the_baseline_and_that_is_said(run_warm, tmp_path):
@@ -217,7 +250,7 @@ def test_baselines_that_differ_as_much_decide_nothing_and_are_named(run_warm, tm
     done = run_warm("compare", "several", ALIKE / "run-4", *options, env={"COLUMNS": "400"})
     assert done.returncode == 3
     assert done.stdout.startswith(
-        "Slower, as are the cores: an epoch trains in 6.82 s, 5.89 s in the median of 3 baselines"
+        "Not decided. Slower, as are the cores: an epoch trains in 6.82 s, 5.89 s in the median of 3 baselines"
     )
     band = "5.88 to 6.34 s, and one more like them may come to 4.75 to 7.32 s"
     assert f"The epoch time of 3 baselines differs by {band} (95 %)." in done.stdout

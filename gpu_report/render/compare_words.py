@@ -22,6 +22,7 @@ LABELS = {
 }
 TOO_MANY_TIMES = 9.995  # from here on a change is told in the metric's unit: 99,330 % of next to nothing says nothing
 KINDS = {"hard": "not comparable", "argument": "argument", "soft": ""}
+ANSWERS = {"failed": "Failed", "passed": "Passed", "not measured": "Not decided"}
 Row = tuple[str, ...]
 
 
@@ -185,18 +186,36 @@ def outcome_words(comparison: Comparison) -> str:
     if not comparison.gates:
         return ""
     failed = [r for r in comparison.gates if gate_word(r) == "failed"]
-    warned = sum(gate_word(r) == "warning" for r in comparison.gates)
-    warnings = f", {counted(warned, 'warning')}" if warned else ""
+    warnings = f" {counted(_warned(comparison), 'warning')}." if _warned(comparison) else ""
     if comparison.outcome == "failed":
-        return f"Failed: {', '.join(r.gate.text for r in failed)}{warnings}."
+        return f"Failed: {', '.join(r.gate.text for r in failed)}.{warnings}"
     if comparison.outcome == "passed":
         unsure = [r.gate.text for r in comparison.gates if r.unsure]
         doubt = f", {len(unsure)} unsure ({', '.join(unsure)})" if unsure else ""
-        return f"Passed: {counted(_measured(comparison), 'gate')} measured{warnings}{doubt}."
+        measured = _measured(comparison)
+        rest = f", {len(comparison.gates) - measured} not measured" if measured < len(comparison.gates) else ""
+        return f"Passed: {counted(measured, 'gate')} measured{rest}{doubt}.{warnings}"
     if nothing_measured(comparison):
         gates = ", ".join(r.gate.text for r in ordered(comparison))
         return f"Not decided: {counted(len(comparison.gates), 'gate')} not measured, for the reason above ({gates})."
-    return f"Not decided: {_why(comparison)}{warnings}."
+    return f"Not decided: {_why(comparison)}.{warnings}"
+
+
+def first_words(comparison: Comparison) -> str:
+    """Return the gates' answer and the verdict: whoever reads the first line alone is to know how it went.
+
+    A verdict that begins with what failed needs no answer before it.
+    """
+    if not comparison.gates or comparison.verdict.startswith(f"{ANSWERS['failed']}:"):
+        return comparison.verdict
+    unsure = sum(r.unsure for r in comparison.gates) if comparison.outcome == "passed" else 0
+    warnings = counted(_warned(comparison), "warning") if _warned(comparison) else ""
+    beside = ", ".join(filter(None, (warnings, f"{unsure} unsure" if unsure else "")))
+    return f"{ANSWERS[comparison.outcome]}{f' ({beside})' if beside else ''}. {comparison.verdict}"
+
+
+def _warned(comparison: Comparison) -> int:
+    return sum(gate_word(r) == "warning" for r in comparison.gates)
 
 
 def _measured(comparison: Comparison) -> int:

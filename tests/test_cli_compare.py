@@ -253,7 +253,7 @@ def test_baselines_that_differ_as_much_decide_nothing_and_are_named(run_warm, tm
         "Not decided. Slower, as are the cores: an epoch trains in 6.82 s, 5.89 s in the median of 3 baselines"
     )
     band = "5.88 to 6.34 s, and one more like them may come to 4.75 to 7.32 s"
-    assert f"The epoch time of 3 baselines differs by {band} (95 %)." in done.stdout
+    assert f"The epoch time of 3 baselines ranges from {band} (95 %)." in done.stdout
     assert done.stdout.splitlines()[-1] == "Not decided: epoch_time:+5% (slower cores explain it)."
     for name in ("c.html", "c.md"):
         words = (tmp_path / name).read_text().replace("<br>", " ")

@@ -68,7 +68,7 @@ def _of_band(time: MetricComparison, gates: Sequence[Gate]) -> tuple[str, ...]:
     if not time.each or not time.baseline:
         return ()
     differ = between((min(time.each), max(time.each)), "s")
-    told = f"The epoch time of {counted(len(time.each), 'baseline')} differs by {differ}"
+    told = f"The epoch time of {counted(len(time.each), 'baseline')} ranges from {differ}"
     if time.band is None:
         return (f"{told}; from {th.BAND_AT_LEAST} on they tell how much one more may.",)
     until = time.band[1] / time.baseline - 1

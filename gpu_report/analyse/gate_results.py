@@ -162,7 +162,7 @@ def _too_little(compared: MetricComparison, time: MetricComparison) -> str:
 
 def _band_words(compared: MetricComparison) -> str:
     """Return what several baselines differ by, and where one more like them may lie."""
-    differ = f"{counted(len(compared.each), 'baseline')} differ by {between(_ends(compared.each), compared.unit)}"
+    differ = f"{counted(len(compared.each), 'baseline')} range from {between(_ends(compared.each), compared.unit)}"
     if compared.band is None:
         return differ
     return f"{differ}, and one more like them may come to {between(compared.band, compared.unit)}"

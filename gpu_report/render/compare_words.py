@@ -1,6 +1,7 @@
 """A comparison as rows of text, for the terminal, for Markdown and for the page alike."""
 
 from pathlib import PurePath
+from statistics import median
 
 from gpu_report.amounts import amount, between, change, counted, interval, share_change
 from gpu_report.model import Analysis, Comparison, Difference, FindingChange, GateResult, MetricComparison
@@ -138,8 +139,7 @@ def difference_values(difference: Difference) -> tuple[str, str]:
 def finding_rows(comparison: Comparison) -> list[Row]:
     """Return a row for each kind of finding: status, what it is, how often and long in the baseline and in the run."""
     return [
-        (c.status, finding_words(c), _times(c.counts[0], c.seconds[0]), _times(c.counts[1], c.seconds[1]))
-        for c in comparison.findings
+        (c.status, finding_words(c), _in_baselines(c), _times(c.counts[1], c.seconds[1])) for c in comparison.findings
     ]
 
 
@@ -230,6 +230,18 @@ def _why(comparison: Comparison) -> str:
     for result in missing:
         reasons.setdefault(result.why or result.summary, []).append(result.gate.text)
     return "; ".join(f"{', '.join(gates)} ({why})" for why, gates in reasons.items())
+
+
+def _in_baselines(finding: FindingChange) -> str:
+    """Return how often and how long a finding was in the baseline; of several in how many, and the median of these.
+
+    The median of all would be none where less than half of them have it.
+    """
+    had, of = finding.in_baselines, len(finding.each)
+    if of < 2 or not had:
+        return _times(finding.counts[0], finding.seconds[0])
+    times = _times(median(count for count, _ in had), median(seconds for _, seconds in had))
+    return f"in {len(had)} of {of}: {times}"
 
 
 def _times(count: float, seconds: float) -> str:

@@ -153,7 +153,7 @@ def test_a_change_that_baselines_differ_by_is_told_as_certain_and_not_judged():
 def test_what_a_band_keeps_a_gate_from_deciding_is_a_note():
     several = [slower(analysed("s-healthy"), factor) for factor in (0.9, 1.0, 1.1)]
     notes = compare(several, analysed("s-healthy"), parse_gates(["epoch_time:+5%"], ())).notes
-    assert any("differs by 3.53 to 4.32 s, and one more like them may come to 1.97 to 5.87 s" in n for n in notes)
+    assert any("ranges from 3.53 to 4.32 s, and one more like them may come to 1.97 to 5.87 s" in n for n in notes)
     assert any(n.startswith("Between +5.0 % and +50 % epoch_time:+5% cannot decide") for n in notes)
     wide = compare(several, analysed("s-healthy"), parse_gates(["epoch_time:+60%"], ())).notes
     assert not any("cannot decide" in n for n in wide)
@@ -339,7 +339,8 @@ def test_the_same_training_on_another_gpu_of_the_machine_has_the_same_findings()
 
 def test_a_finding_of_some_baselines_is_neither_new_nor_gone():
     with_one, without = with_findings(analysed(HEALTHY), finding(1)), with_findings(analysed(HEALTHY))
-    assert [c.status for c in compare([without, without, with_one], with_one).findings] == ["still there"]
+    (change,) = compare([without, without, with_one], with_one).findings
+    assert (change.status, change.counts[0], change.each) == ("still there", 0, ((0, 0), (0, 0), (1, 12)))
     assert compare([without, without, with_one], without).findings == ()
 
 

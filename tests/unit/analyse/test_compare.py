@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from support.compared import analysed, on_gpu, slower, with_findings, with_settings, with_times
 
+from gpu_report.analyse import analyse
 from gpu_report.analyse.compare import compare
 from gpu_report.analyse.gates import parse_gates
 from gpu_report.model import Cause, Ending, Finding, RecordedEvent
@@ -384,7 +385,7 @@ def test_a_large_change_that_may_be_chance_is_not_called_the_same_speed():
 def test_what_only_changed_is_not_listed_under_what_is_worse():
     found = compare([analysed("m-healthy")], analysed("m-other-process-leak"))
     assert "Worse: memory peak" in found.verdict
-    changed = compare([analysed("yolo26m-detail")], analysed("m-healthy")).verdict
+    changed = compare([analysed("n-healthy-disk")], analysed("n-cpu-quota")).verdict
     assert "Also changed: GPU utilisation" in changed
     assert "Worse: GPU utilisation" not in changed
 
@@ -431,6 +432,21 @@ def test_validation_that_was_seen_from_outside_is_not_held_against_one_told_from
     assert metric(found, "validation_time").judgement == "unknown"
     assert "seen from outside" in metric(found, "validation_time").note
     assert any("may be off by up to a second" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_what_a_phase_holds_is_not_judged_where_one_run_is_seen_from_outside(swapped):
+    inside = analysed("../tests/data/same_setup/run-1")
+    outside = analyse(replace(inside.run, inside=()))
+    pair = [outside, inside] if swapped else [inside, outside]
+    found = compare(pair[:1], pair[1], parse_gates(["epoch_time:+5%", "util:-1%"], ["energy:+1%"]))
+    for name in ("util", "energy", "workers_cpu", "main_cpu", "gpu_work", "validation_time"):
+        assert (metric(found, name).judgement, metric(found, name).significant) == ("unknown", None)
+        assert "one of the runs is seen from outside" in metric(found, name).note
+    assert [(g.outcome, g.undecided) for g in found.gates[1:]] == [("not measured", False)] * 2
+    assert found.gates[0].outcome == "passed"
+    alike = compare([inside], inside, parse_gates(["util:-1%"], ()))
+    assert alike.gates[0].outcome == "passed"
 
 
 def test_a_stalled_epoch_is_left_out_of_the_windows_too():

@@ -72,6 +72,15 @@ def test_what_is_not_there_is_exit_4(run_cli):
     assert "nowhere does not exist" in one_line(done.stderr)
 
 
+@pytest.mark.parametrize("command", [["compare", ALIKE / "run-1"], ["check"]])
+def test_a_folder_of_runs_is_no_run_and_that_is_said(run_warm, tmp_path, command):
+    done = run_warm(*command, ALIKE)
+    assert done.returncode == 4
+    assert "same_setup is a folder of runs (run-1, run-2, run-3 and 6 more): name one of them" in one_line(done.stderr)
+    (tmp_path / "empty").mkdir()
+    assert "empty holds no run: name a run folder or a samples CSV" in one_line(run_warm(*command, "empty").stderr)
+
+
 def test_gates_come_from_the_folders_file_and_the_command_line_wins(run_warm, tmp_path):
     (tmp_path / "setup.cfg").write_text("[gpu-report]\nfail_on = util:95%\n")
     assert run_warm("check", SAMPLES / "s-healthy").returncode == 1

@@ -96,6 +96,13 @@ def test_a_phone_shows_the_findings_whole(open_comparison, width):
     assert table.locator("td[data-head]").all_inner_texts() == ["none", "1, 19.0 s"]
 
 
+def test_a_phone_shows_what_was_set_up_otherwise_whole(open_comparison):
+    found = compare([analysed("yolo26m-detail")], analysed("m-healthy"), GATES)
+    page = open_comparison(found, viewport={"width": 390, "height": 740}).page
+    assert page.locator(".differences tbody tr").count() == len(found.differences) > 5
+    assert page.locator(".scroll:has(.differences)").evaluate("box => box.scrollWidth <= box.clientWidth")
+
+
 def test_each_run_has_one_colour_in_all_its_lines(open_comparison, worse):
     page = open_comparison(worse).page
     colour = "(path) => getComputedStyle(path).stroke"

@@ -114,6 +114,17 @@ def runs_in(path: Path, but: Path | None = None) -> list[Path]:
     return found
 
 
+def one_run(path: Path) -> Path:
+    """Return a run that is named; InputError that says what to name where it is a folder of several, or of none."""
+    if not path.is_dir() or _is_run(path):
+        return path
+    found = sorted(each.name for each in path.glob("*") if _is_run(each))
+    if found:
+        more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+        raise InputError(f"{path} is a folder of runs ({', '.join(found[:3])}{more}): name one of them")
+    raise InputError(f"{path} holds no run: name a run folder or a samples CSV")
+
+
 def _is_run(path: Path) -> bool:
     return (path / schema.SAMPLES_CSV).is_file()
 

@@ -91,7 +91,7 @@ def fitting(shelf: Shelf, run: Analysis) -> list[tuple[Accepted, Fingerprint]]:
         return found
     nearest = "; ".join(f"{d.name} is {d.baseline} there, {d.run} here" for d in min(hard, key=len, default=[]))
     why = f" ({nearest})" if nearest else ""
-    raise NotComparableError(f"{shelf.directory} has no baseline of this set-up under key {shelf.key}{why}")
+    raise NotComparableError(f"no baseline of this set-up lies under key {shelf.key} in {shelf.directory}{why}")
 
 
 def _accepting(shelf: Shelf, run: Path) -> str:

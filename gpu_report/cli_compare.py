@@ -14,9 +14,9 @@ import click
 from gpu_report import run_folder
 from gpu_report.baselines import KEPT, Shelf, runs_in
 from gpu_report.cli_baselines import fitting, newest_beside, of_shelf, others, readable
+from gpu_report.cli_gates import gates_asked_for, options_of_gates
 from gpu_report.cli_shared import analysed, options_of_analysis, say
 from gpu_report.errors import NotComparableError, UsageError
-from gpu_report.gate_config import read_config
 from gpu_report.outputs import OutputFile, refuse_twice, write
 from gpu_report.terminal import Progress
 
@@ -48,27 +48,6 @@ def options_of_outputs(command: Command) -> Command:
     for option, words in reversed(OUTPUTS.items()):
         name = f"{option.replace('-', '_')}_path"
         command = click.option(f"--{option}", name, type=OutputFile(), default=None, help=words)(command)
-    return command
-
-
-def options_of_gates(command: Command) -> Command:
-    """Add the options that set gates."""
-    for option in (
-        click.option(
-            "--config",
-            type=click.Path(path_type=Path, dir_okay=False, exists=True),
-            default=None,
-            help="A file with gates; gpu-report.toml or [gpu-report] in setup.cfg when left out.",
-        ),
-        click.option("--warn-on", multiple=True, metavar="GATE", help="Likewise, but it only warns."),
-        click.option(
-            "--fail-on",
-            multiple=True,
-            metavar="GATE",
-            help="A gate, such as 'epoch_time:+5%', 'util.mean:-10pp' or 'xid.fatal:0'; repeatable.",
-        ),
-    ):
-        command = option(command)
     return command
 
 
@@ -107,7 +86,7 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option of the command 
     under ./gpu-runs then. With --baseline-dir a single name is the RUN.
     """
     refuse_twice((*paths.values(), html_path))
-    gates = _gates(fail_on, warn_on, config, baseline=True)
+    gates = gates_asked_for(fail_on, warn_on, config, baseline=True)
 
     def analyse(path: Path | None) -> Analysis:
         with Progress("starting ...") as progress:
@@ -154,7 +133,7 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option of the command li
     from gpu_report.analyse.compare import compare as compare_runs  # noqa: PLC0415 - see cli.py
 
     refuse_twice(paths.values())
-    gates = _gates(fail_on, warn_on, config, baseline=False)
+    gates = gates_asked_for(fail_on, warn_on, config, baseline=False)
     with Progress("starting ...") as progress:
         analysis = analysed(run, drop_percent, drop_seconds, price_per_hour, progress)
     comparison = compare_runs((), analysis, gates)
@@ -219,24 +198,6 @@ def _compared(run: Analysis, gates: Sequence[Gate], find: Callable[[], Sequence[
     except NotComparableError as error:
         return without_baseline(run, gates, str(error))
     return compare_runs(baselines, run, gates)
-
-
-def _gates(fail_on: Sequence[str], warn_on: Sequence[str], config: Path | None, *, baseline: bool) -> tuple[Gate, ...]:
-    """Return the gates of the command line, else those of the file, else the defaults.
-
-    Of a file's gates those on changes are not for a run alone; where that leaves none, the defaults are.
-    """
-    from gpu_report.analyse.gates import default_gates, parse_gates  # noqa: PLC0415 - see cli.py
-
-    if fail_on or warn_on:
-        return parse_gates(fail_on, warn_on)
-    kept = read_config(config)
-    if not kept.fail_on and not kept.warn_on:
-        return default_gates(baseline=baseline)
-    gates = parse_gates(kept.fail_on, kept.warn_on)
-    if baseline:
-        return gates
-    return tuple(gate for gate in gates if not gate.needs_baseline) or default_gates(baseline=False)
 
 
 def _redacted(comparison: Comparison) -> Comparison:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from gpu_report import run_folder
+from gpu_report.baselines import one_run
 from gpu_report.terminal import ERASE_LINE, Progress, plain
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def analysed(  # noqa: PLR0913, PLR0917 - four of them are options of the comman
     from gpu_report.model import Options  # noqa: PLC0415 - see cli.py
 
     options: Options = Options(drop_percent, drop_seconds, price_per_hour)
-    folder = run if run is not None else run_folder.newest_run(Path(run_folder.RUNS_DIR))
+    folder = one_run(run) if run is not None else run_folder.newest_run(Path(run_folder.RUNS_DIR))
     progress.step(f"reading {folder} ...")
     recorded = load_run(folder)
     say_notes(recorded.problems)

@@ -621,6 +621,7 @@ class FindingChange:
     """Findings of one rule, cause and GPU in baseline and run. `gpu` is the index in the run, else in the baseline.
 
     `counts` and `seconds` are of the baseline (the median of several) and of the run, `ids` the findings in the run.
+    `each` has how many and how long they are in every baseline, newest first.
     """
 
     rule: str
@@ -632,6 +633,12 @@ class FindingChange:
     seconds: tuple[float, float]
     summary: str
     ids: tuple[str, ...] = ()
+    each: tuple[tuple[int, float], ...] = ()
+
+    @property
+    def in_baselines(self) -> tuple[tuple[int, float], ...]:
+        """Return `each` of those baselines that have it."""
+        return tuple(known for known in self.each if known[0])
 
 
 @dataclass(frozen=True)
@@ -653,7 +660,12 @@ class Gate:
 
     @property
     def needs_baseline(self) -> bool:
-        """Tell whether it limits a change."""
+        """Tell whether a run alone can never decide it: it limits a change, or counts what no baseline has."""
+        return self.limits_change or (self.metric, self.statistic) == ("findings", "new")
+
+    @property
+    def limits_change(self) -> bool:
+        """Tell whether it limits the change of a metric."""
         return self.kind in {"share", "amount"}
 
 

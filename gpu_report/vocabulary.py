@@ -2,6 +2,10 @@
 
 from collections.abc import Mapping
 
+# The rule of a command that a signal or an error ended after its training had come to its end: nothing was cut short.
+COMMAND_ENDED = "command-ended"
+ENDINGS = frozenset({"run-ended", COMMAND_ENDED})  # rules of an end that was no good one
+
 CAUSES: Mapping[str, str] = {
     "validation": "Validation",
     "checkpoint": "Saving a checkpoint",
@@ -23,12 +27,14 @@ CAUSES: Mapping[str, str] = {
     "not-credible": "A reading that is not credible",
     "unused-gpu": "A GPU that nobody used",
     "run-ended": "The end of the training",
+    COMMAND_ENDED: "The end of the command",
     "unexplained": "Not explained by anything recorded",
 }
 
 # Kinds of findings whose rule says little by its name.
 RULES: Mapping[str, str] = {
     "run-ended": "Training cut short",
+    COMMAND_ENDED: "Command ended badly after its training",
     "drop": "Drop in utilisation",
     "kernel": "Kernel message",
     "environment": "Set-up at odds with the machine",

@@ -82,7 +82,12 @@ def test_render_takes_the_newest_run(run_cli, tmp_path):
 
 @pytest.mark.parametrize(
     ("run", "says"),
-    [("nowhere", "does not exist"), ("empty", "no table"), ("header", "not one valid row"), ("folder", "No such file")],
+    [
+        ("nowhere", "does not exist"),
+        ("empty", "no table"),
+        ("header", "not one valid row"),
+        ("folder", "folder holds no run: name a run folder"),
+    ],
 )
 def test_a_run_that_cannot_be_read_is_exit_4_and_leaves_no_file(run_cli, tmp_path, run, says):
     (tmp_path / "empty").write_text("")

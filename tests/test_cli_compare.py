@@ -12,6 +12,11 @@ SAMPLES = Path(__file__).resolve().parent.parent / "sample_runs"
 ALIKE = Path(__file__).resolve().parent / "data" / "same_setup"
 
 
+ONLY_WARN = [
+    word for gate in ("epoch_time:+5%", "data_wait_share:+5pp", "findings.critical:0") for word in ("--warn-on", gate)
+]
+
+
 def one_line(stderr):
     (line,) = stderr.strip().splitlines()
     assert line.startswith("gpu-report: ")
@@ -21,7 +26,7 @@ def one_line(stderr):
 def test_an_improvement_passes_and_says_why(run_cli):
     done = run_cli("compare", SAMPLES / "n-starved", SAMPLES / "n-fed", env={"COLUMNS": "200"})
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("Better: an epoch trains in 2.89 s, 12.2 s before")
+    assert done.stdout.startswith("Passed. Better: an epoch trains in 2.89 s, 12.2 s before")
     assert "cache off \u2192 ram, workers 2 \u2192 14" in done.stdout
     assert "Passed:" in done.stdout.splitlines()[-1]
 
@@ -67,6 +72,15 @@ def test_what_is_not_there_is_exit_4(run_cli):
     assert "nowhere does not exist" in one_line(done.stderr)
 
 
+@pytest.mark.parametrize("command", [["compare", ALIKE / "run-1"], ["check"]])
+def test_a_folder_of_runs_is_no_run_and_that_is_said(run_warm, tmp_path, command):
+    done = run_warm(*command, ALIKE)
+    assert done.returncode == 4
+    assert "same_setup is a folder of runs (run-1, run-2, run-3 and 6 more): name one of them" in one_line(done.stderr)
+    (tmp_path / "empty").mkdir()
+    assert "empty holds no run: name a run folder or a samples CSV" in one_line(run_warm(*command, "empty").stderr)
+
+
 def test_gates_come_from_the_folders_file_and_the_command_line_wins(run_warm, tmp_path):
     (tmp_path / "setup.cfg").write_text("[gpu-report]\nfail_on = util:95%\n")
     assert run_warm("check", SAMPLES / "s-healthy").returncode == 1
@@ -75,17 +89,50 @@ def test_gates_come_from_the_folders_file_and_the_command_line_wins(run_warm, tm
     assert run_warm("check", SAMPLES / "s-healthy", "--config", "gates.toml").returncode == 0
 
 
-def test_gates_that_only_warn_never_change_the_exit_code(run_warm):
+def test_gates_that_warn_never_change_the_exit_code(run_warm):
     done = run_warm("check", SAMPLES / "n-starved", "--warn-on", "util:40%", env={"COLUMNS": "200"})
     assert done.returncode == 0
-    assert done.stdout.splitlines()[-1] == "Passed: 1 gate measured, 1 warning."
+    assert done.stdout.splitlines()[-1] == "Passed: 3 gates measured. 1 warning."
 
 
-def test_check_takes_its_defaults_where_a_file_has_only_gates_on_changes(run_warm, tmp_path):
-    (tmp_path / "gpu-report.toml").write_text('fail_on = ["epoch_time:+5%"]\n')
+@pytest.mark.parametrize(
+    ("file", "options"),
+    [
+        ("", ["--warn-on", "util:-10%"]),
+        ('warn_on = ["util:-10%"]\n', []),
+        ('fail_on = []\nwarn_on = ["util:-1pp"]\n', []),
+    ],
+)
+def test_a_warning_that_is_named_switches_no_failure_off(run_warm, tmp_path, file, options):
+    (tmp_path / "gpu-report.toml").write_text(file)
+    done = run_warm("compare", ALIKE / "run-1", ALIKE / "stalls-1", *options, env={"COLUMNS": "200"})
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-1].startswith("Failed: epoch_time:+5%, data_wait_share:+5pp")
+
+
+def test_the_command_line_replaces_one_level_of_the_file(run_warm, tmp_path):
+    (tmp_path / "gpu-report.toml").write_text('fail_on = ["util:95%"]\nwarn_on = ["coverage:99%"]\n')
+    done = run_warm("check", SAMPLES / "s-healthy", "--warn-on", "energy:1J", "--json", "check.json")
+    made = json.loads((tmp_path / "check.json").read_text())["gates"]
+    assert done.returncode == 1
+    assert [(gate["gate"], gate["level"]) for gate in made] == [("util:95%", "fail"), ("energy:1J", "warn")]
+
+
+def test_check_leaves_a_files_gates_on_changes_out_names_them_and_takes_its_defaults(run_warm, tmp_path):
+    (tmp_path / "gpu-report.toml").write_text('fail_on = ["epoch_time:+5%", "findings.new:0"]\n')
     done = run_warm("check", SAMPLES / "m-healthy", env={"COLUMNS": "200"})
     assert done.returncode == 0
     assert "findings.critical:0" in done.stdout
+    said = one_line(done.stderr)
+    assert "gpu-report.toml: left out is epoch_time:+5%, findings.new:0, for `check` has no baseline" in said
+
+
+@pytest.mark.parametrize("gate", ["epoch_time:+5%", "util:-10pp", "findings.new:0"])
+def test_a_gate_that_needs_a_baseline_is_wrong_use_for_check(run_warm, gate):
+    for option in ("--fail-on", "--warn-on"):
+        done = run_warm("check", SAMPLES / "m-healthy", option, gate)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"gate '{gate}' needs a baseline" in one_line(done.stderr)
 
 
 def test_a_pass_that_is_unsure_says_so_in_its_last_line(run_warm):
@@ -93,6 +140,34 @@ def test_a_pass_that_is_unsure_says_so_in_its_last_line(run_warm):
     assert done.returncode == 0
     assert done.stdout.splitlines()[-1].startswith("Passed: ")
     assert "unsure (epoch_time:+5%" in done.stdout.splitlines()[-1]
+    assert re.match(r"Passed \((\d warnings?, )?\d unsure\)\. ", done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "first"),
+    [
+        (["check", ALIKE / "run-1"], "Passed. An epoch trains in"),
+        (["check", SAMPLES / "n-starved"], "Passed (2 warnings). An epoch trains in"),
+        (["check", SAMPLES / "s-oom"], "Failed: critical findings: 1"),
+        (["check", ALIKE / "run-1", "--fail-on", "data_wait:1ms"], "Failed: data wait an epoch 17 ms"),
+        (["compare", ALIKE / "run-1", ALIKE / "stalls-1"], "Failed (4 warnings). Worse: an epoch trains in"),
+        (["compare", ALIKE / "run-1", ALIKE / "stalls-1", *ONLY_WARN], "Passed (2 warnings). Worse: an epoch trains"),
+        (["compare", SAMPLES / "m-healthy", SAMPLES / "m-ddp"], "Not decided. Not comparable. GPUs used"),
+    ],
+)
+def test_the_first_line_is_the_gates_answer(run_warm, arguments, first):
+    done = run_warm(*arguments, env={"COLUMNS": "200"})
+    assert done.stdout.startswith(first)
+    answers = {0: "Passed", 1: "Failed", 3: "Not decided"}
+    assert done.stdout.startswith(answers[done.returncode])
+    assert f"\n{answers[done.returncode]}: " in done.stdout
+
+
+def test_the_last_line_tells_gates_that_failed_from_warnings_and_counts_what_was_not_measured(run_warm):
+    failed = run_warm("compare", ALIKE / "run-1", ALIKE / "stalls-1", env={"COLUMNS": "200"})
+    assert failed.stdout.splitlines()[-1] == "Failed: epoch_time:+5%, data_wait_share:+5pp. 4 warnings."
+    passed = run_warm("compare", SAMPLES / "n-starved", SAMPLES / "n-fed", env={"COLUMNS": "200"})
+    assert passed.stdout.splitlines()[-1] == "Passed: 8 gates measured, 1 not measured."
 
 
 def test_check_fails_on_a_crash_and_tells_what_it_could_not_say(run_warm):
@@ -131,7 +206,7 @@ NO_BASELINE = {
     "nowhere": "nowhere does not exist, as is right in a first run and a wrong path in any other",
     "empty": "empty is empty",
     "other-key": "other-key has none of key default, and has main",
-    "other-set-up": "no baseline of this set-up under key default (GPUs used is 1 there, 2 here",
+    "other-set-up": "No baseline of this set-up lies under key default in other-set-up (GPUs used is 1 there, 2 here",
     "runs": "runs holds runs that nobody accepted",
 }
 
@@ -162,7 +237,7 @@ def test_a_run_held_against_itself_says_nothing_wherever_it_was_copied_to(run_wa
     shutil.copytree(SAMPLES / "m-ddp", tmp_path / "copy")
     done = run_warm("compare", "copy", SAMPLES / "m-ddp", env={"COLUMNS": "200"})
     assert done.returncode == 3
-    assert done.stdout.startswith("The baseline is the run itself (copy)")
+    assert done.stdout.startswith("Not decided. The baseline is the run itself (copy)")
 
 
 def test_a_single_name_is_the_baseline_and_that_is_said(run_warm, tmp_path):
@@ -184,10 +259,10 @@ def test_baselines_that_differ_as_much_decide_nothing_and_are_named(run_warm, tm
     done = run_warm("compare", "several", ALIKE / "run-4", *options, env={"COLUMNS": "400"})
     assert done.returncode == 3
     assert done.stdout.startswith(
-        "Slower, as are the cores: an epoch trains in 6.82 s, 5.89 s in the median of 3 baselines"
+        "Not decided. Slower, as are the cores: an epoch trains in 6.82 s, 5.89 s in the median of 3 baselines"
     )
     band = "5.88 to 6.34 s, and one more like them may come to 4.75 to 7.32 s"
-    assert f"The epoch time of 3 baselines differs by {band} (95 %)." in done.stdout
+    assert f"The epoch time of 3 baselines ranges from {band} (95 %)." in done.stdout
     assert done.stdout.splitlines()[-1] == "Not decided: epoch_time:+5% (slower cores explain it)."
     for name in ("c.html", "c.md"):
         words = (tmp_path / name).read_text().replace("<br>", " ")

@@ -184,7 +184,7 @@ def loader_idle_at_times(scene: Scene) -> Candidate | None:
         ("of that time a process waited for input or output", scene.within("io_pressure_pct"), "%"),
     )
     text = (
-        "now and again the loader's workers stood still, using neither CPU nor disk (a network drive, a lock, a sleep)"
+        "again and again the loader's workers stood still, using no CPU and no disk (a network drive, a lock, a sleep)"
     )
     return Candidate("input-stalled", 0.7, text, numbers)
 

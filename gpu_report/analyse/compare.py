@@ -68,7 +68,10 @@ def compare(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[Gate] 
 
 
 def without_baseline(run: Analysis, gates: Sequence[Gate], why: str) -> Comparison:
-    """Return a run whose baseline is missing, for a reason that is given in a sentence: its gates are not measured."""
+    """Return a run whose baseline is missing: its gates are not measured.
+
+    `why` is a clause that begins with a word of ours, which may get a capital: a path may not.
+    """
     alone = compare((), run)
     said = f"{why[:1].upper()}{why[1:]}"
     return replace(alone, obstacles=(said,), gates=unmeasured(gates, said), verdict=f"{said}.")

@@ -77,7 +77,7 @@ def _change(key: Key, before: Sequence[Mapping[Key, _Group]], after: Mapping[Key
     now = after.get(key, NONE)
     if not now.findings and 2 * len(had) < len(before):
         return None
-    worst = now.worst if now.findings else had[0].worst
+    worst, each = now.worst if now.findings else had[0].worst, [groups.get(key, NONE) for groups in before]
     status: Literal["new", "gone", "still there"] = "gone" if not now.findings else "still there" if had else "new"
     return FindingChange(
         rule=key[0],
@@ -85,10 +85,11 @@ def _change(key: Key, before: Sequence[Mapping[Key, _Group]], after: Mapping[Key
         gpu=worst.gpu,
         severity=worst.severity,
         status=status,
-        counts=(_median([len(groups.get(key, NONE).findings) for groups in before]), len(now.findings)),
-        seconds=(_median([groups.get(key, NONE).seconds for groups in before]), now.seconds),
+        counts=(_median([len(group.findings) for group in each]), len(now.findings)),
+        seconds=(_median([group.seconds for group in each]), now.seconds),
         summary=worst.summary,
         ids=tuple(finding.id for finding in now.findings),
+        each=tuple((len(group.findings), group.seconds) for group in each),
     )
 
 

@@ -22,6 +22,7 @@ from gpu_report.analyse.compare_metrics import (
     USUAL,
     UTILISATION,
     VALIDATION,
+    WORK,
     Metric,
 )
 from gpu_report.analyse.compare_units import (
@@ -40,7 +41,9 @@ from gpu_report.model import Judgement, MetricComparison
 Basis = Literal["epochs", "windows", "run"]
 NOISE = "within the noise"
 IN_BAND = "certain, but no more than the baselines differ by"
-SEEN_OTHERWISE = "not judged: one run was told from inside, the other seen from outside"
+SEEN_OTHERWISE = "not judged: one of the runs is seen from outside, where the edges of its phases are found otherwise"
+# What a phase holds, which is another amount where its edges lie otherwise: the training part reaches into pauses then.
+OF_A_PHASE = frozenset({VALIDATION, UTILISATION, "energy", *WORK})
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +105,7 @@ def judge(baselines: Sequence[Side], run: Side, metric: Metric, statistic: str) 
     compared = replace(compared, outliers=_outliers(known, values))
     if not baselines or fewest < th.COMPARED_AT_LEAST:
         return replace(compared, note=_too_few(counts, basis) if baselines and fewest else "")
-    if metric.name == VALIDATION and len({side.is_told for side in (*baselines, run)}) > 1:
+    if metric.name in OF_A_PHASE and len({side.is_told for side in (*baselines, run)}) > 1:
         return replace(compared, note=SEEN_OTHERWISE)
     ends, share, block = change_intervals(values[:-1], values[-1], STATISTICS[statistic])
     compared = replace(compared, interval=ends, interval_share=share, block=block)

@@ -20,7 +20,9 @@ def of_recordings(baselines: Sequence[Training], run: Training) -> tuple[str, ..
     notes = tuple(f"{name} holds {count} trainings; the longest is compared." for name, count in counts if count > 1)
     told = {all(e.source == FROM_CALLBACKS for e in training.epochs) for _, training in named if training.epochs}
     seen = (
-        "Epochs were told from inside in one run and seen from outside in another: edges may be off by up to a second."
+        "One of the runs is seen from outside, another was told from inside: the edges of an epoch's phases are found "
+        "otherwise and may be off by up to a second, so that utilisation, energy, CPU time, SM activity and validation "
+        "are not judged."
     )
     return (*notes, seen) if len(told) > 1 else notes
 
@@ -68,7 +70,7 @@ def _of_band(time: MetricComparison, gates: Sequence[Gate]) -> tuple[str, ...]:
     if not time.each or not time.baseline:
         return ()
     differ = between((min(time.each), max(time.each)), "s")
-    told = f"The epoch time of {counted(len(time.each), 'baseline')} differs by {differ}"
+    told = f"The epoch time of {counted(len(time.each), 'baseline')} ranges from {differ}"
     if time.band is None:
         return (f"{told}; from {th.BAND_AT_LEAST} on they tell how much one more may.",)
     until = time.band[1] / time.baseline - 1

@@ -66,7 +66,7 @@ def failed_by_itself(gates: Sequence[GateResult]) -> str:
 
     It comes before the verdict, which knows of changes alone.
     """
-    failed = [g for g in gates if g.outcome == "failed" and g.gate.level == "fail" and not g.gate.needs_baseline]
+    failed = [g for g in gates if g.outcome == "failed" and g.gate.level == "fail" and not g.gate.limits_change]
     return f"Failed: {'; '.join(result.summary for result in failed)}." if failed else ""
 
 

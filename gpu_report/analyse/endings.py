@@ -11,6 +11,7 @@ from gpu_report.analyse.last_memory import held_at_the_end, memory_just_before
 from gpu_report.analyse.oom_killer import KILLED, OomKill, host_memory, memory_was_full, oom_kill
 from gpu_report.analyse.told import Told
 from gpu_report.model import Advice, Cause, Finding, InsideRun, RecordedEvent
+from gpu_report.vocabulary import COMMAND_ENDED
 
 OUT_OF_MEMORY = "OutOfMemoryError"
 RECORDED = "gpu-report record"  # run.json's `source`; an imported log has no end marker either
@@ -92,8 +93,15 @@ def _command(context: Context, event: RecordedEvent, told: Sequence[Told]) -> Fi
     if going:
         return replace(found, epoch=going[-1].epoch, phase=going[-1].phase.name)
     if told and all(training.is_good for training in told):
-        return replace(found, severity="warning", summary=f"{found.summary}, after its training had finished")
+        return _after_its_training(found)
     return found
+
+
+def _after_its_training(found: Finding) -> Finding:
+    """Return the finding of a command that failed when its training had come to its end, which is none of it."""
+    cause = found.cause and replace(found.cause, name=COMMAND_ENDED)
+    summary = f"{found.summary}, after its training had finished"
+    return replace(found, rule=COMMAND_ENDED, severity="warning", summary=summary, cause=cause)
 
 
 def _unended(context: Context, training: Told, found: Sequence[Finding]) -> Finding | None:

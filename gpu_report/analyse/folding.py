@@ -5,8 +5,9 @@ from dataclasses import replace
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.model import Finding, NearbyKernelEvent
+from gpu_report.vocabulary import ENDINGS
 
-CARRIES = frozenset({"run-ended", "gpu-lost"})
+CARRIES = frozenset({*ENDINGS, "gpu-lost"})
 
 
 def folded(findings: Sequence[Finding]) -> list[Finding]:

@@ -64,7 +64,7 @@ def _result(
 ) -> GateResult:
     if gate.metric in COUNTS:
         return _count_result(gate, run, findings)
-    if not gate.needs_baseline:
+    if not gate.limits_change:
         return _bound_result(gate, judged(gate.metric, gate.statistic, alone=True))
     if not has_baseline:
         return _unknown(gate, "there is no baseline to hold it against")
@@ -91,7 +91,7 @@ def _beside_cores(result: GateResult, judged: Judge, cores: Cores) -> GateResult
     """
     gate = result.gate
     measured = result.outcome != "not measured" or result.undecided
-    if not measured or not gate.needs_baseline or gate.statistic not in MIDDLE:
+    if not measured or not gate.limits_change or gate.statistic not in MIDDLE:
         return result
     compared = judged(gate.metric, gate.statistic, alone=False)
     share, baseline = compared.change_share, compared.baseline
@@ -162,7 +162,7 @@ def _too_little(compared: MetricComparison, time: MetricComparison) -> str:
 
 def _band_words(compared: MetricComparison) -> str:
     """Return what several baselines differ by, and where one more like them may lie."""
-    differ = f"{counted(len(compared.each), 'baseline')} differ by {between(_ends(compared.each), compared.unit)}"
+    differ = f"{counted(len(compared.each), 'baseline')} range from {between(_ends(compared.each), compared.unit)}"
     if compared.band is None:
         return differ
     return f"{differ}, and one more like them may come to {between(compared.band, compared.unit)}"

@@ -56,6 +56,24 @@ def default_gates(*, baseline: bool) -> tuple[Gate, ...]:
     return (must, *map(_optional, may), *(_optional(parse_gate(text, "warn")) for text in warns))
 
 
+def chosen_gates(fail_on: Sequence[str], warn_on: Sequence[str], *, baseline: bool) -> tuple[Gate, ...]:
+    """Return the gates of both levels; a level for which nothing is named keeps its defaults, and its failures with it.
+
+    A default gives way to a gate on the same quantity that is named for the other level: who wants the epoch time to
+    warn does not want it to fail.
+    """
+    named = parse_gates(fail_on, warn_on)
+    taken = {_quantity(gate) for gate in named}
+    levels = {gate.level for gate in named}
+    kept = [g for g in default_gates(baseline=baseline) if g.level not in levels and _quantity(g) not in taken]
+    return tuple(sorted((*named, *kept), key=lambda gate: gate.level != "fail"))
+
+
+def _quantity(gate: Gate) -> tuple[str, str, bool]:
+    """Return what a gate limits: a statistic of a metric, or the change of one from the baseline."""
+    return gate.metric, gate.statistic, gate.limits_change
+
+
 def parse_gate(text: str, level: Level = "fail") -> Gate:
     """Return a gate; UsageError that says what is wrong with it and what would be right."""
     found = _EXPRESSION.fullmatch(text.strip())

@@ -13,7 +13,7 @@ from gpu_report.analyse.throttles import POWER_CAP, THERMAL
 from gpu_report.analyse.told_drops import Felt, drops_sentence, felt_drops, waiting_sentence
 from gpu_report.analyse.unused_gpu import idle_tracks
 from gpu_report.model import Bound, Ending, Finding, LedgerRow
-from gpu_report.vocabulary import cause_words, length, lower_first, row_words
+from gpu_report.vocabulary import ENDINGS, cause_words, length, lower_first, row_words
 
 HEALTHY = ", which is healthy for YOLO"
 # What the kernel said may concern another program, and an unused GPU did no work.
@@ -77,7 +77,7 @@ def _lost(findings: Sequence[Finding]) -> str:
 
 def _ended(findings: Sequence[Finding]) -> str:
     """Return how a training ended that came to no good end, and the growth of memory that led there."""
-    ended = [f for f in findings if f.rule == "run-ended"]
+    ended = [f for f in findings if f.rule in ENDINGS]
     if not ended:
         return ""
     growth = " ".join(f"{f.summary}." for f in findings if _led_to(f, ended[0]))
@@ -123,7 +123,7 @@ def epoch_length(seconds: float) -> str:
 
 def _beside(findings: Sequence[Finding], felt: Sequence[Felt]) -> str:
     """Return who else was on the GPUs, who waited for whom, slow epochs, growing memory: the longest of each."""
-    ended, sentences = [f for f in findings if f.rule == "run-ended"], []
+    ended, sentences = [f for f in findings if f.rule in ENDINGS], []
     for rule in TOLD_ONCE:
         mine = [f for f in findings if f.rule == rule and not f.expected]
         mine = [f for f in mine if not ended or not _led_to(f, ended[0])]
@@ -149,7 +149,7 @@ def _throttled(findings: Sequence[Finding]) -> str:
 
 def _fault(findings: Sequence[Finding]) -> str:
     """Return the worst thing that the kernel said during the run, unless the end or a lost GPU has said it already."""
-    told = {near.event.kind for f in findings if f.rule in {"run-ended", "gpu-lost"} for near in f.kernel_events}
+    told = {near.event.kind for f in findings if f.rule in {*ENDINGS, "gpu-lost"} for near in f.kernel_events}
     heard = [f for f in findings if f.rule == "kernel" and f.severity != "info" and f.end_t_s >= 0]
     faults = [f for f in heard if not any(near.event.kind in told for near in f.kernel_events)]
     worst = min(faults, key=lambda f: (f.severity != "critical", f.start_t_s), default=None)

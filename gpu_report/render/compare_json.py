@@ -98,6 +98,8 @@ def _finding(finding: FindingChange) -> Json:
         "severity": finding.severity,
         "summary": finding.summary,
         "baseline_count": finding.counts[0],
+        "baseline_counts": [count for count, _ in finding.each],
+        "baselines_with": len(finding.in_baselines),
         "run_count": finding.counts[1],
         "baseline_s": finding.seconds[0],
         "run_s": finding.seconds[1],

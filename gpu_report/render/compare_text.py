@@ -1,4 +1,4 @@
-"""A comparison for a terminal: the verdict, the table, the findings, the gates. Controls from outside are not sent."""
+"""A comparison for a terminal: answer, verdict, table, findings, gates. Controls from outside are not sent."""
 
 import io
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from gpu_report.model import Comparison
 from gpu_report.render.compare_words import (
     difference_rows,
     finding_rows,
+    first_words,
     gate_rows,
     metric_notes,
     metric_rows,
@@ -37,7 +38,7 @@ def render_comparison_text(comparison: Comparison, *, width: int | None = None, 
     """Return a comparison for a terminal of `width` columns (the real one's when None)."""
     out = io.StringIO()
     console = Console(file=out, width=width, force_terminal=colour, highlight=False, soft_wrap=False)
-    console.print(Text(plain(comparison.verdict), style="bold"))
+    console.print(Text(plain(first_words(comparison)), style="bold"))
     for line in _head(comparison):
         console.print(Text(plain(line)))
     for title, header, rows in _tables(comparison):

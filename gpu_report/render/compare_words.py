@@ -1,6 +1,7 @@
 """A comparison as rows of text, for the terminal, for Markdown and for the page alike."""
 
 from pathlib import PurePath
+from statistics import median
 
 from gpu_report.amounts import amount, between, change, counted, interval, share_change
 from gpu_report.model import Analysis, Comparison, Difference, FindingChange, GateResult, MetricComparison
@@ -22,6 +23,7 @@ LABELS = {
 }
 TOO_MANY_TIMES = 9.995  # from here on a change is told in the metric's unit: 99,330 % of next to nothing says nothing
 KINDS = {"hard": "not comparable", "argument": "argument", "soft": ""}
+ANSWERS = {"failed": "Failed", "passed": "Passed", "not measured": "Not decided"}
 Row = tuple[str, ...]
 
 
@@ -137,8 +139,7 @@ def difference_values(difference: Difference) -> tuple[str, str]:
 def finding_rows(comparison: Comparison) -> list[Row]:
     """Return a row for each kind of finding: status, what it is, how often and long in the baseline and in the run."""
     return [
-        (c.status, finding_words(c), _times(c.counts[0], c.seconds[0]), _times(c.counts[1], c.seconds[1]))
-        for c in comparison.findings
+        (c.status, finding_words(c), _in_baselines(c), _times(c.counts[1], c.seconds[1])) for c in comparison.findings
     ]
 
 
@@ -185,18 +186,36 @@ def outcome_words(comparison: Comparison) -> str:
     if not comparison.gates:
         return ""
     failed = [r for r in comparison.gates if gate_word(r) == "failed"]
-    warned = sum(gate_word(r) == "warning" for r in comparison.gates)
-    warnings = f", {counted(warned, 'warning')}" if warned else ""
+    warnings = f" {counted(_warned(comparison), 'warning')}." if _warned(comparison) else ""
     if comparison.outcome == "failed":
-        return f"Failed: {', '.join(r.gate.text for r in failed)}{warnings}."
+        return f"Failed: {', '.join(r.gate.text for r in failed)}.{warnings}"
     if comparison.outcome == "passed":
         unsure = [r.gate.text for r in comparison.gates if r.unsure]
         doubt = f", {len(unsure)} unsure ({', '.join(unsure)})" if unsure else ""
-        return f"Passed: {counted(_measured(comparison), 'gate')} measured{warnings}{doubt}."
+        measured = _measured(comparison)
+        rest = f", {len(comparison.gates) - measured} not measured" if measured < len(comparison.gates) else ""
+        return f"Passed: {counted(measured, 'gate')} measured{rest}{doubt}.{warnings}"
     if nothing_measured(comparison):
         gates = ", ".join(r.gate.text for r in ordered(comparison))
         return f"Not decided: {counted(len(comparison.gates), 'gate')} not measured, for the reason above ({gates})."
-    return f"Not decided: {_why(comparison)}{warnings}."
+    return f"Not decided: {_why(comparison)}.{warnings}"
+
+
+def first_words(comparison: Comparison) -> str:
+    """Return the gates' answer and the verdict: whoever reads the first line alone is to know how it went.
+
+    A verdict that begins with what failed needs no answer before it.
+    """
+    if not comparison.gates or comparison.verdict.startswith(f"{ANSWERS['failed']}:"):
+        return comparison.verdict
+    unsure = sum(r.unsure for r in comparison.gates) if comparison.outcome == "passed" else 0
+    warnings = counted(_warned(comparison), "warning") if _warned(comparison) else ""
+    beside = ", ".join(filter(None, (warnings, f"{unsure} unsure" if unsure else "")))
+    return f"{ANSWERS[comparison.outcome]}{f' ({beside})' if beside else ''}. {comparison.verdict}"
+
+
+def _warned(comparison: Comparison) -> int:
+    return sum(gate_word(r) == "warning" for r in comparison.gates)
 
 
 def _measured(comparison: Comparison) -> int:
@@ -211,6 +230,18 @@ def _why(comparison: Comparison) -> str:
     for result in missing:
         reasons.setdefault(result.why or result.summary, []).append(result.gate.text)
     return "; ".join(f"{', '.join(gates)} ({why})" for why, gates in reasons.items())
+
+
+def _in_baselines(finding: FindingChange) -> str:
+    """Return how often and how long a finding was in the baseline; of several in how many, and the median of these.
+
+    The median of all would be none where less than half of them have it.
+    """
+    had, of = finding.in_baselines, len(finding.each)
+    if of < 2 or not had:
+        return _times(finding.counts[0], finding.seconds[0])
+    times = _times(median(count for count, _ in had), median(seconds for _, seconds in had))
+    return f"in {len(had)} of {of}: {times}"
 
 
 def _times(count: float, seconds: float) -> str:

@@ -19,7 +19,7 @@ from gpu_report.render.words import (
     tied,
     with_code,
 )
-from gpu_report.vocabulary import cause_words, phase_words
+from gpu_report.vocabulary import ENDINGS, cause_words, phase_words
 
 SEVERITY_WORDS = {"critical": "Critical", "warning": "Warning", "info": "Note"}
 _TITLES = {
@@ -43,7 +43,6 @@ LIKELY = 0.5
 CLEAR = 0.8
 
 UNSURE = 0.5  # what is only known to win at most so much stands behind what is likely to win half of that
-ENDED = "run-ended"  # the rule whose advice comes before any that makes a training faster
 TITLES_SHOWN = 3  # of the findings that one step is for
 FIRST_ADVICE = 3  # how much of the advice stands under the verdict
 
@@ -95,7 +94,7 @@ def first_advice(unexpected: tuple[Finding, ...], analysis: Analysis) -> tuple[A
     How to read the kernel log is said here, not in each. After it stands where to look into the findings without any.
     """
     log = analysis.run.kernel
-    urgent = {each for finding in unexpected if finding.rule == ENDED for each in finding.advice}
+    urgent = {each for finding in unexpected if finding.rule in ENDINGS for each in finding.advice}
     every = dict.fromkeys(each for finding in unexpected for each in finding.advice)
     advice = sorted(every, key=lambda each: (each not in urgent, -_wins(each)))
     read_log = f"To see what the kernel said: {with_code(log.advice)}"

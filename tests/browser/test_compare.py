@@ -80,6 +80,29 @@ def test_a_phone_shows_what_changed_and_what_that_means_without_scrolling(open_c
         assert box["x"] + box["width"] <= 360
 
 
+@pytest.mark.parametrize("width", [360, 390])
+def test_a_phone_shows_the_findings_whole(open_comparison, width):
+    bad = Finding(
+        "drop-1", "drop", "warning", 0, 1.0, 20.0, "GPU 0 " + "fell for long " * 9, cause=Cause("thermal", 1, "")
+    )
+    both = with_findings(analysed("s-healthy")), with_findings(analysed("s-healthy"), bad)
+    page = open_comparison(compare(both[:1], both[1], GATES), viewport={"width": width, "height": 740}).page
+    table = page.locator(".kinds")
+    assert page.locator(".scroll:has(.kinds)").evaluate("box => box.scrollWidth <= box.clientWidth")
+    for cell in table.locator("tbody :is(th, td)").all():
+        box = cell.bounding_box()
+        assert box["width"] > 0
+        assert box["x"] + box["width"] <= width
+    assert table.locator("td[data-head]").all_inner_texts() == ["none", "1, 19.0 s"]
+
+
+def test_a_phone_shows_what_was_set_up_otherwise_whole(open_comparison):
+    found = compare([analysed("yolo26m-detail")], analysed("m-healthy"), GATES)
+    page = open_comparison(found, viewport={"width": 390, "height": 740}).page
+    assert page.locator(".differences tbody tr").count() == len(found.differences) > 5
+    assert page.locator(".scroll:has(.differences)").evaluate("box => box.scrollWidth <= box.clientWidth")
+
+
 def test_each_run_has_one_colour_in_all_its_lines(open_comparison, worse):
     page = open_comparison(worse).page
     colour = "(path) => getComputedStyle(path).stroke"

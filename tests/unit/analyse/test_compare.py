@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from support.compared import analysed, on_gpu, slower, with_findings, with_settings, with_times
 
+from gpu_report.analyse import analyse
 from gpu_report.analyse.compare import compare
 from gpu_report.analyse.gates import parse_gates
 from gpu_report.model import Cause, Ending, Finding, RecordedEvent
@@ -153,7 +154,7 @@ def test_a_change_that_baselines_differ_by_is_told_as_certain_and_not_judged():
 def test_what_a_band_keeps_a_gate_from_deciding_is_a_note():
     several = [slower(analysed("s-healthy"), factor) for factor in (0.9, 1.0, 1.1)]
     notes = compare(several, analysed("s-healthy"), parse_gates(["epoch_time:+5%"], ())).notes
-    assert any("differs by 3.53 to 4.32 s, and one more like them may come to 1.97 to 5.87 s" in n for n in notes)
+    assert any("ranges from 3.53 to 4.32 s, and one more like them may come to 1.97 to 5.87 s" in n for n in notes)
     assert any(n.startswith("Between +5.0 % and +50 % epoch_time:+5% cannot decide") for n in notes)
     wide = compare(several, analysed("s-healthy"), parse_gates(["epoch_time:+60%"], ())).notes
     assert not any("cannot decide" in n for n in wide)
@@ -339,7 +340,8 @@ def test_the_same_training_on_another_gpu_of_the_machine_has_the_same_findings()
 
 def test_a_finding_of_some_baselines_is_neither_new_nor_gone():
     with_one, without = with_findings(analysed(HEALTHY), finding(1)), with_findings(analysed(HEALTHY))
-    assert [c.status for c in compare([without, without, with_one], with_one).findings] == ["still there"]
+    (change,) = compare([without, without, with_one], with_one).findings
+    assert (change.status, change.counts[0], change.each) == ("still there", 0, ((0, 0), (0, 0), (1, 12)))
     assert compare([without, without, with_one], without).findings == ()
 
 
@@ -383,7 +385,7 @@ def test_a_large_change_that_may_be_chance_is_not_called_the_same_speed():
 def test_what_only_changed_is_not_listed_under_what_is_worse():
     found = compare([analysed("m-healthy")], analysed("m-other-process-leak"))
     assert "Worse: memory peak" in found.verdict
-    changed = compare([analysed("yolo26m-detail")], analysed("m-healthy")).verdict
+    changed = compare([analysed("n-healthy-disk")], analysed("n-cpu-quota")).verdict
     assert "Also changed: GPU utilisation" in changed
     assert "Worse: GPU utilisation" not in changed
 
@@ -430,6 +432,21 @@ def test_validation_that_was_seen_from_outside_is_not_held_against_one_told_from
     assert metric(found, "validation_time").judgement == "unknown"
     assert "seen from outside" in metric(found, "validation_time").note
     assert any("may be off by up to a second" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_what_a_phase_holds_is_not_judged_where_one_run_is_seen_from_outside(swapped):
+    inside = analysed("../tests/data/same_setup/run-1")
+    outside = analyse(replace(inside.run, inside=()))
+    pair = [outside, inside] if swapped else [inside, outside]
+    found = compare(pair[:1], pair[1], parse_gates(["epoch_time:+5%", "util:-1%"], ["energy:+1%"]))
+    for name in ("util", "energy", "workers_cpu", "main_cpu", "gpu_work", "validation_time"):
+        assert (metric(found, name).judgement, metric(found, name).significant) == ("unknown", None)
+        assert "one of the runs is seen from outside" in metric(found, name).note
+    assert [(g.outcome, g.undecided) for g in found.gates[1:]] == [("not measured", False)] * 2
+    assert found.gates[0].outcome == "passed"
+    alike = compare([inside], inside, parse_gates(["util:-1%"], ()))
+    assert alike.gates[0].outcome == "passed"
 
 
 def test_a_stalled_epoch_is_left_out_of_the_windows_too():

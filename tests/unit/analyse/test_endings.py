@@ -9,6 +9,8 @@ from support.runs import PROCESSES, make_run, readings
 
 from gpu_report import schema
 from gpu_report.analyse import analyse
+from gpu_report.analyse.compare_findings import compare_findings
+from gpu_report.analyse.compare_select import cut_short
 from gpu_report.model import (
     Gpu,
     InsideEpoch,
@@ -20,6 +22,8 @@ from gpu_report.model import (
     RecordedEvent,
     YoloRun,
 )
+from gpu_report.render.compare_words import finding_words
+from gpu_report.vocabulary import ENDINGS
 
 NAN = float("nan")
 END = 110.0
@@ -90,7 +94,7 @@ def killed_line(t_s, pid=41, name="python3"):
 
 
 def ends(run):
-    return [finding for finding in analyse(run).findings if finding.rule == "run-ended"]
+    return [finding for finding in analyse(run).findings if finding.rule in ENDINGS]
 
 
 def texts(finding):
@@ -137,6 +141,22 @@ def test_a_command_that_fails_after_its_training_is_another_matter():
     (finding,) = ends(recorded(rank(ended="finished", end=90.0), events=[command(exit_code=1)]))
     assert finding.summary == "The command ended with exit code 1, after its training had finished"
     assert finding.severity == "warning"
+
+
+@pytest.mark.parametrize(
+    ("training", "title", "is_cut_short"),
+    [
+        (rank(ended="finished", end=90.0), "Command ended badly after its training", False),
+        (rank(ended="early stop", end=90.0), "Command ended badly after its training", False),
+        (rank(), "Training cut short", True),
+    ],
+)
+def test_only_a_training_that_did_not_come_to_its_end_is_called_cut_short(training, title, is_cut_short):
+    found = analyse(recorded(training, events=[command(signal="SIGTERM")]))
+    changes = compare_findings([dataclasses.replace(found, findings=())], found)
+    assert [finding_words(change) for change in changes if change.ids == ("ended-1",)] == [title]
+    assert bool(cut_short(found)) == is_cut_short
+    assert found.verdict.startswith("SIGTERM ended the command")
 
 
 # --- the OOM killer

@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 from support.compared import analysed, on_gpu, slower, with_findings, with_times
 
 from gpu_report.analyse.compare import compare
-from gpu_report.analyse.gates import default_gates, parse_gate, parse_gates
+from gpu_report.analyse.gates import (
+    CHECK_WARNS_ON,
+    COMPARE_FAILS_ON,
+    chosen_gates,
+    default_gates,
+    parse_gate,
+    parse_gates,
+)
 from gpu_report.errors import UsageError
 from gpu_report.model import Cause, Ending, Finding, KernelEvent, KernelLog
 
@@ -184,7 +191,7 @@ def test_a_certain_change_that_baselines_differ_by_as_well_is_undecided(level):
     time = result(found, "epoch_time:+5%")
     assert (time.outcome, time.undecided, time.why) == ("not measured", True, "the baselines differ by as much")
     assert time.value == pytest.approx(0.08, abs=0.01)
-    assert "3 baselines differ by 3.53 to 4.32 s" in time.summary
+    assert "3 baselines range from 3.53 to 4.32 s" in time.summary
     assert found.outcome == ("not measured" if level == "fail" else "passed")
     far = compare(several, slower(analysed(HEALTHY), 1.9), parse_gates(["epoch_time:+5%"], ()))
     assert far.outcome == "failed"
@@ -336,6 +343,41 @@ def test_of_a_run_cut_short_what_failed_has_failed_and_the_rest_is_not_known():
 
 
 # --- defaults ---------------------------------------------------------------------------------------------------
+
+
+def texts(gates, level):
+    return [gate.text for gate in gates if gate.level == level]
+
+
+def test_a_level_for_which_nothing_is_named_keeps_its_defaults():
+    found = chosen_gates((), ["images_per_s:-5%"], baseline=True)
+    assert (texts(found, "fail"), texts(found, "warn")) == (list(COMPARE_FAILS_ON), ["images_per_s:-5%"])
+    found = chosen_gates(["images_per_s:-5%"], (), baseline=False)
+    assert (texts(found, "fail"), texts(found, "warn")) == (["images_per_s:-5%"], list(CHECK_WARNS_ON))
+    assert chosen_gates((), (), baseline=True) == default_gates(baseline=True)
+
+
+@pytest.mark.parametrize(
+    ("warning", "gone"),
+    [
+        ("epoch_time:+10%", {"epoch_time:+5%"}),
+        ("epoch_time:+1s", {"epoch_time:+5%"}),
+        ("epoch_time.p95:+10%", set()),  # of the longest epochs, and not of the usual one
+        ("epoch_time:12s", set()),  # of the value, and not of its change
+        ("xid.any:0", set()),
+        ("xid:2", {"xid.fatal:0"}),
+    ],
+)
+def test_a_default_failure_gives_way_to_a_warning_on_the_same_quantity(warning, gone):
+    found = chosen_gates((), [warning], baseline=True)
+    assert set(COMPARE_FAILS_ON) - set(texts(found, "fail")) == gone
+    assert texts(found, "warn") == [warning]
+
+
+def test_a_default_warning_gives_way_to_a_failure_on_the_same_quantity():
+    found = chosen_gates(["util:50%"], (), baseline=False)
+    assert texts(found, "fail") == ["util:50%"]
+    assert texts(found, "warn") == ["coverage:95%", "findings.warning:0"]
 
 
 @pytest.mark.parametrize("name", ["m-healthy", "s-healthy", "n-fed", "m-ddp", "n-xid", "yolo26n-cli"])

@@ -21,7 +21,7 @@ from gpu_report.render.compare_json import build_comparison
 from gpu_report.render.compare_junit import render_junit
 from gpu_report.render.compare_markdown import MOST_BYTES, render_comparison_markdown
 from gpu_report.render.compare_text import render_comparison_text
-from gpu_report.render.compare_words import label
+from gpu_report.render.compare_words import finding_rows, label
 
 SCHEMA = json.loads((Path(__file__).parents[3] / "docs" / "compare.schema.json").read_text())
 OWN_TAGS = {
@@ -244,6 +244,18 @@ def test_the_terminal_gets_no_control(kind):
     text = render_comparison_text(compared(kind), width=100)
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", text)
     assert max(map(len, text.splitlines())) <= 100
+
+
+def test_a_finding_of_some_baselines_says_in_how_many_and_all_counts_agree():
+    bad = Finding("drop-1", "drop", "warning", 0, 1.0, 13.0, "", cause=Cause("input-stalled", 0.9, ""))
+    with_one, without = (with_findings(analysed("s-healthy"), *found) for found in ((bad,), ()))
+    comparison = compare([without, with_one, without], with_one, ())
+    ((status, _, before, now),) = finding_rows(comparison)
+    assert (status, before, now) == ("still there", "in 1 of 3: 1, 12.0 s", "1, 12.0 s")
+    (row,) = build_comparison(comparison)["findings"]
+    assert (row["baseline_counts"], row["baselines_with"], row["baseline_count"]) == ([0, 1, 0], 1, 0)
+    ((_, _, alone, _),) = finding_rows(compare([with_one], with_one, ()))
+    assert alone == "1, 12.0 s"
 
 
 # --- histories --------------------------------------------------------------------------------------------------------

@@ -34,6 +34,7 @@ FEW: Final = 64  # cells that most often tell already that a column is not of wh
 MORE_ROOM: Final = 1.05  # of rows: lines become longer and shorter over a run
 MOST_THREADS: Final = 4  # more are no faster: the pieces are put together by one
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+TRUTHS: Final = (b"true", b"True", b"TRUE", b"false", b"False", b"FALSE")  # a column of them is 1 and 0 to pandas
 # In a file with any of these a line, or a cell, may not be what it seems.
 NOT_PLAIN: Final = (b'"', b"\r", b"\0")
 
@@ -126,7 +127,7 @@ def _parse(path: Path, span: tuple[int, int], width: int, there: dict[str, int])
     with path.open("rb") as file:
         file.seek(span[0])
         data = file.read(span[1] - span[0])
-    if any(sign in data for sign in NOT_PLAIN):
+    if any(sign in data for sign in (*NOT_PLAIN, *TRUTHS)):
         return None
     try:
         cells = pd.read_csv(

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gpu_report.load import csv_file
@@ -48,6 +48,7 @@ def test_pieces_are_read_as_the_whole_is(tmp_path_factory, rows, torn, size):
 
 @settings(max_examples=200, deadline=None)
 @given(rows=rows_of((*CELLS[:8], *ODD)), size=st.integers(8, 200))
+@example(rows=["True,+3,", "0,,"], size=8)
 def test_what_is_not_only_numbers_is_either_left_to_the_careful_way_or_read_the_same(tmp_path_factory, rows, size):
     path = written(tmp_path_factory.mktemp("csv"), "\n".join(["wall_s,gpu,power_w", *rows, ""]))
     with pytest.MonkeyPatch.context() as patch:

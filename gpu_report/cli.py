@@ -15,7 +15,7 @@ import click
 
 from gpu_report import __version__, run_folder
 from gpu_report.cli_compare import baseline, check, compare
-from gpu_report.cli_shared import analysed, options_of_analysis, say, say_notes
+from gpu_report.cli_shared import analysed, examined, options_of_analysis, read, say, say_notes
 from gpu_report.errors import GpuReportError, UsageError
 from gpu_report.outputs import OutputFile, refuse_twice, write
 from gpu_report.terminal import Progress, plain
@@ -148,22 +148,16 @@ def render(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
 ) -> None:
     """Render a run as one self-contained HTML file."""
     refuse_twice((output, json_path))
-    begun: list[Packing] = []
     with Progress("starting ...") as progress:
-        analysis = analysed(
-            run,
-            drop_percent,
-            drop_seconds,
-            price_per_hour,
-            progress,
-            lambda loaded: begun.append(_begin_packing(loaded)),
-        )
+        recorded = read(run, progress)
+        packing = _begin_packing(recorded)
+        analysis = examined(recorded, drop_percent, drop_seconds, price_per_hour, progress)
         progress.step(f"writing {output} ...")
         if redacted:
             from gpu_report.render.redact import redact  # noqa: PLC0415 - see the module docstring
 
             analysis = redact(analysis)
-        _write_report(analysis, output, json_path, begun[0])
+        _write_report(analysis, output, json_path, packing)
     click.echo(f"{output}: {plain(analysis.verdict)}")
     if open_it:
         click.launch(str(output))

@@ -15,7 +15,7 @@ from gpu_report.terminal import ERASE_LINE, Progress, plain
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gpu_report.model import Analysis, Options, Run
+    from gpu_report.model import Analysis, Run
 
 Command = TypeVar("Command", bound="Callable[..., object]")
 
@@ -63,28 +63,34 @@ def say_notes(notes: tuple[str, ...]) -> None:
         say(f"note: {note}")
 
 
-def analysed(  # noqa: PLR0913, PLR0917 - four of them are options of the command line
+def analysed(
     run: Path | None,
     drop_percent: float,
     drop_seconds: float,
     price_per_hour: float | None,
     progress: Progress,
-    loaded: Callable[[Run], None] | None = None,
 ) -> Analysis:
-    """Return the analysis of a run, the newest one where none is named; what could not be read is told.
+    """Return the analysis of a run, the newest one where none is named; what could not be read is told."""
+    return examined(read(run, progress), drop_percent, drop_seconds, price_per_hour, progress)
 
-    `loaded` is given what was read before it is analysed.
-    """
-    from gpu_report.analyse import analyse  # noqa: PLC0415 - see cli.py
+
+def read(run: Path | None, progress: Progress) -> Run:
+    """Return what was recorded of a run, the newest one where none is named; what could not be read is told."""
     from gpu_report.load import load_run  # noqa: PLC0415 - see cli.py
-    from gpu_report.model import Options  # noqa: PLC0415 - see cli.py
 
-    options: Options = Options(drop_percent, drop_seconds, price_per_hour)
     folder = one_run(run) if run is not None else run_folder.newest_run(Path(run_folder.RUNS_DIR))
     progress.step(f"reading {folder} ...")
     recorded = load_run(folder)
     say_notes(recorded.problems)
-    if loaded is not None:
-        loaded(recorded)
+    return recorded
+
+
+def examined(
+    recorded: Run, drop_percent: float, drop_seconds: float, price_per_hour: float | None, progress: Progress
+) -> Analysis:
+    """Return the analysis of what was recorded."""
+    from gpu_report.analyse import analyse  # noqa: PLC0415 - see cli.py
+    from gpu_report.model import Options  # noqa: PLC0415 - see cli.py
+
     progress.step("looking for what took the GPU's time ...")
-    return analyse(recorded, options)
+    return analyse(recorded, Options(drop_percent, drop_seconds, price_per_hour))

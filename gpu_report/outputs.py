@@ -7,14 +7,10 @@ from pathlib import Path
 import click
 
 from gpu_report import run_folder, schema
+from gpu_report.baselines import FILES
 from gpu_report.errors import InputError, UsageError
 
-RECORDED = frozenset(
-    {
-        *(schema.RUN_JSON, schema.SAMPLES_CSV, schema.RING_CSV, schema.HOST_CSV, schema.PROCESSES_CSV),
-        *(schema.EVENTS_JSONL, schema.YOLO_ARGS, schema.YOLO_RESULTS),
-    }
-)
+RECORDED = frozenset({*FILES, schema.YOLO_ARGS, schema.YOLO_RESULTS})
 DEVICES = Path("/dev")
 
 

@@ -9,7 +9,7 @@ from gpu_report.model import Analysis, Finding
 from gpu_report.render import happenings
 from gpu_report.render.columns import Blob, GpuColumns, Packing
 from gpu_report.render.compose_findings import finding_title
-from gpu_report.render.overview import host_overview, span_s
+from gpu_report.render.overview import span_s
 from gpu_report.render.quantities import (
     CLOCK_EVENT_REASONS,
     EPOCH_QUANTITIES,
@@ -32,7 +32,7 @@ def chart_data(analysis: Analysis, packing: Packing | None = None) -> tuple[Json
     """
     packing, blob = packing or Packing(analysis.run), Blob()
     overviews = {index: blob.put(columns.overview) for index, columns in packing.gpus().items()}
-    first = {"host_overview": blob.put(host_overview(analysis.run)), **tables(analysis, blob)}
+    first = {"host_overview": blob.put(packing.host_overview()), **tables(analysis, blob)}
     first["first_characters"] = blob.characters()
     gpus = [
         _gpu(analysis, index, columns, blob) | {"overview": overviews[index]}

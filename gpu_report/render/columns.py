@@ -12,9 +12,9 @@ import pandas as pd
 
 from gpu_report import schema
 from gpu_report.model import Run
-from gpu_report.render.overview import gpu_overview
+from gpu_report.render.overview import edges_of, gpu_overview, host_overview
 from gpu_report.render.quantities import KIN, Quantity, gpu_quantities, host_quantities
-from gpu_report.render.series import PackedColumn, Scale, pack_column, pack_frame
+from gpu_report.render.series import Floats, PackedColumn, Scale, pack_column, pack_frame
 
 Json = dict[str, Any]
 Packed = tuple[PackedColumn, ...]
@@ -85,8 +85,10 @@ class Packing:
         count = min(threads or os.cpu_count() or 1, MOST_THREADS)
         pool = ThreadPoolExecutor(count, thread_name_prefix="packing")
         indexes = sorted({*run.samples["gpu"].unique().tolist(), *(gpu.index for gpu in run.gpus)})
-        self._gpus = {index: pool.submit(_pack_gpu, run, index) for index in indexes}
+        edges = edges_of(run)
+        self._gpus = {index: pool.submit(_pack_gpu, run, index, edges) for index in indexes}
         self._host = pool.submit(pack_host, run)
+        self._host_overview = pool.submit(host_overview, run, edges)
         pool.shutdown(wait=False)
 
     def gpus(self) -> dict[int, GpuColumns]:
@@ -97,15 +99,19 @@ class Packing:
         """Return the columns of the host, as soon as they are there."""
         return self._host.result()
 
+    def host_overview(self) -> Packed:
+        """Return what long columns of the host are drawn from at first, as soon as it is there."""
+        return self._host_overview.result()
+
 
 def begin_packing(run: Run) -> Packing:
     """Begin to pack the columns of a run while it is analysed: with the cores that this leaves."""
     return Packing(run, max((os.cpu_count() or 1) - 1, 1))
 
 
-def _pack_gpu(run: Run, index: int) -> GpuColumns:
+def _pack_gpu(run: Run, index: int, edges: Floats) -> GpuColumns:
     samples = pack_frame(run.samples_of(index), _scales(gpu_quantities()), KIN)
-    return GpuColumns(samples, _pack_rings(run.ring_of(index)), gpu_overview(run, index))
+    return GpuColumns(samples, _pack_rings(run.ring_of(index)), gpu_overview(run, index, edges))
 
 
 def pack_host(run: Run) -> Packed:

@@ -23,16 +23,16 @@ MANY_GPUS = 4  # more are drawn from the lowest and highest of two pixels (js/tr
 LEAST_IN_BUCKET = 4  # readings on average; in fewer, one that came late would leave a bucket empty and break the line
 
 
-def gpu_overview(run: Run, gpu: int) -> tuple[PackedColumn, ...]:
-    """Return the packed overview of each long line of a GPU: lowest and highest of each equal part of `span_s`."""
-    edges, drawn = _edges(run), _drawn("gpu", gpu_quantities(), run.samples)
+def gpu_overview(run: Run, gpu: int, edges: Floats) -> tuple[PackedColumn, ...]:
+    """Return the packed overview of each long line of a GPU: lowest and highest of each part (`edges_of`)."""
+    drawn = _drawn("gpu", gpu_quantities(), run.samples)
     lines = ((quantity, track_of(run, gpu, quantity.name)) for quantity in drawn)
     return tuple(column for quantity, track in lines for column in _packed(quantity, track, edges))
 
 
-def host_overview(run: Run) -> tuple[PackedColumn, ...]:
+def host_overview(run: Run, edges: Floats) -> tuple[PackedColumn, ...]:
     """Return the packed overview of each long line of the host, as `gpu_overview`."""
-    edges, t_s = _edges(run), run.host["t_s"].to_numpy(dtype=float)
+    t_s = run.host["t_s"].to_numpy(dtype=float)
     drawn = _drawn("host", host_quantities(), run.host)
     lines = ((quantity, Track(t_s, run.host[quantity.name].to_numpy(dtype=float))) for quantity in drawn)
     return tuple(column for quantity, track in lines for column in _packed(quantity, track, edges))
@@ -52,7 +52,8 @@ def envelope(track: Track, edges: Floats) -> Floats:
     return np.column_stack(list(ends)).ravel()
 
 
-def _edges(run: Run) -> Floats:
+def edges_of(run: Run) -> Floats:
+    """Return the edges of the equal parts of `span_s` that an overview has, s since the start."""
     start, end = span_s(run)
     buckets = BUCKETS // 2 if run.samples["gpu"].nunique() > MANY_GPUS else BUCKETS
     return np.linspace(start, np.nextafter(end, np.inf), buckets + 1)

@@ -70,12 +70,12 @@ export class Column {
     return (this.digits ? fromDigits(whole, this.digits) : whole) / this.divisor;
   }
 
-  /** Return the lowest and highest value, or null where all are missing. */
-  extent() {
+  /** Return the lowest and highest value of the rows from `first` to before `end`, or null where all are missing. */
+  extent(first = 0, end = this.raw.length) {
     const { raw, highest } = this;
     let low = Infinity;
     let high = -Infinity;
-    for (let i = 0; i < raw.length; i += 1) {
+    for (let i = first; i < end; i += 1) {
       const number = raw[i];
       if (number === highest || number !== number) continue;
       if (number < low) low = number;

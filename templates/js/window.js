@@ -1,9 +1,7 @@
 // Which samples are drawn: all of them while they fit, else the lowest and highest of each pixel.
 
-/** Return the first index whose time is not before `time`. */
-export function lowerBound(times, time) {
-  let low = 0;
-  let high = times.length;
+/** Return the first index from `low` on whose time is not before `time`, or `high` where there is none before that. */
+export function lowerBound(times, time, low = 0, high = times.length) {
   while (low < high) {
     const middle = (low + high) >> 1;
     if (times[middle] < time) low = middle + 1;
@@ -86,24 +84,10 @@ function firstNotBefore(times, time, first, limit) {
     low += leap;
     leap *= 2;
   }
-  let high = Math.min(low + leap, limit);
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (times[middle] < time) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+  return lowerBound(times, time, low, Math.min(low + leap, limit));
 }
 
 /** Return the lowest and highest value between two times, or null where there is none. */
 export function rangeInWindow(times, column, from, to) {
-  const { raw, highest } = column; // whose numbers lie in the order of the values
-  let [least, most] = [Infinity, -Infinity];
-  for (let i = lowerBound(times, from); i < times.length && times[i] < to; i += 1) {
-    const value = raw[i];
-    if (value === highest || value !== value) continue;
-    if (value < least) least = value;
-    if (value > most) most = value;
-  }
-  return least > most ? null : [column.valueOf(least), column.valueOf(most)];
+  return column.extent(lowerBound(times, from), lowerBound(times, to));
 }

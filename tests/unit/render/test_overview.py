@@ -65,4 +65,5 @@ def test_a_short_run_has_none(analysis: Analysis) -> None:
 def test_a_run_without_a_sample_has_no_overview_and_no_span(analysis: Analysis) -> None:
     run = replace(analysis.run, samples=analysis.run.samples.iloc[:0], host=analysis.run.host.iloc[:0])
     assert overview.span_s(run) == (0.0, 0.0)
-    assert overview.gpu_overview(run, 0) == overview.host_overview(run) == ()
+    edges = overview.edges_of(run)
+    assert overview.gpu_overview(run, 0, edges) == overview.host_overview(run, edges) == ()

@@ -12,6 +12,7 @@ from gpu_report.model import Analysis, Bound, EpochSummary, Finding, GpuSummary,
 
 SCHEMA_VERSION = 1
 DECIMALS = 3  # milliseconds, milliwatts: finer than anything that is measured
+NOISE_DECIMALS = 6  # coarser than what the order of additions changes, and than what a wall time of today holds
 
 # What every GPU has in the summary, null where it was not recorded (DESIGN.md section 5).
 GPU_QUANTITIES = (
@@ -285,5 +286,6 @@ def json_ready(value: Any) -> Any:
     if isinstance(value, bool | int) or value is None:
         return value
     if isinstance(value, float):
-        return round(value, DECIMALS) if math.isfinite(value) else None
+        # A mean of round numbers often lies in the middle between two: which side a sum falls on differs with the CPU.
+        return round(round(value, NOISE_DECIMALS), DECIMALS) if math.isfinite(value) else None
     return str(value)

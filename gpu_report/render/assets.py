@@ -9,6 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from gpu_report.errors import GpuReportError
+from gpu_report.render.dense import to_text
 
 PAGE_TEMPLATE = "report.html.j2"
 SMALL_LIBRARY = "vendor/plotly-basic/plotly-basic.min.js"  # a quarter of the whole; `make chart-library` puts it there
@@ -47,6 +48,7 @@ EMPTY_STYLE = ""
 
 _IMPORT = re.compile(r"^import [^;]*;\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export ", re.MULTILINE)
+_COMMENT = re.compile(r"^ *(?://[^\n]*|/\*.*?\*/)\n", re.MULTILINE | re.DOTALL)  # those with lines of their own
 
 
 def find_templates() -> Path:
@@ -63,14 +65,14 @@ def find_templates() -> Path:
 
 
 def read_style(templates: Path) -> str:
-    """Return the page's style sheet."""
-    return (templates / "report.css").read_text(encoding="utf-8")
+    """Return the page's style sheet without its comments."""
+    return _COMMENT.sub("", (templates / "report.css").read_text(encoding="utf-8"))
 
 
 def read_script(templates: Path, names: Sequence[str] = SCRIPTS) -> str:
-    """Return a page's modules as one: in order, without their imports and exports of each other."""
+    """Return a page's modules as one: in order, without their imports and exports of each other and their comments."""
     modules = ((templates / "js" / f"{name}.js").read_text(encoding="utf-8") for name in names)
-    return "\n".join(_EXPORT.sub("", _IMPORT.sub("", module)) for module in modules)
+    return "\n".join(_EXPORT.sub("", _IMPORT.sub("", _COMMENT.sub("", module))) for module in modules)
 
 
 def read_chart_library(templates: Path) -> str:
@@ -87,8 +89,8 @@ def read_chart_library(templates: Path) -> str:
 
 
 def squeeze(text: str) -> str:
-    """Return text gzipped, as base64; the same text gives the same result."""
-    return base64.b64encode(gzip.compress(text.encode(), compresslevel=9, mtime=0)).decode("ascii")
+    """Return text gzipped, as text (dense.py); the same text gives the same result."""
+    return to_text(gzip.compress(text.encode(), compresslevel=9, mtime=0))
 
 
 def content_security_policy(scripts: tuple[str, ...], styles: tuple[str, ...]) -> str:

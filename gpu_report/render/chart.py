@@ -25,7 +25,7 @@ Json = dict[str, Any]
 
 
 def chart_data(analysis: Analysis, packing: Packing | None = None) -> tuple[Json, str]:
-    """Return the page's data as an object for JSON, and all packed columns as one base64 text.
+    """Return the page's data as an object for JSON, and all packed columns as one text.
 
     The text begins with `first_characters` that are all which the first picture of a long run needs. `packing` is that
     of the run's columns where it was begun before.

@@ -1,6 +1,5 @@
 """The columns of a run as the page holds them: packed, one after the other in one text, and where each of them lies."""
 
-import base64
 import os
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -12,15 +11,16 @@ import pandas as pd
 
 from gpu_report import schema
 from gpu_report.model import Run
+from gpu_report.render.dense import to_text
 from gpu_report.render.overview import edges_of, gpu_overview, host_overview
 from gpu_report.render.quantities import KIN, Quantity, gpu_quantities, host_quantities
-from gpu_report.render.series import Floats, PackedColumn, Scale, pack_column, pack_frame
+from gpu_report.render.series import MILLISECOND_DECIMALS, Floats, PackedColumn, Scale, pack_column, pack_frame
 
 Json = dict[str, Any]
 Packed = tuple[PackedColumn, ...]
 MOST_THREADS = 4
-BASE64_CHARACTERS = 4
-BASE64_BYTES = 3  # that become so many characters: a column begins at such a place, to be read without those before it
+LONG_STEP_S = 0.1  # a reading of so long, at 10 ms, lies within a tenth of its own length; it is 0.2 s on an H200
+HUNDREDTH_DECIMALS = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,8 @@ class Blob:
     """Packed columns one after the other."""
 
     def __init__(self) -> None:
-        self._bytes = bytearray()
+        self._texts: list[str] = []
+        self._characters = 0
         self._described: dict[int, Json] = {}
 
     def put(self, columns: Iterable[PackedColumn]) -> list[Json]:
@@ -48,18 +49,19 @@ class Blob:
 
     def characters(self) -> int:
         """Return where in the text the next column will begin."""
-        return -(-len(self._bytes) // BASE64_BYTES) * BASE64_CHARACTERS
+        return self._characters
 
     def text(self) -> str:
-        """Return all of them as base64."""
-        return base64.b64encode(self._bytes).decode("ascii")
+        """Return all of them as text (dense.py), each of `length` characters from `offset` on."""
+        return "".join(self._texts)
 
     def _put(self, column: PackedColumn) -> Json:
-        self._bytes += bytes(-len(self._bytes) % BASE64_BYTES)
-        described: Json = {"name": column.name, "offset": len(self._bytes), "length": len(column.data)}
+        text = to_text(column.data)
+        described: Json = {"name": column.name, "offset": self._characters, "length": len(text)}
         described |= {"count": column.count, "dtype": column.dtype, "decimals": column.scale.decimals}
         described |= _unusual(column)
-        self._bytes += column.data
+        self._texts.append(text)
+        self._characters += len(text)
         if column.rows is not None:
             described["rows"] = self._put(column.rows)
         if (line := column.line) is not None:
@@ -130,10 +132,17 @@ def _pack_rings(ring: pd.DataFrame) -> dict[str, Packed]:
     """Return what the driver kept of each quantity of a GPU, each on its own times."""
     kept = ((column, ring[ring[column.name].notna()]) for column in schema.RING_QUANTITIES)
     return {
-        column.name: pack_frame(frame, {column.name: Scale(column.decimals)})
+        column.name: pack_frame(frame, {column.name: Scale(column.decimals)}, time_decimals=_time_decimals(frame))
         for column, frame in kept
         if not frame.empty
     }
+
+
+def _time_decimals(ring: pd.DataFrame) -> int:
+    """Return how finely the moments of the driver's readings mean something: each is of all the time since the last."""
+    steps_s = np.diff(ring["t_s"].to_numpy(dtype=float))
+    is_long = len(steps_s) > 0 and float(np.nanmedian(steps_s)) >= LONG_STEP_S
+    return HUNDREDTH_DECIMALS if is_long else MILLISECOND_DECIMALS
 
 
 def _scales(quantities: Iterable[Quantity]) -> dict[str, Scale]:

@@ -1,7 +1,9 @@
 """Small charts that need no script and stand on paper: the surroundings of a finding, and each GPU's run as a strip."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -16,9 +18,12 @@ from gpu_report.render.words import gibibytes, quantity
 
 Floats = NDArray[np.float64]
 
-WIDTH = 1000  # of a chart, in its own units
+WIDTH = 1000  # of a chart, in its own units, which are about a pixel each: points lie on whole ones
 CONTEXT_LENGTHS = 1.5  # how many lengths of a finding are shown on either side of it, as by the timeline
 LEAST_CONTEXT_S = 15.0
+# The edges of what is shown lie on whole steps: what befell several GPUs at once is drawn from the same lines then.
+CONTEXT_STEP_S = 5.0
+STEPS_IN_CONTEXT = 3  # at least; longer steps for longer findings
 MOST_POINTS = 1200  # of a line up to which every sample is drawn; beyond, the lowest and highest of each bucket
 GAP_TICKS = 3.5  # readings further apart than this many ticks or median steps are not joined
 MOST_LINES = 8  # more lines than GPUs of one machine tell nothing
@@ -84,9 +89,7 @@ def subject(finding: Finding) -> str:
 
 def surroundings(finding: Finding, analysis: Analysis, by_gpu: Mapping[int, Track], clock: Clock) -> ChartView | None:
     """Return a quantity in and around a finding, its own GPU's line last and thus on top; None without samples."""
-    around = max(finding.duration_s * CONTEXT_LENGTHS, LEAST_CONTEXT_S)
-    start = max(finding.start_t_s - around, 0.0)
-    end = max(min(finding.end_t_s + around, analysis.run.duration_s), start + 1.0)
+    start, end = _window(finding, analysis.run.duration_s)
     scale = WIDTH / (end - start)
     own = [index for index in by_gpu if finding.gpu in (index, None)]
     shown = ([index for index in by_gpu if index not in own] + own)[-MOST_LINES:]
@@ -111,6 +114,32 @@ def surroundings(finding: Finding, analysis: Analysis, by_gpu: Mapping[int, Trac
         start=clock.moment(start),
         end=clock.moment(end),
     )
+
+
+def shared(charts: Sequence[ChartView | None]) -> tuple[ChartView | None, ...]:
+    """Return charts in which no line's path stands twice: those that do get an id, which others refer to."""
+    count = Counter(line.path for chart in charts if chart for line in chart.lines)
+    ids: dict[str, str] = {}
+
+    def drawn(line: ChartLine) -> ChartLine:
+        if count[line.path] == 1:
+            return line
+        before = line.path in ids
+        name = ids.setdefault(line.path, f"line-{len(ids) + 1}")
+        return replace(line, path="" if before else line.path, id=name)
+
+    return tuple(chart and replace(chart, lines=tuple(map(drawn, chart.lines))) for chart in charts)
+
+
+def _window(finding: Finding, duration_s: float) -> tuple[float, float]:
+    """Return from when to when the surroundings of a finding are shown, in s from the run's start."""
+    around = max(finding.duration_s * CONTEXT_LENGTHS, LEAST_CONTEXT_S)
+    step = CONTEXT_STEP_S
+    while around > 10 * STEPS_IN_CONTEXT * step:
+        step *= 10
+    start = max(math.floor((finding.start_t_s - around) / step) * step, 0.0)
+    end = math.ceil((finding.end_t_s + around) / step) * step
+    return start, max(min(end, duration_s), start + 1.0)
 
 
 def _measure(name: str, by_gpu: Mapping[int, Track]) -> tuple[str, float, str]:
@@ -154,16 +183,23 @@ def _path(track: Track, start: float, end: float, top: float) -> str:
     steps = np.diff(t_s, prepend=t_s[:1])
     apart = steps > GAP_TICKS * max(float(np.median(steps[1:])) if len(steps) > 1 else 0.0, track.tick_s)
     known = np.isfinite(values)
-    # tenths and hundredths, whole numbers: steps then add up to where a point lies, and are shorter than its place
-    x = np.rint((t_s - start) * WIDTH / (end - start) * 10).astype(int)
+    # whole numbers (of y hundredths): steps then add up to where a point lies, and are shorter than its place
+    x = np.rint((t_s - start) * WIDTH / (end - start)).astype(int)
     y = np.rint(100 * (100 - np.where(known, values, 0) * (100 / top))).astype(int)
     begins = (known & (apart | ~np.concatenate([[False], known[:-1]])))[known]
-    x, y = x[known], y[known]
-    right = _each(np.diff(x, prepend=0), lambda tenths: f"{tenths / 10:g}")
+    return _drawn(x[known], y[known], begins)
+
+
+def _drawn(x: NDArray[np.int64], y: NDArray[np.int64], begins: NDArray[np.bool_]) -> str:
+    """Return points (y in hundredths) as a path that begins anew at some of them, without those within a level."""
+    ends = np.concatenate([begins[1:], [True]])
+    turns = begins | ends | (np.diff(y, prepend=y[:1]) != 0) | (np.diff(y, append=y[-1:]) != 0)
+    x, y, begins = x[turns], y[turns], begins[turns]
+    right = _each(np.diff(x, prepend=0), str)
     up = _each(np.diff(y, prepend=0), lambda parts: f"{'' if parts < 0 else ','}{parts / 100:g} ")
     parts = [to_the_right + upwards for to_the_right, upwards in zip(right, up, strict=True)]
     for place in np.flatnonzero(begins).tolist():
-        parts[place] = f"M{int(x[place]) / 10:g},{int(y[place]) / 100:g}l"
+        parts[place] = f"M{int(x[place])},{int(y[place]) / 100:g}l"
     return "".join(parts).replace("lM", "M").removesuffix("l").rstrip()
 
 

@@ -97,13 +97,16 @@ class Relative:
 
 
 def pack_frame(
-    frame: pd.DataFrame, scales: Mapping[str, Scale], kin: Mapping[str, str] | None = None
+    frame: pd.DataFrame,
+    scales: Mapping[str, Scale],
+    kin: Mapping[str, str] | None = None,
+    time_decimals: int = MILLISECOND_DECIMALS,
 ) -> tuple[PackedColumn, ...]:
-    """Pack the time column, at 1 ms, and every column of `scales` in which anything was recorded.
+    """Pack the time column and every column of `scales` in which anything was recorded.
 
     `kin` names columns that move with another one, which stands before them in `scales`.
     """
-    times, scale = _values(frame, TIME_COLUMN), Scale(MILLISECOND_DECIMALS)
+    times, scale = _values(frame, TIME_COLUMN), Scale(time_decimals)
     # a recorder keeps to its ticks
     packed = {TIME_COLUMN: pack_column(TIME_COLUMN, times, scale, row_numbers(len(frame)))}
     for name, scale in scales.items():

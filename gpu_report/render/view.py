@@ -76,11 +76,15 @@ class AdviceView:
 
 @dataclass(frozen=True)
 class ChartLine:
-    """A line of a small chart: its colour's class, whether it is what the chart is about, and its SVG path."""
+    """A line of a small chart: its colour's class, whether it is what the chart is about, and its SVG path.
+
+    A path that is drawn more than once has an `id`, and stands only where it comes first; elsewhere `path` is empty.
+    """
 
     colour: str
     is_own: bool
     path: str
+    id: str = ""
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,31 @@
-// Reads the columns that render/series.py packed: base64, raw deflate, planes, differences, and lines through others.
+// Reads the columns that render/series.py packed: dense text (render/dense.py), raw deflate, planes, differences, and lines through others.
 
 const TYPED_ARRAYS = { u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, f8: Float64Array };
 const HIGHEST = { u1: 255, u2: 65535, u4: 4294967295 }; // what stands for missing once a column is unpacked
 const SLOPE_ONE = 4194304;
 const TIME_COLUMN = "t_s";
+const ESCAPE = 60; // "<"
+const FIRST_LETTER = 65; // "A"
+const ESCAPED = [0, 13, 60, 27];
 
-/** Return the bytes of a base64 text. */
-export function fromBase64(text) {
-  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
-  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+/** Return the bytes of a dense text: seven bits a character, the highest first; four characters are escaped. */
+export function fromText(text) {
+  const bytes = new Uint8Array((text.length * 7) >> 3);
+  let [bits, count, end] = [0, 0, 0];
+  for (let i = 0; i < text.length; i += 1) {
+    let code = text.charCodeAt(i);
+    if (code === ESCAPE) {
+      i += 1;
+      code = ESCAPED[text.charCodeAt(i) - FIRST_LETTER];
+    }
+    bits = (bits << 7) | code;
+    count += 7;
+    if (count < 8) continue;
+    count -= 8;
+    bytes[end] = bits >> count; // what is over eight bits is cut off
+    end += 1;
+  }
+  return bytes.subarray(0, end);
 }
 
 /** Return the bytes that `bytes` were compressed from; `format` is gzip or deflate-raw. */
@@ -100,7 +117,7 @@ function fromDigits(code, digits) {
 
 /** All packed columns of a page, each unpacked when it is first asked for. */
 export class Columns {
-  /** Take them as one base64 text: its beginning, and a promise of what comes after that. */
+  /** Take them as one text: its beginning, and a promise of what comes after that. */
   constructor(first, rest = null) {
     Object.assign(this, { first, rest, unpacked: new Map() });
   }
@@ -120,11 +137,9 @@ export class Columns {
 
   /** Return what was packed, its gaps as the type's highest value. */
   async numbers({ offset, length, low, delta }, dtype, gap) {
-    const place = (offset / 3) * 4;
-    const isFirst = place < this.first.length || !this.rest;
-    const [text, begin] = isFirst ? [this.first, place] : [await this.rest, place - this.first.length];
-    const bytes = fromBase64(text.slice(begin, begin + Math.ceil(length / 3) * 4)).subarray(0, length);
-    const raw = joinPlanes(await inflate(bytes, "deflate-raw"), dtype, low);
+    const isFirst = offset < this.first.length || !this.rest;
+    const [text, begin] = isFirst ? [this.first, offset] : [await this.rest, offset - this.first.length];
+    const raw = joinPlanes(await inflate(fromText(text.slice(begin, begin + length)), "deflate-raw"), dtype, low);
     if (delta) for (let i = 1; i < raw.length; i += 1) raw[i] += raw[i - 1]; // wraps, as the differences did
     if (gap === undefined || gap === null || gap === HIGHEST[dtype]) return raw;
     for (let i = 0; i < raw.length; i += 1) if (raw[i] === gap) raw[i] = HIGHEST[dtype];
@@ -170,8 +185,9 @@ export async function unpackSeries(columns, packed, names = null) {
 /** Return a column of seconds as ms, which is what it counts. */
 function timesOf({ raw, least, divisor, highest }) {
   const times = new Float64Array(raw.length);
-  const isWhole = highest !== undefined && divisor === 1000; // which they all are but for absurd ones
-  for (let i = 0; i < times.length; i += 1) times[i] = isWhole ? raw[i] + least : Math.round(raw[i] * 1000);
+  const isWhole = highest !== undefined; // which they all are but for absurd ones
+  const each = 1000 / divisor;
+  for (let i = 0; i < times.length; i += 1) times[i] = isWhole ? (raw[i] + least) * each : Math.round(raw[i] * 1000);
   return times;
 }
 

@@ -1,7 +1,7 @@
 // Wires the page together: text is there already; times, theme, timeline, snapshot, links and downloads come on top.
 
 import { timesNamed } from "./address.js";
-import { inflate, fromBase64 } from "./codec.js";
+import { fromText, inflate } from "./codec.js";
 import { setUpDownloads } from "./downloads.js";
 import { clearFilter, setUpFilter } from "./filter.js";
 import { setUpKeys } from "./keys.js";
@@ -16,7 +16,7 @@ function readRun() {
 }
 
 async function loadChartLibrary() {
-  const bytes = await inflate(fromBase64(document.getElementById("chart-library").textContent.trim()), "gzip");
+  const bytes = await inflate(fromText(document.getElementById("chart-library").textContent), "gzip");
   const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
   // The full bundle adds a style sheet for maps, which the policy forbids, unless an element with its id is there.
   for (const [, id] of text.matchAll(/getElementById\("([0-9a-f]{64})"\)/g))

@@ -1,6 +1,6 @@
 """Packed columns read back as js/codec.js reads them."""
 
-import base64
+import re
 import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -28,11 +28,21 @@ def _chain(column: PackedColumn) -> list[PackedColumn]:
     return [*(_chain(other) if other else []), column]
 
 
+ESCAPED = {"<A": "\0", "<B": "\r", "<C": "<", "<D": "\x1b"}
+
+
+def from_text(text: str) -> bytes:
+    """Return the bytes of a dense text, read bit by bit."""
+    plain = re.sub("<[A-D]", lambda found: ESCAPED[found[0]], text)
+    bits = "".join(f"{ord(character):07b}" for character in plain)
+    return bytes(int(bits[at : at + 8], 2) for at in range(0, len(bits) - 7, 8))
+
+
 class Reader:
-    """The columns in a base64 text."""
+    """The columns in a text."""
 
     def __init__(self, text: str) -> None:
-        self._bytes = base64.b64decode(text)
+        self._text = text
 
     def values(self, about: Described) -> npt.NDArray[np.float64]:
         """Return a column's values, NaN where they are missing."""
@@ -62,7 +72,7 @@ class Reader:
         return numbers
 
     def _raw(self, about: Described, dtype: str, gap: int | None) -> npt.NDArray[np.float64]:
-        data = self._bytes[about["offset"] : about["offset"] + about["length"]]
+        data = from_text(self._text[about["offset"] : about["offset"] + about["length"]])
         planes = np.frombuffer(zlib.decompress(data, wbits=-15), np.uint8)
         kind = np.dtype(f"<{dtype}")
         by_plane = planes.reshape(kind.itemsize, -1)

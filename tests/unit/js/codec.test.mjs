@@ -1,30 +1,44 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { deflateRawSync, gzipSync } from "node:zlib";
-import { Column, Columns, fromBase64, inflate, joinPlanes, unpackRows, unpackSeries } from "../../../templates/js/codec.js";
+import { Column, Columns, fromText, inflate, joinPlanes, unpackRows, unpackSeries } from "../../../templates/js/codec.js";
 
-/** Pack typed arrays as render/series.py and columns.py do: planes, deflated, each at a place divisible by three. */
+const ESCAPES = new Map([0, 13, 60, 27].map((code, i) => [code, `<${"ABCD"[i]}`]));
+
+/** Pack typed arrays as render/series.py and columns.py do: planes, deflated, one behind the other. */
 function packed(...all) {
-  let bytes = Buffer.alloc(0);
+  let text = "";
   const abouts = all.map(([values, name, dtype, more = {}]) => {
     const source = more.delta ? values.map((value, i) => (i ? value - values[i - 1] : value)) : values;
     const of = new Uint8Array(source.buffer);
     const size = source.BYTES_PER_ELEMENT;
     const planes = Uint8Array.from(of, (_, i) => of[(i % source.length) * size + Math.floor(i / source.length)]);
     const data = deflateRawSync(planes);
-    const offset = bytes.length;
-    bytes = Buffer.concat([bytes, data, Buffer.alloc((3 - (data.length % 3)) % 3)]);
-    return { name, offset, length: data.length, count: source.length, dtype, decimals: 0, ...more };
+    const [offset, dense] = [text.length, denseText(data)];
+    text += dense;
+    return { name, offset, length: dense.length, count: source.length, dtype, decimals: 0, ...more };
   });
-  return { columns: new Columns(bytes.toString("base64")), abouts };
+  return { columns: new Columns(text), abouts };
 }
 
-test("base64 is read with and without the browser's own reader", () => {
-  assert.deepEqual([...fromBase64("AAH/")], [0, 1, 255]);
-  const own = Uint8Array.fromBase64;
-  Uint8Array.fromBase64 = (text) => Uint8Array.from(Buffer.from(text, "base64"));
-  assert.deepEqual([...fromBase64("AAH/")], [0, 1, 255]);
-  Uint8Array.fromBase64 = own;
+/** Return bytes as dense text, bit by bit. */
+function denseText(bytes) {
+  const bits = [...bytes].map((byte) => byte.toString(2).padStart(8, "0")).join("");
+  const sevens = (bits.match(/.{1,7}/g) ?? []).map((seven) => Number.parseInt(seven.padEnd(7, "0"), 2));
+  return sevens.map((code) => ESCAPES.get(code) ?? String.fromCharCode(code)).join("");
+}
+
+test("dense text is read back, whatever its length and its bytes", () => {
+  assert.deepEqual([...fromText("")], []);
+  assert.deepEqual([...fromText("<A@ @")], [1, 1, 4]);
+  const all = Uint8Array.from({ length: 1000 }, (_, i) => (i * 7919) >> 3);
+  for (let length = 0; length < 40; length += 1) {
+    assert.deepEqual(fromText(denseText(all.subarray(0, length))), all.subarray(0, length));
+  }
+  const [text, zeros] = [denseText(all), new Uint8Array(50)];
+  for (const escape of ESCAPES.values()) assert.ok(text.includes(escape));
+  assert.deepEqual(fromText(text), all);
+  assert.deepEqual(fromText(denseText(zeros)), zeros);
 });
 
 test("both compressions are undone", async () => {

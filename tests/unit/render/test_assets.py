@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from support.packed import from_text
 
 from gpu_report.errors import GpuReportError
 from gpu_report.render import assets, compare_page
@@ -71,6 +72,14 @@ def test_modules_stand_in_a_page_once_without_their_syntax_and_share_no_name(nam
     assert {name for name in declared if declared.count(name) > 1} == set()
 
 
+def test_comments_stay_out_of_the_page_and_all_else_is_in_it(tmp_path: Path) -> None:
+    (tmp_path / "js").mkdir()
+    (tmp_path / "js" / "one.js").write_text('/** A\n * b. */\nlet a = "//"; // of a\n  // alone\n\n  a /* b */;\n')
+    (tmp_path / "report.css").write_text("/* a\n b */\np { color: red; } /* c */\n")
+    assert assets.read_script(tmp_path, ("one",)) == 'let a = "//"; // of a\n\n  a /* b */;\n'
+    assert assets.read_style(tmp_path) == "p { color: red; } /* c */\n"
+
+
 def test_neither_style_nor_script_can_end_the_element_it_stands_in() -> None:
     templates = assets.find_templates()
     assert "</" not in assets.read_style(templates)
@@ -89,4 +98,4 @@ def test_the_policy_allows_nothing_but_these_texts() -> None:
 
 def test_squeezed_text_is_the_same_each_time_and_opens_to_what_it_was() -> None:
     assert assets.squeeze("täglich") == assets.squeeze("täglich")
-    assert gzip.decompress(base64.b64decode(assets.squeeze("täglich"))).decode() == "täglich"
+    assert gzip.decompress(from_text(assets.squeeze("täglich"))).decode() == "täglich"

@@ -32,9 +32,11 @@ def test_a_finding_is_drawn_with_every_sample_around_it(analysis: Analysis) -> N
     inside = (t_s >= chart.start.t_s) & (t_s <= chart.end.t_s)
     assert (own.is_own, own.colour) == (True, "gpu-1")
     assert [line.is_own for line in chart.lines] == [False, True]
-    drawn = [100 - y for _, x, y in points(own.path) if 0 <= x <= 1000]
-    assert drawn == by_gpu[1].values[inside].tolist()
     scale = 1000 / (chart.end.t_s - chart.start.t_s)
+    _, x, y = zip(*points(own.path), strict=True)
+    assert len(set(x)) == len(x)  # one a second, so that each sample is read off where it lies
+    drawn = np.interp(np.rint((t_s[inside] - chart.start.t_s) * scale), x, 100 - np.array(y))
+    assert drawn.tolist() == by_gpu[1].values[inside].tolist()
     assert chart.band_x == pytest.approx((finding.start_t_s - chart.start.t_s) * scale, abs=0.1)
     assert chart.band_width == pytest.approx(finding.duration_s * scale, abs=0.1)
 
@@ -115,3 +117,12 @@ def test_a_chart_shows_what_its_finding_is_about(analysis: Analysis, rule: str, 
     top = 100 if column == "gpu_util_pct" else highest
     assert max(heights) == pytest.approx(100 * (1 - inside.min() / top), abs=1)
     assert 0 <= min(heights) <= 100 * (1 - inside.max() / top) + 1
+
+
+def test_a_level_is_one_step_of_its_line(analysis: Analysis) -> None:
+    t_s = np.arange(100.0)
+    track = {0: Track(t_s, np.where((t_s >= 40) & (t_s < 60), 5.0, 90.0))}
+    finding = replace(analysis.findings[0], gpu=0, start_t_s=40.0, end_t_s=60.0)
+    run = replace(analysis.run, duration_s=100.0)
+    drawn = points(surroundings(finding, replace(analysis, run=run), track, CLOCK).lines[0].path)
+    assert [(kind, y) for kind, _, y in drawn] == [("M", 10), ("L", 10), ("L", 95), ("L", 95), ("L", 10), ("L", 10)]

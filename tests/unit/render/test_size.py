@@ -9,7 +9,7 @@ from gpu_report.render import assets, render_html
 from gpu_report.render.chart import chart_data
 
 MOST_BYTES = 260_000  # of the report of m-ddp (76 s, two GPUs); it was 209 kB when this was written
-MOST_BYTES_A_SAMPLE = 15  # of all 24 quantities of a GPU, as base64; it was 12.3
+MOST_BYTES_A_SAMPLE = 15  # of all 24 quantities of a GPU; it was 12.3 as base64
 SAMPLES = 20_000
 
 

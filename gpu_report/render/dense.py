@@ -1,0 +1,43 @@
+"""Bytes as text that can stand in a script element: seven bits a character, an eighth smaller than base64.
+
+A file in UTF-8 spends a byte on each character of ASCII, of which base64 uses 64. Here all 128 are used but four, which
+are written as `<` and a letter: NUL and CR, which an HTML parser changes, `<`, which could end the element, and ESC,
+which a terminal obeys. All of it is ASCII, whatever character set a server names; js/codec.js reads it back.
+"""
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+ESCAPE: Final = ord("<")
+FIRST_LETTER: Final = ord("A")  # "<A" begins nothing in a script: only "</" and "<!" do
+NOT_AS_THEY_ARE: Final = (0, ord("\r"), ESCAPE, 0x1B)
+BYTES: Final = 7
+CHARACTERS: Final = 8  # that hold so many bytes
+
+
+def to_text(data: bytes) -> str:
+    """Return bytes as text of ASCII characters: eight for seven bytes, and one more for each that is escaped."""
+    values = _in_sevens(np.frombuffer(data, np.uint8))
+    return _escaped(values).tobytes().decode("ascii")
+
+
+def _in_sevens(data: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return the bits of bytes, the highest first, as numbers of seven; the last one is filled up with zeros."""
+    padded = np.zeros((-(-len(data) // BYTES), BYTES), np.uint8)
+    padded.reshape(-1)[: len(data)] = data
+    values = np.zeros((len(padded), CHARACTERS), np.uint8)
+    for place in range(BYTES):
+        values[:, place] |= padded[:, place] >> (place + 1)
+        values[:, place + 1] = (padded[:, place] << (BYTES - 1 - place)) & 0x7F
+    return values.reshape(-1)[: -(-len(data) * CHARACTERS // BYTES)]
+
+
+def _escaped(values: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return the values with an escape before each that cannot stand as it is, which becomes a letter."""
+    letters = np.zeros(128, np.uint8)
+    letters[list(NOT_AS_THEY_ARE)] = FIRST_LETTER + np.arange(len(NOT_AS_THEY_ARE))
+    letter = letters[values]
+    places = np.flatnonzero(letter)
+    return np.insert(np.where(letter > 0, letter, values), places, np.uint8(ESCAPE))

@@ -72,12 +72,13 @@ def ours(folder: Path, output: Path) -> int:
     """Write our report, and return the bytes that the chart library takes in it."""
     from gpu_report.analyse import analyse  # noqa: PLC0415 - see the module docstring
     from gpu_report.load import load_run  # noqa: PLC0415 - see the module docstring
-    from gpu_report.render import assets, begin_packing, render_html  # noqa: PLC0415 - see the module docstring
+    from gpu_report.render import begin_blank_page, begin_packing, render_html  # noqa: PLC0415 - see the module docstring
 
+    blank = begin_blank_page()
     run = load_run(folder)
     packing = begin_packing(run)
-    output.write_text(render_html(analyse(run), packing), encoding="utf-8")
-    return len(assets.squeeze(assets.read_chart_library(assets.find_templates())))
+    output.write_text(render_html(analyse(run), packing, blank.result()), encoding="utf-8")
+    return len(blank.result().library)
 
 
 def plain(folder: Path, output: Path, names: Sequence[str] | None) -> int:

@@ -21,9 +21,11 @@ from gpu_report.outputs import OutputFile, refuse_twice, write
 from gpu_report.terminal import Progress, plain
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from gpu_report.model import Analysis, Run
     from gpu_report.record import RecordOptions
-    from gpu_report.render import Packing
+    from gpu_report.render import BlankPage, Packing
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells say it
 
@@ -149,6 +151,7 @@ def render(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
     """Render a run as one self-contained HTML file."""
     refuse_twice((output, json_path))
     with Progress("starting ...") as progress:
+        blank = _begin_blank_page()
         recorded = read(run, progress)
         packing = _begin_packing(recorded)
         analysis = examined(recorded, drop_percent, drop_seconds, price_per_hour, progress)
@@ -157,7 +160,7 @@ def render(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
             from gpu_report.render.redact import redact  # noqa: PLC0415 - see the module docstring
 
             analysis = redact(analysis)
-        _write_report(analysis, output, json_path, packing)
+        _write_report(analysis, output, json_path, packing, blank)
     click.echo(f"{output}: {plain(analysis.verdict)}")
     if open_it:
         click.launch(str(output))
@@ -333,15 +336,27 @@ def _summary_json(analysis: Analysis) -> str:
     return json.dumps(build_summary(analysis), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
+def _begin_blank_page() -> Future[BlankPage]:
+    from gpu_report.render import begin_blank_page  # noqa: PLC0415 - see the module docstring
+
+    return begin_blank_page()
+
+
 def _begin_packing(run: Run) -> Packing:
     from gpu_report.render import begin_packing  # noqa: PLC0415 - see the module docstring
 
     return begin_packing(run)
 
 
-def _write_report(analysis: Analysis, output: Path, json_path: Path | None, packing: Packing | None = None) -> None:
+def _write_report(
+    analysis: Analysis,
+    output: Path,
+    json_path: Path | None,
+    packing: Packing | None = None,
+    blank: Future[BlankPage] | None = None,
+) -> None:
     from gpu_report.render import render_html  # noqa: PLC0415 - see the module docstring
 
-    write(output, render_html(analysis, packing))
+    write(output, render_html(analysis, packing, blank.result() if blank else None))
     if json_path is not None:
         write(json_path, _summary_json(analysis))

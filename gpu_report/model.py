@@ -296,7 +296,8 @@ class Run:
 
 def _of_gpu(frame: pd.DataFrame, gpu: int) -> pd.DataFrame:
     """Return a GPU's rows of a table that is sorted by GPU."""
-    first, last = frame["gpu"].searchsorted([gpu, gpu + 1])
+    of = frame["gpu"].to_numpy()
+    first, last = (of.searchsorted(of.dtype.type(each)) for each in (gpu, gpu + 1))  # of another type, it copies `of`
     return frame.iloc[int(first) : int(last)]
 
 

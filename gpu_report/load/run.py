@@ -15,7 +15,7 @@ from gpu_report.load.inside import Outside, load_inside, with_versions
 from gpu_report.load.kernel import KernelLine, kernel_events
 from gpu_report.load.noting import lines_left_out
 from gpu_report.load.run_info import gpus, load_info, recording, whole_index
-from gpu_report.load.samples import load_host, load_processes, load_ring, load_samples
+from gpu_report.load.samples import Ahead, Samples, load_host, load_processes, load_ring, load_samples
 from gpu_report.model import Gpu, KernelEvent, KernelLog, RecordedEvent, Run
 from gpu_report.run_folder import finite, read_events
 
@@ -34,24 +34,26 @@ def load_run(path: Path) -> Run:
     if not path.exists():
         raise InputError(f"{path} does not exist: name a run folder or a samples CSV")
     folder, samples_path = (path, path / schema.SAMPLES_CSV) if path.is_dir() else (None, path)
+    ahead = Ahead(folder) if folder else None
     events, bad_events = read_events(folder / schema.EVENTS_JSONL) if folder else ([], 0)
     try:
         samples = load_samples(samples_path)
     except InputError as error:
         raise _explained(error, events) from error
     info, info_problems = load_info(folder) if folder else ({}, ())
-    run = _assemble(path, samples.frame, samples.clock, info, events)
+    run = _assemble(path, samples, info, events, ahead)
     problems = [*samples.problems, *info_problems, *run.problems]
     if bad_events:
         problems.append(lines_left_out(schema.EVENTS_JSONL, bad_events))
     return dataclasses.replace(run, problems=tuple(problems))
 
 
-def _assemble(path: Path, samples: pd.DataFrame, clock: Clock, info: Mapping[str, Any], events: Events) -> Run:
+def _assemble(path: Path, read: Samples, info: Mapping[str, Any], events: Events, ahead: Ahead | None) -> Run:
     """Load what stands beside the samples; its `problems` are those of the files read here."""
+    samples, clock = read.frame, read.clock
     folder = path if path.is_dir() else path.parent / "no-run-folder"
-    host, host_problems = load_host(folder / schema.HOST_CSV, clock)
-    ring, ring_problems = load_ring(folder / schema.RING_CSV, clock)
+    ring, ring_problems = load_ring(folder / schema.RING_CSV, clock, ahead)
+    host, host_problems = load_host(folder / schema.HOST_CSV, clock, ahead)
     processes, process_problems = load_processes(folder / schema.PROCESSES_CSV, clock)
     devices = gpus(info, samples)
     yolo_runs, rows, epoch_problems = load_epochs(folder / schema.YOLO_DIR, info, events, clock, samples)

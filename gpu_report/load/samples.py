@@ -1,6 +1,7 @@
 """samples.csv, host.csv and processes.csv as typed tables on the run's clock. Missing stays missing."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,15 @@ import pandas as pd
 from gpu_report import schema
 from gpu_report.errors import InputError
 from gpu_report.load.clock import Clock, plausible, run_times
-from gpu_report.load.csv_file import MISSING, Floats, read_csv
+from gpu_report.load.csv_file import MISSING, CsvFile, Floats, read_csv
 from gpu_report.load.noting import noted
 from gpu_report.load.run_info import LARGEST_INDEX
 
 QUANTITIES = [column.name for column in schema.GPU_QUANTITIES]
 RING_QUANTITIES = [column.name for column in schema.RING_QUANTITIES]
 HOST_QUANTITIES = [column.name for column in schema.HOST_QUANTITIES]
+WALL, MONO = (column.name for column in schema.TIME_COLUMNS)
+BESIDE = {schema.RING_CSV: ["gpu", *RING_QUANTITIES], schema.HOST_CSV: HOST_QUANTITIES}
 # Percentages of one core, which a process with several threads exceeds.
 OF_ONE_CORE = {"main_cpu_pct", "busiest_worker_cpu_pct", "workers_cpu_pct"}
 # Shares of the time between two looks, which on a busy host lie further apart than the ticks they are stamped with.
@@ -81,15 +84,31 @@ def _clocked(columns: Columns, path: Path, problems: list[str]) -> Clock:
     return Clock(boots)
 
 
-def load_ring(path: Path, clock: Clock) -> tuple[pd.DataFrame, tuple[str, ...]]:
+class Ahead:
+    """The large tables of numbers beside samples.csv, read while that one is: their clock is known only after it."""
+
+    def __init__(self, folder: Path) -> None:
+        pool = ThreadPoolExecutor(1, thread_name_prefix="reading ahead")
+        self._begun = {
+            folder / name: pool.submit(read_csv, folder / name, [MONO, *numeric]) for name, numeric in BESIDE.items()
+        }
+        pool.shutdown(wait=False)
+
+    def take(self, path: Path) -> CsvFile | None:
+        """Return what was read of a file with the monotonic clock as its only time, None where that was not begun."""
+        begun = self._begun.pop(path, None)
+        return begun.result() if begun else None
+
+
+def load_ring(path: Path, clock: Clock, ahead: Ahead | None = None) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Read ring.csv, what the driver kept between ticks; an empty table when there is none."""
-    columns, _, problems = _load_optional(path, ["gpu", *RING_QUANTITIES], [], clock)
+    columns, _, problems = _load_optional(path, BESIDE[schema.RING_CSV], [], clock, ahead)
     return _tidy(columns, path.name, problems, by_gpu=True, merge=True), tuple(problems)
 
 
-def load_host(path: Path, clock: Clock) -> tuple[pd.DataFrame, tuple[str, ...]]:
+def load_host(path: Path, clock: Clock, ahead: Ahead | None = None) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Read host.csv, an empty table when there is none."""
-    columns, _, problems = _load_optional(path, HOST_QUANTITIES, [], clock)
+    columns, _, problems = _load_optional(path, BESIDE[schema.HOST_CSV], [], clock, ahead)
     return _tidy(columns, path.name, problems, by_gpu=False), tuple(problems)
 
 
@@ -110,20 +129,21 @@ def load_processes(path: Path, clock: Clock) -> tuple[pd.DataFrame, tuple[str, .
 
 
 def _load_optional(
-    path: Path, numeric: list[str], text: list[str], clock: Clock
+    path: Path, numeric: list[str], text: list[str], clock: Clock, ahead: Ahead | None = None
 ) -> tuple[Columns, dict[str, pd.Series], list[str]]:
     """Return a file's columns and texts with `t_s`, and its problems; all empty when there is none."""
-    wall, mono = _names(schema.TIME_COLUMNS)
     try:
-        csv = read_csv(path, [mono, *numeric], text) if clock.is_of_one_boot else None
-        if csv is None or not np.isfinite(csv.numbers[mono]).all():
-            csv = read_csv(path, [wall, mono, *numeric], text)
+        csv = ahead.take(path) if ahead else None
+        if csv is None and clock.is_of_one_boot:
+            csv = read_csv(path, [MONO, *numeric], text)
+        if csv is None or not clock.is_of_one_boot or not np.isfinite(csv.numbers[MONO]).all():
+            csv = read_csv(path, [WALL, MONO, *numeric], text)
     except InputError as error:
         columns: Columns = {name: np.empty(0) for name in ["t_s", *numeric]}
         words = {name: pd.Series(dtype="str") for name in text}
         return columns, words, [str(error)] if path.exists() else []
     columns = dict(csv.numbers)
-    walls, monos = columns.pop(wall, None), columns.pop(mono)
+    walls, monos = columns.pop(WALL, None), columns.pop(MONO)
     times = (
         clock.of_one_boot(monos) if walls is None else clock.times(walls.astype(np.float64), monos.astype(np.float64))
     )

@@ -11,7 +11,6 @@ import pandas as pd
 
 from gpu_report import schema
 from gpu_report.model import Run
-from gpu_report.render.dense import to_text
 from gpu_report.render.overview import edges_of, gpu_overview, host_overview
 from gpu_report.render.quantities import KIN, Quantity, gpu_quantities, host_quantities
 from gpu_report.render.series import MILLISECOND_DECIMALS, Floats, PackedColumn, Scale, pack_column, pack_frame
@@ -56,12 +55,11 @@ class Blob:
         return "".join(self._texts)
 
     def _put(self, column: PackedColumn) -> Json:
-        text = to_text(column.data)
-        described: Json = {"name": column.name, "offset": self._characters, "length": len(text)}
+        described: Json = {"name": column.name, "offset": self._characters, "length": len(column.text)}
         described |= {"count": column.count, "dtype": column.dtype, "decimals": column.scale.decimals}
         described |= _unusual(column)
-        self._texts.append(text)
-        self._characters += len(text)
+        self._texts.append(column.text)
+        self._characters += len(column.text)
         if column.rows is not None:
             described["rows"] = self._put(column.rows)
         if (line := column.line) is not None:

@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from gpu_report.model import Comparison
 from gpu_report.render import assets
+from gpu_report.render.blank import environment
 from gpu_report.render.compare_compose import compose_comparison
-from gpu_report.render.page import printable
 
 TEMPLATE = "compare.html.j2"
 STYLE = "compare.css"
@@ -34,13 +33,5 @@ def render_comparison_html(comparison: Comparison) -> str:
         style=Markup(style),  # noqa: S704 (our own files)
         script=Markup(script),  # noqa: S704 (our own files)
     )
-    environment = Environment(
-        loader=FileSystemLoader(templates),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=printable,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     view = compose_comparison(comparison)
-    return environment.get_template(TEMPLATE).render(view=view, page=parts)
+    return environment(templates).get_template(TEMPLATE).render(view=view, page=parts)

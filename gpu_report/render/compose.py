@@ -97,7 +97,10 @@ def _with_charts(
 ) -> tuple[FindingView, ...]:
     """Return the views of these findings, the first ones of `views`, with the charts of what each is about."""
     clock = Clock(analysis.run.start_wall_s)
-    charts = [compose_charts.surroundings(f, analysis, tracks[compose_charts.subject(f)], clock) for f in findings]
+    path = compose_charts.paths()
+    charts = [
+        compose_charts.surroundings(f, analysis, tracks[compose_charts.subject(f)], clock, path) for f in findings
+    ]
     return tuple(replace(view, chart=chart) for view, chart in zip(views, compose_charts.shared(charts), strict=False))
 
 

@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -48,6 +49,9 @@ class Track:
     tick_s: float = 1.0
 
 
+PathOf = Callable[[Track, float, float, float], str]
+
+
 def tracks(run: Run, name: str = UTILISATION) -> dict[int, Track]:
     """Return a quantity of each GPU, by its index."""
     gpus = [int(gpu) for gpu in run.samples["gpu"].unique()]
@@ -87,15 +91,23 @@ def subject(finding: Finding) -> str:
     return _SUBJECTS.get(finding.rule, UTILISATION)
 
 
-def surroundings(finding: Finding, analysis: Analysis, by_gpu: Mapping[int, Track], clock: Clock) -> ChartView | None:
+def paths() -> PathOf:
+    """Return what draws paths, each once: what befell several GPUs at once is drawn from the same lines."""
+    return cache(_path)
+
+
+def surroundings(
+    finding: Finding, analysis: Analysis, by_gpu: Mapping[int, Track], clock: Clock, path: PathOf | None = None
+) -> ChartView | None:
     """Return a quantity in and around a finding, its own GPU's line last and thus on top; None without samples."""
+    path = path or _path
     start, end = _window(finding, analysis.run.duration_s)
     scale = WIDTH / (end - start)
     own = [index for index in by_gpu if finding.gpu in (index, None)]
     shown = ([index for index in by_gpu if index not in own] + own)[-MOST_LINES:]
     name, top, top_words = _measure(subject(finding), by_gpu)
     lines = (
-        ChartLine(f"gpu-{list(by_gpu).index(index) % 8}", index in own, _path(by_gpu[index], start, end, top))
+        ChartLine(f"gpu-{list(by_gpu).index(index) % 8}", index in own, path(by_gpu[index], start, end, top))
         for index in shown
     )
     drawn = tuple(line for line in lines if line.path)

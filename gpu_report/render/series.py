@@ -17,6 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gpu_report.render.deflate import about_bits, deflated, low_bits
+from gpu_report.render.dense import to_text
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -65,7 +66,7 @@ class Line:
 
 @dataclass(frozen=True, eq=False)
 class PackedColumn:
-    """One column as the page holds it: `data` is raw deflate.
+    """One column as the page holds it: `text` is raw deflate (dense.py).
 
     Unpacked it is numbers of `dtype` from `least` up, of which `gap` stands for missing (None: nothing is); packed are
     these, their differences (`delta`), or what they are over a `line`, in two planes where `low` is not 0. `rows` are
@@ -75,7 +76,7 @@ class PackedColumn:
     name: str
     count: int
     dtype: str
-    data: bytes
+    text: str
     scale: Scale = Scale(0)
     least: int = 0
     gap: int | None = None
@@ -124,8 +125,8 @@ def pack_column(name: str, values: Floats, scale: Scale, relative: Relative | No
         return _pack_seldom(name, values, present, scale)
     known = _known(values, scale)
     if known is None:
-        return PackedColumn(name, len(values), FLOAT_TYPE, deflated(_rounded(values, present, scale), 0))
-    return _pack_whole(PackedColumn(name, len(values), "", b"", scale), known, relative)
+        return PackedColumn(name, len(values), FLOAT_TYPE, to_text(deflated(_rounded(values, present, scale), 0)))
+    return _pack_whole(PackedColumn(name, len(values), "", "", scale), known, relative)
 
 
 def relative_of(column: PackedColumn, values: Floats) -> Relative | None:
@@ -151,7 +152,7 @@ def _pack_whole(column: PackedColumn, known: Known, relative: Relative | None) -
     return replace(
         column,
         dtype=_name(numbers),
-        data=deflated(ways[best], low),
+        text=to_text(deflated(ways[best], low)),
         least=least,
         gap=_gap(numbers, known),
         low=low,

@@ -124,6 +124,8 @@ test("a series has its times in whole milliseconds, and of its columns those tha
   assert.deepEqual([...(await unpackSeries(columns, abouts)).columns.keys()], ["gpu_util_pct", "power_w"]);
   const odd = packed([Float64Array.from([0.5, 1.25]), "t_s", "f8"]);
   assert.deepEqual([...(await unpackSeries(odd.columns, odd.abouts)).times], [500, 1250]);
+  const coarse = packed([Uint8Array.from([0, 20]), "t_s", "u1", { decimals: 2, least: 3 }]);
+  assert.deepEqual([...(await unpackSeries(coarse.columns, coarse.abouts)).times], [30, 230]);
 });
 
 test("a table has a row for each value of its columns", async () => {

@@ -4,11 +4,13 @@ from dataclasses import fields, replace
 from html.parser import HTMLParser
 from types import ModuleType
 
+import numpy as np
 import pytest
 from jinja2 import Environment, meta
+from support.packed import Reader
 
 from gpu_report.model import Analysis, KernelLog
-from gpu_report.render import assets, page, render_html
+from gpu_report.render import assets, render_html
 from gpu_report.render.chart import chart_data, to_json
 from gpu_report.render.page import PageParts
 from gpu_report.render.view import ReportView
@@ -55,7 +57,7 @@ def test_the_template_is_given_what_it_asks_for_and_nothing_else(analysis: Analy
         source = path.read_text()
         names |= meta.find_undeclared_variables(environment.parse(source))
         used += source
-    assert names == {"report", "page"} == set(page.context(analysis))
+    assert names == {"report", "page"}
     assert set(re.findall(r"\breport\.(\w+)", used)) == {field.name for field in fields(ReportView)}
     assert set(re.findall(r"\bpage\.(\w+)", used)) == {field.name for field in fields(PageParts)}
 
@@ -157,6 +159,17 @@ def test_the_drivers_readings_are_packed_on_their_own_time_axes(builder: ModuleT
         ["t_s", "power_w"],
     ]
     assert data["gpus"][1]["rings"] == {}
+
+
+def test_the_times_of_the_drivers_readings_are_as_fine_as_these_mean_something(builder: ModuleType) -> None:
+    analysis = builder.build_detailed_analysis()
+    data, text = chart_data(analysis)
+    times = {name: packed[0] for name, packed in data["gpus"][0]["rings"].items()}
+    steps = {name: np.median(np.diff(analysis.run.ring.query(f"{name}.notna()")["t_s"])) for name in times}
+    assert {name: step >= 0.1 for name, step in steps.items()} == {"gpu_util_pct": True, "power_w": False}
+    assert {name: about["decimals"] for name, about in times.items()} == {"gpu_util_pct": 2, "power_w": 3}
+    recorded = analysis.run.ring.query("gpu_util_pct.notna()")["t_s"]
+    np.testing.assert_allclose(Reader(text).values(times["gpu_util_pct"]), recorded, atol=0.005 + 1e-9)
 
 
 def test_a_nan_in_the_data_is_refused() -> None:

@@ -13,6 +13,7 @@ values = st.one_of(
     st.just(float("nan")), st.floats(-1e14, 1e14), st.floats(-300, 300), st.integers(0, 2**40).map(float)
 )
 columns = st.lists(values, min_size=1, max_size=60)
+BITS = 6.8  # that a character of a text holds (test_dense.py)
 
 
 def at(decimals: int, array: np.ndarray, dtype: str) -> np.ndarray:
@@ -91,7 +92,7 @@ def test_a_line_that_would_leave_what_both_sides_reckon_with_is_none() -> None:
 def test_a_rising_column_is_stored_as_differences_and_stays_small() -> None:
     column = pack_column("t_s", np.arange(86_400) + 0.001, Scale(3))
     assert column.delta
-    assert len(column.data) < 2_000
+    assert len(column.text) < 2_000
 
 
 def test_of_a_column_that_is_seldom_read_only_what_was_read_is_stored() -> None:
@@ -99,7 +100,7 @@ def test_of_a_column_that_is_seldom_read_only_what_was_read_is_stored() -> None:
     values = np.where(np.arange(50_000) % 10 == 3, rng.integers(0, 256, 50_000), np.nan)
     column = pack_column("energy_j", values, Scale(0))
     assert column.rows is not None
-    assert len(column.data) + len(column.rows.data) < 5_000 * 1.1
+    assert len(column.text) + len(column.rows.text) < 5_000 * 8 / BITS * 1.1
     np.testing.assert_array_equal(unpack(column), values)
 
 
@@ -110,7 +111,7 @@ def test_a_column_that_moves_with_another_one_takes_less_room() -> None:
     alone = pack_column("occupancy", occupancy, Scale(1))
     beside = pack_column("occupancy", occupancy, Scale(1), relative_of(pack_column("active", active, Scale(1)), active))
     assert beside.line is not None
-    assert len(beside.data) < 0.7 * len(alone.data)
+    assert len(beside.text) < 0.7 * len(alone.text)
     np.testing.assert_array_equal(unpack(beside), occupancy)
 
 
@@ -122,13 +123,13 @@ def test_the_times_of_ticks_take_no_more_than_the_bits_of_what_they_are_off(step
     times = np.round(np.arange(50_000) * step_s + late_ms / 1000, 3) + 1.0
     times[40_000:] += gap_s
     (column,) = pack_frame(pd.DataFrame({"t_s": times}), {})
-    assert len(column.data) * 8 < (2.4 if gap_s else 1.9) * 50_000
+    assert len(column.text) * BITS < (2.4 if gap_s else 1.9) * 50_000
     np.testing.assert_allclose(unpack(column), times, atol=1e-9)
 
 
 def test_noise_takes_no_more_than_its_bits() -> None:
     power = np.random.default_rng(0).integers(0, 5000, 50_000) / 10  # 12.3 bits each
-    assert len(pack_column("power_w", power, Scale(1)).data) * 8 < 12.6 * 50_000
+    assert len(pack_column("power_w", power, Scale(1)).text) * BITS < 12.6 * 50_000
 
 
 def test_a_frame_gives_its_times_and_only_the_columns_in_which_anything_was_recorded() -> None:

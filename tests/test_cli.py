@@ -61,11 +61,11 @@ def test_render_writes_the_report_and_the_summary(run_cli, tmp_path):
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["r.html", "s.json"]
 
 
-def test_render_takes_out_what_says_whose_run_it_was(run_cli, tmp_path):
+def test_render_takes_out_what_says_whose_run_it_was(run_warm, tmp_path):
     secrets = ("m-blocked", "/home/user", "train.py", "00000000-0000-4000-8000", ">vm<")
     run = SAMPLES / "m-blocked"
     for redacted in ([], ["--redact"]):
-        done = run_cli("render", "r.html", "--run", run, "--json", "s.json", *redacted)
+        done = run_warm("render", "r.html", "--run", run, "--json", "s.json", *redacted)
         assert done.returncode == 0, done.stderr
         html = (tmp_path / "r.html").read_text()
         written = html + (tmp_path / "s.json").read_text()
@@ -73,10 +73,10 @@ def test_render_takes_out_what_says_whose_run_it_was(run_cli, tmp_path):
     assert "[host 1]" in html
 
 
-def test_render_takes_the_newest_run(run_cli, tmp_path):
+def test_render_takes_the_newest_run(run_warm, tmp_path):
     for name, source in (("20260101-000000", "healthy"), ("20260102-000000", "yolo26m-stalls")):
         shutil.copytree(SAMPLES / source, tmp_path / "gpu-runs" / name)
-    done = run_cli("summary", "--format", "json")
+    done = run_warm("summary", "--format", "json")
     assert json.loads(done.stdout)["run"]["path"].endswith("20260102-000000")
 
 
@@ -89,54 +89,54 @@ def test_render_takes_the_newest_run(run_cli, tmp_path):
         ("folder", "folder holds no run: name a run folder"),
     ],
 )
-def test_a_run_that_cannot_be_read_is_exit_4_and_leaves_no_file(run_cli, tmp_path, run, says):
+def test_a_run_that_cannot_be_read_is_exit_4_and_leaves_no_file(run_warm, tmp_path, run, says):
     (tmp_path / "empty").write_text("")
     (tmp_path / "header").write_text("wall_s,mono_s,gpu,gpu_util_pct\n")
     (tmp_path / "folder").mkdir()
-    done = run_cli("render", "r.html", "--run", run)
+    done = run_warm("render", "r.html", "--run", run)
     assert done.returncode == 4
     assert says in one_line(done.stderr)
     assert not (tmp_path / "r.html").exists()
 
 
-def test_without_any_run_the_error_says_how_to_make_one(run_cli):
-    done = run_cli("summary")
+def test_without_any_run_the_error_says_how_to_make_one(run_warm):
+    done = run_warm("summary")
     assert done.returncode == 4
     assert "gpu-report record" in one_line(done.stderr)
 
 
-def test_an_output_that_cannot_be_written_is_exit_4(run_cli, tmp_path):
+def test_an_output_that_cannot_be_written_is_exit_4(run_warm, tmp_path):
     (tmp_path / "file").write_text("x")
-    done = run_cli("render", "file/r.html", "--run", STALLS)
+    done = run_warm("render", "file/r.html", "--run", STALLS)
     assert done.returncode == 4
     assert "cannot be written" in one_line(done.stderr)
 
 
-def test_a_read_only_folder_is_exit_4(run_cli, tmp_path):
+def test_a_read_only_folder_is_exit_4(run_warm, tmp_path):
     if os.geteuid() == 0:
-        done = run_cli("render", "/proc/r.html", "--run", STALLS)  # root may write everywhere but here
+        done = run_warm("render", "/proc/r.html", "--run", STALLS)  # root may write everywhere but here
     else:
         (tmp_path / "locked").mkdir()
         (tmp_path / "locked").chmod(stat.S_IREAD | stat.S_IEXEC)
-        done = run_cli("render", "locked/r.html", "--run", STALLS)
+        done = run_warm("render", "locked/r.html", "--run", STALLS)
     assert done.returncode == 4
     assert "cannot be written" in one_line(done.stderr)
 
 
-def test_an_output_to_a_link_goes_to_its_target_and_one_to_a_device_or_a_pipe_leaves_it_what_it_is(run_cli, tmp_path):
+def test_an_output_to_a_link_goes_to_its_target_and_one_to_a_device_or_a_pipe_leaves_it_what_it_is(run_warm, tmp_path):
     (tmp_path / "target.json").write_text("x")
     (tmp_path / "link.json").symlink_to("target.json")
-    assert run_cli("render", "r.html", "--run", STALLS, "--json", "link.json").returncode == 0
+    assert run_warm("render", "r.html", "--run", STALLS, "--json", "link.json").returncode == 0
     assert (tmp_path / "link.json").is_symlink()
     assert json.loads((tmp_path / "target.json").read_text())["verdict"]
     (tmp_path / "full").symlink_to("/dev/full")
-    done = run_cli("render", "full", "--run", STALLS)
+    done = run_warm("render", "full", "--run", STALLS)
     assert done.returncode == 4
     assert "No space left" in one_line(done.stderr)
     assert stat.S_ISCHR((tmp_path / "full").stat().st_mode)
     os.mkfifo(tmp_path / "pipe")
     with subprocess.Popen(["cat", tmp_path / "pipe"], stdout=subprocess.PIPE, text=True) as reader:
-        assert run_cli("render", "r.html", "--run", STALLS, "--json", "pipe").returncode == 0
+        assert run_warm("render", "r.html", "--run", STALLS, "--json", "pipe").returncode == 0
         assert json.loads(reader.communicate()[0])["verdict"]
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
 
@@ -151,43 +151,43 @@ def test_an_output_to_a_link_goes_to_its_target_and_one_to_a_device_or_a_pipe_le
         (("compare", "run", "run", "--json", "-"), "no file"),
     ],
 )
-def test_an_output_that_would_be_lost_or_lose_something_is_exit_2(run_cli, tmp_path, arguments, says):
+def test_an_output_that_would_be_lost_or_lose_something_is_exit_2(run_warm, tmp_path, arguments, says):
     shutil.copytree(STALLS, tmp_path / "run")
     before = {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
-    done = run_cli(*arguments)
+    done = run_warm(*arguments)
     assert done.returncode == 2
     assert says in done.stderr
     assert {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()} == before
 
 
-def test_an_old_report_is_replaced_whole(run_cli, tmp_path):
+def test_an_old_report_is_replaced_whole(run_warm, tmp_path):
     (tmp_path / "r.html").write_text("old")
-    assert run_cli("render", "r.html", "--run", STALLS).returncode == 0
+    assert run_warm("render", "r.html", "--run", STALLS).returncode == 0
     assert (tmp_path / "r.html").read_text()[:3] != "old"
 
 
-def test_debug_shows_the_traceback(run_cli):
-    done = run_cli("--debug", "summary", "nowhere")
+def test_debug_shows_the_traceback(run_warm):
+    done = run_warm("--debug", "summary", "nowhere")
     assert done.returncode == 4
     assert "Traceback" in done.stderr
 
 
-def test_summary_for_a_terminal_names_the_drop_its_second_and_its_epoch(run_cli):
-    done = run_cli("summary", STALLS, env={"COLUMNS": "200"})
+def test_summary_for_a_terminal_names_the_drop_its_second_and_its_epoch(run_warm):
+    done = run_warm("summary", STALLS, env={"COLUMNS": "200"})
     line = next(line for line in done.stdout.splitlines() if line.startswith("drop-1"))
     assert "07:00:12" in line
     assert "13 s" in line
     assert "unexplained" in line
 
 
-def test_summary_as_markdown_is_a_table(run_cli):
-    done = run_cli("summary", STALLS, "--format", "markdown")
+def test_summary_as_markdown_is_a_table(run_warm):
+    done = run_warm("summary", STALLS, "--format", "markdown")
     assert "### Findings" in done.stdout
     assert "| drop-1 |" in done.stdout
 
 
-def test_drop_options_reach_the_analysis(run_cli):
-    done = run_cli("summary", STALLS, "--format", "json", "--drop-seconds", "14", "--price-per-hour", "4")
+def test_drop_options_reach_the_analysis(run_warm):
+    done = run_warm("summary", STALLS, "--format", "json", "--drop-seconds", "14", "--price-per-hour", "4")
     summary = json.loads(done.stdout)
     assert [f for f in summary["findings"] if f["rule"] == "drop"] == []
     assert sum(row["money"] for row in summary["ledger"]) == pytest.approx(
@@ -195,14 +195,14 @@ def test_drop_options_reach_the_analysis(run_cli):
     )
 
 
-def test_a_hostile_name_reaches_a_terminal_without_its_controls(run_cli, tmp_path):
+def test_a_hostile_name_reaches_a_terminal_without_its_controls(run_warm, tmp_path):
     folder = tmp_path / "run"
     shutil.copytree(STALLS, folder)
     info = json.loads((folder / "run.json").read_text())
     info["gpus"][0]["name"] = "\x1b[2J[bold]H200\u202e"
     (folder / "run.json").write_text(json.dumps(info))
     for form in ("text", "markdown"):
-        out = run_cli("summary", folder, "--format", form).stdout
+        out = run_warm("summary", folder, "--format", form).stdout
         assert "\x1b" not in out
         assert "\u202e" not in out
         assert "bold" in out
@@ -221,9 +221,9 @@ def test_no_name_and_no_encoding_of_the_terminal_ends_the_summary(run_cli, tmp_p
     assert "H200 " in done.stdout
 
 
-def test_the_summary_has_every_quantity_of_a_gpu_and_null_where_nothing_is_known(run_cli, tmp_path):
+def test_the_summary_has_every_quantity_of_a_gpu_and_null_where_nothing_is_known(run_warm, tmp_path):
     (tmp_path / "mine.csv").write_text("wall_s,gpu,gpu_util_pct\n" + "".join(f"{1.8e9 + t},0,90\n" for t in range(20)))
-    summary = json.loads(run_cli("summary", "mine.csv", "--format", "json").stdout)
+    summary = json.loads(run_warm("summary", "mine.csv", "--format", "json").stdout)
     assert summary["environment"]["args"] is None
     (gpu,) = summary["gpus"]
     assert gpu["gpu_util_pct"]["mean"] == 90

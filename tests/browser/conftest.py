@@ -1,5 +1,4 @@
 import importlib.util
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -7,6 +6,7 @@ from types import ModuleType
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
+from support.chromium import find_chromium
 
 from gpu_report.model import Analysis
 from gpu_report.render import render_html
@@ -49,7 +49,7 @@ def analysis(builder: ModuleType) -> Analysis:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    chromium = shutil.which("chromium")
+    chromium = find_chromium()
     if chromium is None:
         pytest.fail("Chromium is missing: apt-get install chromium", pytrace=False)
     with sync_playwright() as playwright:

@@ -352,13 +352,14 @@ def test_the_drivers_own_readings_are_drawn_and_ticks_where_it_kept_none(
     start_ms = round(detailed.run.start_wall_s, 3) * 1000
     ring = detailed.run.ring
     samples = detailed.run.samples.query("gpu == 0")
-    for quantity, (from_s, to_s) in {"gpu_util_pct": (200, 220), "power_w": (20, 30)}.items():
+    # those of 0.2 s lie to 10 ms where they did (columns.py)
+    for quantity, (from_s, to_s, ms) in {"gpu_util_pct": (200, 220, 10), "power_w": (20, 30, 1)}.items():
         show_window(report.page, start_ms, from_s, to_s)
         line = drawn(report.page, 0, quantity)
         kept = ring[ring[quantity].notna() & ring["t_s"].between(from_s, to_s)]
         points = {t: v for t, v in milliseconds(line, start_ms).items() if from_s * 1000 <= t <= to_s * 1000}
         assert line["exact"]
-        assert points == {round(row.t_s * 1000): getattr(row, quantity) for row in kept.itertuples()}
+        assert points == {ms * round(row.t_s * 1000 / ms): getattr(row, quantity) for row in kept.itertuples()}
     start, end = builder.RINGLESS
     show_window(report.page, start_ms, start, end)
     ticks = samples[samples["t_s"].between(start + 1, end - 1)]
@@ -436,7 +437,8 @@ def test_the_drivers_readings_and_the_host_can_be_downloaded(open_report, detail
     frame = detailed.run.ring if name == "ring-0" else detailed.run.host
     assert set(read.columns) == {"wall_s", *frame.dropna(axis="columns", how="all").columns} - {"gpu"}
     for column in read.columns.drop("wall_s"):
-        np.testing.assert_array_equal(read[column].to_numpy(), frame[column].to_numpy())
+        exact = {"atol": 0, "rtol": 0} if (name, column) != ("ring-0", "t_s") else {"atol": 0.005 + 1e-9}
+        np.testing.assert_allclose(read[column].to_numpy(), frame[column].to_numpy(), **exact)
 
 
 @pytest.fixture(scope="module")
@@ -487,9 +489,9 @@ def test_the_epochs_have_their_parts_and_the_odd_one_says_why(open_report, told:
     assert page.locator(".epoch-chart g").count() == len(told.epochs)
     assert page.locator(".epoch-chart .odd-row rect").count() == 1
     assert "waiting for data 7.5" in page.locator(".epoch-chart g title").nth(1).text_content().replace("\u00a0", " ")
-    (why,) = page.locator("tr.why").all_inner_texts()
+    (why,) = page.locator("tr.why").all_text_contents()
     assert why.strip() == "Training took 37.5 s, usually 12.0 s"
-    head = page.locator("#epochs thead").inner_text()
+    head = page.locator("#epochs thead").text_content()
     assert [word for word in ("Train", "Validation", "Checkpoint", "Images/s", "Data wait") if word not in head] == []
 
 

@@ -1,4 +1,4 @@
-"""A day at one tick a second, by a clock that runs fast: no drift, and no growth of what the recorder keeps."""
+"""Eight hours at one tick a second, by a clock that runs fast: no drift, and no growth of what the recorder keeps."""
 
 import itertools
 import statistics
@@ -19,7 +19,8 @@ from gpu_report.record.processes import ProcessWatch
 from gpu_report.record.quantities import Change
 from gpu_report.record.session import Session, Surroundings
 
-DAY_S = 86400
+HOURS = 8  # 24 were no other, and took three times as long
+LONG_S = HOURS * 3600
 JITTER_S = (0.0, 0.012, 0.003, 0.04)  # how late the operating system wakes us
 
 
@@ -39,7 +40,7 @@ class FastClock:
         hour = int((self.now_s - 1000) // 3600)
         if hour not in self.marks:
             self.marks[hour] = tracemalloc.get_traced_memory()[0]
-        return End("signal", "SIGTERM") if self.now_s >= 1000 + DAY_S else None
+        return End("signal", "SIGTERM") if self.now_s >= 1000 + LONG_S else None
 
 
 class FlappingGpus:
@@ -93,7 +94,7 @@ def fast(monkeypatch):
     return clock
 
 
-def test_a_day_of_ticks_drifts_by_nothing_and_keeps_nothing(fast, tmp_path):
+def test_hours_of_ticks_drift_by_nothing_and_keeps_nothing(fast, tmp_path):
     said = []
     journal = Journal(tmp_path / "run", said.append)
     gpus = FlappingGpus()
@@ -107,14 +108,14 @@ def test_a_day_of_ticks_drifts_by_nothing_and_keeps_nothing(fast, tmp_path):
     journal.close()
     rows = (tmp_path / "run/samples.csv").read_text().splitlines()[1:]
     stamps = [float(row.split(",")[1]) for row in rows]
-    assert len(stamps) == DAY_S + 1
+    assert len(stamps) == LONG_S + 1
     late_s = [stamp - 1000.0 - number for number, stamp in enumerate(stamps[:-1])]
     assert 0 <= min(late_s) <= max(late_s) <= max(JITTER_S) + 0.001
-    hourly = [after - before for before, after in itertools.pairwise(fast.marks[hour] for hour in range(1, 24))]
+    hourly = [after - before for before, after in itertools.pairwise(fast.marks[hour] for hour in range(1, HOURS))]
     assert abs(statistics.median(hourly)) < 300, fast.marks  # Python's own tables may grow once, by a step
     assert len(said) < 40
     assert (tmp_path / "run/events.jsonl").stat().st_size < 1_000_000
-    assert time.monotonic() - began < 120
+    assert time.monotonic() - began < 60
 
 
 def test_cost_keeps_no_tick():

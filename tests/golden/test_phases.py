@@ -44,6 +44,7 @@ RIGHT_PCT = {
     "ab-workers-4": 91.6,
     "ab-workers-8": 95.6,
     "l-healthy": 97.1,
+    "m-ddp4": 96.1,
     "m-mixed": 97.5,
     "n-cpu-quota": 94.4,
     "m-storage": 97.3,
@@ -58,12 +59,13 @@ RIGHT_PCT = {
     "s-memory-steps": 94.5,
 }
 ROW_S = 0.01  # a row is placed by its file's time
-LATE_ROW_S = 0.04  # the same, of a row that was written while every core was taken by others
+LATE_ROW_S = 0.04  # the same, of a row that was written while every core was taken by others, or one of four ranks
 RESUMES_S = 1.0  # where training goes on after a checkpoint: with one reading a second
 BESIDE_S = 2.5  # the same, of the checkpoint beside which another process kept the GPU at work
 TRAIN_ENDS_S = 1.0  # where training ends: nine in ten
 TRAIN_ENDS_SHARE = 0.9
 HELD_OUT_SHARE = 0.84  # of the runs that were recorded later, mostly on slower machines
+LONG_STARTUP_PCT = 98.0  # of 86 s, in which four ranks cache images one after the other
 STARTUP_PCT = 98.5  # startup ends with a reading of the first work, up to 0.2 s late
 
 
@@ -98,7 +100,7 @@ def test_nearly_every_second_is_in_the_right_phase(agreement):
 def test_the_ends_of_epochs_are_where_they_were(agreement):
     name, found = agreement
     assert len(found.row_ends) >= 2
-    assert abs(worst(found.row_ends)) <= (LATE_ROW_S if name == "n-mixed" else ROW_S)
+    assert abs(worst(found.row_ends)) <= (LATE_ROW_S if name in {"n-mixed", "m-ddp4"} else ROW_S)
     assert abs(worst(found.epoch_ends)) <= (BESIDE_S if name == "m-other-process-leak" else RESUMES_S)
 
 
@@ -112,5 +114,5 @@ def test_nine_ends_of_training_in_ten_are_where_they_were(agreements, is_held_ou
 
 
 def test_startup_is_told_from_training(agreement):
-    _, found = agreement
-    assert found.right_pct_of("startup") > STARTUP_PCT
+    name, found = agreement
+    assert found.right_pct_of("startup") > (LONG_STARTUP_PCT if name == "m-ddp4" else STARTUP_PCT)

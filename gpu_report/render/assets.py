@@ -31,6 +31,7 @@ SCRIPTS = (
     "traces",
     "marks",
     "figure",
+    "sketch",
     "readout",
     "snapshot",
     "strip",

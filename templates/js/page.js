@@ -11,13 +11,18 @@ import { Timeline, ZOOM_STEP } from "./timeline.js";
 import { openStore } from "./store.js";
 import { Zone, element } from "./words.js";
 
+const LONGEST_FRAME_MS = 100;
+
 function readRun() {
   return JSON.parse(document.getElementById("report-data").textContent);
 }
 
-async function loadChartLibrary() {
+async function unpackChartLibrary() {
   const bytes = await inflate(fromText(document.getElementById("chart-library").textContent), "gzip");
-  const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
+  return new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
+}
+
+function runChartLibrary(text) {
   // The full bundle adds a style sheet for maps, which the policy forbids, unless an element with its id is there.
   for (const [, id] of text.matchAll(/getElementById\("([0-9a-f]{64})"\)/g))
     document.head.append(element("meta", { id }));
@@ -80,13 +85,26 @@ function openTarget() {
   target.scrollIntoView();
 }
 
+/** Wait until what was drawn is seen; in a page that is not shown nothing is. */
+function seen() {
+  const shown = new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+  return Promise.race([shown, new Promise((done) => setTimeout(done, LONGEST_FRAME_MS))]);
+}
+
 async function startTimeline(run, zone) {
-  const [store] = await Promise.all([openStore(run), loadChartLibrary()]);
+  const opening = openStore(run);
+  const library = unpackChartLibrary();
+  const [store, canvas] = [await opening, document.getElementById("sketch")];
   const snapshot = new Snapshot(store, zone);
   const timeline = new Timeline(document.getElementById("chart"), store, zone, (time) => snapshot.open(time));
   snapshot.timeline = timeline;
   document.getElementById("chart-wait").remove();
+  timeline.sketch(canvas);
+  document.documentElement.dataset.drawn = "sketch";
+  await seen();
+  runChartLibrary(await library);
   await timeline.start();
+  canvas.remove();
   document.documentElement.dataset.drawn = "yes";
   setUpControls(timeline, snapshot);
   await timeline.complete();
@@ -118,6 +136,7 @@ async function main() {
     try {
       started = await startTimeline(run, zone);
     } catch (error) {
+      document.getElementById("sketch")?.remove();
       const place = document.getElementById("chart-wait") ?? document.getElementById("chart");
       place.textContent =
         "The timeline could not be drawn in this browser; all other parts of the report are complete.";

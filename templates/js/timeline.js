@@ -7,6 +7,7 @@ import { LaneHeads } from "./heads.js";
 import { MARGIN, lanesOf, placeLanes } from "./lanes.js";
 import { slack } from "./moment.js";
 import { fillReadout } from "./readout.js";
+import { sketch } from "./sketch.js";
 import { Strip } from "./strip.js";
 import { PHASES } from "./traces.js";
 import { nearestIndex } from "./window.js";
@@ -44,9 +45,17 @@ export class Timeline {
     this.pinned = null;
   }
 
-  /** Draw for the first time, and listen. */
+  /** Draw on a canvas what Plotly will draw, without waiting for it. */
+  sketch(canvas) {
+    this.colours = readColours();
+    this.lay();
+    sketch(canvas, this.figure, window.devicePixelRatio || 1);
+    this.strip.draw(this.colours);
+  }
+
+  /** Draw for the first time what was sketched, and listen. */
   async start() {
-    await this.redraw();
+    await this.plot();
     this.drag = new Drag(
       this.chart,
       document.getElementById("chosen"),
@@ -67,7 +76,13 @@ export class Timeline {
   }
 
   /** Draw the window that is shown. */
-  async draw(paper = null) {
+  draw(paper = null) {
+    this.lay(paper);
+    return this.plot();
+  }
+
+  /** Lay out what is to be drawn, and give it its room. */
+  lay(paper = null) {
     const { width, height } = paper ?? { width: this.chart.clientWidth };
     this.isOnPaper = paper !== null;
     this.view.width = Math.max(width, 200);
@@ -76,10 +91,14 @@ export class Timeline {
     this.figure = buildFigure(this.store, this.lanes, placed, this.view, colours, this.zone);
     this.chart.style.height = `${placed.height}px`;
     this.heads.draw(placed.places);
+  }
+
+  /** Have Plotly draw what was laid out. */
+  async plot() {
     await Plotly.react(this.chart, this.figure.data, this.figure.layout, {
       staticPlot: true, // clicks and drags are drag.js's: Plotly's own would draw twice, first without the window's points
     });
-    this.strip.draw(colours);
+    this.strip.draw(this.colours);
     this.placePin();
   }
 

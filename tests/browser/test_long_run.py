@@ -71,7 +71,7 @@ def test_a_drop_of_one_sample_in_a_day_of_eight_gpus_is_found_by_zooming(open_re
 # Keeps what the timeline shows when it was drawn for the first time, before all readings are unpacked.
 FIRST_PICTURE = """
 addEventListener("DOMContentLoaded", () => new MutationObserver((_, observer) => {
-  if (!document.documentElement.dataset.drawn) return;
+  if (document.documentElement.dataset.drawn !== "yes") return;
   observer.disconnect();
   window.firstPicture = document.getElementById("chart").data.map((t) => ({ ...t.meta, x: [...t.x], y: [...t.y] }));
 }).observe(document.documentElement, { attributes: true }));

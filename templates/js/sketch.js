@@ -1,0 +1,125 @@
+// The timeline's first picture: the lines and bands of a figure, drawn at once while Plotly is still being read.
+
+import { MARGIN } from "./lanes.js";
+
+/**
+ * Draw a figure (figure.js) on a canvas as Plotly will draw it in its place: grids, bands, lines, times and the numbers of
+ * epochs. What stands at the sides of lanes, and signs, come with Plotly.
+ */
+export function sketch(canvas, figure, ratio = 1) {
+  const { width, height } = figure.layout;
+  Object.assign(canvas, { width: width * ratio, height: height * ratio });
+  Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });
+  const paper = canvas.getContext("2d");
+  paper.scale(ratio, ratio);
+  const place = new Place(figure.layout);
+  drawGrid(paper, place, figure.layout);
+  for (const shape of figure.layout.shapes) drawShape(paper, place, shape);
+  for (const trace of figure.data) drawTrace(paper, place, trace, figure.layout.font);
+}
+
+/** Where the values of a layout's axes lie, in px from the chart's upper left corner. */
+class Place {
+  constructor({ width, height, xaxis, ...layout }) {
+    Object.assign(this, { xaxis, layout, width: width - MARGIN.left - MARGIN.right });
+    this.height = height - MARGIN.top - MARGIN.bottom;
+  }
+
+  x(value) {
+    const [from, to] = this.xaxis.range;
+    return MARGIN.left + ((value - from) / (to - from)) * this.width;
+  }
+
+  /** Return the height of a share of all lanes, from below. */
+  share(value) {
+    return MARGIN.top + (1 - value) * this.height;
+  }
+
+  axisOf({ yaxis }) {
+    return this.layout[yaxis.replace("y", "yaxis")];
+  }
+
+  y(axis, value) {
+    const [low, high] = axis.range;
+    const [bottom, top] = axis.domain;
+    return this.share(bottom + ((value - low) / (high - low)) * (top - bottom));
+  }
+}
+
+function drawGrid(paper, place, { xaxis, font }) {
+  paper.fillStyle = xaxis.gridcolor;
+  paper.font = `${font.size}px ${font.family}`;
+  const bottom = place.share(0);
+  for (const value of xaxis.tickvals) paper.fillRect(place.x(value) - 0.5, MARGIN.top, 1, place.height);
+  for (const axis of Object.values(place.layout)) {
+    if (!axis?.domain || !axis.showgrid || !axis.tickvals) continue;
+    for (const value of axis.tickvals) paper.fillRect(MARGIN.left, place.y(axis, value) - 0.5, place.width, 1);
+  }
+  paper.fillStyle = xaxis.linecolor;
+  paper.fillRect(MARGIN.left, bottom - 0.5, place.width, 1);
+  paper.fillStyle = font.color;
+  paper.textAlign = "center";
+  xaxis.ticktext.forEach((text, i) =>
+    text.split("<br>").forEach((line, row) => {
+      paper.fillText(line, place.x(xaxis.tickvals[i]), bottom + (row + 1.2) * font.size * 1.3);
+    }),
+  );
+}
+
+/** Draw a shape of marks.js: lines over all lanes (`Mx,0V1`), or bands (`Mx,0V1HxV0Z`). */
+function drawShape(paper, place, { path, fillcolor, line }) {
+  paper.beginPath(); // one for all: bands that lie over each other are no darker
+  for (const [, from, to] of path.matchAll(/M([^,]+),0V1(?:H([^V]+)V0Z)?/g)) {
+    const left = place.x(Number(from));
+    paper.rect(left, MARGIN.top, to === undefined ? line.width : place.x(Number(to)) - left, place.height);
+  }
+  paper.fillStyle = fillcolor ?? line.color;
+  paper.fill();
+}
+
+function drawTrace(paper, place, trace, font) {
+  const axis = place.axisOf(trace);
+  paper.save();
+  paper.beginPath();
+  const [bottom, top] = axis.domain.map((share) => place.share(share));
+  paper.rect(MARGIN.left, top, place.width, bottom - top);
+  paper.clip();
+  paper.globalAlpha = trace.opacity ?? 1;
+  if (trace.mode === "text") drawText(paper, place, axis, trace, font);
+  else if (trace.mode === "lines") drawLine(paper, place, axis, trace);
+  paper.restore();
+}
+
+function drawText(paper, place, axis, { x, y, text, textfont }, font) {
+  Object.assign(paper, { fillStyle: textfont.color, textAlign: "center", textBaseline: "middle" });
+  paper.font = `${textfont.size}px ${font.family}`;
+  text.forEach((words, i) => paper.fillText(words, place.x(x[i]), place.y(axis, y[i])));
+}
+
+function drawLine(paper, place, axis, { x, y, fill, fillcolor, line }) {
+  paper.beginPath();
+  let before = null; // the height of the last point, null where the line begins
+  for (let i = 0; i < y.length; i += 1) {
+    if (y[i] === null) {
+      before = null;
+      continue;
+    }
+    const [left, height] = [place.x(x[i]), place.y(axis, y[i])];
+    if (before !== null && line.shape === "hv") paper.lineTo(left, before);
+    paper[before === null ? "moveTo" : "lineTo"](left, height);
+    before = height;
+  }
+  if (fill) {
+    paper.fillStyle = fillcolor;
+    paper.fill();
+    return;
+  }
+  Object.assign(paper, { strokeStyle: line.color, lineWidth: line.width, lineJoin: "round" });
+  paper.setLineDash(dashes(line.dash));
+  paper.stroke();
+}
+
+/** Return a line's dashes (`6px,2px`) as lengths. */
+function dashes(dash) {
+  return dash && dash !== "solid" ? dash.split(",").map((part) => Number.parseFloat(part)) : [];
+}

@@ -1,0 +1,71 @@
+"""The timeline's first picture, drawn before Plotly is there, lies where Plotly draws it, and does not stay."""
+
+import pytest
+from support.browser import wait_until
+
+from gpu_report.model import Analysis
+
+# Keeps the sketch when it is drawn, before Plotly is read; its pixels, and whether Plotly was there.
+KEEP = """
+new MutationObserver(() => {
+  if (document.documentElement?.dataset.drawn !== "sketch" || window.sketched) return;
+  const canvas = document.getElementById("sketch");
+  const { top, left } = canvas.getBoundingClientRect();
+  const chart = document.getElementById("chart").getBoundingClientRect();
+  const { width, height } = canvas;
+  window.sketched = {
+    image: canvas.getContext("2d").getImageData(0, 0, width, height),
+    ratio: devicePixelRatio,
+    offset: [left - chart.left, top - chart.top],
+    before: typeof Plotly === "undefined",
+  };
+}).observe(document, { subtree: true, attributeFilter: ["data-drawn"] });
+"""
+# The share of a line's points, by Plotly's own axes, at which the sketch has something within a pixel.
+SHARES = """
+() => {
+  const { image, ratio } = window.sketched;
+  const chart = document.getElementById("chart");
+  const isDrawn = (x, y) => {
+    for (let row = -1; row <= 1; row += 1)
+      for (let column = -1; column <= 1; column += 1) {
+        const at = (Math.round(y * ratio) + row) * image.width + Math.round(x * ratio) + column;
+        if (image.data[at * 4 + 3] > 100) return true;
+      }
+    return false;
+  };
+  return chart.data.filter((trace) => trace.mode === "lines").map((trace) => {
+    const [across, up] = [chart._fullLayout.xaxis, chart._fullLayout[trace.yaxis.replace("y", "yaxis")]];
+    const points = Array.from(trace.y, (y, i) => [trace.x[i], y])
+      .filter(([x, y]) => y !== null && x >= across.range[0] && x <= across.range[1])
+      .map(([x, y]) => [across._offset + across.d2p(x), up._offset + up.d2p(y)]);
+    const isSolid = (trace.line.dash ?? "solid") === "solid";
+    return [isSolid, points.filter(([x, y]) => isDrawn(x, y)).length / Math.max(points.length, 1)];
+  });
+}
+"""
+
+
+@pytest.mark.parametrize("settings", [{}, {"viewport": {"width": 390, "height": 800}, "device_scale_factor": 2}])
+def test_the_sketch_lies_where_plotly_draws(open_report, analysis: Analysis, settings: dict[str, object]) -> None:
+    opened = open_report(analysis, **settings)
+    page = opened.page
+    page.add_init_script(KEEP)
+    page.reload()
+    page.wait_for_selector("html[data-ready=yes]")
+    kept = page.evaluate("(({ offset, before }) => ({ offset, before }))(window.sketched)")
+    assert kept == {"offset": [0, 0], "before": True}
+    shares = page.evaluate(SHARES)
+    assert len(shares) > 10
+    assert min(share for is_solid, share in shares if is_solid) > 0.99, shares
+    assert min(share for is_solid, share in shares) > 0.6, shares  # of a dashed line, as far as it has no gaps
+    assert page.locator("#sketch").count() == 0
+    assert opened.errors == []
+
+
+def test_without_plotly_no_sketch_stays_and_that_is_said(open_report, analysis: Analysis) -> None:
+    page = open_report(analysis).page
+    page.add_init_script("Object.defineProperty(window, 'Plotly', { get() { throw new Error('none'); } });")
+    page.reload()
+    wait_until(page, "() => document.getElementById('chart')?.textContent.includes('could not be drawn')")
+    assert page.locator("#sketch").count() == 0

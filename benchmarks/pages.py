@@ -326,7 +326,11 @@ def _cells(found: Json) -> str:
     opening = (
         ["does not open", "", ""]
         if "not_opened" in found
-        else [f"{found['painted_s']:.2f}", f"{found['plotted_s']:.2f}", f"{found['zoom_ms']:.0f}"]
+        else [
+            f"{found['painted_s']:.2f}",
+            f"{found.get('plotted_s', found['painted_s']):.2f}",
+            f"{found['zoom_ms']:.0f}",
+        ]
     )
     return " | ".join([*cells, *opening])
 

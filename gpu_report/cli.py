@@ -15,7 +15,7 @@ import click
 
 from gpu_report import __version__, run_folder
 from gpu_report.cli_compare import baseline, check, compare
-from gpu_report.cli_shared import analysed, examined, options_of_analysis, read, say, say_notes
+from gpu_report.cli_shared import analysed, examined, folder_of, options_of_analysis, read, say, say_notes
 from gpu_report.errors import GpuReportError, UsageError
 from gpu_report.outputs import OutputFile, refuse_twice, write
 from gpu_report.terminal import Progress, plain
@@ -151,8 +151,9 @@ def render(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
     """Render a run as one self-contained HTML file."""
     refuse_twice((output, json_path))
     with Progress("starting ...") as progress:
+        folder = folder_of(run)
         blank = _begin_blank_page()
-        recorded = read(run, progress)
+        recorded = read(folder, progress)
         packing = _begin_packing(recorded)
         analysis = examined(recorded, drop_percent, drop_seconds, price_per_hour, progress)
         progress.step(f"writing {output} ...")

@@ -71,14 +71,18 @@ def analysed(
     progress: Progress,
 ) -> Analysis:
     """Return the analysis of a run, the newest one where none is named; what could not be read is told."""
-    return examined(read(run, progress), drop_percent, drop_seconds, price_per_hour, progress)
+    return examined(read(folder_of(run), progress), drop_percent, drop_seconds, price_per_hour, progress)
 
 
-def read(run: Path | None, progress: Progress) -> Run:
-    """Return what was recorded of a run, the newest one where none is named; what could not be read is told."""
+def folder_of(run: Path | None) -> Path:
+    """Return a run's folder, the newest one's where none is named; InputError where that is none."""
+    return one_run(run) if run is not None else run_folder.newest_run(Path(run_folder.RUNS_DIR))
+
+
+def read(folder: Path, progress: Progress) -> Run:
+    """Return what was recorded of a run; what could not be read is told."""
     from gpu_report.load import load_run  # noqa: PLC0415 - see cli.py
 
-    folder = one_run(run) if run is not None else run_folder.newest_run(Path(run_folder.RUNS_DIR))
     progress.step(f"reading {folder} ...")
     recorded = load_run(folder)
     say_notes(recorded.problems)

@@ -128,8 +128,8 @@ def _parse(path: Path, span: tuple[int, int], width: int, there: dict[str, int])
     with path.open("rb") as file:
         file.seek(span[0])
         data = file.read(span[1] - span[0])
-    if any(sign in data for sign in NOT_PLAIN) or _has_truths(data):
-        return None
+    if not data or any(sign in data for sign in NOT_PLAIN) or _has_truths(data):
+        return None  # nothing where there were rows: the file is being written anew
     try:
         cells = pd.read_csv(
             BytesIO(data),

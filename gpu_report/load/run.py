@@ -39,6 +39,8 @@ def load_run(path: Path) -> Run:
     try:
         samples = load_samples(samples_path)
     except InputError as error:
+        if ahead:
+            ahead.cancel()
         raise _explained(error, events) from error
     info, info_problems = load_info(folder) if folder else ({}, ())
     run = _assemble(path, samples, info, events, ahead)

@@ -85,7 +85,10 @@ def _clocked(columns: Columns, path: Path, problems: list[str]) -> Clock:
 
 
 class Ahead:
-    """The large tables of numbers beside samples.csv, read while that one is: their clock is known only after it."""
+    """The large tables of numbers beside samples.csv, read while that one is: their clock is known only after it.
+
+    Where the recording spans several boots, they are read anew with the wall clock.
+    """
 
     def __init__(self, folder: Path) -> None:
         pool = ThreadPoolExecutor(1, thread_name_prefix="reading ahead")
@@ -93,6 +96,11 @@ class Ahead:
             folder / name: pool.submit(read_csv, folder / name, [MONO, *numeric]) for name, numeric in BESIDE.items()
         }
         pool.shutdown(wait=False)
+
+    def cancel(self) -> None:
+        """Begin nothing more."""
+        for begun in self._begun.values():
+            begun.cancel()
 
     def take(self, path: Path) -> CsvFile | None:
         """Return what was read of a file with the monotonic clock as its only time, None where that was not begun."""

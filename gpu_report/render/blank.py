@@ -13,7 +13,7 @@ from markupsafe import Markup
 from gpu_report.render import assets
 from gpu_report.render.words import clean
 
-PARTIALS = "partials/"
+PARTIALS, TEMPLATE = "partials/", ".html.j2"
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ def blank_page() -> BlankPage:
     style, script = assets.read_style(templates), assets.read_script(templates)
     library = assets.read_chart_library(templates)
     made = environment(templates)
-    for name in made.list_templates(filter_func=lambda name: name.startswith(PARTIALS)):
+    for name in made.list_templates(filter_func=lambda name: name.startswith(PARTIALS) and name.endswith(TEMPLATE)):
         made.get_template(name)  # keeps it, for when the page includes it
     return BlankPage(
         template=made.get_template(assets.PAGE_TEMPLATE),

@@ -18,7 +18,7 @@ from gpu_report.render.series import MILLISECOND_DECIMALS, Floats, PackedColumn,
 Json = dict[str, Any]
 Packed = tuple[PackedColumn, ...]
 MOST_THREADS = 4
-LONG_STEP_S = 0.1  # a reading of so long, at 10 ms, lies within a tenth of its own length; it is 0.2 s on an H200
+LONG_STEP_S = 0.1  # of readings of so long (0.2 s on an H200) the times are kept to 10 ms: at most a twentieth off
 HUNDREDTH_DECIMALS = 2
 
 

@@ -22,9 +22,10 @@ Floats = NDArray[np.float64]
 WIDTH = 1000  # of a chart, in its own units, which are about a pixel each: points lie on whole ones
 CONTEXT_LENGTHS = 1.5  # how many lengths of a finding are shown on either side of it, as by the timeline
 LEAST_CONTEXT_S = 15.0
-# The edges of what is shown lie on whole steps: what befell several GPUs at once is drawn from the same lines then.
+# The edges of what is shown lie on whole steps, but at the run's end: what befell several GPUs at once is drawn from
+# the same lines then. Steps are ten times as long where more than MOST_STEPS would lie on either side of a finding.
 CONTEXT_STEP_S = 5.0
-STEPS_IN_CONTEXT = 3  # at least; longer steps for longer findings
+MOST_STEPS = 30
 MOST_POINTS = 1200  # of a line up to which every sample is drawn; beyond, the lowest and highest of each bucket
 GAP_TICKS = 3.5  # readings further apart than this many ticks or median steps are not joined
 MOST_LINES = 8  # more lines than GPUs of one machine tell nothing
@@ -147,7 +148,7 @@ def _window(finding: Finding, duration_s: float) -> tuple[float, float]:
     """Return from when to when the surroundings of a finding are shown, in s from the run's start."""
     around = max(finding.duration_s * CONTEXT_LENGTHS, LEAST_CONTEXT_S)
     step = CONTEXT_STEP_S
-    while around > 10 * STEPS_IN_CONTEXT * step:
+    while around > MOST_STEPS * step:
         step *= 10
     start = max(math.floor((finding.start_t_s - around) / step) * step, 0.0)
     end = math.ceil((finding.end_t_s + around) / step) * step

@@ -2,7 +2,8 @@
 
 A file in UTF-8 spends a byte on each character of ASCII, of which base64 uses 64. Here all 128 are used but four, which
 are written as `<` and a letter: NUL and CR, which an HTML parser changes, `<`, which could end the element, and ESC,
-which a terminal obeys. All of it is ASCII, whatever character set a server names; js/codec.js reads it back.
+with which a terminal's commands begin. All of it is ASCII, which every character set of the web but a few Asian ones
+has; js/codec.js reads it back.
 """
 
 from typing import Final

@@ -1,4 +1,4 @@
-"""The column codec: every recorded sample, small enough for a page and exact when read back (js/codec.js).
+"""The column codec: every recorded sample, small enough for a page, exact at its scale when read back (codec.js).
 
 A column is scaled to the precision that means something, which makes it whole numbers, and stored from its least number
 up in the smallest unsigned type, with one number over the highest that stands for missing. It is stored as it is, as

@@ -11,7 +11,7 @@ import { Timeline, ZOOM_STEP } from "./timeline.js";
 import { openStore } from "./store.js";
 import { Zone, element } from "./words.js";
 
-const LONGEST_FRAME_MS = 100;
+const LONGEST_WAIT_MS = 500; // for a frame of a page that may not be shown
 
 function readRun() {
   return JSON.parse(document.getElementById("report-data").textContent);
@@ -85,13 +85,14 @@ function openTarget() {
   target.scrollIntoView();
 }
 
-/** Wait until what was drawn is seen; in a page that is not shown nothing is. */
+/** Wait until what was drawn is seen, which is a frame later; in a page that is not shown there are none. */
 function seen() {
-  const shown = new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
-  return Promise.race([shown, new Promise((done) => setTimeout(done, LONGEST_FRAME_MS))]);
+  const shown = new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))));
+  return Promise.race([shown, new Promise((done) => setTimeout(done, LONGEST_WAIT_MS))]);
 }
 
-async function startTimeline(run, zone) {
+/** Draw the timeline, and all that works on it. `onBegin` is told what draws it anew, once it can be drawn at all. */
+async function startTimeline(run, zone, onBegin) {
   const opening = openStore(run);
   const library = unpackChartLibrary();
   const [store, canvas] = [await opening, document.getElementById("sketch")];
@@ -99,12 +100,15 @@ async function startTimeline(run, zone) {
   const timeline = new Timeline(document.getElementById("chart"), store, zone, (time) => snapshot.open(time));
   snapshot.timeline = timeline;
   document.getElementById("chart-wait").remove();
-  timeline.sketch(canvas);
+  await timeline.sketch(canvas);
+  onBegin((paper) => {
+    timeline.redraw(paper);
+    snapshot.refresh();
+  });
   document.documentElement.dataset.drawn = "sketch";
   await seen();
   runChartLibrary(await library);
   await timeline.start();
-  canvas.remove();
   document.documentElement.dataset.drawn = "yes";
   setUpControls(timeline, snapshot);
   await timeline.complete();
@@ -112,19 +116,13 @@ async function startTimeline(run, zone) {
   setUpDownloads(store);
   followAddress(timeline, snapshot);
   window.addEventListener("hashchange", () => followAddress(timeline, snapshot));
-  return {
-    redraw: (paper) => {
-      timeline.redraw(paper);
-      snapshot.refresh();
-    },
-  };
 }
 
 async function main() {
   const run = readRun();
   const zone = new Zone(run.start_wall_s * 1000);
   let started = null;
-  const redraw = (paper) => started?.redraw(paper);
+  const redraw = (paper) => started?.(paper);
   setUpTheme(redraw);
   setUpZone(zone, redraw);
   setUpPrint(redraw);
@@ -134,9 +132,13 @@ async function main() {
   openTarget();
   if (document.getElementById("chart")) {
     try {
-      started = await startTimeline(run, zone);
+      await startTimeline(run, zone, (drawAnew) => {
+        started = drawAnew;
+      });
     } catch (error) {
-      document.getElementById("sketch")?.remove();
+      started = null;
+      for (const id of ["sketch", "lane-heads", "strip"]) document.getElementById(id)?.remove();
+      document.getElementById("chart").style.height = "";
       const place = document.getElementById("chart-wait") ?? document.getElementById("chart");
       place.textContent =
         "The timeline could not be drawn in this browser; all other parts of the report are complete.";

@@ -47,15 +47,15 @@ export class Timeline {
 
   /** Draw on a canvas what Plotly will draw, without waiting for it. */
   sketch(canvas) {
-    this.colours = readColours();
-    this.lay();
-    sketch(canvas, this.figure, window.devicePixelRatio || 1);
-    this.strip.draw(this.colours);
+    this.canvas = canvas;
+    return this.redraw();
   }
 
-  /** Draw for the first time what was sketched, and listen. */
+  /** Have Plotly draw what was sketched, and listen. */
   async start() {
     await this.plot();
+    this.canvas.remove();
+    this.canvas = null;
     this.drag = new Drag(
       this.chart,
       document.getElementById("chosen"),
@@ -76,9 +76,12 @@ export class Timeline {
   }
 
   /** Draw the window that is shown. */
-  draw(paper = null) {
+  async draw(paper = null) {
     this.lay(paper);
-    return this.plot();
+    if (this.canvas) sketch(this.canvas, this.figure, window.devicePixelRatio || 1);
+    else await this.plot();
+    this.strip.draw(this.colours);
+    this.placePin();
   }
 
   /** Lay out what is to be drawn, and give it its room. */
@@ -98,8 +101,6 @@ export class Timeline {
     await Plotly.react(this.chart, this.figure.data, this.figure.layout, {
       staticPlot: true, // clicks and drags are drag.js's: Plotly's own would draw twice, first without the window's points
     });
-    this.strip.draw(this.colours);
-    this.placePin();
   }
 
   /** Draw from every reading what was drawn from the overview of long lines. */

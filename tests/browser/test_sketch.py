@@ -21,6 +21,17 @@ new MutationObserver(() => {
   };
 }).observe(document, { subtree: true, attributeFilter: ["data-drawn"] });
 """
+# Folds a lane as soon as the sketch stands.
+TOGGLE = """
+new MutationObserver(() => {
+  if (document.documentElement?.dataset.drawn !== "sketch" || window.toggled) return;
+  const heads = [...document.querySelectorAll("#lane-heads button")];
+  const power = heads.find((head) => head.textContent.startsWith("Power"));
+  const before = document.getElementById("sketch").height;
+  power.click();
+  window.toggled = [typeof Plotly === "undefined", document.getElementById("sketch").height < before];
+}).observe(document, { subtree: true, attributeFilter: ["data-drawn"] });
+"""
 # The share of a line's points, by Plotly's own axes, at which the sketch has something within a pixel.
 SHARES = """
 () => {
@@ -69,3 +80,17 @@ def test_without_plotly_no_sketch_stays_and_that_is_said(open_report, analysis: 
     page.reload()
     wait_until(page, "() => document.getElementById('chart')?.textContent.includes('could not be drawn')")
     assert page.locator("#sketch").count() == 0
+    assert page.locator("#lane-heads, #strip").count() == 0
+    assert page.locator("#chart").bounding_box()["height"] < 100
+
+
+def test_what_changes_before_plotly_is_there_changes_the_sketch(open_report, analysis: Analysis) -> None:
+    page = open_report(analysis).page
+    page.add_init_script(KEEP + TOGGLE)
+    page.reload()
+    page.wait_for_selector("html[data-ready=yes]")
+    assert page.evaluate("window.toggled") == [True, True]
+    folded = page.locator("#lane-heads button[aria-expanded=false]").all_text_contents()
+    assert [words.startswith("Power") for words in folded] == [True]
+    first, second = page.evaluate("[window.sketched.image.height, document.getElementById('chart').clientHeight]")
+    assert second < first

@@ -75,9 +75,9 @@ def test_modules_stand_in_a_page_once_without_their_syntax_and_share_no_name(nam
 def test_comments_stay_out_of_the_page_and_all_else_is_in_it(tmp_path: Path) -> None:
     (tmp_path / "js").mkdir()
     (tmp_path / "js" / "one.js").write_text('/** A\n * b. */\nlet a = "//"; // of a\n  // alone\n\n  a /* b */;\n')
-    (tmp_path / "report.css").write_text("/* a\n b */\np { color: red; } /* c */\n")
+    (tmp_path / "report.css").write_text("/* a\n b */\np { color: red; } /* c */\n/* d */ q {}\n/* e */\nr {}\n")
     assert assets.read_script(tmp_path, ("one",)) == 'let a = "//"; // of a\n\n  a /* b */;\n'
-    assert assets.read_style(tmp_path) == "p { color: red; } /* c */\n"
+    assert assets.read_style(tmp_path) == "p { color: red; } /* c */\n/* d */ q {}\nr {}\n"
 
 
 def test_neither_style_nor_script_can_end_the_element_it_stands_in() -> None:

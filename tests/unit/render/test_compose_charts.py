@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpu_report.model import Analysis
-from gpu_report.render.compose_charts import MOST_POINTS, Track, strip, surroundings, tracks
+from gpu_report.render.compose_charts import MOST_POINTS, Track, paths, shared, strip, surroundings, tracks
 from gpu_report.render.moments import Clock
 
 CLOCK = Clock(1_795_223_424.286)
@@ -126,3 +126,31 @@ def test_a_level_is_one_step_of_its_line(analysis: Analysis) -> None:
     run = replace(analysis.run, duration_s=100.0)
     drawn = points(surroundings(finding, replace(analysis, run=run), track, CLOCK).lines[0].path)
     assert [(kind, y) for kind, _, y in drawn] == [("M", 10), ("L", 10), ("L", 95), ("L", 95), ("L", 10), ("L", 10)]
+
+
+def test_what_befell_several_gpus_at_once_is_drawn_from_the_same_lines(analysis: Analysis) -> None:
+    t_s = np.arange(200.0)
+    by_gpu = {gpu: Track(t_s, 90 - gpu + np.where((t_s >= 60) & (t_s < 80), -80.0, 0.0)) for gpu in (0, 1)}
+    of_200_s = replace(analysis, run=replace(analysis.run, duration_s=200.0))
+    found = [replace(analysis.findings[0], gpu=gpu, start_t_s=61.0 + gpu, end_t_s=81.0 + gpu) for gpu in (0, 1)]
+    path = paths()
+    one, other = shared([*(surroundings(f, of_200_s, by_gpu, CLOCK, path) for f in found)])
+    assert (one.start.t_s, one.end.t_s) == (other.start.t_s, other.end.t_s) == (30.0, 115.0)
+    assert {line.id for line in one.lines} == {line.id for line in other.lines} == {"line-1", "line-2"}
+    assert all(line.path for line in one.lines)
+    assert not any(line.path for line in other.lines)
+    assert one.band_x < other.band_x
+    alone, none = shared([surroundings(found[0], of_200_s, by_gpu, CLOCK), None])
+    assert none is None
+    assert not any(line.id for line in alone.lines)
+
+
+@pytest.mark.parametrize(("length_s", "end_s", "window"), [(10, 3600.4, (3575, 3600.4)), (300, 9000.0, (2850, 4050))])
+def test_the_window_of_a_finding_lies_on_whole_steps_but_at_the_runs_end(
+    analysis: Analysis, length_s: float, end_s: float, window: tuple[float, float]
+) -> None:
+    track = {0: Track(np.arange(0.0, end_s), np.full(int(end_s) + (end_s % 1 > 0), 50.0))}
+    at = 3590.0 if length_s == 10 else 3300.0
+    finding = replace(analysis.findings[0], gpu=0, start_t_s=at, end_t_s=at + length_s)
+    chart = surroundings(finding, replace(analysis, run=replace(analysis.run, duration_s=end_s)), track, CLOCK)
+    assert (chart.start.t_s, chart.end.t_s) == window

@@ -28,14 +28,14 @@ help: ## Say what can be made
 report: $(VENV)/.report ## Record this machine's GPU for a moment and render it; without a GPU, render a real H200 run
 	@$(BIN)/python -m gpu_report.first_report $(REPORTS) && $(TOOK)
 
-chart-library: ## Fetch the smaller chart library (needs npm): reports take 1.5 MB less, and open sooner
+chart-library: ## Fetch the smaller chart library (needs npm): reports take 1.3 MB less, and open sooner
 	@bash .ci/fetch-npm $(CHARTS) $(CHARTS_DIR)
 
 # Where it cannot be had, a report takes all of plotly.js, which plotly.py brings. A network that drops packets would
 # block npm for five minutes; milliseconds.
 chart-library-if-any:
 	@npm_config_fetch_retries=0 npm_config_fetch_timeout=15000 bash .ci/fetch-npm $(CHARTS) $(CHARTS_DIR) 2>/dev/null || \
-	    echo "without the smaller chart library (make chart-library says why): reports take 1.5 MB more"
+	    echo "without the smaller chart library (make chart-library says why): reports take 1.3 MB more"
 
 report sample-reports package: chart-library-if-any
 test: chart-library

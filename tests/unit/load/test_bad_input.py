@@ -269,6 +269,24 @@ def test_ring_rows_of_one_moment_are_one_reading(load):
     assert ring.fillna(-1).to_numpy().tolist() == [[1, 0, 40, 300], [2, 0, 50, -1], [1, 1, 60, -1]]
 
 
+def test_what_was_read_ahead_is_placed_by_the_clock_of_its_boot(load):
+    again = [f"{START + 1000 + t},{5 + t},0,50,1000,300.0" for t in range(10)]  # the machine was started anew
+    ring = RING + f"{START + 2},102,0,40,\n{START + 1003},8,0,60,\n"
+    host = lines(f"{START + 4},104,50", f"{START + 1004},9,60", header="wall_s,mono_s,cpu_pct")
+    run = load(lines(*STEADY, *again), ring_csv=ring, host_csv=host)
+    assert run.samples["t_s"].max() == 1009
+    assert run.ring["t_s"].tolist() == [2, 1003]
+    assert run.host["t_s"].tolist() == [4, 1004]
+    assert [problem for problem in run.problems if ".csv" in problem] == []
+
+
+def test_files_that_are_not_there_are_no_problem_and_a_folder_in_their_place_is_said(load, tmp_path):
+    (about_run_json,) = load(lines(*STEADY)).problems
+    (tmp_path / "run" / "ring.csv").mkdir()
+    (problem,) = set(load(lines(*STEADY)).problems) - {about_run_json}
+    assert "ring.csv: Is a directory" in problem
+
+
 def test_a_ring_of_a_million_readings_loads_in_seconds(tmp_path):
     path = tmp_path / "ring.csv"
     path.write_text(RING + "".join(f"{START + t / 8:.3f},{100 + t / 8:.3f},{t % 8},50,\n" for t in range(1_000_000)))

@@ -11,7 +11,7 @@ AXE := axe-core 4.14.1 sha512-FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2r
 # Several files at once, each in one process. Those of `live` tests mostly wait, the others fill the cores: one after
 # the other, for what waits is told by the clock.
 TOGETHER := --dist loadfile
-# A `live` test that fails beside three others is held to its word once more with the machine to itself. Both are shown.
+# A `live` test that fails beside two others is held to its word once more with the machine to itself. Both are shown.
 ALONE = { echo "again, one at a time: what failed"; $(BIN)/pytest -q -m live --last-failed --last-failed-no-failures none; }
 # Draws the timeline; never committed, shipped in the wheel where it is there. As new as what the newest plotly.py brings.
 CHARTS := plotly.js-basic-dist-min 4.1.1 sha512-1oNF8PeQx2hv/y7tqEVWKD3JGwn/MGEMQ8mL9HUwsaqG9FGy/OU5FHUHvzqbqxN4mnwZGI9abTiE775C4kkjMQ==
@@ -43,7 +43,7 @@ test: chart-library
 test: $(VENV)/.test ## Run all tests, the browser and the YOLO ones included
 	@$(BIN)/python tests/needs.py
 	@bash .ci/fetch-npm $(AXE) .npm/axe-core
-	@$(BIN)/pytest -q --durations=3 -m live $(TOGETHER) -n 4 || $(ALONE)
+	@$(BIN)/pytest -q --durations=3 -m live $(TOGETHER) -n 3 || $(ALONE)
 	@$(BIN)/pytest -q --durations=3 -m "not live" $(TOGETHER) -n 2 && $(TOOK)
 
 test-fast: $(VENV)/.test ## Run the tests that need neither a browser nor a training, nor the time that a recording takes

@@ -271,9 +271,10 @@ def demo(output: Path, open_it: bool) -> None:  # noqa: FBT001 - click passes fl
     from gpu_report.demo import demo_run  # noqa: PLC0415 - see the module docstring
 
     with Progress("starting ...") as progress:
+        blank = _begin_blank_page()
         analysis = analysed(demo_run(), 50.0, 10.0, None, progress)
         progress.step(f"writing {output} ...")
-        _write_report(analysis, output, None)
+        _write_report(analysis, output, None, blank=blank)
     click.echo(f"{output}: {plain(analysis.verdict)}")
     if open_it:
         click.launch(str(output))

@@ -11,8 +11,8 @@ AXE := axe-core 4.14.1 sha512-FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2r
 # Several files at once, each in one process. Those of `live` tests mostly wait, the others fill the cores: one after
 # the other, for what waits is told by the clock.
 TOGETHER := --dist loadfile
-# A `live` test that fails beside two others is held to its word once more with the machine to itself. Both are shown.
-ALONE = { echo "again, one at a time: what failed"; $(BIN)/pytest -q -m live --last-failed --last-failed-no-failures none; }
+# A test that fails beside others is held to its word once more with the machine to itself. Both are shown.
+ALONE = { echo "again, one at a time: what failed"; $(BIN)/pytest -q --last-failed --last-failed-no-failures none -m $(1); }
 # Draws the timeline; never committed, shipped in the wheel where it is there. As new as what the newest plotly.py brings.
 CHARTS := plotly.js-basic-dist-min 4.1.1 sha512-1oNF8PeQx2hv/y7tqEVWKD3JGwn/MGEMQ8mL9HUwsaqG9FGy/OU5FHUHvzqbqxN4mnwZGI9abTiE775C4kkjMQ==
 CHARTS_DIR := templates/vendor/plotly-basic
@@ -43,8 +43,9 @@ test: chart-library
 test: $(VENV)/.test ## Run all tests, the browser and the YOLO ones included
 	@$(BIN)/python tests/needs.py
 	@bash .ci/fetch-npm $(AXE) .npm/axe-core
-	@$(BIN)/pytest -q --durations=3 -m live $(TOGETHER) -n 3 || $(ALONE)
-	@$(BIN)/pytest -q --durations=3 -m "not live" $(TOGETHER) -n 2 && $(TOOK)
+	@$(BIN)/pytest -q --durations=3 -m live $(TOGETHER) -n 3 || $(call ALONE,live)
+	@$(BIN)/pytest -q --durations=3 -m "not live" $(TOGETHER) -n 2 || $(call ALONE,"not live")
+	@$(TOOK)
 
 test-fast: $(VENV)/.test ## Run the tests that need neither a browser nor a training, nor the time that a recording takes
 	$(BIN)/pytest -q -m "not browser and not yolo and not live" $(TOGETHER) -n 2

@@ -61,13 +61,13 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="session")
 def write_report(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Analysis], Path]:
     """A function that renders an analysis to a file, once for each analysis."""
-    written: dict[int, Path] = {}
+    written: dict[int, tuple[Analysis, Path]] = {}  # which are kept: another one could have the id of one that is gone
 
     def write(of: Analysis) -> Path:
         if id(of) not in written:
-            written[id(of)] = tmp_path_factory.mktemp("report") / "report.html"
-            written[id(of)].write_text(render_html(of), encoding="utf-8")
-        return written[id(of)]
+            written[id(of)] = of, tmp_path_factory.mktemp("report") / "report.html"
+            written[id(of)][1].write_text(render_html(of), encoding="utf-8")
+        return written[id(of)][1]
 
     return write
 

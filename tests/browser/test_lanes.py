@@ -109,6 +109,7 @@ def test_a_lane_folds_by_its_title_and_stays_so(open_report, analysis: Analysis)
     assert title.get_attribute("aria-expanded") == "false"
     assert page.locator("#chart").bounding_box()["height"] < height - 80
     assert page.locator("#snapshot").is_hidden()
+    page.wait_for_timeout(500)  # Chromium keeps what is to be remembered a little later than it is told
     page.reload()
     page.wait_for_selector("html[data-ready=yes]")
     assert not page.evaluate(has_power)

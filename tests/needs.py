@@ -3,6 +3,8 @@
 import shutil
 import sys
 
+from support.chromium import PROGRAMS
+
 NEEDS = {
     "cc": "a C compiler (it builds the fake NVML): apt-get install gcc",
     "chromium": "Chromium (it opens the reports): apt-get install chromium-headless-shell, or chromium",
@@ -10,7 +12,7 @@ NEEDS = {
     "npm": "npm (it fetches axe-core, which checks the reports, and the smaller plotly.js): apt-get install npm",
 }
 
-SAME = {"chromium": ("chromium", "chromium-headless-shell")}  # any of these will do
+SAME = {"chromium": PROGRAMS}  # any of these will do
 
 missing = [how for program, how in NEEDS.items() if not any(map(shutil.which, SAME.get(program, (program,))))]
 if missing:

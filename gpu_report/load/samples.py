@@ -61,7 +61,7 @@ class Samples:
 
 def load_samples(path: Path) -> Samples:
     """Read samples.csv; InputError when it cannot be opened or has not one valid row."""
-    csv = read_csv(path, [*_names(schema.TIME_COLUMNS), "gpu", *QUANTITIES])
+    csv = read_csv(path, [WALL, MONO, "gpu", *QUANTITIES])
     columns, problems = csv.numbers, list(csv.problems)
     if np.isnan(columns["gpu"]).all() and csv.rows:
         columns["gpu"] = np.zeros(csv.rows)
@@ -75,7 +75,7 @@ def load_samples(path: Path) -> Samples:
 
 def _clocked(columns: Columns, path: Path, problems: list[str]) -> Clock:
     """Return the clock that a table's stamps define, which it puts into the place of them, as `t_s`."""
-    wall, mono = (columns.pop(name).astype(np.float64, copy=False) for name in _names(schema.TIME_COLUMNS))
+    wall, mono = (columns.pop(name).astype(np.float64, copy=False) for name in (WALL, MONO))
     if not (np.isfinite(wall).any() or np.isfinite(mono).any()):
         raise InputError(f"{path} has not one valid row: nothing was recorded, or it is no samples CSV")
     columns["t_s"], boots, stepped = run_times(np.where(np.isnan(wall), mono, wall), mono)
@@ -141,10 +141,10 @@ def _load_optional(
 ) -> tuple[Columns, dict[str, pd.Series], list[str]]:
     """Return a file's columns and texts with `t_s`, and its problems; all empty when there is none."""
     try:
-        csv = ahead.take(path) if ahead else None
+        csv = ahead.take(path) if ahead and clock.is_of_one_boot else None
         if csv is None and clock.is_of_one_boot:
             csv = read_csv(path, [MONO, *numeric], text)
-        if csv is None or not clock.is_of_one_boot or not np.isfinite(csv.numbers[MONO]).all():
+        if csv is None or not np.isfinite(csv.numbers[MONO]).all():
             csv = read_csv(path, [WALL, MONO, *numeric], text)
     except InputError as error:
         columns: Columns = {name: np.empty(0) for name in ["t_s", *numeric]}
@@ -244,7 +244,3 @@ def _blank_incredible(
 def _note(problems: list[str], name: str, count: int, one: str, several: str) -> None:
     if count:
         problems.append(noted(name, count, one, several))
-
-
-def _names(columns: tuple[schema.Column, ...]) -> list[str]:
-    return [column.name for column in columns]

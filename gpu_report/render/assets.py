@@ -31,6 +31,7 @@ SCRIPTS = (
     "traces",
     "marks",
     "figure",
+    "paper",
     "sketch",
     "readout",
     "snapshot",

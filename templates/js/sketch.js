@@ -1,6 +1,7 @@
 // The timeline's first picture: the lines and bands of a figure, drawn at once while Plotly is still being read.
 
 import { MARGIN } from "./lanes.js";
+import { paperOf } from "./paper.js";
 
 const MOST_WIDE = 500; // points of a line: with more than that, thin ones are drawn ten times as fast
 
@@ -8,12 +9,8 @@ const MOST_WIDE = 500; // points of a line: with more than that, thin ones are d
  * Draw a figure (figure.js) on a canvas as Plotly will draw it in its place: grids, bands, lines, times and the numbers of
  * epochs. What stands at the sides of lanes, and signs, come with Plotly.
  */
-export function sketch(canvas, figure, ratio = 1) {
-  const { width, height } = figure.layout;
-  Object.assign(canvas, { width: width * ratio, height: height * ratio });
-  Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });
-  const paper = canvas.getContext("2d");
-  paper.scale(ratio, ratio);
+export function sketch(canvas, figure, ratio) {
+  const paper = paperOf(canvas, figure.layout.width, figure.layout.height, ratio);
   const place = new Place(figure.layout);
   drawGrid(paper, place, figure.layout);
   for (const shape of figure.layout.shapes) drawShape(paper, place, shape);

@@ -2,6 +2,7 @@
 
 import { MARGIN } from "./lanes.js";
 import { lineOf } from "./lines.js";
+import { paperOf } from "./paper.js";
 import { pointsInWindow } from "./window.js";
 
 const STRIP_HEIGHT = 38;
@@ -19,13 +20,9 @@ export class Strip {
   }
 
   draw(colours) {
-    const { canvas } = this;
     const width = Math.max(this.timeline.view.width - MARGIN.left - MARGIN.right, 50);
-    const scale = window.devicePixelRatio || 1;
-    Object.assign(canvas, { width: width * scale, height: STRIP_HEIGHT * scale });
-    Object.assign(canvas.style, { width: `${width}px`, height: `${STRIP_HEIGHT}px`, marginLeft: `${MARGIN.left}px` });
-    const paper = canvas.getContext("2d");
-    paper.scale(scale, scale);
+    const paper = paperOf(this.canvas, width, STRIP_HEIGHT);
+    this.canvas.style.marginLeft = `${MARGIN.left}px`;
     paper.globalAlpha = 0.65;
     for (const gpu of this.timeline.store.gpus) {
       if (!this.timeline.view.hidden.has(gpu.index))

@@ -78,7 +78,7 @@ export class Timeline {
   /** Draw the window that is shown. */
   async draw(paper = null) {
     this.lay(paper);
-    if (this.canvas) sketch(this.canvas, this.figure, window.devicePixelRatio || 1);
+    if (this.canvas) sketch(this.canvas, this.figure);
     else await this.plot();
     this.strip.draw(this.colours);
     this.placePin();

@@ -95,7 +95,7 @@ def fast(monkeypatch):
     return clock
 
 
-def test_hours_of_ticks_drift_by_nothing_and_keeps_nothing(fast, tmp_path):
+def test_hours_of_ticks_drift_by_nothing_and_keep_nothing(fast, tmp_path):
     said = []
     journal = Journal(tmp_path / "run", said.append)
     gpus = FlappingGpus()

@@ -16,6 +16,8 @@ ALONE = { echo "again, one at a time: what failed"; $(BIN)/pytest -q --last-fail
 # Draws the timeline; never committed, shipped in the wheel where it is there. As new as what the newest plotly.py brings.
 CHARTS := plotly.js-basic-dist-min 4.1.1 sha512-1oNF8PeQx2hv/y7tqEVWKD3JGwn/MGEMQ8mL9HUwsaqG9FGy/OU5FHUHvzqbqxN4mnwZGI9abTiE775C4kkjMQ==
 CHARTS_DIR := templates/vendor/plotly-basic
+# With it each process would compile all of pandas anew, which takes a second.
+unexport PYTHONDONTWRITEBYTECODE
 BEGAN := $(shell date +%s)
 TOOK = echo "make $@ took $$(( $$(date +%s) - $(BEGAN) )) s"
 

@@ -117,7 +117,7 @@ def made(way: str, folder: Path, output: Path) -> Json:
     output.unlink(missing_ok=True)
     began = time.perf_counter()
     command = [sys.executable, __file__, "--make", way, str(folder), str(output)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=_env()) as process:
         try:
             out, error = process.communicate(timeout=TIME_LIMIT_S)
         except subprocess.TimeoutExpired:
@@ -127,6 +127,11 @@ def made(way: str, folder: Path, output: Path) -> Json:
         last = (error.strip().splitlines() or ["killed"])[-1]
         return {"failed": f"more than {MEMORY_LIMIT_MB / 1000:g} GB" if "Memory" in last or "alloc" in last else last}
     return {"seconds": time.perf_counter() - began, "library": int(out), "bytes": output.stat().st_size}
+
+
+def _env() -> dict[str, str]:
+    """Return this process's environment, but that modules stay compiled, as those of any installed package are."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def measured_make(way: str, folder: Path, output: Path) -> Json:
@@ -294,7 +299,8 @@ def table(results: Json) -> str:
                 lines.append(f"| | {words} | {_cells(found)} |")
     real = f"{REAL_WORDS}: {results[REAL]['mb']:.1f} MB." if REAL in results else ""
     loads = [found["load"] for found in results.values() if "load" in found]
-    when = f"Load average of the machine meanwhile: {min(loads):.1f} to {max(loads):.1f} on {os.cpu_count()} cores."
+    of_loads = f"{min(loads, default=0.0):.1f} to {max(loads, default=0.0):.1f} on {os.cpu_count()} cores"
+    when = f"Load average of the machine meanwhile: {of_loads}." if loads else ""
     return "\n".join([*lines, "", *filter(None, [real, when])])
 
 

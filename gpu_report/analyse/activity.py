@@ -154,7 +154,7 @@ def first_work(track: Track, after_s: float) -> float | None:
 
     Busy is LOW_PCT, or half of what the GPU reaches where that is less.
     """
-    util = track.util_pct[track.between(after_s, np.inf)]
+    util = track.util_pct[track.between(after_s, np.inf)].astype(float)
     if not len(util) or util.max() < th.UNUSED_PCT:
         return None
     bar = max(min(th.LOW_PCT, float(np.percentile(util, 95)) / 2, float(util.max()) / 2), th.UNUSED_PCT)

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.lib.stride_tricks import sliding_window_view
 
 from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.track import Bools, Floats, Track
+from gpu_report.analyse.track import Bools, Floats, Percents, Track
 from gpu_report.model import Interval, Options
 
 Indices = npt.NDArray[np.intp]
@@ -90,7 +90,7 @@ def _stray_s(track: Track, stray_s: float) -> float:
     return max(stray_s, (1 + th.READING_SLACK) * track.interval_s) if stray_s else 0.0
 
 
-def _median(values: Floats) -> float:
+def _median(values: Percents) -> float:
     """Return the median of a few known readings, as np.median has it, which takes twenty times as long for a few."""
     half, ordered = len(values) // 2, np.sort(values)
     return float(ordered[half] if len(values) % 2 else (ordered[half - 1] + ordered[half]) / 2)

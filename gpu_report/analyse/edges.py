@@ -183,7 +183,8 @@ def _costs(track: Track, usable: Bools) -> tuple[list[_Costs], list[_Costs]]:
     t_s = track.rows["t_s"].to_numpy(dtype=float)
     working, fine = _working(track, t_s, usable), track.interval_s < th.FINE_S
     validating, saving = (_power(track, t_s, working, share) for share in (th.VALIDATION_POWER, 0.0))
-    util = _cost(track.t_s - th.READING_TRAILS_S, track.util_pct, _level(track.util_pct[usable]), 0.0)
+    util_pct = track.util_pct.astype(float)
+    util = _cost(track.t_s - th.READING_TRAILS_S, util_pct, _level(util_pct[usable]), 0.0)
     if fine or saving is None:
         return [validating or util], [util]
     traffic = _traffic(track, t_s, working)

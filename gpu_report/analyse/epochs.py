@@ -59,17 +59,19 @@ def loss_of(metrics: Mapping[str, float]) -> float | None:
 def _of_each(context: Context, ends: Sequence[Boundary]) -> Iterator[_Readings]:
     """Yield what was read in each epoch."""
     spans = [np.array([b.row.start_t_s for b in ends]), np.array([b.end_t_s for b in ends])]
-    gpus = {track.gpu: _of_gpu(track, spans) for track in context.tracks}
-    utils = {gpu: stats["gpu_util_pct"].mean for gpu, stats in gpus.items()}
+    utils, peaks = {}, {}
+    for track in context.tracks:  # not those of all GPUs at once: they are large
+        stats = _of_gpu(track, spans)
+        utils[track.gpu], peaks[track.gpu] = stats["gpu_util_pct"].mean, stats["memory_used_mib"].max
     joules = [curve.of_each(*spans) for curve in context.energies if curve.source != "none"]
     away_s = {gpu: marked(spans[0], away(context.trainings, gpu)) for gpu in context.activity.used_gpus}
     working = [np.where(away_s[gpu], np.nan, util) for gpu, util in utils.items() if gpu in away_s]
     columns = (
         _over(np.nanmean, working, len(ends)),
-        _over(np.nanmax, [stats["memory_used_mib"].max for stats in gpus.values()], len(ends)),
+        _over(np.nanmax, list(peaks.values()), len(ends)),
         _over(np.nansum, joules, len(ends)),
     )
-    again = {gpu: _made_again(context.run, gpu, spans) for gpu in gpus}
+    again = {gpu: _made_again(context.run, gpu, spans) for gpu in utils}
     by_gpu = zip(*map(_known, utils.values()), strict=True) if utils else ((),) * len(ends)
     for number, (util, memory, used_j, shares) in enumerate(zip(*map(_known, columns), by_gpu, strict=True)):
         yield _Readings(util, memory, used_j, StatsOfOne(again, number), dict(zip(utils, shares, strict=True)))
@@ -92,7 +94,7 @@ def _of_gpu(track: Track, spans: Sequence[Floats]) -> dict[str, ManyStats]:
     """Return the statistics of each epoch on one GPU; those of utilisation by its finest readings."""
     columns = {name: track.rows[name].to_numpy(dtype=float) for name in PER_EPOCH}
     of_rows = many_stats(track.rows["t_s"].to_numpy(dtype=float), columns, track.row_hold_s, spans)
-    return {**of_rows, **many_stats(track.t_s, {"gpu_util_pct": track.util_pct}, track.hold_s, spans)}
+    return {**of_rows, **many_stats(track.t_s, {"gpu_util_pct": track.util_pct.astype(float)}, track.hold_s, spans)}
 
 
 def _over(how: Callable[..., Floats], of_gpus: Sequence[Floats], count: int) -> Floats:

@@ -119,7 +119,7 @@ def _account(
         rows.give("idle", [(-np.inf, np.inf)])
     rows.give("idle", away(context.trainings, track.gpu))
     whole = np.isin(rows.numbers, [rows.number(name) for name in (*PHASE_ROWS, SPINNING)])
-    work = np.where(whole, 0.0, track.util_pct / 100)
+    work = np.where(whole, 0.0, track.util_pct.astype(float) / 100)
     used = curve.of_each(track.t_s, track.t_s + track.hold_s)
     return _Account(track.hold_s, used, work, rows.numbers, rows.names, _lost(context, track))
 

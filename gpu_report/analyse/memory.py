@@ -40,7 +40,9 @@ class GpuMemory:
         what others held is taken from the GPU's, which is finer than the training's own figures. Where processes were
         not recorded this is all that was in use.
         """
-        return self.used_mib if self.others_mib is None else self.used_mib - self.others_mib
+        if self.others_mib is None or not self.others_mib.any():
+            return self.used_mib
+        return self.used_mib - self.others_mib
 
     def between(self, start_t_s: float, end_t_s: float) -> slice:
         """Return the rows read in [start, end]."""
@@ -85,9 +87,9 @@ def _others_mib(context: Context, track: Track) -> Floats:
     spans = {guest.pid: guest.span for guest in context.guests if guest.gpu == track.gpu}
     for pid in _strangers(context.run, rows):
         spans.setdefault(pid, _stay(rows[rows["pid"] == pid], track.tick_s, context.run.duration_s))
-    held = np.zeros(len(t_s))
+    held: Floats = np.broadcast_to(0.0, len(t_s))  # takes no room where nobody else was there
     for pid, span in spans.items():
-        held += _held(rows[rows["pid"] == pid], t_s, span, track.tick_s)
+        held = held + _held(rows[rows["pid"] == pid], t_s, span, track.tick_s)
     return held
 
 

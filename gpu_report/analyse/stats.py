@@ -79,5 +79,5 @@ def _quantities(rows: pd.DataFrame, hold_s: Floats, names: Sequence[str]) -> dic
 def utilisation(track: Track, start_s: float, end_s: float) -> dict[str, Stats]:
     """Return utilisation by its finest readings, which the rows of the samples table are not."""
     part = track.between(start_s, end_s)
-    stats = weighted_stats(track.util_pct[part], track.hold_s[part])
+    stats = weighted_stats(track.util_pct[part].astype(float), track.hold_s[part])
     return {"gpu_util_pct": stats} if stats is not None else {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,11 +16,14 @@ from gpu_report.model import Gap, Run
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
+Percents = npt.NDArray[np.floating[Any]]  # float32 where that is exact
 
 
 @dataclass(frozen=True, eq=False)
 class Track:
     """The finest readings of one GPU's utilisation: time, utilisation in %, and seconds each stands for.
+
+    Times and utilisation are the run's own arrays where nothing had to be changed: half of what a day's take.
 
     `interval_s` is their usual distance: the driver's own 0.2 s where its readings were drained, else that of ticks,
     `tick_s`. `rows` are the GPU's rows of the samples table, `row_hold_s` the seconds each of those stands for.
@@ -27,7 +31,7 @@ class Track:
 
     gpu: int
     t_s: Floats
-    util_pct: Floats
+    util_pct: Percents
     hold_s: Floats
     interval_s: float
     tick_s: float
@@ -120,7 +124,9 @@ def _why(track: Track, start: float, end: float) -> str:
 
 def _track(gpu: int, rows: pd.DataFrame, ring: pd.DataFrame, tick_s: float, duration_s: float) -> Track:
     t, util = _finest(rows, ring, tick_s)
-    t = np.maximum(t, 0.0)  # the driver kept its first readings before the recording began: the last of them holds then
+    if len(t) and t[0] < 0:
+        # the driver kept its first readings before the recording began: the last of them holds then
+        t = np.maximum(t, 0.0)
     steps = np.diff(t)
     interval_s = min(float(np.median(steps)), tick_s) if len(steps) else tick_s
     return Track(
@@ -135,7 +141,7 @@ def _track(gpu: int, rows: pd.DataFrame, ring: pd.DataFrame, tick_s: float, dura
     )
 
 
-def _finest(rows: pd.DataFrame, ring: pd.DataFrame, tick_s: float) -> tuple[Floats, Floats]:
+def _finest(rows: pd.DataFrame, ring: pd.DataFrame, tick_s: float) -> tuple[Floats, Percents]:
     """Return times and utilisation: the driver's own readings, and those of ticks where it kept none."""
     t, util = _known(rows)
     ring_t, ring_util = _known(ring)
@@ -144,14 +150,17 @@ def _finest(rows: pd.DataFrame, ring: pd.DataFrame, tick_s: float) -> tuple[Floa
     after = np.clip(np.searchsorted(ring_t, t), 1, len(ring_t) - 1)
     distance = np.minimum(np.abs(t - ring_t[after - 1]), np.abs(ring_t[after] - t))
     alone = distance > tick_s / 2
+    if not alone.any():
+        return ring_t, ring_util
     both_t, both_util = np.concatenate([ring_t, t[alone]]), np.concatenate([ring_util, util[alone]])
     order = np.argsort(both_t, kind="stable")
     return both_t[order], both_util[order]
 
 
-def _known(frame: pd.DataFrame) -> tuple[Floats, Floats]:
-    known = frame[frame["gpu_util_pct"].notna()]
-    return known["t_s"].to_numpy(dtype=float), known["gpu_util_pct"].to_numpy(dtype=float)
+def _known(frame: pd.DataFrame) -> tuple[Floats, Percents]:
+    t_s, util_pct = frame["t_s"].to_numpy(dtype=float), frame["gpu_util_pct"].to_numpy()
+    known = ~np.isnan(util_pct)
+    return (t_s, util_pct) if known.all() else (t_s[known], util_pct[known])
 
 
 def _holds(t: Floats, interval_s: float, tick_s: float, duration_s: float) -> Floats:

@@ -11,6 +11,7 @@ from gpu_report import schema
 from gpu_report.errors import InputError
 from gpu_report.load.clock import ABSURD_DISTANCE_S, Clock
 from gpu_report.load.epochs import load_epochs
+from gpu_report.load.freed import give_back_memory
 from gpu_report.load.inside import Outside, load_inside, with_versions
 from gpu_report.load.kernel import KernelLine, kernel_events
 from gpu_report.load.noting import lines_left_out
@@ -47,6 +48,7 @@ def load_run(path: Path) -> Run:
     problems = [*samples.problems, *info_problems, *run.problems]
     if bad_events:
         problems.append(lines_left_out(schema.EVENTS_JSONL, bad_events))
+    give_back_memory()
     return dataclasses.replace(run, problems=tuple(problems))
 
 

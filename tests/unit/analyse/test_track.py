@@ -37,6 +37,13 @@ def test_what_the_driver_kept_from_before_the_recording_counts_from_its_beginnin
     assert all(row.name != "unmeasured" for row in found.ledger)
 
 
+def test_a_track_holds_the_runs_own_arrays_where_nothing_had_to_be_changed():
+    run = make_run(readings((90, 100)), ring=ring_of([90.0] * 500))
+    (track,) = tracks(run)
+    assert np.shares_memory(track.t_s, run.ring["t_s"].to_numpy())
+    assert np.shares_memory(track.util_pct, run.ring["gpu_util_pct"].to_numpy())
+
+
 def test_the_edges_of_a_drop_are_as_fine_as_the_ring():
     fine = readings((90, 60.4), (5, 11.8), (90, 27.8), interval_s=0.2)
     (drop,) = analyse(make_run(readings((90, 61), (5, 12), (90, 27)), ring=ring_of([float(v) for v in fine]))).findings

@@ -52,6 +52,7 @@ _IMPORT = re.compile(r"^import [^;]*;\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export ", re.MULTILINE)
 # those with lines of their own
 _COMMENT = re.compile(r"^ *(?://[^\n]*|/\*(?:(?!\*/).)*\*/)\n", re.MULTILINE | re.DOTALL)
+_INDENT = re.compile(r"^\s+", re.MULTILINE)  # and empty lines; no module has text of several lines
 
 
 def find_templates() -> Path:
@@ -68,14 +69,14 @@ def find_templates() -> Path:
 
 
 def read_style(templates: Path) -> str:
-    """Return the page's style sheet without its comments."""
-    return _COMMENT.sub("", (templates / "report.css").read_text(encoding="utf-8"))
+    """Return the page's style sheet without its comments and indents."""
+    return _INDENT.sub("", _COMMENT.sub("", (templates / "report.css").read_text(encoding="utf-8")))
 
 
 def read_script(templates: Path, names: Sequence[str] = SCRIPTS) -> str:
-    """Return a page's modules as one: in order, without their imports and exports of each other and their comments."""
+    """Return a page's modules as one: in order, without imports and exports of each other, comments and indents."""
     modules = ((templates / "js" / f"{name}.js").read_text(encoding="utf-8") for name in names)
-    return "\n".join(_EXPORT.sub("", _IMPORT.sub("", _COMMENT.sub("", module))) for module in modules)
+    return "\n".join(_INDENT.sub("", _EXPORT.sub("", _IMPORT.sub("", _COMMENT.sub("", each)))) for each in modules)
 
 
 def read_chart_library(templates: Path) -> str:

@@ -138,7 +138,7 @@ def shared(charts: Sequence[ChartView | None]) -> tuple[ChartView | None, ...]:
         if count[line.path] == 1:
             return line
         before = line.path in ids
-        name = ids.setdefault(line.path, f"line-{len(ids) + 1}")
+        name = ids.setdefault(line.path, f"l{len(ids) + 1}")
         return replace(line, path="" if before else line.path, id=name)
 
     return tuple(chart and replace(chart, lines=tuple(map(drawn, chart.lines))) for chart in charts)

@@ -67,16 +67,24 @@ def test_modules_stand_in_a_page_once_without_their_syntax_and_share_no_name(nam
     assert len(names) == len(set(names))
     script = assets.read_script(assets.find_templates(), names)
     assert not [line for line in script.splitlines() if line.startswith(("import ", "export "))]
-    declared = re.findall(r"^(?:async )?(?:const|let|function|class) (\w+)", script, re.MULTILINE)
+    modules = [(assets.find_templates() / "js" / f"{name}.js").read_text(encoding="utf-8") for name in names]
+    named = r"^(?:export )?(?:async )?(?:const|let|function|class) (\w+)"
+    declared = re.findall(named, "\n".join(modules), re.MULTILINE)
     assert len(declared) > 10
     assert {name for name in declared if declared.count(name) > 1} == set()
 
 
-def test_comments_stay_out_of_the_page_and_all_else_is_in_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("names", PAGES.values(), ids=PAGES)
+def test_no_module_has_text_of_several_lines_whose_indents_would_be_lost(names: tuple[str, ...]) -> None:
+    script = assets.read_script(assets.find_templates(), names)
+    assert not [line for line in script.splitlines() if line.count("`") % 2]
+
+
+def test_comments_and_indents_stay_out_of_the_page_and_all_else_is_in_it(tmp_path: Path) -> None:
     (tmp_path / "js").mkdir()
     (tmp_path / "js" / "one.js").write_text('/** A\n * b. */\nlet a = "//"; // of a\n  // alone\n\n  a /* b */;\n')
     (tmp_path / "report.css").write_text("/* a\n b */\np { color: red; } /* c */\n/* d */ q {}\n/* e */\nr {}\n")
-    assert assets.read_script(tmp_path, ("one",)) == 'let a = "//"; // of a\n\n  a /* b */;\n'
+    assert assets.read_script(tmp_path, ("one",)) == 'let a = "//"; // of a\na /* b */;\n'
     assert assets.read_style(tmp_path) == "p { color: red; } /* c */\n/* d */ q {}\nr {}\n"
 
 

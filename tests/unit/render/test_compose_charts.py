@@ -136,7 +136,7 @@ def test_what_befell_several_gpus_at_once_is_drawn_from_the_same_lines(analysis:
     path = paths()
     one, other = shared([*(surroundings(f, of_200_s, by_gpu, CLOCK, path) for f in found)])
     assert (one.start.t_s, one.end.t_s) == (other.start.t_s, other.end.t_s) == (30.0, 115.0)
-    assert {line.id for line in one.lines} == {line.id for line in other.lines} == {"line-1", "line-2"}
+    assert {line.id for line in one.lines} == {line.id for line in other.lines} == {"l1", "l2"}
     assert all(line.path for line in one.lines)
     assert not any(line.path for line in other.lines)
     assert one.band_x < other.band_x

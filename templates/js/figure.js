@@ -1,6 +1,6 @@
 // The timeline as Plotly wants it: one shared time axis and a lane for each quantity. Draws nothing itself.
 
-import { MARGIN, isBand } from "./lanes.js";
+import { MARGIN, lanesWidth, isBand } from "./lanes.js";
 import { marks } from "./marks.js";
 import { timeTicks } from "./ticks.js";
 import { laneTraces } from "./traces.js";
@@ -20,7 +20,7 @@ const PERCENT_TICKS = [
 export function buildFigure(store, lanes, { places, height }, view, colours, zone) {
   const scale = {
     base: store.startWall + zone.offset,
-    pxPerMs: (view.width - MARGIN.left - MARGIN.right) / (view.to - view.from),
+    pxPerMs: lanesWidth(view.width) / (view.to - view.from),
   };
   const open = lanes.map((lane, i) => ({ ...lane, ...places[i] })).filter(({ domain }) => domain);
   const data = open.flatMap((lane, i) =>

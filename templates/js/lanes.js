@@ -12,6 +12,16 @@ const PHASE_HEIGHT = 22;
 const EVENTS_HEIGHT = 26;
 const ZERO_HEIGHT = 12;
 export const MARGIN = { top: 26, right: 14, bottom: 40, left: 50 };
+
+/** Return how wide the lanes of a chart are, in px. */
+export function lanesWidth(width) {
+  return width - MARGIN.left - MARGIN.right;
+}
+
+/** Return where a time lies in a chart that shows [from, to], in px from its left edge. */
+export function across(time, [from, to], width) {
+  return MARGIN.left + ((time - from) / (to - from)) * lanesWidth(width);
+}
 const MIB_PER_GIB = 1024;
 
 /** Return the lanes of a run from top to bottom: what stands in each, how high it is, and its range. */

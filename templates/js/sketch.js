@@ -1,6 +1,6 @@
 // The timeline's first picture: the lines and bands of a figure, drawn at once while Plotly is still being read.
 
-import { MARGIN } from "./lanes.js";
+import { MARGIN, across, lanesWidth } from "./lanes.js";
 import { paperOf } from "./paper.js";
 
 const MOST_WIDE = 500; // points of a line: with more than that, thin ones are drawn ten times as fast
@@ -20,13 +20,12 @@ export function sketch(canvas, figure, ratio) {
 /** Where the values of a layout's axes lie, in px from the chart's upper left corner. */
 class Place {
   constructor({ width, height, xaxis, ...layout }) {
-    Object.assign(this, { xaxis, layout, width: width - MARGIN.left - MARGIN.right });
+    Object.assign(this, { xaxis, layout, whole: width, width: lanesWidth(width) });
     this.height = height - MARGIN.top - MARGIN.bottom;
   }
 
   x(value) {
-    const [from, to] = this.xaxis.range;
-    return MARGIN.left + ((value - from) / (to - from)) * this.width;
+    return across(value, this.xaxis.range, this.whole);
   }
 
   /** Return the height of a share of all lanes, from below. */

@@ -1,6 +1,6 @@
 // The strip under the timeline: utilisation over the whole run, and which window of it is shown above.
 
-import { MARGIN } from "./lanes.js";
+import { MARGIN, lanesWidth } from "./lanes.js";
 import { lineOf } from "./lines.js";
 import { paperOf } from "./paper.js";
 import { pointsInWindow } from "./window.js";
@@ -20,7 +20,7 @@ export class Strip {
   }
 
   draw(colours) {
-    const width = Math.max(this.timeline.view.width - MARGIN.left - MARGIN.right, 50);
+    const width = Math.max(lanesWidth(this.timeline.view.width), 50);
     const paper = paperOf(this.canvas, width, STRIP_HEIGHT);
     this.canvas.style.marginLeft = `${MARGIN.left}px`;
     paper.globalAlpha = 0.65;

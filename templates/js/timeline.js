@@ -4,7 +4,7 @@ import { addressOf, setAddress } from "./address.js";
 import { Drag } from "./drag.js";
 import { buildFigure } from "./figure.js";
 import { LaneHeads } from "./heads.js";
-import { MARGIN, lanesOf, placeLanes } from "./lanes.js";
+import { MARGIN, across, lanesWidth, lanesOf, placeLanes } from "./lanes.js";
 import { slack } from "./moment.js";
 import { fillReadout } from "./readout.js";
 import { sketch } from "./sketch.js";
@@ -48,14 +48,15 @@ export class Timeline {
   /** Draw on a canvas what Plotly will draw, without waiting for it. */
   sketch(canvas) {
     this.canvas = canvas;
+    this.isPlotted = false;
     return this.redraw();
   }
 
   /** Have Plotly draw what was sketched, and listen. */
   async start() {
     await this.plot();
+    this.isPlotted = true;
     this.canvas.remove();
-    this.canvas = null;
     this.drag = new Drag(
       this.chart,
       document.getElementById("chosen"),
@@ -78,10 +79,19 @@ export class Timeline {
   /** Draw the window that is shown. */
   async draw(paper = null) {
     this.lay(paper);
-    if (this.canvas) sketch(this.canvas, this.figure);
-    else await this.plot();
+    if (this.isPlotted) await this.plot();
+    else this.fillCanvas();
     this.strip.draw(this.colours);
     this.placePin();
+  }
+
+  /** Fill the canvas; where that fails there is nothing to be seen until Plotly has drawn. */
+  fillCanvas() {
+    try {
+      sketch(this.canvas, this.figure);
+    } catch (error) {
+      console.warn("gpu-report: no sketch of the timeline", error);
+    }
   }
 
   /** Lay out what is to be drawn, and give it its room. */
@@ -172,7 +182,7 @@ export class Timeline {
   /** Return how far along the lanes an x of the page lies, from 0 to 1 within them. */
   shareAt(clientX) {
     const box = this.chart.getBoundingClientRect();
-    return (clientX - box.left - MARGIN.left) / (box.width - MARGIN.left - MARGIN.right);
+    return (clientX - box.left - MARGIN.left) / lanesWidth(box.width);
   }
 
   isOnLanes({ clientX }) {
@@ -181,8 +191,7 @@ export class Timeline {
   }
 
   xOf(time) {
-    const inner = this.view.width - MARGIN.left - MARGIN.right;
-    return MARGIN.left + ((time - this.view.from) / (this.view.to - this.view.from)) * inner;
+    return across(time, [this.view.from, this.view.to], this.view.width);
   }
 
   placePin() {
@@ -215,7 +224,7 @@ export class Timeline {
   }
 
   hover(time, clientX, clientY) {
-    const pixelMs = (this.view.to - this.view.from) / (this.view.width - MARGIN.left - MARGIN.right);
+    const pixelMs = (this.view.to - this.view.from) / lanesWidth(this.view.width);
     this.cursor.hidden = false;
     this.cursor.style.left = `${this.xOf(time)}px`;
     this.readout.hidden = false;

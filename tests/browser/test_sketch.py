@@ -94,3 +94,15 @@ def test_what_changes_before_plotly_is_there_changes_the_sketch(open_report, ana
     assert [words.startswith("Power") for words in folded] == [True]
     first, second = page.evaluate("[window.sketched.image.height, document.getElementById('chart').clientHeight]")
     assert second < first
+
+
+def test_a_sketch_that_fails_costs_nothing_but_itself(open_report, analysis: Analysis) -> None:
+    opened = open_report(analysis)
+    page = opened.page
+    page.add_init_script("CanvasRenderingContext2D.prototype.setLineDash = () => { throw new Error('no'); };")
+    page.reload()
+    page.wait_for_selector("html[data-ready=yes]")
+    assert page.evaluate("document.documentElement.dataset.drawn") == "yes"
+    assert page.evaluate("document.querySelector('.js-plotly-plot').data.length") > 10
+    assert page.locator("#sketch").count() == 0
+    assert opened.errors == []

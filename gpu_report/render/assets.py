@@ -32,6 +32,7 @@ SCRIPTS = (
     "marks",
     "figure",
     "paper",
+    "signs",
     "sketch",
     "readout",
     "snapshot",

@@ -2,7 +2,7 @@
 
 import { MARGIN, lanesWidth, isBand } from "./lanes.js";
 import { marks } from "./marks.js";
-import { timeTicks } from "./ticks.js";
+import { roundTicks, timeTicks } from "./ticks.js";
 import { laneTraces } from "./traces.js";
 
 const TICK_PX = 22; // room that a tick's number needs
@@ -95,7 +95,7 @@ function yAxis(lane, domain, colours) {
 function yTicks(lane) {
   const room = Math.max(Math.floor(lane.height / TICK_PX), 1); // steps between two ticks
   const values = lane.unit === "%" ? PERCENT_TICKS.find((ticks) => ticks.length <= room + 1) : lane.tickvals;
-  if (!values) return { nticks: room + 1 };
+  if (!values) return roundTicks(...lane.range, room);
   const every = Math.ceil((values.length - 1) / room);
   const shown = (_, i) => i % Math.max(every, 1) === 0;
   return {

@@ -11,6 +11,7 @@ const LEAST_INNER = 40; // px that are left where all lanes are folded
 const PHASE_HEIGHT = 22;
 const EVENTS_HEIGHT = 26;
 const ZERO_HEIGHT = 12;
+const MIB_PER_GIB = 1024;
 export const MARGIN = { top: 26, right: 14, bottom: 40, left: 50 };
 
 /** Return how wide the lanes of a chart are, in px. */
@@ -22,7 +23,6 @@ export function lanesWidth(width) {
 export function across(time, [from, to], width) {
   return MARGIN.left + ((time - from) / (to - from)) * lanesWidth(width);
 }
-const MIB_PER_GIB = 1024;
 
 /** Return the lanes of a run from top to bottom: what stands in each, how high it is, and its range. */
 export function lanesOf(store) {

@@ -1,20 +1,22 @@
-// The timeline's first picture: the lines and bands of a figure, drawn at once while Plotly is still being read.
+// The timeline's quick picture: a figure drawn at once, while Plotly is still being read, or while what is shown changes.
 
 import { MARGIN, across, lanesWidth } from "./lanes.js";
 import { paperOf } from "./paper.js";
+import { drawNote, drawSigns } from "./signs.js";
 
 const MOST_WIDE = 500; // points of a line: with more than that, thin ones are drawn ten times as fast
+const TICK_GAP = 1; // px between a lane and the numbers at its side
 
-/**
- * Draw a figure (figure.js) on a canvas as Plotly will draw it in its place: grids, bands, lines, times and the numbers of
- * epochs. What stands at the sides of lanes, and signs, come with Plotly.
- */
-export function sketch(canvas, figure, ratio) {
-  const paper = paperOf(canvas, figure.layout.width, figure.layout.height, ratio);
-  const place = new Place(figure.layout);
-  drawGrid(paper, place, figure.layout);
-  for (const shape of figure.layout.shapes) drawShape(paper, place, shape);
-  for (const trace of figure.data) drawTrace(paper, place, trace, figure.layout.font);
+/** Draw a figure (figure.js) on a canvas as Plotly will draw it in its place, over a ground of a colour. */
+export function sketch(canvas, { data, layout }, ground, ratio) {
+  const paper = paperOf(canvas, layout.width, layout.height, ratio);
+  const place = new Place(layout);
+  paper.fillStyle = ground;
+  paper.fillRect(0, 0, layout.width, layout.height);
+  for (const shape of layout.shapes) drawShape(paper, place, shape);
+  drawGrid(paper, place, layout);
+  for (const trace of data) drawTrace(paper, place, trace, layout.font);
+  for (const note of layout.annotations) drawNote(paper, place, note, layout.font.family);
 }
 
 /** Where the values of a layout's axes lie, in px from the chart's upper left corner. */
@@ -26,6 +28,11 @@ class Place {
 
   x(value) {
     return across(value, this.xaxis.range, this.whole);
+  }
+
+  /** Return where a share of the lanes' width lies, from the left. */
+  acrossShare(value) {
+    return MARGIN.left + value * this.width;
   }
 
   /** Return the height of a share of all lanes, from below. */
@@ -48,15 +55,18 @@ function drawGrid(paper, place, { xaxis, font }) {
   paper.fillStyle = xaxis.gridcolor;
   paper.font = `${font.size}px ${font.family}`;
   const bottom = place.share(0);
-  for (const value of xaxis.tickvals) paper.fillRect(place.x(value) - 0.5, MARGIN.top, 1, place.height);
-  for (const axis of Object.values(place.layout)) {
-    if (!axis?.domain || !axis.showgrid || !axis.tickvals) continue;
-    for (const value of axis.tickvals) paper.fillRect(MARGIN.left, place.y(axis, value) - 0.5, place.width, 1);
+  const lanes = Object.values(place.layout).filter((axis) => axis?.domain);
+  for (const lane of lanes) {
+    const [low, high] = lane.domain.map((share) => place.share(share));
+    for (const value of xaxis.tickvals) paper.fillRect(place.x(value) - 0.5, high, 1, low - high);
+    for (const value of (lane.showgrid && lane.tickvals) || [])
+      paper.fillRect(MARGIN.left, place.y(lane, value) - 0.5, place.width, 1);
   }
+  for (const lane of lanes.filter(({ showticklabels }) => showticklabels)) drawSide(paper, place, lane, font);
   paper.fillStyle = xaxis.linecolor;
   paper.fillRect(MARGIN.left, bottom - 0.5, place.width, 1);
   paper.fillStyle = font.color;
-  paper.textAlign = "center";
+  Object.assign(paper, { textAlign: "center", textBaseline: "alphabetic" });
   xaxis.ticktext.forEach((text, i) =>
     text.split("<br>").forEach((line, row) => {
       paper.fillText(line, place.x(xaxis.tickvals[i]), bottom + (row + 1.2) * font.size * 1.3);
@@ -65,6 +75,14 @@ function drawGrid(paper, place, { xaxis, font }) {
 }
 
 /** Draw a shape of marks.js: lines over all lanes (`Mx,0V1`), or bands (`Mx,0V1HxV0Z`). */
+/** Write the numbers at a lane's side. */
+function drawSide(paper, place, axis, font) {
+  Object.assign(paper, { fillStyle: font.color, textAlign: "right", textBaseline: "middle" });
+  axis.tickvals?.forEach((value, i) => {
+    paper.fillText(axis.ticktext?.[i] ?? value, MARGIN.left - TICK_GAP, place.y(axis, value));
+  });
+}
+
 function drawShape(paper, place, { path, fillcolor, line }) {
   paper.beginPath(); // one for all: bands that lie over each other are no darker
   for (const [, from, to] of path.matchAll(/M([^,]+),0V1(?:H([^V]+)V0Z)?/g)) {
@@ -77,6 +95,10 @@ function drawShape(paper, place, { path, fillcolor, line }) {
 
 function drawTrace(paper, place, trace, font) {
   const axis = place.axisOf(trace);
+  if (trace.mode === "markers") {
+    drawSigns(paper, place, axis, trace);
+    return;
+  }
   paper.save();
   paper.beginPath();
   const [bottom, top] = axis.domain.map((share) => place.share(share));

@@ -12,6 +12,7 @@ import { Strip } from "./strip.js";
 import { PHASES } from "./traces.js";
 import { nearestIndex } from "./window.js";
 
+const RESTING_MS = 150; // Plotly takes as long for a day of eight GPUs: a window that is dragged along would stick
 const READOUT_OFFSET_PX = 16; // from the pointer, so that it does not hide what is pointed at
 export const ZOOM_STEP = 2;
 // Quantities whose lines have a colour of their own, as the style sheet names them.
@@ -48,15 +49,13 @@ export class Timeline {
   /** Draw on a canvas what Plotly will draw, without waiting for it. */
   sketch(canvas) {
     this.canvas = canvas;
-    this.isPlotted = false;
     return this.redraw();
   }
 
   /** Have Plotly draw what was sketched, and listen. */
   async start() {
+    this.hasPlotly = true;
     await this.plot();
-    this.isPlotted = true;
-    this.canvas.remove();
     this.drag = new Drag(
       this.chart,
       document.getElementById("chosen"),
@@ -76,20 +75,24 @@ export class Timeline {
     return this.draw(paper);
   }
 
-  /** Draw the window that is shown. */
+  /** Draw the window that is shown: at once on the canvas, and by Plotly when nothing has changed for a moment. */
   async draw(paper = null) {
     this.lay(paper);
-    if (this.isPlotted) await this.plot();
-    else this.fillCanvas();
     this.strip.draw(this.colours);
     this.placePin();
+    if (paper === null) this.fillCanvas();
+    if (this.hasPlotly) await (paper === null ? this.plotSoon() : this.plot());
   }
 
-  /** Fill the canvas; where that fails there is nothing to be seen until Plotly has drawn. */
+  /** Fill the canvas over the chart; where that fails, nothing new is to be seen until Plotly has drawn. */
   fillCanvas() {
+    const { canvas, chart } = this;
     try {
-      sketch(this.canvas, this.figure);
+      Object.assign(canvas.style, { left: `${chart.offsetLeft}px`, top: `${chart.offsetTop}px` });
+      sketch(canvas, this.figure, this.colours.background);
+      canvas.hidden = false;
     } catch (error) {
+      canvas.hidden = true;
       console.warn("gpu-report: no sketch of the timeline", error);
     }
   }
@@ -106,11 +109,25 @@ export class Timeline {
     this.heads.draw(placed.places);
   }
 
-  /** Have Plotly draw what was laid out. */
+  /** Have Plotly draw once nothing has changed for a moment; all that wait for it wait for the same. */
+  plotSoon() {
+    clearTimeout(this.resting);
+    this.waiting ??= waiting();
+    this.resting = setTimeout(() => {
+      const { done, fail } = this.waiting;
+      this.waiting = null;
+      this.plot().then(done, fail);
+    }, RESTING_MS);
+    return this.waiting.promise;
+  }
+
+  /** Have Plotly draw what was laid out, in place of the canvas. */
   async plot() {
-    await Plotly.react(this.chart, this.figure.data, this.figure.layout, {
+    const { figure } = this;
+    await Plotly.react(this.chart, figure.data, figure.layout, {
       staticPlot: true, // clicks and drags are drag.js's: Plotly's own would draw twice, first without the window's points
     });
+    if (figure === this.figure) this.canvas.hidden = true;
   }
 
   /** Draw from every reading what was drawn from the overview of long lines. */
@@ -269,6 +286,13 @@ export class Timeline {
     const start = nearestIndex(times, this.pinned ?? (this.view.from + this.view.to) / 2);
     this.onMoment(times[Math.min(Math.max(start + count, 0), times.length - 1)]);
   }
+}
+
+/** Return a promise, and what keeps or breaks it. */
+function waiting() {
+  const kept = {};
+  kept.promise = new Promise((done, fail) => Object.assign(kept, { done, fail }));
+  return kept;
 }
 
 /** Return the middle of two colours, given as rgb(). */

@@ -8,7 +8,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from playwright.sync_api import Page
-from support.browser import cell, click_at, drawn, hover_at, milliseconds, show_timeline, show_window, wait_until
+from support.browser import (
+    cell,
+    click_at,
+    drawn,
+    hover_at,
+    milliseconds,
+    show_timeline,
+    show_window,
+    wait_for_plotly,
+    wait_until,
+)
 
 from gpu_report import schema
 from gpu_report.model import Analysis, GpuSummary
@@ -186,6 +196,7 @@ def test_the_moment_moves_by_key_and_closes_with_escape(open_report, analysis: A
     assert page.locator("#snapshot").is_hidden()
     assert "#" not in page.url
     page.keyboard.press("+")
+    wait_for_plotly(page)
     assert page.evaluate("(r => r[1] - r[0])(document.getElementById('chart').layout.xaxis.range)") == pytest.approx(
         300_000, rel=0.01
     )

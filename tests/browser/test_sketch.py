@@ -1,7 +1,10 @@
 """The timeline's first picture, drawn before Plotly is there, lies where Plotly draws it, and does not stay."""
 
+from io import BytesIO
+
 import pytest
-from support.browser import wait_until
+from PIL import Image, ImageChops
+from support.browser import show_timeline, wait_for_plotly, wait_until
 
 from gpu_report.model import Analysis
 
@@ -37,11 +40,12 @@ SHARES = """
 () => {
   const { image, ratio } = window.sketched;
   const chart = document.getElementById("chart");
+  const isGround = (at) => [0, 1, 2].every((part) => Math.abs(image.data[at + part] - image.data[part]) < 20);
   const isDrawn = (x, y) => {
     for (let row = -1; row <= 1; row += 1)
       for (let column = -1; column <= 1; column += 1) {
         const at = (Math.round(y * ratio) + row) * image.width + Math.round(x * ratio) + column;
-        if (image.data[at * 4 + 3] > 100) return true;
+        if (!isGround(at * 4)) return true;
       }
     return false;
   };
@@ -70,7 +74,7 @@ def test_the_sketch_lies_where_plotly_draws(open_report, analysis: Analysis, set
     assert len(shares) > 10
     assert min(share for is_solid, share in shares if is_solid) > 0.99, shares
     assert min(share for is_solid, share in shares) > 0.6, shares  # of a dashed line, as far as it has no gaps
-    assert page.locator("#sketch").count() == 0
+    assert page.locator("#sketch").is_hidden()
     assert opened.errors == []
 
 
@@ -104,5 +108,55 @@ def test_a_sketch_that_fails_costs_nothing_but_itself(open_report, analysis: Ana
     page.wait_for_selector("html[data-ready=yes]")
     assert page.evaluate("document.documentElement.dataset.drawn") == "yes"
     assert page.evaluate("document.querySelector('.js-plotly-plot').data.length") > 10
-    assert page.locator("#sketch").count() == 0
+    assert page.locator("#sketch").is_hidden()
     assert opened.errors == []
+
+
+def test_while_the_window_moves_a_canvas_shows_it_and_plotly_draws_it_once(open_report, analysis: Analysis) -> None:
+    opened = open_report(analysis)
+    page = opened.page
+    page.evaluate("document.getElementById('zoom-in').click()")
+    wait_for_plotly(page)
+    page.evaluate(
+        "window.plots = 0; document.getElementById('chart').on('plotly_afterplot', () => (window.plots += 1))"
+    )
+    moved = page.evaluate("""async () => {
+      const canvas = document.getElementById("sketch");
+      const pictures = new Set();
+      for (let i = 0; i < 6; i += 1) {
+        document.getElementById(i % 2 ? "zoom-out" : "zoom-in").click();
+        pictures.add(canvas.toDataURL());
+        await new Promise((done) => requestAnimationFrame(done));
+      }
+      return [canvas.hidden, pictures.size, window.plots];
+    }""")
+    assert moved == [False, 2, 0]
+    wait_for_plotly(page)
+    assert page.evaluate("window.plots") == 1
+    assert opened.errors == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_canvas_looks_as_what_plotly_draws_in_its_place(open_report, analysis: Analysis, theme: str) -> None:
+    """Signs, numbers and notes, too: of the pixels few are others, and those by the smoothing of edges."""
+    page = open_report(analysis, color_scheme=theme).page
+    show_timeline(page)
+    page.mouse.move(5, 5)
+    page.evaluate("document.getElementById('zoom-in').click()")
+    wait_for_plotly(page)
+    frame = page.locator("#chart")
+    by_plotly = picture_of(frame.screenshot())
+    page.evaluate("document.getElementById('sketch').hidden = false")
+    by_canvas = picture_of(frame.screenshot())
+    assert by_canvas.size == by_plotly.size
+    assert by_canvas.tobytes() != by_plotly.tobytes()
+    small = [
+        picture.resize((picture.width // 8, picture.height // 8), Image.Resampling.BOX)
+        for picture in (by_canvas, by_plotly)
+    ]
+    apart = ImageChops.difference(*small).convert("L")
+    assert sum(apart.histogram()[48:]) / (apart.width * apart.height) < 0.01
+
+
+def picture_of(png: bytes) -> Image.Image:
+    return Image.open(BytesIO(png)).convert("RGB")

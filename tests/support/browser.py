@@ -25,6 +25,11 @@ def wait_until(page: Page, script: str, argument: object = None) -> None:
         page.wait_for_timeout(20)
 
 
+def wait_for_plotly(page: Page) -> None:
+    """Wait until Plotly has drawn what a canvas shows while it changes."""
+    wait_until(page, "() => document.getElementById('sketch').hidden")
+
+
 def click_at(page: Page, t_s: float) -> None:
     """Click the timeline at a moment of the run, on the utilisation lane."""
     place = page.evaluate(
@@ -53,6 +58,7 @@ def show_window(page: Page, start_ms: float, from_s: float, to_s: float) -> None
         "(a) => Math.abs(document.getElementById('chart').layout.xaxis.range[0] - a) < 1",
         start_ms + from_s * 1000,
     )
+    wait_for_plotly(page)
 
 
 def milliseconds(line: dict, start_ms: float) -> dict[int, float]:

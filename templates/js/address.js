@@ -1,20 +1,26 @@
-// The part of the page's address after the #: a moment or a window of the timeline, so that it can be shared.
+// The part of the page's address after the #: a moment and a window of the timeline, so that they can be shared.
 
 const SETTLED_MS = 300; // browsers refuse an address that changes many times a second
 
 /**
- * Return what an address names, in ms since the run's start: a moment (#t=12.5), or both ends of a window (#t=10,20, as
- * W3C's Media Fragments have it); null where it names something else.
+ * Return what an address names, in ms since the run's start: both ends of a `window` (#t=10,20, as W3C's Media Fragments
+ * have it), a moment `at` (#t=12.5), or a moment with the window around it (#t=10,20&at=12.5); what it does not name is
+ * null, and all of it where it names something else.
  */
-export function timesNamed(hash) {
-  const named = /^#t=(-?\d+(?:\.\d+)?)(?:,(-?\d+(?:\.\d+)?))?$/.exec(hash);
-  const times = named?.slice(1).filter(Boolean).map((seconds) => Number(seconds) * 1000);
-  return times && (times.length < 2 || times[0] < times[1]) ? times : null;
+export function placeNamed(hash) {
+  const number = "(-?\\d+(?:\\.\\d+)?)";
+  const named = new RegExp(`^#t=${number}(?:,${number}(?:&at=${number})?)?$`).exec(hash);
+  if (!named) return null;
+  const [first, last, at] = named.slice(1).map((seconds) => (seconds === undefined ? null : Number(seconds) * 1000));
+  if (last === null) return { window: null, at: first };
+  return first < last ? { window: [first, last], at } : null;
 }
 
-/** Return the address of a moment, or of a window from it to another one (ms since the run's start). */
-export function addressOf(...times) {
-  return `#t=${times.map((time) => (time / 1000).toFixed(3)).join(",")}`;
+/** Return the address of a window, of a moment, or of both (ms since the run's start); null without any. */
+export function addressOf(window, at) {
+  const words = (...times) => times.map((time) => (time / 1000).toFixed(3)).join(",");
+  if (window === null) return at === null ? null : `#t=${words(at)}`;
+  return `#t=${words(...window)}${at === null ? "" : `&at=${words(at)}`}`;
 }
 
 let changing = null;

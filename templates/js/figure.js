@@ -4,7 +4,9 @@ import { MARGIN, lanesWidth, isBand } from "./lanes.js";
 import { marks } from "./marks.js";
 import { roundTicks, timeTicks } from "./ticks.js";
 import { laneTraces } from "./traces.js";
+import { elapsed } from "./words.js";
 
+const WIDE_PX = 500; // has room beside the first lane's title for which part of the run is shown
 const TICK_PX = 22; // room that a tick's number needs
 const TIME_TICK_PX = 110; // and from one time to the next
 const PERCENT_TICKS = [
@@ -35,7 +37,7 @@ export function buildFigure(store, lanes, { places, height }, view, colours, zon
   const { shapes, annotations } = marks(store, view, colours, scale, open);
   const layout = {
     ...baseLayout(view, colours, scale, height),
-    annotations: [zoneTitle(zone, colours), ...annotations],
+    annotations: [zoneTitle(zone, colours, view), ...annotations],
     shapes,
   };
   open.forEach((lane, i) => {
@@ -104,9 +106,10 @@ function yTicks(lane) {
   };
 }
 
-function zoneTitle(zone, colours) {
+function zoneTitle(zone, colours, view) {
+  const part = view.isWhole || view.width < WIDE_PX ? "" : `${elapsed(view.from)} to ${elapsed(view.to)} into the run, `;
   return {
-    text: `times in ${zone.name}`,
+    text: `${part}times in ${zone.name}`,
     x: 1,
     xref: "paper",
     xanchor: "right",

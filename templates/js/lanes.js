@@ -6,6 +6,7 @@ import { lineOf } from "./lines.js";
 import { roundTicks } from "./ticks.js";
 
 const LANE_GAP = 34; // px between two lanes, where the title of the lower one stands
+const CLOSE_GAP = 24; // where they have to share a given height
 const FOLDED_STEP = 24; // px that the title of a folded lane takes
 const LEAST_INNER = 40; // px that are left where all lanes are folded
 const PHASE_HEIGHT = 22;
@@ -94,7 +95,8 @@ function memoryRange(high) {
  */
 export function placeLanes(lanes, folded, most = Infinity) {
   const isOpen = (lane) => !folded.has(lane.title);
-  const between = lanes.slice(0, -1).reduce((sum, lane) => sum + (isOpen(lane) ? LANE_GAP : FOLDED_STEP), 0);
+  const gap = most === Infinity ? LANE_GAP : CLOSE_GAP;
+  const between = lanes.slice(0, -1).reduce((sum, lane) => sum + (isOpen(lane) ? gap : FOLDED_STEP), 0);
   const sum = (of) => of.filter(isOpen).reduce((px, lane) => px + lane.height, 0);
   const bands = sum(lanes.filter(isBand)); // which are as low as can be already
   const lines = sum(lanes) - bands;
@@ -104,7 +106,7 @@ export function placeLanes(lanes, folded, most = Infinity) {
   const places = lanes.map((lane) => {
     const top = bottom;
     const height = lane.height * (isBand(lane) ? 1 : squeeze);
-    bottom += isOpen(lane) ? height + LANE_GAP : FOLDED_STEP;
+    bottom += isOpen(lane) ? height + gap : FOLDED_STEP;
     const domain = [1 - (top + height) / inner, 1 - top / inner].map((end) => Math.max(end, 0));
     return { domain: isOpen(lane) ? domain : null, top: MARGIN.top + top, height };
   });

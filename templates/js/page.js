@@ -1,6 +1,6 @@
 // Wires the page together: text is there already; times, theme, timeline, snapshot, links and downloads come on top.
 
-import { timesNamed } from "./address.js";
+import { placeNamed } from "./address.js";
 import { fromText, inflate } from "./codec.js";
 import { setUpDownloads } from "./downloads.js";
 import { clearFilter, setUpFilter } from "./filter.js";
@@ -58,27 +58,55 @@ function setUpControls(timeline, snapshot) {
   });
   for (const button of document.querySelectorAll("[data-show-from]")) {
     button.addEventListener("click", () => {
+      leaveFinding(button.closest(".finding"));
       timeline.showAround(Number(button.dataset.showFrom), Number(button.dataset.showTo));
       timeline.chart.parentElement.scrollIntoView();
     });
   }
+  setUpTab(timeline.chart.parentElement, snapshot);
 }
 
+/** Let the browser's way back lead to a finding, from where the timeline is gone to. */
+function leaveFinding(finding) {
+  if (finding) history.replaceState(null, "", `#${finding.id}`);
+  history.pushState(null, "", location.href);
+}
+
+/** Have Tab lead from the timeline into the moment that it opened, and back: they stand far apart in the page. */
+function setUpTab(frame, snapshot) {
+  const lead = (from, to, isBack) =>
+    from.addEventListener("keydown", (event) => {
+      if (event.key !== "Tab" || event.shiftKey !== isBack || event.target !== from || snapshot.time === null) return;
+      event.preventDefault();
+      to.focus({ preventScroll: true });
+    });
+  lead(frame, snapshot.panel, false);
+  lead(snapshot.panel, frame, true);
+}
+
+/** Show what the address names: a window, a moment, a finding; all of the run where it names nothing. */
 function followAddress(timeline, snapshot) {
-  const times = timesNamed(location.hash);
-  if (!times) {
+  const { hash } = location;
+  const named = placeNamed(hash);
+  if (named) timeline.chart.parentElement.scrollIntoView({ behavior: "instant" });
+  if (!named || named.at === null) snapshot.close();
+  if (named?.window) timeline.show(...named.window);
+  else if (!hash && !timeline.isWhole) timeline.show(...timeline.full);
+  if (named && named.at !== null) snapshot.open(timeline.within(timeline.snap(named.at)));
+  if (hash && !named) {
+    setAddress(hash);
     openTarget();
-    return;
   }
-  timeline.chart.parentElement.scrollIntoView({ behavior: "instant" });
-  if (times.length > 1) timeline.show(...times);
-  else snapshot.open(timeline.snap(times[0]));
 }
 
 /** Open what is folded around the address's target, and bring it into view, also one that is filtered out. */
 function openTarget() {
   const target = document.querySelector(":target");
   if (!target) return;
+  if (target.matches(".finding")) {
+    target.tabIndex = -1; // from where j and k go on
+    target.focus({ preventScroll: true });
+  }
   if (target.hidden) clearFilter();
   for (let around = target.closest("details"); around; around = around.parentElement.closest("details"))
     around.open = true;
@@ -97,7 +125,10 @@ async function startTimeline(run, zone, onBegin) {
   const library = unpackChartLibrary();
   const [store, canvas] = [await opening, document.getElementById("sketch")];
   const snapshot = new Snapshot(store, zone);
-  const timeline = new Timeline(document.getElementById("chart"), store, zone, (time) => snapshot.open(time));
+  const timeline = new Timeline(document.getElementById("chart"), store, zone, (time) => {
+    if (time === null) snapshot.close();
+    else snapshot.open(time);
+  });
   snapshot.timeline = timeline;
   document.getElementById("chart-wait").remove();
   await timeline.sketch(canvas);

@@ -1,7 +1,8 @@
 // What the reader chooses: light or dark, local time or UTC, paper, and what goes to the clipboard.
 
 const THEMES = ["light", "dark"];
-const PAPER_PX = { width: 686, height: 850 }; // what fits on a page of A4 or US letter, under the timeline's title and signs
+const COPIED_MS = 2000;
+const PAPER_PX = { width: 686, height: 630 }; // what fits on a page of US letter, under the tiles and the timeline's title and signs
 
 function showTimes(zone) {
   for (const time of document.querySelectorAll("time[data-wall]")) {
@@ -58,9 +59,11 @@ export function setUpTheme(redraw) {
 }
 
 export function setUpZone(zone, redraw) {
+  zone.useUtc = remembered("zone") === "utc";
   for (const button of document.querySelectorAll("[data-zone]")) {
     button.addEventListener("click", () => {
       zone.useUtc = button.dataset.zone === "utc";
+      remember("zone", button.dataset.zone);
       showTimes(zone);
       redraw();
     });
@@ -92,6 +95,7 @@ export function setUpCopy() {
       try {
         await navigator.clipboard.writeText(button.dataset.copy);
         button.textContent = "Copied";
+        setTimeout(() => (button.textContent = "Copy"), COPIED_MS);
       } catch {
         getSelection().selectAllChildren(button.previousElementSibling); // no clipboard here: mark it for Ctrl-C
       }

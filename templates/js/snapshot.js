@@ -1,6 +1,5 @@
 // One second as nvidia-smi would have shown it, with what else was going on.
 
-import { addressOf, setAddress } from "./address.js";
 import { learningText, ofEpoch } from "./learning.js";
 import {
   epochAt,
@@ -230,7 +229,6 @@ export class Snapshot {
     this.panel.hidden = false;
     document.documentElement.dataset.snapshot = "open";
     this.refresh();
-    setAddress(addressOf(time));
     this.timeline.setPin(time);
   }
 
@@ -245,7 +243,6 @@ export class Snapshot {
     this.time = null;
     this.panel.hidden = true;
     delete document.documentElement.dataset.snapshot;
-    setAddress(null);
     this.timeline.setPin(null);
     this.opener?.focus?.({ preventScroll: true });
   }

@@ -13,6 +13,7 @@ import { PHASES } from "./traces.js";
 import { nearestIndex } from "./window.js";
 
 const RESTING_MS = 150; // Plotly takes as long for a day of eight GPUs: a window that is dragged along would stick
+const DOUBLE_CLICK_MS = 500; // what most systems take for one
 const READOUT_OFFSET_PX = 16; // from the pointer, so that it does not hide what is pointed at
 export const ZOOM_STEP = 2;
 // Quantities whose lines have a colour of their own, as the style sheet names them.
@@ -24,7 +25,7 @@ const LEAST_WINDOW_MS = 2000;
 const FINDING_CONTEXT = 1.5; // how many lengths of a finding are shown on either side of it
 const LEAST_CONTEXT_MS = 15000;
 
-/** The interactive timeline. `onMoment(time)` is called with ms since the run's start when a moment is picked. */
+/** The interactive timeline. `onMoment(time)` is called with ms since the run's start when a moment is picked, null for none. */
 export class Timeline {
   constructor(chart, store, zone, onMoment) {
     Object.assign(this, { chart, store, zone, onMoment });
@@ -44,6 +45,7 @@ export class Timeline {
     this.heads = new LaneHeads(document.getElementById("lane-heads"), this.lanes, () => this.draw());
     this.strip = new Strip(document.getElementById("strip"), this);
     this.pinned = null;
+    [this.clickedAt, this.pinnedBefore] = [-Infinity, null];
   }
 
   /** Draw on a canvas what Plotly will draw, without waiting for it. */
@@ -62,7 +64,11 @@ export class Timeline {
       (event) => this.clicked(event),
       (left, right) => this.show(this.timeAt(left), this.timeAt(right)),
     );
-    this.chart.addEventListener("dblclick", () => this.show(...this.full));
+    this.chart.addEventListener("dblclick", (event) => {
+      // what its first click picked was not meant
+      if (event.timeStamp - this.clickedAt <= DOUBLE_CLICK_MS) this.onMoment(this.pinnedBefore);
+      this.show(...this.full);
+    });
     this.chart.addEventListener("pointermove", (event) => this.moved(event));
     this.chart.addEventListener("pointerleave", () => this.leave());
     this.chart.parentElement.addEventListener("keydown", (event) => this.key(event));
@@ -101,7 +107,7 @@ export class Timeline {
   lay(paper = null) {
     const { width, height } = paper ?? { width: this.chart.clientWidth };
     this.isOnPaper = paper !== null;
-    this.view.width = Math.max(width, 200);
+    Object.assign(this.view, { width: Math.max(width, 200), isWhole: this.isWhole });
     const { colours } = this;
     const placed = placeLanes(this.lanes, this.heads.folded, height);
     this.figure = buildFigure(this.store, this.lanes, placed, this.view, colours, this.zone);
@@ -142,10 +148,19 @@ export class Timeline {
     const length = Math.min(Math.max(to - from, LEAST_WINDOW_MS), this.full[1] - this.full[0]);
     const start = Math.min(Math.max((from + to - length) / 2, this.full[0]), this.full[1] - length);
     Object.assign(this.view, { from: start, to: start + length });
-    const isWhole = length >= this.full[1] - this.full[0];
-    document.getElementById("zoom-reset").disabled = isWhole;
-    if (this.pinned === null) setAddress(isWhole ? null : addressOf(start, start + length), false);
+    document.getElementById("zoom-reset").disabled = this.isWhole;
+    setAddress(this.address, false);
     return this.draw();
+  }
+
+  /** Whether all times of the run are in view. */
+  get isWhole() {
+    return this.view.to - this.view.from >= this.full[1] - this.full[0];
+  }
+
+  /** The address of what is shown: the window, where it is not all of the run, and the picked moment. */
+  get address() {
+    return addressOf(this.isWhole ? null : [this.view.from, this.view.to], this.pinned);
   }
 
   /** Show a stretch (in s) with what lies around it. */
@@ -169,6 +184,12 @@ export class Timeline {
       const half = (this.view.to - this.view.from) / 2;
       this.show(time - half, time + half);
     } else this.placePin();
+    setAddress(this.address);
+  }
+
+  /** Return the nearest time that is in the run. */
+  within(time) {
+    return Math.min(Math.max(time, this.full[0]), this.full[1]);
   }
 
   /** Show or hide a GPU's lines. */
@@ -218,7 +239,11 @@ export class Timeline {
   }
 
   clicked(event) {
-    if (this.isOnLanes(event)) this.onMoment(this.snap(this.timeAt(event.clientX)));
+    if (!this.isOnLanes(event)) return;
+    if (event.timeStamp - this.clickedAt > DOUBLE_CLICK_MS) this.pinnedBefore = this.pinned;
+    this.clickedAt = event.timeStamp;
+    this.leave();
+    this.onMoment(this.snap(this.timeAt(event.clientX)));
   }
 
   /** Return the time of the sample nearest to a moment, so that a click picks what was measured. */

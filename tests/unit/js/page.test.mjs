@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { addressOf, timesNamed } from "../../../templates/js/address.js";
+import { addressOf, placeNamed } from "../../../templates/js/address.js";
 import { Column } from "../../../templates/js/codec.js";
 import { epochsCsv, samplesCsv } from "../../../templates/js/downloads.js";
 import { holdsWords } from "../../../templates/js/filter.js";
@@ -43,10 +43,14 @@ test("CSV has a column for each quantity, and an empty cell for what is missing"
 });
 
 test("an address names a moment, a window of time, or something else", () => {
-  assert.deepEqual(timesNamed("#t=12.5"), [12_500]);
-  assert.deepEqual(timesNamed("#t=-1.25,20"), [-1250, 20_000]);
-  assert.deepEqual(timesNamed(addressOf(1, 61_000)), [1, 61_000]);
-  for (const other of ["", "#drop-3", "#t=20,10", "#t=5,5", "#t=1e9", "#t=1,2,3", "#t=1,"]) assert.equal(timesNamed(other), null);
+  assert.deepEqual(placeNamed("#t=12.5"), { window: null, at: 12_500 });
+  assert.deepEqual(placeNamed("#t=0"), { window: null, at: 0 });
+  assert.deepEqual(placeNamed("#t=-1.25,20"), { window: [-1250, 20_000], at: null });
+  for (const place of [{ window: [1, 61_000], at: 5000 }, { window: [1, 61_000], at: null }, { window: null, at: 7 }])
+    assert.deepEqual(placeNamed(addressOf(place.window, place.at)), place);
+  assert.equal(addressOf(null, null), null);
+  const others = ["", "#drop-3", "#t=20,10", "#t=5,5", "#t=1e9", "#t=1,2,3", "#t=1,", "#t=1&at=2", "#t=1,2&at="];
+  for (const other of others) assert.equal(placeNamed(other), null);
 });
 
 const COLOURS = {

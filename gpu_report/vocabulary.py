@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 # The rule of a command that a signal or an error ended after its training had come to its end: nothing was cut short.
 COMMAND_ENDED = "command-ended"
+SEVERITIES = ("critical", "warning", "info")  # worst first
 ENDINGS = frozenset({"run-ended", COMMAND_ENDED})  # rules of an end that was no good one
 
 CAUSES: Mapping[str, str] = {

@@ -13,10 +13,9 @@ from gpu_report.analyse.stats import summarise_gpu
 from gpu_report.analyse.track import gaps
 from gpu_report.analyse.verdict import verdict
 from gpu_report.model import Analysis, Options, Run
+from gpu_report.vocabulary import SEVERITIES
 
 __all__ = ["analyse"]
-
-SEVERITIES = ("critical", "warning", "info")
 
 
 def analyse(run: Run, options: Options | None = None) -> Analysis:

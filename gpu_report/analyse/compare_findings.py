@@ -8,11 +8,11 @@ from statistics import median
 from typing import Literal
 
 from gpu_report.model import Analysis, Finding, FindingChange
+from gpu_report.vocabulary import SEVERITIES
 
 # The place of the GPU among those used (the same training may get another one), else its index among the unused.
 Place = tuple[str, int] | None
 Key = tuple[str, str | None, Place]
-SEVERITIES = ("critical", "warning", "info")
 STATUSES = ("new", "still there", "gone")
 # Rules whose findings a person sees as the GPU standing still at times, or working far under its pace.
 STUTTERS = frozenset({"drop", "sustained-low", "slowdown"})

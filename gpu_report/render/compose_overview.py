@@ -21,7 +21,7 @@ from gpu_report.render.words import (
     quantity,
     share,
 )
-from gpu_report.vocabulary import phase_words, row_words
+from gpu_report.vocabulary import SEVERITIES, phase_words, row_words
 
 LABEL_PCT = 8.0  # of the ledger's width, from which on a part has room for its share
 
@@ -92,12 +92,14 @@ def legend(analysis: Analysis) -> tuple[LegendItem, ...]:
     """Return the signs that the timeline of this run holds."""
     phases = dict.fromkeys(phase.name for phase in analysis.phases)
     signs = [LegendItem(f"swatch phase-{name.replace(' ', '-')}", phase_words(name)) for name in phases]
+    kernel = {event.severity for event in analysis.run.kernel.events}
+    worst = next((severity for severity in SEVERITIES if severity in kernel), "info")
     marks = (
         (analysis.low_intervals, "dashes", "under 20 %"),
         ([finding for finding in analysis.findings if finding.level_pct is not None], "swatch drop", "drop"),
         (analysis.gaps, "swatch gap", "no data"),
         ([phase for phase in analysis.phases if phase.name == "checkpoint"], "event checkpoint", "weights saved"),
-        (analysis.run.kernel.events, "event kernel", "kernel message"),
+        (kernel, f"event kernel {worst}", "kernel message"),
         (marked(analysis.run.events), "event happening", "something about the recording"),
     )
     return (
@@ -156,8 +158,16 @@ def _ledger_item(row: LedgerRow, start_pct: float, width_pct: float) -> LedgerIt
         share=share(row.share),
         time=duration(row.gpu_seconds, aligned=True),
         energy="" if known(row.energy_j) is None else energy(row.energy_j),
-        money="" if known(row.money) is None else number(row.money, 2),
+        money=_money(row.money),
     )
+
+
+def _money(amount: float | None) -> str:
+    """Return money with cents, nothing where no price was given; less than a cent is not nothing."""
+    amount = known(amount)
+    if amount is None:
+        return ""
+    return "< 0.01" if 0 < amount < 0.005 else number(amount, 2)
 
 
 def _gpu_row(summary: GpuSummary) -> tuple[str, ...]:

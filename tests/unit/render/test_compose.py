@@ -163,6 +163,14 @@ def test_what_wins_most_stands_first(analysis: model.Analysis) -> None:
     assert [each.change for each in first] == ["workers=14", "cache=ram", "batch=8"]
 
 
+def test_less_than_a_cent_is_not_nothing(analysis: model.Analysis) -> None:
+    amounts = (0.0, 0.004, 0.005, 1_234.5, None)
+    row = analysis.ledger[0]
+    ledger = tuple(replace(row, name=f"row {i}", money=amount) for i, amount in enumerate(amounts))
+    shown = [item.money for item in compose(replace(analysis, ledger=ledger)).ledger]
+    assert shown == ["0.00", "< 0.01", "0.01", "1,234.50", ""]
+
+
 def test_the_ledger_fills_its_bar(view: ReportView) -> None:
     assert view.ledger[0].start_pct == 0
     ends = [item.start_pct + item.width_pct for item in view.ledger]

@@ -1,6 +1,6 @@
 // The timeline as Plotly wants it: one shared time axis and a lane for each quantity. Draws nothing itself.
 
-import { MARGIN, lanesWidth, isBand } from "./lanes.js";
+import { MARGIN, lanesWidth, isBand, isUtilisation } from "./lanes.js";
 import { marks } from "./marks.js";
 import { roundTicks, timeTicks } from "./ticks.js";
 import { laneTraces } from "./traces.js";
@@ -26,7 +26,7 @@ export function buildFigure(store, lanes, { places, height }, view, colours, zon
   };
   const open = lanes.map((lane, i) => ({ ...lane, ...places[i] })).filter(({ domain }) => domain);
   const data = open.flatMap((lane, i) =>
-    laneTraces(store, lane, view, colours, scale).map((trace) => ({
+    orNothing(laneTraces(store, lane, view, colours, scale), scale.base + view.from).map((trace) => ({
       ...trace,
       xaxis: "x",
       yaxis: axisName("y", i),
@@ -37,13 +37,35 @@ export function buildFigure(store, lanes, { places, height }, view, colours, zon
   const { shapes, annotations } = marks(store, view, colours, scale, open);
   const layout = {
     ...baseLayout(view, colours, scale, height),
-    annotations: [zoneTitle(zone, colours, view), ...annotations],
+    annotations: [zoneTitle(zone, colours, view), ...annotations, ...allHidden(store, view, colours, open)],
     shapes,
   };
   open.forEach((lane, i) => {
     layout[axisName("yaxis", i)] = yAxis(lane, lane.domain, colours);
   });
   return { data, layout };
+}
+
+/** Return a lane's traces, and where there are none one that draws nothing: without any, Plotly leaves out the axis. */
+function orNothing(traces, at) {
+  return traces.length ? traces : [{ type: "scatter", mode: "lines", name: "nothing", meta: {}, x: [at], y: [null], line: {} }];
+}
+
+/** Return a note that says why lanes are empty, where every GPU is switched off. */
+function allHidden({ gpus }, { hidden }, colours, lanes) {
+  const lane = lanes.find(isUtilisation);
+  if (!lane || !gpus.every(({ index }) => hidden.has(index))) return [];
+  return [
+    {
+      text: "every GPU is switched off",
+      x: 0.5,
+      xref: "paper",
+      y: (lane.domain[0] + lane.domain[1]) / 2,
+      yref: "paper",
+      showarrow: false,
+      font: { size: 12, color: colours.muted },
+    },
+  ];
 }
 
 function axisName(prefix, i) {

@@ -9,6 +9,7 @@ import { rangeInWindow } from "./window.js";
 import { elapsed, element, phaseWords, quantity } from "./words.js";
 
 const STEPS_IN_PIXEL = 1.5; // from how many steps of a line on a pixel gives their range instead of one reading
+const FINE_MS = 50; // on a pixel: then its tenths of a second tell moments apart
 const NEAR_PX = 8; // how close to a mark of the lane of events tells what it is
 const GPUS_SHOWN = 8; // columns; more would cover the chart
 
@@ -25,7 +26,7 @@ export function fillReadout(box, store, lanes, time, view, zone, pixelMs) {
       "p",
       { class: "readout-time" },
       element("strong", {}, zone.timeOfDay(store.startWall + time)),
-      ` ${elapsed(time)}`,
+      ` ${elapsed(time, pixelMs < FINE_MS)}`,
     ),
     place ? element("p", { class: "readout-phase" }, place) : "",
     phase ? element("p", { class: "readout-source" }, `phase from ${phase.source}`) : "",

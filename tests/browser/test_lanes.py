@@ -7,7 +7,7 @@ from types import ModuleType
 import pandas as pd
 import pytest
 from playwright.sync_api import Page
-from support.browser import drawn, hover_at, show_timeline, show_window, wait_until
+from support.browser import drawn, hover_at, show_timeline, show_window, wait_for_plotly, wait_until
 
 from gpu_report.model import Analysis
 
@@ -197,3 +197,16 @@ def test_the_balance_of_gpus_is_a_strip_for_each_one_under_the_other(
     strips.nth(0).scroll_into_view_if_needed()
     strips.nth(0).click(position={"x": box["width"] / 4, "y": 4})
     assert float(page.url.split("#t=")[1]) == pytest.approx(150, abs=3)
+
+
+def test_with_every_gpu_switched_off_the_lanes_stay_and_say_why(open_report, analysis: Analysis) -> None:
+    opened = open_report(analysis)
+    page = opened.page
+    axes = "Object.keys(document.getElementById('chart')._fullLayout).filter((name) => /^yaxis/.test(name)).length"
+    before = page.evaluate(axes)
+    for chip in page.locator("[data-gpu-toggle]").all():
+        chip.click()
+    wait_for_plotly(page)
+    assert page.evaluate(axes) == before
+    assert page.locator("#chart .annotation").filter(has_text="every GPU is switched off").count() == 1
+    assert opened.errors == []

@@ -34,7 +34,6 @@ KERNEL_CAUSES = {
     "lockup": ("trainer-blocked", 0.6),
 }
 
-EXPECTED = Cause("validation", 0.9, "the epoch ended here: validation and checkpoint, as long as its siblings'")
 UNEXPLAINED = "nothing that was recorded explains it"
 
 

@@ -1,24 +1,34 @@
 """Rule: utilisation fell under half of its level and stayed there (DESIGN.md, Words), with what stood beside it."""
 
 from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.causes import EXPECTED, explain
+from gpu_report.analyse.causes import explain
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.drops import Drop
-from gpu_report.analyse.trimming import trimmed
+from gpu_report.analyse.resting import Rest, rest_of
+from gpu_report.analyse.trimming import Trimmed, trimmed
 from gpu_report.model import Advice, Evidence, Finding, Severity
 
 
 def drops(context: Context) -> list[Finding]:
-    """Report every drop of utilisation (DESIGN.md, Words), numbered in order of time."""
-    found = trimmed(context, context.drops, context.options.line_share)
-    return [_finding(context, number, part.drop, explained=part.explained) for number, part in enumerate(found, 1)]
+    """Report every drop of utilisation (DESIGN.md, Words), numbered in order of time.
+
+    What is left of one without the validation and checkpoint in it is told where it is REMAINS_SHARE of a drop's least
+    length: utilisation was low for as long as a drop asks for, and what the end of the epoch explains is not in it.
+    """
+    options = context.options
+    found = trimmed(context, context.drops, options.line_share, th.REMAINS_SHARE * options.drop_seconds)
+    return [_finding(context, number, part) for number, part in enumerate(found, 1)]
 
 
-def _finding(context: Context, number: int, drop: Drop, *, explained: bool) -> Finding:
+def _finding(context: Context, number: int, part: Trimmed) -> Finding:
+    drop = part.drop
+    rest = rest_of(context, drop) if part.explained else None
     scene = context.scenes.of(drop.gpu, drop.start_t_s, drop.end_t_s)
     kernel_was_read = context.run.kernel.status == "read"
-    cause, proof = explain(scene, expected=EXPECTED if explained else None, kernel_was_read=kernel_was_read)
-    expected = (explained and cause == EXPECTED) or cause.name == "startup"  # which comes once, and to every training
+    cause, proof = explain(scene, expected=rest.cause if rest else None, kernel_was_read=kernel_was_read)
+    expected = (
+        rest is not None and cause == rest.cause
+    ) or cause.name == "startup"  # which comes once, and to every training
     epoch, phase = context.place_at(drop.start_t_s)
     return Finding(
         id=f"drop-{number}",
@@ -34,11 +44,20 @@ def _finding(context: Context, number: int, drop: Drop, *, explained: bool) -> F
         at_boundary=context.boundaries.touching(drop.start_t_s, drop.end_t_s) is not None,
         level_pct=drop.level_pct,
         low_pct=drop.mean_pct,
-        evidence=(*fall_evidence(context, drop), *proof),
+        evidence=(*fall_evidence(context, drop), *_beside(context, part, rest), *proof),
         cause=cause,
         kernel_events=tuple(scene.kernel),
         advice=_kernel_advice(context) if cause.name == "unexplained" else (),
     )
+
+
+def _beside(context: Context, part: Trimmed, rest: Rest | None) -> tuple[Evidence, ...]:
+    """Return what the end of an epoch had to do with it: its part of an expected drop, else why one is so short."""
+    if rest is not None:
+        return rest.evidence
+    if part.drop.duration_s >= context.options.drop_seconds or part.whole_s - part.drop.duration_s < th.EDGE_S:
+        return ()
+    return (Evidence("with the validation or checkpoint beside it, which is not counted", part.whole_s, "s"),)
 
 
 def _severity(drop: Drop, expected: bool) -> Severity:  # noqa: FBT001 - a fact about the drop, not an option

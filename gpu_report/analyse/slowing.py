@@ -40,7 +40,7 @@ def _falls(context: Context) -> list[Drop]:
     ]
     near = Touching(context.drops, lambda drop: (drop.start_t_s, drop.end_t_s))
     own = [fall for fall in falls if not any(_meet(fall, drop) for drop in near(fall.start_t_s, fall.end_t_s))]
-    return [part.drop for part in trimmed(context, own, options.line_share) if not part.explained]
+    return [part.drop for part in trimmed(context, own, options.line_share, options.drop_seconds) if not part.explained]
 
 
 def _meet(fall: Drop, drop: Drop) -> bool:

@@ -20,38 +20,43 @@ AT_THE_END = ("validation", "checkpoint")  # the phases at the end of an epoch
 
 @dataclass(frozen=True)
 class Trimmed:
-    """A drop without the rests at its edges, and whether what YOLO does at the end of an epoch explains it."""
+    """A drop without the rests at its edges, and whether what YOLO does at the end of an epoch explains it.
+
+    `whole_s` is how long it was with them.
+    """
 
     drop: Drop
     explained: bool
+    whole_s: float
 
 
-def trimmed(context: Context, drops: Sequence[Drop], line_share: float) -> list[Trimmed]:
+def trimmed(context: Context, drops: Sequence[Drop], line_share: float, least_s: float) -> list[Trimmed]:
     """Return drops without the validations and checkpoints at their edges, where they alone do not explain them.
 
     Two that only such a rest joins are two, unless utilisation was low right up to it and right after it. One whose
-    remains are too short to be a drop is explained by its rests. `line_share` of the level is the line that they fell
-    under.
+    remains are all shorter than `least_s` is explained by its rests. `line_share` of the level is the line that they
+    fell under.
     """
     rests = context.once(_usual_rests)
-    found = [part for drop in drops for part in _parts(context, drop, rests, line_share)]
+    found = [part for drop in drops for part in _parts(context, drop, rests, line_share, least_s)]
     return sorted(found, key=lambda part: (part.drop.start_t_s, part.drop.gpu))
 
 
-def _parts(context: Context, drop: Drop, rests: Touching[Span], line_share: float) -> list[Trimmed]:
+def _parts(context: Context, drop: Drop, rests: Touching[Span], line_share: float, least_s: float) -> list[Trimmed]:
     near = rests(drop.start_t_s, drop.end_t_s)
     inner = [rest for rest in near if rest[0] < drop.end_t_s and rest[1] > drop.start_t_s]
     explained = context.boundaries.explains(drop.start_t_s, drop.end_t_s)
     if explained or not inner:
-        return [Trimmed(drop, explained)]
+        return [Trimmed(drop, explained, whole_s=drop.duration_s)]
     track = next(track for track in context.tracks if track.gpu == drop.gpu)
     low = _Low(track, line_share * drop.level_pct)
     # the reading right after a rest is still of it, so that it tells nothing of what follows
     pieces = minus([(drop.start_t_s, drop.end_t_s)], [(start, end + th.EDGE_S) for start, end in inner])
     parts = [low.from_rest(part, inner) for piece in pieces if (part := low.within(piece)) is not None]
-    spans = [span for span in _joined(parts, inner) if span[1] - span[0] >= context.options.drop_seconds]
+    spans = [span for span in _joined(parts, inner) if span[1] - span[0] >= least_s]
     found = [replace(drop, start_t_s=a, end_t_s=b, mean_pct=track.mean_pct(a, b)) for a, b in spans]
-    return [Trimmed(part, explained=False) for part in found] or [Trimmed(drop, explained=True)]
+    parted = [Trimmed(part, explained=False, whole_s=drop.duration_s) for part in found]
+    return parted or [Trimmed(drop, explained=True, whole_s=drop.duration_s)]
 
 
 @dataclass(frozen=True)

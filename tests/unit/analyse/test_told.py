@@ -107,6 +107,44 @@ def test_a_stall_of_training_is_not_explained_by_a_validation_beside_it():
     assert drop.start_t_s == 120
 
 
+def after_the_first_validation(stalled_s):
+    """Return the findings of a run that stands still for so long after it, and the drop that lies there."""
+    util = readings((0, 20), (90, 24), (0, 6 + stalled_s), (90, 24 - stalled_s), *([(0, 6), (90, 24)] * 3))
+    run = dataclasses.replace(make_run(util), inside=(process(*EPOCHS),))
+    (drop,) = [f for f in analyse(run).findings if f.rule == "drop"]
+    return drop
+
+
+def test_a_stall_after_a_validation_is_told_though_it_alone_is_shorter_than_a_drop():
+    drop = after_the_first_validation(stalled_s=7)
+    assert (drop.start_t_s, drop.end_t_s, drop.expected, drop.phase) == (50, 57, False, "train")
+    assert drop.summary.endswith("for 7 s")
+    assert {e.text: e.value for e in drop.evidence}[
+        "with the validation or checkpoint beside it, which is not counted"
+    ] == 13
+
+
+def test_an_expected_drop_says_what_of_it_was_validation_and_checkpoint_and_what_was_not():
+    drop = after_the_first_validation(stalled_s=4)
+    assert (drop.start_t_s, drop.end_t_s, drop.expected) == (44, 54, True)
+    assert drop.cause.explanation == (
+        "the epoch ended here: validation and checkpoint took 6.0 s of it, usually 6.0 s; "
+        "4.0 s of it are training right beside them"
+    )
+    told = {e.text: e.value for e in drop.evidence}
+    assert (told["of it, validation and checkpoint"], told["of it, training after them"]) == (6, 4)
+    assert "of it, training before them" not in told
+
+
+def test_a_first_validation_that_takes_longer_is_not_told_to_be_as_long_as_others():
+    parts = [("train", 20, 40), ("validation", 40, 49), ("checkpoint", 49, 50), *EPOCHS[3:]]
+    util = readings((0, 20), (90, 20), (0, 10), (90, 24), *([(0, 6), (90, 24)] * 3))
+    run = dataclasses.replace(make_run(util), inside=(process(*parts),))
+    (drop,) = [f for f in analyse(run).findings if f.rule == "drop"]
+    assert drop.expected
+    assert "took 10.0 s of it, usually 6.0 s (the first takes longer" in drop.cause.explanation
+
+
 def test_an_epoch_that_was_begun_anew_counts_its_attempts_and_the_broken_one_is_no_epoch():
     parts = [*EPOCHS[:6], ("train", 80, 90), ("train", 90, 114), ("validation", 114, 119), ("checkpoint", 119, 120)]
     inside = process(*parts)

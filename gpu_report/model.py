@@ -334,9 +334,9 @@ class EpochSummary:
 
     One that was told from inside lasts from the start of its training to the end of its checkpoint. `gpu_util_pct` and
     `energy_j` are over all recorded GPUs, `gpus` and `gpu_utils_pct` (means) per device index. `train_s`,
-    `validation_s` and `checkpoint_s` are its phases, None where not told apart; `source` is its training's. Images and
-    data wait are known from inside only; `data_wait_share` is of the time from the epoch's start to the end of its
-    training, 0 to 1.
+    `validation_s` and `checkpoint_s` are its phases, None where not told apart; `source` is its training's. `warm_up_s`
+    is what of it was startup still: the first batch of a process; 0 in any other epoch. Images and data wait are of
+    `train_s`, and known from inside only; `data_wait_share` is of it, 0 to 1.
     `odd` says in what it stands out from its siblings, in whole phrases; `first` that its process had just begun,
     `closing` that the mosaic was closed for it.
     """
@@ -364,6 +364,7 @@ class EpochSummary:
     first: bool = False
     closing: bool = False
     gpu_utils_pct: Mapping[int, float | None] = field(default_factory=dict)
+    warm_up_s: float | None = None
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.epoch_parts import length_of
 from gpu_report.analyse.many_stats import ManyStats, StatsOfOne, many_stats
 from gpu_report.analyse.odd import with_odd
-from gpu_report.analyse.spans import marked
+from gpu_report.analyse.spans import intersect, length_s, marked
 from gpu_report.analyse.track import Floats, Track, track_of
 from gpu_report.analyse.trainings import away
 from gpu_report.model import EpochSummary, InsideEpoch, Phase, Run, Stats
@@ -46,7 +46,8 @@ def summarise_epochs(context: Context) -> tuple[EpochSummary, ...]:
         seen[row.run, row.epoch] += 1
         told = context.inside.told.get((row.run, row.start_t_s)) if boundary.told else None
         attempt = told.attempt if told else seen[row.run, row.epoch]
-        summaries.append(_summarise(boundary, told, attempt, parts, readings))
+        warm_up_s = _warm_up_s(context, boundary)
+        summaries.append(_summarise(boundary, told, attempt, parts, readings, warm_up_s))
     return with_odd(summaries)
 
 
@@ -107,14 +108,22 @@ def _over(how: Callable[..., Floats], of_gpus: Sequence[Floats], count: int) -> 
     return found
 
 
-def _summarise(
+def _warm_up_s(context: Context, boundary: Boundary) -> float:
+    """Return how long an epoch was startup still: in the first of a process, up to the end of its first batch."""
+    span = boundary.row.start_t_s, boundary.end_t_s
+    return length_s(intersect(context.activity.startups, [span])) if boundary.first else 0.0
+
+
+def _summarise(  # noqa: PLR0913, PLR0917 - what is known of an epoch, from each side
     boundary: Boundary,
     told: InsideEpoch | None,
     attempt: int,
     parts: Sequence[Phase],
     read: _Readings,
+    warm_up_s: float,
 ) -> EpochSummary:
-    row = boundary.row
+    row, train_s = boundary.row, length_of(parts, "train")
+    wait_s = _wait_s(told, warm_up_s)
     loss, rate = loss_of(row.metrics), row.metrics.get("lr/pg0")
     return EpochSummary(
         run=row.run,
@@ -129,28 +138,39 @@ def _summarise(
         gpu_utils_pct=read.gpu_utils_pct,
         loss=told.loss if told and loss is None else loss,
         lr=told.lr if told and rate is None else rate,
-        train_s=length_of(parts, "train"),
+        warm_up_s=warm_up_s,
+        train_s=train_s,
         validation_s=length_of(parts, "validation"),
         checkpoint_s=length_of(parts, "checkpoint"),
-        images_per_s=_images_per_s(told),
-        data_wait_s=told.data_wait_s if told else None,
-        data_wait_share=_wait_share(told),
-        longest_wait_s=told.longest_wait_s if told else None,
+        images_per_s=_images_per_s(told, train_s, warm_up_s),
+        data_wait_s=wait_s,
+        data_wait_share=min(wait_s / train_s, 1.0) if wait_s is not None and train_s else None,
+        longest_wait_s=_longest_s(told, warm_up_s),
         source=next((phase.source for phase in parts if phase.name == "train"), ""),
         first=boundary.first,
         closing=boundary.closing,
     )
 
 
-def _images_per_s(told: InsideEpoch | None) -> float | None:
-    """Return how many images a second the training part took, None where their number is not known."""
-    if told is None or told.images is None or told.end_t_s is None or told.end_t_s <= told.start_t_s:
+def _images_per_s(told: InsideEpoch | None, train_s: float | None, warm_up_s: float) -> float | None:
+    """Return how many images a second the training part took, None where their number is not known.
+
+    The first batch of a process is warm-up, and so are its images.
+    """
+    if told is None or not told.images or not train_s:
         return None
-    return told.images / (told.end_t_s - told.start_t_s)
+    share = 1 - 1 / told.batches if warm_up_s and told.batches else 1.0
+    return told.images * share / train_s or None
 
 
-def _wait_share(told: InsideEpoch | None) -> float | None:
-    """Return how much of an epoch's training was waiting for data; the first of a run has that of startup in it."""
-    if told is None or told.end_t_s is None or told.end_t_s <= told.start_t_s:
+def _wait_s(told: InsideEpoch | None, warm_up_s: float) -> float | None:
+    """Return how long the training part waited for data, without the wait for a first batch that is warm-up."""
+    if told is None:
         return None
-    return min(told.data_wait_s / (told.end_t_s - told.start_t_s), 1.0)
+    return max(told.data_wait_s - told.first_wait_s, 0.0) if warm_up_s else told.data_wait_s
+
+
+def _longest_s(told: InsideEpoch | None, warm_up_s: float) -> float | None:
+    """Return the longest wait of the training part, None where all that is known is that of a first batch."""
+    of_warm_up = told is None or (warm_up_s > 0 and told.longest_wait_s <= told.first_wait_s)
+    return None if told is None or of_warm_up else told.longest_wait_s

@@ -99,6 +99,7 @@ LANES = (
 EPOCH_QUANTITIES = (Quantity("loss", "Loss", "", 3), Quantity("lr", "Learning rate", "", 3))
 # More of an epoch, for the table of epochs and its CSV.
 EPOCH_READINGS = (
+    Quantity("warm_up_s", "Warm-up", "s", 3),
     Quantity("train_s", "Train", "s", 3),
     Quantity("validation_s", "Validation", "s", 3),
     Quantity("checkpoint_s", "Checkpoint", "s", 3),

@@ -170,6 +170,7 @@ def _epoch(epoch: EpochSummary) -> Json:
         "attempt": epoch.attempt,
         "start_s": epoch.start_t_s,
         "end_s": epoch.end_t_s,
+        "warm_up_s": epoch.warm_up_s,
         "train_s": epoch.train_s,
         "validation_s": epoch.validation_s,
         "checkpoint_s": epoch.checkpoint_s,

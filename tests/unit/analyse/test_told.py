@@ -79,6 +79,21 @@ def test_an_epoch_has_what_was_counted_in_it():
     assert epoch.loss == pytest.approx(1.3748 + 1.67367 + 0.01067)  # as results.csv has it
 
 
+def test_the_first_batch_of_a_process_is_warm_up_and_no_part_of_what_is_said_of_training():
+    inside = process(*EPOCHS[:6])
+    startup = Phase("startup", 1, 10, 20, "inside", "first batch")
+    first = dataclasses.replace(inside.epochs[0], start_t_s=10, data_wait_s=3.5, first_wait_s=2.5, longest_wait_s=2.5)
+    inside = dataclasses.replace(inside, phases=(startup, *inside.phases), epochs=(first, *inside.epochs[1:]))
+    run = dataclasses.replace(make_run(readings((0, 20), (90, 60))), inside=(inside,))
+    first, second = analyse(run).epochs
+    assert (first.warm_up_s, first.train_s, second.warm_up_s) == (10, 24, 0)
+    parts = (first.warm_up_s, first.train_s, first.validation_s, first.checkpoint_s)
+    assert sum(parts) == first.end_t_s - first.start_t_s
+    assert first.images_per_s == pytest.approx(900 / 24)  # the first of ten batches was warm-up
+    assert (first.data_wait_s, first.longest_wait_s) == (1.0, None)
+    assert first.data_wait_share == pytest.approx(1 / 24)
+
+
 def test_a_run_from_outside_knows_no_images_and_no_waits():
     epochs = analysis_of("healthy").epochs
     assert {(e.images_per_s, e.data_wait_s, e.longest_wait_s) for e in epochs} == {(None, None, None)}

@@ -439,7 +439,8 @@ class Advice:
 class Bound:
     """What the training part of an epoch could be without one cause, in seconds.
 
-    `epoch_s_now` is the median of ordinary epochs where the cause holds all the time, else the mean of all.
+    `epoch_s_now` is the median of ordinary epochs where the cause holds all the time, else the mean of all; the first
+    epoch of a process and the one that closes the mosaic are in neither.
     `epoch_s_at_best` cannot be beaten by removing this cause alone; `epoch_s_estimate` is what the best repair among
     the advice (`repair`, as it is typed) is likely to reach, None where that cannot be worked out. `basis` says what
     the figures rest on.

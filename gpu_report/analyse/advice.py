@@ -22,7 +22,7 @@ def advise(
     training = training_of_bounds(context, epochs)
     if training is None:
         return list(findings), tuple(bounds)
-    held_back = standing_causes(context, training, findings)
+    held_back = [f for f in standing_causes(context, training, findings) if f.severity != "info"]  # a note has none
     standing = {finding.cause.name for finding in held_back if finding.cause}
     offered = {
         bound.cause: found

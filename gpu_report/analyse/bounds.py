@@ -24,8 +24,8 @@ FALLS = frozenset({"drop", "sustained-low", "slowdown"})
 WAITS = frozenset({"waiting-for-peer"})
 MOMENTARY = FALLS | WAITS | {"other-process", POWER_CAP, THERMAL}
 GAPS = "short gaps"
-# Which of the epochs a bound calls the one now. Where some were disturbed, the median may be of those that were not.
-MEDIAN, MEAN = "now is the median epoch", "now is the mean of all epochs"
+# Of which epochs a bound calls one the epoch now: the table of epochs has others beside them, the first above all.
+ALL, ORDINARY = "all epochs", "the epochs that nothing disturbed"
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,10 @@ def find_bounds(context: Context, epochs: Sequence[EpochSummary], findings: Sequ
     took = _disturbing(findings)
     disturbing, held_up = Touching(took, _span), disturbances(map(_span, took))
     ordinary = [epoch for epoch in mine if not held_up.touch(epoch.span)]
-    standing = [bound for bound in [_standing(context, training, ordinary or mine, findings)] if bound]
-    found = [*standing, *_momentary(mine, ordinary, disturbing)]
+    left_out = _left_out(epochs)
+    which = f"now is the median of {ORDINARY if 0 < len(ordinary) < len(mine) else ALL}{left_out}"
+    standing = [bound for bound in [_standing(context, training, ordinary or mine, findings, which)] if bound]
+    found = [*standing, *_momentary(mine, ordinary, disturbing, f"now is the mean of {ALL}{left_out}")]
     won = [bound for bound in found if bound.speed_up_at_most >= th.BOUND_SPEED_UP]
     return tuple(sorted(won, key=lambda bound: -bound.speed_up_at_most))
 
@@ -100,6 +102,18 @@ def _judged(epochs: Sequence[EpochSummary]) -> list[_Epoch]:
     return [epoch for epoch in mine if not epoch.summary.first and not epoch.summary.closing]
 
 
+def _left_out(epochs: Sequence[EpochSummary]) -> str:
+    """Return which epochs of the longest YOLO run are not judged, in words; empty where all are."""
+    longest = longest_run(epochs)
+    mine = [epoch for epoch in epochs if epoch.run == longest and epoch.train_s]
+    kinds = (
+        ("the first", any(epoch.first for epoch in mine)),
+        ("the one that closes the mosaic", any(epoch.closing for epoch in mine)),
+    )
+    named = " and ".join(words for words, there in kinds if there)
+    return f", without {named}" if named else ""
+
+
 def standing_causes(context: Context, training: Training, findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings of what holds a training back all the time, with their causes."""
     starved = [f for f in findings if f.rule == "starved" and f.cause]
@@ -107,14 +121,18 @@ def standing_causes(context: Context, training: Training, findings: Sequence[Fin
 
 
 def _standing(
-    context: Context, training: Training | None, epochs: Sequence[_Epoch], findings: Sequence[Finding]
+    context: Context, training: Training | None, epochs: Sequence[_Epoch], findings: Sequence[Finding], which: str
 ) -> Bound | None:
-    """Return the bound of what holds training back all the time: of its cause where one is known, else of all gaps."""
+    """Return the bound of what holds training back all the time: of its cause where one is known, else of all gaps.
+
+    `which` says what the epoch now is.
+    """
     if not epochs or training is None:
         return None
     held_back = standing_causes(context, training, findings)
-    causes = [f.cause.name for f in held_back if f.cause and f.severity != "info"]
-    cause = causes[0] if causes else GAPS
+    # named as in the ledger, where all that is not explained is gaps; a warning of it is told as what it is
+    causes = [(f.cause.name, f.severity) for f in held_back if f.cause]
+    cause, severity = next((each for each in causes if each != ("unexplained", "info")), (GAPS, ""))
     now_s = median(epoch.train_s for epoch in epochs)
     waits = [epoch.summary.data_wait_s for epoch in epochs]
     scene = context.scenes.of_training(min(training.gpus), training) if training.gpus else None
@@ -122,18 +140,19 @@ def _standing(
     short = scene is not None and cores_short(scene)
     if cause in INPUT and not short and all(wait is not None for wait in waits):
         best_s = min(epoch.train_s - (epoch.summary.data_wait_s or 0.0) for epoch in epochs)
-        return _bound(cause, now_s, best_s, f"the shortest epoch without the time it waited for data; {MEDIAN}")
+        return _bound(cause, now_s, best_s, f"the shortest epoch without the time it waited for data; {which}")
     occupancy = scene.gpu_within("sm_occupancy_pct") if scene else None
-    if cause == "launch-bound" and occupancy is not None:
+    # what is but a note lies in the kernels that this batch makes: they stay as they are, and only its gaps go
+    if cause == "launch-bound" and severity != "info" and occupancy is not None:
         best_s = now_s * occupancy / th.MOST_OCCUPANCY_PCT
         return _bound(
             cause,
             now_s,
             best_s,
-            f"the same work with the SMs {th.MOST_OCCUPANCY_PCT:.0f} % full of warps throughout; {MEDIAN}",
+            f"the same work with the SMs {th.MOST_OCCUPANCY_PCT:.0f} % full of warps throughout; {which}",
         )
     busy = _busy_share(context, training, epochs)
-    return _bound(cause, now_s, now_s * busy, f"the GPU at 100 % utilisation throughout; {MEDIAN}") if busy else None
+    return _bound(cause, now_s, now_s * busy, f"the GPU at 100 % utilisation throughout; {which}") if busy else None
 
 
 def _bound(cause: str, now_s: float, best_s: float, basis: str) -> Bound | None:
@@ -151,12 +170,17 @@ def _busy_share(context: Context, training: Training, epochs: Sequence[_Epoch]) 
     return max(shares)
 
 
-def _momentary(epochs: Sequence[_Epoch], ordinary: Sequence[_Epoch], findings: Touching[Finding]) -> list[Bound]:
-    """Return a bound for each cause that disturbed some epochs, from what those took longer than undisturbed ones."""
+def _momentary(
+    epochs: Sequence[_Epoch], ordinary: Sequence[_Epoch], findings: Touching[Finding], which: str
+) -> list[Bound]:
+    """Return a bound for each cause that disturbed some epochs, from what those took longer than undisturbed ones.
+
+    `which` says what the epoch now is.
+    """
     if not ordinary:
         return []
     usual_s, now_s = median(epoch.train_s for epoch in ordinary), fmean(epoch.train_s for epoch in epochs)
-    basis = f"without what it took beyond the median of the epochs that nothing disturbed; {MEAN}"
+    basis = f"without what it took beyond the median of the epochs that nothing disturbed; {which}"
     return [
         Bound(cause, now_s, max(now_s - lost_s / len(epochs), usual_s), basis)
         for cause, lost_s in _lost_s(epochs, usual_s, findings).items()

@@ -122,12 +122,12 @@ def test_nothing_is_advised_against_what_no_argument_removes():
     assert changes(starved_run(host=busy)) == {}
 
 
-def launch_bound_run(batch=4, quantities=None, peak_mib=2_000.0):
+def launch_bound_run(batch=4, quantities=None, peak_mib=2_000.0, util=28.0):
     host = {**STARVED, "main_cpu_pct": 103.0, "workers_cpu_pct": 50.0, "busiest_worker_cpu_pct": 10.0, "workers": 8.0}
     active = {"sm_active_pct": [7.0] * LASTS_S, "sm_occupancy_pct": [3.0] * LASTS_S}
     return starved_run(
         wait_s=0.1,
-        util=28.0,
+        util=util,
         host=host,
         args={**ARGS, "batch": batch, "workers": 8},
         settings={**SETTINGS, "batch": batch, "workers": 8},
@@ -204,11 +204,26 @@ def test_a_bound_says_which_epoch_it_calls_the_one_now():
     analysis = analyse(load_run(SAMPLES / "m-blocked"))
     trained = [epoch.train_s for epoch in analysis.epochs if not epoch.first]
     moment = next(bound for bound in analysis.bounds if bound.cause == "trainer-blocked")
-    assert moment.basis.endswith("now is the mean of all epochs")
+    assert moment.basis.endswith("; now is the mean of all epochs, without the first")
     assert moment.epoch_s_now == pytest.approx(fmean(trained))
+    gaps = next(bound for bound in analysis.bounds if bound.cause == "short gaps")
+    assert gaps.basis.endswith("; now is the median of the epochs that nothing disturbed, without the first")
+    assert gaps.epoch_s_now == median(epoch.train_s for epoch in analysis.epochs if epoch.epoch in {3, 5, 6, 7})
     standing = bound_of(starved_run(lengths_s=(20.0, 14.0, 22.0, 30.0, 16.0, 18.0), wait_s=8.0), "input-cpu")
-    assert standing.basis.endswith("now is the median epoch")
+    assert standing.basis.endswith("; now is the median of all epochs, without the first")
     assert standing.epoch_s_now == median((14.0, 22.0, 30.0, 16.0, 18.0))
+    closing = bound_of(starved_run(args={**ARGS, "close_mosaic": 2}), "input-cpu")
+    assert closing.basis.endswith(", without the first and the one that closes the mosaic")
+
+
+def test_a_bound_has_the_name_of_the_ledgers_row_also_where_its_cause_is_but_a_note():
+    analysis = analyse(launch_bound_run(util=55.0))
+    (starved,) = [finding for finding in analysis.findings if finding.rule == "starved"]
+    assert (starved.severity, starved.cause.name) == ("info", "launch-bound")
+    names = {row.name for row in analysis.ledger}
+    assert {bound.cause for bound in analysis.bounds} == {"launch-bound"} <= names
+    assert analysis.bounds[0].epoch_s_at_best == pytest.approx(20 * 0.55)
+    assert starved.advice == ()  # a larger batch is no repair of what is so by nature
 
 
 def test_a_training_on_the_cpu_has_no_bound_by_a_gpu():

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from statistics import median
 
 from gpu_report.model import Analysis, Ending, GpuSummary, LedgerRow, Run
 from gpu_report.render.happenings import marked
@@ -205,10 +206,10 @@ def _memory(gpus: tuple[GpuSummary, ...]) -> Fact:
 
 
 def _epochs(analysis: Analysis) -> Fact:
-    lengths = sorted(epoch.end_t_s - epoch.start_t_s for epoch in analysis.epochs)
+    lengths = [epoch.end_t_s - epoch.start_t_s for epoch in analysis.epochs]
     if not lengths:
         return Fact("Epochs", MISSING, "no YOLO run was seen")
-    return Fact("Epochs", number(len(lengths)), f"median {duration(lengths[len(lengths) // 2])} each")
+    return Fact("Epochs", number(len(lengths)), f"median {duration(median(lengths))} each")
 
 
 def _ending(ending: Ending | None) -> tuple[Fact, ...]:

@@ -45,6 +45,12 @@ def test_tiles_give_means_over_gpus_and_peaks_of_the_highest(analysis: model.Ana
     assert plain(tile(view, "Samples").note) == "one a second, longest gap 16 s"
 
 
+def test_the_median_epoch_of_two_is_between_them(analysis: model.Analysis) -> None:
+    first, second = analysis.epochs[:2]
+    lengths = replace(first, end_t_s=first.start_t_s + 24), replace(second, end_t_s=second.start_t_s + 12)
+    assert plain(tile(compose(replace(analysis, epochs=lengths)), "Epochs").note) == "median 18 s each"
+
+
 def test_energy_of_gpus_that_have_none_is_not_available(analysis: model.Analysis) -> None:
     gpus = tuple(replace(summary, energy_j=None, energy_source="none") for summary in analysis.gpus)
     assert tile(compose(replace(analysis, gpus=gpus)), "Energy") == Fact("Energy", "n/a", "")

@@ -13,6 +13,8 @@ from gpu_report.analyse.track import Bools, Track
 from gpu_report.analyse.trainings import Training
 from gpu_report.model import Cause, Evidence, Finding, Severity
 
+ORDINARY = "without warm-up and disturbed epochs"  # what the number is over: the verdict's is over all training
+
 
 def starved_gpus(context: Context) -> list[Finding]:
     """Report, of each training, the GPUs that are under ROOM_PCT busy in its ordinary epochs, or wait for data as much.
@@ -63,7 +65,7 @@ def _finding(number: int, scene: Scene, span: Span, mean_pct: float, waited: flo
     """Return the finding; without a cause, what is between starved and healthy is a note."""
     cause, proof = _explained(scene, waited)
     numbers = evidence(
-        ("mean utilisation in ordinary training (no first epoch, no disturbed one)", mean_pct, "%"),
+        (f"mean utilisation in ordinary training ({ORDINARY})", mean_pct, "%"),
         ("the trainer waited for data, of ordinary training", None if waited is None else 100 * waited, "%"),
     )
     return Finding(
@@ -73,7 +75,7 @@ def _finding(number: int, scene: Scene, span: Span, mean_pct: float, waited: flo
         gpu=scene.gpu,
         start_t_s=span[0],
         end_t_s=span[1],
-        summary=f"GPU {scene.gpu} was busy {mean_pct:.0f} % of its ordinary training: {cause.explanation}",
+        summary=f"GPU {scene.gpu} was busy {mean_pct:.0f} % of its ordinary training ({ORDINARY}): {cause.explanation}",
         evidence=(*numbers, *(each for each in proof if each.text != "utilisation")),  # told already, of all of it
         cause=cause,
     )

@@ -212,12 +212,29 @@ class InsideRun:
 
 
 @dataclass(frozen=True)
+class OomReport:
+    """What the kernel printed of a kill for want of memory, each in MiB and None where it did not say.
+
+    `usage_mib` and `limit_mib` are of the cgroup that reached its limit; `group_own_mib` is what its processes held of
+    their own (anonymous memory: without files and shared memory). `killed_own_mib` and `killed_shared_mib` are of the
+    process that was killed.
+    """
+
+    usage_mib: float | None = None
+    limit_mib: float | None = None
+    group_own_mib: float | None = None
+    killed_own_mib: float | None = None
+    killed_shared_mib: float | None = None
+
+
+@dataclass(frozen=True)
 class KernelEvent:
     """One message of the kernel log, or several of the same fault folded into one (`count`, `last_t_s`).
 
     `kind` is xid, gpu-lost, oom, aer, nvme, ata, nfs, filesystem, block, thermal, lockup, hung-task, segfault,
-    amdgpu, mce, hotplug, suspend, driver or other. `text` is the raw line, hostile until escaped. `gpu` is the
-    device index where it could be told. For an Xid, `code`, `meaning` and `action` come from our own table.
+    amdgpu, mce, hotplug, suspend, drop-caches, driver or other. `text` is the raw line, hostile until escaped. `gpu`
+    is the device index where it could be told. For an Xid, `code`, `meaning` and `action` come from our own table.
+    `oom` is the kernel's report of a kill for want of memory.
     """
 
     t_s: float
@@ -233,6 +250,7 @@ class KernelEvent:
     count: int = 1
     last_t_s: float | None = None
     source: str = ""
+    oom: OomReport | None = None
 
 
 @dataclass(frozen=True)

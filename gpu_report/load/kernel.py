@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from gpu_report.load.kernel_join import ONE_EVENT_S, join_details, join_lines
-from gpu_report.load.kernel_match import KernelLine, Match, PciAddress, Told, first_match, parse_pci
+from gpu_report.load.kernel_match import UNKNOWN, KernelLine, Match, PciAddress, Told, first_match, parse_pci
 from gpu_report.load.kernel_patterns import RULES
 from gpu_report.load.kernel_prefix import message_of
 from gpu_report.load.nvidia_lines import match_nvidia, xid_match
@@ -52,8 +52,7 @@ def kernel_events(
 
 def _match(text: str) -> Match:
     message = message_of(text)
-    match = match_nvidia(message) or first_match(RULES, message)
-    return match or Match("other", "info", "a kernel message that is not known to mean trouble")
+    return match_nvidia(message) or first_match(RULES, message) or UNKNOWN
 
 
 def _pci_to_index(gpus: Sequence[Gpu], items: Sequence[Told]) -> dict[PciAddress, int]:
@@ -84,6 +83,7 @@ def _event(item: Told, indices: Mapping[PciAddress, int], run_pids: frozenset[in
         pid=match.pid,
         process=match.process,
         source=line.source,
+        oom=match.oom,
     )
 
 

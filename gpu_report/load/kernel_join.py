@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from gpu_report.load.kernel_match import KernelLine, Told
+from gpu_report.load.kernel_match import UNKNOWN, KernelLine, Told
+from gpu_report.load.kernel_patterns import at_a_limit
 from gpu_report.load.kernel_prefix import message_of
+from gpu_report.load.oom_report import joined, report_in
 
 # Lines of one event are printed within milliseconds; a busy serial console stretches an OOM dump to seconds.
 ONE_EVENT_S: Final = 10.0
@@ -34,10 +36,14 @@ def join_details(items: Sequence[Told]) -> list[Told]:
     """Return one item for each event: the victim's line for a kill, and details folded into what they detail."""
     kept: list[Told] = []
     last_of_kind: dict[str, int] = {}
-    for item in items:
-        kind = item.match.kind
-        killing = _killing(kept, last_of_kind.get("oom"), item)
-        parent = last_of_kind.get(kind)
+    for told in items:
+        opened, parent = last_of_kind.get("oom"), last_of_kind.get(told.match.kind)
+        if told.match.role == "aside" and parent is not None and _near(kept[parent], told):
+            continue
+        item = _read_alone(told)
+        kind, killing = item.match.kind, _killing(kept, opened, item)
+        if opened is not None and killing:
+            kept[opened] = _reporting(kept[opened], item)
         if killing and kind == "other":
             continue  # the OOM killer's dump of memory and processes
         if parent is not None and ((killing and kind == "oom") or _details(kept[parent], item)):
@@ -46,6 +52,24 @@ def join_details(items: Sequence[Told]) -> list[Told]:
             last_of_kind[kind] = len(kept)
             kept.append(item)
     return kept
+
+
+def _read_alone(item: Told) -> Told:
+    """Return what a line says by itself: a kill what its process held, an aside nothing."""
+    if item.match.role == "aside":
+        return replace(item, match=UNKNOWN)
+    if item.match.kind != "oom":
+        return item
+    return replace(item, match=replace(item.match, oom=report_in(message_of(item.line.text))))
+
+
+def _reporting(opened: Told, item: Told) -> Told:
+    """Return a kill with what a line of its dump says of memory; one at a cgroup's limit says so."""
+    report = report_in(message_of(item.line.text))
+    if report is None:
+        return opened
+    match = replace(opened.match, oom=joined(opened.match.oom, report))
+    return replace(opened, match=at_a_limit(match))
 
 
 def _killing(kept: Sequence[Told], last: int | None, item: Told) -> bool:
@@ -65,7 +89,8 @@ def _near(earlier: Told, item: Told) -> bool:
 
 def _named(event: Told, item: Told) -> Told:
     """Return `event` with what `item` adds: the victim of a kill, the process behind a hung ring."""
+    report = joined(event.match.oom, item.match.oom)
     if item.match.role in ("victim", "opens") and event.match.role == "opens":
-        return item
+        return replace(item, match=replace(item.match, oom=report))
     pid, process = event.match.pid or item.match.pid, event.match.process or item.match.process
-    return replace(event, match=replace(event.match, pid=pid, process=process))
+    return replace(event, match=replace(event.match, pid=pid, process=process, oom=report))

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from gpu_report.model import Severity
+from gpu_report.model import OomReport, Severity
 
 PCI: Final = r"[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?"
 
@@ -15,8 +15,9 @@ PciAddress = tuple[int, int, int]  # domain, bus, device: a GPU's function is al
 #   opens         the first of several lines of one event (oom-killer invoked)
 #   victim        the line that names whom the OOM killer took
 #   detail        belongs to the event before it
+#   aside         says more of an event of its kind before it, and by itself nothing: other dumps have such lines, too
 #   resolved      ends an event that lasted (NFS answers again, the machine woke up)
-Role = Literal["", "introduction", "opens", "victim", "detail", "resolved"]
+Role = Literal["", "introduction", "opens", "victim", "detail", "aside", "resolved"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,10 @@ class Match:
     uuid: str | None = None
     role: Role = ""
     critical_in_run: bool = False  # critical where the process belongs to the run that is watched
+    oom: OomReport | None = None
+
+
+UNKNOWN: Final = Match("other", "info", "a kernel message that is not known to mean trouble")
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,18 @@ Severity says what a message means for the run. It is never taken from the kerne
 Spellings are those of Linux 4.x to 6.x; where they changed, both are here.
 """
 
+from dataclasses import replace
 from typing import Final
 
 from gpu_report.load.kernel_devices import DEVICE_RULES
-from gpu_report.load.kernel_match import Rule, rule
+from gpu_report.load.kernel_match import Match, Rule, rule
 
-_OOM_ACTION: Final = (
-    "Free memory or give the machine more: fewer `workers`, no `cache=ram`, a larger memory limit of the container."
-)
+_OOM_ACTION: Final = "Use less host memory, or give the machine more."
+_LIMIT_ACTION: Final = "Use less host memory, or raise the limit of the container or service."
+_ASKED: Final = "{process} asked for memory when "
+_LIMIT: Final = "the memory limit of a container or service was reached"
+# An opening that no victim's line follows: whom the kernel killed is not in the log.
+_OPENED: Final = ": the kernel looked for a process to kill, and its log does not say which"
 # A name comes first on its line and is short; text behind `: ` is a message, and may be a stranger's (`Product: ...`).
 _PROCESS: Final = r"(?P<process>(?:(?!: )[^\n]){1,64}?)"
 _CPU_ACTION: Final = "Check the machine's cooling."
@@ -23,8 +27,16 @@ OOM_RULES: Final[tuple[Rule, ...]] = (
         _PROCESS + r" invoked oom-killer: ",
         "oom",
         "critical",
-        "host memory ran out while {process} asked for more: the kernel looks for a process to kill",
+        _ASKED + "there was no more" + _OPENED,
         _OOM_ACTION,
+        role="opens",
+    ),
+    rule(
+        r"oom-kill:constraint=CONSTRAINT_MEMCG,.*,task=(?P<process>.*),pid=(?P<pid>\d+),uid=\d+",
+        "oom",
+        "critical",
+        _LIMIT + ": the kernel chose to kill {process} (pid {pid})",
+        _LIMIT_ACTION,
         role="opens",
     ),
     rule(
@@ -39,8 +51,8 @@ OOM_RULES: Final[tuple[Rule, ...]] = (
         r"Memory cgroup out of memory: Kill(?:ed)? process (?P<pid>\d+) \((?P<process>.*?)\)",
         "oom",
         "critical",
-        "the memory limit of a container or service was reached: the kernel killed {process} (pid {pid})",
-        _OOM_ACTION,
+        _LIMIT + ": the kernel killed {process} (pid {pid})",
+        _LIMIT_ACTION,
         role="victim",
     ),
     rule(
@@ -121,7 +133,7 @@ HOST_RULES: Final[tuple[Rule, ...]] = (
         "If it is the training or one of its workers, its own output says more.",
         critical_in_run=True,
     ),
-    rule(r"Code: (?:[0-9a-f]{2} |Bad RIP|Unable to)", "segfault", "info", "the code that crashed", role="detail"),
+    rule(r"Code: (?:[0-9a-f]{2} |Bad RIP|Unable to)", "segfault", "info", "the code that crashed", role="aside"),
     rule(
         r"EDAC \w+: \d+ UE ",
         "mce",
@@ -166,8 +178,25 @@ HOST_RULES: Final[tuple[Rule, ...]] = (
         "the machine reported a hardware error",
         "Read the machine's event log (ipmitool sel list).",
     ),
+    rule(
+        # 1 empties the page cache, 2 the caches of names and attributes, 3 both
+        _PROCESS + r" \((?P<pid>\d+)\): drop_caches: [13]\b",
+        "drop-caches",
+        "info",
+        "{process} (pid {pid}) emptied the page cache: files that had been read are read from the disk again",
+        "Find out what that process is, and why it writes to /proc/sys/vm/drop_caches.",
+    ),
     rule(r"PM: suspend entry", "suspend", "info", "the machine went to sleep: nothing ran until it woke up"),
     rule(r"PM: suspend exit", "suspend", "info", "the machine woke up", "", role="resolved"),
 )
+
+
+def at_a_limit(match: Match) -> Match:
+    """Return what a kill says, by its report: a cgroup's limit that was reached is not all memory of the machine."""
+    if match.role != "opens" or match.pid is not None or match.oom is None or match.oom.limit_mib is None:
+        return match
+    asked = _ASKED.format(process=match.process or "a process")
+    return replace(match, meaning=asked + _LIMIT + _OPENED, action=_LIMIT_ACTION)
+
 
 RULES: Final[tuple[Rule, ...]] = (*OOM_RULES, *DEVICE_RULES, *HOST_RULES)

@@ -11,6 +11,7 @@ from gpu_report.render.next_steps import next_step
 from gpu_report.render.view import AdviceView, Fact, FindingView, KernelLine
 from gpu_report.render.words import (
     MISSING,
+    SHOWN_SECONDS,
     duration,
     known,
     quantity,
@@ -185,14 +186,19 @@ def _confidence(cause: Cause) -> str:
 
 def _nearby(nearby: NearbyKernelEvent, clock: Clock, finding: Finding) -> KernelLine:
     """Return a kernel line beside a finding, without what the finding itself says already."""
-    offset = nearby.offset_s
-    distance = "during it" if offset == 0 else f"{duration(abs(offset))} {'before' if offset < 0 else 'after'}"
-    line = kernel_line(nearby.event, clock, distance)
+    line = kernel_line(nearby.event, clock, _distance(nearby.offset_s, finding))
     return replace(
         line,
         meaning="" if nearby.event.meaning.rstrip(".") in finding.summary else line.meaning,
         action="" if any(a.text == nearby.event.action for a in finding.advice) else line.action,
     )
+
+
+def _distance(offset_s: float, finding: Finding) -> str:
+    """Return when a kernel line came; what would read 0 s before or after a moment came with it."""
+    if offset_s == 0 or abs(offset_s) < SHOWN_SECONDS:
+        return "during it" if finding.duration_s > 0 else "at that moment"
+    return f"{duration(abs(offset_s))} {'before' if offset_s < 0 else 'after'}"
 
 
 def _repeats(event: KernelEvent) -> str:

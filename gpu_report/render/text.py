@@ -9,10 +9,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from gpu_report.amounts import counted
 from gpu_report.model import Advice, Analysis, EpochSummary, Finding, GpuSummary, Stats
 from gpu_report.render.summary import iso_utc
-from gpu_report.render.words import SHOWN_SECONDS, how_it_ended, numbers, sentence
+from gpu_report.render.words import SHOWN_SECONDS, heard, how_it_ended, numbers, sentence
 from gpu_report.terminal import plain
 from gpu_report.vocabulary import LONGER_BY_NATURE, row_words
 
@@ -129,7 +128,7 @@ def _closing(analysis: Analysis) -> list[str]:
     if kernel.status != "read":
         lines.append(f"Kernel log: unknown ({kernel.reason or 'it was not read'}). {kernel.advice}".strip())
     else:
-        lines.append(f"Kernel log: read ({kernel.source}), {counted(len(kernel.events), 'message')}.")
+        lines.append(f"Kernel log: read ({kernel.source}), {heard(kernel.events)}.")
     lines += [f"Epochs: {y.note}." for y in analysis.run.yolo_runs if y.note]
     lines += [f"Note: {problem}." for problem in analysis.run.problems]
     return lines

@@ -2,10 +2,11 @@
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
-from gpu_report.model import Ending, Evidence, Recording
+from gpu_report.amounts import counted
+from gpu_report.model import Ending, Evidence, KernelEvent, Recording
 
 MISSING = "n/a"
 SHOWN_SECONDS = 0.05  # a row of the ledger with less would read 0.0 s
@@ -157,6 +158,12 @@ def how_far(ending: Ending) -> str:
     of = f" of {ending.epochs}" if ending.epochs is not None else ""
     epoch = f"epoch {ending.epoch}{of}, " if ending.epoch is not None else ""
     return f"{epoch}{elapsed(ending.t_s)} after the start"
+
+
+def heard(events: Sequence[KernelEvent]) -> str:
+    """Return how many events of the kernel log there are, and of how many messages where one came again and again."""
+    messages = sum(event.count for event in events)
+    return counted(len(events), "event") + (f" of {messages:,} messages" if messages > len(events) else "")
 
 
 def numbers(evidence: Iterable[Evidence]) -> str:

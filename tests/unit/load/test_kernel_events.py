@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from gpu_report.load.kernel import KernelLine, kernel_events
 from gpu_report.load.run import no_alarm_before_start
-from gpu_report.model import Gpu
+from gpu_report.model import Gpu, OomReport
 
 GPUS = (Gpu(0, pci_bus_id="00000000:03:00.0"), Gpu(1, pci_bus_id="00000000:04:00.0"))
 XID_31 = "NVRM: Xid (PCI:0000:03:00): 31, pid=7, name=python, MMU Fault"
@@ -67,6 +67,72 @@ def test_a_kill_is_one_event_that_names_the_victim():
     )
     assert event.text == OOM[6][1]
     assert "memory limit of a container" in event.meaning
+
+
+# As Linux 6.18 printed it of a container at its limit of 24 GiB, what says nothing left out.
+REPORT = [
+    (10.0, "pt_autograd_0 invoked oom-killer: gfp_mask=0x100cca(GFP_HIGHUSER_MOVABLE), order=0, oom_score_adj=0"),
+    (10.0, " mem_cgroup_out_of_memory+0xbf/0x110"),
+    (10.0, "Code: Unable to access opcode bytes at 0x7f77350784f6."),
+    (10.0, "memory: usage 25165824kB, limit 25165824kB, failcnt 1117"),
+    (10.0, "swap: usage 0kB, limit 9007199254740988kB, failcnt 0"),
+    (10.0, "anon 21711544320"),
+    (10.0, "[    529]     0   529 12794981  5521504  4476832   105589    939083 48218112        0        0 python3"),
+    (10.0, "oom-kill:constraint=CONSTRAINT_MEMCG,oom_memcg=/a,task_memcg=/a,task=python3,pid=529,uid=0"),
+    (
+        10.0,
+        "Memory cgroup out of memory: Killed process 529 (python3) total-vm:51179924kB, anon-rss:17907328kB, "
+        "file-rss:422356kB, shmem-rss:3756332kB, UID:0 pgtables:47088kB oom_score_adj:0",
+    ),
+]
+
+
+def test_a_kill_has_what_the_kernel_reported_of_memory():
+    (event,) = events_of(*REPORT)
+    assert event.oom == OomReport(
+        24576.0, 24576.0, pytest.approx(20705.74, abs=0.01), 17487.625, pytest.approx(3668.29, abs=0.01)
+    )
+
+
+def test_what_is_no_report_of_a_kill_is_not_read_as_one():
+    reaped = "oom_reaper: reaped process 529 (python3), now anon-rss:0kB, file-rss:74144kB, shmem-rss:3756332kB"
+    (event,) = events_of((1.0, reaped))
+    assert event.oom is None
+    assert events_of(*OOM[:1])[0].oom is None
+    (stray,) = events_of((1.0, "memory: usage 25165824kB, limit 25165824kB, failcnt 1117"))
+    assert (stray.kind, stray.oom) == ("other", None)
+
+
+def test_an_old_kill_in_two_lines_has_what_the_second_says():
+    (event,) = events_of(
+        (1, "Memory cgroup out of memory: Kill process 42 (python) score 900 or sacrifice child"),
+        (1, "Killed process 42 (python) total-vm:9kB, anon-rss:2048kB, file-rss:0kB"),
+    )
+    assert event.oom == OomReport(killed_own_mib=2.0)
+
+
+def test_a_kill_whose_victim_is_not_named_says_which_memory_ran_out():
+    (event,) = events_of(*REPORT[:6])
+    assert (event.pid, "memory limit of a container" in event.meaning) == (None, True)
+    assert "host memory" not in event.meaning
+    assert event.oom.limit_mib == 24576.0
+
+
+CODE = "Code: Unable to access opcode bytes at 0x7f77350784f6."
+
+
+def test_the_code_in_another_dump_is_no_crash():
+    assert [event.kind for event in events_of(*REPORT)] == ["oom"]
+    trace = (5.0, "WARNING: CPU: 0 PID: 4242 at net/sched/sch_generic.c:525 dev_watchdog+0x1f9/0x200")
+    assert [event.kind for event in events_of(trace, (5.0, CODE))] == ["other", "other"]
+    crash = "python3[12145]: segfault at 0 ip 00007f3b1f985ad8 sp 00007ffc9ae41d38 error 4"
+    assert [event.kind for event in events_of((4.0, crash), (30.0, CODE))] == ["segfault", "other"]
+
+
+def test_who_empties_the_page_cache_again_and_again_is_one_event():
+    (event,) = events_of(*((t / 2, "python3 (778): drop_caches: 1") for t in range(40)))
+    assert (event.kind, event.count, event.pid, event.process) == ("drop-caches", 40, 778, "python3")
+    assert "python3 (pid 778) emptied the page cache" in event.meaning
 
 
 def test_two_kills_are_two_events():

@@ -147,7 +147,14 @@ CASES = [
     ("EDAC MC0: 1 UE memory read error on CPU_SrcID#0_Ha#0_Chan#1_DIMM#0", "mce", "critical"),
     ("PM: suspend entry (deep)", "suspend", "info"),
     ("PM: suspend exit", "suspend", "info"),
-    ("process_api (1): drop_caches: 3", "other", "info"),
+    ("process_api (1): drop_caches: 3", "drop-caches", "info"),
+    ("python3 (4242): drop_caches: 1", "drop-caches", "info"),
+    ("python3 (4242): drop_caches: 2", "other", "info"),  # names and attributes, no data
+    (
+        "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=a,mems_allowed=0,oom_memcg=/a,task_memcg=/a,task=python3,pid=4242,uid=0",
+        "oom",
+        "critical",
+    ),
     ("EXT4-fs (vda): mounted filesystem 0000 r/w without journal. Quota mode: none.", "other", "info"),
     ("EDAC MC: Ver: 3.0.0", "other", "info"),
     ("nfs4filelayout_init: NFSv4 File Layout Driver Registering...", "other", "info"),
@@ -164,9 +171,10 @@ def test_what_a_line_is_and_how_bad(text, kind, severity):
     assert "{" not in event.meaning
 
 
-@pytest.mark.parametrize(
-    "text", [text for text, kind, _ in CASES if kind in ("oom", "segfault", "hung-task") and "4242" in text]
-)
+NAMING = ("oom", "segfault", "hung-task", "drop-caches")
+
+
+@pytest.mark.parametrize("text", [text for text, kind, _ in CASES if kind in NAMING and "4242" in text])
 def test_the_process_is_named(text):
     event = said(text)
     assert (event.pid, event.process) == (4242, "python3")

@@ -278,6 +278,23 @@ def test_a_kernel_finding_does_not_say_the_same_twice(analysis: model.Analysis) 
     assert finding_view(replace(finding, summary="fell"), CLOCK, analysis).kernel[0].meaning == "A fault."
 
 
+@pytest.mark.parametrize(
+    ("finding", "offset_s", "said"),
+    [
+        (DROP, 0.0, "during it"),
+        (DROP, -7.0, "7 s before"),
+        (replace(DROP, end_t_s=DROP.start_t_s), 0.003, "at that moment"),
+        (replace(DROP, end_t_s=DROP.start_t_s), 7.0, "7 s after"),
+    ],
+)
+def test_a_kernel_line_says_how_far_it_is_from_its_finding(
+    analysis: model.Analysis, finding: model.Finding, offset_s: float, said: str
+) -> None:
+    event = model.KernelEvent(10.0, "oom", "critical", "Killed process 41", "a kill")
+    beside = replace(finding, kernel_events=(model.NearbyKernelEvent(event, offset_s),))
+    assert plain(finding_view(beside, CLOCK, analysis).kernel[0].distance) == said
+
+
 def test_of_very_many_findings_the_worst_stand_in_full(analysis: model.Analysis) -> None:
     findings = tuple(replace(DROP, id=f"drop-{n}", end_t_s=25.0 + n) for n in range(FINDINGS_IN_FULL + 7))
     shown = compose(replace(analysis, findings=findings))

@@ -2,6 +2,7 @@ import math
 
 import pytest
 
+from gpu_report.model import KernelEvent
 from gpu_report.render import words
 
 
@@ -91,3 +92,9 @@ def test_text_is_shown_without_what_harms_a_page(text: str, shown: str) -> None:
 )
 def test_the_first_sentence_is_told_from_the_rest(text, parts):
     assert words.first_sentence(text) == parts
+
+
+def test_a_message_that_came_again_and_again_is_counted_as_often():
+    once, often = (KernelEvent(1.0, "other", "info", "x", "y", count=count) for count in (1, 52))
+    assert words.heard([once]) == "1 event"
+    assert words.heard([once, often]) == "2 events of 53 messages"

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.page_cache import emptied
 from gpu_report.analyse.scene import Scene, evidence
 from gpu_report.analyse.throttles import HW_THERMAL, POWER_BRAKE, SW_POWER_CAP, SW_THERMAL
 from gpu_report.model import Cause, Evidence, NearbyKernelEvent
@@ -91,12 +92,10 @@ def input_storage(scene: Scene) -> Candidate | None:
         ("workers blocked on a device (mean)", blocked, ""),
         ("read from storage", read, "MiB/s"),
     )
-    return Candidate(
-        "input-storage",
-        0.9 if (blocked or 0.0) >= th.WORKERS_BLOCKED else 0.8,
-        "the loader waited for storage",
-        numbers,
-    )
+    who, text = emptied(scene.kernel), "the loader waited for storage"
+    text = f"{text}: {who}, so that files were read from the disk again" if who else text
+    sure = bool(who) or (blocked or 0.0) >= th.WORKERS_BLOCKED
+    return Candidate("input-storage", 0.9 if sure else 0.8, text, numbers)
 
 
 def cores_taken(scene: Scene) -> Candidate | None:

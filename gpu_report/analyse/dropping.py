@@ -4,6 +4,7 @@ from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.causes import explain
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.drops import Drop
+from gpu_report.analyse.page_cache import keep_it_filled
 from gpu_report.analyse.resting import Rest, rest_of
 from gpu_report.analyse.trimming import Trimmed, trimmed
 from gpu_report.model import Advice, Evidence, Finding, Severity
@@ -47,7 +48,7 @@ def _finding(context: Context, number: int, part: Trimmed) -> Finding:
         evidence=(*fall_evidence(context, drop), *_beside(context, part, rest), *proof),
         cause=cause,
         kernel_events=tuple(scene.kernel),
-        advice=_kernel_advice(context) if cause.name == "unexplained" else (),
+        advice=_kernel_advice(context) if cause.name == "unexplained" else keep_it_filled(cause, scene.kernel),
     )
 
 

@@ -7,6 +7,7 @@ from gpu_report.analyse.causes import explain
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.dropping import fall_evidence
 from gpu_report.analyse.drops import Drop, find_drops
+from gpu_report.analyse.page_cache import keep_it_filled
 from gpu_report.analyse.spans import Touching
 from gpu_report.analyse.trainings import begun_later
 from gpu_report.analyse.trimming import trimmed
@@ -69,4 +70,5 @@ def _finding(context: Context, fall: Drop) -> Finding | None:
         evidence=(*fall_evidence(context, fall), *proof),
         cause=cause,
         kernel_events=tuple(scene.kernel),
+        advice=keep_it_filled(cause, scene.kernel),
     )

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gpu_report.analyse.causes import CAUSES, explain
+from gpu_report.analyse.page_cache import keep_it_filled
 from gpu_report.analyse.scene import Neighbour, Scene, Series
 from gpu_report.model import Cause, KernelEvent, NearbyKernelEvent
 
@@ -118,6 +119,27 @@ def test_the_second_best_is_named_too():
     xid = KernelEvent(40.0, "xid", "critical", "Xid 79", "the GPU fell off the bus", gpu=0)
     cause, _ = explain(scene({**IDLE, **STORAGE}, kernel=(NearbyKernelEvent(xid, 0.0),)))
     assert {cause.name, cause.runner_up} == {"input-storage", "gpu-fault"}
+
+
+EMPTIED = KernelEvent(
+    31.0, "drop-caches", "info", "x (77): drop_caches: 1", "emptied", "", pid=77, process="x", count=9
+)
+
+
+def test_who_emptied_the_page_cache_is_named_and_a_faster_disk_is_not_advised():
+    kernel = (NearbyKernelEvent(EMPTIED, 0.0),)
+    cause, _ = explain(scene({**IDLE, **STORAGE}, kernel=kernel))
+    assert "x (pid 77) emptied the page cache 9 times" in cause.explanation
+    (advice,) = keep_it_filled(cause, kernel)
+    assert "x (pid 77)" in advice.text
+
+
+def test_a_page_cache_that_was_emptied_explains_nothing_without_a_wait_for_storage_or_at_another_time():
+    cause, _ = explain(scene({}, kernel=(NearbyKernelEvent(EMPTIED, 0.0),)))
+    assert (cause.name, keep_it_filled(cause, (NearbyKernelEvent(EMPTIED, 0.0),))) == ("unexplained", ())
+    before = (NearbyKernelEvent(EMPTIED, -20.0),)
+    cause, _ = explain(scene({**IDLE, **STORAGE}, kernel=before))
+    assert (cause.name, "emptied" in cause.explanation, keep_it_filled(cause, before)) == ("input-storage", False, ())
 
 
 def test_a_kernel_event_of_another_gpu_or_after_the_drop_is_no_cause():

@@ -234,7 +234,8 @@ class KernelEvent:
     `kind` is xid, gpu-lost, oom, aer, nvme, ata, nfs, filesystem, block, thermal, lockup, hung-task, segfault,
     amdgpu, mce, hotplug, suspend, drop-caches, driver or other. `text` is the raw line, hostile until escaped. `gpu`
     is the device index where it could be told. For an Xid, `code`, `meaning` and `action` come from our own table.
-    `oom` is the kernel's report of a kill for want of memory.
+    `oom` is the kernel's report of a kill for want of memory. `of_another` says that its process was none of the
+    training, which went on; the analysis finds that out.
     """
 
     t_s: float
@@ -251,6 +252,7 @@ class KernelEvent:
     last_t_s: float | None = None
     source: str = ""
     oom: OomReport | None = None
+    of_another: bool = False
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from gpu_report.analyse.rules import RULES
 from gpu_report.analyse.stats import summarise_gpu
 from gpu_report.analyse.track import gaps
 from gpu_report.analyse.verdict import verdict
+from gpu_report.analyse.whose import with_owners
 from gpu_report.model import Analysis, Options, Run
 from gpu_report.vocabulary import SEVERITIES
 
@@ -20,7 +21,7 @@ __all__ = ["analyse"]
 
 def analyse(run: Run, options: Options | None = None) -> Analysis:
     """Return what is to be said about a run: findings worst first, expected ones last."""
-    options = options or Options()
+    options, run = options or Options(), with_owners(run)
     context = build_context(run, options)
     findings = folded([finding for rule in RULES for finding in rule(context)])
     findings.sort(key=lambda f: (f.expected, SEVERITIES.index(f.severity), -f.duration_s, f.start_t_s))

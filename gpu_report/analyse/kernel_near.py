@@ -9,12 +9,16 @@ from gpu_report.model import KernelEvent, NearbyKernelEvent
 def kernel_events_near(
     events: Sequence[KernelEvent], start_s: float, end_s: float, gpu: int | None
 ) -> tuple[NearbyKernelEvent, ...]:
-    """Return the kernel events in a window and shortly before it, nearest first, the same GPU's before another's."""
+    """Return the kernel events in a window and shortly before it, nearest first, the same GPU's before another's.
+
+    What befell another program before or after it has no part in it.
+    """
     near = [
         NearbyKernelEvent(event, _offset(event, start_s, end_s))
         for event in events
         if event.t_s <= end_s + th.KERNEL_AFTER_S and (event.last_t_s or event.t_s) >= start_s - th.KERNEL_BEFORE_S
     ]
+    near = [each for each in near if each.offset_s == 0 or not each.event.of_another]
     near.sort(key=lambda n: (abs(n.offset_s), n.event.gpu not in {gpu, None}, n.event.t_s))
     return tuple(near[: th.KERNEL_LINES_SHOWN])
 

@@ -6,7 +6,6 @@ from typing import TypeGuard
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.activity import outside
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.kernel_faults import NOT_OURS
 from gpu_report.analyse.memory_growth import RAN_OUT
 from gpu_report.analyse.spans import as_array
 from gpu_report.analyse.throttles import POWER_CAP, THERMAL
@@ -36,7 +35,7 @@ def verdict(
 ) -> str:
     """Return what the run comes to, in plain words, with the numbers behind it."""
     trained, unseen = training(context), sum(row.share for row in ledger if row.name == "unmeasured")
-    strange = [f for f in findings if f.rule == "kernel" and f.summary.endswith(NOT_OURS)]
+    strange = [f for f in findings if f.rule == "kernel" and any(near.event.of_another for near in f.kernel_events)]
     felt = felt_drops(findings)
     parts = [
         _lost(findings),

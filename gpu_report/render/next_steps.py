@@ -29,13 +29,24 @@ _INJECT = (
 
 def next_step(finding: Finding, analysis: Analysis) -> str:
     """Return what to do about a finding that has no advice of its own, empty where that is not known."""
-    if finding.advice or finding.expected or finding.severity == "info" or finding.cause is None:
+    if finding.advice or finding.expected or finding.severity == "info":
         return ""
+    if finding.cause is None:
+        return _anothers(finding)
     if any(evidence.text.startswith(_STOPPED_SIGN) for evidence in finding.evidence):
         return _STOPPED if finding.cause.name == "trainer-blocked" else ""
     if finding.cause.name == "unexplained":
         return "" if analysis.run.inside else _from_inside(analysis)
     return _STEPS.get(finding.cause.name, "")
+
+
+def _anothers(finding: Finding) -> str:
+    """Return what to do about a fault that the kernel named of another program, empty where it named none."""
+    event = next((near.event for near in finding.kernel_events if near.event.of_another), None)
+    if finding.rule != "kernel" or event is None:
+        return ""
+    who = f"{event.process or 'the process'} (pid {event.pid})"
+    return f"nothing for this training, which went on. If {who} is yours, its own output says more."
 
 
 def _from_inside(analysis: Analysis) -> str:

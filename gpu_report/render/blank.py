@@ -11,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from gpu_report.render import assets
-from gpu_report.render.words import clean
+from gpu_report.render.words import clean, is_typed
 
 PARTIALS, TEMPLATE = "partials/", ".html.j2"
 
@@ -54,7 +54,7 @@ def begin_blank_page() -> Future[BlankPage]:
 
 def environment(templates: Path) -> Environment:
     """Return what reads templates: all that comes from outside is escaped, and what no page can show is left out."""
-    return Environment(
+    made = Environment(
         loader=FileSystemLoader(templates),
         autoescape=True,
         undefined=StrictUndefined,
@@ -62,6 +62,8 @@ def environment(templates: Path) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.tests["typed"] = is_typed
+    return made
 
 
 def printable(value: object) -> object:

@@ -10,7 +10,7 @@ from jinja2 import Environment, meta
 from support.packed import Reader
 from support.samples import analysis_of
 
-from gpu_report.model import Analysis, KernelLog
+from gpu_report.model import Advice, Analysis, KernelEvent, KernelLog
 from gpu_report.render import assets, render_html
 from gpu_report.render.chart import chart_data, to_json
 from gpu_report.render.page import PageParts
@@ -117,6 +117,20 @@ def test_a_log_that_was_not_read_is_unknown_and_never_free_of_errors(builder: Mo
 def test_events_are_shown_even_where_the_log_was_not_read(analysis: Analysis) -> None:
     run = replace(analysis.run, kernel=replace(analysis.run.kernel, status="restricted"))
     assert "NVRM: Xid (PCI:0000:00:07): 31" in render_html(replace(analysis, run=run))
+
+
+def test_code_in_what_a_kernel_line_asks_for_is_shown_as_code(analysis: Analysis) -> None:
+    event = KernelEvent(9.0, "nfs", "warning", "nfs: x", "it does not answer", "Use `cache`.")
+    html = render_html(replace(analysis, run=replace(analysis.run, kernel=KernelLog("read", events=(event,)))))
+    assert "<em>Use <code>cache</code>.</em>" in html
+
+
+def test_only_what_helps_can_be_copied(analysis: Analysis) -> None:
+    advice = (Advice("Find who did `kill -STOP`"), Advice("Look: `nvidia-smi -q`", "batch", "8", "16"))
+    html = render_html(replace(analysis, findings=(replace(analysis.findings[0], advice=advice),)))
+    assert "<code>kill -STOP</code>" in html
+    copied = set(re.findall('data-copy="([^"]*)"', html))
+    assert copied == {"nvidia-smi -q", "batch=16"}
 
 
 def test_a_run_without_findings_says_so(builder: ModuleType) -> None:

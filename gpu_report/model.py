@@ -357,6 +357,8 @@ class EpochSummary:
     `validation_s` and `checkpoint_s` are its phases, None where not told apart; `source` is its training's. `warm_up_s`
     is what of it was startup still: the first batch of a process; 0 in any other epoch. Images and data wait are of
     `train_s`, and known from inside only; `data_wait_share` is of it, 0 to 1.
+    `held_s` are seconds between its batches for which a finding has another cause (`held_by`) than the loader: told as
+    a wait for data, and not in it.
     `odd` says in what it stands out from its siblings, in whole phrases; `first` that its process had just begun,
     `closing` that the mosaic was closed for it.
     """
@@ -385,6 +387,8 @@ class EpochSummary:
     closing: bool = False
     gpu_utils_pct: Mapping[int, float | None] = field(default_factory=dict)
     warm_up_s: float | None = None
+    held_s: float | None = None
+    held_by: str = ""
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
     low = [interval for track, usable in pairs for interval in find_low_intervals(track, usable)]
     missing = [gap for track in context.tracks for gap in gaps(track, run.duration_s)]
     ending = certificate(context, findings)
-    ledger, epochs = build_ledger(context, findings, low), summarise_epochs(context)
+    ledger, epochs = build_ledger(context, findings, low), summarise_epochs(context, findings)
     findings, bounds = advise(context, epochs, findings, find_bounds(context, epochs, findings))
     used = context.activity.used_gpus
     by_gpu = {t.gpu: (t, curve) for t, curve in zip(context.tracks, context.energies, strict=True)}

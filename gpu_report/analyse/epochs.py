@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
@@ -14,9 +15,10 @@ from gpu_report.analyse.epoch_parts import length_of
 from gpu_report.analyse.many_stats import ManyStats, StatsOfOne, many_stats
 from gpu_report.analyse.odd import with_odd
 from gpu_report.analyse.spans import intersect, length_s, marked
+from gpu_report.analyse.standing_still import Held, StandingStill
 from gpu_report.analyse.track import Floats, Track, track_of
 from gpu_report.analyse.trainings import away
-from gpu_report.model import EpochSummary, InsideEpoch, Phase, Run, Stats
+from gpu_report.model import EpochSummary, Finding, InsideEpoch, Phase, Run, Stats
 
 PER_EPOCH = ("memory_used_mib", "power_w", "temperature_c", "sm_clock_mhz")
 PARTS = ("train", "validation", "checkpoint")
@@ -32,13 +34,13 @@ class _Readings(NamedTuple):
     gpu_utils_pct: Mapping[int, float | None]
 
 
-def summarise_epochs(context: Context) -> tuple[EpochSummary, ...]:
+def summarise_epochs(context: Context, findings: Sequence[Finding] = ()) -> tuple[EpochSummary, ...]:
     """Return one summary an epoch that came to its end, in order.
 
     `attempt` is as YOLO told it, else it counts repeats of one epoch in one YOLO run. Utilisation is the mean over the
-    GPUs that its training used, energy the sum over all.
+    GPUs that its training used, energy the sum over all. What `findings` say to be no wait for data is told apart.
     """
-    ends = context.boundaries.all
+    ends, stood_still = context.boundaries.all, StandingStill(context, findings)
     seen: Counter[tuple[int, int]] = Counter()
     summaries = []
     for boundary, parts, readings in zip(ends, context.parts, _of_each(context, ends), strict=True):
@@ -47,8 +49,29 @@ def summarise_epochs(context: Context) -> tuple[EpochSummary, ...]:
         told = context.inside.told.get((row.run, row.start_t_s)) if boundary.told else None
         attempt = told.attempt if told else seen[row.run, row.epoch]
         warm_up_s = _warm_up_s(context, boundary)
-        summaries.append(_summarise(boundary, told, attempt, parts, readings, warm_up_s))
+        summary = _summarise(boundary, told, attempt, parts, readings, warm_up_s)
+        held = stood_still.within((told.start_t_s, told.end_t_s)) if told and told.end_t_s is not None else None
+        summaries.append(_without(summary, held))
     return with_odd(summaries)
+
+
+def _without(summary: EpochSummary, held: Held | None) -> EpochSummary:
+    """Return an epoch whose wait for data is without the time in which it was no loader that it waited for."""
+    if held is None or summary.data_wait_s is None or not summary.train_s:
+        return summary
+    held_s = min(held.seconds, summary.data_wait_s)
+    wait_s = summary.data_wait_s - held_s
+    longest_s = (
+        summary.longest_wait_s if summary.longest_wait_s is not None and summary.longest_wait_s <= wait_s else None
+    )
+    return replace(
+        summary,
+        data_wait_s=wait_s,
+        data_wait_share=min(wait_s / summary.train_s, 1.0),
+        longest_wait_s=longest_s,
+        held_s=held_s,
+        held_by=held.cause,
+    )
 
 
 def loss_of(metrics: Mapping[str, float]) -> float | None:

@@ -8,22 +8,33 @@ import numpy as np
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.track import Floats
 from gpu_report.model import EpochSummary
-from gpu_report.vocabulary import FIRST_EPOCH, MOSAIC_CLOSED
+from gpu_report.vocabulary import FIRST_EPOCH, MOSAIC_CLOSED, cause_words, lower_first
 
 
 @dataclass(frozen=True)
 class _Measure:
     """A length of an epoch in seconds (None: unknown), and how it is told."""
 
-    words: str
+    words: Callable[[EpochSummary], str]
     of: Callable[[EpochSummary], float | None]
 
 
+def _held_words(epoch: EpochSummary) -> str:
+    """Return what held an epoch up between its batches, as the finding of it says."""
+    return f"{lower_first(cause_words(epoch.held_by))} for"
+
+
+def _held_s(epoch: EpochSummary) -> float | None:
+    """Return how long it was held up between batches: not at all where nothing says so, but batches were told."""
+    return None if epoch.data_wait_s is None else epoch.held_s or 0.0
+
+
 MEASURES = (
-    _Measure("training took", lambda epoch: epoch.train_s),
-    _Measure("validation took", lambda epoch: epoch.validation_s),
-    _Measure("the checkpoint took", lambda epoch: epoch.checkpoint_s),
-    _Measure("it waited for data", lambda epoch: epoch.data_wait_s),
+    _Measure(lambda _: "training took", lambda epoch: epoch.train_s),
+    _Measure(lambda _: "validation took", lambda epoch: epoch.validation_s),
+    _Measure(lambda _: "the checkpoint took", lambda epoch: epoch.checkpoint_s),
+    _Measure(lambda _: "it waited for data", lambda epoch: epoch.data_wait_s),
+    _Measure(_held_words, _held_s),
 )
 
 
@@ -37,7 +48,9 @@ def with_odd(epochs: Sequence[EpochSummary]) -> tuple[EpochSummary, ...]:
             values = np.array([measure.of(epochs[number]) for number in known], dtype=float)
             for place in _odd(values):
                 usual = float(np.median(values))
-                reasons[known[place]].append(f"{measure.words} {values[place]:.1f} s, usually {usual:.1f} s")
+                reasons[known[place]].append(
+                    f"{measure.words(epochs[known[place]])} {values[place]:.1f} s, usually {usual:.1f} s"
+                )
     return tuple(
         replace(epoch, odd=(*why, *((note,) if (note := _note(epoch)) else ()))) if why else epoch
         for epoch, why in zip(epochs, reasons, strict=True)

@@ -27,7 +27,7 @@ class Pace:
     batches: Floats
     images: Floats
     trained_s: Floats
-    waited_s: Floats
+    told_wait_s: Floats
 
     def within(self, spans: Sequence[Span]) -> float | None:
         """Return images a second of training within spans, None where nothing was trained there."""
@@ -38,7 +38,16 @@ class Pace:
 
         A wait is known once it is over, and a callback of the user's at the end of a batch counts as one.
         """
-        return self._share(self.waited_s, spans)
+        return self._share(self.told_wait_s, spans)
+
+    def waited_s(self, span: Span) -> float:
+        """Return the seconds waited for data from what was told last before a stretch to what was told first after it.
+
+        A wait is told once it is over, so that this holds the whole of one that lies in the stretch, and maybe more.
+        """
+        first = max(int(np.searchsorted(self.t_s, span[0], side="right")) - 1, 0)
+        last = min(int(np.searchsorted(self.t_s, span[1], side="left")), len(self.t_s) - 1)
+        return float(self.told_wait_s[last] - self.told_wait_s[first])
 
     def _share(self, values: Floats, spans: Sequence[Span]) -> float | None:
         seconds = self._grown(self.trained_s, spans)

@@ -21,6 +21,9 @@ MOST_ROWS = 500  # of the table; 15,000 of them, a day of short epochs, are 14 M
 GAP = 0.18  # of a bar's place is left free
 CUT_AT = 3.0  # bars longer than this many medians are cut off: one stalled epoch would flatten all others
 
+# Parts of an epoch that the chart calls otherwise than their kind.
+PARTS = {"wait": "waiting for data", "held": "standing still between batches"}
+
 Value = Callable[[EpochSummary], float | None]
 
 
@@ -238,10 +241,13 @@ def _heights(group: Sequence[EpochSummary]) -> list[tuple[str, float]]:
     """Return the mean seconds of each part of some epochs, from below; what is not told apart is training."""
     count = len(group)
     wait = sum(_waited(epoch) for epoch in group) / count
+    held = sum(_held(epoch) for epoch in group) / count
     train = sum(_trained(epoch) for epoch in group) / count
     validation = sum(known(epoch.validation_s) or 0.0 for epoch in group) / count
     checkpoint = sum(known(epoch.checkpoint_s) or 0.0 for epoch in group) / count
-    return [("wait", wait), ("train", max(train - wait, 0.0)), ("validation", validation), ("checkpoint", checkpoint)]
+    working = max(train - wait - held, 0.0)
+    parts = (("wait", wait), ("held", held), ("train", working), ("validation", validation), ("checkpoint", checkpoint))
+    return [part for part in parts if part[0] != "held" or held > 0]
 
 
 def _trained(epoch: EpochSummary) -> float:
@@ -249,8 +255,13 @@ def _trained(epoch: EpochSummary) -> float:
 
 
 def _waited(epoch: EpochSummary) -> float:
-    """Return the wait within the training that is drawn: that before the first batch of a run belongs to startup."""
+    """Return the wait within the training that is drawn."""
     return min(known(epoch.data_wait_s) or 0.0, _trained(epoch))
+
+
+def _held(epoch: EpochSummary) -> float:
+    """Return how long of the training that is drawn it stood still between batches, and not for data."""
+    return min(known(epoch.held_s) or 0.0, _trained(epoch) - _waited(epoch))
 
 
 def _bar(group: Sequence[EpochSummary], place: tuple[float, float], top: float, *, several_runs: bool) -> EpochBar:
@@ -273,8 +284,7 @@ def _bar(group: Sequence[EpochSummary], place: tuple[float, float], top: float, 
 def _title(group: Sequence[EpochSummary], *, several_runs: bool) -> str:
     """Return what a bar says when it is pointed at."""
     names = [_name(epoch, several_runs=several_runs) for epoch in (group[0], group[-1])]
-    words = {"wait": "waiting for data", "train": "train", "validation": "validation", "checkpoint": "checkpoint"}
-    parts = [f"{words[kind]} {duration(seconds)}" for kind, seconds in _heights(group) if seconds > 0]
+    parts = [f"{PARTS.get(kind, kind)} {duration(seconds)}" for kind, seconds in _heights(group) if seconds > 0]
     util = _mean([epoch.gpu_util_pct for epoch in group])
     parts += [f"GPU {quantity(util, '%')}"] if util is not None else []
     odd = [reason for epoch in group for reason in epoch.odd]

@@ -181,6 +181,8 @@ def _epoch(epoch: EpochSummary) -> Json:
         "data_wait_s": epoch.data_wait_s,
         "data_wait_share": epoch.data_wait_share,
         "longest_wait_s": epoch.longest_wait_s,
+        "held_s": epoch.held_s,
+        "held_by": epoch.held_by or None,
         "loss": epoch.loss,
         "lr": epoch.lr,
         "odd": list(epoch.odd),

@@ -49,6 +49,17 @@ def test_the_wait_for_data_is_told_likewise():
     assert pace.waiting([(31.0, 39.0)]) is None
 
 
+def test_a_wait_that_lies_in_a_stretch_is_told_once_it_is_over():
+    run = run_of()
+    (inside,) = run.inside
+    told = (Progress(13.0, 10, 0.0), Progress(26.0, 20, 9.0))
+    waited = (dataclasses.replace(EPOCHS[0], data_wait_s=9.0), EPOCHS[1])
+    pace = pace_of(dataclasses.replace(run, inside=(dataclasses.replace(inside, progress=told, epochs=waited),)))
+    assert pace.waited_s((15.0, 24.0)) == 9.0  # whole, though the stretch is a part of what was told at once
+    assert pace.waited_s((27.0, 29.0)) == 0.0
+    assert pace.waited_s((0.0, 500.0)) == 9.0
+
+
 def test_each_training_has_batches_of_its_own_size():
     run = run_of()
     (one,) = run.inside

@@ -3,11 +3,14 @@
 import dataclasses
 import time
 
+import numpy as np
+import pandas as pd
 import pytest
 from support.inside import inside_of
 from support.runs import make_run, readings
 from support.samples import analysis_of, labels_of, run_of
 
+from gpu_report import schema
 from gpu_report.analyse import analyse
 from gpu_report.model import InsideEpoch, InsideRun, Phase, RecordedEvent
 
@@ -158,6 +161,42 @@ def test_a_first_validation_that_takes_longer_is_not_told_to_be_as_long_as_other
     (drop,) = [f for f in analyse(run).findings if f.rule == "drop"]
     assert drop.expected
     assert "took 10.0 s of it, usually 6.0 s (the first takes longer" in drop.cause.explanation
+
+
+def standing_still(main_pct, workers_pct, wait_s=15.0):
+    """Return six epochs, in the third of which the training fell idle for 15 s, waiting for data as callbacks count."""
+    parts = [(90, 24), (0, 6)]
+    util = readings((0, 20), *(parts * 2), (90, 5), (0, 15), (90, 4), (0, 6), *(parts * 3))
+    inside = process(*EPOCHS)
+    waits = [dataclasses.replace(e, data_wait_s=wait_s if e.epoch == 3 else 0.1) for e in inside.epochs]
+    inside = dataclasses.replace(inside, epochs=tuple(waits))
+    still = np.arange(200)
+    still = (still >= 86) & (still < 101)
+    host = {"main_cpu_pct": (100.0, main_pct), "workers_cpu_pct": (400.0, workers_pct), "workers": (8.0, 8.0)}
+    host |= {"busiest_worker_cpu_pct": (50.0, workers_pct / 8)}
+    columns = {c.name: np.where(still, *host.get(c.name, (0.0, 0.0))[::-1]) for c in schema.HOST_QUANTITIES}
+    table = pd.DataFrame({"t_s": np.arange(200.0), **columns})
+    run = dataclasses.replace(make_run(util), inside=(inside,), host=table)
+    return analyse(run)
+
+
+def test_a_trainer_that_stands_still_between_batches_is_no_wait_for_data():
+    found = standing_still(main_pct=0.0, workers_pct=0.0)
+    (drop,) = [f for f in found.findings if f.rule == "drop" and not f.expected]
+    epoch = found.epochs[2]
+    assert drop.cause.name == epoch.held_by == "trainer-blocked"
+    assert (epoch.held_s, epoch.data_wait_s, epoch.data_wait_share) == pytest.approx((15, 0, 0), abs=0.5)
+    assert [each for each in epoch.odd if "data" in each] == []
+    assert any(each.startswith("the trainer itself stood still for 1") for each in epoch.odd)
+
+
+def test_a_wait_whose_drop_is_the_loaders_or_was_none_stays_what_it_is():
+    loader = standing_still(main_pct=0.0, workers_pct=790.0)
+    (drop,) = [f for f in loader.findings if f.rule == "drop" and not f.expected]
+    assert drop.cause.name == "input-cpu"
+    assert (loader.epochs[2].held_s, loader.epochs[2].data_wait_s) == (None, 15)
+    within_a_batch = standing_still(main_pct=0.0, workers_pct=0.0, wait_s=2.0)
+    assert (within_a_batch.epochs[2].held_s, within_a_batch.epochs[2].data_wait_s) == (None, 2)
 
 
 def test_an_epoch_that_was_begun_anew_counts_its_attempts_and_the_broken_one_is_no_epoch():

@@ -31,6 +31,10 @@ def full(analysis: model.Analysis) -> model.Analysis:
     return replace(analysis, epochs=tuple(told(epoch) for epoch in analysis.epochs))
 
 
+def plain(words: str) -> str:
+    return words.replace("\u00a0", " ")
+
+
 def cell(analysis: model.Analysis, head: str, number: int = 0) -> str:
     place = columns(analysis).index(head) + 1
     return rows(analysis, CLOCK)[number].cells[place].replace("\u00a0", " ")
@@ -78,6 +82,15 @@ def test_the_parts_of_a_bar_stand_on_each_other_and_fill_its_length(full: model.
     for below, above in zip(bar.parts, bar.parts[1:], strict=False):
         assert above.y + above.height == pytest.approx(below.y, abs=0.02)
     assert bar.parts[0].height / sum(part.height for part in bar.parts) == pytest.approx(9 / 42.5, abs=0.01)
+
+
+def test_what_was_no_wait_for_data_is_a_part_of_its_own(full: model.Analysis) -> None:
+    held = replace(full, epochs=(*full.epochs[:2], told(full.epochs[2], held_s=18.0, held_by="trainer-blocked")))
+    drawn = chart(held)
+    assert [part.kind for part in drawn.bars[2].parts] == ["wait", "held", "train", "validation", "checkpoint"]
+    assert drawn.bars[2].parts[1].height == pytest.approx(2 * drawn.bars[2].parts[0].height, abs=0.02)
+    assert "waiting for data 9 s, standing still between batches 18 s, train 9 s" in plain(drawn.bars[2].title)
+    assert "held" not in [part.kind for part in drawn.bars[0].parts]
 
 
 def test_an_epoch_whose_parts_are_not_told_apart_is_all_training(analysis: model.Analysis) -> None:

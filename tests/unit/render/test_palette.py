@@ -21,7 +21,7 @@ APART = {
         5.4,
         tuple(f"phase-{n}" for n in ("startup", "train", "validation", "checkpoint", "final-evaluation", "idle")),
     ),
-    "parts of an epoch": (7.9, ("bar-train", "bar-validation", "bar-checkpoint", "ledger-waste")),
+    "parts of an epoch": (7.9, ("bar-train", "bar-validation", "bar-checkpoint", "ledger-waste", "bar-held")),
     "pressure": (7.9, ("cpu_pressure_pct", "io_pressure_pct", "memory_pressure_pct")),
     "reads": (7.9, ("disk_read_mib_s", "trainer_read_mib_s")),
     "levels of a strip": (3.9, tuple(f"heat-{i}" for i in range(5))),

@@ -337,6 +337,8 @@ class Stats:
 class GpuSummary:
     """One GPU over the whole run. `quantities` has only what was recorded; `energy_j` is None where unknown.
 
+    So it is where a part of the run was not measured, for a sum would be low by that.
+
     `used` says whether the run worked on it at all: a GPU that it did not use is no part of the run's means.
     """
 
@@ -540,7 +542,10 @@ class Ending:
 
 @dataclass(frozen=True)
 class LedgerRow:
-    """Where GPU time went. Rows add up to duration x GPUs exactly. `share` is of all GPU seconds, 0 to 1."""
+    """Where GPU time went. Rows add up to duration x GPUs exactly. `share` is of all GPU seconds, 0 to 1.
+
+    `energy_j` is None where that of a good part of the row's time is not known: the rest of it would be too low.
+    """
 
     name: str
     expected: bool

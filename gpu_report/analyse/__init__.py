@@ -10,7 +10,7 @@ from gpu_report.analyse.folding import folded
 from gpu_report.analyse.ledger import build_ledger
 from gpu_report.analyse.rules import RULES
 from gpu_report.analyse.stats import summarise_gpu
-from gpu_report.analyse.track import gaps
+from gpu_report.analyse.track import gaps, measured_s
 from gpu_report.analyse.verdict import verdict
 from gpu_report.analyse.whose import with_owners
 from gpu_report.model import Analysis, Options, Run
@@ -33,14 +33,14 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
     findings, bounds = advise(context, epochs, findings, find_bounds(context, epochs, findings))
     used = context.activity.used_gpus
     by_gpu = {t.gpu: (t, curve) for t, curve in zip(context.tracks, context.energies, strict=True)}
-    measured = sum(float(track.hold_s.sum()) for track in context.tracks)
+    measured = sum(measured_s(track, run.duration_s) for track in context.tracks)
     expected = run.duration_s * max(len(run.gpus), 1)
     return Analysis(
         run=run,
         options=options,
         verdict=verdict(context, findings, ledger, bounds, ending),
         gpus=tuple(
-            summarise_gpu(gpu, *by_gpu.get(gpu.index, (None, None)), used=gpu.index in used) for gpu in run.gpus
+            summarise_gpu(gpu, by_gpu.get(gpu.index), run.duration_s, used=gpu.index in used) for gpu in run.gpus
         ),
         epochs=epochs,
         phases=context.phases,

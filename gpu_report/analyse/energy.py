@@ -5,6 +5,7 @@ from typing import Literal
 
 import numpy as np
 
+from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.spans import rows_before
 from gpu_report.analyse.track import Floats, Track
 
@@ -13,24 +14,47 @@ Source = Literal["counter", "power", "none"]
 
 @dataclass(frozen=True, eq=False)
 class Energy:
-    """A running total: `joules[i]` have been used by `t_s[i]`. Empty where neither counter nor power is known."""
+    """A running total: `joules[i]` have been used by `t_s[i]`, and for `known_s[i]` seconds until then it is known how.
+
+    Nothing is known where there is neither counter nor power; a sum over time of which little is known would be low.
+    """
 
     t_s: Floats
     joules: Floats
+    known_s: Floats
     source: Source
 
-    def between(self, start_s: float, end_s: float) -> float | None:
-        """Return the joules of a span, None where nothing is known."""
-        if self.source == "none":
-            return None
-        return float(np.interp(end_s, self.t_s, self.joules) - np.interp(start_s, self.t_s, self.joules))
+    @property
+    def total_j(self) -> float | None:
+        """Return all joules that are known, None where nothing is."""
+        return None if self.source == "none" else float(self.joules[-1])
 
-    def of_each(self, starts: Floats, ends: Floats) -> Floats:
-        """Return the joules of many spans, NaN where nothing is known."""
+    def known_within(self, start_s: float, end_s: float) -> float:
+        """Return how many seconds of a span are known."""
+        return 0.0 if self.source == "none" else float(np.diff(np.interp([start_s, end_s], self.t_s, self.known_s))[0])
+
+    def between(self, start_s: float, end_s: float) -> float | None:
+        """Return the joules of a span, None where less than MEASURED_SHARE of it is known (see `of_spans`)."""
+        (joules,) = self.of_spans(np.array([start_s]), np.array([end_s])).tolist()
+        return joules if np.isfinite(joules) else None
+
+    def of_spans(self, starts: Floats, ends: Floats) -> Floats:
+        """Return the joules of many spans: NaN where less than MEASURED_SHARE is known, else the rest as the known."""
+        used, known = self.of_each(starts, ends)
+        length = ends - starts
+        enough = (known > 0) & (known >= th.MEASURED_SHARE * length)
+        whole: Floats = np.where(enough, used * length / np.where(enough, known, 1.0), np.nan)
+        return whole
+
+    def of_each(self, starts: Floats, ends: Floats) -> tuple[Floats, Floats]:
+        """Return the joules that are known of many spans, NaN where nothing is, and the seconds that they are of."""
         if self.source == "none":
-            return np.full(len(starts), np.nan)
-        used: Floats = np.interp(ends, self.t_s, self.joules) - np.interp(starts, self.t_s, self.joules)
-        return used
+            return np.full(len(starts), np.nan), np.zeros(len(starts))
+        used, known = (
+            np.interp(ends, self.t_s, total) - np.interp(starts, self.t_s, total)
+            for total in (self.joules, self.known_s)
+        )
+        return np.where(known > 0, used, np.nan), known
 
 
 def energy(track: Track) -> Energy:
@@ -44,15 +68,20 @@ def energy(track: Track) -> Energy:
     power = track.rows["power_w"].to_numpy(dtype=float)
     known = np.isfinite(power)
     if not known.any():
-        return Energy(times, times, "none")
+        return Energy(times, times, times, "none")
     joules, seconds = np.where(known, power, 0.0) * track.row_hold_s, known * track.row_hold_s
     gaps = np.append(np.diff(times), track.row_hold_s[-1]) - seconds
     in_gap = np.zeros(len(times))
     counted = _scale_to_counter(track, times, joules, seconds, gaps, in_gap)
-    before = np.concatenate([[0.0], np.cumsum(joules + in_gap)[:-1]])
     t = np.column_stack([times, times + track.row_hold_s]).ravel()
-    total = np.column_stack([before, before + joules]).ravel()
-    return Energy(t, total, "counter" if counted else "power")
+    known_s = _running(seconds, np.where(in_gap > 0, gaps, 0.0))
+    return Energy(t, _running(joules, in_gap), known_s, "counter" if counted else "power")
+
+
+def _running(of_rows: Floats, after_rows: Floats) -> Floats:
+    """Return the running total at the beginning and the end of each row's time, between which it grows evenly."""
+    before = np.concatenate([[0.0], np.cumsum(of_rows + after_rows)[:-1]])
+    return np.column_stack([before, before + of_rows]).ravel()
 
 
 def _scale_to_counter(  # noqa: PLR0913, PLR0917 - six arrays of one table

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.boundaries import Boundary
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.epoch_parts import length_of
@@ -87,13 +88,13 @@ def _of_each(context: Context, ends: Sequence[Boundary]) -> Iterator[_Readings]:
     for track in context.tracks:  # not those of all GPUs at once: they are large
         stats = _of_gpu(track, spans)
         utils[track.gpu], peaks[track.gpu] = stats["gpu_util_pct"].mean, stats["memory_used_mib"].max
-    joules = [curve.of_each(*spans) for curve in context.energies if curve.source != "none"]
+    joules = [curve.of_spans(*spans) for curve in context.energies if curve.source != "none"]
     away_s = {gpu: marked(spans[0], away(context.trainings, gpu)) for gpu in context.activity.used_gpus}
     working = [np.where(away_s[gpu], np.nan, util) for gpu, util in utils.items() if gpu in away_s]
     columns = (
         _over(np.nanmean, working, len(ends)),
         _over(np.nanmax, list(peaks.values()), len(ends)),
-        _over(np.nansum, joules, len(ends)),
+        _over(np.sum, joules, len(ends)),  # not known where it is not of one of them
     )
     again = {gpu: _made_again(context.run, gpu, spans) for gpu in utils}
     by_gpu = zip(*map(_known, utils.values()), strict=True) if utils else ((),) * len(ends)
@@ -115,10 +116,28 @@ def _known(values: Floats) -> list[float | None]:
 
 
 def _of_gpu(track: Track, spans: Sequence[Floats]) -> dict[str, ManyStats]:
-    """Return the statistics of each epoch on one GPU; those of utilisation by its finest readings."""
+    """Return the statistics of each epoch on one GPU; those of utilisation by its finest readings.
+
+    Of an epoch of which less than MEASURED_SHARE was sampled they are not known: the rest may have been otherwise.
+    """
     columns = {name: track.rows[name].to_numpy(dtype=float) for name in PER_EPOCH}
-    of_rows = many_stats(track.rows["t_s"].to_numpy(dtype=float), columns, track.row_hold_s, spans)
-    return {**of_rows, **many_stats(track.t_s, {"gpu_util_pct": track.util_pct.astype(float)}, track.hold_s, spans)}
+    row_t_s = track.rows["t_s"].to_numpy(dtype=float)
+    of_rows = many_stats(row_t_s, columns, track.row_hold_s, _sampled(row_t_s, track.row_hold_s, track.tick_s, spans))
+    utils = {"gpu_util_pct": track.util_pct.astype(float)}
+    sampled = _sampled(track.t_s, track.hold_s, track.interval_s, spans)
+    return {**of_rows, **many_stats(track.t_s, utils, track.hold_s, sampled)}
+
+
+def _sampled(t_s: Floats, hold_s: Floats, interval_s: float, spans: Sequence[Floats]) -> list[Floats]:
+    """Return the spans, those as empty of which too little was sampled.
+
+    The reading before a span may stand for its beginning (see compare_units.py).
+    """
+    starts, ends = spans
+    so_far = np.concatenate([[0.0], np.cumsum(hold_s)])
+    seconds = so_far[np.searchsorted(t_s, ends)] - so_far[np.searchsorted(t_s, starts)]
+    enough = seconds + interval_s >= th.MEASURED_SHARE * (ends - starts)
+    return [starts, np.where(enough, ends, starts)]
 
 
 def _over(how: Callable[..., Floats], of_gpus: Sequence[Floats], count: int) -> Floats:

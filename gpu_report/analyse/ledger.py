@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.energy import Energy
 from gpu_report.analyse.spans import Span, Spans, as_array, places, rows_before, slices
@@ -26,11 +27,13 @@ LOST_RULES = {"drop", "sustained-low", "slowdown", SPINNING}  # the findings tha
 class _Account:
     """One GPU's readings: seconds and joules of each, and the number of the name of the row its idle part belongs to.
 
-    `lost` is, by cause, the share of the clock that each lacked: what its work lost (0 to 1).
+    `known` is for which share of each reading's time its joules are known. `lost` is, by cause, the share of the clock
+    that each lacked: what its work lost (0 to 1).
     """
 
     hold_s: Floats
     joules: Floats
+    known: Floats
     work_share: Floats
     numbers: npt.NDArray[np.uint8]
     names: Sequence[str]
@@ -51,22 +54,24 @@ def build_ledger(context: Context, findings: Sequence[Finding], low: Sequence[In
     """
     seconds: dict[str, float] = {}
     joules: dict[str, float] = {}
+    known_s: dict[str, float] = {}
     for track, curve in zip(context.tracks, context.energies, strict=True):
-        _book(_account(context, track, curve, findings, low), seconds, joules)
+        _book(_account(context, track, curve, findings, low), seconds, joules, known_s)
     if lost_s := sum(_unread_s(context, finding) for finding in findings if finding.rule == GPU_LOST):
         seconds["gpu-fault"] = seconds.get("gpu-fault", 0.0) + lost_s
     gpus = max(len(context.run.gpus), 1)
     total = context.run.duration_s * gpus
     seconds["unmeasured"] = total - sum(seconds.values())
-    used_j = [j for curve in context.energies if (j := curve.between(0.0, float("inf"))) is not None]
-    joules["unmeasured"] = sum(used_j) - sum(joules.values())
+    joules["unmeasured"] = sum(curve.total_j or 0.0 for curve in context.energies) - sum(joules.values())
+    whole_s = sum(curve.known_within(0.0, context.run.duration_s) for curve in context.energies)
+    known_s["unmeasured"] = whole_s - sum(known_s.values())
     price = context.options.price_per_hour
     rows = [
         LedgerRow(
             name=name,
             expected=name in EXPECTED_ROWS,
             gpu_seconds=spent,
-            energy_j=joules.get(name, 0.0) if used_j else None,
+            energy_j=joules[name] if known_s.get(name, 0.0) >= th.MEASURED_SHARE * spent else None,
             money=spent / 3600 * price if price is not None else None,
             share=spent / total if total > 0 else 0.0,
         )
@@ -89,15 +94,16 @@ def _unread_s(context: Context, finding: Finding) -> float:
     return max(end_s - start_s - sum(float(np.maximum(read, 0.0).sum()) for read in shared), 0.0)
 
 
-def _book(account: _Account, seconds: dict[str, float], joules: dict[str, float]) -> None:
+def _book(account: _Account, seconds: dict[str, float], joules: dict[str, float], known_s: dict[str, float]) -> None:
+    """Add a GPU's seconds to those of each row, its joules, and of how many of the seconds these are known."""
     work = account.work_share
     shares = [(cause, work * lost) for cause, lost in account.lost.items()]
     shares.append(("work", work - sum(share for _, share in shares)))
-    known_j = np.nan_to_num(account.joules)
+    sums = ((seconds, account.hold_s), (joules, account.joules), (known_s, account.hold_s * account.known))
     for row, share in shares:
-        seconds[row] = seconds.get(row, 0.0) + float((account.hold_s * share).sum())
-        joules[row] = joules.get(row, 0.0) + float((known_j * share).sum())
-    for totals, spent in ((seconds, account.hold_s), (joules, known_j)):
+        for totals, spent in sums:
+            totals[row] = totals.get(row, 0.0) + float((spent * share).sum())
+    for totals, spent in sums:
         of_each = np.bincount(account.numbers, spent * (1 - work), minlength=len(account.names)).tolist()
         for row in account.present:
             totals[row] = totals.get(row, 0.0) + of_each[account.names.index(row)]
@@ -120,8 +126,9 @@ def _account(
     rows.give("idle", away(context.trainings, track.gpu))
     whole = np.isin(rows.numbers, [rows.number(name) for name in (*PHASE_ROWS, SPINNING)])
     work = np.where(whole, 0.0, track.util_pct.astype(float) / 100)
-    used = curve.of_each(track.t_s, track.t_s + track.hold_s)
-    return _Account(track.hold_s, used, work, rows.numbers, rows.names, _lost(context, track))
+    used_j, known_s = curve.of_each(track.t_s, track.ends_s)
+    known = np.divide(known_s, track.hold_s, out=np.zeros_like(known_s), where=track.hold_s > 0)
+    return _Account(track.hold_s, np.nan_to_num(used_j), known, work, rows.numbers, rows.names, _lost(context, track))
 
 
 def _phase_spans(context: Context) -> dict[str, Floats]:

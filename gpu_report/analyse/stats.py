@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from gpu_report import schema
+from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.energy import Energy
 from gpu_report.analyse.ranking import as_whole, ranking
 from gpu_report.analyse.track import Bools, Floats, Track
@@ -63,12 +64,18 @@ def weighted_sum(values: Floats, weights: Floats) -> float:
     return sum(float(values[at : at + SHORT] @ weights[at : at + SHORT]) for at in pieces)
 
 
-def summarise_gpu(gpu: Gpu, track: Track | None, curve: Energy | None, *, used: bool) -> GpuSummary:
-    """Return one GPU over the whole run; a GPU without rows has no quantities."""
-    if track is None or curve is None:
+def summarise_gpu(gpu: Gpu, read: tuple[Track, Energy] | None, duration_s: float, *, used: bool) -> GpuSummary:
+    """Return one GPU over the whole run; a GPU without rows has no quantities.
+
+    Its energy is a sum, which would be low by all that was not measured: below WELL_COVERED it is not known.
+    """
+    if read is None:
         return GpuSummary(gpu, 0, {}, None, "none", used=False)
+    track, curve = read
     quantities = {**_quantities(track.rows, track.row_hold_s, AVERAGED), **utilisation(track, 0.0, float("inf"))}
-    return GpuSummary(gpu, len(track.rows), quantities, curve.between(0.0, float("inf")), curve.source, used=used)
+    is_known = curve.known_within(0.0, duration_s) >= th.WELL_COVERED * duration_s
+    joules = curve.total_j if is_known else None
+    return GpuSummary(gpu, len(track.rows), quantities, joules, curve.source if is_known else "none", used=used)
 
 
 def _quantities(rows: pd.DataFrame, hold_s: Floats, names: Sequence[str]) -> dict[str, Stats]:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.spans import Spans, places, rows_within
+from gpu_report.analyse.spans import Span, Spans, places, rows_within, union
 from gpu_report.model import Gap, Run
 
 Floats = npt.NDArray[np.float64]
@@ -98,18 +98,44 @@ def mean_within(track: Track, spans: Spans) -> tuple[float, float]:
 
 
 def gaps(track: Track, duration_s: float) -> tuple[Gap, ...]:
-    """Return the stretches in which this GPU's utilisation was not measured."""
+    """Return the stretches in which this GPU was not sampled, or its utilisation not measured."""
     if not len(track.t_s):
         return (Gap(track.gpu, 0.0, duration_s, "no reading of utilisation"),)
-    starts = np.concatenate([[0.0], track.ends_s])
-    ends = np.concatenate([track.t_s, [duration_s]])
-    missing = ends - starts > longest_hold(track.tick_s)
+    unknown = _between(track.t_s, track.hold_s, track.tick_s, duration_s)
+    missing = union([*unknown, *_without_rows(track, duration_s)])
+    return tuple(Gap(track.gpu, start, end, _why(track, start, end)) for start, end in missing)
+
+
+def measured_s(track: Track, duration_s: float) -> float:
+    """Return for how many seconds this GPU was sampled and its utilisation measured.
+
+    The driver's own readings of utilisation go on where samples.csv was cut: those are no samples.
+    """
+    seconds = float(track.hold_s.sum())
+    without = _without_rows(track, duration_s)
+    if not without or not seconds:
+        return seconds
+    so_far = np.concatenate([[0.0], np.cumsum(track.hold_s)])
+    edges = np.column_stack([track.t_s, track.ends_s]).ravel()
+    known = np.column_stack([so_far[:-1], so_far[1:]]).ravel()
+    starts, ends = np.array(without).T
+    return seconds - float((np.interp(ends, edges, known) - np.interp(starts, edges, known)).sum())
+
+
+def _without_rows(track: Track, duration_s: float) -> list[Span]:
+    """Return the stretches in which no tick sampled this GPU."""
+    times = track.rows["t_s"].to_numpy(dtype=float)
+    return _between(times, track.row_hold_s, track.tick_s, duration_s)
+
+
+def _between(t_s: Floats, hold_s: Floats, tick_s: float, duration_s: float) -> list[Span]:
+    """Return what readings leave out: at both ends from the longest hold on, in which none is missing yet."""
+    starts = np.concatenate([[0.0], t_s + hold_s])
+    ends = np.concatenate([t_s, [duration_s]])
+    missing = ends - starts > longest_hold(tick_s)
     # between two readings the hold is already counted, so that any rest at all is a gap
     missing[1:-1] = ends[1:-1] - starts[1:-1] > 1e-6
-    return tuple(
-        Gap(track.gpu, float(start), float(end), _why(track, float(start), float(end)))
-        for start, end in zip(starts[missing], ends[missing], strict=True)
-    )
+    return list(zip(starts[missing].tolist(), ends[missing].tolist(), strict=True))
 
 
 def longest_hold(tick_s: float) -> float:

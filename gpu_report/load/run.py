@@ -22,6 +22,8 @@ from gpu_report.run_folder import finite, read_events
 
 Events = Sequence[Mapping[str, Any]]
 
+# Intervals: no samples for so long at the end are told. The last tick of a busy host may be one or two late.
+MISSED_INTERVALS = 5
 LARGEST_XID = 1_000_000  # what the kernel log's patterns take, too
 
 STATUSES: Mapping[str, Literal["read", "restricted"]] = {"read": "read", "restricted": "restricted"}
@@ -61,7 +63,7 @@ def _assemble(path: Path, read: Samples, info: Mapping[str, Any], events: Events
     processes, process_problems = load_processes(folder / schema.PROCESSES_CSV, clock)
     devices = gpus(info, samples)
     yolo_runs, rows, epoch_problems = load_epochs(folder / schema.YOLO_DIR, info, events, clock, samples)
-    duration_s = _duration(samples, info, clock)
+    duration_s = _duration([samples, host, ring], info, clock)
     outside = _outside(processes, events, clock)
     inside, inside_problems = load_inside(folder / schema.INSIDE_DIR, clock, duration_s, yolo_runs, outside)
     recorded = with_versions(recording(info, samples), inside)
@@ -79,9 +81,20 @@ def _assemble(path: Path, read: Samples, info: Mapping[str, Any], events: Events
         epoch_rows=rows,
         kernel=_kernel_log(events, clock, devices, frozenset(int(pid) for pid in processes["pid"])),
         events=tuple(_recorded(event, clock) for event in events if event["kind"] not in ELSEWHERE),
-        problems=(*ring_problems, *host_problems, *process_problems, *epoch_problems, *inside_problems),
+        problems=(
+            *_ends_early(samples, duration_s, recorded.interval_s),
+            *(*ring_problems, *host_problems, *process_problems, *epoch_problems, *inside_problems),
+        ),
         inside=inside,
     )
+
+
+def _ends_early(samples: pd.DataFrame, duration_s: float, interval_s: float | None) -> tuple[str, ...]:
+    """Return that the samples end before the recording did: nothing else tells a file that was cut between two rows."""
+    missing_s = duration_s - float(samples["t_s"].max())
+    if missing_s <= MISSED_INTERVALS * (interval_s or 1.0):
+        return ()
+    return (f"{schema.SAMPLES_CSV} ends {missing_s:.0f} s before the recording did: what follows is missing, not zero",)
 
 
 def _outside(processes: pd.DataFrame, events: Events, clock: Clock) -> Outside:
@@ -105,8 +118,13 @@ def _explained(error: InputError, events: Events) -> InputError:
     return InputError(f"{error} (the recorder said: {reasons[-1]})") if reasons else error
 
 
-def _duration(samples: pd.DataFrame, info: Mapping[str, Any], clock: Clock) -> float:
-    """Return the end marker's time; without one, the last sample and the interval it stands for."""
+def _duration(tables: Sequence[pd.DataFrame], info: Mapping[str, Any], clock: Clock) -> float:
+    """Return the end marker's time; without one, the last sample and the interval it stands for.
+
+    Where another of the tables goes on for longer than samples come late, the recording did, too: the samples, which
+    are the first of the tables, were cut.
+    """
+    samples, *others = tables
     last = float(samples["t_s"].max())
     end = info.get("end")
     wall_s = finite(end.get("wall_s")) if isinstance(end, Mapping) else None
@@ -114,7 +132,10 @@ def _duration(samples: pd.DataFrame, info: Mapping[str, Any], clock: Clock) -> f
         told = clock.t(wall_s, finite(end.get("mono_s")))
         if told < last + ABSURD_DISTANCE_S:
             return max(told, last)
-    return last + (recording(info, samples).interval_s or 0.0)
+    interval_s = recording(info, samples).interval_s or 0.0
+    later = [t_s for table in others if len(table) and (t_s := float(table["t_s"].max())) < last + ABSURD_DISTANCE_S]
+    is_cut = max(later, default=last) > last + MISSED_INTERVALS * (interval_s or 1.0)
+    return (max(later) if is_cut else last) + interval_s
 
 
 def _recorded(event: Mapping[str, Any], clock: Clock) -> RecordedEvent:

@@ -19,6 +19,7 @@ from gpu_report.render.words import (
     how_it_ended,
     known,
     number,
+    partly,
     quantity,
     share,
 )
@@ -69,9 +70,9 @@ def tiles(analysis: Analysis) -> tuple[Fact, ...]:
     facts = (
         _utilisation(gpus),
         _memory(gpus),
-        Fact("Temperature, mean", quantity(_mean(gpus, "temperature_c"), "°C"), _peak(gpus, "temperature_c", "°C")),
-        Fact("Power, mean", quantity(_mean(gpus, "power_w"), "W"), _peak(gpus, "power_w", "W")),
-        Fact("Energy", energy(_energy(gpus)), _energy_note(gpus)),
+        _mean_and_peak(analysis, "Temperature, mean", "temperature_c", "°C"),
+        _mean_and_peak(analysis, "Power, mean", "power_w", "W"),
+        Fact("Energy", energy(_energy(gpus)), _energy_note(analysis)),
         Fact("Duration", duration(analysis.run.duration_s), how_it_ended(analysis.run.recording)),
         _epochs(analysis),
         *_ending(analysis.ending),
@@ -228,10 +229,23 @@ def _energy(gpus: tuple[GpuSummary, ...]) -> float | None:
     return sum(joules) if joules else None
 
 
-def _energy_note(gpus: tuple[GpuSummary, ...]) -> str:
-    sources = {s.energy_source for s in gpus if known(s.energy_j) is not None}
+def _energy_note(analysis: Analysis) -> str:
+    """Return what the energy was read from, and of which GPUs; where it is not known that the samples are too few."""
+    those = [s for s in analysis.gpus if known(s.energy_j) is not None]
+    partial = partly(analysis.coverage)
+    if not those:
+        return f"not known: samples of {partial}" if partial else ""
     words = {"counter": "from the energy counter", "power": "summed up from power readings"}
-    return " and ".join(words[source] for source in sorted(sources) if source in words)
+    sources = sorted({s.energy_source for s in those} & set(words))
+    some = f"{len(those)} of {len(analysis.gpus)} GPUs" if len(those) < len(analysis.gpus) else ""
+    return ", ".join(filter(None, (some, " and ".join(words[source] for source in sources))))
+
+
+def _mean_and_peak(analysis: Analysis, name: str, column: str, unit: str) -> Fact:
+    """Return a mean with the peak, and that it is of a part of the time where that is so."""
+    mean, peak = _mean(analysis.gpus, column), _peak(analysis.gpus, column, unit)
+    notes = (peak, partly(analysis.coverage) if mean is not None else "")
+    return Fact(name, quantity(mean, unit), ", ".join(filter(None, notes)))
 
 
 def _stat(summary: GpuSummary, name: str, which: str) -> float | None:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from gpu_report.model import Advice, Analysis, EpochSummary, Finding, GpuSummary, Stats
 from gpu_report.render.summary import iso_utc
-from gpu_report.render.words import SHOWN_SECONDS, heard, how_it_ended, numbers, sentence
+from gpu_report.render.words import SHOWN_SECONDS, heard, how_it_ended, numbers, partly, sentence
 from gpu_report.terminal import plain
 from gpu_report.vocabulary import LONGER_BY_NATURE, row_words
 
@@ -66,7 +66,9 @@ def _head(analysis: Analysis) -> str:
 
 def _tables(analysis: Analysis) -> Iterable[tuple[str, tuple[str, ...], Rows]]:
     header = ("GPU", "utilisation mean", "peak", "memory peak", "power mean", "temperature mean", "energy")
-    yield "GPUs, over the whole recording", header, [_gpu_row(gpu) for gpu in analysis.gpus]
+    partial = partly(analysis.coverage)
+    over = f"GPUs, over the {partial} that was sampled" if partial else "GPUs, over the whole recording"
+    yield over, header, [_gpu_row(gpu) for gpu in analysis.gpus]
     shown = [row for row in analysis.ledger if row.gpu_seconds >= SHOWN_SECONDS]
     ledger: Rows = [(row_words(row.name), f"{row.gpu_seconds:.1f} s", f"{row.share:.1%}") for row in shown]
     yield "Where the GPU time went", ("", "GPU time", "share"), ledger

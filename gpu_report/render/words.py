@@ -10,6 +10,7 @@ from gpu_report.model import Ending, Evidence, KernelEvent, Recording
 
 MISSING = "n/a"
 SHOWN_SECONDS = 0.05  # a row of the ledger with less would read 0.0 s
+WELL_SAMPLED = 0.95  # of the time: a mean or a peak of less says of how much it is
 MIB_PER_GIB = 1024
 JOULE_PER_WATT_HOUR = 3600
 
@@ -86,6 +87,11 @@ def gibibytes(mib: float | None) -> str:
     """Return memory given in MiB as GiB, or n/a."""
     mib = known(mib)
     return MISSING if mib is None else f"{mib / MIB_PER_GIB:.1f}\u00a0GiB"
+
+
+def partly(coverage: float) -> str:
+    """Return of which part of a recording its samples are, empty where they are of all of it."""
+    return "" if coverage >= WELL_SAMPLED else f"{share(coverage)} of the time"
 
 
 def share(fraction: float | None) -> str:

@@ -55,3 +55,40 @@ def test_the_ledger_still_adds_up_and_keeps_the_energy():
     found = analyse(run)
     assert sum(row.gpu_seconds for row in found.ledger) == pytest.approx(100, abs=1e-6)
     assert sum(row.energy_j for row in found.ledger) == pytest.approx(found.gpus[0].energy_j, rel=1e-6)
+
+
+class TestSamplesThatWereCut:
+    """The driver's own readings (ring.csv) go on where samples.csv was cut: they are no samples."""
+
+    def cut(self, at=60, power=200.0):
+        run = make_run(
+            readings((70, at)),
+            quantities={"power_w": [power] * at, "memory_used_mib": [1000.0] * at},
+            ring=ring_of([70.0] * 500),
+            rows=[(1, 40.0), (2, 80.0), (3, 100.0)],
+            duration_s=100.0,
+        )
+        return analyse(run)
+
+    def test_coverage_counts_ticks_and_the_rest_is_a_gap(self):
+        found = self.cut()
+        assert found.coverage == pytest.approx(0.6, abs=0.01)
+        assert [(gap.start_t_s, gap.end_t_s, gap.reason) for gap in found.gaps] == [(60.0, 100.0, "no rows")]
+        assert found.longest_gap_s == pytest.approx(40)
+
+    def test_sums_and_means_of_what_was_not_sampled_are_missing_and_not_low(self):
+        found = self.cut()
+        assert [epoch.energy_j for epoch in found.epochs] == [pytest.approx(8000), None, None]
+        assert [epoch.memory_peak_mib for epoch in found.epochs] == [1000.0, None, None]
+        assert "power_w" not in found.epochs[1].gpus[0]
+        assert found.epochs[2].gpu_util_pct == pytest.approx(70)  # which the driver kept
+        assert found.gpus[0].energy_j is None
+
+    def test_an_epoch_of_which_most_was_sampled_has_the_energy_of_all_of_it(self):
+        assert self.cut(at=75).epochs[1].energy_j == pytest.approx(8000)
+
+    def test_rows_of_the_ledger_have_no_energy_where_that_of_much_of_them_is_not_known(self):
+        rows = {row.name: row.energy_j for row in self.cut().ledger}
+        assert rows["work"] is None
+        whole = {row.name: row.energy_j for row in self.cut(at=100).ledger}
+        assert whole["work"] == pytest.approx(0.7 * 20000, rel=0.01)

@@ -45,12 +45,28 @@ def load(tmp_path):
 
 
 STEADY = [row(t) for t in range(30)]
+HOST = "\n".join(["wall_s,mono_s,cpu_pct", *(f"{START + t},{100 + t},5" for t in range(60))]) + "\n"
 
 
 def test_a_row_cut_short_is_dropped_and_said(load):
     run = load(lines(*STEADY) + "1800000030,130,0,9")
     assert run.samples["t_s"].max() == 29
     assert any("cut short" in problem for problem in run.problems)
+
+
+def test_samples_that_end_before_the_recording_did_are_told(load):
+    end = json.dumps({"format": 1, "interval_s": 1, "end": {"wall_s": START + 60, "mono_s": 160}})
+    run = load(lines(*STEADY), run_json=end)
+    (problem,) = [problem for problem in run.problems if "samples.csv" in problem]
+    assert problem == "samples.csv ends 31 s before the recording did: what follows is missing, not zero"
+    assert load(lines(*STEADY), run_json=end.replace("60", "32")).duration_s == 32
+    assert not [problem for problem in load(lines(*STEADY)).problems if "before the recording" in problem]
+
+
+def test_without_an_end_marker_the_recording_lasts_as_long_as_any_of_its_files(load):
+    run = load(lines(*STEADY), host_csv=HOST)
+    assert run.duration_s == 60
+    assert any("samples.csv ends 31 s before" in problem for problem in run.problems)
 
 
 @pytest.mark.parametrize(

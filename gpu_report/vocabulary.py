@@ -52,6 +52,9 @@ LEDGER: Mapping[str, str] = {
     "unmeasured": "Not measured",
 }
 
+# The same where nobody knows of any training, as in an imported log alone.
+UNTOLD: Mapping[str, str] = {"short gaps": "Not busy, in short gaps", "idle": "Idle"}
+
 # Phases that people write otherwise than machines.
 PHASES: Mapping[str, str] = {"startup": "start-up"}
 
@@ -71,9 +74,12 @@ def rule_words(name: str) -> str:
     return RULES.get(name, name.replace("-", " ").capitalize())
 
 
-def row_words(name: str) -> str:
-    """Return a row of the ledger in plain words: a cause, or one of the rest."""
-    return LEDGER.get(name) or cause_words(name)
+def row_words(name: str, *, is_training: bool = True) -> str:
+    """Return a row of the ledger in plain words: a cause, or one of the rest.
+
+    Where no training is known (`is_training` False), nothing is said of its batches.
+    """
+    return (None if is_training else UNTOLD.get(name)) or LEDGER.get(name) or cause_words(name)
 
 
 def phase_words(name: str) -> str:

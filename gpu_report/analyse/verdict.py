@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TypeGuard
 
+from gpu_report.amounts import counted
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.activity import outside
 from gpu_report.analyse.context import Context
@@ -48,7 +49,12 @@ def verdict(
         _won(bounds, findings),
     ]
     parts += [_drops(context, felt, findings, trained, unseen), _beside(findings, felt), _throttled(findings)]
-    parts += [_fault(strange), _unseen(unseen), _largest(trained, findings, ledger), _unused(context)]
+    parts += [
+        _fault(strange),
+        _unseen(unseen),
+        _largest(trained, findings, ledger, is_training=_saw_training(context)),
+        _unused(context),
+    ]
     return " ".join(part for part in parts if part)
 
 
@@ -168,18 +174,35 @@ def _is_marred(findings: Sequence[Finding]) -> bool:
 
 def _work(context: Context, trained: Trained, findings: Sequence[Finding]) -> str:
     if trained is None:
-        return "No GPU worked during this recording."
+        return _no_work(context)
     util, seconds = trained
     gpus = len(context.activity.used_gpus)
     the_gpu = "The GPU" if len(context.tracks) == 1 else f"GPU {min(context.activity.used_gpus)}"
     subject = f"{the_gpu} was" if gpus == 1 else f"{gpus} GPUs were"
-    if any(phase.name == "train" for phase in context.phases):
+    if _saw_training(context):
         what = f"the {length(seconds)} in which {'it' if gpus == 1 else 'they'} trained"
     else:
-        what = f"{length(seconds)} after startup"
+        what = f"{length(seconds)} after startup" if context.activity.startups else f"the {length(seconds)} recorded"
     reading = _reading(util, gpus) if seconds >= th.LEVEL_AT_LEAST_S else ", which is too short to judge"
     reading = "" if reading == HEALTHY and _is_marred(findings) else reading
     return f"{subject} busy {util:.0f} % of {what}{reading}."
+
+
+def _saw_training(context: Context) -> bool:
+    return any(phase.name == "train" for phase in context.phases)
+
+
+def _no_work(context: Context) -> str:
+    """Return that no GPU worked, where that is known: of a few readings, or none of utilisation, it is not."""
+    readings = sum(len(track.t_s) for track in context.tracks)
+    if not readings:
+        return "Nobody read how busy a GPU was: whether any worked is not known."
+    longest_s = max(float(track.hold_s.sum()) for track in context.tracks)
+    busiest = max(float(track.util_pct.max()) for track in context.tracks if len(track.t_s))
+    if longest_s < th.LEVEL_AT_LEAST_S and busiest >= th.LOW_PCT:
+        held = f"{counted(readings, 'reading')} of utilisation in {length(longest_s)}"
+        return f"Too little was recorded to say whether a GPU worked: {held}, {busiest:.0f} % at most."
+    return "No GPU worked during this recording."
 
 
 def _reading(util: float, gpus: int) -> str:
@@ -212,7 +235,7 @@ def _unseen(unseen: float) -> str:
     return f"{100 * unseen:.0f} % of the time was not measured: what happened then is not known."
 
 
-def _largest(trained: Trained, findings: Sequence[Finding], ledger: Sequence[LedgerRow]) -> str:
+def _largest(trained: Trained, findings: Sequence[Finding], ledger: Sequence[LedgerRow], *, is_training: bool) -> str:
     """Return where most of the time went when it did not go into work, unless the findings have said more already.
 
     Startup is none of training's losses: where it is the largest, it is told beside the largest of those.
@@ -224,7 +247,8 @@ def _largest(trained: Trained, findings: Sequence[Finding], ledger: Sequence[Led
     most = next((row for row in lost if row.name not in ONCE), None)
     if most is None or not _is_long(trained) or _told_s(findings, lost) >= most.gpu_seconds:
         return f"{startup}." if startup else ""
-    what = "waiting that nothing recorded explains" if most.name == "unexplained" else lower_first(row_words(most.name))
+    words = lower_first(row_words(most.name, is_training=is_training))
+    what = "waiting that nothing recorded explains" if most.name == "unexplained" else words
     took = f"{length(most.gpu_seconds)}, {100 * most.share:.0f} %"
     if startup:
         return f"{startup}; of what else was lost, {what} took most: {took}."

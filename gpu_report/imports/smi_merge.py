@@ -16,7 +16,6 @@ from gpu_report.imports.smi_table import Failure, Table
 from gpu_report.imports.times import zone_name
 
 DEFAULT_INTERVAL_S: Final = 1.0  # what `-l 1` asks for; taken where a log has too few rows to tell
-_SAME_TICK_SHARE: Final = 0.1  # rows with the stamp of the row before: more are several GPUs that are not named
 
 Device = Mapping[str, str | float | None]
 
@@ -152,9 +151,6 @@ def _row_problems(tables: Sequence[Table], duplicates: int) -> list[str]:
         problems.append(f"{dropped} rows without a readable time or GPU were left out.")
     if duplicates:
         problems.append(f"{duplicates} rows stand in the logs twice and were taken once.")
-    total = sum(len(table.gpu) for table in tables)
-    if any(not table.names_gpus for table in tables) and duplicates > _SAME_TICK_SHARE * total:
-        problems.append("The log does not say which GPU a row is of: add index to --query-gpu, else they are mixed.")
     uuids: dict[int, set[object]] = {}
     for table in tables:
         for gpu, device in table.devices.items():

@@ -10,10 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from gpu_report.errors import InputError
 from gpu_report.imports.smi_columns import (
     DEVICE_NUMBERS,
     DEVICE_TEXTS,
     QUANTITY_COLUMNS,
+    QUERY,
     read_cell,
     read_text,
 )
@@ -21,6 +23,11 @@ from gpu_report.imports.smi_file import Section
 
 Floats = npt.NDArray[np.float64]
 
+# Rows of several GPUs are written one right after the other: within so much of a tick, and so many seconds.
+_CLOSE_TICKS: Final = 0.1
+_CLOSE_S: Final = 0.2
+_SEVERAL_SHARE: Final = 0.1  # of the rows: fewer that are close are a hiccup
+_TICK_PERCENTILE: Final = 95  # of the steps between rows: of 16 GPUs one step in 16 is from tick to tick
 _STAMP_FORMATS: Final = ("%Y/%m/%d %H:%M:%S.%f", "%Y/%m/%d %H:%M:%S")
 _NANOSECONDS: Final = 1_000_000_000
 
@@ -45,7 +52,6 @@ class Table:
     failures: tuple[Failure, ...]
     devices: Mapping[int, Mapping[str, str | float | None]]
     dropped: int
-    names_gpus: bool
 
 
 class Numbering:
@@ -66,10 +72,13 @@ class Numbering:
 
 
 def read_section(section: Section, power_column: str | None, numbering: Numbering) -> Table:
-    """Return the section as numbers; `power_column` is the one column that power is taken from."""
+    """Return the section as numbers; `power_column` is the one column that power is taken from.
+
+    InputError where it has rows of several GPUs and no column tells them apart.
+    """
     cells = _cells(section)
     local_s = _local_s(cells["timestamp"])
-    gpu = _gpu_indices(cells, numbering)
+    gpu = _gpu_indices(cells, local_s, section, numbering)
     keep = np.isfinite(local_s) & np.isfinite(gpu)
     cells = cells[keep]
     indices = gpu[keep].astype(np.int64)
@@ -88,7 +97,6 @@ def read_section(section: Section, power_column: str | None, numbering: Numberin
         failures=tuple(failures),
         devices=_devices(cells, indices),
         dropped=int((~keep).sum()),
-        names_gpus="index" in cells or _keys(cells) is not None,
     )
 
 
@@ -149,8 +157,10 @@ def _local_s(stamps: pd.Series) -> Floats:
     return np.where(np.isnat(nanoseconds), np.nan, seconds)
 
 
-def _gpu_indices(cells: pd.DataFrame, numbering: Numbering) -> Floats:
+def _gpu_indices(cells: pd.DataFrame, local_s: Floats, section: Section, numbering: Numbering) -> Floats:
     keys = _keys(cells)
+    if keys is None and "index" not in cells and _are_several(local_s):
+        keys = _model_names(cells, local_s, section)
     if "index" in cells:
         indices = numbers("index", cells["index"])
         if keys is not None:
@@ -159,10 +169,34 @@ def _gpu_indices(cells: pd.DataFrame, numbering: Numbering) -> Floats:
         return indices
     if keys is None:
         return np.zeros(len(cells))
+    for key in map(read_text, map(str, keys.unique())):  # in the order of the file, which is that of the indices
+        if key is not None:
+            numbering.index_of(key)
     named = [read_text(str(key)) for key in keys.cat.categories]
     order = [np.nan if name is None else float(numbering.index_of(name)) for name in named] + [np.nan]
     taken: Floats = np.array(order, dtype=np.float64)[keys.cat.codes.to_numpy()]
     return taken
+
+
+def _are_several(local_s: Floats) -> bool:
+    """Tell whether rows come several a tick, as nvidia-smi writes those of several GPUs."""
+    steps = np.diff(local_s[np.isfinite(local_s)])
+    if not steps.size:
+        return False
+    tick_s = float(np.percentile(steps, _TICK_PERCENTILE))
+    close = (steps >= 0) & (steps <= min(_CLOSE_TICKS * tick_s, _CLOSE_S))
+    return bool(close.mean() > _SEVERAL_SHARE)
+
+
+def _model_names(cells: pd.DataFrame, local_s: Floats, section: Section) -> pd.Series:
+    """Return the column of models where it tells GPUs apart; InputError where nothing does."""
+    column = next((cells[name] for name in DEVICE_TEXTS["name"] if name in cells), None)
+    if column is None or any(_are_several(local_s[(column == name).to_numpy()]) for name in column.unique()):
+        raise InputError(
+            f"{section.path} has rows of several GPUs, and no column says which is whose: "
+            f"add index (or uuid, or pci.bus_id) to --query-gpu, as in `{QUERY}`"
+        )
+    return column
 
 
 def _keys(cells: pd.DataFrame) -> pd.Series | None:

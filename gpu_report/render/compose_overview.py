@@ -21,6 +21,7 @@ from gpu_report.render.words import (
     number,
     partly,
     quantity,
+    saw_training,
     share,
 )
 from gpu_report.vocabulary import SEVERITIES, phase_words, row_words
@@ -128,10 +129,10 @@ def _lowered(words: str) -> str:
 
 def ledger(analysis: Analysis) -> tuple[LedgerItem, ...]:
     """Return where all GPU time went, as parts of one bar: work, what it lost, what belongs to training, the rest."""
-    items, start = [], 0.0
+    items, start, is_training = [], 0.0, saw_training(analysis)
     for row in sorted((row for row in analysis.ledger if row.gpu_seconds >= SHOWN_SECONDS), key=_ledger_place):
         width = max(known(row.share) or 0.0, 0.0) * 100
-        items.append(_ledger_item(row, start, width))
+        items.append(_ledger_item(row, start, width, is_training=is_training))
         start += width
     return tuple(items)
 
@@ -150,9 +151,9 @@ def ledger_note(analysis: Analysis) -> str:
     return f"All GPU time of the recording: {duration(analysis.run.duration_s)} on each of {gpus} GPUs."
 
 
-def _ledger_item(row: LedgerRow, start_pct: float, width_pct: float) -> LedgerItem:
+def _ledger_item(row: LedgerRow, start_pct: float, width_pct: float, *, is_training: bool) -> LedgerItem:
     return LedgerItem(
-        name=row_words(row.name),
+        name=row_words(row.name, is_training=is_training),
         kind=row.name.replace(" ", "-") if row.name in LEDGER_KINDS else "other",
         start_pct=round(start_pct, 4),
         width_pct=round(width_pct, 4),

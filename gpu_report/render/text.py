@@ -11,7 +11,7 @@ from rich.text import Text
 
 from gpu_report.model import Advice, Analysis, EpochSummary, Finding, GpuSummary, Stats
 from gpu_report.render.summary import iso_utc
-from gpu_report.render.words import SHOWN_SECONDS, heard, how_it_ended, numbers, partly, sentence
+from gpu_report.render.words import SHOWN_SECONDS, heard, how_it_ended, numbers, partly, saw_training, sentence
 from gpu_report.terminal import plain
 from gpu_report.vocabulary import LONGER_BY_NATURE, row_words
 
@@ -70,7 +70,8 @@ def _tables(analysis: Analysis) -> Iterable[tuple[str, tuple[str, ...], Rows]]:
     over = f"GPUs, over the {partial} that was sampled" if partial else "GPUs, over the whole recording"
     yield over, header, [_gpu_row(gpu) for gpu in analysis.gpus]
     shown = [row for row in analysis.ledger if row.gpu_seconds >= SHOWN_SECONDS]
-    ledger: Rows = [(row_words(row.name), f"{row.gpu_seconds:.1f} s", f"{row.share:.1%}") for row in shown]
+    names = [row_words(row.name, is_training=saw_training(analysis)) for row in shown]
+    ledger: Rows = [(name, f"{r.gpu_seconds:.1f} s", f"{r.share:.1%}") for name, r in zip(names, shown, strict=True)]
     yield "Where the GPU time went", ("", "GPU time", "share"), ledger
     findings = [_finding_row(analysis, f) for f in analysis.findings if not f.expected][:SHOWN_FINDINGS]
     won: Rows = [

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from gpu_report.amounts import counted
-from gpu_report.model import Ending, Evidence, KernelEvent, Recording
+from gpu_report.model import Analysis, Ending, Evidence, KernelEvent, Recording
 
 MISSING = "n/a"
 SHOWN_SECONDS = 0.05  # a row of the ledger with less would read 0.0 s
@@ -87,6 +87,11 @@ def gibibytes(mib: float | None) -> str:
     """Return memory given in MiB as GiB, or n/a."""
     mib = known(mib)
     return MISSING if mib is None else f"{mib / MIB_PER_GIB:.1f}\u00a0GiB"
+
+
+def saw_training(analysis: Analysis) -> bool:
+    """Tell whether a training was seen, of which alone one can say what it did between its batches."""
+    return bool(analysis.epochs) or any(phase.name == "train" for phase in analysis.phases)
 
 
 def partly(coverage: float) -> str:

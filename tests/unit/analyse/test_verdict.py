@@ -8,6 +8,7 @@ from support.runs import PROCESSES, make_run, readings
 
 from gpu_report.analyse import analyse
 from gpu_report.model import InsideEpoch, InsideRun, KernelEvent, Phase, RecordedEvent
+from gpu_report.render.text import render_text
 
 NAN = float("nan")
 HEALTHY = ", which is healthy for YOLO. No unexpected drop."
@@ -141,3 +142,20 @@ def test_startup_is_told_beside_the_largest_loss_of_training():
     said = analyse(make_run(readings((0, 60), (50, 60)), rows=[(1, 60), (2, 118)])).verdict
     assert "Start-up took " in said
     assert " of all GPU time; of what else was lost, short gaps between batches took most: " in said
+
+
+def test_a_few_readings_are_no_proof_that_nothing_worked():
+    said = "Too little was recorded to say whether a GPU worked: 1 reading of utilisation in 0 s, 95 % at most."
+    assert analyse(make_run([95.0], duration_s=0.0)).verdict == said
+    assert analyse(make_run([0.0, 0.0])).verdict == "No GPU worked during this recording."
+    nothing = make_run([float("nan")] * 20)
+    assert analyse(nothing).verdict.startswith("Nobody read how busy a GPU was")
+
+
+def test_of_a_log_that_knows_no_training_nothing_is_said_of_startup_or_batches():
+    run = make_run(readings((50, 120)))
+    verdict = analyse(run).verdict
+    assert "busy 50 % of the 2 min 0 s recorded" in verdict
+    assert "batches" not in verdict
+    assert "batches" not in render_text(analyse(run))
+    assert "Short gaps between batches" in render_text(analyse(make_run(readings((50, 120)), rows=[(1, 60), (2, 120)])))

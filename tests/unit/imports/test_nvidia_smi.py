@@ -378,12 +378,6 @@ def test_a_log_without_an_index_takes_it_from_one_that_has_it(tmp_path):
     assert Imported([unnamed, named], tmp_path).column("gpu_util_pct", gpu=3) == ["4", "5"]
 
 
-def test_gpus_that_cannot_be_told_apart_are_said(tmp_path):
-    rows = [f"2026/11/21 01:00:0{second}.000, {util} %" for second in range(3) for util in (1, 2)]
-    run = Imported([log(tmp_path, *rows, header="timestamp, utilization.gpu [%]")], tmp_path)
-    assert any("add index" in problem for problem in run.problems)
-
-
 def test_logs_of_two_machines_are_said(tmp_path):
     header = "timestamp, index, uuid, utilization.gpu [%]"
     logs = [
@@ -598,3 +592,42 @@ def test_an_output_that_cannot_be_written_is_a_usage_error(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="cannot be"):
         import_nvidia_smi([log(tmp_path, row(0))], tmp_path / "file" / "run", timezone="UTC")
+
+
+class TestGpusWithoutAnIndex:
+    """Rows of several GPUs follow each other within milliseconds, each with a stamp of its own."""
+
+    def two(self, tmp_path, apart_ms=1, columns="", first="", second=""):
+        def line(t, ms, name, util):
+            return f"2026/11/21 01:00:{t:02d}.{ms:03d}, {name}{util} %"
+
+        rows = [(line(t, 0, first, 90), line(t, apart_ms, second, 5)) for t in range(30)]
+        header = f"timestamp, {columns}utilization.gpu [%]"
+        return log(tmp_path, *(each for pair in rows for each in pair), header=header)
+
+    @pytest.mark.parametrize("apart_ms", [0, 1, 40])
+    def test_they_are_refused_where_nothing_tells_them_apart(self, tmp_path, apart_ms):
+        with pytest.raises(InputError, match=r"rows of several GPUs.*add index \(or uuid, or pci.bus_id\)"):
+            Imported([self.two(tmp_path, apart_ms)], tmp_path)
+
+    def test_so_they_are_where_all_are_of_one_model(self, tmp_path):
+        with pytest.raises(InputError, match="which is whose"):
+            Imported([self.two(tmp_path, 1, "name, ", "NVIDIA H200, ", "NVIDIA H200, ")], tmp_path)
+
+    @pytest.mark.parametrize(
+        ("columns", "first", "second"),
+        [
+            ("name, ", "NVIDIA H200, ", "NVIDIA A100, "),
+            ("pci.bus_id, ", "00000000:01:00.0, ", "00000000:02:00.0, "),
+            ("uuid, ", "GPU-1, ", "GPU-2, "),
+        ],
+    )
+    def test_else_each_gpu_keeps_its_rows(self, tmp_path, columns, first, second):
+        run = Imported([self.two(tmp_path, 0, columns, first, second)], tmp_path)
+        assert (run.column("gpu_util_pct", 0), run.column("gpu_util_pct", 1)) == (["90"] * 30, ["5"] * 30)
+        assert run.problems == ()
+
+    def test_one_gpu_needs_none(self, tmp_path):
+        rows = [f"2026/11/21 01:00:{t:02d}.{(37 * t) % 60:03d}, 90 %" for t in range(30)]
+        run = Imported([log(tmp_path, *rows, header="timestamp, utilization.gpu [%]")], tmp_path)
+        assert len(run.rows) == 30

@@ -32,6 +32,7 @@ from gpu_report.analyse.compare_units import (
     memory_peak_mib,
     of_epochs,
     of_windows,
+    whole_utilisation_pct,
     with_epochs,
 )
 from gpu_report.analyse.inside import FROM_CALLBACKS
@@ -39,6 +40,7 @@ from gpu_report.analyse.track import Floats
 from gpu_report.model import Judgement, MetricComparison
 
 Basis = Literal["epochs", "windows", "run"]
+OF_A_WHOLE = frozenset({USUAL, "mean"})  # statistics that a run without epochs has, too
 NOISE = "within the noise"
 IN_BAND = "certain, but no more than the baselines differ by"
 SEEN_OTHERWISE = "not judged: one of the runs is seen from outside, where the edges of its phases are found otherwise"
@@ -93,6 +95,8 @@ def judge(baselines: Sequence[Side], run: Side, metric: Metric, statistic: str) 
     """Return a metric's comparison by one of its statistics; without a baseline only the run's value."""
     if metric.name == MEMORY and statistic == "max":
         return _peaks(baselines, run, metric)
+    if metric.name == UTILISATION and not baselines and not run.training.epochs and statistic in OF_A_WHOLE:
+        return _compared(metric, statistic, [whole_utilisation_pct(run.training)], "run")
     basis = _basis(baselines, run, metric.name)
     known = [side.known(metric.name, basis) for side in (*baselines, run)]
     choose = basis == "epochs" and statistic in {USUAL, "p50"}

@@ -15,8 +15,8 @@ from gpu_report.analyse.compare_work import Work, work_of
 from gpu_report.analyse.energy import Energy, energy
 from gpu_report.analyse.pace import Pace, pace_of
 from gpu_report.analyse.phases import mosaic_closes
-from gpu_report.analyse.spans import Span
-from gpu_report.analyse.track import Floats, Track, tracks
+from gpu_report.analyse.spans import Span, as_array, minus
+from gpu_report.analyse.track import Floats, Track, mean_within, tracks
 from gpu_report.model import Analysis, EpochSummary
 
 Values = Mapping[str, Floats]
@@ -103,6 +103,21 @@ def of_windows(training: Training) -> Values:
 def first_epoch_s(training: Training) -> float | None:
     """Return how long the training part of epochs took that warm a process up, None where none is known."""
     return fmean(epoch.train_s or 0.0 for epoch in training.first) if training.first else None
+
+
+def whole_utilisation_pct(training: Training) -> float | None:
+    """Return mean utilisation (%) of the used GPUs where no epoch tells it: of all training, as the verdict has it.
+
+    That is of the train phases, and where none is known of all outside startup and idle. None where that is too short.
+    """
+    phases, duration_s = training.analysis.phases, training.analysis.run.duration_s
+    trained = [(p.start_t_s, p.end_t_s) for p in phases if p.name == "train"]
+    resting = [(p.start_t_s, p.end_t_s) for p in phases if p.name in {"startup", "idle"}]
+    spans = as_array(trained or minus([(0.0, duration_s)], resting))
+    means = [mean_within(track, spans) for track, _ in training.gpus] if len(spans) else []
+    if not means or min(seconds for _, seconds in means) < th.LEVEL_AT_LEAST_S:
+        return None
+    return fmean(mean for mean, _ in means)
 
 
 def memory_peak_mib(training: Training) -> float | None:

@@ -11,8 +11,9 @@ from typing import Protocol
 from gpu_report.amounts import amount, between, change, counted, interval, share_change
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.compare_cores import Cores
-from gpu_report.analyse.compare_judge import Side, judge
+from gpu_report.analyse.compare_judge import OF_A_WHOLE, Side, judge
 from gpu_report.analyse.compare_metrics import DATA_WAIT, EPOCH_TIME, METRICS, USUAL, UTILISATION, WAIT_SHARE
+from gpu_report.analyse.compare_units import Training
 from gpu_report.analyse.gate_values import count
 from gpu_report.analyse.gates import COUNTS
 from gpu_report.model import FindingChange, Gate, GateResult, MetricComparison
@@ -65,7 +66,7 @@ def _result(
     if gate.metric in COUNTS:
         return _count_result(gate, run, findings)
     if not gate.limits_change:
-        return _bound_result(gate, judged(gate.metric, gate.statistic, alone=True))
+        return _bound_result(gate, judged(gate.metric, gate.statistic, alone=True), run)
     if not has_baseline:
         return _unknown(gate, "there is no baseline to hold it against")
     time = judged(EPOCH_TIME, METRICS[EPOCH_TIME].statistic, alone=False)
@@ -117,12 +118,25 @@ def _count_result(gate: Gate, run: Side, findings: Sequence[FindingChange] | Non
     return GateResult(gate, "failed" if _breaks(found.value, gate) else "passed", text, found.value)
 
 
-def _bound_result(gate: Gate, compared: MetricComparison) -> GateResult:
+def _bound_result(gate: Gate, compared: MetricComparison, run: Side) -> GateResult:
     label = METRICS[gate.metric].label
     if compared.run is None:
-        return _unknown(gate, f"{label} is not known of this run")
+        return _unknown(gate, f"{label} is not known of this run{_without_epochs(gate, run.training)}")
     text = f"{label} {amount(compared.run, compared.unit)}, allowed: {_allowed(gate, compared.unit)}"
     return GateResult(gate, "failed" if _breaks(compared.run, gate) else "passed", text, compared.run)
+
+
+def _without_epochs(gate: Gate, training: Training) -> str:
+    """Return that a figure is missing for want of epochs, and what would give them; empty where there are epochs."""
+    if training.epochs:
+        return ""
+    if gate.metric == UTILISATION and gate.statistic in OF_A_WHOLE:
+        return ": too little of it was recorded"
+    if training.first or training.closing:
+        return ", which has no epoch after the first: it needs more"
+    if training.analysis.run.recording.source == "nvidia-smi":
+        return ": it needs epochs, so import the log with --yolo RUN_DIR"
+    return ": it needs epochs, and no training was seen"
 
 
 def _change_result(gate: Gate, compared: MetricComparison, time: MetricComparison) -> GateResult:

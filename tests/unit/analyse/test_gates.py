@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.compared import analysed, on_gpu, slower, with_findings, with_times
+from support.runs import make_run, readings
 
+from gpu_report.analyse import analyse
 from gpu_report.analyse.compare import compare
 from gpu_report.analyse.gates import (
     CHECK_WARNS_ON,
@@ -399,3 +401,29 @@ def test_a_stall_in_every_epoch_fails_on_epoch_time_and_data_wait():
     found = compare([analysed(HEALTHY)], stalled, default_gates(baseline=True))
     failed = [each.gate.metric for each in found.gates if each.outcome == "failed" and each.gate.level == "fail"]
     assert failed == ["epoch_time", "data_wait_share"]
+
+
+class TestARunWithoutEpochs:
+    """An nvidia-smi log that was imported alone."""
+
+    def gates(self, run, *texts):
+        return compare((), analyse(run), parse_gates(texts, [])).gates
+
+    def log(self, *parts):
+        run = make_run(readings(*parts))
+        return replace(run, recording=replace(run.recording, source="nvidia-smi"))
+
+    def test_its_mean_utilisation_is_measured_outside_startup(self):
+        passed, failed = self.gates(self.log((0, 30), (72, 100)), "util.mean:50%", "util:80%")
+        assert (passed.outcome, passed.value) == ("passed", pytest.approx(72))
+        assert (failed.outcome, failed.value) == ("failed", pytest.approx(72))
+
+    @pytest.mark.parametrize("gate", ["epoch_time:50s", "util.p95:50%"])
+    def test_what_needs_epochs_says_so_and_how_to_get_them(self, gate):
+        (result,) = self.gates(self.log((72, 100)), gate)
+        assert result.outcome == "not measured"
+        assert result.why.endswith("it needs epochs, so import the log with --yolo RUN_DIR")
+
+    def test_a_few_readings_measure_nothing(self):
+        (result,) = self.gates(self.log((72, 3)), "util:50%")
+        assert result.why == "GPU utilisation is not known of this run: too little of it was recorded"

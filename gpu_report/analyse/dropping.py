@@ -13,11 +13,12 @@ from gpu_report.model import Advice, Evidence, Finding, Severity
 def drops(context: Context) -> list[Finding]:
     """Report every drop of utilisation (DESIGN.md, Words), numbered in order of time.
 
-    What is left of one without the validation and checkpoint in it is told where it is REMAINS_SHARE of a drop's least
-    length: utilisation was low for as long as a drop asks for, and what the end of the epoch explains is not in it.
+    What is left of one without the validation and checkpoint in it is told from REMAINS_SHARE of a drop's least length
+    on: utilisation was low for as long as a drop asks for, and what the end of the epoch explains is not in it.
     """
     options = context.options
-    found = trimmed(context, context.drops, options.line_share, th.REMAINS_SHARE * options.drop_seconds)
+    least_s = max(th.REMAINS_SHARE * options.drop_seconds, min(th.REMAINS_AT_LEAST_S, options.drop_seconds))
+    found = trimmed(context, context.drops, options.line_share, least_s)
     return [_finding(context, number, part) for number, part in enumerate(found, 1)]
 
 

@@ -58,8 +58,10 @@ ABUTS_S = 1.0  # ... and what lies within this of a phase touches it: a fault th
 # A drop at a boundary is expected when it lasts no longer than this times the median of its siblings.
 SIBLING_FACTOR = 2.0
 # Of the least length of a drop: what is left of one without the validation and checkpoint in it is told from here on.
-# Their own ramps leave less: up to 3.8 s before the first (FIRST_DRAIN_S), 1.2 s after one, on labelled H200 runs.
 REMAINS_SHARE = 0.5
+# ... and from this on: their own ramps take up to 3.8 s before the first (FIRST_DRAIN_S), 1.2 s after one, on labelled
+# H200 runs. Who asks for shorter drops (--drop-seconds) gets them.
+REMAINS_AT_LEAST_S = 5.0
 # The first validation also warms kernels up and starts its loader: 4.7 to 6.0 s on three labelled H200 runs whose
 # later ones take 1.2 to 1.4 s, after up to 3 s of a draining training loader.
 FIRST_BOUNDARY_EXTRA_S = 10.0

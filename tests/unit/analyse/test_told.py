@@ -12,7 +12,7 @@ from support.samples import analysis_of, labels_of, run_of
 
 from gpu_report import schema
 from gpu_report.analyse import analyse
-from gpu_report.model import InsideEpoch, InsideRun, Phase, RecordedEvent
+from gpu_report.model import InsideEpoch, InsideRun, Options, Phase, RecordedEvent
 
 LABELLED = ("faulted", "fed", "healthy", "starved")
 
@@ -125,12 +125,12 @@ def test_a_stall_of_training_is_not_explained_by_a_validation_beside_it():
     assert drop.start_t_s == 120
 
 
-def after_the_first_validation(stalled_s):
-    """Return the findings of a run that stands still for so long after it, and the drop that lies there."""
+def after_the_first_validation(stalled_s, drop_seconds=10.0):
+    """Return the drop at the first validation of a run that stands still for so long after it."""
     util = readings((0, 20), (90, 24), (0, 6 + stalled_s), (90, 24 - stalled_s), *([(0, 6), (90, 24)] * 3))
     run = dataclasses.replace(make_run(util), inside=(process(*EPOCHS),))
-    (drop,) = [f for f in analyse(run).findings if f.rule == "drop"]
-    return drop
+    options = Options(drop_seconds=drop_seconds)
+    return min((f for f in analyse(run, options).findings if f.rule == "drop"), key=lambda f: f.start_t_s)
 
 
 def test_a_stall_after_a_validation_is_told_though_it_alone_is_shorter_than_a_drop():
@@ -140,6 +140,11 @@ def test_a_stall_after_a_validation_is_told_though_it_alone_is_shorter_than_a_dr
     assert {e.text: e.value for e in drop.evidence}[
         "with the validation or checkpoint beside it, which is not counted"
     ] == 13
+
+
+def test_the_ramp_of_a_validation_is_no_drop_where_short_ones_are_asked_for():
+    assert after_the_first_validation(stalled_s=4, drop_seconds=6.0).expected
+    assert not after_the_first_validation(stalled_s=4, drop_seconds=3.5).expected
 
 
 def test_an_expected_drop_says_what_of_it_was_validation_and_checkpoint_and_what_was_not():

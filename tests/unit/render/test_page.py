@@ -179,7 +179,7 @@ def test_the_drivers_readings_are_packed_on_their_own_time_axes(builder: ModuleT
 def test_a_line_that_several_charts_have_stands_once_and_keeps_its_width_where_it_is_used() -> None:
     html = render_html(analysis_of("m-ddp-stopped"))
     drawn = re.findall(r'<path id="(l\d+)" d="M', html)
-    used = re.findall(r'<use class="around-line [^"]+" href="#(l\d+)"/>', html)
+    used = re.findall(r'<use class="gpu-[^"]+" href="#(l\d+)"/>', html)
     assert drawn == sorted(set(drawn), key=drawn.index)
     assert set(used) == set(drawn)
     assert len(used) > len(drawn) > 0

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.bounds import standing_causes, training_of_bounds
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.repairs import Repair, repair
@@ -17,10 +18,11 @@ def advise(
     """Return the findings with advice against their causes, and the bounds with what the repair would reach.
 
     Advice is given where the cause held all the time, in the training that bounds are of: no argument would have kept a
-    moment's fault away.
+    moment's fault away. None of it is for a training that ended for want of host memory: a larger batch, more workers
+    and a cache all take more.
     """
     training = training_of_bounds(context, epochs)
-    if training is None:
+    if training is None or any(_ran_out_of_memory(finding, training) for finding in findings):
         return list(findings), tuple(bounds)
     held_back = [f for f in standing_causes(context, training, findings) if f.severity != "info"]  # a note has none
     standing = {finding.cause.name for finding in held_back if finding.cause}
@@ -37,6 +39,13 @@ def advise(
         for f in findings
     ]
     return advised, tuple(_with_estimate(bound, offered.get(bound.cause)) for bound in bounds)
+
+
+def _ran_out_of_memory(finding: Finding, training: Training) -> bool:
+    """Tell whether a training ended for want of host memory, for certain or likely."""
+    start_s, end_s = training.span
+    short = finding.cause is not None and finding.cause.runner_up == "memory-pressure"
+    return finding.rule == "run-ended" and short and start_s <= finding.end_t_s <= end_s + th.TOGETHER_S
 
 
 def _repair(context: Context, training: Training, bound: Bound) -> Repair | None:

@@ -6,11 +6,12 @@ from dataclasses import replace
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.hanging import Silence, silence
-from gpu_report.analyse.killing import OOM_ADVICE, killing
+from gpu_report.analyse.killing import killing
 from gpu_report.analyse.last_memory import held_at_the_end, memory_just_before
+from gpu_report.analyse.oom_holder import Holder, holder_of, memory_advice, memory_evidence
 from gpu_report.analyse.oom_killer import KILLED, OomKill, host_memory, memory_was_full, oom_kill
 from gpu_report.analyse.told import Told
-from gpu_report.model import Advice, Cause, Finding, InsideRun, RecordedEvent
+from gpu_report.model import Cause, Finding, InsideRun, RecordedEvent
 from gpu_report.vocabulary import COMMAND_ENDED
 
 OUT_OF_MEMORY = "OutOfMemoryError"
@@ -50,18 +51,20 @@ def _told_crash(context: Context, training: Told, culprit: InsideRun) -> Finding
     )
     # a loader's worker that is killed becomes a RuntimeError of the trainer
     oom = oom_kill(context, found.end_t_s, KILLED if culprit.error == WORKER_DIED else None, training.pids)
-    return found if oom is None or culprit.error == OUT_OF_MEMORY else _with_oom(context, found, oom)
+    if oom is None or culprit.error == OUT_OF_MEMORY:
+        return found
+    return _with_oom(context, found, oom, holder_of(context, oom, training.pids, ended_it=False))
 
 
-def _with_oom(context: Context, found: Finding, oom: OomKill) -> Finding:
+def _with_oom(context: Context, found: Finding, oom: OomKill, holder: Holder) -> Finding:
     """Return a finding with a kill for want of memory just before it."""
     return replace(
         found,
         summary=f"{found.summary}; just before, the kernel had killed a process for want of host memory",
-        evidence=(*found.evidence, *host_memory(context, found.end_t_s)),
+        evidence=(*found.evidence, *memory_evidence(context, oom, found.end_t_s)),
         cause=Cause("run-ended", oom.confidence, oom.why, "memory-pressure"),
         kernel_events=oom.kernel,
-        advice=(Advice(OOM_ADVICE),),
+        advice=memory_advice(context, found.end_t_s, oom, holder),
     )
 
 
@@ -130,7 +133,9 @@ def _went(context: Context, training: Told) -> Finding | None:
     why = "its process left the GPU, and told no end: it was killed, or crashed outside Python"
     found = _finding(context, 1, end_s, "The training's process went without a word", why)
     oom = oom_kill(context, end_s, KILLED, training.pids)
-    return found if oom is None else _with_oom(context, found, oom)
+    if oom is None:
+        return found
+    return _with_oom(context, found, oom, holder_of(context, oom, training.pids, ended_it=True))
 
 
 def _left_hanging(context: Context, training: Told) -> Finding | None:
@@ -153,7 +158,8 @@ def _broken_off(context: Context) -> list[Finding]:
         return []
     what = "The recording broke off while host memory was full"
     found = _finding(context, 1, end_s, what, "the kernel's OOM killer may have ended the recorder with the training")
-    return [replace(found, evidence=(*found.evidence, *host_memory(context, end_s)), advice=(Advice(OOM_ADVICE),))]
+    advice = memory_advice(context, end_s, None, Holder())
+    return [replace(found, evidence=(*found.evidence, *host_memory(context, end_s)), advice=advice)]
 
 
 def _after(before: Silence | None) -> str:

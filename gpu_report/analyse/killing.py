@@ -4,7 +4,8 @@ import signal
 from dataclasses import dataclass
 
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.oom_killer import KILLED, host_memory, memory_was_full, oom_kill, was_ruled_out
+from gpu_report.analyse.oom_holder import Holder, holder_of, memory_advice, memory_evidence
+from gpu_report.analyse.oom_killer import KILLED, OomKill, host_memory, memory_was_full, oom_kill, was_ruled_out
 from gpu_report.model import Advice, Cause, Evidence, NearbyKernelEvent, RecordedEvent, Severity
 
 SHELL_BASE = 128  # a shell exits with 128 + n when signal n ended its command
@@ -19,7 +20,6 @@ MEANINGS = {
     "SIGILL": "it crashed on an instruction that this CPU does not have",
 }
 BY_HAND = frozenset({"SIGINT"})  # whoever pressed Ctrl-C knows it
-OOM_ADVICE = "Use less host memory (fewer workers, no cache=ram), or give the machine or the container more"
 
 
 @dataclass(frozen=True)
@@ -39,15 +39,22 @@ def killing(context: Context, event: RecordedEvent, pids: frozenset[int]) -> Kil
     name, code = _signal(event), event.fields.get("exit_code")
     how = f"{name} ended the command" if event.fields.get("signal") else f"The command ended with exit code {code}"
     oom = oom_kill(context, event.t_s, name, pids)
-    memory = host_memory(context, event.t_s)
     if oom is not None:
-        text = f"The kernel's OOM killer ended the training: {oom.ran_out}"
-        cause = Cause("run-ended", oom.confidence, f"{_lower(how)}: {oom.why}", "memory-pressure")
-        return Killing(text, cause, "critical", memory, oom.kernel, (Advice(OOM_ADVICE),))
+        return _by_the_oom_killer(context, event, oom, how, holder_of(context, oom, pids, ended_it=name == KILLED))
     if name == KILLED:
         return _without_a_sign(context, event, how)
     why = _lower(how) + (f": {MEANINGS[name]}" if name in MEANINGS else "")
     return Killing(how, Cause("run-ended", 0.95, why), "warning" if name in BY_HAND else "critical")
+
+
+def _by_the_oom_killer(context: Context, event: RecordedEvent, oom: OomKill, how: str, holder: Holder) -> Killing:
+    return Killing(
+        summary=f"The kernel's OOM killer ended the training: {oom.ran_out}{holder.words}",
+        cause=Cause("run-ended", oom.confidence, f"{_lower(how)}: {oom.why}", "memory-pressure"),
+        evidence=memory_evidence(context, oom, event.t_s),
+        kernel=oom.kernel,
+        advice=memory_advice(context, event.t_s, oom, holder),
+    )
 
 
 def _without_a_sign(context: Context, event: RecordedEvent, how: str) -> Killing:

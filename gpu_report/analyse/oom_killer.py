@@ -7,8 +7,9 @@ from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.columns import values_within
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.kernel_near import kernel_events_near
+from gpu_report.analyse.memory import MIB_PER_GIB
 from gpu_report.analyse.scene import evidence
-from gpu_report.model import Evidence, NearbyKernelEvent
+from gpu_report.model import Evidence, KernelEvent, NearbyKernelEvent, OomReport
 
 KILLED = "SIGKILL"
 # What counted a kill, and how far that is to be trusted: the trainer's own cgroup, or the whole machine.
@@ -20,6 +21,8 @@ COUNTED = {
     "machine": (0.75, "the kernel killed a process on this machine for want of memory just then"),
 }
 
+SAME_LIMIT_MIB = 1.0  # the recorder and the kernel tell the same limit to a page or so; another cgroup has another
+
 
 @dataclass(frozen=True)
 class OomKill:
@@ -30,10 +33,38 @@ class OomKill:
     kernel: tuple[NearbyKernelEvent, ...] = ()
 
     @property
+    def victims(self) -> dict[int, KernelEvent]:
+        """Return the processes that were killed, by their pids in the log."""
+        return {near.event.pid: near.event for near in reversed(self.kernel) if near.event.pid is not None}
+
+    @property
+    def victim(self) -> KernelEvent | None:
+        """Return the process whose kill it was, None where no log names any."""
+        return self.kernel[0].event if self.kernel else None
+
+    @property
+    def report(self) -> OomReport | None:
+        """Return what the kernel reported of that kill."""
+        return self.victim.oom if self.victim else None
+
+    @property
+    def at_limit(self) -> bool:
+        """Tell whether it was the limit of a container or service: the log tells it from the machine's end."""
+        return any("memory limit" in near.event.meaning for near in self.kernel)
+
+    @property
     def ran_out(self) -> str:
-        """Return which memory there was no more of: the log tells a limit's end from the machine's."""
-        limit = any("memory limit" in near.event.meaning for near in self.kernel)
-        return "the memory limit of its container or service was reached" if limit else "host memory ran out"
+        """Return which memory there was no more of, and how much there was where the kernel says so."""
+        if not self.at_limit:
+            return "host memory ran out"
+        limit_mib = self.report and self.report.limit_mib
+        how_much = f" ({gibibytes(limit_mib)})" if limit_mib else ""
+        return f"the memory limit of its container or service{how_much} was reached"
+
+
+def gibibytes(mib: float) -> str:
+    """Return memory in MiB as GiB, in words."""
+    return f"{mib / MIB_PER_GIB:.1f} GiB"
 
 
 def oom_kill(context: Context, end_s: float, signal: str | None, pids: frozenset[int]) -> OomKill | None:
@@ -83,8 +114,14 @@ def _share_pct(context: Context, end_s: float) -> float | None:
 
 
 def _cgroup_pct(context: Context, end_s: float) -> float | None:
-    limit, used = context.run.recording.memory_limit_mib, _last(context, "cgroup_memory_used_mib", end_s)
-    return 100 * max(used) / limit if limit and used else None
+    """Return how full the trainer's cgroup was, in %: as read every few seconds, and as the kernel said at a kill."""
+    limit = context.run.recording.memory_limit_mib
+    if not limit:
+        return None
+    reports = [near.event.oom for near in _logged(context, end_s) if near.event.oom]
+    said = [r.usage_mib for r in reports if r.usage_mib and r.limit_mib and abs(r.limit_mib - limit) < SAME_LIMIT_MIB]
+    used = [*_last(context, "cgroup_memory_used_mib", end_s), *said]
+    return 100 * max(used) / limit if used else None
 
 
 def _logged(context: Context, end_s: float) -> tuple[NearbyKernelEvent, ...]:

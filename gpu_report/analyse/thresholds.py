@@ -334,6 +334,7 @@ CHANGED_SHARE = 0.1  # a signal that moved less is not what changed
 # The OOM killer takes its time: where memory is short a dying process may not get to run for many seconds.
 OOM_BEFORE_S = 30.0
 OOM_COUNTED_S = 10.0  # its counters are read every 5 s
+MOST_OF_MEMORY = 0.5  # share of a limit that who reached it must have held: less may be anybody's
 MEMORY_FULL_PCT = 97.0  # of what there is: a machine that swaps or kills leaves less than this free
 TOGETHER_S = 15.0  # the end of a command and that of its training: closing a big process takes seconds
 # A training tells of its batches every 3 s, or every 1/1800 of its age (inside: batches.py). One that tells nothing for

@@ -12,7 +12,7 @@ from gpu_report.load.kernel_match import Match, Rule, rule
 
 _OOM_ACTION: Final = "Use less host memory, or give the machine more."
 _LIMIT_ACTION: Final = "Use less host memory, or raise the limit of the container or service."
-_ASKED: Final = "{process} asked for memory when "
+_ASKED: Final = " as {process} asked for more"
 _LIMIT: Final = "the memory limit of a container or service was reached"
 # An opening that no victim's line follows: whom the kernel killed is not in the log.
 _OPENED: Final = ": the kernel looked for a process to kill, and its log does not say which"
@@ -27,7 +27,7 @@ OOM_RULES: Final[tuple[Rule, ...]] = (
         _PROCESS + r" invoked oom-killer: ",
         "oom",
         "critical",
-        _ASKED + "there was no more" + _OPENED,
+        "memory ran out" + _ASKED + _OPENED,
         _OOM_ACTION,
         role="opens",
     ),
@@ -196,7 +196,7 @@ def at_a_limit(match: Match) -> Match:
     if match.role != "opens" or match.pid is not None or match.oom is None or match.oom.limit_mib is None:
         return match
     asked = _ASKED.format(process=match.process or "a process")
-    return replace(match, meaning=asked + _LIMIT + _OPENED, action=_LIMIT_ACTION)
+    return replace(match, meaning=_LIMIT + asked + _OPENED, action=_LIMIT_ACTION)
 
 
 RULES: Final[tuple[Rule, ...]] = (*OOM_RULES, *DEVICE_RULES, *HOST_RULES)

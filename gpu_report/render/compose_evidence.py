@@ -13,6 +13,7 @@ _BESIDE = {
     "under less load": "{} under less load",
     "its limit when the recording began": "limit {} when the recording began",
     "it can hold": "of {} that it can hold",
+    "it may hold": "of {} that it may hold",
     "that long before the end": "{} before the end",
 }
 _THEN, _USUALLY = " then", " usually"

@@ -12,7 +12,6 @@ _STEPS = {
     "other-process": "keep other programs off this GPU while it trains.",
     "memory-growth": "look for what is kept from batch to batch: a list of losses or predictions, a loss summed up "
     "with its graph, a callback that caches.",
-    "memory-pressure": "use less host memory (fewer workers, no cache=ram), or give the machine more.",
     "power-cap": "`nvidia-smi -q -d POWER` shows the limit, and how far an administrator may raise it.",
     "thermal": "look at the cooling: fans, dust, the air around the machine.",
 }
@@ -37,7 +36,16 @@ def next_step(finding: Finding, analysis: Analysis) -> str:
         return _STOPPED if finding.cause.name == "trainer-blocked" else ""
     if finding.cause.name == "unexplained":
         return "" if analysis.run.inside else _from_inside(analysis)
+    if finding.cause.name == "memory-pressure":
+        return _less_memory(analysis)
     return _STEPS.get(finding.cause.name, "")
+
+
+def _less_memory(analysis: Analysis) -> str:
+    """Return how to use less host memory; where the images are known not to be cached in it, not by caching none."""
+    asked = [str(yolo.args.get("cache")) for yolo in analysis.run.yolo_runs]
+    less = "fewer workers" if asked and set(asked) <= {"False", "disk"} else "fewer workers, no cache=ram"
+    return f"use less host memory ({less}), or give the machine more."
 
 
 def _anothers(finding: Finding) -> str:

@@ -23,3 +23,13 @@ def test_a_recording_that_had_its_command_is_not_told_to_have_one(
     step = next_step(UNEXPLAINED, replace(analysis, run=replace(analysis.run, recording=recording, inside=())))
     assert told in step
     assert not_told not in step
+
+
+@pytest.mark.parametrize(("cache", "is_named"), [(False, False), ("disk", False), ("ram", True), (None, True)])
+def test_a_cache_in_memory_is_advised_against_only_where_there_may_be_one(
+    analysis: model.Analysis, cache: object, *, is_named: bool
+) -> None:
+    short = replace(UNEXPLAINED, cause=model.Cause("memory-pressure", 0.8, ""))
+    runs = (model.YoloRun(1, None, {"cache": cache}, "recorded", None),)
+    step = next_step(short, replace(analysis, run=replace(analysis.run, yolo_runs=runs)))
+    assert ("cache=ram" in step) is is_named

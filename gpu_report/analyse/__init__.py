@@ -8,6 +8,7 @@ from gpu_report.analyse.drops import find_low_intervals
 from gpu_report.analyse.epochs import summarise_epochs
 from gpu_report.analyse.folding import folded
 from gpu_report.analyse.ledger import build_ledger
+from gpu_report.analyse.resuming import with_resuming
 from gpu_report.analyse.rules import RULES
 from gpu_report.analyse.stats import summarise_gpu
 from gpu_report.analyse.track import gaps, measured_s
@@ -23,7 +24,7 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
     """Return what is to be said about a run: findings worst first, expected ones last."""
     options, run = options or Options(), with_owners(run)
     context = build_context(run, options)
-    findings = folded([finding for rule in RULES for finding in rule(context)])
+    findings = with_resuming(context, folded([finding for rule in RULES for finding in rule(context)]))
     findings.sort(key=lambda f: (f.expected, SEVERITIES.index(f.severity), -f.duration_s, f.start_t_s))
     pairs = zip(context.tracks, context.usable, strict=True)
     low = [interval for track, usable in pairs for interval in find_low_intervals(track, usable)]

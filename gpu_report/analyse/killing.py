@@ -19,6 +19,7 @@ MEANINGS = {
     "SIGFPE": "it crashed on an impossible calculation",
     "SIGILL": "it crashed on an instruction that this CPU does not have",
 }
+WHO_KILLED = "Find who killed it: somebody's kill -9, a scheduler at its limit, a container that was stopped"
 BY_HAND = frozenset({"SIGINT"})  # whoever pressed Ctrl-C knows it
 
 
@@ -62,7 +63,9 @@ def _without_a_sign(context: Context, event: RecordedEvent, how: str) -> Killing
     memory, log = host_memory(context, event.t_s), context.run.kernel
     if was_ruled_out(context):
         why = "not the kernel's OOM killer: somebody or something sent the signal (kill -9, a scheduler, a container)"
-        return Killing(how, Cause("run-ended", 0.95, f"{_lower(how)}, and it was {why}"), "critical", memory)
+        cause = Cause("run-ended", 0.95, f"{_lower(how)}, and it was {why}")
+        text = f"{how}: somebody or something sent it, not the kernel's OOM killer"
+        return Killing(text, cause, "critical", memory, (), (Advice(WHO_KILLED),))
     advice = (Advice(log.advice),) if log.advice else ()
     full = memory_was_full(context, event.t_s)
     why = "nothing recorded says who sent it; the kernel log, which names the OOM killer's victims, was not read"

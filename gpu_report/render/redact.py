@@ -87,7 +87,7 @@ def _field(owner: Any, name: str, hider: Hider) -> Any:
         ("Difference", "run"): lambda text: _differing(owner, text, hider),
         ("Recording", "command"): hider.command,
         ("Run", "path"): lambda path: _run_path(path, hider),
-        ("YoloRun", "path"): hider.path,
+        ("YoloRun", "path"): lambda path: _yolo_path(path, hider),
         ("YoloRun", "args"): lambda args: _arguments(args, hider),
         ("InsideRun", "settings"): lambda settings: _arguments(settings, hider),
         ("KernelEvent", "process"): hider.process,
@@ -122,6 +122,12 @@ def _differing(difference: Difference, text: str, hider: Hider) -> str:
 def _run_path(path: str, hider: Hider) -> str:
     name = PurePath(path).name
     return name if fullmatch(_OWN_NAMES, name) else hider.path(path)
+
+
+def _yolo_path(path: str, hider: Hider) -> str:
+    """Return the folder of a YOLO run, whose weights an advice names: a path with blanks is not known by its looks."""
+    hider.path(f"{path}/weights/last.pt")
+    return hider.path(path)
 
 
 def _frame(frame: pd.DataFrame, hider: Hider) -> pd.DataFrame:

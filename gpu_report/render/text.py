@@ -13,7 +13,7 @@ from gpu_report.model import Advice, Analysis, EpochSummary, Finding, GpuSummary
 from gpu_report.render.summary import iso_utc
 from gpu_report.render.words import SHOWN_SECONDS, heard, how_it_ended, numbers, partly, saw_training, sentence
 from gpu_report.terminal import plain
-from gpu_report.vocabulary import LONGER_BY_NATURE, row_words
+from gpu_report.vocabulary import ENDINGS, LONGER_BY_NATURE, row_words
 
 SHOWN_FINDINGS = 20
 SHOWN_ODD = 5
@@ -124,6 +124,7 @@ def _closing(analysis: Analysis) -> list[str]:
     lines = [f"Ended: {ended}."] if ended else []
     lines += _ending(analysis)
     lines += _epochs(analysis)
+    lines += [f"To do: {sentence(a.text)}" for a in _after_the_end(analysis)]
     lines += [f"Try {a.argument}={a.to_value} (now {a.from_value}): {a.text}." for a in _changes(analysis)]
     if expected:
         lines.append(f"{expected} expected drop{'s are' if expected > 1 else ' is'} not listed.")
@@ -141,6 +142,14 @@ def _changes(analysis: Analysis) -> list[Advice]:
     """Return the advice that names an argument, each once."""
     every = dict.fromkeys(advice for finding in analysis.findings for advice in finding.advice)
     return [advice for advice in every if advice.argument and advice.to_value is not None]
+
+
+def _after_the_end(analysis: Analysis) -> list[Advice]:
+    """Return what to do about an end that was no good one, each once; what names an argument stands apart."""
+    ended = [finding for finding in analysis.findings if finding.rule in ENDINGS]
+    every = dict.fromkeys(advice for finding in ended for advice in finding.advice)
+    log = analysis.run.kernel.advice  # which has a line of its own
+    return [advice for advice in every if advice.to_value is None and advice.text != log]
 
 
 def _ending(analysis: Analysis) -> list[str]:

@@ -11,6 +11,7 @@ from gpu_report import schema
 from gpu_report.analyse import analyse
 from gpu_report.analyse.compare_findings import compare_findings
 from gpu_report.analyse.compare_select import cut_short
+from gpu_report.analyse.killing import WHO_KILLED
 from gpu_report.model import (
     Gpu,
     InsideEpoch,
@@ -256,10 +257,11 @@ def test_a_worker_that_was_killed_ends_its_trainer_with_an_exception():
 )
 def test_a_kill_without_a_sign_says_what_is_known_of_it(known, words):
     (finding,) = ends(recorded(rank(), events=[KILL], **known))
-    assert finding.summary == "SIGKILL ended the command"
-    assert words in finding.cause.explanation
     read = "was not" in words
-    assert [advice.text for advice in finding.advice] == ([] if read else ["sudo dmesg"])
+    known_of_it = ": somebody or something sent it, not the kernel's OOM killer" if read else ""
+    assert finding.summary == f"SIGKILL ended the command{known_of_it}"
+    assert words in finding.cause.explanation
+    assert [advice.text for advice in finding.advice] == [WHO_KILLED if read else "sudo dmesg"]
 
 
 @pytest.mark.parametrize(
@@ -449,7 +451,11 @@ def seen(epochs, args, *, exit_code=None, events=()):
         ),
         (seen(6, {"epochs": 30, "time": 0.001}), "finished", "It finished: its time was up after epoch 6"),
         (seen(6, {"epochs": 30}), "unknown", "Nothing says how it ended, after epoch 6 of 30"),
-        (seen(6, {"epochs": 30}, events=[KILL]), "failed", "SIGKILL ended the command, after epoch 6 of 30"),
+        (
+            seen(6, {"epochs": 30}, events=[command(signal="SIGTERM")]),
+            "failed",
+            "SIGTERM ended the command, after epoch 6 of 30",
+        ),
         (seen(6, {}), "unknown", "Nothing says how it ended, after epoch 6"),
     ],
 )

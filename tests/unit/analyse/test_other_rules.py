@@ -125,7 +125,7 @@ def ended(**fields):
 
 @pytest.mark.parametrize(
     ("fields", "words"),
-    [({"signal": "SIGKILL"}, "SIGKILL ended the command"), ({"exit_code": 1}, "The command ended with exit code 1")],
+    [({"signal": "SIGTERM"}, "SIGTERM ended the command"), ({"exit_code": 1}, "The command ended with exit code 1")],
 )
 def test_a_bad_end_is_told_first(fields, words):
     run = ended(**fields)

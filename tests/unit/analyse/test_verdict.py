@@ -40,6 +40,9 @@ def killed(run):
     return dataclasses.replace(run, events=(ended,), inside=(dataclasses.replace(inside, ended=None),))
 
 
+KILLED = "SIGKILL ended the command: somebody or something sent it, not the kernel's OOM killer"
+
+
 def test_a_run_that_nothing_mars_is_called_healthy():
     assert analyse(trained()).verdict == f"{BUSY}{HEALTHY}"
 
@@ -47,7 +50,7 @@ def test_a_run_that_nothing_mars_is_called_healthy():
 @pytest.mark.parametrize(
     ("run", "verdict"),
     [
-        (killed(trained()), f"SIGKILL ended the command, 2 min 0 s after the recording began. {BUSY}."),
+        (killed(trained()), f"{KILLED}, 2 min 0 s after the recording began. {BUSY}."),
         (
             with_guest(trained()),
             f"{BUSY}. python3 (pid 77) worked on GPU 0 beside the training for 40 s.",

@@ -1,0 +1,91 @@
+"""A training that was cut short is told how it can go on, where the recording knows from where."""
+
+import shlex
+from dataclasses import replace
+
+import pytest
+from support.runs import make_run, readings
+
+from gpu_report.analyse import analyse
+from gpu_report.model import InsideEpoch, InsideRun, Phase, RecordedEvent, YoloRun
+from gpu_report.render.redact import redact
+
+KILL = RecordedEvent(110.0, "command_ended", None, {"signal": "SIGTERM"})
+FOLDER = "/home/user/runs/a"
+
+
+def told(*, ended=None, last="train", epochs=30):
+    """Return a training that saved epochs 1 and 2, and was in epoch 3 as it ended."""
+    phases = []
+    for n, start in ((1, 10.0), (2, 50.0)):
+        phases += [Phase("train", n, start, start + 30, "inside"), Phase("validation", n, start + 30, start + 35, "x")]
+        phases.append(Phase("checkpoint", n, start + 35, start + 40, "inside"))
+    phases.append(Phase(last, 3, 90.0, 110.0, "inside"))
+    done = tuple(InsideEpoch(n, 1, s, s + 30.0, 100, 10, 0.0, 0.0, 0.0) for n, s in ((1, 10.0), (2, 50.0)))
+    return InsideRun(1, 0, 41, "train", {"epochs": epochs}, tuple(phases), done, ended)
+
+
+def cut_short(*inside, path=FOLDER, saved=(None, None), args=None, rows=((1, 45.0), (2, 85.0)), events=(KILL,)):
+    run = make_run(readings((0, 10), (90, 110)), rows=rows, events=events)
+    placed = [replace(row, saved_t_s=t_s) for row, t_s in zip(run.epoch_rows, saved, strict=False)]
+    yolo = YoloRun(1, path, {"epochs": 30, "task": "detect", **(args or {})}, "recorded", None)
+    return replace(run, inside=inside, epoch_rows=tuple(placed), yolo_runs=(yolo,))
+
+
+def resuming(run):
+    """Return the advice to resume of each finding that a training was cut short."""
+    found = [finding for finding in analyse(run).findings if finding.rule == "run-ended"]
+    return [advice.text for finding in found for advice in finding.advice if "resume" in advice.text]
+
+
+def go_on(epoch, task="detect", model=f"model={FOLDER}/weights/last.pt"):
+    return [f"Go on from epoch {epoch}, the last one whose weights are saved, with `yolo {task} train resume {model}`"]
+
+
+@pytest.mark.parametrize(
+    ("run", "advice"),
+    [
+        (cut_short(told()), go_on(2)),
+        (cut_short(saved=(46.0, 86.0)), go_on(2)),  # by the files' times
+        (cut_short(saved=(46.0, None)), go_on(1)),
+        (cut_short(told(last="checkpoint")), go_on(2)),  # the third was not whole yet
+        (cut_short(told(), args={"task": "segment"}), go_on(2, "segment")),
+        (cut_short(told(), args={"task": "rm -rf /"}), go_on(2)),
+        (cut_short(told(), path="/my runs/$(a)"), go_on(2, model="'model=/my runs/$(a)/weights/last.pt'")),
+    ],
+)
+def test_the_last_saved_epoch_and_the_command_are_named(run, advice):
+    assert resuming(run) == advice
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        cut_short(),  # nobody saw weights being written
+        cut_short(told(), path=None),
+        cut_short(told(), path="/a`b"),
+        cut_short(told(), path="/a\nb"),
+        cut_short(told(), args={"save": False}),
+        cut_short(told(epochs=2)),  # it had trained all that was asked for
+        cut_short(told(ended="finished")),
+        cut_short(told(ended="finished"), events=()),
+    ],
+)
+def test_nothing_is_said_where_it_is_not_known_or_there_is_nothing_to_resume(run):
+    assert resuming(run) == []
+
+
+@pytest.mark.parametrize(
+    "folder", ["/home/quagga/okapi/run", "/srv/okapi of quagga/a run", "/srv/it's okapi/run", "okapi"]
+)
+def test_the_folder_is_redacted_as_it_is_elsewhere(folder):
+    run = cut_short(told(), path=folder)
+    hidden = redact(analyse(run))
+    texts = [advice.text for finding in hidden.findings for advice in finding.advice]
+    assert any("resume" in text for text in texts)
+    assert not any(secret in text for secret in ("okapi", "quagga") for text in texts)
+
+
+def test_the_command_is_one_word_for_each_argument():
+    (text,) = resuming(cut_short(told(), path='/it\'s; a "run"'))
+    assert shlex.split(text.split("`")[1])[-1] == 'model=/it\'s; a "run"/weights/last.pt'

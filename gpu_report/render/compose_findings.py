@@ -7,7 +7,7 @@ from gpu_report.amounts import counted
 from gpu_report.model import Advice, Analysis, Cause, Finding, KernelEvent, NearbyKernelEvent
 from gpu_report.render.compose_evidence import evidence
 from gpu_report.render.moments import Clock
-from gpu_report.render.next_steps import next_step
+from gpu_report.render.next_steps import gaps_step, next_step
 from gpu_report.render.view import AdviceView, Fact, FindingView, KernelLine
 from gpu_report.render.words import (
     MISSING,
@@ -92,7 +92,8 @@ def finding_title(finding: Finding) -> str:
 def first_advice(unexpected: tuple[Finding, ...], analysis: Analysis) -> tuple[AdviceView, ...]:
     """Return the advice of all findings, each once: what ended the training first, then what wins most.
 
-    How to read the kernel log is said here, not in each. After it stands where to look into the findings without any.
+    How to read the kernel log is said here, not in each. After it stands what to do about the largest loss where no
+    finding is of it, and where to look into the findings without any.
     """
     log = analysis.run.kernel
     urgent = {each for finding in unexpected if finding.rule in ENDINGS for each in finding.advice}
@@ -100,7 +101,9 @@ def first_advice(unexpected: tuple[Finding, ...], analysis: Analysis) -> tuple[A
     advice = sorted(every, key=lambda each: (each not in urgent, -_wins(each)))
     read_log = f"To see what the kernel said: {with_code(log.advice)}"
     views = (replace(_advice(a), text=read_log) if a.text == log.advice else _advice(a) for a in advice)
-    return (*views, *_steps(unexpected, analysis))[:FIRST_ADVICE]
+    gaps = gaps_step(analysis)
+    largest = [AdviceView(gaps, "", "", "")] if gaps else []
+    return (*views, *largest, *_steps(unexpected, analysis))[:FIRST_ADVICE]
 
 
 def _steps(unexpected: tuple[Finding, ...], analysis: Analysis) -> Iterator[AdviceView]:

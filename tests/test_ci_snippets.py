@@ -149,6 +149,7 @@ def test_the_action_passes_an_improvement_with_gates_of_its_own(shell):
     assert [(gate["gate"], gate["level"]) for gate in made] == [
         ("epoch_time:+5%", "fail"),
         ("xid.fatal:0", "fail"),
+        ("findings.critical:0", "fail"),
         ("util:-1%", "warn"),
     ]
 

@@ -115,7 +115,10 @@ def test_the_command_line_replaces_one_level_of_the_file(run_warm, tmp_path):
     done = run_warm("check", SAMPLES / "s-healthy", "--warn-on", "energy:1J", "--json", "check.json")
     made = json.loads((tmp_path / "check.json").read_text())["gates"]
     assert done.returncode == 1
-    assert [(gate["gate"], gate["level"]) for gate in made] == [("util:95%", "fail"), ("energy:1J", "warn")]
+    assert [(gate["gate"], gate["level"]) for gate in made] == [
+        *(("util:95%", "fail"), ("findings.critical:0", "fail"), ("xid.fatal:0", "fail")),
+        ("energy:1J", "warn"),
+    ]
 
 
 def test_check_leaves_a_files_gates_on_changes_out_names_them_and_takes_its_defaults(run_warm, tmp_path):

@@ -36,6 +36,8 @@ WHOLE = 100.0  # percent: no share of a run is more
 COMPARE_FAILS_ON = ("epoch_time:+5%", "data_wait_share:+5pp", "xid.fatal:0", "findings.critical:0")
 COMPARE_WARNS_ON = ("util:-10%", "energy:+10%", "validation_time:+25%", "memory_peak:+10%", "findings.new:0")
 CHECK_FAILS_ON = ("findings.critical:0", "xid.fatal:0")
+# Whoever names a limit of his own does not ask for crashes to go through: these stay beside all others.
+CRASH_GATES = frozenset({"findings.critical:0", "xid.fatal:0"})
 CHECK_WARNS_ON = ("util:40%", "coverage:95%", "findings.warning:0")
 
 _EXPRESSION = re.compile(
@@ -59,13 +61,14 @@ def default_gates(*, baseline: bool) -> tuple[Gate, ...]:
 def chosen_gates(fail_on: Sequence[str], warn_on: Sequence[str], *, baseline: bool) -> tuple[Gate, ...]:
     """Return the gates of both levels; a level for which nothing is named keeps its defaults, and its failures with it.
 
-    A default gives way to a gate on the same quantity that is named for the other level: who wants the epoch time to
-    warn does not want it to fail.
+    Crashes fail whatever else is named. A default gives way to a gate on the same quantity that is named: who wants the
+    epoch time to warn does not want it to fail.
     """
     named = parse_gates(fail_on, warn_on)
     taken = {_quantity(gate) for gate in named}
     levels = {gate.level for gate in named}
-    kept = [g for g in default_gates(baseline=baseline) if g.level not in levels and _quantity(g) not in taken]
+    beside = [g for g in default_gates(baseline=baseline) if g.level not in levels or g.text in CRASH_GATES]
+    kept = [gate for gate in beside if _quantity(gate) not in taken]
     return tuple(sorted((*named, *kept), key=lambda gate: gate.level != "fail"))
 
 

@@ -355,7 +355,8 @@ def test_a_level_for_which_nothing_is_named_keeps_its_defaults():
     found = chosen_gates((), ["images_per_s:-5%"], baseline=True)
     assert (texts(found, "fail"), texts(found, "warn")) == (list(COMPARE_FAILS_ON), ["images_per_s:-5%"])
     found = chosen_gates(["images_per_s:-5%"], (), baseline=False)
-    assert (texts(found, "fail"), texts(found, "warn")) == (["images_per_s:-5%"], list(CHECK_WARNS_ON))
+    assert texts(found, "fail") == ["images_per_s:-5%", "findings.critical:0", "xid.fatal:0"]
+    assert texts(found, "warn") == list(CHECK_WARNS_ON)
     assert chosen_gates((), (), baseline=True) == default_gates(baseline=True)
 
 
@@ -378,8 +379,30 @@ def test_a_default_failure_gives_way_to_a_warning_on_the_same_quantity(warning, 
 
 def test_a_default_warning_gives_way_to_a_failure_on_the_same_quantity():
     found = chosen_gates(["util:50%"], (), baseline=False)
-    assert texts(found, "fail") == ["util:50%"]
+    assert texts(found, "fail") == ["util:50%", "findings.critical:0", "xid.fatal:0"]
     assert texts(found, "warn") == ["coverage:95%", "findings.warning:0"]
+
+
+@pytest.mark.parametrize("baseline", [True, False])
+@pytest.mark.parametrize(
+    ("fails", "warns", "left"),
+    [
+        (["memory_peak:40GiB"], [], {"findings.critical:0", "xid.fatal:0"}),
+        (["xid.fatal:2"], [], {"findings.critical:0"}),  # a limit of one's own on the same
+        ([], ["xid.fatal:0"], {"findings.critical:0"}),
+        (["memory_peak:40GiB"], ["findings.critical:0", "xid.fatal:0"], set()),
+    ],
+)
+def test_crashes_fail_beside_whatever_else_is_named_unless_they_are_named(fails, warns, left, baseline):
+    found = texts(chosen_gates(fails, warns, baseline=baseline), "fail")
+    assert {"findings.critical:0", "xid.fatal:0"} & set(found) == left
+
+
+def test_a_killed_job_fails_also_where_another_gate_is_named():
+    gates = chosen_gates(["epoch_time:100s"], (), baseline=False)
+    found = compare((), analysed("n-oom-killed"), gates)
+    assert result(found, "epoch_time:100s").outcome == "not measured"
+    assert (found.outcome, found.exit_code) == ("failed", 1)
 
 
 @pytest.mark.parametrize("name", ["m-healthy", "s-healthy", "n-fed", "m-ddp", "n-xid", "yolo26n-cli"])

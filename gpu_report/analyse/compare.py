@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from gpu_report.amounts import counted
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.compare_cores import Cores, cores_of
+from gpu_report.analyse.compare_few import has_windows, is_too_little, too_little
 from gpu_report.analyse.compare_findings import compare_findings, stutter
 from gpu_report.analyse.compare_judge import Side, first_epochs, judge_all, side_of
-from gpu_report.analyse.compare_metrics import EPOCH_TIME
 from gpu_report.analyse.compare_notes import not_used, of_crash, of_recordings, of_values
 from gpu_report.analyse.compare_select import alike, cut_short
 from gpu_report.analyse.compare_setup import Fingerprint, differences, fingerprint, slug
 from gpu_report.analyse.compare_units import Training, training_of
 from gpu_report.analyse.compare_verdict import failed_by_itself, judgement_of, verdict_of
 from gpu_report.analyse.gate_results import of_part, results, unmeasured
+from gpu_report.analyse.gates import COUNTS
 from gpu_report.model import Analysis, Comparison, Difference, FindingChange, Gate, GateResult, MetricComparison
 
 
@@ -104,10 +104,24 @@ def _gated(
     """Return what came of the gates: nothing where nothing can be compared; of a run alone what its part allows."""
     *baselines, run = sides
     if baselines and obstacles:
-        return unmeasured(gates, "; ".join(obstacles))
+        return _without_epochs(gates, run, obstacles)
     found = results(gates, baselines, run, findings if baselines else None, cores)
     why = "; ".join(_lower(obstacle).partition(":")[0] for obstacle in obstacles)  # at length in the verdict
     return of_part(found, why) if obstacles else found
+
+
+def _without_epochs(gates: Sequence[Gate], run: Side, obstacles: Sequence[str]) -> tuple[GateResult, ...]:
+    """Return the gates as not measured; where training was only too short, what needs no epoch of it is counted."""
+    why = "; ".join(obstacles)
+    if not all(is_too_little(obstacle) for obstacle in obstacles):
+        return unmeasured(gates, why)
+    short = "; ".join(_lower(obstacle).partition(":")[0] for obstacle in obstacles)
+    return tuple(
+        results([gate], (), run, None)[0]
+        if gate.metric in COUNTS and not gate.needs_baseline
+        else replace(unmeasured([gate], why)[0], why=short)
+        for gate in gates
+    )
 
 
 def _first(sides: Sequence[Side], obstacles: Sequence[str]) -> MetricComparison | None:
@@ -142,13 +156,7 @@ def _too_little(sides: Sequence[Side], baselines: Sequence[_Baseline]) -> list[s
     """Return that training was too short for any interval of the epoch time, which everything else leans on."""
     if not baselines:
         return []
-    if not any(side.is_short for side in sides):
-        return []
-    if all(len(side.known(EPOCH_TIME, "windows")) >= th.COMPARED_AT_LEAST for side in sides):
-        return []
-    counts = [len(side.training.epochs) for side in sides]
-    few = f"{counted(counts[-1], 'ordinary epoch')} in the run, {min(counts[:-1])} in the baseline"
-    return [f"Too little data: {few}; {th.COMPARED_AT_LEAST} of each are needed"]
+    return [too_little(sides)] if any(side.is_short for side in sides) and not has_windows(sides) else []
 
 
 def _unjudged(metric: MetricComparison) -> MetricComparison:

@@ -51,9 +51,9 @@ def _of_windows(time: MetricComparison) -> tuple[str, ...]:
         return ()
     before, after = time.counts
     return (
-        f"Epochs are too few to compare, for {th.COMPARED_AT_LEAST} ordinary ones of each run are needed: windows of "
-        f"about {th.WINDOW_S:g} s of training are, {before} of the baseline and {after} of the run, each scaled to a "
-        "whole epoch.",
+        f"Epochs are too few to compare ({th.COMPARED_AT_LEAST} ordinary ones of each run are needed), so windows of "
+        f"about {th.WINDOW_S:g} s of training are compared: {before} of the baseline and {after} of the run, each "
+        "scaled to a whole epoch.",
     )
 
 

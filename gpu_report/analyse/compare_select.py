@@ -32,11 +32,34 @@ def _apart(trainings: Sequence[Training]) -> list[str]:
     notes = []
     if any(training.first for training in trainings):
         notes.append("The first epoch of a process warms up and is told apart.")
-    closing = sorted({epoch.epoch for training in trainings for epoch in training.closing})
-    if closing:
-        which = f"Epoch {closing[0]} is" if len(closing) == 1 else f"Epochs {' and '.join(map(str, closing))} are"
-        notes.append(f"{which} left out: the mosaic was closed and the loader made anew.")
+    if closing := _closing(trainings):
+        notes.append(f"{closing} left out: the mosaic was closed and the loader made anew.")
     return notes
+
+
+def _closing(trainings: Sequence[Training]) -> str:
+    """Return which epochs of which runs closed the mosaic, with the verb; empty where none did."""
+    *baselines, run = [sorted({epoch.epoch for epoch in training.closing}) for training in trainings]
+    if not baselines or all(numbers == run for numbers in baselines):
+        return _epochs(run, "" if not baselines else " of each run")
+    before = sorted({number for numbers in baselines for number in numbers})
+    whose = " of the baseline" if len(baselines) == 1 else " of the baselines"
+    named = [said for said in (_epochs(before, whose, ""), _epochs(run, " of the run", "")) if said]
+    several = len(named) > 1 or len(before or run) > 1
+    return " and ".join((*named[:1], *map(_lower_first, named[1:]))) + (" are" if several else " is")
+
+
+def _epochs(numbers: Sequence[int], whose: str, verb: str | None = None) -> str:
+    """Return epochs by their numbers at the beginning of a sentence, with its verb; empty without any."""
+    if not numbers:
+        return ""
+    several = len(numbers) > 1
+    named = f"{'Epochs' if several else 'Epoch'} {' and '.join(map(str, numbers))}{whose}"
+    return named + ((" are" if several else " is") if verb is None else verb)
+
+
+def _lower_first(words: str) -> str:
+    return words[:1].lower() + words[1:]
 
 
 def _same_mosaic(trainings: Sequence[Training]) -> Chosen:

@@ -9,6 +9,7 @@ from typing import Literal
 from gpu_report.amounts import amount, between, change, counted, interval, share_change
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.compare_cores import SAME_EPOCH, Cores, cores_words, is_all, is_in_band
+from gpu_report.analyse.compare_few import is_too_little
 from gpu_report.analyse.compare_judge import NOISE
 from gpu_report.analyse.compare_metrics import DATA_WAIT, EPOCH_TIME, METRICS, UTILISATION, WAIT_SHARE, WORK
 from gpu_report.model import Difference, GateResult, MetricComparison
@@ -49,7 +50,7 @@ def verdict_of(
 ) -> str:
     """Return the verdict of a comparison; with obstacles why there is none."""
     if obstacles:
-        only_short = all(obstacle.startswith("Too little") for obstacle in obstacles)
+        only_short = all(map(is_too_little, obstacles))
         return f"{'Not comparable. ' if baselines and not only_short else ''}{'. '.join(obstacles)}."
     if not baselines:
         return _alone(metrics)

@@ -80,10 +80,10 @@ def compose_comparison(comparison: Comparison) -> ComparisonView:
 
 def _mood(comparison: Comparison) -> str:
     """Return the colour of the verdict: the gates' where there are any that decided, else that of what changed."""
-    if comparison.obstacles:
-        return "unknown"
     if comparison.gates and comparison.outcome == "failed":
         return "critical"
+    if comparison.obstacles:
+        return "unknown"
     if comparison.gates and comparison.outcome == "not measured":
         return "warning"
     warned = any(gate_word(result) == "warning" for result in comparison.gates)

@@ -153,9 +153,17 @@ def finding_words(finding: FindingChange) -> str:
 def gate_rows(comparison: Comparison) -> list[Row]:
     """Return a row for each gate: what came of it, the gate, in words; those that decide first.
 
-    What keeps all of them from being measured stands in the verdict, and the gates by name in outcome_words.
+    What keeps all of them from being measured stands in the verdict, and the gates by name in outcome_words. Where it
+    keeps some of them, each says it in short.
     """
-    return [] if nothing_measured(comparison) else [(gate_word(r), r.gate.text, r.summary) for r in ordered(comparison)]
+    if nothing_measured(comparison):
+        return []
+    return [(gate_word(r), r.gate.text, _came_of(comparison, r)) for r in ordered(comparison)]
+
+
+def _came_of(comparison: Comparison, result: GateResult) -> str:
+    stands_above = bool(comparison.obstacles) and result.outcome == "not measured" and not result.undecided
+    return result.why if stands_above and result.why else result.summary
 
 
 def nothing_measured(comparison: Comparison) -> bool:

@@ -211,7 +211,7 @@ def test_the_first_epoch_is_told_apart():
 def test_the_epoch_that_closes_the_mosaic_is_left_out():
     found = compare([analysed("n-fed")], analysed("n-fed"))
     assert metric(found, "epoch_time").counts[0] == 10  # of 12: without the first and the third
-    assert any("Epoch 3 is left out" in note for note in found.notes)
+    assert any("Epoch 3 of each run is left out" in note for note in found.notes)
 
 
 def test_epochs_with_and_without_mosaic_are_not_mixed():
@@ -289,7 +289,21 @@ def test_too_few_epochs_are_too_little_data():
     few = analysed("fed")
     found = compare([few], few)
     assert [o for o in found.obstacles if o.startswith("Too little data")]
+    assert "cannot be cut into, for nobody told from inside" in found.verdict
     assert found.outcome == "not measured"
+
+
+@pytest.mark.parametrize(("baseline", "run", "whose"), [(8, 2, "the baseline"), (2, 8, "the run")])
+def test_of_short_epochs_there_are_few_windows_and_it_is_said_what_to_do(baseline, run, whose):
+    gates = parse_gates(["epoch_time:+5%", "xid.fatal:0", "findings.critical:0"], ["findings.new:0"])
+    found = compare([analysed(f"ab-workers-{baseline}")], analysed(f"ab-workers-{run}"), gates)
+    assert found.verdict == (
+        "Too little data: 2 ordinary epochs in the run, 2 in the baseline; 5 of each are needed, or 5 windows of 2.5 s "
+        f"of their training, of which {whose} has 2. Train at least 6 epochs."
+    )
+    # what needs no epoch is counted; nothing passes by it
+    assert [gate.outcome for gate in found.gates] == ["not measured", "passed", "passed", "not measured"]
+    assert (found.gates[0].why, found.outcome) == ("too little data", "not measured")
 
 
 def test_baselines_that_cannot_be_compared_are_left_out_and_counted():
@@ -453,3 +467,13 @@ def test_a_stalled_epoch_is_left_out_of_the_windows_too():
     found = compare([analysed("s-loader-stall")], analysed("ab-s-workers-3"))
     assert metric(found, "epoch_time").basis == "windows"
     assert metric(found, "epoch_time").baseline == pytest.approx(4.9, abs=0.1)
+
+
+def test_epochs_that_are_left_out_are_told_with_their_run():
+    found = compare([analysed("n-starved")], analysed("n-fed"))
+    assert any(note.startswith("Epoch 3 of the run is left out: the mosaic was closed") for note in found.notes)
+    turned = compare([analysed("n-fed")], analysed("n-starved"))
+    assert any(note.startswith("Epoch 3 of the baseline is left out") for note in turned.notes)
+    both = compare([analysed("n-fed")], analysed("n-fed"))
+    assert any(note.startswith("Epoch 3 of each run is left out") for note in both.notes)
+    assert any(note.startswith("Epoch 3 is left out") for note in compare((), analysed("n-fed")).notes)

@@ -15,7 +15,17 @@ import click
 
 from gpu_report import __version__, run_folder
 from gpu_report.cli_compare import baseline, check, compare
-from gpu_report.cli_shared import analysed, examined, folder_of, options_of_analysis, read, say, say_notes
+from gpu_report.cli_shared import (
+    analysed,
+    examined,
+    folder_of,
+    option_of_run,
+    options_of_analysis,
+    read,
+    run_of,
+    say,
+    say_notes,
+)
 from gpu_report.errors import GpuReportError, UsageError
 from gpu_report.outputs import OutputFile, refuse_twice, write
 from gpu_report.terminal import Progress, plain
@@ -117,12 +127,8 @@ def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
 
 @cli.command()
 @click.argument("output", type=OutputFile())
-@click.option(
-    "--run",
-    type=click.Path(path_type=Path),
-    default=None,
-    help="A run folder or samples CSV; the newest under ./gpu-runs when left out.",
-)
+@click.argument("run", type=click.Path(path_type=Path), required=False)
+@option_of_run
 @click.option(
     "--json",
     "json_path",
@@ -141,6 +147,7 @@ def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
 def render(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
     output: Path,
     run: Path | None,
+    named: Path | None,
     json_path: Path | None,
     open_it: bool,  # noqa: FBT001 - click passes flags so
     redacted: bool,  # noqa: FBT001 - click passes flags so
@@ -148,10 +155,14 @@ def render(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
     drop_seconds: float,
     price_per_hour: float | None,
 ) -> None:
-    """Render a run as one self-contained HTML file."""
+    """Render a run as one self-contained HTML file.
+
+    OUTPUT is the file to write; folders on the way to it that are missing are made. RUN is a run folder or a samples
+    CSV, the newest under ./gpu-runs when left out.
+    """
     refuse_twice((output, json_path))
     with Progress("starting ...") as progress:
-        folder = folder_of(run)
+        folder = folder_of(run_of(run, named))
         blank = _begin_blank_page()
         recorded = read(folder, progress)
         packing = _begin_packing(recorded)
@@ -169,14 +180,23 @@ def render(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
 
 @cli.command()
 @click.argument("run", type=click.Path(path_type=Path), required=False)
+@option_of_run
 @click.option("--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
 @options_of_analysis
-def summary(
-    run: Path | None, form: str, drop_percent: float, drop_seconds: float, price_per_hour: float | None
+def summary(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
+    run: Path | None,
+    named: Path | None,
+    form: str,
+    drop_percent: float,
+    drop_seconds: float,
+    price_per_hour: float | None,
 ) -> None:
-    """Print what the report says, for a terminal, a machine or a pull request."""
+    """Print what the report says, for a terminal, a machine or a pull request.
+
+    RUN is a run folder or a samples CSV, the newest under ./gpu-runs when left out.
+    """
     with Progress("starting ...") as progress:
-        analysis = analysed(run, drop_percent, drop_seconds, price_per_hour, progress)
+        analysis = analysed(run_of(run, named), drop_percent, drop_seconds, price_per_hour, progress)
     if form == "json":
         click.echo(_summary_json(analysis), nl=False)
         return
@@ -238,7 +258,7 @@ def import_(  # noqa: PLR0913, PLR0917 - one parameter an option of the command 
         logs, output, yolo=yolo, kernel_log=kernel_log, timezone=timezone, boot_time=boot_time, train_start=train_start
     )
     say_notes(notes)
-    say(f"imported into {output}: now `gpu-report render report.html --run {output}`")
+    say(f"imported into {output}: now `gpu-report render report.html {output}`")
 
 
 @cli.command()

@@ -15,7 +15,7 @@ from gpu_report import run_folder
 from gpu_report.baselines import KEPT, Shelf, runs_in
 from gpu_report.cli_baselines import fitting, newest_beside, of_shelf, others, readable
 from gpu_report.cli_gates import gates_asked_for, options_of_gates
-from gpu_report.cli_shared import analysed, options_of_analysis, say
+from gpu_report.cli_shared import analysed, option_of_run, options_of_analysis, run_of, say
 from gpu_report.errors import NotComparableError, UsageError
 from gpu_report.outputs import OutputFile, refuse_twice, write
 from gpu_report.terminal import Progress
@@ -83,7 +83,8 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option of the command 
     """Hold RUN against BASELINE: better, worse, the same or not comparable; exit 0, 1 or 3 by the gates.
 
     BASELINE is a run, or a folder of several, which give a noise band. A single name is the BASELINE: RUN is the newest
-    under ./gpu-runs then. With --baseline-dir a single name is the RUN.
+    under ./gpu-runs then. With --baseline-dir a single name is the RUN. Folders on the way to a file to write that are
+    missing are made.
     """
     refuse_twice((*paths.values(), html_path))
     gates = gates_asked_for(fail_on, warn_on, config, baseline=True)
@@ -115,11 +116,13 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option of the command 
 
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path), required=False)
+@option_of_run
 @options_of_gates
 @options_of_outputs
 @options_of_analysis
 def check(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
     run: Path | None,
+    named: Path | None,
     fail_on: tuple[str, ...],
     warn_on: tuple[str, ...],
     config: Path | None,
@@ -129,13 +132,16 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option of the command li
     price_per_hour: float | None,
     **paths: Path | None,
 ) -> NoReturn:
-    """Hold RUN against gates that need no baseline; exit 0, 1 or 3 (the newest under ./gpu-runs when left out)."""
+    """Hold RUN against gates that need no baseline; exit 0, 1 or 3 (the newest under ./gpu-runs when left out).
+
+    Folders on the way to a file to write that are missing are made.
+    """
     from gpu_report.analyse.compare import compare as compare_runs  # noqa: PLC0415 - see cli.py
 
     refuse_twice(paths.values())
     gates = gates_asked_for(fail_on, warn_on, config, baseline=False)
     with Progress("starting ...") as progress:
-        analysis = analysed(run, drop_percent, drop_seconds, price_per_hour, progress)
+        analysis = analysed(run_of(run, named), drop_percent, drop_seconds, price_per_hour, progress)
     comparison = compare_runs((), analysis, gates)
     _finish(_redacted(comparison) if redacted else comparison, paths)
 

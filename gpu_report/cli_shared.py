@@ -10,6 +10,7 @@ import click
 
 from gpu_report import run_folder
 from gpu_report.baselines import one_run
+from gpu_report.errors import UsageError
 from gpu_report.terminal import ERASE_LINE, Progress, plain
 
 if TYPE_CHECKING:
@@ -18,6 +19,19 @@ if TYPE_CHECKING:
     from gpu_report.model import Analysis, Run
 
 Command = TypeVar("Command", bound="Callable[..., object]")
+
+
+def option_of_run(command: Command) -> Command:
+    """Add --run, which names the run as a second argument does: nobody is to remember which command takes which."""
+    option = click.option("--run", "named", type=click.Path(path_type=Path), default=None, help="The same as RUN.")
+    return option(command)
+
+
+def run_of(run: Path | None, named: Path | None) -> Path | None:
+    """Return the run that was named, as an argument or by --run; UsageError where both name one."""
+    if run is not None and named is not None and run != named:
+        raise UsageError(f"two runs are named, {run} and --run {named}: name one")
+    return run if run is not None else named
 
 
 def options_of_analysis(command: Command) -> Command:

@@ -19,13 +19,19 @@ class OutputFile(click.Path):
 
     def __init__(self) -> None:
         """Take it as a Path."""
-        super().__init__(path_type=Path, dir_okay=False)
+        super().__init__(path_type=Path)
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """Return the path; click's own error where it cannot be one."""
         path = Path(str(super().convert(value, param, ctx)))  # type: ignore[arg-type] # what click passes
         if str(path) == "-":
             self.fail("'-' is no file: name one", param, ctx)
+        takes_run = ctx is not None and ctx.info_name == "render" and isinstance(param, click.Argument)
+        way_out = f": the file to write comes first, gpu-report render report.html {path}" if takes_run else ""
+        if path.is_dir():
+            self.fail(f"{path} is a folder{way_out or ': name a file to write'}", param, ctx)
+        if takes_run and path.suffix == ".csv" and path.exists():
+            self.fail(f"{path} is a CSV and would be lost{way_out}", param, ctx)
         if path.name in RECORDED and path.exists() and not _is_special(path):
             self.fail(f"{path} may be part of a recording, and would be lost: name another file", param, ctx)
         return path

@@ -61,6 +61,27 @@ def test_render_writes_the_report_and_the_summary(run_cli, tmp_path):
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["r.html", "s.json"]
 
 
+@pytest.mark.parametrize("command", [["render", "r.html"], ["summary"], ["check"]])
+def test_a_run_is_named_either_way(run_warm, tmp_path, command):
+    as_argument, as_option = run_warm(*command, STALLS), run_warm(*command, "--run", STALLS)
+    assert (as_argument.returncode, as_argument.stdout) == (as_option.returncode, as_option.stdout)
+    assert as_argument.returncode == 0, as_argument.stderr
+    twice = run_warm(*command, STALLS, "--run", SAMPLES / "healthy")
+    assert twice.returncode == 2
+    assert "two runs are named" in one_line(twice.stderr)
+
+
+def test_a_run_in_the_place_of_the_report_is_told_the_way_out(run_warm, tmp_path):
+    shutil.copy(STALLS / "samples.csv", tmp_path / "mine.csv")
+    kept = (tmp_path / "mine.csv").read_bytes()
+    for run in (STALLS, "mine.csv"):
+        done = run_warm("render", run)
+        assert done.returncode == 2
+        assert f"gpu-report render report.html {run}" in done.stderr
+    assert (tmp_path / "mine.csv").read_bytes() == kept
+    assert "name a file to write" in run_warm("demo", tmp_path).stderr
+
+
 def test_render_takes_out_what_says_whose_run_it_was(run_warm, tmp_path):
     secrets = ("m-blocked", "/home/user", "train.py", "00000000-0000-4000-8000", ">vm<")
     run = SAMPLES / "m-blocked"

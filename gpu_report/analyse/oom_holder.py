@@ -54,7 +54,7 @@ def memory_evidence(context: Context, oom: OomKill, end_s: float) -> tuple[Evide
     killed = f"{victim.process or 'the process'} (pid {victim.pid}), which was killed"
     others_mib = None
     if report.group_own_mib is not None and report.killed_own_mib is not None:
-        others_mib = report.group_own_mib - report.killed_own_mib
+        others_mib = max(report.group_own_mib - report.killed_own_mib, 0.0)  # the two are not counted at one moment
     return (
         *host_memory(context, end_s),
         *evidence(

@@ -56,4 +56,5 @@ def _command(context: Context, training: Training) -> str:
     if not folder or _NOT_TYPED.search(folder):
         return ""
     task = training.args.get("task")
-    return f"yolo {task if task in TASKS else 'detect'} train resume {shlex.quote(f'model={folder}/weights/last.pt')}"
+    known = task if isinstance(task, str) and task in TASKS else "detect"
+    return f"yolo {known} train resume {shlex.quote(f'model={folder}/weights/last.pt')}"

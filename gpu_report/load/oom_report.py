@@ -11,6 +11,7 @@ from gpu_report.model import OomReport
 
 _KIB_PER_MIB: Final = 1024
 _BYTES_PER_MIB: Final = 2**20
+_NO_LIMIT_KIB: Final = 2**50  # a cgroup without a limit has the largest number of pages, 2^53 kB
 _GROUP: Final = re.compile(r"memory: usage (?P<usage>\d{1,18})kB, limit (?P<limit>\d{1,18})kB, failcnt \d")
 # Lines of the cgroup's memory.stat, in bytes; some kernels print all of them as one message.
 _ANONYMOUS: Final = re.compile(r"^anon (?P<anon>\d{1,20})$", re.MULTILINE)
@@ -23,7 +24,7 @@ _KILLED: Final = re.compile(
 
 def report_in(message: str) -> OomReport | None:
     """Return what one message of a kill says of memory, None where it says nothing of it."""
-    if group := _GROUP.match(message):
+    if (group := _GROUP.match(message)) and int(group["limit"]) < _NO_LIMIT_KIB:
         return OomReport(usage_mib=_mib(group["usage"]), limit_mib=_mib(group["limit"]))
     if anonymous := _ANONYMOUS.match(message):
         return OomReport(group_own_mib=int(anonymous["anon"]) / _BYTES_PER_MIB)

@@ -14,6 +14,7 @@ from gpu_report.model import (
     InsideRun,
     KernelEvent,
     KernelLog,
+    OomReport,
     Options,
     Phase,
     Progress,
@@ -27,7 +28,7 @@ from support.runs import PROCESSES, make_run
 NAN = float("nan")
 ODD = (None, "", "abc", "None", -1, 0, 1, 8, 0.7, True, False, [0, 1], [], "0,1", "cpu", "disk", NAN, float("inf"))
 ARGS = {"epochs": 10, "close_mosaic": 3, "patience": 5, "time": None, "workers": 2, "batch": 16, "nbs": 64}
-ARGS |= {"cache": False, "device": 0, "val": True, "save": True, "imgsz": 640}
+ARGS |= {"cache": False, "task": "detect", "device": 0, "val": True, "save": True, "imgsz": 640}
 SETTINGS = {
     "workers": 2,
     "batch": 16,
@@ -37,7 +38,15 @@ SETTINGS = {
     "device": "cuda:0",
     "cuda": "13.0",
 }
-SETTINGS |= {"torch": "2.9+cpu", "prefetch": 2, "data_folder": "/data", "data_mib": 100, "omp_num_threads": 64}
+SETTINGS |= {
+    "cache": "ram",
+    "epochs": 10,
+    "torch": "2.9+cpu",
+    "prefetch": 2,
+    "data_folder": "/data",
+    "data_mib": 100,
+    "omp_num_threads": 64,
+}
 
 
 def any_options(pick: Random) -> Options:
@@ -122,7 +131,11 @@ def _trainings(pick: Random, end_s: float) -> tuple[tuple[YoloRun, ...], tuple[E
         asked, length_s = pick.choice([0, 1, 5, 30]), pick.choice([0.5, 6.0, 20.0, max(end_s / 8, 0.1)])
         ends = [begin_s + 5 + length_s * (n + 1) for n in range(asked) if begin_s + length_s * (n + 1) < end_s]
         metrics = {"train/box_loss": pick.choice([1.0, NAN]), "metrics/mAP50-95(B)": 0.5}
-        mine = [EpochRow(number, 1, n, end - 0.1, end - length_s, metrics) for n, end in enumerate(ends, 1)]
+        saved = [pick.choice([None, end]) for end in ends]
+        mine = [
+            EpochRow(number, 1, n, end - 0.1, end - length_s, metrics, at)
+            for n, (end, at) in enumerate(zip(ends, saved, strict=True), 1)
+        ]
         anchor, args = "recorded" if mine else "no-epoch", _mixed(pick, ARGS)
         yolo.append(YoloRun(number, "/x", args, anchor, None, started_t_s=pick.choice([None, begin_s])))
         rows += mine
@@ -179,8 +192,22 @@ def _events(pick: Random, gpus: int, end_s: float) -> tuple[RecordedEvent, ...]:
 
 
 def _kernel(pick: Random, end_s: float) -> tuple[KernelEvent, ...]:
-    kinds = [pick.choice(["xid", "oom", "thermal", "gpu-lost", "nvme"]) for _ in range(pick.choice([0, 0, 5]))]
-    return tuple(
-        KernelEvent(pick.uniform(-60, end_s), kind, "warning", "x", "x", gpu=pick.choice([None, 0]), pid=100)
-        for kind in kinds
+    kinds = ["xid", "oom", "thermal", "gpu-lost", "nvme", "drop-caches"]
+    return tuple(_kernel_event(pick, pick.choice(kinds), end_s) for _ in range(pick.choice([0, 0, 5])))
+
+
+def _kernel_event(pick: Random, kind: str, end_s: float) -> KernelEvent:
+    t_s, sizes = pick.uniform(-60, end_s), [None, 0.0, 100.0, 30_000.0]
+    return KernelEvent(
+        t_s,
+        kind,
+        "info" if kind == "drop-caches" else "warning",
+        "x",
+        pick.choice(["x", "the memory limit of a container or service was reached"]),
+        gpu=pick.choice([None, 0]),
+        pid=pick.choice([100, 100, None, 7]),
+        process=pick.choice(["x", None]),
+        count=pick.choice([1, 9]),
+        last_t_s=pick.choice([None, t_s + 20.0]),
+        oom=OomReport(*(pick.choice(sizes) for _ in range(5))) if kind == "oom" and pick.random() < 0.7 else None,
     )

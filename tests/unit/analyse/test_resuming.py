@@ -51,6 +51,7 @@ def go_on(epoch, task="detect", model=f"model={FOLDER}/weights/last.pt"):
         (cut_short(told(last="checkpoint")), go_on(2)),  # the third was not whole yet
         (cut_short(told(), args={"task": "segment"}), go_on(2, "segment")),
         (cut_short(told(), args={"task": "rm -rf /"}), go_on(2)),
+        (cut_short(told(), args={"task": []}), go_on(2)),
         (cut_short(told(), path="/my runs/$(a)"), go_on(2, model="'model=/my runs/$(a)/weights/last.pt'")),
     ],
 )

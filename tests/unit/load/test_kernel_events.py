@@ -103,6 +103,12 @@ def test_what_is_no_report_of_a_kill_is_not_read_as_one():
     assert (stray.kind, stray.oom) == ("other", None)
 
 
+def test_a_cgroup_without_a_limit_did_not_reach_it():
+    opened, unlimited = OOM[0], (10.1, "memory: usage 25165824kB, limit 9007199254740988kB, failcnt 0")
+    (event,) = events_of(opened, unlimited)
+    assert (event.oom, "memory limit" in event.meaning) == (None, False)
+
+
 def test_an_old_kill_in_two_lines_has_what_the_second_says():
     (event,) = events_of(
         (1, "Memory cgroup out of memory: Kill process 42 (python) score 900 or sacrifice child"),

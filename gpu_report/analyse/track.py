@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.spans import Span, Spans, places, rows_within, union
+from gpu_report.analyse.spans import Span, Spans, length_s, places, rows_within, union
 from gpu_report.model import Gap, Run
 
 Floats = npt.NDArray[np.float64]
@@ -120,6 +120,11 @@ def measured_s(track: Track, duration_s: float) -> float:
     known = np.column_stack([so_far[:-1], so_far[1:]]).ravel()
     starts, ends = np.array(without).T
     return seconds - float((np.interp(ends, edges, known) - np.interp(starts, edges, known)).sum())
+
+
+def unsampled_s(track: Track, duration_s: float) -> float:
+    """Return for how many seconds no tick sampled this GPU, whatever the driver kept of them."""
+    return length_s(_without_rows(track, duration_s))
 
 
 def _without_rows(track: Track, duration_s: float) -> list[Span]:

@@ -11,6 +11,7 @@ from gpu_report.analyse.memory_growth import RAN_OUT
 from gpu_report.analyse.spans import as_array
 from gpu_report.analyse.throttles import POWER_CAP, THERMAL
 from gpu_report.analyse.told_drops import Felt, drops_sentence, felt_drops, waiting_sentence
+from gpu_report.analyse.track import unsampled_s
 from gpu_report.analyse.unused_gpu import idle_tracks
 from gpu_report.model import Bound, Ending, Finding, LedgerRow
 from gpu_report.vocabulary import ENDINGS, cause_words, length, lower_first, row_words
@@ -51,7 +52,7 @@ def verdict(
     parts += [_drops(context, felt, findings, trained, unseen), _beside(findings, felt), _throttled(findings)]
     parts += [
         _fault(strange),
-        _unseen(unseen),
+        _unseen(context, trained, unseen),
         _largest(trained, findings, ledger, is_training=_saw_training(context)),
         _unused(context),
     ]
@@ -229,10 +230,15 @@ def _is_long(trained: Trained) -> TypeGuard[tuple[float, float]]:
     return trained is not None and trained[1] >= th.LEVEL_AT_LEAST_S
 
 
-def _unseen(unseen: float) -> str:
-    if unseen <= 1 - th.WELL_COVERED:
+def _unseen(context: Context, trained: Trained, unseen: float) -> str:
+    """Return how much of the time is not known, or of how much the driver kept readings of utilisation alone."""
+    if unseen > 1 - th.WELL_COVERED:
+        return f"{100 * unseen:.0f} % of the time was not measured: what happened then is not known."
+    total_s = context.run.duration_s * len(context.tracks)
+    missing_s = sum(unsampled_s(track, context.run.duration_s) for track in context.tracks)
+    if trained is None or missing_s <= (1 - th.WELL_COVERED) * total_s:
         return ""
-    return f"{100 * unseen:.0f} % of the time was not measured: what happened then is not known."
+    return f"{100 * missing_s / total_s:.0f} % of the time was not sampled: its memory, power and heat are not known."
 
 
 def _largest(trained: Trained, findings: Sequence[Finding], ledger: Sequence[LedgerRow], *, is_training: bool) -> str:

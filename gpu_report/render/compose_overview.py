@@ -235,7 +235,7 @@ def _energy_note(analysis: Analysis) -> str:
     those = [s for s in analysis.gpus if known(s.energy_j) is not None]
     partial = partly(analysis.coverage)
     if not those:
-        return f"not known: samples of {partial}" if partial else ""
+        return f"not known: samples are of {partial}" if partial else ""
     words = {"counter": "from the energy counter", "power": "summed up from power readings"}
     sources = sorted({s.energy_source for s in those} & set(words))
     some = f"{len(those)} of {len(analysis.gpus)} GPUs" if len(those) < len(analysis.gpus) else ""
@@ -245,7 +245,8 @@ def _energy_note(analysis: Analysis) -> str:
 def _mean_and_peak(analysis: Analysis, name: str, column: str, unit: str) -> Fact:
     """Return a mean with the peak, and that it is of a part of the time where that is so."""
     mean, peak = _mean(analysis.gpus, column), _peak(analysis.gpus, column, unit)
-    notes = (peak, partly(analysis.coverage) if mean is not None else "")
+    partial = partly(analysis.coverage) if mean is not None else ""
+    notes = (f"of {partial}" if partial else "", peak)
     return Fact(name, quantity(mean, unit), ", ".join(filter(None, notes)))
 
 

@@ -75,6 +75,8 @@ class TestSamplesThatWereCut:
         assert found.coverage == pytest.approx(0.6, abs=0.01)
         assert [(gap.start_t_s, gap.end_t_s, gap.reason) for gap in found.gaps] == [(60.0, 100.0, "no rows")]
         assert found.longest_gap_s == pytest.approx(40)
+        assert "40 % of the time was not sampled: its memory, power and heat are not known." in found.verdict
+        assert "not sampled" not in self.cut(at=100).verdict
 
     def test_sums_and_means_of_what_was_not_sampled_are_missing_and_not_low(self):
         found = self.cut()
@@ -86,6 +88,10 @@ class TestSamplesThatWereCut:
 
     def test_an_epoch_of_which_most_was_sampled_has_the_energy_of_all_of_it(self):
         assert self.cut(at=75).epochs[1].energy_j == pytest.approx(8000)
+
+    def test_one_reading_is_of_no_time_and_has_no_energy(self):
+        found = analyse(make_run([95.0], quantities={"power_w": [300.0]}, duration_s=0.0))
+        assert found.gpus[0].energy_j is None
 
     def test_rows_of_the_ledger_have_no_energy_where_that_of_much_of_them_is_not_known(self):
         rows = {row.name: row.energy_j for row in self.cut().ledger}

@@ -3,9 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from gpu_report import schema
@@ -17,6 +19,9 @@ from gpu_report.imports.times import zone_name
 
 DEFAULT_INTERVAL_S: Final = 1.0  # what `-l 1` asks for; taken where a log has too few rows to tell
 
+_TWICE_SHARE: Final = 0.5  # of the rows of the same time: with more the same stamps it is one log, given twice
+
+Floats = npt.NDArray[np.float64]
 Device = Mapping[str, str | float | None]
 
 
@@ -151,6 +156,11 @@ def _row_problems(tables: Sequence[Table], duplicates: int) -> list[str]:
         problems.append(f"{dropped} rows without a readable time or GPU were left out.")
     if duplicates:
         problems.append(f"{duplicates} rows stand in the logs twice and were taken once.")
+    if _are_mixed(tables):
+        problems.append(
+            "Logs of the same time do not say which GPU their rows are of, and are mixed: "
+            "import each into a run of its own."
+        )
     uuids: dict[int, set[object]] = {}
     for table in tables:
         for gpu, device in table.devices.items():
@@ -161,6 +171,17 @@ def _row_problems(tables: Sequence[Table], duplicates: int) -> list[str]:
         if len(known - {None}) > 1
     ]
     return problems
+
+
+def _are_mixed(tables: Sequence[Table]) -> bool:
+    """Tell whether tables that name no GPU are of the same time, and not the same rows twice."""
+    unnamed = sorted((table for table in tables if not table.names_gpus), key=lambda table: float(table.local_s.min()))
+    return any(_interleave(before.local_s, after.local_s) for before, after in pairwise(unnamed))
+
+
+def _interleave(before: Floats, after: Floats) -> bool:
+    shared = after[after < before.max()]
+    return bool(shared.size > 1 and np.isin(shared, before).mean() < _TWICE_SHARE)
 
 
 def _devices(tables: Sequence[Table]) -> dict[int, Device]:

@@ -52,6 +52,7 @@ class Table:
     failures: tuple[Failure, ...]
     devices: Mapping[int, Mapping[str, str | float | None]]
     dropped: int
+    names_gpus: bool
 
 
 class Numbering:
@@ -97,6 +98,7 @@ def read_section(section: Section, power_column: str | None, numbering: Numberin
         failures=tuple(failures),
         devices=_devices(cells, indices),
         dropped=int((~keep).sum()),
+        names_gpus="index" in cells or _keys(cells) is not None,
     )
 
 

@@ -631,3 +631,13 @@ class TestGpusWithoutAnIndex:
         rows = [f"2026/11/21 01:00:{t:02d}.{(37 * t) % 60:03d}, 90 %" for t in range(30)]
         run = Imported([log(tmp_path, *rows, header="timestamp, utilization.gpu [%]")], tmp_path)
         assert len(run.rows) == 30
+
+    def test_logs_of_one_time_that_name_none_are_said_to_be_mixed(self, tmp_path):
+        header = "timestamp, utilization.gpu [%]"
+        logs = [
+            log(tmp_path, *(f"2026/11/21 01:00:{t:02d}.{n}00, 90 %" for t in range(30)), header=header, name=f"{n}.csv")
+            for n in (1, 6)
+        ]
+        assert any("are mixed: import each" in problem for problem in Imported(logs, tmp_path).problems)
+        again = Imported([logs[0], logs[0]], tmp_path / "twice").problems
+        assert not any("mixed" in problem for problem in again)

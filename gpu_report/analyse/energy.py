@@ -14,14 +14,16 @@ Source = Literal["counter", "power", "none"]
 
 @dataclass(frozen=True, eq=False)
 class Energy:
-    """A running total: `joules[i]` have been used by `t_s[i]`, and for `known_s[i]` seconds until then it is known how.
+    """Running totals: `joules[i]` have been used by `t_s[i]`; for `sampled_s[i]` seconds until then power was read.
 
+    `counted_s` are these and those of gaps that the counter tells the joules of: all of a gap together, not of a part.
     Nothing is known where there is neither counter nor power; a sum over time of which little is known would be low.
     """
 
     t_s: Floats
     joules: Floats
-    known_s: Floats
+    sampled_s: Floats
+    counted_s: Floats
     source: Source
 
     @property
@@ -29,32 +31,36 @@ class Energy:
         """Return all joules that are known, None where nothing is."""
         return None if self.source == "none" else float(self.joules[-1])
 
-    def known_within(self, start_s: float, end_s: float) -> float:
-        """Return how many seconds of a span are known."""
-        return 0.0 if self.source == "none" else float(np.diff(np.interp([start_s, end_s], self.t_s, self.known_s))[0])
+    @property
+    def total_s(self) -> float:
+        """Return how many seconds all the known joules are of."""
+        return 0.0 if self.source == "none" else float(self.counted_s[-1])
 
     def between(self, start_s: float, end_s: float) -> float | None:
-        """Return the joules of a span, None where less than MEASURED_SHARE of it is known (see `of_spans`)."""
+        """Return the joules of a span, None where less than MEASURED_SHARE of it was sampled (see `of_spans`)."""
         (joules,) = self.of_spans(np.array([start_s]), np.array([end_s])).tolist()
         return joules if np.isfinite(joules) else None
 
     def of_spans(self, starts: Floats, ends: Floats) -> Floats:
-        """Return the joules of many spans: NaN where less than MEASURED_SHARE is known, else the rest as the known."""
-        used, known = self.of_each(starts, ends)
-        length = ends - starts
-        enough = (known > 0) & (known >= th.MEASURED_SHARE * length)
-        whole: Floats = np.where(enough, used * length / np.where(enough, known, 1.0), np.nan)
+        """Return the joules of many spans: NaN where less than MEASURED_SHARE was sampled, else of all of it."""
+        used, sampled = self.of_each(starts, ends)
+        length, counted = ends - starts, self._grown(self.counted_s, starts, ends)
+        enough = (sampled > 0) & (sampled >= th.MEASURED_SHARE * length)
+        whole: Floats = np.where(enough, used * length / np.where(enough, counted, 1.0), np.nan)
         return whole
 
     def of_each(self, starts: Floats, ends: Floats) -> tuple[Floats, Floats]:
-        """Return the joules that are known of many spans, NaN where nothing is, and the seconds that they are of."""
+        """Return the joules that are known of many spans, NaN where nothing is, and the seconds that were sampled."""
         if self.source == "none":
             return np.full(len(starts), np.nan), np.zeros(len(starts))
-        used, known = (
-            np.interp(ends, self.t_s, total) - np.interp(starts, self.t_s, total)
-            for total in (self.joules, self.known_s)
+        used, sampled, counted = (
+            self._grown(total, starts, ends) for total in (self.joules, self.sampled_s, self.counted_s)
         )
-        return np.where(known > 0, used, np.nan), known
+        return np.where(counted > 0, used, np.nan), sampled
+
+    def _grown(self, total: Floats, starts: Floats, ends: Floats) -> Floats:
+        grown: Floats = np.interp(ends, self.t_s, total) - np.interp(starts, self.t_s, total)
+        return grown
 
 
 def energy(track: Track) -> Energy:
@@ -68,14 +74,15 @@ def energy(track: Track) -> Energy:
     power = track.rows["power_w"].to_numpy(dtype=float)
     known = np.isfinite(power)
     if not known.any():
-        return Energy(times, times, times, "none")
+        return Energy(times, times, times, times, "none")
     joules, seconds = np.where(known, power, 0.0) * track.row_hold_s, known * track.row_hold_s
     gaps = np.append(np.diff(times), track.row_hold_s[-1]) - seconds
     in_gap = np.zeros(len(times))
     counted = _scale_to_counter(track, times, joules, seconds, gaps, in_gap)
     t = np.column_stack([times, times + track.row_hold_s]).ravel()
-    known_s = _running(seconds, np.where(in_gap > 0, gaps, 0.0))
-    return Energy(t, _running(joules, in_gap), known_s, "counter" if counted else "power")
+    counted_s = _running(seconds, np.where(in_gap > 0, gaps, 0.0))
+    sampled_s = _running(seconds, np.zeros(len(times)))
+    return Energy(t, _running(joules, in_gap), sampled_s, counted_s, "counter" if counted else "power")
 
 
 def _running(of_rows: Floats, after_rows: Floats) -> Floats:

@@ -63,8 +63,7 @@ def build_ledger(context: Context, findings: Sequence[Finding], low: Sequence[In
     total = context.run.duration_s * gpus
     seconds["unmeasured"] = total - sum(seconds.values())
     joules["unmeasured"] = sum(curve.total_j or 0.0 for curve in context.energies) - sum(joules.values())
-    whole_s = sum(curve.known_within(0.0, context.run.duration_s) for curve in context.energies)
-    known_s["unmeasured"] = whole_s - sum(known_s.values())
+    known_s["unmeasured"] = sum(curve.total_s for curve in context.energies) - sum(known_s.values())
     price = context.options.price_per_hour
     rows = [
         LedgerRow(

@@ -73,8 +73,7 @@ def summarise_gpu(gpu: Gpu, read: tuple[Track, Energy] | None, duration_s: float
         return GpuSummary(gpu, 0, {}, None, "none", used=False)
     track, curve = read
     quantities = {**_quantities(track.rows, track.row_hold_s, AVERAGED), **utilisation(track, 0.0, float("inf"))}
-    known_s = curve.known_within(0.0, duration_s)
-    is_known = known_s > 0 and known_s >= th.WELL_COVERED * duration_s
+    is_known = curve.total_s > 0 and curve.total_s >= th.WELL_COVERED * duration_s
     joules = curve.total_j if is_known else None
     return GpuSummary(gpu, len(track.rows), quantities, joules, curve.source if is_known else "none", used=used)
 

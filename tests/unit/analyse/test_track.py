@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -92,6 +94,19 @@ class TestSamplesThatWereCut:
     def test_one_reading_is_of_no_time_and_has_no_energy(self):
         found = analyse(make_run([95.0], quantities={"power_w": [300.0]}, duration_s=0.0))
         assert found.gpus[0].energy_j is None
+
+    def test_of_a_hole_the_counter_tells_the_whole_and_no_part(self):
+        counter = [1000.0 + 200.0 * t if t % 10 == 0 else float("nan") for t in range(100)]
+        run = make_run(
+            readings((70, 100)),
+            quantities={"power_w": [200.0] * 100, "energy_j": counter},
+            ring=ring_of([70.0] * 500),
+            rows=[(1, 40.0), (2, 60.0), (3, 100.0)],
+        )
+        holed = run.samples[~run.samples["t_s"].between(38, 59)].reset_index(drop=True)
+        found = analyse(dataclasses.replace(run, samples=holed))
+        assert [epoch.energy_j for epoch in found.epochs] == [pytest.approx(8000), None, pytest.approx(8000)]
+        assert found.gpus[0].energy_j == pytest.approx(20000)
 
     def test_rows_of_the_ledger_have_no_energy_where_that_of_much_of_them_is_not_known(self):
         rows = {row.name: row.energy_j for row in self.cut().ledger}

@@ -33,7 +33,8 @@ def _event(kernel: Sequence[NearbyKernelEvent]) -> KernelEvent | None:
 
 
 def _who(event: KernelEvent) -> str:
-    return f"{event.process or 'a process'} (pid {event.pid})"
+    name = (event.process or "a process").replace("`", "'")  # which would make code of it, to be copied
+    return f"{name} (pid {event.pid})"
 
 
 def _often(event: KernelEvent) -> str:

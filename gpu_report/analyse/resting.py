@@ -8,9 +8,9 @@ from gpu_report.analyse.boundaries import Boundary
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.drops import Drop
 from gpu_report.analyse.scene import evidence
-from gpu_report.analyse.spans import Span, intersect, length_s, minus, union
+from gpu_report.analyse.spans import Span, Touching, intersect, length_s, minus, union
 from gpu_report.analyse.trimming import AT_THE_END, CLOSING
-from gpu_report.model import Cause, Evidence
+from gpu_report.model import Cause, Evidence, Phase
 
 CONFIDENCE = 0.9  # YOLO told it, or the drop lies at a row of results.csv as its siblings do
 
@@ -26,7 +26,8 @@ class Rest:
 def rest_of(context: Context, drop: Drop) -> Rest:
     """Return what the end of an epoch says of a drop that it explains; phases seen from outside count as told ones."""
     span = drop.start_t_s, drop.end_t_s
-    phases = [phase for phase in context.phases if phase.end_t_s > span[0] and phase.start_t_s < span[1]]
+    near = context.once(_phases)(*span)
+    phases = [phase for phase in near if phase.end_t_s > span[0] and phase.start_t_s < span[1]]
     ends = union([(phase.start_t_s, phase.end_t_s) for phase in phases if phase.name in AT_THE_END])
     closing = union([(phase.start_t_s, phase.end_t_s) for phase in phases if phase.detail == CLOSING])
     at_the_end_s, anew_s = length_s(intersect([span], ends)), length_s(intersect([span], closing))
@@ -42,6 +43,11 @@ def rest_of(context: Context, drop: Drop) -> Rest:
         ("of it, training after them", trained_s - _before_s(left, ends), "s"),
     )
     return Rest(cause, evidence(*(each for each in numbers if each[1] > th.EDGE_S)))
+
+
+def _phases(context: Context) -> Touching[Phase]:
+    """Return the phases of the run, to be asked for those at a drop: a long run has thousands of either."""
+    return Touching(context.phases, lambda phase: (phase.start_t_s, phase.end_t_s))
 
 
 def _usual_s(context: Context, boundary: Boundary | None) -> float | None:

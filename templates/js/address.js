@@ -28,7 +28,22 @@ let changing = null;
 /** Let the page's address end with `hash`, or without one in nothing: at once, or once nothing else was said for a moment. */
 export function setAddress(hash, isSettled = true) {
   clearTimeout(changing);
-  const change = () => history.replaceState(null, "", hash ?? location.pathname + location.search);
+  const change = () => keep("replaceState", hash);
   if (isSettled) change();
   else changing = setTimeout(change, SETTLED_MS);
+}
+
+/** Begin a new address, so that the browser's way back leads to `hash`. */
+export function leaveAddress(hash) {
+  setAddress(hash);
+  keep("pushState", hash);
+}
+
+/** Keep an address, where the page has one: one that is shown within another page (srcdoc) has none to change. */
+function keep(how, hash) {
+  try {
+    history[how](null, "", hash ?? location.pathname + location.search);
+  } catch {
+    // what is shown is shown all the same
+  }
 }

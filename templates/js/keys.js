@@ -1,5 +1,6 @@
 // Single keys for the whole page: j and k between findings, / to filter them, ? for help. They can be turned off.
 
+import { setAddress } from "./address.js";
 import { seenFindings } from "./filter.js";
 import { remember, remembered } from "./settings.js";
 
@@ -32,7 +33,7 @@ function showFinding(finding) {
   finding.tabIndex = -1;
   finding.focus({ preventScroll: true });
   finding.scrollIntoView();
-  history.replaceState(null, "", `#${finding.id}`);
+  setAddress(`#${finding.id}`);
 }
 
 function goToFilter() {

@@ -1,6 +1,6 @@
 // Wires the page together: text is there already; times, theme, timeline, snapshot, links and downloads come on top.
 
-import { placeNamed } from "./address.js";
+import { leaveAddress, placeNamed, setAddress } from "./address.js";
 import { fromText, inflate } from "./codec.js";
 import { setUpDownloads } from "./downloads.js";
 import { clearFilter, setUpFilter } from "./filter.js";
@@ -58,18 +58,13 @@ function setUpControls(timeline, snapshot) {
   });
   for (const button of document.querySelectorAll("[data-show-from]")) {
     button.addEventListener("click", () => {
-      leaveFinding(button.closest(".finding"));
+      leaveAddress(`#${button.closest(".finding").id}`);
       timeline.showAround(Number(button.dataset.showFrom), Number(button.dataset.showTo));
+      setAddress(timeline.address);
       timeline.chart.parentElement.scrollIntoView();
     });
   }
   setUpTab(timeline.chart.parentElement, snapshot);
-}
-
-/** Let the browser's way back lead to a finding, from where the timeline is gone to. */
-function leaveFinding(finding) {
-  if (finding) history.replaceState(null, "", `#${finding.id}`);
-  history.pushState(null, "", location.href);
 }
 
 /** Have Tab lead from the timeline into the moment that it opened, and back: they stand far apart in the page. */

@@ -74,7 +74,6 @@ function drawGrid(paper, place, { xaxis, font }) {
   );
 }
 
-/** Draw a shape of marks.js: lines over all lanes (`Mx,0V1`), or bands (`Mx,0V1HxV0Z`). */
 /** Write the numbers at a lane's side. */
 function drawSide(paper, place, axis, font) {
   Object.assign(paper, { fillStyle: font.color, textAlign: "right", textBaseline: "middle" });
@@ -83,6 +82,7 @@ function drawSide(paper, place, axis, font) {
   });
 }
 
+/** Draw a shape of marks.js: lines over all lanes (`Mx,0V1`), or bands (`Mx,0V1HxV0Z`). */
 function drawShape(paper, place, { path, fillcolor, line }) {
   paper.beginPath(); // one for all: bands that lie over each other are no darker
   for (const [, from, to] of path.matchAll(/M([^,]+),0V1(?:H([^V]+)V0Z)?/g)) {

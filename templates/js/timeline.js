@@ -86,7 +86,7 @@ export class Timeline {
     this.lay(paper);
     this.strip.draw(this.colours);
     this.placePin();
-    if (paper === null) this.fillCanvas();
+    if (paper === null || !this.hasPlotly) this.fillCanvas();
     if (this.hasPlotly) await (paper === null ? this.plotSoon() : this.plot());
   }
 

@@ -1,6 +1,8 @@
 """What the page's address names is what is shown: a window, a moment, both, a finding; and the way back leads back."""
 
 import re
+from html import escape
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
@@ -154,3 +156,34 @@ def test_paper_has_no_room_for_an_open_moment(open_report, analysis: Analysis) -
     page.emulate_media(media="print")
     assert page.evaluate("getComputedStyle(document.body).paddingBottom") == "0px"
     assert page.locator(".chip").first.is_visible()
+
+
+def test_the_way_back_is_there_at_once(open_report, analysis: Analysis) -> None:
+    page = open_report(analysis).page
+    page.locator("#drop-2 [data-show-from]").click()
+    assert address(page).startswith("#t=")
+    page.go_back()
+    wait_until(page, "() => location.hash === '#drop-2'")
+    page.wait_for_timeout(400)
+    assert address(page) == "#drop-2"
+
+
+def test_a_report_within_another_page_has_no_address_and_works(
+    browser: Browser, write_report, analysis: Analysis, tmp_path: Path
+) -> None:
+    outer = tmp_path / "outer.html"
+    report = write_report(analysis).read_text(encoding="utf-8")
+    outer.write_text(f'<iframe width="1300" height="900" srcdoc="{escape(report)}"></iframe>', encoding="utf-8")
+    context = browser.new_context()
+    page = context.new_page()
+    errors = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(outer.as_uri())
+    frame = page.frame_locator("iframe")
+    frame.locator("html[data-ready=yes]").wait_for(state="attached", timeout=30_000)
+    frame.locator("#drop-2 [data-show-from]").click()
+    frame.locator("#zoom-reset:not([disabled])").wait_for()
+    frame.locator(".chart-frame").press("Enter")
+    frame.locator("#snapshot").wait_for()
+    assert errors == []
+    context.close()

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from playwright.sync_api import Page
-from support.browser import show_timeline, show_window, wait_for_plotly
+from support.browser import settled_screen, show_timeline, show_window
 
 from gpu_report.model import Analysis
 from gpu_report.render import assets
@@ -33,19 +32,9 @@ def picture(opened, start_ms: float) -> tuple[list[str], bytes]:
     show_timeline(page)
     show_window(page, start_ms, 60, 160)
     page.mouse.move(5, 5)
-    screen = settled(page)
+    screen = settled_screen(page, "#chart")
     lines = page.evaluate("[...document.querySelectorAll('#chart path.js-line')].map((p) => p.getAttribute('d'))")
     return lines, screen
-
-
-def settled(page: Page) -> bytes:
-    """Return the chart on the screen once it is twice the same: on a busy machine it takes its time."""
-    before, now = b"", page.locator("#chart").screenshot()
-    while now != before:
-        page.wait_for_timeout(300)
-        wait_for_plotly(page)
-        before, now = now, page.locator("#chart").screenshot()
-    return now
 
 
 def test_the_page_is_the_same_with_either_chart_library(open_with, analysis: Analysis) -> None:

@@ -4,7 +4,7 @@ from io import BytesIO
 
 import pytest
 from PIL import Image, ImageChops
-from support.browser import show_timeline, wait_for_plotly, wait_until
+from support.browser import settled_screen, show_timeline, wait_for_plotly, wait_until
 
 from gpu_report.model import Analysis
 
@@ -144,10 +144,9 @@ def test_the_canvas_looks_as_what_plotly_draws_in_its_place(open_report, analysi
     page.mouse.move(5, 5)
     page.evaluate("document.getElementById('zoom-in').click()")
     wait_for_plotly(page)
-    frame = page.locator("#chart")
-    by_plotly = picture_of(frame.screenshot())
+    by_plotly = picture_of(settled_screen(page, "#chart"))
     page.evaluate("document.getElementById('sketch').hidden = false")
-    by_canvas = picture_of(frame.screenshot())
+    by_canvas = picture_of(settled_screen(page, "#chart"))
     assert by_canvas.size == by_plotly.size
     assert by_canvas.tobytes() != by_plotly.tobytes()
     small = [

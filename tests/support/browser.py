@@ -30,6 +30,15 @@ def wait_for_plotly(page: Page) -> None:
     wait_until(page, "() => document.getElementById('sketch').hidden")
 
 
+def settled_screen(page: Page, selector: str) -> bytes:
+    """Return an element on the screen, once it is twice the same: a busy machine shows the frame before for a while."""
+    before, now = b"", page.locator(selector).screenshot()
+    while now != before:
+        page.wait_for_timeout(300)
+        before, now = now, page.locator(selector).screenshot()
+    return now
+
+
 def click_at(page: Page, t_s: float) -> None:
     """Click the timeline at a moment of the run, on the utilisation lane."""
     place = page.evaluate(

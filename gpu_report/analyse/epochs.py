@@ -41,7 +41,7 @@ def summarise_epochs(context: Context, findings: Sequence[Finding] = ()) -> tupl
     `attempt` is as YOLO told it, else it counts repeats of one epoch in one YOLO run. Utilisation is the mean over the
     GPUs that its training used, energy the sum over all. What `findings` say to be no wait for data is told apart.
     """
-    ends, stood_still = context.boundaries.all, StandingStill(context, findings)
+    ends, stood_still = context.boundaries.all, StandingStill(context.pace, findings)
     seen: Counter[tuple[int, int]] = Counter()
     summaries = []
     for boundary, parts, readings in zip(ends, context.parts, _of_each(context, ends), strict=True):
@@ -51,8 +51,7 @@ def summarise_epochs(context: Context, findings: Sequence[Finding] = ()) -> tupl
         attempt = told.attempt if told else seen[row.run, row.epoch]
         warm_up_s = _warm_up_s(context, boundary)
         summary = _summarise(boundary, told, attempt, parts, readings, warm_up_s)
-        held = stood_still.within((told.start_t_s, told.end_t_s)) if told and told.end_t_s is not None else None
-        summaries.append(_without(summary, held))
+        summaries.append(_without(summary, stood_still.within(told) if told else None))
     return with_odd(summaries)
 
 

@@ -172,7 +172,7 @@ WAITING_SHARE = 0.1  # of ordinary training: less is not what holds it back
 WAITING_WORKERS_SHARE = WORKERS_FULL_PCT / 100
 NEIGHBOUR_SHARE = 0.5  # of the interval
 OWN_CORES_PCT = 90.0  # of each core that the training may use: 97 to 100 with 8 workers under a quota of 4 cores (H200)
-# Of a drop: so much of it told as a wait between batches, and it is that wait. A trainer that is stopped within a batch
+# Of a drop: so much of it told as one wait between batches, and it is that wait. A trainer stopped within a batch
 # has next to none of it (0 to 2 s of 12 to 15, on labelled H200 runs), one between two has all (13 and 18 s).
 STOOD_STILL_SHARE = 0.5
 TUNING_CPU_PCT = 60.0  # of one core: the main process, while it tunes kernels and nothing else goes on

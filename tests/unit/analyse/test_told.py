@@ -168,13 +168,14 @@ def test_a_first_validation_that_takes_longer_is_not_told_to_be_as_long_as_other
     assert "took 10.0 s of it, usually 6.0 s (the first takes longer" in drop.cause.explanation
 
 
-def standing_still(main_pct, workers_pct, wait_s=15.0):
+def standing_still(main_pct, workers_pct, wait_s=15.0, longest_s=15.0):
     """Return six epochs, in the third of which the training fell idle for 15 s, waiting for data as callbacks count."""
     parts = [(90, 24), (0, 6)]
     util = readings((0, 20), *(parts * 2), (90, 5), (0, 15), (90, 4), (0, 6), *(parts * 3))
     inside = process(*EPOCHS)
-    waits = [dataclasses.replace(e, data_wait_s=wait_s if e.epoch == 3 else 0.1) for e in inside.epochs]
-    inside = dataclasses.replace(inside, epochs=tuple(waits))
+    ordinary = [dataclasses.replace(e, data_wait_s=0.1, longest_wait_s=0.1) for e in inside.epochs]
+    ordinary[2] = dataclasses.replace(ordinary[2], data_wait_s=wait_s, longest_wait_s=min(wait_s, longest_s))
+    inside = dataclasses.replace(inside, epochs=tuple(ordinary))
     still = np.arange(200)
     still = (still >= 86) & (still < 101)
     host = {"main_cpu_pct": (100.0, main_pct), "workers_cpu_pct": (400.0, workers_pct), "workers": (8.0, 8.0)}
@@ -202,6 +203,13 @@ def test_a_wait_whose_drop_is_the_loaders_or_was_none_stays_what_it_is():
     assert (loader.epochs[2].held_s, loader.epochs[2].data_wait_s) == (None, 15)
     within_a_batch = standing_still(main_pct=0.0, workers_pct=0.0, wait_s=2.0)
     assert (within_a_batch.epochs[2].held_s, within_a_batch.epochs[2].data_wait_s) == (None, 2)
+
+
+def test_the_ordinary_waits_of_an_epoch_are_not_the_one_in_which_the_trainer_stood_still():
+    many_short = standing_still(main_pct=0.0, workers_pct=0.0, wait_s=8.0, longest_s=0.9)
+    assert (many_short.epochs[2].held_s, many_short.epochs[2].data_wait_s) == (None, 8)
+    beside_them = standing_still(main_pct=0.0, workers_pct=0.0, wait_s=16.0, longest_s=12.0)
+    assert (beside_them.epochs[2].held_s, beside_them.epochs[2].data_wait_s) == (12, 4)
 
 
 def test_an_epoch_that_was_begun_anew_counts_its_attempts_and_the_broken_one_is_no_epoch():

@@ -16,6 +16,7 @@ from gpu_report.analyse.energy import Energy, energy
 from gpu_report.analyse.pace import Pace, pace_of
 from gpu_report.analyse.phases import mosaic_closes
 from gpu_report.analyse.spans import Span, as_array, minus
+from gpu_report.analyse.standing_still import pace_of_loader
 from gpu_report.analyse.track import Floats, Track, mean_within, tracks
 from gpu_report.model import Analysis, EpochSummary
 
@@ -28,7 +29,8 @@ class Training:
 
     `first` are those that warm a process up, `closing` those that make the loader anew because the mosaic is closed;
     neither is among `epochs`. `closes` is the first epoch without mosaic, None where every one has it. `gpus` are the
-    tracks of the used GPUs, each with its running energy, `work` what was done by them and by the host's cores.
+    tracks of the used GPUs, each with its running energy, `work` what was done by them and by the host's cores. The
+    waits of `pace` are those for data alone, as the epochs' are.
     """
 
     analysis: Analysis
@@ -65,7 +67,7 @@ def training_of(analysis: Analysis) -> Training:
         closes=closes,
         gpus=tuple((track, energy(track)) for track in of_used),
         work=work_of(analysis.run.host, of_used),
-        pace=pace_of(analysis.run),
+        pace=pace_of_loader(pace_of(analysis.run), analysis.run, analysis.findings),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -45,9 +45,23 @@ class Pace:
 
         A wait is told once it is over, so that this holds the whole of one that lies in the stretch, and maybe more.
         """
-        first = max(int(np.searchsorted(self.t_s, span[0], side="right")) - 1, 0)
-        last = min(int(np.searchsorted(self.t_s, span[1], side="left")), len(self.t_s) - 1)
+        first, last = self._told_around(span)
         return float(self.told_wait_s[last] - self.told_wait_s[first])
+
+    def without(self, stops: Sequence[tuple[Span, float]]) -> Pace:
+        """Return the same pace with fewer seconds waited: of each stretch those given, of the waits told around it."""
+        waits = np.diff(self.told_wait_s, prepend=0.0)
+        for span, seconds in stops:
+            first, last = self._told_around(span)
+            mine = waits[first + 1 : last + 1]
+            waited_s = float(mine.sum())
+            mine *= max(1 - seconds / waited_s, 0.0) if waited_s > 0 else 1.0
+        return replace(self, told_wait_s=np.cumsum(waits))
+
+    def _told_around(self, span: Span) -> tuple[int, int]:
+        """Return which point was told last before a stretch, and which first after it."""
+        first = max(int(np.searchsorted(self.t_s, span[0], side="right")) - 1, 0)
+        return first, min(int(np.searchsorted(self.t_s, span[1], side="left")), len(self.t_s) - 1)
 
     def _share(self, values: Floats, spans: Sequence[Span]) -> float | None:
         seconds = self._grown(self.trained_s, spans)

@@ -10,7 +10,7 @@ from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.bounds import INPUT
 from gpu_report.analyse.pace import Pace
 from gpu_report.analyse.spans import Span, Touching
-from gpu_report.model import Finding, InsideEpoch
+from gpu_report.model import Finding, InsideEpoch, Run
 
 DROPS = frozenset({"drop", "sustained-low"})
 # Causes that leave a wait what it was told to be: those of the loader, and where nothing is known.
@@ -61,3 +61,12 @@ class StandingStill:
         no longer than the epoch's longest.
         """
         return min(self._pace.waited_s(span), span[1] - span[0] + th.ABUTS_S, longest_s) if self._pace else 0.0
+
+
+def pace_of_loader(pace: Pace | None, run: Run, findings: Sequence[Finding]) -> Pace | None:
+    """Return a run's pace whose waits are those for data alone, as in its table of epochs."""
+    if pace is None:
+        return None
+    still = StandingStill(pace, findings)
+    epochs = [epoch for process in run.inside if process.rank == 0 for epoch in process.epochs]
+    return pace.without([(span, seconds) for epoch in epochs for span, seconds, _ in still.stops(epoch)])

@@ -58,6 +58,9 @@ def test_a_wait_that_lies_in_a_stretch_is_told_once_it_is_over():
     assert pace.waited_s((15.0, 24.0)) == 9.0  # whole, though the stretch is a part of what was told at once
     assert pace.waited_s((27.0, 29.0)) == 0.0
     assert pace.waited_s((0.0, 500.0)) == 9.0
+    some, all_of_it = pace.without([((15.0, 24.0), 6.0)]), pace.without([((15.0, 24.0), 6.0), ((16.0, 20.0), 60.0)])
+    assert (some.waited_s((0.0, 500.0)), all_of_it.waited_s((0.0, 500.0))) == pytest.approx((3.0, 0.0))
+    assert pace.without([((27.0, 29.0), 5.0)]).waited_s((0.0, 500.0)) == 9.0
 
 
 def test_each_training_has_batches_of_its_own_size():

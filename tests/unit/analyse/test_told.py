@@ -12,6 +12,8 @@ from support.samples import analysis_of, labels_of, run_of
 
 from gpu_report import schema
 from gpu_report.analyse import analyse
+from gpu_report.analyse.compare_metrics import DATA_WAIT
+from gpu_report.analyse.compare_units import of_epochs, of_windows, training_of
 from gpu_report.model import InsideEpoch, InsideRun, Options, Phase, RecordedEvent
 
 LABELLED = ("faulted", "fed", "healthy", "starved")
@@ -210,6 +212,14 @@ def test_the_ordinary_waits_of_an_epoch_are_not_the_one_in_which_the_trainer_sto
     assert (many_short.epochs[2].held_s, many_short.epochs[2].data_wait_s) == (None, 8)
     beside_them = standing_still(main_pct=0.0, workers_pct=0.0, wait_s=16.0, longest_s=12.0)
     assert (beside_them.epochs[2].held_s, beside_them.epochs[2].data_wait_s) == (12, 4)
+
+
+@pytest.mark.parametrize("longest_s", [0.9, 12.0])
+def test_windows_wait_for_data_as_long_as_their_epochs_do(longest_s):
+    training = training_of(standing_still(main_pct=0.0, workers_pct=0.0, wait_s=16.0, longest_s=longest_s))
+    by_epochs, by_windows = of_epochs(training), of_windows(training)
+    assert len(by_windows[DATA_WAIT]) > len(by_epochs[DATA_WAIT])
+    assert by_windows[DATA_WAIT].mean() == pytest.approx(by_epochs[DATA_WAIT].mean())
 
 
 def test_an_epoch_that_was_begun_anew_counts_its_attempts_and_the_broken_one_is_no_epoch():

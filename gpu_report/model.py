@@ -337,7 +337,8 @@ class Stats:
 class GpuSummary:
     """One GPU over the whole run. `quantities` has only what was recorded; `energy_j` is None where unknown.
 
-    So it is where a part of the run was not measured, for a sum would be low by that.
+    So it is where a part of the run was not measured, for a sum would be low by that. `energy_source` is what it was
+    read from all the same, none where nothing was.
 
     `used` says whether the run worked on it at all: a GPU that it did not use is no part of the run's means.
     """

@@ -68,21 +68,24 @@ def energy(track: Track) -> Energy:
 
     Power is integrated over its readings. The counter is read seldom, because a read takes 3 ms
     (nvmlDeviceGetTotalEnergyConsumption); between two of its readings the integral is scaled to their difference, and
-    what was used in a gap counts at the mean power beside it. A counter that went back (driver reload) is not believed.
+    what was used in a gap, or while power could not be read, counts at the mean power beside it. A counter that went
+    back (driver reload) is not believed.
     """
     times = track.rows["t_s"].to_numpy(dtype=float)
     power = track.rows["power_w"].to_numpy(dtype=float)
     known = np.isfinite(power)
-    if not known.any():
-        return Energy(times, times, times, times, "none")
     joules, seconds = np.where(known, power, 0.0) * track.row_hold_s, known * track.row_hold_s
-    gaps = np.append(np.diff(times), track.row_hold_s[-1]) - seconds
-    in_gap = np.zeros(len(times))
-    counted = _scale_to_counter(track, times, joules, seconds, gaps, in_gap)
+    rates_w = _scale_to_counter(track, times, joules, seconds)
+    if rates_w is None and not known.any():
+        return Energy(times, times, times, times, "none")
+    told_w = np.zeros(len(times)) if rates_w is None else np.nan_to_num(rates_w)
+    gaps = np.append(np.diff(times) - track.row_hold_s[:-1], 0.0) * (told_w > 0)
+    counted = np.where(told_w > 0, track.row_hold_s, seconds)
+    joules += told_w * (counted - seconds)
     t = np.column_stack([times, times + track.row_hold_s]).ravel()
-    counted_s = _running(seconds, np.where(in_gap > 0, gaps, 0.0))
     sampled_s = _running(seconds, np.zeros(len(times)))
-    return Energy(t, _running(joules, in_gap), sampled_s, counted_s, "counter" if counted else "power")
+    source: Source = "power" if rates_w is None else "counter"
+    return Energy(t, _running(joules, told_w * gaps), sampled_s, _running(counted, gaps), source)
 
 
 def _running(of_rows: Floats, after_rows: Floats) -> Floats:
@@ -91,14 +94,16 @@ def _running(of_rows: Floats, after_rows: Floats) -> Floats:
     return np.column_stack([before, before + of_rows]).ravel()
 
 
-def _scale_to_counter(  # noqa: PLR0913, PLR0917 - six arrays of one table
-    track: Track, times: Floats, joules: Floats, seconds: Floats, gaps: Floats, in_gap: Floats
-) -> bool:
-    """Scale `joules` in place between the counter's readings and fill `in_gap`; False where there is no counter."""
+def _scale_to_counter(track: Track, times: Floats, joules: Floats, seconds: Floats) -> Floats | None:
+    """Scale `joules` in place between the counter's readings; None where there is no counter.
+
+    Returns the mean power (W) that the counter tells of each row's time, NaN before its first and after its last
+    reading: none of it is told there.
+    """
     counter = track.rows["energy_j"].to_numpy(dtype=float)
     read = np.flatnonzero(np.isfinite(counter))
     if len(read) < 2 or (np.diff(counter[read]) < 0).any():
-        return False
+        return None
     used, length = np.diff(counter[read]), np.diff(times[read])
     measured_j = np.add.reduceat(joules, read)[:-1]
     measured_s = np.add.reduceat(seconds, read)[:-1]
@@ -107,6 +112,8 @@ def _scale_to_counter(  # noqa: PLR0913, PLR0917 - six arrays of one table
         scale = np.where(measured_j > 0, used / (mean_w * length), 1.0)
     interval = np.clip(rows_before(read, np.arange(len(times)), "right") - 1, 0, len(used) - 1)
     joules *= scale[interval]  # before the first and after the last reading as beside it
+    rates_w = np.full(len(times), np.nan)
     inside = slice(read[0], read[-1])
-    in_gap[inside] = np.nan_to_num(gaps * mean_w[interval] * scale[interval])[inside]
-    return True
+    # Where no power was read between two readings, the counter's own mean is all that is known.
+    rates_w[inside] = np.where(measured_s > 0, mean_w * scale, used / length)[interval][inside]
+    return rates_w

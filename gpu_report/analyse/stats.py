@@ -74,8 +74,8 @@ def summarise_gpu(gpu: Gpu, read: tuple[Track, Energy] | None, duration_s: float
     track, curve = read
     quantities = {**_quantities(track.rows, track.row_hold_s, AVERAGED), **utilisation(track, 0.0, float("inf"))}
     is_known = curve.total_s > 0 and curve.total_s >= th.WELL_COVERED * duration_s
-    joules = curve.total_j if is_known else None
-    return GpuSummary(gpu, len(track.rows), quantities, joules, curve.source if is_known else "none", used=used)
+    joules = curve.total_j if is_known else None  # `source` stays: it was read from there, if not enough of it
+    return GpuSummary(gpu, len(track.rows), quantities, joules, curve.source, used=used)
 
 
 def _quantities(rows: pd.DataFrame, hold_s: Floats, names: Sequence[str]) -> dict[str, Stats]:

@@ -136,6 +136,29 @@ class TestStats:
         (gpu,) = analyse(make_run(readings((90, 60)), quantities=power)).gpus
         assert (gpu.energy_j, gpu.energy_source) == (pytest.approx(6000), "power")
 
+    @pytest.mark.parametrize("unread", [range(5, 35), range(60)])
+    def test_the_counter_tells_the_total_where_power_could_not_be_read(self, unread):
+        power_w = [NAN if at in unread else 100.0 for at in range(60)]
+        counter = [1000.0 + 110 * at if at % 10 == 0 or at == 59 else NAN for at in range(60)]
+        run = make_run(readings((90, 60)), quantities={"power_w": power_w, "energy_j": counter})
+        analysis = analyse(run)
+        (gpu,) = analysis.gpus
+        assert gpu.energy_source == "counter"
+        assert gpu.energy_j == pytest.approx(60 * 110, abs=111)  # the last second is told by power alone
+        assert all(row.energy_j is None for row in analysis.ledger)  # whose it was is not known
+
+    def test_joules_of_a_reading_without_power_are_in_the_row_of_its_time(self):
+        power_w = [NAN if at == 30 else 100.0 for at in range(60)]
+        power = {"power_w": power_w, "energy_j": [1000.0, *([NAN] * 58), 1000.0 + 59 * 110]}
+        analysis = analyse(make_run(readings((90, 60)), quantities=power))
+        assert analysis.gpus[0].energy_j == pytest.approx(60 * 110)
+        assert sum(row.energy_j for row in analysis.ledger) == pytest.approx(60 * 110)
+
+    def test_energy_that_is_not_known_of_the_whole_run_still_has_its_source(self):
+        power = {"power_w": [NAN if at > 30 else 100.0 for at in range(60)]}
+        (gpu,) = analyse(make_run(readings((90, 60)), quantities=power)).gpus
+        assert (gpu.energy_j, gpu.energy_source) == (None, "power")
+
     def test_a_quantity_that_was_never_read_is_absent(self):
         (gpu,) = analyse(make_run(readings((90, 60)))).gpus
         assert "power_w" not in gpu.quantities

@@ -39,7 +39,8 @@ def summarise_epochs(context: Context, findings: Sequence[Finding] = ()) -> tupl
     """Return one summary an epoch that came to its end, in order.
 
     `attempt` is as YOLO told it, else it counts repeats of one epoch in one YOLO run. Utilisation is the mean over the
-    GPUs that its training used, energy the sum over all. What `findings` say to be no wait for data is told apart.
+    GPUs that its training used, energy the sum over all, None where that of one is not known. What `findings` say to be
+    no wait for data is told apart.
     """
     ends, stood_still = context.boundaries.all, StandingStill(context.pace, findings)
     seen: Counter[tuple[int, int]] = Counter()
@@ -87,18 +88,30 @@ def _of_each(context: Context, ends: Sequence[Boundary]) -> Iterator[_Readings]:
     for track in context.tracks:  # not those of all GPUs at once: they are large
         stats = _of_gpu(track, spans)
         utils[track.gpu], peaks[track.gpu] = stats["gpu_util_pct"].mean, stats["memory_used_mib"].max
-    joules = [curve.of_spans(*spans) for curve in context.energies if curve.source != "none"]
     away_s = {gpu: marked(spans[0], away(context.trainings, gpu)) for gpu in context.activity.used_gpus}
     working = [np.where(away_s[gpu], np.nan, util) for gpu, util in utils.items() if gpu in away_s]
     columns = (
         _over(np.nanmean, working, len(ends)),
         _over(np.nanmax, list(peaks.values()), len(ends)),
-        _over(np.sum, joules, len(ends)),  # not known where it is not of one of them
+        _over(np.sum, _joules(context, spans), len(ends)),
     )
     again = {gpu: _made_again(context.run, gpu, spans) for gpu in utils}
     by_gpu = zip(*map(_known, utils.values()), strict=True) if utils else ((),) * len(ends)
     for number, (util, memory, used_j, shares) in enumerate(zip(*map(_known, columns), by_gpu, strict=True)):
         yield _Readings(util, memory, used_j, StatsOfOne(again, number), dict(zip(utils, shares, strict=True)))
+
+
+def _joules(context: Context, spans: Sequence[Floats]) -> list[Floats]:
+    """Return the joules of each epoch on each GPU, NaN where not known: then neither is their sum.
+
+    A GPU that was read and did nothing, and tells neither power nor energy, is left out. One of which nothing was read
+    may have worked.
+    """
+    pairs = zip(context.tracks, context.energies, strict=True)
+    counted = {t.gpu: curve for t, curve in pairs if curve.source != "none" or t.gpu in context.activity.used_gpus}
+    read = {track.gpu for track in context.tracks if len(track.rows)}
+    unread = [np.full(len(spans[0]), np.nan) for gpu in context.run.gpus if gpu.index not in read | counted.keys()]
+    return [*(curve.of_spans(*spans) for curve in counted.values()), *unread]
 
 
 def _made_again(run: Run, gpu: int, spans: Sequence[Floats]) -> Callable[[], Mapping[str, ManyStats]]:

@@ -1,3 +1,4 @@
+import dataclasses
 import itertools
 import math
 
@@ -166,6 +167,15 @@ class TestStats:
 
 
 class TestEpochs:
+    @pytest.mark.parametrize("second", ["used", "nothing read", "idle"])
+    def test_energy_is_not_known_where_that_of_a_gpu_that_may_have_worked_is_not(self, second):
+        util = [(90 if second == "used" else 0, 60)]
+        run = make_run([readings((90, 60)), readings(*util)], rows=[(1, 30), (2, 60)])
+        samples = run.samples.assign(power_w=np.where(run.samples["gpu"] == 0, 100.0, NAN))
+        samples = samples[samples["gpu"] == 0] if second == "nothing read" else samples
+        joules = [epoch.energy_j for epoch in analyse(dataclasses.replace(run, samples=samples)).epochs]
+        assert joules == ([3000, 3000] if second == "idle" else [None, None])
+
     def test_each_epoch_has_its_own_mean(self):
         run = make_run(readings((0, 10), (80, 30), (40, 30), (40, 10)), rows=[(1, 40), (2, 70)])
         first, second = analyse(run).epochs

@@ -50,7 +50,8 @@ def build_ledger(context: Context, findings: Sequence[Finding], low: Sequence[In
 
     A train second at 70 % is 0.7 s of work and 0.3 s of what held it back: the drop or low interval it lies in, or
     short gaps between batches. Of its work, throttling takes the share that the clock lacked (not where that is a note
-    only). Startup, validation, checkpoint, final evaluation and idle keep their seconds whole.
+    only). Startup, validation, checkpoint, final evaluation and idle keep their seconds whole. Seconds without a
+    sample go by the driver's own readings of utilisation; unmeasured are those without either.
     """
     seconds: dict[str, float] = {}
     joules: dict[str, float] = {}

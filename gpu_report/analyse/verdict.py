@@ -37,6 +37,7 @@ def verdict(
 ) -> str:
     """Return what the run comes to, in plain words, with the numbers behind it."""
     trained, unseen = training(context), sum(row.share for row in ledger if row.name == "unmeasured")
+    unsampled = _unsampled(context)
     strange = [f for f in findings if f.rule == "kernel" and any(near.event.of_another for near in f.kernel_events)]
     felt = felt_drops(findings)
     parts = [
@@ -49,10 +50,14 @@ def verdict(
         _starved(findings),
         _won(bounds, findings),
     ]
-    parts += [_drops(context, felt, findings, trained, unseen), _beside(findings, felt), _throttled(findings)]
+    parts += [
+        _drops(context, felt, findings, trained, max(unseen, unsampled)),
+        _beside(findings, felt),
+        _throttled(findings),
+    ]
     parts += [
         _fault(strange),
-        _unseen(context, trained, unseen),
+        _unseen(trained, unseen, unsampled),
         _largest(trained, findings, ledger, is_training=_saw_training(context)),
         _unused(context),
     ]
@@ -220,7 +225,7 @@ def _drops(context: Context, felt: Sequence[Felt], findings: Sequence[Finding], 
     if felt:
         return drops_sentence(felt, several_gpus=len(context.activity.used_gpus) > 1)
     # a GPU that never worked has no level to fall from, in too short a time none is known, and where nobody looked
-    # nothing is seen to fall
+    # nothing is seen to fall; where the driver alone did, nothing tells why, nor whether its readings are credible
     telling = _is_long(trained) and trained[0] >= th.STARVED_PCT and unseen <= 1 - th.WELL_COVERED
     return "No unexpected drop." if telling and not _is_marred(findings) else ""
 
@@ -230,15 +235,21 @@ def _is_long(trained: Trained) -> TypeGuard[tuple[float, float]]:
     return trained is not None and trained[1] >= th.LEVEL_AT_LEAST_S
 
 
-def _unseen(context: Context, trained: Trained, unseen: float) -> str:
+def _unsampled(context: Context) -> float:
+    """Return which share of all GPU time (0 to 1) no tick sampled, whatever the driver kept of it."""
+    total_s = context.run.duration_s * len(context.tracks)
+    missing_s = sum(unsampled_s(track, context.run.duration_s) for track in context.tracks)
+    return missing_s / total_s if total_s > 0 else 0.0
+
+
+def _unseen(trained: Trained, unseen: float, unsampled: float) -> str:
     """Return how much of the time is not known, or of how much the driver kept readings of utilisation alone."""
     if unseen > 1 - th.WELL_COVERED:
         return f"{100 * unseen:.0f} % of the time was not measured: what happened then is not known."
-    total_s = context.run.duration_s * len(context.tracks)
-    missing_s = sum(unsampled_s(track, context.run.duration_s) for track in context.tracks)
-    if trained is None or missing_s <= (1 - th.WELL_COVERED) * total_s:
+    if trained is None or unsampled <= 1 - th.WELL_COVERED:
         return ""
-    return f"{100 * missing_s / total_s:.0f} % of the time was not sampled: its memory, power and heat are not known."
+    missing = f"{100 * unsampled:.0f} % of the samples are missing"
+    return f"{missing}: of that time only the driver's own readings of utilisation are known, and no memory or power."
 
 
 def _largest(trained: Trained, findings: Sequence[Finding], ledger: Sequence[LedgerRow], *, is_training: bool) -> str:

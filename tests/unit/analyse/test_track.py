@@ -77,8 +77,13 @@ class TestSamplesThatWereCut:
         assert found.coverage == pytest.approx(0.6, abs=0.01)
         assert [(gap.start_t_s, gap.end_t_s, gap.reason) for gap in found.gaps] == [(60.0, 100.0, "no rows")]
         assert found.longest_gap_s == pytest.approx(40)
-        assert "40 % of the time was not sampled: its memory, power and heat are not known." in found.verdict
-        assert "not sampled" not in self.cut(at=100).verdict
+
+    def test_the_verdict_says_so_and_does_not_tell_that_nothing_fell(self):
+        found, whole = self.cut().verdict, self.cut(at=100).verdict
+        assert "40 % of the samples are missing: of that time only the driver's own readings of util" in found
+        assert "No unexpected drop" not in found
+        assert "No unexpected drop" in whole
+        assert "missing" not in whole
 
     def test_sums_and_means_of_what_was_not_sampled_are_missing_and_not_low(self):
         found = self.cut()

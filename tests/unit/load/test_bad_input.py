@@ -63,6 +63,19 @@ def test_samples_that_end_before_the_recording_did_are_told(load):
     assert not [problem for problem in load(lines(*STEADY)).problems if "before the recording" in problem]
 
 
+@pytest.mark.parametrize(
+    ("kept", "says"),
+    [
+        (STEADY[:10] + STEADY[18:], "has no rows for 8 s after 9 s"),
+        (STEADY[:5] + STEADY[11:15] + STEADY[25:], "has no rows for 16 s in 2 holes, the longest for 10 s after 14 s"),
+        (STEADY[:10] + STEADY[13:], ""),  # a busy host missed three ticks
+    ],
+)
+def test_holes_in_the_samples_are_told(load, kept, says):
+    (*problem,) = [problem for problem in load(lines(*kept)).problems if "samples.csv" in problem]
+    assert problem == ([f"samples.csv {says}: what happened then is missing, not zero"] if says else [])
+
+
 def test_without_an_end_marker_the_recording_lasts_as_long_as_any_of_its_files(load):
     run = load(lines(*STEADY), host_csv=HOST)
     assert run.duration_s == 60
@@ -293,7 +306,8 @@ def test_what_was_read_ahead_is_placed_by_the_clock_of_its_boot(load):
     assert run.samples["t_s"].max() == 1009
     assert run.ring["t_s"].tolist() == [2, 1003]
     assert run.host["t_s"].tolist() == [4, 1004]
-    assert [problem for problem in run.problems if ".csv" in problem] == []
+    (hole,) = [problem for problem in run.problems if ".csv" in problem]
+    assert hole.startswith("samples.csv has no rows for 970 s after 29 s")  # between the boots, and nothing else
 
 
 def test_files_that_are_not_there_are_no_problem_and_a_folder_in_their_place_is_said(load, tmp_path):

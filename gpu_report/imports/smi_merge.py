@@ -75,9 +75,10 @@ def merge(tables: Sequence[Table], timezone: tzinfo | None) -> Log:
     samples = pd.concat([each.frame for each in timed], ignore_index=True)
     samples = samples.sort_values(["mono_s", "gpu"], kind="stable")
     unique = samples.drop_duplicates(["mono_s", "gpu"])
+    doubled = int(samples.duplicated().sum()) if len(unique) < len(samples) else 0
     problems = [
         *_clock_problems(tables, timezone, timed),
-        *_row_problems(tables, len(samples) - len(unique)),
+        *_row_problems(tables, doubled, len(samples) - len(unique) - doubled),
     ]
     return Log(unique, interval_s, _devices(tables), tuple(happenings), tuple(problems))
 
@@ -150,12 +151,17 @@ def _clock_problems(tables: Sequence[Table], timezone: tzinfo | None, timed: Seq
     return problems
 
 
-def _row_problems(tables: Sequence[Table], duplicates: int) -> list[str]:
+def _row_problems(tables: Sequence[Table], duplicates: int, simultaneous: int) -> list[str]:
     problems = []
     if dropped := sum(table.dropped for table in tables):
         problems.append(f"{dropped} rows without a readable time or GPU were left out.")
     if duplicates:
         problems.append(f"{duplicates} rows stand in the logs twice and were taken once.")
+    if simultaneous:
+        problems.append(
+            f"{simultaneous} rows have the time stamp of another row of their GPU, with other readings, and were left "
+            "out: their stamps are too coarse, or they are of several GPUs."
+        )
     if _are_mixed(tables):
         problems.append(
             "Logs of the same time do not say which GPU their rows are of, and are mixed: "

@@ -161,7 +161,7 @@ def _local_s(stamps: pd.Series) -> Floats:
 
 def _gpu_indices(cells: pd.DataFrame, local_s: Floats, section: Section, numbering: Numbering) -> Floats:
     keys = _keys(cells)
-    if keys is None and "index" not in cells and _are_several(local_s):
+    if keys is None and "index" not in cells and _are_several(cells, local_s):
         keys = _model_names(cells, local_s, section)
     if "index" in cells:
         indices = numbers("index", cells["index"])
@@ -180,20 +180,36 @@ def _gpu_indices(cells: pd.DataFrame, local_s: Floats, section: Section, numberi
     return taken
 
 
-def _are_several(local_s: Floats) -> bool:
-    """Tell whether rows come several a tick, as nvidia-smi writes those of several GPUs."""
-    steps = np.diff(local_s[np.isfinite(local_s)])
-    if not steps.size:
+def _are_several(cells: pd.DataFrame, local_s: Floats) -> bool:
+    """Tell whether rows come several a tick, as nvidia-smi writes those of several GPUs.
+
+    Stamps in whole seconds cannot tell: of one GPU, read twice a second, every other step is 0 s. Nor does a row that
+    stands there twice.
+    """
+    steps = np.diff(local_s[np.isfinite(local_s) & ~_repeats(cells)])
+    if not steps.size or not (local_s[np.isfinite(local_s)] % 1).any():
         return False
     tick_s = float(np.percentile(steps, _TICK_PERCENTILE))
     close = (steps >= 0) & (steps <= min(_CLOSE_TICKS * tick_s, _CLOSE_S))
     return bool(close.mean() > _SEVERAL_SHARE)
 
 
+def _repeats(cells: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    """Tell which rows are the same in every cell as the one before."""
+    same = np.ones(len(cells), dtype=bool)
+    same[:1] = False
+    for name in cells.columns:
+        values = cells[name].to_numpy() if name == "timestamp" else cells[name].cat.codes.to_numpy()
+        same[1:] &= values[1:] == values[:-1]
+    return same
+
+
 def _model_names(cells: pd.DataFrame, local_s: Floats, section: Section) -> pd.Series:
     """Return the column of models where it tells GPUs apart; InputError where nothing does."""
     column = next((cells[name] for name in DEVICE_TEXTS["name"] if name in cells), None)
-    if column is None or any(_are_several(local_s[(column == name).to_numpy()]) for name in column.unique()):
+    if column is None or any(
+        _are_several(cells[column == name], local_s[(column == name).to_numpy()]) for name in column.unique()
+    ):
         raise InputError(
             f"{section.path} has rows of several GPUs, and no column says which is whose: "
             f"add index (or uuid, or pci.bus_id) to --query-gpu, as in `{QUERY}`"

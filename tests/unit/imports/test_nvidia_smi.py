@@ -601,7 +601,7 @@ class TestGpusWithoutAnIndex:
         def line(t, ms, name, util):
             return f"2026/11/21 01:00:{t:02d}.{ms:03d}, {name}{util} %"
 
-        rows = [(line(t, 0, first, 90), line(t, apart_ms, second, 5)) for t in range(30)]
+        rows = [(line(t, 120, first, 90), line(t, 120 + apart_ms, second, 5)) for t in range(30)]
         header = f"timestamp, {columns}utilization.gpu [%]"
         return log(tmp_path, *(each for pair in rows for each in pair), header=header)
 
@@ -631,6 +631,20 @@ class TestGpusWithoutAnIndex:
         rows = [f"2026/11/21 01:00:{t:02d}.{(37 * t) % 60:03d}, 90 %" for t in range(30)]
         run = Imported([log(tmp_path, *rows, header="timestamp, utilization.gpu [%]")], tmp_path)
         assert len(run.rows) == 30
+
+    @pytest.mark.parametrize("stamp", ["{}", "{}.000"])
+    def test_stamps_in_whole_seconds_of_one_gpu_are_no_sign_of_several(self, tmp_path, stamp):
+        rows = [f"{stamp.format(f'2026/11/21 01:00:{n // 2:02d}')}, {50 + n % 7} %" for n in range(60)]
+        run = Imported([log(tmp_path, *rows, header="timestamp, utilization.gpu [%]")], tmp_path)
+        assert len(run.rows) == 30
+        assert any(problem.startswith("30 rows have the time stamp of another row") for problem in run.problems)
+
+    def test_rows_that_stand_side_by_side_twice_are_of_one_gpu(self, tmp_path):
+        rows = [f"2026/11/21 01:00:{t:02d}.{(37 * t) % 60:03d}, {50 + t % 7} %" for t in range(30)]
+        doubled = [each for row in rows for each in (row, row)]
+        run = Imported([log(tmp_path, *doubled, header="timestamp, utilization.gpu [%]")], tmp_path)
+        assert len(run.rows) == 30
+        assert "30 rows stand in the logs twice and were taken once." in run.problems
 
     def test_logs_of_one_time_that_name_none_are_said_to_be_mixed(self, tmp_path):
         header = "timestamp, utilization.gpu [%]"

@@ -46,7 +46,7 @@ def verdict(
         _stopped_early(ending),
         _fault([f for f in findings if f not in strange]),
         _environment(findings),
-        _work(context, trained, findings),
+        _work(context, trained, unseen, findings),
         _starved(findings),
         _won(bounds, findings),
     ]
@@ -178,9 +178,9 @@ def _is_marred(findings: Sequence[Finding]) -> bool:
     return any(f.rule not in NOT_MARRING and f.severity != "info" and not f.expected for f in findings)
 
 
-def _work(context: Context, trained: Trained, findings: Sequence[Finding]) -> str:
+def _work(context: Context, trained: Trained, unseen: float, findings: Sequence[Finding]) -> str:
     if trained is None:
-        return _no_work(context)
+        return _no_work(context, unseen)
     util, seconds = trained
     gpus = len(context.activity.used_gpus)
     the_gpu = "The GPU" if len(context.tracks) == 1 else f"GPU {min(context.activity.used_gpus)}"
@@ -198,16 +198,22 @@ def _saw_training(context: Context) -> bool:
     return any(phase.name == "train" for phase in context.phases)
 
 
-def _no_work(context: Context) -> str:
-    """Return that no GPU worked, where that is known: of a few readings, or none of utilisation, it is not."""
+def _no_work(context: Context, unseen: float) -> str:
+    """Return that no GPU worked, where that is known: of a few readings, or none of utilisation, it is not.
+
+    Nor is it of the share of the time that was not measured (`unseen`, 0 to 1): an idle beginning tells of itself.
+    """
     readings = sum(len(track.t_s) for track in context.tracks)
     if not readings:
         return "Nobody read how busy a GPU was: whether any worked is not known."
     longest_s = max(float(track.hold_s.sum()) for track in context.tracks)
     busiest = max(float(track.util_pct.max()) for track in context.tracks if len(track.t_s))
-    if longest_s < th.LEVEL_AT_LEAST_S and busiest >= th.LOW_PCT:
+    is_whole = unseen <= 1 - th.WELL_COVERED
+    if longest_s < th.LEVEL_AT_LEAST_S and (busiest >= th.LOW_PCT or not is_whole):
         held = f"{counted(readings, 'reading')} of utilisation in {length(longest_s)}"
         return f"Too little was recorded to say whether a GPU worked: {held}, {busiest:.0f} % at most."
+    if not is_whole:
+        return f"No GPU worked in the {length(longest_s)} that were measured."
     return "No GPU worked during this recording."
 
 

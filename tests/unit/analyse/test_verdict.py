@@ -155,6 +155,18 @@ def test_a_few_readings_are_no_proof_that_nothing_worked():
     assert analyse(nothing).verdict.startswith("Nobody read how busy a GPU was")
 
 
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (8, "Too little was recorded to say whether a GPU worked: 8 readings of utilisation in 8 s, 0 % at most."),
+        (20, "No GPU worked in the 20 s that were measured. 80 % of the time was not measured: what happened then is"),
+        (98, "No GPU worked during this recording."),
+    ],
+)
+def test_an_idle_beginning_is_no_proof_that_nothing_worked(seconds, said):
+    assert analyse(make_run(readings((0, seconds)), duration_s=100.0)).verdict.startswith(said)
+
+
 def test_of_a_log_that_knows_no_training_nothing_is_said_of_startup_or_batches():
     run = make_run(readings((50, 120)))
     verdict = analyse(run).verdict

@@ -573,6 +573,11 @@ class Options:
         return 1 - self.drop_percent / 100
 
 
+# Of the time (0 to 1): with less of it measured "no drop" is no news, a sum would be too low, and a mean or a peak says
+# of how much it is. A tick or two that a busy host missed in a minute leave more.
+WELL_COVERED = 0.95
+
+
 @dataclass(frozen=True, eq=False)
 class Analysis:
     """What is to be said about a run. `coverage` is the share of expected samples that are there, 0 to 1."""

@@ -108,9 +108,10 @@ def first_epoch_s(training: Training) -> float | None:
 
 
 def whole_utilisation_pct(training: Training) -> float | None:
-    """Return mean utilisation (%) of the used GPUs where no epoch tells it: of all training, as the verdict has it.
+    """Return mean utilisation (%) of the used GPUs where no epoch tells it: of all training.
 
     That is of the train phases, and where none is known of all outside startup and idle. None where that is too short.
+    A GPU that waits for another counts as it reads, fully busy, which the verdict does not count as work.
     """
     phases, duration_s = training.analysis.phases, training.analysis.run.duration_s
     trained = [(p.start_t_s, p.end_t_s) for p in phases if p.name == "train"]

@@ -1,5 +1,7 @@
 """Every threshold of the analysis, with its unit and its reason, in one place."""
 
+from gpu_report import model
+
 # --- What counts as work -------------------------------------------------------------------------------------
 
 # Below this a GPU does not work in any sense that matters (DESIGN.md: low interval, and the least level that a
@@ -130,7 +132,7 @@ STARVED_PCT = 40.0  # mean utilisation of training below this: the GPU mostly wa
 ROOM_PCT = 60.0  # below this: room to win
 COMPUTE_BOUND_PCT = 95.0  # above this: the time is in the model
 UNUSED_PCT = 1.0  # a GPU whose mean is below this did nothing
-WELL_COVERED = 0.95  # with less than this share of the time measured, "no drop" is no news
+WELL_COVERED = model.WELL_COVERED  # 0.95, with its reason: the pages go by it, too, and do not import this module
 # The final evaluation is no training; one longer than this and than FINAL_FACTOR validations is judged all the same.
 FINAL_EVALUATION_S = 30.0
 FINAL_FACTOR = 3.0

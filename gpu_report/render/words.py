@@ -6,11 +6,10 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from gpu_report.amounts import counted
-from gpu_report.model import Analysis, Ending, Evidence, KernelEvent, Recording
+from gpu_report.model import WELL_COVERED, Analysis, Ending, Evidence, KernelEvent, Recording
 
 MISSING = "n/a"
 SHOWN_SECONDS = 0.05  # a row of the ledger with less would read 0.0 s
-WELL_SAMPLED = 0.95  # of the time: a mean or a peak of less says of how much it is
 MIB_PER_GIB = 1024
 JOULE_PER_WATT_HOUR = 3600
 
@@ -96,7 +95,7 @@ def saw_training(analysis: Analysis) -> bool:
 
 def partly(coverage: float) -> str:
     """Return of which part of a recording its samples are, empty where they are of all of it."""
-    return "" if coverage >= WELL_SAMPLED else f"{share(coverage)} of the time"
+    return "" if coverage >= WELL_COVERED else f"{share(coverage)} of the time"
 
 
 def share(fraction: float | None) -> str:

@@ -91,6 +91,8 @@ def memory_advice(context: Context, end_s: float, oom: OomKill | None, holder: H
     more = _more(oom)
     if cached and holder.who != "other processes":
         text = "`cache=ram` keeps all images in the memory of the main process; on a disk they take none of it"
+        if training is None or "cache" not in training.args:  # told by callbacks alone
+            return (Advice(f"{text} (`cache=disk`). Or {more}"),)
         return (Advice(f"{text}. Or {more}", "cache", "ram", "disk"),)
     if holder.who == "main process":
         held = f"it held {gibibytes(holder.held_mib)} itself"

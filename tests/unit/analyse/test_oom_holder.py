@@ -74,9 +74,13 @@ def test_the_main_process_that_held_most_is_named_and_what_it_keeps_is_to_be_loo
     assert "workers" not in advice.text
 
 
-@pytest.mark.parametrize(
-    "asked", [{"args": {"cache": "ram"}}, {"args": {"cache": True}}, {"settings": {"cache": "ram"}}]
-)
+def test_images_in_memory_that_callbacks_alone_told_of_are_advised_against_in_words():
+    _, advice = said(killed(REPORT, settings={"cache": "ram"}))
+    assert advice.argument is None
+    assert "`cache=disk`" in advice.text
+
+
+@pytest.mark.parametrize("asked", [{"args": {"cache": "ram"}}, {"args": {"cache": True}}])
 def test_images_in_memory_are_advised_against_only_where_they_are_there(asked):
     _, advice = said(killed(REPORT, **asked))
     assert (advice.argument, advice.from_value, advice.to_value) == ("cache", "ram", "disk")

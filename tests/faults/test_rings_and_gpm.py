@@ -128,7 +128,7 @@ def test_stamps_by_boot_time_become_the_same_moments(run_cli, fake_nvml, recorde
     run_cli("record", "--duration", "2", "--output", recorded.path, env=fake_nvml.env())
     info, times = recorded.info(), stamps(ring(recorded, 0))
     assert min(times) == pytest.approx(info["start"]["mono_s"], abs=0.3)
-    assert max(times) == pytest.approx(info["end"]["mono_s"], abs=0.4)
+    assert max(times) == pytest.approx(info["end"]["mono_s"], abs=1.2)
 
 
 @pytest.mark.parametrize(("arguments", "a_second"), [([], 0), (["--detail"], 50)])

@@ -126,7 +126,7 @@ def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
 
 
 @cli.command()
-@click.argument("output", type=OutputFile())
+@click.argument("output", type=OutputFile(before_run=True))
 @click.argument("run", type=click.Path(path_type=Path), required=False)
 @option_of_run
 @click.option(

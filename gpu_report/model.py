@@ -254,6 +254,10 @@ class KernelEvent:
     oom: OomReport | None = None
     of_another: bool = False
 
+    def who(self, unnamed: str) -> str:
+        """Return the process that it names, in words; `unnamed` where it tells only a pid."""
+        return f"{self.process or unnamed} (pid {self.pid})"
+
 
 @dataclass(frozen=True)
 class KernelLog:

@@ -15,22 +15,25 @@ DEVICES = Path("/dev")
 
 
 class OutputFile(click.Path):
-    """The name of a file to write; what was recorded is refused, for it would be lost."""
+    """The name of a file to write; what was recorded is refused, for it would be lost.
 
-    def __init__(self) -> None:
+    `before_run` says that a run may be named after it: then it is easily given in its place.
+    """
+
+    def __init__(self, *, before_run: bool = False) -> None:
         """Take it as a Path."""
         super().__init__(path_type=Path)
+        self._before_run = before_run
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """Return the path; click's own error where it cannot be one."""
         path = Path(str(super().convert(value, param, ctx)))  # type: ignore[arg-type] # what click passes
         if str(path) == "-":
             self.fail("'-' is no file: name one", param, ctx)
-        takes_run = ctx is not None and ctx.info_name == "render" and isinstance(param, click.Argument)
-        way_out = f": the file to write comes first, gpu-report render report.html {path}" if takes_run else ""
+        way_out = f": the file to write comes first, gpu-report render report.html {path}" if self._before_run else ""
         if path.is_dir():
             self.fail(f"{path} is a folder{way_out or ': name a file to write'}", param, ctx)
-        if takes_run and path.suffix == ".csv" and path.exists():
+        if self._before_run and path.suffix == ".csv" and path.exists():
             self.fail(f"{path} is a CSV and would be lost{way_out}", param, ctx)
         if path.name in RECORDED and path.exists() and not _is_special(path):
             self.fail(f"{path} may be part of a recording, and would be lost: name another file", param, ctx)

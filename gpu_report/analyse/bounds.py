@@ -96,19 +96,21 @@ def _judged(epochs: Sequence[EpochSummary]) -> list[_Epoch]:
 
     The first of a process warms up, and where the mosaic closes the loader is made anew.
     """
-    known = [_Epoch(epoch, epoch.train_s) for epoch in epochs if epoch.train_s]
+    return [epoch for epoch in _of_the_longest(epochs) if not epoch.summary.first and not epoch.summary.closing]
+
+
+def _of_the_longest(epochs: Sequence[EpochSummary]) -> list[_Epoch]:
+    """Return the epochs of the longest YOLO run whose training part is known."""
     longest = longest_run(epochs)
-    mine = [epoch for epoch in known if epoch.summary.run == longest]
-    return [epoch for epoch in mine if not epoch.summary.first and not epoch.summary.closing]
+    return [_Epoch(epoch, epoch.train_s) for epoch in epochs if epoch.run == longest and epoch.train_s]
 
 
 def _left_out(epochs: Sequence[EpochSummary]) -> str:
     """Return which epochs of the longest YOLO run are not judged, in words; empty where all are."""
-    longest = longest_run(epochs)
-    mine = [epoch for epoch in epochs if epoch.run == longest and epoch.train_s]
+    mine = _of_the_longest(epochs)
     kinds = (
-        ("the first", any(epoch.first for epoch in mine)),
-        ("the one that closes the mosaic", any(epoch.closing for epoch in mine)),
+        ("the first", any(epoch.summary.first for epoch in mine)),
+        ("the one that closes the mosaic", any(epoch.summary.closing for epoch in mine)),
     )
     named = " and ".join(words for words, there in kinds if there)
     return f", without {named}" if named else ""

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.compare_units import Training, with_epochs
 from gpu_report.model import Analysis, EpochSummary
+from gpu_report.vocabulary import lower_first
 
 Chosen = tuple[tuple[Training, ...], tuple[str, ...]]
 
@@ -46,7 +47,7 @@ def _closing(trainings: Sequence[Training]) -> str:
     whose = " of the baseline" if len(baselines) == 1 else " of the baselines"
     named = [said for said in (_epochs(before, whose, ""), _epochs(run, " of the run", "")) if said]
     several = len(named) > 1 or len(before or run) > 1
-    return " and ".join((*named[:1], *map(_lower_first, named[1:]))) + (" are" if several else " is")
+    return " and ".join((*named[:1], *map(lower_first, named[1:]))) + (" are" if several else " is")
 
 
 def _epochs(numbers: Sequence[int], whose: str, verb: str | None = None) -> str:
@@ -56,10 +57,6 @@ def _epochs(numbers: Sequence[int], whose: str, verb: str | None = None) -> str:
     several = len(numbers) > 1
     named = f"{'Epochs' if several else 'Epoch'} {' and '.join(map(str, numbers))}{whose}"
     return named + ((" are" if several else " is") if verb is None else verb)
-
-
-def _lower_first(words: str) -> str:
-    return words[:1].lower() + words[1:]
 
 
 def _same_mosaic(trainings: Sequence[Training]) -> Chosen:

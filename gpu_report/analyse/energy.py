@@ -43,24 +43,27 @@ class Energy:
 
     def of_spans(self, starts: Floats, ends: Floats) -> Floats:
         """Return the joules of many spans: NaN where less than MEASURED_SHARE was sampled, else of all of it."""
-        used, sampled = self.of_each(starts, ends)
-        length, counted = ends - starts, self._grown(self.counted_s, starts, ends)
+        used, sampled, counted = self._known(starts, ends)
+        length = ends - starts
         enough = (sampled > 0) & (sampled >= th.MEASURED_SHARE * length)
         whole: Floats = np.where(enough, used * length / np.where(enough, counted, 1.0), np.nan)
         return whole
 
     def of_each(self, starts: Floats, ends: Floats) -> tuple[Floats, Floats]:
         """Return the joules that are known of many spans, NaN where nothing is, and the seconds that were sampled."""
-        if self.source == "none":
-            return np.full(len(starts), np.nan), np.zeros(len(starts))
-        used, sampled, counted = (
-            self._grown(total, starts, ends) for total in (self.joules, self.sampled_s, self.counted_s)
-        )
+        used, sampled, counted = self._known(starts, ends)
         return np.where(counted > 0, used, np.nan), sampled
 
-    def _grown(self, total: Floats, starts: Floats, ends: Floats) -> Floats:
-        grown: Floats = np.interp(ends, self.t_s, total) - np.interp(starts, self.t_s, total)
-        return grown
+    def _known(self, starts: Floats, ends: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return by how much each total grows in many spans, by nothing where nothing is known."""
+        if self.source == "none":
+            nothing = np.zeros(len(starts))
+            return nothing, nothing, nothing
+        used, sampled, counted = (
+            np.interp(ends, self.t_s, total) - np.interp(starts, self.t_s, total)
+            for total in (self.joules, self.sampled_s, self.counted_s)
+        )
+        return used, sampled, counted
 
 
 def energy(track: Track) -> Energy:

@@ -62,9 +62,7 @@ def _without(summary: EpochSummary, held: Held | None) -> EpochSummary:
         return summary
     held_s = min(held.seconds, summary.data_wait_s)
     wait_s = summary.data_wait_s - held_s
-    longest_s = (
-        summary.longest_wait_s if summary.longest_wait_s is not None and summary.longest_wait_s <= wait_s else None
-    )
+    longest_s = summary.longest_wait_s if (summary.longest_wait_s or 0.0) <= wait_s else None
     return replace(
         summary,
         data_wait_s=wait_s,

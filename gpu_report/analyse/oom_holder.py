@@ -51,7 +51,7 @@ def memory_evidence(context: Context, oom: OomKill, end_s: float) -> tuple[Evide
     report, victim = oom.report, oom.victim
     if report is None or victim is None:
         return (*host_memory(context, end_s), *_growth(context, end_s))
-    killed = f"{victim.process or 'the process'} (pid {victim.pid}), which was killed"
+    killed = f"{victim.who('the process')}, which was killed"
     others_mib = None
     if report.group_own_mib is not None and report.killed_own_mib is not None:
         others_mib = max(report.group_own_mib - report.killed_own_mib, 0.0)  # the two are not counted at one moment

@@ -33,8 +33,7 @@ def _event(kernel: Sequence[NearbyKernelEvent]) -> KernelEvent | None:
 
 
 def _who(event: KernelEvent) -> str:
-    name = (event.process or "a process").replace("`", "'")  # which would make code of it, to be copied
-    return f"{name} (pid {event.pid})"
+    return event.who("a process").replace("`", "'")  # which would make code of it, to be copied
 
 
 def _often(event: KernelEvent) -> str:

@@ -32,15 +32,15 @@ def rest_of(context: Context, drop: Drop) -> Rest:
     closing = union([(phase.start_t_s, phase.end_t_s) for phase in phases if phase.detail == CLOSING])
     at_the_end_s, anew_s = length_s(intersect([span], ends)), length_s(intersect([span], closing))
     left = minus([span], [*ends, *closing])
-    trained_s = length_s(left) if ends else 0.0
+    trained_s, before_s = length_s(left) if ends else 0.0, _before_s(left, ends)
     boundary = context.boundaries.touching(*span)
     usual_s = _usual_s(context, boundary)
     cause = Cause("validation", CONFIDENCE, _words(at_the_end_s, usual_s, trained_s, boundary))
     numbers = (
         ("of it, validation and checkpoint", at_the_end_s, "s"),
         ("of it, the loader made anew as the mosaic closes", anew_s, "s"),
-        ("of it, training before them", _before_s(left, ends), "s"),
-        ("of it, training after them", trained_s - _before_s(left, ends), "s"),
+        ("of it, training before them", before_s, "s"),
+        ("of it, training after them", trained_s - before_s, "s"),
     )
     return Rest(cause, evidence(*(each for each in numbers if each[1] > th.EDGE_S)))
 

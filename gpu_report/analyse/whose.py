@@ -49,7 +49,7 @@ def _is_anothers(event: KernelEvent, trainings: Sequence[_There]) -> bool:
 
 
 def _anothers(event: KernelEvent) -> KernelEvent:
-    who = f"{event.process or 'a process'} (pid {event.pid})"
+    who = event.who("a process")
     whose = NOT_OURS if who in event.meaning else f"{who}, {NOT_OURS}"
     return replace(
         event,

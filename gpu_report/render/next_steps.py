@@ -55,7 +55,7 @@ def _anothers(finding: Finding) -> str:
     event = next((near.event for near in finding.kernel_events if near.event.of_another), None)
     if finding.rule != "kernel" or event is None:
         return ""
-    who = f"{event.process or 'the process'} (pid {event.pid})"
+    who = event.who("the process")
     return f"nothing for this training, which went on. If {who} is yours, its own output says more."
 
 

@@ -15,15 +15,15 @@ from pathlib import Path
 import numpy as np
 
 from gpu_report.analyse import analyse
-from gpu_report.analyse.bootstrap import block_length
 from gpu_report.analyse.compare import compare, fingerprint_of
-from gpu_report.analyse.compare_judge import Side, ordinary, side_of
-from gpu_report.analyse.compare_metrics import METRICS
-from gpu_report.analyse.compare_setup import differences
-from gpu_report.analyse.compare_units import training_of, with_epochs
-from gpu_report.analyse.gate_results import results
-from gpu_report.analyse.gates import default_gates, parse_gates
+from gpu_report.analyse.compare.fingerprint import differences
+from gpu_report.analyse.compare.gate_results import results
+from gpu_report.analyse.compare.gate_syntax import default_gates, parse_gates
+from gpu_report.analyse.compare.metrics import METRICS
+from gpu_report.analyse.compare.samples import training_of, with_epochs
+from gpu_report.analyse.compare.significance import Side, ordinary, side_of
 from gpu_report.analyse.thresholds import BAND_AT_LEAST
+from gpu_report.analyse.timeseries.block_bootstrap import block_length
 from gpu_report.load import load_run
 from gpu_report.model import Analysis
 

@@ -12,9 +12,9 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from gpu_report.analyse.growth import find_growth
-from gpu_report.analyse.memory import GpuMemory
-from gpu_report.analyse.parts import Part, Parts
+from gpu_report.analyse.signals.gpu_memory import GpuMemory
+from gpu_report.analyse.signals.memory_growth import find_growth
+from gpu_report.analyse.timeline.training_epochs import Part, Parts
 
 Floats = npt.NDArray[np.float64]
 Shape = tuple[int, int]  # seconds of an epoch, and epochs

@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, FloatRect, Page, sync_playwright
 
 from gpu_report.analyse import analyse
 from gpu_report.analyse.compare import compare
-from gpu_report.analyse.gates import default_gates
+from gpu_report.analyse.compare.gate_syntax import default_gates
 from gpu_report.load import load_run
 from gpu_report.model import Analysis, Options
 from gpu_report.render import render_html

@@ -164,7 +164,7 @@ def baseline() -> None:
 def accept(run: Path | None, baseline_dir: Path, key: str, keep: int, *, if_none: bool) -> None:
     """Make RUN the newest baseline of its set-up (the newest run under ./gpu-runs when left out)."""
     from gpu_report.analyse.compare import fingerprint_of, unfinished  # noqa: PLC0415 - see cli.py
-    from gpu_report.analyse.compare_setup import slug  # noqa: PLC0415 - see cli.py
+    from gpu_report.analyse.compare.fingerprint import slug  # noqa: PLC0415 - see cli.py
 
     path = run if run is not None else run_folder.newest_run(Path(run_folder.RUNS_DIR))
     with Progress("starting ...") as progress:

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 from gpu_report import schema
-from gpu_report.analyse.compare_metrics import METRICS, STATISTICS
-from gpu_report.analyse.gates import default_gates, parse_gate
+from gpu_report.analyse.compare.gate_syntax import default_gates, parse_gate
+from gpu_report.analyse.compare.metrics import METRICS, STATISTICS
 from gpu_report.cli import cli
 
 ROOT = Path(__file__).resolve().parent.parent

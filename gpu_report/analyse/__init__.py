@@ -1,19 +1,19 @@
 """Stage 3: a `Run` becomes an `Analysis`. Pure functions over typed values; nothing here touches a disk."""
 
 from gpu_report.analyse.advice import advise
-from gpu_report.analyse.bounds import find_bounds
-from gpu_report.analyse.certificate import certificate
+from gpu_report.analyse.advice.speedup_bounds import find_bounds
 from gpu_report.analyse.context import build_context
-from gpu_report.analyse.drops import find_low_intervals
-from gpu_report.analyse.epochs import summarise_epochs
-from gpu_report.analyse.folding import folded
-from gpu_report.analyse.ledger import build_ledger
-from gpu_report.analyse.resuming import with_resuming
+from gpu_report.analyse.results.epoch_summaries import summarise_epochs
+from gpu_report.analyse.results.time_ledger import build_ledger
+from gpu_report.analyse.results.training_outcome import certificate
+from gpu_report.analyse.results.verdict import verdict
 from gpu_report.analyse.rules import RULES
-from gpu_report.analyse.stats import summarise_gpu
-from gpu_report.analyse.track import gaps, measured_s
-from gpu_report.analyse.verdict import verdict
-from gpu_report.analyse.whose import with_owners
+from gpu_report.analyse.rules.merge_kernel_findings import folded
+from gpu_report.analyse.rules.training_end.resume_command import with_resuming
+from gpu_report.analyse.signals.kernel_event_owner import with_owners
+from gpu_report.analyse.signals.utilisation_drops import find_low_intervals
+from gpu_report.analyse.timeseries.gpu_series import gaps, measured_s
+from gpu_report.analyse.timeseries.weighted_stats import summarise_gpu
 from gpu_report.model import Analysis, Options, Run
 from gpu_report.vocabulary import SEVERITIES
 

@@ -8,22 +8,22 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
-from gpu_report.analyse.activity import Activity, find_activity, outside
-from gpu_report.analyse.boundaries import Boundaries, Boundary, find_boundaries
-from gpu_report.analyse.drops import Drop, find_drops
-from gpu_report.analyse.energy import Energy, energy
-from gpu_report.analyse.inside import InsideView, inside_view, with_inside
-from gpu_report.analyse.ordinary import calm_spans, ordinary_phases, whole_spans
-from gpu_report.analyse.pace import Pace, pace_of
-from gpu_report.analyse.phases import final_evaluations, find_phases, joined, mosaic_closes
-from gpu_report.analyse.presence import Guest, guests
-from gpu_report.analyse.scenes import Beside, Scenes
-from gpu_report.analyse.spans import Span
-from gpu_report.analyse.spinning import spinning
-from gpu_report.analyse.throttles import Throttle, throttles
-from gpu_report.analyse.told import Told
-from gpu_report.analyse.track import Bools, Track, tracks
-from gpu_report.analyse.trainings import Training, away, begun_later, find_trainings, training_at
+from gpu_report.analyse.signals.busy_wait import spinning
+from gpu_report.analyse.signals.clock_throttling import Throttle, throttles
+from gpu_report.analyse.signals.interval_lookup import Beside, Scenes
+from gpu_report.analyse.signals.other_processes import Guest, guests
+from gpu_report.analyse.signals.utilisation_drops import Drop, find_drops
+from gpu_report.analyse.timeline.activity import Activity, find_activity, outside
+from gpu_report.analyse.timeline.callbacks import InsideView, inside_view, with_inside
+from gpu_report.analyse.timeline.epoch_ends import Boundaries, Boundary, find_boundaries
+from gpu_report.analyse.timeline.phases import final_evaluations, find_phases, joined, mosaic_closes
+from gpu_report.analyse.timeline.ranks import Told
+from gpu_report.analyse.timeline.steady_state import calm_spans, ordinary_phases, whole_spans
+from gpu_report.analyse.timeline.throughput import Pace, pace_of
+from gpu_report.analyse.timeline.trainings import Training, away, begun_later, find_trainings, training_at
+from gpu_report.analyse.timeseries.energy import Energy, energy
+from gpu_report.analyse.timeseries.gpu_series import Bools, Track, tracks
+from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import EpochRow, Interval, Options, Phase, Run
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page
 from support.compared import analysed, on_gpu, slower, with_findings, with_settings
 
 from gpu_report.analyse.compare import compare, without_baseline
-from gpu_report.analyse.gates import default_gates
+from gpu_report.analyse.compare.gate_syntax import default_gates
 from gpu_report.model import Cause, Comparison, Finding
 from gpu_report.render.compare_page import render_comparison_html
 

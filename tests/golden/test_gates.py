@@ -9,7 +9,7 @@ import pytest
 from support.compared import SAMPLES, analysed, with_times
 
 from gpu_report.analyse.compare import compare
-from gpu_report.analyse.gates import default_gates
+from gpu_report.analyse.compare.gate_syntax import default_gates
 from gpu_report.render.compare_junit import render_junit
 from gpu_report.render.compare_markdown import render_comparison_markdown
 

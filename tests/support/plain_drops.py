@@ -7,8 +7,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.drops import Drop, _counts, _few_strays, _interval, _part, stretches
-from gpu_report.analyse.track import Bools, Floats, Track
+from gpu_report.analyse.signals.utilisation_drops import Drop, _counts, _few_strays, _interval, _part, stretches
+from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, Track
 from gpu_report.model import Options
 
 

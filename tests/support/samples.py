@@ -8,7 +8,9 @@ from gpu_report.load import load_run
 from gpu_report.model import Analysis, Run
 from support.labels import Labels, read_labels
 
-SAMPLES = Path(__file__).resolve().parents[2] / "sample_runs"
+ROOT = Path(__file__).resolve().parents[2]
+SAMPLES = ROOT / "sample_runs"
+SAME_SETUP = ROOT / "tests" / "data" / "same_setup"  # nine runs of one set-up, two of them with stalls
 NAMES = tuple(sorted(path.name for path in SAMPLES.iterdir() if path.is_dir()))
 
 

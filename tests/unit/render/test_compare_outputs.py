@@ -12,8 +12,8 @@ from support.compared import analysed, on_gpu, slower, with_findings, with_setti
 from support.json_schema import errors
 
 from gpu_report.analyse.compare import compare, without_baseline
-from gpu_report.analyse.compare_metrics import METRICS
-from gpu_report.analyse.gates import default_gates, parse_gates
+from gpu_report.analyse.compare.gate_syntax import default_gates, parse_gates
+from gpu_report.analyse.compare.metrics import METRICS
 from gpu_report.model import Cause, Finding
 from gpu_report.render.compare_exports import bencher, github_benchmark
 from gpu_report.render.compare_github import annotations, muted

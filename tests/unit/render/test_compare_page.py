@@ -7,7 +7,7 @@ import pytest
 from support.compared import analysed, on_gpu, slower, with_findings, with_settings
 
 from gpu_report.analyse.compare import compare, without_baseline
-from gpu_report.analyse.gates import default_gates
+from gpu_report.analyse.compare.gate_syntax import default_gates
 from gpu_report.model import Cause, Finding
 from gpu_report.render.compare_charts import charts
 from gpu_report.render.compare_compose import compose_comparison

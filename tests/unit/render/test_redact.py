@@ -8,7 +8,7 @@ from support.compared import analysed
 
 from gpu_report import model
 from gpu_report.analyse.compare import compare
-from gpu_report.analyse.gates import default_gates
+from gpu_report.analyse.compare.gate_syntax import default_gates
 from gpu_report.render import render_html
 from gpu_report.render.compare_json import build_comparison
 from gpu_report.render.compare_junit import render_junit

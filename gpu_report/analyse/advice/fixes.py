@@ -1,0 +1,127 @@
+"""What to change, in the user's own arguments: values computed from the run, with what each is likely to reach.
+
+A repair is offered only for an argument that stands in the run's own args.yaml (reference: ultralytics ends a run on an
+argument that it does not know, and its own answers have named several that never existed).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import ceil
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.advice.run_settings import Setup
+from gpu_report.analyse.causes.causes import cores_short
+from gpu_report.analyse.signals.interval_signals import Scene
+from gpu_report.model import Bound
+
+
+@dataclass(frozen=True)
+class Repair:
+    """An argument, its value now and the one to try, why in one sentence, and the epoch that it is likely to reach.
+
+    `epoch_s` is the training part in seconds, None where it cannot be worked out.
+    """
+
+    argument: str
+    from_value: str
+    to_value: str
+    reason: str
+    epoch_s: float | None = None
+
+
+def more_workers(setup: Setup, bound: Bound, scene: Scene) -> Repair | None:
+    """Offer the loader workers that keep up with the GPU, as far as cores and ultralytics allow.
+
+    Workers that are busy all the time deliver in proportion to their number; so many are needed as the epoch now is
+    longer than at best, and a little more.
+    """
+    now, free = max(setup.workers or 0, 1), setup.cores_free
+    if setup.workers is None or free is None or not setup.has("workers") or cores_short(scene):
+        return None
+    needed = ceil(now * bound.speed_up_at_most * th.WORKERS_MARGIN)
+    most = free if setup.workers_most is None else min(free, setup.workers_most)
+    try_ = min(needed, most)
+    if try_ <= now:
+        return None
+    expected_s = max(th.REACHED * bound.epoch_s_at_best, bound.epoch_s_now * now / try_)
+    each = " for each rank" if setup.ranks > 1 else ""
+    whose = "the cores allow" if most == free else "ultralytics shares the cores out among all GPUs that it sees:"
+    enough = f"{try_} keep up with the GPU" if try_ == needed else f"{needed} would keep up, {whose} {try_}"
+    reason = f"{setup.workers} loader worker{_s(setup.workers)}{each} on {setup.cores} cores were too few: {enough}"
+    return Repair("workers", str(setup.workers), str(try_), reason, expected_s)
+
+
+def cache_in_memory(setup: Setup, bound: Bound, scene: Scene) -> Repair | None:
+    """Offer to keep the images in memory, where they fit: nothing is read or decoded after the first epoch."""
+    size, free = setup.images_mib, setup.memory_free_mib
+    if size is None or free is None or setup.cached or not setup.has("cache") or cores_short(scene):
+        return None
+    needed = size * setup.ranks
+    if needed * th.CACHE_NEEDS > free:
+        return None
+    held = f"{needed / 1024:.1f} GiB of images fit in the {free / 1024:.0f} GiB of memory that were free"
+    return Repair("cache", str(setup.args.get("cache")), "ram", held, _without_reading_s(setup, bound, scene))
+
+
+def larger_batch(setup: Setup, bound: Bound, scene: Scene) -> Repair | None:
+    """Offer a larger batch: fewer, larger kernels for the same images, which the main process launches as fast.
+
+    Up to `nbs` images (64) the optimiser sees no difference, since ultralytics accumulates gradients up to there.
+    """
+    batch, nominal = setup.batch, setup.args.get("nbs")
+    if not batch or not setup.has("batch") or not isinstance(nominal, int) or not setup.gpu_peak_mib:
+        return None
+    most = th.BATCH_MEMORY_SHARE * (setup.gpu_total_mib or 0.0) / setup.gpu_peak_mib * batch
+    by_images = (setup.images or 0) / th.BATCHES_AT_LEAST
+    try_ = batch
+    while try_ * 2 <= min(nominal, most, by_images):
+        try_ *= 2
+    if try_ == batch:
+        return None
+    slower = _batch_cost(try_, nominal) / _batch_cost(batch, nominal)
+    active = scene.gpu_within("sm_active_pct")
+    floor_s = bound.epoch_s_now * active / 100 if active is not None else bound.epoch_s_at_best
+    expected_s = max(bound.epoch_s_now * batch / try_ * slower, floor_s, bound.epoch_s_at_best)
+    reason = (
+        f"a batch of {batch} is too small for this GPU; with {try_} the optimiser still steps every {nominal} images"
+    )
+    return Repair("batch", str(batch), str(try_), reason, expected_s)
+
+
+Offer = Callable[[Setup, Bound, Scene], Repair | None]
+
+# What is worth trying against each cause: the first that can be offered. A cause that no argument can remove has none.
+# Images in memory do little for workers that compute: two of them took 17.0 s an epoch without and 14.3 s with
+# (sample_runs/ab-workers-2, ab-workers-2-ram), so that it is what is left where the cores are used up.
+REPAIRS: Mapping[str, tuple[Offer, ...]] = {
+    "input-cpu": (more_workers, cache_in_memory),
+    "input-storage": (cache_in_memory,),
+    "launch-bound": (larger_batch,),
+    "main-process": (larger_batch,),
+}
+
+
+def repair(setup: Setup, bound: Bound, scene: Scene) -> Repair | None:
+    """Return what to try against a bound's cause, None where nothing can be said."""
+    offers = (offer(setup, bound, scene) for offer in REPAIRS.get(bound.cause, ()))
+    return next((found for found in offers if found is not None), None)
+
+
+def _batch_cost(batch: int, nominal: int) -> float:
+    """Return what launching a batch takes, in forward and backward passes: its share of an optimiser's step with it."""
+    return 1 + th.OPTIMISER_STEP / max(round(nominal / batch), 1)
+
+
+def _without_reading_s(setup: Setup, bound: Bound, scene: Scene) -> float | None:
+    """Return the epoch whose workers never wait for storage: what they computed for it, shared among them.
+
+    Where they computed all the time, less of it remains by decoding, which nobody has measured: None.
+    """
+    cpu, busiest = scene.within("workers_cpu_pct"), scene.within("busiest_worker_cpu_pct")
+    if cpu is None or busiest is None or not setup.workers or busiest >= th.WORKER_FULL_PCT:
+        return None
+    return max(bound.epoch_s_at_best, bound.epoch_s_now * cpu / 100 / setup.workers)
+
+
+def _s(count: int) -> str:
+    return "" if count == 1 else "s"

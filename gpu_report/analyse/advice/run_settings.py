@@ -1,0 +1,137 @@
+"""How a training was set up and what its machine had: what advice is computed from."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.timeline.device_argument import visible_gpus
+from gpu_report.analyse.timeline.trainings import Training, whole
+from gpu_report.analyse.timeseries.columns import values_within
+from gpu_report.analyse.timeseries.gpu_series import Track
+from gpu_report.model import Recording
+
+BYTES_PER_PIXEL = 3  # an image in ultralytics' cache: 8 bits of each of three colours
+
+
+@dataclass(frozen=True)
+class Setup:
+    """One training: its arguments as asked for (`args`), and what was in effect; None where it is not known.
+
+    `workers` and `batch` are those in effect, `workers` of each rank, `batch` of all. `cores_free` are cores that
+    neither other processes nor a core or two for the rest of the training take, for each rank; `workers_most` are the
+    workers to which ultralytics cuts any larger number. `memory_free_mib` is the least host memory that was available,
+    and that its cgroup's limit left. `gpu_peak` and `gpu_total_mib` are of the fullest GPU that it used.
+    """
+
+    args: Mapping[str, object]
+    workers: int | None
+    batch: int | None
+    images: int | None
+    imgsz: int | None
+    cached: bool
+    ranks: int
+    cores: int | None
+    cores_free: int | None
+    workers_most: int | None
+    memory_free_mib: float | None
+    gpu_peak_mib: float | None
+    gpu_total_mib: float | None
+
+    def has(self, argument: str) -> bool:
+        """Tell whether the run's own args.yaml has an argument: one that it lacks must not be advised."""
+        return argument in self.args
+
+    @property
+    def images_mib(self) -> float | None:
+        """Return what its images take when cached, in MiB: each at most imgsz x imgsz; None where it is not known."""
+        if not self.images or not self.imgsz:
+            return None
+        return self.images * self.imgsz**2 * BYTES_PER_PIXEL / 2**20
+
+
+def setup_of(context: Context, training: Training) -> Setup:
+    """Return the set-up of a training."""
+    said: Mapping[str, object] = {**training.args, **{k: v for k, v in training.settings.items() if v is not None}}
+    peaks = {track.gpu: _peak_mib(track, training) for track in context.tracks if track.gpu in training.gpus}
+    fullest = max(peaks, key=lambda gpu: peaks[gpu], default=None)
+    sizes = {gpu.index: gpu.memory_total_mib for gpu in context.run.gpus}
+    return Setup(
+        args=training.args,
+        workers=whole(said.get("workers")),
+        batch=whole(said.get("batch")),
+        images=whole(said.get("images")),
+        imgsz=whole(said.get("imgsz")),
+        cached=str(said.get("cache") or False) not in {"None", "False"},
+        ranks=training.ranks,
+        cores=_usable(context.run.recording),
+        cores_free=_cores_free(context, training),
+        workers_most=_workers_most(context, training),
+        memory_free_mib=_memory_free_mib(context, training),
+        gpu_peak_mib=None if fullest is None else peaks[fullest],
+        gpu_total_mib=None if fullest is None else sizes.get(fullest),
+    )
+
+
+def _cores_free(context: Context, training: Training) -> int | None:
+    """Return how many cores each rank's loader may have: of those that it may use, what the machine has left.
+
+    A container may be allowed four cores of the 16 that it sees; what others take of the machine may be of the rest.
+    """
+    recording = context.run.recording
+    usable, shown = recording.usable_cores, recording.cores_online or recording.cores
+    if usable is None or shown is None:
+        return None
+    left = min(int(usable), shown - _taken_by_others(context, training, shown))
+    return max(left // training.ranks - th.SPARE_CORES, 1)
+
+
+def _workers_most(context: Context, training: Training) -> int | None:
+    """Return what ultralytics allows a rank's loader: the machine's cores by the GPUs that torch sees.
+
+    A training that has fewer workers than it asked for has just that many.
+    """
+    asked, has = whole(training.args.get("workers")), whole(training.settings.get("workers"))
+    if asked is not None and has is not None and has < asked:
+        return has
+    shown = context.run.recording.cores_online or context.run.recording.cores
+    seen = visible_gpus(context.run, training.args.get("device"), training.device)
+    return max(shown // max(seen, 1), 1) if shown else None
+
+
+def _memory_free_mib(context: Context, training: Training) -> float | None:
+    """Return the least memory that the machine had, and the cgroup's limit left: its page cache counts as taken."""
+    available, limit = _extreme(context, training, "memory_available_mib", min), context.run.recording.memory_limit_mib
+    if available is None or limit is None:
+        return available
+    return min(available, max(limit - (_extreme(context, training, "cgroup_memory_used_mib", max) or 0.0), 0.0))
+
+
+def _usable(recording: Recording) -> int | None:
+    """Return the cores that a person would say the training has."""
+    cores = recording.usable_cores
+    return None if cores is None else max(int(cores), 1)
+
+
+def _taken_by_others(context: Context, training: Training, cores: int) -> int:
+    """Return how many cores other processes took in ordinary training, 0 where the host was not recorded."""
+    scene = context.scenes.of_training(min(training.gpus), training) if training.gpus else None
+    if scene is None:
+        return 0
+    cpu, main, workers = (scene.within(name) for name in ("cpu_pct", "main_cpu_pct", "workers_cpu_pct"))
+    if cpu is None or main is None:
+        return 0
+    return max(round((cpu * cores - main - (workers or 0.0)) / 100), 0)
+
+
+def _peak_mib(track: Track, training: Training) -> float:
+    memory = track.rows["memory_used_mib"].to_numpy(dtype=float)[track.between_rows(*training.span)]
+    return float(np.nanmax(memory)) if np.isfinite(memory).any() else 0.0
+
+
+def _extreme(context: Context, training: Training, name: str, of: Callable[[list[float]], float]) -> float | None:
+    """Return the least or the most of a column of the host in a training, None where nothing of it is known."""
+    values = values_within(context.run.host, name, [training.span]).tolist()
+    return of(values) if values else None

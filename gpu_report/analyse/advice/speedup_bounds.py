@@ -1,0 +1,210 @@
+"""What training could be without a cause: the training part of an epoch now, and at best.
+
+A bound holds for the removal of one cause alone: the rest of the epoch, above all the model's work, stays as it is.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.causes.causes import cores_short
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.signals.clock_throttling import POWER_CAP, THERMAL
+from gpu_report.analyse.timeline.activity import outside
+from gpu_report.analyse.timeline.trainings import Training
+from gpu_report.analyse.timeseries.interval_cover import disturbances
+from gpu_report.analyse.timeseries.intervals import Span, Touching, as_array
+from gpu_report.model import Bound, EpochSummary, Finding
+
+# Causes that are felt as waiting for data, which callbacks tell in seconds.
+INPUT = frozenset({"input-cpu", "input-storage", "input-stalled", "memory-pressure"})
+# The rules whose findings say what took time of training at a moment.
+FALLS = frozenset({"drop", "sustained-low", "slowdown"})
+WAITS = frozenset({"waiting-for-peer"})
+MOMENTARY = FALLS | WAITS | {"other-process", POWER_CAP, THERMAL}
+GAPS = "short gaps"
+# Of which epochs a bound calls one the epoch now: the table of epochs has others beside them, the first above all.
+ALL, ORDINARY = "all epochs", "the epochs that nothing disturbed"
+
+
+@dataclass(frozen=True)
+class _Epoch:
+    """The training part of an epoch: where it lies, and its length in seconds."""
+
+    summary: EpochSummary
+    train_s: float
+
+    @property
+    def span(self) -> Span:
+        return self.summary.start_t_s, self.summary.start_t_s + self.train_s
+
+
+def longest_run(epochs: Sequence[EpochSummary]) -> int | None:
+    """Return the number of the YOLO run that trained longest, None where no training is told apart."""
+    trained: dict[int, float] = {}
+    for epoch in epochs:
+        trained[epoch.run] = trained.get(epoch.run, 0.0) + (epoch.train_s or 0.0)
+    return max(trained, key=lambda number: trained[number], default=None)
+
+
+def training_of_bounds(context: Context, epochs: Sequence[EpochSummary]) -> Training | None:
+    """Return the training that bounds are of: of the longest YOLO run the one in which its middle epoch lies.
+
+    None where no training is told apart.
+    """
+    longest = longest_run(epochs)
+    starts = [epoch.start_t_s for epoch in epochs if epoch.run == longest]
+    return context.training_at(starts[len(starts) // 2]) if starts else None
+
+
+def find_bounds(context: Context, epochs: Sequence[EpochSummary], findings: Sequence[Finding]) -> tuple[Bound, ...]:
+    """Return a bound for each cause of lost training time, the largest win first; empty where epochs are not known.
+
+    Of several YOLO runs in one recording the longest is meant.
+    """
+    mine = _judged(epochs)
+    training = training_of_bounds(context, epochs)
+    took = _disturbing(findings)
+    disturbing, held_up = Touching(took, _span), disturbances(map(_span, took))
+    ordinary = [epoch for epoch in mine if not held_up.touch(epoch.span)]
+    left_out = _left_out(epochs)
+    which = f"now is the median of {ORDINARY if 0 < len(ordinary) < len(mine) else ALL}{left_out}"
+    standing = [bound for bound in [_standing(context, training, ordinary or mine, findings, which)] if bound]
+    found = [*standing, *_momentary(mine, ordinary, disturbing, f"now is the mean of {ALL}{left_out}")]
+    won = [bound for bound in found if bound.speed_up_at_most >= th.BOUND_SPEED_UP]
+    return tuple(sorted(won, key=lambda bound: -bound.speed_up_at_most))
+
+
+def _disturbing(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings that say what took time at a moment; a GPU that waits for one that fell is told by that."""
+    took = [f for f in findings if f.rule in MOMENTARY and not f.expected and f.severity != "info" and f.cause]
+    fell = Touching([f for f in took if f.rule in FALLS], _span)
+    return [f for f in took if f.rule not in WAITS or not any(_overlap_s(f, other) > 0 for other in fell(*_span(f)))]
+
+
+def _span(finding: Finding) -> Span:
+    return finding.start_t_s, finding.end_t_s
+
+
+def _overlap_s(one: Finding, other: Finding) -> float:
+    return min(one.end_t_s, other.end_t_s) - max(one.start_t_s, other.start_t_s)
+
+
+def _judged(epochs: Sequence[EpochSummary]) -> list[_Epoch]:
+    """Return the epochs of the longest YOLO run whose training part is known, without those that do more than train.
+
+    The first of a process warms up, and where the mosaic closes the loader is made anew.
+    """
+    return [epoch for epoch in _of_the_longest(epochs) if not epoch.summary.first and not epoch.summary.closing]
+
+
+def _of_the_longest(epochs: Sequence[EpochSummary]) -> list[_Epoch]:
+    """Return the epochs of the longest YOLO run whose training part is known."""
+    longest = longest_run(epochs)
+    return [_Epoch(epoch, epoch.train_s) for epoch in epochs if epoch.run == longest and epoch.train_s]
+
+
+def _left_out(epochs: Sequence[EpochSummary]) -> str:
+    """Return which epochs of the longest YOLO run are not judged, in words; empty where all are."""
+    mine = _of_the_longest(epochs)
+    kinds = (
+        ("the first", any(epoch.summary.first for epoch in mine)),
+        ("the one that closes the mosaic", any(epoch.summary.closing for epoch in mine)),
+    )
+    named = " and ".join(words for words, there in kinds if there)
+    return f", without {named}" if named else ""
+
+
+def standing_causes(context: Context, training: Training, findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings of what holds a training back all the time, with their causes."""
+    starved = [f for f in findings if f.rule == "starved" and f.cause]
+    return [f for f in starved if context.training_at(f.start_t_s, f.gpu) is training]
+
+
+def _standing(
+    context: Context, training: Training | None, epochs: Sequence[_Epoch], findings: Sequence[Finding], which: str
+) -> Bound | None:
+    """Return the bound of what holds training back all the time: of its cause where one is known, else of all gaps.
+
+    `which` says what the epoch now is.
+    """
+    if not epochs or training is None:
+        return None
+    held_back = standing_causes(context, training, findings)
+    # named as in the ledger, where all that is not explained is gaps; a warning of it is told as what it is
+    causes = [(f.cause.name, f.severity) for f in held_back if f.cause]
+    cause, severity = next((each for each in causes if each != ("unexplained", "info")), (GAPS, ""))
+    now_s = median(epoch.train_s for epoch in epochs)
+    waits = [epoch.summary.data_wait_s for epoch in epochs]
+    scene = context.scenes.of_training(min(training.gpus), training) if training.gpus else None
+    # where cores are short the main process is late, too, and its own work would take less with more of them
+    short = scene is not None and cores_short(scene)
+    if cause in INPUT and not short and all(wait is not None for wait in waits):
+        best_s = min(epoch.train_s - (epoch.summary.data_wait_s or 0.0) for epoch in epochs)
+        return _bound(cause, now_s, best_s, f"the shortest epoch without the time it waited for data; {which}")
+    occupancy = scene.gpu_within("sm_occupancy_pct") if scene else None
+    # what is but a note lies in the kernels that this batch makes: they stay as they are, and only its gaps go
+    if cause == "launch-bound" and severity != "info" and occupancy is not None:
+        best_s = now_s * occupancy / th.MOST_OCCUPANCY_PCT
+        return _bound(
+            cause,
+            now_s,
+            best_s,
+            f"the same work with the SMs {th.MOST_OCCUPANCY_PCT:.0f} % full of warps throughout; {which}",
+        )
+    busy = _busy_share(context, training, epochs)
+    return _bound(cause, now_s, now_s * busy, f"the GPU at 100 % utilisation throughout; {which}") if busy else None
+
+
+def _bound(cause: str, now_s: float, best_s: float, basis: str) -> Bound | None:
+    return Bound(cause, now_s, best_s, basis) if best_s > 0 else None
+
+
+def _busy_share(context: Context, training: Training, epochs: Sequence[_Epoch]) -> float:
+    """Return mean utilisation (0 to 1) of the used GPU that was busiest in these epochs: none can do with less time."""
+    spans, shares = as_array([epoch.span for epoch in epochs]), [0.0]
+    for track in context.tracks:
+        mine = ~outside(track, spans)
+        seconds = float(track.hold_s[mine].sum())
+        if track.gpu in training.gpus and seconds > 0:
+            shares.append(float((track.hold_s * track.util_pct)[mine].sum()) / seconds / 100)
+    return max(shares)
+
+
+def _momentary(
+    epochs: Sequence[_Epoch], ordinary: Sequence[_Epoch], findings: Touching[Finding], which: str
+) -> list[Bound]:
+    """Return a bound for each cause that disturbed some epochs, from what those took longer than undisturbed ones.
+
+    `which` says what the epoch now is.
+    """
+    if not ordinary:
+        return []
+    usual_s, now_s = median(epoch.train_s for epoch in ordinary), fmean(epoch.train_s for epoch in epochs)
+    basis = f"without what it took beyond the median of the epochs that nothing disturbed; {which}"
+    return [
+        Bound(cause, now_s, max(now_s - lost_s / len(epochs), usual_s), basis)
+        for cause, lost_s in _lost_s(epochs, usual_s, findings).items()
+        if lost_s > 0
+    ]
+
+
+def _lost_s(epochs: Sequence[_Epoch], usual_s: float, findings: Touching[Finding]) -> Mapping[str, float]:
+    """Return the seconds that each cause cost: an epoch's excess goes to what lies in it, by the time it lies there."""
+    lost: dict[str, float] = {}
+    for epoch in epochs:
+        shares: dict[str, float] = {}
+        for finding in findings(*epoch.span):
+            if finding.cause:
+                name = finding.cause.name
+                shares[name] = max(shares.get(name, 0.0), _shared_s(epoch, finding))
+        total = sum(shares.values())
+        for name, share in shares.items():
+            if share > th.TOUCHED_S:
+                lost[name] = lost.get(name, 0.0) + max(epoch.train_s - usual_s, 0.0) * share / total
+    return lost
+
+
+def _shared_s(epoch: _Epoch, finding: Finding) -> float:
+    return max(min(epoch.span[1], finding.end_t_s) - max(epoch.span[0], finding.start_t_s), 0.0)

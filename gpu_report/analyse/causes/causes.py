@@ -1,0 +1,423 @@
+"""What took the GPU's time: one small function a cause, each scoring the evidence of a scene; the best one is named.
+
+To add a cause, write its function here, list it in CAUSES, and give it a test. A function returns None unless the
+signals it needs were recorded and speak for it: nothing is concluded from what is missing. `unexplained` is an honest
+answer. The order of decision (memory before storage, storage before CPU) and the shapes are those of measurements on
+data loaders (field practice: a starved loader's workers are busy, a blocked trainer's are not); every number stands in
+thresholds.py.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.signals.clock_throttling import HW_THERMAL, POWER_BRAKE, SW_POWER_CAP, SW_THERMAL
+from gpu_report.analyse.signals.interval_signals import Scene, evidence
+from gpu_report.analyse.signals.page_cache import emptied
+from gpu_report.model import Cause, Evidence, NearbyKernelEvent
+
+# Which cause a kind of kernel event points to, and how far one such line alone is to be trusted (0 to 1): a GPU
+# fault stops the GPU by itself, a disk error stops only what reads that disk.
+KERNEL_CAUSES = {
+    "gpu-lost": ("gpu-fault", 0.95),
+    "xid": ("gpu-fault", 0.8),
+    "amdgpu": ("gpu-fault", 0.8),
+    "aer": ("gpu-fault", 0.4),
+    "hotplug": ("gpu-fault", 0.7),
+    "oom": ("memory-pressure", 0.7),
+    "nfs": ("input-storage", 0.7),
+    "nvme": ("input-storage", 0.6),
+    "ata": ("input-storage", 0.6),
+    "block": ("input-storage", 0.6),
+    "filesystem": ("input-storage", 0.6),
+    "thermal": ("thermal", 0.4),
+    "hung-task": ("trainer-blocked", 0.5),
+    "lockup": ("trainer-blocked", 0.6),
+}
+
+UNEXPLAINED = "nothing that was recorded explains it"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A cause that a scene speaks for: how strongly (0 to 1), why in one sentence, and the numbers."""
+
+    name: str
+    confidence: float
+    explanation: str
+    evidence: tuple[Evidence, ...] = ()
+
+
+def gpu_fault(scene: Scene) -> Candidate | None:
+    """Find that the driver lost the GPU, or wants it reset."""
+    if not scene.nvml_lost:
+        return None
+    return Candidate("gpu-fault", 0.95, f"the driver said: {scene.nvml_lost}")
+
+
+def kernel_said(scene: Scene) -> Candidate | None:
+    """Find a fault that the kernel log names within the interval or up to a minute before it."""
+    found = [candidate for event in scene.kernel if (candidate := _from_event(scene.gpu, event)) is not None]
+    return max(found, key=lambda candidate: candidate.confidence, default=None)
+
+
+def memory_pressure(scene: Scene) -> Candidate | None:
+    """Find that processes waited for memory, or pages came back from swap; it raises the pressure of io, too."""
+    pressure, swap = scene.within("memory_pressure_pct"), scene.within("swap_in_mib_s")
+    waited = _risen(pressure, scene.usual("memory_pressure_pct"), th.MEMORY_PRESSURE_PCT)
+    swapped = _risen(swap, scene.usual("swap_in_mib_s"), th.SWAP_IN_MIB_S)
+    if not waited and not swapped:
+        return None
+    numbers = evidence(
+        ("of the time a process waited for memory", pressure, "%"), ("read back from swap", swap, "MiB/s")
+    )
+    text = "processes waited for memory" + (", and pages were read back from swap" if swapped else "")
+    return Candidate("memory-pressure", 0.9 if waited and swapped else 0.8, text, numbers)
+
+
+def input_storage(scene: Scene) -> Candidate | None:
+    """Find that the loader waited for a disk: pressure of io, with workers blocked on a device or bytes being read."""
+    pressure, full = scene.within("io_pressure_pct"), scene.within("io_full_pressure_pct")
+    blocked, read = (
+        scene.within("workers_blocked"),
+        _most(scene.within("trainer_read_mib_s"), scene.within("disk_read_mib_s")),
+    )
+    waited = _risen(pressure, scene.usual("io_pressure_pct"), th.IO_PRESSURE_PCT)
+    touched = (blocked or 0.0) >= th.WORKERS_BLOCKED or (read or 0.0) >= th.READ_MIB_S
+    if not waited or not touched or _mostly_one_core(scene) or _data_came(scene):
+        return None
+    numbers = evidence(
+        ("of the time a process waited for input or output", pressure, "%"),
+        ("of the time every process that had work did", full, "%"),
+        ("workers blocked on a device (mean)", blocked, ""),
+        ("read from storage", read, "MiB/s"),
+    )
+    who, text = emptied(scene.kernel), "the loader waited for storage"
+    text = f"{text}: {who}, so that files were read from the disk again" if who else text
+    sure = bool(who) or (blocked or 0.0) >= th.WORKERS_BLOCKED
+    return Candidate("input-storage", 0.9 if sure else 0.8, text, numbers)
+
+
+def cores_taken(scene: Scene) -> Candidate | None:
+    """Find that every core was busy most of the time, and not with this training."""
+    cpu, pressure, trainer = scene.within("cpu_pct"), scene.within("cpu_pressure_pct"), _trainer_cpu(scene)
+    full = scene.share_above("cpu_pct", th.ALL_CORES_PCT)
+    if cpu is None or trainer is None or full is None or not scene.cores or full < th.CORES_TAKEN_SHARE:
+        return None
+    others = cpu - trainer / scene.cores
+    if others < th.OTHERS_CPU_PCT:
+        return None
+    numbers = evidence(
+        ("CPU, all cores", cpu, "%"),
+        ("of all cores, taken by other processes than the training", others, "%"),
+        ("of the time a process waited for a core", pressure, "%"),
+    )
+    return Candidate("input-cpu", 0.9, f"other processes took {others:.0f} % of all cores", numbers)
+
+
+def loader_cpu_bound(scene: Scene) -> Candidate | None:
+    """Find the loader's workers at their limit: a core each, while the main process waited for them."""
+    busiest, total = scene.within("busiest_worker_cpu_pct"), scene.within("workers_cpu_pct")
+    if busiest is None or total is None or busiest < th.WORKER_FULL_PCT or _data_came(scene):
+        return None
+    busy, there = round(total / busiest), _loading(scene)
+    if total < th.WORKERS_FULL_PCT * min(there, scene.usable_cores or scene.cores or there):
+        return None
+    numbers = evidence(
+        ("CPU of the busiest worker", busiest, "% of a core"),
+        ("CPU of all workers", total, "% of a core"),
+        ("CPU, all cores", scene.within("cpu_pct"), "%"),
+    )
+    noun = "loader worker was" if busy == 1 else "loader workers were"
+    return Candidate("input-cpu", 0.85, f"{busy} {noun} busy all the time and could not keep up", numbers)
+
+
+def own_cores_full(scene: Scene) -> Candidate | None:
+    """Find that the training had fewer cores than it needs: it filled all that it may use by itself."""
+    trainer, cores = _trainer_cpu(scene), scene.usable_cores or scene.cores
+    if trainer is None or not cores or trainer < th.OWN_CORES_PCT * cores:
+        return None
+    numbers = evidence(
+        ("CPU of the trainer and its workers", trainer, "% of a core"),
+        ("cores that they may use", float(cores), ""),
+        ("processes waited for a core", scene.within("cpu_pressure_pct"), "%"),
+    )
+    of = f" of {scene.cores}" if scene.cores and scene.cores > cores else ""
+    return Candidate("input-cpu", 0.88, f"the training filled all {cores:g}{of} cores that it may use", numbers)
+
+
+def cores_short(scene: Scene) -> bool:
+    """Tell whether the training got fewer cores than it needs, taken by others or by a quota."""
+    return cores_taken(scene) is not None or own_cores_full(scene) is not None
+
+
+def loader_idle(scene: Scene) -> Candidate | None:
+    """Find that workers went idle before the GPU did: what they read from did not answer, and the queue ran dry."""
+    main, workers = scene.within("main_cpu_pct"), scene.within("workers_cpu_pct")
+    lead = scene.workers_lead_s()
+    if main is None or workers is None or not _idle(scene) or lead is None or _data_came(scene):
+        return None
+    surge = scene.workers_surge()
+    first, refilled = lead >= th.LEAD_S, surge is not None and surge >= th.SURGE_FACTOR
+    if not first and not refilled:
+        return None
+    numbers = evidence(
+        ("workers idle before the GPU fell", lead, "s"),
+        ("CPU of all workers", workers, "% of a core"),
+        ("usually", scene.usual("workers_cpu_pct"), "% of a core"),
+        ("CPU of all workers right after it, against usual", surge, "times as much"),
+    )
+    text = "the loader's workers stood still first, without using CPU or disk (a network drive, a lock, a sleep)"
+    return Candidate("input-stalled", 0.85 if first and refilled else 0.7, text, numbers)
+
+
+def loader_idle_at_times(scene: Scene) -> Candidate | None:
+    """Find that workers stood still, too, while the trainer waited: again and again something held them up."""
+    waiting, there = scene.within("workers_cpu_pct"), _loading(scene)
+    could = 100 * min(there, scene.usable_cores or scene.cores or there)
+    if not scene.waits or waiting is None or not could or waiting > th.WAITING_WORKERS_SHARE * could:
+        return None
+    numbers = evidence(
+        (f"CPU of all {there:.0f} workers while the trainer waited", waiting, "% of a core"),
+        ("of that time a process waited for input or output", scene.within("io_pressure_pct"), "%"),
+    )
+    text = (
+        "again and again the loader's workers stood still, using no CPU and no disk (a network drive, a lock, a sleep)"
+    )
+    return Candidate("input-stalled", 0.7, text, numbers)
+
+
+def trainer_stopped(scene: Scene) -> Candidate | None:
+    """Find that a signal had stopped the training, or a rank of it."""
+    stopped = scene.within("trainer_stopped")
+    if stopped is None or stopped < th.STOPPED:
+        return None
+    numbers = evidence(("processes stopped by a signal (mean)", stopped, ""))
+    return Candidate("trainer-blocked", 0.95, "a signal had stopped the training (SIGSTOP, Ctrl-Z)", numbers)
+
+
+def trainer_blocked(scene: Scene) -> Candidate | None:
+    """Find that the main process itself stood still: no CPU, no disk, and the workers waited for it."""
+    if not _idle(scene) or loader_idle(scene) is not None:
+        return None
+    numbers = evidence(
+        ("CPU of the main process", scene.within("main_cpu_pct"), "% of a core"),
+        ("usually", scene.usual("main_cpu_pct"), "% of a core"),
+        ("CPU of all workers", scene.within("workers_cpu_pct"), "% of a core"),
+    )
+    text = "the trainer's main process did nothing: no CPU, no disk (a callback, a lock, a logger, a remote service)"
+    return Candidate("trainer-blocked", 0.8, text, numbers)
+
+
+def main_process_bound(scene: Scene) -> Candidate | None:
+    """Find one core full with the main process while workers idled: it cannot feed the GPU faster."""
+    if not _mostly_one_core(scene):
+        return None
+    numbers = evidence(
+        ("CPU of the main process", scene.within("main_cpu_pct"), "% of a core"),
+        ("CPU of all workers", scene.within("workers_cpu_pct"), "% of a core"),
+        ("CPU, all cores", scene.within("cpu_pct"), "%"),
+    )
+    return Candidate(
+        "main-process", 0.7, "the trainer's main process filled one core, and the GPU waited for it", numbers
+    )
+
+
+def launch_bound(scene: Scene) -> Candidate | None:
+    """Find one core full with launching kernels that are too small for the GPU.
+
+    The main process was full and waited for no data: so it launched. Where callbacks did not tell, SM activity far
+    under utilisation does.
+    """
+    util, sm = scene.gpu_within("gpu_util_pct"), scene.gpu_within("sm_active_pct")
+    small = util is not None and sm is not None and sm < th.LAUNCH_SM_SHARE * util
+    if not (small or _data_came(scene)) or not _mostly_one_core(scene):
+        return None
+    numbers = evidence(
+        ("utilisation", util, "%"),
+        ("SM activity", sm, "%"),
+        ("CPU of the main process", scene.within("main_cpu_pct"), "% of a core"),
+        ("CPU of all workers", scene.within("workers_cpu_pct"), "% of a core"),
+    )
+    text = "kernels were too small to fill the GPU, and the main process launched them as fast as one core can"
+    return Candidate("launch-bound", 0.8, text, numbers)
+
+
+def other_process(scene: Scene) -> Candidate | None:
+    """Find that somebody else was on this GPU."""
+    there = [n for n in scene.neighbours if n.share >= th.NEIGHBOUR_SHARE]
+    if not there:
+        return None
+    other = max(there, key=lambda n: (n.share, n.memory_mib or 0.0))
+    who = f"{other.name or 'a process'} (pid {other.pid})"
+    memory = "" if other.memory_mib is None else f", {other.memory_mib / 1024:.1f} GiB"
+    numbers = evidence(
+        ("of this time it was on the GPU", 100 * other.share, "%"), ("its memory", other.memory_mib, "MiB")
+    )
+    return Candidate("other-process", 0.75, f"{who}{memory} was on this GPU too", numbers)
+
+
+def power_cap(scene: Scene) -> Candidate | None:
+    """Find the clock far down because of a power limit. It makes batches longer, and gaps between them no wider."""
+    return _throttled(scene, "power-cap", SW_POWER_CAP | POWER_BRAKE, 0.6, "power")
+
+
+def thermal(scene: Scene) -> Candidate | None:
+    """Find the clock far down because of heat; boards skip clock cycles then, which utilisation may show."""
+    return _throttled(scene, "thermal", SW_THERMAL | HW_THERMAL, 0.8, "heat")
+
+
+# What callbacks say that YOLO was doing, as the cause that it is and in words.
+PHASE_CAUSES = {
+    "validation": ("validation", "YOLO validated"),
+    "checkpoint": ("checkpoint", "YOLO saved its checkpoint"),
+    "close mosaic": ("startup", "the mosaic was closed, for which YOLO makes its loader anew"),
+    "first batch": ("startup", "YOLO waited for the first batch"),
+    "data set": ("startup", "YOLO read the data set"),
+}
+
+
+def tuning(scene: Scene) -> Candidate | None:
+    """Find the main process tuning kernels for sizes that are new in the first epoch: its last batch has one."""
+    main, workers = scene.within("main_cpu_pct"), scene.within("workers_cpu_pct")
+    util = scene.gpu_within("gpu_util_pct")
+    if not scene.in_first_epoch or main is None or util is None or main < th.TUNING_CPU_PCT:
+        return None
+    if (workers or 0.0) >= th.WORKERS_FULL_PCT or util >= th.LOW_PCT:
+        return None
+    numbers = evidence(("CPU of the main process", main, "% of a core"), ("CPU of all workers", workers, "% of a core"))
+    text = "in the first epoch the main process prepared kernels for batches of a new size, such as the last one"
+    return Candidate("startup", 0.75, text, numbers)
+
+
+def phase_itself(scene: Scene) -> Candidate | None:
+    """Find that what YOLO was doing does not need the GPU much, though it took unusually long."""
+    told = {name: share for name, share in scene.phases.items() if name in PHASE_CAUSES}
+    longest = max(told, key=lambda name: told[name], default=None)
+    if longest is None or told[longest] < th.PHASE_SHARE:
+        return None
+    name, text = PHASE_CAUSES[longest]
+    numbers = evidence((f"of this time {text}", 100 * told[longest], "%"))
+    return Candidate(name, 0.5, f"{text}, for longer than usual", numbers)
+
+
+Scorer = Callable[[Scene], Candidate | None]
+
+CAUSES: tuple[Scorer, ...] = (
+    gpu_fault,
+    kernel_said,
+    memory_pressure,
+    input_storage,
+    cores_taken,
+    loader_cpu_bound,
+    own_cores_full,
+    loader_idle,
+    loader_idle_at_times,
+    trainer_stopped,
+    trainer_blocked,
+    main_process_bound,
+    launch_bound,
+    other_process,
+    power_cap,
+    thermal,
+    tuning,
+    phase_itself,
+)
+
+
+def explain(
+    scene: Scene, *, expected: Cause | None = None, kernel_was_read: bool = True
+) -> tuple[Cause, tuple[Evidence, ...]]:
+    """Return the cause of a scene with its evidence: the strongest candidate, else `expected`, else unexplained.
+
+    `expected` is the cause that the phase gives (a validation of usual length), which yields only to a stronger one.
+    `kernel_was_read` is False when nobody looked.
+    """
+    found = [candidate for scorer in CAUSES if (candidate := scorer(scene)) is not None]
+    ranked = sorted(found, key=lambda candidate: -candidate.confidence)
+    if ranked and (expected is None or _outranks(ranked[0], expected)):
+        best = ranked[0]
+        rival = next((c.name for c in ranked if c.name != best.name), expected.name if expected else None)
+        rival = None if best.confidence >= th.CERTAIN else rival
+        return Cause(best.name, best.confidence, best.explanation, rival), best.evidence
+    if expected is not None:
+        return expected, ()
+    unread = "" if kernel_was_read else "; the kernel log was not read"
+    return Cause("unexplained", 0.0, f"{UNEXPLAINED}{unread}"), ()
+
+
+def _outranks(candidate: Candidate, expected: Cause) -> bool:
+    """Tell whether a candidate is more than what happens at the end of every epoch: only a fault of the GPU is."""
+    return candidate.name == "gpu-fault" and candidate.confidence >= expected.confidence
+
+
+def _throttled(scene: Scene, name: str, bits: int, confidence: float, what: str) -> Candidate | None:
+    share = scene.gpu_share_with("clock_event_reasons", bits)
+    clock, usual = scene.gpu_within("sm_clock_mhz"), scene.gpu_usual("sm_clock_mhz")
+    if share is None or clock is None or usual is None:
+        return None
+    if share < th.THROTTLED_SHARE or clock > th.CAUSE_CLOCK_SHARE * usual:
+        return None
+    numbers = evidence(
+        (f"of this time {what} held the clock down", 100 * share, "%"),
+        ("SM clock meanwhile", clock, "MHz"),
+        ("usually", usual, "MHz"),
+        ("temperature", scene.gpu_within("temperature_c"), "°C"),
+        ("power", scene.gpu_within("power_w"), "W"),
+    )
+    return Candidate(name, confidence, f"{what} held its clock at {clock:,.0f} MHz instead of {usual:,.0f}", numbers)
+
+
+def _from_event(gpu: int, nearby: NearbyKernelEvent) -> Candidate | None:
+    """Return what a kernel event speaks for; one of no consequence, of another GPU, or after the interval nothing."""
+    event = nearby.event
+    elsewhere = event.gpu is not None and event.gpu != gpu
+    if elsewhere or nearby.offset_s > 0 or event.severity == "info" or event.kind not in KERNEL_CAUSES:
+        return None
+    name, confidence = KERNEL_CAUSES[event.kind]
+    return Candidate(name, confidence, f"the kernel log says {_when(nearby.offset_s)}: {event.meaning}")
+
+
+def _when(offset_s: float) -> str:
+    return "within it" if offset_s == 0 else f"{abs(offset_s):.0f} s before it"
+
+
+def _idle(scene: Scene) -> bool:
+    """Tell whether the training used no CPU and waited for nothing that the host knows of."""
+    main, workers = scene.within("main_cpu_pct"), scene.within("workers_cpu_pct")
+    pressures = (scene.within("io_pressure_pct"), scene.within("cpu_pressure_pct"), scene.within("memory_pressure_pct"))
+    quiet = all((pressure or 0.0) < th.QUIET_PRESSURE_PCT for pressure in pressures)
+    return main is not None and main < th.IDLE_CPU_PCT and (workers or 0.0) < th.IDLE_CPU_PCT and quiet
+
+
+def _mostly_one_core(scene: Scene) -> bool:
+    main, workers = scene.within("main_cpu_pct"), scene.within("workers_cpu_pct")
+    util = scene.gpu_within("gpu_util_pct")
+    if main is None or util is None or (util >= th.MAIN_BOUND_UTIL_PCT and not _data_came(scene)):
+        return False
+    return main >= th.MAIN_FULL_PCT and ((workers or 0.0) < th.WORKERS_FULL_PCT or _data_came(scene))
+
+
+def _data_came(scene: Scene) -> bool:
+    """Tell whether the trainer was never kept waiting for data, where that is known: then no loader is to blame."""
+    return scene.data_wait_share is not None and scene.data_wait_share < th.DATA_CAME_SHARE
+
+
+def _loading(scene: Scene) -> float:
+    """Return how many workers load for training; those of the validation stay, too, and idle."""
+    there = scene.within("workers") or 0.0
+    return there if not scene.loader_workers else min(there, scene.loader_workers)
+
+
+def _trainer_cpu(scene: Scene) -> float | None:
+    main, workers = scene.within("main_cpu_pct"), scene.within("workers_cpu_pct")
+    return None if main is None else main + (workers or 0.0)
+
+
+def _risen(value: float | None, usual: float | None, least: float) -> bool:
+    """Tell whether a signal is at least `least` and well above what it usually is."""
+    return value is not None and value >= least and value >= th.RISEN_FACTOR * (usual or 0.0)
+
+
+def _most(*values: float | None) -> float | None:
+    return max((value for value in values if value is not None), default=None)

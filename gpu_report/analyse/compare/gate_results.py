@@ -1,0 +1,212 @@
+"""What came of each gate. One that measured nothing neither passes nor fails; what may be chance does not fail."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Protocol
+
+from gpu_report.amounts import amount, between, change, counted, interval, share_change
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.compare.gate_counts import count
+from gpu_report.analyse.compare.gate_syntax import COUNTS
+from gpu_report.analyse.compare.metrics import DATA_WAIT, EPOCH_TIME, METRICS, USUAL, UTILISATION, WAIT_SHARE
+from gpu_report.analyse.compare.samples import Training
+from gpu_report.analyse.compare.significance import OF_A_WHOLE, Side, judge
+from gpu_report.analyse.compare.slower_host import Cores
+from gpu_report.model import FindingChange, Gate, GateResult, MetricComparison
+
+MIDDLE = frozenset({USUAL, "mean", "p50"})  # statistics that go with the cores as a whole
+
+
+class Judge(Protocol):
+    """Judges a metric by a statistic, against the baselines or alone; what was asked once is not worked out anew."""
+
+    def __call__(self, metric: str, statistic: str, *, alone: bool) -> MetricComparison:
+        """Return the comparison."""
+
+
+def results(
+    gates: Sequence[Gate],
+    baselines: Sequence[Side],
+    run: Side,
+    findings: Sequence[FindingChange] | None,
+    cores: Cores | None = None,
+) -> tuple[GateResult, ...]:
+    """Return the result of every gate; `findings` None without a baseline, `cores` where they were not as fast."""
+
+    @cache
+    def judged(metric: str, statistic: str, *, alone: bool) -> MetricComparison:
+        return judge(() if alone else baselines, run, METRICS[metric], statistic)
+
+    found = (_result(gate, judged, run, findings, has_baseline=bool(baselines)) for gate in gates)
+    return tuple(_beside_cores(result, judged, cores) if cores else result for result in found)
+
+
+def unmeasured(gates: Sequence[Gate], why: str) -> tuple[GateResult, ...]:
+    """Return every gate as not measured."""
+    return tuple(_unknown(gate, why) for gate in gates)
+
+
+def of_part(found: Sequence[GateResult], why: str) -> tuple[GateResult, ...]:
+    """Return results of a run of which only a part is known: what failed has failed, what passed might not have."""
+    return tuple(
+        replace(result, outcome="not measured", summary=f"{result.summary}, but {why}", why=why)
+        if result.outcome == "passed"
+        else result
+        for result in found
+    )
+
+
+def _result(
+    gate: Gate, judged: Judge, run: Side, findings: Sequence[FindingChange] | None, *, has_baseline: bool
+) -> GateResult:
+    if gate.metric in COUNTS:
+        return _count_result(gate, run, findings)
+    if not gate.limits_change:
+        return _bound_result(gate, judged(gate.metric, gate.statistic, alone=True), run)
+    if not has_baseline:
+        return _unknown(gate, "there is no baseline to hold it against")
+    time = judged(EPOCH_TIME, METRICS[EPOCH_TIME].statistic, alone=False)
+    return _change_result(gate, judged(gate.metric, gate.statistic, alone=False), time)
+
+
+def _unknown(gate: Gate, why: str, about: str = "") -> GateResult:
+    """Return a gate of which there is no figure at all."""
+    return GateResult(gate, "not measured", f"{about}: {why}" if about else why, why=why)
+
+
+def _undecided(result: GateResult, why: str, said: str) -> GateResult:
+    """Return a gate whose figure says nothing about the training: why in few words, and as it is told at length."""
+    summary = f"{result.summary}{'; ' if result.undecided else ', but '}{said}"
+    return replace(result, outcome="not measured", summary=summary, why=why)
+
+
+def _beside_cores(result: GateResult, judged: Judge, cores: Cores) -> GateResult:
+    """Return a failure that the cores explain as not measured: what the training did cannot be told then.
+
+    Likewise a pass that it owes to faster cores is marked as unsure. Of the tails of the epochs (p95, max) nobody knows
+    whether they come of the cores.
+    """
+    gate = result.gate
+    measured = result.outcome != "not measured" or result.undecided
+    if not measured or not gate.limits_change or gate.statistic not in MIDDLE:
+        return result
+    compared = judged(gate.metric, gate.statistic, alone=False)
+    share, baseline = compared.change_share, compared.baseline
+    if share is None or not baseline:
+        return result
+    limit = gate.limit if gate.kind == "share" else gate.limit / baseline
+    if result.outcome != "passed" and cores.explain(gate.metric, limit, share):
+        why = "slower cores explain it"
+        return _undecided(result, why, f"the same work took {100 * cores.most:.0f} % more CPU time: {why}")
+    if result.outcome == "passed" and cores.hide(gate.metric, limit, share):
+        why = f"but the same work took {-100 * cores.most:.0f} % less CPU time: faster cores may hide a change"
+        return replace(result, unsure=True, summary=f"{result.summary}, {why}")
+    return result
+
+
+def _count_result(gate: Gate, run: Side, findings: Sequence[FindingChange] | None) -> GateResult:
+    found = count(gate.metric, gate.statistic, run.training.analysis, findings)
+    if found.value is None:
+        return _unknown(gate, found.what)
+    unit = "%" if gate.metric == "coverage" else ""
+    which = f" ({found.which})" if found.which else ""
+    text = f"{found.what}: {amount(found.value, unit)}{which}, allowed: {_allowed(gate, unit)}"
+    return GateResult(gate, "failed" if _breaks(found.value, gate) else "passed", text, found.value)
+
+
+def _bound_result(gate: Gate, compared: MetricComparison, run: Side) -> GateResult:
+    label = METRICS[gate.metric].label
+    if compared.run is None:
+        return _unknown(gate, f"{label} is not known of this run{_without_epochs(gate, run.training)}")
+    text = f"{label} {amount(compared.run, compared.unit)}, allowed: {_allowed(gate, compared.unit)}"
+    return GateResult(gate, "failed" if _breaks(compared.run, gate) else "passed", text, compared.run)
+
+
+def _without_epochs(gate: Gate, training: Training) -> str:
+    """Return that a figure is missing for want of epochs, and what would give them; empty where there are epochs."""
+    if training.epochs:
+        return ""
+    if gate.metric == UTILISATION and gate.statistic in OF_A_WHOLE:
+        return ": too little of it was recorded"
+    if training.first or training.closing:
+        return ", which has no epoch after the first: it needs more"
+    if training.analysis.run.recording.source == "nvidia-smi":
+        return ": it needs epochs, so import the log with --yolo RUN_DIR"
+    return ": it needs epochs, and no training was seen"
+
+
+def _change_result(gate: Gate, compared: MetricComparison, time: MetricComparison) -> GateResult:
+    """Return whether a metric changed by more than is allowed, for certain."""
+    label = METRICS[gate.metric].label
+    value = compared.change_share if gate.kind == "share" else compared.change
+    if value is None or compared.significant is None:
+        missing = "the run" if compared.run is None else "the baseline"
+        known = compared.baseline is not None and compared.run is not None
+        why = compared.note or ("the baseline is zero" if known else f"it is not known of {missing}")
+        return _unknown(gate, why, label)
+    text = f"{label} {_by(gate, value, compared)}, allowed: {_allowed(gate, compared.unit)}"
+    passed, failed = (GateResult(gate, outcome, text, value) for outcome in ("passed", "failed"))
+    if not _breaks(value, gate):
+        return passed
+    if gate.kind == "share" and (tiny := _too_little(compared, time)):
+        return replace(passed, summary=f"{text}, but {tiny}")
+    if not compared.significant and not compared.in_band:
+        doubt = "the epochs differ too much among themselves to be sure of it"
+        return replace(passed, summary=f"{text}; {doubt}", unsure=True)
+    if gate.metric == UTILISATION and value < 0 and time.judgement == "better":
+        better = f"epoch time {share_change(time.change_share)}: an improvement"
+        return replace(passed, summary=f"{text}, but {better}")
+    return _undecided(failed, "the baselines differ by as much", _band_words(compared)) if compared.in_band else failed
+
+
+def _too_little(compared: MetricComparison, time: MetricComparison) -> str:
+    """Return in words that a wait changed by next to nothing, which of next to nothing may be a large share."""
+    whole = {DATA_WAIT: time.baseline, WAIT_SHARE: 100.0}.get(compared.metric)
+    least = None if whole is None else th.GATED_WAIT_PP / 100 * whole
+    if compared.change is None or least is None or abs(compared.change) >= least:
+        return ""
+    unit = "pp" if compared.unit == "%" else compared.unit
+    floor = f"{least:.1f} pp" if unit == "pp" else amount(least, unit)
+    return f"less than {floor} ({th.GATED_WAIT_PP:g} % of an epoch) is no wait to speak of"
+
+
+def _band_words(compared: MetricComparison) -> str:
+    """Return what several baselines differ by, and where one more like them may lie."""
+    differ = f"{counted(len(compared.each), 'baseline')} range from {between(_ends(compared.each), compared.unit)}"
+    if compared.band is None:
+        return differ
+    return f"{differ}, and one more like them may come to {between(compared.band, compared.unit)}"
+
+
+def _ends(values: Sequence[float]) -> tuple[float, float]:
+    return min(values), max(values)
+
+
+def _by(gate: Gate, value: float, compared: MetricComparison) -> str:
+    """Return a change with both values and its interval, which is in the gate's own terms."""
+    by = share_change(value) if gate.kind == "share" else change(value, compared.unit)
+    values = f"{amount(compared.baseline, compared.unit)} \u2192 {amount(compared.run, compared.unit)}"
+    ends = interval(compared.interval_share) if gate.kind == "share" else ""
+    if gate.kind == "amount" and compared.interval:
+        ends = f"{change(compared.interval[0], compared.unit)} to {change(compared.interval[1], compared.unit)}"
+    return f"{by} ({values}{f', 99 % interval {ends}' if ends else ''})"
+
+
+def _breaks(value: float, gate: Gate) -> bool:
+    if gate.kind == "most":
+        return value > gate.limit
+    if gate.kind == "least":
+        return value < gate.limit
+    return value < gate.limit if math.copysign(1, gate.limit) < 0 else value > gate.limit
+
+
+def _allowed(gate: Gate, unit: str) -> str:
+    if gate.kind == "share":
+        return f"up to {share_change(gate.limit) if gate.limit else 'no change'}"
+    if gate.kind == "amount":
+        return f"up to {change(gate.limit, unit) if gate.limit else 'no change'}"
+    return f"{'at most' if gate.kind == 'most' else 'at least'} {amount(gate.limit, unit)}"

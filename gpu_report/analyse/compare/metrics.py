@@ -1,0 +1,95 @@
+"""The metrics of a comparison: what they are called, which way is better, and the smallest change that counts.
+
+Compared by default is the `usual` value: the mean of the epochs that do not stand out. With few epochs the median needs
+half as many again for the same certainty, and the mean of all is at the mercy of a single stalled epoch.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.timeseries.block_bootstrap import Statistic
+from gpu_report.analyse.timeseries.gpu_series import Floats
+
+EPOCH_TIME = "epoch_time"
+UTILISATION = "util"
+DATA_WAIT = "data_wait"
+WAIT_SHARE = "data_wait_share"
+VALIDATION = "validation_time"
+MEMORY = "memory_peak"
+# What an epoch costs in work, however long it takes (compare_work.py).
+MAIN_CPU = "main_cpu"
+WORKERS_CPU = "workers_cpu"
+GPU_WORK = "gpu_work"
+WORK = (MAIN_CPU, WORKERS_CPU, GPU_WORK)
+USUAL = "usual"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A quantity that an epoch or a window of training has.
+
+    `statistic` is what is compared where nothing else is asked for. `better` None: no direction of its own. A change
+    counts from `least_share` of the baseline on, and from `least` in `unit` on (percentage points of a percentage).
+    """
+
+    name: str
+    label: str
+    unit: str
+    statistic: str
+    better: Literal["lower", "higher"] | None
+    least_share: float = 0.0
+    least: float = 0.0
+
+    def least_change(self, baseline: float) -> float:
+        """Return the smallest change from a baseline that counts, in the metric's unit."""
+        return max(self.least, self.least_share * abs(baseline))
+
+
+METRICS: Mapping[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        Metric(EPOCH_TIME, "epoch time", "s", USUAL, "lower", least_share=th.LEAST_TIME_SHARE),
+        Metric("images_per_s", "images a second", "images/s", USUAL, "higher", least_share=th.LEAST_TIME_SHARE),
+        Metric(DATA_WAIT, "data wait an epoch", "s", USUAL, "lower"),
+        Metric(WAIT_SHARE, "share of training that waited for data", "%", USUAL, "lower", least=th.LEAST_WAIT_PP),
+        Metric(UTILISATION, "GPU utilisation", "%", USUAL, None, least=th.LEAST_UTIL_PP),
+        Metric("energy", "energy an epoch", "J", USUAL, "lower", least_share=th.LEAST_ENERGY_SHARE),
+        Metric(
+            VALIDATION,
+            "validation time",
+            "s",
+            USUAL,
+            "lower",
+            least_share=th.LEAST_VALIDATION_SHARE,
+            least=th.LEAST_VALIDATION_S,
+        ),
+        Metric(MEMORY, "memory peak", "MiB", "max", "lower", least_share=th.LEAST_MEMORY_SHARE),
+        Metric(MAIN_CPU, "CPU time of the main process an epoch", "s", USUAL, None, least_share=th.LEAST_WORK_SHARE),
+        Metric(WORKERS_CPU, "CPU time of the workers an epoch", "s", USUAL, None, least_share=th.LEAST_WORK_SHARE),
+        Metric(GPU_WORK, "SM activity an epoch", "s", USUAL, None, least_share=th.LEAST_WORK_SHARE),
+    )
+}
+
+
+def _mean(values: Floats) -> Floats:
+    return np.asarray(values.mean(axis=-1))
+
+
+def _quantile(share: float) -> Statistic:
+    return lambda values: np.asarray(np.quantile(values, share, axis=-1))
+
+
+STATISTICS: Mapping[str, Statistic] = {
+    USUAL: _mean,  # of values that were chosen before (compare_judge.py), as for the median
+    "mean": _mean,
+    "p5": _quantile(0.05),
+    "p50": _quantile(0.5),
+    "p95": _quantile(0.95),
+    "min": _quantile(0.0),
+    "max": _quantile(1.0),
+}
+ALSO_CALLED = {"median": "p50", "peak": "max", "avg": "mean"}

@@ -1,0 +1,201 @@
+"""What a comparison counts of a run: whole epochs of ordinary training, or windows of it where epochs are too few."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from statistics import fmean
+
+import numpy as np
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.compare.metrics import DATA_WAIT, EPOCH_TIME, METRICS, UTILISATION, VALIDATION, WAIT_SHARE
+from gpu_report.analyse.compare.resource_use import Work, work_of
+from gpu_report.analyse.results.stalls_in_waits import pace_of_loader
+from gpu_report.analyse.timeline.phases import mosaic_closes
+from gpu_report.analyse.timeline.throughput import Pace, pace_of
+from gpu_report.analyse.timeseries.energy import Energy, energy
+from gpu_report.analyse.timeseries.gpu_series import Floats, Track, mean_within, tracks
+from gpu_report.analyse.timeseries.intervals import Span, as_array, minus
+from gpu_report.model import Analysis, EpochSummary
+
+Values = Mapping[str, Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """The ordinary epochs of a run's longest training, in order, and how they may be cut finer.
+
+    `first` are those that warm a process up, `closing` those that make the loader anew because the mosaic is closed;
+    neither is among `epochs`. `closes` is the first epoch without mosaic, None where every one has it. `gpus` are the
+    tracks of the used GPUs, each with its running energy, `work` what was done by them and by the host's cores. The
+    waits of `pace` are those for data alone, as the epochs' are.
+    """
+
+    analysis: Analysis
+    number: int | None
+    epochs: tuple[EpochSummary, ...]
+    first: tuple[EpochSummary, ...]
+    closing: tuple[EpochSummary, ...]
+    closes: int | None
+    gpus: tuple[tuple[Track, Energy], ...]
+    work: Work
+    pace: Pace | None
+
+    def without_mosaic(self, epoch: EpochSummary) -> bool:
+        """Tell whether an epoch came after the mosaic was closed: its images take less work to make."""
+        return self.closes is not None and epoch.epoch > self.closes
+
+
+def training_of(analysis: Analysis) -> Training:
+    """Return what a comparison looks at of a run; without epochs where none is known."""
+    known = [epoch for epoch in analysis.epochs if epoch.train_s and epoch.start_t_s >= 0]
+    number = longest_run(known)
+    mine = [epoch for epoch in known if epoch.run == number]
+    args = next((yolo.args for yolo in analysis.run.yolo_runs if yolo.number == number), {})
+    closes = mosaic_closes(args)
+    closes = closes if closes is not None and closes > 0 else None
+    used = {summary.gpu.index for summary in analysis.gpus if summary.used}
+    of_used = [track for track in tracks(analysis.run) if track.gpu in used]
+    return Training(
+        analysis=analysis,
+        number=number,
+        epochs=tuple(epoch for epoch in mine if not epoch.first and epoch.epoch != closes),
+        first=tuple(epoch for epoch in mine if epoch.first),
+        closing=tuple(epoch for epoch in mine if not epoch.first and epoch.epoch == closes),
+        closes=closes,
+        gpus=tuple((track, energy(track)) for track in of_used),
+        work=work_of(analysis.run.host, of_used),
+        pace=pace_of_loader(pace_of(analysis.run), analysis.run, analysis.findings),
+    )
+
+
+def longest_run(epochs: Sequence[EpochSummary]) -> int | None:
+    """Return the number of the YOLO run that trained longest, None without any."""
+    trained: dict[int, float] = {}
+    for epoch in epochs:
+        trained[epoch.run] = trained.get(epoch.run, 0.0) + (epoch.train_s or 0.0)
+    return max(trained, key=lambda number: trained[number], default=None)
+
+
+def with_epochs(training: Training, keep: Sequence[EpochSummary]) -> Training:
+    """Return a training of which only some epochs are looked at."""
+    return replace(training, epochs=tuple(keep))
+
+
+def of_epochs(training: Training) -> Values:
+    """Return the metrics of each ordinary epoch, NaN where one is not known."""
+    return _table([_of_epoch(training, epoch) for epoch in training.epochs])
+
+
+def of_windows(training: Training) -> Values:
+    """Return the metrics of equal parts of each ordinary epoch's work, scaled to a whole epoch.
+
+    Each part has as many batches, so that the mean over an epoch's parts is the epoch. Empty where nobody told how far
+    the epochs were.
+    """
+    pace = training.pace
+    if pace is None:
+        return {}
+    parts = [part for epoch in training.epochs for part in _parts(pace, epoch)]
+    return _table([_of_part(training, pace, start, end, count) for start, end, count in parts])
+
+
+def first_epoch_s(training: Training) -> float | None:
+    """Return how long the training part of epochs took that warm a process up, None where none is known."""
+    return fmean(epoch.train_s or 0.0 for epoch in training.first) if training.first else None
+
+
+def whole_utilisation_pct(training: Training) -> float | None:
+    """Return mean utilisation (%) of the used GPUs where no epoch tells it: of all training.
+
+    That is of the train phases, and where none is known of all outside startup and idle. None where that is too short.
+    A GPU that waits for another counts as it reads, fully busy, which the verdict does not count as work.
+    """
+    phases, duration_s = training.analysis.phases, training.analysis.run.duration_s
+    trained = [(p.start_t_s, p.end_t_s) for p in phases if p.name == "train"]
+    resting = [(p.start_t_s, p.end_t_s) for p in phases if p.name in {"startup", "idle"}]
+    spans = as_array(trained or minus([(0.0, duration_s)], resting))
+    means = [mean_within(track, spans) for track, _ in training.gpus] if len(spans) else []
+    if not means or min(seconds for _, seconds in means) < th.LEVEL_AT_LEAST_S:
+        return None
+    return fmean(mean for mean, _ in means)
+
+
+def memory_peak_mib(training: Training) -> float | None:
+    """Return the most memory that any used GPU held in the whole training."""
+    peaks = [
+        float(np.nanmax(memory))
+        for track, _ in training.gpus
+        if np.isfinite(memory := track.rows["memory_used_mib"].to_numpy(dtype=float)).any()
+    ]
+    return max(peaks, default=None)
+
+
+def _table(rows: Sequence[Mapping[str, float | None]]) -> Values:
+    return {name: np.array([_number(row.get(name)) for row in rows], dtype=float) for name in METRICS}
+
+
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else value
+
+
+def _of_epoch(training: Training, epoch: EpochSummary) -> dict[str, float | None]:
+    span = epoch.start_t_s, epoch.start_t_s + (epoch.train_s or 0.0)
+    wait_s, train_s = epoch.data_wait_s, epoch.train_s
+    return {
+        EPOCH_TIME: train_s,
+        "images_per_s": epoch.images_per_s,
+        DATA_WAIT: wait_s,
+        WAIT_SHARE: 100 * wait_s / train_s if wait_s is not None and train_s else None,
+        VALIDATION: epoch.validation_s,
+        UTILISATION: _utilisation_pct(training, span),
+        "energy": _energy_j(training, span),
+        **training.work.within(span),
+    }
+
+
+def _parts(pace: Pace, epoch: EpochSummary) -> list[tuple[float, float, int]]:
+    """Return an epoch's windows of equal work: start, end, and how many make the epoch."""
+    start_s, end_s = epoch.start_t_s, epoch.start_t_s + (epoch.train_s or 0.0)
+    count = max(int((end_s - start_s) / th.WINDOW_S), 1)
+    first, last = np.interp([start_s, end_s], pace.t_s, pace.batches)
+    inner = np.interp(np.linspace(first, last, count + 1)[1:-1], pace.batches, pace.t_s)
+    edges = [start_s, *inner.tolist(), end_s]
+    return [(a, b, count) for a, b in pairwise(edges) if b > a] if last > first else []
+
+
+def _of_part(training: Training, pace: Pace, start_s: float, end_s: float, count: int) -> dict[str, float | None]:
+    span, share = (start_s, end_s), pace.waiting([(start_s, end_s)])
+    joules = _energy_j(training, span)
+    return {
+        EPOCH_TIME: (end_s - start_s) * count,
+        "images_per_s": pace.within([span]),
+        DATA_WAIT: None if share is None else share * (end_s - start_s) * count,
+        WAIT_SHARE: None if share is None else 100 * share,
+        UTILISATION: _utilisation_pct(training, span),
+        "energy": None if joules is None else joules * count,
+        **{name: None if cost is None else cost * count for name, cost in training.work.within(span).items()},
+    }
+
+
+def _utilisation_pct(training: Training, span: Span) -> float | None:
+    """Return mean utilisation of the used GPUs, None where one of them was not measured for most of the time."""
+    if not training.gpus or not all(_measured(track, span) for track, _ in training.gpus):
+        return None
+    return fmean(track.mean_pct(*span) for track, _ in training.gpus)
+
+
+def _energy_j(training: Training, span: Span) -> float | None:
+    """Return the energy of the used GPUs together, None where that of one is not known."""
+    if not training.gpus or not all(_measured(track, span) for track, _ in training.gpus):
+        return None
+    known = [joules for _, curve in training.gpus if (joules := curve.between(*span)) is not None]
+    return sum(known) if len(known) == len(training.gpus) else None
+
+
+def _measured(track: Track, span: Span) -> bool:
+    """Tell whether most of a span was sampled; the reading before it may stand for its beginning."""
+    seconds = float(track.hold_s[track.between(*span)].sum())
+    return seconds > 0 and seconds + track.interval_s >= th.MEASURED_SHARE * (span[1] - span[0])

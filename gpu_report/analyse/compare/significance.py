@@ -1,0 +1,244 @@
+"""Each metric of two runs: what it was, what it is, and whether the change is more than chance and worth a word."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from statistics import fmean, median, stdev
+from typing import Literal
+
+import numpy as np
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.compare.metrics import (
+    DATA_WAIT,
+    EPOCH_TIME,
+    MEMORY,
+    METRICS,
+    STATISTICS,
+    USUAL,
+    UTILISATION,
+    VALIDATION,
+    WORK,
+    Metric,
+)
+from gpu_report.analyse.compare.samples import (
+    Training,
+    Values,
+    first_epoch_s,
+    memory_peak_mib,
+    of_epochs,
+    of_windows,
+    whole_utilisation_pct,
+    with_epochs,
+)
+from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
+from gpu_report.analyse.timeseries.block_bootstrap import change_intervals, student_quantile
+from gpu_report.analyse.timeseries.gpu_series import Floats
+from gpu_report.model import Judgement, MetricComparison
+
+Basis = Literal["epochs", "windows", "run"]
+OF_A_WHOLE = frozenset({USUAL, "mean"})  # statistics that a run without epochs has, too
+NOISE = "within the noise"
+IN_BAND = "certain, but no more than the baselines differ by"
+SEEN_OTHERWISE = "not judged: one of the runs is seen from outside, where the edges of its phases are found otherwise"
+# What a phase holds, which is another amount where its edges lie otherwise: the training part reaches into pauses then.
+OF_A_PHASE = frozenset({VALIDATION, UTILISATION, "energy", *WORK})
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One run's values: a table by epochs, and one by windows for the time that epochs are too few."""
+
+    training: Training
+    epochs: Values
+
+    @cached_property
+    def windows(self) -> Values:
+        """Return the values of windows of training: of a long run there are many, and nobody needs them."""
+        times = np.array([epoch.train_s for epoch in self.training.epochs], dtype=float)
+        kept = set(ordinary(times, METRICS[EPOCH_TIME]).tolist())
+        return of_windows(with_epochs(self.training, [e for e in self.training.epochs if e.train_s in kept]))
+
+    @property
+    def is_told(self) -> bool:
+        """Tell whether its epochs were told from inside: edges seen from outside may be off by up to a second."""
+        return all(epoch.source == FROM_CALLBACKS for epoch in self.training.epochs)
+
+    @property
+    def is_short(self) -> bool:
+        """Tell whether its epochs are too few to be compared."""
+        return len(self.training.epochs) < th.COMPARED_AT_LEAST
+
+    def known(self, metric: str, basis: Basis) -> Floats:
+        """Return the known values of a metric, in order."""
+        values = (self.epochs if basis == "epochs" else self.windows).get(metric, np.array([]))
+        return values[np.isfinite(values)]
+
+
+def side_of(training: Training) -> Side:
+    """Return a run's values."""
+    return Side(training, of_epochs(training))
+
+
+def judge_all(baselines: Sequence[Side], run: Side) -> tuple[MetricComparison, ...]:
+    """Return every metric that any side has; utilisation has no direction and is judged by the epoch time's."""
+    found = [judge(baselines, run, metric, metric.statistic) for metric in METRICS.values()]
+    time = next(each for each in found if each.metric == EPOCH_TIME)
+    judged = [_beside(each, time) if each.metric == UTILISATION else each for each in found]
+    return tuple(each for each in judged if each.baseline is not None or each.run is not None)
+
+
+def judge(baselines: Sequence[Side], run: Side, metric: Metric, statistic: str) -> MetricComparison:
+    """Return a metric's comparison by one of its statistics; without a baseline only the run's value."""
+    if metric.name == MEMORY and statistic == "max":
+        return _peaks(baselines, run, metric)
+    if metric.name == UTILISATION and not baselines and not run.training.epochs and statistic in OF_A_WHOLE:
+        return _compared(metric, statistic, [whole_utilisation_pct(run.training)], "run")
+    basis = _basis(baselines, run, metric.name)
+    known = [side.known(metric.name, basis) for side in (*baselines, run)]
+    choose = basis == "epochs" and statistic in {USUAL, "p50"}
+    values = [ordinary(each, metric) if choose else each for each in known]
+    figures = [float(STATISTICS[statistic](each)) if len(each) else None for each in values]
+    compared = _compared(metric, statistic, figures, basis)
+    fewest = min(len(each) for each in known)
+    counts = (min((len(each) for each in values[:-1]), default=0), len(values[-1]))
+    compared = replace(compared, counts=counts, least_change=_least(baselines, metric, compared.baseline))
+    compared = replace(compared, outliers=_outliers(known, values))
+    if not baselines or fewest < th.COMPARED_AT_LEAST:
+        return replace(compared, note=_too_few(counts, basis) if baselines and fewest else "")
+    if metric.name in OF_A_PHASE and len({side.is_told for side in (*baselines, run)}) > 1:
+        return replace(compared, note=SEEN_OTHERWISE)
+    ends, share, block = change_intervals(values[:-1], values[-1], STATISTICS[statistic])
+    compared = replace(compared, interval=ends, interval_share=share, block=block)
+    return _judged(_held_against_band(compared, is_sure=ends[0] > 0 or ends[1] < 0), metric)
+
+
+def first_epochs(baselines: Sequence[Side], run: Side) -> MetricComparison | None:
+    """Return the epochs that warm a process up, which say nothing of the ordinary ones; None where none is known."""
+    known = [first_epoch_s(side.training) for side in (*baselines, run)]
+    if all(value is None for value in known):
+        return None
+    compared = _compared(METRICS[EPOCH_TIME], "mean", known, "run")
+    return replace(compared, metric="first_epoch_time", note="shown, not judged: there is one a process")
+
+
+def _basis(baselines: Sequence[Side], run: Side, metric: str) -> Basis:
+    """Return what is counted of a metric: epochs where all sides have enough, else windows where they have."""
+    sides = (*baselines, run)
+
+    def enough(basis: Basis) -> bool:
+        return all(len(side.known(metric, basis)) >= th.COMPARED_AT_LEAST for side in sides)
+
+    short = any(side.is_short for side in sides)
+    return "windows" if short and not enough("epochs") and enough("windows") else "epochs"
+
+
+def _compared(metric: Metric, statistic: str, figures: Sequence[float | None], basis: Basis) -> MetricComparison:
+    before = [figure for figure in figures[:-1] if figure is not None]
+    baseline, after = (median(before) if before else None), figures[-1]
+    change = None if baseline is None or after is None else after - baseline
+    share = change / baseline if change is not None and baseline and baseline > 0 else None
+    each = tuple(before) if len(figures) > 2 else ()
+    return MetricComparison(metric.name, statistic, metric.unit, baseline, after, change, share, basis=basis, each=each)
+
+
+def _peaks(baselines: Sequence[Side], run: Side, metric: Metric) -> MetricComparison:
+    """Return the memory peaks: one figure a run, which is the same each time, so that any change counts."""
+    figures = [memory_peak_mib(side.training) for side in (*baselines, run)]
+    compared = _compared(metric, "max", figures, "run")
+    if compared.change is None:
+        return compared
+    compared = replace(compared, counts=(1, 1), least_change=_least(baselines, metric, compared.baseline))
+    return _judged(_held_against_band(compared, is_sure=True), metric)
+
+
+def _least(baselines: Sequence[Side], metric: Metric, baseline: float | None) -> float | None:
+    """Return the smallest change that counts; of the data wait it is a share of the epoch, not of a wait near zero."""
+    if baseline is None:
+        return None
+    if metric.name != DATA_WAIT:
+        return metric.least_change(baseline)
+    times = [time for side in baselines for time in side.known(EPOCH_TIME, "epochs")]
+    return th.LEAST_WAIT_PP / 100 * float(np.median(times)) if times else None
+
+
+def ordinary(values: Floats, metric: Metric) -> Floats:
+    """Return the values without those that stand far out from the rest, where enough are left.
+
+    An interval from few values would reach out to a single stalled epoch, and nothing would ever be certain. What
+    stalls now and then is told by findings; what stalls every epoch does not stand out.
+    """
+    if len(values) < th.COMPARED_AT_LEAST:
+        return values
+    usual = float(np.median(values))
+    sigma = th.MAD_TO_SIGMA * float(np.median(np.abs(values - usual)))
+    near = np.abs(values - usual) <= max(th.ODD_SHARE * abs(usual), 2 * metric.least, th.ODD_Z * sigma)
+    return values[near] if near.sum() >= th.ODD_SIBLINGS else values
+
+
+def _outliers(known: Sequence[Floats], kept: Sequence[Floats]) -> tuple[int, int]:
+    """Return how many values stood out, of the baselines together and of the run."""
+    left_out = [len(all_of) - len(some) for all_of, some in zip(known, kept, strict=True)]
+    return sum(left_out[:-1]), left_out[-1]
+
+
+def _too_few(counts: tuple[int, int], basis: Basis) -> str:
+    return f"too few {basis} to judge: {counts[0]} and {counts[1]}, {th.COMPARED_AT_LEAST} of each are needed"
+
+
+def _held_against_band(compared: MetricComparison, *, is_sure: bool) -> MetricComparison:
+    """Return a metric with its band; a change that is sure counts as significant only outside of it."""
+    band, run = _band(compared.each, 100.0 if compared.unit == "%" else math.inf), compared.run
+    inside = band is not None and run is not None and band[0] <= run <= band[1]
+    changed = is_sure and compared.change != 0
+    return replace(compared, band=band, significant=is_sure and not inside, in_band=changed and inside)
+
+
+def _band(figures: Sequence[float], most: float) -> tuple[float, float] | None:
+    """Return where one more run like several baselines would lie: Student's prediction interval for one more value.
+
+    None of the metrics can be less than zero, and none more than `most`.
+    """
+    if len(figures) < th.BAND_AT_LEAST:
+        return None
+    far = student_quantile((1 + th.BAND_CONFIDENCE) / 2, len(figures) - 1)
+    reach = far * stdev(figures) * (1 + 1 / len(figures)) ** 0.5
+    return max(fmean(figures) - reach, 0.0), min(fmean(figures) + reach, most)
+
+
+def _judged(compared: MetricComparison, metric: Metric) -> MetricComparison:
+    change, least = compared.change, compared.least_change
+    if change is None or least is None or compared.significant is None:
+        return compared
+    if abs(change) < least:
+        return replace(compared, judgement="same")
+    if compared.in_band:
+        return replace(compared, note=_joined(IN_BAND, compared.note))
+    if not compared.significant:
+        return replace(compared, judgement="same", note=_joined(NOISE, compared.note))
+    if metric.better is None:
+        return replace(compared, judgement="changed")
+    return replace(compared, judgement="better" if (change < 0) == (metric.better == "lower") else "worse")
+
+
+def _beside(utilisation: MetricComparison, time: MetricComparison) -> MetricComparison:
+    """Return utilisation judged by what became of the epoch time: a faster model or loader may move it either way."""
+    if utilisation.judgement != "changed" or utilisation.change is None:
+        return utilisation
+    fell = utilisation.change < 0
+    if time.judgement == "better":
+        how = "it fell, but epochs are faster: an improvement" if fell else "it rose, and epochs are faster"
+        return replace(utilisation, judgement="better", note=_joined(how, utilisation.note))
+    if time.judgement == "worse":
+        judgement: Judgement = "worse" if fell else "changed"
+        how = "it fell, and epochs are slower" if fell else "it rose, but epochs are slower"
+        return replace(utilisation, judgement=judgement, note=_joined(how, utilisation.note))
+    said = "the epoch time is the same" if time.judgement == "same" else "the epoch time is not known"
+    return replace(utilisation, note=_joined(f"{said}: alone it is neither better nor worse", utilisation.note))
+
+
+def _joined(*notes: str) -> str:
+    return "; ".join(note for note in notes if note)

@@ -1,0 +1,72 @@
+"""Waits between batches that were no waits for data: a trainer that stands still there looks like one from inside.
+
+What callbacks count as a wait for data is the time from the end of one batch to the begin of the next.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.advice.speedup_bounds import INPUT
+from gpu_report.analyse.timeline.throughput import Pace
+from gpu_report.analyse.timeseries.intervals import Span, Touching
+from gpu_report.model import Finding, InsideEpoch, Run
+
+DROPS = frozenset({"drop", "sustained-low"})
+# Causes that leave a wait what it was told to be: those of the loader, and where nothing is known.
+LEAVES_IT = INPUT | {"unexplained"}
+
+
+@dataclass(frozen=True)
+class Held:
+    """Seconds that a training stood still between batches, and the cause that a finding gives for most of them."""
+
+    seconds: float
+    cause: str
+
+
+class StandingStill:
+    """The drops that have another cause than the loader, to be asked for what they took of an epoch's waits."""
+
+    def __init__(self, pace: Pace | None, findings: Sequence[Finding]) -> None:
+        """Take all findings; without the times of batches none is held against a wait."""
+        mine = [f for f in findings if f.rule in DROPS and not f.expected and f.cause and f.cause.name not in LEAVES_IT]
+        self._pace = pace
+        self._drops = Touching(mine if pace else [], lambda f: (f.start_t_s, f.end_t_s))
+
+    def within(self, epoch: InsideEpoch) -> Held | None:
+        """Return what of the waits in an epoch's training was none for data, None where all were."""
+        held: dict[str, float] = {}
+        for _, seconds, cause in self.stops(epoch):
+            held[cause] = held.get(cause, 0.0) + seconds
+        return Held(sum(held.values()), max(held, key=lambda name: held[name])) if held else None
+
+    def stops(self, epoch: InsideEpoch) -> Iterator[tuple[Span, float, str]]:
+        """Yield where a trainer stood still between two batches of an epoch, the seconds of that, and the cause.
+
+        A drop whose time was mostly one wait is that wait. What several GPUs felt at once counts once.
+        """
+        until_s, end_s = epoch.start_t_s, epoch.end_t_s
+        for drop in self._drops(until_s, end_s) if end_s is not None else ():
+            span = max(drop.start_t_s, until_s), min(drop.end_t_s, end_s or 0.0)
+            waited_s = self._waited_s(span, epoch.longest_wait_s) if span[0] < span[1] else 0.0
+            if drop.cause and waited_s > 0 and waited_s >= th.STOOD_STILL_SHARE * (span[1] - span[0]):
+                yield span, waited_s, drop.cause.name
+                until_s = span[1]
+
+    def _waited_s(self, span: Span, longest_s: float) -> float:
+        """Return the seconds waited at once in a stretch of an epoch, at most its length and what readings may be late.
+
+        What was told around it holds the ordinary waits of other batches, too: for up to 48 s after a day. One wait is
+        no longer than the epoch's longest.
+        """
+        return min(self._pace.waited_s(span), span[1] - span[0] + th.ABUTS_S, longest_s) if self._pace else 0.0
+
+
+def pace_of_loader(pace: Pace | None, run: Run, findings: Sequence[Finding]) -> Pace | None:
+    """Return a run's pace whose waits are those for data alone, as in its table of epochs."""
+    if pace is None:
+        return None
+    still = StandingStill(pace, findings)
+    epochs = [epoch for process in run.inside if process.rank == 0 for epoch in process.epochs]
+    return pace.without([(span, seconds) for epoch in epochs for span, seconds, _ in still.stops(epoch)])

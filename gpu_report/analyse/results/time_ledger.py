@@ -1,0 +1,182 @@
+"""Where all GPU time went: every second of every GPU in one row, adding up to duration x GPUs exactly."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.timeline.trainings import away
+from gpu_report.analyse.timeseries.energy import Energy
+from gpu_report.analyse.timeseries.gpu_series import Floats, Track
+from gpu_report.analyse.timeseries.intervals import Span, Spans, as_array, places, rows_before, slices
+from gpu_report.model import Finding, Interval, LedgerRow
+
+# In the order of the report: what was won, what belongs to a run, what was lost, what is not known.
+EXPECTED_ROWS = ("work", "startup", "validation", "checkpoint", "final evaluation", "idle")
+PHASE_ROWS = ("startup", "validation", "checkpoint", "final evaluation", "idle")
+
+GPU_LOST = "gpu-lost"
+SPINNING = "waiting-for-peer"  # full utilisation that is no work
+LOST_RULES = {"drop", "sustained-low", "slowdown", SPINNING}  # the findings that take the time they lie in
+
+
+@dataclass(frozen=True, eq=False)
+class _Account:
+    """One GPU's readings: seconds and joules of each, and the number of the name of the row its idle part belongs to.
+
+    `known` is for which share of each reading's time its joules are known. `lost` is, by cause, the share of the clock
+    that each lacked: what its work lost (0 to 1).
+    """
+
+    hold_s: Floats
+    joules: Floats
+    known: Floats
+    work_share: Floats
+    numbers: npt.NDArray[np.uint8]
+    names: Sequence[str]
+    lost: Mapping[str, Floats]
+
+    @property
+    def present(self) -> list[str]:
+        """Return the names of the rows that any reading belongs to."""
+        return sorted(self.names[number] for number in np.flatnonzero(np.bincount(self.numbers)).tolist())
+
+
+def build_ledger(context: Context, findings: Sequence[Finding], low: Sequence[Interval]) -> tuple[LedgerRow, ...]:
+    """Return the ledger, largest first among the expected and among the rest.
+
+    A train second at 70 % is 0.7 s of work and 0.3 s of what held it back: the drop or low interval it lies in, or
+    short gaps between batches. Of its work, throttling takes the share that the clock lacked (not where that is a note
+    only). Startup, validation, checkpoint, final evaluation and idle keep their seconds whole. Seconds without a
+    sample go by the driver's own readings of utilisation; unmeasured are those without either.
+    """
+    seconds: dict[str, float] = {}
+    joules: dict[str, float] = {}
+    known_s: dict[str, float] = {}
+    for track, curve in zip(context.tracks, context.energies, strict=True):
+        _book(_account(context, track, curve, findings, low), seconds, joules, known_s)
+    if lost_s := sum(_unread_s(context, finding) for finding in findings if finding.rule == GPU_LOST):
+        seconds["gpu-fault"] = seconds.get("gpu-fault", 0.0) + lost_s
+    gpus = max(len(context.run.gpus), 1)
+    total = context.run.duration_s * gpus
+    seconds["unmeasured"] = total - sum(seconds.values())
+    joules["unmeasured"] = sum(curve.total_j or 0.0 for curve in context.energies) - sum(joules.values())
+    known_s["unmeasured"] = sum(curve.total_s for curve in context.energies) - sum(known_s.values())
+    price = context.options.price_per_hour
+    rows = [
+        LedgerRow(
+            name=name,
+            expected=name in EXPECTED_ROWS,
+            gpu_seconds=spent,
+            energy_j=joules[name] if known_s.get(name, 0.0) >= th.MEASURED_SHARE * spent else None,
+            money=spent / 3600 * price if price is not None else None,
+            share=spent / total if total > 0 else 0.0,
+        )
+        for name, spent in seconds.items()
+        if spent > 1e-6  # float dust of the subtraction above is no row
+    ]
+    return tuple(sorted(rows, key=lambda row: (row.name == "unmeasured", not row.expected, -row.gpu_seconds)))
+
+
+def _unread_s(context: Context, finding: Finding) -> float:
+    """Return how long nothing could be read of a GPU that was lost: the last reading before stands for some of it.
+
+    What lies before the first sample, and a GPU that the run does not list, have no time in the ledger.
+    """
+    start_s, end_s = max(finding.start_t_s, 0.0), min(finding.end_t_s, context.run.duration_s)
+    if all(gpu.index != finding.gpu for gpu in context.run.gpus):
+        return 0.0
+    mine = [track for track in context.tracks if track.gpu == finding.gpu]
+    shared = [np.minimum(t.ends_s, end_s) - np.maximum(t.t_s, start_s) for t in mine]
+    return max(end_s - start_s - sum(float(np.maximum(read, 0.0).sum()) for read in shared), 0.0)
+
+
+def _book(account: _Account, seconds: dict[str, float], joules: dict[str, float], known_s: dict[str, float]) -> None:
+    """Add a GPU's seconds to those of each row, its joules, and of how many of the seconds these are known."""
+    work = account.work_share
+    shares = [(cause, work * lost) for cause, lost in account.lost.items()]
+    shares.append(("work", work - sum(share for _, share in shares)))
+    sums = ((seconds, account.hold_s), (joules, account.joules), (known_s, account.hold_s * account.known))
+    for row, share in shares:
+        for totals, spent in sums:
+            totals[row] = totals.get(row, 0.0) + float((spent * share).sum())
+    for totals, spent in sums:
+        of_each = np.bincount(account.numbers, spent * (1 - work), minlength=len(account.names)).tolist()
+        for row in account.present:
+            totals[row] = totals.get(row, 0.0) + of_each[account.names.index(row)]
+
+
+def _account(
+    context: Context, track: Track, curve: Energy, findings: Sequence[Finding], low: Sequence[Interval]
+) -> _Account:
+    rows = _Rows(track, "short gaps")
+    rows.give("unexplained", [(i.start_t_s, i.end_t_s) for i in low if i.gpu == track.gpu])
+    for name, span in _starved_by(context, track.gpu, findings):
+        rows.give(name, [span])
+    for name, spans in context.once(_phase_spans).items():
+        rows.give(name, spans)
+    for finding in findings:
+        if finding.gpu == track.gpu and finding.rule in LOST_RULES and finding.cause and not finding.expected:
+            rows.give(finding.cause.name, [(finding.start_t_s, finding.end_t_s)])
+    if track.gpu not in context.activity.used_gpus:
+        rows.give("idle", [(-np.inf, np.inf)])
+    rows.give("idle", away(context.trainings, track.gpu))
+    whole = np.isin(rows.numbers, [rows.number(name) for name in (*PHASE_ROWS, SPINNING)])
+    work = np.where(whole, 0.0, track.util_pct.astype(float) / 100)
+    used_j, known_s = curve.of_each(track.t_s, track.ends_s)
+    known = np.divide(known_s, track.hold_s, out=np.zeros_like(known_s), where=track.hold_s > 0)
+    return _Account(track.hold_s, np.nan_to_num(used_j), known, work, rows.numbers, rows.names, _lost(context, track))
+
+
+def _phase_spans(context: Context) -> dict[str, Floats]:
+    """Return the spans of the phases that have a row of their own, by name."""
+    spans: dict[str, list[Span]] = {name: [] for name in PHASE_ROWS}
+    for phase in context.phases:
+        if phase.name in spans:
+            spans[phase.name].append((phase.start_t_s, phase.end_t_s))
+    return {name: as_array(mine) for name, mine in spans.items()}
+
+
+class _Rows:
+    """Which row of the ledger the idle part of each reading of a track belongs to, as the number of a name."""
+
+    def __init__(self, track: Track, name: str) -> None:
+        self.track, self.names = track, [name]
+        self.numbers = np.zeros(len(track.t_s), dtype=np.uint8)
+
+    def number(self, name: str) -> int:
+        """Return the number of a name, a new one where it has none yet."""
+        if name not in self.names:
+            self.names.append(name)
+        return self.names.index(name)
+
+    def give(self, name: str, spans: Spans) -> None:
+        """Give the readings in some spans to a row."""
+        if len(spans):
+            number = self.number(name)
+            for part in slices(*places(self.track.t_s, spans)):
+                self.numbers[part] = number
+
+
+def _lost(context: Context, track: Track) -> dict[str, Floats]:
+    """Return the share of the clock that each reading lacked, by cause, for throttling that is more than a note."""
+    mine = [t for t in context.throttles if t.gpu == track.gpu and t.severity != "info"]
+    if not mine:
+        return {}
+    row = rows_before(track.rows["t_s"].to_numpy(dtype=float), track.t_s, "right") - 1
+    return {throttle.cause: np.where(row >= 0, throttle.lost[row], 0.0) for throttle in mine}
+
+
+def _starved_by(context: Context, gpu: int, findings: Sequence[Finding]) -> list[tuple[str, Span]]:
+    """Return what holds a starved GPU back all the time, which its idle moments go to, and in which trainings' time."""
+    starved = [f for f in findings if f.rule == "starved" and f.gpu == gpu and f.cause]
+    known = [(f.cause.name, context.training_at(f.start_t_s, gpu)) for f in starved if f.cause]
+    alone = len(context.trainings) == 1
+    return [
+        (name, (-np.inf, np.inf) if alone else training.span)
+        for name, training in known
+        if training is not None and name != "unexplained"
+    ]

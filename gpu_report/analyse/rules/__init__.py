@@ -1,0 +1,43 @@
+"""The rules: each takes the context of a run and returns findings. To add one, write its module and list it here."""
+
+from collections.abc import Callable, Sequence
+
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.rules.drops import drops
+from gpu_report.analyse.rules.epochs import odd_epochs
+from gpu_report.analyse.rules.gpu_imbalance import uneven_gpus
+from gpu_report.analyse.rules.implausible_readings import readings_not_credible
+from gpu_report.analyse.rules.kernel_events import kernel_faults
+from gpu_report.analyse.rules.lost_gpus import lost_gpus
+from gpu_report.analyse.rules.low_utilisation import starved_gpus
+from gpu_report.analyse.rules.memory_growth import growing_memory
+from gpu_report.analyse.rules.memory_limit import full_memory
+from gpu_report.analyse.rules.other_processes import other_processes
+from gpu_report.analyse.rules.rank_waits import waiting_for_peer
+from gpu_report.analyse.rules.setup import environment
+from gpu_report.analyse.rules.slowdowns import slowdowns
+from gpu_report.analyse.rules.throttling import throttling
+from gpu_report.analyse.rules.training_end import bad_endings
+from gpu_report.analyse.rules.unused_gpus import unused_gpus
+from gpu_report.model import Finding
+
+Rule = Callable[[Context], Sequence[Finding]]
+
+RULES: tuple[Rule, ...] = (
+    drops,
+    slowdowns,
+    starved_gpus,
+    kernel_faults,
+    lost_gpus,
+    other_processes,
+    waiting_for_peer,
+    throttling,
+    growing_memory,
+    full_memory,
+    uneven_gpus,
+    unused_gpus,
+    readings_not_credible,
+    bad_endings,
+    environment,
+    odd_epochs,
+)

@@ -1,0 +1,121 @@
+"""What of a drop is its own: without the validations and checkpoints at its edges, and apart from what follows one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+import numpy as np
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.signals.utilisation_drops import Drop
+from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
+from gpu_report.analyse.timeseries.gpu_series import Track
+from gpu_report.analyse.timeseries.intervals import Span, Touching, minus, union
+from gpu_report.model import Phase
+
+CLOSING = "close mosaic"  # the part of training in which the loader is made anew
+AT_THE_END = ("validation", "checkpoint")  # the phases at the end of an epoch
+
+
+@dataclass(frozen=True)
+class Trimmed:
+    """A drop without the rests at its edges, and whether what YOLO does at the end of an epoch explains it.
+
+    `whole_s` is how long it was with them.
+    """
+
+    drop: Drop
+    explained: bool
+    whole_s: float
+
+
+def trimmed(context: Context, drops: Sequence[Drop], line_share: float, least_s: float) -> list[Trimmed]:
+    """Return drops without the validations and checkpoints at their edges, where they alone do not explain them.
+
+    Two that only such a rest joins are two, unless utilisation was low right up to it and right after it. One whose
+    remains are all shorter than `least_s` is explained by its rests. `line_share` of the level is the line that they
+    fell under.
+    """
+    rests = context.once(_usual_rests)
+    found = [part for drop in drops for part in _parts(context, drop, rests, line_share, least_s)]
+    return sorted(found, key=lambda part: (part.drop.start_t_s, part.drop.gpu))
+
+
+def _parts(context: Context, drop: Drop, rests: Touching[Span], line_share: float, least_s: float) -> list[Trimmed]:
+    near = rests(drop.start_t_s, drop.end_t_s)
+    inner = [rest for rest in near if rest[0] < drop.end_t_s and rest[1] > drop.start_t_s]
+    explained = context.boundaries.explains(drop.start_t_s, drop.end_t_s)
+    if explained or not inner:
+        return [Trimmed(drop, explained, whole_s=drop.duration_s)]
+    track = next(track for track in context.tracks if track.gpu == drop.gpu)
+    low = _Low(track, line_share * drop.level_pct)
+    # the reading right after a rest is still of it, so that it tells nothing of what follows
+    pieces = minus([(drop.start_t_s, drop.end_t_s)], [(start, end + th.EDGE_S) for start, end in inner])
+    parts = [low.from_rest(part, inner) for piece in pieces if (part := low.within(piece)) is not None]
+    spans = [span for span in _joined(parts, inner) if span[1] - span[0] >= least_s]
+    found = [replace(drop, start_t_s=a, end_t_s=b, mean_pct=track.mean_pct(a, b)) for a, b in spans]
+    parted = [Trimmed(part, explained=False, whole_s=drop.duration_s) for part in found]
+    return parted or [Trimmed(drop, explained=True, whole_s=drop.duration_s)]
+
+
+@dataclass(frozen=True)
+class _Low:
+    """The readings of a GPU under a drop's line."""
+
+    track: Track
+    line_pct: float
+
+    def within(self, span: Span) -> Span | None:
+        """Return the stretch from the first to the last low reading within a span, None without any."""
+        part = self.track.between(*span)
+        low = np.flatnonzero(self.track.util_pct[part] < self.line_pct)
+        if not len(low):
+            return None
+        first, last = part.start + int(low[0]), part.start + int(low[-1])
+        return float(self.track.t_s[first]), min(float(self.track.ends_s[last]), span[1])
+
+    def from_rest(self, part: Span, rests: Sequence[Span]) -> Span:
+        """Return a low stretch with what lies between it and the end of a rest that it touches."""
+        ends = [end for _, end in rests if 0 <= part[0] - end <= th.EDGE_S + self.track.interval_s]
+        whole = self.within((ends[-1], part[1])) if ends else None
+        return whole or part
+
+
+def _joined(parts: Sequence[Span], rests: Sequence[Span]) -> list[Span]:
+    """Return the low parts, joined across each rest that utilisation was low right before and right after."""
+    joined: list[Span] = []
+    for part in parts:
+        last_s = joined[-1][1] if joined else part[0]
+        between = [rest for rest in rests if last_s - th.ABUTS_S <= rest[0] and rest[1] <= part[0] + th.ABUTS_S]
+        if between and between[0][0] - last_s <= th.ABUTS_S and part[0] - between[-1][1] <= th.ABUTS_S:
+            joined[-1:] = [(joined[-1][0] if joined else part[0], part[1])]
+        else:
+            joined.append(part)
+    return joined
+
+
+def _usual_rests(context: Context) -> Touching[Span]:
+    """Return the validations and checkpoints that were told and are about as long as they are in this run.
+
+    One that is only seen from outside may be made of the very drop. Those that follow each other are one rest, with the
+    loader made anew where the mosaic closes.
+    """
+    every = [phase for phase in context.phases if phase.source == FROM_CALLBACKS]
+    told = [phase for phase in every if phase.name in AT_THE_END]
+    usual_s = {name: median([_length_s(p) for p in told if p.name == name] or [0.0]) for name in AT_THE_END}
+    is_first = context.boundaries.is_in_first
+    allowed = [p for p in told if _length_s(p) <= _longest_s(p, usual_s[p.name], first=is_first(p.start_t_s))]
+    anew = [p for p in every if p.detail == CLOSING and _length_s(p) <= th.FIRST_BOUNDARY_EXTRA_S]
+    near = union([(p.start_t_s, p.end_t_s + th.ABUTS_S) for p in (*allowed, *anew)])
+    return Touching([(start, end - th.ABUTS_S) for start, end in near], lambda span: span)
+
+
+def _longest_s(phase: Phase, usual_s: float, *, first: bool) -> float:
+    """Return how long a phase may be to count as usual; the first validation of a process takes longer."""
+    extra_s = th.FIRST_VALIDATION_EXTRA_S if first and phase.name == "validation" else 0.0
+    return th.SIBLING_FACTOR * usual_s + extra_s
+
+
+def _length_s(phase: Phase) -> float:
+    return phase.end_t_s - phase.start_t_s

@@ -1,0 +1,90 @@
+"""Rule: utilisation fell under half of its level and stayed there (DESIGN.md, Words), with what stood beside it."""
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.causes.causes import explain
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.rules.drop_epoch_end import Rest, rest_of
+from gpu_report.analyse.rules.drop_phases import Trimmed, trimmed
+from gpu_report.analyse.signals.page_cache import keep_it_filled
+from gpu_report.analyse.signals.utilisation_drops import Drop
+from gpu_report.model import Advice, Evidence, Finding, Severity
+
+
+def drops(context: Context) -> list[Finding]:
+    """Report every drop of utilisation (DESIGN.md, Words), numbered in order of time.
+
+    What is left of one without the validation and checkpoint in it is told from REMAINS_SHARE of a drop's least length
+    on: utilisation was low for as long as a drop asks for, and what the end of the epoch explains is not in it.
+    """
+    options = context.options
+    least_s = max(th.REMAINS_SHARE * options.drop_seconds, min(th.REMAINS_AT_LEAST_S, options.drop_seconds))
+    found = trimmed(context, context.drops, options.line_share, least_s)
+    return [_finding(context, number, part) for number, part in enumerate(found, 1)]
+
+
+def _finding(context: Context, number: int, part: Trimmed) -> Finding:
+    drop = part.drop
+    rest = rest_of(context, drop) if part.explained else None
+    scene = context.scenes.of(drop.gpu, drop.start_t_s, drop.end_t_s)
+    kernel_was_read = context.run.kernel.status == "read"
+    cause, proof = explain(scene, expected=rest.cause if rest else None, kernel_was_read=kernel_was_read)
+    expected = (
+        rest is not None and cause == rest.cause
+    ) or cause.name == "startup"  # which comes once, and to every training
+    epoch, phase = context.place_at(drop.start_t_s)
+    return Finding(
+        id=f"drop-{number}",
+        rule="sustained-low" if drop.sustained else "drop",
+        severity=_severity(drop, expected),
+        gpu=drop.gpu,
+        start_t_s=drop.start_t_s,
+        end_t_s=drop.end_t_s,
+        summary=f"GPU {drop.gpu} fell from {drop.level_pct:.0f} % to {drop.mean_pct:.0f} % for {drop.duration_s:.0f} s",
+        expected=expected,
+        epoch=epoch,
+        phase=phase,
+        at_boundary=context.boundaries.touching(drop.start_t_s, drop.end_t_s) is not None,
+        level_pct=drop.level_pct,
+        low_pct=drop.mean_pct,
+        evidence=(*fall_evidence(context, drop), *_beside(context, part, rest), *proof),
+        cause=cause,
+        kernel_events=tuple(scene.kernel),
+        advice=_kernel_advice(context) if cause.name == "unexplained" else keep_it_filled(cause, scene.kernel),
+    )
+
+
+def _beside(context: Context, part: Trimmed, rest: Rest | None) -> tuple[Evidence, ...]:
+    """Return what the end of an epoch had to do with it: its part of an expected drop, else why one is so short."""
+    if rest is not None:
+        return rest.evidence
+    if part.drop.duration_s >= context.options.drop_seconds or part.whole_s - part.drop.duration_s < th.EDGE_S:
+        return ()
+    return (Evidence("with the validation or checkpoint beside it, which is not counted", part.whole_s, "s"),)
+
+
+def _severity(drop: Drop, expected: bool) -> Severity:  # noqa: FBT001 - a fact about the drop, not an option
+    if expected:
+        return "info"
+    return "critical" if drop.duration_s >= th.CRITICAL_DROP_S else "warning"
+
+
+def fall_evidence(context: Context, drop: Drop) -> tuple[Evidence, ...]:
+    """Return how far, how long and how much it cost."""
+    lost = drop.duration_s * (1 - drop.mean_pct / drop.level_pct)
+    found = [
+        Evidence("utilisation before it (median)", drop.level_pct, "%"),
+        Evidence("utilisation within it (mean)", drop.mean_pct, "%"),
+        Evidence("length", drop.duration_s, "s"),
+        Evidence("time of full work lost", lost, "s"),
+    ]
+    boundary = context.boundaries.touching(drop.start_t_s, drop.end_t_s)
+    typical = context.boundaries.typical_s(boundary) if boundary else None
+    if typical:
+        found.append(Evidence("validation and checkpoint of the other epochs take (median)", sum(typical), "s"))
+    return tuple(found)
+
+
+def _kernel_advice(context: Context) -> tuple[Advice, ...]:
+    """Return how to see the kernel log next time, where it was not read this time."""
+    kernel = context.run.kernel
+    return (Advice(kernel.advice),) if kernel.status != "read" and kernel.advice else ()

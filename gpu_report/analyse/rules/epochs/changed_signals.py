@@ -1,0 +1,89 @@
+"""What else was another way in some stretches of training than in others: the numbers beside a slow epoch."""
+
+from collections.abc import Callable, Sequence
+from statistics import median
+
+import numpy as np
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.rules.epochs.comparable_epochs import Trained
+from gpu_report.analyse.signals.interval_signals import evidence
+from gpu_report.analyse.timeseries.columns import median_within
+from gpu_report.model import Evidence
+
+Signal = Callable[[Context, Sequence[Trained]], float | None]
+
+
+def changed(
+    context: Context, before: Sequence[Trained], after: Sequence[Trained], words: tuple[str, str]
+) -> tuple[Evidence, ...]:
+    """Return, for each signal that differs, what it was in the training of some epochs and of others.
+
+    `words` tell the two apart. Utilisation and data wait are told in any case: they say on which side to look.
+    """
+    numbers: list[tuple[str, float | None, str]] = []
+    for name, unit, of, always in SIGNALS:
+        then, now = of(context, before), of(context, after)
+        if then is not None and now is not None and (always or abs(now - then) > th.CHANGED_SHARE * abs(then)):
+            numbers += [(f"{name} {words[0]}", then, unit), (f"{name} {words[1]}", now, unit)]
+    return evidence(*numbers)
+
+
+def data_wait_s(_: Context, epochs: Sequence[Trained]) -> float | None:
+    """Return what the trainer waited for data in an epoch (median), None where that was not told."""
+    waits = [epoch.data_wait_s for epoch in epochs if epoch.data_wait_s is not None]
+    return median(waits) if waits else None
+
+
+def utilisation(context: Context, epochs: Sequence[Trained]) -> float | None:
+    """Return mean utilisation of the used GPUs in training, from their finest readings (median over epochs)."""
+    tracks = [track for track in context.tracks if track.gpu in context.activity.used_gpus]
+    spans = [epoch.span for epoch in epochs]
+    means = np.concatenate([track.means_pct(spans) for track in tracks]) if tracks and spans else np.empty(0)
+    known = means[np.isfinite(means)]
+    return float(np.median(known)) if len(known) else None
+
+
+def of_gpus(name: str) -> Signal:
+    """Return a signal: a column of the samples over the used GPUs (median)."""
+
+    def signal(context: Context, epochs: Sequence[Trained]) -> float | None:
+        spans = [epoch.span for epoch in epochs]
+        tracks = [track for track in context.tracks if track.gpu in context.activity.used_gpus]
+        values = [value for track in tracks if (value := median_within(track.rows, name, spans)) is not None]
+        return median(values) if values else None
+
+    return signal
+
+
+def of_host(name: str) -> Signal:
+    """Return a signal: a column of the host (median)."""
+    return lambda context, epochs: median_within(context.run.host, name, [epoch.span for epoch in epochs])
+
+
+def others_cpu_pct(context: Context, epochs: Sequence[Trained]) -> float | None:
+    """Return the CPU that others than the training took, in % of all cores; None where the training's is not known."""
+    cores = context.run.recording.cores_online or context.run.recording.cores
+    names = ("cpu_pct", "main_cpu_pct", "workers_cpu_pct")
+    total, main, workers = (of_host(name)(context, epochs) for name in names)
+    if total is None or main is None or not cores:
+        return None
+    training = context.training_at(epochs[0].span[0])
+    ranks = len(training.told.ranks) if training and training.told else 1
+    return max(total - (main * ranks + (workers or 0.0)) / cores, 0.0)
+
+
+# Name, unit, signal, and whether it is told even where it did not change.
+SIGNALS: tuple[tuple[str, str, Signal, bool], ...] = (
+    ("waiting for data", "s", data_wait_s, True),
+    ("utilisation", "%", utilisation, True),
+    ("SM activity", "%", of_gpus("sm_active_pct"), False),
+    ("tensor activity", "%", of_gpus("tensor_active_pct"), False),
+    ("SM clock", "MHz", of_gpus("sm_clock_mhz"), False),
+    ("GPU temperature", "°C", of_gpus("temperature_c"), False),
+    ("GPU memory", "MiB", of_gpus("memory_used_mib"), False),
+    ("CPU of others", "% of all cores", others_cpu_pct, False),
+    ("read from storage", "MiB/s", of_host("trainer_read_mib_s"), False),
+    ("processes waiting for input or output", "%", of_host("io_pressure_pct"), False),
+)

@@ -1,0 +1,71 @@
+"""The parts of each epoch, as far as they are told apart: its training, validation and checkpoint."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.timeseries.interval_cover import Disturbances
+from gpu_report.analyse.timeseries.intervals import Span
+from gpu_report.model import Phase
+
+
+@dataclass(frozen=True)
+class Trained:
+    """The training part of one epoch: from when to when, how long of that it trained, and how long it waited for data.
+
+    `group` is what its epochs have in common that may be held against each other: one process, one way to load images.
+    `alike` is False for those that take longer by their nature: the first of a process, the one that closes the mosaic
+    and makes its loader anew, and one that was begun again.
+    """
+
+    group: tuple[int, int, bool]
+    epoch: int
+    span: Span
+    train_s: float
+    data_wait_s: float | None
+    alike: bool
+
+
+def length_of(parts: Sequence[Phase], name: str) -> float | None:
+    """Return the seconds of one part of an epoch, None where it is not known to have taken place."""
+    return sum(phase.end_t_s - phase.start_t_s for phase in parts if phase.name == name) or None
+
+
+def trained_epochs(context: Context) -> list[Trained]:
+    """Return the training part of every epoch that came to its end and whose phases are told apart, in order."""
+    found = []
+    for boundary, parts in zip(context.boundaries.all, context.parts, strict=True):
+        row = boundary.row
+        mine = [phase for phase in parts if phase.name == "train"]
+        train_s = length_of(mine, "train")
+        if train_s is None:
+            continue
+        told = context.inside.told.get((row.run, row.start_t_s)) if boundary.told else None
+        again = told is not None and told.attempt > 1
+        found.append(
+            Trained(
+                group=(row.run, row.segment, boundary.without_mosaic),
+                epoch=row.epoch,
+                span=(mine[0].start_t_s, mine[-1].end_t_s),
+                train_s=train_s,
+                data_wait_s=told.data_wait_s if told else None,
+                alike=not boundary.first and not boundary.closing and not again,
+            )
+        )
+    return found
+
+
+def groups(epochs: Sequence[Trained]) -> Iterator[list[Trained]]:
+    """Yield the epochs that may be held against each other, in order; too few of them have no usual length."""
+    found: dict[tuple[int, int, bool], list[Trained]] = {}
+    for epoch in epochs:
+        if epoch.alike:
+            found.setdefault(epoch.group, []).append(epoch)
+    yield from (siblings for siblings in found.values() if len(siblings) >= th.ODD_SIBLINGS)
+
+
+def calm_epochs(epochs: Sequence[Trained], held_up: Disturbances) -> list[Trained]:
+    """Return the epochs of which so little was disturbed that they tell of a trend."""
+    lost = held_up.seconds_in_each([epoch.span for epoch in epochs]).tolist()
+    return [each for each, lost_s in zip(epochs, lost, strict=True) if lost_s < th.DISTURBED_SHARE * each.train_s]

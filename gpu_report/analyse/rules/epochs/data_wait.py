@@ -1,0 +1,55 @@
+"""Rule: from epoch to epoch the trainer waits longer for data (told by callbacks only)."""
+
+from collections.abc import Sequence
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.rules.epochs.changed_signals import changed
+from gpu_report.analyse.rules.epochs.comparable_epochs import Trained, calm_epochs, groups
+from gpu_report.analyse.timeseries.interval_cover import Disturbances
+from gpu_report.analyse.timeseries.trend_test import Rise, rise
+from gpu_report.model import Evidence, Finding
+
+
+def data_wait_growing(context: Context, epochs: Sequence[Trained], held_up: Disturbances) -> list[Finding]:
+    """Report data waits that rise over the run and cost some seconds: caches that fill, a disk that others load."""
+    found: list[Finding] = []
+    for siblings in groups(epochs):
+        calm = calm_epochs(siblings, held_up)
+        grown = waits_grow(calm)
+        if grown is not None:
+            found.append(_finding(context, len(found) + 1, calm, grown))
+    return found
+
+
+def waits_grow(epochs: Sequence[Trained]) -> Rise | None:
+    """Return how data waits of epochs rose, None where they did not, or too little to matter, or were not told."""
+    waits = [epoch.data_wait_s for epoch in epochs if epoch.data_wait_s is not None]
+    grown = rise(waits) if len(waits) == len(epochs) else None
+    if grown is None:
+        return None
+    third = len(epochs) // 3
+    trained_s = sum(epoch.train_s for epoch in epochs[-third:]) / third
+    enough = grown.grown >= max(th.WAIT_GROWS_S, th.WAIT_GROWS_SHARE * trained_s)
+    return grown if enough and sum(waits) - len(waits) * grown.first >= th.WAIT_COSTS_S else None
+
+
+def _finding(context: Context, number: int, epochs: Sequence[Trained], grown: Rise) -> Finding:
+    third = len(epochs) // 3
+    lost_s = sum((epoch.data_wait_s or 0.0) - grown.first for epoch in epochs)
+    return Finding(
+        id=f"data-wait-growing-{number}",
+        rule="data-wait-growing",
+        severity="warning",
+        gpu=None,
+        start_t_s=epochs[0].span[0],
+        end_t_s=epochs[-1].span[1],
+        summary=f"The trainer waited for data longer and longer: {grown.first:.1f} s an epoch at first, "
+        f"{grown.last:.1f} s at last (medians of {third} epochs each)",
+        evidence=(
+            Evidence("waited for data in an epoch of the first third (median)", grown.first, "s"),
+            Evidence("in the last third", grown.last, "s"),
+            Evidence("lost against the first third", lost_s, "s"),
+            *changed(context, epochs[:third], epochs[-third:], ("at first", "at last")),
+        ),
+    )

@@ -1,0 +1,150 @@
+"""Rules: an epoch whose training took far longer than its siblings', and epochs that get slower and slower."""
+
+import itertools
+from bisect import bisect_left
+from collections.abc import Sequence
+from statistics import median
+
+import numpy as np
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.rules.epochs.changed_signals import changed, of_gpus, utilisation
+from gpu_report.analyse.rules.epochs.comparable_epochs import Trained, calm_epochs, groups
+from gpu_report.analyse.rules.epochs.data_wait import waits_grow
+from gpu_report.analyse.timeseries.interval_cover import Disturbances
+from gpu_report.analyse.timeseries.trend_test import Rise, rise
+from gpu_report.model import Cause, Evidence, Finding
+
+
+def slow_epochs(context: Context, epochs: Sequence[Trained], held_up: Disturbances) -> list[Finding]:
+    """Report epochs that stand out in the length of their training and that no other finding explains.
+
+    The first epoch of a process and the one that closes the mosaic take longer by their nature and are never reported.
+    Epochs that follow each other are one finding.
+    """
+    found: list[tuple[Sequence[Trained], Sequence[Trained]]] = []
+    for siblings in groups(epochs):
+        usual_s = median(epoch.train_s for epoch in siblings)
+        slow = [
+            epoch
+            for epoch in _standing_out(siblings)
+            if held_up.seconds_in(epoch.span) < th.EXPLAINED_SHARE * (epoch.train_s - usual_s)
+        ]
+        found += [(part, siblings) for part in _in_a_row(slow)]
+    return [_slow(context, number, *each) for number, each in enumerate(sorted(found, key=_begin), 1)]
+
+
+def epochs_slowing(context: Context, epochs: Sequence[Trained], held_up: Disturbances) -> list[Finding]:
+    """Report training that takes longer from epoch to epoch, unless that is because it waits longer for data."""
+    found: list[Finding] = []
+    for siblings in groups(epochs):
+        calm = calm_epochs(siblings, held_up)
+        grown = rise([epoch.train_s for epoch in calm])
+        waits = waits_grow(calm)
+        by_waiting = waits is not None and grown is not None and waits.grown >= th.EXPLAINED_SHARE * grown.grown
+        if grown is not None and not by_waiting and _matters(calm, grown):
+            found.append(_slowing(context, len(found) + 1, calm, grown))
+    return found
+
+
+def _standing_out(siblings: Sequence[Trained]) -> list[Trained]:
+    """Return the epochs over the line: SLOW_AT_LEAST_S, SLOW_SHARE and ODD_Z robust standard deviations over usual."""
+    lengths = np.array([epoch.train_s for epoch in siblings])
+    usual_s = float(np.median(lengths))
+    sigma_s = th.MAD_TO_SIGMA * float(np.median(np.abs(lengths - usual_s)))
+    line_s = usual_s + max(th.SLOW_AT_LEAST_S, th.SLOW_SHARE * usual_s, th.ODD_Z * sigma_s)
+    return [epoch for epoch in siblings if epoch.train_s >= line_s]
+
+
+def _in_a_row(slow: Sequence[Trained]) -> list[Sequence[Trained]]:
+    """Return the stretches of epochs that follow each other."""
+    runs = itertools.groupby(enumerate(slow), key=lambda pair: pair[1].epoch - pair[0])
+    return [[epoch for _, epoch in run] for _, run in runs]
+
+
+def _begin(found: tuple[Sequence[Trained], Sequence[Trained]]) -> float:
+    return found[0][0].span[0]
+
+
+def _slow(context: Context, number: int, slow: Sequence[Trained], siblings: Sequence[Trained]) -> Finding:
+    usual_s, took_s = median(epoch.train_s for epoch in siblings), median(epoch.train_s for epoch in slow)
+    cost_s = sum(epoch.train_s - usual_s for epoch in slow)
+    which = f"epoch {slow[0].epoch}" if len(slow) == 1 else f"each of the epochs {slow[0].epoch} to {slow[-1].epoch}"
+    rest = _nearest(siblings, slow)
+    return Finding(
+        id=f"slow-epoch-{number}",
+        rule="slow-epoch",
+        severity="warning",
+        gpu=None,
+        start_t_s=slow[0].span[0],
+        end_t_s=slow[-1].span[1],
+        summary=f"The training of {which} took {took_s:.1f} s, usually {usual_s:.1f} s: {cost_s:.0f} s lost",
+        epoch=slow[0].epoch,
+        phase="train",
+        evidence=(
+            Evidence("training took", took_s, "s"),
+            Evidence("usually (median of its siblings)", usual_s, "s"),
+            *changed(context, rest, slow, ("usually", "then")),
+        ),
+        cause=_something_else(context, slow, rest),
+    )
+
+
+def _nearest(siblings: Sequence[Trained], slow: Sequence[Trained]) -> Sequence[Trained]:
+    """Return the siblings beside slow ones, COMPARED_EPOCHS on either side at most: a long run has thousands."""
+    first = bisect_left(siblings, slow[0].epoch, key=lambda epoch: epoch.epoch)
+    before = siblings[max(first - th.COMPARED_EPOCHS, 0) : first]
+    return [*before, *siblings[first + len(slow) : first + len(slow) + th.COMPARED_EPOCHS]]
+
+
+def _something_else(context: Context, slow: Sequence[Trained], rest: Sequence[Trained]) -> Cause | None:
+    """Name another process where the GPU was busy far longer for the same work than its clock accounts for.
+
+    Of one GPU only: one of several may spin for another. What the same work takes of the GPU's time is the same in each
+    epoch, however long the training waits between batches.
+    """
+    training = context.training_at(slow[0].span[0])
+    if training is None or len(training.gpus) != 1:
+        return None
+    then_s, usual_s = (_busy_s(context, epochs) for epochs in (slow, rest))
+    then_mhz, usual_mhz = (of_gpus("sm_clock_mhz")(context, epochs) for epochs in (slow, rest))
+    if then_s is None or not usual_s or not then_mhz or usual_mhz is None:
+        return None
+    if then_s < th.BUSIER_FACTOR * usual_s * max(usual_mhz / then_mhz, 1.0):
+        return None
+    text = f"the GPU was busy {then_s:.0f} s of it, {usual_s:.0f} s usually for the same work: something else ran on it"
+    return Cause("other-process", 0.6, text)
+
+
+def _busy_s(context: Context, epochs: Sequence[Trained]) -> float | None:
+    """Return how long the GPU was busy in the training of an epoch (median), None where it was not measured."""
+    busy = [epoch.train_s * util / 100 for epoch in epochs if (util := utilisation(context, [epoch])) is not None]
+    return median(busy) if busy else None
+
+
+def _matters(epochs: Sequence[Trained], grown: Rise) -> bool:
+    """Tell whether epochs got slower by a share that a person would notice, and it cost some time."""
+    cost_s = sum(epoch.train_s - grown.first for epoch in epochs)
+    return grown.grown >= th.SLOWING_SHARE * grown.first and cost_s >= th.SLOW_AT_LEAST_S
+
+
+def _slowing(context: Context, number: int, epochs: Sequence[Trained], grown: Rise) -> Finding:
+    third = len(epochs) // 3
+    percent = 100 * grown.grown / grown.first
+    return Finding(
+        id=f"epochs-slowing-{number}",
+        rule="epochs-slowing",
+        severity="warning",
+        gpu=None,
+        start_t_s=epochs[0].span[0],
+        end_t_s=epochs[-1].span[1],
+        summary=f"Epochs got slower: training took {grown.first:.1f} s at first and {grown.last:.1f} s at last "
+        f"({percent:.0f} % more, medians of {third} epochs each)",
+        evidence=(
+            Evidence("training of an epoch in the first third (median)", grown.first, "s"),
+            Evidence("in the last third", grown.last, "s"),
+            Evidence("lost against the first third", sum(epoch.train_s - grown.first for epoch in epochs), "s"),
+            *changed(context, epochs[:third], epochs[-third:], ("at first", "at last")),
+        ),
+    )

@@ -1,0 +1,141 @@
+"""Rule: the GPUs of one training are far apart, in utilisation or in memory, and which of them is late."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+
+import numpy as np
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.signals.gpu_memory import gib, gpu_memory, size
+from gpu_report.analyse.signals.interval_signals import evidence
+from gpu_report.analyse.timeline.trainings import Training
+from gpu_report.analyse.timeseries.gpu_series import Track, mean_within
+from gpu_report.analyse.timeseries.intervals import Span, marked
+from gpu_report.analyse.timeseries.weighted_stats import weighted_stats
+from gpu_report.model import Cause, Evidence, Finding, Severity
+
+WORK = ("tensor_active_pct", "power_w")  # what tells work from a kernel that only waits, the better one first
+RULE = "imbalance"
+
+_Said = tuple[Severity, str]
+
+
+@dataclass(frozen=True)
+class _Share:
+    """What one GPU did in ordinary training: means of utilisation (%) and of WORK, its usual memory (MiB)."""
+
+    gpu: int
+    util_pct: float
+    work: dict[str, float]
+    memory_mib: float | None
+
+
+def uneven_gpus(context: Context) -> list[Finding]:
+    """Report trainings on several GPUs that are far apart throughout, in utilisation (a warning) or memory (a note).
+
+    Ordinary training is looked at: what a drop, a guest or a wait for a peer explains is no part of it.
+    """
+    found: list[Finding] = []
+    for training in context.trainings:
+        spans = training.within(context.scenes.calm)
+        if _on_several(training) and sum(b - a for a, b in spans) >= th.IMBALANCE_AT_LEAST_S:
+            used = [track for track in context.tracks if track.gpu in training.gpus]
+            shares = [share for track in used if (share := _share(context, track, spans)) is not None]
+            said = _judge(used, spans, shares)
+            found += [_finding(len(found) + 1, spans, shares, said)] if said else []
+    return found
+
+
+def _on_several(training: Training) -> bool:
+    """Tell whether it is one training that ran on all the GPUs that it used, and those are two or more."""
+    return len(training.gpus) > 1 and training.world_size == len(training.gpus)
+
+
+def _judge(used: Sequence[Track], spans: Sequence[Span], shares: Sequence[_Share]) -> _Said | None:
+    """Return what is to be said of a training, of utilisation before memory; None where all is even."""
+    if len(shares) < 2:
+        return None
+    least, most = min(shares, key=lambda s: s.util_pct), max(shares, key=lambda s: s.util_pct)
+    if most.util_pct - least.util_pct >= th.IMBALANCE_POINTS and _throughout(used, spans, least.gpu, most.gpu):
+        busy = f"GPU {most.gpu} was busy {most.util_pct:.0f} % of ordinary training, GPU {least.gpu}"
+        return "warning", f"{busy} {least.util_pct:.0f} %: {_which(least, most)}"
+    uneven = _uneven_memory(shares)
+    return ("info", uneven) if uneven else None
+
+
+def _share(context: Context, track: Track, spans: Sequence[Span]) -> _Share | None:
+    util_pct, seconds = mean_within(track, spans)
+    if seconds < th.IMBALANCE_AT_LEAST_S:
+        return None
+    rows = marked(track.rows["t_s"].to_numpy(dtype=float), spans)
+    means = {
+        name: weighted_stats(track.rows[name].to_numpy(dtype=float)[rows], track.row_hold_s[rows]) for name in WORK
+    }
+    own = gpu_memory(context, track).own_mib[rows]
+    memory = float(np.nanmedian(own)) if np.isfinite(own).any() else None
+    return _Share(track.gpu, util_pct, {name: stats.mean for name, stats in means.items() if stats}, memory)
+
+
+def _throughout(used: Sequence[Track], spans: Sequence[Span], least: int, most: int) -> bool:
+    """Tell whether one GPU is ahead of another by IMBALANCE_POINTS in most of the windows of ordinary training."""
+    tracks = {track.gpu: track for track in used}
+    windows = _windows(spans)
+    points = tracks[most].means_pct(windows) - tracks[least].means_pct(windows)
+    lengths_s = np.array([end - start for start, end in windows])
+    seen_s = float(lengths_s[np.isfinite(points)].sum())
+    return seen_s > 0 and float(lengths_s[points >= th.IMBALANCE_POINTS].sum()) >= th.IMBALANCE_SHARE * seen_s
+
+
+def _windows(spans: Sequence[Span]) -> list[Span]:
+    """Return spans cut into windows of about IMBALANCE_WINDOW_S, at most."""
+    found: list[Span] = []
+    for start, end in spans:
+        edges = np.linspace(start, end, int(np.ceil((end - start) / th.IMBALANCE_WINDOW_S)) + 1).tolist()
+        found += pairwise(edges)
+    return found
+
+
+def _which(least: _Share, most: _Share) -> str:
+    """Return which GPU is late, where work is known of both: a rank that waits spins, busy and without work."""
+    name = next((name for name in WORK if name in least.work and name in most.work), None)
+    if name is None:
+        return "they are far apart; which of them is late, utilisation alone does not tell"
+    if most.work[name] >= th.MORE_WORK * least.work[name]:
+        return f"GPU {most.gpu} does more of the work"
+    return f"GPU {least.gpu} is late, and GPU {most.gpu} spins until it comes, without doing more work"
+
+
+def _uneven_memory(shares: Sequence[_Share]) -> str:
+    """Return in words that GPUs hold amounts of memory that are far apart, empty where they do not."""
+    known = [(share.memory_mib, share.gpu) for share in shares if share.memory_mib is not None]
+    for (less, lower), (more, upper) in combinations(sorted(known), 2):
+        if more - less >= max(th.UNEVEN_MEMORY_SHARE * more, th.UNEVEN_MEMORY_MIB):
+            held = f"The training holds {size(more)} on GPU {upper} and {size(less)} on GPU {lower}"
+            return f"{held}: the fuller one limits the batch"
+    return ""
+
+
+def _finding(number: int, spans: Sequence[Span], shares: Sequence[_Share], said: _Said) -> Finding:
+    severity, text = said
+    return Finding(
+        id=f"{RULE}-{number}",
+        rule=RULE,
+        severity=severity,
+        gpu=None,
+        start_t_s=spans[0][0],
+        end_t_s=spans[-1][1],
+        summary=text,
+        evidence=tuple(fact for share in shares for fact in _facts(share)),
+        cause=Cause(RULE, 0.7, "ranks keep step: every batch takes as long as the slowest of them"),
+    )
+
+
+def _facts(share: _Share) -> tuple[Evidence, ...]:
+    return evidence(
+        (f"utilisation of GPU {share.gpu} (mean)", share.util_pct, "%"),
+        (f"power of GPU {share.gpu}", share.work.get("power_w"), "W"),
+        (f"tensor activity of GPU {share.gpu}", share.work.get("tensor_active_pct"), "%"),
+        (f"memory of the training on GPU {share.gpu}", gib(share.memory_mib), "GiB"),
+    )

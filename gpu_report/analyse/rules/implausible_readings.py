@@ -1,0 +1,104 @@
+"""Rule: a GPU reads as busy, and nobody is on it and it draws no power: the reading is not to be believed."""
+
+import numpy as np
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.signals.interval_signals import evidence
+from gpu_report.analyse.signals.utilisation_drops import stretches
+from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, Track
+from gpu_report.analyse.timeseries.intervals import Span, rows_before, union
+from gpu_report.model import Cause, Finding, Gpu, Interval, Run
+
+WHY = (
+    "no process was on it and it drew no power for work: some drivers read this once a process was killed in the "
+    "middle of a kernel, until the GPU is reset"
+)
+
+
+def readings_not_credible(context: Context) -> list[Finding]:
+    """Report where a GPU without any process read NOT_CREDIBLE_PCT or more at idle power for NOT_CREDIBLE_S.
+
+    Only where processes were recorded and could be read on this GPU. One that is cut into MIG devices is left out: its
+    processes are theirs.
+    """
+    parents = {gpu.parent_index for gpu in context.run.gpus}
+    tracks = [t for t in context.tracks if t.gpu not in parents and _processes_known(context.run, t.gpu)]
+    found = [interval for track in tracks for interval in _stuck(context.run, track)]
+    return [_finding(context, number, interval) for number, interval in enumerate(found, 1)]
+
+
+def _processes_known(run: Run, gpu: int) -> bool:
+    """Tell whether the processes of a GPU were looked at all along.
+
+    A list that never named anybody anywhere may be that of a container, which sees no process at all.
+    """
+    failed = [e for e in run.events if e.kind == "nvml_error" and e.fields.get("quantity") == "processes"]
+    return len(run.processes) > 0 and all(event.gpu not in {gpu, None} for event in failed)
+
+
+def _stuck(run: Run, track: Track) -> list[Interval]:
+    """Return where a GPU read as busy at idle power with nobody on it."""
+    limit_w = next((gpu.power_limit_w for gpu in run.gpus if gpu.index == track.gpu), None)
+    alone = np.ones(len(track.t_s), dtype=bool)
+    for start, end in _presence(run, track):
+        alone[track.between(start, end)] = False
+    stuck = alone & (track.util_pct >= th.NOT_CREDIBLE_PCT) & _without_work(track, limit_w)
+    ends_s = track.ends_s
+    spans = [(float(track.t_s[a]), float(ends_s[b - 1])) for a, b in stretches(track, stuck, alone)]
+    return [
+        Interval(track.gpu, start, end, track.mean_pct(start, end))
+        for start, end in spans
+        if end - start >= th.NOT_CREDIBLE_S
+    ]
+
+
+def _presence(run: Run, track: Track) -> list[Span]:
+    """Return when anybody was on a GPU, from up to one look before the process was seen."""
+    rows = run.processes[run.processes["gpu"] == track.gpu]
+    spans = []
+    for _, mine in rows.groupby("pid"):
+        gone = mine["change"].iloc[-1] == "gone"
+        since_s = float(mine["t_s"].iloc[0]) - th.PROCESSES_EVERY_S - track.tick_s
+        spans.append((since_s, float(mine["t_s"].iloc[-1]) if gone else run.duration_s))
+    return union(spans)
+
+
+def _without_work(track: Track, limit_w: float | None) -> Bools:
+    """Return at which readings the GPU's power is that of doing nothing; nowhere where power is not known."""
+    power, t_s = track.rows["power_w"].to_numpy(dtype=float), track.rows["t_s"].to_numpy(dtype=float)
+    known = np.isfinite(power)
+    if not known.any():
+        return np.zeros(len(track.t_s), dtype=bool)
+    power, t_s = power[known], t_s[known]
+    at_power: Floats = power[np.minimum(rows_before(t_s, track.t_s), len(power) - 1)]
+    line_w = th.NO_WORK_POWER_SHARE * limit_w if limit_w else 0.0
+    if power.max() >= th.NO_WORK_POWER_RANGE * power.min():
+        line_w = max(line_w, th.NO_WORK_POWER_FACTOR * float(power.min()))
+    return at_power <= line_w
+
+
+def _finding(context: Context, number: int, interval: Interval) -> Finding:
+    scene = context.scenes.of(interval.gpu, interval.start_t_s, interval.end_t_s)
+    gpu: Gpu = next(gpu for gpu in context.run.gpus if gpu.index == interval.gpu)
+    epoch, phase = context.place_at(interval.start_t_s)
+    return Finding(
+        id=f"not-credible-{number}",
+        rule="not-credible",
+        severity="warning",
+        gpu=interval.gpu,
+        start_t_s=interval.start_t_s,
+        end_t_s=interval.end_t_s,
+        summary=f"GPU {interval.gpu} read {interval.mean_pct:.0f} % for {interval.duration_s:.0f} s with no process on "
+        "it: the reading is not credible",
+        epoch=epoch,
+        phase=phase,
+        evidence=evidence(
+            ("utilisation it read (mean)", interval.mean_pct, "%"),
+            ("power meanwhile", scene.gpu_within("power_w"), "W"),
+            ("its limit", gpu.power_limit_w, "W"),
+            ("SM activity meanwhile", scene.gpu_within("sm_active_pct"), "%"),
+        ),
+        cause=Cause("not-credible", 0.9, WHY),
+        kernel_events=tuple(scene.kernel),
+    )

@@ -1,0 +1,114 @@
+"""Rule: a GPU that mostly waits throughout training, outside any drop: what holds it back all the time."""
+
+from collections.abc import Iterator
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.causes.causes import explain
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.signals.interval_signals import Scene, evidence
+from gpu_report.analyse.timeline.activity import outside
+from gpu_report.analyse.timeline.trainings import Training
+from gpu_report.analyse.timeseries.gpu_series import Bools, Track
+from gpu_report.analyse.timeseries.interval_cover import disturbances
+from gpu_report.analyse.timeseries.intervals import Span, Spans, as_array
+from gpu_report.model import Cause, Evidence, Finding, Severity
+
+ORDINARY = "without warm-up and disturbed epochs"  # what the number is over: the verdict's is over all training
+
+
+def starved_gpus(context: Context) -> list[Finding]:
+    """Report, of each training, the GPUs that are under ROOM_PCT busy in its ordinary epochs, or wait for data as much.
+
+    With each stands what the host did meanwhile.
+    """
+    found: list[Finding] = []
+    for training in context.trainings:
+        span = _span(context, training)
+        if span is None:
+            continue
+        for scene, mean_pct, waited in _low(context, training):
+            found.append(_finding(len(found) + 1, scene, span, mean_pct, waited))
+    return found
+
+
+def _low(context: Context, training: Training) -> Iterator[tuple[Scene, float, float | None]]:
+    """Yield the GPUs of a training that wait: their scenes, mean utilisation (%), the share that waited for data."""
+    ordinary, waited = as_array(training.within(context.ordinary)), _data_wait(context, training)
+    waits = waited is not None and waited >= th.DATA_WAIT_SHARE
+    for track, use in zip(context.tracks, context.usable, strict=True):
+        mean_pct = _mean_pct(track, use, ordinary) if track.gpu in training.gpus else None
+        scene = context.scenes.of_training(track.gpu, training)
+        if scene is not None and mean_pct is not None and (mean_pct < th.ROOM_PCT or waits):
+            yield scene, mean_pct, waited
+
+
+def _span(context: Context, training: Training) -> Span | None:
+    """Return the time from the beginning of the first training phase to the end of the last.
+
+    None for a training that came to none: what is ordinary in it is that of another which went on at once.
+    """
+    phased = any(phase.name == "train" for phase in context.phases)
+    spans = training.trained if phased else context.scenes.calm_of(training)
+    return (spans[0][0], spans[-1][1]) if spans else None
+
+
+def _mean_pct(track: Track, usable: Bools, ordinary: Spans) -> float | None:
+    """Return mean utilisation in ordinary training, None where there is too little of it to judge."""
+    mine = usable & ~outside(track, ordinary)
+    seconds = float(track.hold_s[mine].sum())
+    if seconds < th.STARVED_AT_LEAST_S:
+        return None
+    return float((track.hold_s * track.util_pct)[mine].sum()) / seconds
+
+
+def _finding(number: int, scene: Scene, span: Span, mean_pct: float, waited: float | None) -> Finding:
+    """Return the finding; without a cause, what is between starved and healthy is a note."""
+    cause, proof = _explained(scene, waited)
+    numbers = evidence(
+        (f"mean utilisation in ordinary training ({ORDINARY})", mean_pct, "%"),
+        ("the trainer waited for data, of ordinary training", None if waited is None else 100 * waited, "%"),
+    )
+    return Finding(
+        id=f"starved-{number}",
+        rule="starved",
+        severity=_severity(cause, mean_pct),
+        gpu=scene.gpu,
+        start_t_s=span[0],
+        end_t_s=span[1],
+        summary=f"GPU {scene.gpu} was busy {mean_pct:.0f} % of its ordinary training ({ORDINARY}): {cause.explanation}",
+        evidence=(*numbers, *(each for each in proof if each.text != "utilisation")),  # told already, of all of it
+        cause=cause,
+    )
+
+
+def _severity(cause: Cause, mean_pct: float) -> Severity:
+    """Return a note for what is between starved and healthy, unless its cause can be repaired without another batch."""
+    if mean_pct < th.STARVED_PCT:
+        return "warning"
+    by_nature = cause.name == "launch-bound" and mean_pct >= th.MAIN_BOUND_UTIL_PCT
+    return "info" if by_nature or not cause.confidence else "warning"
+
+
+def _explained(scene: Scene, waited: float | None) -> tuple[Cause, tuple[Evidence, ...]]:
+    """Return the cause of a whole training; where its means show none, that of the time in which it waited for data."""
+    cause, proof = explain(scene)
+    if cause.confidence > 0 or waited is None or waited < th.WAITING_SHARE:
+        return cause, proof
+    waits = scene.while_waiting()
+    return explain(waits) if waits is not None else (cause, proof)
+
+
+def _data_wait(context: Context, training: Training) -> float | None:
+    """Return the share (0 to 1) of ordinary epochs that the trainer waited for data, None where nobody told it.
+
+    The first epoch of a process waits for its first batch, one with a drop in it for what made the drop.
+    """
+    fallen = disturbances((drop.start_t_s, drop.end_t_s) for drop in context.drops)
+    epochs = training.told.main.epochs[1:] if training.told else ()
+    told = [
+        (epoch.end_t_s - epoch.start_t_s, epoch.data_wait_s)
+        for epoch in epochs
+        if epoch.end_t_s is not None and not fallen.touch((epoch.start_t_s, epoch.end_t_s))
+    ]
+    trained_s = sum(length_s for length_s, _ in told)
+    return sum(waited_s for _, waited_s in told) / trained_s if trained_s > 0 else None

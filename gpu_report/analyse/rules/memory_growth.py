@@ -1,0 +1,175 @@
+"""Rule: the memory of a training grows over its epochs, and when the card would be full at this rate."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import numpy as np
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.rules.training_end import OUT_OF_MEMORY
+from gpu_report.analyse.signals.gpu_memory import GpuMemory, gib, gpu_memory, size
+from gpu_report.analyse.signals.interval_signals import evidence
+from gpu_report.analyse.signals.memory_growth import Growth, Step, find_growth, mosaic_step
+from gpu_report.analyse.timeline.training_epochs import Parts
+from gpu_report.analyse.timeline.trainings import Training
+from gpu_report.model import Cause, Evidence, Finding
+
+RULE = "memory-growth"
+RAN_OUT = "until CUDA was out of memory"
+WHY = "memory is taken and not given back (tensors kept in a list, a loss summed up with its graph, a growing cache)"
+MOSAIC = "YOLO closes its mosaic for the last epochs and makes the loader anew: one step, no growth"
+
+
+@dataclass(frozen=True, eq=False)
+class _Case:
+    """One training on one GPU, and when it trained."""
+
+    context: Context
+    memory: GpuMemory
+    training: Training
+    parts: Parts
+
+    @property
+    def mosaic_closes_s(self) -> float | None:
+        """Return when the first epoch without mosaic began, None where there was none or it was the first of all."""
+        closes = self.training.mosaic_closes
+        return next((part.start_s for part in self.parts.all[1:] if closes and part.epoch == closes), None)
+
+    @property
+    def epochs_left(self) -> int | None:
+        """Return how many epochs were still to come when the training ended, None where that is not known."""
+        asked, last = self.training.args.get("epochs"), self.parts.all[-1].epoch
+        return max(asked - last, 0) if isinstance(asked, int) and last is not None else None
+
+    @property
+    def out_of_memory(self) -> bool:
+        """Tell whether an exception ended the training that says that CUDA was out of memory."""
+        culprit = self.training.told.crashed if self.training.told else None
+        return culprit is not None and culprit.error == OUT_OF_MEMORY
+
+    @property
+    def whose(self) -> str:
+        """Return whose memory it is, in words."""
+        known = self.memory.others_mib is not None
+        return f"The training's memory on GPU {self.memory.gpu}" if known else f"The memory of GPU {self.memory.gpu}"
+
+
+def growing_memory(context: Context) -> list[Finding]:
+    """Report where memory grew over epochs, and the step where the mosaic closed, on each GPU that was used."""
+    memories = {track.gpu: gpu_memory(context, track) for track in context.tracks}
+    cases = [
+        _Case(context, memories[gpu], training, training.parts)
+        for training in context.trainings
+        if training.parts is not None
+        for gpu in sorted(training.gpus)
+    ]
+    found: list[Finding] = []
+    for case in cases:
+        closes_s = case.mosaic_closes_s
+        if (growth := find_growth(case.memory, case.parts, closes_s)) is not None:
+            found.append(_finding(case, len(found) + 1, growth))
+        if closes_s is not None and (step := mosaic_step(case.memory, case.parts, closes_s)) is not None:
+            found.append(_mosaic_finding(case, len(found) + 1, step))
+    return found
+
+
+def _finding(case: _Case, number: int, growth: Growth) -> Finding:
+    epoch, phase = case.context.place_at(growth.start_s)
+    certain = case.memory.others_mib is not None
+    return Finding(
+        id=f"{RULE}-{number}",
+        rule=RULE,
+        severity="critical" if _ran_out(case, growth) or _runs_out(case, growth) else "warning",
+        gpu=case.memory.gpu,
+        start_t_s=growth.start_s,
+        end_t_s=growth.end_s,
+        summary=_summary(case, growth),
+        epoch=epoch,
+        phase=phase,
+        evidence=_evidence(case, growth),
+        cause=Cause(RULE, 0.85 if certain else 0.7, WHY if certain else f"{WHY}; whose it is was not recorded"),
+    )
+
+
+def _ran_out(case: _Case, growth: Growth) -> str:
+    """Return in words that memory grew until there was no more, empty where it did not."""
+    if growth.goes_on and case.out_of_memory:
+        return RAN_OUT
+    capacity = case.memory.capacity_mib
+    full = capacity and growth.free_mib is not None and growth.free_mib <= (1 - th.FULL_SHARE) * capacity
+    return "until the card was full" if full else ""
+
+
+def _runs_out(case: _Case, growth: Growth) -> bool:
+    """Tell whether the card would be full within the epochs that were still to come."""
+    seconds, epoch_s, epochs = growth.seconds_left, case.parts.epoch_s, case.epochs_left
+    return seconds is not None and epoch_s is not None and bool(epochs) and seconds <= (epochs or 0) * epoch_s
+
+
+def _summary(case: _Case, growth: Growth) -> str:
+    rate = _rate(growth, case.parts.epoch_s)
+    grown = f"{case.whose} grew by {size(growth.after_mib - growth.before_mib)}, {rate}"
+    if ended := _ran_out(case, growth):
+        return f"{grown}, {ended}"
+    left = growth.seconds_left
+    if left is None:
+        return grown if growth.goes_on else f"{grown}, and then no more"
+    if case.epochs_left == 0:  # over: no clock will come to that time
+        return f"{grown}; a longer training would have filled the card {_in_time(left, case.parts.epoch_s)}"
+    at = _clock(case.context.run.start_wall_s, growth.end_s + left)
+    return f"{grown}; at this rate the card would be full {_in_time(left, case.parts.epoch_s)}, {at}"
+
+
+def _rate(growth: Growth, epoch_s: float | None) -> str:
+    mib, unit = (growth.rate_mib_s * epoch_s, "an epoch") if epoch_s else (growth.rate_mib_s * 60, "a minute")
+    return f"{size(mib)} {unit}"
+
+
+def _in_time(seconds: float, epoch_s: float | None) -> str:
+    if epoch_s:
+        return f"after about {max(seconds / epoch_s, 1):,.0f} more epochs"
+    return f"{max(seconds / 60, 1):,.0f} min later"
+
+
+def _clock(start_wall_s: float, t_s: float) -> str:
+    """Return a moment as a time of day in UTC, with its date where it is not the day on which the run began."""
+    try:
+        began, then = (datetime.fromtimestamp(wall_s, UTC) for wall_s in (start_wall_s, start_wall_s + t_s))
+    except (OverflowError, OSError, ValueError):
+        return "beyond the calendar"
+    return f"at {then:%H:%M} UTC" if then.date() == began.date() else f"on {then:%Y-%m-%d at %H:%M} UTC"
+
+
+def _evidence(case: _Case, growth: Growth) -> tuple[Evidence, ...]:
+    seconds, epoch_s, others = growth.seconds_left, case.parts.epoch_s, case.memory.others_mib
+    rows = case.memory.between(growth.start_s, growth.end_s)
+    apart = 0.0 if others is None else float(np.nan_to_num(others[rows]).max(initial=0.0))
+    return evidence(
+        ("memory before it (peak in training)", gib(growth.before_mib), "GiB"),
+        ("memory after it", gib(growth.after_mib), "GiB"),
+        ("growth an epoch (median slope)", gib(growth.rate_mib_s * epoch_s) if epoch_s else None, "GiB"),
+        ("growth a minute", gib(growth.rate_mib_s * 60), "GiB"),
+        ("the card can hold", gib(case.memory.capacity_mib), "GiB"),
+        ("other processes held, at most, which is not counted", gib(apart) if apart else None, "GiB"),
+        ("epochs until it is full at this rate", seconds / epoch_s if seconds is not None and epoch_s else None, ""),
+        ("epochs that were still to come", case.epochs_left, ""),
+    )
+
+
+def _mosaic_finding(case: _Case, number: int, step: Step) -> Finding:
+    epoch, phase = case.context.place_at(step.t_s)
+    return Finding(
+        id=f"{RULE}-{number}",
+        rule=RULE,
+        severity="info",
+        gpu=case.memory.gpu,
+        start_t_s=step.t_s,
+        end_t_s=step.t_s,
+        summary=f"{case.whose} stepped up by {size(step.mib)} in the epoch in which the mosaic closed, and stayed",
+        expected=True,
+        epoch=epoch,
+        phase=phase,
+        evidence=evidence(("step", gib(step.mib), "GiB")),
+        cause=Cause(RULE, 0.8, MOSAIC),
+    )

@@ -1,0 +1,78 @@
+"""Rule: hardly any memory of a GPU was left, and whose the rest was."""
+
+import numpy as np
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.signals.gpu_memory import GpuMemory, gib, gpu_memory, size
+from gpu_report.analyse.signals.interval_signals import evidence
+from gpu_report.analyse.timeseries.gpu_series import Track
+from gpu_report.analyse.timeseries.intervals import Span, minus, union
+from gpu_report.model import Evidence, Finding
+
+
+def full_memory(context: Context) -> list[Finding]:
+    """Report each used GPU of which NEAR_LIMIT_PCT or more of the memory were in use for NEAR_LIMIT_S, once."""
+    found: list[Finding] = []
+    for track in context.tracks:
+        if track.gpu not in context.activity.used_gpus:
+            continue
+        memory = gpu_memory(context, track)
+        spans = near_limit(memory, track, context.activity.idle)
+        if any(end - start >= th.NEAR_LIMIT_S for start, end in spans):
+            found.append(_finding(context, len(found) + 1, memory, spans))
+    return found
+
+
+def near_limit(memory: GpuMemory, track: Track, idle: tuple[Span, ...]) -> list[Span]:
+    """Return when a GPU was nearly full outside idle time, joined across STRAY_S; empty where its size is not known."""
+    if memory.capacity_mib is None:
+        return []
+    full = memory.used_mib >= th.NEAR_LIMIT_PCT / 100 * memory.capacity_mib
+    ends_s = memory.t_s + track.row_hold_s
+    held = zip(memory.t_s[full].tolist(), (ends_s[full] + th.STRAY_S).tolist(), strict=True)
+    spans = minus([(start, end - th.STRAY_S) for start, end in union(list(held))], idle)
+    # where readings are far apart, what idle time leaves of one may be long and hold none
+    return [span for span in spans if np.isfinite(memory.used_mib[memory.between(*span)]).any()]
+
+
+def _finding(context: Context, number: int, memory: GpuMemory, spans: list[Span]) -> Finding:
+    start_s, end_s = max(spans, key=lambda span: span[1] - span[0])
+    epoch, phase = context.place_at(start_s)
+    rows = memory.between(start_s, end_s)
+    peak = float(np.nanmax(memory.used_mib[rows]))
+    capacity = memory.capacity_mib or peak
+    others = None if memory.others_mib is None else float(np.nan_to_num(memory.others_mib[rows]).max(initial=0.0))
+    whose = f", {size(others)} of it other processes'" if others else ""
+    return Finding(
+        id=f"memory-near-limit-{number}",
+        rule="memory-near-limit",
+        severity="warning",
+        gpu=memory.gpu,
+        start_t_s=start_s,
+        end_t_s=end_s,
+        summary=f"{100 * peak / capacity:.0f} % of GPU {memory.gpu}'s memory was in use for {end_s - start_s:.0f} s: "
+        f"{peak / 1024:.1f} of {size(capacity)}{whose}",
+        epoch=epoch,
+        phase=phase,
+        evidence=_evidence(context, memory, spans, peak, others),
+    )
+
+
+def _evidence(
+    context: Context, memory: GpuMemory, spans: list[Span], peak_mib: float, others_mib: float | None
+) -> tuple[Evidence, ...]:
+    start_s, end_s = max(spans, key=lambda span: span[1] - span[0])
+    there = [g for g in context.guests if g.gpu == memory.gpu and g.span[0] < end_s and g.span[1] > start_s]
+    largest = max(there, key=lambda guest: guest.memory_mib or 0.0, default=None)
+    own = None if others_mib is None else peak_mib - others_mib
+    return (
+        *evidence(
+            ("memory in use (peak)", gib(peak_mib), "GiB"),
+            ("the card can hold", gib(memory.capacity_mib), "GiB"),
+            ("of it the training's", gib(own), "GiB"),
+            ("of it other processes'", gib(others_mib) if others_mib else None, "GiB"),
+        ),
+        *([Evidence(f"the largest of them: {largest.who}", gib(largest.memory_mib), "GiB")] if largest else []),
+        Evidence(f"time over {th.NEAR_LIMIT_PCT:.0f} % in all", sum(b - a for a, b in spans), "s"),
+    )

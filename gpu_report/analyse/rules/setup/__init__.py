@@ -1,0 +1,48 @@
+"""Rule: a set-up at odds with its machine. To add one, write a Check (odds.py) and list it here."""
+
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.rules.setup.check import Check, Said
+from gpu_report.analyse.rules.setup.host import cores, shared_memory, threads
+from gpu_report.analyse.rules.setup.storage import data_disk
+from gpu_report.analyse.rules.setup.torch import gpu_not_taken, torch_a_little_newer, torch_too_new, torch_without_cuda
+from gpu_report.analyse.timeline.trainings import Training
+from gpu_report.model import Finding
+
+CHECKS: tuple[Check, ...] = (
+    torch_without_cuda,
+    torch_too_new,
+    gpu_not_taken,
+    torch_a_little_newer,
+    shared_memory,
+    threads,
+    cores,
+    data_disk,
+)
+
+
+def environment(context: Context) -> list[Finding]:
+    """Report what of each training's set-up does not fit the machine; what several trainings share is said once."""
+    found: dict[str, tuple[Training, Said]] = {}
+    for training in context.trainings:
+        for check in CHECKS:
+            said = check(context, training)
+            if said is not None:
+                found.setdefault(said.summary, (training, said))
+    return [_finding(number, *each) for number, each in enumerate(found.values(), 1)]
+
+
+def _finding(number: int, training: Training, said: Said) -> Finding:
+    """Return a finding over the whole training that it held for; what is only worth a note has no length."""
+    start_s, end_s = training.span
+    return Finding(
+        id=f"environment-{number}",
+        rule="environment",
+        severity=said.severity,
+        gpu=None,
+        start_t_s=start_s,
+        end_t_s=start_s if said.severity == "info" else end_s,
+        summary=said.summary,
+        evidence=said.evidence,
+        cause=said.cause,
+        advice=said.advice,
+    )

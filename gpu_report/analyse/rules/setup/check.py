@@ -1,0 +1,31 @@
+"""What a rule for a set-up at odds with the machine looks at, and what it says."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.timeline.trainings import Training
+from gpu_report.analyse.timeseries.columns import mean_within
+from gpu_report.model import Advice, Cause, Evidence, Severity
+
+SHM = "/dev/shm"  # noqa: S108 - only named here
+MIB_PER_GIB = 1024
+
+
+@dataclass(frozen=True)
+class Said:
+    """What is wrong with a set-up: in one sentence without its full stop, with the numbers and what to do."""
+
+    severity: Severity
+    summary: str
+    evidence: tuple[Evidence, ...] = ()
+    advice: tuple[Advice, ...] = ()
+    cause: Cause | None = None
+
+
+def host_mean(context: Context, training: Training, name: str) -> float | None:
+    """Return the mean of a column of host.csv while a training trained, None where nothing of it is known."""
+    return mean_within(context.run.host, name, training.trained)
+
+
+Check = Callable[[Context, Training], Said | None]

@@ -1,0 +1,129 @@
+"""Set-up at odds: shared memory, threads and cores that are not what the loader's workers need."""
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.rules.setup.check import MIB_PER_GIB, SHM, Said, host_mean
+from gpu_report.analyse.signals.interval_signals import evidence
+from gpu_report.analyse.timeline.trainings import Training
+from gpu_report.analyse.timeseries.columns import values_within
+from gpu_report.model import Advice, Cause
+
+MIB = 2**20
+CHANNELS = 3  # of an image in a batch, a byte each: ultralytics makes floats of them on the GPU
+MORE_CORES = "Give the container or the job more cores (`docker run --cpus`, Kubernetes' cpu limit, Slurm's `-c`)"
+BUS_ERRORS = {"RuntimeError", "OSError"}  # what torch makes of a worker that met one, or of a file that has no room
+
+
+def shared_memory(context: Context, training: Training) -> Said | None:
+    """Find a /dev/shm that cannot hold the batches that the workers may leave there, or that did run full."""
+    total, need = context.run.recording.shm_total_mib, _batches_mib(training)
+    if total is None or need is None:
+        return None
+    lowest = min(values_within(context.run.host, "shm_free_mib", [training.span]).tolist(), default=None)
+    full = lowest is not None and lowest < th.SHM_LEAST_SHARE * total
+    if need <= total and not full:
+        return None
+    failed = need > total and _failed(training)
+    workers = f"{training.quantity('workers') or 0:.0f} workers"
+    text = f"{SHM} has {_size(total)}, and the batches of {workers} may take {_size(need)}"
+    if full:
+        text = f"{SHM} ran full ({_size(total)}): the loader's workers leave their batches there"
+    return Said(
+        "warning" if full or failed else "info",
+        f"{text}. Without room there, a worker dies of a bus error" if failed else text,
+        evidence(
+            (f"size of {SHM}", total, "MiB"),
+            ("least of it that was free", lowest, "MiB"),
+            ("what full queues of batches take", need, "MiB"),
+        ),
+        (
+            Advice(
+                f"Start the container with `--shm-size={_room_gib(need)}g` or `--ipc=host`, or train with fewer workers"
+            ),
+        ),
+    )
+
+
+def threads(context: Context, training: Training) -> Said | None:
+    """Find more threads for arithmetic than there are cores. One is no fault: ultralytics and torchrun set it."""
+    asked = (training.quantity(name) for name in ("omp_num_threads", "torch_threads"))
+    each = max((number for number in asked if number is not None), default=None)
+    usable = context.run.recording.usable_cores
+    if each is None or usable is None or each <= 1 or each * training.ranks <= usable:
+        return None
+    main, waited = host_mean(context, training, "main_cpu_pct"), _waited_for_cores(context, training)
+    used = (main or 0.0) >= th.THREADS_USED_PCT and (waited or 0.0) >= th.CORES_WAITED_PCT
+    fit = max(int(usable) // training.ranks, 1)
+    times = f" in each of {training.ranks} processes" if training.ranks > 1 else ""
+    return Said(
+        "warning" if used else "info",
+        f"OMP_NUM_THREADS asks for {each:.0f} threads{times}, and {_cores(usable)} may be used",
+        evidence(
+            ("CPU of the main process in training", main, "% of a core"),
+            ("of the time in training a process waited for a core", waited, "%"),
+        ),
+        (Advice(f"Set OMP_NUM_THREADS={fit}, or leave it to ultralytics, which sets 1"),),
+    )
+
+
+def cores(context: Context, training: Training) -> Said | None:
+    """Find workers at the limit of the cores that a quota or an affinity leaves, which ultralytics does not see."""
+    usable, shown = context.run.recording.usable_cores, context.run.recording.cores_online
+    workers = training.quantity("workers")
+    if usable is None or shown is None or workers is None or usable >= shown or workers * training.ranks <= usable:
+        return None
+    main, loader = (host_mean(context, training, name) for name in ("main_cpu_pct", "workers_cpu_pct"))
+    waited = _waited_for_cores(context, training)
+    if main is None or loader is None or waited is None:
+        return None
+    used = main * training.ranks + loader  # `main` is the busiest rank's
+    if used < th.CORES_FULL_PCT * usable or waited < th.CORES_WAITED_PCT:
+        return None
+    all_workers = f"{workers * training.ranks:.0f} loader workers"
+    fewer = max(int(usable) // training.ranks, 1)
+    change = Advice("With these cores more workers win nothing", "workers", f"{workers:.0f}", str(fewer))
+    can_change = "workers" in training.args and fewer < workers
+    return Said(
+        "warning",
+        f"{all_workers} shared {_cores(usable)} (the machine shows {shown}), and needed more",
+        evidence(
+            ("CPU of the trainer and its workers in training", used, "% of a core"),
+            ("of the time in training a process waited for a core", waited, "%"),
+        ),
+        (Advice(MORE_CORES), *((change,) if can_change else ())),
+        Cause("input-cpu", 0.8, f"its processes may use {_cores(usable)}, and used them up"),
+    )
+
+
+def _failed(training: Training) -> bool:
+    """Tell whether an exception ended a training that a bus error becomes."""
+    main = training.told.main if training.told else None
+    return main is not None and main.ended == "exception" and main.error in BUS_ERRORS
+
+
+def _batches_mib(training: Training) -> float | None:
+    """Return what the loaders' queues take when they are full: each worker's batches of 8-bit images, of all ranks."""
+    known = [training.quantity(name) for name in ("workers", "prefetch", "batch", "imgsz")]
+    workers, prefetch, batch, imgsz = known
+    if workers is None or prefetch is None or batch is None or imgsz is None:
+        return None
+    return workers * prefetch * batch * CHANNELS * imgsz**2 / MIB
+
+
+def _waited_for_cores(context: Context, training: Training) -> float | None:
+    """Return how long processes of the training waited for a core: its own cgroup tells best, else the machine."""
+    own = host_mean(context, training, "cgroup_cpu_pressure_pct")
+    return own if own is not None else host_mean(context, training, "cpu_pressure_pct")
+
+
+def _room_gib(need_mib: float) -> int:
+    """Return a size to ask for: twice the need, since the validation has a loader of its own."""
+    return max(int(-(-2 * need_mib // MIB_PER_GIB)), 1)
+
+
+def _size(mib: float) -> str:
+    return f"{mib / MIB_PER_GIB:.1f} GiB" if mib >= MIB_PER_GIB else f"{mib:.0f} MiB"
+
+
+def _cores(count: float) -> str:
+    return f"{count:g} core" if count == 1 else f"{count:g} cores"

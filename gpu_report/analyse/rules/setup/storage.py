@@ -1,0 +1,94 @@
+"""Set-up at odds: images on a slow disk while reads are waited for, and where on this machine they would lie faster."""
+
+from pathlib import PurePosixPath
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.rules.setup.check import MIB_PER_GIB, SHM, Said, host_mean
+from gpu_report.analyse.signals.interval_signals import evidence
+from gpu_report.analyse.timeline.trainings import Training
+from gpu_report.analyse.timeseries.columns import values_within
+from gpu_report.model import Advice, Cause, Mount
+
+MEMORY = "tmpfs"
+NETWORK = frozenset(
+    {
+        *("nfs", "nfs4", "cifs", "smb3", "smbfs", "ceph", "lustre", "glusterfs", "beegfs", "gpfs", "afs", "orangefs"),
+        *("wekafs", "9p", "virtiofs", "davfs", "ncpfs", "pvfs2", "panfs"),
+    }
+)
+# A program's own filesystem is named by the program; what is none of these may be local (fuse-overlayfs).
+PROGRAMS = ("sshfs", "s3fs", "mountpoint-s3", "gcsfuse", "goofys", "rclone", "juicefs", "glusterfs", "ceph", "blobfuse")
+
+
+def data_disk(context: Context, training: Training) -> Said | None:
+    """Find images on a network filesystem or a rotating disk, where the training waited for reads."""
+    folder = training.text("data_folder")
+    mount = None if folder is None else mount_of(folder, context.run.recording.mounts)
+    slow = "" if mount is None else _slow(mount)
+    waited_s, trained_s = _waited_for_reads_s(context, training), sum(end - start for start, end in training.trained)
+    if mount is None or not slow or waited_s < max(th.READS_WAITED_S, th.READS_WAITED_SHARE * trained_s):
+        return None
+    size = training.quantity("data_mib")
+    place = faster_place(mount, context.run.recording.mounts, size)
+    return Said(
+        "warning",
+        f"The images lie in {folder} on {slow}, and reads were waited for in {waited_s:.0f} s of the training",
+        evidence(
+            ("what the images take on disk", None if size is None else size / MIB_PER_GIB, "GiB"),
+            ("of training with processes waiting for reads", 100 * waited_s / trained_s, "%"),
+            ("read by the training, mean", host_mean(context, training, "trainer_read_mib_s"), "MiB/s"),
+        ),
+        () if place is None else (Advice(_copy_to(place, size)),),
+        Cause("input-storage", 0.8, f"reads came from {slow}"),
+    )
+
+
+def mount_of(folder: str, mounts: tuple[Mount, ...]) -> Mount | None:
+    """Return the filesystem that a folder lies on: the one mounted nearest above it; None where none is known."""
+    above = [mount for mount in mounts if PurePosixPath(folder).is_relative_to(mount.point)]
+    return max(above, key=lambda mount: len(PurePosixPath(mount.point).parts), default=None)
+
+
+def faster_place(slow: Mount, mounts: tuple[Mount, ...], size_mib: float | None) -> Mount | None:
+    """Return the filesystem here that answers faster and has room: an SSD, else memory; None where there is none.
+
+    A virtual disk does not tell what it is; it is nearer than a network in any case.
+    """
+    need = th.PLACE_ROOM * size_mib if size_mib is not None else th.PLACE_LEAST_MIB
+    roomy = [m for m in mounts if m != slow and m.free_mib is not None and m.free_mib >= need]
+    kinds = (
+        [m for m in roomy if m.rotational is False],
+        [m for m in roomy if m.type == MEMORY and m.point == SHM and (m.free_mib or 0.0) >= th.PLACE_MEMORY * need],
+        [m for m in roomy if m.device is not None and m.rotational is None and _is_network(slow)],
+    )
+    best = next((kind for kind in kinds if kind), [])
+    return max(best, key=lambda mount: mount.free_mib or 0.0, default=None)
+
+
+def _slow(mount: Mount) -> str:
+    """Return what makes a filesystem slow, in words; empty where nothing known does."""
+    if _is_network(mount):
+        return f"a network filesystem ({mount.type}, {mount.source})"
+    return f"a rotating disk ({mount.type} on {mount.device})" if mount.rotational else ""
+
+
+def _is_network(mount: Mount) -> bool:
+    named = (mount.type.removeprefix("fuse."), mount.source) if mount.type.startswith("fuse") else ()
+    return mount.type in NETWORK or any(name.startswith(PROGRAMS) for name in named)
+
+
+def _waited_for_reads_s(context: Context, training: Training) -> float:
+    """Return for how many seconds of training processes waited for input: in the trainer's cgroup, else anywhere."""
+    host = context.run.host
+    own = values_within(host, "cgroup_io_pressure_pct", training.trained)
+    waits = own if len(own) else values_within(host, "io_pressure_pct", training.trained)
+    tick_s = context.run.recording.interval_s or 1.0
+    return float((waits >= th.IO_PRESSURE_PCT).sum()) * tick_s
+
+
+def _copy_to(place: Mount, size_mib: float | None) -> str:
+    where = "memory" if place.type == MEMORY else f"{place.type} on {place.device}"
+    what = "the images" if size_mib is None else f"the images ({size_mib / MIB_PER_GIB:.1f} GiB)"
+    free = "" if place.free_mib is None else f", {place.free_mib / MIB_PER_GIB:.0f} GiB free"
+    return f"Copy {what} to {place.point} ({where}{free}) and name that folder in the data set's YAML file"

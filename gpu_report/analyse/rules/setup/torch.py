@@ -1,0 +1,108 @@
+"""Set-up at odds: a torch that does not fit the driver, or has no CUDA at all, so that the CPU trains."""
+
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.rules.setup.check import Said
+from gpu_report.analyse.signals.interval_signals import evidence
+from gpu_report.analyse.timeline.device_argument import visible_devices
+from gpu_report.analyse.timeline.trainings import CPU, Training
+from gpu_report.model import Advice, Evidence, Severity
+
+ROCM = "rocm"  # torch for AMD's GPUs: it has no CUDA either, and none is wanted
+
+
+def torch_without_cuda(context: Context, training: Training) -> Said | None:
+    """Find a training on the CPU by a torch that was built without CUDA, beside a GPU."""
+    torch = training.text("torch")
+    if not _on_cpu_beside_a_gpu(context, training) or torch is None or not _has_no_cuda(training, torch):
+        return None
+    served = context.run.recording.cuda
+    which = f" with CUDA, {served} at most, which is what the driver serves" if served else " with CUDA"
+    return Said(
+        _severity(training),
+        f"The training ran on the CPU beside {_gpus(context)}: its torch {torch} was built without CUDA",
+        _idle(context, training),
+        (Advice(f"Install torch and torchvision{which}, and train again"),),
+    )
+
+
+def torch_too_new(context: Context, training: Training) -> Said | None:
+    """Find a training on the CPU by a torch whose CUDA is of a newer generation than the driver serves.
+
+    Within a major version a driver serves later minor ones, from CUDA 11 on; another major version needs a newer driver
+    (NVIDIA, CUDA Compatibility: Minor Version Compatibility).
+    """
+    built, served = _version(training.text("cuda")), _version(context.run.recording.cuda)
+    if not _on_cpu_beside_a_gpu(context, training) or not built or not served or built[0] <= served[0]:
+        return None
+    driver = f"the driver {context.run.recording.driver or ''}".strip()
+    return Said(
+        _severity(training),
+        f"The training ran on the CPU beside {_gpus(context)}: its torch {training.text('torch') or ''} was built for "
+        f"CUDA {training.text('cuda')}, and {driver} serves {context.run.recording.cuda} at most",
+        _idle(context, training),
+        (Advice(f"Update the NVIDIA driver, or install torch and torchvision for CUDA {served[0]}"),),
+    )
+
+
+def gpu_not_taken(context: Context, training: Training) -> Said | None:
+    """Find a training on the CPU that nobody asked for, though torch and the driver fit each other."""
+    built, served = _version(training.text("cuda")), _version(context.run.recording.cuda)
+    fits = built is not None and served is not None and built[0] <= served[0]
+    if not fits or not _on_cpu_beside_a_gpu(context, training) or training.args.get("device") == CPU:
+        return None
+    named = context.run.recording.cuda_visible_devices
+    hidden = named is not None and not visible_devices(named)
+    why = ": CUDA_VISIBLE_DEVICES hides it" if hidden else ", which its torch could have used"
+    do = (
+        "Unset CUDA_VISIBLE_DEVICES" if hidden else "Run `python -c 'import torch; torch.zeros(1).cuda()'`: it says why"
+    )
+    text = f"The training ran on the CPU beside {_gpus(context)}{why}"
+    return Said("warning", text, _idle(context, training), (Advice(do),))
+
+
+def torch_a_little_newer(context: Context, training: Training) -> Said | None:
+    """Find a torch on the GPU that was built for a later CUDA than the driver serves: most of it works.
+
+    The same source: "with limited feature-set", of which what is compiled at run time (PTX) is what one meets.
+    """
+    built, served = _version(training.text("cuda")), _version(context.run.recording.cuda)
+    if not training.device.startswith("cuda") or not built or not served or built <= served:
+        return None
+    served_text = f"the driver serves {context.run.recording.cuda}: the GPU worked"
+    text = f"torch was built for CUDA {training.text('cuda')}, {served_text}"
+    do = "If `compile=True` or a kernel of your own fails to load, update the NVIDIA driver: nothing else needs it"
+    return Said("info", text, (), (Advice(do),))
+
+
+def _on_cpu_beside_a_gpu(context: Context, training: Training) -> bool:
+    return training.device == CPU and bool(context.run.gpus)
+
+
+def _has_no_cuda(training: Training, torch: str) -> bool:
+    """Tell whether a torch has no CUDA: it said so itself, or its version does. An unknown one is taken to have it."""
+    if ROCM in torch:
+        return False
+    return "+cpu" in torch or ("cuda" in training.settings and training.settings["cuda"] is None)
+
+
+def _severity(training: Training) -> Severity:
+    """Return how bad it is: the GPU was of no use, unless the CPU was asked for (older versions write it there too)."""
+    return "info" if training.args.get("device") == CPU else "critical"
+
+
+def _gpus(context: Context) -> str:
+    gpus = context.run.gpus
+    name = gpus[0].name or "of unknown model"
+    return f"GPU {gpus[0].index} ({name})" if len(gpus) == 1 else f"{len(gpus)} GPUs ({name})"
+
+
+def _idle(context: Context, training: Training) -> tuple[Evidence, ...]:
+    """Return how busy each GPU was while the CPU trained."""
+    means = {track.gpu: track.mean_pct(*training.span) for track in context.tracks}
+    return evidence(*((f"utilisation of GPU {gpu} meanwhile", mean, "%") for gpu, mean in means.items()))
+
+
+def _version(text: str | None) -> tuple[int, int] | None:
+    """Return a version of CUDA, such as 13.0, as numbers; None for what is none."""
+    parts = (text or "").split(".")[:2]
+    return (int(parts[0]), int(parts[1])) if len(parts) == 2 and all(p.isdecimal() for p in parts) else None

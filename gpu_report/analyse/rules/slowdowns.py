@@ -1,0 +1,74 @@
+"""Rule: utilisation fell, though not as far as a drop, and what stood beside it explains why."""
+
+from dataclasses import replace
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.causes.causes import explain
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.rules.drop_phases import trimmed
+from gpu_report.analyse.rules.drops import fall_evidence
+from gpu_report.analyse.signals.page_cache import keep_it_filled
+from gpu_report.analyse.signals.utilisation_drops import Drop, find_drops
+from gpu_report.analyse.timeline.trainings import begun_later
+from gpu_report.analyse.timeseries.intervals import Touching
+from gpu_report.model import Finding
+
+
+def slowdowns(context: Context) -> list[Finding]:
+    """Report where utilisation fell by SLOWED_PERCENT or more, for as long as a drop, with a cause beyond doubt.
+
+    Cores that others take leave a training half of its pace, and so no drop. Without a cause beside it, utilisation
+    that is a third lower is what a change of work looks like, too.
+    """
+    found = [finding for fall in context.once(_falls) if (finding := _finding(context, fall)) is not None]
+    return [replace(finding, id=f"slowdown-{number}") for number, finding in enumerate(found, 1)]
+
+
+def _falls(context: Context) -> list[Drop]:
+    """Return the falls that are not drops and lie in none, and that no validation explains.
+
+    They take a search of their own: what is in a fall is kept out of later levels, and where strays end one depends on
+    its line, so that the search for drops, under another line, says neither where falls begin nor which there are.
+    """
+    options = replace(context.options, drop_percent=th.SLOWED_PERCENT)
+    if context.options.drop_percent <= options.drop_percent:
+        return []
+    pairs = zip(context.tracks, context.usable, strict=True)
+    falls = [
+        fall
+        for track, usable in pairs
+        for fall in find_drops(track, usable, options, begun_later(context.trainings, track.gpu))
+    ]
+    near = Touching(context.drops, lambda drop: (drop.start_t_s, drop.end_t_s))
+    own = [fall for fall in falls if not any(_meet(fall, drop) for drop in near(fall.start_t_s, fall.end_t_s))]
+    return [part.drop for part in trimmed(context, own, options.line_share, options.drop_seconds) if not part.explained]
+
+
+def _meet(fall: Drop, drop: Drop) -> bool:
+    return fall.gpu == drop.gpu and fall.start_t_s < drop.end_t_s and drop.start_t_s < fall.end_t_s
+
+
+def _finding(context: Context, fall: Drop) -> Finding | None:
+    scene = context.scenes.of(fall.gpu, fall.start_t_s, fall.end_t_s)
+    cause, proof = explain(scene)
+    if cause.confidence < th.SLOWED_CONFIDENCE:
+        return None
+    epoch, phase = context.place_at(fall.start_t_s)
+    return Finding(
+        id="slowdown",
+        rule="slowdown",
+        severity="warning",
+        gpu=fall.gpu,
+        start_t_s=fall.start_t_s,
+        end_t_s=fall.end_t_s,
+        summary=f"GPU {fall.gpu} slowed from {fall.level_pct:.0f} % to {fall.mean_pct:.0f} % "
+        f"for {fall.duration_s:.0f} s",
+        epoch=epoch,
+        phase=phase,
+        level_pct=fall.level_pct,
+        low_pct=fall.mean_pct,
+        evidence=(*fall_evidence(context, fall), *proof),
+        cause=cause,
+        kernel_events=tuple(scene.kernel),
+        advice=keep_it_filled(cause, scene.kernel),
+    )

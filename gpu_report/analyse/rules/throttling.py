@@ -1,0 +1,135 @@
+"""Rule: power or heat held a GPU's clock down while it worked, and what that cost in clock (DESIGN.md section 6)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.signals.clock_throttling import COUNTERS, THERMAL, Throttle, counted_s
+from gpu_report.analyse.signals.interval_signals import evidence
+from gpu_report.analyse.signals.other_processes import Guest
+from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, Track
+from gpu_report.analyse.timeseries.intervals import intersect, length_s, marked, union
+from gpu_report.model import Cause, Evidence, Finding
+
+COUNTER_TEXTS = {
+    "power_cap_s": "held down by the power limit, by the driver's counter",
+    "power_brake_s": "held down by an outside power signal, by the driver's counter",
+    "sw_thermal_slowdown_s": "held down by the driver for heat, by its counter",
+    "hw_thermal_slowdown_s": "held down by the board for heat, by its counter",
+}
+
+
+def throttling(context: Context) -> list[Finding]:
+    """Report what held clocks down, one finding a GPU and cause: rules `power-cap` and `thermal`."""
+    found = sorted(context.throttles, key=lambda throttle: (throttle.spans[0][0], throttle.gpu))
+    numbers: dict[str, int] = {}
+    findings = []
+    for throttle in found:
+        numbers[throttle.cause] = numbers.get(throttle.cause, 0) + 1
+        findings.append(_finding(context, throttle, numbers[throttle.cause]))
+    return findings
+
+
+def _finding(context: Context, throttle: Throttle, number: int) -> Finding:
+    track = next(track for track in context.tracks if track.gpu == throttle.gpu)
+    start_s, end_s = throttle.spans[0]
+    guests = _brought_by(context, throttle, track)
+    epoch, phase = context.place_at(start_s)
+    return Finding(
+        id=f"{throttle.cause}-{number}",
+        rule=throttle.cause,
+        severity=throttle.severity,
+        gpu=throttle.gpu,
+        start_t_s=start_s,
+        end_t_s=end_s,
+        summary=f"{_summary(throttle)}{_while(guests)}",
+        epoch=epoch,
+        phase=phase,
+        evidence=_evidence(context, throttle, track),
+        cause=_cause(throttle, guests),
+        kernel_events=tuple(context.scenes.of(throttle.gpu, start_s, end_s).kernel),
+    )
+
+
+def _brought_by(context: Context, throttle: Throttle, track: Track) -> list[Guest]:
+    """Return the guests whose work brought it about: nearly all of it lay beside them, and not of the training, too."""
+    t_s = track.rows["t_s"].to_numpy(dtype=float)
+    there = [guest for guest in context.guests if guest.gpu == throttle.gpu and guest.worked]
+    guests = [guest for guest in there if throttle.held_s[marked(t_s, [guest.span])].any()]
+    stays = union([guest.span for guest in guests])
+    beside_s, held_s = float(throttle.held_s[marked(t_s, stays)].sum()), float(throttle.held_s.sum())
+    trained = [span for training in context.trainings if throttle.gpu in training.gpus for span in training.trained]
+    all_along = length_s(intersect(trained, stays)) >= th.HELD_BESIDE_SHARE * length_s(trained)
+    return guests if beside_s >= th.HELD_BESIDE_SHARE * held_s and not all_along else []
+
+
+def _while(guests: Sequence[Guest]) -> str:
+    """Return who worked beside the training while a GPU was held down, with a comma before it; empty for nobody."""
+    return f", while {_names(guests)} worked on it, too" if guests else ""
+
+
+def _names(guests: Sequence[Guest]) -> str:
+    return guests[0].who if len(guests) == 1 else f"{len(guests)} other processes"
+
+
+def _cause(throttle: Throttle, guests: Sequence[Guest]) -> Cause:
+    """Return the cause; what another process brought about is its consequence."""
+    why = f"; it came of {_names(guests)} beside the training, and went with it" if guests else ""
+    return Cause(throttle.cause, 0.9, f"{_explanation(throttle)}{why}")
+
+
+def _summary(throttle: Throttle) -> str:
+    for_s = f"{throttle.held_s.sum():,.0f} s of work"
+    if not throttle.lost.any():
+        return f"GPU {throttle.gpu} was at {th.HOT_C:.0f} °C or more for {for_s}, at no cost in clock so far"
+    clock = (1 - throttle.cost_pct / 100) * throttle.usual_mhz
+    slower = f"{clock:,.0f} MHz instead of {throttle.usual_mhz:,.0f} for {for_s}"
+    return f"{_by_what(throttle)} held GPU {throttle.gpu} at {slower}: at most {throttle.lost_s:,.0f} s lost"
+
+
+def _by_what(throttle: Throttle) -> str:
+    if throttle.cause == THERMAL:
+        return "Heat"
+    return "An outside power signal (power brake)" if throttle.brake else "Its power limit"
+
+
+def _explanation(throttle: Throttle) -> str:
+    if not throttle.lost.any():
+        return f"it was at {th.HOT_C:.0f} °C or more, where cards begin to slow down"
+    usual = "its usual" if throttle.alike else "what this card reaches under less load"
+    return f"{_by_what(throttle).lower()} held the clock {throttle.cost_pct:.0f} % under {usual}"
+
+
+def _evidence(context: Context, throttle: Throttle, track: Track) -> tuple[Evidence, ...]:
+    held = throttle.held_s > 0
+    gpu = next((gpu for gpu in context.run.gpus if gpu.index == throttle.gpu), None)
+    counted = [
+        (COUNTER_TEXTS[name], counted_s(track.rows, name, throttle.spans[0]) or None, "s")
+        for name in COUNTERS[throttle.cause]
+    ]
+    return evidence(
+        ("held down, of the time in which it worked", 100 * throttle.share, "%"),
+        *counted,
+        ("SM clock meanwhile (mean)", _mean(track, "sm_clock_mhz", throttle.held_s), "MHz"),
+        ("usually" if throttle.alike else "under less load", throttle.usual_mhz, "MHz"),
+        ("clock lost", throttle.cost_pct, "%"),
+        ("time of work lost, at most", throttle.lost_s, "s"),
+        ("power meanwhile (mean)", _mean(track, "power_w", throttle.held_s), "W"),
+        ("its limit when the recording began", gpu.power_limit_w if gpu else None, "W"),
+        ("temperature at most", _highest(track, "temperature_c", held), "°C"),
+        ("memory temperature at most", _highest(track, "memory_temperature_c", held), "°C"),
+        ("further stretches of it", float(len(throttle.spans) - 1) or None, ""),
+    )
+
+
+def _mean(track: Track, name: str, weights: Floats) -> float | None:
+    values = track.rows[name].to_numpy(dtype=float)
+    known = np.isfinite(values) & (weights > 0)
+    return float(np.average(values[known], weights=weights[known])) if known.any() else None
+
+
+def _highest(track: Track, name: str, held: Bools) -> float | None:
+    values = track.rows[name].to_numpy(dtype=float)[held]
+    return float(np.nanmax(values)) if np.isfinite(values).any() else None

@@ -1,0 +1,200 @@
+"""Rule: how the training ended, where that was no good end."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.rules.training_end.exit_signal import killing
+from gpu_report.analyse.rules.training_end.final_gpu_memory import held_at_the_end, memory_just_before
+from gpu_report.analyse.rules.training_end.hang import Silence, silence
+from gpu_report.analyse.rules.training_end.oom_kill import KILLED, OomKill, host_memory, memory_was_full, oom_kill
+from gpu_report.analyse.rules.training_end.oom_owner import Holder, holder_of, memory_advice, memory_evidence
+from gpu_report.analyse.timeline.ranks import Told
+from gpu_report.model import Cause, Finding, InsideRun, RecordedEvent
+from gpu_report.vocabulary import COMMAND_ENDED
+
+OUT_OF_MEMORY = "OutOfMemoryError"
+RECORDED = "gpu-report record"  # run.json's `source`; an imported log has no end marker either
+WORKER_DIED = "RuntimeError"
+INTERRUPTED = "KeyboardInterrupt"  # whoever pressed Ctrl-C knows it
+
+
+def bad_endings(context: Context) -> list[Finding]:
+    """Report what came to no good end: trainings that crashed, hung or went without a word, else a failing command.
+
+    A command that fails because its training crashed is not reported beside it, and one training once only.
+    """
+    told = context.told
+    ended = [event for event in context.run.events if event.kind == "command_ended"]
+    bad = [event for event in ended if event.fields.get("signal") or event.fields.get("exit_code")]
+    found = [_told_crash(context, training, culprit) for training in told if (culprit := training.crashed) is not None]
+    if not found:
+        found = [_command(context, event, told) for event in bad]
+    found += [last for training in told if (last := _unended(context, training, found)) is not None]
+    found = found or _broken_off(context)
+    return [replace(finding, id=f"ended-{number}") for number, finding in enumerate(found, 1)]
+
+
+def _told_crash(context: Context, training: Told, culprit: InsideRun) -> Finding:
+    """Return the finding of a training that an exception ended, in the process that it ended first."""
+    found = _crash(context, 1, culprit)
+    where = f" on rank {culprit.rank}{_gpu_of(context, culprit)}" if len(training.ranks) > 1 else ""
+    before = silence(context, training, found.end_t_s)
+    found = replace(
+        found,
+        severity="warning" if culprit.error == INTERRUPTED else found.severity,
+        summary=f"{found.summary}{where}{_after(before)}",
+        epoch=training.epoch,
+        phase=training.phase.name,
+        evidence=(*found.evidence, *(before.evidence if before else ())),
+    )
+    # a loader's worker that is killed becomes a RuntimeError of the trainer
+    oom = oom_kill(context, found.end_t_s, KILLED if culprit.error == WORKER_DIED else None, training.pids)
+    if oom is None or culprit.error == OUT_OF_MEMORY:
+        return found
+    return _with_oom(context, found, oom, holder_of(context, oom, training.pids, ended_it=False))
+
+
+def _with_oom(context: Context, found: Finding, oom: OomKill, holder: Holder) -> Finding:
+    """Return a finding with a kill for want of memory just before it."""
+    return replace(
+        found,
+        summary=f"{found.summary}; just before, the kernel had killed a process for want of host memory",
+        evidence=(*found.evidence, *memory_evidence(context, oom, found.end_t_s)),
+        cause=Cause("run-ended", oom.confidence, oom.why, "memory-pressure"),
+        kernel_events=oom.kernel,
+        advice=memory_advice(context, found.end_t_s, oom, holder),
+    )
+
+
+def _crash(context: Context, number: int, run: InsideRun) -> Finding:
+    end_s = run.phases[-1].end_t_s if run.phases else context.run.duration_s
+    if run.error == OUT_OF_MEMORY:
+        ended = _finding(context, number, end_s, "The training ended: CUDA was out of memory", "CUDA was out of memory")
+        return replace(ended, evidence=(*ended.evidence, *held_at_the_end(context, end_s)))
+    what = f" ({run.error})" if run.error else ""
+    return _finding(
+        context, number, end_s, f"The training ended with an exception{what}", f"an exception{what} ended it"
+    )
+
+
+def _command(context: Context, event: RecordedEvent, told: Sequence[Told]) -> Finding:
+    """Return the finding of a command that failed, with the training that it ended, where one was going on."""
+    going = [t for t in told if not t.is_good and t.end_t_s >= event.t_s - th.TOGETHER_S]
+    how = killing(context, event, _pids(context, going))
+    before = silence(context, going[-1], event.t_s) if going else None
+    found = _finding(context, 1, event.t_s, f"{how.summary}{_after(before)}", how.cause.explanation)
+    found = replace(
+        found,
+        severity=how.severity,
+        evidence=(*found.evidence, *how.evidence, *(before.evidence if before else ())),
+        cause=how.cause,
+        kernel_events=how.kernel,
+        advice=how.advice,
+    )
+    if going:
+        return replace(found, epoch=going[-1].epoch, phase=going[-1].phase.name)
+    if told and all(training.is_good for training in told):
+        return _after_its_training(found)
+    return found
+
+
+def _after_its_training(found: Finding) -> Finding:
+    """Return the finding of a command that failed when its training had come to its end, which is none of it."""
+    cause = found.cause and replace(found.cause, name=COMMAND_ENDED)
+    summary = f"{found.summary}, after its training had finished"
+    return replace(found, rule=COMMAND_ENDED, severity="warning", summary=summary, cause=cause)
+
+
+def _unended(context: Context, training: Told, found: Sequence[Finding]) -> Finding | None:
+    """Return the finding of a training that ended without a word, or still hung when the recording did."""
+    end_s = training.end_t_s
+    if training.main.ended is not None or any(abs(f.end_t_s - end_s) <= th.TOGETHER_S for f in found):
+        return None
+    last = _went(context, training) or _left_hanging(context, training)
+    if last is not None and last.cause and not last.cause.runner_up and _ended_well(context, end_s):
+        return None  # its last line was lost, and nothing else speaks against a good end
+    return last and replace(last, epoch=training.epoch, phase=training.phase.name)
+
+
+def _ended_well(context: Context, end_s: float) -> bool:
+    """Tell whether a command ended well right after a training did."""
+    ended = [event for event in context.run.events if event.kind == "command_ended"]
+    return any(e.fields.get("exit_code") == 0 and 0 <= e.t_s - end_s <= th.TOGETHER_S for e in ended)
+
+
+def _went(context: Context, training: Told) -> Finding | None:
+    """Return the finding of a training whose process was seen to leave the GPU, and told no end."""
+    table, end_s = context.run.processes, training.end_t_s
+    rows = table[(table["pid"] == training.main.pid) & (table["change"] == "gone")]
+    if not (rows["t_s"] >= training.heard_t_s).any():
+        return None
+    why = "its process left the GPU, and told no end: it was killed, or crashed outside Python"
+    found = _finding(context, 1, end_s, "The training's process went without a word", why)
+    oom = oom_kill(context, end_s, KILLED, training.pids)
+    if oom is None:
+        return found
+    return _with_oom(context, found, oom, holder_of(context, oom, training.pids, ended_it=True))
+
+
+def _left_hanging(context: Context, training: Told) -> Finding | None:
+    """Return the finding of a training that told nothing any more when the recording ended."""
+    end_s = training.end_t_s
+    hung = silence(context, training, end_s)
+    if hung is None:
+        return None
+    how = "was stopped by a signal" if hung.stopped else "hung"
+    what = f"The training {how} {hung.where}: it told nothing for its last {hung.seconds:.0f} s"
+    found = _finding(context, 1, end_s, what, "it hung, and the recording ended before it did")
+    return replace(found, start_t_s=hung.start_t_s, evidence=(*found.evidence, *hung.evidence))
+
+
+def _broken_off(context: Context) -> list[Finding]:
+    """Return the finding of a recording that nobody ended, while host memory was full: it may have been killed, too."""
+    run, end_s = context.run, context.run.duration_s
+    killed = run.recording.ended_by is None and run.recording.source == RECORDED
+    if not killed or not memory_was_full(context, end_s):
+        return []
+    what = "The recording broke off while host memory was full"
+    found = _finding(context, 1, end_s, what, "the kernel's OOM killer may have ended the recorder with the training")
+    advice = memory_advice(context, end_s, None, Holder())
+    return [replace(found, evidence=(*found.evidence, *host_memory(context, end_s)), advice=advice)]
+
+
+def _after(before: Silence | None) -> str:
+    if before is None:
+        return ""
+    how = "been stopped by a signal" if before.stopped else "hung"
+    return f", after it had {how} {before.where} for {before.seconds:.0f} s"
+
+
+def _gpu_of(context: Context, process: InsideRun) -> str:
+    """Return the GPU of a rank in words, empty where it is not known."""
+    uuid = process.settings.get("gpu_uuid")
+    gpu = next((gpu.index for gpu in context.run.gpus if gpu.uuid is not None and gpu.uuid == uuid), None)
+    return "" if gpu is None else f" (GPU {gpu})"
+
+
+def _pids(context: Context, going: Sequence[Told]) -> frozenset[int]:
+    """Return the pids of trainings, and of the commands that were started."""
+    started = (event.fields.get("pid") for event in context.run.events if event.kind == "command_started")
+    ranks = (pid for training in going for pid in training.pids)
+    return frozenset([*ranks, *(pid for pid in started if isinstance(pid, int))])
+
+
+def _finding(context: Context, number: int, end_s: float, summary: str, why: str) -> Finding:
+    epoch, phase = context.epoch_at(end_s), context.phase_at(end_s - th.BEFORE_THE_END_S)
+    return Finding(
+        id=f"ended-{number}",
+        rule="run-ended",
+        severity="critical",
+        gpu=None,
+        start_t_s=end_s,  # an end is a moment; a silence that led to it has a beginning of its own
+        end_t_s=end_s,
+        summary=summary,
+        epoch=epoch.epoch if epoch else phase.epoch if phase else None,
+        phase=phase.name if phase else None,
+        evidence=memory_just_before(context, end_s),
+        cause=Cause("run-ended", 0.95, why),
+    )

@@ -1,0 +1,79 @@
+"""What GPU memory was like when a training ended: how full, whose it was, and what it last grew by."""
+
+import numpy as np
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.signals.gpu_memory import MIB_PER_GIB, GpuMemory, gib, gpu_memory
+from gpu_report.analyse.signals.interval_signals import evidence
+from gpu_report.analyse.signals.other_processes import Guest
+from gpu_report.model import Evidence
+
+
+def memory_just_before(context: Context, end_s: float) -> tuple[Evidence, ...]:
+    """Return how full each used GPU was shortly before the end."""
+    found = []
+    for track in context.tracks:
+        memory = gpu_memory(context, track)
+        share = _share_just_before(memory, end_s)
+        if track.gpu in context.activity.used_gpus and share is not None:
+            found.append(Evidence(f"memory of GPU {track.gpu} in use just before", 100 * share, "%"))
+    return tuple(found)
+
+
+def _share_just_before(memory: GpuMemory, end_s: float) -> float | None:
+    """Return how much of what a GPU can hold was in use just before a moment, None where that is not known."""
+    used = memory.used_mib[memory.between(end_s - th.BEFORE_THE_END_S, end_s)]
+    if memory.capacity_mib is None or not np.isfinite(used).any():
+        return None
+    return float(np.nanmax(used)) / memory.capacity_mib
+
+
+def held_at_the_end(context: Context, end_s: float) -> tuple[Evidence, ...]:
+    """Return of the fullest GPU who held its memory just before the end, and what it grew by in the minute before."""
+    used = [track for track in context.tracks if track.gpu in context.activity.used_gpus]
+    memories = [memory for memory in (gpu_memory(context, t) for t in used) if _share_just_before(memory, end_s)]
+    if not memories:
+        return ()
+    fullest = max(memories, key=lambda memory: _share_just_before(memory, end_s) or 0.0)
+    return (*_held_by(context, fullest, end_s), *_last_growth(fullest, end_s))
+
+
+def _held_by(context: Context, memory: GpuMemory, end_s: float) -> tuple[Evidence, ...]:
+    """Return at the fullest moment just before the end what was in use, and whose it was."""
+    rows = memory.between(end_s - th.BEFORE_THE_END_S, end_s)
+    at = rows.start + int(np.nanargmax(memory.used_mib[rows]))
+    others = None if memory.others_mib is None else float(memory.others_mib[at])
+    own = None if others is None or not np.isfinite(others) else float(memory.used_mib[at]) - others
+    there = [guest for guest in context.guests if guest.gpu == memory.gpu and _covers(guest, memory.t_s[at])]
+    named = [Evidence(f"memory of {guest.who}, at most", gib(guest.memory_mib), "GiB") for guest in there]
+    return (
+        *evidence(
+            (f"memory of GPU {memory.gpu} in use just before", gib(float(memory.used_mib[at])), "GiB"),
+            ("it can hold", gib(memory.capacity_mib), "GiB"),
+            ("of it the training's own", gib(own), "GiB"),
+            ("of it other processes'", gib(others) if others else None, "GiB"),
+        ),
+        *[fact for fact in named if fact.value is not None],
+    )
+
+
+def _covers(guest: Guest, t_s: float) -> bool:
+    return guest.span[0] <= t_s < guest.span[1]
+
+
+def _last_growth(memory: GpuMemory, end_s: float) -> tuple[Evidence, ...]:
+    """Return the largest step of a GPU's memory in the last minute, and the last one where that is another."""
+    rows = memory.between(end_s - th.LAST_MINUTE_S, end_s)
+    known = np.isfinite(memory.used_mib[rows])
+    t_s, steps = memory.t_s[rows][known][1:], np.diff(memory.used_mib[rows][known])
+    grown = np.flatnonzero(steps >= th.STEP_MIB)
+    if not len(grown):
+        return ()
+    largest, last = int(np.argmax(steps)), int(grown[-1])
+    facts = _step("its largest step in the last minute", steps[largest], end_s - t_s[largest])
+    return facts if last == largest else (*facts, *_step("its last step", steps[last], end_s - t_s[last]))
+
+
+def _step(what: str, mib: float, before_s: float) -> tuple[Evidence, ...]:
+    return (Evidence(what, float(mib) / MIB_PER_GIB, "GiB"), Evidence("that long before the end", float(before_s), "s"))

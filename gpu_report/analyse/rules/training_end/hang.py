@@ -1,0 +1,79 @@
+"""Whether a training had hung before it ended: it told nothing for far longer than it ever does at work."""
+
+from dataclasses import dataclass
+from statistics import median
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.signals.interval_signals import evidence
+from gpu_report.analyse.timeline.ranks import Told
+from gpu_report.analyse.timeseries.columns import mean_within
+from gpu_report.model import Evidence
+
+FIRST_BATCH = "first batch"
+
+
+@dataclass(frozen=True)
+class Silence:
+    """How long a training told nothing before its end, in which phase, and what the GPUs did meanwhile.
+
+    `stopped` tells that a signal had stopped its processes (SIGSTOP, Ctrl-Z), as far as that was recorded.
+    """
+
+    start_t_s: float
+    end_t_s: float
+    where: str
+    stopped: bool
+    evidence: tuple[Evidence, ...]
+
+    @property
+    def seconds(self) -> float:
+        """Return its length."""
+        return self.end_t_s - self.start_t_s
+
+
+def silence(context: Context, training: Told, end_s: float) -> Silence | None:
+    """Return a training's silence up to its end, None where it is no longer than work may be silent."""
+    longest_s = _longest_s(training)
+    if training.is_good or longest_s is None or end_s - training.heard_t_s <= longest_s:
+        return None
+    span = training.heard_t_s, end_s
+    used = [track for track in context.tracks if track.gpu in context.activity.used_gpus]
+    stopped = mean_within(context.run.host, "trainer_stopped", [span])
+    return Silence(
+        *span,
+        _where(training),
+        stopped is not None and stopped >= th.STOPPED,
+        evidence(
+            ("it told nothing for", end_s - training.heard_t_s, "s"),
+            *((f"utilisation of GPU {track.gpu} meanwhile", track.mean_pct(*span), "%") for track in used),
+            ("CPU of the trainer meanwhile", mean_within(context.run.host, "main_cpu_pct", [span]), "% of a core"),
+            ("processes stopped by a signal (mean)", stopped if stopped else None, ""),
+        ),
+    )
+
+
+def _longest_s(training: Told) -> float | None:
+    """Return how long the phase that a training came to last may be silent; None where nobody can tell.
+
+    Of its batches it tells every 3 s and, the longer it lasts, ever more seldom. A validation is silent throughout:
+    only its siblings tell how long one takes.
+    """
+    phase = training.phase
+    if phase.name == "train" and training.main.progress:
+        return th.HANG_S + th.HANG_LINES * (training.heard_t_s - training.start_t_s) * th.PROGRESS_SHARE
+    if phase.name == "startup" and phase.detail == FIRST_BATCH:
+        return th.HANG_FIRST_S
+    before = training.main.phases[:-1]
+    siblings = [p.end_t_s - p.start_t_s for p in before if (p.name, p.detail) == (phase.name, phase.detail)]
+    if phase.name not in {"validation", "checkpoint"} or not siblings:
+        return None
+    return max(th.HANG_S, th.HANG_SIBLINGS * median(siblings))
+
+
+def _where(training: Told) -> str:
+    phase = training.phase
+    if phase.name == "startup":
+        return "at its first batch"
+    what = "" if phase.name == "train" else f"the {phase.name} of "
+    return f"in {what}epoch {phase.epoch}"

@@ -1,0 +1,120 @@
+"""Whose host memory it was when the kernel killed for want of it, by the OOM killer's own report, and what to do."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.rules.training_end.oom_kill import OomKill, gibibytes, host_memory
+from gpu_report.analyse.signals.gpu_memory import gib
+from gpu_report.analyse.signals.interval_signals import evidence
+from gpu_report.analyse.timeline.trainings import Training
+from gpu_report.analyse.timeseries.columns import values_within
+from gpu_report.model import Advice, Evidence
+
+# Values of the argument `cache` that keep the images in the memory of the main process, and those that do not.
+IN_MEMORY, NOT_IN_MEMORY = frozenset({"ram", "True"}), frozenset({"disk", "False"})
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who held most of the host memory that ran out, and how much (MiB); `who` is empty where that is not known."""
+
+    who: Literal["main process", "other processes", ""] = ""
+    held_mib: float = 0.0
+
+    @property
+    def words(self) -> str:
+        """Return it as the end of a sentence that says which memory ran out, empty where it is not known."""
+        return f", {gibibytes(self.held_mib)} of it held by its {self.who}" if self.who else ""
+
+
+def holder_of(context: Context, oom: OomKill, pids: frozenset[int], *, ended_it: bool) -> Holder:
+    """Return who held most of the memory that ran out; `pids` are those of the training's main processes.
+
+    `ended_it` says that the kill itself ended the training: its victim is the main process then, whatever pid a
+    container's log gives it. Of a worker that was killed the report does not tell what the main process held.
+    """
+    report, victim = oom.report, oom.victim
+    whole_mib = (report and report.limit_mib) or context.run.recording.memory_mib
+    if report is None or victim is None or report.killed_own_mib is None or not whole_mib:
+        return Holder()
+    is_main = victim.pid in pids or (ended_it and len(oom.victims) == 1)
+    rest_mib = (report.group_own_mib or 0.0) - report.killed_own_mib if is_main else 0.0
+    found = Holder("main process" if is_main else "other processes", report.killed_own_mib)
+    found = Holder("other processes", rest_mib) if rest_mib > found.held_mib else found
+    return found if found.held_mib >= th.MOST_OF_MEMORY * whole_mib else Holder()
+
+
+def memory_evidence(context: Context, oom: OomKill, end_s: float) -> tuple[Evidence, ...]:
+    """Return how full host memory was at a kill, what it had grown by, and what the killed process held of it."""
+    report, victim = oom.report, oom.victim
+    if report is None or victim is None:
+        return (*host_memory(context, end_s), *_growth(context, end_s))
+    killed = f"{victim.who('the process')}, which was killed"
+    others_mib = None
+    if report.group_own_mib is not None and report.killed_own_mib is not None:
+        others_mib = max(report.group_own_mib - report.killed_own_mib, 0.0)  # the two are not counted at one moment
+    return (
+        *host_memory(context, end_s),
+        *evidence(
+            ("memory of the cgroup as the kernel killed", gib(report.usage_mib), "GiB"),
+            ("it may hold", gib(report.limit_mib), "GiB"),
+            (f"memory of {killed}: its own", gib(report.killed_own_mib), "GiB"),
+            ("shared with others, such as batches in /dev/shm", gib(report.killed_shared_mib), "GiB"),
+            ("memory of all others in the cgroup: their own", gib(others_mib), "GiB"),
+        ),
+        *_growth(context, end_s),
+    )
+
+
+def _growth(context: Context, end_s: float) -> tuple[Evidence, ...]:
+    """Return what host memory was in use as the training began to train, and just before its end."""
+    training = context.training_at(end_s)
+    if training is None or not training.trained:
+        return ()
+    start_s, used = training.trained[0][0], "memory_used_mib"
+    before = values_within(context.run.host, used, [(start_s - th.BEFORE_THE_END_S, start_s)])
+    after = values_within(context.run.host, used, [(end_s - th.BEFORE_THE_END_S, end_s)])
+    if not len(before) or not len(after):
+        return ()
+    return evidence(
+        ("host memory in use as it began to train", gib(float(before[-1])), "GiB"),
+        ("host memory in use just before the end", gib(float(after[-1])), "GiB"),
+    )
+
+
+def memory_advice(context: Context, end_s: float, oom: OomKill | None, holder: Holder) -> tuple[Advice, ...]:
+    """Return what to do against a want of host memory that ended a training: by whose it was, where that is known."""
+    training = context.training_at(end_s)
+    cached = None if training is None else _is_cached(training)
+    more = _more(oom)
+    if cached and holder.who != "other processes":
+        text = "`cache=ram` keeps all images in the memory of the main process; on a disk they take none of it"
+        if training is None or "cache" not in training.args:  # told by callbacks alone
+            return (Advice(f"{text} (`cache=disk`). Or {more}"),)
+        return (Advice(f"{text}. Or {more}", "cache", "ram", "disk"),)
+    if holder.who == "main process":
+        held = f"it held {gibibytes(holder.held_mib)} itself"
+        kept = "a cache, a list of results, a callback that leaks"
+        text = f"Look for what the main process keeps from batch to batch ({kept}): {held}"
+        return (Advice(f"{text}. Or {more}, which helps only where that stops growing"),)
+    if holder.who == "other processes":
+        now = "" if training is None or training.workers is None else f" (now {training.workers})"
+        return (Advice(f"Train with fewer loader workers{now}, each of which holds batches ahead. Or {more}"),)
+    less = "fewer workers" if cached is False else "fewer workers, no cache=ram"
+    return (Advice(f"Use less host memory ({less}), or {more}"),)
+
+
+def _is_cached(training: Training) -> bool | None:
+    """Return whether a training keeps its images in memory, None where that is not known."""
+    told, asked = training.settings.get("cache"), training.args.get("cache")
+    value = str(asked if told is None else told)
+    return True if value in IN_MEMORY else False if value in NOT_IN_MEMORY else None
+
+
+def _more(oom: OomKill | None) -> str:
+    if oom is None or not oom.at_limit:
+        return "give the machine or the container more"
+    limit_mib = oom.report and oom.report.limit_mib
+    return "raise the limit of its container or service" + (f" (now {gibibytes(limit_mib)})" if limit_mib else "")

@@ -1,0 +1,60 @@
+"""How a training that was cut short can go on: from the last epoch whose weights are known to have been saved."""
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.timeline.trainings import Training, whole
+from gpu_report.model import Advice, Finding
+
+CUT_SHORT = "run-ended"
+TASKS = frozenset({"detect", "segment", "classify", "pose", "obb"})
+# What stands between backticks in our sentences, and is pasted into a shell, must not end there or begin a new line.
+_NOT_TYPED = re.compile(r"[`\x00-\x1f\x7f]")
+
+
+def with_resuming(context: Context, findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings, those of a training that was cut short with the command that resumes it, where it is known.
+
+    ultralytics writes weights/last.pt after each epoch, and takes all arguments from it.
+    """
+    return [_with_resuming(context, each) if each.rule == CUT_SHORT else each for each in findings]
+
+
+def _with_resuming(context: Context, finding: Finding) -> Finding:
+    training = context.training_at(finding.end_t_s)
+    if training is None or finding.end_t_s > training.span[1] + th.TOGETHER_S:
+        return finding
+    epoch, command = _saved_epoch(context, training, finding.end_t_s), _command(context, training)
+    if epoch is None or not command:
+        return finding
+    text = f"Go on from epoch {epoch}, the last one whose weights are saved, with `{command}`"
+    return replace(finding, advice=(*finding.advice, Advice(text)))
+
+
+def _saved_epoch(context: Context, training: Training, end_s: float) -> int | None:
+    """Return the last epoch whose checkpoint was seen to be written before an end, or was told to be over by then.
+
+    None where it was the last one that was asked for, after which there is nothing to resume.
+    """
+    rows = [row for row in context.run.epoch_rows if row.run == training.number]
+    saved = {row.epoch for row in rows if row.saved_t_s is not None and row.saved_t_s <= end_s}
+    phases = training.told.main.phases if training.told else ()
+    told = [phase for phase in phases if phase.name == "checkpoint" and phase.end_t_s < phases[-1].end_t_s]
+    saved |= {phase.epoch for phase in told if phase.epoch is not None}
+    last = max(saved, default=None)
+    asked = whole(training.settings.get("epochs")) or whole(training.args.get("epochs"))
+    return None if training.args.get("save") is False or last == asked else last
+
+
+def _command(context: Context, training: Training) -> str:
+    """Return what is typed to resume a training, empty where nobody recorded its folder."""
+    folder = next((yolo.path for yolo in context.run.yolo_runs if yolo.number == training.number), None)
+    if not folder or _NOT_TYPED.search(folder):
+        return ""
+    task = training.args.get("task")
+    known = task if isinstance(task, str) and task in TASKS else "detect"
+    return f"yolo {known} train resume {shlex.quote(f'model={folder}/weights/last.pt')}"

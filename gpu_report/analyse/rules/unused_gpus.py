@@ -1,0 +1,148 @@
+"""Rule: a GPU that the recording saw did nothing while another one trained."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.timeline.device_argument import known_order
+from gpu_report.analyse.timeline.trainings import Training
+from gpu_report.analyse.timeseries.gpu_series import Track, mean_within
+from gpu_report.analyse.timeseries.intervals import Span, marked
+from gpu_report.analyse.timeseries.weighted_stats import weighted_stats
+from gpu_report.model import Advice, Cause, Evidence, Finding
+
+NOT_OURS = "it did no work; a recording sees every GPU of the machine, also those that the job was not given"
+FREE = "nobody else was on it, and nothing kept the training from it"
+BY_ORDER = "YOLO's device ids count the GPUs that torch sees, which here are those of the machine in their order"
+
+
+def unused_gpus(context: Context) -> list[Finding]:
+    """Report the GPUs that did nothing while a training ran on others: what several trainings share, once.
+
+    A warning where the training, recorded on its own machine, could have had them; else a note.
+    """
+    found: dict[tuple[object, ...], list[_Unused]] = {}
+    for training in context.trainings:
+        unused = _unused_in(context, training)
+        if unused is not None:
+            found.setdefault(unused.said, []).append(unused)
+    return [_finding(number, alike) for number, alike in enumerate(found.values(), 1)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Unused:
+    """The GPUs that did nothing while a training ran, from when to when it trained, and what to do about it."""
+
+    training: Training
+    idle: Sequence[Track]
+    span: Span
+    could: bool
+    advice: tuple[Advice, ...]
+
+    @property
+    def said(self) -> tuple[object, ...]:
+        """Return what is said of it: trainings of which the same is said are one finding."""
+        return tuple(track.gpu for track in self.idle), self.training.gpus, self.could, self.advice
+
+
+def _unused_in(context: Context, training: Training) -> _Unused | None:
+    """Return the GPUs that did nothing in a training, None without any."""
+    if training.parts is None or not training.gpus:
+        return None
+    span = training.parts.start_s, training.parts.end_s
+    idle = [track for track in _resting(context, span) if track.gpu not in training.gpus]
+    could = all(_could_have_had(context, track) for track in idle)
+    advice = _advice(context, training, idle) if could and idle else ()
+    return _Unused(training, idle, span, could, advice) if idle else None
+
+
+def idle_tracks(context: Context) -> list[Track]:
+    """Return the GPUs that were measured and did nothing in all of the recording, with others that did."""
+    used = context.activity.used_gpus
+    return [track for track in _resting(context, (0.0, np.inf)) if used and track.gpu not in used]
+
+
+def _resting(context: Context, span: Span) -> list[Track]:
+    """Return the GPUs that were measured in a span and did nothing.
+
+    No MIG device is one of them, since a training uses no two, nor a GPU that is cut into MIG devices.
+    """
+    devices = {gpu.index: gpu.parent_index for gpu in context.run.gpus if gpu.parent_index is not None}
+    whole = [t for t in context.tracks if t.gpu not in devices and t.gpu not in devices.values()]
+    return [track for track in whole if track.mean_pct(*span) < th.UNUSED_PCT]
+
+
+def _could_have_had(context: Context, track: Track) -> bool:
+    """Tell whether nothing speaks against it that the training might have used a GPU.
+
+    That is known where we started the command, with no CUDA_VISIBLE_DEVICES to restrict it, and where processes were
+    recorded and nobody was on the GPU.
+    """
+    run = context.run
+    ours = any(event.kind == "command_started" for event in run.events) and len(run.processes) > 0
+    alone = not (run.processes["gpu"] == track.gpu).any()
+    failed = any(e.kind == "nvml_error" and e.fields.get("quantity") == "processes" for e in run.events)
+    return ours and alone and not failed and run.recording.cuda_visible_devices is None
+
+
+def _finding(number: int, alike: Sequence[_Unused]) -> Finding:
+    idle, could = alike[0].idle, alike[0].could
+    names, used = _named([track.gpu for track in idle]), _named(sorted(alike[0].training.gpus))
+    spans = [each.span for each in alike]
+    return Finding(
+        id=f"unused-gpu-{number}",
+        rule="unused-gpu",
+        severity="warning" if could else "info",
+        gpu=idle[0].gpu if len(idle) == 1 else None,
+        start_t_s=min(start for start, _ in spans),
+        end_t_s=max(end for _, end in spans),
+        summary=f"{names} {'was' if len(idle) == 1 else 'were'} free while {used} trained",
+        evidence=tuple(fact for track in idle for fact in _facts(track, spans)),
+        cause=Cause("unused-gpu", 0.9, FREE) if could else Cause("unused-gpu", 0.5, NOT_OURS),
+        advice=alike[0].advice,
+    )
+
+
+def _named(gpus: Sequence[int]) -> str:
+    return f"GPU{'s' if len(gpus) > 1 else ''} {', '.join(map(str, gpus))}"
+
+
+def _facts(track: Track, spans: Sequence[Span]) -> list[Evidence]:
+    rows = marked(track.rows["t_s"].to_numpy(dtype=float), spans)
+    power = weighted_stats(track.rows["power_w"].to_numpy(dtype=float)[rows], track.row_hold_s[rows])
+    util, _ = mean_within(track, spans)
+    found = [Evidence(f"utilisation of GPU {track.gpu} meanwhile (mean)", util, "%")] if np.isfinite(util) else []
+    return found + ([Evidence(f"power of GPU {track.gpu} meanwhile (mean)", power.mean, "W")] if power else [])
+
+
+def _advice(context: Context, training: Training, idle: Sequence[Track]) -> tuple[Advice, ...]:
+    """Return the device argument that would have used all GPUs, where it has one and they did not wait for data."""
+    args = training.args
+    if "device" not in args or _waits(context, training):
+        return ()
+    text = "Train on the free GPUs, too: the batch is shared out among them and must be a multiple of their number"
+    if not known_order(context.run):
+        return (Advice(f"{text}; name them by torch's numbers, which may differ from those of this report"),)
+    if not _shares_out(args.get("batch"), len(training.gpus) + len(idle)):
+        return (Advice(f"{text}, which `batch={args['batch']}` is not: name both. {BY_ORDER}"),)
+    every = ",".join(str(gpu) for gpu in sorted({*training.gpus, *(track.gpu for track in idle)}))
+    now = str(args["device"]) if args["device"] not in (None, "", []) else None
+    return (Advice(f"{text}. {BY_ORDER}", "device", now, every),)
+
+
+def _shares_out(batch: object, gpus: int) -> bool:
+    """Tell whether a batch can be shared out among GPUs: ultralytics refuses AutoBatch (-1) and fractions on several.
+
+    One that is not known is not objected to.
+    """
+    return batch is None or (isinstance(batch, int) and batch > 0 and batch % gpus == 0)
+
+
+def _waits(context: Context, training: Training) -> bool:
+    """Tell whether a GPU that trained mostly waited: more of them would wait, too."""
+    tracks = [track for track in context.tracks if track.gpu in training.gpus]
+    means = [mean_within(track, context.scenes.calm_of(training)) for track in tracks]
+    return any(seconds >= th.STARVED_AT_LEAST_S and mean < th.ROOM_PCT for mean, seconds in means)

@@ -1,0 +1,243 @@
+"""Where power or heat held a GPU's clock down while it worked, by what the driver says of its clocks.
+
+It says so in two ways: reasons, a bitmask read at each tick (nvml.h, nvmlClocksEventReason*), and counters, the seconds
+held since the driver was loaded, read every 10 s. Idle (0x1), application clocks (0x2), sync boost (0x10) and display
+(0x100) are no throttling.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.signals.interval_signals import LARGEST_MASK
+from gpu_report.analyse.timeline.activity import Activity
+from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, Track
+from gpu_report.analyse.timeseries.intervals import Span, marked, rows_before
+from gpu_report.model import Gpu, Severity
+
+SW_POWER_CAP, HW_SLOWDOWN, SW_THERMAL, HW_THERMAL, POWER_BRAKE = 0x4, 0x8, 0x20, 0x40, 0x80
+POWER_CAP, THERMAL = "power-cap", "thermal"  # the causes (DESIGN.md, Words)
+COUNTERS = {POWER_CAP: ("power_cap_s", "power_brake_s"), THERMAL: ("sw_thermal_slowdown_s", "hw_thermal_slowdown_s")}
+HARD_COUNTERS = ("power_brake_s", "hw_thermal_slowdown_s")
+
+Indices = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Throttle:
+    """How one cause held one GPU's clock down; arrays are by row of the GPU's samples table.
+
+    `held_s` is the work at a lower clock that a row stands for, 0 where there is none; `lost` the share of the usual
+    clock that it lacked, 0 to 1; `hard` marks what the board itself did; `brake` says that mostly an outside power
+    signal did it. `spans` are the stretches, longest first. `usual_mhz` is the clock of work of which nothing was held
+    down, the card's highest where there was none; `alike` says that work at that clock was as heavy. `share` is of all
+    work, 0 to 1. `lost_s` is the time lost at most: what was busy, by the clock that it lacked (work that waits for
+    memory loses less).
+    """
+
+    gpu: int
+    cause: str
+    held_s: Floats
+    lost: Floats
+    hard: Bools
+    brake: bool
+    spans: tuple[Span, ...]
+    usual_mhz: float
+    alike: bool
+    share: float
+    lost_s: float
+
+    @property
+    def cost_pct(self) -> float:
+        """Return the share of the clock that was lost while it was held down, in %."""
+        return 100 * float(np.average(self.lost, weights=self.held_s))
+
+    @property
+    def severity(self) -> Severity:
+        """Return how bad it was (thresholds.py); what the board itself halves is worst."""
+        hard_s = self.held_s[self.hard]
+        halved = float((hard_s * self.lost[self.hard]).sum()) >= th.HALVED_PCT / 100 * float(hard_s.sum())
+        if float(hard_s.sum()) >= th.THROTTLED_AT_LEAST_S and halved:
+            return "critical"
+        return "warning" if self.cost_pct >= (th.THROTTLED_COST_PCT if self.alike else th.LOADED_COST_PCT) else "info"
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """The rows of one GPU: `work` marks those at work, `says` by cause those at which the driver says it holds."""
+
+    t_s: Floats
+    hold_s: Floats
+    clock_mhz: Floats
+    power_w: Floats
+    util_pct: Floats
+    work: Bools
+    awake: Bools
+    hot: Bools
+    told: Bools
+    says: Mapping[str, Bools]
+    hard: Bools
+    brake: Bools
+
+    def seconds(self, mask: Bools) -> float:
+        """Return how long the marked rows stand for."""
+        return float(self.hold_s[mask].sum())
+
+
+def throttles(track: Track, activity: Activity, gpu: Gpu | None) -> tuple[Throttle, ...]:
+    """Return what held a GPU down for long enough; nothing where neither reasons nor counters were recorded."""
+    rows = _rows(track, activity)
+    if track.gpu not in activity.used_gpus or not rows.told.any():
+        return ()
+    usual_mhz = _usual_mhz(rows, gpu)
+    if usual_mhz is None:
+        return ()
+    found = (_throttle(track, rows, cause, usual_mhz) for cause in (POWER_CAP, THERMAL))
+    return tuple(throttle for throttle in found if throttle is not None)
+
+
+def counted_s(rows: pd.DataFrame, column: str, span: Span) -> float | None:
+    """Return by how much a counter of seconds grew around a span, None where it was not read before and after."""
+    known = rows[["t_s", column]].dropna()
+    before, after = known[known["t_s"] <= span[0]], known[known["t_s"] >= span[1]]
+    if not len(before) or not len(after):
+        return None
+    return max(float(after[column].iloc[0] - before[column].iloc[-1]), 0.0)
+
+
+def _throttle(track: Track, rows: _Rows, cause: str, usual_mhz: float) -> Throttle | None:
+    down = rows.work & rows.says[cause] & (rows.clock_mhz <= (1 - th.CLOCK_DOWN_SHARE) * usual_mhz)
+    spans, held = _spans(rows, down, track.tick_s), down
+    if not spans and cause == THERMAL:  # hot for long, at no cost
+        spans, held = _spans(rows, rows.work & rows.hot, track.tick_s), rows.work & rows.hot
+    if not spans:
+        return None
+    held = held & marked(rows.t_s, spans)
+    lost = np.where(down & held, 1 - rows.clock_mhz / usual_mhz, 0.0)
+    brake = rows.seconds(held & rows.brake) >= rows.seconds(held) / 2
+    found = Throttle(
+        gpu=track.gpu,
+        cause=cause,
+        held_s=np.where(held, rows.hold_s, 0.0),
+        lost=lost,
+        hard=rows.hard & held,
+        brake=brake,
+        spans=spans,
+        usual_mhz=usual_mhz,
+        alike=_alike(rows, held, usual_mhz, any_load=cause == THERMAL or brake),
+        share=rows.seconds(held) / rows.seconds(rows.work),
+        lost_s=float((rows.hold_s * lost * rows.util_pct / 100)[held].sum()),
+    )
+    told = found.alike or found.cost_pct >= th.LOADED_LEAST_PCT or not (down & held).any()
+    return found if told else None
+
+
+def _rows(track: Track, activity: Activity) -> _Rows:
+    frame = track.rows
+    t_s, util_pct = _column(frame, "t_s"), _column(frame, "gpu_util_pct")
+    hot = _column(frame, "temperature_c") >= th.HOT_C
+    awake = ~marked(t_s, (*activity.startups, *activity.idle))
+    reasons = _column(frame, "clock_event_reasons")
+    known = reasons < LARGEST_MASK
+    bits = np.where(known, reasons, 0).astype(np.int64)
+    # old drivers say no more than that the hardware did it: for heat, or because power rose too fast
+    alone = (bits & HW_SLOWDOWN > 0) & (bits & (HW_THERMAL | POWER_BRAKE) == 0)
+    counted = {name: _counted(frame, name) for name in (*COUNTERS[POWER_CAP], *COUNTERS[THERMAL])}
+    heat = np.where(known, (bits & (SW_THERMAL | HW_THERMAL) > 0) | (alone & hot), _any(counted, COUNTERS[THERMAL]))
+    power = np.where(known, (bits & (SW_POWER_CAP | POWER_BRAKE) > 0) | alone, _any(counted, COUNTERS[POWER_CAP]))
+    return _Rows(
+        t_s=t_s,
+        hold_s=track.row_hold_s,
+        clock_mhz=_column(frame, "sm_clock_mhz"),
+        power_w=_column(frame, "power_w"),
+        util_pct=util_pct,
+        work=awake & (util_pct >= th.LOW_PCT),
+        awake=awake,
+        hot=hot,
+        told=known | np.isfinite(np.array(list(counted.values()))).any(axis=0),
+        # beside heat, a word of the power cap says nothing: a loaded card gives it all the time
+        says={POWER_CAP: power & ~heat, THERMAL: heat},
+        hard=np.where(known, bits & (HW_SLOWDOWN | HW_THERMAL | POWER_BRAKE) > 0, _any(counted, HARD_COUNTERS)),
+        brake=np.where(known, bits & POWER_BRAKE > 0, _any(counted, ("power_brake_s",))),
+    )
+
+
+def _usual_mhz(rows: _Rows, gpu: Gpu | None) -> float | None:
+    """Return the clock of work of which the driver says nothing, where there was enough; else the card's highest."""
+    free = rows.work & rows.told & ~rows.says[POWER_CAP] & ~rows.says[THERMAL] & ~rows.hot
+    free &= rows.clock_mhz > 0
+    if rows.seconds(free) >= th.THROTTLED_AT_LEAST_S:
+        return float(np.median(rows.clock_mhz[free]))
+    return (gpu.max_sm_clock_mhz or None) if gpu is not None else None
+
+
+def _alike(rows: _Rows, held: Bools, usual_mhz: float, *, any_load: bool) -> bool:
+    """Tell whether enough of the work at full clock drew as much power as the work that was held down."""
+    full = rows.work & ~rows.hot & (rows.clock_mhz > (1 - th.CLOCK_DOWN_SHARE) * usual_mhz)
+    if not any_load:
+        power = rows.power_w[held]
+        known = power[np.isfinite(power)]
+        if not len(known):
+            return False
+        full &= rows.power_w >= th.SAME_LOAD_SHARE * float(np.median(known))
+    return rows.seconds(full) >= th.THROTTLED_AT_LEAST_S
+
+
+def _spans(rows: _Rows, held: Bools, tick_s: float) -> tuple[Span, ...]:
+    """Return the stretches that are long enough, longest first: as one where they are most of the work in between.
+
+    Where none is long, all of them together as one, if they are enough of all work.
+    """
+    least_s = th.THROTTLED_AT_LEAST_S - th.READING_SLACK * tick_s
+    if rows.seconds(held) <= 0:
+        return ()
+    firsts, ends = _stretches(rows, held)
+    so_far_s = np.concatenate([[0.0], np.cumsum(np.where(held, rows.hold_s, 0.0))])
+    long = so_far_s[ends] - so_far_s[firsts] >= least_s
+    starts_s, ends_s = rows.t_s[firsts], rows.t_s[ends - 1] + rows.hold_s[ends - 1]
+    if not long.any():
+        enough = rows.seconds(held) >= max(least_s, th.SCATTERED_SHARE * rows.seconds(rows.work))
+        return ((float(starts_s[0]), float(ends_s[-1])),) if enough else ()
+    whole = float(starts_s[long][0]), float(ends_s[long][-1])
+    between = marked(rows.t_s, [whole])
+    if rows.seconds(held & between) >= th.THROTTLED_SHARE * rows.seconds(rows.work & between):
+        return (whole,)
+    spans = zip(starts_s[long].tolist(), ends_s[long].tolist(), strict=True)
+    return tuple(sorted(spans, key=lambda span: span[0] - span[1]))
+
+
+def _stretches(rows: _Rows, held: Bools) -> tuple[Indices, Indices]:
+    """Return the first of each run of marked rows and the row after its last.
+
+    Runs are joined across less than THROTTLED_JOIN_S of other work, but across no gap in the rows and no rest.
+    """
+    at, ends_s = np.flatnonzero(held), rows.t_s + rows.hold_s
+    if not len(at):
+        return at, at
+    other_s = np.cumsum(np.where(rows.work & ~held, rows.hold_s, 0.0))
+    unseen = np.append(rows.t_s[1:] - ends_s[:-1] > 1e-6, False)
+    breaks = np.cumsum(unseen) - unseen + np.cumsum(~rows.awake)
+    apart = (np.diff(other_s[at]) >= th.THROTTLED_JOIN_S) | (np.diff(breaks[at]) > 0)
+    return at[np.concatenate([[True], apart])], at[np.append(apart, True)] + 1
+
+
+def _counted(frame: pd.DataFrame, name: str) -> Floats:
+    """Return the share of time that a counter of seconds grew by, from one reading of it to the next; NaN elsewhere."""
+    values, t_s = _column(frame, name), _column(frame, "t_s")
+    read = np.flatnonzero(np.isfinite(values))
+    grown = np.append(np.diff(values[read]) / np.diff(t_s[read]), np.nan)
+    since = rows_before(read, np.arange(len(values)), "right") - 1
+    return np.where(since >= 0, grown[since], np.nan) if len(read) else np.full(len(values), np.nan)
+
+
+def _any(counted: Mapping[str, Floats], names: Sequence[str]) -> Bools:
+    found: Bools = np.any([counted[name] >= th.COUNTED_SHARE for name in names], axis=0)
+    return found
+
+
+def _column(frame: pd.DataFrame, name: str) -> Floats:
+    return frame[name].to_numpy(dtype=float)

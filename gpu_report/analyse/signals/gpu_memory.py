@@ -1,0 +1,130 @@
+"""The memory of one GPU over time: what is in use, what others than the training hold of it, and what it can hold."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.signals.other_processes import OWN
+from gpu_report.analyse.timeseries.gpu_series import Floats, Track
+from gpu_report.analyse.timeseries.intervals import Span
+from gpu_report.model import Run
+
+MIB_PER_GIB = 1024.0
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, eq=False)
+class GpuMemory:
+    """Memory of one GPU at its rows, MiB, NaN where it is not known.
+
+    `others_mib` is what other processes than the training's held, at most; None where the processes of this run were
+    not recorded, so that nobody knows whose the memory is. `capacity_mib` is what can be had: all but what the driver
+    reserves; None where it is not known.
+    """
+
+    gpu: int
+    t_s: Floats
+    used_mib: Floats
+    others_mib: Floats | None
+    capacity_mib: float | None
+
+    @cached_property
+    def own_mib(self) -> Floats:
+        """Return what the training held, at least: the driver's share of it included, which does not change.
+
+        The GPU's memory is read each tick, a process's every few seconds and written down when it moved by much: so
+        what others held is taken from the GPU's, which is finer than the training's own figures. Where processes were
+        not recorded this is all that was in use.
+        """
+        if self.others_mib is None or not self.others_mib.any():
+            return self.used_mib
+        return self.used_mib - self.others_mib
+
+    def between(self, start_t_s: float, end_t_s: float) -> slice:
+        """Return the rows read in [start, end]."""
+        first = np.searchsorted(self.t_s, start_t_s)
+        return slice(int(first), int(np.searchsorted(self.t_s, end_t_s, side="right")))
+
+
+def gpu_memory(context: Context, track: Track) -> GpuMemory:
+    """Return the memory of a GPU, and what of it others held."""
+    return context.once(_gpu_memory, track)
+
+
+def _gpu_memory(context: Context, track: Track) -> GpuMemory:
+    used = track.rows["memory_used_mib"].to_numpy(dtype=float)
+    reserved = track.rows["memory_reserved_mib"].dropna()
+    total = next((gpu.memory_total_mib for gpu in context.run.gpus if gpu.index == track.gpu), None)
+    kept = float(reserved.median()) if len(reserved) else 0.0
+    return GpuMemory(
+        gpu=track.gpu,
+        t_s=track.rows["t_s"].to_numpy(dtype=float),
+        used_mib=used,
+        others_mib=_others_mib(context, track) if len(context.run.processes) else None,
+        capacity_mib=total - kept if total and total > kept else None,
+    )
+
+
+def size(mib: float) -> str:
+    """Return an amount of memory as a person says it: 842 MiB, 19.3 GiB."""
+    return f"{mib:.0f} MiB" if abs(mib) < MIB_PER_GIB else f"{mib / MIB_PER_GIB:.1f} GiB"
+
+
+def gib(mib: float | None) -> float | None:
+    """Return MiB as GiB, None for what is not known."""
+    return None if mib is None else mib / MIB_PER_GIB
+
+
+def _others_mib(context: Context, track: Track) -> Floats:
+    """Return what others held at each row: the guests, and processes that nobody knows whose they are."""
+    table = context.run.processes
+    rows = table[table["gpu"] == track.gpu]
+    t_s = track.rows["t_s"].to_numpy(dtype=float)
+    spans = {guest.pid: guest.span for guest in context.guests if guest.gpu == track.gpu}
+    for pid in _strangers(context.run, rows):
+        spans.setdefault(pid, _stay(rows[rows["pid"] == pid], track.tick_s, context.run.duration_s))
+    held: Floats = np.broadcast_to(0.0, len(t_s))  # takes no room where nobody else was there
+    for pid, span in spans.items():
+        held = held + _held(rows[rows["pid"] == pid], t_s, span, track.tick_s)
+    return held
+
+
+def _strangers(run: Run, rows: pd.DataFrame) -> list[int]:
+    """Return the processes whose owner never was known, but for the ranks and, with no trainer there, the largest."""
+    whose = rows.groupby("pid")["owner"].agg(lambda owners: bool((owners == UNKNOWN).all()))
+    ranks = {process.pid for process in run.inside}
+    pids = [int(pid) for pid in whose[whose].index if pid not in ranks]
+    if (rows["owner"] == OWN).any() or ranks.intersection(rows["pid"]) or not pids:
+        return pids
+    peaks = rows.groupby("pid")["memory_used_mib"].max()
+    largest = max(pids, key=lambda pid: np.nan_to_num(peaks[pid]))
+    return [pid for pid in pids if pid != largest]
+
+
+def _stay(rows: pd.DataFrame, tick_s: float, duration_s: float) -> Span:
+    """Return from when to when a process may have been there: it came up to one look before it was seen."""
+    gone = rows[rows["change"] == "gone"]["t_s"]
+    since_s = float(rows["t_s"].iloc[0]) - th.PROCESSES_EVERY_S - tick_s
+    return since_s, float(gone.iloc[-1]) if len(gone) else duration_s
+
+
+def _held(rows: pd.DataFrame, t_s: Floats, span: Span, tick_s: float) -> Floats:
+    """Return what a process held at each moment, at most: of the looks before and after it the larger.
+
+    A row stands for all the time to the next one, but the change itself came up to one look before it was seen. NaN
+    while it was there, where the driver does not say how much it held.
+    """
+    there = (t_s >= span[0]) & (t_s < span[1])
+    looks = rows.dropna(subset="memory_used_mib")
+    if not len(looks):
+        return np.where(there, np.nan, 0.0)
+    at, mib = looks["t_s"].to_numpy(dtype=float), looks["memory_used_mib"].to_numpy(dtype=float)
+    before = np.clip(np.searchsorted(at, t_s, side="right") - 1, 0, None)
+    after = np.clip(np.searchsorted(at, t_s), 0, len(at) - 1)
+    near = at[after] - t_s <= th.PROCESSES_EVERY_S + tick_s
+    most = np.where(near, np.maximum(mib[before], mib[after]), mib[before])
+    return np.where(there, most, 0.0)

@@ -1,0 +1,217 @@
+"""What stood beside an interval of a GPU: every signal within it, and what that signal is in the run's own training."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.timeseries.columns import Columns
+from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
+from gpu_report.analyse.timeseries.intervals import Span, Spans, marked
+from gpu_report.model import Evidence, NearbyKernelEvent
+
+LARGEST_MASK = 2.0**53  # what a file can say exactly; more is no bitmask
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Columns sampled at common times, each row the mean since the row before; `calm` marks ordinary training.
+
+    What is usual is worked out of the rows of `against`, None for its own.
+    """
+
+    t_s: Floats
+    columns: Mapping[str, Floats]
+    calm: Bools
+    against: Series | None = None
+
+    def within(self, name: str, start_t_s: float, end_t_s: float) -> float | None:
+        """Return the mean of a column over the rows that lie in (start, end], None where there is none."""
+        values = self._part(name, start_t_s, end_t_s)
+        return float(values.mean()) if len(values) else None
+
+    def share_with(self, name: str, bits: int, start_t_s: float, end_t_s: float) -> float | None:
+        """Return the share of those rows in which a bitmask has any of these bits, None where there is none."""
+        values = self._part(name, start_t_s, end_t_s)
+        values = values[values < LARGEST_MASK]
+        return float(((values.astype(np.int64) & bits) > 0).mean()) if len(values) else None
+
+    def share_above(self, name: str, line: float, start_t_s: float, end_t_s: float) -> float | None:
+        """Return the share (0 to 1) of rows in (start, end] at a line or above, None where there are none."""
+        values = self._part(name, start_t_s, end_t_s)
+        return float((values >= line).mean()) if len(values) else None
+
+    def usual(self, name: str) -> float | None:
+        """Return the median of a column in ordinary training, None where there is none."""
+        if self.against is not None:
+            return self.against.usual(name)
+        if name not in self._usual:
+            self._usual[name] = self._median_of_calm(name)
+        return self._usual[name]
+
+    @cached_property
+    def _usual(self) -> dict[str, float | None]:
+        """Return what has been worked out already: a long run has thousands of scenes, all of one series."""
+        return {}
+
+    def _median_of_calm(self, name: str) -> float | None:
+        column = self.columns.get(name)
+        if column is None:
+            return None
+        values = column[self.calm & np.isfinite(column)]
+        return float(np.median(values)) if len(values) else None
+
+    def with_calm(self, calm: Spans) -> Series:
+        """Return the same columns, not copied, with the spans of ordinary training marked."""
+        return replace(self, calm=marked(self.t_s, calm, "right"))
+
+    def only_calm(self) -> Series:
+        """Return the rows of ordinary training alone, with nothing that is usual beside them."""
+        return self._only(self.calm, np.zeros(int(self.calm.sum()), dtype=bool))
+
+    def where_below(self, name: str, line: float) -> Series:
+        """Return the rows in which a column was below a line; what is usual is that of the others."""
+        below = self.columns[name] < line
+        others = np.isfinite(self.columns[name]) & ~below
+        every = np.ones(int(others.sum()), dtype=bool)
+        return replace(self._only(below, np.zeros(int(below.sum()), dtype=bool)), against=self._only(others, every))
+
+    def _only(self, rows: Bools, calm: Bools) -> Series:
+        return Series(self.t_s[rows], Columns(self.columns, lambda name: self.columns[name][rows]), calm)
+
+    def below_since(self, name: str, line: float, until_t_s: float) -> float | None:
+        """Return since when a column has been below a line without a break, up to a moment; None where it is not."""
+        column = self.columns.get(name)
+        last = int(np.searchsorted(self.t_s, until_t_s, side="right")) - 1
+        if column is None or last < 0 or not column[last] < line:
+            return None
+        above = np.flatnonzero(~(column[: last + 1] < line))
+        first = int(above[-1]) + 1 if len(above) else 0
+        return float(self.t_s[first - 1]) if first else float(self.t_s[0])
+
+    def _part(self, name: str, start_t_s: float, end_t_s: float) -> Floats:
+        column = self.columns.get(name)
+        if column is None:
+            return np.empty(0)
+        first, last = np.searchsorted(self.t_s, [start_t_s, end_t_s], side="right")
+        part = column[first:last]
+        return part[np.isfinite(part)]
+
+
+NOTHING = Series(np.empty(0), {}, np.zeros(0, dtype=bool))
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """Another process than the training's on the GPU: who it is, its memory, its share of the interval (0 to 1)."""
+
+    pid: int
+    name: str
+    memory_mib: float | None
+    share: float
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """One interval of one GPU, and all that may have caused it.
+
+    `phases` are the shares of the interval (0 to 1) by what callbacks said that YOLO was doing, empty where none did.
+    `tick_s` is the time that a row of the host stands for.
+    `waits` says that its host rows are only those of an interval in which the trainer waited.
+    None where not known are the cores of the machine (`cores`), those that a quota and an affinity leave
+    (`usable_cores`), the share of its training that waited for data, and how many workers load for training.
+    """
+
+    gpu: int
+    start_t_s: float
+    end_t_s: float
+    host: Series
+    own: Series
+    tick_s: float = 1.0
+    cores: int | None = None
+    usable_cores: float | None = None
+    kernel: Sequence[NearbyKernelEvent] = ()
+    neighbours: Sequence[Neighbour] = ()
+    nvml_lost: str = ""
+    data_wait_share: float | None = None
+    loader_workers: int | None = None
+    phases: Mapping[str, float] = field(default_factory=dict)
+    in_first_epoch: bool = False
+    waits: bool = False
+
+    @property
+    def _inner(self) -> Span:
+        """Return the interval without its edges, whose rows belong half to what was before and after."""
+        edge = min(th.SCENE_EDGE_S, (self.end_t_s - self.start_t_s) / 4)
+        return self.start_t_s + edge, self.end_t_s - edge / 2
+
+    def while_waiting(self) -> Scene | None:
+        """Return the scene with the host as it was while the trainer waited; None if that was seldom, or not known.
+
+        What is usual is then what it was while the trainer worked.
+        """
+        if "main_cpu_pct" not in self.host.columns:
+            return None
+        waiting = self.host.where_below("main_cpu_pct", th.WAITING_MAIN_PCT)
+        waited_s = len(waiting.t_s) * self.tick_s
+        return replace(self, host=waiting, waits=True) if waited_s >= th.WAITING_S else None
+
+    def within(self, name: str) -> float | None:
+        """Return the mean of a host column within the interval."""
+        return self.host.within(name, *self._inner)
+
+    def share_above(self, name: str, line: float) -> float | None:
+        """Return the share (0 to 1) of the interval in which a host column was at a line or above."""
+        return self.host.share_above(name, line, *self._inner)
+
+    def usual(self, name: str) -> float | None:
+        """Return what a host column is in ordinary training."""
+        return self.host.usual(name)
+
+    def gpu_within(self, name: str) -> float | None:
+        """Return the mean of a column of this GPU within the interval."""
+        return self.own.within(name, *self._inner)
+
+    def gpu_share_with(self, name: str, bits: int) -> float | None:
+        """Return the share of the interval in which a bitmask of this GPU has any of these bits."""
+        return self.own.share_with(name, bits, *self._inner)
+
+    def gpu_usual(self, name: str) -> float | None:
+        """Return what a column of this GPU is in ordinary training."""
+        return self.own.usual(name)
+
+    def workers_lead_s(self) -> float | None:
+        """Return how long before the GPU the workers went idle (negative: after it); None where they did not.
+
+        Workers that stop first starve the GPU once what they had prefetched is used up; where the trainer stops, the
+        GPU falls at once and the workers go on until the queue is full.
+        """
+        usual = self.usual("workers_cpu_pct")
+        if not usual:
+            return None
+        since = self.host.below_since("workers_cpu_pct", th.IDLE_SHARE * usual, self.start_t_s + th.LEAD_LOOK_S)
+        return None if since is None else self.start_t_s - since
+
+    def workers_surge(self) -> float | None:
+        """Return the workers' CPU right after the interval, over what is usual: an empty queue is filled anew."""
+        usual = self.usual("workers_cpu_pct")
+        after = self.host.within("workers_cpu_pct", self.end_t_s, self.end_t_s + th.SURGE_S)
+        return after / usual if usual and after is not None else None
+
+
+def evidence(*numbers: tuple[str, float | None, str]) -> tuple[Evidence, ...]:
+    """Return (text, value, unit) as evidence, without those whose value was not recorded (None, NaN)."""
+    return tuple(Evidence(*each) for each in numbers if each[1] is not None and math.isfinite(each[1]))
+
+
+def series(frame: pd.DataFrame, names: Sequence[str]) -> Series:
+    """Return columns of a table as a series in which no ordinary training is marked."""
+    t_s = frame["t_s"].to_numpy(dtype=float)
+    columns = Columns([name for name in names if name in frame], lambda name: frame[name].to_numpy(dtype=float))
+    return Series(t_s, columns, np.zeros(len(t_s), dtype=bool))

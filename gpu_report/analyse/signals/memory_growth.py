@@ -1,0 +1,162 @@
+"""Whether the memory of a training grows: what tells a leak from a step, and from an allocator that settles."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.signals.gpu_memory import GpuMemory
+from gpu_report.analyse.signals.memory_peaks import Points, epoch_points, moment_points
+from gpu_report.analyse.timeline.training_epochs import Parts
+from gpu_report.analyse.timeseries.gpu_series import Floats
+from gpu_report.analyse.timeseries.growth_fit import Ramp, find_ramp, theil_sen
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Memory that grows, from `start_s` to `end_s` and from `before_mib` to `after_mib` (peaks in training).
+
+    `rate_mib_s` is the median slope (Theil-Sen). `goes_on` says that it had not come to an end when the training had.
+    `free_mib` is what was then left of the card, None where its size is not known.
+    """
+
+    start_s: float
+    end_s: float
+    before_mib: float
+    after_mib: float
+    rate_mib_s: float
+    goes_on: bool
+    free_mib: float | None
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Return how long after its end the card would be full; None where it had stopped, or the card is unknown."""
+        return self.free_mib / self.rate_mib_s if self.goes_on and self.free_mib is not None else None
+
+
+@dataclass(frozen=True)
+class Step:
+    """Memory that stepped up once, and stayed: when, and by how much."""
+
+    t_s: float
+    mib: float
+
+
+def find_growth(memory: GpuMemory, parts: Parts, closes_s: float | None) -> Growth | None:
+    """Return the growth in the parts of a training: over the peaks of its epochs, else over those of every few seconds.
+
+    `closes_s` is when the epoch began for which the mosaic was closed: a step there is none of it.
+    """
+    for points in _looks(memory, parts):
+        if (ramp := _ramp(points, closes_s)) is not None:
+            return _growth(memory, parts, points, ramp)
+    return None
+
+
+def mosaic_step(memory: GpuMemory, parts: Parts, closes_s: float) -> Step | None:
+    """Return by how much memory stepped up in the epoch in which the mosaic closed; None where it did not stay."""
+    points = epoch_points(memory, parts)
+    at = _stands_out(points, closes_s)
+    return None if at is None else Step(float(points.start_s[at + 1]), float(points.steps_mib[at]))
+
+
+def _looks(memory: GpuMemory, parts: Parts) -> Iterator[Points]:
+    """Yield the peaks of epochs and those of every few seconds; with too few epochs those of ever longer stretches.
+
+    Memory that is taken every minute grows at one of twelve points that are 5 s apart, but at every one of a minute.
+    """
+    epochs = len(parts.later) >= th.GROWTH_POINTS
+    if epochs:
+        yield epoch_points(memory, parts)
+    length_s = parts.end_s - parts.later[0].start_s
+    points = int(min(length_s // th.GROWTH_BIN_S, th.GROWTH_POINTS_AT_MOST))
+    while points >= th.GROWTH_POINTS:
+        yield moment_points(memory, parts, points)
+        points = 0 if epochs else points // 2
+
+
+def _ramp(points: Points, closes_s: float | None) -> Ramp | None:
+    """Return the rise of a series of peaks if it is growth: no step, and no allocator that settles."""
+    if len(points.mib) <= th.GROWTH_STEPS or float(np.ptp(points.mib)) < _least_rise_mib(float(points.mib.min())):
+        return None
+    at = _stands_out(points, closes_s)
+    flat = points if at is None else points.without_step(at)
+    ramp = find_ramp(flat.start_s, flat.mib)
+    if ramp is None or ramp.fit < th.GROWTH_FIT:
+        return None
+    rise = float(flat.mib[ramp.last] - flat.mib[ramp.first])
+    large = rise >= _least_rise_mib(float(flat.mib[ramp.first]))
+    return ramp if large and _many_steps(flat.steps_mib[ramp.first : ramp.last]) and _goes_on(flat, ramp) else None
+
+
+def _least_rise_mib(before_mib: float) -> float:
+    """Return how much memory must rise above a level to count."""
+    return max(th.GROWTH_AT_LEAST_MIB, th.GROWTH_SHARE * before_mib)
+
+
+def _many_steps(steps_mib: Floats) -> bool:
+    """Tell whether memory rose in many steps of about one size, at most points, and not in a few."""
+    rises = steps_mib >= th.GROWTH_RISING_OF_MEAN * steps_mib.mean()
+    alike = float(steps_mib.sum() ** 2 / (steps_mib**2).sum())
+    return alike >= th.GROWTH_STEPS and float(rises.mean()) >= th.GROWTH_RISING_SHARE
+
+
+def _goes_on(points: Points, ramp: Ramp) -> bool:
+    """Tell whether memory grew on as it had begun: an allocator's grows ever more slowly."""
+    first, last = float(points.mib[ramp.first]), float(points.mib[ramp.last])
+    middle_s = (points.start_s[ramp.first] + points.start_s[ramp.last]) / 2
+    return last - float(np.interp(middle_s, points.start_s, points.mib)) >= th.GROWTH_SECOND_HALF * (last - first)
+
+
+def _stands_out(points: Points, closes_s: float | None) -> int | None:
+    """Return the point after which memory steps up because the mosaic closes, None where it does not."""
+    at = int(np.searchsorted(points.start_s, closes_s)) - 1 if closes_s is not None else -1
+    if not 0 <= at < len(points.mib) - 1:
+        return None
+    step = float(points.steps_mib[at])
+    usual = float(np.delete(points.steps_mib, at).max(initial=0.0))
+    large = step >= _least_rise_mib(float(points.mib[at])) and step >= th.MOSAIC_STANDS_OUT * usual
+    stays = float(np.median(points.mib[at + 1 :]) - points.mib[at]) >= th.MOSAIC_STAYS_SHARE * step
+    return at if large and stays else None
+
+
+def _growth(memory: GpuMemory, parts: Parts, points: Points, ramp: Ramp) -> Growth:
+    rising = slice(ramp.first, ramp.last + 1)
+    start_s, end_s = _edges(memory, parts, points, ramp)
+    pause = len(points.mib) - 1 - ramp.last
+    return Growth(
+        start_s=start_s,
+        end_s=end_s,
+        before_mib=float(points.mib[ramp.first]),
+        after_mib=float(points.mib[ramp.last]),
+        rate_mib_s=theil_sen(points.start_s[rising], points.mib[rising]),
+        goes_on=pause <= max(1.0, th.GROWTH_PAUSE_SHARE * (ramp.last - ramp.first)),
+        free_mib=_free_mib(memory, start_s, end_s),
+    )
+
+
+def _edges(memory: GpuMemory, parts: Parts, points: Points, ramp: Ramp) -> tuple[float, float]:
+    """Return when memory in training first left the level before, and when it had all but reached its highest.
+
+    Growth that is there from the first point on may have begun within it: there the level before is that of its
+    first row.
+    """
+    slack = max(th.STEP_MIB, th.GROWTH_EDGE_SHARE * float(points.mib[ramp.last] - points.mib[ramp.first]))
+    from_s, to_s = float(points.start_s[ramp.first]), float(points.end_s[ramp.last])
+    rows = memory.between(from_s, to_s)
+    known = parts.covers(memory.t_s[rows]) & np.isfinite(memory.own_mib[rows])
+    t_s, own = memory.t_s[rows][known], memory.own_mib[rows][known]
+    level = float(points.mib[ramp.first]) if ramp.first else float(own[0])
+    above = np.flatnonzero(own > level + slack)
+    if not len(above):
+        return from_s, to_s
+    there = np.flatnonzero(own >= own.max() - slack)
+    return float(t_s[above[0]]), float(t_s[max(there[0], above[0])])
+
+
+def _free_mib(memory: GpuMemory, start_s: float, end_s: float) -> float | None:
+    used = memory.used_mib[memory.between(start_s, end_s)]
+    if memory.capacity_mib is None or not np.isfinite(used).any():
+        return None
+    return max(memory.capacity_mib - float(np.nanmax(used)), 0.0)

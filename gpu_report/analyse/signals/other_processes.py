@@ -1,0 +1,76 @@
+"""Who else was on a GPU of the training: its guests, when they came and went, and what they took."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.timeseries.gpu_series import Track
+from gpu_report.analyse.timeseries.intervals import Span
+from gpu_report.model import Run
+
+OWN = "trainer"
+FOREIGN = ("other", "not visible")
+
+
+@dataclass(frozen=True)
+class Guest:
+    """A process on a GPU beside the training's: when, its largest memory, and its share of the GPU's time, if told."""
+
+    gpu: int
+    pid: int
+    name: str
+    span: Span
+    memory_mib: float | None
+    util_pct: float | None
+
+    @property
+    def worked(self) -> bool:
+        """Tell whether it did more than hold memory; where the driver does not say, it is taken to have worked."""
+        return self.util_pct is None or self.util_pct >= th.GUEST_UTIL_PCT
+
+    @property
+    def who(self) -> str:
+        """Return its name and pid in words."""
+        return f"{self.name or 'a process'} (pid {self.pid})"
+
+
+def guests(run: Run, track: Track) -> tuple[Guest, ...]:
+    """Return the guests of a GPU. When they came and went is told by its memory between two looks."""
+    rows = run.processes[run.processes["gpu"] == track.gpu]
+    found = [_guest(run, track, rows[rows["pid"] == pid]) for pid in _guest_pids(run, rows)]
+    return tuple(guest for guest in found if guest.span[0] < guest.span[1])
+
+
+def _guest(run: Run, track: Track, rows: pd.DataFrame) -> Guest:
+    memory = max(rows["memory_used_mib"].dropna().tolist(), default=None)
+    used = max(rows["gpu_util_pct"].dropna().tolist(), default=None)
+    gone = rows[rows["change"] == "gone"]["t_s"].tolist()
+    came_s, went_s = float(rows["t_s"].iloc[0]), gone[-1] if gone else run.duration_s
+    span = (_step(track, came_s, memory, up=True), _step(track, went_s, memory, up=False) if gone else went_s)
+    return Guest(track.gpu, int(rows["pid"].iloc[0]), str(rows["name"].iloc[0]), span, memory, used)
+
+
+def _guest_pids(run: Run, rows: pd.DataFrame) -> list[int]:
+    """Return whoever is not of the training, and its own processes but for its ranks and the largest one.
+
+    A process of which nobody knows whose it is, is no guest.
+    """
+    foreign = rows[rows["owner"].isin(FOREIGN)]["pid"].tolist()
+    own = rows[rows["owner"] == OWN].dropna(subset="memory_used_mib").sort_values("memory_used_mib")["pid"].tolist()
+    mine = {*(process.pid for process in run.inside), *own[-1:]}
+    return [int(pid) for pid in dict.fromkeys([*foreign, *own]) if pid not in mine]
+
+
+def _step(track: Track, look_s: float, memory_mib: float | None, *, up: bool) -> float:
+    """Return when the GPU's memory stepped by about a process's before a look, else the middle of the time since."""
+    since_s = look_s - th.PROCESSES_EVERY_S - th.LATE_LOOK_TICKS * track.tick_s
+    rows = track.rows[(track.rows["t_s"] > since_s) & (track.rows["t_s"] <= look_s + track.tick_s)]
+    used, t_s = rows["memory_used_mib"].to_numpy(dtype=float), rows["t_s"].to_numpy(dtype=float)
+    if memory_mib and len(used) > 1:
+        steps = np.diff(used) if up else -np.diff(used)
+        at = int(np.argmax(np.nan_to_num(steps)))
+        if steps[at] >= th.GUEST_STEP_SHARE * memory_mib:
+            return float(t_s[at + 1]) if up else float(t_s[at])
+    return look_s - th.PROCESSES_EVERY_S / 2

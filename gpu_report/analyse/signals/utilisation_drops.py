@@ -1,0 +1,327 @@
+"""Where utilisation fell: drops against the level before them, and low intervals (DESIGN.md, Words)."""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from numpy.lib.stride_tricks import sliding_window_view
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, Percents, Track
+from gpu_report.model import Interval, Options
+
+Indices = npt.NDArray[np.intp]
+Pairs = list[tuple[int, int]]
+
+FEW_TIMES = 8  # medians of single windows are dearer than rolling ones: only where so many times a track is sorted
+
+
+@dataclass(frozen=True)
+class Drop:
+    """Utilisation under its line from `start_t_s` to `end_t_s`; `level_pct` before it, `mean_pct` within it."""
+
+    gpu: int
+    start_t_s: float
+    end_t_s: float
+    level_pct: float
+    mean_pct: float
+    sustained: bool
+
+    @property
+    def duration_s(self) -> float:
+        """Return its length in seconds."""
+        return self.end_t_s - self.start_t_s
+
+
+def find_drops(track: Track, usable: Bools, options: Options, anew_s: Sequence[float] = ()) -> tuple[Drop, ...]:
+    """Return the drops of one GPU; `usable` says which readings lie outside startup and idle.
+
+    At the moments `anew_s`, in order, the level starts anew: another training may have been set up otherwise.
+    """
+    edges = [0, *np.searchsorted(track.t_s, np.array(anew_s, dtype=float)).tolist(), len(track.t_s)]
+    found: list[Drop] = []
+    for first, last in pairwise(edges):
+        part = track if (first, last) == (0, len(track.t_s)) else _part(track, first, last)
+        found += _Search(part, usable[first:last], options.line_share, options.drop_seconds).drops()
+    return tuple(found)
+
+
+def find_low_intervals(track: Track, usable: Bools) -> tuple[Interval, ...]:
+    """Return the stretches of usable readings under LOW_PCT that last LOW_AT_LEAST_S or more."""
+    low = usable & (track.util_pct < th.LOW_PCT)
+    long = [pair for pair in stretches(track, low, usable) if _counts(track, pair, th.LOW_AT_LEAST_S)]
+    found = [pair for stretch in long for pair in _truly_low(track, low, stretch)]
+    return tuple(_interval(track, *pair) for pair in found if _counts(track, pair, th.LOW_AT_LEAST_S))
+
+
+def stretches(track: Track, low: Bools, usable: Bools, stray_s: float = th.STRAY_S) -> Pairs:
+    """Return [first, last) index pairs of runs of `low`, joined across strays of less than `stray_s`.
+
+    A gap in the readings, or one that is not usable, ends a stretch: nothing is said of what was not seen. A single
+    reading may always be a stray, however far apart they are taken.
+    """
+    begins, ends = _bounds(track, low, usable, stray_s)
+    return list(zip(begins.tolist(), ends.tolist(), strict=True))
+
+
+def _bounds(track: Track, low: Bools, usable: Bools, stray_s: float) -> tuple[Indices, Indices]:
+    """Return where the stretches begin and end, as `stretches` pairs them."""
+    stray_s = _stray_s(track, stray_s)
+    after_gap = track.after_gap
+    before_gap = np.append(after_gap[1:], True)
+    firsts = np.flatnonzero(low & (after_gap | ~np.concatenate([[False], low[:-1]])))
+    lasts = np.flatnonzero(low & (before_gap | ~np.append(low[1:], False)))  # inclusive
+    ends_s = track.t_s[lasts] + track.hold_s[lasts]
+    stray = track.t_s[firsts[1:]] - ends_s[:-1] < stray_s
+    for breaks in (after_gap, ~usable):  # between one run and the next there is none
+        at = np.flatnonzero(breaks)
+        stray &= np.equal(*(np.searchsorted(at, edges, side="right") for edges in (lasts[:-1], firsts[1:])))
+    begins = firsts[np.concatenate([[True], ~stray])] if len(firsts) else firsts
+    ends = lasts[np.append(~stray, True)] if len(lasts) else lasts
+    return begins, ends + 1
+
+
+def _stray_s(track: Track, stray_s: float) -> float:
+    """Return how long strays may be: one reading, however far apart they are taken, unless there may be none."""
+    return max(stray_s, (1 + th.READING_SLACK) * track.interval_s) if stray_s else 0.0
+
+
+def _median(values: Percents) -> float:
+    """Return the median of a few known readings, as np.median has it, which takes twenty times as long for a few."""
+    half, ordered = len(values) // 2, np.sort(values)
+    return float(ordered[half] if len(values) % 2 else (ordered[half - 1] + ordered[half]) / 2)
+
+
+def _truly_low(track: Track, low: Bools, stretch: tuple[int, int]) -> Pairs:
+    """Return the stretch if strays are the exception in it; else its runs without strays."""
+    first, last = stretch
+    part = low[first:last]
+    if _few_strays(track, part, first, last):
+        return [stretch]
+    return [(first + a, first + b) for a, b in stretches(_part(track, first, last), part, np.ones_like(part), 0.0)]
+
+
+def _few_strays(track: Track, low: Bools, first: int, last: int) -> bool:
+    hold = track.hold_s[first:last]
+    return float(hold[~low].sum()) <= th.STRAY_SHARE * float(hold.sum())
+
+
+def _counts(track: Track, pair: tuple[int, int], at_least_s: float) -> bool:
+    """Tell whether a stretch is long enough: its edges are known to half an interval in all."""
+    first, last = pair
+    length = track.t_s[last - 1] + track.hold_s[last - 1] - track.t_s[first]
+    enough = last - first >= th.LOW_READINGS
+    return bool(enough and length >= at_least_s - th.READING_SLACK * track.interval_s)
+
+
+def _interval(track: Track, first: int, last: int) -> Interval:
+    start, end = float(track.t_s[first]), float(track.t_s[last - 1] + track.hold_s[last - 1])
+    return Interval(track.gpu, start, end, track.mean_pct(start, end))
+
+
+class _Search:
+    """The scan for drops of one track: finds each start, follows it to its end, and keeps it out of later levels.
+
+    No level is above 100 %: what is not under the line of that level is in no drop. So a drop lies in one of the low
+    stretches by that line, and of these only the few that are long enough are looked at.
+    """
+
+    def __init__(self, track: Track, usable: Bools, share: float, at_least_s: float) -> None:
+        self.track, self.share, self.at_least_s = track, share, at_least_s
+        self.usable = usable
+        self.kept = usable.copy()  # readings that the level is made of: usable and in no drop
+        self.window = max(round(th.LEVEL_OVER_S / track.interval_s), 1)
+        self.at_least = max(round(th.LEVEL_AT_LEAST_S / track.interval_s), 1)
+        self.low = _bounds(track, usable & (track.util_pct < share * 100), usable, th.STRAY_S)
+        self.behind = 0  # the end of the last dip that was looked at
+        self.region = 0, 0  # the stretch that is looked at
+        self._ends_of: dict[tuple[float, float], Indices] = {}  # of the low stretches in it, by line and strays borne
+
+    def drops(self) -> Iterator[Drop]:
+        """Yield the drops in order."""
+        regions = self._regions()
+        undisturbed = self._candidates(regions)
+        disturbed_until = 0
+        for at, last in regions:
+            self.region = at, last
+            self._ends_of.clear()
+            while (start := self._next_start(at, last, undisturbed, disturbed_until)) is not None:
+                drop, at, disturbed = self._follow(at, start)  # noqa: PLW2901 - the search goes on from there
+                self.behind, disturbed_until = at, max(disturbed_until, disturbed)
+                if drop is not None:
+                    yield drop
+
+    def _regions(self) -> Pairs:
+        """Return [first, last) of the stretches in which drops may lie: long ones, and what touches them."""
+        firsts, lasts = self.low
+        if not len(firsts):
+            return []
+        long = self.track.ends_s[lasts - 1] - self.track.t_s[firsts] >= self._least_s
+        begins = np.concatenate([[True], firsts[1:] > lasts[:-1]])
+        group = np.cumsum(begins) - 1
+        ends = np.append(begins[1:], True)
+        holds = np.bincount(group, long) > 0
+        return list(zip(firsts[begins][holds].tolist(), lasts[ends][holds].tolist(), strict=True))
+
+    @property
+    def _least_s(self) -> float:
+        """Return how long readings must be low: the edges of a drop are known to half an interval in all."""
+        return self.at_least_s - th.READING_SLACK * self.track.interval_s
+
+    def _follow(self, at: int, start: int) -> tuple[Drop | None, int, int]:
+        """Return the drop that begins at `start` (None: none), where to go on, and until where it disturbs levels."""
+        before = self._level(start)
+        line = self.share * before
+        end = self._end(start, line, th.STRAY_S)
+        begin, level = self._reach_back(at, start, before, th.STRAY_S)
+        drop = self._drop(begin, end, level)
+        if drop is None:  # strays may have joined too much: what holds without them?
+            end = self._end(start, line, 0.0)
+            begin, level = self._reach_back(at, start, before, 0.0)
+            drop = self._drop(begin, end, level)
+        if drop is None:
+            return None, end, 0
+        new_state = self._exclude(begin, end)
+        return drop, min(end, new_state), self._settled(min(end, new_state))
+
+    def _candidates(self, regions: Pairs) -> Indices:
+        """Return the readings in some stretches that are under their line, where no drop lies within its window."""
+        if not regions:
+            return np.empty(0, dtype=np.intp)
+        every = np.concatenate([np.arange(*region) for region in regions])
+        every = every[self.usable[every] & (self.track.util_pct[every] < self.share * 100)]
+        levels = self._undisturbed_levels(every)
+        found: Indices = every[(levels >= th.LOW_PCT) & (self.track.util_pct[every] < self.share * levels)]
+        return found
+
+    def _undisturbed_levels(self, at: Indices) -> Floats:
+        """Return the level before some readings as it is where no drop lies within its window, NaN where unknown."""
+        values = self.track.util_pct[self.kept]
+        before: Indices = (np.cumsum(self.kept) - self.kept)[at]  # how many kept readings lie before each
+        whole: Bools = before >= self.window
+        level = np.full(len(at), np.nan)
+        if 0 < whole.sum() * self.window <= FEW_TIMES * len(values):
+            level[whole] = np.median(sliding_window_view(values, self.window)[before[whole] - self.window], axis=1)
+            values, rest = values[: self.window], ~whole & (before > 0)
+        else:
+            rest = before > 0
+        medians = pd.Series(values).rolling(self.window, min_periods=self.at_least).median().to_numpy()
+        level[rest] = medians[before[rest] - 1]
+        return level
+
+    def _next_start(self, at: int, last: int, undisturbed: Indices, disturbed_until: int) -> int | None:
+        """Return the next reading under its line: level by level where a drop disturbs it, else as precomputed."""
+        unsettled = slice(at, min(disturbed_until, last))
+        low = self.usable[unsettled] & (self.track.util_pct[unsettled] < self.share * 100)
+        for i in (at + np.flatnonzero(low)).tolist():
+            if self.track.util_pct[i] < self.share * self._level(i):
+                return int(i)
+        found = int(np.searchsorted(undisturbed, max(at, disturbed_until)))
+        return int(undisturbed[found]) if found < len(undisturbed) and undisturbed[found] < last else None
+
+    def _level(self, i: int) -> float:
+        """Return the median of the last LEVEL_OVER_S of kept readings before `i`; -1 where it cannot be judged."""
+        for reach in (8 * self.window, i):  # nearly always the nearby past holds enough
+            start = max(i - reach, 0)
+            recent = start + np.flatnonzero(self.kept[start:i])[-self.window :]
+            if len(recent) == self.window or start == 0:
+                break
+        values = self.track.util_pct[recent]
+        level = _median(values) if len(values) >= self.at_least else -1.0
+        return level if level >= th.LOW_PCT else -1.0
+
+    def _reach_back(self, at: int, start: int, level: float, stray_s: float) -> tuple[int, float]:
+        """Return where the low stretch began that could be judged from `start` on only, and the level before that.
+
+        Early in a run the level's first LEVEL_AT_LEAST_S may hold the beginning of the drop itself.
+        """
+        begin = self._begin(at, start, self.share * level, stray_s)
+        if begin == start:
+            return start, level
+        since = self._since(at)
+        before = self.track.util_pct[since:begin][self.kept[since:begin]][-self.window :]
+        return (begin, max(_median(before), level)) if len(before) else (start, level)
+
+    def _begin(self, at: int, start: int, line: float, stray_s: float) -> int:
+        """Return the first reading from `at` on of the stretch under a line that `start` is in, as `_bounds` has it.
+
+        It is a few readings back, nearly always: found by steps, for arrays cost more than that.
+        """
+        track, stray_s = self.track, _stray_s(self.track, stray_s)
+        begin, i = start, start
+        while i > at and not track.after_gap[i] and self.usable[i - 1]:
+            i -= 1
+            if track.util_pct[i] < line:
+                if i < begin - 1 and track.t_s[begin] - (track.t_s[i] + track.hold_s[i]) >= stray_s:
+                    break
+                begin = i
+            elif track.t_s[begin] - track.t_s[i] >= stray_s:  # what lies before it lies too far back
+                break
+        return begin
+
+    def _since(self, at: int) -> int:
+        """Return the end of the last dip before `at`, however short: beyond it lies another level."""
+        if at == self.behind:
+            return at
+        upto = int(np.searchsorted(self.low[0], at))
+        for first, last in zip(self.low[0][:upto][::-1].tolist(), self.low[1][:upto][::-1].tolist(), strict=True):
+            end = self._dip_end(first, last) if last > self.behind else self.behind
+            if end is not None:
+                return end
+        return self.behind
+
+    def _dip_end(self, first: int, last: int) -> int | None:
+        """Return the end of the last dip under its line within a low stretch, None without one."""
+        end = None
+        for i in range(first, last):
+            line = self.share * self._level(i) if end is None or i >= end else 0.0
+            if self.usable[i] and self.track.util_pct[i] < line:
+                end = int(self._ends((i, last), line, 0.0)[0])
+        return end
+
+    def _end(self, start: int, line: float, stray_s: float) -> int:
+        """Return the index after the last reading of the low stretch that `start` lies in."""
+        if (line, stray_s) not in self._ends_of:
+            self._ends_of[line, stray_s] = self._ends(self.region, line, stray_s)
+        ends = self._ends_of[line, stray_s]
+        return int(ends[np.searchsorted(ends, start, side="right")])
+
+    def _ends(self, region: tuple[int, int], line: float, stray_s: float) -> Indices:
+        """Return the ends of the stretches under a line within a region."""
+        part, usable = _part(self.track, *region), self.usable[slice(*region)]
+        return region[0] + _bounds(part, usable & (part.util_pct < line), usable, stray_s)[1]
+
+    def _drop(self, start: int, end: int, level: float) -> Drop | None:
+        if not _counts(self.track, (start, end), self.at_least_s):
+            return None
+        low = _interval(self.track, start, end)
+        under = self.track.util_pct[start:end] < self.share * level
+        if not _few_strays(self.track, under, start, end) or low.mean_pct >= self.share * level:
+            return None
+        sustained = low.duration_s > th.SUSTAINED_AFTER_S
+        return Drop(self.track.gpu, low.start_t_s, low.end_t_s, level, low.mean_pct, sustained)
+
+    def _exclude(self, start: int, end: int) -> int:
+        """Keep a drop's first SUSTAINED_AFTER_S out of the level; return where the level starts anew if it goes on."""
+        new_state = int(np.searchsorted(self.track.t_s, self.track.t_s[start] + th.SUSTAINED_AFTER_S))
+        self.kept[start : min(end, new_state)] = False
+        if end > new_state:
+            self.kept[:new_state] = False
+        return new_state
+
+    def _settled(self, after: int) -> int:
+        """Return from where on a whole window of readings lies behind `after`: levels are as precomputed again."""
+        for reach in (8 * self.window, len(self.kept)):
+            kept = np.flatnonzero(self.kept[after : after + reach])
+            if len(kept) > self.window:
+                return after + int(kept[self.window])
+        return len(self.kept)
+
+
+def _part(track: Track, start: int, upto: int) -> Track:
+    part = slice(start, upto)
+    return dataclasses.replace(track, t_s=track.t_s[part], util_pct=track.util_pct[part], hold_s=track.hold_s[part])

@@ -1,0 +1,1 @@
+"""What YOLO was doing when: epochs, phases, trainings and their ranks, and which of it was undisturbed."""

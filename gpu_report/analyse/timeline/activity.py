@@ -1,0 +1,241 @@
+"""When a GPU had work to do at all: outside startup and outside the time in which no YOLO run was going on."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, Track
+from gpu_report.analyse.timeseries.intervals import Span, Spans, intersect, marked, minus, union
+from gpu_report.model import EpochRow, Run
+
+
+@dataclass(frozen=True)
+class Activity:
+    """The run's startups and idle spans, in seconds from its start, and the GPUs that it used."""
+
+    startups: tuple[Span, ...]
+    idle: tuple[Span, ...]
+    used_gpus: frozenset[int]
+
+    def usable(self, track: Track) -> Bools:
+        """Return which readings of a track lie outside startup and idle; none of a GPU that was never used."""
+        if track.gpu not in self.used_gpus:
+            return np.zeros(len(track.t_s), dtype=bool)
+        return outside(track, (*self.startups, *self.idle))
+
+
+def outside(track: Track, spans: Spans) -> Bools:
+    """Return which readings of a track lie outside all spans."""
+    return ~marked(track.t_s, spans)
+
+
+def find_activity(run: Run, tracks: Sequence[Track]) -> Activity:
+    """Return when the run worked, from its epochs, its processes or their memory, and utilisation itself."""
+    presence = _presence(run)
+    used = _used(tracks, presence)
+    idle = _idle_spans(run, used, presence)
+    commanded = any(event.kind == "command_started" for event in run.events)
+    startups: list[Span] = []
+    for begin in _begins(run):
+        first = _first_work(begin, used, run.duration_s)
+        start = 0.0 if commanded and begin.after_s <= 0 else _starts_at(begin, first, idle)
+        idle = union([*idle, (begin.after_s, start)]) if start > begin.after_s == 0 else idle
+        startups += [(start, first)] if first > start else []
+    return Activity(tuple(startups), tuple(minus(idle, startups)), frozenset(track.gpu for track in used))
+
+
+def _used(tracks: Sequence[Track], presence: dict[int, list[Span]]) -> list[Track]:
+    """Return the GPUs that the run worked on: where it has processes, if processes are known, and busy more than once.
+
+    Where no GPU was ever busy for long, those that did anything at all.
+    """
+    candidates = [track for track in tracks if len(track.t_s) and (not presence or track.gpu in presence)]
+    worked = [track for track in candidates if work_begins(track, 0.0, th.LOW_PCT) is not None]
+    return worked or [track for track in candidates if track.mean_pct(0.0, np.inf) >= th.UNUSED_PCT]
+
+
+# --- startup --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Begin:
+    """A training process: the end of the one before (or of nothing), and from when on it may have trained.
+
+    `args_s` is when it wrote its args.yaml, the first that YOLO does, `row_s` when its first epoch ended; None where
+    that is not known.
+    """
+
+    after_s: float
+    train_start_s: float
+    args_s: float | None = None
+    row_s: float | None = None
+
+
+def _begins(run: Run) -> list[_Begin]:
+    """Return the training processes of the recording: runs, and resumes of them.
+
+    A process that was training already when the recording began has no startup. Where no epochs are known the first
+    work anywhere ends the only one.
+    """
+    rows = sorted(run.epoch_rows, key=lambda row: row.row_t_s)
+    ends = [row.row_t_s for row in rows]
+    firsts: dict[tuple[int, int], EpochRow] = {}
+    for row in rows:
+        firsts.setdefault((row.run, row.segment), row)
+    begins = []
+    for first in firsts.values():
+        at = bisect_right(ends, first.start_t_s)
+        after = ends[at - 1] if at else 0.0
+        told = [y.started_t_s for y in run.yolo_runs if y.number == first.run and y.started_t_s is not None]
+        args_s = next((t for t in told if after <= t <= first.start_t_s), None)
+        if first.start_t_s >= 0.0:
+            begins.append(_Begin(after, first.start_t_s, args_s, first.row_t_s))
+    begins += [
+        _Begin(max((end for end in ends if end <= args_s), default=0.0), args_s, args_s)
+        for args_s in unfinished(run).values()
+    ]
+    return sorted(begins, key=lambda begin: begin.train_start_s) if begins or firsts else [_Begin(0.0, 0.0)]
+
+
+def unfinished(run: Run) -> dict[int, float]:
+    """Return when each YOLO run began that never came to the end of an epoch: number -> time of its args.yaml."""
+    return {
+        yolo.number: yolo.started_t_s
+        for yolo in run.yolo_runs
+        if yolo.anchor == "no-epoch" and yolo.started_t_s is not None and 0 <= yolo.started_t_s < run.duration_s
+    }
+
+
+def _first_work(begin: _Begin, used: Sequence[Track], duration_s: float) -> float:
+    """Return when a process first worked on any GPU, the end of the recording if it never did."""
+    found = [t for track in used if (t := _first_on(track, begin)) is not None]
+    return min(found, default=duration_s)
+
+
+def _first_on(track: Track, begin: _Begin) -> float | None:
+    """Return when a process first worked on a GPU, by utilisation or by power; None if it never did.
+
+    A rank that waits for another spins at full utilisation, but draws next to nothing: there power has the say.
+    """
+    by_util = first_work(track, begin.train_start_s)
+    by_power = _first_power(track, begin.train_start_s, begin.row_s) if begin.row_s is not None else None
+    if by_util is None or by_power is None:
+        return by_power if by_util is None else by_util
+    return by_power if by_power - by_util > th.SPIN_S else min(by_util, by_power)
+
+
+def _first_power(track: Track, after_s: float, row_s: float) -> float | None:
+    """Return when a GPU first drew the power of work after training began, None where power does not tell.
+
+    What it draws with a process on it that waits is the lower quarter of the first epoch, which waits much.
+    """
+    power = track.rows["power_w"].to_numpy(dtype=float)
+    rows = track.between_rows(after_s, row_s)
+    known = power[rows][np.isfinite(power[rows])]
+    if not len(known):
+        return None
+    waiting, most = float(np.percentile(known, 25)), float(np.nanpercentile(power, 95))
+    at = np.flatnonzero(power[rows] >= waiting + th.WORK_POWER * (most - waiting))
+    return float(track.rows["t_s"].to_numpy(dtype=float)[rows][at[0]]) if len(at) and most > waiting else None
+
+
+def _starts_at(begin: _Begin, first_work_s: float, idle: Sequence[Span]) -> float:
+    """Return when a startup began: as its process appears on the GPU, or writes args.yaml, whichever is earlier."""
+    quiet = [end for start, end in idle if start >= begin.after_s and end <= first_work_s]
+    told = [max(quiet)] if quiet else []
+    return min([*told, *([begin.args_s] if begin.args_s is not None else [])], default=begin.after_s)
+
+
+def first_work(track: Track, after_s: float) -> float | None:
+    """Return when a GPU first worked after a moment, None if it never did.
+
+    Busy is LOW_PCT, or half of what the GPU reaches where that is less.
+    """
+    util = track.util_pct[track.between(after_s, np.inf)].astype(float)
+    if not len(util) or util.max() < th.UNUSED_PCT:
+        return None
+    bar = max(min(th.LOW_PCT, float(np.percentile(util, 95)) / 2, float(util.max()) / 2), th.UNUSED_PCT)
+    begun = work_begins(track, after_s, bar)
+    return begun if begun is not None else float(track.t_s[track.between(after_s, np.inf)][np.argmax(util >= bar)])
+
+
+def work_begins(track: Track, after_s: float, bar_pct: float) -> float | None:
+    """Return from when on a GPU was busy WORK_SECONDS out of WORK_WITHIN_S (and WORK_READINGS times), None if never."""
+    part = track.between(after_s, np.inf)
+    busy = track.t_s[part][track.util_pct[part] >= bar_pct]
+    ahead = max(th.WORK_READINGS, round(th.WORK_SECONDS / track.interval_s)) - 1
+    if len(busy) <= ahead:
+        return None
+    within = max(th.WORK_WITHIN_S, (ahead + 1) * track.interval_s)
+    close = busy[ahead:] - busy[: len(busy) - ahead] <= within
+    return float(busy[np.argmax(close)]) if close.any() else None
+
+
+# --- idle -----------------------------------------------------------------------------------------------------
+
+
+def _presence(run: Run) -> dict[int, list[Span]]:
+    """Return, for each GPU, when a process of this run was on it; empty where processes are not known.
+
+    A process that was there at the first look belongs to somebody else, unless none came later: then the recording
+    began in the middle of the training.
+    """
+    table = run.processes
+    if not len(table):
+        return {}
+    appeared = table[table["change"] == "appeared"]
+    late = appeared[appeared["t_s"] > th.FIRST_LOOK_S]
+    own = set((late if len(late) else appeared)["pid"])
+    spans: dict[int, list[Span]] = {}
+    open_since: dict[tuple[int, int], float] = {}
+    mine = table[table["pid"].isin(own)]
+    columns = (mine[name].tolist() for name in ("t_s", "gpu", "pid", "change"))
+    for t_s, gpu, pid, change in zip(*columns, strict=True):
+        if change == "gone":
+            spans.setdefault(gpu, []).append((open_since.pop((gpu, pid), 0.0), t_s))
+        else:
+            open_since.setdefault((gpu, pid), t_s)
+    for (gpu, _), since in open_since.items():
+        spans.setdefault(gpu, []).append((since, run.duration_s))
+    return spans
+
+
+def _idle_spans(run: Run, used: Sequence[Track], presence: dict[int, list[Span]]) -> list[Span]:
+    """Return when no process of the run was on any GPU that it used, and what follows the end of the command."""
+    per_gpu = [_absent(track, presence, run.duration_s) for track in used]
+    spans = per_gpu[0] if per_gpu else []
+    for other in per_gpu[1:]:
+        spans = intersect(spans, other)
+    begun = [event.t_s for event in run.events if event.kind == "recording_started"]
+    for ended_s in (event.t_s for event in run.events if event.kind == "command_ended"):
+        # a later recording into the same folder watches something else
+        spans = [*spans, (ended_s, min((t_s for t_s in begun if t_s > ended_s), default=run.duration_s))]
+    return [(a, b) for a, b in union(spans) if b - a >= th.IDLE_AT_LEAST_S]
+
+
+def _absent(track: Track, presence: dict[int, list[Span]], duration_s: float) -> list[Span]:
+    """Return when the run had no process on a GPU: as its processes tell, else as the GPU's memory does."""
+    if not presence:
+        return _empty_spans(track)
+    # the list of processes is read every few seconds: one may have come, and its memory been seen, a little before
+    present = [(start - th.PROCESSES_EVERY_S, end) for start, end in presence[track.gpu]]
+    return minus([(0.0, duration_s)], present)
+
+
+def _empty_spans(track: Track) -> list[Span]:
+    """Return when a GPU's memory was as empty as it ever was; nothing where that cannot be told."""
+    memory = track.rows["memory_used_mib"].to_numpy(dtype=float)
+    times = track.rows["t_s"].to_numpy(dtype=float)
+    busy = memory[track.rows["gpu_util_pct"].to_numpy(dtype=float) >= th.LOW_PCT]
+    if not np.isfinite(memory).any() or not np.isfinite(busy).any():
+        return []
+    least = float(np.nanmin(memory))
+    if least > th.IDLE_MEMORY_SHARE * float(np.nanmedian(busy)):
+        return []
+    empty = memory <= least + th.IDLE_MEMORY_SLACK_MIB
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], empty, [False]]).astype(np.int8)))
+    ends: Floats = times + track.row_hold_s
+    return [(float(times[a]), float(ends[b - 1])) for a, b in zip(edges[::2], edges[1::2], strict=True)]

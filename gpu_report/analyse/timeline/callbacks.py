@@ -1,0 +1,144 @@
+"""What callbacks inside YOLO's processes told: the phases themselves, where there are any, and the epochs in them."""
+
+import math
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from gpu_report.analyse.timeline.activity import Activity
+from gpu_report.analyse.timeline.epoch_ends import Boundaries, Boundary
+from gpu_report.analyse.timeseries.intervals import Span, minus, union
+from gpu_report.model import EpochRow, InsideEpoch, InsideRun, Phase, Run
+
+FROM_CALLBACKS = "callbacks"
+FROM_COMMAND = "start of the command"
+
+SLACK_S = 0.05  # two callbacks that follow each other, one ending an epoch, the other beginning its validation
+
+Key = tuple[int, float]  # a YOLO run's number, and when an epoch's training began
+
+
+@dataclass(frozen=True)
+class InsideView:
+    """What rank 0 of every process of YOLO told, in order of time; empty where nothing was recorded from inside.
+
+    `spans` are the processes from their first to their last phase. `boundaries` are the ends of their epochs, `told`
+    what was counted in each epoch, by its row's run and start.
+    """
+
+    phases: tuple[Phase, ...]
+    spans: tuple[Span, ...]
+    boundaries: tuple[Boundary, ...]
+    told: Mapping[Key, InsideEpoch]
+
+    def covers(self, t_s: float) -> bool:
+        """Tell whether a moment lies in a process that told its phases."""
+        return any(start <= t_s <= end for start, end in self.spans)
+
+    def activity(self, seen: Activity, duration_s: float, *, others: bool) -> Activity:
+        """Return startup and idle as they were told, and where nothing was told as they were seen from outside.
+
+        Without `others` (YOLO runs that told nothing) what lies outside all processes is idle.
+        """
+        if not self.spans:
+            return seen
+        told = [(p.start_t_s, p.end_t_s) for p in self.phases if p.name == "startup"]
+        startups = union([*told, *minus(seen.startups, self.spans)]) if others else union(told)
+        idle = minus(seen.idle, self.spans) if others else minus([(0.0, duration_s)], self.spans)
+        return Activity(tuple(startups), tuple(minus(idle, startups)), seen.used_gpus)
+
+
+def inside_view(run: Run) -> InsideView:
+    """Return what the callbacks of rank 0 told; other ranks keep step with it."""
+    found: list[Phase] = []
+    spans: list[Span] = []
+    boundaries: list[Boundary] = []
+    told: dict[Key, InsideEpoch] = {}
+    rows: dict[tuple[int, int], list[EpochRow]] = {}
+    for row in run.epoch_rows:
+        rows.setdefault((row.run, row.epoch), []).append(row)
+    for number, segment, process in _numbered(run):
+        phases = [_told(phase) for phase in process.phases if phase.end_t_s > phase.start_t_s]
+        ends = _Ends(phases, [phase.start_t_s for phase in phases], rows)
+        for epoch in process.epochs:
+            if epoch.end_t_s is None:
+                continue
+            first = epoch is process.epochs[0]
+            boundaries.append(ends.boundary(number, segment, epoch, epoch.end_t_s, first=first))
+            told[number, epoch.start_t_s] = epoch
+        found += phases
+        spans += [(phases[0].start_t_s, phases[-1].end_t_s)] if phases else []
+    imports = _imports(run, found)
+    found += imports
+    spans += [(phase.start_t_s, phase.end_t_s) for phase in imports]
+    boundaries.sort(key=lambda boundary: boundary.row.row_t_s)
+    return InsideView(tuple(sorted(found, key=lambda p: p.start_t_s)), tuple(union(spans)), tuple(boundaries), told)
+
+
+def _told(phase: Phase) -> Phase:
+    return phase if phase.source == FROM_CALLBACKS else replace(phase, source=FROM_CALLBACKS)
+
+
+def _imports(run: Run, told: Sequence[Phase]) -> list[Phase]:
+    """Return startup from each command's start to the first callback that follows: imports, the making of the model."""
+    first = {t_s: min((p.start_t_s for p in told if p.start_t_s > t_s), default=t_s) for t_s in _commands(run)}
+    last_s = max(first.values(), default=-math.inf)
+    busy = union([(phase.start_t_s, phase.end_t_s) for phase in told if phase.start_t_s < last_s])
+    free = [span for start, end in first.items() if start < end for span in minus([(start, end)], busy)]
+    return [Phase("startup", None, start, end, FROM_COMMAND, "imports") for start, end in free]
+
+
+def _commands(run: Run) -> list[float]:
+    """Return when commands were started that lived to their first callback, as far as is known."""
+    started = sorted(event.t_s for event in run.events if event.kind == "command_started")
+    ended = sorted(event.t_s for event in run.events if event.kind == "command_ended")
+    firsts = [process.phases[0].start_t_s for process in run.inside if process.phases]
+    return [t for t in started if any(t < first and not any(t < e < first for e in ended) for first in firsts)]
+
+
+def _numbered(run: Run) -> Iterator[tuple[int, int, InsideRun]]:
+    """Yield the processes with the number of their YOLO run, and which of its trainings they are.
+
+    One that no watched run belongs to has a number of its own.
+    """
+    highest = max((yolo.number for yolo in run.yolo_runs), default=0)
+    segments: Counter[int] = Counter()
+    mine = [process for process in run.inside if process.rank == 0 and process.phases]
+    for process in sorted(mine, key=lambda process: process.phases[0].start_t_s):
+        highest += process.run is None
+        number = highest if process.run is None else process.run
+        segments[number] += process.task == "train"
+        yield number, segments[number], process
+
+
+def with_inside(seen: Boundaries, inside: InsideView) -> Boundaries:
+    """Return the ends of epochs as they were told, and as they were seen where nothing was told."""
+    rest = [boundary for boundary in seen.all if not inside.covers(boundary.row.row_t_s)]
+    return Boundaries(tuple(sorted([*rest, *inside.boundaries], key=lambda boundary: boundary.row.row_t_s)))
+
+
+@dataclass(frozen=True)
+class _Ends:
+    """The phases of one process and their starts, to look up what ended an epoch, and rows of results.csv by epoch."""
+
+    phases: Sequence[Phase]
+    starts: Sequence[float]
+    rows: Mapping[tuple[int, int], Sequence[EpochRow]]
+
+    def boundary(self, number: int, segment: int, epoch: InsideEpoch, trained_s: float, *, first: bool) -> Boundary:
+        """Return the end of an epoch, as if results.csv had its row, with its numbers, before the checkpoint."""
+        at = bisect_left(self.starts, trained_s - SLACK_S)
+        rests = {
+            phase.name: phase
+            for phase in self.phases[at : at + 3]
+            if phase.epoch == epoch.epoch and phase.name in {"validation", "checkpoint"}
+        }
+        validation, checkpoint = rests.get("validation"), rests.get("checkpoint")
+        saved_s = checkpoint.end_t_s if checkpoint else None
+        row_s = validation.end_t_s if validation else checkpoint.start_t_s if checkpoint else trained_s
+        nearest = min(self.rows.get((number, epoch.epoch), ()), key=lambda row: abs(row.row_t_s - row_s), default=None)
+        metrics = nearest.metrics if nearest else {}
+        row = EpochRow(number, segment, epoch.epoch, row_s, epoch.start_t_s, metrics, saved_s)
+        begin_s = validation.start_t_s if validation else row_s
+        return Boundary(row, first, (begin_s, saved_s if saved_s is not None else row_s), told=True)

@@ -1,0 +1,303 @@
+"""Where each epoch's validation began and its checkpoint ended, as the GPU's own readings tell around each row.
+
+A row of results.csv appears between the two, to the millisecond. How long they took is fitted: training is work,
+validation and checkpoint are rest, and the lengths that contradict the readings least, over an epoch and its
+neighbours, are taken. Neighbours are what makes it finer than one reading a second: rows fall anywhere between ticks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, Track
+from gpu_report.model import EpochRow
+
+
+@dataclass(frozen=True)
+class Rest:
+    """The seconds before and after a row in which no training took place; NaN where nothing tells."""
+
+    validation_s: float
+    checkpoint_s: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Costs:
+    """Running integrals of what calling the time up to `t_s` work, or rest, contradicts the readings."""
+
+    t_s: Floats
+    work: Floats
+    rest: Floats
+
+    def before(self, at: Floats, lengths: Floats) -> Floats:
+        """Return, for each moment and length, the cost of rest that long before the moment and work before that."""
+        begin = at[:, None] - lengths
+        return self._rest(begin, at[:, None]) + self._work(at[:, None] - lengths[-1], begin)
+
+    def after(self, at: Floats, lengths: Floats) -> Floats:
+        """Return, for each moment and length, the cost of rest that long after the moment and work after that."""
+        end = at[:, None] + lengths
+        return self._rest(at[:, None], end) + self._work(end, at[:, None] + lengths[-1])
+
+    def _work(self, start: Floats, end: Floats) -> Floats:
+        cost: Floats = np.interp(end, self.t_s, self.work) - np.interp(start, self.t_s, self.work)
+        return cost
+
+    def _rest(self, start: Floats, end: Floats) -> Floats:
+        cost: Floats = np.interp(end, self.t_s, self.rest) - np.interp(start, self.t_s, self.rest)
+        return cost
+
+
+def find_rests(
+    rows: Sequence[EpochRow], firsts: Sequence[bool], goes_on: Sequence[bool], track: Track, usable: Bools
+) -> list[Rest]:
+    """Return the rest around each row of one YOLO run, in order of time, from one GPU's readings.
+
+    `goes_on` says of which rows training follows upon the checkpoint at once: not of the last, and not where the
+    mosaic closes and the loader is made anew.
+
+    The first validation of a process starts its loader and warms kernels up: it tells nothing of the others. Where
+    utilisation is too low for a level (DESIGN.md, Words) rest is not told from work: then only its memory tells of it.
+    """
+    if not rows:
+        return []
+    before, after = _from_work(rows, np.array(firsts), np.array(goes_on), track, usable)
+    for number, (row, first) in enumerate(zip(rows, firsts, strict=True)):
+        if first and (begun := _first_validation(track, row)) is not None:
+            before[number] = row.row_t_s - begun
+    return [Rest(*pair) for pair in zip(before.tolist(), after.tolist(), strict=True)]
+
+
+def _from_work(
+    rows: Sequence[EpochRow], firsts: Bools, goes_on: Bools, track: Track, usable: Bools
+) -> tuple[Floats, Floats]:
+    if not _works(rows, track, usable):
+        return np.full(len(rows), np.nan), np.full(len(rows), np.nan)
+    at = np.array([row.row_t_s for row in rows])
+    starts = np.array([row.start_t_s for row in rows])
+    lengths = _lengths(float(np.median(at - starts)) * th.REST_SHARE)
+    in_validation, in_checkpoint = _costs(track, usable)
+    before = _fitted(in_validation, at, lengths, track.interval_s, ~firsts, ahead=False)
+    after = _fitted(in_checkpoint, at, lengths, track.interval_s, goes_on, ahead=True)
+    foreign = _foreign(track, usable)
+    after = _saved_beside_others(at, after, foreign)
+    before = _validated_beside_others(rows, before, after, foreign)
+    return np.where(before > 0, before, np.nan), np.where(after > 0, after, np.nan)
+
+
+@dataclass(frozen=True)
+class _Foreign:
+    """A stretch in which another process worked on the GPU, too, and whether the GPU rested right after it."""
+
+    start_s: float
+    end_s: float
+    rest_follows: bool
+
+
+def _foreign(track: Track, usable: Bools) -> list[_Foreign]:
+    """Return when the GPU drew more power than this training ever does for long: another process worked on it, too."""
+    t_s = track.rows["t_s"].to_numpy(dtype=float)
+    power = track.rows["power_w"].to_numpy(dtype=float)
+    known = power[np.isfinite(power) & _working(track, t_s, usable)]
+    if not len(known):
+        return []
+    level, least = float(np.median(known)), float(np.nanmin(power))
+    above = np.concatenate([[False], power >= th.FOREIGN_POWER * level, [False]])
+    edges = np.flatnonzero(np.diff(above.astype(np.int8)))
+    ends = t_s + track.row_hold_s
+    settled = np.searchsorted(t_s, t_s + th.POWER_MEAN_S)  # the first reading that has nothing of that moment in it
+    rests = np.append(power < (least + level) / 2, False)[settled]
+    spans = [
+        _Foreign(float(t_s[a]), float(ends[b - 1]), bool(rests[b - 1]))
+        for a, b in zip(edges[::2], edges[1::2], strict=True)
+    ]
+    return [span for span in spans if span.end_s - span.start_s >= th.FOREIGN_AT_LEAST_S]
+
+
+def _saved_beside_others(at: Floats, after: Floats, foreign: Sequence[_Foreign]) -> Floats:
+    """Return the checkpoints, those in which another process kept the GPU at work corrected.
+
+    If the GPU rests once that one is gone, training has not resumed before.
+    """
+    for span in foreign:
+        covered = (at >= span.start_s) & (at + after < span.end_s) & (at < span.end_s)
+        if span.rest_follows and covered.any():
+            last = int(np.flatnonzero(covered)[-1])  # training resumed after the rows before it
+            after[last] = span.end_s - at[last]
+    return after
+
+
+def _validated_beside_others(
+    rows: Sequence[EpochRow], before: Floats, after: Floats, foreign: Sequence[_Foreign]
+) -> Floats:
+    """Return the validations, those that began while another process kept the GPU at work corrected.
+
+    There readings tell nothing: training is taken to have lasted as long as in the other epochs.
+    """
+    ends = np.array([row.row_t_s for row in rows])
+    begins = np.array([row.start_t_s for row in rows])
+    follows = np.concatenate([[False], begins[1:] == ends[:-1]])
+    begins = begins + np.where(follows, np.concatenate([[0.0], after[:-1]]), 0.0)
+    usual = float(np.median(ends - before - begins))
+    for span in foreign:
+        for number in np.flatnonzero((ends - before > span.start_s) & (ends - before <= span.end_s)).tolist():
+            begun = max(span.start_s, begins[number] + usual)
+            before[number] = max(before[number], ends[number] - begun)
+    return before
+
+
+def _working(track: Track, t_s: Floats, usable: Bools) -> Bools:
+    """Return at which of its ticks a GPU worked, by the reading of utilisation at or next after it."""
+    nearest = np.clip(np.searchsorted(track.t_s, t_s), 0, len(track.t_s) - 1)
+    working: Bools = usable[nearest] & (track.util_pct[nearest] >= th.LOW_PCT)
+    return working
+
+
+def _works(rows: Sequence[EpochRow], track: Track, usable: Bools) -> bool:
+    """Tell whether a GPU is busy most of the time between the rows; the first epoch, which waits, is no measure."""
+    between = track.between(rows[0].row_t_s, rows[-1].row_t_s)
+    judged = track.util_pct[between][usable[between]]
+    judged = judged if len(judged) else track.util_pct[usable]
+    return bool(len(judged)) and float(np.median(judged)) >= th.LOW_PCT
+
+
+def _lengths(longest_s: float) -> Floats:
+    """Return the lengths to try, in seconds: fine where they are short, as fine as they can matter where long."""
+    lengths = [0.0]
+    while lengths[-1] < max(longest_s, th.REST_STEP_S):
+        lengths.append(lengths[-1] + max(th.REST_STEP_S, th.REST_STEP_SHARE * lengths[-1]))
+    return np.array(lengths)
+
+
+def _costs(track: Track, usable: Bools) -> tuple[list[_Costs], list[_Costs]]:
+    """Return the costs of calling time work or rest, in a validation and in a checkpoint, by each signal that tells.
+
+    Utilisation says little of a validation: its bursts read as work, and so does the waiting of other ranks for it.
+    Power tells. Of a checkpoint the driver's own fine readings tell most; of one reading a second, the traffic to
+    device memory and power together.
+    """
+    t_s = track.rows["t_s"].to_numpy(dtype=float)
+    working, fine = _working(track, t_s, usable), track.interval_s < th.FINE_S
+    validating, saving = (_power(track, t_s, working, share) for share in (th.VALIDATION_POWER, 0.0))
+    util_pct = track.util_pct.astype(float)
+    util = _cost(track.t_s - th.READING_TRAILS_S, util_pct, _level(util_pct[usable]), 0.0)
+    if fine or saving is None:
+        return [validating or util], [util]
+    traffic = _traffic(track, t_s, working)
+    return [validating or util], [saving, *([traffic] if traffic else [])]
+
+
+def _traffic(track: Track, t_s: Floats, working: Bools) -> _Costs | None:
+    """Return costs by the traffic to device memory: a training has it, the small kernels of a validation have not."""
+    traffic = track.rows["memory_util_pct"].to_numpy(dtype=float)
+    known = np.isfinite(traffic)
+    level = _level(traffic[known & working])
+    if known.mean() <= th.WELL_COVERED or level < th.TRAFFIC_PCT:
+        return None
+    return _cost(t_s[known] - th.READING_TRAILS_S, traffic[known], level, 0.0)
+
+
+def _power(track: Track, t_s: Floats, working: Bools, resting: float) -> _Costs | None:
+    """Return costs by power, which a driver gives as the mean of the last second: no burst escapes or fools it."""
+    power = track.rows["power_w"].to_numpy(dtype=float)
+    known = np.isfinite(power)
+    level = _level(power[known & working])
+    least = float(power[known].min()) if known.any() else 0.0
+    if known.mean() <= th.WELL_COVERED or level <= 0 or least > th.IDLE_POWER_SHARE * level:
+        return None
+    return _cost(t_s[known] - th.POWER_TRAILS_S, power[known], level, least + resting * (level - least))
+
+
+def _cost(t_s: Floats, values: Floats, level: float, least: float) -> _Costs:
+    """Return what it costs to call time work where `values` are near `least`, or rest where they are near `level`."""
+    signal = np.clip((values - least) / (level - least), 0.0, 1.0)
+    begins = np.concatenate([[t_s[0]], (t_s[1:] + t_s[:-1]) / 2, [t_s[-1]]])
+    hold = np.diff(begins)
+    return _Costs(
+        begins,
+        np.concatenate([[0.0], np.cumsum((1 - signal) ** 2 * hold)]),
+        np.concatenate([[0.0], np.cumsum(signal**2 * hold)]),
+    )
+
+
+def _level(values: Floats) -> float:
+    """Return what a busy GPU reads: the median of what is not under half of the highest tenth; 0 without any."""
+    if not len(values):
+        return 0.0
+    return float(np.median(values[values >= np.percentile(values, 90) / 2]))
+
+
+def _fitted(  # noqa: PLR0913 - what is fitted, and which rows tell
+    costs: Sequence[_Costs], at: Floats, lengths: Floats, interval_s: float, tells: Bools, *, ahead: bool
+) -> Floats:
+    """Return the length that fits best at each row: its own where its readings insist, else its neighbours'.
+
+    Rows that do not tell of others have their neighbours' length, too. One longer than its siblings by SIBLING_FACTOR
+    has a stall beside it, which is no part of it as far as is known.
+    """
+    found = np.empty(len(at))
+    for begin in range(0, len(at), th.REST_ROWS_AT_ONCE):
+        chunk = slice(begin, begin + th.REST_ROWS_AT_ONCE)
+        each = [one.after(at[chunk], lengths) if ahead else one.before(at[chunk], lengths) for one in costs]
+        cost = np.mean(each, axis=0)
+        told = tells[chunk] if tells[chunk].any() else ~tells[chunk]
+        shared = _shared(cost, told, lengths)[:, None]
+        apart = np.abs(lengths - shared)
+        price = th.REST_PRIOR * apart + th.REST_READINGS * np.minimum(apart, interval_s)
+        likely = (lengths <= th.SIBLING_FACTOR * shared + interval_s) & (lengths >= shared / th.SIBLING_FACTOR)
+        own = np.where(likely, cost + price, np.inf)
+        found[chunk] = np.where(told, lengths[np.argmin(own, axis=1)], shared[:, 0])
+    return found
+
+
+def _shared(cost: Floats, told: Bools, lengths: Floats) -> Floats:
+    """Return, for each row, the length that fits it and SIBLINGS on either side best together.
+
+    Epochs may fall in step with the ticks for a while, which then tell little: to drift from the length that fits all
+    rows has its price. No row has more weight than REST_OUTVOTED_S: one in which another process worked would outvote
+    all others.
+    """
+    above = np.minimum(cost - cost.min(axis=1, keepdims=True), th.REST_OUTVOTED_S)
+    total = np.concatenate([np.zeros((1, cost.shape[1])), np.cumsum(np.where(told[:, None], above, 0.0), axis=0)])
+    rows = np.arange(len(cost))
+    first, last = np.clip(rows - th.SIBLINGS, 0, None), np.clip(rows + th.SIBLINGS + 1, None, len(cost))
+    of_all = lengths[np.argmin(total[-1])]
+    drift = th.REST_DRIFT * (last - first)[:, None] * np.abs(lengths - of_all)
+    shared: Floats = lengths[np.argmin(total[last] - total[first] + drift, axis=1)]
+    return shared
+
+
+def _first_validation(track: Track, row: EpochRow) -> float | None:
+    """Return when the first validation of a process began, None where its memory does not tell.
+
+    Its first batch takes memory that training did not have. Before it lies a stretch without work, in which the
+    training's last batch and then the validation's loader have their turn: half of it is given to either.
+    """
+    rows = track.between_rows(row.start_t_s, row.row_t_s)
+    memory = track.rows["memory_used_mib"].to_numpy(dtype=float)[rows]
+    t_s = track.rows["t_s"].to_numpy(dtype=float)[rows]
+    grown = np.flatnonzero(np.diff(memory) >= th.MEMORY_STEP_SHARE * memory[:-1])
+    part = track.between(row.start_t_s, row.row_t_s)
+    working = track.t_s[part][track.util_pct[part] >= th.LOW_PCT]
+    if not len(grown) or not (working < t_s[grown[-1]]).any():
+        return None
+    step = (t_s[grown[-1]] + t_s[grown[-1] + 1]) / 2
+    worked = working[working < t_s[grown[-1]]][-1]
+    return float(max((worked + step) / 2, step - th.FIRST_BATCH_S))
+
+
+def most_restful(rows: Sequence[EpochRow], tracks: Sequence[Track], usable: Sequence[Bools]) -> int | None:
+    """Return which GPU works least around the rows (validation runs on one rank), None where none was usable."""
+    means: dict[int, float] = {}
+    if not rows:
+        return None
+    for number, (track, use) in enumerate(zip(tracks, usable, strict=True)):
+        if use.any():
+            near = (track.between(row.row_t_s - th.BESIDE_ROW_S, row.row_t_s + th.BESIDE_ROW_S) for row in rows)
+            values = np.concatenate([track.util_pct[part] for part in near])
+            means[number] = float(values.mean()) if len(values) else np.inf
+    return min(means, key=lambda number: means[number], default=None)

@@ -1,0 +1,214 @@
+"""What YOLO was doing at every second: as it told itself, else as its files and the samples tell from outside."""
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.timeline.activity import Activity, unfinished
+from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS, InsideView
+from gpu_report.analyse.timeline.epoch_end_fit import Rest, find_rests, most_restful
+from gpu_report.analyse.timeline.epoch_ends import Boundaries
+from gpu_report.analyse.timeseries.gpu_series import Bools, Track
+from gpu_report.analyse.timeseries.intervals import Span, minus
+from gpu_report.model import EpochRow, Phase, Run, YoloRun
+
+FROM_SAMPLES = "utilisation"
+FROM_ROWS = "results.csv"
+FROM_BOTH = "results.csv, edges from utilisation"
+FROM_FILES = "results.csv and file times"
+FITNESS = "metrics/mAP50-95(B)"
+FROM_ARGS = "args.yaml, end from utilisation"
+
+
+def find_phases(
+    run: Run, activity: Activity, boundaries: Boundaries, tracks: Sequence[Track], usable: Sequence[Bools]
+) -> tuple[Phase, ...]:
+    """Return the phases in order, without overlap. Where no epochs are known, only startup and idle are."""
+    began = {yolo.started_t_s for yolo in run.yolo_runs}
+    phases = [
+        Phase("startup", None, start, end, FROM_ARGS if start in began else FROM_SAMPLES)
+        for start, end in activity.startups
+    ]
+    phases += [Phase("idle", None, start, end, FROM_SAMPLES) for start, end in activity.idle]
+    for yolo in run.yolo_runs:
+        phases += _phases_of(run, yolo, boundaries, tracks, usable)
+    return _without_overlap(phases, run.duration_s)
+
+
+def joined(inside: InsideView, seen: Sequence[Phase], activity: Activity, duration_s: float) -> tuple[Phase, ...]:
+    """Return the phases that YOLO told, idle around them, and what was seen where a YOLO run told nothing."""
+    if not inside.spans:
+        return tuple(seen)
+    idle = [Phase("idle", None, start, end, FROM_CALLBACKS) for start, end in activity.idle]
+    rest = [phase for phase in seen if phase.name != "idle" and not _of_told(phase, inside)]
+    cut = [
+        replace(phase, start_t_s=start, end_t_s=end)
+        for phase in rest
+        for start, end in minus([(phase.start_t_s, phase.end_t_s)], [*inside.spans, *activity.idle])
+    ]
+    return _without_overlap([*inside.phases, *idle, *cut], duration_s)
+
+
+def _of_told(phase: Phase, inside: InsideView) -> bool:
+    """Tell whether a phase seen from outside is of a YOLO run that told its own: it begins or ends within one."""
+    return inside.covers(phase.start_t_s) or inside.covers(phase.end_t_s)
+
+
+def _phases_of(
+    run: Run, yolo: YoloRun, boundaries: Boundaries, tracks: Sequence[Track], usable: Sequence[Bools]
+) -> list[Phase]:
+    """Return the phases of one YOLO run."""
+    mine = [boundary for boundary in boundaries.all if boundary.row.run == yolo.number]
+    rows = [boundary.row for boundary in mine]
+    gpu = most_restful(rows, tracks, usable)
+    rests = [Rest(math.nan, math.nan)] * len(rows)
+    if gpu is not None:
+        firsts = [boundary.first for boundary in mine]
+        rests = find_rests(rows, firsts, _goes_on(yolo, rows), tracks[gpu], usable[gpu])
+    phases = [phase for row, rest in zip(rows, rests, strict=True) for phase in _epoch_phases(yolo, row, rest)]
+    return phases + _after_the_last(run, yolo, boundaries)
+
+
+def _goes_on(yolo: YoloRun, rows: Sequence[EpochRow]) -> list[bool]:
+    """Tell for each row whether training follows upon its checkpoint at once."""
+    closes = mosaic_closes(yolo.args)
+    last = {row.segment: row for row in rows}
+    return [row is not last[row.segment] and row.epoch + 1 != closes for row in rows]
+
+
+def mosaic_closes(args: Mapping[str, object]) -> int | None:
+    """Return the first epoch without mosaic, for which YOLO makes its loader anew; None where there is none."""
+    epochs, closing = args.get("epochs"), args.get("close_mosaic")
+    return epochs - closing + 1 if isinstance(epochs, int) and isinstance(closing, int) and closing > 0 else None
+
+
+def final_evaluations(phases: Sequence[Phase], boundaries: Boundaries) -> list[Span]:
+    """Return the final evaluations: those told, and those seen that are short enough to be nothing else."""
+    longest = max((b.before_s or 0.0 for b in boundaries.all), default=0.0)
+    allowed = max(th.FINAL_EVALUATION_S, th.FINAL_FACTOR * longest)
+    return [
+        (p.start_t_s, p.end_t_s)
+        for p in phases
+        if p.name == "final evaluation" and (p.source == FROM_CALLBACKS or p.end_t_s - p.start_t_s <= allowed)
+    ]
+
+
+def _epoch_phases(yolo: YoloRun, row: EpochRow, rest: Rest) -> list[Phase]:
+    """Return train, validation and checkpoint of an epoch, as far as they are told apart and take place at all."""
+    last = row.epoch == yolo.args.get("epochs")
+    validates, saves = (last or yolo.args.get(name) is not False for name in ("val", "save"))
+    begin, train_source = row.row_t_s, FROM_ROWS
+    if validates and math.isfinite(rest.validation_s):
+        begin, train_source = max(row.row_t_s - rest.validation_s, row.start_t_s), FROM_BOTH
+    saved, save_source = _saved(yolo, row, rest)
+    phases = [
+        Phase("train", row.epoch, row.start_t_s, begin, train_source),
+        Phase("validation", row.epoch, begin, row.row_t_s, train_source),
+        Phase("checkpoint", row.epoch, row.row_t_s, saved if saves else row.row_t_s, save_source),
+    ]
+    return [phase for phase in phases if phase.end_t_s > phase.start_t_s]
+
+
+def _saved(yolo: YoloRun, row: EpochRow, rest: Rest) -> tuple[float, str]:
+    """Return when an epoch's checkpoint was written, and where that is known from."""
+    if row.saved_t_s is not None:
+        return row.saved_t_s, FROM_FILES
+    if math.isfinite(rest.checkpoint_s):
+        return row.row_t_s + rest.checkpoint_s, FROM_BOTH
+    if yolo.checkpoint_s is not None:
+        return row.row_t_s + yolo.checkpoint_s, FROM_FILES
+    return row.row_t_s, FROM_ROWS
+
+
+def _after_the_last(run: Run, yolo: YoloRun, boundaries: Boundaries) -> list[Phase]:
+    """Return what follows the last row of a YOLO run: the final evaluation, or an epoch that never ended."""
+    rows = [b.row for b in boundaries.all if b.row.run == yolo.number]
+    began = unfinished(run)
+    if not rows and yolo.number not in began:
+        return []
+    last_s, epoch = (rows[-1].row_t_s, rows[-1].epoch) if rows else (began[yolo.number], 0)
+    starts = (*(b.row.start_t_s for b in boundaries.all if b.row.run != yolo.number), *began.values())
+    later = [start for start in starts if start > last_s]
+    end = min(later, default=run.duration_s)
+    ended_well = run.recording.exit_code == 0 and not later
+    if rows and (ended_well or finished(yolo.args, rows)):
+        return [Phase("final evaluation", None, last_s, end, FROM_ROWS)]
+    return [Phase("train", epoch + 1, last_s, end, FROM_ROWS if rows else FROM_SAMPLES)]
+
+
+def finished(args: Mapping[str, object], rows: Sequence[EpochRow]) -> bool:
+    """Tell whether the last row is the last that was to come: by the number of epochs, the time, or the patience.
+
+    Patience is counted from the epoch of the best mAP50-95, which is what YOLO's fitness is made of (wholly, or nine
+    tenths of it in older versions).
+    """
+    last = rows[-1]
+    budget, patience = args.get("time"), args.get("patience")
+    if isinstance(budget, int | float) and budget > 0:
+        started = min(row.start_t_s for row in rows if row.segment == last.segment)
+        return last.row_t_s - started >= budget * 3600
+    if isinstance(patience, int) and patience > 0:
+        scores = [(row.metrics.get(FITNESS, -math.inf), -row.epoch) for row in rows]
+        best, epoch = max(scores)
+        if math.isfinite(best) and last.epoch + epoch >= patience:
+            return True
+    return last.epoch == args.get("epochs")
+
+
+# Where two claim the same second the first of these wins: what was seen on the GPU before what rows imply.
+PRECEDENCE = ("idle", "startup", "checkpoint", "validation", "train", "final evaluation", "export", "predict")
+
+
+def _without_overlap(phases: Sequence[Phase], duration_s: float) -> tuple[Phase, ...]:
+    """Cut the phases at each other's edges; nearly all of the thousands of a long run overlap none."""
+    found: list[Phase] = []
+    for group in _overlapping(phases):
+        for phase in _swept(group) if len(group) > 1 else group:
+            start, end = max(phase.start_t_s, 0.0), min(phase.end_t_s, duration_s)
+            if start < end:
+                whole = (start, end) == (phase.start_t_s, phase.end_t_s)
+                _append(found, phase if whole else replace(phase, start_t_s=start, end_t_s=end))
+    return tuple(found)
+
+
+def _overlapping(phases: Sequence[Phase]) -> Iterator[list[Phase]]:
+    """Yield the phases in order of time, those that overlap one another together."""
+    group: list[Phase] = []
+    end_s = -math.inf
+    for phase in sorted((p for p in phases if p.end_t_s > p.start_t_s), key=lambda phase: phase.start_t_s):
+        if group and phase.start_t_s >= end_s:
+            yield group
+            group = []
+        group.append(phase)
+        end_s = max(end_s, phase.end_t_s)
+    if group:
+        yield group
+
+
+def _swept(phases: Sequence[Phase]) -> Iterator[Phase]:
+    """Yield the stretches between the edges of some phases, given in order of their starts, each of one phase."""
+    edges = sorted({edge for phase in phases for edge in (phase.start_t_s, phase.end_t_s)})
+    open_phases: list[Phase] = []
+    at = 0
+    for start, end in itertools.pairwise(edges):
+        while at < len(phases) and phases[at].start_t_s <= start:
+            open_phases.append(phases[at])
+            at += 1
+        open_phases = [phase for phase in open_phases if phase.end_t_s > start]
+        owner = min(open_phases, key=lambda phase: PRECEDENCE.index(phase.name))
+        yield replace(owner, start_t_s=start, end_t_s=end)
+
+
+def _append(found: list[Phase], phase: Phase) -> None:
+    last = found[-1] if found else None
+    if last and last.end_t_s == phase.start_t_s and _same(last, phase):
+        found[-1] = replace(last, end_t_s=phase.end_t_s)
+    else:
+        found.append(phase)
+
+
+def _same(one: Phase, other: Phase) -> bool:
+    """Tell whether two phases are of one kind, epoch and source."""
+    return (one.name, one.epoch, one.source, one.detail) == (other.name, other.epoch, other.source, other.detail)

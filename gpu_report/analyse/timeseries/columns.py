@@ -1,0 +1,54 @@
+"""Values of a table's column within stretches of time."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+import numpy as np
+import pandas as pd
+
+from gpu_report.analyse.timeseries.gpu_series import Floats
+from gpu_report.analyse.timeseries.intervals import Span, rows_within
+
+
+class Columns(Mapping[str, Floats]):
+    """Columns by name, each made when it is first asked for: a rule looks at a few of them."""
+
+    def __init__(self, names: Iterable[str], make: Callable[[str], Floats]) -> None:
+        self._names, self._make = dict.fromkeys(names), make
+        self._made: dict[str, Floats] = {}
+
+    def __getitem__(self, name: str) -> Floats:
+        """Return a column; KeyError for one that there is not."""
+        if name not in self._names:
+            raise KeyError(name)
+        if name not in self._made:
+            self._made[name] = self._make(name)
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names."""
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        """Return the number of columns."""
+        return len(self._names)
+
+
+def values_within(frame: pd.DataFrame, name: str, spans: Iterable[Span]) -> Floats:
+    """Return the known values of a column in the rows that lie in (start, end] of a span: a row tells of its past."""
+    if name not in frame:
+        return np.empty(0)
+    t_s, column = frame["t_s"].to_numpy(dtype=float), frame[name].to_numpy(dtype=float)
+    values: Floats = column[rows_within(t_s, list(spans), "right")]
+    return values[np.isfinite(values)]
+
+
+def mean_within(frame: pd.DataFrame, name: str, spans: Iterable[Span]) -> float | None:
+    """Return the mean of a column over spans, None where nothing of it is known."""
+    values = values_within(frame, name, spans)
+    return float(values.mean()) if len(values) else None
+
+
+def median_within(frame: pd.DataFrame, name: str, spans: Iterable[Span]) -> float | None:
+    """Return the median of a column over spans, None where nothing of it is known."""
+    values = values_within(frame, name, spans)
+    return float(np.median(values)) if len(values) else None

@@ -1,0 +1,122 @@
+"""Joules of any span of one GPU's time, from the energy counter where there is one, else from power."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.timeseries.gpu_series import Floats, Track
+from gpu_report.analyse.timeseries.intervals import rows_before
+
+Source = Literal["counter", "power", "none"]
+
+
+@dataclass(frozen=True, eq=False)
+class Energy:
+    """Running totals: `joules[i]` have been used by `t_s[i]`; for `sampled_s[i]` seconds until then power was read.
+
+    `counted_s` are these and those of gaps that the counter tells the joules of: all of a gap together, not of a part.
+    Nothing is known where there is neither counter nor power; a sum over time of which little is known would be low.
+    """
+
+    t_s: Floats
+    joules: Floats
+    sampled_s: Floats
+    counted_s: Floats
+    source: Source
+
+    @property
+    def total_j(self) -> float | None:
+        """Return all joules that are known, None where nothing is."""
+        return None if self.source == "none" else float(self.joules[-1])
+
+    @property
+    def total_s(self) -> float:
+        """Return how many seconds all the known joules are of."""
+        return 0.0 if self.source == "none" else float(self.counted_s[-1])
+
+    def between(self, start_s: float, end_s: float) -> float | None:
+        """Return the joules of a span, None where less than MEASURED_SHARE of it was sampled (see `of_spans`)."""
+        (joules,) = self.of_spans(np.array([start_s]), np.array([end_s])).tolist()
+        return joules if np.isfinite(joules) else None
+
+    def of_spans(self, starts: Floats, ends: Floats) -> Floats:
+        """Return the joules of many spans: NaN where less than MEASURED_SHARE was sampled, else of all of it."""
+        used, sampled, counted = self._known(starts, ends)
+        length = ends - starts
+        enough = (sampled > 0) & (sampled >= th.MEASURED_SHARE * length)
+        whole: Floats = np.where(enough, used * length / np.where(enough, counted, 1.0), np.nan)
+        return whole
+
+    def of_each(self, starts: Floats, ends: Floats) -> tuple[Floats, Floats]:
+        """Return the joules that are known of many spans, NaN where nothing is, and the seconds that were sampled."""
+        used, sampled, counted = self._known(starts, ends)
+        return np.where(counted > 0, used, np.nan), sampled
+
+    def _known(self, starts: Floats, ends: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return by how much each total grows in many spans, by nothing where nothing is known."""
+        if self.source == "none":
+            nothing = np.zeros(len(starts))
+            return nothing, nothing, nothing
+        used, sampled, counted = (
+            np.interp(ends, self.t_s, total) - np.interp(starts, self.t_s, total)
+            for total in (self.joules, self.sampled_s, self.counted_s)
+        )
+        return used, sampled, counted
+
+
+def energy(track: Track) -> Energy:
+    """Return the running total of a GPU's energy.
+
+    Power is integrated over its readings. The counter is read seldom, because a read takes 3 ms
+    (nvmlDeviceGetTotalEnergyConsumption); between two of its readings the integral is scaled to their difference, and
+    what was used in a gap, or while power could not be read, counts at the mean power beside it. A counter that went
+    back (driver reload) is not believed.
+    """
+    times = track.rows["t_s"].to_numpy(dtype=float)
+    power = track.rows["power_w"].to_numpy(dtype=float)
+    known = np.isfinite(power)
+    joules, seconds = np.where(known, power, 0.0) * track.row_hold_s, known * track.row_hold_s
+    rates_w = _scale_to_counter(track, times, joules, seconds)
+    if rates_w is None and not known.any():
+        return Energy(times, times, times, times, "none")
+    told_w = np.zeros(len(times)) if rates_w is None else np.nan_to_num(rates_w)
+    gaps = np.append(np.diff(times) - track.row_hold_s[:-1], 0.0) * (told_w > 0)
+    counted = np.where(told_w > 0, track.row_hold_s, seconds)
+    joules += told_w * (counted - seconds)
+    t = np.column_stack([times, times + track.row_hold_s]).ravel()
+    sampled_s = _running(seconds, np.zeros(len(times)))
+    source: Source = "power" if rates_w is None else "counter"
+    return Energy(t, _running(joules, told_w * gaps), sampled_s, _running(counted, gaps), source)
+
+
+def _running(of_rows: Floats, after_rows: Floats) -> Floats:
+    """Return the running total at the beginning and the end of each row's time, between which it grows evenly."""
+    before = np.concatenate([[0.0], np.cumsum(of_rows + after_rows)[:-1]])
+    return np.column_stack([before, before + of_rows]).ravel()
+
+
+def _scale_to_counter(track: Track, times: Floats, joules: Floats, seconds: Floats) -> Floats | None:
+    """Scale `joules` in place between the counter's readings; None where there is no counter.
+
+    Returns the mean power (W) that the counter tells of each row's time, NaN before its first and after its last
+    reading: none of it is told there.
+    """
+    counter = track.rows["energy_j"].to_numpy(dtype=float)
+    read = np.flatnonzero(np.isfinite(counter))
+    if len(read) < 2 or (np.diff(counter[read]) < 0).any():
+        return None
+    used, length = np.diff(counter[read]), np.diff(times[read])
+    measured_j = np.add.reduceat(joules, read)[:-1]
+    measured_s = np.add.reduceat(seconds, read)[:-1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean_w = np.where(measured_s > 0, measured_j / measured_s, np.nan)
+        scale = np.where(measured_j > 0, used / (mean_w * length), 1.0)
+    interval = np.clip(rows_before(read, np.arange(len(times)), "right") - 1, 0, len(used) - 1)
+    joules *= scale[interval]  # before the first and after the last reading as beside it
+    rates_w = np.full(len(times), np.nan)
+    inside = slice(read[0], read[-1])
+    # Where no power was read between two readings, the counter's own mean is all that is known.
+    rates_w[inside] = np.where(measured_s > 0, mean_w * scale, used / length)[interval][inside]
+    return rates_w

@@ -1,0 +1,203 @@
+"""One GPU's readings as arrays, each with the time it stands for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.timeseries.intervals import Span, Spans, length_s, places, rows_within, union
+from gpu_report.model import Gap, Run
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+Percents = npt.NDArray[np.floating[Any]]  # float32 where that is exact
+
+
+@dataclass(frozen=True, eq=False)
+class Track:
+    """The finest readings of one GPU's utilisation: time, utilisation in %, and seconds each stands for.
+
+    Times and utilisation are the run's own arrays where nothing had to be changed: half of what a day's take.
+
+    `interval_s` is their usual distance: the driver's own 0.2 s where its readings were drained, else that of ticks,
+    `tick_s`. `rows` are the GPU's rows of the samples table, `row_hold_s` the seconds each of those stands for.
+    """
+
+    gpu: int
+    t_s: Floats
+    util_pct: Percents
+    hold_s: Floats
+    interval_s: float
+    tick_s: float
+    rows: pd.DataFrame
+    row_hold_s: Floats
+
+    @property
+    def ends_s(self) -> Floats:
+        """Return the end of the time that each reading stands for: worked out anew, which is less than to keep it."""
+        return self.t_s + self.hold_s
+
+    @cached_property
+    def after_gap(self) -> Bools:
+        """Return which readings the one before does not last to; nothing is before the first."""
+        return np.concatenate([[True], self.t_s[1:] - self.ends_s[:-1] > 1e-6])[: len(self.t_s)]
+
+    def between(self, start_t_s: float, end_t_s: float) -> slice:
+        """Return the readings taken in [start, end)."""
+        first, last = np.searchsorted(self.t_s, [start_t_s, end_t_s])
+        return slice(int(first), int(last))
+
+    def between_rows(self, start_t_s: float, end_t_s: float) -> slice:
+        """Return the rows of the samples table taken in [start, end)."""
+        first, last = np.searchsorted(self.rows["t_s"].to_numpy(dtype=float), [start_t_s, end_t_s])
+        return slice(int(first), int(last))
+
+    def mean_pct(self, start_t_s: float, end_t_s: float) -> float:
+        """Return mean utilisation over the measured part of [start, end), NaN where there is none."""
+        part = self.between(start_t_s, end_t_s)
+        weight = self.hold_s[part].sum()
+        return float((self.util_pct[part] * self.hold_s[part]).sum() / weight) if weight else float("nan")
+
+    def means_pct(self, spans: Spans) -> Floats:
+        """Return mean utilisation over the measured part of each of many spans (see `mean_pct`)."""
+        first, last = places(self.t_s, spans)
+        edges = np.column_stack([first, last]).ravel()
+        weights, products = (np.append(values, 0.0) for values in (self.hold_s, self.util_pct * self.hold_s))
+        some = last > first
+        weight, total = (np.where(some, np.add.reduceat(values, edges)[::2], 0.0) for values in (weights, products))
+        means: Floats = np.divide(total, weight, out=np.full(len(first), np.nan), where=weight > 0)
+        return means
+
+
+def tracks(run: Run) -> tuple[Track, ...]:
+    """Return a track for each GPU of the run that has rows, by index."""
+    return tuple(track_of(run, int(gpu)) for gpu in run.samples["gpu"].unique())
+
+
+def track_of(run: Run, gpu: int) -> Track:
+    """Return the track of a GPU that has rows."""
+    tick_s = run.recording.interval_s or 1.0
+    return _track(gpu, run.samples_of(gpu), run.ring_of(gpu), tick_s, run.duration_s)
+
+
+def mean_within(track: Track, spans: Spans) -> tuple[float, float]:
+    """Return mean utilisation (%) over the readings taken in any of the spans, and the seconds they stand for.
+
+    NaN and 0 where there are none.
+    """
+    rows = rows_within(track.t_s, spans)
+    seconds = float(track.hold_s[rows].sum())
+    busy = float((track.util_pct[rows] * track.hold_s[rows]).sum())
+    return (busy / seconds, seconds) if seconds > 0 else (float("nan"), 0.0)
+
+
+def gaps(track: Track, duration_s: float) -> tuple[Gap, ...]:
+    """Return the stretches in which this GPU was not sampled, or its utilisation not measured."""
+    if not len(track.t_s):
+        return (Gap(track.gpu, 0.0, duration_s, "no reading of utilisation"),)
+    unknown = _between(track.t_s, track.hold_s, track.tick_s, duration_s)
+    missing = union([*unknown, *_without_rows(track, duration_s)])
+    return tuple(Gap(track.gpu, start, end, _why(track, start, end)) for start, end in missing)
+
+
+def measured_s(track: Track, duration_s: float) -> float:
+    """Return for how many seconds this GPU was sampled and its utilisation measured.
+
+    The driver's own readings of utilisation go on where samples.csv was cut: those are no samples.
+    """
+    seconds = float(track.hold_s.sum())
+    without = _without_rows(track, duration_s)
+    if not without or not seconds:
+        return seconds
+    so_far = np.concatenate([[0.0], np.cumsum(track.hold_s)])
+    edges = np.column_stack([track.t_s, track.ends_s]).ravel()
+    known = np.column_stack([so_far[:-1], so_far[1:]]).ravel()
+    starts, ends = np.array(without).T
+    return seconds - float((np.interp(ends, edges, known) - np.interp(starts, edges, known)).sum())
+
+
+def unsampled_s(track: Track, duration_s: float) -> float:
+    """Return for how many seconds no tick sampled this GPU, whatever the driver kept of them."""
+    return length_s(_without_rows(track, duration_s))
+
+
+def _without_rows(track: Track, duration_s: float) -> list[Span]:
+    """Return the stretches in which no tick sampled this GPU."""
+    times = track.rows["t_s"].to_numpy(dtype=float)
+    return _between(times, track.row_hold_s, track.tick_s, duration_s)
+
+
+def _between(t_s: Floats, hold_s: Floats, tick_s: float, duration_s: float) -> list[Span]:
+    """Return what readings leave out: at both ends from the longest hold on, in which none is missing yet."""
+    starts = np.concatenate([[0.0], t_s + hold_s])
+    ends = np.concatenate([t_s, [duration_s]])
+    missing = ends - starts > longest_hold(tick_s)
+    # between two readings the hold is already counted, so that any rest at all is a gap
+    missing[1:-1] = ends[1:-1] - starts[1:-1] > 1e-6
+    return list(zip(starts[missing].tolist(), ends[missing].tolist(), strict=True))
+
+
+def longest_hold(tick_s: float) -> float:
+    """Return the most seconds that one reading may stand for."""
+    return max(th.HOLD_INTERVALS * tick_s, th.HOLD_AT_LEAST_S)
+
+
+def _why(track: Track, start: float, end: float) -> str:
+    first, last = np.searchsorted(track.rows["t_s"].to_numpy(), [start, end])
+    return "readings failed" if last > first else "no rows"
+
+
+def _track(gpu: int, rows: pd.DataFrame, ring: pd.DataFrame, tick_s: float, duration_s: float) -> Track:
+    t, util = _finest(rows, ring, tick_s)
+    if len(t) and t[0] < 0:
+        # the driver kept its first readings before the recording began: the last of them holds then
+        t = np.maximum(t, 0.0)
+    steps = np.diff(t)
+    interval_s = min(float(np.median(steps)), tick_s) if len(steps) else tick_s
+    return Track(
+        gpu=gpu,
+        t_s=t,
+        util_pct=util,
+        hold_s=_holds(t, interval_s, tick_s, duration_s),
+        interval_s=interval_s,
+        tick_s=tick_s,
+        rows=rows,
+        row_hold_s=_holds(rows["t_s"].to_numpy(dtype=float), tick_s, tick_s, duration_s),
+    )
+
+
+def _finest(rows: pd.DataFrame, ring: pd.DataFrame, tick_s: float) -> tuple[Floats, Percents]:
+    """Return times and utilisation: the driver's own readings, and those of ticks where it kept none."""
+    t, util = _known(rows)
+    ring_t, ring_util = _known(ring)
+    if len(ring_t) < 2:
+        return t, util
+    after = np.clip(np.searchsorted(ring_t, t), 1, len(ring_t) - 1)
+    distance = np.minimum(np.abs(t - ring_t[after - 1]), np.abs(ring_t[after] - t))
+    alone = distance > tick_s / 2
+    if not alone.any():
+        return ring_t, ring_util
+    both_t, both_util = np.concatenate([ring_t, t[alone]]), np.concatenate([ring_util, util[alone]])
+    order = np.argsort(both_t, kind="stable")
+    return both_t[order], both_util[order]
+
+
+def _known(frame: pd.DataFrame) -> tuple[Floats, Percents]:
+    t_s, util_pct = frame["t_s"].to_numpy(dtype=float), frame["gpu_util_pct"].to_numpy()
+    known = ~np.isnan(util_pct)
+    return (t_s, util_pct) if known.all() else (t_s[known], util_pct[known])
+
+
+def _holds(t: Floats, interval_s: float, tick_s: float, duration_s: float) -> Floats:
+    """Return how long each reading stands: to the next one; where that is too far or absent, one interval."""
+    if not len(t):
+        return t
+    after = np.append(np.diff(t), np.inf)
+    hold = np.where(after > longest_hold(tick_s), interval_s, after)
+    return np.minimum(hold, np.maximum(duration_s - t, 0.0))

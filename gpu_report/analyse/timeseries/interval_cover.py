@@ -1,0 +1,46 @@
+"""What disturbed a training, and how much of an epoch, or of any other stretch of it, that was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.timeseries.gpu_series import Floats
+from gpu_report.analyse.timeseries.intervals import Span, Spans, as_array, union
+
+
+@dataclass(frozen=True, eq=False)
+class Disturbances:
+    """Stretches of time without overlap: `edges_s` their starts and ends in order, `covered_s` their sum up to each."""
+
+    edges_s: Floats
+    covered_s: Floats
+
+    def seconds_in(self, span: Span) -> float:
+        """Return how many seconds of a span are disturbed."""
+        if not len(self.edges_s):
+            return 0.0
+        before, until = np.interp(span, self.edges_s, self.covered_s)
+        return float(until - before)
+
+    def touch(self, span: Span) -> bool:
+        """Tell whether a span is disturbed for longer than nobody would notice (TOUCHED_S)."""
+        return self.seconds_in(span) > th.TOUCHED_S
+
+    def seconds_in_each(self, spans: Spans) -> Floats:
+        """Return how many seconds of each span are disturbed."""
+        if not len(self.edges_s):
+            return np.zeros(len(spans))
+        before, until = np.interp(as_array(spans).T, self.edges_s, self.covered_s)
+        seconds: Floats = until - before
+        return seconds
+
+
+def disturbances(spans: Iterable[Span]) -> Disturbances:
+    """Return the stretches that spans, which may overlap, take together."""
+    apart = union(list(spans))
+    lengths = [length for start, end in apart for length in (0.0, end - start)]
+    return Disturbances(np.array(apart, dtype=float).ravel(), np.cumsum(np.array(lengths, dtype=float)))

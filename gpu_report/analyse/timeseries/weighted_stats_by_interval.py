@@ -1,0 +1,151 @@
+"""The statistics of one column over many stretches of its rows at once: a long run has 100,000 epochs."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_report.analyse.timeseries.gpu_series import Floats
+from gpu_report.analyse.timeseries.sorting import ranking
+from gpu_report.analyse.timeseries.weighted_stats import weighted_sum
+from gpu_report.model import Stats
+
+Indices = npt.NDArray[np.intp]
+PERCENTILES = (0.05, 0.50, 0.95)
+
+
+@dataclass(frozen=True, eq=False)
+class ManyStats:
+    """What stats.weighted_stats says of a column, for the rows [first, last) of each stretch; NaN where none is known.
+
+    Nothing is worked out before it is asked for, and then for all stretches at once.
+    """
+
+    values: Floats
+    weights: Floats
+    first: Indices
+    last: Indices
+
+    @cached_property
+    def mean(self) -> Floats:
+        """Return the weighted mean of each stretch."""
+        known = np.isfinite(self.values)
+        weights = np.where(known, self.weights, 0.0)
+        total = self._sums(weights)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            weighted = self._sums(np.where(known, self.values, 0.0) * weights) / total
+            plain = self._sums(np.where(known, self.values, 0.0)) / self._sums(known.astype(float))
+        return np.where(total > 0, weighted, plain)
+
+    @cached_property
+    def max(self) -> Floats:
+        """Return the highest value of each stretch."""
+        return self._reduced(np.fmax, self.values, np.nan)
+
+    def of(self, number: int) -> Stats | None:
+        """Return the statistics of one stretch as weighted_stats has them, None where nothing of it is known."""
+        ranked = self._ranked
+        mine = slice(int(ranked.begins[number]), int(ranked.ends[number]))
+        value, weight = ranked.value[mine], ranked.weight[mine]
+        if not len(value):
+            return None
+        low, middle, high = (float(each[number]) for each in ranked.percentiles)
+        mean = weighted_sum(value, weight) / float(weight.sum())
+        return Stats(mean, float(value[0]), low, middle, high, float(value[-1]))
+
+    @cached_property
+    def _ranked(self) -> "_Ranked":
+        rows, stretch = self._rows_in_order()
+        count = len(self.first)
+        begins = np.searchsorted(stretch, np.arange(count))
+        total = np.bincount(stretch, self.weights[rows], minlength=count)
+        weight = np.where(total[stretch] > 0, self.weights[rows], 1.0)
+        return _Ranked(self.values[rows], weight, stretch, begins, np.append(begins[1:], len(stretch)))
+
+    def _rows_in_order(self) -> tuple[Indices, Indices]:
+        """Return the known rows of all stretches, each by its values in turn, and the stretch that each is of."""
+        lengths = np.maximum(self.last - self.first, 0)
+        stretch = np.repeat(np.arange(len(self.first)), lengths)
+        rows = np.arange(len(stretch)) - np.repeat(np.cumsum(lengths) - lengths, lengths) + self.first[stretch]
+        known = np.isfinite(self.values[rows])
+        rows, stretch = rows[known], stretch[known]
+        order = ranking(self.values[rows])
+        order = order[ranking(stretch[order])]
+        return rows[order], stretch[order]
+
+    def _sums(self, values: Floats) -> Floats:
+        return self._reduced(np.add, values, 0.0)
+
+    def _reduced(self, how: np.ufunc, values: Floats, empty: float) -> Floats:
+        if not len(self.first):
+            return np.empty(0)
+        edges = np.column_stack([self.first, np.maximum(self.first, self.last)]).ravel()
+        reduced = how.reduceat(np.append(values, empty), edges)[::2]
+        return np.where(self.last > self.first, reduced, empty)
+
+
+@dataclass(frozen=True, eq=False)
+class _Ranked:
+    """The known values of all stretches, each stretch's in order: those of stretch n are [begins[n], ends[n])."""
+
+    value: Floats
+    weight: Floats
+    stretch: Indices
+    begins: Indices
+    ends: Indices
+
+    @cached_property
+    def percentiles(self) -> tuple[Floats, ...]:
+        """Return PERCENTILES of each stretch, by weighted ranks of the values that stand for any time."""
+        some = self.weight > 0
+        if not some.all():
+            stretch, edges = self.stretch[some], np.arange(len(self.begins) + 1)
+            begins = np.searchsorted(stretch, edges)
+            return _Ranked(self.value[some], self.weight[some], stretch, begins[:-1], begins[1:]).percentiles
+        so_far = np.cumsum(self.weight)
+        before = np.concatenate([[0.0], so_far])[self.begins]
+        total = np.bincount(self.stretch, self.weight, minlength=len(self.begins))
+        rank = (so_far - before[self.stretch] - self.weight / 2) / total[self.stretch]
+        return tuple(self._at(share, rank) for share in PERCENTILES)
+
+    def _at(self, share: float, rank: Floats) -> Floats:
+        """Return the value at a rank (0 to 1) of each stretch, as numpy.interp does; NaN where a stretch has none."""
+        found = np.full(len(self.begins), np.nan)
+        some = np.flatnonzero(self.ends > self.begins)
+        begins, lasts = self.begins[some], self.ends[some] - 1
+        after = np.searchsorted(self.stretch + rank, some + share)
+        low, high = np.clip(after - 1, begins, lasts), np.clip(after, begins, lasts)
+        width = rank[high] - rank[low]
+        part = np.where(width > 0, (share - rank[low]) / np.where(width > 0, width, 1.0), 0.0)
+        found[some] = self.value[low] + np.clip(part, 0.0, 1.0) * (self.value[high] - self.value[low])
+        return found
+
+
+class StatsOfOne(Mapping[int, Mapping[str, Stats]]):
+    """The statistics of one stretch on each GPU, by device index and quantity, worked out when they are asked for."""
+
+    def __init__(self, tables: Mapping[int, Callable[[], Mapping[str, ManyStats]]], number: int) -> None:
+        self._tables, self._number = tables, number
+
+    def __getitem__(self, gpu: int) -> Mapping[str, Stats]:
+        """Return what is known of a GPU."""
+        found = {name: table.of(self._number) for name, table in self._tables[gpu]().items()}
+        return {name: stats for name, stats in found.items() if stats is not None}
+
+    def __iter__(self) -> Iterator[int]:
+        """Iterate over the GPUs."""
+        return iter(self._tables)
+
+    def __len__(self) -> int:
+        """Return the number of GPUs."""
+        return len(self._tables)
+
+
+def many_stats(
+    t_s: Floats, columns: Mapping[str, Floats], weights: Floats, spans: Sequence[Floats]
+) -> dict[str, ManyStats]:
+    """Return the statistics of columns over stretches of time [start, end): `spans` are the starts and the ends."""
+    first, last = (np.searchsorted(t_s, edges) for edges in spans)
+    return {name: ManyStats(values, weights, first, last) for name, values in columns.items()}

@@ -1,0 +1,55 @@
+"""What a training had to work with: the cores that it may use, which are not always those that the machine shows."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.runs import make_run, readings
+
+from gpu_report.analyse.advice.run_settings import setup_of
+from gpu_report.analyse.context import build_context
+from gpu_report.model import Options
+
+SECONDS = 120
+
+
+def setup(context):
+    (training,) = context.trainings
+    return setup_of(context, training)
+
+
+def on_machine(cpu_pct=None, **recording):
+    run = make_run(readings((0, 10), (90, 110)), rows=[(1, 60), (2, 115)])
+    host = pd.DataFrame({"t_s": np.arange(float(SECONDS)), "main_cpu_pct": 100.0, "workers_cpu_pct": 200.0})
+    host = host if cpu_pct is None else host.assign(cpu_pct=cpu_pct)
+    run = dataclasses.replace(run, host=host, recording=dataclasses.replace(run.recording, **recording))
+    return setup(build_context(run, Options()))
+
+
+@pytest.mark.parametrize(
+    ("cpu_pct", "recording", "cores", "free"),
+    [
+        (None, {"cores": 16}, 16, 14),
+        (None, {"cores": 16, "cores_online": 16, "cpu_limit": 4.0}, 4, 2),
+        (None, {"cores": 8, "cores_online": 64}, 8, 6),
+        (50.0, {"cores": 64, "cores_online": 64}, 64, 33),  # 29 of them are others'
+        (50.0, {"cores": 8, "cores_online": 64}, 8, 6),  # who have 56 to themselves
+        (100.0, {"cores": 8, "cores_online": 16}, 8, 1),
+        (None, {"cpu_limit": 0.5}, 1, None),  # nobody knows what the machine has
+        (None, {}, None, None),
+    ],
+)
+def test_the_cores_that_a_loader_may_have(cpu_pct, recording, cores, free):
+    seen = on_machine(cpu_pct, **recording)
+    assert (seen.cores, seen.cores_free) == (cores, free)
+
+
+@pytest.mark.parametrize(
+    ("cache", "cached"),
+    [("ram", True), ("disk", True), (True, True), (["ram"], True), (None, False), (False, False), ("", False)],
+)
+def test_what_counts_as_a_cache(cache, cached):
+    run = make_run(readings((0, 10), (90, 110)), rows=[(1, 60), (2, 115)])
+    yolo = dataclasses.replace(run.yolo_runs[0], args={"cache": cache})
+    assert setup(build_context(dataclasses.replace(run, yolo_runs=(yolo,)), Options())).cached is cached

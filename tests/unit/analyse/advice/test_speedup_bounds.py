@@ -1,0 +1,298 @@
+"""What could be won, and what to change for it: held against invented runs, and against a repair that was made."""
+
+import dataclasses
+from statistics import fmean, median
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.runs import make_run, readings
+from support.samples import SAMPLES
+
+from gpu_report import schema
+from gpu_report.analyse import analyse
+from gpu_report.analyse.advice import speedup_bounds as bounds
+from gpu_report.load import load_run
+from gpu_report.model import EpochRow, Gpu, InsideEpoch, InsideRun, Phase
+
+NAN = float("nan")
+ARGS = {"workers": 2, "batch": 128, "cache": False, "imgsz": 640, "nbs": 64, "epochs": 6, "close_mosaic": 0}
+SETTINGS = {"workers": 2, "batch": 128, "images": 4000, "imgsz": 640, "cache": None, "world_size": 1}
+STARVED = {  # host columns of a loader that cannot keep up
+    "cpu_pct": 15.0,
+    "main_cpu_pct": 30.0,
+    "workers_cpu_pct": 198.0,
+    "busiest_worker_cpu_pct": 99.0,
+    "workers": 2.0,
+    "memory_available_mib": 100_000.0,
+    "io_pressure_pct": 0.0,
+    "cpu_pressure_pct": 0.0,
+    "memory_pressure_pct": 0.0,
+}
+STARTS_S, EPOCHS = 10.0, (20.0,) * 6
+LASTS_S = int(STARTS_S + sum(EPOCHS))
+
+
+def starved_run(
+    wait_s=15.0, util=20.0, args=ARGS, settings=SETTINGS, host=STARVED, cores=16, quantities=None, lengths_s=EPOCHS
+):
+    """Return six epochs of 20 s, of which the trainer waited `wait_s` for data, on a machine of 16 cores."""
+    ends = [STARTS_S + sum(lengths_s[: n + 1]) for n in range(len(lengths_s))]
+    spans = [(end - length, end) for end, length in zip(ends, lengths_s, strict=True)]
+    phases = [Phase("startup", None, 0.0, STARTS_S, "inside")]
+    phases += [Phase("train", n, start, end, "inside") for n, (start, end) in enumerate(spans, 1)]
+    epochs = [InsideEpoch(n, 1, start, end, 4000, 32, wait_s, 0.1, 1.0) for n, (start, end) in enumerate(spans, 1)]
+    inside = InsideRun(1, 0, 1, "train", settings, tuple(phases), tuple(epochs), "finished")
+    memory = {"memory_used_mib": [20_000.0] * LASTS_S, **(quantities or {})}
+    rows = [(n + 1, end) for n, end in enumerate(ends)]
+    run = make_run(readings((0, STARTS_S), (util, sum(EPOCHS))), rows=rows, quantities=memory)
+    table = pd.DataFrame({c.name: np.full(LASTS_S, host.get(c.name, np.nan)) for c in schema.HOST_QUANTITIES})
+    table.insert(0, "t_s", np.arange(LASTS_S, dtype=float))
+    return dataclasses.replace(
+        run,
+        inside=(inside,),
+        host=table,
+        recording=dataclasses.replace(run.recording, cores=cores),
+        yolo_runs=(dataclasses.replace(run.yolo_runs[0], args=args),),
+    )
+
+
+def bound_of(run, cause):
+    return next((bound for bound in analyse(run).bounds if bound.cause == cause), None)
+
+
+def changes(run):
+    advice = [advice for finding in analyse(run).findings for advice in finding.advice]
+    return {each.argument: each.to_value for each in advice if each.argument}
+
+
+def test_an_epoch_that_waits_for_data_is_at_best_as_long_as_without_the_wait():
+    bound = bound_of(starved_run(), "input-cpu")
+    assert (bound.epoch_s_now, bound.epoch_s_at_best) == (20.0, 5.0)
+    assert bound.speed_up_at_most == pytest.approx(4.0)
+
+
+def test_without_callbacks_the_bound_is_what_the_gpu_was_busy():
+    run = dataclasses.replace(starved_run(), inside=())
+    bound = bound_of(run, "input-cpu")
+    assert bound.epoch_s_at_best == pytest.approx(0.2 * bound.epoch_s_now, rel=0.01)
+
+
+def test_workers_are_as_many_as_keep_up_and_no_more_than_the_cores_allow():
+    assert changes(starved_run(wait_s=12.0))["workers"] == "6"  # 20 s become 8: 2 x 2.5 x 1.2
+    assert changes(starved_run())["workers"] == "10"
+    assert changes(starved_run(cores=8))["workers"] == "6"  # two cores are left to the rest of the training
+    assert "workers" not in changes(starved_run(cores=4))
+    assert "workers" not in changes(starved_run(cores=None))
+
+
+def test_the_estimate_is_the_loaders_pace_or_the_bound():
+    assert bound_of(starved_run(cores=8), "input-cpu").epoch_s_estimate == pytest.approx(20 * 2 / 6)
+    assert bound_of(starved_run(), "input-cpu").epoch_s_estimate == pytest.approx(5.0, rel=0.1)
+
+
+def test_cores_that_others_take_are_not_offered():
+    crowded = {**STARVED, "cpu_pct": 15.0 + 50.0}  # 8 of 16 cores are others'
+    assert changes(starved_run(host=crowded))["workers"] == "6"
+
+
+@pytest.mark.parametrize(("argument", "cores"), [("workers", 16), ("cache", 4)])
+def test_an_argument_that_this_version_does_not_have_is_not_named(argument, cores):
+    args = {name: value for name, value in ARGS.items() if name != argument}
+    assert argument in changes(starved_run(cores=cores))
+    assert argument not in changes(starved_run(args=args, cores=cores))
+
+
+def test_images_in_memory_are_what_is_left_where_the_cores_are_used_up():
+    assert changes(starved_run()) == {"workers": "10"}
+    assert changes(starved_run(cores=4)) == {"cache": "ram"}
+
+
+def test_images_are_kept_in_memory_only_where_they_fit_twice():
+    images_mib = 4000 * 640 * 640 * 3 / 2**20
+    for free_mib, fits in ((2.01 * images_mib, True), (1.99 * images_mib, False)):
+        host = {**STARVED, "memory_available_mib": free_mib}
+        assert changes(starved_run(host=host, cores=4)) == ({"cache": "ram"} if fits else {})
+    assert changes(starved_run(cores=4, settings={**SETTINGS, "cache": "ram"})) == {}
+    assert changes(starved_run(cores=4, settings={**SETTINGS, "images": None})) == {}
+
+
+def test_nothing_is_advised_against_what_no_argument_removes():
+    busy = {**STARVED, "workers_cpu_pct": 0.0, "busiest_worker_cpu_pct": 0.0, "main_cpu_pct": 0.0}
+    assert changes(starved_run(host=busy)) == {}
+
+
+def launch_bound_run(batch=4, quantities=None, peak_mib=2_000.0, util=28.0):
+    host = {**STARVED, "main_cpu_pct": 103.0, "workers_cpu_pct": 50.0, "busiest_worker_cpu_pct": 10.0, "workers": 8.0}
+    active = {"sm_active_pct": [7.0] * LASTS_S, "sm_occupancy_pct": [3.0] * LASTS_S}
+    return starved_run(
+        wait_s=0.1,
+        util=util,
+        host=host,
+        args={**ARGS, "batch": batch, "workers": 8},
+        settings={**SETTINGS, "batch": batch, "workers": 8},
+        quantities={**active, "memory_used_mib": [peak_mib] * LASTS_S, **(quantities or {})},
+    )
+
+
+def test_a_batch_too_small_for_the_gpu_grows_to_what_the_optimiser_sees_anyway():
+    run = launch_bound_run()
+    assert changes(run) == {"batch": "64"}
+    bound = bound_of(run, "launch-bound")
+    assert bound.epoch_s_at_best == pytest.approx(20 * 3 / 60)
+    assert bound.epoch_s_estimate == pytest.approx(20 * 4 / 64 * 1.45 / (1 + 0.45 / 16))  # a step each, not every 16
+    active = {"sm_active_pct": [13.0] * LASTS_S}  # for so long its SMs must be active, whatever the batch
+    assert bound_of(launch_bound_run(quantities=active), "launch-bound").epoch_s_estimate == pytest.approx(2.6)
+    assert changes(launch_bound_run(peak_mib=15_000.0)) == {"batch": "16"}  # 60 % of 140 GiB hold 5.7 times of it
+    assert changes(launch_bound_run(batch=64)) == {}
+
+
+def test_what_a_moment_cost_is_held_against_epochs_that_nothing_disturbed():
+    run = starved_run(wait_s=0.1, util=90.0, host={}, lengths_s=(20.0, 15.0, 40.0, 15.0, 15.0, 15.0))
+    assert bound_of(run, "unexplained") is None
+    util = run.samples["gpu_util_pct"].to_numpy().copy()
+    util[52:76] = 0.0  # in the third epoch, which is 25 s longer
+    bound = bound_of(dataclasses.replace(run, samples=run.samples.assign(gpu_util_pct=util)), "unexplained")
+    assert (bound.epoch_s_now, bound.epoch_s_at_best) == (20.0, 15.0)  # means of five: the first is not judged
+    assert bound.epoch_s_estimate is None
+
+
+def test_a_healthy_run_is_told_how_little_is_left():
+    run = starved_run(wait_s=0.1, util=80.0, host={})
+    (bound,) = analyse(run).bounds
+    assert (bound.cause, bound.speed_up_at_most) == ("short gaps", pytest.approx(1.25))
+    assert analyse(starved_run(wait_s=0.1, util=97.0, host={})).bounds == ()
+
+
+def test_a_run_without_epochs_has_no_bounds():
+    assert analyse(make_run(readings((0, 10), (30, 100)))).bounds == ()
+
+
+def trained_s(name):
+    """Return how long the training part of each epoch but the first took."""
+    return [epoch.train_s for epoch in analyse(load_run(SAMPLES / name)).epochs[1:]]
+
+
+def test_a_starved_run_is_held_against_the_same_work_repaired():
+    (bound,) = [b for b in analyse(load_run(SAMPLES / "n-starved")).bounds if b.cause == "input-cpu"]
+    repaired = trained_s("n-fed")
+    assert bound.epoch_s_at_best <= min(repaired)
+    assert bound.epoch_s_estimate == pytest.approx(median(repaired), rel=0.25)
+
+
+def test_what_is_seen_from_outside_alone_is_not_beaten_by_the_repair():
+    (bound,) = [b for b in analyse(load_run(SAMPLES / "starved")).bounds if b.cause == "unexplained"]
+    assert bound.epoch_s_at_best <= min(trained_s("fed"))
+
+
+@pytest.mark.parametrize(
+    ("name", "cause", "undisturbed"),
+    [
+        ("m-blocked", "trainer-blocked", (3, 5, 6, 7)),
+        ("s-loader-stall", "input-stalled", (2, 4, 5, 6, 8, 9)),
+    ],
+)
+def test_a_fault_costs_what_disturbed_epochs_took_longer(name, cause, undisturbed):
+    analysis = analyse(load_run(SAMPLES / name))
+    (bound,) = [b for b in analysis.bounds if b.cause == cause]
+    usual = median(epoch.train_s for epoch in analysis.epochs if epoch.epoch in undisturbed)
+    assert bound.epoch_s_at_best == pytest.approx(usual, rel=0.05)
+    assert bound.speed_up_at_most > 1.4
+
+
+def test_a_bound_says_which_epoch_it_calls_the_one_now():
+    analysis = analyse(load_run(SAMPLES / "m-blocked"))
+    trained = [epoch.train_s for epoch in analysis.epochs if not epoch.first]
+    moment = next(bound for bound in analysis.bounds if bound.cause == "trainer-blocked")
+    assert moment.basis.endswith("; now is the mean of all epochs, without the first")
+    assert moment.epoch_s_now == pytest.approx(fmean(trained))
+    gaps = next(bound for bound in analysis.bounds if bound.cause == "short gaps")
+    assert gaps.basis.endswith("; now is the median of the epochs that nothing disturbed, without the first")
+    assert gaps.epoch_s_now == median(epoch.train_s for epoch in analysis.epochs if epoch.epoch in {3, 5, 6, 7})
+    standing = bound_of(starved_run(lengths_s=(20.0, 14.0, 22.0, 30.0, 16.0, 18.0), wait_s=8.0), "input-cpu")
+    assert standing.basis.endswith("; now is the median of all epochs, without the first")
+    assert standing.epoch_s_now == median((14.0, 22.0, 30.0, 16.0, 18.0))
+    closing = bound_of(starved_run(args={**ARGS, "close_mosaic": 2}), "input-cpu")
+    assert closing.basis.endswith(", without the first and the one that closes the mosaic")
+
+
+def test_a_bound_has_the_name_of_the_ledgers_row_also_where_its_cause_is_but_a_note():
+    analysis = analyse(launch_bound_run(util=55.0))
+    (starved,) = [finding for finding in analysis.findings if finding.rule == "starved"]
+    assert (starved.severity, starved.cause.name) == ("info", "launch-bound")
+    names = {row.name for row in analysis.ledger}
+    assert {bound.cause for bound in analysis.bounds} == {"launch-bound"} <= names
+    assert analysis.bounds[0].epoch_s_at_best == pytest.approx(20 * 0.55)
+    assert starved.advice == ()  # a larger batch is no repair of what is so by nature
+
+
+def test_a_training_on_the_cpu_has_no_bound_by_a_gpu():
+    assert analyse(starved_run(util=0.0)).bounds == ()
+
+
+def on_gpus(run, count):
+    """Return a run on a machine that has further GPUs, which it did not use."""
+    return dataclasses.replace(run, gpus=(*run.gpus, *(Gpu(index) for index in range(1, count))))
+
+
+def test_no_more_workers_are_advised_than_ultralytics_takes():
+    run = on_gpus(starved_run(cores=64), 8)
+    assert changes(run)["workers"] == "8"  # 64 cores shared out among 8 GPUs
+    (advice,) = [a for f in analyse(run).findings for a in f.advice if a.argument == "workers"]
+    assert "10 would keep up, ultralytics shares the cores out among all GPUs that it sees: 8" in advice.text
+    alone = dataclasses.replace(run.recording, cuda_visible_devices="3")
+    assert changes(dataclasses.replace(run, recording=alone))["workers"] == "10"
+    assert changes(on_gpus(starved_run(cores=16), 8)) == {"cache": "ram"}  # it has the two that it may have
+
+
+@pytest.mark.parametrize(("device", "workers"), [("0", "10"), ("0,7", "8"), ([3, 7], "8"), (None, "10")])
+def test_a_recording_of_one_gpu_is_not_taken_for_the_machine(device, workers):
+    """Of 64 cores GPU 7 leaves a rank 8: torch sees eight GPUs at least, though `--gpus 0` recorded one."""
+    run = starved_run(cores=64, args={**ARGS, "device": device})
+    assert changes(run)["workers"] == workers
+
+
+def test_the_highest_gpu_recorded_says_how_many_there_are():
+    run = starved_run(cores=64)
+    samples = run.samples.assign(gpu=7)
+    assert changes(dataclasses.replace(run, gpus=(Gpu(7),), samples=samples))["workers"] == "8"
+
+
+def test_workers_that_were_cut_are_all_that_ultralytics_allows():
+    assert changes(starved_run(args={**ARGS, "workers": 9})) == {"cache": "ram"}  # it has 2
+    assert changes(starved_run(args={**ARGS, "workers": 2})) == {"workers": "10"}
+
+
+def test_images_are_not_advised_into_memory_that_a_container_does_not_have():
+    images_mib = 4000 * 640 * 640 * 3 / 2**20
+    for limit_mib, used_mib, fits in ((50_000.0, 1000.0, True), (50_000.0, 49_000.0, False), (images_mib, NAN, False)):
+        run = starved_run(cores=4, host={**STARVED, "cgroup_memory_used_mib": used_mib})
+        recording = dataclasses.replace(run.recording, memory_limit_mib=limit_mib)
+        assert changes(dataclasses.replace(run, recording=recording)) == ({"cache": "ram"} if fits else {})
+
+
+def test_advice_is_of_the_run_that_the_bound_is_of():
+    run = starved_run()
+    later = dataclasses.replace(run.yolo_runs[0], number=2, args={**ARGS, "workers": 7})
+    row = EpochRow(2, 1, 1, LASTS_S + 0.5, LASTS_S, {})
+    both = dataclasses.replace(run, inside=(), yolo_runs=(*run.yolo_runs, later), epoch_rows=(*run.epoch_rows, row))
+    (advice,) = [a for f in analyse(both).findings for a in f.advice if a.argument == "workers"]
+    assert advice.from_value == "2"
+
+
+def test_no_workers_at_all_are_named_as_none():
+    run = starved_run(settings={**SETTINGS, "workers": 0}, args={**ARGS, "workers": 0})
+    (advice,) = [a for f in analyse(run).findings for a in f.advice if a.argument == "workers"]
+    assert (advice.from_value, advice.text[:16]) == ("0", "0 loader workers")
+
+
+def test_each_epoch_is_held_against_the_findings_near_it_only(monkeypatch):
+    compared = []
+    shared_s = bounds._shared_s
+    monkeypatch.setattr(bounds, "_shared_s", lambda *both: compared.append(both) or shared_s(*both))
+    epochs = 200
+    util = readings((0, 10), *[part for _ in range(epochs // 2) for part in ((90, 28), (0, 12))])
+    run = make_run(util, rows=[(n, 10.0 + 20 * n) for n in range(1, epochs + 1)])
+    drops = [finding for finding in analyse(run).findings if finding.rule == "drop"]
+    assert len(drops) == epochs // 2
+    assert len(compared) < 10 * epochs

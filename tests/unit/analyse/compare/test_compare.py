@@ -1,0 +1,479 @@
+"""Two runs held against each other: what changed, whether that is more than chance, and what cannot be compared."""
+
+from dataclasses import replace
+
+import pytest
+from support.compared import analysed, on_gpu, slower, with_findings, with_settings, with_times
+
+from gpu_report.analyse import analyse
+from gpu_report.analyse.compare import compare
+from gpu_report.analyse.compare.gate_syntax import parse_gates
+from gpu_report.model import Cause, Ending, Finding, RecordedEvent
+
+HEALTHY = "m-healthy"
+TIMES = [7.4, 7.5, 7.45, 7.55, 7.42, 7.48, 7.52, 7.47, 7.5]
+
+
+def metric(comparison, name):
+    return next(each for each in comparison.metrics if each.metric == name)
+
+
+def finding(number, rule="drop", cause="input-stalled", gpu=0, seconds=12.0, severity="warning", expected=False):
+    return Finding(
+        f"{rule}-{number}", rule, severity, gpu, 0.0, seconds, "", expected=expected, cause=Cause(cause, 0.9, "")
+    )
+
+
+# --- real pairs ------------------------------------------------------------------------------------------------
+
+
+def test_the_repair_of_a_starved_run_reads_as_the_improvement_that_it_is():
+    found = compare([analysed("n-starved")], analysed("n-fed"))
+    assert found.judgement == "better"
+    assert metric(found, "epoch_time").change_share == pytest.approx(-0.76, abs=0.02)
+    assert metric(found, "data_wait_share").judgement == "better"
+    arguments = {d.name: (d.baseline, d.run) for d in found.differences if d.kind == "argument"}
+    assert arguments == {"workers": ("2", "14"), "cache": ("off", "ram"), "epochs": ("3", "12")}
+    assert "cache off → ram, workers 2 → 14" in found.verdict
+    assert [(c.rule, c.cause) for c in found.findings if c.status == "gone"] == [("starved", "input-cpu")]
+
+
+def test_with_few_epochs_windows_of_training_are_compared():
+    found = compare([analysed("n-starved")], analysed("n-fed"))
+    assert {metric(found, name).basis for name in ("epoch_time", "data_wait_share", "util")} == {"windows"}
+    assert min(metric(found, "epoch_time").counts) >= 5
+    assert metric(found, "validation_time").judgement == "unknown"
+    assert "too few" in metric(found, "validation_time").note
+    assert "by windows of 2.5 s" in found.verdict
+    assert any(note.startswith("Epochs are too few to compare") and "windows" in note for note in found.notes)
+    by_epochs = compare([analysed("s-healthy")], analysed("s-healthy"))
+    assert not any("windows" in text for text in (by_epochs.verdict, *by_epochs.notes))
+
+
+def test_windows_of_an_epoch_make_up_the_epoch():
+    found = compare([analysed("n-starved")], analysed("n-fed"))
+    epochs = [epoch.train_s for epoch in analysed("n-starved").epochs[1:]]
+    low, high = min(epochs), max(epochs)
+    assert low <= metric(found, "epoch_time").baseline <= high
+
+
+@pytest.mark.parametrize(
+    ("baseline", "run"),
+    [
+        ("s-loader-stall", "s-storage"),
+        ("s-storage", "s-loader-stall"),
+        ("s-cpu-taken", "s-storage"),
+        ("s-storage", "s-cpu-taken"),
+        ("s-cpu-taken", "s-loader-stall"),
+        ("m-ddp", "m-ddp-stopped"),
+        ("m-healthy", "m-healthy"),
+    ],
+)
+def test_one_set_up_run_twice_has_the_same_epoch_time_whatever_happened_in_single_epochs(baseline, run):
+    assert metric(compare([analysed(baseline)], analysed(run)), "epoch_time").judgement == "same"
+
+
+def test_swapped_sides_say_the_opposite():
+    found = compare([analysed("n-fed")], analysed("n-starved"))
+    assert found.judgement == "worse"
+    assert [(c.rule, c.cause) for c in found.findings if c.status == "new"] == [("starved", "input-cpu")]
+
+
+# --- significance and size -------------------------------------------------------------------------------------
+
+
+def test_a_change_is_told_when_it_is_both_certain_and_large_enough():
+    baseline = with_times(analysed(HEALTHY), TIMES)
+    found = compare([baseline], with_times(analysed(HEALTHY), [1.1 * t for t in TIMES]))
+    time = metric(found, "epoch_time")
+    assert (found.judgement, time.judgement, time.significant) == ("worse", "worse", True)
+    assert time.interval_share[0] < 0.1 < time.interval_share[1]
+    assert "No argument of the training was changed." in found.verdict
+
+
+def test_a_certain_change_that_is_small_is_the_same():
+    baseline = with_times(analysed(HEALTHY), TIMES)
+    time = metric(compare([baseline], with_times(analysed(HEALTHY), [1.02 * t for t in TIMES])), "epoch_time")
+    assert (time.significant, time.judgement, time.note) == (True, "same", "")
+
+
+def test_a_large_change_that_may_be_chance_is_the_same_and_says_so():
+    uneven = [5.0, 10.0, 6.0, 9.0, 5.5, 9.5, 6.5, 8.5, 7.0]
+    baseline = with_times(analysed(HEALTHY), uneven)
+    found = compare([baseline], with_times(analysed(HEALTHY), [1.08 * t for t in uneven]))
+    time = metric(found, "epoch_time")
+    assert (time.significant, time.judgement) == (False, "same")
+    assert "within the noise" in time.note
+    assert "No certain change" in found.verdict
+
+
+def test_one_stalled_epoch_neither_alarms_nor_hides_a_slowdown():
+    baseline = with_times(analysed(HEALTHY), TIMES)
+    stalled = with_times(analysed(HEALTHY), [*TIMES[:4], 30.0, *TIMES[5:]])
+    assert metric(compare([baseline], stalled), "epoch_time").judgement == "same"
+    slow = compare([stalled], with_times(analysed(HEALTHY), [1.1 * t for t in TIMES]))
+    assert metric(slow, "epoch_time").judgement == "worse"
+    assert metric(slow, "epoch_time").outliers == (1, 0)
+    assert any(note.endswith("left out of it: 1 of the baseline.") for note in slow.notes)
+
+
+def test_a_stall_in_every_epoch_is_worse_in_epoch_time_and_in_data_wait():
+    baseline = with_times(analysed(HEALTHY), TIMES)
+    stalled = with_times(analysed(HEALTHY), [t + 3 for t in TIMES], [3.0 + 0.01 * n for n in range(9)])
+    found = compare([baseline], stalled)
+    judged = {name: metric(found, name).judgement for name in ("epoch_time", "data_wait", "data_wait_share")}
+    assert set(judged.values()) == {"worse"}
+    assert metric(found, "data_wait_share").change == pytest.approx(28.7, abs=0.5)
+
+
+def test_several_baselines_give_a_band_that_a_run_must_leave():
+    several = [slower(analysed("s-healthy"), factor) for factor in (0.9, 1.0, 1.1)]
+    run = slower(analysed("s-healthy"), 1.08)
+    found = compare(several, run)
+    time = metric(found, "epoch_time")
+    assert (time.judgement, time.in_band, time.significant, found.judgement) == ("unknown", True, False, None)
+    assert metric(compare(several[1:2], run), "epoch_time").judgement == "worse"
+    low, high = time.band
+    assert low < 3.9 * 0.9 < 3.9 * 1.1 < high
+    assert time.each == pytest.approx([3.51, 3.9, 4.29], abs=0.03)
+    far = metric(compare(several, slower(analysed("s-healthy"), 1.9)), "epoch_time")
+    assert far.judgement == "worse"
+
+
+def test_a_change_that_baselines_differ_by_is_told_as_certain_and_not_judged():
+    several = [slower(analysed("s-healthy"), factor) for factor in (0.9, 1.0, 1.1)]
+    verdict = compare(several, slower(analysed("s-healthy"), 1.08)).verdict
+    start = "Slower than the median baseline, but the baselines differ by as much: an epoch trains in 4.24 s, 3.92 s in"
+    assert verdict.startswith(start)
+    assert "The baselines took 3.53 to 4.32 s: only more than 5.87 s would be out of their range (95 %)." in verdict
+    faster = compare(several, slower(analysed("s-healthy"), 0.92)).verdict
+    assert faster.startswith("Faster than the median baseline")
+    assert "only less than 1.97 s would be out of their range" in faster
+
+
+def test_what_a_band_keeps_a_gate_from_deciding_is_a_note():
+    several = [slower(analysed("s-healthy"), factor) for factor in (0.9, 1.0, 1.1)]
+    notes = compare(several, analysed("s-healthy"), parse_gates(["epoch_time:+5%"], ())).notes
+    assert any("ranges from 3.53 to 4.32 s, and one more like them may come to 1.97 to 5.87 s" in n for n in notes)
+    assert any(n.startswith("Between +5.0 % and +50 % epoch_time:+5% cannot decide") for n in notes)
+    wide = compare(several, analysed("s-healthy"), parse_gates(["epoch_time:+60%"], ())).notes
+    assert not any("cannot decide" in n for n in wide)
+
+
+def test_two_baselines_have_no_band():
+    pair = [analysed("s-healthy"), slower(analysed("s-healthy"), 1.01)]
+    found = compare(pair, analysed("s-healthy"))
+    assert metric(found, "epoch_time").band is None
+    assert any("from 3 on they tell how much one more may" in note for note in found.notes)
+
+
+def test_the_same_runs_give_the_same_comparison():
+    pair = ([analysed("n-starved")], analysed("n-fed"))
+    assert compare(*pair).metrics == compare(*pair).metrics
+
+
+# --- utilisation has no direction of its own -------------------------------------------------------------------
+
+
+def utilisation_of(util_factor, time_factor):
+    run = analysed("s-healthy").run
+    idler = run.ring.assign(gpu_util_pct=run.ring["gpu_util_pct"] * util_factor)
+    samples = run.samples.assign(gpu_util_pct=run.samples["gpu_util_pct"] * util_factor)
+    changed = replace(slower(analysed("s-healthy"), time_factor), run=replace(run, ring=idler, samples=samples))
+    return metric(compare([analysed("s-healthy")], changed), "util")
+
+
+@pytest.mark.parametrize(
+    ("time_factor", "judgement", "note"),
+    [(0.8, "better", "an improvement"), (1.2, "worse", "slower"), (1.0, "changed", "neither better nor worse")],
+)
+def test_utilisation_that_falls_is_judged_by_the_epoch_time(time_factor, judgement, note):
+    found = utilisation_of(0.86, time_factor)
+    assert found.judgement == judgement
+    assert note in found.note
+
+
+def test_percent_and_percentage_points_are_two_things():
+    found = utilisation_of(0.86, 1.0)
+    assert found.change_share == pytest.approx(-0.14, abs=0.005)
+    assert found.change == pytest.approx(-0.14 * found.baseline, abs=0.5)
+
+
+# --- which epochs ----------------------------------------------------------------------------------------------
+
+
+def test_the_first_epoch_is_told_apart():
+    found = compare([analysed(HEALTHY)], analysed(HEALTHY))
+    assert found.first_epochs.baseline == pytest.approx(9.24, abs=0.01)
+    assert metric(found, "epoch_time").counts == (5, 5)
+
+
+def test_the_epoch_that_closes_the_mosaic_is_left_out():
+    found = compare([analysed("n-fed")], analysed("n-fed"))
+    assert metric(found, "epoch_time").counts[0] == 10  # of 12: without the first and the third
+    assert any("Epoch 3 of each run is left out" in note for note in found.notes)
+
+
+def test_epochs_with_and_without_mosaic_are_not_mixed():
+    closes_late = with_settings(analysed("n-fed"), close_mosaic=2)
+    found = compare([analysed("n-fed")], closes_late)
+    assert any("without mosaic" in note for note in found.notes)
+
+
+def test_only_numbers_that_both_have_are_compared():
+    found = compare([analysed("yolo26n-cli")], with_settings(analysed("n-fed"), close_mosaic=0))
+    assert max(metric(found, "epoch_time").counts) <= 12
+    assert any("which all of them have" in note for note in found.notes)
+
+
+# --- what cannot be compared -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        (lambda run: on_gpu(run, "NVIDIA A100-SXM4-80GB"), "GPU model"),
+        (lambda run: with_settings(run, imgsz=320), "imgsz"),
+        (lambda run: with_settings(run, images=8000), "training images"),
+        (lambda run: with_settings(run, model="yolo26x.yaml", parameters=60_000_000), "model"),
+    ],
+)
+def test_another_set_up_is_not_comparable_and_is_named(changed, named):
+    found = compare([analysed(HEALTHY)], changed(analysed(HEALTHY)))
+    assert [d.name for d in found.differences if d.kind == "hard"] == [named]
+    assert any(obstacle.startswith(named) for obstacle in found.obstacles)
+    assert (found.judgement, found.outcome) == (None, "not measured")
+    assert all(each.judgement == "unknown" and each.change is None for each in found.metrics)
+    assert found.verdict.startswith("Not comparable.")
+
+
+def test_another_number_of_gpus_is_not_comparable():
+    found = compare([analysed(HEALTHY)], analysed("m-ddp"))
+    assert "GPUs used: 1 in the baseline, 2 in the run" in found.obstacles
+
+
+def test_weights_and_architecture_of_the_same_model_are_comparable():
+    found = compare([analysed(HEALTHY)], with_settings(analysed(HEALTHY), model="runs/train/weights/last.pt"))
+    assert found.obstacles == ()
+
+
+def test_a_few_images_more_are_still_the_same_data_set():
+    assert compare([analysed(HEALTHY)], with_settings(analysed(HEALTHY), images=4020)).obstacles == ()
+
+
+@pytest.mark.parametrize("name", ["s-killed", "s-oom", "s-leak-oom", "n-oom-killed", "starved"])
+def test_a_run_cut_short_is_not_comparable(name):
+    found = compare([analysed(name)], analysed(name))
+    assert any("baseline was cut short" in obstacle for obstacle in found.obstacles)
+    assert any("run was cut short" in obstacle for obstacle in found.obstacles)
+
+
+def going_on(whole, ended_by):
+    """Return the analysis of a recording that ended before its training."""
+    recording = replace(whole.run.recording, ended_by=ended_by, exit_code=None)
+    ending = Ending("going on", "It was going on when the recording ended", whole.run.duration_s)
+    return replace(whole, run=replace(whole.run, recording=recording), ending=ending)
+
+
+def test_a_recording_without_an_end_is_not_comparable():
+    cut = going_on(analysed(HEALTHY), ended_by=None)
+    assert [o for o in compare([analysed(HEALTHY)], cut).obstacles if o.startswith("The run was cut short")]
+
+
+def test_a_recording_that_was_to_last_a_time_is_comparable():
+    part = going_on(analysed("s-healthy"), ended_by="duration")
+    assert compare([analysed("s-healthy")], part).obstacles == ()
+
+
+def test_too_few_epochs_are_too_little_data():
+    few = analysed("fed")
+    found = compare([few], few)
+    assert [o for o in found.obstacles if o.startswith("Too little data")]
+    assert "cannot be cut into, for nobody told from inside" in found.verdict
+    assert found.outcome == "not measured"
+
+
+@pytest.mark.parametrize(("baseline", "run", "whose"), [(8, 2, "the baseline"), (2, 8, "the run")])
+def test_of_short_epochs_there_are_few_windows_and_it_is_said_what_to_do(baseline, run, whose):
+    gates = parse_gates(["epoch_time:+5%", "xid.fatal:0", "findings.critical:0"], ["findings.new:0"])
+    found = compare([analysed(f"ab-workers-{baseline}")], analysed(f"ab-workers-{run}"), gates)
+    assert found.verdict == (
+        "Too little data: 2 ordinary epochs in the run, 2 in the baseline; 5 of each are needed, or 5 windows of 2.5 s "
+        f"of their training, of which {whose} has 2. Train at least 6 epochs."
+    )
+    # what needs no epoch is counted; nothing passes by it
+    assert [gate.outcome for gate in found.gates] == ["not measured", "passed", "passed", "not measured"]
+    assert (found.gates[0].why, found.outcome) == ("too little data", "not measured")
+
+
+def test_baselines_that_cannot_be_compared_are_left_out_and_counted():
+    found = compare([on_gpu(analysed(HEALTHY), "NVIDIA L4"), analysed(HEALTHY)], analysed(HEALTHY))
+    assert len(found.baselines) == 1
+    assert found.obstacles == ()
+    assert "1 of 2 baselines cannot be compared and are left out." in found.notes
+
+
+# --- what may explain ------------------------------------------------------------------------------------------
+
+
+def test_soft_differences_are_named():
+    run = analysed(HEALTHY).run
+    other = replace(run.recording, driver="600.1", torch="2.15.0")
+    found = compare([analysed(HEALTHY)], replace(analysed(HEALTHY), run=replace(run, recording=other)))
+    assert {(d.name, d.baseline, d.run) for d in found.differences} == {
+        ("driver", run.recording.driver, "600.1"),
+        ("torch", run.recording.torch, "2.15.0"),
+    }
+
+
+def test_what_neither_run_knows_of_the_hard_set_is_said():
+    found = compare([analysed("healthy")], analysed("healthy"))
+    assert [(d.name, d.baseline, d.run, d.kind) for d in found.differences] == [("training images", None, None, "soft")]
+
+
+# --- findings --------------------------------------------------------------------------------------------------
+
+
+def test_findings_are_matched_by_rule_cause_and_gpu():
+    before = with_findings(analysed(HEALTHY), finding(1), finding(2), finding(3, cause="trainer-blocked"))
+    after = with_findings(analysed(HEALTHY), finding(9), finding(1, cause="unexplained"), finding(4, expected=True))
+    changes = {(c.status, c.rule, c.cause): c.counts for c in compare([before], after).findings}
+    assert changes == {
+        ("new", "drop", "unexplained"): (0.0, 1),
+        ("still there", "drop", "input-stalled"): (2.0, 1),
+        ("gone", "drop", "trainer-blocked"): (1.0, 0),
+    }
+
+
+def test_the_same_training_on_another_gpu_of_the_machine_has_the_same_findings():
+    before = with_findings(analysed(HEALTHY), finding(1))
+    moved = with_findings(analysed(HEALTHY), finding(1, gpu=3))
+    gpus = tuple(replace(s, gpu=replace(s.gpu, index=3)) for s in moved.gpus)
+    assert [c.status for c in compare([before], replace(moved, gpus=gpus)).findings] == ["still there"]
+
+
+def test_a_finding_of_some_baselines_is_neither_new_nor_gone():
+    with_one, without = with_findings(analysed(HEALTHY), finding(1)), with_findings(analysed(HEALTHY))
+    (change,) = compare([without, without, with_one], with_one).findings
+    assert (change.status, change.counts[0], change.each) == ("still there", 0, ((0, 0), (0, 0), (1, 12)))
+    assert compare([without, without, with_one], without).findings == ()
+
+
+def test_stutter_says_how_often_and_how_long():
+    before = with_findings(analysed(HEALTHY))
+    after = with_findings(analysed(HEALTHY), finding(1), finding(2, seconds=20.4))
+    assert compare([before], after).stutter == ("no", "yes: 2 times, the longest 20 s")
+
+
+def test_events_do_not_disturb_a_comparison():
+    run = analysed(HEALTHY).run
+    noisy = replace(run, events=(*run.events, RecordedEvent(1.0, "marker", None, {})))
+    assert compare([analysed(HEALTHY)], replace(analysed(HEALTHY), run=noisy)).obstacles == ()
+
+
+def test_a_baseline_with_too_few_epochs_does_not_stand_in_the_way_of_others():
+    few = replace(analysed(HEALTHY), epochs=analysed(HEALTHY).epochs[:3])
+    found = compare([few, analysed(HEALTHY)], analysed(HEALTHY))
+    assert (found.obstacles, len(found.baselines)) == ((), 1)
+
+
+def test_of_a_recording_with_several_trainings_the_longest_is_compared():
+    first = tuple(replace(epoch, run=0) for epoch in analysed(HEALTHY).epochs[:2])
+    several = replace(analysed(HEALTHY), epochs=(*first, *analysed(HEALTHY).epochs))
+    found = compare([analysed(HEALTHY)], several)
+    assert "The run holds 2 trainings; the longest is compared." in found.notes
+    assert metric(found, "epoch_time").change == pytest.approx(0)
+
+
+# --- words ------------------------------------------------------------------------------------------------------
+
+
+def test_a_large_change_that_may_be_chance_is_not_called_the_same_speed():
+    uneven = [5.0, 10.0, 6.0, 9.0, 5.5, 9.5, 6.5, 8.5, 7.0]
+    pair = [with_times(analysed(HEALTHY), [factor * t for t in uneven]) for factor in (1.0, 1.1)]
+    assert compare(pair[:1], pair[1]).verdict.startswith(
+        "No certain change in epoch time: 8.19 s, 7.44 s before (+10 %"
+    )
+
+
+def test_what_only_changed_is_not_listed_under_what_is_worse():
+    found = compare([analysed("m-healthy")], analysed("m-other-process-leak"))
+    assert "Worse: memory peak" in found.verdict
+    changed = compare([analysed("n-healthy-disk")], analysed("n-cpu-quota")).verdict
+    assert "Also changed: GPU utilisation" in changed
+    assert "Worse: GPU utilisation" not in changed
+
+
+def same_setup(name):
+    return analysed(f"../tests/data/same_setup/{name}")
+
+
+def test_what_is_certain_comes_first_and_what_is_better_is_never_listed_as_worse():
+    several = [same_setup(name) for name in ("run-1", "run-3", "run-6")]
+    stalled = compare(several, same_setup("stalls-1"))
+    assert stalled.verdict.startswith("Worse: share of training that waited for data 0.3 % → 26 % (+25.8 pp). Slower")
+    waits, times = [2.0 + 0.01 * n for n in range(9)], [t + 3 for t in TIMES]
+    worse = compare([with_times(analysed(HEALTHY), TIMES, waits)], with_times(analysed(HEALTHY), times))
+    assert worse.verdict.startswith("Worse: an epoch trains in")
+    assert "Better: share of training that waited for data" in worse.verdict
+    better = compare([with_times(analysed(HEALTHY), times)], with_times(analysed(HEALTHY), TIMES, waits))
+    assert better.verdict.startswith("Better: an epoch trains in")
+    assert "Worse: share of training that waited for data" in better.verdict
+
+
+def test_what_failed_beside_the_metrics_comes_before_the_verdict():
+    gates = parse_gates(["epoch_time:+5%", "findings.warning:0", "util:99%"], ())
+    found = compare([analysed("s-storage")], analysed("s-loader-stall"), gates)
+    assert found.verdict.startswith(
+        "Failed: findings, warnings or worse: 2 (drop-1, drop-2), allowed: at most 0; GPU util"
+    )
+    assert "The same: an epoch trains in" in found.verdict
+
+
+def test_one_ordinary_epoch_is_one():
+    short = with_times(analysed(HEALTHY), TIMES[:1])
+    found = compare([analysed(HEALTHY)], replace(short, run=replace(short.run, inside=())))
+    assert "1 ordinary epoch in the run, 5 in the baseline; 5 of each are needed" in found.verdict
+
+
+def test_a_run_cut_short_says_who_fails_on_it():
+    found = compare([analysed(HEALTHY)], analysed("s-oom"))
+    assert any("`gpu-report check` fails on a crash" in note for note in found.notes)
+
+
+def test_validation_that_was_seen_from_outside_is_not_held_against_one_told_from_inside():
+    found = compare([analysed("yolo26m-detail")], analysed("m-healthy"))
+    assert metric(found, "validation_time").judgement == "unknown"
+    assert "seen from outside" in metric(found, "validation_time").note
+    assert any("may be off by up to a second" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_what_a_phase_holds_is_not_judged_where_one_run_is_seen_from_outside(swapped):
+    inside = analysed("../tests/data/same_setup/run-1")
+    outside = analyse(replace(inside.run, inside=()))
+    pair = [outside, inside] if swapped else [inside, outside]
+    found = compare(pair[:1], pair[1], parse_gates(["epoch_time:+5%", "util:-1%"], ["energy:+1%"]))
+    for name in ("util", "energy", "workers_cpu", "main_cpu", "gpu_work", "validation_time"):
+        assert (metric(found, name).judgement, metric(found, name).significant) == ("unknown", None)
+        assert "one of the runs is seen from outside" in metric(found, name).note
+    assert [(g.outcome, g.undecided) for g in found.gates[1:]] == [("not measured", False)] * 2
+    assert found.gates[0].outcome == "passed"
+    alike = compare([inside], inside, parse_gates(["util:-1%"], ()))
+    assert alike.gates[0].outcome == "passed"
+
+
+def test_a_stalled_epoch_is_left_out_of_the_windows_too():
+    found = compare([analysed("s-loader-stall")], analysed("ab-s-workers-3"))
+    assert metric(found, "epoch_time").basis == "windows"
+    assert metric(found, "epoch_time").baseline == pytest.approx(4.9, abs=0.1)
+
+
+def test_epochs_that_are_left_out_are_told_with_their_run():
+    found = compare([analysed("n-starved")], analysed("n-fed"))
+    assert any(note.startswith("Epoch 3 of the run is left out: the mosaic was closed") for note in found.notes)
+    turned = compare([analysed("n-fed")], analysed("n-starved"))
+    assert any(note.startswith("Epoch 3 of the baseline is left out") for note in turned.notes)
+    both = compare([analysed("n-fed")], analysed("n-fed"))
+    assert any(note.startswith("Epoch 3 of each run is left out") for note in both.notes)
+    assert any(note.startswith("Epoch 3 is left out") for note in compare((), analysed("n-fed")).notes)

@@ -1,0 +1,324 @@
+"""A set-up at odds with its machine: each check fires, not just under its line, and not where a signal is missing."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.runs import make_run, readings
+
+from gpu_report import schema
+from gpu_report.analyse import analyse
+from gpu_report.analyse.rules.setup.storage import faster_place, mount_of
+from gpu_report.model import InsideRun, Mount, Phase, YoloRun
+
+SECONDS = 120
+FITTING = {"torch": "2.11.0+cu130", "cuda": "13.0", "device": "cuda:0"}
+LOADER = {"workers": 8, "batch": 16, "imgsz": 640, "prefetch": 4, "world_size": 1}  # 600 MiB of full queues
+NVME = Mount("/scratch", "ext4", "/dev/nvme0n1", "nvme0n1", False, 900_000.0)
+NFS = Mount("/data", "nfs4", "server:/export")
+DISK = Mount("/data", "xfs", "/dev/sda1", "sda", True, 900_000.0)
+VIRTUAL = Mount("/", "ext4", "/dev/vda", "vda", None, 99_000.0)
+ROOT = Mount("/", "overlay", "overlay")
+SHM = Mount("/dev/shm", "tmpfs", "tmpfs", free_mib=64_000.0)
+
+
+def trained(settings, *, args=None, host=None, ended="finished", error=None, util=90.0, **recording):
+    """Return a run of two minutes that trained from 10 to 110 s with these settings, on this machine."""
+    run = make_run(readings((0, 10), (util, 100), (0, 10)))
+    phases = (Phase("train", 1, 10.0, 110.0, "inside"),)
+    inside = InsideRun(1, 0, 41, "train", settings, phases, (), ended, error)
+    table = pd.DataFrame({"t_s": np.arange(float(SECONDS)), **{c.name: np.nan for c in schema.HOST_QUANTITIES}})
+    return dataclasses.replace(
+        run,
+        recording=dataclasses.replace(run.recording, driver="580.1", **recording),
+        inside=(inside,),
+        yolo_runs=(YoloRun(1, None, args or {}, "recorded", None),),
+        host=table.assign(**(host or {})),
+    )
+
+
+def odds(run):
+    return [finding for finding in analyse(run).findings if finding.rule == "environment"]
+
+
+def said(run):
+    return [(finding.severity, finding.summary) for finding in odds(run)]
+
+
+# --- torch and the driver
+
+
+@pytest.mark.parametrize("cuda", [{}, {"cuda": None}])
+def test_a_torch_without_cuda_beside_a_gpu(cuda):
+    (finding,) = odds(trained({"torch": "2.13.0+cpu", "device": "cpu", **cuda}, util=0.0, cuda="13.0"))
+    assert finding.severity == "critical"
+    assert "its torch 2.13.0+cpu was built without CUDA" in finding.summary
+    assert "CUDA, 13.0 at most" in finding.advice[0].text
+    assert (finding.start_t_s, finding.end_t_s) == (10.0, 110.0)
+    assert [(e.text, e.value) for e in finding.evidence] == [("utilisation of GPU 0 meanwhile", 0.0)]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"torch": "2.13.0+cpu", "device": "cuda:0"},  # cannot be, and says nothing of a training on the CPU
+        {"torch": "2.13.0", "device": "cpu"},  # nobody said what CUDA it has
+        {"torch": None, "cuda": None, "device": "cpu"},
+        {"torch": "2.13.0+rocm6.2", "cuda": None, "device": "cpu"},
+        {"torch": "2.13.0+cpu"},
+        {},
+    ],
+)
+def test_no_word_on_torch_where_it_is_not_known(settings):
+    assert odds(trained(settings, util=0.0, cuda="13.0")) == []
+
+
+def test_the_cpu_that_was_asked_for_is_only_a_note():
+    (finding,) = odds(trained({"torch": "2.13.0+cpu", "device": "cpu"}, args={"device": "cpu"}, util=0.0))
+    assert (finding.severity, finding.duration_s) == ("info", 0.0)
+
+
+def test_without_a_gpu_there_is_none_to_use():
+    run = trained({"torch": "2.13.0+cpu", "device": "cpu"}, util=0.0)
+    assert odds(dataclasses.replace(run, gpus=(), samples=run.samples.iloc[:0])) == []
+
+
+def test_a_run_that_told_nothing_trained_on_the_cpu_when_its_epochs_came_and_no_gpu_worked():
+    run = make_run([0.0] * SECONDS, rows=[(1, 60), (2, 115)])
+    bare = dataclasses.replace(run, recording=dataclasses.replace(run.recording, torch="2.13.0+cpu"))
+    assert [finding.severity for finding in odds(bare)] == ["critical"]
+    working = make_run(readings((0, 10), (90, 110)), rows=[(1, 60), (2, 115)])
+    assert odds(dataclasses.replace(working, recording=bare.recording)) == []
+
+
+def test_a_torch_for_a_newer_cuda_than_the_driver_serves():
+    told = {"torch": "2.15.0+cu132", "cuda": "13.2", "device": "cpu"}
+    (finding,) = odds(trained(told, util=0.0, cuda="12.4"))
+    assert finding.severity == "critical"
+    assert finding.summary.endswith("was built for CUDA 13.2, and the driver 580.1 serves 12.4 at most")
+    assert finding.advice[0].text == "Update the NVIDIA driver, or install torch and torchvision for CUDA 12"
+    assert odds(trained(told, util=0.0)) == []  # nobody knows what the driver serves
+
+
+@pytest.mark.parametrize(("served", "severities"), [("13.0", ["info"]), ("13.2", []), ("13.4", []), (None, [])])
+def test_a_later_minor_version_works_and_is_only_a_note(served, severities):
+    told = {**FITTING, "cuda": "13.2"}
+    assert [finding.severity for finding in odds(trained(told, cuda=served))] == severities
+
+
+@pytest.mark.parametrize(
+    ("args", "devices", "words"),
+    [
+        ({}, None, ["could have used"]),
+        ({"device": None}, "", ["CUDA_VISIBLE_DEVICES hides it"]),
+        ({"device": None}, "0", ["could have used"]),
+        ({"device": "cpu"}, None, []),
+    ],
+)
+def test_a_gpu_that_was_not_taken(args, devices, words):
+    run = trained({**FITTING, "device": "cpu"}, args=args, util=0.0, cuda="13.0", cuda_visible_devices=devices)
+    found = odds(run)
+    assert [finding.severity for finding in found] == ["warning"] * len(words)
+    assert all(word in finding.summary for word, finding in zip(words, found, strict=True))
+
+
+# --- shared memory
+
+
+def test_a_small_dev_shm_is_a_note_as_long_as_nothing_came_of_it():
+    ((severity, summary),) = said(trained(LOADER, shm_total_mib=64.0))
+    assert (severity, summary) == ("info", "/dev/shm has 64 MiB, and the batches of 8 workers may take 600 MiB")
+
+
+@pytest.mark.parametrize(
+    ("ended", "error", "severity"),
+    [("exception", "RuntimeError", "warning"), ("exception", "KeyboardInterrupt", "info"), ("finished", None, "info")],
+)
+def test_a_worker_without_room_dies_of_a_bus_error(ended, error, severity):
+    (finding,) = odds(trained(LOADER, shm_total_mib=64.0, ended=ended, error=error))
+    assert finding.severity == severity
+    assert ("bus error" in finding.summary) is (severity == "warning")
+    assert "`--shm-size=2g`" in finding.advice[0].text
+
+
+@pytest.mark.parametrize(("free", "severities"), [(99.0, ["warning"]), (101.0, [])])
+def test_a_dev_shm_that_ran_full_is_told_however_large(free, severities):
+    run = trained(LOADER, shm_total_mib=1000.0, host={"shm_free_mib": [1000.0] * 60 + [free] * 60})
+    assert [finding.severity for finding in odds(run)] == severities
+
+
+@pytest.mark.parametrize(
+    ("settings", "total"),
+    [
+        (LOADER, 601.0),
+        (LOADER, None),
+        ({**LOADER, "workers": 0}, 64.0),
+        ({name: value for name, value in LOADER.items() if name != "prefetch"}, 64.0),  # an older recording
+        ({**LOADER, "imgsz": [640, 480]}, 64.0),
+    ],
+)
+def test_no_word_on_shared_memory_that_suffices_or_is_not_known(settings, total):
+    assert odds(trained(settings, shm_total_mib=total)) == []
+
+
+# --- threads and cores
+
+
+@pytest.mark.parametrize(
+    ("threads", "ranks", "machine", "found"),
+    [
+        (64, 1, {"cores": 16}, True),
+        (16, 1, {"cores": 16}, False),
+        (8, 4, {"cores": 16}, True),
+        (4, 4, {"cores": 16}, False),
+        (8, 1, {"cores": 16, "cpu_limit": 4.0}, True),
+        (1, 8, {"cores": 4}, False),  # torchrun's and ultralytics' own: no fault
+        (64, 1, {}, False),
+    ],
+)
+def test_more_threads_than_cores(threads, ranks, machine, found):
+    run = trained({"omp_num_threads": threads, "world_size": ranks}, **machine)
+    assert [finding.severity for finding in odds(run)] == ["info"] * found
+
+
+@pytest.mark.parametrize(
+    ("main", "waited", "severity"), [(400.0, 50.0, "warning"), (400.0, 5.0, "info"), (99.0, 50.0, "info")]
+)
+def test_threads_that_are_used_and_wait_for_cores_are_more_than_a_note(main, waited, severity):
+    host = {"main_cpu_pct": main, "cgroup_cpu_pressure_pct": waited, "cpu_pressure_pct": 0.0}
+    (finding,) = odds(trained({"omp_num_threads": 64}, cores=16, host=host))
+    assert finding.severity == severity
+    assert "OMP_NUM_THREADS=16" in finding.advice[0].text
+
+
+QUOTA = {"cores": 16, "cores_online": 16, "cpu_limit": 4.0}
+BUSY = {"main_cpu_pct": 60.0, "workers_cpu_pct": 300.0, "cgroup_cpu_pressure_pct": 60.0}
+
+
+def test_workers_at_the_limit_of_a_quota_that_ultralytics_does_not_see():
+    (finding,) = odds(trained({"workers": 8}, args={"workers": 8}, host=BUSY, **QUOTA))
+    assert finding.summary == "8 loader workers shared 4 cores (the machine shows 16), and needed more"
+    assert (finding.severity, finding.cause.name) == ("warning", "input-cpu")
+    assert [(a.argument, a.from_value, a.to_value) for a in finding.advice][1] == ("workers", "8", "4")
+
+
+def test_an_argument_that_the_run_does_not_have_is_not_named():
+    (finding,) = odds(trained({"workers": 8}, host=BUSY, **QUOTA))
+    assert [advice.argument for advice in finding.advice] == [None]
+
+
+@pytest.mark.parametrize(
+    ("host", "machine", "workers"),
+    [
+        ({**BUSY, "workers_cpu_pct": 270.0}, QUOTA, 8),  # 83 % of what may be used
+        ({**BUSY, "cgroup_cpu_pressure_pct": 19.0}, QUOTA, 8),
+        ({**BUSY, "cgroup_cpu_pressure_pct": np.nan}, QUOTA, 8),
+        ({**BUSY, "workers_cpu_pct": np.nan}, QUOTA, 8),
+        (BUSY, QUOTA, 4),
+        (BUSY, {"cores": 4, "cores_online": 4}, 8),  # ultralytics sees as much itself
+        (BUSY, {"cores": 16, "cpu_limit": 4.0}, 8),  # an older recording
+    ],
+)
+def test_no_word_on_cores_that_suffice_or_are_not_known(host, machine, workers):
+    assert odds(trained({"workers": workers}, host=host, **machine)) == []
+
+
+# --- where the images lie
+
+WAITING = {"cgroup_io_pressure_pct": [0.0] * 20 + [40.0] * 30 + [0.0] * 70, "trainer_read_mib_s": 12.0}
+
+
+@pytest.mark.parametrize(
+    ("mount", "words"),
+    [(NFS, "a network filesystem (nfs4, server:/export)"), (DISK, "a rotating disk (xfs on sda)")],
+)
+def test_images_on_a_slow_disk_while_reads_are_waited_for(mount, words):
+    settings = {"data_folder": "/data/coco/images/train", "data_mib": 20_480.0}
+    (finding,) = odds(trained(settings, host=WAITING, mounts=(ROOT, mount, NVME, SHM)))
+    assert (
+        finding.summary
+        == f"The images lie in /data/coco/images/train on {words}, and reads were waited for in 30 s of the training"
+    )
+    assert (finding.severity, finding.cause.name) == ("warning", "input-storage")
+    assert finding.advice[0].text.startswith("Copy the images (20.0 GiB) to /scratch (ext4 on nvme0n1, 879 GiB free)")
+    assert ("read by the training, mean", 12.0) in {(e.text, e.value) for e in finding.evidence}
+
+
+@pytest.mark.parametrize(
+    ("folder", "mounts", "host"),
+    [
+        ("/data/x", (ROOT, NVME), WAITING),
+        ("/data/x", (Mount("/data", "fuse.fuse-overlayfs", "overlay"),), WAITING),  # a container's own
+        ("/scratch/x", (ROOT, NFS, NVME), WAITING),
+        ("/data/x", (), WAITING),
+        (None, (ROOT, NFS), WAITING),
+        ("/data/x", (ROOT, NFS), {"cgroup_io_pressure_pct": [29.0] * SECONDS}),
+        ("/data/x", (ROOT, NFS), {"cgroup_io_pressure_pct": [0.0] * 20 + [40.0] * 9 + [0.0] * 91}),
+        ("/data/x", (ROOT, NFS), {}),
+    ],
+)
+def test_no_word_on_a_disk_that_is_fast_or_not_waited_for_or_not_known(folder, mounts, host):
+    assert odds(trained({"data_folder": folder}, host=host, mounts=mounts)) == []
+
+
+def test_a_folder_lies_on_the_filesystem_that_is_mounted_nearest_above_it():
+    inner = Mount("/data/local", "ext4", "/dev/sdb", "sdb")
+    mounts = (ROOT, NFS, inner)
+    assert mount_of("/data/local/coco", mounts) == inner
+    assert mount_of("/data/localized", mounts) == NFS  # not by its letters
+    assert mount_of("/database", mounts) == ROOT
+    assert mount_of("/database", (NFS,)) is None
+
+
+@pytest.mark.parametrize(
+    ("slow", "mounts", "size_mib", "place"),
+    [
+        (NFS, (NVME, SHM), 700_000.0, NVME),
+        (NFS, (NVME, SHM), 800_000.0, None),  # too full with it
+        (NFS, (SHM,), 20_000.0, SHM),
+        (NFS, (SHM,), 30_000.0, None),  # it would take half the memory
+        (
+            NFS,
+            (Mount("/", "ext4", "/dev/vda", "vda", None, 99_000.0),),
+            None,
+            Mount("/", "ext4", "/dev/vda", "vda", None, 99_000.0),
+        ),
+        (DISK, (Mount("/", "ext4", "/dev/vda", "vda", None, 99_000.0),), 1.0, None),  # of unknown kind
+        (NFS, (ROOT, DISK), 1.0, None),
+    ],
+)
+def test_a_place_is_faster_only_where_that_is_known_and_it_has_room(slow, mounts, size_mib, place):
+    assert faster_place(slow, (slow, *mounts), size_mib) == place
+
+
+# --- all of them
+
+
+def test_what_two_trainings_share_is_said_once():
+    run = trained(LOADER, shm_total_mib=64.0)
+    (inside,) = run.inside
+    again = dataclasses.replace(inside, pid=42, run=2)
+    assert len(odds(dataclasses.replace(run, inside=(inside, again)))) == 1
+    other = dataclasses.replace(again, settings={**LOADER, "batch": 32})
+    assert [f.id for f in odds(dataclasses.replace(run, inside=(inside, other)))] == ["environment-1", "environment-2"]
+
+
+def test_a_set_up_that_fits_is_not_spoken_of():
+    machine = {"cores": 16, "cores_online": 16, "shm_total_mib": 64_000.0, "mounts": (ROOT, NVME), "cuda": "13.0"}
+    settings = {**FITTING, **LOADER, "omp_num_threads": 1, "torch_threads": 1, "data_folder": "/scratch/coco"}
+    assert odds(trained(settings, host={**WAITING, **BUSY}, **machine)) == []
+
+
+@pytest.mark.parametrize(
+    "settings", [{"workers": "8", "omp_num_threads": True, "device": 3, "torch": 2.1, "cuda": "x.y"}]
+)
+def test_settings_that_make_no_sense_are_not_known(settings):
+    assert odds(trained(settings, shm_total_mib=64.0, cores=1, cuda="thirteen")) == []
+
+
+def test_a_gpu_that_was_not_read_meanwhile_has_no_utilisation():
+    run = trained({**FITTING, "torch": "2.9.0+cpu", "cuda": None, "device": "cpu"}, util=0.0)
+    unread = dataclasses.replace(run, samples=run.samples.assign(gpu_util_pct=np.nan))
+    (finding,) = odds(unread)
+    assert finding.evidence == ()

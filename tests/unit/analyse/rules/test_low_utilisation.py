@@ -1,0 +1,83 @@
+"""What holds a GPU back all the time, in real runs of one set-up: the main process, or a loader that stands still."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.runs import make_run
+from support.samples import SAME_SETUP
+
+from gpu_report.analyse import analyse
+from gpu_report.analyse.causes.causes import loader_idle_at_times
+from gpu_report.analyse.signals.interval_lookup import Scenes
+from gpu_report.analyse.signals.interval_signals import Scene, Series
+from gpu_report.analyse.timeseries.gpu_series import tracks
+from gpu_report.load import load_run
+from gpu_report.model import Finding
+
+
+@cache
+def starved(name: str) -> Finding | None:
+    found = analyse(load_run(SAME_SETUP / name)).findings
+    return next((finding for finding in found if finding.rule == "starved"), None)
+
+
+@pytest.mark.parametrize("name", ["stalls-1", "stalls-2"])
+def test_a_loader_that_stands_still_in_every_epoch_is_the_cause(name):
+    found = starved(name)
+    assert found is not None
+    assert (found.cause.name, found.severity) == ("input-stalled", "warning")
+    assert any("while the trainer waited" in each.text for each in found.evidence)
+
+
+@pytest.mark.parametrize("name", ["run-4", "run-5", "run-7"])
+def test_a_full_main_process_whose_data_came_is_the_cause_at_any_utilisation(name):
+    found = starved(name)
+    assert found is not None
+    assert 50 <= found.evidence[0].value < 60
+    assert (found.cause.name, found.severity) == ("launch-bound", "info")  # between starved and healthy it is a note
+
+
+def test_the_finding_says_what_its_utilisation_is_over():
+    found = starved("run-4")
+    what = "ordinary training (without warm-up and disturbed epochs)"
+    assert f" % of its {what}: " in found.summary
+    assert found.evidence[0].text == f"mean utilisation in {what}"
+
+
+def test_what_is_healthy_is_not_starved():
+    assert starved("run-1") is None
+
+
+def scene(workers_pct: float, *, waits: bool = True, workers: float = 8.0) -> Scene:
+    times = np.arange(60.0)
+    columns = {"main_cpu_pct": 5.0, "workers_cpu_pct": workers_pct, "workers": workers, "io_pressure_pct": 0.0}
+    rows = {name: np.full(60, value) for name, value in columns.items()}
+    host = Series(times, rows, np.zeros(60, dtype=bool))
+    return Scene(gpu=0, start_t_s=0.0, end_t_s=60.0, host=host, own=host, cores=16, waits=waits)
+
+
+@pytest.mark.parametrize(
+    ("workers_pct", "workers", "stood_still"),
+    [(240, 8, True), (0, 8, True), (640, 8, False), (240, 2, False), (0, 0, False)],
+)
+def test_workers_that_work_while_the_trainer_waits_did_not_stand_still(workers_pct, workers, stood_still):
+    assert (loader_idle_at_times(scene(workers_pct, workers=workers)) is not None) == stood_still
+
+
+@pytest.mark.parametrize(
+    ("tick_s", "rows", "known"), [(1.0, 5, True), (1.0, 4, False), (0.2, 24, False), (0.2, 25, True), (10.0, 1, True)]
+)
+def test_waits_of_five_seconds_are_a_habit_at_any_distance_of_rows(tick_s, rows, known):
+    run = make_run([90.0] * 60, interval_s=tick_s)
+    main = np.where(np.arange(60) < rows, 5.0, 95.0)
+    run = replace(run, host=pd.DataFrame({"t_s": np.arange(60) * tick_s, "main_cpu_pct": main}))
+    whole = (0.0, 60 * tick_s)
+    waits = Scenes(run, tracks(run), [whole]).of(0, *whole).while_waiting()
+    assert (waits is not None) == known
+
+
+def test_it_is_asked_only_of_the_time_in_which_the_trainer_waited():
+    assert loader_idle_at_times(scene(0, waits=False)) is None

@@ -1,0 +1,161 @@
+"""Memory near its limit, and what is told of memory when a training ran out of it."""
+
+import dataclasses
+
+import pandas as pd
+import pytest
+from support.runs import PROCESSES, make_run, readings
+from support.samples import SAMPLES
+
+from gpu_report.analyse import analyse
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.context import build_context
+from gpu_report.analyse.rules.memory_limit import near_limit
+from gpu_report.analyse.signals.gpu_memory import gpu_memory
+from gpu_report.analyse.timeseries.gpu_series import tracks
+from gpu_report.load import load_run
+from gpu_report.model import InsideRun, Options, Phase
+
+NAN = float("nan")
+SECONDS = 120
+CARD_MIB = 143_771.0
+RESERVED_MIB = 615.0
+CAPACITY_MIB = CARD_MIB - RESERVED_MIB
+LINE_MIB = th.NEAR_LIMIT_PCT / 100 * CAPACITY_MIB
+
+
+def filled(*parts, reserved_mib=RESERVED_MIB, util=None):
+    """Return a run whose memory is (MiB, seconds) parts, after 10 s of startup."""
+    memory = [500.0] * 10 + [mib for mib, seconds in parts for _ in range(seconds)]
+    quantities = {"memory_used_mib": memory, "memory_reserved_mib": [reserved_mib] * len(memory)}
+    return make_run(util or readings((0, 10), (90, len(memory) - 10)), rows=[(1, 60)], quantities=quantities)
+
+
+def with_processes(run, *rows):
+    table = pd.DataFrame([dict(zip(PROCESSES, row, strict=True)) for row in rows], columns=PROCESSES)
+    return dataclasses.replace(run, processes=table)
+
+
+def found(run, rule="memory-near-limit"):
+    return [finding for finding in analyse(run).findings if finding.rule == rule]
+
+
+def facts(finding):
+    return {e.text: e.value for e in finding.evidence}
+
+
+def test_a_full_card_is_told_with_how_full_and_how_long():
+    (finding,) = found(filled((40_000, 30), (LINE_MIB + 100, 40), (40_000, 40)))
+    assert (finding.severity, finding.gpu) == ("warning", 0)
+    assert (finding.start_t_s, finding.end_t_s) == (40.0, 80.0)
+    assert finding.summary == "95 % of GPU 0's memory was in use for 40 s: 132.9 of 139.8 GiB"
+    assert facts(finding)["the card can hold"] == pytest.approx(CAPACITY_MIB / 1024)
+    assert "of it the training's" not in facts(finding)  # nobody recorded whose it is
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        filled((40_000, 30), (LINE_MIB - 10, 40), (40_000, 40)),
+        filled((40_000, 30), (LINE_MIB + 100, 9), (40_000, 71)),
+        filled((40_000, 30), (NAN, 80)),
+        filled((LINE_MIB + 100, 110), util=[0.0] * SECONDS),
+    ],
+    ids=["just under", "not for long", "not recorded", "on a GPU that nobody used"],
+)
+def test_what_is_no_full_card(run):
+    assert found(run) == []
+
+
+def test_it_may_go_down_for_a_moment():
+    (finding,) = found(filled((40_000, 30), (LINE_MIB + 100, 8), (40_000, 2), (LINE_MIB + 100, 8), (40_000, 62)))
+    assert (finding.start_t_s, finding.end_t_s) == (40.0, 58.0)
+
+
+def test_a_card_of_unknown_size_is_never_full():
+    run = filled((40_000, 30), (LINE_MIB + 100, 80))
+    gpus = tuple(dataclasses.replace(gpu, memory_total_mib=None) for gpu in run.gpus)
+    assert found(dataclasses.replace(run, gpus=gpus)) == []
+
+
+def test_what_the_driver_reserves_cannot_be_had():
+    memory = 0.951 * CAPACITY_MIB
+    assert len(found(filled((memory, 110)))) == 1
+    assert found(filled((memory, 110), reserved_mib=NAN)) == []  # 0.947 of all that the card has
+
+
+def test_whose_it_is_is_told():
+    run = with_processes(
+        filled((20_000, 40), (137_000, 70)),
+        (12.0, 0, 41, "python train.py", 20_000.0, "appeared", "trainer", NAN),
+        (53.0, 0, 77, "serve", 117_000.0, "appeared", "other", 0.0),
+    )
+    (finding,) = found(run)
+    assert finding.summary.endswith("133.8 of 139.8 GiB, 114.3 GiB of it other processes'")
+    assert facts(finding)["of it the training's"] == pytest.approx(20_000 / 1024)
+    assert facts(finding)["the largest of them: serve (pid 77)"] == pytest.approx(117_000 / 1024)
+
+
+def ran_out(memory, *processes, error="OutOfMemoryError"):
+    phases = (Phase("startup", None, 0.0, 10.0, ""), Phase("train", 1, 10.0, 110.0, "inside"))
+    oom = InsideRun(1, 0, 41, "train", {}, phases, (), "exception", error)
+    run = dataclasses.replace(filled(*memory), inside=(oom,))
+    return with_processes(run, *processes) if processes else run
+
+
+OWN = (12.0, 0, 41, "python train.py", 40_000.0, "appeared", "trainer", NAN)
+
+
+def test_out_of_memory_tells_who_held_it_and_what_it_last_grew_by():
+    run = ran_out([(40_000, 60), (41_000, 20), (61_000, 15), (141_000, 15)], OWN)
+    (finding,) = found(run, "run-ended")
+    told = [(e.text, round(e.value, 1)) for e in finding.evidence]
+    assert told == [
+        ("memory of GPU 0 in use just before", 98.5),
+        ("memory of GPU 0 in use just before", 137.7),
+        ("it can hold", 139.8),
+        ("of it the training's own", 137.7),
+        ("its largest step in the last minute", 78.1),
+        ("that long before the end", 5.0),
+    ]
+
+
+def test_out_of_memory_beside_another_process_names_it():
+    run = ran_out(
+        [(40_000, 60), (100_000, 35), (101_000, 15)],
+        OWN,
+        (73.0, 0, 77, "serve", 60_000.0, "appeared", "other", 0.0),
+    )
+    (finding,) = found(run, "run-ended")
+    told = facts(finding)
+    assert told["of it the training's own"] == pytest.approx(41_000 / 1024)
+    assert told["of it other processes'"] == pytest.approx(60_000 / 1024)
+    assert told["memory of serve (pid 77), at most"] == pytest.approx(60_000 / 1024)
+    assert told["its largest step in the last minute"] == pytest.approx(60_000 / 1024)
+    assert told["its last step"] == pytest.approx(1000 / 1024)
+
+
+def test_another_end_and_an_unknown_memory_say_nothing_of_who_held_it():
+    (other,) = found(ran_out([(141_000, 110)], OWN, error="ValueError"), "run-ended")
+    assert list(facts(other)) == ["memory of GPU 0 in use just before"]
+    (unknown,) = found(ran_out([(NAN, 110)], OWN), "run-ended")
+    assert unknown.evidence == ()
+
+
+def test_the_sample_run_that_ran_out_says_how():
+    run = load_run(SAMPLES / "s-oom")
+    (finding,) = found(run, "run-ended")
+    told = facts(finding)
+    assert told["of it the training's own"] == pytest.approx(138.8, abs=0.1)
+    assert told["its largest step in the last minute"] == pytest.approx(116.0, abs=0.1)
+    assert told["that long before the end"] < 1.5  # the next tick after the command (labels.json: 44.85)
+    assert found(run) == []  # 2 s of it are no state of the card
+
+
+def test_what_idle_time_leaves_of_one_reading_is_no_full_card():
+    quantities = {"memory_used_mib": [LINE_MIB + 100], "memory_reserved_mib": [RESERVED_MIB]}
+    given = make_run([90.0], 60.0, quantities=quantities)
+    track = tracks(given)[0]
+    memory = gpu_memory(build_context(given, Options()), track)
+    assert near_limit(memory, track, ()) == [(0.0, 60.0)]
+    assert near_limit(memory, track, ((0.0, 30.0),)) == []

@@ -1,0 +1,485 @@
+"""How a training ended: by an exception of one of its ranks, the OOM killer, a signal, a hang, or well."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.runs import PROCESSES, make_run, readings
+
+from gpu_report import schema
+from gpu_report.analyse import analyse
+from gpu_report.analyse.compare.finding_changes import compare_findings
+from gpu_report.analyse.compare.matched_epochs import cut_short
+from gpu_report.analyse.rules.training_end.exit_signal import WHO_KILLED
+from gpu_report.model import (
+    Gpu,
+    InsideEpoch,
+    InsideRun,
+    KernelEvent,
+    KernelLog,
+    Phase,
+    Progress,
+    RecordedEvent,
+    YoloRun,
+)
+from gpu_report.render.compare_words import finding_words
+from gpu_report.vocabulary import ENDINGS
+
+NAN = float("nan")
+END = 110.0
+SECONDS = 120
+UNREAD = KernelLog("restricted", reason="only root may read it", advice="sudo dmesg")
+OOM = "host memory ran out: the kernel killed python3 (pid 41)"
+
+
+def rank(
+    number=0,
+    *,
+    ended=None,
+    error=None,
+    end=END,
+    heard=None,
+    last=("train", 5, ""),
+    before=(("validation", 4, 2.0),),
+    run=1,
+    **settings,
+):
+    """Return a process that trained from 10 s on, came to `last` (a phase, its epoch and detail), and ended there."""
+    name, epoch, detail = last
+    phases, t_s = [Phase("train", 4, 10.0, 20.0, "inside")], 20.0
+    for other, of, seconds in before:
+        phases.append(Phase(other, of, t_s, t_s + seconds, "inside"))
+        t_s += seconds
+    phases.append(Phase(name, epoch, t_s, end, "inside", detail))
+    heard = end - 2.0 if heard is None else heard
+    progress = tuple(Progress(float(t), 1, 0.0) for t in np.arange(13.0, heard + 0.1, 3.0)) if name == "train" else ()
+    done = (InsideEpoch(4, 1, 10.0, 20.0, 100, 10, 0.0, 0.0, 0.0),)
+    told = {"epochs": 30, "patience": 3, **settings}
+    return InsideRun(run, number, 41 + number, "train", told, tuple(phases), done, ended, error, progress)
+
+
+def recorded(*ranks, events=(), kernel=None, processes=(), host=None, util=90.0, duration=SECONDS, **recording):
+    run = make_run(
+        readings((0, 10), (util, duration - 20), (0, 10)), quantities={"memory_used_mib": [143_000.0] * duration}
+    )
+    t_s = np.arange(float(duration))
+    table = pd.DataFrame({"t_s": t_s, **{c.name: np.nan for c in schema.HOST_QUANTITIES}})
+    known = {"source": "gpu-report record", "ended_by": "command", **recording}
+    return dataclasses.replace(
+        run,
+        inside=ranks,
+        events=tuple(events),
+        kernel=kernel or UNREAD,
+        processes=pd.DataFrame([dict(zip(PROCESSES, row, strict=True)) for row in processes], columns=PROCESSES),
+        host=table.assign(**(host or {})),
+        recording=dataclasses.replace(run.recording, **known),
+        gpus=(Gpu(0, uuid="GPU-a", name="NVIDIA H200", memory_total_mib=143_771), Gpu(1, uuid="GPU-b")),
+    )
+
+
+def command(t_s=END, **fields):
+    return RecordedEvent(t_s, "command_ended", None, fields)
+
+
+def oom_event(t_s, where):
+    return RecordedEvent(t_s, "oom_kill", None, {"where": where, "count": 1})
+
+
+def log(*events):
+    return KernelLog("read", "kmsg", events=tuple(events))
+
+
+def killed_line(t_s, pid=41, name="python3"):
+    return KernelEvent(t_s, "oom", "critical", f"Killed process {pid} ({name})", OOM, pid=pid, process=name)
+
+
+def ends(run):
+    return [finding for finding in analyse(run).findings if finding.rule in ENDINGS]
+
+
+def texts(finding):
+    return {evidence.text: evidence.value for evidence in finding.evidence}
+
+
+KILL = command(signal="SIGKILL")
+
+# --- exceptions
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        ("RuntimeError", "The training ended with an exception (RuntimeError) on rank 1 (GPU 1)"),
+        ("OutOfMemoryError", "The training ended: CUDA was out of memory on rank 1 (GPU 1)"),
+    ],
+)
+def test_the_rank_that_died_first_is_named(error, words):
+    first = rank(1, ended="exception", error=error, end=100.0, gpu_uuid="GPU-b")
+    after = rank(2, ended="exception", error="DistBackendError", end=104.0)
+    (finding,) = ends(recorded(rank(), first, after, events=[command(exit_code=1)]))
+    assert (finding.summary, finding.end_t_s, finding.severity) == (words, 100.0, "critical")
+    assert (finding.epoch, finding.phase) == (5, "train")
+
+
+def test_what_another_rank_raises_after_a_good_end_is_none():
+    other = rank(1, ended="exception", error="RuntimeError")
+    assert ends(recorded(rank(ended="finished"), other)) == []
+
+
+def test_a_rank_of_another_training_does_not_end_this_one():
+    stranger = rank(1, ended="exception", error="RuntimeError", run=2)
+    (finding,) = ends(recorded(rank(ended="finished"), stranger))
+    assert finding.summary == "The training ended with an exception (RuntimeError)"
+
+
+def test_who_interrupts_a_training_knows_it():
+    (finding,) = ends(recorded(rank(ended="exception", error="KeyboardInterrupt")))
+    assert finding.severity == "warning"
+
+
+def test_a_command_that_fails_after_its_training_is_another_matter():
+    (finding,) = ends(recorded(rank(ended="finished", end=90.0), events=[command(exit_code=1)]))
+    assert finding.summary == "The command ended with exit code 1, after its training had finished"
+    assert finding.severity == "warning"
+
+
+@pytest.mark.parametrize(
+    ("training", "title", "is_cut_short"),
+    [
+        (rank(ended="finished", end=90.0), "Command ended badly after its training", False),
+        (rank(ended="early stop", end=90.0), "Command ended badly after its training", False),
+        (rank(), "Training cut short", True),
+    ],
+)
+def test_only_a_training_that_did_not_come_to_its_end_is_called_cut_short(training, title, is_cut_short):
+    found = analyse(recorded(training, events=[command(signal="SIGTERM")]))
+    changes = compare_findings([dataclasses.replace(found, findings=())], found)
+    assert [finding_words(change) for change in changes if change.ids == ("ended-1",)] == [title]
+    assert bool(cut_short(found)) == is_cut_short
+    assert found.verdict.startswith("SIGTERM ended the command")
+
+
+# --- the OOM killer
+
+MEMORY = {"memory_available_mib": [50_000.0] * 100 + [1_000.0] * 20, "cgroup_memory_used_mib": 90_000.0}
+
+
+@pytest.mark.parametrize(
+    ("fields", "seen", "confidence"),
+    [
+        ({"signal": "SIGKILL"}, {"kernel": log(killed_line(109.5))}, 0.97),
+        ({"exit_code": 137}, {"kernel": log(killed_line(109.5))}, 0.97),  # a shell between us and it
+        ({"exit_code": 1}, {"kernel": log(killed_line(109.5))}, 0.97),  # a launcher that lost a rank
+        ({"signal": "SIGKILL"}, {"kernel": log(killed_line(109.5, pid=70_041))}, 0.85),  # a container's other pids
+        ({"signal": "SIGKILL"}, {"events": [oom_event(112.0, "cgroup")]}, 0.9),
+        ({"exit_code": 1}, {"events": [oom_event(112.0, "cgroup")]}, 0.9),
+        ({"signal": "SIGKILL"}, {"events": [oom_event(112.0, "machine")]}, 0.75),
+        ({"exit_code": 137}, {"events": [oom_event(108.0, "machine"), oom_event(108.0, "cgroup")]}, 0.9),
+    ],
+)
+def test_the_oom_killer_is_named_by_its_log_or_its_counters(fields, seen, confidence):
+    events = [command(**fields), *seen.get("events", ())]
+    run = recorded(rank(), events=events, kernel=seen.get("kernel"), host=MEMORY, memory_mib=100_000.0)
+    (finding,) = ends(
+        dataclasses.replace(run, recording=dataclasses.replace(run.recording, memory_limit_mib=100_000.0))
+    )
+    assert finding.summary == "The kernel's OOM killer ended the training: host memory ran out"
+    assert (finding.cause.name, finding.cause.runner_up) == ("run-ended", "memory-pressure")
+    assert finding.cause.confidence == confidence
+    assert len(finding.kernel_events) == ("kernel" in seen)
+    numbers = texts(finding)
+    assert numbers["host memory in use in the last minute, at most"] == 99
+    assert numbers["memory of its cgroup in the last minute, with page cache, of its limit"] == 90
+    assert "host memory" in finding.advice[0].text
+    assert analyse(run).verdict.startswith(
+        "The kernel's OOM killer ended the training: host memory ran out, 1 min 50 s"
+    )
+
+
+def test_a_limit_that_was_reached_is_told_from_a_machine_without_memory():
+    limit = dataclasses.replace(killed_line(109.5), meaning="the memory limit of a container or service was reached: x")
+    (finding,) = ends(recorded(rank(), events=[KILL], kernel=log(limit)))
+    assert finding.summary == (
+        "The kernel's OOM killer ended the training: the memory limit of its container or service was reached"
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "seen"),
+    [
+        ({"signal": "SIGTERM"}, {"kernel": log(killed_line(109.5, pid=70_041))}),  # somebody else's
+        ({"exit_code": 1}, {"events": [oom_event(112.0, "machine")]}),
+        ({"signal": "SIGKILL"}, {"kernel": log(killed_line(79.0))}),  # long before
+        ({"signal": "SIGKILL"}, {"events": [oom_event(79.0, "cgroup")]}),
+        ({"signal": "SIGKILL"}, {"kernel": log(dataclasses.replace(killed_line(109.5), pid=None))}),
+        ({"signal": "SIGKILL"}, {"events": [oom_event(112.0, "moon")]}),
+    ],
+)
+def test_a_kill_of_something_else_is_not_the_trainings(fields, seen):
+    events = [command(**fields), *seen.get("events", ())]
+    (finding,) = ends(recorded(rank(), events=events, kernel=seen.get("kernel")))
+    assert "OOM killer ended" not in finding.summary
+
+
+def test_a_worker_that_was_killed_ends_its_trainer_with_an_exception():
+    died = rank(ended="exception", error="RuntimeError")
+    (finding,) = ends(recorded(died, kernel=log(killed_line(108.0, pid=99))))
+    assert finding.summary == (
+        "The training ended with an exception (RuntimeError); "
+        "just before, the kernel had killed a process for want of host memory"
+    )
+    assert len(finding.kernel_events) == 1
+    (other,) = ends(recorded(rank(ended="exception", error="ValueError"), kernel=log(killed_line(108.0, pid=99))))
+    assert other.summary == "The training ended with an exception (ValueError)"
+    (cuda,) = ends(recorded(rank(ended="exception", error="OutOfMemoryError"), events=[oom_event(108.0, "cgroup")]))
+    assert cuda.summary == "The training ended: CUDA was out of memory"
+
+
+# --- killed with no sign why
+
+
+@pytest.mark.parametrize(
+    ("known", "words"),
+    [
+        ({"kernel": log()}, "it was not the kernel's OOM killer"),
+        ({"oom_kills": {"machine": 0}}, "it was not the kernel's OOM killer"),
+        ({"oom_kills": {"cgroup": 0}}, "nothing recorded says who sent it"),  # it may be in another group
+        ({}, "nothing recorded says who sent it"),
+        ({"host": MEMORY, "memory_mib": 100_000.0}, "host memory was full"),
+        ({"host": {**MEMORY, "memory_available_mib": 4_000.0}, "memory_mib": 100_000.0}, "nothing recorded says"),
+        ({"host": {"cgroup_memory_used_mib": 99.0}, "memory_limit_mib": 100.0}, "nothing recorded says"),  # page cache
+        (
+            {"host": {"cgroup_memory_used_mib": 99.0, "cgroup_memory_pressure_pct": 20.0}, "memory_limit_mib": 100.0},
+            "host memory was full",
+        ),
+    ],
+)
+def test_a_kill_without_a_sign_says_what_is_known_of_it(known, words):
+    (finding,) = ends(recorded(rank(), events=[KILL], **known))
+    read = "was not" in words
+    known_of_it = ": somebody or something sent it, not the kernel's OOM killer" if read else ""
+    assert finding.summary == f"SIGKILL ended the command{known_of_it}"
+    assert words in finding.cause.explanation
+    assert [advice.text for advice in finding.advice] == [WHO_KILLED if read else "sudo dmesg"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "severity", "words"),
+    [
+        ({"signal": "SIGINT"}, "warning", "somebody interrupted it"),
+        ({"signal": "SIGTERM"}, "critical", "asked it to end"),
+        ({"exit_code": 139}, "critical", "it crashed"),
+        ({"exit_code": 255}, "critical", "the command ended with exit code 255"),
+        ({"exit_code": True}, "critical", "exit code True"),
+    ],
+)
+def test_what_a_signal_means_is_said(fields, severity, words):
+    (finding,) = ends(recorded(rank(), events=[command(**fields)]))
+    assert finding.severity == severity
+    assert words in finding.cause.explanation
+
+
+GONE = (30.0, 0, 41, "python3", 900.0, "appeared", "trainer", NAN), (END, 0, 41, "python3", NAN, "gone", "trainer", NAN)
+
+
+def test_a_process_that_goes_without_a_word_is_told_where_no_command_was_started():
+    (finding,) = ends(recorded(rank(), processes=GONE, ended_by="signal"))
+    assert (finding.summary, finding.end_t_s) == ("The training's process went without a word", END)
+    (killed,) = ends(recorded(rank(), processes=GONE, ended_by="signal", kernel=log(killed_line(109.0))))
+    assert killed.summary.endswith("; just before, the kernel had killed a process for want of host memory")
+    assert ends(recorded(rank(ended="finished"), processes=GONE, ended_by="signal")) == []
+    early = ((30.0, 0, 41, "python3", NAN, "gone", "trainer", NAN),)
+    assert ends(recorded(rank(), processes=early, ended_by="signal")) == []
+
+
+def test_a_last_line_that_was_lost_is_no_bad_end():
+    run = recorded(rank(), processes=GONE, events=[command(END + 2, exit_code=0)])
+    assert ends(run) == []
+    ending = analyse(run).ending
+    assert (ending.name, ending.text) == ("unknown", "Nothing says how it ended, in epoch 5 of 30")
+    (killed,) = ends(dataclasses.replace(run, events=(*run.events, oom_event(END + 1, "cgroup"))))
+    assert "want of host memory" in killed.summary
+
+
+def test_one_killed_in_the_middle_of_a_script_is_told_beside_the_good_end_of_the_next():
+    killed = rank(end=50.0, run=1)
+    gone = ((50.0, 0, 41, "python3", NAN, "gone", "trainer", NAN),)
+    good = dataclasses.replace(rank(ended="finished", run=2), pid=50)
+    (finding,) = ends(recorded(killed, good, processes=gone, events=[command(exit_code=0)]))
+    assert (finding.summary, finding.end_t_s) == ("The training's process went without a word", 50.0)
+
+
+def test_a_recording_that_breaks_off_is_an_end_only_where_memory_was_full():
+    full = {"host": MEMORY, "memory_mib": 100_000.0, "ended_by": None}
+    (finding,) = ends(recorded(rank(), **full))
+    assert finding.summary == "The recording broke off while host memory was full"
+    assert ends(recorded(rank(), **{**full, "memory_mib": None})) == []
+    assert ends(recorded(rank(), **{**full, "source": "nvidia-smi"})) == []
+    assert ends(recorded(rank(), **{**full, "ended_by": "duration"})) == []
+
+
+# --- hangs
+
+HUNG = {"duration": 300, "util": 100.0}
+
+
+@pytest.mark.parametrize(
+    ("events", "words"),
+    [
+        ((), "The training hung in epoch 5: it told nothing for its last 210 s"),
+        ([command(280.0, signal="SIGINT")], "SIGINT ended the command, after it had hung in epoch 5 for 210 s"),
+    ],
+)
+def test_a_training_that_stopped_telling_hung(events, words):
+    run = recorded(
+        rank(end=280.0, heard=70.0), events=events, host={"main_cpu_pct": 100.0, "trainer_stopped": 0.0}, **HUNG
+    )
+    (finding,) = ends(run)
+    assert finding.summary == words
+    numbers = texts(finding)
+    assert numbers["it told nothing for"] == 210
+    assert numbers["utilisation of GPU 0 meanwhile"] == pytest.approx(100)
+    assert numbers["CPU of the trainer meanwhile"] == 100
+    assert "processes stopped by a signal (mean)" not in numbers
+
+
+def test_a_training_that_a_signal_had_stopped_did_not_hang_by_itself():
+    host = {"trainer_stopped": [0.0] * 71 + [9.0] * 229}
+    (left,) = ends(recorded(rank(end=280.0, heard=70.0), host=host, **HUNG))
+    assert left.summary == "The training was stopped by a signal in epoch 5: it told nothing for its last 210 s"
+    run = recorded(rank(end=280.0, heard=70.0), events=[command(280.0, signal="SIGKILL")], host=host, **HUNG)
+    text = "SIGKILL ended the command, after it had been stopped by a signal in epoch 5 for 210 s"
+    assert [finding.summary for finding in ends(run)] == [text]
+    assert analyse(run).ending.text == text  # which names the epoch itself
+
+
+def test_an_exception_after_a_long_silence_was_a_hang():
+    (finding,) = ends(recorded(rank(ended="exception", error="DistBackendError", end=280.0, heard=70.0), **HUNG))
+    assert (
+        finding.summary
+        == "The training ended with an exception (DistBackendError), after it had hung in epoch 5 for 210 s"
+    )
+
+
+@pytest.mark.parametrize(
+    ("process", "hung"),
+    [
+        (rank(end=280.0, heard=221.0), False),  # 59 s
+        (rank(end=280.0, heard=215.0), True),  # 65 s
+        (rank(end=280.0, last=("validation", 5, ""), before=(("validation", 4, 40.0),)), True),  # 220 s
+        (rank(end=280.0, last=("validation", 5, ""), before=(("validation", 4, 50.0),)), False),  # 210 s
+        (rank(end=280.0, last=("validation", 5, ""), before=()), False),  # nobody knows how long one takes
+        (rank(end=280.0, last=("final evaluation", None, "")), False),
+        (rank(end=280.0, last=("startup", None, "data set"), before=()), False),  # it may take hours
+        (rank(end=280.0, last=("startup", None, "first batch"), before=()), False),
+        (rank(ended="finished", end=280.0, heard=70.0), False),
+        (dataclasses.replace(rank(end=280.0), progress=()), False),  # an older recording tells of no batches
+    ],
+)
+def test_silence_is_a_hang_only_where_work_is_never_so_silent(process, hung):
+    assert len(ends(recorded(process, **HUNG))) == hung
+
+
+def test_a_training_that_goes_on_when_the_recording_ends_is_no_end():
+    run = recorded(rank(), ended_by="duration")
+    assert ends(run) == []
+    ending = analyse(run).ending
+    assert (ending.name, ending.text) == ("going on", "It was going on when the recording ended, in epoch 5 of 30")
+
+
+# --- the certificate
+
+
+@pytest.mark.parametrize(
+    ("process", "events", "name", "text"),
+    [
+        (rank(ended="finished", last=("train", 30, "")), (), "finished", "It finished all 30 epochs"),
+        (rank(ended="finished"), (), "finished", "It finished: its time was up after epoch 5"),
+        (
+            rank(ended="early stop"),
+            (),
+            "early stop",
+            "It stopped early after epoch 5 of 30: none was better for 3 epochs (patience)",
+        ),
+        (rank(ended="early stop", patience=100), (), "early stop", "It stopped early after epoch 5 of 30"),
+        (rank(), [KILL], "failed", "SIGKILL ended the command, in epoch 5 of 30"),
+        (rank(epochs="x"), [KILL], "failed", "SIGKILL ended the command, in epoch 5"),
+        (
+            rank(ended="exception", error="OutOfMemoryError"),
+            (),
+            "failed",
+            "The training ended: CUDA was out of memory, in epoch 5 of 30",
+        ),
+    ],
+)
+def test_a_certificate_says_how_when_and_how_far(process, events, name, text):
+    run = recorded(process, events=events, host=MEMORY, memory_mib=100_000.0)
+    ending = analyse(run).ending
+    assert (ending.name, ending.text, ending.t_s) == (name, text, END)
+    asked = process.settings["epochs"]
+    assert (ending.epoch, ending.epochs) == (process.phases[-1].epoch, asked if asked == 30 else None)
+    numbers = {evidence.text: evidence.value for evidence in ending.last_minute}
+    assert numbers["GPU 0 busy"] == pytest.approx(90)
+    assert numbers["its memory in use, at most"] == pytest.approx(99.5, abs=0.1)
+    assert numbers["host memory in use, at most"] == 99
+
+
+def seen(epochs, args, *, exit_code=None, events=()):
+    """Return a run that told nothing from inside: rows of results.csv every 10 s."""
+    rows = [(epoch, 10.0 + 10 * epoch) for epoch in range(1, epochs + 1)]
+    run = make_run(readings((0, 10), (90, 110)), rows=rows, events=events)
+    metric = {1: 0.5}
+    scored = tuple(
+        dataclasses.replace(row, metrics={**row.metrics, "metrics/mAP50-95(B)": metric.get(row.epoch, 0.1)})
+        for row in run.epoch_rows
+    )
+    recording = dataclasses.replace(run.recording, exit_code=exit_code)
+    return dataclasses.replace(
+        run, epoch_rows=scored, yolo_runs=(YoloRun(1, None, args, "recorded", None),), recording=recording
+    )
+
+
+@pytest.mark.parametrize(
+    ("run", "name", "text"),
+    [
+        (seen(6, {"epochs": 6}), "finished", "It finished all 6 epochs"),
+        (
+            seen(6, {"epochs": 30, "patience": 5}),
+            "early stop",
+            "It stopped early after epoch 6 of 30: none was better for 5 epochs (patience)",
+        ),
+        (seen(6, {"epochs": 30, "time": 0.001}), "finished", "It finished: its time was up after epoch 6"),
+        (seen(6, {"epochs": 30}), "unknown", "Nothing says how it ended, after epoch 6 of 30"),
+        (
+            seen(6, {"epochs": 30}, events=[command(signal="SIGTERM")]),
+            "failed",
+            "SIGTERM ended the command, after epoch 6 of 30",
+        ),
+        (seen(6, {}), "unknown", "Nothing says how it ended, after epoch 6"),
+    ],
+)
+def test_a_training_that_told_nothing_is_known_by_its_results(run, name, text):
+    ending = analyse(run).ending
+    assert (ending.name, ending.text, ending.epoch) == (name, text, 6)
+
+
+def test_the_verdict_says_that_a_training_stopped_early():
+    stopped = analyse(seen(6, {"epochs": 30, "patience": 5})).verdict
+    assert stopped.startswith(
+        "The training stopped early after epoch 6 of 30: none was better for 5 epochs (patience)."
+    )
+    assert "early" not in analyse(seen(6, {"epochs": 6})).verdict
+
+
+def test_a_command_without_a_training_has_an_end_where_it_was_a_bad_one():
+    bare = make_run(readings((0, 10), (90, 110)), events=[command(exit_code=3)])
+    assert analyse(bare).ending.text == "The command ended with exit code 3"
+    assert analyse(make_run(readings((0, 10), (90, 110)))).ending is None
+
+
+@pytest.mark.parametrize("at_s", [-0.5, 0.0, 50.0])  # it may be over before the first sample
+def test_an_end_is_a_moment(at_s):
+    ended = RecordedEvent(at_s, "command_ended", None, {"exit_code": 1})
+    (finding,) = [f for f in analyse(make_run([0.0] * 60, events=[ended])).findings if f.rule == "run-ended"]
+    assert (finding.start_t_s, finding.end_t_s) == (at_s, at_s)

@@ -1,0 +1,26 @@
+"""Stretches of time, held against looking at every one of them."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpu_report.analyse.timeseries.intervals import Touching, minus
+
+MOMENTS = st.integers(0, 30).map(float)
+SPANS = st.lists(st.tuples(MOMENTS, MOMENTS).map(sorted).map(tuple), max_size=12)
+
+
+@given(SPANS, MOMENTS, MOMENTS)
+def test_what_touches_a_stretch_is_what_begins_before_its_end_and_ends_after_its_beginning(spans, one, other):
+    start, end = sorted((one, other))
+    by_looking = sorted(span for span in spans if span[0] <= end and span[1] >= start)
+    assert sorted(Touching(spans, lambda span: span)(start, end)) == by_looking
+
+
+@given(SPANS, SPANS)
+def test_what_is_cut_off_is_what_no_cut_covers(spans, cuts):
+    halves = [moment + 0.5 for moment in range(30)]
+    left = [sum(a <= half < b for a, b in spans) * (not any(a <= half < b for a, b in cuts)) for half in halves]
+    rest = minus(spans, cuts)
+    assert [sum(a <= half < b for a, b in rest) for half in halves] == left
+    assert rest == sorted(rest)
+    assert all(start < end for start, end in rest)

@@ -28,7 +28,7 @@ help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 report: $(VENV)/.report ## Record this machine's GPU for a moment and render it; without a GPU, render a real H200 run
-	@$(BIN)/python -m gpu_report.first_report $(REPORTS) && $(TOOK)
+	@$(BIN)/python -m gpu_report.cli.first_report $(REPORTS) && $(TOOK)
 
 chart-library: ## Fetch the smaller chart library (needs npm): reports take 1.3 MB less, and open sooner
 	@bash .ci/fetch-npm $(CHARTS) $(CHARTS_DIR)

@@ -22,7 +22,7 @@ from gpu_report.analyse.compare.gate_syntax import default_gates
 from gpu_report.load import load_run
 from gpu_report.model import Analysis, Options
 from gpu_report.render import render_html
-from gpu_report.render.compare_page import render_comparison_html
+from gpu_report.render.comparison.page import render_comparison_html
 
 DOCS = Path(__file__).resolve().parent
 SAMPLES = DOCS.parent / "sample_runs"

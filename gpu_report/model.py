@@ -602,7 +602,7 @@ class Analysis:
     ending: Ending | None = None
 
 
-# --- comparing runs (analyse/compare.py) -------------------------------------------------------------------------
+# --- comparing runs (analyse/compare) ---
 
 Judgement = Literal["better", "worse", "same", "changed", "unknown"]
 Outcome = Literal["passed", "failed", "not measured"]

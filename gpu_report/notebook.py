@@ -12,7 +12,8 @@ from gpu_report import run_folder
 from gpu_report.errors import GpuReportError, InputError, UsageError
 from gpu_report.inside import RUN_FOLDER_VARIABLE
 from gpu_report.inside.on_path.gpu_report_inside.callbacks import CALLBACKS
-from gpu_report.record import RecordOptions, background
+from gpu_report.record import RecordOptions
+from gpu_report.record.lifecycle import background
 
 PARENT_EVERY_S = 1.0  # how often a recorder looks whether its parent is still there
 OURS = "gpu_report_inside.callbacks"  # under whichever name it was imported

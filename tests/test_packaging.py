@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gpu_report.render import assets
+from gpu_report.render.page import assets
 
 ROOT = Path(__file__).resolve().parent.parent
 

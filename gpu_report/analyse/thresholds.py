@@ -75,7 +75,7 @@ DIP_STRAY_S = 1.5
 # Utilisation under this share of the run's own level around a row is its validation and checkpoint.
 DIP_SHARE = 0.5
 
-# --- Edges of validation and checkpoint (analyse/edges.py) -----------------------------------------------------
+# --- Edges of validation and checkpoint (analyse/timeline/epoch_end_fit.py) ---
 
 REST_SHARE = 0.5  # of the median epoch: no validation or checkpoint that is looked for is longer
 REST_STEP_S = 0.1  # lengths to try: half of the driver's sampling period of 0.2 s ...

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from gpu_report.errors import InputError
-from gpu_report.load.noting import noted
+from gpu_report.load.problems import noted
 
 Floats = npt.NDArray[np.floating[Any]]
 _Piece = tuple[dict[str, Floats], int]

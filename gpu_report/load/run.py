@@ -10,14 +10,14 @@ import pandas as pd
 
 from gpu_report import schema
 from gpu_report.errors import InputError
-from gpu_report.load.clock import ABSURD_DISTANCE_S, Clock
-from gpu_report.load.epochs import load_epochs
-from gpu_report.load.freed import give_back_memory
-from gpu_report.load.inside import Outside, load_inside, with_versions
 from gpu_report.load.kernel import KernelLine, kernel_events
-from gpu_report.load.noting import lines_left_out
-from gpu_report.load.run_info import gpus, load_info, recording, whole_index
+from gpu_report.load.problems import lines_left_out
+from gpu_report.load.release_memory import give_back_memory
+from gpu_report.load.run_clock import ABSURD_DISTANCE_S, Clock
+from gpu_report.load.run_json import gpus, load_info, recording, whole_index
 from gpu_report.load.samples import Ahead, Samples, load_host, load_processes, load_ring, load_samples
+from gpu_report.load.yolo.callbacks import Outside, load_inside, with_versions
+from gpu_report.load.yolo.results_csv import load_epochs
 from gpu_report.model import Gpu, KernelEvent, KernelLog, RecordedEvent, Run
 from gpu_report.run_folder import finite, read_events
 

@@ -12,10 +12,10 @@ import pandas as pd
 
 from gpu_report import schema
 from gpu_report.errors import InputError
-from gpu_report.load.clock import Clock, plausible, run_times
 from gpu_report.load.csv_file import MISSING, CsvFile, Floats, read_csv
-from gpu_report.load.noting import noted
-from gpu_report.load.run_info import LARGEST_INDEX
+from gpu_report.load.problems import noted
+from gpu_report.load.run_clock import Clock, plausible, run_times
+from gpu_report.load.run_json import LARGEST_INDEX
 
 QUANTITIES = [column.name for column in schema.GPU_QUANTITIES]
 RING_QUANTITIES = [column.name for column in schema.RING_QUANTITIES]

@@ -8,17 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpu_report import schema
-from gpu_report.record import clocks, kernel_sources
+from gpu_report.record import clocks
 from gpu_report.record.clocks import Clocks
-from gpu_report.record.devices import Device, Opened
-from gpu_report.record.gpm import METRICS, MIN_APART_S
-from gpu_report.record.gpu_reader import GpuReader, Reading
-from gpu_report.record.host import read_text
-from gpu_report.record.no_gpu import explain
-from gpu_report.record.nvml_thread import OpenFailed, OpenThread, ReadThread, shut_down
-from gpu_report.record.owners import Owners
-from gpu_report.record.quantities import ALL_QUANTITIES, GPM
-from gpu_report.record.xid_events import XidThread
+from gpu_report.record.gpu.devices import Device, Opened
+from gpu_report.record.gpu.gpm import METRICS, MIN_APART_S
+from gpu_report.record.gpu.no_gpu import explain
+from gpu_report.record.gpu.nvml_quantities import ALL_QUANTITIES, GPM
+from gpu_report.record.gpu.nvml_thread import OpenFailed, OpenThread, ReadThread, shut_down
+from gpu_report.record.gpu.process_owners import Owners
+from gpu_report.record.gpu.reader import GpuReader, Reading
+from gpu_report.record.gpu.xid_events import XidThread
+from gpu_report.record.host.cpu_memory import read_text
+from gpu_report.record.kernel_log import sources
 
 OPEN_LIMIT_S = 15.0  # a driver that has to wake GPUs takes seconds
 READ_LIMIT_S = 5.0
@@ -140,9 +141,9 @@ def _xid_events(devices: Sequence[Device]) -> Check:
 
 def _kernel_log() -> Check:
     try:
-        source = kernel_sources.open_best(None)
-    except kernel_sources.Refused as refusal:
-        return Check("kernel log", ok=False, finding=refusal.reason, remedy=kernel_sources.advice_for(refusal))
+        source = sources.open_best(None)
+    except sources.Refused as refusal:
+        return Check("kernel log", ok=False, finding=refusal.reason, remedy=sources.advice_for(refusal))
     source.close()
     return Check("kernel log", ok=True, finding=f"can be followed through {source.name}")
 

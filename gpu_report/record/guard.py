@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Callable
 
 from gpu_report.record.clocks import Clocks
-from gpu_report.record.journal import Say
+from gpu_report.record.run_folder_writer import Say
 
 MOST_KINDS_SAID = 20  # an error whose text changes each time must fill neither memory nor the terminal
 

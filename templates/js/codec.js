@@ -1,4 +1,4 @@
-// Reads the columns that render/series.py packed: dense text (render/dense.py), raw deflate, planes, differences, and lines through others.
+// Reads the columns that render/samples/column_codec.py packed: dense text (render/samples/base128.py), raw deflate, planes, differences, and lines through others.
 
 const TYPED_ARRAYS = { u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, f8: Float64Array };
 const HIGHEST = { u1: 255, u2: 65535, u4: 4294967295 }; // what stands for missing once a column is unpacked

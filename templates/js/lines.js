@@ -10,7 +10,7 @@ export function lineOf(series, name) {
   return series.fine.get(name) ?? (column ? { ...series, column } : null);
 }
 
-/** Return the driver's readings, with the ticks that no such reading lies near (as render/compose_charts.py does). */
+/** Return the driver's readings, with the ticks that no such reading lies near (as render/page/static_charts.py does). */
 export function withTicks(ring, ticks, column, near) {
   const alone = column ? aloneTicks(ring.times, ticks, column, near) : [];
   if (!alone.length) return ring;

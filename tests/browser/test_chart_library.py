@@ -7,7 +7,7 @@ import pytest
 from support.browser import settled_screen, show_timeline, show_window
 
 from gpu_report.model import Analysis
-from gpu_report.render import assets
+from gpu_report.render.page import assets
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from support.compared import analysed, on_gpu, slower, with_findings, with_setti
 from gpu_report.analyse.compare import compare, without_baseline
 from gpu_report.analyse.compare.gate_syntax import default_gates
 from gpu_report.model import Cause, Comparison, Finding
-from gpu_report.render.compare_page import render_comparison_html
+from gpu_report.render.comparison.page import render_comparison_html
 
 pytestmark = pytest.mark.browser
 

@@ -11,7 +11,7 @@ from support.hostile import MEGABYTE, PLANTED, STRINGS, poison
 from gpu_report.analyse import analyse
 from gpu_report.load import load_run
 from gpu_report.model import Analysis, Options
-from gpu_report.render.redact import redact
+from gpu_report.render.redaction.redact import redact
 
 pytestmark = pytest.mark.browser
 

@@ -50,7 +50,7 @@ def end(process: subprocess.Popen, timeout_s: float) -> int | None:
 def test_without_a_thread_of_their_own_the_other_gpus_are_lost_with_one_that_hangs(without):
     split = "if waited_s > SPLIT_S and (others := thread.give_up_others()):"
     recorded, process = without(
-        "record/gpu_watch.py", split, "if others := []:",
+        "record/gpu/sampler.py", split, "if others := []:",
         "count=2\ngpu1.hang.nvmlDeviceGetPowerUsage=1\n", "--interval", 0.1, "--duration", 4,
     )  # fmt: skip
     assert end(process, 30) == 0
@@ -73,7 +73,7 @@ def test_without_its_guard_rows_that_a_full_disk_loses_are_not_told(without):
 
 def test_without_the_rest_that_a_lost_gpu_is_given_it_is_asked_at_every_tick(without, fake_nvml):
     _, process = without(
-        "record/quantities.py", "if self.lost_reason and mono_s < self.lost_until_s:", "if False:",
+        "record/gpu/nvml_quantities.py", "if self.lost_reason and mono_s < self.lost_until_s:", "if False:",
         "error.nvmlDeviceGetUtilizationRates=15\n", "--interval", 0.1, "--duration", 2,
     )  # fmt: skip
     assert end(process, 30) == 0
@@ -82,7 +82,7 @@ def test_without_the_rest_that_a_lost_gpu_is_given_it_is_asked_at_every_tick(wit
 
 def test_without_its_reader_of_every_quantity_one_error_empties_the_row(without):
     recorded, process = without(
-        "record/quantities.py", "state.given_up = code in NEVER or", "raise\n            state.given_up =",
+        "record/gpu/nvml_quantities.py", "state.given_up = code in NEVER or", "raise\n            state.given_up =",
         "error.nvmlDeviceGetPowerUsage=3\n", "--interval", 0.1, "--duration", 1,
     )  # fmt: skip
     assert end(process, 30) == 0

@@ -10,8 +10,8 @@ from support.compared import SAMPLES, analysed, with_times
 
 from gpu_report.analyse.compare import compare
 from gpu_report.analyse.compare.gate_syntax import default_gates
-from gpu_report.render.compare_junit import render_junit
-from gpu_report.render.compare_markdown import render_comparison_markdown
+from gpu_report.render.comparison.junit import render_junit
+from gpu_report.render.comparison.markdown import render_comparison_markdown
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = (ROOT / "docs" / "compare.md").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.samples import NAMES, SAMPLES, analysis_of, labels_of, run_of
 
-from gpu_report.render.summary import build_summary
+from gpu_report.render.run.summary_json import build_summary
 
 HERE = Path(__file__).parent
 # Runs whose golden holds the whole summary: one of each way to record or import. Of the others only what is judged, to

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu_report.render.columns import Blob
-from gpu_report.render.series import PackedColumn
+from gpu_report.render.samples.column_codec import PackedColumn
+from gpu_report.render.samples.columns import Blob
 
 HIGHEST = {"u1": 255, "u2": 65535, "u4": 2**32 - 1}
 Described = Mapping[str, Any]

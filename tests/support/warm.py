@@ -103,13 +103,13 @@ def _import_all() -> None:
     import gpu_report.cli  # noqa: PLC0415
     import gpu_report.load  # noqa: PLC0415
     import gpu_report.render  # noqa: PLC0415
-    import gpu_report.render.compare_exports  # noqa: PLC0415
-    import gpu_report.render.compare_github  # noqa: PLC0415
-    import gpu_report.render.compare_json  # noqa: PLC0415
-    import gpu_report.render.compare_junit  # noqa: PLC0415
-    import gpu_report.render.compare_markdown  # noqa: PLC0415
-    import gpu_report.render.compare_page  # noqa: PLC0415
-    import gpu_report.render.compare_text  # noqa: F401, PLC0415
+    import gpu_report.render.comparison.benchmark_services  # noqa: PLC0415
+    import gpu_report.render.comparison.comparison_json  # noqa: PLC0415
+    import gpu_report.render.comparison.github  # noqa: PLC0415
+    import gpu_report.render.comparison.junit  # noqa: PLC0415
+    import gpu_report.render.comparison.markdown  # noqa: PLC0415
+    import gpu_report.render.comparison.page  # noqa: PLC0415
+    import gpu_report.render.comparison.terminal  # noqa: F401, PLC0415
 
 
 if __name__ == "__main__":

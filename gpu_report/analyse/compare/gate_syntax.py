@@ -17,7 +17,7 @@ from gpu_report.model import Gate
 Level = Literal["fail", "warn"]
 Kind = Literal["share", "amount", "most", "least"]
 
-# Counted of a run as a whole (analyse/gate_values.py): what may follow the dot, the first where nothing does.
+# Counted of a run as a whole (analyse/compare/gate_counts.py): what may follow the dot, the first where nothing does.
 COUNTS: Mapping[str, tuple[str, ...]] = {
     "xid": ("fatal", "any"),
     "findings": ("critical", "warning", "new"),

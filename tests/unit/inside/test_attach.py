@@ -12,7 +12,7 @@ import gpu_report
 from gpu_report import notebook
 from gpu_report.errors import UsageError
 from gpu_report.inside import RUN_FOLDER_VARIABLE
-from gpu_report.record import background
+from gpu_report.record.lifecycle import background
 from tests.conftest import clean_environment, wait_for
 
 

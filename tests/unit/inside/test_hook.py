@@ -12,7 +12,7 @@ from statistics import median
 import pytest
 
 from gpu_report.inside import ON_PATH
-from gpu_report.record.inject import environment
+from gpu_report.record.yolo.inject import environment
 from tests.conftest import clean_environment
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -5,7 +5,7 @@ import { Column, Columns, fromText, inflate, joinPlanes, unpackRows, unpackSerie
 
 const ESCAPES = new Map([0, 13, 60, 27].map((code, i) => [code, `<${"ABCD"[i]}`]));
 
-/** Pack typed arrays as render/series.py and columns.py do: planes, deflated, one behind the other. */
+/** Pack typed arrays as render/samples/column_codec.py and columns.py do: planes, deflated, one behind the other. */
 function packed(...all) {
   let text = "";
   const abouts = all.map(([values, name, dtype, more = {}]) => {

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from gpu_report.analyse import analyse
 from gpu_report.errors import InputError
 from gpu_report.load import load_run
-from gpu_report.load.clock import Boot, Clock
+from gpu_report.load.run_clock import Boot, Clock
 from gpu_report.load.samples import load_ring
 from gpu_report.render import render_html
-from gpu_report.render.summary import build_summary
+from gpu_report.render.run.summary_json import build_summary
 
 HEADER = "wall_s,mono_s,gpu,gpu_util_pct,memory_used_mib,power_w"
 START = 1_800_000_000

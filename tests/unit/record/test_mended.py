@@ -10,7 +10,7 @@ from conftest import clean_environment, cli_command
 from support.run_folder_reader import RunFolder
 
 from gpu_report.record.redact import redact
-from gpu_report.record.yolo_find import find_newest, search_roots
+from gpu_report.record.yolo.find_run_dir import find_newest, search_roots
 from gpu_report.run_folder import Appender
 
 pytestmark = pytest.mark.live

@@ -11,7 +11,7 @@ from support.samples import SAMPLES
 
 from gpu_report import schema
 from gpu_report.analyse import analyse
-from gpu_report.analyse.advice import speedup_bounds as bounds
+from gpu_report.analyse.advice import speedup_bounds
 from gpu_report.load import load_run
 from gpu_report.model import EpochRow, Gpu, InsideEpoch, InsideRun, Phase
 
@@ -288,8 +288,8 @@ def test_no_workers_at_all_are_named_as_none():
 
 def test_each_epoch_is_held_against_the_findings_near_it_only(monkeypatch):
     compared = []
-    shared_s = bounds._shared_s
-    monkeypatch.setattr(bounds, "_shared_s", lambda *both: compared.append(both) or shared_s(*both))
+    shared_s = speedup_bounds._shared_s
+    monkeypatch.setattr(speedup_bounds, "_shared_s", lambda *both: compared.append(both) or shared_s(*both))
     epochs = 200
     util = readings((0, 10), *[part for _ in range(epochs // 2) for part in ((90, 28), (0, 12))])
     run = make_run(util, rows=[(n, 10.0 + 20 * n) for n in range(1, epochs + 1)])

@@ -8,7 +8,7 @@ from support.runs import PROCESSES, make_run, readings
 
 from gpu_report.analyse import analyse
 from gpu_report.model import InsideEpoch, InsideRun, KernelEvent, Phase, RecordedEvent
-from gpu_report.render.text import render_text
+from gpu_report.render.run.terminal import render_text
 
 NAN = float("nan")
 HEALTHY = ", which is healthy for YOLO. No unexpected drop."

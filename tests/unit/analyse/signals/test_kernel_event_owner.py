@@ -9,7 +9,7 @@ from gpu_report.analyse import analyse
 from gpu_report.analyse.signals.kernel_event_owner import NOT_OURS, with_owners
 from gpu_report.analyse.signals.kernel_events_near import kernel_events_near
 from gpu_report.model import InsideEpoch, InsideRun, KernelEvent, Phase
-from gpu_report.render.next_steps import next_step
+from gpu_report.render.page.next_steps import next_step
 
 KILL = KernelEvent(60.0, "oom", "critical", "Killed process 99", "a kill", "Free memory.", None, None, 99, "python3")
 XID = KernelEvent(60.0, "xid", "warning", "NVRM: Xid 31", "a bad address", "Restart it.", 0, 31, 99, "python3")

@@ -23,7 +23,7 @@ from gpu_report.model import (
     RecordedEvent,
     YoloRun,
 )
-from gpu_report.render.compare_words import finding_words
+from gpu_report.render.comparison.rows import finding_words
 from gpu_report.vocabulary import ENDINGS
 
 NAN = float("nan")

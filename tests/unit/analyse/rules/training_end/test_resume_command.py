@@ -8,7 +8,7 @@ from support.runs import make_run, readings
 
 from gpu_report.analyse import analyse
 from gpu_report.model import InsideEpoch, InsideRun, Phase, RecordedEvent, YoloRun
-from gpu_report.render.redact import redact
+from gpu_report.render.redaction.redact import redact
 
 KILL = RecordedEvent(110.0, "command_ended", None, {"signal": "SIGTERM"})
 FOLDER = "/home/user/runs/a"

@@ -1,0 +1,114 @@
+"""What the commands share: options of the analysis, words to the user, and whole files or none."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from gpu_report import run_folder
+from gpu_report.baseline_store import one_run
+from gpu_report.errors import UsageError
+from gpu_report.terminal import ERASE_LINE, Progress, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gpu_report.model import Analysis, Run
+
+Command = TypeVar("Command", bound="Callable[..., object]")
+
+
+def option_of_run(command: Command) -> Command:
+    """Add --run, which names the run as a second argument does: nobody is to remember which command takes which."""
+    option = click.option("--run", "named", type=click.Path(path_type=Path), default=None, help="The same as RUN.")
+    return option(command)
+
+
+def run_of(run: Path | None, named: Path | None) -> Path | None:
+    """Return the run that was named, as an argument or by --run; UsageError where both name one."""
+    if run is not None and named is not None and run != named:
+        raise UsageError(f"two runs are named, {run} and --run {named}: name one")
+    return run if run is not None else named
+
+
+def options_of_analysis(command: Command) -> Command:
+    """Add the options of model.Options."""
+    for option in (
+        click.option(
+            "--drop-percent",
+            type=click.FloatRange(0, 100, min_open=True, max_open=True),
+            default=50.0,
+            show_default=True,
+            help="How far utilisation falls below its level to count as a drop.",
+        ),
+        click.option(
+            "--drop-seconds",
+            type=click.FloatRange(0, min_open=True),
+            default=10.0,
+            show_default=True,
+            help="How long a drop lasts at least.",
+        ),
+        click.option(
+            "--price-per-hour",
+            type=click.FloatRange(0),
+            default=None,
+            help="What one GPU costs an hour; the ledger then shows money.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def say(line: str) -> None:
+    """Print one line to stderr, in place of a line of progress; a closed stderr is not worth ending a recording for."""
+    try:
+        at_start = ERASE_LINE if sys.stderr is not None and sys.stderr.isatty() else ""
+        click.echo(f"{at_start}gpu-report: {plain(line)}", err=True)
+    except (OSError, ValueError):
+        return
+
+
+def say_notes(notes: tuple[str, ...]) -> None:
+    """Print notes to stderr, a line each."""
+    for note in notes:
+        say(f"note: {note}")
+
+
+def analysed(
+    run: Path | None,
+    drop_percent: float,
+    drop_seconds: float,
+    price_per_hour: float | None,
+    progress: Progress,
+) -> Analysis:
+    """Return the analysis of a run, the newest one where none is named; what could not be read is told."""
+    return examined(read(folder_of(run), progress), drop_percent, drop_seconds, price_per_hour, progress)
+
+
+def folder_of(run: Path | None) -> Path:
+    """Return a run's folder, the newest one's where none is named; InputError where that is none."""
+    return one_run(run) if run is not None else run_folder.newest_run(Path(run_folder.RUNS_DIR))
+
+
+def read(folder: Path, progress: Progress) -> Run:
+    """Return what was recorded of a run; what could not be read is told."""
+    from gpu_report.load import load_run  # noqa: PLC0415 - see cli.py
+
+    progress.step(f"reading {folder} ...")
+    recorded = load_run(folder)
+    say_notes(recorded.problems)
+    return recorded
+
+
+def examined(
+    recorded: Run, drop_percent: float, drop_seconds: float, price_per_hour: float | None, progress: Progress
+) -> Analysis:
+    """Return the analysis of what was recorded."""
+    from gpu_report.analyse import analyse  # noqa: PLC0415 - see cli.py
+    from gpu_report.model import Options  # noqa: PLC0415 - see cli.py
+
+    progress.step("looking for what took the GPU's time ...")
+    return analyse(recorded, Options(drop_percent, drop_seconds, price_per_hour))

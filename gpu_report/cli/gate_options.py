@@ -1,0 +1,76 @@
+"""Which gates a command has: those of the command line, else of the project's file, else the defaults, by level."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gpu_report.cli.common import say
+from gpu_report.cli.gate_config import GateConfig, read_config
+from gpu_report.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gpu_report.cli.common import Command
+    from gpu_report.model import Gate
+
+
+def options_of_gates(command: Command) -> Command:
+    """Add the options that set gates."""
+    for option in (
+        click.option(
+            "--config",
+            type=click.Path(path_type=Path, dir_okay=False, exists=True),
+            default=None,
+            help="A file with gates; gpu-report.toml or [gpu-report] in setup.cfg when left out.",
+        ),
+        click.option("--warn-on", multiple=True, metavar="GATE", help="Likewise, but it only warns."),
+        click.option(
+            "--fail-on",
+            multiple=True,
+            metavar="GATE",
+            help="A gate, such as 'epoch_time:+5%', 'util.mean:-10pp' or 'xid.fatal:0'; repeatable.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def gates_asked_for(
+    fail_on: Sequence[str], warn_on: Sequence[str], config: Path | None, *, baseline: bool
+) -> tuple[Gate, ...]:
+    """Return the gates of both levels: of each those of the command line, else of the file, else the defaults.
+
+    For a run alone (`baseline` False) a gate on a change is wrong use on the command line (UsageError); one of the
+    file, which serves `compare` as well, is left out, and that is said.
+    """
+    from gpu_report.analyse.compare.gate_syntax import chosen_gates, parse_gates  # noqa: PLC0415 - see cli.py
+
+    if not baseline:
+        _refuse_changes(parse_gates(fail_on, warn_on))
+    kept = GateConfig() if fail_on and warn_on else read_config(config)
+    of_file = parse_gates(() if fail_on else kept.fail_on, () if warn_on else kept.warn_on)
+    usable = of_file if baseline else _alone(of_file, kept.path)
+    fails = fail_on or [gate.text for gate in usable if gate.level == "fail"]
+    warns = warn_on or [gate.text for gate in usable if gate.level == "warn"]
+    return chosen_gates(fails, warns, baseline=baseline)
+
+
+def _refuse_changes(gates: Sequence[Gate]) -> None:
+    """Refuse gates that no run alone can decide."""
+    for gate in gates:
+        if gate.needs_baseline:
+            raise UsageError(
+                f"gate {gate.text!r} needs a baseline, and `check` has none: it is for `gpu-report compare`"
+            )
+
+
+def _alone(gates: Sequence[Gate], path: Path | None) -> tuple[Gate, ...]:
+    """Return the gates of a file that a run alone can decide; the others are named."""
+    left_out = [gate.text for gate in gates if gate.needs_baseline]
+    if left_out:
+        say(f"note: {path}: left out is {', '.join(left_out)}, for `check` has no baseline")
+    return tuple(gate for gate in gates if not gate.needs_baseline)

@@ -1,0 +1,64 @@
+"""Files that a command writes: where they may lie, and how they come there whole."""
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+
+from gpu_report import run_folder, schema
+from gpu_report.baseline_store import FILES
+from gpu_report.errors import InputError, UsageError
+
+RECORDED = frozenset({*FILES, schema.YOLO_ARGS, schema.YOLO_RESULTS})
+DEVICES = Path("/dev")
+
+
+class OutputFile(click.Path):
+    """The name of a file to write; what was recorded is refused, for it would be lost.
+
+    `before_run` says that a run may be named after it: then it is easily given in its place.
+    """
+
+    def __init__(self, *, before_run: bool = False) -> None:
+        """Take it as a Path."""
+        super().__init__(path_type=Path)
+        self._before_run = before_run
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """Return the path; click's own error where it cannot be one."""
+        path = Path(str(super().convert(value, param, ctx)))  # type: ignore[arg-type] # what click passes
+        if str(path) == "-":
+            self.fail("'-' is no file: name one", param, ctx)
+        way_out = f": the file to write comes first, gpu-report render report.html {path}" if self._before_run else ""
+        if path.is_dir():
+            self.fail(f"{path} is a folder{way_out or ': name a file to write'}", param, ctx)
+        if self._before_run and path.suffix == ".csv" and path.exists():
+            self.fail(f"{path} is a CSV and would be lost{way_out}", param, ctx)
+        if path.name in RECORDED and path.exists() and not _is_special(path):
+            self.fail(f"{path} may be part of a recording, and would be lost: name another file", param, ctx)
+        return path
+
+
+def refuse_twice(paths: Iterable[Path | None]) -> None:
+    """Raise UsageError where two outputs are one file: the second would take the place of the first."""
+    for path, times in Counter(path.resolve() for path in paths if path is not None).items():
+        if times > 1:
+            raise UsageError(f"{path} is named for two outputs: give each a file of its own")
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file whole or not at all, a link's target in its place; to a device or a pipe as to any other."""
+    try:
+        if _is_special(path):
+            with path.open("w", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(text)
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        run_folder.write_text(path.resolve() if path.is_symlink() else path, text)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}; name another place") from error
+
+
+def _is_special(path: Path) -> bool:
+    return path.is_relative_to(DEVICES) or (path.exists() and not path.is_file())

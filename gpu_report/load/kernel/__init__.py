@@ -1,0 +1,195 @@
+"""From lines of the kernel log to events: what each says, lines of one event joined, repeats folded."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from gpu_report.load.kernel.host_patterns import RULES
+from gpu_report.load.kernel.join import ONE_EVENT_S, join_details, join_lines
+from gpu_report.load.kernel.log_prefix import message_of
+from gpu_report.load.kernel.match import UNKNOWN, KernelLine, Match, PciAddress, Told, first_match, parse_pci
+from gpu_report.load.kernel.nvidia_patterns import match_nvidia, xid_match
+from gpu_report.model import Gpu, KernelEvent, Severity
+
+__all__ = ["KernelLine", "classify", "kernel_events"]
+
+FOLD_SILENCE_S: Final = 180.0  # repeats are one event until 3 min of silence (practice of NVIDIA's fleet tools)
+NVML_WINDOW_S: Final = 5.0  # NVML's Xid event and the log's line of the same fault lie closer than this
+_LASTING_KINDS: Final = frozenset({"nfs", "suspend"})  # these last until the line that ends them, however long
+# A sound PCIe link repairs a handful of errors a day; one that repairs this many (1/s) for a minute is poor.
+POOR_LINK_PER_S: Final = 1.0
+_RATED_FROM_S: Final = 60.0
+_NVML: Final = "NVML"
+_LOST_XID: Final = 79
+_NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+|\d+")
+
+
+def classify(line: KernelLine, gpus: Sequence[Gpu], run_pids: frozenset[int]) -> KernelEvent:
+    """Return what one line says; one that we do not know is of kind `other`, severity info."""
+    return _event(Told(line, _match(line.text)), _pci_to_index(gpus, ()), run_pids)
+
+
+def kernel_events(
+    lines: Sequence[KernelLine],
+    gpus: Sequence[Gpu],
+    run_pids: frozenset[int],
+    xid_codes: Sequence[tuple[float, int | None, int]],
+) -> tuple[KernelEvent, ...]:
+    """Return the events in `lines`, sorted by time.
+
+    `xid_codes` are NVML's own Xid events (t_s, gpu, code): each joins the log's event of the same fault where
+    there is one. Lines of one event are joined, and repeats folded until 3 min of silence.
+    """
+    ordered = join_lines(sorted(lines, key=lambda line: line.t_s))
+    items = [Told(line, _match(line.text)) for line in ordered]
+    indices = _pci_to_index(gpus, items)
+    told = [item for item in join_details(items) if item.match.role != "introduction"]
+    folded = _fold([(_event(item, indices, run_pids), item.match) for item in told])
+    events = _unplugged([_rated(event) for event in folded])
+    return tuple(sorted(_with_nvml(events, xid_codes), key=lambda event: event.t_s))
+
+
+def _match(text: str) -> Match:
+    message = message_of(text)
+    return match_nvidia(message) or first_match(RULES, message) or UNKNOWN
+
+
+def _pci_to_index(gpus: Sequence[Gpu], items: Sequence[Told]) -> dict[PciAddress, int]:
+    """Return each PCI address's device index, from the devices themselves and from lines that pair it with a UUID."""
+    by_uuid = {gpu.uuid: gpu.index for gpu in gpus if gpu.uuid}
+    indices: dict[PciAddress, int] = {}
+    for item in items:
+        if item.match.pci and item.match.uuid in by_uuid:
+            indices[item.match.pci] = by_uuid[item.match.uuid]
+    for gpu in gpus:
+        if gpu.pci_bus_id and (address := parse_pci(gpu.pci_bus_id)):
+            indices[address] = gpu.index
+    return indices
+
+
+def _event(item: Told, indices: Mapping[PciAddress, int], run_pids: frozenset[int]) -> KernelEvent:
+    line, match = item.line, item.match
+    severity: Severity = "critical" if match.critical_in_run and match.pid in run_pids else match.severity
+    return KernelEvent(
+        t_s=line.t_s,
+        kind=match.kind,
+        severity=severity,
+        text=line.text,
+        meaning=match.meaning,
+        action=match.action,
+        gpu=indices.get(match.pci) if match.pci else None,
+        code=match.code,
+        pid=match.pid,
+        process=match.process,
+        source=line.source,
+        oom=match.oom,
+    )
+
+
+def _fold(told: Sequence[tuple[KernelEvent, Match]]) -> list[KernelEvent]:
+    """Return the events with repeats of one fault counted in the first of them (`count`, `last_t_s`)."""
+    events: list[KernelEvent] = []
+    still_open: dict[tuple[object, ...], int] = {}
+    for event, match in told:
+        if match.role == "resolved" and _resolve(events, still_open, event, match):
+            continue
+        key = (event.severity, event.code, event.pid, *_fault(event, match))
+        index = still_open.get(key)
+        if index is not None and _lasts(events[index], event):
+            events[index] = replace(events[index], count=events[index].count + 1, last_t_s=event.t_s)
+        else:
+            still_open[key] = len(events)
+            events.append(event)
+    return events
+
+
+def _fault(event: KernelEvent, match: Match) -> tuple[object, ...]:
+    """Return what a fault sticks to; lines of no known fault are the same when they differ in numbers only."""
+    if event.kind in ("other", "driver") and not match.subject:
+        return event.kind, event.gpu, match.pci, _NUMBER.sub("#", message_of(event.text))
+    return event.kind, event.gpu, match.pci, match.subject
+
+
+def _lasts(first: KernelEvent, event: KernelEvent) -> bool:
+    last = first.t_s if first.last_t_s is None else first.last_t_s
+    return event.kind in _LASTING_KINDS or event.t_s - last <= FOLD_SILENCE_S
+
+
+def _resolve(
+    events: list[KernelEvent], still_open: dict[tuple[object, ...], int], event: KernelEvent, match: Match
+) -> bool:
+    """Let the open events that `event` ends last until now; False where there are none."""
+    fault = _fault(event, match)
+    ended = [key for key, index in still_open.items() if key[-len(fault) :] == fault and _lasts(events[index], event)]
+    for key in ended:
+        index = still_open.pop(key)
+        events[index] = replace(events[index], last_t_s=event.t_s)
+    return bool(ended)
+
+
+def _rated(event: KernelEvent) -> KernelEvent:
+    """Return `event`, a warning where PCIe repairs errors at a rate that a sound link does not have."""
+    lasted_s = 0.0 if event.last_t_s is None else event.last_t_s - event.t_s
+    if event.kind != "aer" or event.severity != "info" or event.count < POOR_LINK_PER_S * max(lasted_s, _RATED_FROM_S):
+        return event
+    return replace(event, severity="warning", meaning=f"{event.meaning}: {event.count} in {lasted_s:.0f} s")
+
+
+def _unplugged(events: Sequence[KernelEvent]) -> list[KernelEvent]:
+    """Return `events`, an empty slot as critical where it is a GPU's: by its address, or as one is lost just then."""
+    lost_s = [event.t_s for event in events if event.kind == "gpu-lost" or event.code == _LOST_XID]
+    return [
+        replace(event, severity="critical", meaning=f"{event.meaning}: a GPU is gone")
+        if event.kind == "hotplug" and (event.gpu is not None or _one_is_near(lost_s, event.t_s))
+        else event
+        for event in events
+    ]
+
+
+def _one_is_near(times: Sequence[float], t_s: float) -> bool:
+    return any(abs(each - t_s) <= ONE_EVENT_S for each in times)
+
+
+def _with_nvml(events: Sequence[KernelEvent], xid_codes: Sequence[tuple[float, int | None, int]]) -> list[KernelEvent]:
+    """Return `events` with NVML's own Xid events: joined to the log's where both saw one, else beside them."""
+    merged = list(events)
+    for t_s, gpu, code in sorted(xid_codes, key=lambda xid: xid[0]):
+        index = _same_xid(merged, t_s, gpu, code)
+        if index is None:
+            merged.append(_nvml_event(t_s, gpu, code))
+        else:
+            merged[index] = _seen_by_nvml(merged[index], t_s, gpu)
+    return merged
+
+
+def _same_xid(events: Sequence[KernelEvent], t_s: float, gpu: int | None, code: int) -> int | None:
+    for index, event in enumerate(events):
+        window_s = FOLD_SILENCE_S if event.source == _NVML else NVML_WINDOW_S
+        last_t_s = event.t_s if event.last_t_s is None else event.last_t_s
+        same = event.kind == "xid" and event.code == code and (event.gpu == gpu or None in (event.gpu, gpu))
+        if same and event.t_s - NVML_WINDOW_S <= t_s <= last_t_s + window_s:
+            return index
+    return None
+
+
+def _seen_by_nvml(event: KernelEvent, t_s: float, gpu: int | None) -> KernelEvent:
+    if event.source == _NVML:
+        return replace(event, count=event.count + 1, last_t_s=t_s)
+    source = event.source if _NVML in event.source else f"{event.source or 'kernel log'} and {_NVML}"
+    return replace(event, gpu=gpu if event.gpu is None else event.gpu, source=source)
+
+
+def _nvml_event(t_s: float, gpu: int | None, code: int) -> KernelEvent:
+    match = xid_match(code, "")
+    return KernelEvent(
+        t_s=t_s,
+        kind=match.kind,
+        severity=match.severity,
+        text=f"NVML reported Xid {code}; the kernel log has no line of it",
+        meaning=match.meaning,
+        action=match.action,
+        gpu=gpu,
+        code=code,
+        source=_NVML,
+    )

@@ -1,0 +1,251 @@
+"""What our callbacks wrote in the processes of YOLO (`inside/*.jsonl`), put on the run's clock.
+
+A phase ends where the next one begins, the last one where its run ends. A process that was killed says nothing of its
+end: that is when it left the GPU, else when the command, or the recording, ended, or the next run began.
+"""
+
+import dataclasses
+import os
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from gpu_report import schema
+from gpu_report.load.problems import lines_left_out
+from gpu_report.load.run_clock import Clock
+from gpu_report.load.yolo.callback_lines import LEFT_OUT, LONGEST_TEXT, Line, read_lines, text, whole
+from gpu_report.model import InsideEpoch, InsideRun, Phase, Recording, YoloRun
+from gpu_report.run_folder import finite
+
+Lines = Sequence[Line]
+
+SOURCE: Final = "callbacks"  # where these phases are known from
+TASKS: Final = {"train", "val", "predict", "export"}
+ENDINGS: Final = {"finished", "early stop", "exception"}
+VERSIONS: Final = ("torch", "cuda", "ultralytics")
+COUNTING: Final = {"epoch", "batches"}  # kinds that say of an epoch what was done in it ...
+PACED: Final = {"progress", "batches"}  # ... and how far it is
+NO_SETTINGS: Final = {"wall_s", "mono_s", "t_s", "kind", "task", "pid", "rank"}
+
+# A training that lives tells of its batches every 3 s and, the longer it lasts, ever more seldom (inside: batches.py).
+# One that hangs tells nothing either: silence is the end only of a process that nobody saw from outside.
+SILENCE_S: Final = 20.0  # ... and a batch takes less than this
+SILENCE_SHARE: Final = 1 / 1800
+LARGEST_SETTING: Final = 1e15
+LARGEST_FILE: Final = 64 << 20  # bytes; 10,000 epochs of 7 lines have 15 MiB
+LARGEST_TOTAL: Final = 256 << 20  # bytes of all files; their lines take ten times that in memory
+MOST_FILES: Final = 4096  # processes of YOLO under one recording
+LONGEST_LIST: Final = 16
+
+
+@dataclass(frozen=True)
+class Outside:
+    """What was seen from outside of the ends of processes, in seconds of the run.
+
+    `gone` is when a pid left a GPU, `seen` the pids that were ever on one, `command_ended` when a command had ended.
+    """
+
+    gone: Mapping[int, Sequence[float]] = field(default_factory=dict)
+    seen: frozenset[int] = frozenset()
+    command_ended: Sequence[float] = ()
+
+
+@dataclass(frozen=True)
+class Found:
+    """A run as its process told it: when it began, and where it writes."""
+
+    begin_t_s: float
+    save_dir: str | None
+    run: InsideRun
+
+
+def load_inside(
+    folder: Path, clock: Clock, end_t_s: float, yolo_runs: Sequence[YoloRun], outside: Outside
+) -> tuple[tuple[InsideRun, ...], tuple[str, ...]]:
+    """Return every run that a process told of, by its beginning, and what could not be read.
+
+    `folder` is the run folder's inside/, `end_t_s` the end of the recording.
+    """
+    problems: list[str] = []
+    parts: list[Lines] = []
+    left = LARGEST_TOTAL
+    for path in _files(folder):
+        data, cut = _head(path, min(left, LARGEST_FILE))
+        left -= len(data)
+        lines, bad = read_lines(data, clock, end_t_s)
+        if cut:
+            problems.append(f"{schema.INSIDE_DIR}/{path.name}: {cut}")
+        if bad:
+            problems.append(lines_left_out(f"{schema.INSIDE_DIR}/{path.name}", bad))
+        problems += _faults(path, lines)
+        parts += _parts(lines)
+    parts.sort(key=lambda part: part[0].t_s)
+    begins = [part[0].t_s for part in parts if not whole(part[0].told.get("rank"))]
+    found = [_found(part, begins, end_t_s, outside) for part in parts]
+    return _matched(found, yolo_runs), tuple(problems)
+
+
+def with_versions(recording: Recording, runs: Iterable[InsideRun]) -> Recording:
+    """Return the recording with the versions that a training told, where run.json does not know them."""
+    told = next((run.settings for run in runs if run.task == "train"), None) or next((r.settings for r in runs), {})
+    unknown: dict[str, Any] = {
+        name: told[name] for name in VERSIONS if getattr(recording, name) is None and isinstance(told.get(name), str)
+    }
+    return dataclasses.replace(recording, **unknown)
+
+
+def _files(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.glob("*.jsonl"))[:MOST_FILES]
+    except OSError:
+        return []
+
+
+def _head(path: Path, most: int) -> tuple[bytes, str]:
+    """Return a file as far as `most` bytes go, in whole lines, and what is left out of it, empty if nothing is."""
+    try:
+        if not path.is_file():
+            return b"", "is no file and is left out"
+        with path.open("rb") as file:
+            data = file.read(most + 1)
+    except OSError as error:
+        return b"", f"could not be read ({error.strerror})"
+    if len(data) <= most:
+        return data, ""
+    whole = data[: data.rfind(b"\n", 0, most) + 1]
+    return whole, f"only the first {len(whole)} bytes are read: the file, or all of them, are too large"
+
+
+def _faults(path: Path, lines: Lines) -> list[str]:
+    """Say what our own callbacks could not do."""
+    faults = [line.told for line in lines if line.kind == "error"]
+    first = next((f"{text(fault.get('where'))}: {text(fault.get('reason'))}" for fault in faults), "")
+    what = f"{schema.INSIDE_DIR}/{path.name}: our callbacks failed ({first}); what they tell is incomplete"
+    return [what] if faults else []
+
+
+def _parts(lines: Lines) -> list[Lines]:
+    """Split the lines of a process at each beginning of a run; what precedes the first one belongs to none."""
+    begins = [at for at, line in enumerate(lines) if line.kind == "run" and _begins(line)]
+    return [lines[begin:end] for begin, end in zip(begins, [*begins[1:], len(lines)], strict=False)]
+
+
+def _begins(line: Line) -> bool:
+    task = line.told.get("task")
+    return isinstance(task, str) and task in TASKS
+
+
+def _found(part: Lines, begins: Sequence[float], end_t_s: float, outside: Outside) -> Found:
+    """Return a run; where nobody said that it ended, it has when a next one begins (`begins`: rank 0 only, sorted)."""
+    last = part[-1].t_s
+    after = bisect_right(begins, last)
+    run = _run(part, min([*begins[after : after + 1], max(end_t_s, last)]), outside)
+    return Found(part[0].t_s, text(part[0].told.get("save_dir")), run)
+
+
+def _run(lines: Lines, silent_until_s: float, outside: Outside) -> InsideRun:
+    said = lines[0].told
+    settings = {k: _plain(v) for line in lines if line.kind in {"run", "settings"} for k, v in line.told.items()}
+    ended = next((line for line in lines if line.kind == "ended"), None)
+    how = None if ended is None else ended.told.get("how")
+    end_t_s = _death(lines, silent_until_s, outside) if ended is None else ended.t_s
+    return InsideRun(
+        run=None,
+        rank=whole(said.get("rank")) or 0,
+        pid=whole(said.get("pid")) or 0,
+        task=said["task"],
+        settings={name: value for name, value in settings.items() if name not in NO_SETTINGS},
+        phases=_phases(lines, end_t_s),
+        epochs=_epochs(lines),
+        ended=how if isinstance(how, str) and how in ENDINGS else None,
+        error=None if ended is None else text(ended.told.get("error")),
+        progress=tuple(line.told.progress for line in lines if line.kind in PACED and line.told.progress),
+    )
+
+
+def _death(lines: Lines, silent_until_s: float, outside: Outside) -> float:
+    """Return when a run was over that nobody ended: when its process left the GPU, else when the command ended.
+
+    A process that was never seen to go lived to `silent_until_s`, however silent: it may have hung. Of one that nobody
+    saw, silence is the end, if it trained: batches are silent for seconds only, for a minute after a day.
+    """
+    last = lines[-1].t_s
+    pid = whole(lines[0].told.get("pid")) or 0
+    for told in (outside.gone.get(pid, ()), outside.command_ended):
+        after = [t_s for t_s in told if t_s >= last]
+        if after:
+            return max(last, min(*after, silent_until_s))
+    phase = next((line.told.name for line in reversed(lines) if line.kind == "phase"), "")
+    if pid in outside.seen or phase != "train":
+        return silent_until_s
+    silence_s = SILENCE_S + SILENCE_SHARE * (last - lines[0].t_s)
+    return min(last + silence_s, silent_until_s)
+
+
+def _phases(lines: Lines, end_t_s: float) -> tuple[Phase, ...]:
+    """Return the phases that begun; one that is followed by lines left out ends there."""
+    begun = [line for line in lines if (line.kind == "phase" and line.told.name) or line.kind == LEFT_OUT]
+    ends = [*(line.t_s for line in begun[1:]), end_t_s]
+    return tuple(
+        Phase(line.told.name, line.told.epoch, line.t_s, max(end, line.t_s), SOURCE, line.told.detail)
+        for line, end in zip(begun, ends, strict=False)
+        if line.kind == "phase"
+    )
+
+
+def _epochs(lines: Lines) -> tuple[InsideEpoch, ...]:
+    """Return the epochs in order; one that never ended as far as it was told."""
+    found: dict[tuple[int, int], InsideEpoch] = {}
+    for line in lines:
+        epoch = line.told.epoch if line.kind in COUNTING else None
+        if epoch is not None and (line.kind == "epoch" or not _has_ended(found, epoch)):
+            found[epoch.epoch, epoch.attempt] = epoch
+    return tuple(sorted(found.values(), key=lambda epoch: epoch.start_t_s))
+
+
+def _has_ended(found: Mapping[tuple[int, int], InsideEpoch], epoch: InsideEpoch) -> bool:
+    known = found.get((epoch.epoch, epoch.attempt))
+    return known is not None and known.end_t_s is not None
+
+
+def _matched(found: Sequence[Found], yolo_runs: Sequence[YoloRun]) -> tuple[InsideRun, ...]:
+    """Give each run the number of the YoloRun in its folder; where none is known there, trainings go by order."""
+    numbers: dict[str, list[int]] = {}
+    for known in yolo_runs:
+        if known.path is not None:
+            numbers.setdefault(_real(known.path), []).append(known.number)
+    homeless = [known.number for known in yolo_runs if known.path is None]
+    begun: dict[str, int] = {}
+    matched: list[InsideRun] = []
+    for each in found:
+        folder = _real(each.save_dir or "")
+        fresh = each.run.task == "train" and each.run.rank == 0 and not each.run.settings.get("resumed")
+        begun[folder] = begun.get(folder, 0) + fresh
+        if folder not in numbers and fresh and homeless:
+            numbers[folder] = [homeless.pop(0)]
+        there = numbers.get(folder, [])
+        number = there[min(max(begun[folder], 1), len(there)) - 1] if there else None
+        matched.append(dataclasses.replace(each.run, run=number))
+    return tuple(matched)
+
+
+def _real(path: str) -> str:
+    """Return a path without symbolic links, as it is where it can be none."""
+    try:
+        return os.path.realpath(path) if path else ""
+    except (OSError, ValueError):  # a NUL, a lone surrogate
+        return path
+
+
+def _plain(value: object) -> object:
+    """Return a scalar or a short list of scalars; anything else is not known."""
+    if isinstance(value, str):
+        return value[:LONGEST_TEXT]
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, list):
+        return [_plain(item) for item in value[:LONGEST_LIST] if not isinstance(item, list)]
+    number = finite(value)
+    return None if number is None or abs(number) > LARGEST_SETTING else value

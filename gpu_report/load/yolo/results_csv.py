@@ -1,0 +1,260 @@
+"""Epochs from outside the training process: rows of results.csv put on the run's clock.
+
+A recorder stamps each row as it appears. After the fact the start of training is the file's modification time
+minus the last row's `time` (the row is written as the file is; measured error 1.1 ms), else what the user says,
+else the rows are fitted to the samples (load/yolo/fit_training_start.py).
+"""
+
+import csv
+import itertools
+import math
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from gpu_report import schema
+from gpu_report.load.run_clock import ABSURD_DISTANCE_S, Clock
+from gpu_report.load.yolo.args_yaml import load_arguments
+from gpu_report.load.yolo.fit_training_start import fit_train_start
+from gpu_report.model import EpochRow, YoloRun
+
+Events = Sequence[Mapping[str, Any]]
+LARGEST_EPOCH = 1e7  # what lies beyond these is a garbled row
+LONGEST_TRAINING_S = ABSURD_DISTANCE_S
+
+# Weights are written at once after a row: what is written later is no checkpoint of that row (DDP with a slow disk and
+# the largest model stays under a minute).
+LONGEST_CHECKPOINT_S = 120.0
+
+Loaded = tuple[tuple[YoloRun, ...], tuple[EpochRow, ...], tuple[str, ...]]
+
+FILE_TIME_SLACK_S = 1.0  # the last row may be written just after the last sample
+
+
+@dataclass(frozen=True)
+class ResultsRow:
+    """A row of results.csv: 1-based epoch, seconds since training started, and the other columns by name."""
+
+    epoch: int
+    time_s: float
+    metrics: Mapping[str, float]
+
+
+def load_epochs(folder: Path, info: Mapping[str, Any], events: Events, clock: Clock, samples: pd.DataFrame) -> Loaded:
+    """Return the YOLO runs of a recording, their epoch rows, and what could not be placed.
+
+    `folder` is the run folder's yolo/, with one run's files in it or one folder a run (1/, 2/, ...).
+    """
+    runs: list[YoloRun] = []
+    rows: list[EpochRow] = []
+    problems: list[str] = []
+    for number, place in _places(folder, events):
+        said = _entry(info, number)
+        args, note = load_arguments(place / schema.YOLO_ARGS)
+        problems += note
+        recorded = [e for e in events if e["kind"] == "epoch" and e.get("run", 1) == number]
+        if recorded:
+            run = YoloRun(number, _path(said, events, number), args, "recorded", None)
+            placed = _recorded_rows(number, recorded, clock, place)
+        else:
+            run, placed = _place_after_the_fact(number, place, said, args, clock, samples)
+            problems += [run.note] if run.anchor in {"none", "no-epoch"} and run.note else []
+        run = _with_file_times(run, said, placed, clock)
+        runs.append(run)
+        saved = _saved(placed, _saves(events, number, clock), run.checkpoint_s)
+        rows += [replace(row, saved_t_s=t_s) for row, t_s in zip(placed, saved, strict=True)]
+    return tuple(runs), tuple(rows), tuple(problems)
+
+
+def _with_file_times(run: YoloRun, said: Mapping[str, Any], rows: Sequence[EpochRow], clock: Clock) -> YoloRun:
+    """Return a run with what its files' times tell: when it began, and how long its last checkpoint took to write."""
+    began = _number(said.get("args_mtime_s")) - clock.start_wall_s
+    saved = _number(said.get("weights_mtime_s")) - clock.start_wall_s
+    took = saved - max((row.row_t_s for row in rows), default=math.nan)
+    return replace(
+        run,
+        started_t_s=began if math.isfinite(began) and abs(began) <= ABSURD_DISTANCE_S else None,
+        checkpoint_s=took if 0 < took <= LONGEST_CHECKPOINT_S else None,
+    )
+
+
+def _saves(events: Events, number: int, clock: Clock) -> list[float]:
+    """Return when the recorder saw weights being written, in order."""
+    mine = (e for e in events if e["kind"] == "checkpoint" and e.get("run", 1) == number)
+    return sorted(clock.t(e["wall_s"], e.get("mono_s")) for e in mine)
+
+
+def _saved(rows: Sequence[EpochRow], saves: Sequence[float], last_took_s: float | None) -> list[float | None]:
+    """Return for each row when its last file of weights had been written; None where none was seen being written.
+
+    After the last row the files are written again (`strip_optimizer`): there the first time counts.
+    """
+    saved: list[float | None] = []
+    for row, following in itertools.zip_longest(rows, rows[1:]):
+        upto = row.row_t_s + LONGEST_CHECKPOINT_S
+        upto = min(following.row_t_s, upto) if following else upto
+        mine = saves[bisect_right(saves, row.row_t_s) : bisect_right(saves, upto)]
+        saved.append((mine[-1] if following else mine[0]) if mine else None)
+    if saved and saved[-1] is None and last_took_s is not None:
+        saved[-1] = rows[-1].row_t_s + last_took_s
+    return saved
+
+
+def parse_results(text: str) -> list[ResultsRow]:
+    """Return the rows of a results.csv; names are stripped (8.3 padded them), rows without epoch or time dropped.
+
+    A last line without its newline is a row being written and is left for later.
+    """
+    whole = text[: text.rfind("\n") + 1].lstrip("\ufeff")
+    rows = []
+    for record in csv.DictReader(whole.splitlines(), skipinitialspace=True):
+        numbers = {str(k).strip(): _number(v) for k, v in record.items() if isinstance(v, str)}
+        epoch, time_s = numbers.pop("epoch", math.nan), numbers.pop("time", math.nan)
+        if _is_epoch(epoch) and 0 <= time_s <= LONGEST_TRAINING_S:
+            metrics = {name: value for name, value in numbers.items() if math.isfinite(value)}
+            rows.append(ResultsRow(int(epoch), time_s, metrics))
+    return rows
+
+
+def _is_epoch(number: float) -> bool:
+    return 0 <= number <= LARGEST_EPOCH
+
+
+def segments(rows: Sequence[ResultsRow]) -> list[list[ResultsRow]]:
+    """Split at resumes: a resumed run appends to the same file and its `time` starts again near 0."""
+    parts: list[list[ResultsRow]] = []
+    for row in rows:
+        if not parts or row.time_s <= parts[-1][-1].time_s:
+            parts.append([])
+        parts[-1].append(row)
+    return parts
+
+
+def _places(folder: Path, events: Events) -> list[tuple[int, Path]]:
+    numbered = sorted((int(p.name), p) for p in folder.glob("*") if p.is_dir() and p.name.isdecimal())
+    if numbered:
+        return numbered
+    known = folder.is_dir() and any(folder.iterdir())
+    return [(1, folder)] if known or any(e["kind"] == "epoch" for e in events) else []
+
+
+def _entry(info: Mapping[str, Any], number: int) -> Mapping[str, Any]:
+    entries = info.get("yolo")
+    found = [e for e in entries if isinstance(e, Mapping)] if isinstance(entries, list) else []
+    return next((e for e in found if e.get("number") == number), {})
+
+
+def _path(said: Mapping[str, Any], events: Events, number: int) -> str | None:
+    seen = [e.get("path") for e in events if e["kind"] == "yolo_run" and e.get("number", 1) == number]
+    return next((path for path in (said.get("path"), *seen) if isinstance(path, str) and path), None)
+
+
+def _rows_in(place: Path) -> list[ResultsRow]:
+    try:
+        return parse_results((place / schema.YOLO_RESULTS).read_text("utf-8", errors="replace"))
+    except OSError:
+        return []
+
+
+def _recorded_rows(number: int, events: Events, clock: Clock, place: Path) -> list[EpochRow]:
+    """Return the rows that a recorder stamped as they appeared.
+
+    The first one seen may be epoch 7 of a run that was going on already: where it began, the file in `place` says.
+    """
+    rows: list[EpochRow] = []
+    segment, previous = 1, -math.inf
+    for event in sorted(events, key=lambda e: clock.t(e["wall_s"], e.get("mono_s"))):
+        row_t, time_s = clock.t(event["wall_s"], event.get("mono_s")), _training_time(event.get("time_s"))
+        epoch = _number(event.get("epoch"))
+        if not _is_epoch(epoch):
+            continue
+        resumed = time_s <= previous
+        segment += resumed
+        known = rows[-1].row_t_s if rows and not resumed else _start(row_t, time_s, int(epoch), place)
+        metrics = event.get("metrics")
+        numbers = {k: _number(v) for k, v in metrics.items()} if isinstance(metrics, dict) else {}
+        rows.append(EpochRow(number, segment, int(epoch), row_t, known, numbers))
+        previous = time_s
+    return rows
+
+
+def _start(row_t: float, time_s: float, epoch: int, place: Path) -> float:
+    """Return when the epoch of a segment's first stamped row began: at the row before it, else at train start."""
+    in_file = _rows_in(place) if epoch > 1 else []
+    before = [row.time_s for row in in_file if row.epoch == epoch - 1 and row.time_s < time_s]
+    return row_t - time_s + max(before, default=0.0) if math.isfinite(time_s) else row_t
+
+
+def _place_after_the_fact(  # noqa: PLR0913, PLR0917 - what is known of one YOLO run, from five sources
+    number: int, place: Path, said: Mapping[str, Any], args: dict[str, object], clock: Clock, samples: pd.DataFrame
+) -> tuple[YoloRun, list[EpochRow]]:
+    """Place the rows of a copied results.csv; only the last segment after a resume can be placed."""
+    path = _path(said, [], number)
+    parts = segments(_rows_in(place))
+    if not parts:
+        return YoloRun(number, path, args, "no-epoch", None, "yolo/results.csv has no complete row"), []
+    rows = parts[-1]
+    end, last = float(samples["t_s"].max()), rows[-1].time_s
+    told = _number(said.get("train_start_s")) - clock.start_wall_s
+    by_file = _number(said.get("results_mtime_s")) - clock.start_wall_s - last
+    notes = [f"the {len(parts) - 1} earlier segments of a resumed run are not placed"] if len(parts) > 1 else []
+    if told < end and told + last > 0:
+        return YoloRun(number, path, args, "train-start", None, "; ".join(notes)), _rows_from(
+            number, len(parts), rows, told
+        )
+    if math.isfinite(told):
+        notes.append("--train-start lies outside the recording and is not used")
+    if _lies_inside(by_file, last, end):
+        note = "; ".join(notes)
+        return YoloRun(number, path, args, "file-time", None, note), _rows_from(number, len(parts), rows, by_file)
+    notes += _zone_hint(by_file, last, end)
+    fit = fit_train_start([row.time_s for row in rows], samples)
+    if fit is None:
+        notes.append("the epochs of yolo/results.csv do not fit into the recording: give --train-start")
+        return YoloRun(number, path, args, "none", None, "; ".join(notes)), []
+    run = YoloRun(number, path, args, "fitted", fit.uncertainty_s, "; ".join([fit.note, *notes]))
+    return run, _rows_from(number, len(parts), rows, fit.train_start_t_s)
+
+
+def _lies_inside(train_start_s: float, last_s: float, end_s: float) -> bool:
+    return train_start_s >= 0 and train_start_s + last_s <= end_s + FILE_TIME_SLACK_S
+
+
+def _zone_hint(train_start_s: float, last_s: float, end_s: float) -> list[str]:
+    """Say so when the file's time would fit if the recording's times were of another zone."""
+    shifts = (half_hours * 1800 for half_hours in range(-28, 29))
+    fitting = [shift for shift in shifts if _lies_inside(train_start_s + shift, last_s, end_s)]
+    if not fitting:
+        return []
+    hours = min(fitting, key=abs) / 3600
+    return [
+        f"results.csv would fit if the recording were {abs(hours):g} h {'earlier' if hours > 0 else 'later'}: "
+        "check --timezone"
+    ]
+
+
+def _rows_from(number: int, segment: int, rows: Sequence[ResultsRow], t0: float) -> list[EpochRow]:
+    starts = [t0, *(t0 + row.time_s for row in rows[:-1])]
+    return [
+        EpochRow(number, segment, row.epoch, t0 + row.time_s, start, row.metrics)
+        for row, start in zip(rows, starts, strict=True)
+    ]
+
+
+def _number(value: object) -> float:
+    """Return a float, NaN for what is none."""
+    if type(value) is float:
+        return value
+    try:
+        return float(value)  # type: ignore[arg-type]  # whatever it is, ValueError or TypeError says it is no number
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+def _training_time(value: object) -> float:
+    time_s = _number(value)
+    return time_s if 0 <= time_s <= LONGEST_TRAINING_S else math.nan

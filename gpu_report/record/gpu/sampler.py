@@ -1,0 +1,173 @@
+"""The scheduler's side of NVML: asks for readings, writes what comes, and notices when nothing comes."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from gpu_report.errors import UsageError
+from gpu_report.record import clocks
+from gpu_report.record.clocks import Clocks
+from gpu_report.record.gpu.devices import Device, Opened
+from gpu_report.record.gpu.flapping import Flapping
+from gpu_report.record.gpu.health import Health
+from gpu_report.record.gpu.no_gpu import explain
+from gpu_report.record.gpu.nvml_quantities import ALL_QUANTITIES, Change
+from gpu_report.record.gpu.nvml_thread import OpenFailed, OpenThread, ReadThread, shut_down
+from gpu_report.record.gpu.process_owners import Owners
+from gpu_report.record.gpu.reader import GpuReader, Reading
+from gpu_report.record.gpu.xid_events import XidThread
+from gpu_report.record.run_folder_writer import Journal, Say
+
+WAIT_S = 1.0  # a tick waits no longer than this for readings that take 0.1 ms a GPU when all is well ...
+WAIT_SHARE = 0.5  # ... and no longer than this share of the interval, so that host rows keep to their grid
+# The last tick has no successor that could take its answer, and the run's energy and rings are in it: so long it waits
+# for a request that is under way, and as long for its own.
+LAST_WAIT_S = 2.0
+POLL_S = 0.05  # how often a wait for NVML's opening looks for signals
+SPLIT_S = 0.9  # then (at 1 Hz: by the next tick) the other GPUs of a thread whose call does not return get another one
+STALL_S = 2.0  # a call that takes longer is a driver in trouble; a shorter one may be a machine with no core to spare
+OPEN_PATIENCE_S = 10.0  # waking GPUs without persistence mode takes seconds; longer than this is worth an event
+FINISH_S = 1.5  # how long the end of a recording waits for NVML's threads before it abandons them
+
+
+class GpuWatch:
+    """The GPUs of one recording. `devices` is empty until NVML has been opened."""
+
+    def __init__(self, wanted: Sequence[str], interval_s: float, *, detail: bool = False) -> None:
+        self._start = clocks.now()
+        self._opening = OpenThread(wanted)
+        self._detail = detail
+        self._wait_s = min(WAIT_SHARE * interval_s, WAIT_S)
+        self._readers: list[GpuReader] = []
+        self._threads: list[ReadThread] = []
+        self._xid: XidThread | None = None
+        self._stalled: set[int | None] = set()
+        self._flapping = Flapping()
+        self._begun = False
+        self._clean: bool | None = None
+        self._health_before: dict[str, object] = {}
+        self._health_end: dict[int, Health] = {}
+        self.owners = Owners()
+        self.devices: tuple[Device, ...] = ()
+        self.pids: dict[int, set[int]] = {}
+
+    def await_open(self, limit_s: float, interrupted: Callable[[], bool]) -> Opened | OpenFailed | None:
+        """Wait for NVML to open: None when it does not answer in time; UsageError for a GPU that is not there."""
+        deadline = time.monotonic() + limit_s
+        while (answer := self._opening.answer(POLL_S)) is None:
+            if time.monotonic() > deadline or interrupted():
+                return None
+        if isinstance(answer, OpenFailed) and isinstance(answer.error, UsageError):
+            raise answer.error
+        return answer
+
+    def go_on_from(self, earlier: Mapping[str, object]) -> None:
+        """Keep the start that GPUs had in an earlier recording into the same folder (its run.json)."""
+        gpus = earlier.get("gpus")
+        known = [gpu for gpu in gpus if isinstance(gpu, dict)] if isinstance(gpus, list) else []
+        self._health_before = {str(gpu.get("uuid")): gpu["health_start"] for gpu in known if gpu.get("health_start")}
+
+    def described(self) -> list[dict[str, object]]:
+        """Return run.json's `gpus`, with their health at the end once that was read."""
+        return [self._described(device) for device in self.devices]
+
+    def tick(self, at: Clocks, journal: Journal, say: Say, *, last: bool = False) -> None:
+        """Write a row a GPU: its readings, or empty cells while NVML does not answer. `last`: read all quantities."""
+        if not self._begun:
+            self._begin(at, journal, say)
+        until_s = time.monotonic() + (LAST_WAIT_S if last else 0.0)
+        late = [reading for thread in self._threads for reading in thread.collect(until_s)]  # asked for earlier
+        asked = [thread for thread in self._threads if not thread.busy]
+        for thread in asked:
+            thread.ask("all" if last else "due")
+        until_s = time.monotonic() + (LAST_WAIT_S if last else self._wait_s)
+        for reading in [*late, *(reading for thread in asked for reading in thread.collect(until_s))]:
+            self._write(reading, at, journal)
+        for thread in [thread for thread in self._threads if thread not in asked]:
+            self._without_answer(thread, at, journal)
+        self._tell([], at, journal, last=last)
+
+    def finish(self) -> bool:
+        """End NVML's threads; False when one hangs in the driver. A second call only repeats the answer."""
+        if self._clean is None:
+            xid_done = self._xid is None or self._xid.finish(FINISH_S)
+            idle = [thread.finish(FINISH_S) for thread in self._threads if not thread.busy]
+            opened = self._opening.answer(0) is not None
+            # NVML must not be shut down while another thread is in a call: it would crash on the way out
+            calm = xid_done and opened and len(idle) == len(self._threads) and all(idle)
+            self._clean = calm and shut_down(self._readers, FINISH_S)
+        return self._clean
+
+    def _begin(self, at: Clocks, journal: Journal, say: Say) -> None:
+        """Take NVML's answer, once it is there: describe the GPUs, or say why there are none."""
+        answer = self._opening.answer(0)
+        if answer is None:
+            if at.mono_s - self._opening.asked_s > OPEN_PATIENCE_S:
+                self._note_stall(None, at, self._opening.asked_s, journal)
+            return
+        self._begun = True
+        self._note_recovery(None, at, journal)
+        if isinstance(answer, OpenFailed):
+            why = explain(answer.code, answer.error)
+            journal.event("nvml_unavailable", at, {"reason": why.reason, "advice": why.advice})
+            say(f"no GPU readings: {why.reason}. {why.advice[:1].upper()}{why.advice[1:]}")
+            return
+        self._describe(answer, at, journal)
+        self._readers = [GpuReader(device, self._start, self.owners, detail=self._detail) for device in answer.devices]
+        self._threads = [ReadThread(self._readers)] if self._readers else []
+        self._xid = XidThread(answer.devices, journal.event) if answer.devices else None
+
+    def _describe(self, opened: Opened, at: Clocks, journal: Journal) -> None:
+        self.devices = opened.devices
+        self._tell([Change(index, ALL_QUANTITIES, reason) for index, reason in opened.unusable], at, journal)
+        journal.describe({**versions(opened), "gpus": self.described()})
+
+    def _described(self, device: Device) -> dict[str, object]:
+        before = self._health_before.get(str(device.description["uuid"]), device.description["health_start"])
+        return {**device.description, "health_start": before, "health_end": self._health_end.get(device.index)}
+
+    def _write(self, reading: Reading, at: Clocks, journal: Journal) -> None:
+        journal.sample(reading.at, reading.gpu, reading.values)
+        journal.ring(reading.gpu, [(ring.at, ring.column, ring.value) for ring in reading.ring])
+        self._note_recovery(reading.gpu, at, journal)
+        self._tell(reading.changes, reading.at, journal)
+        if reading.health is not None:
+            self._health_end[reading.gpu] = reading.health
+        present = self.pids.setdefault(reading.gpu, set())
+        for process in reading.processes:
+            (present.discard if process.change == "gone" else present.add)(process.pid)
+            journal.process(reading.at, process.as_row())
+
+    def _tell(self, changes: Iterable[Change], at: Clocks, journal: Journal, *, last: bool = False) -> None:
+        told = self._flapping.admit(changes, at.mono_s)
+        for change in [*told, *(self._flapping.held() if last else ())]:
+            fields = {"gpu": change.gpu, "quantity": change.quantity}
+            if change.reason is None:
+                journal.event("nvml_recovered", at, fields)
+            else:
+                journal.event("nvml_error", at, {**fields, "reason": change.reason})
+
+    def _without_answer(self, thread: ReadThread, at: Clocks, journal: Journal) -> None:
+        """Write empty rows for a thread in a call that has not returned; leave it to that call when that lasts."""
+        for gpu in thread.gpus:
+            journal.sample(at, gpu, {})
+        waited_s = at.mono_s - thread.asked_s
+        if waited_s > SPLIT_S and (others := thread.give_up_others()):
+            self._threads.append(ReadThread(others))
+        if waited_s > STALL_S:
+            for gpu in thread.gpus:
+                self._note_stall(gpu, at, thread.asked_s, journal)
+
+    def _note_stall(self, gpu: int | None, at: Clocks, asked_s: float, journal: Journal) -> None:
+        if gpu not in self._stalled:
+            self._stalled.add(gpu)
+            journal.event("nvml_stalled", at, {"gpu": gpu, "seconds": round(at.mono_s - asked_s, 3)})
+
+    def _note_recovery(self, gpu: int | None, at: Clocks, journal: Journal) -> None:
+        if gpu in self._stalled:
+            self._stalled.discard(gpu)
+            journal.event("nvml_recovered", at, {"gpu": gpu, "quantity": ALL_QUANTITIES})
+
+
+def versions(opened: Opened) -> dict[str, str | None]:
+    """Return the driver's versions as run.json holds them."""
+    return {"driver": opened.driver, "nvml": opened.nvml, "cuda": opened.cuda}

@@ -1,0 +1,110 @@
+"""The trainer's process tree: what its main process and its workers do, cheaply, from /proc.
+
+A walk of all processes takes milliseconds, reading a known one microseconds: the tree is looked for seldom, and the
+known processes are read at each tick.
+"""
+
+import os
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpu_report.record.host.cgroup import CgroupSampler
+from gpu_report.record.yolo.find_run_dir import descendants
+
+LOOK_EVERY_S = 5.0  # workers live for an epoch or for the run; a new one is missed for this long at most ...
+LOOK_AGAIN_S = 1.0  # ... and for this long while there is none: a look at a single process costs 10 us
+MAX_PROCESSES = 256  # a training on eight GPUs with 16 workers each has 137
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+MIB = 2**20
+BLOCKED = "D"
+STOPPED = ("T", "t")  # by a signal, by a debugger
+
+
+@dataclass(frozen=True)
+class Look:
+    """One process: CPU seconds so far, state, and MiB read from storage so far (None: not ours to see)."""
+
+    cpu_s: float
+    state: str
+    read_mib: float | None
+
+
+class TrainerTree:
+    """The processes of the trainings that are watched."""
+
+    def __init__(self, proc: Path = Path("/proc")) -> None:
+        self._proc = proc
+        self._cgroup = CgroupSampler(proc)
+        self._due_s = 0.0
+        self._mains: frozenset[int] = frozenset()
+        self._workers: frozenset[int] = frozenset()
+        self._before: dict[int, Look] = {}
+        self._before_s = 0.0
+
+    def sample(
+        self, mono_s: float, command_pid: int | None, gpu_pids: Callable[[], Collection[int]]
+    ) -> dict[str, float | None]:
+        """Return the trainer's and its cgroup's columns of schema.HOST_QUANTITIES; empty while there is no trainer."""
+        if mono_s >= self._due_s:
+            self._find(command_pid, gpu_pids())
+            self._due_s = mono_s + (LOOK_EVERY_S if self._workers else LOOK_AGAIN_S)
+        looks = {pid: look for pid in self._mains | self._workers if (look := read_process(self._proc, pid))}
+        before, elapsed_s = self._before, mono_s - self._before_s
+        self._before, self._before_s = looks, mono_s
+        cgroup = self._cgroup.sample(mono_s, min(self._mains & looks.keys(), default=None))
+        return {**self._columns(before, looks, elapsed_s), **cgroup} if looks and elapsed_s > 0 else {}
+
+    @property
+    def cgroup(self) -> Path | None:
+        """Return the folder of the trainer's cgroup; None while there is no trainer, and where it has none."""
+        return self._cgroup.folder
+
+    def _find(self, command_pid: int | None, gpu_pids: Collection[int]) -> None:
+        """Take the processes on a GPU as main ones, the command itself where none is; all they started are workers."""
+        family = set(descendants(command_pid, MAX_PROCESSES)) if command_pid is not None else set()
+        on_gpu = {pid for pid in gpu_pids if (pid in family or not family) and (self._proc / str(pid)).exists()}
+        self._mains = frozenset(on_gpu or family & {command_pid})
+        found = (child for pid in self._mains for child in descendants(pid, MAX_PROCESSES))
+        self._workers = frozenset(found) - self._mains
+
+    def _columns(self, before: dict[int, Look], after: dict[int, Look], elapsed_s: float) -> dict[str, float | None]:
+        cpu = {pid: 100 * (after[pid].cpu_s - before[pid].cpu_s) / elapsed_s for pid in after if pid in before}
+        workers = [cpu[pid] for pid in self._workers if pid in cpu]
+        alive = [after[pid] for pid in self._workers if pid in after]
+        return {
+            "main_cpu_pct": max((cpu[pid] for pid in self._mains if pid in cpu), default=None),
+            "busiest_worker_cpu_pct": max(workers, default=None),
+            "workers_cpu_pct": sum(workers) if workers else None,
+            "workers": len(alive),
+            "workers_blocked": sum(look.state == BLOCKED for look in alive),
+            "trainer_stopped": sum(look.state in STOPPED for look in after.values()),
+            "trainer_read_mib_s": _read_rate(before, after, elapsed_s),
+        }
+
+
+def read_process(proc: Path, pid: int) -> Look | None:
+    """Return a look at a process, None when it is gone."""
+    try:
+        text = (proc / str(pid) / "stat").read_text(encoding="ascii", errors="replace")
+        fields = text.rpartition(")")[2].split()  # the name before may hold anything, parentheses too
+        cpu_s = (int(fields[11]) + int(fields[12])) / TICKS_PER_S
+    except (OSError, ValueError, IndexError):
+        return None
+    return Look(cpu_s, fields[0], _read_mib(proc, pid))
+
+
+def _read_mib(proc: Path, pid: int) -> float | None:
+    try:
+        lines = (proc / str(pid) / "io").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None  # another user's
+    return next((int(line.split()[1]) / MIB for line in lines if line.startswith("read_bytes:")), None)
+
+
+def _read_rate(before: dict[int, Look], after: dict[int, Look], elapsed_s: float) -> float | None:
+    known: Iterable[tuple[float | None, float | None]] = (
+        (before[pid].read_mib, after[pid].read_mib) for pid in after if pid in before
+    )
+    read = [now - then for then, now in known if then is not None and now is not None]
+    return sum(read) / elapsed_s if read else None

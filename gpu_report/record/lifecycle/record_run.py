@@ -1,0 +1,198 @@
+"""From the options to an exit code: with a command, nothing that goes wrong here may reach it.
+
+This thread starts the command, waits for signals and passes them on; it touches neither NVML nor the disk, either of
+which may hang.
+"""
+
+import contextlib
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+from pathlib import Path
+
+from gpu_report.errors import NothingToRecordError, UsageError
+from gpu_report.record.gpu.devices import Opened
+from gpu_report.record.gpu.no_gpu import explain
+from gpu_report.record.gpu.sampler import GpuWatch
+from gpu_report.record.guard import quiet
+from gpu_report.record.lifecycle import signals
+from gpu_report.record.lifecycle.command import SIGNAL_BASE, Command, Ended, NotStarted
+from gpu_report.record.lifecycle.recording import Started
+from gpu_report.record.lifecycle.recording_thread import RecordingThread, refusal
+from gpu_report.record.lifecycle.stop_request import End
+from gpu_report.record.options import RecordOptions
+from gpu_report.record.run_folder_writer import Say
+from gpu_report.record.yolo import inject
+from gpu_report.terminal import Progress
+
+OPEN_LIMIT_S = 30.0  # NVML may take seconds to wake GPUs without persistence mode; a hung driver takes for ever
+OPEN_GRACE_S = 3.0  # with a command, readings may begin later than that, but it must not wait for the driver
+FOLDER_LIMIT_S = 5.0  # claiming a folder takes milliseconds; a disk that hangs must not keep a command from starting
+REPEAT_S = 1.0  # a signal again so soon is the same wish: `timeout` sends it to a process and then to its group
+CLOSE_LIMIT_S = 15.0  # the last readings, kernel log, NVML and files take at most 10 s when one of them hangs
+A_LONG_TIME_S = 3600.0  # between two looks when nothing happens: everything that matters is a signal
+
+
+def record_run(options: RecordOptions, *, say: Say) -> int:
+    """Record until the duration, a signal or the command's end, and return the exit code.
+
+    Raises UsageError for a GPU, a file or a folder that cannot be had, NothingToRecordError where there is no GPU and
+    no command. When a call of the driver or the disk never returns, the process ends here: it could not otherwise.
+    """
+    say = quiet(say)
+    with signals.blocked() as mask:
+        gpus = GpuWatch(options.gpus, options.interval_s, detail=options.detail)
+        run = _Run(options, gpus, say)
+        code = run.with_command(mask) if options.command else run.watching()
+        clean = run.closed and gpus.finish()
+    if not clean:
+        for stream in filter(None, (sys.stdout, sys.stderr)):  # a closed one is None
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(code)
+    return code
+
+
+class _Run:
+    """One call of `record`."""
+
+    def __init__(self, options: RecordOptions, gpus: GpuWatch, say: Say) -> None:
+        self._options = options
+        self._gpus = gpus
+        self._say = say
+        self.closed = True
+
+    def watching(self) -> int:
+        """Record without a command, until the duration or a signal."""
+        _refuse_missing(self._options.kernel_log, "--kernel-log")
+        opened = _open_gpus(self._gpus)
+        if isinstance(opened, int):
+            return SIGNAL_BASE + opened
+        recording = RecordingThread(self._options, self._gpus, self._say)
+        folder = recording.await_folder(OPEN_LIMIT_S, _stopping)
+        if folder is None:
+            recording.discard()
+            return self._not_begun(recording)
+        recording.begin(None)
+        self._say(f"recording {len(opened.devices)} GPU(s) into {folder}; Ctrl-C ends it")
+        with Progress(self._so_far(time.monotonic())):  # its thread begins here, where signals are blocked already
+            while not recording.done:
+                arrived = signals.wait_until(time.monotonic() + A_LONG_TIME_S)
+                if arrived is not None and arrived.number in signals.STOPPING:
+                    recording.end(End("signal", arrived.name))
+                    break
+        again = self._close(recording)
+        if recording.error is not None:
+            raise recording.error
+        return 0 if self.closed else SIGNAL_BASE + (again or signal.SIGTERM)
+
+    def with_command(self, mask: Iterable[int]) -> int:
+        """Start the command, record beside it, and return its exit code."""
+        if self._options.gpus:  # an unknown GPU stops us here
+            self._gpus.await_open(OPEN_LIMIT_S, lambda: signals.pending(signals.FORWARDED))
+        recording = RecordingThread(self._options, self._gpus, self._say)
+        folder = self._await_folder(recording)
+        if (early := signals.first_pending(signals.STOPPING)) is not None:  # the user thought better of it
+            return self._take_back(recording, SIGNAL_BASE + early)
+        try:
+            environment = inject.environment(folder if self._options.inject else None)
+            command = Command(self._options.command, mask, environment)
+        except NotStarted as error:
+            self._say(str(error))
+            return self._take_back(recording, error.code)
+        self._await_gpus(command)
+        recording.begin(Started(command.pid, command.started))
+        ended = _await(command)
+        recording.end(End("command", command=ended))
+        self._close(recording)
+        return ended.code
+
+    def _so_far(self, began_s: float) -> Callable[[], str]:
+        """Return what says on a terminal how long was recorded; a command has the terminal to itself."""
+        limit_s = self._options.duration_s
+        of = "" if limit_s is None else f" of {timedelta(seconds=round(limit_s))}"
+        return lambda: f"{timedelta(seconds=round(time.monotonic() - began_s))}{of} recorded"
+
+    def _await_folder(self, recording: RecordingThread) -> Path | None:
+        """Return the run folder, None without one: only what the user can mend keeps the command from starting."""
+        try:
+            folder = recording.await_folder(FOLDER_LIMIT_S, _stopping)
+        except Exception as error:
+            if (refused := refusal(error)) is not None:
+                raise refused from error
+            what = str(error) if isinstance(error, UsageError) else f"recording failed ({error!r})"
+            self._say(f"{what}. The command runs unrecorded")
+            return None
+        if folder is None and not _stopping():
+            self._say("the disk of the run folder does not answer. The command starts, and is recorded once it does")
+        return folder
+
+    def _await_gpus(self, command: Command) -> None:
+        """Give NVML a moment, so that the first row is not an empty one. The command runs: nothing may be raised."""
+        with contextlib.suppress(UsageError):  # known too late to refuse it; the recording says so
+            self._gpus.await_open(
+                OPEN_GRACE_S, lambda: command.poll() is not None or signals.pending(signals.FORWARDED)
+            )
+
+    def _take_back(self, recording: RecordingThread, code: int) -> int:
+        recording.discard()
+        self._close(recording)
+        return code
+
+    def _not_begun(self, recording: RecordingThread) -> int:
+        early = signals.first_pending(signals.STOPPING)
+        self._close(recording)
+        if early is not None:
+            return SIGNAL_BASE + early
+        raise UsageError("the disk of the run folder does not answer: name a folder on another one with --output")
+
+    def _close(self, recording: RecordingThread) -> int | None:
+        """Wait until the recording is closed, but not for ever, and not against a second signal, which is returned."""
+        began_s = time.monotonic()
+        again = None
+        while not recording.done and again is None and time.monotonic() < began_s + CLOSE_LIMIT_S:
+            arrived = signals.wait_until(began_s + CLOSE_LIMIT_S)
+            late = time.monotonic() - began_s > REPEAT_S
+            again = arrived.number if arrived is not None and late and arrived.number in signals.STOPPING else None
+        self.closed = recording.done
+        if not self.closed:
+            self._say("the recording was given up before it was closed: it ends with its last row")
+        return again
+
+
+def _open_gpus(gpus: GpuWatch) -> Opened | int:
+    """Return NVML's answer, or the signal that came first; NothingToRecordError when there is nothing."""
+    answer = gpus.await_open(OPEN_LIMIT_S, _stopping)
+    if isinstance(answer, Opened):
+        if not answer.devices:
+            reasons = "; ".join(f"GPU {index}: {reason}" for index, reason in answer.unusable)
+            raise NothingToRecordError(f"nothing to record: {reasons}; look into `dmesg`, or reboot")
+        return answer
+    if answer is not None:
+        why = explain(answer.code, answer.error)
+        raise NothingToRecordError(f"nothing to record: {why.reason}; {why.advice}")
+    early = signals.first_pending(signals.STOPPING)
+    if early is not None:
+        return early
+    raise NothingToRecordError("nothing to record: the NVIDIA driver does not answer; look into `dmesg`, or reboot")
+
+
+def _await(command: Command) -> Ended:
+    """Wait for the command's end, passing signals on."""
+    while (ended := command.poll()) is None:
+        arrived = signals.wait_until(time.monotonic() + A_LONG_TIME_S)
+        if arrived is not None:
+            command.handle(arrived)
+    return ended
+
+
+def _stopping() -> bool:
+    return signals.pending(signals.STOPPING)
+
+
+def _refuse_missing(path: Path | None, option: str) -> None:
+    if path is not None and not path.exists():
+        raise UsageError(f"{option}: {path} does not exist")

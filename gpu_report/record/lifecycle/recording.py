@@ -1,0 +1,98 @@
+"""One recording in its folder: what is opened when it begins, and closed in an order that loses nothing."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpu_report import run_folder
+from gpu_report.record import clocks
+from gpu_report.record.clocks import Clocks
+from gpu_report.record.gpu.sampler import GpuWatch
+from gpu_report.record.kernel_log.thread import KernelLogThread
+from gpu_report.record.lifecycle import run_json
+from gpu_report.record.lifecycle.stop_request import End, Ending
+from gpu_report.record.lifecycle.tick_loop import Session, Surroundings
+from gpu_report.record.options import RecordOptions
+from gpu_report.record.redact import redact
+from gpu_report.record.run_folder_writer import Say, earlier_start, open_journal
+from gpu_report.record.yolo.watch import YoloWatch
+
+KERNEL_LOG_FINISH_S = 2.0
+
+
+@dataclass(frozen=True)
+class Started:
+    """The command that is recorded: its process, and when it was started."""
+
+    pid: int
+    at: Clocks
+
+
+class Recording:
+    """A claimed run folder and everything that writes into it."""
+
+    def __init__(self, options: RecordOptions, say: Say) -> None:
+        """Claim the run folder and begin; UsageError when it is in use, or cannot be written."""
+        folder = options.output or run_folder.claim_new_run(Path(run_folder.RUNS_DIR), time.time())
+        segments, earlier = earlier_start(folder)
+        start = clocks.now()
+        self._options = options
+        self._earlier = earlier
+        self._say = say
+        self._segment = segments + 1
+        self._journal = open_journal(folder, say)
+        self._journal.event("recording_started", start, {"segment": self._segment})
+        self._journal.describe(run_json.at_start(options, start, earlier))
+        self._yolo = YoloWatch(self.folder, start, options, run_json.earlier_yolo_runs(earlier))
+        self._kernel_log = KernelLogThread(options.kernel_log, self._journal.event)
+
+    @property
+    def folder(self) -> Path:
+        """Return the run folder."""
+        return self._journal.folder
+
+    @property
+    def outcome(self) -> str:
+        """Return what is said at the end."""
+        return f"recorded into {self.folder}" + (", but not all of it" if self._journal.lossy else "")
+
+    def run(self, gpus: GpuWatch, command: Started | None, ending: Ending) -> None:
+        """Record until the end, and close."""
+        if command is not None:
+            fields = {"pid": command.pid, "command": list(redact(self._options.command))}
+            self._journal.event("command_started", command.at, fields)
+        gpus.go_on_from(self._earlier)
+        surroundings = Surroundings(self._journal, gpus, self._yolo, None if command is None else command.pid)
+        session = Session(self._options, surroundings, self._say)
+        end = session.run(ending)
+        gpus.finish()
+        if gpus.devices:
+            self._journal.describe({"gpus": gpus.described()})
+        self._finish(end, session)
+
+    def discard(self) -> None:
+        """Take back a recording whose command never started; a folder that held an earlier one keeps that."""
+        self._kernel_log.finish(KERNEL_LOG_FINISH_S)
+        if self._segment == 1:
+            self._journal.remove()
+        else:
+            fields = {"ended_by": "command", "signal": None, "exit_code": None}
+            self._journal.event("recording_ended", clocks.now(), fields)
+            self._journal.describe(self._earlier, anew=True)
+        self._journal.close()
+
+    def _finish(self, end: End, session: Session) -> None:
+        ended = end.command
+        self._kernel_log.finish(KERNEL_LOG_FINISH_S)
+        if ended is not None:
+            how = {"exit_code": ended.code} if ended.signal_name is None else {"signal": ended.signal_name}
+            self._journal.event("command_ended", ended.at, how)
+        at = clocks.now()
+        code = None if ended is None else ended.code
+        fields = {"ended_by": end.ended_by, "signal": end.signal_name, "exit_code": code}
+        self._journal.event("recording_ended", at, fields)
+        self._journal.settle(at, last=True)
+        recorder = session.cost.summary(session.errors)
+        seen = {"yolo": self._yolo.as_json(), "oom_kills": session.oom_kills}
+        self._journal.describe({**run_json.at_end(at, end.ended_by, ended, recorder), **seen})
+        self._journal.close()

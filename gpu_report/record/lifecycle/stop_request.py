@@ -1,0 +1,35 @@
+"""What ends a recording, told from the thread that hears of it to the one that records."""
+
+import threading
+import time
+from dataclasses import dataclass
+
+from gpu_report.record.lifecycle.command import Ended
+
+
+@dataclass(frozen=True)
+class End:
+    """Why a recording ended: duration, signal or command; with a command, how that ended."""
+
+    ended_by: str
+    signal_name: str | None = None
+    command: Ended | None = None
+
+
+class Ending:
+    """A recording waits on it between two ticks; whoever tells it first is heard."""
+
+    def __init__(self) -> None:
+        self._told = threading.Event()
+        self._end: End | None = None
+
+    def tell(self, end: End) -> None:
+        """End the recording for this reason, unless one was told before."""
+        if self._end is None:
+            self._end = end
+            self._told.set()
+
+    def wait_until(self, mono_s: float) -> End | None:
+        """Sleep until a moment of the monotonic clock, or until the end is told, which is returned."""
+        self._told.wait(max(0.0, mono_s - time.monotonic()))
+        return self._end

@@ -1,0 +1,141 @@
+"""One recording: a scheduler on absolute deadlines that writes a row of everything at each tick."""
+
+import time
+from dataclasses import dataclass
+
+from gpu_report.record import clocks
+from gpu_report.record.clocks import Clocks
+from gpu_report.record.cost import Cost
+from gpu_report.record.gpu.sampler import GpuWatch
+from gpu_report.record.guard import Guard
+from gpu_report.record.host import cgroup
+from gpu_report.record.host.cpu_memory import HostSampler
+from gpu_report.record.host.oom_counters import OomWatch
+from gpu_report.record.host.psi_disk import PressureSampler
+from gpu_report.record.host.trainer_processes import TrainerTree
+from gpu_report.record.lifecycle.stop_request import End, Ending
+from gpu_report.record.options import RecordOptions
+from gpu_report.record.run_folder_writer import Journal, Say
+from gpu_report.record.yolo.watch import YoloWatch, pids_to_follow
+
+GAP_INTERVALS = 2.0  # a tick later than so many intervals is a gap in the record
+SHORTEST_SHARE_S = 0.1  # a share of CPU time over less than this is a matter of the kernel's 10 ms ticks
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a session reads from and writes to."""
+
+    journal: Journal
+    gpus: GpuWatch
+    yolo: YoloWatch
+    command_pid: int | None
+
+
+class Session:
+    """Everything that is sampled, from the first tick to the last."""
+
+    def __init__(self, options: RecordOptions, surroundings: Surroundings, say: Say) -> None:
+        self._options = options
+        self._journal = surroundings.journal
+        self._gpus = surroundings.gpus
+        self._yolo = surroundings.yolo
+        self._command_pid = surroundings.command_pid
+        self._say = say
+        self._host = HostSampler()
+        self._pressure = PressureSampler()
+        self._trainer = TrainerTree()
+        self._oom = OomWatch(own_group=None if self._command_pid is None else cgroup.group_of("self"))
+        self._before: Clocks | None = None
+        self._guard = Guard(say)
+        self._gpus.owners.learn(self._command_pid, None)
+        self.cost = Cost(options.interval_s)
+
+    def run(self, ending: Ending) -> End:
+        """Tick until the duration is over or the end is told; the last tick is made either way."""
+        began_s = time.monotonic()
+        ends_s = float("inf") if self._options.duration_s is None else began_s + self._options.duration_s
+        number = 0
+        while True:
+            deadline_s = began_s + number * self._options.interval_s
+            end = ending.wait_until(min(deadline_s, ends_s))
+            if end is None and time.monotonic() >= ends_s and number > 0:
+                end = End("duration")
+            if end is not None:
+                self._yolo.search_now()
+                self.tick(min(deadline_s, time.monotonic()), last=True)
+                return end
+            self.tick(deadline_s)
+            number = self._next(number, began_s)
+
+    def tick(self, deadline_s: float, *, last: bool = False) -> None:
+        """Take one sample of everything; an exception of ours is said once and costs this tick only.
+
+        The `last` tick also reads what is else read seldom (the energy counter, whose difference is the run's energy).
+        """
+        began = clocks.now()
+        sample_gpus = self._sample_gpus_last if last else self._sample_gpus
+        watch_oom = self._watch_oom_last if last else self._watch_oom
+        for sampler in (self._check_clocks, self._sample_host, watch_oom, sample_gpus, self._watch_yolo):
+            self._guard.call(sampler, began)
+        self._journal.settle(began)
+        self._before = began
+        self.cost.tick(began.mono_s - deadline_s, time.monotonic() - began.mono_s)
+
+    @property
+    def oom_kills(self) -> dict[str, int | None]:
+        """Return run.json's `oom_kills`: how many the kernel killed for memory, None where nobody could count."""
+        return self._oom.kills
+
+    @property
+    def errors(self) -> int:
+        """Return how many errors were met while recording."""
+        return self._journal.errors + self._guard.errors
+
+    def _next(self, number: int, began_s: float) -> int:
+        """Return the next point of the grid that is not over yet: late ticks are skipped, never made up for."""
+        due = int((time.monotonic() - began_s) / self._options.interval_s) + 1
+        following = max(number + 1, due)
+        self.cost.skipped(following - number - 1)
+        return following
+
+    def _check_clocks(self, at: Clocks) -> None:
+        before = self._before
+        if before is None:
+            return
+        slept_s, step_s = clocks.suspended_s(before, at), clocks.step_s(before, at)
+        late_s = at.mono_s - before.mono_s - self._options.interval_s
+        if slept_s:
+            self._journal.event("suspend", at, {"seconds": round(slept_s, 3)})
+        if step_s:
+            self._journal.event("clock_step", at, {"seconds": round(step_s, 3)})
+        if late_s > GAP_INTERVALS * self._options.interval_s:
+            reason = "the recorder did not get to run: it was stopped, or the machine or its disk was stuck"
+            self._journal.event("gap", at, {"seconds": round(at.mono_s - before.mono_s, 3), "reason": reason})
+
+    def _sample_host(self, at: Clocks) -> None:
+        if self._before is not None and at.mono_s - self._before.mono_s < SHORTEST_SHARE_S < self._options.interval_s:
+            return  # the last tick right after a regular one
+        trainer = self._trainer.sample(at.mono_s, self._command_pid, self._on_gpus)
+        self._journal.host(at, {**self._host.sample(), **self._pressure.sample(at.mono_s), **trainer})
+
+    def _watch_oom(self, at: Clocks) -> None:
+        self._oom.look(at, self._trainer.cgroup, self._journal.event)
+
+    def _watch_oom_last(self, at: Clocks) -> None:
+        self._oom.look(at, self._trainer.cgroup, self._journal.event, last=True)
+
+    def _sample_gpus(self, at: Clocks) -> None:
+        self._gpus.tick(at, self._journal, self._say)
+
+    def _sample_gpus_last(self, at: Clocks) -> None:
+        self._gpus.tick(at, self._journal, self._say, last=True)
+
+    def _watch_yolo(self, at: Clocks) -> None:
+        pid = self._command_pid
+        if self._yolo.tick(at, lambda: pids_to_follow(pid, self._on_gpus()), self._journal.event):
+            self._journal.describe({"yolo": self._yolo.as_json()})
+            self._gpus.owners.learn(self._command_pid, self._yolo.path)
+
+    def _on_gpus(self) -> set[int]:
+        return {pid for pids in self._gpus.pids.values() for pid in pids}

@@ -1,0 +1,1 @@
+"""A comparison, in the forms that people and machines read."""

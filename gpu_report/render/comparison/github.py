@@ -1,0 +1,51 @@
+"""What GitHub Actions reads from a step's output: annotations, and nothing that a run could slip in among them."""
+
+import secrets
+
+from gpu_report.model import Comparison, GateResult
+from gpu_report.render.comparison.rows import gate_word, ordered, outcome_words
+
+MOST_ANNOTATIONS = 10  # GitHub shows so many of a kind for a step
+LEVELS = {
+    "failed": "error",
+    "warning": "warning",
+    "undecided": "warning",
+    "unsure": "notice",
+    "not measured": "notice",
+}
+
+
+def annotations(comparison: Comparison) -> list[str]:
+    """Return at most ten workflow commands, the worst first: what failed, what warns, what could not be said."""
+    told = [r for r in ordered(comparison) if gate_word(r) != "passed" and not _idle(r)]
+    if comparison.outcome == "not measured":
+        why = "; ".join(comparison.obstacles) or outcome_words(comparison)
+        first = _command("error", "gpu-report cannot decide", why)
+        told = [] if comparison.obstacles else told
+        return [first, *map(_annotation, told[: MOST_ANNOTATIONS - 1])]
+    return [_annotation(result) for result in told[:MOST_ANNOTATIONS]]
+
+
+def muted(text: str) -> str:
+    """Return text in which GitHub looks for no workflow command: a line of a run's could begin with two colons."""
+    token = secrets.token_hex(16)
+    return f"::stop-commands::{token}\n{text}\n::{token}::\n"
+
+
+def _idle(result: GateResult) -> bool:
+    """Tell whether it is a default that the runs do not know, which nobody asked for."""
+    return result.outcome == "not measured" and result.gate.optional
+
+
+def _annotation(result: GateResult) -> str:
+    return _command(LEVELS[gate_word(result)], f"gpu-report {gate_word(result)}: {result.gate.text}", result.summary)
+
+
+def _command(level: str, title: str, message: str) -> str:
+    """Return a workflow command; a property ends at a comma or a colon, everything at the end of the line."""
+    title = _escaped(title).replace(":", "%3A").replace(",", "%2C")
+    return f"::{level} title={title}::{_escaped(message)}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

@@ -1,0 +1,110 @@
+"""A comparison as Markdown, for pull requests and $GITHUB_STEP_SUMMARY: small, and with nothing alive from outside."""
+
+import re
+from collections.abc import Callable, Sequence
+
+from gpu_report.amounts import counted
+from gpu_report.model import Analysis, Comparison
+from gpu_report.render.comparison.rows import (
+    band_head,
+    band_words,
+    difference_rows,
+    finding_rows,
+    gate_rows,
+    metric_notes,
+    metric_rows,
+    outcome_words,
+    run_name,
+    shown,
+)
+from gpu_report.render.formatting import utc
+from gpu_report.terminal import plain
+
+MOST_BYTES = 60_000  # GitHub drops a comment of 64 kB, and a step's summaries over 1 MiB, as a whole
+LONGEST_CELL = 300
+MOST_ROWS = 60
+HEADINGS = {"failed": "failed", "passed": "passed", "not measured": "could not decide"}
+
+Rows = Sequence[tuple[str, ...]]
+Cell = Callable[[str], str]
+
+
+def render_comparison_markdown(comparison: Comparison) -> str:
+    """Return a comparison as Markdown of at most MOST_BYTES; what does not fit is left out, the least telling first."""
+    heading = f"GPU report: the gate {HEADINGS[comparison.outcome]}" if comparison.gates else "GPU report: comparison"
+    parts = [f"## {heading}", f"**{words(comparison.verdict)}**"]
+    parts += [words(outcome_words(comparison))] if comparison.gates else []
+    parts.append(_runs(comparison))
+    for title, header, rows, is_open in _sections(comparison):
+        part = _section(title, header, rows, is_open=is_open)
+        if rows and _size([*parts, part]) < MOST_BYTES:
+            parts.append(part)
+    notes = "\n".join(f"- {words(note)}" for note in (*metric_notes(comparison), *comparison.notes))
+    if notes and _size([*parts, notes]) < MOST_BYTES:
+        parts.append(notes)
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def words(text: str) -> str:
+    """Return a sentence in which nothing from outside is Markdown, HTML, a link or a mention of somebody."""
+    text = re.sub(r"\s+", " ", plain(_shortened(text, 2000)))
+    text = re.sub(r"([\\`*_\[\]#|<>~&])", r"\\\1", text)
+    # GitHub links and mentions in the text that is left, whatever is escaped: a space of no width stands between.
+    return re.sub(r"(@|://|www\.|\b(?=#\d))", "\\1\u200b", text)
+
+
+def code(text: str) -> str:
+    """Return text from outside as code in a table's cell, where no Markdown, link or mention is alive."""
+    text = re.sub(r"\s+", " ", plain(_shortened(text, LONGEST_CELL))).replace("`", "'").replace("|", "\\|")
+    return f"`{text}`" if text.strip() else ""
+
+
+def _runs(comparison: Comparison) -> str:
+    before = ", ".join(map(_run, comparison.baselines[:10]))
+    baselines = "Baseline" if len(comparison.baselines) < 2 else counted(len(comparison.baselines), "baseline")
+    return f"{f'{baselines} {before}; run' if before else 'Run'} {_run(comparison.run)}"
+
+
+def _run(analysis: Analysis) -> str:
+    return f"{code(run_name(analysis))} ({utc(analysis.run.start_wall_s)})"
+
+
+def _sections(comparison: Comparison) -> list[tuple[str, tuple[str, ...], Rows, bool]]:
+    """Return title, header, rows and whether it is unfolded, in order."""
+    metrics: Rows = [tuple(map(words, row)) for row in metric_rows(comparison)]
+    header: tuple[str, ...] = ("", "baseline", "run", "change", "99 % interval", "")
+    if not comparison.baselines:
+        metrics, header = [(row[0], row[2]) for row in metrics], ("", "run")
+    elif differ := band_head(comparison):
+        cells = [*map(band_words, shown(comparison)), ""]  # the last row is no metric
+        metrics = [(*row[:2], words(cell), *row[2:]) for row, cell in zip(metrics, cells, strict=True)]
+        header = (*header[:1], "median", differ, *header[2:])
+    gates = [
+        (f"**{word}**" if word != "passed" else word, code(gate), words(said))
+        for word, gate, said in gate_rows(comparison)
+    ]
+    changed = [(words(name), code(a), code(b), kind) for name, a, b, kind in difference_rows(comparison)]
+    findings = [(status, *map(words, rest)) for status, *rest in finding_rows(comparison)]
+    return [
+        ("Gates", ("", "gate", "what came of it"), gates, True),
+        ("Metrics", header, metrics, True),
+        ("What was set up otherwise", ("", "baseline", "run", ""), changed, True),
+        ("Findings", ("", "what", "baseline", "run"), findings, False),
+    ]
+
+
+def _section(title: str, header: tuple[str, ...], rows: Rows, *, is_open: bool) -> str:
+    lines = [header, tuple("---" for _ in header), *rows[:MOST_ROWS]]
+    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    more = f"\n\nand {len(rows) - MOST_ROWS} more" if len(rows) > MOST_ROWS else ""
+    if is_open:
+        return f"### {title}\n\n{table}{more}"
+    return f"<details><summary>{title} ({len(rows)})</summary>\n\n{table}{more}\n\n</details>"
+
+
+def _shortened(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1]}\u2026"
+
+
+def _size(parts: Sequence[str]) -> int:
+    return sum(len(part.encode()) + 2 for part in parts)

@@ -1,0 +1,37 @@
+"""The comparison as one HTML page that needs nothing else: same look, policy and escaping as the report."""
+
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from gpu_report.model import Comparison
+from gpu_report.render.comparison.compose import compose_comparison
+from gpu_report.render.page import assets
+from gpu_report.render.page.skeleton import environment
+
+TEMPLATE = "compare.html.j2"
+STYLE = "compare.css"
+SCRIPTS = ("settings", "compare")
+
+
+@dataclass(frozen=True)
+class ComparisonParts:
+    """What the page carries besides its words: our own files, and the policy that allows exactly these."""
+
+    policy: str
+    style: Markup
+    script: Markup
+
+
+def render_comparison_html(comparison: Comparison) -> str:
+    """Return a comparison with a baseline as one HTML page that works offline and loads nothing."""
+    templates = assets.find_templates()
+    style = assets.read_style(templates) + (templates / STYLE).read_text(encoding="utf-8")
+    script = assets.read_script(templates, SCRIPTS)
+    parts = ComparisonParts(
+        policy=assets.content_security_policy((script,), (style,)),
+        style=Markup(style),  # noqa: S704 (our own files)
+        script=Markup(script),  # noqa: S704 (our own files)
+    )
+    view = compose_comparison(comparison)
+    return environment(templates).get_template(TEMPLATE).render(view=view, page=parts)

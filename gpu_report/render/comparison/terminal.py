@@ -1,0 +1,82 @@
+"""A comparison for a terminal: answer, verdict, table, findings, gates. Controls from outside are not sent."""
+
+import io
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from gpu_report.model import Comparison
+from gpu_report.render.comparison.rows import (
+    difference_rows,
+    finding_rows,
+    first_words,
+    gate_rows,
+    metric_notes,
+    metric_rows,
+    outcome_words,
+    run_name,
+)
+from gpu_report.render.formatting import utc
+from gpu_report.terminal import plain
+
+Rows = Sequence[tuple[str, ...]]
+
+COLOURS = {
+    "failed": "red",
+    "warning": "yellow",
+    "undecided": "yellow",
+    "passed": "green",
+    "worse": "red",
+    "better": "green",
+    "within the band": "yellow",
+}
+
+
+def render_comparison_text(comparison: Comparison, *, width: int | None = None, colour: bool = False) -> str:
+    """Return a comparison for a terminal of `width` columns (the real one's when None)."""
+    out = io.StringIO()
+    console = Console(file=out, width=width, force_terminal=colour, highlight=False, soft_wrap=False)
+    console.print(Text(plain(first_words(comparison)), style="bold"))
+    for line in _head(comparison):
+        console.print(Text(plain(line)))
+    for title, header, rows in _tables(comparison):
+        if rows:
+            console.print()
+            console.print(_table(title, header, rows))
+    console.print()
+    for note in (*metric_notes(comparison), *comparison.notes):
+        console.print(Text(plain(note)))
+    if comparison.gates:
+        console.print()
+        console.print(Text(plain(outcome_words(comparison)), style="bold"))
+    return out.getvalue()
+
+
+def _head(comparison: Comparison) -> list[str]:
+    named = [*(("baseline", each) for each in comparison.baselines), ("run", comparison.run)]
+    return [f"{role:<8}  {run_name(each)}  {utc(each.run.start_wall_s)}" for role, each in named]
+
+
+def _tables(comparison: Comparison) -> list[tuple[str, tuple[str, ...], Rows]]:
+    several = "baseline" if len(comparison.baselines) < 2 else f"{len(comparison.baselines)} baselines"
+    metrics: Rows = metric_rows(comparison)
+    header: tuple[str, ...] = ("", several, "run", "change", "99 % interval", "")
+    if not comparison.baselines:
+        metrics, header = [(row[0], row[2]) for row in metrics], ("", "run")
+    return [
+        ("", header, metrics),
+        ("What was set up otherwise", ("", "baseline", "run", ""), difference_rows(comparison)),
+        ("Findings", ("", "what", "baseline", "run"), finding_rows(comparison)),
+        ("Gates", ("", "gate", "what came of it"), gate_rows(comparison)),
+    ]
+
+
+def _table(title: str, header: Sequence[str], rows: Rows) -> Table:
+    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False, title_style="bold")
+    for place, name in enumerate(header):
+        table.add_column(name, overflow="fold", no_wrap=place == 0)
+    for row in rows:
+        table.add_row(*(Text(plain(cell), style=COLOURS.get(cell, "")) for cell in row))
+    return table

@@ -1,0 +1,109 @@
+"""The page's parts: templates, style, script and the chart library, found wherever gpu-report is installed."""
+
+import base64
+import gzip
+import hashlib
+import re
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+
+from gpu_report.errors import GpuReportError
+from gpu_report.render.samples.base128 import to_text
+
+PAGE_TEMPLATE = "report.html.j2"
+SMALL_LIBRARY = "vendor/plotly-basic/plotly-basic.min.js"  # a quarter of the whole; `make chart-library` puts it there
+# In the order in which they are read; each names what it needs of the ones before it.
+SCRIPTS = (
+    "codec",
+    "window",
+    "lines",
+    "store",
+    "words",
+    "settings",
+    "address",
+    "moment",
+    "stretches",
+    "ticks",
+    "events",
+    "learning",
+    "lanes",
+    "traces",
+    "marks",
+    "figure",
+    "paper",
+    "signs",
+    "sketch",
+    "readout",
+    "snapshot",
+    "strip",
+    "heads",
+    "drag",
+    "timeline",
+    "downloads",
+    "filter",
+    "keys",
+    "page",
+)
+
+# plotly.js makes one empty <style> and fills it by insertRule; this hash of nothing allows it (reference/report.md §5).
+EMPTY_STYLE = ""
+
+_IMPORT = re.compile(r"^import [^;]*;\n", re.MULTILINE)
+_EXPORT = re.compile(r"^export ", re.MULTILINE)
+# those with lines of their own
+_COMMENT = re.compile(r"^ *(?://[^\n]*|/\*(?:(?!\*/).)*\*/)\n", re.MULTILINE | re.DOTALL)
+_INDENT = re.compile(r"^\s+", re.MULTILINE)  # and empty lines; no module has text of several lines
+
+
+def find_templates() -> Path:
+    """Return the templates' folder: the installed one, else the checkout's; GpuReportError naming both."""
+    package = Path(str(files("gpu_report")))
+    places = (package / "templates", package.parent / "templates")
+    for place in places:
+        if (place / PAGE_TEMPLATE).is_file():
+            return place
+    raise GpuReportError(
+        f"{PAGE_TEMPLATE} is neither in {places[0]} nor in {places[1]}: install gpu-report again "
+        "(pip install --force-reinstall gpu-report)"
+    )
+
+
+def read_style(templates: Path) -> str:
+    """Return the page's style sheet without its comments and indents."""
+    return _INDENT.sub("", _COMMENT.sub("", (templates / "report.css").read_text(encoding="utf-8")))
+
+
+def read_script(templates: Path, names: Sequence[str] = SCRIPTS) -> str:
+    """Return a page's modules as one: in order, without imports and exports of each other, comments and indents."""
+    modules = ((templates / "js" / f"{name}.js").read_text(encoding="utf-8") for name in names)
+    return "\n".join(_INDENT.sub("", _EXPORT.sub("", _IMPORT.sub("", _COMMENT.sub("", each)))) for each in modules)
+
+
+def read_chart_library(templates: Path) -> str:
+    """Return the text of plotly.js: the part of it that draws lines where that is there, else all that plotly.py ships.
+
+    Both bring their licence in their first lines.
+    """
+    small = templates / SMALL_LIBRARY
+    if small.is_file():
+        return small.read_text(encoding="utf-8")
+    from plotly.offline import get_plotlyjs  # noqa: PLC0415 - plotly is not needed beside the smaller one
+
+    return str(get_plotlyjs())
+
+
+def squeeze(text: str) -> str:
+    """Return text gzipped, as text (dense.py); the same text gives the same result."""
+    return to_text(gzip.compress(text.encode(), compresslevel=9, mtime=0))
+
+
+def content_security_policy(scripts: tuple[str, ...], styles: tuple[str, ...]) -> str:
+    """Return a policy that allows these inline scripts and styles by hash, and nothing from any network."""
+    allowed = {"script-src": " ".join(map(_source, scripts)), "style-src": " ".join(map(_source, styles))}
+    rest = {"img-src": "data: blob:", "base-uri": "'none'", "form-action": "'none'"}
+    return "; ".join(f"{name} {value}" for name, value in {"default-src": "'none'", **allowed, **rest}.items())
+
+
+def _source(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}'"

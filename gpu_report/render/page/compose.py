@@ -1,0 +1,125 @@
+"""Analysis -> ReportView: everything the page says, put into words."""
+
+from dataclasses import replace
+from pathlib import PurePath
+
+from gpu_report.model import Analysis, Finding, Run
+from gpu_report.render.formatting import clean, first_sentence, tied
+from gpu_report.render.page import (
+    epochs,
+    findings,
+    gpu_tables,
+    overview,
+    recording,
+    speedup_limits,
+    static_charts,
+    yolo_run,
+)
+from gpu_report.render.page.view import FindingView, ReportView
+from gpu_report.render.run_clock import Clock
+
+FINDINGS_IN_FULL = 100  # the worst; of more, each is a row of a table
+HEALTHY_SHARE = 0.6  # of training from which on utilisation is healthy for YOLO (the verdict says so, too)
+EXPECTED_IN_FULL = 20  # the first of the expected ones have a chart; a long run has thousands that look the same
+
+
+def compose(analysis: Analysis) -> ReportView:
+    """Return what the page says about a run."""
+    clock = Clock(analysis.run.start_wall_s)
+    unexpected, expected = findings.ranked(analysis.findings)
+    version = analysis.run.recording.tool_version
+    tracks = _Tracks(analysis.run)
+    views = tuple(findings.finding_view(f, clock, analysis) for f in unexpected)
+    in_full = _with_charts(views, unexpected[:FINDINGS_IN_FULL], analysis, tracks)
+    ordinary = tuple(findings.finding_view(f, clock, analysis) for f in expected)
+    lead, rest = first_sentence(analysis.verdict)
+    return ReportView(
+        title=clean(PurePath(analysis.run.path).name or analysis.run.path),
+        verdict=tied(lead),
+        verdict_rest=tied(rest),
+        mood=_mood(unexpected, analysis),
+        advice=findings.first_advice(unexpected, analysis),
+        subtitle=overview.subtitle(analysis),
+        start=clock.moment(0.0),
+        end=clock.moment(analysis.run.duration_s),
+        tiles=overview.tiles(analysis),
+        gpus=tuple(
+            gpu_tables.gpu(s, analysis.run, tracks[static_charts.UTILISATION].get(s.gpu.index)) for s in analysis.gpus
+        ),
+        gpu_overview=overview.gpu_table(analysis),
+        legend=overview.legend(analysis),
+        ledger=overview.ledger(analysis),
+        ledger_note=overview.ledger_note(analysis),
+        bounds=speedup_limits.bounds(analysis),
+        findings=in_full,
+        more_findings=views[FINDINGS_IN_FULL:],
+        findings_count=f"{len(views):,}",
+        expected=(
+            *_with_charts(ordinary, expected[:EXPECTED_IN_FULL], analysis, tracks),
+            *ordinary[EXPECTED_IN_FULL:],
+        ),
+        no_findings=findings.nothing_found(analysis),
+        phases_note=yolo_run.phases_note(analysis),
+        epoch_columns=epochs.columns(analysis),
+        epoch_util_column=epochs.utilisation_column(analysis),
+        epochs=epochs.rows(analysis, clock),
+        epoch_chart=epochs.chart(analysis),
+        epochs_odd=epochs.odd_note(analysis),
+        epochs_unknown=" ".join(filter(None, (epochs.unknown_note(analysis), epochs.rows_note(analysis)))),
+        statistics=gpu_tables.statistics(analysis),
+        processes=gpu_tables.processes(analysis.run.processes, clock),
+        kernel=recording.kernel(analysis.run.kernel, clock),
+        yolo=yolo_run.yolo(analysis),
+        recording=recording.recording(analysis, clock),
+        has_samples=not analysis.run.samples.empty,
+        has_host=not analysis.run.host.empty,
+        tool=f"gpu-report {version}" if version else "gpu-report",
+    )
+
+
+class _Tracks(dict[str, dict[int, static_charts.Track]]):
+    """A quantity of each GPU by its name, worked out when it is first asked for."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__()
+        self._run = run
+
+    def __missing__(self, name: str) -> dict[int, static_charts.Track]:
+        self[name] = static_charts.tracks(self._run, name)
+        return self[name]
+
+
+def _with_charts(
+    views: tuple[FindingView, ...], findings: tuple[Finding, ...], analysis: Analysis, tracks: _Tracks
+) -> tuple[FindingView, ...]:
+    """Return the views of these findings, the first ones of `views`, with the charts of what each is about."""
+    clock = Clock(analysis.run.start_wall_s)
+    path = static_charts.paths()
+    charts = [static_charts.surroundings(f, analysis, tracks[static_charts.subject(f)], clock, path) for f in findings]
+    return tuple(replace(view, chart=chart) for view, chart in zip(views, static_charts.shared(charts), strict=False))
+
+
+def _mood(unexpected: tuple[Finding, ...], analysis: Analysis) -> str:
+    """Return how the verdict is coloured: by the worst finding; without a bad one good, where the GPUs had work.
+
+    Where nothing trained there is nothing that could be won.
+    """
+    severities = {finding.severity for finding in unexpected}
+    worst = next((s for s in ("critical", "warning") if s in severities), "")
+    if worst or not analysis.gpus or not _trained(analysis):
+        return worst or "unknown"
+    return "good" if _worked(analysis) >= HEALTHY_SHARE else "room"
+
+
+def _trained(analysis: Analysis) -> bool:
+    """Say whether anything trained: an epoch is known of, or the GPUs had any work."""
+    return bool(analysis.epochs) or any(row.name == "work" and row.gpu_seconds > 0 for row in analysis.ledger)
+
+
+def _worked(analysis: Analysis) -> float:
+    """Return the share of the ledger's training time in which the GPUs worked; 0 where there was none."""
+    work = sum(row.gpu_seconds for row in analysis.ledger if row.name == "work")
+    lost = sum(
+        row.gpu_seconds for row in analysis.ledger if not row.expected and row.name not in {"work", "unmeasured"}
+    )
+    return work / (work + lost) if work > 0 else 0.0

@@ -1,0 +1,331 @@
+"""The epochs: a table with what stands out, and a chart of how their times, utilisation and loss went."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from gpu_report.amounts import counted
+from gpu_report.model import Analysis, EpochSummary
+from gpu_report.render.formatting import MISSING, clean, duration, energy, gibibytes, known, number, quantity, share
+from gpu_report.render.page.view import EpochBar, EpochChartView, EpochLine, EpochPart, EpochRowView
+from gpu_report.render.run_clock import Clock
+
+WIDTH = 1000.0  # of the chart, in its own units
+HEIGHT = 100.0  # of each of its panels
+MOST_BARS = 250  # of more epochs a bar is the mean of several
+FILLING = 3  # so many bars fill the width
+WIDEST = 250.0  # of a bar where there are fewer: a single epoch is no wall
+MOST_TICKS = 20  # names of epochs under the bars
+SHORT_NAME = 4  # characters of a name of which so many have room
+MOST_ROWS = 500  # of the table; 15,000 of them, a day of short epochs, are 14 MB that nobody reads
+GAP = 0.18  # of a bar's place is left free
+CUT_AT = 3.0  # bars longer than this many medians are cut off: one stalled epoch would flatten all others
+
+# Parts of an epoch that the chart calls otherwise than their kind.
+PARTS = {"wait": "waiting for data", "held": "standing still between batches"}
+
+Value = Callable[[EpochSummary], float | None]
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column of the table: its head, and an epoch's cell; `value` says whether it is known of any epoch."""
+
+    head: str
+    cell: Callable[[EpochSummary], str]
+    value: Value
+    always: bool = False
+
+
+def columns(analysis: Analysis) -> tuple[str, ...]:
+    """Return the heads of the table's columns after epoch and start; what no epoch knows has no column."""
+    return tuple(column.head for column in _columns(analysis))
+
+
+def utilisation_column(analysis: Analysis) -> int:
+    """Return which of the columns is that of utilisation, which has a bar."""
+    return columns(analysis).index("GPU utilisation")
+
+
+def rows(analysis: Analysis, clock: Clock) -> tuple[EpochRowView, ...]:
+    """Return a row for each epoch that the table lists."""
+    shown = _columns(analysis)
+    several_runs = len({epoch.run for epoch in analysis.epochs}) > 1
+    return tuple(
+        EpochRowView(
+            anchor=f"epoch-{epoch.run}-{epoch.attempt}-{epoch.epoch}",
+            start=clock.moment(epoch.start_t_s),
+            end=clock.moment(epoch.end_t_s),
+            util_pct=known(epoch.gpu_util_pct),
+            cells=(_name(epoch, several_runs=several_runs), *(column.cell(epoch) for column in shown)),
+            odd=_capital("; ".join(epoch.odd)),
+        )
+        for epoch in _listed(analysis.epochs)
+    )
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]
+
+
+def rows_note(analysis: Analysis) -> str:
+    """Return which epochs the table lists, empty where it lists all."""
+    listed = _listed(analysis.epochs)
+    if len(listed) == len(analysis.epochs):
+        return ""
+    odd, told = (sum(bool(epoch.odd) for epoch in epochs) for epochs in (analysis.epochs, listed))
+    which = "those" if told == odd else f"{number(told)} of {number(odd)}"
+    chosen = "" if told == odd else ", the ones that lost most time"
+    return (
+        f"The table lists {number(len(listed))} of {number(len(analysis.epochs))} epochs: the first, the last, and "
+        f"{which} that stand out{chosen}. All are on the timeline, and in the CSV under Raw data."
+    )
+
+
+def _listed(epochs: Sequence[EpochSummary]) -> Sequence[EpochSummary]:
+    """Return the epochs that the table lists: all, or of very many the first, the last, and those that stand out.
+
+    Of too many that stand out those that lost most time, in the order in which they came.
+    """
+    if len(epochs) <= MOST_ROWS:
+        return epochs
+    at_each_end = MOST_ROWS // 4
+    odd = [number for number in range(at_each_end, len(epochs) - at_each_end) if epochs[number].odd]
+    if len(odd) > (room := MOST_ROWS - 2 * at_each_end):
+        lost_s = _lost_s(epochs)
+        odd = sorted(sorted(odd, key=lambda number: -lost_s[number])[:room])
+    return (*epochs[:at_each_end], *(epochs[number] for number in odd), *epochs[-at_each_end:])
+
+
+def _lost_s(epochs: Sequence[EpochSummary]) -> list[float]:
+    """Return how much longer each epoch's parts took than their median in its run, in seconds.
+
+    A wait for data lies in the training part and counts once; where no part is known, the epoch's length stands in.
+    """
+    usual_s: dict[int, list[float]] = {}
+    for run in {epoch.run for epoch in epochs}:
+        mine = [_parts_s(epoch) for epoch in epochs if epoch.run == run]
+        known_s = ([value for value in part if value is not None] for part in zip(*mine, strict=True))
+        usual_s[run] = [median(values) if values else 0.0 for values in known_s]
+    lost_s = []
+    for epoch in epochs:
+        of_parts = zip(_parts_s(epoch), usual_s[epoch.run], strict=True)
+        train, wait, *others = (max(value - usual, 0.0) if value is not None else 0.0 for value, usual in of_parts)
+        lost_s.append(max(train, wait) + sum(others))
+    return lost_s
+
+
+def _parts_s(epoch: EpochSummary) -> tuple[float | None, ...]:
+    """Return the seconds of training, wait for data, validation and checkpoint; None where not known."""
+    parts = tuple(map(known, (epoch.train_s, epoch.data_wait_s, epoch.validation_s, epoch.checkpoint_s)))
+    return parts if any(part is not None for part in parts) else (epoch.end_t_s - epoch.start_t_s, *parts[1:])
+
+
+def odd_note(analysis: Analysis) -> str:
+    """Return how many epochs stand out, and what that means."""
+    odd = sum(bool(epoch.odd) for epoch in analysis.epochs)
+    if not odd:
+        return ""
+    what = "epoch stands" if odd == 1 else "epochs stand"
+    return f"{number(odd)} {what} out: a part took far longer than in most others."
+
+
+def unknown_note(analysis: Analysis) -> str:
+    """Return what is not known of any epoch, and how it would be."""
+    if any(known(epoch.data_wait_s) is not None for epoch in analysis.epochs):
+        return ""
+    return "Images a second and data wait are known only of a run that tells them from inside."
+
+
+def chart(analysis: Analysis) -> EpochChartView | None:
+    """Return the chart of epochs over time, None without epochs."""
+    if not analysis.epochs:
+        return None
+    several_runs = len({epoch.run for epoch in analysis.epochs}) > 1
+    each = -(-len(analysis.epochs) // MOST_BARS)
+    groups = [analysis.epochs[at : at + each] for at in range(0, len(analysis.epochs), each)]
+    lengths = [sum(height for _, height in _heights(group)) for group in groups]
+    usual = median(lengths)
+    top = min(max(lengths), CUT_AT * usual) or 1.0
+    places = _places(len(groups))
+    names = [_name(group[0], several_runs=several_runs) for group in groups]
+    cut = sum(length > top for length in lengths)
+    return EpochChartView(
+        bars=tuple(
+            _bar(group, place, top, several_runs=several_runs) for group, place in zip(groups, places, strict=True)
+        ),
+        top=duration(top),
+        kinds=tuple(dict.fromkeys(kind for group in groups for kind, height in _heights(group) if height > 0)),
+        lines=tuple(line for line in _lines(groups, places) if line is not None),
+        ticks=_ticks(names, places),
+        note=" ".join(
+            part
+            for part in (
+                f"Each bar is the mean of {each} epochs." if each > 1 else "",
+                f"{counted(cut, 'bar')} longer than {duration(top)} {'is' if cut == 1 else 'are'} cut off."
+                if cut
+                else "",
+            )
+            if part
+        ),
+    )
+
+
+# --- the table ------------------------------------------------------------------------------------------------
+
+
+def _columns(analysis: Analysis) -> tuple[_Column, ...]:
+    indexes = [s.gpu.index for s in analysis.gpus] if len(analysis.gpus) > 1 else []
+    every = (
+        _Column("Length", lambda e: duration(e.end_t_s - e.start_t_s, aligned=True), lambda e: e.end_t_s, always=True),
+        _Column("Warm-up", lambda e: duration(e.warm_up_s, aligned=True), lambda e: e.warm_up_s or None),
+        _Column("Train", lambda e: duration(e.train_s, aligned=True), lambda e: e.train_s),
+        _Column("Validation", lambda e: duration(e.validation_s, aligned=True), lambda e: e.validation_s),
+        _Column("Checkpoint", lambda e: duration(e.checkpoint_s, aligned=True), lambda e: e.checkpoint_s),
+        _Column("Images/s", lambda e: number(e.images_per_s), lambda e: e.images_per_s),
+        _Column("Data wait", _wait, lambda e: e.data_wait_s),
+        _Column("GPU utilisation", lambda e: quantity(e.gpu_util_pct, "%"), lambda e: e.gpu_util_pct, always=True),
+        *(_gpu_column(index) for index in indexes),
+        _Column("Memory peak", lambda e: gibibytes(e.memory_peak_mib), lambda e: e.memory_peak_mib, always=True),
+        _Column("Energy", lambda e: energy(e.energy_j), lambda e: e.energy_j, always=True),
+        _Column("Loss", lambda e: number(e.loss, 3), lambda e: e.loss, always=True),
+        _Column("Learning rate", _rate, lambda e: e.lr, always=True),
+    )
+    return tuple(c for c in every if c.always or any(known(c.value(epoch)) is not None for epoch in analysis.epochs))
+
+
+def _gpu_column(index: int) -> _Column:
+    def mean(epoch: EpochSummary) -> float | None:
+        return epoch.gpu_utils_pct.get(index)
+
+    return _Column(f"GPU {index}", lambda epoch: quantity(mean(epoch), "%"), mean, always=True)
+
+
+def _wait(epoch: EpochSummary) -> str:
+    """Return the seconds waited for data, and their share of the training."""
+    if known(epoch.data_wait_s) is None:
+        return MISSING
+    of = "" if known(epoch.data_wait_share) is None else f", {share(epoch.data_wait_share)}"
+    return f"{duration(epoch.data_wait_s, aligned=True)}{of}"
+
+
+def _rate(epoch: EpochSummary) -> str:
+    return MISSING if known(epoch.lr) is None else f"{epoch.lr:#.3g}"
+
+
+def _name(epoch: EpochSummary, *, several_runs: bool) -> str:
+    name = f"{epoch.run}: {epoch.epoch}" if several_runs else str(epoch.epoch)
+    return name if epoch.attempt == 1 else f"{name} (attempt {epoch.attempt})"
+
+
+# --- the chart ------------------------------------------------------------------------------------------------
+
+
+def _places(count: int) -> list[tuple[float, float]]:
+    """Return x and width of each bar."""
+    step = WIDTH / count if count >= FILLING else WIDEST / (1 - GAP)
+    width = step * (1 - GAP) if count <= MOST_BARS / 2 else step
+    return [(round(n * step + (step - width) / 2, 2), round(width, 2)) for n in range(count)]
+
+
+def _ticks(names: Sequence[str], places: Sequence[tuple[float, float]]) -> tuple[tuple[float, str], ...]:
+    """Return the middles of some bars with their names: every one, every second, fifth, tenth, ... as there is room."""
+    room = MOST_TICKS if max(map(len, names)) <= SHORT_NAME else MOST_TICKS // 4
+    steps = (digit * 10**power for power in range(9) for digit in (1, 2, 5))
+    step = next(step for step in steps if len(names) <= step * room)
+    shown = [0, *range(step - 1, len(names), step)] if step > 1 else range(len(names))
+    return tuple((round(places[n][0] + places[n][1] / 2, 1), names[n]) for n in dict.fromkeys(shown))
+
+
+def _heights(group: Sequence[EpochSummary]) -> list[tuple[str, float]]:
+    """Return the mean seconds of each part of some epochs, from below; what is not told apart is training."""
+    count = len(group)
+    wait = sum(_waited(epoch) for epoch in group) / count
+    held = sum(_held(epoch) for epoch in group) / count
+    train = sum(_trained(epoch) for epoch in group) / count
+    validation = sum(known(epoch.validation_s) or 0.0 for epoch in group) / count
+    checkpoint = sum(known(epoch.checkpoint_s) or 0.0 for epoch in group) / count
+    working = max(train - wait - held, 0.0)
+    parts = (("wait", wait), ("held", held), ("train", working), ("validation", validation), ("checkpoint", checkpoint))
+    return [part for part in parts if part[0] != "held" or held > 0]
+
+
+def _trained(epoch: EpochSummary) -> float:
+    return known(epoch.train_s) or max(epoch.end_t_s - epoch.start_t_s, 0.0)
+
+
+def _waited(epoch: EpochSummary) -> float:
+    """Return the wait within the training that is drawn."""
+    return min(known(epoch.data_wait_s) or 0.0, _trained(epoch))
+
+
+def _held(epoch: EpochSummary) -> float:
+    """Return how long of the training that is drawn it stood still between batches, and not for data."""
+    return min(known(epoch.held_s) or 0.0, _trained(epoch) - _waited(epoch))
+
+
+def _bar(group: Sequence[EpochSummary], place: tuple[float, float], top: float, *, several_runs: bool) -> EpochBar:
+    parts, below = [], 0.0
+    for kind, seconds in _heights(group):
+        height = min(seconds, max(top - below, 0.0))
+        if height > 0:
+            y = HEIGHT * (1 - (below + height) / top)
+            parts.append(EpochPart(kind, round(y, 2), round(HEIGHT * height / top, 2)))
+        below += seconds
+    return EpochBar(
+        x=place[0],
+        width=place[1],
+        parts=tuple(parts),
+        odd=any(epoch.odd for epoch in group),
+        title=_title(group, several_runs=several_runs),
+    )
+
+
+def _title(group: Sequence[EpochSummary], *, several_runs: bool) -> str:
+    """Return what a bar says when it is pointed at."""
+    names = [_name(epoch, several_runs=several_runs) for epoch in (group[0], group[-1])]
+    parts = [f"{PARTS.get(kind, kind)} {duration(seconds)}" for kind, seconds in _heights(group) if seconds > 0]
+    util = _mean([epoch.gpu_util_pct for epoch in group])
+    parts += [f"GPU {quantity(util, '%')}"] if util is not None else []
+    odd = [reason for epoch in group for reason in epoch.odd]
+    epochs = f"Epoch {names[0]}" if len(group) == 1 else f"Epochs {names[0]} to {names[1]}, mean"
+    return clean("; ".join([f"{epochs}: {', '.join(parts)}", *odd[:4]]))
+
+
+def _lines(groups: Sequence[Sequence[EpochSummary]], places: Sequence[tuple[float, float]]) -> list[EpochLine | None]:
+    util = [_mean([epoch.gpu_util_pct for epoch in group]) for group in groups]
+    loss = [_mean([epoch.loss for epoch in group]) for group in groups]
+    rate = [_mean([epoch.lr for epoch in group]) for group in groups]
+    return [
+        _line("GPU utilisation", "util", util, places, (0.0, 100.0), lambda value: f"{value:.0f} %"),
+        _line("Loss", "loss", loss, places, None, lambda value: f"{value:.3g}"),
+        _line("Learning rate", "lr", rate, places, None, lambda value: f"{value:.2g}"),
+    ]
+
+
+def _line(  # noqa: PLR0913, PLR0917 - a panel, its values and how they are told
+    label: str,
+    kind: str,
+    values: Sequence[float | None],
+    places: Sequence[tuple[float, float]],
+    limits: tuple[float, float] | None,
+    tell: Callable[[float], str],
+) -> EpochLine | None:
+    """Return a panel's line in steps, None where nothing is known; it breaks where a value is missing."""
+    present = [value for value in values if value is not None]
+    if not present:
+        return None
+    low, high = limits or (min(present), max(present))
+    room = (high - low) or 1.0
+    path, joined = [], False
+    for value, (x, width) in zip(values, places, strict=True):
+        if value is not None:
+            y = HEIGHT * (1 - (value - low) / room) if high > low else HEIGHT / 2
+            path.append(f"{'L' if joined else 'M'}{x:.1f},{y:.1f}H{x + width:.1f}")
+        joined = value is not None
+    return EpochLine(label, kind, "".join(path), tell(low), tell(high) if high > low else "")
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    present = [value for value in map(known, values) if value is not None]
+    return sum(present) / len(present) if present else None

@@ -1,0 +1,233 @@
+"""Findings in words: what happened, how bad it was, why, what the kernel said beside it, and what to change."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from gpu_report.amounts import counted
+from gpu_report.model import Advice, Analysis, Cause, Finding, KernelEvent, NearbyKernelEvent
+from gpu_report.render.formatting import (
+    MISSING,
+    SHOWN_SECONDS,
+    duration,
+    known,
+    quantity,
+    sentence,
+    share,
+    tied,
+    with_code,
+)
+from gpu_report.render.page.evidence import evidence
+from gpu_report.render.page.next_steps import gaps_step, next_step
+from gpu_report.render.page.view import AdviceView, Fact, FindingView, KernelLine
+from gpu_report.render.run_clock import Clock
+from gpu_report.vocabulary import ENDINGS, cause_words, phase_words
+
+SEVERITY_WORDS = {"critical": "Critical", "warning": "Warning", "info": "Note"}
+_TITLES = {
+    "kernel": "Kernel event",
+    "gpu-lost": "GPU lost",
+    "not-credible": "Reading not credible",
+    "unused-gpu": "Unused GPU",
+    "ended": "How it ended",
+    "environment": "Set-up",
+    "memory-growth": "Growing memory",
+    "room": "Room to win",
+    "starved": "Starved GPU",
+    "thermal": "Throttling by heat",
+    "waiting": "Waiting GPU",
+}
+_COUNTED = frozenset({"drop", "slowdown"})  # the timeline shows their numbers; of the rest the first needs none
+_SEVERITY_RANK = {"critical": 0, "warning": 1, "info": 2}
+
+# From which confidence on a cause is called likely, and from which on sure enough to be stated without a doubt.
+LIKELY = 0.5
+CLEAR = 0.8
+
+UNSURE = 0.5  # what is only known to win at most so much stands behind what is likely to win half of that
+TITLES_SHOWN = 3  # of the findings that one step is for
+FIRST_ADVICE = 3  # how much of the advice stands under the verdict
+
+
+def ranked(findings: tuple[Finding, ...]) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+    """Return the unexpected findings, worst first, and the expected ones in order of time."""
+    unexpected = sorted((f for f in findings if not f.expected), key=_badness)
+    expected = sorted((f for f in findings if f.expected), key=lambda f: f.start_t_s)
+    return tuple(unexpected), tuple(expected)
+
+
+def finding_view(finding: Finding, clock: Clock, analysis: Analysis) -> FindingView:
+    """Return a finding in words."""
+    cause = finding.cause
+    return FindingView(
+        id=finding.id,
+        title=finding_title(finding),
+        severity=finding.severity,
+        severity_word=SEVERITY_WORDS[finding.severity],
+        expected=finding.expected,
+        start=clock.moment(finding.start_t_s),
+        end=clock.moment(finding.end_t_s),
+        summary=tied(sentence(finding.summary)),
+        facts=_facts(finding, several_gpus=len(analysis.gpus) > 1),
+        cause=cause_words(cause.name) if cause else "",
+        confidence=_confidence(cause) if cause else "",
+        explanation=sentence(cause.explanation) if cause else "",
+        runner_up=cause_words(cause.runner_up) if cause and cause.runner_up else "",
+        evidence=evidence(finding),
+        kernel=tuple(_nearby(event, clock, finding) for event in finding.kernel_events),
+        advice=tuple(_advice(a) for a in finding.advice if a.text != analysis.run.kernel.advice),
+        step=sentence(next_step(finding, analysis)),
+        is_told=_is_told(finding, analysis.verdict),
+    )
+
+
+def finding_title(finding: Finding) -> str:
+    """Return a finding's name as it is spoken: Drop 3, Power cap."""
+    name, _, place = finding.id.rpartition("-")
+    if name == "starved" and finding.severity == "info":
+        name = "room"
+    title = _TITLES.get(name, name.replace("-", " ").capitalize())
+    return title if place == "1" and name not in _COUNTED else f"{title} {place}".strip()
+
+
+def first_advice(unexpected: tuple[Finding, ...], analysis: Analysis) -> tuple[AdviceView, ...]:
+    """Return the advice of all findings, each once: what ended the training first, then what wins most.
+
+    How to read the kernel log is said here, not in each. After it stands what to do about the largest loss where no
+    finding is of it, and where to look into the findings without any.
+    """
+    log = analysis.run.kernel
+    urgent = {each for finding in unexpected if finding.rule in ENDINGS for each in finding.advice}
+    every = dict.fromkeys(each for finding in unexpected for each in finding.advice)
+    advice = sorted(every, key=lambda each: (each not in urgent, -_wins(each)))
+    read_log = f"To see what the kernel said: {with_code(log.advice)}"
+    views = (replace(_advice(a), text=read_log) if a.text == log.advice else _advice(a) for a in advice)
+    gaps = gaps_step(analysis)
+    largest = [AdviceView(gaps, "", "", "")] if gaps else []
+    return (*views, *largest, *_steps(unexpected, analysis))[:FIRST_ADVICE]
+
+
+def _steps(unexpected: tuple[Finding, ...], analysis: Analysis) -> Iterator[AdviceView]:
+    """Yield each next step once, with the findings that it is for."""
+    of: dict[str, list[str]] = {}
+    for finding in unexpected:
+        of.setdefault(next_step(finding, analysis), []).append(finding_title(finding))
+    for step, titles in of.items():
+        if step:
+            yield AdviceView(f"{_several(titles)}: {step}", "", "", "")
+
+
+def _several(titles: list[str]) -> str:
+    more = len(titles) - TITLES_SHOWN
+    return ", ".join(titles[:TITLES_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def kernel_line(event: KernelEvent, clock: Clock, distance: str = "") -> KernelLine:
+    """Return a kernel event in words, with its raw line."""
+    return KernelLine(
+        moment=clock.moment(event.t_s),
+        severity=event.severity,
+        title=f"Xid {event.code}" if event.code is not None else event.kind,
+        meaning=sentence(event.meaning),
+        action=sentence(event.action),
+        text=event.text,
+        gpu="" if event.gpu is None else f"GPU {event.gpu}",
+        count=_repeats(event),
+        distance=distance,
+    )
+
+
+def nothing_found(analysis: Analysis) -> str:
+    """Return what to say where no unexpected finding stands."""
+    if analysis.run.samples.empty:
+        return "There are no samples to judge."
+    options = analysis.options
+    return (
+        f"Nothing to report: utilisation never fell by over {options.drop_percent:g} % of its level for "
+        f"{options.drop_seconds:g} s or more without a reason that training itself gives."
+    )
+
+
+def _badness(finding: Finding) -> tuple[int, float]:
+    depth = (known(finding.level_pct) or 0.0) - (known(finding.low_pct) or 0.0)
+    return _SEVERITY_RANK[finding.severity], -finding.duration_s * max(depth, 1.0)
+
+
+def _is_told(finding: Finding, verdict: str) -> bool:
+    """Return whether the verdict says what a finding's summary says, or its reason, which stands after the colon."""
+    said = (finding.summary, finding.summary.partition(": ")[2])
+    return any(part and part.rstrip(".").lower() in verdict.lower() for part in said)
+
+
+def _facts(finding: Finding, *, several_gpus: bool) -> tuple[Fact, ...]:
+    level, low = known(finding.level_pct), known(finding.low_pct)
+    facts = [Fact("Length", duration(finding.duration_s))] if finding.duration_s > 0 else []
+    if level is not None or low is not None:
+        facts.append(Fact("Utilisation before", quantity(level, "%")))
+        facts.append(Fact("During it", quantity(low, "%")))
+    if level and low is not None:
+        facts.append(Fact("Fell by", quantity(level - low, "points"), f"{share((level - low) / level)} of before"))
+    if several_gpus:
+        facts.append(Fact("GPU", "all" if finding.gpu is None else str(finding.gpu)))
+    is_placed = finding.epoch is not None or level is not None
+    return (*facts, _place(finding)) if is_placed else tuple(facts)
+
+
+def _place(finding: Finding) -> Fact:
+    boundary = "at the epoch's boundary" if finding.at_boundary else ""
+    phase = phase_words(finding.phase or "")
+    epoch = MISSING if finding.epoch is None else str(finding.epoch)
+    return Fact("Epoch", epoch, ", ".join(part for part in (phase, boundary) if part))
+
+
+def _confidence(cause: Cause) -> str:
+    if cause.name == "unexplained":
+        return ""
+    confidence = cause.confidence
+    word = "clear" if confidence >= CLEAR else "likely" if confidence >= LIKELY else "possible"
+    return f"{word}, {share(confidence)} confidence"
+
+
+def _nearby(nearby: NearbyKernelEvent, clock: Clock, finding: Finding) -> KernelLine:
+    """Return a kernel line beside a finding, without what the finding itself says already."""
+    line = kernel_line(nearby.event, clock, _distance(nearby.offset_s, finding))
+    return replace(
+        line,
+        meaning="" if nearby.event.meaning.rstrip(".") in finding.summary else line.meaning,
+        action="" if any(a.text == nearby.event.action for a in finding.advice) else line.action,
+    )
+
+
+def _distance(offset_s: float, finding: Finding) -> str:
+    """Return when a kernel line came; what would read 0 s before or after a moment came with it."""
+    if offset_s == 0 or abs(offset_s) < SHOWN_SECONDS:
+        return "during it" if finding.duration_s > 0 else "at that moment"
+    return f"{duration(abs(offset_s))} {'before' if offset_s < 0 else 'after'}"
+
+
+def _repeats(event: KernelEvent) -> str:
+    if event.count == 1:
+        return ""
+    until = "" if event.last_t_s is None else f" within {duration(event.last_t_s - event.t_s)}"
+    return counted(event.count, "time") + until
+
+
+def _wins(advice: Advice) -> float:
+    """Return the share of training time that it is likely to win, or a little less than it wins at most; 0 unknown."""
+    if advice.gain_estimate is not None:
+        return advice.gain_estimate
+    return UNSURE * (advice.gain_at_most or 0.0)
+
+
+def _gain(advice: Advice) -> str:
+    most, likely = known(advice.gain_at_most), known(advice.gain_estimate)
+    if most is None:
+        return ""
+    if likely is None:
+        return f"saves at most {share(most)} of the training time"
+    return f"likely saves {share(likely)} of the training time, at most {share(most)}"
+
+
+def _advice(advice: Advice) -> AdviceView:
+    change = f"{advice.argument}={advice.to_value}" if advice.argument and advice.to_value is not None else ""
+    now = f"now {advice.from_value}" if change and advice.from_value is not None else ""
+    return AdviceView(sentence(advice.text), change, now, _gain(advice))

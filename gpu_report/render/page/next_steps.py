@@ -1,0 +1,79 @@
+"""What a person can do about a cause that no argument of the training mends: where to look, in a sentence or two."""
+
+from gpu_report.model import Analysis, Finding
+from gpu_report.vocabulary import ENDINGS, row_words
+
+_STEPS = {
+    "trainer-blocked": "find what the main process waited for then: a callback, a logger, a lock, a remote service. "
+    "No argument of YOLO changes it.",
+    "input-stalled": "find what the loader's workers waited for then: a network drive, a lock, a download. "
+    "A copy of the data on a local disk rules the drive out.",
+    "input-storage": "move the data to a faster disk of this machine, or keep other readers off that disk.",
+    "input-cpu": "keep other programs off these cores while it trains, or give the training more of them.",
+    "other-process": "keep other programs off this GPU while it trains.",
+    "memory-growth": "look for what is kept from batch to batch: a list of losses or predictions, a loss summed up "
+    "with its graph, a callback that caches.",
+    "power-cap": "`nvidia-smi -q -d POWER` shows the limit, and how far an administrator may raise it.",
+    "thermal": "look at the cooling: fans, dust, the air around the machine.",
+}
+_GAPS = "short gaps"  # a row of the ledger
+_STOPPED = "find who stopped the training: Ctrl-Z in its terminal, `kill -STOP`, a scheduler that suspends jobs."
+_STOPPED_SIGN = "processes stopped by a signal"  # evidence of it (analyse/causes/causes.py)
+_RECORD = "record the next training with `gpu-report record -- COMMAND`, which tells what YOLO did at every second."
+
+# Recorded with its command, and yet nothing came from inside it.
+_INJECT = (
+    "record the next training without `--no-inject`, and start it with neither `python -I` nor a cleared environment: "
+    "then it tells what YOLO did at every second."
+)
+
+
+def next_step(finding: Finding, analysis: Analysis) -> str:
+    """Return what to do about a finding that has no advice of its own, empty where that is not known."""
+    if finding.advice or finding.expected or finding.severity == "info":
+        return ""
+    if finding.cause is None:
+        return _anothers(finding)
+    if any(evidence.text.startswith(_STOPPED_SIGN) for evidence in finding.evidence):
+        return _STOPPED if finding.cause.name == "trainer-blocked" else ""
+    if finding.cause.name == "unexplained":
+        return "" if analysis.run.inside else _from_inside(analysis)
+    if finding.cause.name == "memory-pressure":
+        return _less_memory(analysis)
+    return _STEPS.get(finding.cause.name, "")
+
+
+def _less_memory(analysis: Analysis) -> str:
+    """Return how to use less host memory; where the images are known not to be cached in it, not by caching none."""
+    asked = [str(yolo.args.get("cache")) for yolo in analysis.run.yolo_runs]
+    less = "fewer workers" if asked and set(asked) <= {"False", "disk"} else "fewer workers, no cache=ram"
+    return f"use less host memory ({less}), or give the machine more."
+
+
+def _anothers(finding: Finding) -> str:
+    """Return what to do about a fault that the kernel named of another program, empty where it named none."""
+    event = next((near.event for near in finding.kernel_events if near.event.of_another), None)
+    if finding.rule != "kernel" or event is None:
+        return ""
+    who = event.who("the process")
+    return f"nothing for this training, which went on. If {who} is yours, its own output says more."
+
+
+def gaps_step(analysis: Analysis) -> str:
+    """Return what to do about short gaps between batches where the verdict calls them the largest loss, else nothing.
+
+    No argument is known to close them; a larger batch has fewer, and epochs of 1.8 and 1.3 s with 64 and 128 images in
+    place of 4.7 s with 32 (sample_runs/ab-batch-*). A training that was cut short has other worries.
+    """
+    name = row_words(_GAPS)
+    is_told = name.lower() in analysis.verdict.lower()
+    if not is_told or any(finding.rule in ENDINGS for finding in analysis.findings):
+        return ""
+    return (
+        f"{name}: no argument is known to close them. Look at what runs in the main process between two batches "
+        "(callbacks, loggers); a larger batch, where it fits, makes fewer of them."
+    )
+
+
+def _from_inside(analysis: Analysis) -> str:
+    return _INJECT if analysis.run.recording.command else _RECORD

@@ -1,0 +1,275 @@
+"""The top of the page: where and on what the run ran, its key numbers, and where the GPU time went."""
+
+from collections import Counter
+from collections.abc import Iterable
+from statistics import median
+
+from gpu_report.model import Analysis, Ending, GpuSummary, LedgerRow, Run
+from gpu_report.render.formatting import (
+    ENDINGS,
+    MISSING,
+    SHOWN_SECONDS,
+    duration,
+    energy,
+    gibibytes,
+    how_far,
+    how_it_ended,
+    known,
+    number,
+    partly,
+    quantity,
+    saw_training,
+    share,
+)
+from gpu_report.render.page.recorder_events import marked
+from gpu_report.render.page.view import Fact, LedgerItem, LegendItem, Table
+from gpu_report.render.quantity_labels import LANES, label
+from gpu_report.vocabulary import SEVERITIES, phase_words, row_words
+
+LABEL_PCT = 8.0  # of the ledger's width, from which on a part has room for its share
+
+# Ledger rows that have a colour of their own; every other name shares one.
+LEDGER_KINDS = frozenset(
+    {
+        "work",
+        "short gaps",
+        "idle",
+        "unmeasured",
+        "startup",
+        "final evaluation",
+        "validation",
+        "checkpoint",
+        "input-cpu",
+        "input-storage",
+        "input-stalled",
+        "main-process",
+        "launch-bound",
+        "memory-pressure",
+        "trainer-blocked",
+        "other-process",
+        "power-cap",
+        "thermal",
+        "gpu-fault",
+        "waiting-for-peer",
+        "run-ended",
+        "unexplained",
+    }
+)
+
+
+def subtitle(analysis: Analysis) -> tuple[str, ...]:
+    """Return the line under the title: host, GPUs, and how the run ended."""
+    recording = analysis.run.recording
+    names = Counter(gpu.name or "GPU of unknown model" for gpu in analysis.run.gpus)
+    models = [name if count == 1 else f"{count} \u00d7 {name}" for name, count in names.items()]
+    return tuple(part for part in (recording.host, ", ".join(models)) if part)
+
+
+def tiles(analysis: Analysis) -> tuple[Fact, ...]:
+    """Return the key numbers of the run, over all its GPUs."""
+    gpus = analysis.gpus
+    facts = (
+        _utilisation(gpus),
+        _memory(gpus),
+        _mean_and_peak(analysis, "Temperature, mean", "temperature_c", "°C"),
+        _mean_and_peak(analysis, "Power, mean", "power_w", "W"),
+        Fact("Energy", energy(_energy(gpus)), _energy_note(analysis)),
+        Fact("Duration", duration(analysis.run.duration_s), how_it_ended(analysis.run.recording)),
+        _epochs(analysis),
+        *_ending(analysis.ending),
+        Fact("Samples recorded", share(analysis.coverage), _coverage_note(analysis)),
+    )
+    return tuple(facts)
+
+
+def gpu_table(analysis: Analysis) -> Table:
+    """Return one row of key numbers for each GPU."""
+    columns = (
+        *("GPU", "Model", "Mean utilisation", "Peak", "Memory, peak", "Mean temperature"),
+        *("Mean power", "Peak", "Energy"),
+    )
+    return Table(columns, (False, False, *[True] * 7), tuple(_gpu_row(s) for s in analysis.gpus))
+
+
+def legend(analysis: Analysis) -> tuple[LegendItem, ...]:
+    """Return the signs that the timeline of this run holds."""
+    phases = dict.fromkeys(phase.name for phase in analysis.phases)
+    signs = [LegendItem(f"swatch phase-{name.replace(' ', '-')}", phase_words(name)) for name in phases]
+    kernel = {event.severity for event in analysis.run.kernel.events}
+    worst = next((severity for severity in SEVERITIES if severity in kernel), "info")
+    marks = (
+        (analysis.low_intervals, "dashes", "under 20 %"),
+        ([finding for finding in analysis.findings if finding.level_pct is not None], "swatch drop", "drop"),
+        (analysis.gaps, "swatch gap", "no data"),
+        ([phase for phase in analysis.phases if phase.name == "checkpoint"], "event checkpoint", "weights saved"),
+        (kernel, f"event kernel {worst}", "kernel message"),
+        (marked(analysis.run.events), "event happening", "something about the recording"),
+    )
+    return (
+        *signs,
+        *(LegendItem(sign, label) for present, sign, label in marks if present),
+        *_line_legend(analysis.run),
+    )
+
+
+def _line_legend(run: Run) -> tuple[LegendItem, ...]:
+    """Return the lines that are not one for each GPU, as far as they were recorded."""
+    sm_activity = LegendItem("line sm-activity", "SM activity: what the GPU really did")
+    several = [lane.drawn for lane in LANES if lane.kind == "host" and len(lane.drawn) > 1]
+    lines = {name: LegendItem(f"line {name}", _lowered(label(name))) for names in several for name in names}
+    return (
+        *([sm_activity] if run.samples["sm_active_pct"].notna().any() else []),
+        *(item for name, item in lines.items() if run.host[name].notna().any()),
+    )
+
+
+def _lowered(words: str) -> str:
+    return words[:1].lower() + words[1:]
+
+
+def ledger(analysis: Analysis) -> tuple[LedgerItem, ...]:
+    """Return where all GPU time went, as parts of one bar: work, what it lost, what belongs to training, the rest."""
+    items, start, is_training = [], 0.0, saw_training(analysis)
+    for row in sorted((row for row in analysis.ledger if row.gpu_seconds >= SHOWN_SECONDS), key=_ledger_place):
+        width = max(known(row.share) or 0.0, 0.0) * 100
+        items.append(_ledger_item(row, start, width, is_training=is_training))
+        start += width
+    return tuple(items)
+
+
+def _ledger_place(row: LedgerRow) -> tuple[int, float]:
+    """Return where a row stands: by its group, in which the largest is first."""
+    ends = {"work": 0, "idle": 3, "unmeasured": 4}
+    return ends.get(row.name, 2 if row.expected else 1), -row.gpu_seconds
+
+
+def ledger_note(analysis: Analysis) -> str:
+    """Return what the ledger's seconds are of."""
+    gpus = len(analysis.gpus)
+    if gpus == 1:
+        return f"All {duration(analysis.run.duration_s)} of the recording."
+    return f"All GPU time of the recording: {duration(analysis.run.duration_s)} on each of {gpus} GPUs."
+
+
+def _ledger_item(row: LedgerRow, start_pct: float, width_pct: float, *, is_training: bool) -> LedgerItem:
+    return LedgerItem(
+        name=row_words(row.name, is_training=is_training),
+        kind=row.name.replace(" ", "-") if row.name in LEDGER_KINDS else "other",
+        start_pct=round(start_pct, 4),
+        width_pct=round(width_pct, 4),
+        label=share(row.share) if width_pct >= LABEL_PCT else "",
+        share=share(row.share),
+        time=duration(row.gpu_seconds, aligned=True),
+        energy="" if known(row.energy_j) is None else energy(row.energy_j),
+        money=_money(row.money),
+    )
+
+
+def _money(amount: float | None) -> str:
+    """Return money with cents, nothing where no price was given; less than a cent is not nothing."""
+    amount = known(amount)
+    if amount is None:
+        return ""
+    return "< 0.01" if 0 < amount < 0.005 else number(amount, 2)
+
+
+def _gpu_row(summary: GpuSummary) -> tuple[str, ...]:
+    return (
+        str(summary.gpu.index),
+        summary.gpu.name or MISSING,
+        quantity(_stat(summary, "gpu_util_pct", "mean"), "%"),
+        quantity(_stat(summary, "gpu_util_pct", "max"), "%"),
+        gibibytes(_stat(summary, "memory_used_mib", "max")),
+        quantity(_stat(summary, "temperature_c", "mean"), "°C"),
+        quantity(_stat(summary, "power_w", "mean"), "W"),
+        quantity(_stat(summary, "power_w", "max"), "W"),
+        energy(summary.energy_j),
+    )
+
+
+def _utilisation(gpus: tuple[GpuSummary, ...]) -> Fact:
+    """Return mean utilisation, and that it is of more than the training that the verdict speaks of."""
+    notes = ("whole recording", _peak(gpus, "gpu_util_pct", "%"))
+    mean = _mean(gpus, "gpu_util_pct")
+    return Fact(
+        "GPU utilisation, mean", quantity(mean, "%"), ", ".join(filter(None, notes)) if mean is not None else ""
+    )
+
+
+def _memory(gpus: tuple[GpuSummary, ...]) -> Fact:
+    fullest = max(gpus, key=lambda s: _stat(s, "memory_used_mib", "max") or 0.0, default=None)
+    if fullest is None:
+        return Fact("Memory, peak", MISSING)
+    peak, total = _stat(fullest, "memory_used_mib", "max"), known(fullest.gpu.memory_total_mib)
+    if peak is None or total is None or total <= 0:
+        return Fact("Memory, peak", gibibytes(peak))
+    where = f", GPU\u00a0{fullest.gpu.index}" if len(gpus) > 1 else ""
+    return Fact("Memory, peak", gibibytes(peak), f"{share(peak / total)} of {gibibytes(total)}{where}")
+
+
+def _epochs(analysis: Analysis) -> Fact:
+    lengths = [epoch.end_t_s - epoch.start_t_s for epoch in analysis.epochs]
+    if not lengths:
+        return Fact("Epochs", MISSING, "no YOLO run was seen")
+    return Fact("Epochs", number(len(lengths)), f"median {duration(median(lengths))} each")
+
+
+def _ending(ending: Ending | None) -> tuple[Fact, ...]:
+    return () if ending is None else (Fact("Training", ENDINGS[ending.name], how_far(ending)),)
+
+
+def _coverage_note(analysis: Analysis) -> str:
+    interval = analysis.run.recording.interval_s
+    every = "" if interval is None else f"one {'a second' if interval == 1 else f'every {duration(interval)}'}, "
+    gap = analysis.longest_gap_s
+    return every + (f"longest gap {duration(gap)}" if gap > 0 else "no gaps")
+
+
+def _energy(gpus: tuple[GpuSummary, ...]) -> float | None:
+    joules = [joules for joules in (known(s.energy_j) for s in gpus) if joules is not None]
+    return sum(joules) if joules else None
+
+
+def _energy_note(analysis: Analysis) -> str:
+    """Return what the energy was read from, and of which GPUs; where it is not known that the samples are too few."""
+    those = [s for s in analysis.gpus if known(s.energy_j) is not None]
+    partial = partly(analysis.coverage)
+    if not those:
+        return f"not known: samples are of {partial}" if partial else ""
+    words = {"counter": "from the energy counter", "power": "summed up from power readings"}
+    sources = sorted({s.energy_source for s in those} & set(words))
+    some = f"{len(those)} of {len(analysis.gpus)} GPUs" if len(those) < len(analysis.gpus) else ""
+    return ", ".join(filter(None, (some, " and ".join(words[source] for source in sources))))
+
+
+def _mean_and_peak(analysis: Analysis, name: str, column: str, unit: str) -> Fact:
+    """Return a mean with the peak, and that it is of a part of the time where that is so."""
+    mean, peak = _mean(analysis.gpus, column), _peak(analysis.gpus, column, unit)
+    partial = partly(analysis.coverage) if mean is not None else ""
+    notes = (f"of {partial}" if partial else "", peak)
+    return Fact(name, quantity(mean, unit), ", ".join(filter(None, notes)))
+
+
+def _stat(summary: GpuSummary, name: str, which: str) -> float | None:
+    stats = summary.quantities.get(name)
+    return None if stats is None else known(getattr(stats, which))
+
+
+def _stats(gpus: Iterable[GpuSummary], name: str, which: str) -> list[float]:
+    return [value for value in (_stat(s, name, which) for s in gpus) if value is not None]
+
+
+def _mean(gpus: Iterable[GpuSummary], name: str) -> float | None:
+    """Return the mean over the GPUs that the run used; over all where it used none."""
+    every = list(gpus)
+    means = _stats([gpu for gpu in every if gpu.used] or every, name, "mean")
+    return sum(means) / len(means) if means else None
+
+
+def _max(gpus: Iterable[GpuSummary], name: str) -> float | None:
+    return max(_stats(gpus, name, "max"), default=None)
+
+
+def _peak(gpus: Iterable[GpuSummary], name: str, unit: str) -> str:
+    peak = _max(gpus, name)
+    return "" if peak is None else f"peak {quantity(peak, unit)}"

@@ -1,0 +1,50 @@
+"""The page: view, data and parts put together into one HTML text that needs nothing else."""
+
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from gpu_report.model import Analysis
+from gpu_report.render.page.compose import compose
+from gpu_report.render.page.script_data import chart_data, to_json
+from gpu_report.render.page.skeleton import BlankPage, blank_page
+from gpu_report.render.samples.columns import Packing
+
+
+@dataclass(frozen=True)
+class PageParts:
+    """What the page carries besides its words: policy, style, scripts and data, safe to stand as they are."""
+
+    policy: str
+    style: Markup
+    script: Markup
+    library: Markup
+    data: Markup
+    first: Markup
+    columns: Markup
+
+
+def render_html(analysis: Analysis, packing: Packing | None = None, blank: BlankPage | None = None) -> str:
+    """Return the report of a run as one HTML page that works offline and loads nothing.
+
+    `packing` is that of the run's columns where it was begun before (`begin_packing`), `blank` likewise
+    (`begin_blank_page`).
+    """
+    blank = blank or blank_page()
+    return blank.template.render(report=compose(analysis), page=page_parts(analysis, blank, packing))
+
+
+def page_parts(analysis: Analysis, blank: BlankPage, packing: Packing | None = None) -> PageParts:
+    """Return the page's style, scripts and data, and the policy that allows exactly these."""
+    data, columns = chart_data(analysis, packing)
+    # JSON without a single "<", and text in which only a letter follows one (dense.py): nothing here can end the
+    # element it stands in.
+    return PageParts(
+        policy=blank.policy,
+        style=blank.style,
+        script=blank.script,
+        library=blank.library,
+        data=Markup(to_json(data)),  # noqa: S704 (JSON with every < escaped)
+        first=Markup(columns[: data["first_characters"]]),  # noqa: S704 (dense.py)
+        columns=Markup(columns[data["first_characters"] :]),  # noqa: S704 (dense.py)
+    )

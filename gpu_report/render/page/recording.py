@@ -1,0 +1,118 @@
+"""Where the data came from: the recording and what of it is missing, and the kernel log."""
+
+from gpu_report.amounts import counted
+from gpu_report.model import Analysis, Ending, Gap, KernelLog, Recording
+from gpu_report.render.formatting import (
+    duration,
+    elapsed,
+    gibibytes,
+    heard,
+    known,
+    number,
+    numbers,
+    sentence,
+    share,
+    with_code,
+)
+from gpu_report.render.page.findings import kernel_line
+from gpu_report.render.page.recorder_events import WHAT, detail, gpu_name
+from gpu_report.render.page.view import Fact, Happening, KernelView, RecordingView
+from gpu_report.render.run_clock import Clock
+
+HAPPENINGS_SHOWN = 200  # rows: a run with a gap at every minute must not bury the page; the rest is counted
+
+
+def kernel(log: KernelLog, clock: Clock) -> KernelView:
+    """Return what is known of the kernel log; where it was not read, unknown and what would help."""
+    lines = tuple(kernel_line(event, clock) for event in log.events)
+    if log.status == "read":
+        found = heard(log.events) if lines else "No event that concerns GPUs, memory or storage"
+        return KernelView(read=True, statement=f"{found}{_from(log)}.", command="", lines=lines)
+    reason = f" ({log.reason.rstrip('.')})" if log.reason else ""
+    statement = f"Unknown: the kernel log could not be read{reason}, so errors may have gone unseen."
+    if log.xid_events == "listening":
+        statement += " Xid errors were listened for through NVML, which needs no log."
+    return KernelView(read=False, statement=statement, command=with_code(log.advice), lines=lines)
+
+
+def recording(analysis: Analysis, clock: Clock) -> RecordingView:
+    """Return how this was recorded, and everything that went wrong with it."""
+    happenings = sorted((*_gaps(analysis, clock), *_events(analysis, clock)), key=lambda h: h.moment.t_s)
+    left_out = len(happenings) - HAPPENINGS_SHOWN
+    return RecordingView(
+        facts=tuple(fact for fact in _facts(analysis) if fact.value),
+        problems=analysis.run.problems,
+        happenings=tuple(happenings[:HAPPENINGS_SHOWN]),
+        happenings_left_out=f"{left_out:,} more not shown." if left_out > 0 else "",
+    )
+
+
+def _from(log: KernelLog) -> str:
+    return f", read from {log.source}" if log.source else ""
+
+
+def _facts(analysis: Analysis) -> tuple[Fact, ...]:
+    source = analysis.run.recording
+    host = (
+        source.os,
+        source.cores and counted(source.cores, "core"),
+        source.memory_mib and gibibytes(source.memory_mib),
+    )
+    return (
+        Fact("Recorded by", _recorder(source)),
+        Fact("Run folder", analysis.run.path),
+        Fact("Command", " ".join(source.command)),
+        *_ending(analysis.ending),
+        Fact("One sample every", duration(source.interval_s) if source.interval_s else ""),
+        Fact("Coverage", f"{share(analysis.coverage)} of the samples that should be there"),
+        Fact("Longest gap", duration(analysis.longest_gap_s)),
+        Fact("Host", ", ".join(str(part) for part in (source.host, *host) if part)),
+        Fact("Driver", ", ".join(p for p in (source.driver, source.cuda and f"CUDA {source.cuda}") if p)),
+        Fact("Python", source.python or ""),
+        Fact("PyTorch", source.torch or ""),
+        Fact("Ultralytics", source.ultralytics or ""),
+        Fact("The recorder itself", _cost(analysis)),
+    )
+
+
+def _ending(ending: Ending | None) -> tuple[Fact, ...]:
+    """Return how the training ended, and what its last minute was like."""
+    if ending is None:
+        return ()
+    when = sentence(f"{ending.text}, {elapsed(ending.t_s)} after the start")
+    return Fact("The training's end", when), Fact("In its last minute", numbers(ending.last_minute))
+
+
+def _recorder(source: Recording) -> str:
+    version = f" {source.tool_version}" if source.tool_version else ""
+    is_ours = source.source.startswith("gpu-report")
+    return source.source + version if is_ours else f"{source.source}, imported by gpu-report{version}"
+
+
+def _cost(analysis: Analysis) -> str:
+    source = analysis.run.recording
+    parts = (
+        None if known(source.recorder_cpu_pct) is None else f"{number(source.recorder_cpu_pct, 1)} % of one core",
+        None if known(source.recorder_rss_mib) is None else f"{number(source.recorder_rss_mib)} MiB",
+        None if known(source.tick_p50_ms) is None else f"{number(source.tick_p50_ms, 1)} ms a sample",
+        None if known(source.tick_p99_ms) is None else f"{number(source.tick_p99_ms, 1)} ms or less in 99 of 100",
+        None if source.late_ticks is None else counted(source.late_ticks, "late sample"),
+    )
+    return ", ".join(part for part in parts if part)
+
+
+def _gaps(analysis: Analysis, clock: Clock) -> list[Happening]:
+    return [Happening(clock.moment(gap.start_t_s), WHAT["gap"], _gap_detail(gap)) for gap in analysis.gaps]
+
+
+def _gap_detail(gap: Gap) -> str:
+    length = f"{duration(gap.end_t_s - gap.start_t_s)}, {gpu_name(gap.gpu) or 'every GPU'}"
+    return f"{length}: {gap.reason}" if gap.reason else length
+
+
+def _events(analysis: Analysis, clock: Clock) -> list[Happening]:
+    return [
+        Happening(clock.moment(event.t_s), WHAT.get(event.kind, event.kind), detail(event))
+        for event in analysis.run.events
+        if event.kind != "gap"
+    ]

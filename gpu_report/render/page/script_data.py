@@ -1,0 +1,142 @@
+"""What the page's script is given: the packed columns, and everything that is drawn or looked up beside them."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from gpu_report.model import Analysis, Finding
+from gpu_report.render.formatting import clean, known, sentence
+from gpu_report.render.page import recorder_events
+from gpu_report.render.page.findings import finding_title
+from gpu_report.render.quantity_labels import (
+    CLOCK_EVENT_REASONS,
+    EPOCH_QUANTITIES,
+    LANES,
+    Quantity,
+    gpu_quantities,
+    host_quantities,
+)
+from gpu_report.render.samples.coarse_timeline import span_s
+from gpu_report.render.samples.columns import Blob, GpuColumns, Packing
+from gpu_report.render.samples.tables import tables
+
+Json = dict[str, Any]
+
+
+def chart_data(analysis: Analysis, packing: Packing | None = None) -> tuple[Json, str]:
+    """Return the page's data as an object for JSON, and all packed columns as one text.
+
+    The text begins with `first_characters` that are all which the first picture of a long run needs. `packing` is that
+    of the run's columns where it was begun before.
+    """
+    packing, blob = packing or Packing(analysis.run), Blob()
+    overviews = {index: blob.put(columns.overview) for index, columns in packing.gpus().items()}
+    first = {"host_overview": blob.put(packing.host_overview()), **tables(analysis, blob)}
+    first["first_characters"] = blob.characters()
+    gpus = [
+        _gpu(analysis, index, columns, blob) | {"overview": overviews[index]}
+        for index, columns in packing.gpus().items()
+    ]
+    host = blob.put(packing.host())
+    data: Json = {
+        **_run(analysis),
+        "gpus": gpus,
+        "host": host,
+        "span": [round(at, 3) for at in span_s(analysis.run)],
+        "quantities": _recorded(gpu_quantities(), [column for gpu in gpus for column in _all_columns(gpu)]),
+        "host_quantities": _recorded(host_quantities(), host),
+        "epoch_quantities": [asdict(quantity) for quantity in EPOCH_QUANTITIES],
+        "lanes": [asdict(lane) for lane in LANES],
+        "reasons": [[bit, words] for bit, words in CLOCK_EVENT_REASONS.items()],
+        **_marks(analysis),
+        **first,
+    }
+    return data, blob.text()
+
+
+def to_json(data: Mapping[str, Any]) -> str:
+    """Return JSON that can stand in a script element; ValueError for a NaN, which JSON does not have."""
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _run(analysis: Analysis) -> Json:
+    recording = analysis.run.recording
+    return {
+        "start_wall_s": round(analysis.run.start_wall_s, 3),
+        "duration_s": round(analysis.run.duration_s, 3),
+        "interval_s": known(recording.interval_s),
+        "driver": recording.driver and clean(recording.driver),
+        "cuda": recording.cuda and clean(recording.cuda),
+        "kernel_read": analysis.run.kernel.status == "read",
+    }
+
+
+def _gpu(analysis: Analysis, index: int, columns: GpuColumns, blob: Blob) -> Json:
+    known_gpu = next((gpu for gpu in analysis.run.gpus if gpu.index == index), None)
+    return {
+        "index": index,
+        "name": clean(known_gpu.name) if known_gpu and known_gpu.name else None,
+        "memory_total_mib": known(known_gpu.memory_total_mib) if known_gpu else None,
+        "power_limit_w": known(known_gpu.power_limit_w) if known_gpu else None,
+        "columns": blob.put(columns.samples),
+        "rings": {name: blob.put(ring) for name, ring in columns.rings.items()},
+    }
+
+
+def _all_columns(gpu: Json) -> list[Json]:
+    return [*gpu["columns"], *(column for packed in gpu["rings"].values() for column in packed)]
+
+
+def _recorded(quantities: tuple[Quantity, ...], columns: list[Json]) -> list[Json]:
+    names = {column["name"] for column in columns}
+    return [asdict(quantity) for quantity in quantities if quantity.name in names]
+
+
+def _marks(analysis: Analysis) -> Json:
+    return {
+        "low": [[i.gpu, *_span(i.start_t_s, i.end_t_s)] for i in analysis.low_intervals],
+        "gaps": [[g.gpu, *_span(g.start_t_s, g.end_t_s)] for g in analysis.gaps],
+        "findings": [_finding(f) for f in analysis.findings],
+        "kernel": [_kernel_event(analysis, number) for number in range(len(analysis.run.kernel.events))],
+        "happenings": [
+            [
+                round(event.t_s, 3),
+                clean(recorder_events.WHAT.get(event.kind, event.kind)),
+                clean(recorder_events.detail(event)),
+            ]
+            for event in recorder_events.marked(analysis.run.events)
+        ],
+    }
+
+
+def _finding(finding: Finding) -> Json:
+    start, end = _span(finding.start_t_s, finding.end_t_s)
+    return {
+        "id": finding.id,
+        "title": finding_title(finding),
+        "drop": finding.level_pct is not None,
+        "gpu": finding.gpu,
+        "start": start,
+        "end": end,
+        "expected": finding.expected,
+        "summary": clean(finding.summary),
+    }
+
+
+def _kernel_event(analysis: Analysis, number: int) -> Json:
+    event = analysis.run.kernel.events[number]
+    return {
+        "t": round(event.t_s, 3),
+        "severity": event.severity,
+        "title": f"Xid {event.code}" if event.code is not None else event.kind,
+        "meaning": clean(sentence(event.meaning)),
+        "text": clean(event.text),
+        "gpu": event.gpu,
+        "count": event.count,
+    }
+
+
+def _span(start_s: float, end_s: float) -> tuple[float, float]:
+    return round(start_s, 3), round(end_s, 3)

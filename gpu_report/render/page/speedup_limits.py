@@ -1,0 +1,28 @@
+"""What could be won: for each cause the training part of an epoch now, at best, and what a repair would reach."""
+
+from gpu_report.model import Analysis, Bound
+from gpu_report.render.formatting import duration, sentence
+from gpu_report.render.page.view import Table
+from gpu_report.vocabulary import row_words
+
+COLUMNS = ("Without", "Training of an epoch now", "At best", "Times faster", "Likely", "At best means")
+NO_ESTIMATE = "not estimated"
+NUMERIC = (False, True, True, True, False, False)
+
+
+def bounds(analysis: Analysis) -> Table:
+    """Return one row for each cause, the largest win first; no rows where epochs or causes are not known."""
+    return Table(COLUMNS, NUMERIC, tuple(_row(bound) for bound in analysis.bounds))
+
+
+def _row(bound: Bound) -> tuple[str, ...]:
+    return (
+        row_words(bound.cause),
+        duration(bound.epoch_s_now),
+        duration(bound.epoch_s_at_best),
+        f"{bound.speed_up_at_most:.1f}",
+        f"{duration(bound.epoch_s_estimate)} with {bound.repair}"
+        if bound.epoch_s_estimate is not None
+        else NO_ESTIMATE,
+        sentence(bound.basis),
+    )

@@ -1,0 +1,231 @@
+"""Small charts that need no script and stand on paper: the surroundings of a finding, and each GPU's run as a strip."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from gpu_report.model import Analysis, Finding, Run
+from gpu_report.render.formatting import gibibytes, quantity
+from gpu_report.render.page.view import ChartLine, ChartView, HeatCell
+from gpu_report.render.quantity_labels import label, unit_of
+from gpu_report.render.run_clock import Clock
+
+Floats = NDArray[np.float64]
+
+WIDTH = 1000  # of a chart, in its own units, which are about a pixel each: points lie on whole ones
+CONTEXT_LENGTHS = 1.5  # how many lengths of a finding are shown on either side of it, as by the timeline
+LEAST_CONTEXT_S = 15.0
+# The edges of what is shown lie on whole steps, but at the run's end: what befell several GPUs at once is drawn from
+# the same lines then. Steps are ten times as long where more than MOST_STEPS would lie on either side of a finding.
+CONTEXT_STEP_S = 5.0
+MOST_STEPS = 30
+MOST_POINTS = 1200  # of a line up to which every sample is drawn; beyond, the lowest and highest of each bucket
+GAP_TICKS = 3.5  # readings further apart than this many ticks or median steps are not joined
+MOST_LINES = 8  # more lines than GPUs of one machine tell nothing
+STRIP_CELLS = 200
+HEAT_LEVELS = 5
+UTILISATION = "gpu_util_pct"
+# What a rule's findings are about, where that is not utilisation.
+_SUBJECTS = {
+    "memory-growth": "memory_used_mib",
+    "memory-near-limit": "memory_used_mib",
+    "thermal": "sm_clock_mhz",
+    "power-cap": "sm_clock_mhz",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Track:
+    """One quantity of a GPU in order of time, as fine as the driver gave it; `tick_s` is the step of the samples."""
+
+    t_s: Floats
+    values: Floats
+    tick_s: float = 1.0
+
+
+PathOf = Callable[[Track, float, float, float], str]
+
+
+def tracks(run: Run, name: str = UTILISATION) -> dict[int, Track]:
+    """Return a quantity of each GPU, by its index."""
+    gpus = [int(gpu) for gpu in run.samples["gpu"].unique()]
+    return {gpu: track_of(run, gpu, name) for gpu in gpus}
+
+
+def track_of(run: Run, gpu: int, name: str) -> Track:
+    """Return a quantity of one GPU."""
+    return _track(_read(run.samples_of(gpu), name), _kept(run.ring_of(gpu), name))
+
+
+def _read(frame: pd.DataFrame, name: str) -> Track:
+    return Track(frame["t_s"].to_numpy(dtype=float), frame[name].to_numpy(dtype=float))
+
+
+def _kept(ring: pd.DataFrame, name: str) -> Track:
+    """Return what the driver kept of a quantity, nothing of one that it does not keep."""
+    return _read(ring.dropna(subset=name), name) if name in ring.columns else Track(np.empty(0), np.empty(0))
+
+
+def _track(ticks: Track, ring: Track) -> Track:
+    """Return the driver's own readings, with the ticks where it kept none, as the timeline does (js/lines.js)."""
+    tick_s = float(np.median(np.diff(ticks.t_s))) if len(ticks.t_s) > 1 else 1.0
+    if not len(ring.t_s):
+        return Track(ticks.t_s, ticks.values, tick_s)
+    after = np.searchsorted(ring.t_s, ticks.t_s)
+    padded = np.concatenate([[-np.inf], ring.t_s, [np.inf]])
+    alone = np.minimum(ticks.t_s - padded[after], padded[after + 1] - ticks.t_s) > tick_s / 2
+    t_s = np.concatenate([ring.t_s, ticks.t_s[alone]])
+    values = np.concatenate([ring.values, ticks.values[alone]])
+    order = np.argsort(t_s, kind="stable")
+    return Track(t_s[order], values[order], tick_s)
+
+
+def subject(finding: Finding) -> str:
+    """Return the quantity that a finding is about, which its chart shows."""
+    return _SUBJECTS.get(finding.rule, UTILISATION)
+
+
+def paths() -> PathOf:
+    """Return what draws paths, each once: what befell several GPUs at once is drawn from the same lines."""
+    return cache(_path)
+
+
+def surroundings(
+    finding: Finding, analysis: Analysis, by_gpu: Mapping[int, Track], clock: Clock, path: PathOf | None = None
+) -> ChartView | None:
+    """Return a quantity in and around a finding, its own GPU's line last and thus on top; None without samples."""
+    path = path or _path
+    start, end = _window(finding, analysis.run.duration_s)
+    scale = WIDTH / (end - start)
+    own = [index for index in by_gpu if finding.gpu in (index, None)]
+    shown = ([index for index in by_gpu if index not in own] + own)[-MOST_LINES:]
+    name, top, top_words = _measure(subject(finding), by_gpu)
+    lines = (
+        ChartLine(f"gpu-{list(by_gpu).index(index) % 8}", index in own, path(by_gpu[index], start, end, top))
+        for index in shown
+    )
+    drawn = tuple(line for line in lines if line.path)
+    if not drawn:
+        return None
+    events = (nearby.event.t_s for nearby in finding.kernel_events)
+    ends = (epoch.end_t_s for epoch in analysis.epochs)
+    return ChartView(
+        quantity=name,
+        top=top_words,
+        lines=drawn,
+        band_x=round((finding.start_t_s - start) * scale, 1),
+        band_width=round(max(finding.duration_s * scale, 2.0), 1),
+        epochs=tuple(round((t - start) * scale, 1) for t in ends if start <= t <= end),
+        kernel=tuple(round((t - start) * scale, 1) for t in events if start <= t <= end),
+        start=clock.moment(start),
+        end=clock.moment(end),
+    )
+
+
+def shared(charts: Sequence[ChartView | None]) -> tuple[ChartView | None, ...]:
+    """Return charts in which no line's path stands twice: those that do get an id, which others refer to."""
+    count = Counter(line.path for chart in charts if chart for line in chart.lines)
+    ids: dict[str, str] = {}
+
+    def drawn(line: ChartLine) -> ChartLine:
+        if count[line.path] == 1:
+            return line
+        before = line.path in ids
+        name = ids.setdefault(line.path, f"l{len(ids) + 1}")
+        return replace(line, path="" if before else line.path, id=name)
+
+    return tuple(chart and replace(chart, lines=tuple(map(drawn, chart.lines))) for chart in charts)
+
+
+def _window(finding: Finding, duration_s: float) -> tuple[float, float]:
+    """Return from when to when the surroundings of a finding are shown, in s from the run's start."""
+    around = max(finding.duration_s * CONTEXT_LENGTHS, LEAST_CONTEXT_S)
+    step = CONTEXT_STEP_S
+    while around > MOST_STEPS * step:
+        step *= 10
+    start = max(math.floor((finding.start_t_s - around) / step) * step, 0.0)
+    end = math.ceil((finding.end_t_s + around) / step) * step
+    return start, max(min(end, duration_s), start + 1.0)
+
+
+def _measure(name: str, by_gpu: Mapping[int, Track]) -> tuple[str, float, str]:
+    """Return what a quantity is called, the value at its chart's upper edge, and that in words; the lower edge is 0."""
+    if name == UTILISATION:
+        return "GPU utilisation", 100.0, "100 %"
+    highest = max((float(np.nanmax(t.values, initial=0.0)) for t in by_gpu.values() if len(t.values)), default=0.0)
+    words = gibibytes(highest) if name.endswith("_mib") else quantity(highest, unit_of(name))
+    return label(name), highest or 1.0, words
+
+
+def strip(track: Track | None, duration_s: float) -> tuple[HeatCell, ...]:
+    """Return mean utilisation over the run as a few levels; equal neighbours are one cell, missing time is none."""
+    if track is None or duration_s <= 0:
+        return ()
+    present = np.isfinite(track.values) & (track.t_s >= 0) & (track.t_s <= duration_s)
+    cells = min(STRIP_CELLS, max(len(track.t_s) // 2, 1))  # two samples a cell, so that a late one leaves no hole
+    place = np.minimum((track.t_s[present] / duration_s * cells).astype(int), cells - 1)
+    count = np.bincount(place, minlength=cells)
+    mean = np.bincount(place, track.values[present], minlength=cells) / np.maximum(count, 1)
+    level = np.where(count > 0, np.clip(mean * HEAT_LEVELS // 100, 0, HEAT_LEVELS - 1), -1).astype(int)
+    edges = np.concatenate([[0], np.flatnonzero(np.diff(level)) + 1, [cells]])
+    step = WIDTH / cells
+    return tuple(
+        HeatCell(round(float(a * step), 1), round(float((b - a) * step), 1), int(level[a]))
+        for a, b in pairwise(edges)
+        if level[a] >= 0
+    )
+
+
+def _path(track: Track, start: float, end: float, top: float) -> str:
+    """Return a line's samples between two moments as an SVG path, with one beyond either end where there is one."""
+    first, last = np.searchsorted(track.t_s, [start, end])
+    window = slice(max(int(first) - 1, 0), int(last) + 1)
+    t_s, values = track.t_s[window], track.values[window]
+    if len(t_s) > MOST_POINTS:
+        kept = _extremes(values, MOST_POINTS // 2)
+        t_s, values = t_s[kept], values[kept]
+    if not np.isfinite(values).any():
+        return ""
+    steps = np.diff(t_s, prepend=t_s[:1])
+    apart = steps > GAP_TICKS * max(float(np.median(steps[1:])) if len(steps) > 1 else 0.0, track.tick_s)
+    known = np.isfinite(values)
+    # whole numbers (of y hundredths): steps then add up to where a point lies, and are shorter than its place
+    x = np.rint((t_s - start) * WIDTH / (end - start)).astype(int)
+    y = np.rint(100 * (100 - np.where(known, values, 0) * (100 / top))).astype(int)
+    begins = (known & (apart | ~np.concatenate([[False], known[:-1]])))[known]
+    return _drawn(x[known], y[known], begins)
+
+
+def _drawn(x: NDArray[np.int64], y: NDArray[np.int64], begins: NDArray[np.bool_]) -> str:
+    """Return points (y in hundredths) as a path that begins anew at some of them, without those within a level."""
+    ends = np.concatenate([begins[1:], [True]])
+    turns = begins | ends | (np.diff(y, prepend=y[:1]) != 0) | (np.diff(y, append=y[-1:]) != 0)
+    x, y, begins = x[turns], y[turns], begins[turns]
+    right = _each(np.diff(x, prepend=0), str)
+    up = _each(np.diff(y, prepend=0), lambda parts: f"{'' if parts < 0 else ','}{parts / 100:g} ")
+    parts = [to_the_right + upwards for to_the_right, upwards in zip(right, up, strict=True)]
+    for place in np.flatnonzero(begins).tolist():
+        parts[place] = f"M{int(x[place])},{int(y[place]) / 100:g}l"
+    return "".join(parts).replace("lM", "M").removesuffix("l").rstrip()
+
+
+def _each(steps: NDArray[np.int64], words: Callable[[int], str]) -> list[str]:
+    """Return numbers as words; each different one is made words of once, and there are few."""
+    different, places = np.unique(steps, return_inverse=True)
+    texts = np.array([words(step) for step in different.tolist()], dtype=object)
+    return list(texts[places])
+
+
+def _extremes(values: Floats, buckets: int) -> NDArray[np.intp]:
+    """Return the places of the lowest and the highest of each bucket, in order: no single dip is lost."""
+    edges = np.linspace(0, len(values), buckets + 1).astype(int)
+    low, high = np.nan_to_num(values, nan=np.inf), np.nan_to_num(values, nan=-np.inf)
+    pairs = ((a + np.argmin(low[a:b]), a + np.argmax(high[a:b])) for a, b in pairwise(edges))
+    return np.unique(np.fromiter((place for pair in pairs for place in pair), dtype=np.intp))

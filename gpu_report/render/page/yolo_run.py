@@ -1,0 +1,106 @@
+"""The YOLO runs: where they lay, how well their phases are known, and their arguments, the changed ones first."""
+
+from collections.abc import Mapping
+
+from gpu_report.model import Analysis, InsideRun, YoloRun
+from gpu_report.render.formatting import clean, duration, known, number
+from gpu_report.render.page.view import Fact, YoloView
+from gpu_report.render.page.yolo_defaults import DEFAULTS, SAME_SINCE, is_changed
+
+FROM_CALLBACKS = "callbacks"  # the source of what YOLO told itself (analyse/timeline/callbacks.py)
+
+_ANCHORS = {
+    "recorded": "Epochs were stamped as they ended.",
+    "file-time": "Epochs were placed by the time of results.csv.",
+    "train-start": "Epochs were placed by the start of training that was given.",
+    "fitted": "Epochs were fitted to the samples.",
+    "none": "Epochs could not be placed in time.",
+    "no-epoch": "No epoch came to its end.",
+}
+# Arguments whose value in effect YOLO tells, and may have changed: workers are capped, a batch halved, auto decided.
+_IN_EFFECT = (
+    *("batch", "workers", "cache", "amp", "optimizer", "epochs", "imgsz", "close_mosaic", "patience"),
+    *("compile", "val", "plots", "time"),
+)
+# What only a running training knows.
+_TOLD = {
+    "images": "training images",
+    "batches": "batches an epoch",
+    "accumulate": "batches a step (accumulate)",
+    "world_size": "GPUs (world size)",
+    "parameters": "parameters",
+    "gflops": "GFLOPs",
+    "device": "device",
+}
+
+
+def yolo(analysis: Analysis) -> tuple[YoloView, ...]:
+    """Return each YOLO run with its arguments."""
+    runs = analysis.run.yolo_runs
+    told = {process.run: process for process in analysis.run.inside if process.rank == 0 and process.task == "train"}
+    return tuple(_yolo(run, told.get(run.number), several=len(runs) > 1) for run in runs)
+
+
+def phases_note(analysis: Analysis) -> str:
+    """Return in a sentence or two where the phases are known from, empty where there are none."""
+    sources = {phase.source for phase in analysis.phases if phase.name not in {"idle", "startup"}}
+    if not sources:
+        return ""
+    if sources == {FROM_CALLBACKS}:
+        return "Phases are as YOLO's own callbacks told them."
+    seen = (
+        "seen from outside: the ends of epochs by the rows of results.csv, the edges within them by utilisation and "
+        "power, which are good to about a second"
+    )
+    if FROM_CALLBACKS in sources:
+        return f"Phases are as YOLO's own callbacks told them; of runs that told nothing they are {seen}."
+    return f"Phases are {seen}."
+
+
+def _yolo(run: YoloRun, told: InsideRun | None, *, several: bool) -> YoloView:
+    placement = _ANCHORS[run.anchor]
+    if known(run.uncertainty_s) is not None:
+        placement += f" Uncertain by {duration(run.uncertainty_s)}."
+    settings = told.settings if told else {}
+    first = [name for name, value in run.args.items() if is_changed(name, value) or _differs(name, value, settings)]
+    rest = [name for name in run.args if name not in first]
+    return YoloView(
+        title=f"YOLO run {run.number}" if several else "YOLO arguments",
+        path=run.path or "",
+        placement=f"{placement} {run.note}".strip(),
+        changed=tuple(_argument(name, run.args[name], settings) for name in first),
+        changed_note=f"Defaults as in ultralytics since {SAME_SINCE}." if first else "",
+        told=tuple(
+            Fact(words, _told(settings[name])) for name, words in _TOLD.items() if settings.get(name) is not None
+        ),
+        arguments=tuple(_argument(name, run.args[name], settings) for name in rest),
+    )
+
+
+def _differs(name: str, value: object, settings: Mapping[str, object]) -> bool:
+    """Tell whether an argument is another in effect than was asked for; an unknown one is not."""
+    told = settings.get(name)
+    return name in _IN_EFFECT and told is not None and _value(told).lower() != _value(value).lower()
+
+
+def _argument(name: str, value: object, settings: Mapping[str, object]) -> Fact:
+    notes = []
+    if _differs(name, value, settings):
+        notes.append(f"in effect {_value(settings[name])}")
+    if is_changed(name, value) and DEFAULTS[name] is not None:
+        notes.append(f"default {_value(DEFAULTS[name])}")
+    return Fact(name, _value(value), ", ".join(notes))
+
+
+def _value(value: object) -> str:
+    """Return a value as args.yaml has it."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return clean(str(value))
+
+
+def _told(value: object) -> str:
+    """Return a value for people: whole numbers with separators."""
+    return number(value) if isinstance(value, int) and not isinstance(value, bool) else _value(value)

@@ -1,0 +1,1 @@
+"""An analysis without what says whose it is."""

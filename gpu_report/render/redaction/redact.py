@@ -1,0 +1,138 @@
+"""An analysis for sharing: without hosts, users, paths, command lines, addresses and serial numbers.
+
+Every text that the model holds is looked through, also in fields that are yet to come: only those named in _OURS, whose
+words are our own, stay as they are.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass, replace
+from pathlib import PurePath
+from re import fullmatch
+from typing import Any
+
+import pandas as pd
+
+from gpu_report.model import Analysis, Comparison, Difference
+from gpu_report.render.redaction.placeholders import Hider
+
+STATEMENT = (
+    "Hosts, users, folders, commands, addresses and serial numbers were replaced by placeholders (--redact): the same "
+    "placeholder is the same thing"
+)
+
+# Fields whose words are our own or a version's number, by (class, field); None is any class.
+_OURS = frozenset(
+    {
+        *((None, name) for name in ("rule", "severity", "kind", "status", "anchor", "argument", "ended_by")),
+        *((None, name) for name in ("exit_signal", "driver", "cuda", "python", "torch", "ultralytics")),
+        *((None, name) for name in ("tool_version", "xid_events", "energy_source", "task", "ended", "phase")),
+        *(
+            ("Finding", "id"),
+            ("Phase", "name"),
+            ("Phase", "source"),
+            ("EpochSummary", "source"),
+            ("EpochSummary", "held_by"),
+            ("Cause", "name"),
+        ),
+        *(("Gate", name) for name in ("text", "metric", "statistic", "kind", "level")),
+        *(("MetricComparison", name) for name in ("metric", "statistic", "unit", "basis", "judgement", "note")),
+        *(("Difference", "name"), ("GateResult", "outcome"), ("Comparison", "setup"), ("Comparison", "judgement")),
+        *(("Cause", "runner_up"), ("LedgerRow", "name"), ("Bound", "cause"), ("Gpu", "name"), ("Gpu", "pci_bus_id")),
+    }
+)
+_OUR_COLUMNS = frozenset({"change", "owner"})  # of the table of processes
+_PATHS = frozenset({"path", "file", "folder", "working_directory", "save_dir"})  # entries of events that hold one
+_OWN_NAMES = r"\d{8}-\d{6}(?:-\d+)?"  # of run folders: the time at which they were made
+
+
+def redact(analysis: Analysis) -> Analysis:
+    """Return the analysis with placeholders for everything that says where it was made, by whom and of what."""
+    hider = Hider()
+    _hidden(analysis, hider)  # learns all names, wherever they stand; the second time they are known from the start
+    hidden: Analysis = _hidden(analysis, hider)
+    problems = (*hidden.run.problems, STATEMENT)
+    return replace(hidden, run=replace(hidden.run, problems=problems))
+
+
+def redact_comparison(comparison: Comparison) -> Comparison:
+    """Return a comparison with the same placeholders in all of its runs."""
+    hider = Hider()
+    _hidden(comparison, hider)
+    hidden: Comparison = _hidden(comparison, hider)
+    return replace(hidden, notes=(*hidden.notes, f"{STATEMENT}."))
+
+
+def _hidden(value: Any, hider: Hider) -> Any:
+    """Return a value of any type that the model is made of, with everything in it hidden."""
+    if isinstance(value, str):
+        return hider.text(value)
+    if isinstance(value, Mapping):
+        return {key: _entry(key, item, hider) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_hidden(item, hider) for item in value)
+    if isinstance(value, pd.DataFrame):
+        return _frame(value, hider)
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{field.name: _field(value, field.name, hider) for field in fields(value)})
+    return value
+
+
+def _field(owner: Any, name: str, hider: Hider) -> Any:
+    value, kind = getattr(owner, name), type(owner).__name__
+    if value is None or (isinstance(value, str) and not {(None, name), (kind, name)}.isdisjoint(_OURS)):
+        return value
+    special: dict[tuple[str, str], Callable[[Any], Any]] = {
+        ("Recording", "host"): hider.host,
+        ("Difference", "baseline"): lambda text: _differing(owner, text, hider),
+        ("Difference", "run"): lambda text: _differing(owner, text, hider),
+        ("Recording", "command"): hider.command,
+        ("Run", "path"): lambda path: _run_path(path, hider),
+        ("YoloRun", "path"): lambda path: _yolo_path(path, hider),
+        ("YoloRun", "args"): lambda args: _arguments(args, hider),
+        ("InsideRun", "settings"): lambda settings: _arguments(settings, hider),
+        ("KernelEvent", "process"): hider.process,
+        ("Mount", "point"): hider.path,
+        ("Mount", "source"): lambda source: source if source == owner.type else hider.source(source),
+    }
+    return special.get((kind, name), lambda rest: _hidden(rest, hider))(value)
+
+
+def _entry(key: object, value: Any, hider: Hider) -> Any:
+    """Return an entry of what an event carries."""
+    if key == "command" and value:
+        words = value.split() if isinstance(value, str) else [str(word) for word in value]
+        return " ".join(hider.command(tuple(words)))
+    if key in _PATHS and isinstance(value, str):
+        return hider.path(value)
+    return _hidden(value, hider)
+
+
+def _arguments(value: Any, hider: Hider) -> Any:
+    if isinstance(value, str):
+        return hider.value(value)
+    if isinstance(value, Mapping):
+        return {key: _arguments(item, hider) for key, item in value.items()}
+    return [_arguments(item, hider) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _differing(difference: Difference, text: str, hider: Hider) -> str:
+    return hider.host(text) if difference.name == "host" else hider.value(text)
+
+
+def _run_path(path: str, hider: Hider) -> str:
+    name = PurePath(path).name
+    return name if fullmatch(_OWN_NAMES, name) else hider.path(path)
+
+
+def _yolo_path(path: str, hider: Hider) -> str:
+    """Return the folder of a YOLO run, whose weights an advice names: a path with blanks is not known by its looks."""
+    hider.path(f"{path}/weights/last.pt")
+    return hider.path(path)
+
+
+def _frame(frame: pd.DataFrame, hider: Hider) -> pd.DataFrame:
+    texts = [name for name in frame.columns if frame[name].dtype.kind not in "iufb" and name not in _OUR_COLUMNS]
+    hidden = {
+        name: frame[name].map(lambda cell: hider.process(cell) if isinstance(cell, str) else cell) for name in texts
+    }
+    return frame.assign(**hidden) if hidden else frame

@@ -1,0 +1,1 @@
+"""A run's summary for machines and for the terminal."""

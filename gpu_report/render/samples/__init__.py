@@ -1,0 +1,1 @@
+"""The recorded samples as the page holds them: exact, and small enough."""

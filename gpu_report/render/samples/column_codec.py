@@ -1,0 +1,273 @@
+"""The column codec: every recorded sample, small enough for a page, exact at its scale when read back (codec.js).
+
+A column is scaled to the precision that means something, which makes it whole numbers, and stored from its least number
+up in the smallest unsigned type, with one number over the highest that stands for missing. It is stored as it is, as
+differences, or as what it is over a line drawn through another column that moves with it, whichever is smallest; of one
+that is seldom read, only what was read, and where. What no integer type holds stays a 64-bit float.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from gpu_report.render.samples.base128 import to_text
+from gpu_report.render.samples.byte_planes import about_bits, deflated, low_bits
+
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
+Numbers = NDArray[Any]
+Bools = NDArray[np.bool_]
+
+INTEGER_TYPES: Final = ("u1", "u2", "u4")
+FLOAT_TYPE: Final = "f8"
+LARGEST: Final = 2.0**52  # what both sides reckon with exactly
+SELDOM: Final = 0.25  # of the rows: a column known in fewer is stored without the others
+SLOPE_ONE: Final = 1 << 22  # slopes are whole numbers of such parts, so that both sides reckon alike
+MILLISECOND_DECIMALS: Final = 3
+TIME_COLUMN: Final = "t_s"
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How a column becomes whole numbers: its decimals, and how many significant digits mean something (0: all)."""
+
+    decimals: int
+    digits: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """The whole numbers of a column, and which of them say nothing."""
+
+    whole: Whole
+    missing: Bools
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """What a column is at least: `add` + the nearest to `slope` x the whole numbers of `column` / SLOPE_ONE.
+
+    Without a column it is drawn through the numbers of the rows. What it is over that is of `dtype`, where `gap` stands
+    for missing.
+    """
+
+    column: PackedColumn | None
+    slope: int
+    add: int
+    dtype: str
+    gap: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class PackedColumn:
+    """One column as the page holds it: `text` is raw deflate (dense.py).
+
+    Unpacked it is numbers of `dtype` from `least` up, of which `gap` stands for missing (None: nothing is); packed are
+    these, their differences (`delta`), or what they are over a `line`, in two planes where `low` is not 0. `rows` are
+    the rows that they are of, None where of all.
+    """
+
+    name: str
+    count: int
+    dtype: str
+    text: str
+    scale: Scale = Scale(0)
+    least: int = 0
+    gap: int | None = None
+    low: int = 0
+    delta: bool = False
+    line: Line | None = None
+    rows: PackedColumn | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Relative:
+    """A packed column that another one may lie over, and its whole numbers, which are not kept with all columns.
+
+    None is the numbers of the rows.
+    """
+
+    column: PackedColumn | None
+    known: Known
+
+
+def pack_frame(
+    frame: pd.DataFrame,
+    scales: Mapping[str, Scale],
+    kin: Mapping[str, str] | None = None,
+    time_decimals: int = MILLISECOND_DECIMALS,
+) -> tuple[PackedColumn, ...]:
+    """Pack the time column and every column of `scales` in which anything was recorded.
+
+    `kin` names columns that move with another one, which stands before them in `scales`.
+    """
+    times, scale = _values(frame, TIME_COLUMN), Scale(time_decimals)
+    # a recorder keeps to its ticks
+    packed = {TIME_COLUMN: pack_column(TIME_COLUMN, times, scale, row_numbers(len(frame)))}
+    for name, scale in scales.items():
+        if name in frame.columns and bool(frame[name].notna().any()):
+            other = packed.get((kin or {}).get(name, ""))
+            relative = relative_of(other, _values(frame, other.name)) if other else None
+            packed[name] = pack_column(name, _values(frame, name), scale, relative)
+    return tuple(packed.values())
+
+
+def pack_column(name: str, values: Floats, scale: Scale, relative: Relative | None = None) -> PackedColumn:
+    """Pack one column of numbers; NaN and infinities are missing. `relative` is a column that it may move with."""
+    present = np.isfinite(values)
+    if 0 < present.sum() / max(len(present), 1) < SELDOM:
+        return _pack_seldom(name, values, present, scale)
+    known = _known(values, scale)
+    if known is None:
+        return PackedColumn(name, len(values), FLOAT_TYPE, to_text(deflated(_rounded(values, present, scale), 0)))
+    return _pack_whole(PackedColumn(name, len(values), "", "", scale), known, relative)
+
+
+def relative_of(column: PackedColumn, values: Floats) -> Relative | None:
+    """Return what other columns may lie over; None for a column that is none of whole numbers in all rows."""
+    known = None if column.rows or column.dtype == FLOAT_TYPE else _known(values, column.scale)
+    return Relative(column, known) if known else None
+
+
+def row_numbers(count: int) -> Relative:
+    """Return what a column may lie over that rises by the same from row to row, but for a little."""
+    return Relative(None, Known(np.arange(count), np.zeros(count, dtype=bool)))
+
+
+def _pack_whole(column: PackedColumn, known: Known, relative: Relative | None) -> PackedColumn:
+    """Return a column with its whole numbers packed the way that makes them smallest."""
+    numbers, least = _numbered(known)
+    line, over = _line_through(relative, known)
+    ways = {"plain": numbers, "delta": _differences(numbers)}
+    if line is not None:
+        ways["line"] = over
+    best = min(ways, key=lambda way: about_bits(ways[way]))
+    low = low_bits(ways[best])
+    return replace(
+        column,
+        dtype=_name(numbers),
+        text=to_text(deflated(ways[best], low)),
+        least=least,
+        gap=_gap(numbers, known),
+        low=low,
+        delta=best == "delta",
+        line=line if best == "line" else None,
+    )
+
+
+def _pack_seldom(name: str, values: Floats, present: Bools, scale: Scale) -> PackedColumn:
+    """Pack a column that is missing in most rows: the rows in which it is not, and its values there."""
+    rows = np.flatnonzero(present)
+    places = pack_column("rows", rows.astype(np.float64), Scale(0))
+    return replace(pack_column(name, values[rows], scale), count=len(values), rows=places)
+
+
+def _values(frame: pd.DataFrame, name: str) -> Floats:
+    return frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _rounded(values: Floats, present: Bools, scale: Scale) -> Floats:
+    """Return floats at their decimals, NaN where missing; one too large to be scaled has no decimals to round."""
+    with np.errstate(over="ignore"):
+        rounded = np.round(values, scale.decimals)
+    return np.where(present, np.where(np.isfinite(rounded), rounded, values), np.nan).astype("<f8")
+
+
+def _known(values: Floats, scale: Scale) -> Known | None:
+    """Return values as whole numbers, or as codes of so many digits; None where no integer type holds them."""
+    missing = ~np.isfinite(values)
+    with np.errstate(over="ignore"):  # what becomes infinite is held by none
+        scaled = np.rint(values * 10.0**scale.decimals)
+    if missing.any():
+        scaled[missing] = 0
+    if max(scaled.max(initial=0), -scaled.min(initial=0)) >= LARGEST:
+        return None
+    known = Known(_in_digits(scaled.astype(np.int64), scale.digits), missing)
+    return known if _fits(known) else None
+
+
+def _reach(known: Known) -> tuple[int, int]:
+    """Return the least and the highest number, 0 and 0 where there is none."""
+    present = known.whole[~known.missing] if known.missing.any() else known.whole
+    return (int(present.min()), int(present.max())) if len(present) else (0, 0)
+
+
+def _fits(known: Known) -> bool:
+    least, highest = _reach(known)
+    return highest - least < np.iinfo(np.uint32).max
+
+
+def _numbered(known: Known) -> tuple[Numbers, int]:
+    """Return whole numbers from their least up in the smallest type, and the least; one over the highest is missing."""
+    least, highest = _reach(known)
+    span = highest - least
+    dtype = next(each for each in INTEGER_TYPES if span < np.iinfo(each).max)
+    numbers: Numbers = (known.whole - least).astype(f"<{dtype}")
+    if known.missing.any():
+        numbers[known.missing] = span + 1
+    return numbers, least
+
+
+def _gap(numbers: Numbers, known: Known) -> int | None:
+    return int(numbers[known.missing][0]) if known.missing.any() else None
+
+
+def _name(numbers: Numbers) -> str:
+    return f"u{numbers.dtype.itemsize}"
+
+
+def _in_digits(whole: Whole, digits: int) -> Whole:
+    """Return numbers as codes of so many significant digits, in the same order; those of fewer digits stay themselves.
+
+    Beyond them each decade has 9 x 10^(digits - 1) codes.
+    """
+    if not digits:
+        return whole
+    full, least = 10**digits, 10 ** (digits - 1)
+    decade = np.maximum(np.floor(np.log10(np.maximum(whole, 1))).astype(np.int64) - digits + 1, 0)
+    mantissa = np.rint(whole / 10.0**decade).astype(np.int64)
+    carried = mantissa == full
+    decade, mantissa = decade + carried, np.where(carried, least, mantissa)
+    return np.where(whole < full, whole, full + (decade - 1) * 9 * least + mantissa - least)
+
+
+def _line_through(relative: Relative | None, known: Known) -> tuple[Line | None, Numbers]:
+    """Return the line that a column lies over, drawn through the one that it moves with (least squares), and how far.
+
+    None and nothing where there is none.
+    """
+    nothing = None, np.empty(0)
+    if relative is None:
+        return nothing
+    slope = _slope(relative.known, known)
+    if not slope or int(np.abs(relative.known.whole).max()) * abs(slope) >= LARGEST - SLOPE_ONE:
+        return nothing
+    over = Known(known.whole - _expected(relative.known, slope), known.missing)
+    if not _fits(over):
+        return nothing
+    numbers, least = _numbered(over)
+    return Line(relative.column, slope, least, _name(numbers), _gap(numbers, over)), numbers
+
+
+def _slope(one: Known, other: Known) -> int:
+    """Return the slope of one column's numbers over another's, in parts of SLOPE_ONE."""
+    both = ~one.missing & ~other.missing
+    x, y = one.whole[both].astype(float), other.whole[both].astype(float)
+    spread = float(((x - x.mean()) ** 2).sum()) if len(x) else 0.0
+    return round(float(((x - x.mean()) * (y - y.mean())).sum()) / spread * SLOPE_ONE) if spread > 0 else 0
+
+
+def _expected(other: Known, slope: int) -> Whole:
+    """Return the slope's part of a line through a column; of what is missing there, as of 0."""
+    expected: Whole = (np.where(other.missing, 0, other.whole) * slope + SLOPE_ONE // 2) // SLOPE_ONE
+    return expected
+
+
+def _differences(numbers: Numbers) -> Numbers:
+    return np.diff(numbers, prepend=numbers.dtype.type(0))  # wraps, as the reader's running sum does

@@ -1,0 +1,30 @@
+import ctypes
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpu_report.load.release_memory import give_back_memory
+
+
+def resident_mb():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
+
+
+def test_what_was_freed_is_given_back():
+    held = [np.ones(12_000) for _ in range(2_000)]  # 192 MB in pieces that come from the heap
+    kept = held[::20]
+    del held
+    before = resident_mb()
+    give_back_memory()
+    assert resident_mb() < before - 100
+    assert all(piece[0] == 1 for piece in kept)
+
+
+@pytest.mark.parametrize("error", [OSError, AttributeError, TypeError])
+def test_a_c_library_that_cannot_is_not_asked(error, monkeypatch):
+    def refuse(name):
+        raise error
+
+    monkeypatch.setattr(ctypes, "CDLL", refuse)
+    give_back_memory()

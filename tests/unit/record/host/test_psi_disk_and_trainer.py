@@ -1,0 +1,121 @@
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+from conftest import wait_for
+
+from gpu_report.record.host.psi_disk import PressureSampler
+from gpu_report.record.host.trainer_processes import TrainerTree, read_process
+
+DISKSTATS = """   8 0 sda 100 0 {sda} 0 0 0 0 0 0 0 0
+   8 1 sda1 100 0 {sda} 0 0 0 0 0 0 0 0
+ 259 0 nvme0n1 5 0 {nvme} 0 0 0 0 0 0 0 0
+ 259 1 nvme0n1p1 5 0 {nvme} 0 0 0 0 0 0 0 0
+   7 0 loop0 5 0 99999999 0 0 0 0 0 0 0 0
+ 253 0 dm-0 5 0 99999999 0 0 0 0 0 0 0 0
+"""
+
+
+@pytest.fixture
+def proc(tmp_path):
+    def write(cpu_us, io_us, sda, nvme, swapped=0):
+        (tmp_path / "pressure").mkdir(exist_ok=True)
+        (tmp_path / "pressure" / "cpu").write_text(f"some avg10=0.00 avg60=0.00 avg300=0.00 total={cpu_us}\n")
+        (tmp_path / "pressure" / "io").write_text(
+            f"some avg10=0.00 total={io_us}\nfull avg10=0.00 total={io_us // 2}\n"
+        )
+        (tmp_path / "vmstat").write_text(f"pgpgin 5\npswpin {swapped}\n")
+        (tmp_path / "diskstats").write_text(DISKSTATS.format(sda=sda, nvme=nvme))
+        return tmp_path
+
+    return write
+
+
+def test_totals_become_rates_of_the_time_between_two_looks(proc):
+    sampler = PressureSampler(proc(0, 0, 0, 0))
+    assert sampler.sample(10.0)["cpu_pressure_pct"] is None
+    proc(1_000_000, 500_000, 2048 * 4, 2048 * 6, swapped=512)
+    rates = sampler.sample(12.0)
+    assert rates["cpu_pressure_pct"] == 50
+    assert (rates["io_pressure_pct"], rates["io_full_pressure_pct"]) == (25, 12.5)
+    assert rates["disk_read_mib_s"] == 5  # (4 + 6) MiB in 2 s: neither partitions nor loop devices count twice
+    assert rates["swap_in_mib_s"] == pytest.approx(512 * os.sysconf("SC_PAGE_SIZE") / 2**20 / 2)
+    assert rates.get("memory_pressure_pct") is None
+
+
+def test_a_pressure_of_a_look_that_came_late_is_all_of_the_time(proc):
+    sampler = PressureSampler(proc(0, 0, 0, 0))
+    sampler.sample(10.0)
+    proc(1_040_000, 0, 0, 2048 * 900)
+    rates = sampler.sample(11.0)
+    assert rates["cpu_pressure_pct"] == 100
+    assert rates["disk_read_mib_s"] == 900  # a rate of bytes has no such end
+
+
+def test_a_total_that_went_back_is_missing(proc):
+    sampler = PressureSampler(proc(5_000_000, 0, 0, 0))
+    sampler.sample(10.0)
+    proc(1_000_000, 0, 0, 0)
+    assert sampler.sample(11.0)["cpu_pressure_pct"] is None
+
+
+def test_without_psi_the_columns_are_absent(tmp_path):
+    assert "cpu_pressure_pct" not in PressureSampler(tmp_path).sample(1.0)
+
+
+BUSY = """
+import multiprocessing, signal, sys, time
+signal.signal(signal.SIGTERM, lambda *a: sys.exit())
+def burn():
+    while True: pass
+if __name__ == "__main__":
+    workers = [multiprocessing.get_context("fork").Process(target=burn, daemon=True) for _ in range(2)]
+    [w.start() for w in workers]
+    time.sleep(60)
+"""
+
+
+def test_workers_are_told_from_the_main_process():
+    trainer = subprocess.Popen([sys.executable, "-c", BUSY])
+    tree = TrainerTree()
+
+    def look():
+        return tree.sample(time.monotonic(), trainer.pid, set)
+
+    try:
+        wait_for(lambda: look().get("workers") == 2)
+        time.sleep(1)
+        columns = look()
+        assert columns["workers_cpu_pct"] > 20
+        assert columns["main_cpu_pct"] < columns["workers_cpu_pct"]
+    finally:
+        trainer.terminate()
+        trainer.wait()
+
+
+def test_rates_are_percent_of_one_core(tmp_path):
+    def process(pid, ticks, state="R", read=0):
+        folder = tmp_path / str(pid)
+        (folder / "task" / str(pid)).mkdir(parents=True, exist_ok=True)
+        (folder / "stat").write_text(f"{pid} (py (x) 1) {state} " + " ".join(["0"] * 10) + f" {ticks} 0 0 0\n")
+        (folder / "io").write_text(f"rchar: 1\nread_bytes: {read}\n")
+
+    per_s = os.sysconf("SC_CLK_TCK")
+    process(10, 0)
+    tree = TrainerTree(tmp_path)
+    tree._mains, tree._workers, tree._due_s = frozenset({10}), frozenset({11, 12}), 1e9
+    process(11, 0)
+    process(12, 0)
+    assert tree.sample(100.0, 10, set)["main_cpu_pct"] is None
+    process(10, per_s // 2)
+    process(11, 2 * per_s, read=4 * 2**20)
+    process(12, per_s, state="D")
+    columns = tree.sample(102.0, 10, set)
+    assert (columns["main_cpu_pct"], columns["busiest_worker_cpu_pct"], columns["workers_cpu_pct"]) == (25, 100, 150)
+    assert (columns["workers"], columns["workers_blocked"], columns["trainer_read_mib_s"]) == (2, 1, 2)
+
+
+def test_a_process_that_is_gone_is_no_error():
+    assert read_process(TrainerTree()._proc, 2**22 + 1) is None

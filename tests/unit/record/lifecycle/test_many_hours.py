@@ -1,0 +1,128 @@
+"""Eight hours at one tick a second, by a clock that runs fast: no drift, and no growth of what the recorder keeps."""
+
+import itertools
+import statistics
+import time
+import tracemalloc
+
+import pytest
+
+from gpu_report.record.clocks import Clocks
+from gpu_report.record.cost import Cost
+from gpu_report.record.gpu.flapping import Flapping
+from gpu_report.record.gpu.nvml_quantities import Change
+from gpu_report.record.gpu.process_owners import Owners
+from gpu_report.record.gpu.processes import ProcessWatch
+from gpu_report.record.lifecycle import tick_loop
+from gpu_report.record.lifecycle.stop_request import End
+from gpu_report.record.lifecycle.tick_loop import Session, Surroundings
+from gpu_report.record.options import RecordOptions
+from gpu_report.record.run_folder_writer import Journal
+
+HOURS = 8  # 24 were no other, and took three times as long
+LONG_S = HOURS * 3600
+MARK_S = 1200  # between two looks at the memory: 23, of which the median is the same each time
+JITTER_S = (0.0, 0.012, 0.003, 0.04)  # how late the operating system wakes us
+
+
+class FastClock:
+    """A clock that stands still but for the recorder's own sleep; it also plays the end of the recording."""
+
+    def __init__(self):
+        self.now_s = 1000.0
+        self.jitter_s = itertools.cycle(JITTER_S)
+        self.marks = {}
+
+    def clocks(self):
+        return Clocks(1.8e9 + self.now_s, self.now_s, self.now_s)
+
+    def wait_until(self, mono_s):
+        self.now_s = max(self.now_s, mono_s) + next(self.jitter_s)
+        mark = int((self.now_s - 1000) // MARK_S)
+        if mark not in self.marks:
+            self.marks[mark] = tracemalloc.get_traced_memory()[0]
+        return End("signal", "SIGTERM") if self.now_s >= 1000 + LONG_S else None
+
+
+class FlappingGpus:
+    """One GPU whose power fails every other tick, and processes that come and go with new pids all the time."""
+
+    def __init__(self):
+        self.pids = {0: set()}
+        self.owners = Owners()
+        self.flapping = Flapping()
+        self.processes = ProcessWatch(0, self.owners)
+        self.ticks = 0
+
+    def tick(self, at, journal, say, *, last=False):
+        self.ticks += 1
+        journal.sample(at, 0, {"gpu_util_pct": 97, "power_w": 600.0 if self.ticks % 2 else None})
+        change = Change(0, "power_w", None if self.ticks % 2 else f"error {self.ticks}")
+        for told in self.flapping.admit([change], at.mono_s):
+            journal.event("nvml_error", at, {"gpu": 0, "quantity": told.quantity, "reason": told.reason})
+        if self.ticks % 5 == 0:
+            self.processes.update({4_000_000 + self.ticks: 4000.0})
+
+
+class BrokenYolo:
+    def __init__(self):
+        self.ticks = 0
+
+    def search_now(self):
+        self.ticks += 1
+
+    def tick(self, at, pids, emit):
+        self.ticks += 1
+        raise RuntimeError(f"another text each time: {self.ticks}")
+
+
+class Constant:
+    def sample(self, *_):
+        return {"cpu_pct": 12.0}
+
+
+@pytest.fixture
+def fast(monkeypatch):
+    clock = FastClock()
+
+    class FastTime:
+        monotonic = staticmethod(lambda: clock.now_s)
+
+    monkeypatch.setattr(tick_loop, "time", FastTime)
+    monkeypatch.setattr(tick_loop.clocks, "now", clock.clocks)
+    for sampler in ("HostSampler", "PressureSampler", "TrainerTree"):
+        monkeypatch.setattr(tick_loop, sampler, Constant)
+    return clock
+
+
+def test_hours_of_ticks_drift_by_nothing_and_keep_nothing(fast, tmp_path):
+    said = []
+    journal = Journal(tmp_path / "run", said.append)
+    gpus = FlappingGpus()
+    recording = Session(RecordOptions(interval_s=1.0), Surroundings(journal, gpus, BrokenYolo(), None), said.append)
+    tracemalloc.start()
+    began = time.monotonic()
+    try:
+        assert recording.run(fast) == End("signal", "SIGTERM")
+    finally:
+        tracemalloc.stop()
+    journal.close()
+    rows = (tmp_path / "run/samples.csv").read_text().splitlines()[1:]
+    stamps = [float(row.split(",")[1]) for row in rows]
+    assert len(stamps) == LONG_S + 1
+    late_s = [stamp - 1000.0 - number for number, stamp in enumerate(stamps[:-1])]
+    assert 0 <= min(late_s) <= max(late_s) <= max(JITTER_S) + 0.001
+    marks = [fast.marks[mark] for mark in range(1, LONG_S // MARK_S)]
+    hourly = [3600 / MARK_S * (after - before) for before, after in itertools.pairwise(marks)]
+    assert abs(statistics.median(hourly)) < 300, fast.marks  # Python's own tables may grow once, by a step
+    assert len(said) < 40
+    assert (tmp_path / "run/events.jsonl").stat().st_size < 1_000_000
+    assert time.monotonic() - began < 60
+
+
+def test_cost_keeps_no_tick():
+    few, many = Cost(1.0), Cost(1.0)
+    few.tick(0.0, 0.001)
+    for _ in range(10_000):
+        many.tick(0.0, 0.001)
+    assert len(few._ticks) == len(many._ticks)

@@ -1,0 +1,32 @@
+import pytest
+
+from gpu_report import schema
+from gpu_report.record.clocks import Clocks
+from gpu_report.record.lifecycle.run_json import at_start
+from gpu_report.record.options import RecordOptions
+
+START = Clocks(1000.0, 1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("ours", "command", "found"),
+    [
+        ("2,3", ("yolo", "train"), "2,3"),
+        ("2,3", (), "2,3"),
+        ("2", ("env", "A=b", "CUDA_VISIBLE_DEVICES=1", "yolo", "CUDA_VISIBLE_DEVICES=9"), "1"),
+        (None, ("yolo", "CUDA_VISIBLE_DEVICES=9"), None),
+        ("", (), ""),
+    ],
+)
+def test_the_devices_that_cuda_may_see_are_those_of_the_command(monkeypatch, ours, command, found):
+    if ours is None:
+        monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    else:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", ours)
+    assert at_start(RecordOptions(command=command), START, {})["cuda_visible_devices"] == found
+
+
+def test_the_machine_is_described_by_exactly_the_fields_of_the_format():
+    host = at_start(RecordOptions(), START, {})["host"]
+    assert set(host) == {c.name for c in schema.RUN_HOST}
+    assert 1 <= host["cores"] <= host["cores_online"]

@@ -1,0 +1,86 @@
+import json
+import shutil
+
+import pytest
+
+from gpu_report.errors import UsageError
+from gpu_report.record.clocks import Clocks
+from gpu_report.record.run_folder_writer import REPORT_LOST_EVERY_S, Journal, earlier_start, open_journal
+
+
+def at(seconds):
+    return Clocks(1000.0 + seconds, seconds, seconds)
+
+
+def events(path):
+    return [json.loads(line) for line in (path / "events.jsonl").read_text().splitlines()]
+
+
+def test_lost_rows_are_told_when_they_begin_now_and_then_and_when_they_end(tmp_path, monkeypatch):
+    said = []
+    journal = Journal(tmp_path, said.append)
+    refuse = [True]
+    write = journal._samples.write
+
+    def write_or_lose(line):
+        if not refuse[0]:
+            return write(line)
+        journal._samples.lost += 1
+        journal._samples.lost_reason = "No space left on device"
+        return False
+
+    monkeypatch.setattr(journal._samples, "write", write_or_lose)
+    for second in range(int(REPORT_LOST_EVERY_S) + 10):
+        journal.sample(at(second), 0, {})
+        journal.settle(at(second))
+    refuse[0] = False
+    journal.sample(at(100), 0, {})
+    journal.settle(at(100))
+    journal.settle(at(101))
+    told = [(event["file"], event["rows"]) for event in events(tmp_path)]
+    assert told == [("samples.csv", 1), ("samples.csv", 60), ("samples.csv", 9)]
+    assert len(said) == 1
+    journal.close()
+
+
+def test_nothing_raises_when_the_folder_is_gone(tmp_path):
+    said = []
+    journal = Journal(tmp_path / "run", said.append)
+    shutil.rmtree(tmp_path / "run")
+    journal.sample(at(0), 0, {})
+    journal.host(at(0), {})
+    assert not journal.event("marker", at(0), {"text": "x"})
+    journal.describe({"format": 1})
+    journal.settle(at(0))
+    journal.close()
+    assert len(said) == 1
+
+
+def test_an_event_after_the_end_is_refused_quietly(tmp_path):
+    journal = Journal(tmp_path, lambda _line: None)
+    journal.close()
+    assert not journal.event("marker", at(0), {"text": "late"})
+    assert events(tmp_path) == []
+
+
+def test_a_folder_holds_one_recorder_at_a_time(tmp_path):
+    journal = Journal(tmp_path, lambda _line: None)
+    with pytest.raises(UsageError, match="in use"):
+        open_journal(tmp_path, lambda _line: None)
+    journal.close()
+    open_journal(tmp_path, lambda _line: None).close()
+
+
+def test_a_new_folder_has_no_earlier_start(tmp_path):
+    assert earlier_start(tmp_path / "new") == (0, {})
+
+
+def test_discarding_leaves_what_is_not_ours(tmp_path):
+    journal = Journal(tmp_path / "a", lambda _line: None)
+    journal.describe({"format": 1})
+    journal.remove()
+    assert not (tmp_path / "a").exists()
+    other = Journal(tmp_path / "b", lambda _line: None)
+    (tmp_path / "b/notes.txt").write_text("mine")
+    other.remove()
+    assert [path.name for path in (tmp_path / "b").iterdir()] == ["notes.txt"]

@@ -1,0 +1,110 @@
+import base64
+import gzip
+import hashlib
+import re
+from pathlib import Path
+
+import pytest
+from support.packed import from_text
+
+from gpu_report.errors import GpuReportError
+from gpu_report.render.comparison import page
+from gpu_report.render.page import assets
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A gpu_report folder without templates, in place of the real one."""
+    folder = tmp_path / "site" / "gpu_report"
+    folder.mkdir(parents=True)
+    monkeypatch.setattr(assets, "files", lambda name: folder)
+    return folder
+
+
+def test_the_installed_templates_come_before_the_checkout(package: Path) -> None:
+    for place in (package, package.parent):
+        (place / "templates").mkdir()
+        (place / "templates" / assets.PAGE_TEMPLATE).write_text("x")
+    assert assets.find_templates() == package / "templates"
+
+
+def test_the_templates_of_a_checkout_are_found(package: Path) -> None:
+    (package.parent / "templates").mkdir()
+    (package.parent / "templates" / assets.PAGE_TEMPLATE).write_text("x")
+    assert assets.find_templates() == package.parent / "templates"
+
+
+def test_the_error_names_both_places(package: Path) -> None:
+    with pytest.raises(GpuReportError) as error:
+        assets.find_templates()
+    assert str(package / "templates") in str(error.value)
+    assert str(package.parent / "templates") in str(error.value)
+
+
+def test_the_smaller_chart_library_is_taken_where_it_is_there(tmp_path: Path) -> None:
+    small = tmp_path / assets.SMALL_LIBRARY
+    small.parent.mkdir(parents=True)
+    small.write_text("// täglich", encoding="utf-8")
+    assert assets.read_chart_library(tmp_path) == "// täglich"
+
+
+def test_without_it_the_page_takes_all_that_plotly_brings_with_its_licence(tmp_path: Path) -> None:
+    library = assets.read_chart_library(tmp_path)
+    assert len(library) > 3_000_000
+    assert "Licensed under the MIT license" in library[:500]
+
+
+PAGES = {"report": assets.SCRIPTS, "comparison": page.SCRIPTS}
+
+
+def test_every_script_file_is_in_a_page() -> None:
+    templates = assets.find_templates()
+    used = {name for names in PAGES.values() for name in names}
+    assert used == {path.stem for path in (templates / "js").glob("*.js")}
+
+
+@pytest.mark.parametrize("names", PAGES.values(), ids=PAGES)
+def test_modules_stand_in_a_page_once_without_their_syntax_and_share_no_name(names: tuple[str, ...]) -> None:
+    assert len(names) == len(set(names))
+    script = assets.read_script(assets.find_templates(), names)
+    assert not [line for line in script.splitlines() if line.startswith(("import ", "export "))]
+    modules = [(assets.find_templates() / "js" / f"{name}.js").read_text(encoding="utf-8") for name in names]
+    named = r"^(?:export )?(?:async )?(?:const|let|function|class) (\w+)"
+    declared = re.findall(named, "\n".join(modules), re.MULTILINE)
+    assert len(declared) > 10
+    assert {name for name in declared if declared.count(name) > 1} == set()
+
+
+@pytest.mark.parametrize("names", PAGES.values(), ids=PAGES)
+def test_no_module_has_text_of_several_lines_whose_indents_would_be_lost(names: tuple[str, ...]) -> None:
+    script = assets.read_script(assets.find_templates(), names)
+    assert not [line for line in script.splitlines() if line.count("`") % 2]
+
+
+def test_comments_and_indents_stay_out_of_the_page_and_all_else_is_in_it(tmp_path: Path) -> None:
+    (tmp_path / "js").mkdir()
+    (tmp_path / "js" / "one.js").write_text('/** A\n * b. */\nlet a = "//"; // of a\n  // alone\n\n  a /* b */;\n')
+    (tmp_path / "report.css").write_text("/* a\n b */\np { color: red; } /* c */\n/* d */ q {}\n/* e */\nr {}\n")
+    assert assets.read_script(tmp_path, ("one",)) == 'let a = "//"; // of a\na /* b */;\n'
+    assert assets.read_style(tmp_path) == "p { color: red; } /* c */\n/* d */ q {}\nr {}\n"
+
+
+def test_neither_style_nor_script_can_end_the_element_it_stands_in() -> None:
+    templates = assets.find_templates()
+    assert "</" not in assets.read_style(templates)
+    assert "</script" not in assets.read_script(templates).lower()
+    assert "<!--" not in assets.read_script(templates)
+
+
+def test_the_policy_allows_nothing_but_these_texts() -> None:
+    digest = base64.b64encode(hashlib.sha256(b"let a;").digest()).decode()
+    policy = assets.content_security_policy(("let a;",), ("", "p {}"))
+    assert f"script-src 'sha256-{digest}';" in policy
+    assert policy.startswith("default-src 'none'; ")
+    assert "unsafe" not in policy
+    assert "http" not in policy
+
+
+def test_squeezed_text_is_the_same_each_time_and_opens_to_what_it_was() -> None:
+    assert assets.squeeze("täglich") == assets.squeeze("täglich")
+    assert gzip.decompress(from_text(assets.squeeze("täglich"))).decode() == "täglich"

@@ -1,0 +1,383 @@
+import math
+from dataclasses import replace
+from types import ModuleType
+
+import pandas as pd
+import pytest
+
+from gpu_report import model
+from gpu_report.render.page.compose import FINDINGS_IN_FULL, compose
+from gpu_report.render.page.findings import finding_title, finding_view, first_advice, ranked
+from gpu_report.render.page.gpu_tables import processes
+from gpu_report.render.page.recording import HAPPENINGS_SHOWN
+from gpu_report.render.page.view import Fact, ReportView
+from gpu_report.render.run_clock import Clock
+
+CLOCK = Clock(1_795_223_424.286)
+DROP = model.Finding("drop-1", "drop", "warning", 0, 10.0, 25.0, "fell", level_pct=80.0, low_pct=20.0)
+
+
+@pytest.fixture(scope="module")
+def view(analysis: model.Analysis) -> ReportView:
+    return compose(analysis)
+
+
+def tile(view: ReportView, label: str) -> Fact:
+    return next(fact for fact in view.tiles if fact.label.startswith(label))
+
+
+def plain(text: str) -> str:
+    return text.replace("\u00a0", " ")
+
+
+def with_recording(analysis: model.Analysis, **changes: object) -> model.Analysis:
+    recording = replace(analysis.run.recording, **changes)
+    return replace(analysis, run=replace(analysis.run, recording=recording))
+
+
+def test_tiles_give_means_over_gpus_and_peaks_of_the_highest(analysis: model.Analysis, view: ReportView) -> None:
+    means = [summary.quantities["gpu_util_pct"].mean for summary in analysis.gpus]
+    peaks = [summary.quantities["gpu_util_pct"].max for summary in analysis.gpus]
+    assert plain(tile(view, "GPU utilisation").value) == f"{sum(means) / 2:.0f} %"
+    assert plain(tile(view, "GPU utilisation").note) == f"whole recording, peak {max(peaks):.0f} %"
+    assert plain(tile(view, "Energy").value) == "136.8 Wh"
+    assert tile(view, "Epochs").value == "13"
+    assert plain(tile(view, "Samples").note) == "one a second, longest gap 16 s"
+
+
+def test_the_median_epoch_of_two_is_between_them(analysis: model.Analysis) -> None:
+    first, second = analysis.epochs[:2]
+    lengths = replace(first, end_t_s=first.start_t_s + 24), replace(second, end_t_s=second.start_t_s + 12)
+    assert plain(tile(compose(replace(analysis, epochs=lengths)), "Epochs").note) == "median 18 s each"
+
+
+def test_energy_of_gpus_that_have_none_is_not_available(analysis: model.Analysis) -> None:
+    gpus = tuple(replace(summary, energy_j=None, energy_source="none") for summary in analysis.gpus)
+    assert tile(compose(replace(analysis, gpus=gpus)), "Energy") == Fact("Energy", "n/a", "")
+
+
+def test_memory_of_unknown_total_is_given_without_a_share(analysis: model.Analysis) -> None:
+    gpus = tuple(replace(s, gpu=replace(s.gpu, memory_total_mib=None)) for s in analysis.gpus)
+    assert tile(compose(replace(analysis, gpus=gpus)), "Memory").note == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"ended_by": None}, "no end marker"),
+        ({"ended_by": "command", "exit_code": 1}, "the command failed with exit code 1"),
+        ({"ended_by": "command", "exit_code": 0}, "the command ended with exit code 0"),
+        ({"ended_by": "command", "exit_code": None, "exit_signal": "SIGKILL"}, "the command was ended by SIGKILL"),
+        ({"ended_by": "duration", "exit_code": None}, "stopped after the time asked for"),
+        ({"ended_by": "signal", "exit_code": None}, "stopped by hand"),
+    ],
+)
+def test_how_the_run_ended_is_said(analysis: model.Analysis, changes: dict[str, object], said: str) -> None:
+    assert said in tile(compose(with_recording(analysis, **changes)), "Duration").note
+
+
+@pytest.mark.parametrize(("lost", "mood"), [(800.0, "good"), (1_000.0, "room")])
+def test_a_verdict_of_a_training_that_mostly_waited_is_not_coloured_as_good(
+    analysis: model.Analysis, lost: float, mood: str
+) -> None:
+    work, gaps, *rest = analysis.ledger
+    ledger = (replace(work, gpu_seconds=1_200.0), replace(gaps, gpu_seconds=lost), *rest)
+    phases = tuple(replace(row, expected=row.name in {"work", "validation", "startup"}) for row in ledger)
+    waits = tuple(replace(row, gpu_seconds=0.0) if row.name == "input-cpu" else row for row in phases)
+    assert compose(replace(analysis, findings=(), ledger=waits)).mood == mood
+
+
+def test_a_verdict_of_a_recording_in_which_nothing_trained_has_no_colour(analysis: model.Analysis) -> None:
+    idle = tuple(replace(row, name="idle", expected=True) for row in analysis.ledger if row.name == "work")
+    lost = tuple(replace(row, expected=False) for row in analysis.ledger if row.name == "short gaps")
+    nothing = replace(analysis, findings=(), epochs=())
+    moods = [compose(replace(nothing, ledger=ledger)).mood for ledger in ((), idle, lost)]
+    assert moods == ["unknown"] * 3
+    assert compose(replace(analysis, findings=(), ledger=lost)).mood == "room"  # its epochs did train
+
+
+@pytest.mark.parametrize(("severity", "mood"), [("critical", "critical"), ("warning", "warning"), ("info", "good")])
+def test_the_mood_is_that_of_the_worst_unexpected_finding(
+    analysis: model.Analysis, severity: model.Severity, mood: str
+) -> None:
+    expected = replace(DROP, id="drop-2", severity="critical", expected=True)
+    findings = (replace(DROP, severity=severity), expected)
+    assert compose(replace(analysis, findings=findings)).mood == mood
+
+
+def test_findings_are_ranked_by_severity_then_by_what_they_cost() -> None:
+    longer = replace(DROP, id="longer", end_t_s=40.0)
+    deeper = replace(DROP, id="deeper", low_pct=0.0)
+    worst = replace(DROP, id="worst", severity="critical", end_t_s=12.0)
+    unknown = replace(DROP, id="unknown", level_pct=math.nan, low_pct=None)
+    early, late = (replace(DROP, id=name, expected=True, start_t_s=t) for name, t in (("early", 1.0), ("late", 9.0)))
+    unexpected, expected = ranked((late, unknown, DROP, deeper, early, longer, worst))
+    assert [finding.id for finding in unexpected] == ["worst", "longer", "deeper", "drop-1", "unknown"]
+    assert [finding.id for finding in expected] == ["early", "late"]
+
+
+def test_a_drop_gives_its_size_length_levels_and_place(analysis: model.Analysis) -> None:
+    finding = replace(DROP, epoch=3, phase="train", at_boundary=True)
+    facts = {fact.label: (plain(fact.value), plain(fact.note)) for fact in finding_view(finding, CLOCK, analysis).facts}
+    assert facts["Length"] == ("15 s", "")
+    assert facts["Utilisation before"] == ("80 %", "")
+    assert facts["During it"] == ("20 %", "")
+    assert facts["Fell by"] == ("60 points", "75 % of before")
+    assert facts["Epoch"] == ("3", "train, at the epoch's boundary")
+    assert facts["GPU"] == ("0", "")
+
+
+@pytest.mark.parametrize(("offset", "said"), [(-1.6, "1.6 s before"), (0.0, "during it"), (75.0, "1 min 15 s after")])
+def test_a_kernel_line_says_how_far_it_lies_from_the_finding(
+    analysis: model.Analysis, offset: float, said: str
+) -> None:
+    event = model.KernelEvent(8.4, "xid", "critical", "NVRM: Xid", "A fault.", code=31, count=3, last_t_s=9.1)
+    finding = replace(DROP, kernel_events=(model.NearbyKernelEvent(event, offset),))
+    line = finding_view(finding, CLOCK, analysis).kernel[0]
+    assert (line.title, plain(line.count), plain(line.distance)) == ("Xid 31", "3 times within 0.7 s", said)
+
+
+@pytest.mark.parametrize(
+    ("name", "confidence", "said"),
+    [
+        ("input-cpu", 0.9, "clear, 90 % confidence"),
+        ("input-cpu", 0.6, "likely, 60 % confidence"),
+        ("input-cpu", 0.2, "possible, 20 % confidence"),
+        ("unexplained", 0.0, ""),
+    ],
+)
+def test_confidence_is_in_words(analysis: model.Analysis, name: str, confidence: float, said: str) -> None:
+    finding = replace(DROP, cause=model.Cause(name, confidence, "because"))
+    assert plain(finding_view(finding, CLOCK, analysis).confidence) == said
+
+
+def test_advice_gives_the_argument_as_it_is_typed(analysis: model.Analysis) -> None:
+    advice = model.Advice("Give the loader more workers.", "workers", "2", "14", 0.25)
+    shown = finding_view(replace(DROP, advice=(advice,)), CLOCK, analysis).advice[0]
+    gain = "saves at most 25 % of the training time"
+    assert (shown.change, shown.now, plain(shown.gain)) == ("workers=14", "now 2", gain)
+    likely = replace(DROP, advice=(replace(advice, gain_estimate=0.2),))
+    gain = "likely saves 20 % of the training time, at most 25 %"
+    assert plain(finding_view(likely, CLOCK, analysis).advice[0].gain) == gain
+
+
+def test_what_wins_most_stands_first(analysis: model.Analysis) -> None:
+    unsure = model.Advice("c", "cache", "False", "ram", 0.7)
+    sure, little = model.Advice("w", "workers", "2", "14", 0.7, 0.6), model.Advice("b", "batch", "4", "8", 0.7, 0.1)
+    found = (replace(DROP, advice=(little, unsure)), replace(DROP, advice=(sure, little)))
+    first = first_advice(found, analysis)
+    assert [each.change for each in first] == ["workers=14", "cache=ram", "batch=8"]
+
+
+def test_less_than_a_cent_is_not_nothing(analysis: model.Analysis) -> None:
+    amounts = (0.0, 0.004, 0.005, 1_234.5, None)
+    row = analysis.ledger[0]
+    ledger = tuple(replace(row, name=f"row {i}", money=amount) for i, amount in enumerate(amounts))
+    shown = [item.money for item in compose(replace(analysis, ledger=ledger)).ledger]
+    assert shown == ["0.00", "< 0.01", "0.01", "1,234.50", ""]
+
+
+def test_the_ledger_fills_its_bar(view: ReportView) -> None:
+    assert view.ledger[0].start_pct == 0
+    ends = [item.start_pct + item.width_pct for item in view.ledger]
+    assert [item.start_pct for item in view.ledger[1:]] == pytest.approx(ends[:-1], abs=1e-3)
+    assert ends[-1] == pytest.approx(100, abs=1e-3)
+
+
+def test_the_ledger_begins_with_work_and_its_losses_the_largest_first(analysis: model.Analysis) -> None:
+    rows = tuple(replace(row, expected=row.name in {"work", "validation", "startup"}) for row in analysis.ledger)
+    kinds = [item.kind for item in compose(replace(analysis, ledger=rows)).ledger]
+    assert kinds == ["work", "short-gaps", "input-cpu", "validation", "startup", "unmeasured"]
+
+
+def test_epochs_of_several_runs_and_attempts_are_told_apart(analysis: model.Analysis) -> None:
+    first = analysis.epochs[0]
+    epochs = (first, replace(first, attempt=2), replace(first, run=2))
+    rows = compose(replace(analysis, epochs=epochs)).epochs
+    assert [row.cells[0] for row in rows] == ["1: 1", "1: 1 (attempt 2)", "2: 1"]
+    assert len({row.anchor for row in rows}) == 3
+
+
+def test_a_process_is_listed_once_with_its_span_and_its_peak(builder: ModuleType) -> None:
+    table = processes(builder.build_run().processes, CLOCK)
+    rows = {row[1]: row for row in table.rows}
+    assert len(table.rows) == 4
+    assert rows["2090"][3:5] == ("0:00:09", "0:09:45")
+    assert plain(rows["2090"][5]) == "40.1 GiB"
+    assert rows["2091"][3:5] == ("0:00:09", "still there")
+    assert rows["4242"][2] == "(not visible here)"
+    assert rows["4242"][5] == "n/a"
+
+
+def test_a_process_is_told_whose_it_is_and_what_it_used(builder: ModuleType) -> None:
+    rows = {row[1]: row for row in processes(builder.build_run().processes, CLOCK).rows}
+    assert [plain(cell) for cell in rows["2090"][6:]] == ["71 %", "this training"]
+    assert rows["3177"][6:] == ("n/a", "another's")
+    assert rows["4242"][7] == "not visible from here: another container"
+
+
+def test_a_process_without_a_number_is_not_lost() -> None:
+    frame = pd.DataFrame(
+        {
+            "t_s": [1.0],
+            "gpu": [0],
+            "pid": [math.nan],
+            "name": [None],
+            "memory_used_mib": [512.0],
+            "change": ["appeared"],
+            "owner": ["unknown"],
+            "gpu_util_pct": [math.nan],
+        }
+    )
+    assert [row[1] for row in processes(frame, CLOCK).rows] == ["n/a"]
+
+
+def test_what_happened_is_counted_where_it_is_too_much_to_show(analysis: model.Analysis) -> None:
+    events = tuple(model.RecordedEvent(float(t), "marker", None, {"text": str(t)}) for t in range(HAPPENINGS_SHOWN + 7))
+    shown = compose(replace(analysis, gaps=(), run=replace(analysis.run, events=events))).recording
+    assert len(shown.happenings) == HAPPENINGS_SHOWN
+    assert shown.happenings_left_out == "7 more not shown."
+
+
+def test_arguments_read_as_they_are_written_in_yaml(view: ReportView) -> None:
+    arguments = {fact.label: fact.value for fact in view.yolo[0].arguments}
+    assert (arguments["amp"], arguments["resume"], arguments["time"]) == ("true", "false", "null")
+    assert arguments["lr0"] == "0.01"
+
+
+def test_a_read_log_without_events_says_what_was_read(analysis: model.Analysis) -> None:
+    log = model.KernelLog("read", source="/dev/kmsg")
+    kernel = compose(replace(analysis, run=replace(analysis.run, kernel=log))).kernel
+    assert kernel.statement == "No event that concerns GPUs, memory or storage, read from /dev/kmsg."
+
+
+def test_the_first_advice_stands_once_and_says_how_to_read_the_kernel_log(analysis: model.Analysis) -> None:
+    log = model.KernelLog("unavailable", advice="import again, where FILE is from `dmesg`")
+    advice = (model.Advice(log.advice), model.Advice("more workers", "workers", "2", "14"))
+    findings = tuple(replace(DROP, id=f"drop-{n}", advice=advice) for n in (1, 2))
+    shown = compose(replace(analysis, findings=findings, run=replace(analysis.run, kernel=log)))
+    assert [each.text for each in shown.advice] == [f"To see what the kernel said: {log.advice}", "More workers."]
+    assert [[each.text for each in finding.advice] for finding in shown.findings] == [["More workers."]] * 2
+
+
+def test_evidence_that_repeats_a_fact_is_left_out(analysis: model.Analysis) -> None:
+    evidence = (
+        model.Evidence("level", 80.0, "%"),
+        model.Evidence("length", 15.0, "s"),
+        model.Evidence("work lost", 75.0, "s"),
+    )
+    shown = finding_view(replace(DROP, evidence=evidence), CLOCK, analysis).evidence
+    assert [(fact.label, plain(fact.value)) for fact in shown] == [("Work lost", "1 min 15 s")]
+
+
+def test_a_kernel_finding_does_not_say_the_same_twice(analysis: model.Analysis) -> None:
+    event = model.KernelEvent(10.0, "xid", "critical", "NVRM: Xid", "a fault", "restart", code=31)
+    finding = replace(DROP, summary="GPU 0: a fault", kernel_events=(model.NearbyKernelEvent(event, 0.0),))
+    line = finding_view(replace(finding, advice=(model.Advice("restart"),)), CLOCK, analysis).kernel[0]
+    assert (line.meaning, line.action) == ("", "")
+    assert finding_view(replace(finding, summary="fell"), CLOCK, analysis).kernel[0].meaning == "A fault."
+
+
+@pytest.mark.parametrize(
+    ("finding", "offset_s", "said"),
+    [
+        (DROP, 0.0, "during it"),
+        (DROP, -7.0, "7 s before"),
+        (replace(DROP, end_t_s=DROP.start_t_s), 0.003, "at that moment"),
+        (replace(DROP, end_t_s=DROP.start_t_s), 7.0, "7 s after"),
+    ],
+)
+def test_a_kernel_line_says_how_far_it_is_from_its_finding(
+    analysis: model.Analysis, finding: model.Finding, offset_s: float, said: str
+) -> None:
+    event = model.KernelEvent(10.0, "oom", "critical", "Killed process 41", "a kill")
+    beside = replace(finding, kernel_events=(model.NearbyKernelEvent(event, offset_s),))
+    assert plain(finding_view(beside, CLOCK, analysis).kernel[0].distance) == said
+
+
+def test_of_very_many_findings_the_worst_stand_in_full(analysis: model.Analysis) -> None:
+    findings = tuple(replace(DROP, id=f"drop-{n}", end_t_s=25.0 + n) for n in range(FINDINGS_IN_FULL + 7))
+    shown = compose(replace(analysis, findings=findings))
+    assert (len(shown.findings), len(shown.more_findings), shown.findings_count) == (FINDINGS_IN_FULL, 7, "107")
+    assert shown.findings[0].chart is not None
+    assert shown.more_findings[-1].id == "drop-0"
+
+
+def test_throttling_is_what_its_counters_grew_by_and_nothing_without_them(builder: ModuleType) -> None:
+    view = compose(builder.build_detailed_analysis())
+    assert plain(view.gpus[0].throttled) == "Throttled during the run: power cap 87.0 s (not: power brake)."
+    assert view.gpus[0].has_ring
+    assert (view.gpus[1].throttled, view.gpus[1].has_ring) == ("", False)
+    assert not [row for row in view.statistics.rows if "power cap" in row]
+
+
+def test_throttle_counters_that_begin_again_lose_nothing_that_was_seen(analysis: model.Analysis) -> None:
+    samples = analysis.run.samples.copy()
+    samples.loc[samples.index[:4], "power_cap_s"] = [900.0, 910.0, 1.0, 3.5]
+    shown = compose(replace(analysis, run=replace(analysis.run, samples=samples))).gpus[0].throttled
+    assert plain(shown) == "Throttled during the run: power cap 12.5 s."
+
+
+def test_the_legend_names_the_lines_that_are_there(builder: ModuleType, view: ReportView) -> None:
+    lines = [item.label for item in compose(builder.build_detailed_analysis()).legend if item.sign.startswith("line")]
+    assert lines == ["SM activity: what the GPU really did", "waiting for a core", "waiting for I/O"]
+    assert not [item for item in view.legend if item.sign.startswith("line")]
+
+
+def test_what_ended_the_training_is_mended_before_it_is_made_faster(analysis: model.Analysis) -> None:
+    faster = replace(DROP, advice=(model.Advice("w", "workers", "2", "14", 0.9, 0.8),))
+    ended = replace(DROP, rule="run-ended", severity="critical", advice=(model.Advice("Use less memory"),))
+    first = first_advice((faster, ended), analysis)
+    assert [each.text for each in first] == ["Use less memory.", "W."]
+
+
+def test_a_finding_without_advice_says_where_to_look_and_the_top_says_it_once(analysis: model.Analysis) -> None:
+    blocked = replace(DROP, cause=model.Cause("trainer-blocked", 0.9, "it did nothing"))
+    findings = (blocked, replace(blocked, id="drop-2"))
+    shown = compose(replace(analysis, findings=findings))
+    assert [finding.step[:9] for finding in shown.findings] == ["Find what"] * 2
+    assert [each.text.partition(":")[0] for each in shown.advice] == ["Drop 1, Drop 2"]
+    expected = compose(replace(analysis, findings=tuple(replace(f, expected=True) for f in findings)))
+    assert expected.advice == ()
+    assert [finding.step for finding in expected.expected] == ["", ""]
+
+
+def test_a_training_that_was_stopped_asks_who_did_it(analysis: model.Analysis) -> None:
+    sign = (model.Evidence("processes stopped by a signal (mean)", 1.0, ""),)
+    stopped = replace(DROP, cause=model.Cause("trainer-blocked", 0.9, "a signal had stopped it"), evidence=sign)
+    assert "who stopped the training" in finding_view(stopped, CLOCK, analysis).step
+    waiting = replace(stopped, cause=model.Cause("waiting-for-peer", 0.9, "it spun"))
+    assert finding_view(waiting, CLOCK, analysis).step == ""
+
+
+def test_own_advice_stands_before_and_instead_of_where_to_look(analysis: model.Analysis) -> None:
+    hog = replace(DROP, id="other-process-1", cause=model.Cause("other-process", 0.9, "it shared the GPU"))
+    advised = replace(DROP, cause=hog.cause, advice=(model.Advice("more workers", "workers", "2", "14"),))
+    shown = compose(replace(analysis, findings=(hog, advised)))
+    assert [each.text.split()[0] for each in shown.advice] == ["More", "Other"]
+    assert [finding.step == "" for finding in shown.findings] == [finding.id == "drop-1" for finding in shown.findings]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "is_told"),
+    [
+        ("The GPU was busy 18 %. 2 workers could not keep up. Without that it is faster.", True),
+        ("GPU 0 was busy 19 %: 2 workers could not keep up, and more.", True),
+        ("The GPU was busy 18 %.", False),
+    ],
+)
+def test_what_the_verdict_tells_is_known(analysis: model.Analysis, verdict: str, is_told: bool) -> None:
+    finding = replace(DROP, summary="GPU 0 was busy 19 %: 2 workers could not keep up")
+    assert finding_view(finding, CLOCK, replace(analysis, verdict=verdict)).is_told is is_told
+
+
+@pytest.mark.parametrize(
+    ("id_", "title"),
+    [("drop-1", "Drop 1"), ("starved-1", "Starved GPU"), ("unused-gpu-2", "Unused GPU 2"), ("ended-1", "How it ended")],
+)
+def test_only_what_the_timeline_numbers_is_numbered_from_one(id_: str, title: str) -> None:
+    assert finding_title(replace(DROP, id=id_)) == title
+
+
+def test_a_gpu_that_waits_now_and_then_is_not_called_starved() -> None:
+    assert finding_title(replace(DROP, id="starved-2", severity="info")) == "Room to win 2"

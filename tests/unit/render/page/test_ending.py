@@ -1,0 +1,77 @@
+"""How a training ended stands among the key numbers, in the recording's facts, in the terminal and in summary.json."""
+
+from dataclasses import replace
+
+from gpu_report import model
+from gpu_report.render.page.compose import compose
+from gpu_report.render.page.page import render_html
+from gpu_report.render.page.view import Fact
+from gpu_report.render.run.summary_json import build_summary
+from gpu_report.render.run.terminal import render_markdown, render_text
+from gpu_report.vocabulary import FIRST_EPOCH
+
+LAST = (model.Evidence("GPU 0 busy", 84.4, "%"), model.Evidence("host memory in use, at most", 99.0, "%"))
+ENDING = model.Ending("early stop", "It stopped early after epoch 57 of 300", 590.0, 57, 300, LAST)
+
+
+def plain(text: str) -> str:
+    return " ".join(text.replace("\u00a0", " ").split())
+
+
+def tiles(analysis: model.Analysis) -> list[Fact]:
+    return [tile for tile in compose(analysis).tiles if tile.label == "Training"]
+
+
+def test_a_tile_says_how_the_training_ended_when_and_how_far(analysis: model.Analysis) -> None:
+    assert tiles(analysis) == []  # nobody knows
+    (tile,) = tiles(replace(analysis, ending=ENDING))
+    assert (tile.value, tile.note) == ("stopped early", "epoch 57 of 300, 0:09:50 after the start")
+    (bare,) = tiles(replace(analysis, ending=replace(ENDING, name="failed", epoch=None, epochs=None)))
+    assert (bare.value, bare.note) == ("failed", "0:09:50 after the start")
+
+
+def test_the_recording_says_what_the_last_minute_was_like(analysis: model.Analysis) -> None:
+    facts = {fact.label: plain(fact.value) for fact in compose(replace(analysis, ending=ENDING)).recording.facts}
+    assert facts["The training's end"] == "It stopped early after epoch 57 of 300, 0:09:50 after the start."
+    assert facts["In its last minute"] == "GPU 0 busy: 84 %; host memory in use, at most: 99 %"
+    without = {
+        fact.label for fact in compose(replace(analysis, ending=replace(ENDING, last_minute=()))).recording.facts
+    }
+    assert "In its last minute" not in without
+
+
+def test_the_terminal_and_the_summary_say_it_too(analysis: model.Analysis) -> None:
+    ended = replace(analysis, ending=ENDING)
+    said = "The training: It stopped early after epoch 57 of 300."
+    assert said in plain(render_text(ended, width=200))
+    assert said in plain(render_markdown(ended))
+    told = build_summary(ended)["run"]["training_ended"]
+    assert (told["name"], told["epoch"], told["epochs"], told["time_s"]) == ("early stop", 57, 300, 590.0)
+    assert told["last_minute"][0] == {"text": "GPU 0 busy", "value": 84.4, "unit": "%"}
+    assert build_summary(analysis)["run"]["training_ended"] is None
+    assert "The training:" not in render_text(analysis, width=200)
+
+
+def test_the_terminal_tells_the_last_minute_of_a_training_that_failed_and_names_it_once(
+    analysis: model.Analysis,
+) -> None:
+    failed = replace(ENDING, name="failed", text="The training ended: CUDA was out of memory")
+    text = plain(render_text(replace(analysis, ending=failed), width=200))
+    said = "The training ended: CUDA was out of memory. In its last minute: GPU 0 busy: 84 %;"
+    assert said in text
+    assert f"The training: {said}" not in text
+    assert "In its last minute" not in render_text(replace(analysis, ending=ENDING), width=200)
+
+
+def test_the_terminal_lists_no_epoch_that_is_longer_by_its_nature(analysis: model.Analysis) -> None:
+    first, other = (replace(epoch, odd=()) for epoch in analysis.epochs[:2])
+    slow = replace(other, odd=("training took 9.0 s, usually 4.0 s",))
+    nature = replace(first, odd=("validation took 9.0 s, usually 1.0 s", FIRST_EPOCH))
+    text = plain(render_text(replace(analysis, epochs=(nature, slow)), width=200))
+    assert f"Epochs that stand out: {slow.epoch} (training took 9.0 s, usually 4.0 s)." in text
+    assert "stand out" not in render_text(replace(analysis, epochs=(nature,)), width=200)
+
+
+def test_an_exceptions_name_is_text_and_nothing_else(analysis: model.Analysis) -> None:
+    hostile = replace(ENDING, text="</dd><script>window.planted=2</script>")
+    assert "<script>window.planted=2" not in render_html(replace(analysis, ending=hostile))

@@ -1,0 +1,54 @@
+from gpu_report.model import Evidence, Finding
+from gpu_report.render.page.evidence import evidence
+
+
+def shown(*told: tuple[str, float | None, str]) -> list[tuple[str, str, str]]:
+    finding = Finding("drop-1", "drop", "warning", 0, 10.0, 25.0, "fell", evidence=tuple(Evidence(*e) for e in told))
+    return [tuple(part.replace("\u00a0", " ") for part in (f.label, f.value, f.note)) for f in evidence(finding)]
+
+
+def test_what_is_usual_stands_beside_what_it_is_usual_for():
+    assert shown(
+        ("its memory", 762.0, "MiB"),
+        ("pace of the training meanwhile", 156.27, "images/s"),
+        ("usually", 362.5, "images/s"),
+        ("CPU of all workers", 0.07, "% of a core"),
+    ) == [
+        ("Its memory", "762 MiB", ""),
+        ("Pace of the training meanwhile", "156 images/s", "usually 362 images/s"),
+        ("CPU of all workers", "0.1 % of a core", ""),
+    ]
+
+
+def test_what_was_usual_first_stands_second():
+    assert shown(
+        ("training took", 19.58, "s"),
+        ("usually (median of its siblings)", 7.8, "s"),
+        ("SM clock usually", 1980.0, "MHz"),
+        ("SM clock then", 1725.0, "MHz"),
+        ("CPU of others usually", 0.35, "% of all cores"),
+    ) == [
+        ("Training took", "19.6 s", "usually 7.8 s"),
+        ("SM clock", "1,725 MHz", "usually 1,980 MHz"),
+        ("CPU of others usually", "0.3 % of all cores", ""),
+    ]
+
+
+def test_the_same_in_two_units_is_one_line_with_its_limit_and_a_step_says_when_it_was():
+    assert shown(
+        ("memory in use just before", 98.41, "%"),
+        ("memory in use just before", 137.58, "GiB"),
+        ("it can hold", 139.8, "GiB"),
+        ("its last step", 7.0, "GiB"),
+        ("that long before the end", 3.667, "s"),
+    ) == [
+        ("Memory in use just before", "98.4 %, 138 GiB", "of 140 GiB that it can hold"),
+        ("Its last step", "7 GiB", "3.7 s before the end"),
+    ]
+
+
+def test_a_comparison_with_nothing_before_it_stands_by_itself_and_a_missing_number_is_left_open():
+    assert shown(("usually", 5.0, "W"), ("seen beside it", None, "")) == [
+        ("Usually", "5 W", ""),
+        ("Seen beside it", "", ""),
+    ]

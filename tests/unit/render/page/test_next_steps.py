@@ -1,0 +1,48 @@
+"""What a person is told to do next is something that they have not done already."""
+
+from dataclasses import replace
+
+import pytest
+
+from gpu_report import model
+from gpu_report.render.page.findings import first_advice
+from gpu_report.render.page.next_steps import gaps_step, next_step
+
+UNEXPLAINED = model.Finding(
+    "drop-1", "drop", "warning", 0, 1.0, 20.0, "It fell.", cause=model.Cause("unexplained", 0.0, "")
+)
+
+
+@pytest.mark.parametrize(
+    ("command", "told", "not_told"),
+    [((), "gpu-report record -- COMMAND", "--no-inject"), (("yolo", "train"), "--no-inject", "record -- COMMAND")],
+)
+def test_a_recording_that_had_its_command_is_not_told_to_have_one(
+    analysis: model.Analysis, command: tuple[str, ...], told: str, not_told: str
+) -> None:
+    recording = replace(analysis.run.recording, command=command)
+    step = next_step(UNEXPLAINED, replace(analysis, run=replace(analysis.run, recording=recording, inside=())))
+    assert told in step
+    assert not_told not in step
+
+
+@pytest.mark.parametrize(("cache", "is_named"), [(False, False), ("disk", False), ("ram", True), (None, True)])
+def test_a_cache_in_memory_is_advised_against_only_where_there_may_be_one(
+    analysis: model.Analysis, cache: object, *, is_named: bool
+) -> None:
+    short = replace(UNEXPLAINED, cause=model.Cause("memory-pressure", 0.8, ""))
+    runs = (model.YoloRun(1, None, {"cache": cache}, "recorded", None),)
+    step = next_step(short, replace(analysis, run=replace(analysis.run, yolo_runs=runs)))
+    assert ("cache=ram" in step) is is_named
+
+
+GAPS = "The largest loss is short gaps between batches: 23 s, 18 % of all GPU time."
+
+
+def test_the_largest_loss_is_told_what_to_look_at_where_no_finding_is_of_it(analysis: model.Analysis) -> None:
+    told = replace(analysis, verdict=f"The GPU was busy 54 %. {GAPS}", findings=(UNEXPLAINED,))
+    assert "no argument is known to close them" in gaps_step(told)
+    assert first_advice((UNEXPLAINED,), told)[0].text == gaps_step(told)
+    assert gaps_step(replace(told, verdict="The GPU was busy 54 %.")) == ""
+    ended = model.Finding("ended-1", "run-ended", "critical", None, 9.0, 9.0, "CUDA was out of memory")
+    assert gaps_step(replace(told, findings=(ended,))) == ""

@@ -1,0 +1,70 @@
+"""The palette holds for all kinds of eyes and on both themes; how it is measured stands in tests/support/palette.py."""
+
+from collections.abc import Mapping
+
+import pytest
+from support.palette import Floats, contrast, linear, nearest, read_palette
+
+from gpu_report.render.page import assets
+
+TEXT_CONTRAST = 4.5  # WCAG 2.2, 1.4.3
+LINE_CONTRAST = 3.0  # WCAG 2.2, 1.4.11
+DARK_TEXT = linear("#17212b")  # on bright parts of the ledger, in both themes
+
+# Sets of colours that stand beside each other, and how far apart they must be (2 is just noticeable side by side). With
+# eight GPUs colour alone tells little: dashes, the strip of each and pointing at a name do the rest.
+APART = {
+    "two GPUs": (20.0, tuple(f"gpu-{i}" for i in range(2))),
+    "four GPUs": (8.0, tuple(f"gpu-{i}" for i in range(4))),
+    "eight GPUs": (3.9, tuple(f"gpu-{i}" for i in range(8))),
+    "phases of training": (
+        5.4,
+        tuple(f"phase-{n}" for n in ("startup", "train", "validation", "checkpoint", "final-evaluation", "idle")),
+    ),
+    "parts of an epoch": (7.9, ("bar-train", "bar-validation", "bar-checkpoint", "ledger-waste", "bar-held")),
+    "pressure": (7.9, ("cpu_pressure_pct", "io_pressure_pct", "memory_pressure_pct")),
+    "reads": (7.9, ("disk_read_mib_s", "trainer_read_mib_s")),
+    "levels of a strip": (3.9, tuple(f"heat-{i}" for i in range(5))),
+}
+GROUNDS = ("background", "surface", "sunken")
+LINES = (
+    *(f"gpu-{i}" for i in range(8)),
+    *("host", "loss", "lr", "low", "cpu_pressure_pct", "io_pressure_pct", "memory_pressure_pct"),
+    *("disk_read_mib_s", "trainer_read_mib_s", "field-line"),
+)
+# What is written on what, within marks and bands.
+WRITTEN = (
+    *(("on-accent", fill) for fill in ("accent", "ledger-work", "ledger-waste", "low", "gpu-3", "gpu-5")),
+    *(("on-phase", f"phase-{n}") for n in ("train", "startup", "validation", "checkpoint", "final-evaluation", "idle")),
+    *(("on-phase", "ledger-short"), ("on-low", "low")),
+    *((severity, f"{severity}-soft") for severity in ("critical", "warning", "info")),
+)
+
+
+@pytest.fixture(scope="module", params=["light", "dark"])
+def palette(request: pytest.FixtureRequest) -> Mapping[str, Floats]:
+    light, dark = read_palette(assets.read_style(assets.find_templates()))
+    return light if request.param == "light" else dark
+
+
+@pytest.mark.parametrize("kind", APART)
+def test_colours_that_stand_beside_each_other_lie_apart_to_all_eyes(palette: Mapping[str, Floats], kind: str) -> None:
+    least, names = APART[kind]
+    found, which = nearest({name: palette[name] for name in names})
+    assert found >= least, which
+
+
+def test_words_can_be_read(palette: Mapping[str, Floats]) -> None:
+    pairs = [
+        (word, ground)
+        for word in ("text", "muted", "accent", "critical", "warning", "info", "low")
+        for ground in GROUNDS
+    ]
+    found = {pair: contrast(palette[pair[0]], palette[pair[1]]) for pair in (*pairs, *WRITTEN)}
+    found |= {("dark text", fill): contrast(DARK_TEXT, palette[fill]) for fill in ("gpu-1", "ledger-other")}
+    assert {pair: ratio for pair, ratio in found.items() if ratio < TEXT_CONTRAST} == {}
+
+
+def test_lines_can_be_seen(palette: Mapping[str, Floats]) -> None:
+    found = {name: contrast(palette[name], palette["surface"]) for name in LINES}
+    assert {name: ratio for name, ratio in found.items() if ratio < LINE_CONTRAST} == {}

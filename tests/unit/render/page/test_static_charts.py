@@ -1,0 +1,156 @@
+import re
+from dataclasses import replace
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from gpu_report.model import Analysis
+from gpu_report.render.page.static_charts import MOST_POINTS, Track, paths, shared, strip, surroundings, tracks
+from gpu_report.render.run_clock import Clock
+
+CLOCK = Clock(1_795_223_424.286)
+
+
+def points(path: str) -> list[tuple[str, float, float]]:
+    """Return where a path begins a line (M) or goes on with it (L)."""
+    found: list[tuple[str, float, float]] = []
+    for begin, steps in re.findall(r"M([^Ml]+)(?:l([^M]+))?", path):
+        numbers = [float(number) for number in re.findall(r"-?[\d.]+", f"{begin} {steps}")]
+        x = np.cumsum(numbers[::2]).round(1)
+        y = np.cumsum(numbers[1::2]).round(2)
+        found += zip("M" + "L" * (len(x) - 1), x.tolist(), y.tolist(), strict=True)
+    return found
+
+
+def test_a_finding_is_drawn_with_every_sample_around_it(analysis: Analysis) -> None:
+    finding = next(f for f in analysis.findings if f.id == "drop-2")
+    by_gpu = tracks(analysis.run)
+    chart = surroundings(finding, analysis, by_gpu, CLOCK)
+    own = chart.lines[-1]
+    t_s = by_gpu[finding.gpu].t_s
+    inside = (t_s >= chart.start.t_s) & (t_s <= chart.end.t_s)
+    assert (own.is_own, own.colour) == (True, "gpu-1")
+    assert [line.is_own for line in chart.lines] == [False, True]
+    scale = 1000 / (chart.end.t_s - chart.start.t_s)
+    _, x, y = zip(*points(own.path), strict=True)
+    assert len(set(x)) == len(x)  # one a second, so that each sample is read off where it lies
+    drawn = np.interp(np.rint((t_s[inside] - chart.start.t_s) * scale), x, 100 - np.array(y))
+    assert drawn.tolist() == by_gpu[1].values[inside].tolist()
+    assert chart.band_x == pytest.approx((finding.start_t_s - chart.start.t_s) * scale, abs=0.1)
+    assert chart.band_width == pytest.approx(finding.duration_s * scale, abs=0.1)
+
+
+def test_a_gap_and_a_missing_reading_break_the_line(builder: ModuleType, analysis: Analysis) -> None:
+    finding = replace(analysis.findings[0], start_t_s=builder.GAP[0], end_t_s=builder.GAP[1])
+    path = surroundings(finding, analysis, tracks(analysis.run), CLOCK).lines[-1].path
+    assert [kind for kind, _, _ in points(path)].count("M") == 2
+    track = {0: Track(np.arange(5.0), np.array([50, np.nan, 60, 70, 80]))}
+    finding = replace(finding, start_t_s=1.0, end_t_s=2.0)
+    run = replace(analysis.run, duration_s=4.0)
+    line = surroundings(finding, replace(analysis, run=run), track, CLOCK).lines[0]
+    assert [kind for kind, _, _ in points(line.path)] == ["M", "M", "L", "L"]
+
+
+def test_a_single_dip_in_a_long_finding_is_drawn(analysis: Analysis) -> None:
+    t_s = np.arange(50_000.0)
+    track = {0: Track(t_s, np.where(t_s == 30_001, 7.0, 90.0))}
+    finding = replace(analysis.findings[0], gpu=0, start_t_s=20_000.0, end_t_s=40_000.0)
+    run = replace(analysis.run, duration_s=50_000.0)
+    drawn = points(surroundings(finding, replace(analysis, run=run), track, CLOCK).lines[0].path)
+    assert len(drawn) <= MOST_POINTS
+    assert [y for _, _, y in drawn].count(93) == 1
+
+
+def test_without_samples_there_is_no_chart(analysis: Analysis) -> None:
+    assert surroundings(analysis.findings[0], analysis, {}, CLOCK) is None
+
+
+def test_a_strip_has_a_cell_for_each_level_and_none_where_nothing_is_known() -> None:
+    util = np.concatenate([np.full(50, 5.0), np.full(50, 95.0), np.full(50, np.nan), np.full(50, 100.0)])
+    cells = strip(Track(np.arange(200.0) + 0.5, util), 200.0)
+    assert [(cell.x, cell.level) for cell in cells] == [(0.0, 0), (250.0, 4), (750.0, 4)]
+    assert strip(None, 200.0) == ()
+    assert strip(Track(np.array([]), np.array([])), 200.0) == ()
+
+
+def test_the_drivers_own_readings_are_drawn_and_ticks_where_it_kept_none(builder: ModuleType) -> None:
+    analysis = builder.build_detailed_analysis()
+    ring = analysis.run.ring.dropna(subset="gpu_util_pct")
+    track = tracks(analysis.run)[0]
+    kept = np.isin(track.t_s, ring["t_s"])
+    assert track.values[kept].tolist() == ring["gpu_util_pct"].tolist()
+    start, end = builder.RINGLESS
+    assert ((track.t_s[~kept] > start) & (track.t_s[~kept] < end)).all()
+    assert 18 <= (~kept).sum() <= 20
+    finding = replace(analysis.findings[0], start_t_s=start, end_t_s=end)
+    drawn = points(surroundings(finding, analysis, {0: track}, CLOCK).lines[-1].path)
+    assert [kind for kind, _, _ in drawn].count("M") == 1
+    assert 2 in (
+        100 - y
+        for _, _, y in points(
+            surroundings(replace(finding, start_t_s=205.0, end_t_s=215.0), analysis, {0: track}, CLOCK).lines[-1].path
+        )
+    )
+    assert tracks(analysis.run)[1].t_s.tolist() == analysis.run.samples.query("gpu == 1")["t_s"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("rule", "quantity", "column"),
+    [
+        ("memory-growth", "Memory used", "memory_used_mib"),
+        ("thermal", "SM clock", "sm_clock_mhz"),
+        ("drop", "GPU utilisation", "gpu_util_pct"),
+    ],
+)
+def test_a_chart_shows_what_its_finding_is_about(analysis: Analysis, rule: str, quantity: str, column: str) -> None:
+    finding = replace(analysis.findings[0], rule=rule)
+    by_gpu = tracks(analysis.run, column)
+    chart = surroundings(finding, analysis, by_gpu, CLOCK)
+    assert chart.quantity == quantity
+    highest = analysis.run.samples[column].max()
+    words = {"memory_used_mib": f"{highest / 1024:.1f} GiB", "sm_clock_mhz": f"{highest:,.0f} MHz"}
+    assert chart.top.replace("\u00a0", " ") == words.get(column, "100 %")
+    own = analysis.run.samples[analysis.run.samples["gpu"] == finding.gpu]
+    inside = own[own["t_s"].between(finding.start_t_s - 24, finding.end_t_s + 24)][column]
+    heights = [y for _, _, y in points(chart.lines[-1].path)]
+    top = 100 if column == "gpu_util_pct" else highest
+    assert max(heights) == pytest.approx(100 * (1 - inside.min() / top), abs=1)
+    assert 0 <= min(heights) <= 100 * (1 - inside.max() / top) + 1
+
+
+def test_a_level_is_one_step_of_its_line(analysis: Analysis) -> None:
+    t_s = np.arange(100.0)
+    track = {0: Track(t_s, np.where((t_s >= 40) & (t_s < 60), 5.0, 90.0))}
+    finding = replace(analysis.findings[0], gpu=0, start_t_s=40.0, end_t_s=60.0)
+    run = replace(analysis.run, duration_s=100.0)
+    drawn = points(surroundings(finding, replace(analysis, run=run), track, CLOCK).lines[0].path)
+    assert [(kind, y) for kind, _, y in drawn] == [("M", 10), ("L", 10), ("L", 95), ("L", 95), ("L", 10), ("L", 10)]
+
+
+def test_what_befell_several_gpus_at_once_is_drawn_from_the_same_lines(analysis: Analysis) -> None:
+    t_s = np.arange(200.0)
+    by_gpu = {gpu: Track(t_s, 90 - gpu + np.where((t_s >= 60) & (t_s < 80), -80.0, 0.0)) for gpu in (0, 1)}
+    of_200_s = replace(analysis, run=replace(analysis.run, duration_s=200.0))
+    found = [replace(analysis.findings[0], gpu=gpu, start_t_s=61.0 + gpu, end_t_s=81.0 + gpu) for gpu in (0, 1)]
+    path = paths()
+    one, other = shared([*(surroundings(f, of_200_s, by_gpu, CLOCK, path) for f in found)])
+    assert (one.start.t_s, one.end.t_s) == (other.start.t_s, other.end.t_s) == (30.0, 115.0)
+    assert {line.id for line in one.lines} == {line.id for line in other.lines} == {"l1", "l2"}
+    assert all(line.path for line in one.lines)
+    assert not any(line.path for line in other.lines)
+    assert one.band_x < other.band_x
+    alone, none = shared([surroundings(found[0], of_200_s, by_gpu, CLOCK), None])
+    assert none is None
+    assert not any(line.id for line in alone.lines)
+
+
+@pytest.mark.parametrize(("length_s", "end_s", "window"), [(10, 3600.4, (3575, 3600.4)), (300, 9000.0, (2850, 4050))])
+def test_the_window_of_a_finding_lies_on_whole_steps_but_at_the_runs_end(
+    analysis: Analysis, length_s: float, end_s: float, window: tuple[float, float]
+) -> None:
+    track = {0: Track(np.arange(0.0, end_s), np.full(int(end_s) + (end_s % 1 > 0), 50.0))}
+    at = 3590.0 if length_s == 10 else 3300.0
+    finding = replace(analysis.findings[0], gpu=0, start_t_s=at, end_t_s=at + length_s)
+    chart = surroundings(finding, replace(analysis, run=replace(analysis.run, duration_s=end_s)), track, CLOCK)
+    assert (chart.start.t_s, chart.end.t_s) == window

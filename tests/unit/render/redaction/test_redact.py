@@ -1,0 +1,238 @@
+import json
+import time
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+from support.compared import analysed
+
+from gpu_report import model
+from gpu_report.analyse.compare import compare
+from gpu_report.analyse.compare.gate_syntax import default_gates
+from gpu_report.render import render_html
+from gpu_report.render.comparison.comparison_json import build_comparison
+from gpu_report.render.comparison.junit import render_junit
+from gpu_report.render.comparison.markdown import render_comparison_markdown
+from gpu_report.render.comparison.page import render_comparison_html
+from gpu_report.render.comparison.terminal import render_comparison_text
+from gpu_report.render.redaction.placeholders import LONGEST_TEXT, Hider
+from gpu_report.render.redaction.redact import STATEMENT, redact, redact_comparison
+from gpu_report.render.run.summary_json import build_summary
+
+HOST, USER, FOLDER, RUN = "zebra-17", "quagga", "okapi_project", "lemur-run-9"
+UUID, SERIAL, MAC, IPV6 = (
+    "GPU-5a1e0000-aaaa-4bbb-8ccc-00000000beef",
+    "1650999000111",
+    "52:54:00:ab:cd:ef",
+    "fe80::1ff:fe23:4567:890a",
+)
+PROGRAM = "narwhal_detector"
+MOUNTS = (
+    model.Mount("/data/okapi_set", "nfs4", "gnu-filer:/export/okapi_set"),
+    model.Mount("/srv/my okapi_set", "fuse.sshfs", "quagga@gnu-filer:okapi_home"),
+    model.Mount("/fast/okapi_set", "zfs", "civetpool/okapi_set"),
+    model.Mount("/bucket", "fuse.mountpoint-s3", "serval"),
+    model.Mount("/", "ext4", "/dev/mapper/vg_caracal-root", "dm-0", False, 9000.0),
+    model.Mount("/dev/shm", "tmpfs", "tmpfs", free_mib=9000.0),
+    model.Mount("/tmp", "ext4", "/dev/nvme0n1", "nvme0n1", False, 9000.0),
+)
+SECRETS = (
+    "okapi_set",
+    "okapi_home",
+    "civetpool",
+    "serval",
+    "caracal",
+    HOST,
+    USER,
+    FOLDER,
+    RUN,
+    UUID,
+    SERIAL,
+    MAC,
+    IPV6,
+    PROGRAM,
+    "tapir",
+    "10.11.12.13",
+    "ibex.example.com",
+    "gnu-filer",
+)
+COMMAND = ("/opt/okapi_project/bin/python3", "tapir.py", f"--name={RUN}", f"--host={HOST}")
+# Everything at once, in a sentence, between characters that mean something to a page.
+SAID = (
+    f'</script>{USER}@{HOST} "{HOST}.ibex.example.com" 10.11.12.13 [{IPV6}] {MAC} {UUID} Serial Number: {SERIAL} '
+    f"https://{HOST}/tapir?x=1 /home/{USER}/{FOLDER}/tapir.yaml, ~{USER}/{FOLDER} C:\\Users\\{USER}\\tapir.txt "
+    f"gnu-filer:/export/{FOLDER} nfs: server gnu-filer not responding, runs/{FOLDER}/{RUN}/best.pt {PROGRAM}[77] "
+    f"{'; '.join(f'{mount.point} ({mount.type}, {mount.source})' for mount in MOUNTS)} /data/okapi_set/images & <b>"
+)
+
+
+def everywhere(value: object) -> object:
+    """Return a part of an analysis with SAID in every text that comes from outside, added where there was none."""
+    evidence = model.Evidence(SAID)
+    event = model.KernelEvent(5.0, "xid", "critical", SAID, SAID, SAID, process=PROGRAM, source=f"/home/{USER}/k.log")
+    finding = model.Finding(
+        *("kernel-1", "kernel", "critical", 0, 4.0, 9.0, SAID),
+        evidence=(evidence,),
+        cause=model.Cause("other-process", 0.9, SAID),
+        kernel_events=(model.NearbyKernelEvent(event, 0.0),),
+        advice=(model.Advice(SAID, "project", f"/home/{USER}", f"/mnt/{FOLDER}/fast"),),
+    )
+    processes = pd.DataFrame(
+        [
+            (1.0, 0, 77, f"{PROGRAM} --user {USER}", 10.0, "appeared", "other", 1.0),
+            (2.0, 0, 78, None, 1.0, "appeared", "not visible", 1.0),
+        ],
+        columns=["t_s", "gpu", "pid", "name", "memory_used_mib", "change", "owner", "gpu_util_pct"],
+    )
+    args = {
+        "model": f"/home/{USER}/tapir.pt",
+        "name": RUN,
+        "project": FOLDER,
+        "batch": 16,
+        "optimizer": "AdamW",
+        "data": "tapir.yaml",
+        "data_folder": "/srv/my okapi_set/images/train",
+    }
+    yolo = model.YoloRun(1, f"/home/{USER}/{FOLDER}/{RUN}", args, "recorded", None, SAID)
+    inside = model.InsideRun(
+        1, 0, 77, "train", {**args, "torch": "2.11.0+cu130", "gpu_uuid": UUID}, (), (), "exception", SAID
+    )
+    fields = {"reason": SAID, "command": list(COMMAND), "path": f"runs/{FOLDER}"}
+    run = replace(
+        value.run,
+        path=f"/home/{USER}/{FOLDER}/{RUN}",
+        recording=replace(value.run.recording, host=HOST, command=COMMAND, mounts=MOUNTS),
+        gpus=tuple(replace(gpu, uuid=UUID) for gpu in value.run.gpus),
+        processes=processes,
+        yolo_runs=(yolo,),
+        inside=(inside,),
+        kernel=model.KernelLog("restricted", f"/home/{USER}/k.log", SAID, SAID, (event,)),
+        events=(
+            model.RecordedEvent(3.0, "nvml_error", 0, fields),
+            model.RecordedEvent(4.0, "marker", None, {"text": SAID}),
+        ),
+        problems=(SAID,),
+    )
+    epochs = tuple(replace(epoch, odd=(SAID,)) for epoch in value.epochs)
+    return replace(
+        value, run=run, findings=(finding,), verdict=SAID, epochs=epochs, gaps=(model.Gap(0, 1.0, 2.0, SAID),)
+    )
+
+
+@pytest.fixture(scope="module")
+def shared(analysis: model.Analysis) -> model.Analysis:
+    return redact(everywhere(analysis))
+
+
+def test_no_secret_is_left_in_the_page_or_the_summary(analysis: model.Analysis, shared: model.Analysis) -> None:
+    open_html = render_html(everywhere(analysis))
+    assert [secret for secret in SECRETS if secret not in open_html] == []  # else this test would prove nothing
+    html, summary = render_html(shared), json.dumps(build_summary(shared))
+    for secret in SECRETS:
+        assert secret.lower() not in html.lower(), secret
+        assert secret.lower() not in summary.lower(), secret
+
+
+def test_what_does_not_tell_whose_it_is_stays(analysis: model.Analysis, shared: model.Analysis) -> None:
+    summary = build_summary(shared)
+    assert summary["environment"]["args"]["optimizer"] == "AdamW"
+    assert summary["environment"]["args"]["batch"] == 16
+    assert summary["environment"]["effective"]["torch"] == "2.11.0+cu130"
+    assert summary["findings"][0] | {"id": "kernel-1", "rule": "kernel", "gpu": 0} == summary["findings"][0]
+    assert summary["gpus"][0]["name"] == "NVIDIA H200"
+    assert summary["run"]["command"] == ["python3", "[arguments 1]"]
+    assert shared.run.samples is analysis.run.samples
+    assert shared.verdict.endswith(" & <b>")  # redaction hides; escaping is the page's
+
+
+def test_of_filesystems_those_stay_that_every_machine_has(shared: model.Analysis) -> None:
+    mounts = shared.run.recording.mounts
+    assert mounts[-2:] == MOUNTS[-2:]
+    assert [mount.type for mount in mounts] == [mount.type for mount in MOUNTS]
+    told = str([(mount.point, mount.source) for mount in mounts]) + str(shared.run.inside[0].settings["data_folder"])
+    assert [secret for secret in SECRETS if secret in told] == []
+    assert mounts[0].point in shared.verdict  # the same placeholder in a sentence
+
+
+def test_the_same_thing_has_the_same_placeholder_everywhere(shared: model.Analysis) -> None:
+    host, uuid = shared.run.recording.host, shared.run.gpus[0].uuid
+    folder = shared.run.path
+    assert host in shared.verdict
+    assert host in shared.run.events[1].fields["text"]
+    assert uuid in shared.run.kernel.events[0].text
+    assert shared.run.yolo_runs[0].path == folder
+    assert shared.run.processes["name"][0].split()[0] in shared.findings[0].summary
+    assert pd.isna(shared.run.processes["name"][1])
+
+
+def test_the_page_says_that_it_was_redacted(shared: model.Analysis) -> None:
+    assert STATEMENT in shared.run.problems
+    assert STATEMENT in render_html(shared)
+
+
+def test_two_things_can_still_be_told_apart() -> None:
+    hider = Hider()
+    assert hider.path("/home/quagga/a/x.yaml") == "[folder 1]/[file 1].yaml"
+    assert hider.path("/home/quagga/a/y.yaml") == "[folder 1]/[file 2].yaml"
+    assert hider.path("/home/quagga/b") == "[folder 2]"
+    assert hider.text("from /home/quagga/a/x.yaml.") == "from [folder 1]/[file 1].yaml."
+    assert hider.text("quagga logged in") == "[user 1] logged in"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2 of 14 images/s, I/O, N/A and/or 580.159.04 at 10:56:55, 1/2",
+        "NVRM: Xid (PCI:0000:00:06): 31, pid=2884, name=python3, channel 0x0000001e @ 0xbf18_37e00000",
+        "c10::Error in std::vector, /dev/shm is small, see /proc/sys/kernel/dmesg_restrict and /dev/kmsg",
+        "`sudo sysctl kernel.dmesg_restrict=0`, torch 2.11.0+cu130, yolo26n.pt: results.csv and args.yaml",
+    ],
+)
+def test_what_is_no_secret_reads_as_before(text: str) -> None:
+    assert Hider().text(text) == text
+
+
+def test_a_machine_that_is_called_like_a_word_does_not_blank_the_word() -> None:
+    hider = Hider()
+    assert hider.host("train") == "[host 1]"
+    assert hider.text("it would train on") == "it would train on"
+
+
+@pytest.mark.parametrize(
+    "text", ["-" * LONGEST_TEXT, "a." * (LONGEST_TEXT // 2), "/a" * (LONGEST_TEXT // 2), "a@" * 4000, "::" * 4000]
+)
+def test_no_text_takes_long(text: str) -> None:
+    began = time.monotonic()
+    Hider().text(text)
+    assert time.monotonic() - began < 2
+
+
+def test_a_text_that_is_no_sentence_is_hidden_as_a_whole() -> None:
+    assert Hider().text("quagga " * LONGEST_TEXT) == "[text 1]"
+
+
+def test_a_comparison_hides_the_same_things_in_all_of_its_runs():
+    before, after = (renamed(analysed("s-healthy"), f"/home/{USER}/{FOLDER}/{name}", HOST) for name in ("a", "b"))
+    found = compare([before], after, default_gates(baseline=True))
+    assert HOST in str(found)
+    hidden = redact_comparison(found)
+    outputs = [
+        render_comparison_html(hidden),
+        render_comparison_markdown(hidden),
+        render_comparison_text(hidden, width=200),
+        render_junit(hidden),
+        json.dumps(build_comparison(hidden)),
+    ]
+    assert [secret for secret in (HOST, USER, FOLDER) for output in outputs if secret in output] == []
+    assert all(STATEMENT in output for output in (outputs[2], json.loads(outputs[4])["notes"][-1]))
+    assert [result.gate for result in hidden.gates] == [result.gate for result in found.gates]
+    assert hidden.metrics == found.metrics
+    hosts = [d for d in hidden.differences if d.name == "host"]
+    assert [d.baseline != d.run for d in hosts] == [True]
+
+
+def renamed(analysis, folder, host):
+    """Return an analysis of a run of a user in a folder of its own; each folder's host has another name."""
+    recording = replace(analysis.run.recording, host=f"{host}-{folder[-1]}")
+    yolo = tuple(replace(y, args={**y.args, "data": f"{folder}/data.yaml"}) for y in analysis.run.yolo_runs)
+    return replace(analysis, run=replace(analysis.run, path=folder, recording=recording, yolo_runs=yolo))

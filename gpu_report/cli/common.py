@@ -95,7 +95,7 @@ def folder_of(run: Path | None) -> Path:
 
 def read(folder: Path, progress: Progress) -> Run:
     """Return what was recorded of a run; what could not be read is told."""
-    from gpu_report.load import load_run  # noqa: PLC0415 - see cli.py
+    from gpu_report.load import load_run
 
     progress.step(f"reading {folder} ...")
     recorded = load_run(folder)
@@ -107,8 +107,8 @@ def examined(
     recorded: Run, drop_percent: float, drop_seconds: float, price_per_hour: float | None, progress: Progress
 ) -> Analysis:
     """Return the analysis of what was recorded."""
-    from gpu_report.analyse import analyse  # noqa: PLC0415 - see cli.py
-    from gpu_report.model import Options  # noqa: PLC0415 - see cli.py
+    from gpu_report.analyse import analyse
+    from gpu_report.model import Options
 
     progress.step("looking for what took the GPU's time ...")
     return analyse(recorded, Options(drop_percent, drop_seconds, price_per_hour))

@@ -1,11 +1,36 @@
-"""The real run that comes with gpu-report: in the installed package, or in the checkout's sample_runs/."""
+"""`demo`: the real run that comes with gpu-report, in the installed package or in the checkout's sample_runs/."""
+
+from __future__ import annotations
 
 from pathlib import Path
 
+import click
+
 from gpu_report import schema
+from gpu_report.cli.common import analysed
+from gpu_report.cli.output_files import OutputFile
+from gpu_report.cli.report_files import write_report
 from gpu_report.errors import InputError
+from gpu_report.terminal import Progress, plain
 
 NAME = "yolo26m-stalls"
+
+
+@click.command()
+@click.argument("output", type=OutputFile(), default=Path("demo.html"))
+@click.option("--open", "open_it", is_flag=True, help="Open the report in a browser.")
+def demo(output: Path, open_it: bool) -> None:  # noqa: FBT001 - click passes flags so
+    """Render a real YOLO26 run on an H200 that comes with gpu-report."""
+    from gpu_report.render import begin_blank_page
+
+    with Progress("starting ...") as progress:
+        blank = begin_blank_page()
+        analysis = analysed(demo_run(), 50.0, 10.0, None, progress)
+        progress.step(f"writing {output} ...")
+        write_report(analysis, output, None, blank=blank)
+    click.echo(f"{output}: {plain(analysis.verdict)}")
+    if open_it:
+        click.launch(str(output))
 
 
 def demo_run() -> Path:

@@ -47,7 +47,7 @@ def gates_asked_for(
     For a run alone (`baseline` False) a gate on a change is wrong use on the command line (UsageError); one of the
     file, which serves `compare` as well, is left out, and that is said.
     """
-    from gpu_report.analyse.compare.gate_syntax import chosen_gates, parse_gates  # noqa: PLC0415 - see cli.py
+    from gpu_report.analyse.compare.gate_syntax import chosen_gates, parse_gates
 
     if not baseline:
         _refuse_changes(parse_gates(fail_on, warn_on))

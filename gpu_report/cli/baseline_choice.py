@@ -68,7 +68,7 @@ def of_shelf(shelf: Shelf, path: Path, run: Analysis) -> list[Path]:
 
     NotComparableError where there is none, with the command that makes the run one.
     """
-    from gpu_report.analyse.compare.fingerprint import differences  # noqa: PLC0415 - see cli.py
+    from gpu_report.analyse.compare.fingerprint import differences
 
     try:
         found = fitting(shelf, run)
@@ -80,8 +80,8 @@ def of_shelf(shelf: Shelf, path: Path, run: Analysis) -> list[Path]:
 
 def fitting(shelf: Shelf, run: Analysis) -> list[tuple[Accepted, Fingerprint]]:
     """Return the baselines of the run's set-up, newest first; NotComparableError that says why there is none."""
-    from gpu_report.analyse.compare import fingerprint_of  # noqa: PLC0415 - see cli.py
-    from gpu_report.analyse.compare.fingerprint import differences  # noqa: PLC0415 - see cli.py
+    from gpu_report.analyse.compare import fingerprint_of
+    from gpu_report.analyse.compare.fingerprint import differences
 
     after = fingerprint_of(run)
     known = [(each, before) for each in shelf.accepted() if (before := _fingerprint(each, after)) is not None]

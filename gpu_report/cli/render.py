@@ -1,0 +1,67 @@
+"""`render`: a run as one HTML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from gpu_report.cli.common import examined, folder_of, option_of_run, options_of_analysis, read, run_of
+from gpu_report.cli.output_files import OutputFile, refuse_twice
+from gpu_report.cli.report_files import write_report
+from gpu_report.terminal import Progress, plain
+
+
+@click.command()
+@click.argument("output", type=OutputFile(before_run=True))
+@click.argument("run", type=click.Path(path_type=Path), required=False)
+@option_of_run
+@click.option(
+    "--json",
+    "json_path",
+    type=OutputFile(),
+    default=None,
+    help="Also write summary.json here.",
+)
+@click.option("--open", "open_it", is_flag=True, help="Open the report in a browser.")
+@click.option(
+    "--redact",
+    "redacted",
+    is_flag=True,
+    help="For sharing: replace hosts, users, folders, commands, addresses and serial numbers by placeholders.",
+)
+@options_of_analysis
+def render(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
+    output: Path,
+    run: Path | None,
+    named: Path | None,
+    json_path: Path | None,
+    open_it: bool,  # noqa: FBT001 - click passes flags so
+    redacted: bool,  # noqa: FBT001 - click passes flags so
+    drop_percent: float,
+    drop_seconds: float,
+    price_per_hour: float | None,
+) -> None:
+    """Render a run as one self-contained HTML file.
+
+    OUTPUT is the file to write; folders on the way to it that are missing are made. RUN is a run folder or a samples
+    CSV, the newest under ./gpu-runs when left out.
+    """
+    from gpu_report.render import begin_blank_page, begin_packing
+
+    refuse_twice((output, json_path))
+    with Progress("starting ...") as progress:
+        folder = folder_of(run_of(run, named))
+        blank = begin_blank_page()
+        recorded = read(folder, progress)
+        packing = begin_packing(recorded)
+        analysis = examined(recorded, drop_percent, drop_seconds, price_per_hour, progress)
+        progress.step(f"writing {output} ...")
+        if redacted:
+            from gpu_report.render.redaction.redact import redact
+
+            analysis = redact(analysis)
+        write_report(analysis, output, json_path, packing, blank)
+    click.echo(f"{output}: {plain(analysis.verdict)}")
+    if open_it:
+        click.launch(str(output))

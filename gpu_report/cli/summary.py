@@ -1,0 +1,41 @@
+"""`summary`: what the report says, printed."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from gpu_report.cli.common import analysed, option_of_run, options_of_analysis, run_of
+from gpu_report.cli.report_files import summary_json
+from gpu_report.terminal import Progress
+
+
+@click.command()
+@click.argument("run", type=click.Path(path_type=Path), required=False)
+@option_of_run
+@click.option("--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
+@options_of_analysis
+def summary(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
+    run: Path | None,
+    named: Path | None,
+    form: str,
+    drop_percent: float,
+    drop_seconds: float,
+    price_per_hour: float | None,
+) -> None:
+    """Print what the report says, for a terminal, a machine or a pull request.
+
+    RUN is a run folder or a samples CSV, the newest under ./gpu-runs when left out.
+    """
+    with Progress("starting ...") as progress:
+        analysis = analysed(run_of(run, named), drop_percent, drop_seconds, price_per_hour, progress)
+    if form == "json":
+        click.echo(summary_json(analysis), nl=False)
+        return
+    from gpu_report.render.run.terminal import render_markdown, render_text
+
+    click.echo(
+        render_text(analysis, colour=sys.stdout.isatty()) if form == "text" else render_markdown(analysis), nl=False
+    )

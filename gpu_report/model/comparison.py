@@ -1,0 +1,185 @@
+"""What became of a run since its baselines: `Comparison` and its parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from gpu_report.model.found import Analysis
+from gpu_report.model.recorded import Severity
+
+Judgement = Literal["better", "worse", "same", "changed", "unknown"]
+Outcome = Literal["passed", "failed", "not measured"]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Something of the set-up that is not the same in two runs, or not known of one (None).
+
+    `kind`: `hard` makes comparing meaningless, `argument` is a changed argument of the training and as such the likely
+    reason of a change, `soft` is all else that may have a part in one.
+    """
+
+    name: str
+    baseline: str | None
+    run: str | None
+    kind: Literal["hard", "argument", "soft"]
+
+
+@dataclass(frozen=True)
+class MetricComparison:
+    """One metric of two runs: a statistic of its values, the change from baseline to run, and what that comes to.
+
+    Values, `change` and `interval` (of the change) are in `unit`; of a metric in percent the change is in percentage
+    points. `change_share` and `interval_share` are of the baseline (0.1 is 10 %). `counts` says how many epochs or
+    windows of training each side has (`basis`; `run` is one figure a run), `block` how long the blocks of the bootstrap
+    are. `significant` is None where there are too few for an interval. `each` has the values of several baselines,
+    newest first; `band` is where one more like them would lie, from three on, and `in_band` says that a change is more
+    than chance, and yet no more than the baselines differ by: it cannot be judged. `least_change` is the smallest
+    change that counts, in `unit`. `outliers` counts the values of each side that are left out because they stand far
+    out from their siblings.
+    """
+
+    metric: str
+    statistic: str
+    unit: str
+    baseline: float | None
+    run: float | None
+    change: float | None = None
+    change_share: float | None = None
+    interval: tuple[float, float] | None = None
+    interval_share: tuple[float, float] | None = None
+    basis: Literal["epochs", "windows", "run"] = "epochs"
+    counts: tuple[int, int] = (0, 0)
+    block: int = 1
+    significant: bool | None = None
+    each: tuple[float, ...] = ()
+    band: tuple[float, float] | None = None
+    in_band: bool = False
+    least_change: float | None = None
+    outliers: tuple[int, int] = (0, 0)
+    judgement: Judgement = "unknown"
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class FindingChange:
+    """Findings of one rule, cause and GPU in baseline and run. `gpu` is the index in the run, else in the baseline.
+
+    `counts` and `seconds` are of the baseline (the median of several) and of the run, `ids` the findings in the run.
+    `each` has how many and how long they are in every baseline, newest first.
+    """
+
+    rule: str
+    cause: str | None
+    gpu: int | None
+    severity: Severity
+    status: Literal["new", "gone", "still there"]
+    counts: tuple[float, int]
+    seconds: tuple[float, float]
+    summary: str
+    ids: tuple[str, ...] = ()
+    each: tuple[tuple[int, float], ...] = ()
+
+    @property
+    def in_baselines(self) -> tuple[tuple[int, float], ...]:
+        """Return `each` of those baselines that have it."""
+        return tuple(known for known in self.each if known[0])
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A limit on a metric of a run, as it was written in `text` (grammar: docs/compare.md).
+
+    `kind` is of the limit: `share` and `amount` limit the change from the baseline, as a fraction of it or in the
+    metric's unit (percentage points of a metric in percent), and are signed: +0.05 is exceeded by a rise of 5 %.
+    `most` and `least` bound the run's own value. `optional` gates may go unmeasured: the defaults are.
+    """
+
+    text: str
+    metric: str
+    statistic: str
+    kind: Literal["share", "amount", "most", "least"]
+    limit: float
+    level: Literal["fail", "warn"] = "fail"
+    optional: bool = False
+
+    @property
+    def needs_baseline(self) -> bool:
+        """Tell whether a run alone can never decide it: it limits a change, or counts what no baseline has."""
+        return self.limits_change or (self.metric, self.statistic) == ("findings", "new")
+
+    @property
+    def limits_change(self) -> bool:
+        """Tell whether it limits the change of a metric."""
+        return self.kind in {"share", "amount"}
+
+
+@dataclass(frozen=True)
+class GateResult:
+    """What came of a gate, in one sentence. `unsure` says that it passed only because a change is within the noise.
+
+    `why` says in few words what kept it from being measured, or from deciding on what was measured.
+    """
+
+    gate: Gate
+    outcome: Outcome
+    summary: str
+    value: float | None = None
+    unsure: bool = False
+    why: str = ""
+
+    @property
+    def undecided(self) -> bool:
+        """Tell whether there is a figure, and yet nobody can tell what it means for the training."""
+        return self.outcome == "not measured" and self.value is not None
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """A run held against its baselines (none: `check`), and what its gates made of it.
+
+    `obstacles` say in whole sentences why nothing can be said: set-ups that cannot be compared, a run cut short, too
+    little data. `metrics` are empty then. `first_epochs` are those that warm a process up, judged by nobody. `stutter`
+    says of the baseline and the run whether the GPU stood still at times. `notes` say which epochs were left out.
+    `judgement` is of the whole, None with obstacles, without a baseline, or where baselines differ by as much as the
+    epoch time changed and nothing else is certain; `verdict` is one or two sentences. `setup`
+    names the run's set-up in letters that any file or server takes. `left_out` are the numbers of the epochs that do
+    more than train, of the baseline and of the run.
+    """
+
+    baselines: tuple[Analysis, ...]
+    run: Analysis
+    obstacles: tuple[str, ...]
+    differences: tuple[Difference, ...]
+    metrics: tuple[MetricComparison, ...]
+    first_epochs: MetricComparison | None
+    findings: tuple[FindingChange, ...]
+    stutter: tuple[str, str]
+    gates: tuple[GateResult, ...]
+    judgement: Literal["better", "worse", "same", "mixed"] | None
+    verdict: str
+    setup: str
+    notes: tuple[str, ...] = ()
+    left_out: tuple[frozenset[int], frozenset[int]] = (frozenset(), frozenset())
+
+    @property
+    def exit_code(self) -> int:
+        """Return the exit code of a command whose gates came to this."""
+        return {"passed": 0, "failed": 1, "not measured": 3}[self.outcome]
+
+    @property
+    def outcome(self) -> Outcome:
+        """Return what the gates of level `fail` come to: one that failed decides; nothing measured is no pass.
+
+        Where there are only gates that warn, it is enough that one of them was measured. A gate that could not decide
+        on what it measured keeps the rest from passing, also one that may go unmeasured.
+        """
+        gates = [result for result in self.gates if result.gate.level == "fail"]
+        if any(result.outcome == "failed" for result in gates):
+            return "failed"
+        unmeasured = [result for result in gates if result.outcome == "not measured"]
+        must = [result for result in unmeasured if not result.gate.optional or result.undecided]
+        asked = gates or self.gates
+        nothing = all(result.outcome == "not measured" for result in asked)
+        return "not measured" if self.obstacles or must or nothing else "passed"

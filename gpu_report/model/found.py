@@ -1,0 +1,286 @@
+"""What is to be said about a run: `Analysis` and its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from gpu_report.model.recorded import Gpu, KernelEvent, Phase, Run, Severity
+
+
+@dataclass(frozen=True)
+class Stats:
+    """Mean, extremes and percentiles of one quantity, weighted by the time each sample stands for."""
+
+    mean: float
+    min: float
+    p5: float
+    p50: float
+    p95: float
+    max: float
+
+
+@dataclass(frozen=True)
+class GpuSummary:
+    """One GPU over the whole run. `quantities` has only what was recorded; `energy_j` is None where unknown.
+
+    So it is where a part of the run was not measured, for a sum would be low by that. `energy_source` is what it was
+    read from all the same, none where nothing was.
+
+    `used` says whether the run worked on it at all: a GPU that it did not use is no part of the run's means.
+    """
+
+    gpu: Gpu
+    samples: int
+    quantities: Mapping[str, Stats]
+    energy_j: float | None
+    energy_source: Literal["counter", "power", "none"]
+    used: bool = True
+
+
+@dataclass(frozen=True)
+class EpochSummary:
+    """One epoch: from the end of the one before (or the start of training) to its own row of results.csv.
+
+    One that was told from inside lasts from the start of its training to the end of its checkpoint. `gpu_util_pct` and
+    `energy_j` are over all recorded GPUs, `gpus` and `gpu_utils_pct` (means) per device index. `train_s`,
+    `validation_s` and `checkpoint_s` are its phases, None where not told apart; `source` is its training's. `warm_up_s`
+    is what of it was startup still: the first batch of a process; 0 in any other epoch. Images and data wait are of
+    `train_s`, and known from inside only; `data_wait_share` is of it, 0 to 1.
+    `held_s` are seconds between its batches for which a finding has another cause (`held_by`) than the loader: told as
+    a wait for data, and not in it.
+    `odd` says in what it stands out from its siblings, in whole phrases; `first` that its process had just begun,
+    `closing` that the mosaic was closed for it.
+    """
+
+    run: int
+    epoch: int
+    attempt: int
+    start_t_s: float
+    end_t_s: float
+    gpu_util_pct: float | None
+    memory_peak_mib: float | None
+    energy_j: float | None
+    gpus: Mapping[int, Mapping[str, Stats]]
+    loss: float | None
+    lr: float | None
+    train_s: float | None = None
+    validation_s: float | None = None
+    checkpoint_s: float | None = None
+    images_per_s: float | None = None
+    data_wait_s: float | None = None
+    data_wait_share: float | None = None
+    longest_wait_s: float | None = None
+    odd: tuple[str, ...] = ()
+    source: str = ""
+    first: bool = False
+    closing: bool = False
+    gpu_utils_pct: Mapping[int, float | None] = field(default_factory=dict)
+    warm_up_s: float | None = None
+    held_s: float | None = None
+    held_by: str = ""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A stretch of one GPU's time, with the mean utilisation in it."""
+
+    gpu: int
+    start_t_s: float
+    end_t_s: float
+    mean_pct: float
+
+    @property
+    def duration_s(self) -> float:
+        """Return its length in seconds."""
+        return self.end_t_s - self.start_t_s
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A stretch in which samples that should be there are not; `gpu` is None when it concerns every GPU."""
+
+    gpu: int | None
+    start_t_s: float
+    end_t_s: float
+    reason: str
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A number from the run that supports a finding."""
+
+    text: str
+    value: float | None = None
+    unit: str = ""
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What took the GPU's time (names: DESIGN.md, Words). `confidence` is 0 to 1."""
+
+    name: str
+    confidence: float
+    explanation: str
+    runner_up: str | None = None
+
+
+@dataclass(frozen=True)
+class NearbyKernelEvent:
+    """A kernel event near a finding; `offset_s` is negative before its start, 0 inside it, positive after."""
+
+    event: KernelEvent
+    offset_s: float
+
+
+@dataclass(frozen=True)
+class Advice:
+    """One thing to change: in words, and as an argument of the run with its value now and the one to try.
+
+    `gain_at_most` is the share of the time of training (0 to 1) that can be won at all, `gain_estimate` what this
+    change is likely to win of it; None where that cannot be worked out.
+    """
+
+    text: str
+    argument: str | None = None
+    from_value: str | None = None
+    to_value: str | None = None
+    gain_at_most: float | None = None
+    gain_estimate: float | None = None
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What the training part of an epoch could be without one cause, in seconds.
+
+    `epoch_s_now` is the median of ordinary epochs where the cause holds all the time, else the mean of all; the first
+    epoch of a process and the one that closes the mosaic are in neither.
+    `epoch_s_at_best` cannot be beaten by removing this cause alone; `epoch_s_estimate` is what the best repair among
+    the advice (`repair`, as it is typed) is likely to reach, None where that cannot be worked out. `basis` says what
+    the figures rest on.
+    """
+
+    cause: str
+    epoch_s_now: float
+    epoch_s_at_best: float
+    basis: str
+    epoch_s_estimate: float | None = None
+    repair: str = ""
+
+    @property
+    def speed_up_at_most(self) -> float:
+        """Return now over at best, 1 where nothing can be won."""
+        return self.epoch_s_now / self.epoch_s_at_best
+
+    @property
+    def speed_up_estimate(self) -> float | None:
+        """Return now over the estimate, None without one."""
+        return self.epoch_s_now / self.epoch_s_estimate if self.epoch_s_estimate else None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Anything a rule says about a run. `id` is stable (`drop-3`) and is the report's anchor.
+
+    `at_boundary` says that it touches the end of an epoch; `expected` that its phase explains it.
+    `level_pct` and `low_pct` are utilisation before a drop and the mean within it.
+    """
+
+    id: str
+    rule: str
+    severity: Severity
+    gpu: int | None
+    start_t_s: float
+    end_t_s: float
+    summary: str
+    expected: bool = False
+    epoch: int | None = None
+    phase: str | None = None
+    at_boundary: bool = False
+    level_pct: float | None = None
+    low_pct: float | None = None
+    evidence: tuple[Evidence, ...] = ()
+    cause: Cause | None = None
+    kernel_events: tuple[NearbyKernelEvent, ...] = ()
+    advice: tuple[Advice, ...] = ()
+
+    @property
+    def duration_s(self) -> float:
+        """Return its length in seconds."""
+        return self.end_t_s - self.start_t_s
+
+
+EndingName = Literal["finished", "early stop", "failed", "going on", "unknown"]
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How the last training of a run ended: in one sentence, when, the epoch it had come to and how many were to come.
+
+    `last_minute` is what its GPUs and the host's memory were like in the minute before.
+    """
+
+    name: EndingName
+    text: str
+    t_s: float
+    epoch: int | None = None
+    epochs: int | None = None
+    last_minute: tuple[Evidence, ...] = ()
+
+
+@dataclass(frozen=True)
+class LedgerRow:
+    """Where GPU time went. Rows add up to duration x GPUs exactly. `share` is of all GPU seconds, 0 to 1.
+
+    `energy_j` is None where that of a good part of the row's time is not known: the rest of it would be too low.
+    """
+
+    name: str
+    expected: bool
+    gpu_seconds: float
+    energy_j: float | None
+    money: float | None
+    share: float
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user may set. Defaults are the project's definition of a drop (DESIGN.md, Words).
+
+    A drop falls by more than `drop_percent` of its level, for `drop_seconds` or more.
+    """
+
+    drop_percent: float = 50.0
+    drop_seconds: float = 10.0
+    price_per_hour: float | None = None
+
+    @property
+    def line_share(self) -> float:
+        """Return the share of the level (0 to 1) under which utilisation is in a drop."""
+        return 1 - self.drop_percent / 100
+
+
+# Of the time (0 to 1): with less of it measured "no drop" is no news, a sum would be too low, and a mean or a peak says
+# of how much it is. A tick or two that a busy host missed in a minute leave more.
+WELL_COVERED = 0.95
+
+
+@dataclass(frozen=True, eq=False)
+class Analysis:
+    """What is to be said about a run. `coverage` is the share of expected samples that are there, 0 to 1."""
+
+    run: Run
+    options: Options
+    verdict: str
+    gpus: tuple[GpuSummary, ...]
+    epochs: tuple[EpochSummary, ...]
+    phases: tuple[Phase, ...]
+    low_intervals: tuple[Interval, ...]
+    gaps: tuple[Gap, ...]
+    findings: tuple[Finding, ...]
+    ledger: tuple[LedgerRow, ...]
+    bounds: tuple[Bound, ...]
+    coverage: float
+    longest_gap_s: float
+    ending: Ending | None = None

@@ -1,0 +1,325 @@
+"""What was recorded: `Run` and its parts, as typed, frozen values on one clock.
+
+Times `t_s` are seconds from the run's start, monotonic; wall times are UTC seconds since 1970, and
+`run.start_wall_s + t_s` labels a moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Severity = Literal["critical", "warning", "info"]
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A device as it stood at the start; what was not known is None.
+
+    `parent_index` is the GPU that a MIG device lies on, `mig_index` its number there; both None for a GPU.
+    `health_start` and `health_end` hold what was known of schema.GPU_HEALTH then; None when nothing was asked.
+    """
+
+    index: int
+    uuid: str | None = None
+    name: str | None = None
+    pci_bus_id: str | None = None
+    memory_total_mib: float | None = None
+    power_limit_w: float | None = None
+    max_sm_clock_mhz: float | None = None
+    health_start: Mapping[str, int | str] | None = None
+    health_end: Mapping[str, int | str] | None = None
+    parent_index: int | None = None
+    mig_index: int | None = None
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A filesystem of the machine: `device` is its disk's name, `rotational` None where that does not tell.
+
+    `free_mib` is what was free on a local disk or in memory when the recording began, None for others.
+    """
+
+    point: str
+    type: str
+    source: str
+    device: str | None = None
+    rotational: bool | None = None
+    free_mib: float | None = None
+
+
+@dataclass(frozen=True)
+class Recording:
+    """How the data came about: by whom, where, when, and how it ended.
+
+    `cuda_visible_devices` is what the command found of that variable, None where it was not set or is not known.
+    `ended_by` is duration, signal, command, import, or None when there is no end marker (the recorder was
+    killed, crashed, or the machine went down). `interval_s` is the intended distance of two ticks.
+    `cores` is by CPU affinity, `cpu_limit` the cores' worth of time that cgroups allow; `memory_limit_mib` is theirs,
+    too. `oom_kills` counts the processes that the kernel killed for memory meanwhile, by `machine` and `cgroup` (the
+    trainer's): what nobody could count is not in it.
+    """
+
+    tool_version: str | None = None
+    host: str | None = None
+    os: str | None = None
+    cores: int | None = None
+    cores_online: int | None = None
+    cpu_limit: float | None = None
+    memory_mib: float | None = None
+    memory_limit_mib: float | None = None
+    shm_total_mib: float | None = None
+    mounts: tuple[Mount, ...] = ()
+    oom_kills: Mapping[str, int] = field(default_factory=dict)
+    driver: str | None = None
+    cuda: str | None = None
+    python: str | None = None
+    torch: str | None = None
+    ultralytics: str | None = None
+    command: tuple[str, ...] = ()
+    cuda_visible_devices: str | None = None
+    interval_s: float | None = None
+    ended_by: str | None = None
+    exit_code: int | None = None
+    exit_signal: str | None = None
+    source: str = "gpu-report record"
+    recorder_cpu_pct: float | None = None
+    recorder_rss_mib: float | None = None
+    tick_p50_ms: float | None = None
+    tick_p99_ms: float | None = None
+    late_ticks: int | None = None
+
+    @property
+    def usable_cores(self) -> float | None:
+        """Return how many cores' worth of time the training could have, None where that is not known."""
+        known = [cores for cores in (self.cores, self.cpu_limit) if cores is not None]
+        return min(known, default=None)
+
+
+@dataclass(frozen=True)
+class EpochRow:
+    """A row of results.csv and when it appeared: after the epoch's validation, before its checkpoint.
+
+    `epoch` is 1-based; `run` counts YOLO runs in this recording from 1; `segment` counts resumes from 1.
+    `metrics` holds the row's other columns by their names in the file. `saved_t_s` is when its checkpoint had been
+    written, by the files' times; None where nobody looked at them in time.
+    """
+
+    run: int
+    segment: int
+    epoch: int
+    row_t_s: float
+    start_t_s: float
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    saved_t_s: float | None = None
+
+
+@dataclass(frozen=True)
+class YoloRun:
+    """The YOLO run that was watched: where it lay, its arguments, and how its epochs were put on our clock.
+
+    `anchor` is recorded (rows stamped as they appeared), file-time, train-start, fitted, none, or no-epoch (nothing to
+    place, since it did not come to the end of one);
+    `uncertainty_s` is the stated error of that placement, None where it is exact to the tick. `started_t_s` is when
+    args.yaml was written, which YOLO does first of all; `checkpoint_s` how long its last checkpoint took to write, by
+    the files' times; both None where those are not known.
+    """
+
+    number: int
+    path: str | None
+    args: Mapping[str, object]
+    anchor: Literal["recorded", "file-time", "train-start", "fitted", "none", "no-epoch"]
+    uncertainty_s: float | None
+    note: str = ""
+    started_t_s: float | None = None
+    checkpoint_s: float | None = None
+
+
+PhaseName = Literal["startup", "train", "validation", "checkpoint", "final evaluation", "idle", "predict", "export"]
+
+
+@dataclass(frozen=True)
+class Phase:
+    """What YOLO was doing from `start_t_s` to `end_t_s`, and where that is known from.
+
+    `detail` names the part of a phase where that is known: of startup `imports`, `setup`, `data set`, `model` or
+    `first batch`, of train `close mosaic`.
+    """
+
+    name: PhaseName
+    epoch: int | None
+    start_t_s: float
+    end_t_s: float
+    source: str
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class InsideEpoch:
+    """The training part of one epoch as our callbacks saw it, from on_train_epoch_start to on_train_epoch_end.
+
+    `epoch` is 1-based; `attempt` counts from 1 how often it was begun (NaN recovery, out-of-memory retry). `end_t_s` is
+    None when it never ended. `data_wait_s` is the time between batches that the trainer waited for its loader.
+    """
+
+    epoch: int
+    attempt: int
+    start_t_s: float
+    end_t_s: float | None
+    images: int | None
+    batches: int
+    data_wait_s: float
+    first_wait_s: float
+    longest_wait_s: float
+    loss: float | None = None
+    lr: float | None = None
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a process was in the epoch that it trained at a moment: batches done, and seconds waited for data."""
+
+    t_s: float
+    batches: int
+    data_wait_s: float
+
+
+@dataclass(frozen=True)
+class InsideRun:
+    """What our callbacks wrote in one process of YOLO: rank 0 of a training, another rank, a prediction, an export.
+
+    `run` is the number of its YoloRun where one lies in the same folder. `settings` are the effective ones (workers,
+    batch, accumulate, amp, world_size, parameters, gflops, images, torch, cuda, ultralytics ...), None where unknown.
+    `ended` says how: finished, early stop, exception (`error` is its name), or None when nothing said so (killed).
+    `progress` is how far it was within its epochs, every few seconds, in order. Ranks beyond the first keep step with
+    it: of theirs, in a long run, `phases`, `epochs` and `progress` hold the beginning and the end only.
+    """
+
+    run: int | None
+    rank: int
+    pid: int
+    task: Literal["train", "val", "predict", "export"]
+    settings: Mapping[str, object]
+    phases: tuple[Phase, ...]
+    epochs: tuple[InsideEpoch, ...]
+    ended: str | None = None
+    error: str | None = None
+    progress: tuple[Progress, ...] = ()
+
+
+@dataclass(frozen=True)
+class OomReport:
+    """What the kernel printed of a kill for want of memory, each in MiB and None where it did not say.
+
+    `usage_mib` and `limit_mib` are of the cgroup that reached its limit; `group_own_mib` is what its processes held of
+    their own (anonymous memory: without files and shared memory). `killed_own_mib` and `killed_shared_mib` are of the
+    process that was killed.
+    """
+
+    usage_mib: float | None = None
+    limit_mib: float | None = None
+    group_own_mib: float | None = None
+    killed_own_mib: float | None = None
+    killed_shared_mib: float | None = None
+
+
+@dataclass(frozen=True)
+class KernelEvent:
+    """One message of the kernel log, or several of the same fault folded into one (`count`, `last_t_s`).
+
+    `kind` is xid, gpu-lost, oom, aer, nvme, ata, nfs, filesystem, block, thermal, lockup, hung-task, segfault,
+    amdgpu, mce, hotplug, suspend, drop-caches, driver or other. `text` is the raw line, hostile until escaped. `gpu`
+    is the device index where it could be told. For an Xid, `code`, `meaning` and `action` come from our own table.
+    `oom` is the kernel's report of a kill for want of memory. `of_another` says that its process was none of the
+    training, which went on; the analysis finds that out.
+    """
+
+    t_s: float
+    kind: str
+    severity: Severity
+    text: str
+    meaning: str
+    action: str = ""
+    gpu: int | None = None
+    code: int | None = None
+    pid: int | None = None
+    process: str | None = None
+    count: int = 1
+    last_t_s: float | None = None
+    source: str = ""
+    oom: OomReport | None = None
+    of_another: bool = False
+
+    def who(self, unnamed: str) -> str:
+        """Return the process that it names, in words; `unnamed` where it tells only a pid."""
+        return f"{self.process or unnamed} (pid {self.pid})"
+
+
+@dataclass(frozen=True)
+class KernelLog:
+    """What is known of the kernel log. Unless `status` is read, an empty `events` says nothing at all."""
+
+    status: Literal["read", "restricted", "unavailable"]
+    source: str | None = None
+    reason: str = ""
+    advice: str = ""
+    events: tuple[KernelEvent, ...] = ()
+    xid_events: Literal["listening", "unavailable"] = "unavailable"
+
+
+@dataclass(frozen=True)
+class RecordedEvent:
+    """Anything else that happened while recording: gaps, clock steps, NVML errors, markers (schema.EVENT_KINDS)."""
+
+    t_s: float
+    kind: str
+    gpu: int | None
+    fields: Mapping[str, object]
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """All that was recorded, on one clock.
+
+    `samples`: one row a GPU and tick, sorted by gpu then t_s, columns t_s, gpu and schema.GPU_QUANTITIES. `ring`: t_s,
+    gpu and schema.RING_QUANTITIES, what the driver kept between ticks, sorted by gpu then t_s. `host`: t_s and
+    schema.HOST_QUANTITIES. Readings are float64, or float32 in columns that this holds exactly (whole numbers), NaN
+    where missing; a column never recorded is all NaN.
+    `processes`: t_s, gpu, pid, name, memory_used_mib, change, owner (schema.PROCESS_OWNERS), gpu_util_pct. `problems`
+    says in whole sentences what of the input could not be read.
+    """
+
+    path: str
+    start_wall_s: float
+    duration_s: float
+    recording: Recording
+    gpus: tuple[Gpu, ...]
+    samples: pd.DataFrame
+    ring: pd.DataFrame
+    host: pd.DataFrame
+    processes: pd.DataFrame
+    yolo_runs: tuple[YoloRun, ...]
+    epoch_rows: tuple[EpochRow, ...]
+    kernel: KernelLog
+    events: tuple[RecordedEvent, ...]
+    problems: tuple[str, ...] = ()
+    inside: tuple[InsideRun, ...] = ()
+
+    def samples_of(self, gpu: int) -> pd.DataFrame:
+        """Return a GPU's rows of `samples`, which are not copied."""
+        return _of_gpu(self.samples, gpu)
+
+    def ring_of(self, gpu: int) -> pd.DataFrame:
+        """Return a GPU's rows of `ring`, which are not copied."""
+        return _of_gpu(self.ring, gpu)
+
+
+def _of_gpu(frame: pd.DataFrame, gpu: int) -> pd.DataFrame:
+    """Return a GPU's rows of a table that is sorted by GPU."""
+    of = frame["gpu"].to_numpy()
+    first, last = (of.searchsorted(of.dtype.type(each)) for each in (gpu, gpu + 1))  # of another type, it copies `of`
+    return frame.iloc[int(first) : int(last)]

@@ -7,7 +7,7 @@ from gpu_report.analyse.results.epoch_summaries import summarise_epochs
 from gpu_report.analyse.results.time_ledger import build_ledger
 from gpu_report.analyse.results.training_outcome import certificate
 from gpu_report.analyse.results.verdict import verdict
-from gpu_report.analyse.rules import RULES
+from gpu_report.analyse.rules import find_all
 from gpu_report.analyse.rules.merge_kernel_findings import folded
 from gpu_report.analyse.rules.training_end.resume_command import with_resuming
 from gpu_report.analyse.signals.kernel_event_owner import with_owners
@@ -24,7 +24,7 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
     """Return what is to be said about a run: findings worst first, expected ones last."""
     options, run = options or Options(), with_owners(run)
     context = build_context(run, options)
-    findings = with_resuming(context, folded([finding for rule in RULES for finding in rule(context)]))
+    findings = with_resuming(context, folded(find_all(context)))
     findings.sort(key=lambda f: (f.expected, SEVERITIES.index(f.severity), -f.duration_s, f.start_t_s))
     pairs = zip(context.tracks, context.usable, strict=True)
     low = [interval for track, usable in pairs for interval in find_low_intervals(track, usable)]

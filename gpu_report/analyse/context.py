@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from gpu_report.analyse.signals.busy_wait import spinning
 from gpu_report.analyse.signals.clock_throttling import Throttle, throttles
+from gpu_report.analyse.signals.gpu_memory import GpuMemory, gpu_memory
 from gpu_report.analyse.signals.interval_lookup import Beside, Scenes
 from gpu_report.analyse.signals.other_processes import Guest, guests
 from gpu_report.analyse.signals.utilisation_drops import Drop, find_drops
@@ -67,6 +68,10 @@ class Context:
         made: T = self._made[key]
         return made
 
+    def gpu_memory(self, track: Track) -> GpuMemory:
+        """Return the memory of a GPU over time, and what of it others held."""
+        return self.once(_gpu_memory, track)
+
     @cached_property
     def parts(self) -> tuple[Sequence[Phase], ...]:
         """Return each epoch's own phases, from its start (an earlier attempt is none of it) to its checkpoint."""
@@ -100,6 +105,10 @@ class Context:
         """Return the number of the epoch and the name of the phase that a moment lies in, each None where unknown."""
         epoch, phase = self.epoch_at(t_s), self.phase_at(t_s)
         return (epoch.epoch if epoch else None), (phase.name if phase else None)
+
+
+def _gpu_memory(context: Context, track: Track) -> GpuMemory:
+    return gpu_memory(context.run, context.guests, track)
 
 
 def _parts(phases: Sequence[Phase], ends: Sequence[float], boundary: Boundary) -> list[Phase]:

@@ -18,8 +18,8 @@ from gpu_report.record.gpu.nvml_thread import OpenFailed, OpenThread, ReadThread
 from gpu_report.record.gpu.process_owners import Owners
 from gpu_report.record.gpu.reader import GpuReader, Reading
 from gpu_report.record.gpu.xid_events import XidThread
-from gpu_report.record.host.cpu_memory import read_text
 from gpu_report.record.kernel_log import sources
+from gpu_report.record.proc_files import read_text
 
 OPEN_LIMIT_S = 15.0  # a driver that has to wake GPUs takes seconds
 READ_LIMIT_S = 5.0

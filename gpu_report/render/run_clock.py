@@ -3,7 +3,16 @@
 from dataclasses import dataclass
 
 from gpu_report.render.formatting import elapsed, utc
-from gpu_report.render.page.view import Moment
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A moment of the run: seconds since its start, as a clock since its start, and in UTC."""
+
+    t_s: float
+    wall_s: float
+    elapsed: str
+    utc: str
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.signals.utilisation_drops import Drop, _counts, _few_strays, _interval, _part, stretches
+from gpu_report.analyse.signals.utilisation_drops import Drop, _counts, _few_strays, _interval, _part
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, Track
+from gpu_report.analyse.timeseries.low_stretches import low_stretches
 from gpu_report.model import Options
 
 
@@ -119,7 +120,7 @@ class _Search:
             upto = int(np.searchsorted(self.track.t_s, self.track.t_s[start] + reach, side="right"))
             part = _part(self.track, start, upto)
             usable = self.usable[start:upto]
-            stop = start + stretches(part, usable & (part.util_pct < line), usable, stray_s)[0][1]
+            stop = start + low_stretches(part, usable & (part.util_pct < line), usable, stray_s)[0][1]
             beyond = self.track.t_s[upto - 1] - self.track.t_s[stop - 1]
             if upto == len(self.track.t_s) or beyond > 2 * (th.STRAY_S + self.track.interval_s):
                 return stop

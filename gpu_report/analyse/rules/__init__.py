@@ -1,10 +1,15 @@
-"""The rules: each takes the context of a run and returns findings. To add one, write its module and list it here."""
+"""The rules: each takes the context of a run and returns findings. To add one, write its module and list it here.
+
+No rule asks another. What compares epochs has to leave out what other rules have found in them: compare_epochs comes
+last, and takes those findings as well.
+"""
 
 from collections.abc import Callable, Sequence
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules.drops import drops
-from gpu_report.analyse.rules.epochs import odd_epochs
+from gpu_report.analyse.rules.drops.slowdowns import slowdowns
+from gpu_report.analyse.rules.epochs import compare_epochs
 from gpu_report.analyse.rules.gpu_imbalance import uneven_gpus
 from gpu_report.analyse.rules.implausible_readings import readings_not_credible
 from gpu_report.analyse.rules.kernel_events import kernel_faults
@@ -15,7 +20,6 @@ from gpu_report.analyse.rules.memory_limit import full_memory
 from gpu_report.analyse.rules.other_processes import other_processes
 from gpu_report.analyse.rules.rank_waits import waiting_for_peer
 from gpu_report.analyse.rules.setup import environment
-from gpu_report.analyse.rules.slowdowns import slowdowns
 from gpu_report.analyse.rules.throttling import throttling
 from gpu_report.analyse.rules.training_end import bad_endings
 from gpu_report.analyse.rules.unused_gpus import unused_gpus
@@ -39,5 +43,10 @@ RULES: tuple[Rule, ...] = (
     readings_not_credible,
     bad_endings,
     environment,
-    odd_epochs,
 )
+
+
+def find_all(context: Context) -> list[Finding]:
+    """Return what all rules say about a run."""
+    found = [finding for rule in RULES for finding in rule(context)]
+    return [*found, *compare_epochs(context, found)]

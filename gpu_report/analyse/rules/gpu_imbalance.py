@@ -8,7 +8,7 @@ import numpy as np
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.signals.gpu_memory import gib, gpu_memory, size
+from gpu_report.analyse.signals.gpu_memory import gib, size
 from gpu_report.analyse.signals.interval_signals import evidence
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.gpu_series import Track, mean_within
@@ -73,7 +73,7 @@ def _share(context: Context, track: Track, spans: Sequence[Span]) -> _Share | No
     means = {
         name: weighted_stats(track.rows[name].to_numpy(dtype=float)[rows], track.row_hold_s[rows]) for name in WORK
     }
-    own = gpu_memory(context, track).own_mib[rows]
+    own = context.gpu_memory(track).own_mib[rows]
     memory = float(np.nanmedian(own)) if np.isfinite(own).any() else None
     return _Share(track.gpu, util_pct, {name: stats.mean for name, stats in means.items() if stats}, memory)
 

@@ -5,9 +5,9 @@ import numpy as np
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.signals.interval_signals import evidence
-from gpu_report.analyse.signals.utilisation_drops import stretches
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, Track
 from gpu_report.analyse.timeseries.intervals import Span, rows_before, union
+from gpu_report.analyse.timeseries.low_stretches import low_stretches
 from gpu_report.model import Cause, Finding, Gpu, Interval, Run
 
 WHY = (
@@ -45,7 +45,7 @@ def _stuck(run: Run, track: Track) -> list[Interval]:
         alone[track.between(start, end)] = False
     stuck = alone & (track.util_pct >= th.NOT_CREDIBLE_PCT) & _without_work(track, limit_w)
     ends_s = track.ends_s
-    spans = [(float(track.t_s[a]), float(ends_s[b - 1])) for a, b in stretches(track, stuck, alone)]
+    spans = [(float(track.t_s[a]), float(ends_s[b - 1])) for a, b in low_stretches(track, stuck, alone)]
     return [
         Interval(track.gpu, start, end, track.mean_pct(start, end))
         for start, end in spans

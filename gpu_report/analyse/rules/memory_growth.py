@@ -7,10 +7,10 @@ import numpy as np
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.rules.training_end import OUT_OF_MEMORY
-from gpu_report.analyse.signals.gpu_memory import GpuMemory, gib, gpu_memory, size
+from gpu_report.analyse.signals.gpu_memory import GpuMemory, gib, size
 from gpu_report.analyse.signals.interval_signals import evidence
 from gpu_report.analyse.signals.memory_growth import Growth, Step, find_growth, mosaic_step
+from gpu_report.analyse.timeline.ranks import OUT_OF_MEMORY
 from gpu_report.analyse.timeline.training_epochs import Parts
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.model import Cause, Evidence, Finding
@@ -57,7 +57,7 @@ class _Case:
 
 def growing_memory(context: Context) -> list[Finding]:
     """Report where memory grew over epochs, and the step where the mosaic closed, on each GPU that was used."""
-    memories = {track.gpu: gpu_memory(context, track) for track in context.tracks}
+    memories = {track.gpu: context.gpu_memory(track) for track in context.tracks}
     cases = [
         _Case(context, memories[gpu], training, training.parts)
         for training in context.trainings

@@ -4,7 +4,7 @@ import numpy as np
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.signals.gpu_memory import GpuMemory, gib, gpu_memory, size
+from gpu_report.analyse.signals.gpu_memory import GpuMemory, gib, size
 from gpu_report.analyse.signals.interval_signals import evidence
 from gpu_report.analyse.timeseries.gpu_series import Track
 from gpu_report.analyse.timeseries.intervals import Span, minus, union
@@ -17,7 +17,7 @@ def full_memory(context: Context) -> list[Finding]:
     for track in context.tracks:
         if track.gpu not in context.activity.used_gpus:
             continue
-        memory = gpu_memory(context, track)
+        memory = context.gpu_memory(track)
         spans = near_limit(memory, track, context.activity.idle)
         if any(end - start >= th.NEAR_LIMIT_S for start, end in spans):
             found.append(_finding(context, len(found) + 1, memory, spans))

@@ -3,9 +3,9 @@
 import numpy as np
 
 from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.signals.utilisation_drops import stretches
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, Track
 from gpu_report.analyse.timeseries.intervals import rows_before
+from gpu_report.analyse.timeseries.low_stretches import low_stretches
 from gpu_report.model import Interval
 
 
@@ -19,7 +19,7 @@ def spinning(track: Track, usable: Bools) -> list[Interval]:
         no_work |= (tensor <= th.SPINNING_TENSOR_SHARE) & (power <= th.SPINNING_POWER_SHARE_WITHOUT_TENSOR)
     idle = usable & (track.util_pct >= th.SPINNING_UTIL_PCT) & no_work
     ends_s = track.ends_s
-    found = [(track.t_s[a], ends_s[b - 1]) for a, b in stretches(track, idle, usable)]
+    found = [(track.t_s[a], ends_s[b - 1]) for a, b in low_stretches(track, idle, usable)]
     return [
         Interval(track.gpu, float(start), float(end), track.mean_pct(float(start), float(end)))
         for start, end in found

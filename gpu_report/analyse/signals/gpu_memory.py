@@ -1,5 +1,6 @@
 """The memory of one GPU over time: what is in use, what others than the training hold of it, and what it can hold."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -7,8 +8,7 @@ import numpy as np
 import pandas as pd
 
 from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.context import Context
-from gpu_report.analyse.signals.other_processes import OWN
+from gpu_report.analyse.signals.other_processes import OWN, Guest
 from gpu_report.analyse.timeseries.gpu_series import Floats, Track
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import Run
@@ -50,21 +50,17 @@ class GpuMemory:
         return slice(int(first), int(np.searchsorted(self.t_s, end_t_s, side="right")))
 
 
-def gpu_memory(context: Context, track: Track) -> GpuMemory:
+def gpu_memory(run: Run, guests: Sequence[Guest], track: Track) -> GpuMemory:
     """Return the memory of a GPU, and what of it others held."""
-    return context.once(_gpu_memory, track)
-
-
-def _gpu_memory(context: Context, track: Track) -> GpuMemory:
     used = track.rows["memory_used_mib"].to_numpy(dtype=float)
     reserved = track.rows["memory_reserved_mib"].dropna()
-    total = next((gpu.memory_total_mib for gpu in context.run.gpus if gpu.index == track.gpu), None)
+    total = next((gpu.memory_total_mib for gpu in run.gpus if gpu.index == track.gpu), None)
     kept = float(reserved.median()) if len(reserved) else 0.0
     return GpuMemory(
         gpu=track.gpu,
         t_s=track.rows["t_s"].to_numpy(dtype=float),
         used_mib=used,
-        others_mib=_others_mib(context, track) if len(context.run.processes) else None,
+        others_mib=_others_mib(run, guests, track) if len(run.processes) else None,
         capacity_mib=total - kept if total and total > kept else None,
     )
 
@@ -79,14 +75,14 @@ def gib(mib: float | None) -> float | None:
     return None if mib is None else mib / MIB_PER_GIB
 
 
-def _others_mib(context: Context, track: Track) -> Floats:
+def _others_mib(run: Run, guests: Sequence[Guest], track: Track) -> Floats:
     """Return what others held at each row: the guests, and processes that nobody knows whose they are."""
-    table = context.run.processes
+    table = run.processes
     rows = table[table["gpu"] == track.gpu]
     t_s = track.rows["t_s"].to_numpy(dtype=float)
-    spans = {guest.pid: guest.span for guest in context.guests if guest.gpu == track.gpu}
-    for pid in _strangers(context.run, rows):
-        spans.setdefault(pid, _stay(rows[rows["pid"] == pid], track.tick_s, context.run.duration_s))
+    spans = {guest.pid: guest.span for guest in guests if guest.gpu == track.gpu}
+    for pid in _strangers(run, rows):
+        spans.setdefault(pid, _stay(rows[rows["pid"] == pid], track.tick_s, run.duration_s))
     held: Floats = np.broadcast_to(0.0, len(t_s))  # takes no room where nobody else was there
     for pid, span in spans.items():
         held = held + _held(rows[rows["pid"] == pid], t_s, span, track.tick_s)

@@ -6,16 +6,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from numpy.lib.stride_tricks import sliding_window_view
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, Percents, Track
+from gpu_report.analyse.timeseries.intervals import Indices
+from gpu_report.analyse.timeseries.low_stretches import Pairs, longest_stray_s, low_stretches, stretch_bounds
 from gpu_report.model import Interval, Options
-
-Indices = npt.NDArray[np.intp]
-Pairs = list[tuple[int, int]]
 
 FEW_TIMES = 8  # medians of single windows are dearer than rolling ones: only where so many times a track is sorted
 
@@ -53,41 +51,9 @@ def find_drops(track: Track, usable: Bools, options: Options, anew_s: Sequence[f
 def find_low_intervals(track: Track, usable: Bools) -> tuple[Interval, ...]:
     """Return the stretches of usable readings under LOW_PCT that last LOW_AT_LEAST_S or more."""
     low = usable & (track.util_pct < th.LOW_PCT)
-    long = [pair for pair in stretches(track, low, usable) if _counts(track, pair, th.LOW_AT_LEAST_S)]
+    long = [pair for pair in low_stretches(track, low, usable) if _counts(track, pair, th.LOW_AT_LEAST_S)]
     found = [pair for stretch in long for pair in _truly_low(track, low, stretch)]
     return tuple(_interval(track, *pair) for pair in found if _counts(track, pair, th.LOW_AT_LEAST_S))
-
-
-def stretches(track: Track, low: Bools, usable: Bools, stray_s: float = th.STRAY_S) -> Pairs:
-    """Return [first, last) index pairs of runs of `low`, joined across strays of less than `stray_s`.
-
-    A gap in the readings, or one that is not usable, ends a stretch: nothing is said of what was not seen. A single
-    reading may always be a stray, however far apart they are taken.
-    """
-    begins, ends = _bounds(track, low, usable, stray_s)
-    return list(zip(begins.tolist(), ends.tolist(), strict=True))
-
-
-def _bounds(track: Track, low: Bools, usable: Bools, stray_s: float) -> tuple[Indices, Indices]:
-    """Return where the stretches begin and end, as `stretches` pairs them."""
-    stray_s = _stray_s(track, stray_s)
-    after_gap = track.after_gap
-    before_gap = np.append(after_gap[1:], True)
-    firsts = np.flatnonzero(low & (after_gap | ~np.concatenate([[False], low[:-1]])))
-    lasts = np.flatnonzero(low & (before_gap | ~np.append(low[1:], False)))  # inclusive
-    ends_s = track.t_s[lasts] + track.hold_s[lasts]
-    stray = track.t_s[firsts[1:]] - ends_s[:-1] < stray_s
-    for breaks in (after_gap, ~usable):  # between one run and the next there is none
-        at = np.flatnonzero(breaks)
-        stray &= np.equal(*(np.searchsorted(at, edges, side="right") for edges in (lasts[:-1], firsts[1:])))
-    begins = firsts[np.concatenate([[True], ~stray])] if len(firsts) else firsts
-    ends = lasts[np.append(~stray, True)] if len(lasts) else lasts
-    return begins, ends + 1
-
-
-def _stray_s(track: Track, stray_s: float) -> float:
-    """Return how long strays may be: one reading, however far apart they are taken, unless there may be none."""
-    return max(stray_s, (1 + th.READING_SLACK) * track.interval_s) if stray_s else 0.0
 
 
 def _median(values: Percents) -> float:
@@ -102,7 +68,7 @@ def _truly_low(track: Track, low: Bools, stretch: tuple[int, int]) -> Pairs:
     part = low[first:last]
     if _few_strays(track, part, first, last):
         return [stretch]
-    return [(first + a, first + b) for a, b in stretches(_part(track, first, last), part, np.ones_like(part), 0.0)]
+    return [(first + a, first + b) for a, b in low_stretches(_part(track, first, last), part, np.ones_like(part), 0.0)]
 
 
 def _few_strays(track: Track, low: Bools, first: int, last: int) -> bool:
@@ -136,7 +102,7 @@ class _Search:
         self.kept = usable.copy()  # readings that the level is made of: usable and in no drop
         self.window = max(round(th.LEVEL_OVER_S / track.interval_s), 1)
         self.at_least = max(round(th.LEVEL_AT_LEAST_S / track.interval_s), 1)
-        self.low = _bounds(track, usable & (track.util_pct < share * 100), usable, th.STRAY_S)
+        self.low = stretch_bounds(track, usable & (track.util_pct < share * 100), usable, th.STRAY_S)
         self.behind = 0  # the end of the last dip that was looked at
         self.region = 0, 0  # the stretch that is looked at
         self._ends_of: dict[tuple[float, float], Indices] = {}  # of the low stretches in it, by line and strays borne
@@ -247,11 +213,11 @@ class _Search:
         return (begin, max(_median(before), level)) if len(before) else (start, level)
 
     def _begin(self, at: int, start: int, line: float, stray_s: float) -> int:
-        """Return the first reading from `at` on of the stretch under a line that `start` is in, as `_bounds` has it.
+        """Return the first reading from `at` on of the stretch under a line that holds `start` (see `stretch_bounds`).
 
         It is a few readings back, nearly always: found by steps, for arrays cost more than that.
         """
-        track, stray_s = self.track, _stray_s(self.track, stray_s)
+        track, stray_s = self.track, longest_stray_s(self.track, stray_s)
         begin, i = start, start
         while i > at and not track.after_gap[i] and self.usable[i - 1]:
             i -= 1
@@ -293,7 +259,7 @@ class _Search:
     def _ends(self, region: tuple[int, int], line: float, stray_s: float) -> Indices:
         """Return the ends of the stretches under a line within a region."""
         part, usable = _part(self.track, *region), self.usable[slice(*region)]
-        return region[0] + _bounds(part, usable & (part.util_pct < line), usable, stray_s)[1]
+        return region[0] + stretch_bounds(part, usable & (part.util_pct < line), usable, stray_s)[1]
 
     def _drop(self, start: int, end: int, level: float) -> Drop | None:
         if not _counts(self.track, (start, end), self.at_least_s):

@@ -9,9 +9,9 @@ from statistics import median
 import numpy as np
 
 from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.signals.utilisation_drops import stretches
 from gpu_report.analyse.timeseries.gpu_series import Bools, Track
 from gpu_report.analyse.timeseries.intervals import Span
+from gpu_report.analyse.timeseries.low_stretches import low_stretches
 from gpu_report.model import EpochRow
 
 Dip = tuple[float, float]
@@ -153,7 +153,7 @@ def _firsts(rows: Sequence[EpochRow]) -> list[bool]:
 def _on_one_gpu(bare: Sequence[Boundary], track: Track, usable: Bools) -> list[Boundary]:
     """Return the boundaries with the dips that touch their rows, each kept between the rows before and after it."""
     level = float(np.median(track.util_pct[usable]))
-    low = stretches(track, usable & (track.util_pct < th.DIP_SHARE * level), usable, th.DIP_STRAY_S)
+    low = low_stretches(track, usable & (track.util_pct < th.DIP_SHARE * level), usable, th.DIP_STRAY_S)
     begins, stops = np.array(low, dtype=np.intp).reshape(-1, 2).T
     starts, ends = track.t_s[begins], track.t_s[stops - 1] + track.hold_s[stops - 1]
     rows = np.array([boundary.row.row_t_s for boundary in bare])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from gpu_report.model import InsideRun, Phase, Run
 
 GOOD = ("finished", "early stop")
+OUT_OF_MEMORY = "OutOfMemoryError"  # torch's exception for a GPU that has no more
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pynvml
 
-from gpu_report.record.host.cpu_memory import container, read_text
+from gpu_report.record.proc_files import container, read_text
 
 NVIDIA_VENDOR = "0x10de"
 DISPLAY_CLASSES = ("0x0300", "0x0302")  # VGA and 3D controllers

@@ -6,8 +6,8 @@ Only cgroup v2 tells it. The root group has nothing that /proc does not tell, so
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from gpu_report.record.host.cpu_memory import read_text
 from gpu_report.record.host.psi_disk import capped, rate, total_of
+from gpu_report.record.proc_files import read_text
 
 MIB = 2**20
 ROOT = Path("/sys/fs/cgroup")

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from gpu_report.record.host.cpu_memory import read_text
+from gpu_report.record.proc_files import read_text
 from gpu_report.record.redact import redact
 
 MIB = 2**20

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.host import cgroup
-from gpu_report.record.host.cpu_memory import read_text
+from gpu_report.record.proc_files import read_text
 
 LOOK_EVERY_S = 5.0  # a look takes 25 us, and the last one of a recording takes place in any case
 CGROUP, MACHINE = "cgroup", "machine"

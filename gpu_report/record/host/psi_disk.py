@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from gpu_report.record.host.cpu_memory import read_text
+from gpu_report.record.proc_files import read_text
 
 SECTOR_BYTES = 512  # of /proc/diskstats, whatever the disk's own sectors are
 MIB = 2**20

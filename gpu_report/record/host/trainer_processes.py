@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpu_report.record.host.cgroup import CgroupSampler
-from gpu_report.record.yolo.find_run_dir import descendants
+from gpu_report.record.proc_files import descendants
 
 LOOK_EVERY_S = 5.0  # workers live for an epoch or for the run; a new one is missed for this long at most ...
 LOOK_AGAIN_S = 1.0  # ... and for this long while there is none: a look at a single process costs 10 us

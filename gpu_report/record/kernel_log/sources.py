@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gpu_report.record.host.cpu_memory import container
 from gpu_report.record.kernel_log.lines import KernelLine, parse_dmesg, parse_journal, parse_kmsg, parse_plain
+from gpu_report.record.proc_files import container
 
 KMSG = Path("/dev/kmsg")
 LINE_BYTES = 65536  # more than that without an end of line is no log

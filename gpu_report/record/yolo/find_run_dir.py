@@ -94,21 +94,6 @@ def roots_of(pid: int, proc: Path = PROC) -> list[Path]:
     return [*_working_directory(pid, proc), *_project_folders(_words_of(pid, proc))]
 
 
-def descendants(pid: int, limit: int = 200) -> list[int]:
-    """Return the process and those it started, as far as /proc tells."""
-    known, todo = [pid], [pid]
-    while todo and len(known) < limit:
-        parent = todo.pop()
-        try:
-            text = Path(f"/proc/{parent}/task/{parent}/children").read_text(encoding="ascii")
-        except (OSError, ValueError):
-            continue
-        children = [int(word) for word in text.split()]
-        known += children
-        todo += children
-    return known
-
-
 def _outermost(roots: Iterable[Path]) -> list[Path]:
     """Drop roots that lie within another one, `/`, and what is no folder."""
     unique = sorted({root for root in roots if root != Path("/") and _is_folder(root)}, key=lambda r: len(r.parts))

@@ -11,9 +11,10 @@ from gpu_report import run_folder, schema
 from gpu_report.record import clocks
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.options import RecordOptions
+from gpu_report.record.proc_files import descendants
 from gpu_report.record.redact import redact_yaml
 from gpu_report.record.yolo.callback_folder import InsideWatch
-from gpu_report.record.yolo.find_run_dir import descendants, find_newest, search_roots
+from gpu_report.record.yolo.find_run_dir import find_newest, search_roots
 from gpu_report.record.yolo.results_csv import MAX_BYTES, ResultRow, ResultsTail, wall_times
 from gpu_report.record.yolo.weights import WeightsWatch
 

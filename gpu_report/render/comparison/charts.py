@@ -13,8 +13,8 @@ from gpu_report.model import Analysis, Comparison, EpochSummary
 from gpu_report.render.comparison.rows import run_name
 from gpu_report.render.comparison.view import ChartsView, Column, Dot, Lane, Panel
 from gpu_report.render.formatting import known
-from gpu_report.render.page.static_charts import Track, tracks
 from gpu_report.render.page.view import Table
+from gpu_report.render.samples.quantity_series import QuantitySeries, series_of_each_gpu
 
 WIDTH, HEIGHT = 1000.0, 100.0
 MOST_POINTS = 1500  # of a line of utilisation
@@ -105,7 +105,7 @@ def _side(kind: str, analysis: Analysis, apart: frozenset[int]) -> _Side:
 def _lane(side: _Side, places: _Places) -> Lane:
     """Return a run's utilisation, each epoch stretched to the width of all, and its phases."""
     used = {summary.gpu.index for summary in side.analysis.gpus if summary.used}
-    found = {index: track for index, track in tracks(side.analysis.run).items() if index in used}
+    found = {index: track for index, track in series_of_each_gpu(side.analysis.run).items() if index in used}
     each = max(int(MOST_POINTS / max(len(side.epochs), 1)), 1)
     paths = tuple(
         (f"gpu-{place % 8}", path)
@@ -116,7 +116,7 @@ def _lane(side: _Side, places: _Places) -> Lane:
     return Lane(role, side.name, paths, tuple(_phases(side, places)))
 
 
-def _path(track: Track, epoch: EpochSummary, x: float, width: float, most: int) -> str:
+def _path(track: QuantitySeries, epoch: EpochSummary, x: float, width: float, most: int) -> str:
     """Return the means of an epoch's readings as a path from its left edge to its right one."""
     seconds = epoch.end_t_s - epoch.start_t_s
     first, last = np.searchsorted(track.t_s, [epoch.start_t_s, epoch.end_t_s])

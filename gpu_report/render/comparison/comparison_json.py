@@ -5,7 +5,7 @@ from typing import Any
 from gpu_report import __version__
 from gpu_report.model import Analysis, Comparison, Difference, FindingChange, GateResult, MetricComparison
 from gpu_report.render.comparison.rows import gate_word, label
-from gpu_report.render.run.summary_json import iso_utc, json_ready
+from gpu_report.render.json_values import iso_utc, json_ready
 
 SCHEMA_VERSION = 1
 

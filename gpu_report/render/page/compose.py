@@ -17,6 +17,7 @@ from gpu_report.render.page import (
 )
 from gpu_report.render.page.view import FindingView, ReportView
 from gpu_report.render.run_clock import Clock
+from gpu_report.render.samples.quantity_series import UTILISATION, QuantitySeries, series_of_each_gpu
 
 FINDINGS_IN_FULL = 100  # the worst; of more, each is a row of a table
 HEALTHY_SHARE = 0.6  # of training from which on utilisation is healthy for YOLO (the verdict says so, too)
@@ -43,9 +44,7 @@ def compose(analysis: Analysis) -> ReportView:
         start=clock.moment(0.0),
         end=clock.moment(analysis.run.duration_s),
         tiles=overview.tiles(analysis),
-        gpus=tuple(
-            gpu_tables.gpu(s, analysis.run, tracks[static_charts.UTILISATION].get(s.gpu.index)) for s in analysis.gpus
-        ),
+        gpus=tuple(gpu_tables.gpu(s, analysis.run, tracks[UTILISATION].get(s.gpu.index)) for s in analysis.gpus),
         gpu_overview=overview.gpu_table(analysis),
         legend=overview.legend(analysis),
         ledger=overview.ledger(analysis),
@@ -77,15 +76,15 @@ def compose(analysis: Analysis) -> ReportView:
     )
 
 
-class _Tracks(dict[str, dict[int, static_charts.Track]]):
+class _Tracks(dict[str, dict[int, QuantitySeries]]):
     """A quantity of each GPU by its name, worked out when it is first asked for."""
 
     def __init__(self, run: Run) -> None:
         super().__init__()
         self._run = run
 
-    def __missing__(self, name: str) -> dict[int, static_charts.Track]:
-        self[name] = static_charts.tracks(self._run, name)
+    def __missing__(self, name: str) -> dict[int, QuantitySeries]:
+        self[name] = series_of_each_gpu(self._run, name)
         return self[name]
 
 

@@ -9,10 +9,11 @@ from gpu_report.amounts import counted
 from gpu_report.model import Analysis, Gpu, GpuSummary, Run
 from gpu_report.render.formatting import MISSING, gibibytes, known, number, quantity
 from gpu_report.render.page import gpu_health
-from gpu_report.render.page.static_charts import Track, strip
+from gpu_report.render.page.static_charts import strip
 from gpu_report.render.page.view import GpuView, Table
 from gpu_report.render.quantity_labels import THROTTLE_COUNTERS, gpu_quantities, label
 from gpu_report.render.run_clock import Clock
+from gpu_report.render.samples.quantity_series import QuantitySeries
 
 _STATISTICS = ("mean", "min", "p5", "p50", "p95", "max")
 # A mean of a bitmask, of a counter or of a state's number says nothing.
@@ -27,7 +28,7 @@ OWNERS = {
 }
 
 
-def gpu(summary: GpuSummary, run: Run, track: Track | None) -> GpuView:
+def gpu(summary: GpuSummary, run: Run, track: QuantitySeries | None) -> GpuView:
     """Return a GPU with what is counted of it."""
     device = summary.gpu
     readings = len(run.ring_of(device.index))

@@ -21,9 +21,9 @@ from gpu_report.render.formatting import (
     saw_training,
     share,
 )
-from gpu_report.render.page.recorder_events import marked
 from gpu_report.render.page.view import Fact, LedgerItem, LegendItem, Table
 from gpu_report.render.quantity_labels import LANES, label
+from gpu_report.render.recorder_events import marked
 from gpu_report.vocabulary import SEVERITIES, phase_words, row_words
 
 LABEL_PCT = 8.0  # of the ledger's width, from which on a part has room for its share

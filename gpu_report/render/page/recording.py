@@ -15,8 +15,8 @@ from gpu_report.render.formatting import (
     with_code,
 )
 from gpu_report.render.page.findings import kernel_line
-from gpu_report.render.page.recorder_events import WHAT, detail, gpu_name
 from gpu_report.render.page.view import Fact, Happening, KernelView, RecordingView
+from gpu_report.render.recorder_events import WHAT, detail, gpu_name
 from gpu_report.render.run_clock import Clock
 
 HAPPENINGS_SHOWN = 200  # rows: a run with a gap at every minute must not bury the page; the rest is counted

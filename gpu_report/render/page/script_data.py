@@ -6,8 +6,8 @@ from dataclasses import asdict
 from typing import Any
 
 from gpu_report.model import Analysis, Finding
+from gpu_report.render import recorder_events
 from gpu_report.render.formatting import clean, known, sentence
-from gpu_report.render.page import recorder_events
 from gpu_report.render.page.findings import finding_title
 from gpu_report.render.quantity_labels import (
     CLOCK_EVENT_REASONS,

@@ -3,19 +3,19 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from gpu_report.model import Analysis, Finding, Run
+from gpu_report.model import Analysis, Finding
 from gpu_report.render.formatting import gibibytes, quantity
 from gpu_report.render.page.view import ChartLine, ChartView, HeatCell
 from gpu_report.render.quantity_labels import label, unit_of
 from gpu_report.render.run_clock import Clock
+from gpu_report.render.samples.quantity_series import UTILISATION, QuantitySeries
 
 Floats = NDArray[np.float64]
 
@@ -31,7 +31,6 @@ GAP_TICKS = 3.5  # readings further apart than this many ticks or median steps a
 MOST_LINES = 8  # more lines than GPUs of one machine tell nothing
 STRIP_CELLS = 200
 HEAT_LEVELS = 5
-UTILISATION = "gpu_util_pct"
 # What a rule's findings are about, where that is not utilisation.
 _SUBJECTS = {
     "memory-growth": "memory_used_mib",
@@ -41,50 +40,7 @@ _SUBJECTS = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Track:
-    """One quantity of a GPU in order of time, as fine as the driver gave it; `tick_s` is the step of the samples."""
-
-    t_s: Floats
-    values: Floats
-    tick_s: float = 1.0
-
-
-PathOf = Callable[[Track, float, float, float], str]
-
-
-def tracks(run: Run, name: str = UTILISATION) -> dict[int, Track]:
-    """Return a quantity of each GPU, by its index."""
-    gpus = [int(gpu) for gpu in run.samples["gpu"].unique()]
-    return {gpu: track_of(run, gpu, name) for gpu in gpus}
-
-
-def track_of(run: Run, gpu: int, name: str) -> Track:
-    """Return a quantity of one GPU."""
-    return _track(_read(run.samples_of(gpu), name), _kept(run.ring_of(gpu), name))
-
-
-def _read(frame: pd.DataFrame, name: str) -> Track:
-    return Track(frame["t_s"].to_numpy(dtype=float), frame[name].to_numpy(dtype=float))
-
-
-def _kept(ring: pd.DataFrame, name: str) -> Track:
-    """Return what the driver kept of a quantity, nothing of one that it does not keep."""
-    return _read(ring.dropna(subset=name), name) if name in ring.columns else Track(np.empty(0), np.empty(0))
-
-
-def _track(ticks: Track, ring: Track) -> Track:
-    """Return the driver's own readings, with the ticks where it kept none, as the timeline does (js/lines.js)."""
-    tick_s = float(np.median(np.diff(ticks.t_s))) if len(ticks.t_s) > 1 else 1.0
-    if not len(ring.t_s):
-        return Track(ticks.t_s, ticks.values, tick_s)
-    after = np.searchsorted(ring.t_s, ticks.t_s)
-    padded = np.concatenate([[-np.inf], ring.t_s, [np.inf]])
-    alone = np.minimum(ticks.t_s - padded[after], padded[after + 1] - ticks.t_s) > tick_s / 2
-    t_s = np.concatenate([ring.t_s, ticks.t_s[alone]])
-    values = np.concatenate([ring.values, ticks.values[alone]])
-    order = np.argsort(t_s, kind="stable")
-    return Track(t_s[order], values[order], tick_s)
+PathOf = Callable[[QuantitySeries, float, float, float], str]
 
 
 def subject(finding: Finding) -> str:
@@ -98,7 +54,7 @@ def paths() -> PathOf:
 
 
 def surroundings(
-    finding: Finding, analysis: Analysis, by_gpu: Mapping[int, Track], clock: Clock, path: PathOf | None = None
+    finding: Finding, analysis: Analysis, by_gpu: Mapping[int, QuantitySeries], clock: Clock, path: PathOf | None = None
 ) -> ChartView | None:
     """Return a quantity in and around a finding, its own GPU's line last and thus on top; None without samples."""
     path = path or _path
@@ -155,7 +111,7 @@ def _window(finding: Finding, duration_s: float) -> tuple[float, float]:
     return start, max(min(end, duration_s), start + 1.0)
 
 
-def _measure(name: str, by_gpu: Mapping[int, Track]) -> tuple[str, float, str]:
+def _measure(name: str, by_gpu: Mapping[int, QuantitySeries]) -> tuple[str, float, str]:
     """Return what a quantity is called, the value at its chart's upper edge, and that in words; the lower edge is 0."""
     if name == UTILISATION:
         return "GPU utilisation", 100.0, "100 %"
@@ -164,7 +120,7 @@ def _measure(name: str, by_gpu: Mapping[int, Track]) -> tuple[str, float, str]:
     return label(name), highest or 1.0, words
 
 
-def strip(track: Track | None, duration_s: float) -> tuple[HeatCell, ...]:
+def strip(track: QuantitySeries | None, duration_s: float) -> tuple[HeatCell, ...]:
     """Return mean utilisation over the run as a few levels; equal neighbours are one cell, missing time is none."""
     if track is None or duration_s <= 0:
         return ()
@@ -183,7 +139,7 @@ def strip(track: Track | None, duration_s: float) -> tuple[HeatCell, ...]:
     )
 
 
-def _path(track: Track, start: float, end: float, top: float) -> str:
+def _path(track: QuantitySeries, start: float, end: float, top: float) -> str:
     """Return a line's samples between two moments as an SVG path, with one beyond either end where there is one."""
     first, last = np.searchsorted(track.t_s, [start, end])
     window = slice(max(int(first) - 1, 0), int(last) + 1)

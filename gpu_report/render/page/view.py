@@ -5,15 +5,7 @@ Nothing here is NaN: a missing number is None or reads n/a. Text from outside st
 
 from dataclasses import dataclass
 
-
-@dataclass(frozen=True)
-class Moment:
-    """A moment of the run: seconds since its start, as a clock since its start, and in UTC."""
-
-    t_s: float
-    wall_s: float
-    elapsed: str
-    utc: str
+from gpu_report.render.run_clock import Moment
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
 
-from gpu_report.render.page.recorder_events import WHAT
+from gpu_report.render.recorder_events import WHAT
 from gpu_report.vocabulary import CAUSES
 
 LEAST_LETTERS = 3  # a shorter name is hidden where it stands, but not looked for within sentences

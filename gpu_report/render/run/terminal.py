@@ -11,7 +11,7 @@ from rich.text import Text
 
 from gpu_report.model import Advice, Analysis, EpochSummary, Finding, GpuSummary, Stats
 from gpu_report.render.formatting import SHOWN_SECONDS, heard, how_it_ended, numbers, partly, saw_training, sentence
-from gpu_report.render.run.summary_json import iso_utc
+from gpu_report.render.json_values import iso_utc
 from gpu_report.terminal import plain
 from gpu_report.vocabulary import ENDINGS, LONGER_BY_NATURE, row_words
 

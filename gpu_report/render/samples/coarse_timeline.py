@@ -11,9 +11,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gpu_report.model import Run
-from gpu_report.render.page.static_charts import Track, track_of
 from gpu_report.render.quantity_labels import LANES, Quantity, gpu_quantities, host_quantities
 from gpu_report.render.samples.column_codec import PackedColumn, Scale, pack_column
+from gpu_report.render.samples.quantity_series import QuantitySeries, quantity_series
 
 Floats = NDArray[np.float64]
 
@@ -26,7 +26,7 @@ LEAST_IN_BUCKET = 4  # readings on average; in fewer, one that came late would l
 def gpu_overview(run: Run, gpu: int, edges: Floats) -> tuple[PackedColumn, ...]:
     """Return the packed overview of each long line of a GPU: lowest and highest of each part (`edges_of`)."""
     drawn = _drawn("gpu", gpu_quantities(), run.samples)
-    lines = ((quantity, track_of(run, gpu, quantity.name)) for quantity in drawn)
+    lines = ((quantity, quantity_series(run, gpu, quantity.name)) for quantity in drawn)
     return tuple(column for quantity, track in lines for column in _packed(quantity, track, edges))
 
 
@@ -34,7 +34,7 @@ def host_overview(run: Run, edges: Floats) -> tuple[PackedColumn, ...]:
     """Return the packed overview of each long line of the host, as `gpu_overview`."""
     t_s = run.host["t_s"].to_numpy(dtype=float)
     drawn = _drawn("host", host_quantities(), run.host)
-    lines = ((quantity, Track(t_s, run.host[quantity.name].to_numpy(dtype=float))) for quantity in drawn)
+    lines = ((quantity, QuantitySeries(t_s, run.host[quantity.name].to_numpy(dtype=float))) for quantity in drawn)
     return tuple(column for quantity, track in lines for column in _packed(quantity, track, edges))
 
 
@@ -44,7 +44,7 @@ def span_s(run: Run) -> tuple[float, float]:
     return (float(times.min()), float(times.max())) if len(times) else (0.0, 0.0)
 
 
-def envelope(track: Track, edges: Floats) -> Floats:
+def envelope(track: QuantitySeries, edges: Floats) -> Floats:
     """Return the lowest and the highest reading of each bucket in turn, NaN where it has none."""
     first = np.searchsorted(track.t_s, edges)
     values, begins, some = np.append(track.values, np.nan), first[:-1], first[1:] > first[:-1]
@@ -64,7 +64,7 @@ def _drawn(kind: str, quantities: Iterable[Quantity], table: pd.DataFrame) -> li
     return [quantity for quantity in quantities if quantity.name in drawn and quantity.name in table]
 
 
-def _packed(quantity: Quantity, track: Track, edges: Floats) -> list[PackedColumn]:
+def _packed(quantity: Quantity, track: QuantitySeries, edges: Floats) -> list[PackedColumn]:
     known = int(np.isfinite(track.values).sum())
     if known < max(LONG_LINE, LEAST_IN_BUCKET * len(edges)):
         return []

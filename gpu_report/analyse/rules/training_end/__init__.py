@@ -10,11 +10,10 @@ from gpu_report.analyse.rules.training_end.final_gpu_memory import held_at_the_e
 from gpu_report.analyse.rules.training_end.hang import Silence, silence
 from gpu_report.analyse.rules.training_end.oom_kill import KILLED, OomKill, host_memory, memory_was_full, oom_kill
 from gpu_report.analyse.rules.training_end.oom_owner import Holder, holder_of, memory_advice, memory_evidence
-from gpu_report.analyse.timeline.ranks import Told
+from gpu_report.analyse.timeline.ranks import OUT_OF_MEMORY, Told
 from gpu_report.model import Cause, Finding, InsideRun, RecordedEvent
 from gpu_report.vocabulary import COMMAND_ENDED
 
-OUT_OF_MEMORY = "OutOfMemoryError"
 RECORDED = "gpu-report record"  # run.json's `source`; an imported log has no end marker either
 WORKER_DIED = "RuntimeError"
 INTERRUPTED = "KeyboardInterrupt"  # whoever pressed Ctrl-C knows it

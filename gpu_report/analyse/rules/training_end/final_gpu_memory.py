@@ -4,7 +4,7 @@ import numpy as np
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.signals.gpu_memory import MIB_PER_GIB, GpuMemory, gib, gpu_memory
+from gpu_report.analyse.signals.gpu_memory import MIB_PER_GIB, GpuMemory, gib
 from gpu_report.analyse.signals.interval_signals import evidence
 from gpu_report.analyse.signals.other_processes import Guest
 from gpu_report.model import Evidence
@@ -14,7 +14,7 @@ def memory_just_before(context: Context, end_s: float) -> tuple[Evidence, ...]:
     """Return how full each used GPU was shortly before the end."""
     found = []
     for track in context.tracks:
-        memory = gpu_memory(context, track)
+        memory = context.gpu_memory(track)
         share = _share_just_before(memory, end_s)
         if track.gpu in context.activity.used_gpus and share is not None:
             found.append(Evidence(f"memory of GPU {track.gpu} in use just before", 100 * share, "%"))
@@ -32,7 +32,7 @@ def _share_just_before(memory: GpuMemory, end_s: float) -> float | None:
 def held_at_the_end(context: Context, end_s: float) -> tuple[Evidence, ...]:
     """Return of the fullest GPU who held its memory just before the end, and what it grew by in the minute before."""
     used = [track for track in context.tracks if track.gpu in context.activity.used_gpus]
-    memories = [memory for memory in (gpu_memory(context, t) for t in used) if _share_just_before(memory, end_s)]
+    memories = [memory for memory in (context.gpu_memory(t) for t in used) if _share_just_before(memory, end_s)]
     if not memories:
         return ()
     fullest = max(memories, key=lambda memory: _share_just_before(memory, end_s) or 0.0)

@@ -1,8 +1,9 @@
 import os
 import time
 
+from gpu_report.record.proc_files import descendants
 from gpu_report.record.yolo import find_run_dir
-from gpu_report.record.yolo.find_run_dir import descendants, find_newest, search_roots, walk
+from gpu_report.record.yolo.find_run_dir import find_newest, search_roots, walk
 
 
 def make_run(folder, age_s=0.0):

@@ -7,7 +7,7 @@ from support.packed import Reader
 from support.samples import analysis_of, run_of
 
 from gpu_report import model, schema
-from gpu_report.render.page import recorder_events
+from gpu_report.render import recorder_events
 from gpu_report.render.page.script_data import chart_data
 
 RATES = {"pcie_tx_mib_s", "pcie_rx_mib_s", "nvlink_tx_mib_s", "nvlink_rx_mib_s"}

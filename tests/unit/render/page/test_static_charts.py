@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from gpu_report.model import Analysis
-from gpu_report.render.page.static_charts import MOST_POINTS, Track, paths, shared, strip, surroundings, tracks
+from gpu_report.render.page.static_charts import MOST_POINTS, paths, shared, strip, surroundings
 from gpu_report.render.run_clock import Clock
+from gpu_report.render.samples.quantity_series import QuantitySeries, series_of_each_gpu
 
 CLOCK = Clock(1_795_223_424.286)
 
@@ -25,7 +26,7 @@ def points(path: str) -> list[tuple[str, float, float]]:
 
 def test_a_finding_is_drawn_with_every_sample_around_it(analysis: Analysis) -> None:
     finding = next(f for f in analysis.findings if f.id == "drop-2")
-    by_gpu = tracks(analysis.run)
+    by_gpu = series_of_each_gpu(analysis.run)
     chart = surroundings(finding, analysis, by_gpu, CLOCK)
     own = chart.lines[-1]
     t_s = by_gpu[finding.gpu].t_s
@@ -43,9 +44,9 @@ def test_a_finding_is_drawn_with_every_sample_around_it(analysis: Analysis) -> N
 
 def test_a_gap_and_a_missing_reading_break_the_line(builder: ModuleType, analysis: Analysis) -> None:
     finding = replace(analysis.findings[0], start_t_s=builder.GAP[0], end_t_s=builder.GAP[1])
-    path = surroundings(finding, analysis, tracks(analysis.run), CLOCK).lines[-1].path
+    path = surroundings(finding, analysis, series_of_each_gpu(analysis.run), CLOCK).lines[-1].path
     assert [kind for kind, _, _ in points(path)].count("M") == 2
-    track = {0: Track(np.arange(5.0), np.array([50, np.nan, 60, 70, 80]))}
+    track = {0: QuantitySeries(np.arange(5.0), np.array([50, np.nan, 60, 70, 80]))}
     finding = replace(finding, start_t_s=1.0, end_t_s=2.0)
     run = replace(analysis.run, duration_s=4.0)
     line = surroundings(finding, replace(analysis, run=run), track, CLOCK).lines[0]
@@ -54,7 +55,7 @@ def test_a_gap_and_a_missing_reading_break_the_line(builder: ModuleType, analysi
 
 def test_a_single_dip_in_a_long_finding_is_drawn(analysis: Analysis) -> None:
     t_s = np.arange(50_000.0)
-    track = {0: Track(t_s, np.where(t_s == 30_001, 7.0, 90.0))}
+    track = {0: QuantitySeries(t_s, np.where(t_s == 30_001, 7.0, 90.0))}
     finding = replace(analysis.findings[0], gpu=0, start_t_s=20_000.0, end_t_s=40_000.0)
     run = replace(analysis.run, duration_s=50_000.0)
     drawn = points(surroundings(finding, replace(analysis, run=run), track, CLOCK).lines[0].path)
@@ -68,16 +69,16 @@ def test_without_samples_there_is_no_chart(analysis: Analysis) -> None:
 
 def test_a_strip_has_a_cell_for_each_level_and_none_where_nothing_is_known() -> None:
     util = np.concatenate([np.full(50, 5.0), np.full(50, 95.0), np.full(50, np.nan), np.full(50, 100.0)])
-    cells = strip(Track(np.arange(200.0) + 0.5, util), 200.0)
+    cells = strip(QuantitySeries(np.arange(200.0) + 0.5, util), 200.0)
     assert [(cell.x, cell.level) for cell in cells] == [(0.0, 0), (250.0, 4), (750.0, 4)]
     assert strip(None, 200.0) == ()
-    assert strip(Track(np.array([]), np.array([])), 200.0) == ()
+    assert strip(QuantitySeries(np.array([]), np.array([])), 200.0) == ()
 
 
 def test_the_drivers_own_readings_are_drawn_and_ticks_where_it_kept_none(builder: ModuleType) -> None:
     analysis = builder.build_detailed_analysis()
     ring = analysis.run.ring.dropna(subset="gpu_util_pct")
-    track = tracks(analysis.run)[0]
+    track = series_of_each_gpu(analysis.run)[0]
     kept = np.isin(track.t_s, ring["t_s"])
     assert track.values[kept].tolist() == ring["gpu_util_pct"].tolist()
     start, end = builder.RINGLESS
@@ -92,7 +93,7 @@ def test_the_drivers_own_readings_are_drawn_and_ticks_where_it_kept_none(builder
             surroundings(replace(finding, start_t_s=205.0, end_t_s=215.0), analysis, {0: track}, CLOCK).lines[-1].path
         )
     )
-    assert tracks(analysis.run)[1].t_s.tolist() == analysis.run.samples.query("gpu == 1")["t_s"].tolist()
+    assert series_of_each_gpu(analysis.run)[1].t_s.tolist() == analysis.run.samples.query("gpu == 1")["t_s"].tolist()
 
 
 @pytest.mark.parametrize(
@@ -105,7 +106,7 @@ def test_the_drivers_own_readings_are_drawn_and_ticks_where_it_kept_none(builder
 )
 def test_a_chart_shows_what_its_finding_is_about(analysis: Analysis, rule: str, quantity: str, column: str) -> None:
     finding = replace(analysis.findings[0], rule=rule)
-    by_gpu = tracks(analysis.run, column)
+    by_gpu = series_of_each_gpu(analysis.run, column)
     chart = surroundings(finding, analysis, by_gpu, CLOCK)
     assert chart.quantity == quantity
     highest = analysis.run.samples[column].max()
@@ -121,7 +122,7 @@ def test_a_chart_shows_what_its_finding_is_about(analysis: Analysis, rule: str, 
 
 def test_a_level_is_one_step_of_its_line(analysis: Analysis) -> None:
     t_s = np.arange(100.0)
-    track = {0: Track(t_s, np.where((t_s >= 40) & (t_s < 60), 5.0, 90.0))}
+    track = {0: QuantitySeries(t_s, np.where((t_s >= 40) & (t_s < 60), 5.0, 90.0))}
     finding = replace(analysis.findings[0], gpu=0, start_t_s=40.0, end_t_s=60.0)
     run = replace(analysis.run, duration_s=100.0)
     drawn = points(surroundings(finding, replace(analysis, run=run), track, CLOCK).lines[0].path)
@@ -130,7 +131,7 @@ def test_a_level_is_one_step_of_its_line(analysis: Analysis) -> None:
 
 def test_what_befell_several_gpus_at_once_is_drawn_from_the_same_lines(analysis: Analysis) -> None:
     t_s = np.arange(200.0)
-    by_gpu = {gpu: Track(t_s, 90 - gpu + np.where((t_s >= 60) & (t_s < 80), -80.0, 0.0)) for gpu in (0, 1)}
+    by_gpu = {gpu: QuantitySeries(t_s, 90 - gpu + np.where((t_s >= 60) & (t_s < 80), -80.0, 0.0)) for gpu in (0, 1)}
     of_200_s = replace(analysis, run=replace(analysis.run, duration_s=200.0))
     found = [replace(analysis.findings[0], gpu=gpu, start_t_s=61.0 + gpu, end_t_s=81.0 + gpu) for gpu in (0, 1)]
     path = paths()
@@ -149,7 +150,7 @@ def test_what_befell_several_gpus_at_once_is_drawn_from_the_same_lines(analysis:
 def test_the_window_of_a_finding_lies_on_whole_steps_but_at_the_runs_end(
     analysis: Analysis, length_s: float, end_s: float, window: tuple[float, float]
 ) -> None:
-    track = {0: Track(np.arange(0.0, end_s), np.full(int(end_s) + (end_s % 1 > 0), 50.0))}
+    track = {0: QuantitySeries(np.arange(0.0, end_s), np.full(int(end_s) + (end_s % 1 > 0), 50.0))}
     at = 3590.0 if length_s == 10 else 3300.0
     finding = replace(analysis.findings[0], gpu=0, start_t_s=at, end_t_s=at + length_s)
     chart = surroundings(finding, replace(analysis, run=replace(analysis.run, duration_s=end_s)), track, CLOCK)

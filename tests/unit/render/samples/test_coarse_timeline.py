@@ -7,11 +7,11 @@ from support.packed import Reader
 
 from gpu_report.model import Analysis
 from gpu_report.render.page.script_data import chart_data
-from gpu_report.render.page.static_charts import Track
 from gpu_report.render.samples import coarse_timeline
+from gpu_report.render.samples.quantity_series import QuantitySeries
 
 
-def brute_force(track: Track, edges: np.ndarray) -> list[float]:
+def brute_force(track: QuantitySeries, edges: np.ndarray) -> list[float]:
     """Return the extremes of each bucket, looked for one bucket at a time."""
     found: list[float] = []
     for begin, end in pairwise(edges):
@@ -29,7 +29,7 @@ def test_an_envelope_has_the_extremes_of_each_bucket_and_nothing_where_nothing_w
     values[rng.integers(0, len(values), 40)] = np.nan
     values[t_s > 90] = np.nan
     edges = np.linspace(0, 101, 50)
-    track = Track(t_s, values)
+    track = QuantitySeries(t_s, values)
     assert coarse_timeline.envelope(track, edges).tolist() == pytest.approx(brute_force(track, edges), nan_ok=True)
 
 

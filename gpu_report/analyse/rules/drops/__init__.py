@@ -3,8 +3,8 @@
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.causes.causes import explain
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.rules.drop_epoch_end import Rest, rest_of
-from gpu_report.analyse.rules.drop_phases import Trimmed, trimmed
+from gpu_report.analyse.rules.drops.at_epoch_end import Trimmed, trimmed
+from gpu_report.analyse.rules.drops.cause_at_epoch_end import Rest, rest_of
 from gpu_report.analyse.signals.page_cache import keep_it_filled
 from gpu_report.analyse.signals.utilisation_drops import Drop
 from gpu_report.model import Advice, Evidence, Finding, Severity

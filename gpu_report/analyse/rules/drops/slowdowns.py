@@ -5,8 +5,8 @@ from dataclasses import replace
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.causes.causes import explain
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.rules.drop_phases import trimmed
 from gpu_report.analyse.rules.drops import fall_evidence
+from gpu_report.analyse.rules.drops.at_epoch_end import trimmed
 from gpu_report.analyse.signals.page_cache import keep_it_filled
 from gpu_report.analyse.signals.utilisation_drops import Drop, find_drops
 from gpu_report.analyse.timeline.trainings import begun_later

@@ -1,0 +1,56 @@
+"""One quantity of a GPU in order of time, as fine as it is known: what charts and the first picture are drawn from."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from gpu_report.model import Run
+
+Floats = NDArray[np.float64]
+
+UTILISATION = "gpu_util_pct"
+
+
+@dataclass(frozen=True, eq=False)
+class QuantitySeries:
+    """One quantity of a GPU in order of time, as fine as the driver gave it; `tick_s` is the step of the samples."""
+
+    t_s: Floats
+    values: Floats
+    tick_s: float = 1.0
+
+
+def series_of_each_gpu(run: Run, name: str = UTILISATION) -> dict[int, QuantitySeries]:
+    """Return a quantity of each GPU, by its index."""
+    gpus = [int(gpu) for gpu in run.samples["gpu"].unique()]
+    return {gpu: quantity_series(run, gpu, name) for gpu in gpus}
+
+
+def quantity_series(run: Run, gpu: int, name: str) -> QuantitySeries:
+    """Return a quantity of one GPU."""
+    return _finest(_read(run.samples_of(gpu), name), _kept(run.ring_of(gpu), name))
+
+
+def _read(frame: pd.DataFrame, name: str) -> QuantitySeries:
+    return QuantitySeries(frame["t_s"].to_numpy(dtype=float), frame[name].to_numpy(dtype=float))
+
+
+def _kept(ring: pd.DataFrame, name: str) -> QuantitySeries:
+    """Return what the driver kept of a quantity, nothing of one that it does not keep."""
+    return _read(ring.dropna(subset=name), name) if name in ring.columns else QuantitySeries(np.empty(0), np.empty(0))
+
+
+def _finest(ticks: QuantitySeries, ring: QuantitySeries) -> QuantitySeries:
+    """Return the driver's own readings, with the ticks where it kept none, as the timeline does (js/lines.js)."""
+    tick_s = float(np.median(np.diff(ticks.t_s))) if len(ticks.t_s) > 1 else 1.0
+    if not len(ring.t_s):
+        return QuantitySeries(ticks.t_s, ticks.values, tick_s)
+    after = np.searchsorted(ring.t_s, ticks.t_s)
+    padded = np.concatenate([[-np.inf], ring.t_s, [np.inf]])
+    alone = np.minimum(ticks.t_s - padded[after], padded[after + 1] - ticks.t_s) > tick_s / 2
+    t_s = np.concatenate([ring.t_s, ticks.t_s[alone]])
+    values = np.concatenate([ring.values, ticks.values[alone]])
+    order = np.argsort(t_s, kind="stable")
+    return QuantitySeries(t_s[order], values[order], tick_s)

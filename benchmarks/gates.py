@@ -70,11 +70,11 @@ class Pool:
         """Return a run of so many epochs, drawn in circular blocks, each `factor` times as long."""
         total = len(self.train_s)
         starts = random.integers(0, total, -(-count // self.block))
-        places = ((starts[:, None] + np.arange(self.block)) % total).ravel()[:count]
-        train_s = factor * self.train_s[places]
+        row_ranges = ((starts[:, None] + np.arange(self.block)) % total).ravel()[:count]
+        train_s = factor * self.train_s[row_ranges]
         if self.trend_s is not None:
-            train_s *= self.trend_s[(start + np.arange(count)) % total] / self.trend_s[places]
-        values = {"epoch_time": train_s, "data_wait_share": 100 * self.wait_s[places] / train_s}
+            train_s *= self.trend_s[(start + np.arange(count)) % total] / self.trend_s[row_ranges]
+        values = {"epoch_time": train_s, "data_wait_share": 100 * self.wait_s[row_ranges] / train_s}
         return Side(self.side.training, values)
 
 

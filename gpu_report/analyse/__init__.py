@@ -26,15 +26,15 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
     context = build_context(run, options)
     findings = with_resuming(context, folded(find_all(context)))
     findings.sort(key=lambda f: (f.expected, SEVERITIES.index(f.severity), -f.duration_s, f.start_t_s))
-    pairs = zip(context.tracks, context.usable, strict=True)
-    low = [interval for track, usable in pairs for interval in find_low_intervals(track, usable)]
-    missing = [gap for track in context.tracks for gap in gaps(track, run.duration_s)]
+    pairs = zip(context.series, context.usable, strict=True)
+    low = [interval for series, usable in pairs for interval in find_low_intervals(series, usable)]
+    missing = [gap for series in context.series for gap in gaps(series, run.duration_s)]
     ending = certificate(context, findings)
     ledger, epochs = build_ledger(context, findings, low), summarise_epochs(context, findings)
     findings, bounds = advise(context, epochs, findings, find_bounds(context, epochs, findings))
     used = context.activity.used_gpus
-    by_gpu = {t.gpu: (t, curve) for t, curve in zip(context.tracks, context.energies, strict=True)}
-    measured = sum(measured_s(track, run.duration_s) for track in context.tracks)
+    by_gpu = {t.gpu: (t, curve) for t, curve in zip(context.series, context.energies, strict=True)}
+    measured = sum(measured_s(series, run.duration_s) for series in context.series)
     expected = run.duration_s * max(len(run.gpus), 1)
     return Analysis(
         run=run,

@@ -1,4 +1,4 @@
-"""What every rule may look at: the run, its GPUs' tracks, and what has been found out about its time so far."""
+"""What every rule may look at: the run, its GPUs' readings, and what has been found out about its time so far."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from gpu_report.analyse.signals.busy_wait import spinning
 from gpu_report.analyse.signals.clock_throttling import Throttle, throttles
 from gpu_report.analyse.signals.gpu_memory import GpuMemory, gpu_memory
-from gpu_report.analyse.signals.interval_lookup import Beside, Scenes
+from gpu_report.analyse.signals.interval_lookup import Beside, SignalsIndex
 from gpu_report.analyse.signals.other_processes import Guest, guests
 from gpu_report.analyse.signals.utilisation_drops import Drop, find_drops
 from gpu_report.analyse.timeline.activity import Activity, find_activity, outside
@@ -23,7 +23,7 @@ from gpu_report.analyse.timeline.steady_state import calm_spans, ordinary_phases
 from gpu_report.analyse.timeline.throughput import Pace, pace_of
 from gpu_report.analyse.timeline.trainings import Training, away, begun_later, find_trainings, training_at
 from gpu_report.analyse.timeseries.energy import Energy, energy
-from gpu_report.analyse.timeseries.gpu_series import Bools, Track, tracks
+from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries, gpu_series
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import EpochRow, Interval, Options, Phase, Run
 
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """A run with its time sorted out: for each track which readings are of training, and its running energy.
+    """A run with its time sorted out: for each series which readings are of training, and its running energy.
 
     `drops` are those of all GPUs: to find them is the dearest part of an analysis, and several rules look at them.
     `guests` are the other processes on the GPUs, `waits` where a GPU of several spins for another, `throttles` what
@@ -43,7 +43,7 @@ class Context:
 
     run: Run
     options: Options
-    tracks: tuple[Track, ...]
+    series: tuple[GpuSeries, ...]
     usable: tuple[Bools, ...]
     energies: tuple[Energy, ...]
     activity: Activity
@@ -56,7 +56,7 @@ class Context:
     waits: tuple[Interval, ...]
     throttles: tuple[Throttle, ...]
     ordinary: tuple[Span, ...]
-    scenes: Scenes
+    scenes: SignalsIndex
     pace: Pace | None
     _made: dict[object, Any] = field(default_factory=dict, init=False, repr=False)
 
@@ -68,9 +68,9 @@ class Context:
         made: T = self._made[key]
         return made
 
-    def gpu_memory(self, track: Track) -> GpuMemory:
+    def gpu_memory(self, series: GpuSeries) -> GpuMemory:
         """Return the memory of a GPU over time, and what of it others held."""
-        return self.once(_gpu_memory, track)
+        return self.once(_gpu_memory, series)
 
     @cached_property
     def parts(self) -> tuple[Sequence[Phase], ...]:
@@ -107,8 +107,8 @@ class Context:
         return (epoch.epoch if epoch else None), (phase.name if phase else None)
 
 
-def _gpu_memory(context: Context, track: Track) -> GpuMemory:
-    return gpu_memory(context.run, context.guests, track)
+def _gpu_memory(context: Context, series: GpuSeries) -> GpuMemory:
+    return gpu_memory(context.run, context.guests, series)
 
 
 def _parts(phases: Sequence[Phase], ends: Sequence[float], boundary: Boundary) -> list[Phase]:
@@ -124,9 +124,9 @@ def _parts(phases: Sequence[Phase], ends: Sequence[float], boundary: Boundary) -
 
 def build_context(run: Run, options: Options) -> Context:
     """Return the context of a run: what YOLO told where it did, else what the files and the GPUs tell."""
-    found, inside = tracks(run), inside_view(run)
+    found, inside = gpu_series(run), inside_view(run)
     seen = find_activity(run, found)
-    awake = [seen.usable(track) for track in found]
+    awake = [seen.usable(series) for series in found]
     told = all(inside.covers(row.row_t_s) for row in run.epoch_rows)  # then nobody asks for what was seen from outside
     outside_ends = find_boundaries(() if told else run.epoch_rows, found, awake)
     outside_phases = find_phases(run, seen, outside_ends, found, awake)
@@ -136,13 +136,13 @@ def build_context(run: Run, options: Options) -> Context:
     phases = joined(inside, outside_phases, activity, run.duration_s)
     final = final_evaluations(phases, boundaries)
     trained = find_trainings(run, found, activity, boundaries, phases)
-    usable = tuple(activity.usable(track) & outside(track, (*final, *away(trained, track.gpu))) for track in found)
+    usable = tuple(activity.usable(series) & outside(series, (*final, *away(trained, series.gpu))) for series in found)
     drops = tuple(
         drop
-        for track, use in zip(found, usable, strict=True)
-        for drop in find_drops(track, use, options, begun_later(trained, track.gpu))
+        for series, use in zip(found, usable, strict=True)
+        for drop in find_drops(series, use, options, begun_later(trained, series.gpu))
     )
-    beside = tuple(guest for track in found for guest in guests(run, track))
+    beside = tuple(guest for series in found for guest in guests(run, series))
     waits = _waits(found, usable, activity)
     gpus = {gpu.index: gpu for gpu in run.gpus}
     disturbed = [(drop.start_t_s, drop.end_t_s) for drop in drops] + [(w.start_t_s, w.end_t_s) for w in waits]
@@ -153,7 +153,7 @@ def build_context(run: Run, options: Options) -> Context:
     return Context(
         run=run,
         options=options,
-        tracks=found,
+        series=found,
         usable=usable,
         energies=tuple(map(energy, found)),
         activity=activity,
@@ -164,17 +164,17 @@ def build_context(run: Run, options: Options) -> Context:
         drops=drops,
         guests=beside,
         waits=waits,
-        throttles=tuple(t for track in found for t in throttles(track, activity, gpus.get(track.gpu))),
+        throttles=tuple(t for series in found for t in throttles(series, activity, gpus.get(series.gpu))),
         ordinary=whole_spans(phases, boundaries, disturbed) if usual else calm,
-        scenes=Scenes(run, found, calm, Beside(beside, phases, pace, boundaries.first_epochs, trained)),
+        scenes=SignalsIndex(run, found, calm, Beside(beside, phases, pace, boundaries.first_epochs, trained)),
         pace=pace,
     )
 
 
-def _waits(found: Sequence[Track], usable: Sequence[Bools], activity: Activity) -> tuple[Interval, ...]:
+def _waits(found: Sequence[GpuSeries], usable: Sequence[Bools], activity: Activity) -> tuple[Interval, ...]:
     """Return where GPUs of a training on several spin, in order of time."""
-    pairs = [(track, use) for track, use in zip(found, usable, strict=True) if track.gpu in activity.used_gpus]
-    waits = [wait for track, use in pairs for wait in spinning(track, use)] if len(pairs) > 1 else []
+    pairs = [(series, use) for series, use in zip(found, usable, strict=True) if series.gpu in activity.used_gpus]
+    waits = [wait for series, use in pairs for wait in spinning(series, use)] if len(pairs) > 1 else []
     return tuple(sorted(waits, key=lambda wait: (wait.start_t_s, wait.gpu)))
 
 

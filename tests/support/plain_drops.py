@@ -8,26 +8,26 @@ import pandas as pd
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.signals.utilisation_drops import Drop, _counts, _few_strays, _interval, _part
-from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, Track
+from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.low_stretches import low_stretches
 from gpu_report.model import Options
 
 
-def find_drops_plainly(track: Track, usable: Bools, options: Options) -> tuple[Drop, ...]:
+def find_drops_plainly(series: GpuSeries, usable: Bools, options: Options) -> tuple[Drop, ...]:
     """Return the drops of one GPU."""
-    search = _Search(track, usable.copy(), options.line_share, options.drop_seconds)
+    search = _Search(series, usable.copy(), options.line_share, options.drop_seconds)
     return tuple(search.drops())
 
 
 class _Search:
-    """The scan for drops of one track: finds each start, follows it to its end, and keeps it out of later levels."""
+    """The scan for drops of one series: finds each start, follows it to its end, and keeps it out of later levels."""
 
-    def __init__(self, track: Track, kept: Bools, share: float, at_least_s: float) -> None:
-        self.track, self.share, self.at_least_s = track, share, at_least_s
+    def __init__(self, series: GpuSeries, kept: Bools, share: float, at_least_s: float) -> None:
+        self.series, self.share, self.at_least_s = series, share, at_least_s
         self.usable = kept.copy()
         self.kept = kept  # readings that the level is made of: usable and in no drop
-        self.window = max(round(th.LEVEL_OVER_S / track.interval_s), 1)
-        self.at_least = max(round(th.LEVEL_AT_LEAST_S / track.interval_s), 1)
+        self.window = max(round(th.LEVEL_OVER_S / series.interval_s), 1)
+        self.at_least = max(round(th.LEVEL_AT_LEAST_S / series.interval_s), 1)
 
     def drops(self) -> Iterator[Drop]:
         """Yield the drops in order."""
@@ -57,7 +57,7 @@ class _Search:
 
     def _undisturbed_levels(self) -> Floats:
         """Return the level before every reading as it is where no drop lies within its window, NaN where unknown."""
-        values = pd.Series(self.track.util_pct[self.kept])
+        values = pd.Series(self.series.util_pct[self.kept])
         medians = values.rolling(self.window, min_periods=self.at_least).median()
         level = np.full(len(self.kept), np.nan)
         before: npt.NDArray[np.intp] = np.cumsum(self.kept) - self.kept  # how many kept readings lie before each
@@ -66,14 +66,14 @@ class _Search:
         return level
 
     def _candidates(self, levels: Floats) -> npt.NDArray[np.intp]:
-        low = self.usable & (levels >= th.LOW_PCT) & (self.track.util_pct < self.share * levels)
+        low = self.usable & (levels >= th.LOW_PCT) & (self.series.util_pct < self.share * levels)
         return np.flatnonzero(low)
 
     def _next_start(self, at: int, undisturbed: npt.NDArray[np.intp], disturbed_until: int) -> int | None:
         """Return the next reading under its line: level by level where a drop disturbs it, else as precomputed."""
-        low = self.usable[at:disturbed_until] & (self.track.util_pct[at:disturbed_until] < self.share * 100)
+        low = self.usable[at:disturbed_until] & (self.series.util_pct[at:disturbed_until] < self.share * 100)
         for i in (at + np.flatnonzero(low)).tolist():
-            if self.track.util_pct[i] < self.share * self._level(i):
+            if self.series.util_pct[i] < self.share * self._level(i):
                 return int(i)
         found = int(np.searchsorted(undisturbed, max(at, disturbed_until)))
         return int(undisturbed[found]) if found < len(undisturbed) else None
@@ -85,7 +85,7 @@ class _Search:
             recent = start + np.flatnonzero(self.kept[start:i])[-self.window :]
             if len(recent) == self.window or start == 0:
                 break
-        values = self.track.util_pct[recent]
+        values = self.series.util_pct[recent]
         level = float(np.median(values)) if len(values) >= self.at_least else -1.0
         return level if level >= th.LOW_PCT else -1.0
 
@@ -95,19 +95,19 @@ class _Search:
         Early in a run the level's first LEVEL_AT_LEAST_S may hold the beginning of the drop itself.
         """
         begin = self._begin(at, start, self.share * level, stray_s)
-        before = self.track.util_pct[at:begin][self.kept[at:begin]][-self.window :]
+        before = self.series.util_pct[at:begin][self.kept[at:begin]][-self.window :]
         if begin == start or not len(before):
             return start, level
         return begin, max(float(np.median(before)), level)
 
     def _begin(self, at: int, start: int, line: float, stray_s: float) -> int:
         """Return the first reading of the low stretch that `start` lies in, no earlier than `at`."""
-        stray_s = max(stray_s, (1 + th.READING_SLACK) * self.track.interval_s) if stray_s else 0.0
-        t_s, ends_s, begin = self.track.t_s, self.track.ends_s, start
+        stray_s = max(stray_s, (1 + th.READING_SLACK) * self.series.interval_s) if stray_s else 0.0
+        t_s, ends_s, begin = self.series.t_s, self.series.ends_s, start
         for i in range(start - 1, at - 1, -1):
             if not self.usable[i] or t_s[i + 1] - ends_s[i] > 1e-6:
                 break
-            if self.track.util_pct[i] < line:
+            if self.series.util_pct[i] < line:
                 if begin > i + 1 and t_s[begin] - ends_s[i] >= stray_s:
                     break
                 begin = i
@@ -115,29 +115,29 @@ class _Search:
 
     def _end(self, start: int, line: float, stray_s: float) -> int:
         """Return the index after the last reading of the low stretch that begins at `start`."""
-        reach = 4 * th.STRAY_S + 4 * self.track.interval_s
+        reach = 4 * th.STRAY_S + 4 * self.series.interval_s
         while True:
-            upto = int(np.searchsorted(self.track.t_s, self.track.t_s[start] + reach, side="right"))
-            part = _part(self.track, start, upto)
+            upto = int(np.searchsorted(self.series.t_s, self.series.t_s[start] + reach, side="right"))
+            part = _part(self.series, start, upto)
             usable = self.usable[start:upto]
             stop = start + low_stretches(part, usable & (part.util_pct < line), usable, stray_s)[0][1]
-            beyond = self.track.t_s[upto - 1] - self.track.t_s[stop - 1]
-            if upto == len(self.track.t_s) or beyond > 2 * (th.STRAY_S + self.track.interval_s):
+            beyond = self.series.t_s[upto - 1] - self.series.t_s[stop - 1]
+            if upto == len(self.series.t_s) or beyond > 2 * (th.STRAY_S + self.series.interval_s):
                 return stop
             reach *= 4  # most low stretches are short; a long one is read a few times over at most
 
     def _drop(self, start: int, end: int, level: float) -> Drop | None:
-        low = _interval(self.track, start, end)
-        under = self.track.util_pct[start:end] < self.share * level
-        busy = not _few_strays(self.track, under, start, end) or low.mean_pct >= self.share * level
-        if busy or not _counts(self.track, (start, end), self.at_least_s):
+        low = _interval(self.series, start, end)
+        under = self.series.util_pct[start:end] < self.share * level
+        busy = not _few_strays(self.series, under, start, end) or low.mean_pct >= self.share * level
+        if busy or not _counts(self.series, (start, end), self.at_least_s):
             return None
         sustained = low.duration_s > th.SUSTAINED_AFTER_S
-        return Drop(self.track.gpu, low.start_t_s, low.end_t_s, level, low.mean_pct, sustained)
+        return Drop(self.series.gpu, low.start_t_s, low.end_t_s, level, low.mean_pct, sustained)
 
     def _exclude(self, start: int, end: int) -> int:
         """Keep a drop's first SUSTAINED_AFTER_S out of the level; return where the level starts anew if it goes on."""
-        new_state = int(np.searchsorted(self.track.t_s, self.track.t_s[start] + th.SUSTAINED_AFTER_S))
+        new_state = int(np.searchsorted(self.series.t_s, self.series.t_s[start] + th.SUSTAINED_AFTER_S))
         self.kept[start : min(end, new_state)] = False
         if end > new_state:
             self.kept[:new_state] = False

@@ -11,7 +11,7 @@ from math import ceil
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.advice.run_settings import Setup
 from gpu_report.analyse.causes.causes import cores_short
-from gpu_report.analyse.signals.interval_signals import Scene
+from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.model import Bound
 
 
@@ -29,7 +29,7 @@ class Repair:
     epoch_s: float | None = None
 
 
-def more_workers(setup: Setup, bound: Bound, scene: Scene) -> Repair | None:
+def more_workers(setup: Setup, bound: Bound, scene: IntervalSignals) -> Repair | None:
     """Offer the loader workers that keep up with the GPU, as far as cores and ultralytics allow.
 
     Workers that are busy all the time deliver in proportion to their number; so many are needed as the epoch now is
@@ -51,7 +51,7 @@ def more_workers(setup: Setup, bound: Bound, scene: Scene) -> Repair | None:
     return Repair("workers", str(setup.workers), str(try_), reason, expected_s)
 
 
-def cache_in_memory(setup: Setup, bound: Bound, scene: Scene) -> Repair | None:
+def cache_in_memory(setup: Setup, bound: Bound, scene: IntervalSignals) -> Repair | None:
     """Offer to keep the images in memory, where they fit: nothing is read or decoded after the first epoch."""
     size, free = setup.images_mib, setup.memory_free_mib
     if size is None or free is None or setup.cached or not setup.has("cache") or cores_short(scene):
@@ -63,7 +63,7 @@ def cache_in_memory(setup: Setup, bound: Bound, scene: Scene) -> Repair | None:
     return Repair("cache", str(setup.args.get("cache")), "ram", held, _without_reading_s(setup, bound, scene))
 
 
-def larger_batch(setup: Setup, bound: Bound, scene: Scene) -> Repair | None:
+def larger_batch(setup: Setup, bound: Bound, scene: IntervalSignals) -> Repair | None:
     """Offer a larger batch: fewer, larger kernels for the same images, which the main process launches as fast.
 
     Up to `nbs` images (64) the optimiser sees no difference, since ultralytics accumulates gradients up to there.
@@ -88,7 +88,7 @@ def larger_batch(setup: Setup, bound: Bound, scene: Scene) -> Repair | None:
     return Repair("batch", str(batch), str(try_), reason, expected_s)
 
 
-Offer = Callable[[Setup, Bound, Scene], Repair | None]
+Offer = Callable[[Setup, Bound, IntervalSignals], Repair | None]
 
 # What is worth trying against each cause: the first that can be offered. A cause that no argument can remove has none.
 # Images in memory do little for workers that compute: two of them took 17.0 s an epoch without and 14.3 s with
@@ -101,7 +101,7 @@ REPAIRS: Mapping[str, tuple[Offer, ...]] = {
 }
 
 
-def repair(setup: Setup, bound: Bound, scene: Scene) -> Repair | None:
+def repair(setup: Setup, bound: Bound, scene: IntervalSignals) -> Repair | None:
     """Return what to try against a bound's cause, None where nothing can be said."""
     offers = (offer(setup, bound, scene) for offer in REPAIRS.get(bound.cause, ()))
     return next((found for found in offers if found is not None), None)
@@ -112,7 +112,7 @@ def _batch_cost(batch: int, nominal: int) -> float:
     return 1 + th.OPTIMISER_STEP / max(round(nominal / batch), 1)
 
 
-def _without_reading_s(setup: Setup, bound: Bound, scene: Scene) -> float | None:
+def _without_reading_s(setup: Setup, bound: Bound, scene: IntervalSignals) -> float | None:
     """Return the epoch whose workers never wait for storage: what they computed for it, shared among them.
 
     Where they computed all the time, less of it remains by decoding, which nobody has measured: None.

@@ -9,8 +9,8 @@ from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.timeline.device_argument import visible_gpus
 from gpu_report.analyse.timeline.trainings import Training, whole
-from gpu_report.analyse.timeseries.columns import values_within
-from gpu_report.analyse.timeseries.gpu_series import Track
+from gpu_report.analyse.timeseries.columns import column_values
+from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.model import Recording
 
 BYTES_PER_PIXEL = 3  # an image in ultralytics' cache: 8 bits of each of three colours
@@ -55,7 +55,7 @@ class Setup:
 def setup_of(context: Context, training: Training) -> Setup:
     """Return the set-up of a training."""
     said: Mapping[str, object] = {**training.args, **{k: v for k, v in training.settings.items() if v is not None}}
-    peaks = {track.gpu: _peak_mib(track, training) for track in context.tracks if track.gpu in training.gpus}
+    peaks = {series.gpu: _peak_mib(series, training) for series in context.series if series.gpu in training.gpus}
     fullest = max(peaks, key=lambda gpu: peaks[gpu], default=None)
     sizes = {gpu.index: gpu.memory_total_mib for gpu in context.run.gpus}
     return Setup(
@@ -126,12 +126,12 @@ def _taken_by_others(context: Context, training: Training, cores: int) -> int:
     return max(round((cpu * cores - main - (workers or 0.0)) / 100), 0)
 
 
-def _peak_mib(track: Track, training: Training) -> float:
-    memory = track.rows["memory_used_mib"].to_numpy(dtype=float)[track.between_rows(*training.span)]
+def _peak_mib(series: GpuSeries, training: Training) -> float:
+    memory = series.samples["memory_used_mib"].to_numpy(dtype=float)[series.between_rows(*training.span)]
     return float(np.nanmax(memory)) if np.isfinite(memory).any() else 0.0
 
 
 def _extreme(context: Context, training: Training, name: str, of: Callable[[list[float]], float]) -> float | None:
     """Return the least or the most of a column of the host in a training, None where nothing of it is known."""
-    values = values_within(context.run.host, name, [training.span]).tolist()
+    values = column_values(context.run.host, name, [training.span]).tolist()
     return of(values) if values else None

@@ -13,8 +13,8 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.signals.clock_throttling import POWER_CAP, THERMAL
 from gpu_report.analyse.timeline.activity import outside
 from gpu_report.analyse.timeline.trainings import Training
-from gpu_report.analyse.timeseries.interval_cover import disturbances
-from gpu_report.analyse.timeseries.intervals import Span, Touching, as_array
+from gpu_report.analyse.timeseries.interval_cover import interval_cover
+from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, as_array
 from gpu_report.model import Bound, EpochSummary, Finding
 
 # Causes that are felt as waiting for data, which callbacks tell in seconds.
@@ -66,8 +66,8 @@ def find_bounds(context: Context, epochs: Sequence[EpochSummary], findings: Sequ
     mine = _judged(epochs)
     training = training_of_bounds(context, epochs)
     took = _disturbing(findings)
-    disturbing, held_up = Touching(took, _span), disturbances(map(_span, took))
-    ordinary = [epoch for epoch in mine if not held_up.touch(epoch.span)]
+    disturbing, held_up = IntervalIndex(took, _span), interval_cover(map(_span, took))
+    ordinary = [epoch for epoch in mine if not held_up.touches(epoch.span)]
     left_out = _left_out(epochs)
     which = f"now is the median of {ORDINARY if 0 < len(ordinary) < len(mine) else ALL}{left_out}"
     standing = [bound for bound in [_standing(context, training, ordinary or mine, findings, which)] if bound]
@@ -79,7 +79,7 @@ def find_bounds(context: Context, epochs: Sequence[EpochSummary], findings: Sequ
 def _disturbing(findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings that say what took time at a moment; a GPU that waits for one that fell is told by that."""
     took = [f for f in findings if f.rule in MOMENTARY and not f.expected and f.severity != "info" and f.cause]
-    fell = Touching([f for f in took if f.rule in FALLS], _span)
+    fell = IntervalIndex([f for f in took if f.rule in FALLS], _span)
     return [f for f in took if f.rule not in WAITS or not any(_overlap_s(f, other) > 0 for other in fell(*_span(f)))]
 
 
@@ -164,16 +164,16 @@ def _bound(cause: str, now_s: float, best_s: float, basis: str) -> Bound | None:
 def _busy_share(context: Context, training: Training, epochs: Sequence[_Epoch]) -> float:
     """Return mean utilisation (0 to 1) of the used GPU that was busiest in these epochs: none can do with less time."""
     spans, shares = as_array([epoch.span for epoch in epochs]), [0.0]
-    for track in context.tracks:
-        mine = ~outside(track, spans)
-        seconds = float(track.hold_s[mine].sum())
-        if track.gpu in training.gpus and seconds > 0:
-            shares.append(float((track.hold_s * track.util_pct)[mine].sum()) / seconds / 100)
+    for series in context.series:
+        mine = ~outside(series, spans)
+        seconds = float(series.weight_s[mine].sum())
+        if series.gpu in training.gpus and seconds > 0:
+            shares.append(float((series.weight_s * series.util_pct)[mine].sum()) / seconds / 100)
     return max(shares)
 
 
 def _momentary(
-    epochs: Sequence[_Epoch], ordinary: Sequence[_Epoch], findings: Touching[Finding], which: str
+    epochs: Sequence[_Epoch], ordinary: Sequence[_Epoch], findings: IntervalIndex[Finding], which: str
 ) -> list[Bound]:
     """Return a bound for each cause that disturbed some epochs, from what those took longer than undisturbed ones.
 
@@ -190,7 +190,7 @@ def _momentary(
     ]
 
 
-def _lost_s(epochs: Sequence[_Epoch], usual_s: float, findings: Touching[Finding]) -> Mapping[str, float]:
+def _lost_s(epochs: Sequence[_Epoch], usual_s: float, findings: IntervalIndex[Finding]) -> Mapping[str, float]:
     """Return the seconds that each cause cost: an epoch's excess goes to what lies in it, by the time it lies there."""
     lost: dict[str, float] = {}
     for epoch in epochs:

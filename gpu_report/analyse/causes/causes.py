@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.signals.clock_throttling import HW_THERMAL, POWER_BRAKE, SW_POWER_CAP, SW_THERMAL
-from gpu_report.analyse.signals.interval_signals import Scene, evidence
+from gpu_report.analyse.signals.interval_signals import IntervalSignals, evidence
 from gpu_report.analyse.signals.page_cache import emptied
 from gpu_report.model import Cause, Evidence, NearbyKernelEvent
 
@@ -48,20 +48,20 @@ class Candidate:
     evidence: tuple[Evidence, ...] = ()
 
 
-def gpu_fault(scene: Scene) -> Candidate | None:
+def gpu_fault(scene: IntervalSignals) -> Candidate | None:
     """Find that the driver lost the GPU, or wants it reset."""
     if not scene.nvml_lost:
         return None
     return Candidate("gpu-fault", 0.95, f"the driver said: {scene.nvml_lost}")
 
 
-def kernel_said(scene: Scene) -> Candidate | None:
+def kernel_said(scene: IntervalSignals) -> Candidate | None:
     """Find a fault that the kernel log names within the interval or up to a minute before it."""
     found = [candidate for event in scene.kernel if (candidate := _from_event(scene.gpu, event)) is not None]
     return max(found, key=lambda candidate: candidate.confidence, default=None)
 
 
-def memory_pressure(scene: Scene) -> Candidate | None:
+def memory_pressure(scene: IntervalSignals) -> Candidate | None:
     """Find that processes waited for memory, or pages came back from swap; it raises the pressure of io, too."""
     pressure, swap = scene.within("memory_pressure_pct"), scene.within("swap_in_mib_s")
     waited = _risen(pressure, scene.usual("memory_pressure_pct"), th.MEMORY_PRESSURE_PCT)
@@ -75,7 +75,7 @@ def memory_pressure(scene: Scene) -> Candidate | None:
     return Candidate("memory-pressure", 0.9 if waited and swapped else 0.8, text, numbers)
 
 
-def input_storage(scene: Scene) -> Candidate | None:
+def input_storage(scene: IntervalSignals) -> Candidate | None:
     """Find that the loader waited for a disk: pressure of io, with workers blocked on a device or bytes being read."""
     pressure, full = scene.within("io_pressure_pct"), scene.within("io_full_pressure_pct")
     blocked, read = (
@@ -98,7 +98,7 @@ def input_storage(scene: Scene) -> Candidate | None:
     return Candidate("input-storage", 0.9 if sure else 0.8, text, numbers)
 
 
-def cores_taken(scene: Scene) -> Candidate | None:
+def cores_taken(scene: IntervalSignals) -> Candidate | None:
     """Find that every core was busy most of the time, and not with this training."""
     cpu, pressure, trainer = scene.within("cpu_pct"), scene.within("cpu_pressure_pct"), _trainer_cpu(scene)
     full = scene.share_above("cpu_pct", th.ALL_CORES_PCT)
@@ -115,7 +115,7 @@ def cores_taken(scene: Scene) -> Candidate | None:
     return Candidate("input-cpu", 0.9, f"other processes took {others:.0f} % of all cores", numbers)
 
 
-def loader_cpu_bound(scene: Scene) -> Candidate | None:
+def loader_cpu_bound(scene: IntervalSignals) -> Candidate | None:
     """Find the loader's workers at their limit: a core each, while the main process waited for them."""
     busiest, total = scene.within("busiest_worker_cpu_pct"), scene.within("workers_cpu_pct")
     if busiest is None or total is None or busiest < th.WORKER_FULL_PCT or _data_came(scene):
@@ -132,7 +132,7 @@ def loader_cpu_bound(scene: Scene) -> Candidate | None:
     return Candidate("input-cpu", 0.85, f"{busy} {noun} busy all the time and could not keep up", numbers)
 
 
-def own_cores_full(scene: Scene) -> Candidate | None:
+def own_cores_full(scene: IntervalSignals) -> Candidate | None:
     """Find that the training had fewer cores than it needs: it filled all that it may use by itself."""
     trainer, cores = _trainer_cpu(scene), scene.usable_cores or scene.cores
     if trainer is None or not cores or trainer < th.OWN_CORES_PCT * cores:
@@ -146,12 +146,12 @@ def own_cores_full(scene: Scene) -> Candidate | None:
     return Candidate("input-cpu", 0.88, f"the training filled all {cores:g}{of} cores that it may use", numbers)
 
 
-def cores_short(scene: Scene) -> bool:
+def cores_short(scene: IntervalSignals) -> bool:
     """Tell whether the training got fewer cores than it needs, taken by others or by a quota."""
     return cores_taken(scene) is not None or own_cores_full(scene) is not None
 
 
-def loader_idle(scene: Scene) -> Candidate | None:
+def loader_idle(scene: IntervalSignals) -> Candidate | None:
     """Find that workers went idle before the GPU did: what they read from did not answer, and the queue ran dry."""
     main, workers = scene.within("main_cpu_pct"), scene.within("workers_cpu_pct")
     lead = scene.workers_lead_s()
@@ -171,7 +171,7 @@ def loader_idle(scene: Scene) -> Candidate | None:
     return Candidate("input-stalled", 0.85 if first and refilled else 0.7, text, numbers)
 
 
-def loader_idle_at_times(scene: Scene) -> Candidate | None:
+def loader_idle_at_times(scene: IntervalSignals) -> Candidate | None:
     """Find that workers stood still, too, while the trainer waited: again and again something held them up."""
     waiting, there = scene.within("workers_cpu_pct"), _loading(scene)
     could = 100 * min(there, scene.usable_cores or scene.cores or there)
@@ -187,7 +187,7 @@ def loader_idle_at_times(scene: Scene) -> Candidate | None:
     return Candidate("input-stalled", 0.7, text, numbers)
 
 
-def trainer_stopped(scene: Scene) -> Candidate | None:
+def trainer_stopped(scene: IntervalSignals) -> Candidate | None:
     """Find that a signal had stopped the training, or a rank of it."""
     stopped = scene.within("trainer_stopped")
     if stopped is None or stopped < th.STOPPED:
@@ -196,7 +196,7 @@ def trainer_stopped(scene: Scene) -> Candidate | None:
     return Candidate("trainer-blocked", 0.95, "a signal had stopped the training (SIGSTOP, Ctrl-Z)", numbers)
 
 
-def trainer_blocked(scene: Scene) -> Candidate | None:
+def trainer_blocked(scene: IntervalSignals) -> Candidate | None:
     """Find that the main process itself stood still: no CPU, no disk, and the workers waited for it."""
     if not _idle(scene) or loader_idle(scene) is not None:
         return None
@@ -209,7 +209,7 @@ def trainer_blocked(scene: Scene) -> Candidate | None:
     return Candidate("trainer-blocked", 0.8, text, numbers)
 
 
-def main_process_bound(scene: Scene) -> Candidate | None:
+def main_process_bound(scene: IntervalSignals) -> Candidate | None:
     """Find one core full with the main process while workers idled: it cannot feed the GPU faster."""
     if not _mostly_one_core(scene):
         return None
@@ -223,7 +223,7 @@ def main_process_bound(scene: Scene) -> Candidate | None:
     )
 
 
-def launch_bound(scene: Scene) -> Candidate | None:
+def launch_bound(scene: IntervalSignals) -> Candidate | None:
     """Find one core full with launching kernels that are too small for the GPU.
 
     The main process was full and waited for no data: so it launched. Where callbacks did not tell, SM activity far
@@ -243,7 +243,7 @@ def launch_bound(scene: Scene) -> Candidate | None:
     return Candidate("launch-bound", 0.8, text, numbers)
 
 
-def other_process(scene: Scene) -> Candidate | None:
+def other_process(scene: IntervalSignals) -> Candidate | None:
     """Find that somebody else was on this GPU."""
     there = [n for n in scene.neighbours if n.share >= th.NEIGHBOUR_SHARE]
     if not there:
@@ -257,12 +257,12 @@ def other_process(scene: Scene) -> Candidate | None:
     return Candidate("other-process", 0.75, f"{who}{memory} was on this GPU too", numbers)
 
 
-def power_cap(scene: Scene) -> Candidate | None:
+def power_cap(scene: IntervalSignals) -> Candidate | None:
     """Find the clock far down because of a power limit. It makes batches longer, and gaps between them no wider."""
     return _throttled(scene, "power-cap", SW_POWER_CAP | POWER_BRAKE, 0.6, "power")
 
 
-def thermal(scene: Scene) -> Candidate | None:
+def thermal(scene: IntervalSignals) -> Candidate | None:
     """Find the clock far down because of heat; boards skip clock cycles then, which utilisation may show."""
     return _throttled(scene, "thermal", SW_THERMAL | HW_THERMAL, 0.8, "heat")
 
@@ -277,7 +277,7 @@ PHASE_CAUSES = {
 }
 
 
-def tuning(scene: Scene) -> Candidate | None:
+def tuning(scene: IntervalSignals) -> Candidate | None:
     """Find the main process tuning kernels for sizes that are new in the first epoch: its last batch has one."""
     main, workers = scene.within("main_cpu_pct"), scene.within("workers_cpu_pct")
     util = scene.gpu_within("gpu_util_pct")
@@ -290,7 +290,7 @@ def tuning(scene: Scene) -> Candidate | None:
     return Candidate("startup", 0.75, text, numbers)
 
 
-def phase_itself(scene: Scene) -> Candidate | None:
+def phase_itself(scene: IntervalSignals) -> Candidate | None:
     """Find that what YOLO was doing does not need the GPU much, though it took unusually long."""
     told = {name: share for name, share in scene.phases.items() if name in PHASE_CAUSES}
     longest = max(told, key=lambda name: told[name], default=None)
@@ -301,7 +301,7 @@ def phase_itself(scene: Scene) -> Candidate | None:
     return Candidate(name, 0.5, f"{text}, for longer than usual", numbers)
 
 
-Scorer = Callable[[Scene], Candidate | None]
+Scorer = Callable[[IntervalSignals], Candidate | None]
 
 CAUSES: tuple[Scorer, ...] = (
     gpu_fault,
@@ -326,7 +326,7 @@ CAUSES: tuple[Scorer, ...] = (
 
 
 def explain(
-    scene: Scene, *, expected: Cause | None = None, kernel_was_read: bool = True
+    scene: IntervalSignals, *, expected: Cause | None = None, kernel_was_read: bool = True
 ) -> tuple[Cause, tuple[Evidence, ...]]:
     """Return the cause of a scene with its evidence: the strongest candidate, else `expected`, else unexplained.
 
@@ -351,7 +351,7 @@ def _outranks(candidate: Candidate, expected: Cause) -> bool:
     return candidate.name == "gpu-fault" and candidate.confidence >= expected.confidence
 
 
-def _throttled(scene: Scene, name: str, bits: int, confidence: float, what: str) -> Candidate | None:
+def _throttled(scene: IntervalSignals, name: str, bits: int, confidence: float, what: str) -> Candidate | None:
     share = scene.gpu_share_with("clock_event_reasons", bits)
     clock, usual = scene.gpu_within("sm_clock_mhz"), scene.gpu_usual("sm_clock_mhz")
     if share is None or clock is None or usual is None:
@@ -382,7 +382,7 @@ def _when(offset_s: float) -> str:
     return "within it" if offset_s == 0 else f"{abs(offset_s):.0f} s before it"
 
 
-def _idle(scene: Scene) -> bool:
+def _idle(scene: IntervalSignals) -> bool:
     """Tell whether the training used no CPU and waited for nothing that the host knows of."""
     main, workers = scene.within("main_cpu_pct"), scene.within("workers_cpu_pct")
     pressures = (scene.within("io_pressure_pct"), scene.within("cpu_pressure_pct"), scene.within("memory_pressure_pct"))
@@ -390,7 +390,7 @@ def _idle(scene: Scene) -> bool:
     return main is not None and main < th.IDLE_CPU_PCT and (workers or 0.0) < th.IDLE_CPU_PCT and quiet
 
 
-def _mostly_one_core(scene: Scene) -> bool:
+def _mostly_one_core(scene: IntervalSignals) -> bool:
     main, workers = scene.within("main_cpu_pct"), scene.within("workers_cpu_pct")
     util = scene.gpu_within("gpu_util_pct")
     if main is None or util is None or (util >= th.MAIN_BOUND_UTIL_PCT and not _data_came(scene)):
@@ -398,18 +398,18 @@ def _mostly_one_core(scene: Scene) -> bool:
     return main >= th.MAIN_FULL_PCT and ((workers or 0.0) < th.WORKERS_FULL_PCT or _data_came(scene))
 
 
-def _data_came(scene: Scene) -> bool:
+def _data_came(scene: IntervalSignals) -> bool:
     """Tell whether the trainer was never kept waiting for data, where that is known: then no loader is to blame."""
     return scene.data_wait_share is not None and scene.data_wait_share < th.DATA_CAME_SHARE
 
 
-def _loading(scene: Scene) -> float:
+def _loading(scene: IntervalSignals) -> float:
     """Return how many workers load for training; those of the validation stay, too, and idle."""
     there = scene.within("workers") or 0.0
     return there if not scene.loader_workers else min(there, scene.loader_workers)
 
 
-def _trainer_cpu(scene: Scene) -> float | None:
+def _trainer_cpu(scene: IntervalSignals) -> float | None:
     main, workers = scene.within("main_cpu_pct"), scene.within("workers_cpu_pct")
     return None if main is None else main + (workers or 0.0)
 

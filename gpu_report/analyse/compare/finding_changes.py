@@ -58,11 +58,11 @@ def stutter(analysis: Analysis) -> str:
 
 
 def _groups(analysis: Analysis) -> dict[Key, _Group]:
-    places = _places(analysis)
+    row_ranges = _places(analysis)
     groups: dict[Key, list[Finding]] = {}
     for finding in analysis.findings:
         if not finding.expected:
-            place = None if finding.gpu is None else places.get(finding.gpu, ("unused", finding.gpu))
+            place = None if finding.gpu is None else row_ranges.get(finding.gpu, ("unused", finding.gpu))
             groups.setdefault((finding.rule, finding.cause.name if finding.cause else None, place), []).append(finding)
     return {key: _Group(tuple(found)) for key, found in groups.items()}
 

@@ -13,7 +13,7 @@ import pandas as pd
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.compare.metrics import GPU_WORK, MAIN_CPU, WORKERS_CPU
-from gpu_report.analyse.timeseries.gpu_series import Floats, Track
+from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span
 
 HOST_COLUMNS = {MAIN_CPU: "main_cpu_pct", WORKERS_CPU: "workers_cpu_pct"}
@@ -52,11 +52,13 @@ class Work:
         return {**{name: total.within(span) for name, total in self.host.items()}, GPU_WORK: together}
 
 
-def work_of(host: pd.DataFrame, used: Sequence[Track]) -> Work:
+def work_of(host: pd.DataFrame, used: Sequence[GpuSeries]) -> Work:
     """Return the running totals of a host's rows and of the used GPUs."""
     return Work(
         {name: _total(host, column) for name, column in HOST_COLUMNS.items() if column in host and len(host)},
-        tuple(_total(track.rows, SM_COLUMN) for track in used if SM_COLUMN in track.rows and len(track.rows)),
+        tuple(
+            _total(series.samples, SM_COLUMN) for series in used if SM_COLUMN in series.samples and len(series.samples)
+        ),
     )
 
 

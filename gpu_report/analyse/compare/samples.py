@@ -16,7 +16,7 @@ from gpu_report.analyse.results.stalls_in_waits import pace_of_loader
 from gpu_report.analyse.timeline.phases import mosaic_closes
 from gpu_report.analyse.timeline.throughput import Pace, pace_of
 from gpu_report.analyse.timeseries.energy import Energy, energy
-from gpu_report.analyse.timeseries.gpu_series import Floats, Track, mean_within, tracks
+from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries, gpu_series
 from gpu_report.analyse.timeseries.intervals import Span, as_array, minus
 from gpu_report.model import Analysis, EpochSummary
 
@@ -29,7 +29,7 @@ class Training:
 
     `first` are those that warm a process up, `closing` those that make the loader anew because the mosaic is closed;
     neither is among `epochs`. `closes` is the first epoch without mosaic, None where every one has it. `gpus` are the
-    tracks of the used GPUs, each with its running energy, `work` what was done by them and by the host's cores. The
+    readings of the used GPUs, each with its running energy, `work` what was done by them and by the host's cores. The
     waits of `pace` are those for data alone, as the epochs' are.
     """
 
@@ -39,7 +39,7 @@ class Training:
     first: tuple[EpochSummary, ...]
     closing: tuple[EpochSummary, ...]
     closes: int | None
-    gpus: tuple[tuple[Track, Energy], ...]
+    gpus: tuple[tuple[GpuSeries, Energy], ...]
     work: Work
     pace: Pace | None
 
@@ -57,7 +57,7 @@ def training_of(analysis: Analysis) -> Training:
     closes = mosaic_closes(args)
     closes = closes if closes is not None and closes > 0 else None
     used = {summary.gpu.index for summary in analysis.gpus if summary.used}
-    of_used = [track for track in tracks(analysis.run) if track.gpu in used]
+    of_used = [series for series in gpu_series(analysis.run) if series.gpu in used]
     return Training(
         analysis=analysis,
         number=number,
@@ -65,7 +65,7 @@ def training_of(analysis: Analysis) -> Training:
         first=tuple(epoch for epoch in mine if epoch.first),
         closing=tuple(epoch for epoch in mine if not epoch.first and epoch.epoch == closes),
         closes=closes,
-        gpus=tuple((track, energy(track)) for track in of_used),
+        gpus=tuple((series, energy(series)) for series in of_used),
         work=work_of(analysis.run.host, of_used),
         pace=pace_of_loader(pace_of(analysis.run), analysis.run, analysis.findings),
     )
@@ -117,7 +117,7 @@ def whole_utilisation_pct(training: Training) -> float | None:
     trained = [(p.start_t_s, p.end_t_s) for p in phases if p.name == "train"]
     resting = [(p.start_t_s, p.end_t_s) for p in phases if p.name in {"startup", "idle"}]
     spans = as_array(trained or minus([(0.0, duration_s)], resting))
-    means = [mean_within(track, spans) for track, _ in training.gpus] if len(spans) else []
+    means = [series.mean_util_in(spans) for series, _ in training.gpus] if len(spans) else []
     if not means or min(seconds for _, seconds in means) < th.LEVEL_AT_LEAST_S:
         return None
     return fmean(mean for mean, _ in means)
@@ -127,8 +127,8 @@ def memory_peak_mib(training: Training) -> float | None:
     """Return the most memory that any used GPU held in the whole training."""
     peaks = [
         float(np.nanmax(memory))
-        for track, _ in training.gpus
-        if np.isfinite(memory := track.rows["memory_used_mib"].to_numpy(dtype=float)).any()
+        for series, _ in training.gpus
+        if np.isfinite(memory := series.samples["memory_used_mib"].to_numpy(dtype=float)).any()
     ]
     return max(peaks, default=None)
 
@@ -182,20 +182,20 @@ def _of_part(training: Training, pace: Pace, start_s: float, end_s: float, count
 
 def _utilisation_pct(training: Training, span: Span) -> float | None:
     """Return mean utilisation of the used GPUs, None where one of them was not measured for most of the time."""
-    if not training.gpus or not all(_measured(track, span) for track, _ in training.gpus):
+    if not training.gpus or not all(_measured(series, span) for series, _ in training.gpus):
         return None
-    return fmean(track.mean_pct(*span) for track, _ in training.gpus)
+    return fmean(series.mean_util_pct(*span) for series, _ in training.gpus)
 
 
 def _energy_j(training: Training, span: Span) -> float | None:
     """Return the energy of the used GPUs together, None where that of one is not known."""
-    if not training.gpus or not all(_measured(track, span) for track, _ in training.gpus):
+    if not training.gpus or not all(_measured(series, span) for series, _ in training.gpus):
         return None
     known = [joules for _, curve in training.gpus if (joules := curve.between(*span)) is not None]
     return sum(known) if len(known) == len(training.gpus) else None
 
 
-def _measured(track: Track, span: Span) -> bool:
+def _measured(series: GpuSeries, span: Span) -> bool:
     """Tell whether most of a span was sampled; the reading before it may stand for its beginning."""
-    seconds = float(track.hold_s[track.between(*span)].sum())
-    return seconds > 0 and seconds + track.interval_s >= th.MEASURED_SHARE * (span[1] - span[0])
+    seconds = float(series.weight_s[series.between(*span)].sum())
+    return seconds > 0 and seconds + series.interval_s >= th.MEASURED_SHARE * (span[1] - span[0])

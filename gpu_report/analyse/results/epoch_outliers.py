@@ -58,7 +58,7 @@ def with_odd(epochs: Sequence[EpochSummary]) -> tuple[EpochSummary, ...]:
 
 
 def _odd(values: Floats) -> list[int]:
-    """Return the places of the values that are far above the rest."""
+    """Return the row_ranges of the values that are far above the rest."""
     if len(values) < th.ODD_SIBLINGS:
         return []
     usual = float(np.median(values))

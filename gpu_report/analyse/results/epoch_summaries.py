@@ -16,9 +16,9 @@ from gpu_report.analyse.results.stalls_in_waits import Held, StandingStill
 from gpu_report.analyse.rules.epochs.comparable_epochs import length_of
 from gpu_report.analyse.timeline.epoch_ends import Boundary
 from gpu_report.analyse.timeline.trainings import away
-from gpu_report.analyse.timeseries.gpu_series import Floats, Track, track_of
-from gpu_report.analyse.timeseries.intervals import intersect, length_s, marked
-from gpu_report.analyse.timeseries.weighted_stats_by_interval import ManyStats, StatsOfOne, many_stats
+from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries, series_of_gpu
+from gpu_report.analyse.timeseries.intervals import intersect, length_s, rows_in_any
+from gpu_report.analyse.timeseries.weighted_stats_by_interval import StatsByInterval, StatsOfInterval, stats_by_interval
 from gpu_report.model import EpochSummary, Finding, InsideEpoch, Phase, Run, Stats
 
 PER_EPOCH = ("memory_used_mib", "power_w", "temperature_c", "sm_clock_mhz")
@@ -83,10 +83,10 @@ def _of_each(context: Context, ends: Sequence[Boundary]) -> Iterator[_Readings]:
     """Yield what was read in each epoch."""
     spans = [np.array([b.row.start_t_s for b in ends]), np.array([b.end_t_s for b in ends])]
     utils, peaks = {}, {}
-    for track in context.tracks:  # not those of all GPUs at once: they are large
-        stats = _of_gpu(track, spans)
-        utils[track.gpu], peaks[track.gpu] = stats["gpu_util_pct"].mean, stats["memory_used_mib"].max
-    away_s = {gpu: marked(spans[0], away(context.trainings, gpu)) for gpu in context.activity.used_gpus}
+    for series in context.series:  # not those of all GPUs at once: they are large
+        stats = _of_gpu(series, spans)
+        utils[series.gpu], peaks[series.gpu] = stats["gpu_util_pct"].mean, stats["memory_used_mib"].max
+    away_s = {gpu: rows_in_any(spans[0], away(context.trainings, gpu)) for gpu in context.activity.used_gpus}
     working = [np.where(away_s[gpu], np.nan, util) for gpu, util in utils.items() if gpu in away_s]
     columns = (
         _over(np.nanmean, working, len(ends)),
@@ -96,7 +96,7 @@ def _of_each(context: Context, ends: Sequence[Boundary]) -> Iterator[_Readings]:
     again = {gpu: _made_again(context.run, gpu, spans) for gpu in utils}
     by_gpu = zip(*map(_known, utils.values()), strict=True) if utils else ((),) * len(ends)
     for number, (util, memory, used_j, shares) in enumerate(zip(*map(_known, columns), by_gpu, strict=True)):
-        yield _Readings(util, memory, used_j, StatsOfOne(again, number), dict(zip(utils, shares, strict=True)))
+        yield _Readings(util, memory, used_j, StatsOfInterval(again, number), dict(zip(utils, shares, strict=True)))
 
 
 def _joules(context: Context, spans: Sequence[Floats]) -> list[Floats]:
@@ -105,19 +105,19 @@ def _joules(context: Context, spans: Sequence[Floats]) -> list[Floats]:
     A GPU that was read and did nothing, and tells neither power nor energy, is left out. One of which nothing was read
     may have worked.
     """
-    pairs = zip(context.tracks, context.energies, strict=True)
+    pairs = zip(context.series, context.energies, strict=True)
     counted = {t.gpu: curve for t, curve in pairs if curve.source != "none" or t.gpu in context.activity.used_gpus}
-    read = {track.gpu for track in context.tracks if len(track.rows)}
+    read = {series.gpu for series in context.series if len(series.samples)}
     unread = [np.full(len(spans[0]), np.nan) for gpu in context.run.gpus if gpu.index not in read | counted.keys()]
     return [*(curve.of_spans(*spans) for curve in counted.values()), *unread]
 
 
-def _made_again(run: Run, gpu: int, spans: Sequence[Floats]) -> Callable[[], Mapping[str, ManyStats]]:
+def _made_again(run: Run, gpu: int, spans: Sequence[Floats]) -> Callable[[], Mapping[str, StatsByInterval]]:
     """Return what works out the statistics of each epoch on a GPU once more, and keeps them then.
 
     Few ask for them, and the readings of a long run are much to be kept for that.
     """
-    return cache(lambda: _of_gpu(track_of(run, gpu), spans))
+    return cache(lambda: _of_gpu(series_of_gpu(run, gpu), spans))
 
 
 def _known(values: Floats) -> list[float | None]:
@@ -125,26 +125,28 @@ def _known(values: Floats) -> list[float | None]:
     return [None if math.isnan(value) else value for value in values.tolist()]
 
 
-def _of_gpu(track: Track, spans: Sequence[Floats]) -> dict[str, ManyStats]:
+def _of_gpu(series: GpuSeries, spans: Sequence[Floats]) -> dict[str, StatsByInterval]:
     """Return the statistics of each epoch on one GPU; those of utilisation by its finest readings.
 
     Of an epoch of which less than MEASURED_SHARE was sampled they are not known: the rest may have been otherwise.
     """
-    columns = {name: track.rows[name].to_numpy(dtype=float) for name in PER_EPOCH}
-    row_t_s = track.rows["t_s"].to_numpy(dtype=float)
-    of_rows = many_stats(row_t_s, columns, track.row_hold_s, _sampled(row_t_s, track.row_hold_s, track.tick_s, spans))
-    utils = {"gpu_util_pct": track.util_pct.astype(float)}
-    sampled = _sampled(track.t_s, track.hold_s, track.interval_s, spans)
-    return {**of_rows, **many_stats(track.t_s, utils, track.hold_s, sampled)}
+    columns = {name: series.samples[name].to_numpy(dtype=float) for name in PER_EPOCH}
+    row_t_s = series.samples["t_s"].to_numpy(dtype=float)
+    of_rows = stats_by_interval(
+        row_t_s, columns, series.sample_weight_s, _sampled(row_t_s, series.sample_weight_s, series.tick_s, spans)
+    )
+    utils = {"gpu_util_pct": series.util_pct.astype(float)}
+    sampled = _sampled(series.t_s, series.weight_s, series.interval_s, spans)
+    return {**of_rows, **stats_by_interval(series.t_s, utils, series.weight_s, sampled)}
 
 
-def _sampled(t_s: Floats, hold_s: Floats, interval_s: float, spans: Sequence[Floats]) -> list[Floats]:
+def _sampled(t_s: Floats, weight_s: Floats, interval_s: float, spans: Sequence[Floats]) -> list[Floats]:
     """Return the spans, those as empty of which too little was sampled.
 
     The reading before a span may stand for its beginning (see compare_units.py).
     """
     starts, ends = spans
-    so_far = np.concatenate([[0.0], np.cumsum(hold_s)])
+    so_far = np.concatenate([[0.0], np.cumsum(weight_s)])
     seconds = so_far[np.searchsorted(t_s, ends)] - so_far[np.searchsorted(t_s, starts)]
     enough = seconds + interval_s >= th.MEASURED_SHARE * (ends - starts)
     return [starts, np.where(enough, ends, starts)]

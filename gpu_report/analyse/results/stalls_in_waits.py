@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.advice.speedup_bounds import INPUT
 from gpu_report.analyse.timeline.throughput import Pace
-from gpu_report.analyse.timeseries.intervals import Span, Touching
+from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span
 from gpu_report.model import Finding, InsideEpoch, Run
 
 DROPS = frozenset({"drop", "sustained-low"})
@@ -32,7 +32,7 @@ class StandingStill:
         """Take all findings; without the times of batches none is held against a wait."""
         mine = [f for f in findings if f.rule in DROPS and not f.expected and f.cause and f.cause.name not in LEAVES_IT]
         self._pace = pace
-        self._drops = Touching(mine if pace else [], lambda f: (f.start_t_s, f.end_t_s))
+        self._drops = IntervalIndex(mine if pace else [], lambda f: (f.start_t_s, f.end_t_s))
 
     def within(self, epoch: InsideEpoch) -> Held | None:
         """Return what of the waits in an epoch's training was none for data, None where all were."""

@@ -10,8 +10,8 @@ from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.timeline.trainings import away
 from gpu_report.analyse.timeseries.energy import Energy
-from gpu_report.analyse.timeseries.gpu_series import Floats, Track
-from gpu_report.analyse.timeseries.intervals import Span, Spans, as_array, places, rows_before, slices
+from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
+from gpu_report.analyse.timeseries.intervals import Span, Spans, as_array, row_ranges, rows_before, slices
 from gpu_report.model import Finding, Interval, LedgerRow
 
 # In the order of the report: what was won, what belongs to a run, what was lost, what is not known.
@@ -31,7 +31,7 @@ class _Account:
     that each lacked: what its work lost (0 to 1).
     """
 
-    hold_s: Floats
+    weight_s: Floats
     joules: Floats
     known: Floats
     work_share: Floats
@@ -56,8 +56,8 @@ def build_ledger(context: Context, findings: Sequence[Finding], low: Sequence[In
     seconds: dict[str, float] = {}
     joules: dict[str, float] = {}
     known_s: dict[str, float] = {}
-    for track, curve in zip(context.tracks, context.energies, strict=True):
-        _book(_account(context, track, curve, findings, low), seconds, joules, known_s)
+    for series, curve in zip(context.series, context.energies, strict=True):
+        _book(_account(context, series, curve, findings, low), seconds, joules, known_s)
     if lost_s := sum(_unread_s(context, finding) for finding in findings if finding.rule == GPU_LOST):
         seconds["gpu-fault"] = seconds.get("gpu-fault", 0.0) + lost_s
     gpus = max(len(context.run.gpus), 1)
@@ -89,7 +89,7 @@ def _unread_s(context: Context, finding: Finding) -> float:
     start_s, end_s = max(finding.start_t_s, 0.0), min(finding.end_t_s, context.run.duration_s)
     if all(gpu.index != finding.gpu for gpu in context.run.gpus):
         return 0.0
-    mine = [track for track in context.tracks if track.gpu == finding.gpu]
+    mine = [series for series in context.series if series.gpu == finding.gpu]
     shared = [np.minimum(t.ends_s, end_s) - np.maximum(t.t_s, start_s) for t in mine]
     return max(end_s - start_s - sum(float(np.maximum(read, 0.0).sum()) for read in shared), 0.0)
 
@@ -99,7 +99,7 @@ def _book(account: _Account, seconds: dict[str, float], joules: dict[str, float]
     work = account.work_share
     shares = [(cause, work * lost) for cause, lost in account.lost.items()]
     shares.append(("work", work - sum(share for _, share in shares)))
-    sums = ((seconds, account.hold_s), (joules, account.joules), (known_s, account.hold_s * account.known))
+    sums = ((seconds, account.weight_s), (joules, account.joules), (known_s, account.weight_s * account.known))
     for row, share in shares:
         for totals, spent in sums:
             totals[row] = totals.get(row, 0.0) + float((spent * share).sum())
@@ -110,25 +110,27 @@ def _book(account: _Account, seconds: dict[str, float], joules: dict[str, float]
 
 
 def _account(
-    context: Context, track: Track, curve: Energy, findings: Sequence[Finding], low: Sequence[Interval]
+    context: Context, series: GpuSeries, curve: Energy, findings: Sequence[Finding], low: Sequence[Interval]
 ) -> _Account:
-    rows = _Rows(track, "short gaps")
-    rows.give("unexplained", [(i.start_t_s, i.end_t_s) for i in low if i.gpu == track.gpu])
-    for name, span in _starved_by(context, track.gpu, findings):
+    rows = _Rows(series, "short gaps")
+    rows.give("unexplained", [(i.start_t_s, i.end_t_s) for i in low if i.gpu == series.gpu])
+    for name, span in _starved_by(context, series.gpu, findings):
         rows.give(name, [span])
     for name, spans in context.once(_phase_spans).items():
         rows.give(name, spans)
     for finding in findings:
-        if finding.gpu == track.gpu and finding.rule in LOST_RULES and finding.cause and not finding.expected:
+        if finding.gpu == series.gpu and finding.rule in LOST_RULES and finding.cause and not finding.expected:
             rows.give(finding.cause.name, [(finding.start_t_s, finding.end_t_s)])
-    if track.gpu not in context.activity.used_gpus:
+    if series.gpu not in context.activity.used_gpus:
         rows.give("idle", [(-np.inf, np.inf)])
-    rows.give("idle", away(context.trainings, track.gpu))
+    rows.give("idle", away(context.trainings, series.gpu))
     whole = np.isin(rows.numbers, [rows.number(name) for name in (*PHASE_ROWS, SPINNING)])
-    work = np.where(whole, 0.0, track.util_pct.astype(float) / 100)
-    used_j, known_s = curve.of_each(track.t_s, track.ends_s)
-    known = np.divide(known_s, track.hold_s, out=np.zeros_like(known_s), where=track.hold_s > 0)
-    return _Account(track.hold_s, np.nan_to_num(used_j), known, work, rows.numbers, rows.names, _lost(context, track))
+    work = np.where(whole, 0.0, series.util_pct.astype(float) / 100)
+    used_j, known_s = curve.of_each(series.t_s, series.ends_s)
+    known = np.divide(known_s, series.weight_s, out=np.zeros_like(known_s), where=series.weight_s > 0)
+    return _Account(
+        series.weight_s, np.nan_to_num(used_j), known, work, rows.numbers, rows.names, _lost(context, series)
+    )
 
 
 def _phase_spans(context: Context) -> dict[str, Floats]:
@@ -141,11 +143,11 @@ def _phase_spans(context: Context) -> dict[str, Floats]:
 
 
 class _Rows:
-    """Which row of the ledger the idle part of each reading of a track belongs to, as the number of a name."""
+    """Which row of the ledger the idle part of each reading of a series belongs to, as the number of a name."""
 
-    def __init__(self, track: Track, name: str) -> None:
-        self.track, self.names = track, [name]
-        self.numbers = np.zeros(len(track.t_s), dtype=np.uint8)
+    def __init__(self, series: GpuSeries, name: str) -> None:
+        self.series, self.names = series, [name]
+        self.numbers = np.zeros(len(series.t_s), dtype=np.uint8)
 
     def number(self, name: str) -> int:
         """Return the number of a name, a new one where it has none yet."""
@@ -157,16 +159,16 @@ class _Rows:
         """Give the readings in some spans to a row."""
         if len(spans):
             number = self.number(name)
-            for part in slices(*places(self.track.t_s, spans)):
+            for part in slices(*row_ranges(self.series.t_s, spans)):
                 self.numbers[part] = number
 
 
-def _lost(context: Context, track: Track) -> dict[str, Floats]:
+def _lost(context: Context, series: GpuSeries) -> dict[str, Floats]:
     """Return the share of the clock that each reading lacked, by cause, for throttling that is more than a note."""
-    mine = [t for t in context.throttles if t.gpu == track.gpu and t.severity != "info"]
+    mine = [t for t in context.throttles if t.gpu == series.gpu and t.severity != "info"]
     if not mine:
         return {}
-    row = rows_before(track.rows["t_s"].to_numpy(dtype=float), track.t_s, "right") - 1
+    row = rows_before(series.samples["t_s"].to_numpy(dtype=float), series.t_s, "right") - 1
     return {throttle.cause: np.where(row >= 0, throttle.lost[row], 0.0) for throttle in mine}
 
 

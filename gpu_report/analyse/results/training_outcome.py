@@ -10,7 +10,7 @@ from gpu_report.analyse.rules.training_end.oom_kill import host_memory
 from gpu_report.analyse.signals.interval_signals import evidence
 from gpu_report.analyse.timeline.phases import finished
 from gpu_report.analyse.timeline.ranks import Told
-from gpu_report.analyse.timeseries.columns import values_within
+from gpu_report.analyse.timeseries.columns import column_values
 from gpu_report.model import Ending, EndingName, EpochRow, Evidence, Finding
 
 
@@ -72,11 +72,11 @@ def last_minute(context: Context, end_s: float) -> tuple[Evidence, ...]:
     sizes = {gpu.index: gpu.memory_total_mib for gpu in context.run.gpus}
     start_s = max(end_s - th.LAST_MINUTE_S, 0.0)
     numbers: list[tuple[str, float | None, str]] = []
-    for track in context.tracks:
-        if track.gpu in context.activity.used_gpus:
-            used, total = values_within(track.rows, "memory_used_mib", [(start_s, end_s)]), sizes.get(track.gpu)
-            mean = track.mean_pct(start_s, end_s)
-            numbers.append((f"GPU {track.gpu} busy", mean if np.isfinite(mean) else None, "%"))
+    for series in context.series:
+        if series.gpu in context.activity.used_gpus:
+            used, total = column_values(series.samples, "memory_used_mib", [(start_s, end_s)]), sizes.get(series.gpu)
+            mean = series.mean_util_pct(start_s, end_s)
+            numbers.append((f"GPU {series.gpu} busy", mean if np.isfinite(mean) else None, "%"))
             share = 100 * float(used.max()) / total if total and len(used) else None
             numbers.append(("its memory in use, at most", share, "%"))
     return (*evidence(*numbers), *host_memory(context, end_s, when=""))

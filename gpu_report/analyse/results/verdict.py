@@ -8,7 +8,7 @@ from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results.verdict_drops import Felt, drops_sentence, felt_drops, waiting_sentence
 from gpu_report.analyse.rules.memory_growth import RAN_OUT
-from gpu_report.analyse.rules.unused_gpus import idle_tracks
+from gpu_report.analyse.rules.unused_gpus import idle_gpus
 from gpu_report.analyse.signals.clock_throttling import POWER_CAP, THERMAL
 from gpu_report.analyse.timeline.activity import outside
 from gpu_report.analyse.timeseries.gpu_series import unsampled_s
@@ -72,11 +72,11 @@ def training(context: Context) -> Trained:
     """
     spans = as_array([(p.start_t_s, p.end_t_s) for p in context.phases if p.name == "train"])
     weight = busy = 0.0
-    for track, usable in zip(context.tracks, context.usable, strict=True):
-        mine = usable & ~outside(track, spans) if len(spans) else usable
-        waits = [(wait.start_t_s, wait.end_t_s) for wait in context.waits if wait.gpu == track.gpu]
-        weight += float(track.hold_s[mine].sum())
-        busy += float((track.hold_s * track.util_pct)[mine & outside(track, waits)].sum())
+    for series, usable in zip(context.series, context.usable, strict=True):
+        mine = usable & ~outside(series, spans) if len(spans) else usable
+        waits = [(wait.start_t_s, wait.end_t_s) for wait in context.waits if wait.gpu == series.gpu]
+        weight += float(series.weight_s[mine].sum())
+        busy += float((series.weight_s * series.util_pct)[mine & outside(series, waits)].sum())
     return (busy / weight, weight / len(context.activity.used_gpus)) if weight else None
 
 
@@ -183,7 +183,7 @@ def _work(context: Context, trained: Trained, unseen: float, findings: Sequence[
         return _no_work(context, unseen)
     util, seconds = trained
     gpus = len(context.activity.used_gpus)
-    the_gpu = "The GPU" if len(context.tracks) == 1 else f"GPU {min(context.activity.used_gpus)}"
+    the_gpu = "The GPU" if len(context.series) == 1 else f"GPU {min(context.activity.used_gpus)}"
     subject = f"{the_gpu} was" if gpus == 1 else f"{gpus} GPUs were"
     if _saw_training(context):
         what = f"the {length(seconds)} in which {'it' if gpus == 1 else 'they'} trained"
@@ -203,11 +203,11 @@ def _no_work(context: Context, unseen: float) -> str:
 
     Nor is it of the share of the time that was not measured (`unseen`, 0 to 1): an idle beginning tells of itself.
     """
-    readings = sum(len(track.t_s) for track in context.tracks)
+    readings = sum(len(series.t_s) for series in context.series)
     if not readings:
         return "Nobody read how busy a GPU was: whether any worked is not known."
-    longest_s = max(float(track.hold_s.sum()) for track in context.tracks)
-    busiest = max(float(track.util_pct.max()) for track in context.tracks if len(track.t_s))
+    longest_s = max(float(series.weight_s.sum()) for series in context.series)
+    busiest = max(float(series.util_pct.max()) for series in context.series if len(series.t_s))
     is_whole = unseen <= 1 - th.WELL_COVERED
     if longest_s < th.LEVEL_AT_LEAST_S and (busiest >= th.LOW_PCT or not is_whole):
         held = f"{counted(readings, 'reading')} of utilisation in {length(longest_s)}"
@@ -243,8 +243,8 @@ def _is_long(trained: Trained) -> TypeGuard[tuple[float, float]]:
 
 def _unsampled(context: Context) -> float:
     """Return which share of all GPU time (0 to 1) no tick sampled, whatever the driver kept of it."""
-    total_s = context.run.duration_s * len(context.tracks)
-    missing_s = sum(unsampled_s(track, context.run.duration_s) for track in context.tracks)
+    total_s = context.run.duration_s * len(context.series)
+    missing_s = sum(unsampled_s(series, context.run.duration_s) for series in context.series)
     return missing_s / total_s if total_s > 0 else 0.0
 
 
@@ -286,7 +286,7 @@ def _told_s(findings: Sequence[Finding], lost: Sequence[LedgerRow]) -> float:
 
 
 def _unused(context: Context) -> str:
-    unused = [track.gpu for track in idle_tracks(context)]
+    unused = [series.gpu for series in idle_gpus(context)]
     if not unused:
         return ""
     names = ", ".join(str(gpu) for gpu in unused)

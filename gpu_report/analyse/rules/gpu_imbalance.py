@@ -11,8 +11,8 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.signals.gpu_memory import gib, size
 from gpu_report.analyse.signals.interval_signals import evidence
 from gpu_report.analyse.timeline.trainings import Training
-from gpu_report.analyse.timeseries.gpu_series import Track, mean_within
-from gpu_report.analyse.timeseries.intervals import Span, marked
+from gpu_report.analyse.timeseries.gpu_series import GpuSeries
+from gpu_report.analyse.timeseries.intervals import Span, rows_in_any
 from gpu_report.analyse.timeseries.weighted_stats import weighted_stats
 from gpu_report.model import Cause, Evidence, Finding, Severity
 
@@ -41,8 +41,8 @@ def uneven_gpus(context: Context) -> list[Finding]:
     for training in context.trainings:
         spans = training.within(context.scenes.calm)
         if _on_several(training) and sum(b - a for a, b in spans) >= th.IMBALANCE_AT_LEAST_S:
-            used = [track for track in context.tracks if track.gpu in training.gpus]
-            shares = [share for track in used if (share := _share(context, track, spans)) is not None]
+            used = [series for series in context.series if series.gpu in training.gpus]
+            shares = [share for series in used if (share := _share(context, series, spans)) is not None]
             said = _judge(used, spans, shares)
             found += [_finding(len(found) + 1, spans, shares, said)] if said else []
     return found
@@ -53,7 +53,7 @@ def _on_several(training: Training) -> bool:
     return len(training.gpus) > 1 and training.world_size == len(training.gpus)
 
 
-def _judge(used: Sequence[Track], spans: Sequence[Span], shares: Sequence[_Share]) -> _Said | None:
+def _judge(used: Sequence[GpuSeries], spans: Sequence[Span], shares: Sequence[_Share]) -> _Said | None:
     """Return what is to be said of a training, of utilisation before memory; None where all is even."""
     if len(shares) < 2:
         return None
@@ -65,24 +65,25 @@ def _judge(used: Sequence[Track], spans: Sequence[Span], shares: Sequence[_Share
     return ("info", uneven) if uneven else None
 
 
-def _share(context: Context, track: Track, spans: Sequence[Span]) -> _Share | None:
-    util_pct, seconds = mean_within(track, spans)
+def _share(context: Context, series: GpuSeries, spans: Sequence[Span]) -> _Share | None:
+    util_pct, seconds = series.mean_util_in(spans)
     if seconds < th.IMBALANCE_AT_LEAST_S:
         return None
-    rows = marked(track.rows["t_s"].to_numpy(dtype=float), spans)
+    rows = rows_in_any(series.samples["t_s"].to_numpy(dtype=float), spans)
     means = {
-        name: weighted_stats(track.rows[name].to_numpy(dtype=float)[rows], track.row_hold_s[rows]) for name in WORK
+        name: weighted_stats(series.samples[name].to_numpy(dtype=float)[rows], series.sample_weight_s[rows])
+        for name in WORK
     }
-    own = context.gpu_memory(track).own_mib[rows]
+    own = context.gpu_memory(series).own_mib[rows]
     memory = float(np.nanmedian(own)) if np.isfinite(own).any() else None
-    return _Share(track.gpu, util_pct, {name: stats.mean for name, stats in means.items() if stats}, memory)
+    return _Share(series.gpu, util_pct, {name: stats.mean for name, stats in means.items() if stats}, memory)
 
 
-def _throughout(used: Sequence[Track], spans: Sequence[Span], least: int, most: int) -> bool:
+def _throughout(used: Sequence[GpuSeries], spans: Sequence[Span], least: int, most: int) -> bool:
     """Tell whether one GPU is ahead of another by IMBALANCE_POINTS in most of the windows of ordinary training."""
-    tracks = {track.gpu: track for track in used}
+    all_series = {series.gpu: series for series in used}
     windows = _windows(spans)
-    points = tracks[most].means_pct(windows) - tracks[least].means_pct(windows)
+    points = all_series[most].mean_util_of_each(windows) - all_series[least].mean_util_of_each(windows)
     lengths_s = np.array([end - start for start, end in windows])
     seen_s = float(lengths_s[np.isfinite(points)].sum())
     return seen_s > 0 and float(lengths_s[points >= th.IMBALANCE_POINTS].sum()) >= th.IMBALANCE_SHARE * seen_s

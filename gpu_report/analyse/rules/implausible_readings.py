@@ -5,7 +5,7 @@ import numpy as np
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.signals.interval_signals import evidence
-from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, Track
+from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, rows_before, union
 from gpu_report.analyse.timeseries.low_stretches import low_stretches
 from gpu_report.model import Cause, Finding, Gpu, Interval, Run
@@ -23,8 +23,8 @@ def readings_not_credible(context: Context) -> list[Finding]:
     processes are theirs.
     """
     parents = {gpu.parent_index for gpu in context.run.gpus}
-    tracks = [t for t in context.tracks if t.gpu not in parents and _processes_known(context.run, t.gpu)]
-    found = [interval for track in tracks for interval in _stuck(context.run, track)]
+    all_series = [t for t in context.series if t.gpu not in parents and _processes_known(context.run, t.gpu)]
+    found = [interval for series in all_series for interval in _stuck(context.run, series)]
     return [_finding(context, number, interval) for number, interval in enumerate(found, 1)]
 
 
@@ -37,41 +37,41 @@ def _processes_known(run: Run, gpu: int) -> bool:
     return len(run.processes) > 0 and all(event.gpu not in {gpu, None} for event in failed)
 
 
-def _stuck(run: Run, track: Track) -> list[Interval]:
+def _stuck(run: Run, series: GpuSeries) -> list[Interval]:
     """Return where a GPU read as busy at idle power with nobody on it."""
-    limit_w = next((gpu.power_limit_w for gpu in run.gpus if gpu.index == track.gpu), None)
-    alone = np.ones(len(track.t_s), dtype=bool)
-    for start, end in _presence(run, track):
-        alone[track.between(start, end)] = False
-    stuck = alone & (track.util_pct >= th.NOT_CREDIBLE_PCT) & _without_work(track, limit_w)
-    ends_s = track.ends_s
-    spans = [(float(track.t_s[a]), float(ends_s[b - 1])) for a, b in low_stretches(track, stuck, alone)]
+    limit_w = next((gpu.power_limit_w for gpu in run.gpus if gpu.index == series.gpu), None)
+    alone = np.ones(len(series.t_s), dtype=bool)
+    for start, end in _presence(run, series):
+        alone[series.between(start, end)] = False
+    stuck = alone & (series.util_pct >= th.NOT_CREDIBLE_PCT) & _without_work(series, limit_w)
+    ends_s = series.ends_s
+    spans = [(float(series.t_s[a]), float(ends_s[b - 1])) for a, b in low_stretches(series, stuck, alone)]
     return [
-        Interval(track.gpu, start, end, track.mean_pct(start, end))
+        Interval(series.gpu, start, end, series.mean_util_pct(start, end))
         for start, end in spans
         if end - start >= th.NOT_CREDIBLE_S
     ]
 
 
-def _presence(run: Run, track: Track) -> list[Span]:
+def _presence(run: Run, series: GpuSeries) -> list[Span]:
     """Return when anybody was on a GPU, from up to one look before the process was seen."""
-    rows = run.processes[run.processes["gpu"] == track.gpu]
+    rows = run.processes[run.processes["gpu"] == series.gpu]
     spans = []
     for _, mine in rows.groupby("pid"):
         gone = mine["change"].iloc[-1] == "gone"
-        since_s = float(mine["t_s"].iloc[0]) - th.PROCESSES_EVERY_S - track.tick_s
+        since_s = float(mine["t_s"].iloc[0]) - th.PROCESSES_EVERY_S - series.tick_s
         spans.append((since_s, float(mine["t_s"].iloc[-1]) if gone else run.duration_s))
     return union(spans)
 
 
-def _without_work(track: Track, limit_w: float | None) -> Bools:
+def _without_work(series: GpuSeries, limit_w: float | None) -> Bools:
     """Return at which readings the GPU's power is that of doing nothing; nowhere where power is not known."""
-    power, t_s = track.rows["power_w"].to_numpy(dtype=float), track.rows["t_s"].to_numpy(dtype=float)
+    power, t_s = series.samples["power_w"].to_numpy(dtype=float), series.samples["t_s"].to_numpy(dtype=float)
     known = np.isfinite(power)
     if not known.any():
-        return np.zeros(len(track.t_s), dtype=bool)
+        return np.zeros(len(series.t_s), dtype=bool)
     power, t_s = power[known], t_s[known]
-    at_power: Floats = power[np.minimum(rows_before(t_s, track.t_s), len(power) - 1)]
+    at_power: Floats = power[np.minimum(rows_before(t_s, series.t_s), len(power) - 1)]
     line_w = th.NO_WORK_POWER_SHARE * limit_w if limit_w else 0.0
     if power.max() >= th.NO_WORK_POWER_RANGE * power.min():
         line_w = max(line_w, th.NO_WORK_POWER_FACTOR * float(power.min()))

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.causes.causes import explain
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.signals.interval_signals import Scene, evidence
+from gpu_report.analyse.signals.interval_signals import IntervalSignals, evidence
 from gpu_report.analyse.timeline.activity import outside
 from gpu_report.analyse.timeline.trainings import Training
-from gpu_report.analyse.timeseries.gpu_series import Bools, Track
-from gpu_report.analyse.timeseries.interval_cover import disturbances
+from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries
+from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import Span, Spans, as_array
 from gpu_report.model import Cause, Evidence, Finding, Severity
 
@@ -31,13 +31,13 @@ def starved_gpus(context: Context) -> list[Finding]:
     return found
 
 
-def _low(context: Context, training: Training) -> Iterator[tuple[Scene, float, float | None]]:
+def _low(context: Context, training: Training) -> Iterator[tuple[IntervalSignals, float, float | None]]:
     """Yield the GPUs of a training that wait: their scenes, mean utilisation (%), the share that waited for data."""
     ordinary, waited = as_array(training.within(context.ordinary)), _data_wait(context, training)
     waits = waited is not None and waited >= th.DATA_WAIT_SHARE
-    for track, use in zip(context.tracks, context.usable, strict=True):
-        mean_pct = _mean_pct(track, use, ordinary) if track.gpu in training.gpus else None
-        scene = context.scenes.of_training(track.gpu, training)
+    for series, use in zip(context.series, context.usable, strict=True):
+        mean_pct = _mean_pct(series, use, ordinary) if series.gpu in training.gpus else None
+        scene = context.scenes.of_training(series.gpu, training)
         if scene is not None and mean_pct is not None and (mean_pct < th.ROOM_PCT or waits):
             yield scene, mean_pct, waited
 
@@ -52,16 +52,16 @@ def _span(context: Context, training: Training) -> Span | None:
     return (spans[0][0], spans[-1][1]) if spans else None
 
 
-def _mean_pct(track: Track, usable: Bools, ordinary: Spans) -> float | None:
+def _mean_pct(series: GpuSeries, usable: Bools, ordinary: Spans) -> float | None:
     """Return mean utilisation in ordinary training, None where there is too little of it to judge."""
-    mine = usable & ~outside(track, ordinary)
-    seconds = float(track.hold_s[mine].sum())
+    mine = usable & ~outside(series, ordinary)
+    seconds = float(series.weight_s[mine].sum())
     if seconds < th.STARVED_AT_LEAST_S:
         return None
-    return float((track.hold_s * track.util_pct)[mine].sum()) / seconds
+    return float((series.weight_s * series.util_pct)[mine].sum()) / seconds
 
 
-def _finding(number: int, scene: Scene, span: Span, mean_pct: float, waited: float | None) -> Finding:
+def _finding(number: int, scene: IntervalSignals, span: Span, mean_pct: float, waited: float | None) -> Finding:
     """Return the finding; without a cause, what is between starved and healthy is a note."""
     cause, proof = _explained(scene, waited)
     numbers = evidence(
@@ -89,7 +89,7 @@ def _severity(cause: Cause, mean_pct: float) -> Severity:
     return "info" if by_nature or not cause.confidence else "warning"
 
 
-def _explained(scene: Scene, waited: float | None) -> tuple[Cause, tuple[Evidence, ...]]:
+def _explained(scene: IntervalSignals, waited: float | None) -> tuple[Cause, tuple[Evidence, ...]]:
     """Return the cause of a whole training; where its means show none, that of the time in which it waited for data."""
     cause, proof = explain(scene)
     if cause.confidence > 0 or waited is None or waited < th.WAITING_SHARE:
@@ -103,12 +103,12 @@ def _data_wait(context: Context, training: Training) -> float | None:
 
     The first epoch of a process waits for its first batch, one with a drop in it for what made the drop.
     """
-    fallen = disturbances((drop.start_t_s, drop.end_t_s) for drop in context.drops)
+    fallen = interval_cover((drop.start_t_s, drop.end_t_s) for drop in context.drops)
     epochs = training.told.main.epochs[1:] if training.told else ()
     told = [
         (epoch.end_t_s - epoch.start_t_s, epoch.data_wait_s)
         for epoch in epochs
-        if epoch.end_t_s is not None and not fallen.touch((epoch.start_t_s, epoch.end_t_s))
+        if epoch.end_t_s is not None and not fallen.touches((epoch.start_t_s, epoch.end_t_s))
     ]
     trained_s = sum(length_s for length_s, _ in told)
     return sum(waited_s for _, waited_s in told) / trained_s if trained_s > 0 else None

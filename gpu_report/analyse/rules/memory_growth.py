@@ -57,7 +57,7 @@ class _Case:
 
 def growing_memory(context: Context) -> list[Finding]:
     """Report where memory grew over epochs, and the step where the mosaic closed, on each GPU that was used."""
-    memories = {track.gpu: context.gpu_memory(track) for track in context.tracks}
+    memories = {series.gpu: context.gpu_memory(series) for series in context.series}
     cases = [
         _Case(context, memories[gpu], training, training.parts)
         for training in context.trainings

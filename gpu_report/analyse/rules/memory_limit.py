@@ -6,7 +6,7 @@ from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.signals.gpu_memory import GpuMemory, gib, size
 from gpu_report.analyse.signals.interval_signals import evidence
-from gpu_report.analyse.timeseries.gpu_series import Track
+from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, minus, union
 from gpu_report.model import Evidence, Finding
 
@@ -14,22 +14,22 @@ from gpu_report.model import Evidence, Finding
 def full_memory(context: Context) -> list[Finding]:
     """Report each used GPU of which NEAR_LIMIT_PCT or more of the memory were in use for NEAR_LIMIT_S, once."""
     found: list[Finding] = []
-    for track in context.tracks:
-        if track.gpu not in context.activity.used_gpus:
+    for series in context.series:
+        if series.gpu not in context.activity.used_gpus:
             continue
-        memory = context.gpu_memory(track)
-        spans = near_limit(memory, track, context.activity.idle)
+        memory = context.gpu_memory(series)
+        spans = near_limit(memory, series, context.activity.idle)
         if any(end - start >= th.NEAR_LIMIT_S for start, end in spans):
             found.append(_finding(context, len(found) + 1, memory, spans))
     return found
 
 
-def near_limit(memory: GpuMemory, track: Track, idle: tuple[Span, ...]) -> list[Span]:
+def near_limit(memory: GpuMemory, series: GpuSeries, idle: tuple[Span, ...]) -> list[Span]:
     """Return when a GPU was nearly full outside idle time, joined across STRAY_S; empty where its size is not known."""
     if memory.capacity_mib is None:
         return []
     full = memory.used_mib >= th.NEAR_LIMIT_PCT / 100 * memory.capacity_mib
-    ends_s = memory.t_s + track.row_hold_s
+    ends_s = memory.t_s + series.sample_weight_s
     held = zip(memory.t_s[full].tolist(), (ends_s[full] + th.STRAY_S).tolist(), strict=True)
     spans = minus([(start, end - th.STRAY_S) for start, end in union(list(held))], idle)
     # where readings are far apart, what idle time leaves of one may be long and hold none

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.signals.interval_signals import Scene, evidence
+from gpu_report.analyse.signals.interval_signals import IntervalSignals, evidence
 from gpu_report.analyse.signals.other_processes import Guest
 from gpu_report.analyse.timeseries.intervals import Span, intersect
 from gpu_report.model import Cause, Evidence, Finding
@@ -60,7 +60,7 @@ def _calm(context: Context, guest: Guest) -> Sequence[Span]:
     return context.scenes.calm_of(training) if training else context.scenes.calm
 
 
-def _evidence(context: Context, guest: Guest, scene: Scene) -> tuple[Evidence, ...]:
+def _evidence(context: Context, guest: Guest, scene: IntervalSignals) -> tuple[Evidence, ...]:
     pace, calm = context.pace, _calm(context, guest)
     return evidence(
         ("pace of the training meanwhile", pace.within([guest.span]) if pace else None, "images/s"),

@@ -4,7 +4,7 @@ import numpy as np
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.signals.interval_signals import Scene, evidence
+from gpu_report.analyse.signals.interval_signals import IntervalSignals, evidence
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import Cause, Evidence, Finding, Interval
 
@@ -40,19 +40,19 @@ def _finding(context: Context, number: int, interval: Interval) -> Finding:
 
 def _late(context: Context, gpu: int, span: Span) -> int | None:
     """Return the GPU that did least of the others: the rank that all wait for."""
-    others = [t for t in context.tracks if t.gpu != gpu and t.gpu in context.activity.used_gpus]
-    means = {t.gpu: mean for t in others if np.isfinite(mean := t.mean_pct(*span))}
+    others = [t for t in context.series if t.gpu != gpu and t.gpu in context.activity.used_gpus]
+    means = {t.gpu: mean for t in others if np.isfinite(mean := t.mean_util_pct(*span))}
     quiet = {gpu: mean for gpu, mean in means.items() if mean < th.SPINNING_UTIL_PCT}
     return min(quiet, key=lambda other: quiet[other], default=None)
 
 
-def _explanation(scene: Scene, peer: str) -> str:
+def _explanation(scene: IntervalSignals, peer: str) -> str:
     stopped = scene.within("trainer_stopped")
     why = "; a signal had stopped a process of the training" if stopped is not None and stopped >= th.STOPPED else ""
     return f"it was at full utilisation and idle power: its rank spun until the one on {peer} came{why}"
 
 
-def _evidence(scene: Scene, power: float | None) -> tuple[Evidence, ...]:
+def _evidence(scene: IntervalSignals, power: float | None) -> tuple[Evidence, ...]:
     return evidence(
         ("power meanwhile", power, "W"),
         ("usually", scene.gpu_usual("power_w"), "W"),

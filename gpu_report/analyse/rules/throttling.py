@@ -9,8 +9,8 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.signals.clock_throttling import COUNTERS, THERMAL, Throttle, counted_s
 from gpu_report.analyse.signals.interval_signals import evidence
 from gpu_report.analyse.signals.other_processes import Guest
-from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, Track
-from gpu_report.analyse.timeseries.intervals import intersect, length_s, marked, union
+from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
+from gpu_report.analyse.timeseries.intervals import intersect, length_s, rows_in_any, union
 from gpu_report.model import Cause, Evidence, Finding
 
 COUNTER_TEXTS = {
@@ -33,9 +33,9 @@ def throttling(context: Context) -> list[Finding]:
 
 
 def _finding(context: Context, throttle: Throttle, number: int) -> Finding:
-    track = next(track for track in context.tracks if track.gpu == throttle.gpu)
+    series = next(series for series in context.series if series.gpu == throttle.gpu)
     start_s, end_s = throttle.spans[0]
-    guests = _brought_by(context, throttle, track)
+    guests = _brought_by(context, throttle, series)
     epoch, phase = context.place_at(start_s)
     return Finding(
         id=f"{throttle.cause}-{number}",
@@ -47,19 +47,19 @@ def _finding(context: Context, throttle: Throttle, number: int) -> Finding:
         summary=f"{_summary(throttle)}{_while(guests)}",
         epoch=epoch,
         phase=phase,
-        evidence=_evidence(context, throttle, track),
+        evidence=_evidence(context, throttle, series),
         cause=_cause(throttle, guests),
         kernel_events=tuple(context.scenes.of(throttle.gpu, start_s, end_s).kernel),
     )
 
 
-def _brought_by(context: Context, throttle: Throttle, track: Track) -> list[Guest]:
+def _brought_by(context: Context, throttle: Throttle, series: GpuSeries) -> list[Guest]:
     """Return the guests whose work brought it about: nearly all of it lay beside them, and not of the training, too."""
-    t_s = track.rows["t_s"].to_numpy(dtype=float)
+    t_s = series.samples["t_s"].to_numpy(dtype=float)
     there = [guest for guest in context.guests if guest.gpu == throttle.gpu and guest.worked]
-    guests = [guest for guest in there if throttle.held_s[marked(t_s, [guest.span])].any()]
+    guests = [guest for guest in there if throttle.held_s[rows_in_any(t_s, [guest.span])].any()]
     stays = union([guest.span for guest in guests])
-    beside_s, held_s = float(throttle.held_s[marked(t_s, stays)].sum()), float(throttle.held_s.sum())
+    beside_s, held_s = float(throttle.held_s[rows_in_any(t_s, stays)].sum()), float(throttle.held_s.sum())
     trained = [span for training in context.trainings if throttle.gpu in training.gpus for span in training.trained]
     all_along = length_s(intersect(trained, stays)) >= th.HELD_BESIDE_SHARE * length_s(trained)
     return guests if beside_s >= th.HELD_BESIDE_SHARE * held_s and not all_along else []
@@ -102,34 +102,34 @@ def _explanation(throttle: Throttle) -> str:
     return f"{_by_what(throttle).lower()} held the clock {throttle.cost_pct:.0f} % under {usual}"
 
 
-def _evidence(context: Context, throttle: Throttle, track: Track) -> tuple[Evidence, ...]:
+def _evidence(context: Context, throttle: Throttle, series: GpuSeries) -> tuple[Evidence, ...]:
     held = throttle.held_s > 0
     gpu = next((gpu for gpu in context.run.gpus if gpu.index == throttle.gpu), None)
     counted = [
-        (COUNTER_TEXTS[name], counted_s(track.rows, name, throttle.spans[0]) or None, "s")
+        (COUNTER_TEXTS[name], counted_s(series.samples, name, throttle.spans[0]) or None, "s")
         for name in COUNTERS[throttle.cause]
     ]
     return evidence(
         ("held down, of the time in which it worked", 100 * throttle.share, "%"),
         *counted,
-        ("SM clock meanwhile (mean)", _mean(track, "sm_clock_mhz", throttle.held_s), "MHz"),
+        ("SM clock meanwhile (mean)", _mean(series, "sm_clock_mhz", throttle.held_s), "MHz"),
         ("usually" if throttle.alike else "under less load", throttle.usual_mhz, "MHz"),
         ("clock lost", throttle.cost_pct, "%"),
         ("time of work lost, at most", throttle.lost_s, "s"),
-        ("power meanwhile (mean)", _mean(track, "power_w", throttle.held_s), "W"),
+        ("power meanwhile (mean)", _mean(series, "power_w", throttle.held_s), "W"),
         ("its limit when the recording began", gpu.power_limit_w if gpu else None, "W"),
-        ("temperature at most", _highest(track, "temperature_c", held), "°C"),
-        ("memory temperature at most", _highest(track, "memory_temperature_c", held), "°C"),
+        ("temperature at most", _highest(series, "temperature_c", held), "°C"),
+        ("memory temperature at most", _highest(series, "memory_temperature_c", held), "°C"),
         ("further stretches of it", float(len(throttle.spans) - 1) or None, ""),
     )
 
 
-def _mean(track: Track, name: str, weights: Floats) -> float | None:
-    values = track.rows[name].to_numpy(dtype=float)
+def _mean(series: GpuSeries, name: str, weights: Floats) -> float | None:
+    values = series.samples[name].to_numpy(dtype=float)
     known = np.isfinite(values) & (weights > 0)
     return float(np.average(values[known], weights=weights[known])) if known.any() else None
 
 
-def _highest(track: Track, name: str, held: Bools) -> float | None:
-    values = track.rows[name].to_numpy(dtype=float)[held]
+def _highest(series: GpuSeries, name: str, held: Bools) -> float | None:
+    values = series.samples[name].to_numpy(dtype=float)[held]
     return float(np.nanmax(values)) if np.isfinite(values).any() else None

@@ -9,8 +9,8 @@ from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.timeline.device_argument import known_order
 from gpu_report.analyse.timeline.trainings import Training
-from gpu_report.analyse.timeseries.gpu_series import Track, mean_within
-from gpu_report.analyse.timeseries.intervals import Span, marked
+from gpu_report.analyse.timeseries.gpu_series import GpuSeries
+from gpu_report.analyse.timeseries.intervals import Span, rows_in_any
 from gpu_report.analyse.timeseries.weighted_stats import weighted_stats
 from gpu_report.model import Advice, Cause, Evidence, Finding
 
@@ -37,7 +37,7 @@ class _Unused:
     """The GPUs that did nothing while a training ran, from when to when it trained, and what to do about it."""
 
     training: Training
-    idle: Sequence[Track]
+    idle: Sequence[GpuSeries]
     span: Span
     could: bool
     advice: tuple[Advice, ...]
@@ -45,7 +45,7 @@ class _Unused:
     @property
     def said(self) -> tuple[object, ...]:
         """Return what is said of it: trainings of which the same is said are one finding."""
-        return tuple(track.gpu for track in self.idle), self.training.gpus, self.could, self.advice
+        return tuple(series.gpu for series in self.idle), self.training.gpus, self.could, self.advice
 
 
 def _unused_in(context: Context, training: Training) -> _Unused | None:
@@ -53,29 +53,29 @@ def _unused_in(context: Context, training: Training) -> _Unused | None:
     if training.parts is None or not training.gpus:
         return None
     span = training.parts.start_s, training.parts.end_s
-    idle = [track for track in _resting(context, span) if track.gpu not in training.gpus]
-    could = all(_could_have_had(context, track) for track in idle)
+    idle = [series for series in _resting(context, span) if series.gpu not in training.gpus]
+    could = all(_could_have_had(context, series) for series in idle)
     advice = _advice(context, training, idle) if could and idle else ()
     return _Unused(training, idle, span, could, advice) if idle else None
 
 
-def idle_tracks(context: Context) -> list[Track]:
+def idle_gpus(context: Context) -> list[GpuSeries]:
     """Return the GPUs that were measured and did nothing in all of the recording, with others that did."""
     used = context.activity.used_gpus
-    return [track for track in _resting(context, (0.0, np.inf)) if used and track.gpu not in used]
+    return [series for series in _resting(context, (0.0, np.inf)) if used and series.gpu not in used]
 
 
-def _resting(context: Context, span: Span) -> list[Track]:
+def _resting(context: Context, span: Span) -> list[GpuSeries]:
     """Return the GPUs that were measured in a span and did nothing.
 
     No MIG device is one of them, since a training uses no two, nor a GPU that is cut into MIG devices.
     """
     devices = {gpu.index: gpu.parent_index for gpu in context.run.gpus if gpu.parent_index is not None}
-    whole = [t for t in context.tracks if t.gpu not in devices and t.gpu not in devices.values()]
-    return [track for track in whole if track.mean_pct(*span) < th.UNUSED_PCT]
+    whole = [t for t in context.series if t.gpu not in devices and t.gpu not in devices.values()]
+    return [series for series in whole if series.mean_util_pct(*span) < th.UNUSED_PCT]
 
 
-def _could_have_had(context: Context, track: Track) -> bool:
+def _could_have_had(context: Context, series: GpuSeries) -> bool:
     """Tell whether nothing speaks against it that the training might have used a GPU.
 
     That is known where we started the command, with no CUDA_VISIBLE_DEVICES to restrict it, and where processes were
@@ -83,14 +83,14 @@ def _could_have_had(context: Context, track: Track) -> bool:
     """
     run = context.run
     ours = any(event.kind == "command_started" for event in run.events) and len(run.processes) > 0
-    alone = not (run.processes["gpu"] == track.gpu).any()
+    alone = not (run.processes["gpu"] == series.gpu).any()
     failed = any(e.kind == "nvml_error" and e.fields.get("quantity") == "processes" for e in run.events)
     return ours and alone and not failed and run.recording.cuda_visible_devices is None
 
 
 def _finding(number: int, alike: Sequence[_Unused]) -> Finding:
     idle, could = alike[0].idle, alike[0].could
-    names, used = _named([track.gpu for track in idle]), _named(sorted(alike[0].training.gpus))
+    names, used = _named([series.gpu for series in idle]), _named(sorted(alike[0].training.gpus))
     spans = [each.span for each in alike]
     return Finding(
         id=f"unused-gpu-{number}",
@@ -100,7 +100,7 @@ def _finding(number: int, alike: Sequence[_Unused]) -> Finding:
         start_t_s=min(start for start, _ in spans),
         end_t_s=max(end for _, end in spans),
         summary=f"{names} {'was' if len(idle) == 1 else 'were'} free while {used} trained",
-        evidence=tuple(fact for track in idle for fact in _facts(track, spans)),
+        evidence=tuple(fact for series in idle for fact in _facts(series, spans)),
         cause=Cause("unused-gpu", 0.9, FREE) if could else Cause("unused-gpu", 0.5, NOT_OURS),
         advice=alike[0].advice,
     )
@@ -110,15 +110,15 @@ def _named(gpus: Sequence[int]) -> str:
     return f"GPU{'s' if len(gpus) > 1 else ''} {', '.join(map(str, gpus))}"
 
 
-def _facts(track: Track, spans: Sequence[Span]) -> list[Evidence]:
-    rows = marked(track.rows["t_s"].to_numpy(dtype=float), spans)
-    power = weighted_stats(track.rows["power_w"].to_numpy(dtype=float)[rows], track.row_hold_s[rows])
-    util, _ = mean_within(track, spans)
-    found = [Evidence(f"utilisation of GPU {track.gpu} meanwhile (mean)", util, "%")] if np.isfinite(util) else []
-    return found + ([Evidence(f"power of GPU {track.gpu} meanwhile (mean)", power.mean, "W")] if power else [])
+def _facts(series: GpuSeries, spans: Sequence[Span]) -> list[Evidence]:
+    rows = rows_in_any(series.samples["t_s"].to_numpy(dtype=float), spans)
+    power = weighted_stats(series.samples["power_w"].to_numpy(dtype=float)[rows], series.sample_weight_s[rows])
+    util, _ = series.mean_util_in(spans)
+    found = [Evidence(f"utilisation of GPU {series.gpu} meanwhile (mean)", util, "%")] if np.isfinite(util) else []
+    return found + ([Evidence(f"power of GPU {series.gpu} meanwhile (mean)", power.mean, "W")] if power else [])
 
 
-def _advice(context: Context, training: Training, idle: Sequence[Track]) -> tuple[Advice, ...]:
+def _advice(context: Context, training: Training, idle: Sequence[GpuSeries]) -> tuple[Advice, ...]:
     """Return the device argument that would have used all GPUs, where it has one and they did not wait for data."""
     args = training.args
     if "device" not in args or _waits(context, training):
@@ -128,7 +128,7 @@ def _advice(context: Context, training: Training, idle: Sequence[Track]) -> tupl
         return (Advice(f"{text}; name them by torch's numbers, which may differ from those of this report"),)
     if not _shares_out(args.get("batch"), len(training.gpus) + len(idle)):
         return (Advice(f"{text}, which `batch={args['batch']}` is not: name both. {BY_ORDER}"),)
-    every = ",".join(str(gpu) for gpu in sorted({*training.gpus, *(track.gpu for track in idle)}))
+    every = ",".join(str(gpu) for gpu in sorted({*training.gpus, *(series.gpu for series in idle)}))
     now = str(args["device"]) if args["device"] not in (None, "", []) else None
     return (Advice(f"{text}. {BY_ORDER}", "device", now, every),)
 
@@ -143,6 +143,6 @@ def _shares_out(batch: object, gpus: int) -> bool:
 
 def _waits(context: Context, training: Training) -> bool:
     """Tell whether a GPU that trained mostly waited: more of them would wait, too."""
-    tracks = [track for track in context.tracks if track.gpu in training.gpus]
-    means = [mean_within(track, context.scenes.calm_of(training)) for track in tracks]
+    all_series = [series for series in context.series if series.gpu in training.gpus]
+    means = [series.mean_util_in(context.scenes.calm_of(training)) for series in all_series]
     return any(seconds >= th.STARVED_AT_LEAST_S and mean < th.ROOM_PCT for mean, seconds in means)

@@ -15,8 +15,8 @@ import pandas as pd
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.signals.interval_signals import LARGEST_MASK
 from gpu_report.analyse.timeline.activity import Activity
-from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, Track
-from gpu_report.analyse.timeseries.intervals import Span, marked, rows_before
+from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
+from gpu_report.analyse.timeseries.intervals import Span, rows_before, rows_in_any
 from gpu_report.model import Gpu, Severity
 
 SW_POWER_CAP, HW_SLOWDOWN, SW_THERMAL, HW_THERMAL, POWER_BRAKE = 0x4, 0x8, 0x20, 0x40, 0x80
@@ -71,7 +71,7 @@ class _Rows:
     """The rows of one GPU: `work` marks those at work, `says` by cause those at which the driver says it holds."""
 
     t_s: Floats
-    hold_s: Floats
+    weight_s: Floats
     clock_mhz: Floats
     power_w: Floats
     util_pct: Floats
@@ -85,18 +85,18 @@ class _Rows:
 
     def seconds(self, mask: Bools) -> float:
         """Return how long the marked rows stand for."""
-        return float(self.hold_s[mask].sum())
+        return float(self.weight_s[mask].sum())
 
 
-def throttles(track: Track, activity: Activity, gpu: Gpu | None) -> tuple[Throttle, ...]:
+def throttles(series: GpuSeries, activity: Activity, gpu: Gpu | None) -> tuple[Throttle, ...]:
     """Return what held a GPU down for long enough; nothing where neither reasons nor counters were recorded."""
-    rows = _rows(track, activity)
-    if track.gpu not in activity.used_gpus or not rows.told.any():
+    rows = _rows(series, activity)
+    if series.gpu not in activity.used_gpus or not rows.told.any():
         return ()
     usual_mhz = _usual_mhz(rows, gpu)
     if usual_mhz is None:
         return ()
-    found = (_throttle(track, rows, cause, usual_mhz) for cause in (POWER_CAP, THERMAL))
+    found = (_throttle(series, rows, cause, usual_mhz) for cause in (POWER_CAP, THERMAL))
     return tuple(throttle for throttle in found if throttle is not None)
 
 
@@ -109,20 +109,20 @@ def counted_s(rows: pd.DataFrame, column: str, span: Span) -> float | None:
     return max(float(after[column].iloc[0] - before[column].iloc[-1]), 0.0)
 
 
-def _throttle(track: Track, rows: _Rows, cause: str, usual_mhz: float) -> Throttle | None:
+def _throttle(series: GpuSeries, rows: _Rows, cause: str, usual_mhz: float) -> Throttle | None:
     down = rows.work & rows.says[cause] & (rows.clock_mhz <= (1 - th.CLOCK_DOWN_SHARE) * usual_mhz)
-    spans, held = _spans(rows, down, track.tick_s), down
+    spans, held = _spans(rows, down, series.tick_s), down
     if not spans and cause == THERMAL:  # hot for long, at no cost
-        spans, held = _spans(rows, rows.work & rows.hot, track.tick_s), rows.work & rows.hot
+        spans, held = _spans(rows, rows.work & rows.hot, series.tick_s), rows.work & rows.hot
     if not spans:
         return None
-    held = held & marked(rows.t_s, spans)
+    held = held & rows_in_any(rows.t_s, spans)
     lost = np.where(down & held, 1 - rows.clock_mhz / usual_mhz, 0.0)
     brake = rows.seconds(held & rows.brake) >= rows.seconds(held) / 2
     found = Throttle(
-        gpu=track.gpu,
+        gpu=series.gpu,
         cause=cause,
-        held_s=np.where(held, rows.hold_s, 0.0),
+        held_s=np.where(held, rows.weight_s, 0.0),
         lost=lost,
         hard=rows.hard & held,
         brake=brake,
@@ -130,17 +130,17 @@ def _throttle(track: Track, rows: _Rows, cause: str, usual_mhz: float) -> Thrott
         usual_mhz=usual_mhz,
         alike=_alike(rows, held, usual_mhz, any_load=cause == THERMAL or brake),
         share=rows.seconds(held) / rows.seconds(rows.work),
-        lost_s=float((rows.hold_s * lost * rows.util_pct / 100)[held].sum()),
+        lost_s=float((rows.weight_s * lost * rows.util_pct / 100)[held].sum()),
     )
     told = found.alike or found.cost_pct >= th.LOADED_LEAST_PCT or not (down & held).any()
     return found if told else None
 
 
-def _rows(track: Track, activity: Activity) -> _Rows:
-    frame = track.rows
+def _rows(series: GpuSeries, activity: Activity) -> _Rows:
+    frame = series.samples
     t_s, util_pct = _column(frame, "t_s"), _column(frame, "gpu_util_pct")
     hot = _column(frame, "temperature_c") >= th.HOT_C
-    awake = ~marked(t_s, (*activity.startups, *activity.idle))
+    awake = ~rows_in_any(t_s, (*activity.startups, *activity.idle))
     reasons = _column(frame, "clock_event_reasons")
     known = reasons < LARGEST_MASK
     bits = np.where(known, reasons, 0).astype(np.int64)
@@ -151,7 +151,7 @@ def _rows(track: Track, activity: Activity) -> _Rows:
     power = np.where(known, (bits & (SW_POWER_CAP | POWER_BRAKE) > 0) | alone, _any(counted, COUNTERS[POWER_CAP]))
     return _Rows(
         t_s=t_s,
-        hold_s=track.row_hold_s,
+        weight_s=series.sample_weight_s,
         clock_mhz=_column(frame, "sm_clock_mhz"),
         power_w=_column(frame, "power_w"),
         util_pct=util_pct,
@@ -196,14 +196,14 @@ def _spans(rows: _Rows, held: Bools, tick_s: float) -> tuple[Span, ...]:
     if rows.seconds(held) <= 0:
         return ()
     firsts, ends = _stretches(rows, held)
-    so_far_s = np.concatenate([[0.0], np.cumsum(np.where(held, rows.hold_s, 0.0))])
+    so_far_s = np.concatenate([[0.0], np.cumsum(np.where(held, rows.weight_s, 0.0))])
     long = so_far_s[ends] - so_far_s[firsts] >= least_s
-    starts_s, ends_s = rows.t_s[firsts], rows.t_s[ends - 1] + rows.hold_s[ends - 1]
+    starts_s, ends_s = rows.t_s[firsts], rows.t_s[ends - 1] + rows.weight_s[ends - 1]
     if not long.any():
         enough = rows.seconds(held) >= max(least_s, th.SCATTERED_SHARE * rows.seconds(rows.work))
         return ((float(starts_s[0]), float(ends_s[-1])),) if enough else ()
     whole = float(starts_s[long][0]), float(ends_s[long][-1])
-    between = marked(rows.t_s, [whole])
+    between = rows_in_any(rows.t_s, [whole])
     if rows.seconds(held & between) >= th.THROTTLED_SHARE * rows.seconds(rows.work & between):
         return (whole,)
     spans = zip(starts_s[long].tolist(), ends_s[long].tolist(), strict=True)
@@ -215,10 +215,10 @@ def _stretches(rows: _Rows, held: Bools) -> tuple[Indices, Indices]:
 
     Runs are joined across less than THROTTLED_JOIN_S of other work, but across no gap in the rows and no rest.
     """
-    at, ends_s = np.flatnonzero(held), rows.t_s + rows.hold_s
+    at, ends_s = np.flatnonzero(held), rows.t_s + rows.weight_s
     if not len(at):
         return at, at
-    other_s = np.cumsum(np.where(rows.work & ~held, rows.hold_s, 0.0))
+    other_s = np.cumsum(np.where(rows.work & ~held, rows.weight_s, 0.0))
     unseen = np.append(rows.t_s[1:] - ends_s[:-1] > 1e-6, False)
     breaks = np.cumsum(unseen) - unseen + np.cumsum(~rows.awake)
     apart = (np.diff(other_s[at]) >= th.THROTTLED_JOIN_S) | (np.diff(breaks[at]) > 0)

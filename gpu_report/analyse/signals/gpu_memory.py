@@ -9,7 +9,7 @@ import pandas as pd
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.signals.other_processes import OWN, Guest
-from gpu_report.analyse.timeseries.gpu_series import Floats, Track
+from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import Run
 
@@ -50,17 +50,17 @@ class GpuMemory:
         return slice(int(first), int(np.searchsorted(self.t_s, end_t_s, side="right")))
 
 
-def gpu_memory(run: Run, guests: Sequence[Guest], track: Track) -> GpuMemory:
+def gpu_memory(run: Run, guests: Sequence[Guest], series: GpuSeries) -> GpuMemory:
     """Return the memory of a GPU, and what of it others held."""
-    used = track.rows["memory_used_mib"].to_numpy(dtype=float)
-    reserved = track.rows["memory_reserved_mib"].dropna()
-    total = next((gpu.memory_total_mib for gpu in run.gpus if gpu.index == track.gpu), None)
+    used = series.samples["memory_used_mib"].to_numpy(dtype=float)
+    reserved = series.samples["memory_reserved_mib"].dropna()
+    total = next((gpu.memory_total_mib for gpu in run.gpus if gpu.index == series.gpu), None)
     kept = float(reserved.median()) if len(reserved) else 0.0
     return GpuMemory(
-        gpu=track.gpu,
-        t_s=track.rows["t_s"].to_numpy(dtype=float),
+        gpu=series.gpu,
+        t_s=series.samples["t_s"].to_numpy(dtype=float),
         used_mib=used,
-        others_mib=_others_mib(run, guests, track) if len(run.processes) else None,
+        others_mib=_others_mib(run, guests, series) if len(run.processes) else None,
         capacity_mib=total - kept if total and total > kept else None,
     )
 
@@ -75,17 +75,17 @@ def gib(mib: float | None) -> float | None:
     return None if mib is None else mib / MIB_PER_GIB
 
 
-def _others_mib(run: Run, guests: Sequence[Guest], track: Track) -> Floats:
+def _others_mib(run: Run, guests: Sequence[Guest], series: GpuSeries) -> Floats:
     """Return what others held at each row: the guests, and processes that nobody knows whose they are."""
     table = run.processes
-    rows = table[table["gpu"] == track.gpu]
-    t_s = track.rows["t_s"].to_numpy(dtype=float)
-    spans = {guest.pid: guest.span for guest in guests if guest.gpu == track.gpu}
+    rows = table[table["gpu"] == series.gpu]
+    t_s = series.samples["t_s"].to_numpy(dtype=float)
+    spans = {guest.pid: guest.span for guest in guests if guest.gpu == series.gpu}
     for pid in _strangers(run, rows):
-        spans.setdefault(pid, _stay(rows[rows["pid"] == pid], track.tick_s, run.duration_s))
+        spans.setdefault(pid, _stay(rows[rows["pid"] == pid], series.tick_s, run.duration_s))
     held: Floats = np.broadcast_to(0.0, len(t_s))  # takes no room where nobody else was there
     for pid, span in spans.items():
-        held = held + _held(rows[rows["pid"] == pid], t_s, span, track.tick_s)
+        held = held + _held(rows[rows["pid"] == pid], t_s, span, series.tick_s)
     return held
 
 

@@ -8,14 +8,20 @@ from functools import cached_property
 
 from gpu_report import schema
 from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.signals.interval_signals import NOTHING, Neighbour, Scene, Series, series
+from gpu_report.analyse.signals.interval_signals import (
+    NO_SIGNALS,
+    IntervalSignals,
+    Neighbour,
+    SignalTable,
+    signal_table,
+)
 from gpu_report.analyse.signals.kernel_events_near import kernel_events_near
 from gpu_report.analyse.signals.other_processes import Guest
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
 from gpu_report.analyse.timeline.throughput import Pace
 from gpu_report.analyse.timeline.trainings import Training, training_at
-from gpu_report.analyse.timeseries.gpu_series import Track
-from gpu_report.analyse.timeseries.intervals import Span, Touching, as_array, length_s
+from gpu_report.analyse.timeseries.gpu_series import GpuSeries
+from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, as_array, length_s
 from gpu_report.model import KernelEvent, Phase, Run
 
 HOST_COLUMNS = tuple(column.name for column in schema.HOST_QUANTITIES)
@@ -37,8 +43,8 @@ class Beside:
 class _Usual:
     """The readings of the host and of each GPU, in which the ordinary training of one training is marked."""
 
-    host: Series
-    gpus: Mapping[int, Series]
+    host: SignalTable
+    gpus: Mapping[int, SignalTable]
 
     def with_calm(self, calm: Sequence[Span]) -> _Usual:
         """Return the same readings with other spans of ordinary training."""
@@ -46,24 +52,26 @@ class _Usual:
         return _Usual(self.host.with_calm(edges), {gpu: own.with_calm(edges) for gpu, own in self.gpus.items()})
 
 
-class Scenes:
+class SignalsIndex:
     """Makes the scene of any interval; `calm` are the spans of ordinary training.
 
     What is usual for an interval is what it is in the training that it lies in: another may have been set up otherwise.
     """
 
-    def __init__(self, run: Run, tracks: Sequence[Track], calm: Sequence[Span], beside: Beside | None = None) -> None:
+    def __init__(
+        self, run: Run, all_series: Sequence[GpuSeries], calm: Sequence[Span], beside: Beside | None = None
+    ) -> None:
         beside = beside or Beside()
         self.calm = tuple(calm)
         self._guests = beside.guests
         told = (phase for phase in beside.phases if phase.source == FROM_CALLBACKS)
-        self._phases = Touching(told, lambda phase: (phase.start_t_s, phase.end_t_s))
-        self._kernel = Touching(run.kernel.events, lambda event: (event.t_s, event.last_t_s or event.t_s))
+        self._phases = IntervalIndex(told, lambda phase: (phase.start_t_s, phase.end_t_s))
+        self._kernel = IntervalIndex(run.kernel.events, lambda event: (event.t_s, event.last_t_s or event.t_s))
         self._pace = beside.pace
         self._firsts = beside.firsts
         self._trainings = beside.trainings
         self._run = run
-        self._tracks = tracks
+        self._series = all_series
         self._calm: dict[Span, Sequence[Span]] = {}  # by the span of the training that they are in
         self._usual: dict[Span | None, _Usual] = {}  # likewise; None for all trainings together
 
@@ -75,7 +83,7 @@ class Scenes:
             self._calm[training.span] = tuple(training.within(self.calm))
         return self._calm[training.span]
 
-    def of_training(self, gpu: int, training: Training) -> Scene | None:
+    def of_training(self, gpu: int, training: Training) -> IntervalSignals | None:
         """Return the scene of all ordinary training in a training on a GPU, None where there is none.
 
         There is nothing else that it could be held against.
@@ -88,16 +96,16 @@ class Scenes:
         host, own = whole.host.only_calm(), whole.own.only_calm()
         return replace(whole, host=host, own=own, kernel=(), data_wait_share=waited)
 
-    def of(self, gpu: int, start_t_s: float, end_t_s: float) -> Scene:
+    def of(self, gpu: int, start_t_s: float, end_t_s: float) -> IntervalSignals:
         """Return the scene of an interval of one GPU, in the training that it begins in."""
         training = training_at(self._trainings, start_t_s, gpu)
         usual = self._usual_in(training)
-        return Scene(
+        return IntervalSignals(
             gpu=gpu,
             start_t_s=start_t_s,
             end_t_s=end_t_s,
             host=usual.host,
-            own=usual.gpus.get(gpu, NOTHING),  # one that was lost before its first reading has none
+            own=usual.gpus.get(gpu, NO_SIGNALS),  # one that was lost before its first reading has none
             tick_s=self._run.recording.interval_s or 1.0,
             cores=self._run.recording.cores_online or self._run.recording.cores,
             usable_cores=self._run.recording.usable_cores,
@@ -122,8 +130,8 @@ class Scenes:
     @cached_property
     def _readings(self) -> _Usual:
         """Return the readings without any marked: each column is made once, however many trainings there are."""
-        gpus = {track.gpu: series(track.rows, GPU_COLUMNS) for track in self._tracks}
-        return _Usual(series(self._run.host, HOST_COLUMNS), gpus)
+        gpus = {series.gpu: signal_table(series.samples, GPU_COLUMNS) for series in self._series}
+        return _Usual(signal_table(self._run.host, HOST_COLUMNS), gpus)
 
     def _kernel_lines(self, start_t_s: float, end_t_s: float) -> Sequence[KernelEvent]:
         return self._kernel(start_t_s - th.KERNEL_BEFORE_S, end_t_s + th.KERNEL_AFTER_S)

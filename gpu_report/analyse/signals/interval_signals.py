@@ -13,14 +13,14 @@ import pandas as pd
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.timeseries.columns import Columns
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
-from gpu_report.analyse.timeseries.intervals import Span, Spans, marked
+from gpu_report.analyse.timeseries.intervals import Span, Spans, rows_in_any
 from gpu_report.model import Evidence, NearbyKernelEvent
 
 LARGEST_MASK = 2.0**53  # what a file can say exactly; more is no bitmask
 
 
 @dataclass(frozen=True, eq=False)
-class Series:
+class SignalTable:
     """Columns sampled at common times, each row the mean since the row before; `calm` marks ordinary training.
 
     What is usual is worked out of the rows of `against`, None for its own.
@@ -29,7 +29,7 @@ class Series:
     t_s: Floats
     columns: Mapping[str, Floats]
     calm: Bools
-    against: Series | None = None
+    against: SignalTable | None = None
 
     def within(self, name: str, start_t_s: float, end_t_s: float) -> float | None:
         """Return the mean of a column over the rows that lie in (start, end], None where there is none."""
@@ -67,23 +67,23 @@ class Series:
         values = column[self.calm & np.isfinite(column)]
         return float(np.median(values)) if len(values) else None
 
-    def with_calm(self, calm: Spans) -> Series:
+    def with_calm(self, calm: Spans) -> SignalTable:
         """Return the same columns, not copied, with the spans of ordinary training marked."""
-        return replace(self, calm=marked(self.t_s, calm, "right"))
+        return replace(self, calm=rows_in_any(self.t_s, calm, "right"))
 
-    def only_calm(self) -> Series:
+    def only_calm(self) -> SignalTable:
         """Return the rows of ordinary training alone, with nothing that is usual beside them."""
         return self._only(self.calm, np.zeros(int(self.calm.sum()), dtype=bool))
 
-    def where_below(self, name: str, line: float) -> Series:
+    def where_below(self, name: str, line: float) -> SignalTable:
         """Return the rows in which a column was below a line; what is usual is that of the others."""
         below = self.columns[name] < line
         others = np.isfinite(self.columns[name]) & ~below
         every = np.ones(int(others.sum()), dtype=bool)
         return replace(self._only(below, np.zeros(int(below.sum()), dtype=bool)), against=self._only(others, every))
 
-    def _only(self, rows: Bools, calm: Bools) -> Series:
-        return Series(self.t_s[rows], Columns(self.columns, lambda name: self.columns[name][rows]), calm)
+    def _only(self, rows: Bools, calm: Bools) -> SignalTable:
+        return SignalTable(self.t_s[rows], Columns(self.columns, lambda name: self.columns[name][rows]), calm)
 
     def below_since(self, name: str, line: float, until_t_s: float) -> float | None:
         """Return since when a column has been below a line without a break, up to a moment; None where it is not."""
@@ -104,7 +104,7 @@ class Series:
         return part[np.isfinite(part)]
 
 
-NOTHING = Series(np.empty(0), {}, np.zeros(0, dtype=bool))
+NO_SIGNALS = SignalTable(np.empty(0), {}, np.zeros(0, dtype=bool))
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class Neighbour:
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
+class IntervalSignals:
     """One interval of one GPU, and all that may have caused it.
 
     `phases` are the shares of the interval (0 to 1) by what callbacks said that YOLO was doing, empty where none did.
@@ -131,8 +131,8 @@ class Scene:
     gpu: int
     start_t_s: float
     end_t_s: float
-    host: Series
-    own: Series
+    host: SignalTable
+    own: SignalTable
     tick_s: float = 1.0
     cores: int | None = None
     usable_cores: float | None = None
@@ -151,7 +151,7 @@ class Scene:
         edge = min(th.SCENE_EDGE_S, (self.end_t_s - self.start_t_s) / 4)
         return self.start_t_s + edge, self.end_t_s - edge / 2
 
-    def while_waiting(self) -> Scene | None:
+    def while_waiting(self) -> IntervalSignals | None:
         """Return the scene with the host as it was while the trainer waited; None if that was seldom, or not known.
 
         What is usual is then what it was while the trainer worked.
@@ -210,8 +210,8 @@ def evidence(*numbers: tuple[str, float | None, str]) -> tuple[Evidence, ...]:
     return tuple(Evidence(*each) for each in numbers if each[1] is not None and math.isfinite(each[1]))
 
 
-def series(frame: pd.DataFrame, names: Sequence[str]) -> Series:
+def signal_table(frame: pd.DataFrame, names: Sequence[str]) -> SignalTable:
     """Return columns of a table as a series in which no ordinary training is marked."""
     t_s = frame["t_s"].to_numpy(dtype=float)
     columns = Columns([name for name in names if name in frame], lambda name: frame[name].to_numpy(dtype=float))
-    return Series(t_s, columns, np.zeros(len(t_s), dtype=bool))
+    return SignalTable(t_s, columns, np.zeros(len(t_s), dtype=bool))

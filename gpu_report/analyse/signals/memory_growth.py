@@ -10,7 +10,7 @@ from gpu_report.analyse.signals.gpu_memory import GpuMemory
 from gpu_report.analyse.signals.memory_peaks import Points, epoch_points, moment_points
 from gpu_report.analyse.timeline.training_epochs import Parts
 from gpu_report.analyse.timeseries.gpu_series import Floats
-from gpu_report.analyse.timeseries.growth_fit import Ramp, find_ramp, theil_sen
+from gpu_report.analyse.timeseries.growth_fit import GrowthFit, fit_growth, theil_sen
 
 
 @dataclass(frozen=True)
@@ -76,13 +76,13 @@ def _looks(memory: GpuMemory, parts: Parts) -> Iterator[Points]:
         points = 0 if epochs else points // 2
 
 
-def _ramp(points: Points, closes_s: float | None) -> Ramp | None:
+def _ramp(points: Points, closes_s: float | None) -> GrowthFit | None:
     """Return the rise of a series of peaks if it is growth: no step, and no allocator that settles."""
     if len(points.mib) <= th.GROWTH_STEPS or float(np.ptp(points.mib)) < _least_rise_mib(float(points.mib.min())):
         return None
     at = _stands_out(points, closes_s)
     flat = points if at is None else points.without_step(at)
-    ramp = find_ramp(flat.start_s, flat.mib)
+    ramp = fit_growth(flat.start_s, flat.mib)
     if ramp is None or ramp.fit < th.GROWTH_FIT:
         return None
     rise = float(flat.mib[ramp.last] - flat.mib[ramp.first])
@@ -102,7 +102,7 @@ def _many_steps(steps_mib: Floats) -> bool:
     return alike >= th.GROWTH_STEPS and float(rises.mean()) >= th.GROWTH_RISING_SHARE
 
 
-def _goes_on(points: Points, ramp: Ramp) -> bool:
+def _goes_on(points: Points, ramp: GrowthFit) -> bool:
     """Tell whether memory grew on as it had begun: an allocator's grows ever more slowly."""
     first, last = float(points.mib[ramp.first]), float(points.mib[ramp.last])
     middle_s = (points.start_s[ramp.first] + points.start_s[ramp.last]) / 2
@@ -121,7 +121,7 @@ def _stands_out(points: Points, closes_s: float | None) -> int | None:
     return at if large and stays else None
 
 
-def _growth(memory: GpuMemory, parts: Parts, points: Points, ramp: Ramp) -> Growth:
+def _growth(memory: GpuMemory, parts: Parts, points: Points, ramp: GrowthFit) -> Growth:
     rising = slice(ramp.first, ramp.last + 1)
     start_s, end_s = _edges(memory, parts, points, ramp)
     pause = len(points.mib) - 1 - ramp.last
@@ -136,7 +136,7 @@ def _growth(memory: GpuMemory, parts: Parts, points: Points, ramp: Ramp) -> Grow
     )
 
 
-def _edges(memory: GpuMemory, parts: Parts, points: Points, ramp: Ramp) -> tuple[float, float]:
+def _edges(memory: GpuMemory, parts: Parts, points: Points, ramp: GrowthFit) -> tuple[float, float]:
     """Return when memory in training first left the level before, and when it had all but reached its highest.
 
     Growth that is there from the first point on may have begun within it: there the level before is that of its

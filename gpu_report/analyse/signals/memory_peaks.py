@@ -8,7 +8,7 @@ from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.signals.gpu_memory import GpuMemory
 from gpu_report.analyse.timeline.training_epochs import Parts, rows_of
 from gpu_report.analyse.timeseries.gpu_series import Floats
-from gpu_report.analyse.timeseries.intervals import Indices, covered
+from gpu_report.analyse.timeseries.intervals import Indices, mask_of_ranges
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +44,9 @@ def moment_points(memory: GpuMemory, parts: Parts, count: int) -> Points:
     edges = np.linspace(begin, end, count + 1)
     rows = memory.between(begin, end)
     t_s = memory.t_s[rows]
-    own = np.where(covered(len(t_s), *rows_of(t_s, later.spans)), memory.own_mib[rows], np.nan)
-    places = np.searchsorted(t_s, edges)
-    return _thinned(edges[:-1], edges[1:], _peaks(own, places[:-1], places[1:]))
+    own = np.where(mask_of_ranges(len(t_s), *rows_of(t_s, later.spans)), memory.own_mib[rows], np.nan)
+    row_ranges = np.searchsorted(t_s, edges)
+    return _thinned(edges[:-1], edges[1:], _peaks(own, row_ranges[:-1], row_ranges[1:]))
 
 
 def _peaks(values: Floats, first: Indices, last: Indices) -> Floats:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.timeseries.gpu_series import Track
+from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import Run
 
@@ -36,20 +36,20 @@ class Guest:
         return f"{self.name or 'a process'} (pid {self.pid})"
 
 
-def guests(run: Run, track: Track) -> tuple[Guest, ...]:
+def guests(run: Run, series: GpuSeries) -> tuple[Guest, ...]:
     """Return the guests of a GPU. When they came and went is told by its memory between two looks."""
-    rows = run.processes[run.processes["gpu"] == track.gpu]
-    found = [_guest(run, track, rows[rows["pid"] == pid]) for pid in _guest_pids(run, rows)]
+    rows = run.processes[run.processes["gpu"] == series.gpu]
+    found = [_guest(run, series, rows[rows["pid"] == pid]) for pid in _guest_pids(run, rows)]
     return tuple(guest for guest in found if guest.span[0] < guest.span[1])
 
 
-def _guest(run: Run, track: Track, rows: pd.DataFrame) -> Guest:
+def _guest(run: Run, series: GpuSeries, rows: pd.DataFrame) -> Guest:
     memory = max(rows["memory_used_mib"].dropna().tolist(), default=None)
     used = max(rows["gpu_util_pct"].dropna().tolist(), default=None)
     gone = rows[rows["change"] == "gone"]["t_s"].tolist()
     came_s, went_s = float(rows["t_s"].iloc[0]), gone[-1] if gone else run.duration_s
-    span = (_step(track, came_s, memory, up=True), _step(track, went_s, memory, up=False) if gone else went_s)
-    return Guest(track.gpu, int(rows["pid"].iloc[0]), str(rows["name"].iloc[0]), span, memory, used)
+    span = (_step(series, came_s, memory, up=True), _step(series, went_s, memory, up=False) if gone else went_s)
+    return Guest(series.gpu, int(rows["pid"].iloc[0]), str(rows["name"].iloc[0]), span, memory, used)
 
 
 def _guest_pids(run: Run, rows: pd.DataFrame) -> list[int]:
@@ -63,10 +63,10 @@ def _guest_pids(run: Run, rows: pd.DataFrame) -> list[int]:
     return [int(pid) for pid in dict.fromkeys([*foreign, *own]) if pid not in mine]
 
 
-def _step(track: Track, look_s: float, memory_mib: float | None, *, up: bool) -> float:
+def _step(series: GpuSeries, look_s: float, memory_mib: float | None, *, up: bool) -> float:
     """Return when the GPU's memory stepped by about a process's before a look, else the middle of the time since."""
-    since_s = look_s - th.PROCESSES_EVERY_S - th.LATE_LOOK_TICKS * track.tick_s
-    rows = track.rows[(track.rows["t_s"] > since_s) & (track.rows["t_s"] <= look_s + track.tick_s)]
+    since_s = look_s - th.PROCESSES_EVERY_S - th.LATE_LOOK_TICKS * series.tick_s
+    rows = series.samples[(series.samples["t_s"] > since_s) & (series.samples["t_s"] <= look_s + series.tick_s)]
     used, t_s = rows["memory_used_mib"].to_numpy(dtype=float), rows["t_s"].to_numpy(dtype=float)
     if memory_mib and len(used) > 1:
         steps = np.diff(used) if up else -np.diff(used)

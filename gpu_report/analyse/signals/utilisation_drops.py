@@ -10,12 +10,12 @@ import pandas as pd
 from numpy.lib.stride_tricks import sliding_window_view
 
 from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, Percents, Track
+from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries, Percents
 from gpu_report.analyse.timeseries.intervals import Indices
 from gpu_report.analyse.timeseries.low_stretches import Pairs, longest_stray_s, low_stretches, stretch_bounds
 from gpu_report.model import Interval, Options
 
-FEW_TIMES = 8  # medians of single windows are dearer than rolling ones: only where so many times a track is sorted
+FEW_TIMES = 8  # medians of single windows are dearer than rolling ones: only where so many times a series is sorted
 
 
 @dataclass(frozen=True)
@@ -35,25 +35,25 @@ class Drop:
         return self.end_t_s - self.start_t_s
 
 
-def find_drops(track: Track, usable: Bools, options: Options, anew_s: Sequence[float] = ()) -> tuple[Drop, ...]:
+def find_drops(series: GpuSeries, usable: Bools, options: Options, anew_s: Sequence[float] = ()) -> tuple[Drop, ...]:
     """Return the drops of one GPU; `usable` says which readings lie outside startup and idle.
 
     At the moments `anew_s`, in order, the level starts anew: another training may have been set up otherwise.
     """
-    edges = [0, *np.searchsorted(track.t_s, np.array(anew_s, dtype=float)).tolist(), len(track.t_s)]
+    edges = [0, *np.searchsorted(series.t_s, np.array(anew_s, dtype=float)).tolist(), len(series.t_s)]
     found: list[Drop] = []
     for first, last in pairwise(edges):
-        part = track if (first, last) == (0, len(track.t_s)) else _part(track, first, last)
+        part = series if (first, last) == (0, len(series.t_s)) else _part(series, first, last)
         found += _Search(part, usable[first:last], options.line_share, options.drop_seconds).drops()
     return tuple(found)
 
 
-def find_low_intervals(track: Track, usable: Bools) -> tuple[Interval, ...]:
+def find_low_intervals(series: GpuSeries, usable: Bools) -> tuple[Interval, ...]:
     """Return the stretches of usable readings under LOW_PCT that last LOW_AT_LEAST_S or more."""
-    low = usable & (track.util_pct < th.LOW_PCT)
-    long = [pair for pair in low_stretches(track, low, usable) if _counts(track, pair, th.LOW_AT_LEAST_S)]
-    found = [pair for stretch in long for pair in _truly_low(track, low, stretch)]
-    return tuple(_interval(track, *pair) for pair in found if _counts(track, pair, th.LOW_AT_LEAST_S))
+    low = usable & (series.util_pct < th.LOW_PCT)
+    long = [pair for pair in low_stretches(series, low, usable) if _counts(series, pair, th.LOW_AT_LEAST_S)]
+    found = [pair for stretch in long for pair in _truly_low(series, low, stretch)]
+    return tuple(_interval(series, *pair) for pair in found if _counts(series, pair, th.LOW_AT_LEAST_S))
 
 
 def _median(values: Percents) -> float:
@@ -62,47 +62,47 @@ def _median(values: Percents) -> float:
     return float(ordered[half] if len(values) % 2 else (ordered[half - 1] + ordered[half]) / 2)
 
 
-def _truly_low(track: Track, low: Bools, stretch: tuple[int, int]) -> Pairs:
+def _truly_low(series: GpuSeries, low: Bools, stretch: tuple[int, int]) -> Pairs:
     """Return the stretch if strays are the exception in it; else its runs without strays."""
     first, last = stretch
     part = low[first:last]
-    if _few_strays(track, part, first, last):
+    if _few_strays(series, part, first, last):
         return [stretch]
-    return [(first + a, first + b) for a, b in low_stretches(_part(track, first, last), part, np.ones_like(part), 0.0)]
+    return [(first + a, first + b) for a, b in low_stretches(_part(series, first, last), part, np.ones_like(part), 0.0)]
 
 
-def _few_strays(track: Track, low: Bools, first: int, last: int) -> bool:
-    hold = track.hold_s[first:last]
+def _few_strays(series: GpuSeries, low: Bools, first: int, last: int) -> bool:
+    hold = series.weight_s[first:last]
     return float(hold[~low].sum()) <= th.STRAY_SHARE * float(hold.sum())
 
 
-def _counts(track: Track, pair: tuple[int, int], at_least_s: float) -> bool:
+def _counts(series: GpuSeries, pair: tuple[int, int], at_least_s: float) -> bool:
     """Tell whether a stretch is long enough: its edges are known to half an interval in all."""
     first, last = pair
-    length = track.t_s[last - 1] + track.hold_s[last - 1] - track.t_s[first]
+    length = series.t_s[last - 1] + series.weight_s[last - 1] - series.t_s[first]
     enough = last - first >= th.LOW_READINGS
-    return bool(enough and length >= at_least_s - th.READING_SLACK * track.interval_s)
+    return bool(enough and length >= at_least_s - th.READING_SLACK * series.interval_s)
 
 
-def _interval(track: Track, first: int, last: int) -> Interval:
-    start, end = float(track.t_s[first]), float(track.t_s[last - 1] + track.hold_s[last - 1])
-    return Interval(track.gpu, start, end, track.mean_pct(start, end))
+def _interval(series: GpuSeries, first: int, last: int) -> Interval:
+    start, end = float(series.t_s[first]), float(series.t_s[last - 1] + series.weight_s[last - 1])
+    return Interval(series.gpu, start, end, series.mean_util_pct(start, end))
 
 
 class _Search:
-    """The scan for drops of one track: finds each start, follows it to its end, and keeps it out of later levels.
+    """The scan for drops of one series: finds each start, follows it to its end, and keeps it out of later levels.
 
     No level is above 100 %: what is not under the line of that level is in no drop. So a drop lies in one of the low
     stretches by that line, and of these only the few that are long enough are looked at.
     """
 
-    def __init__(self, track: Track, usable: Bools, share: float, at_least_s: float) -> None:
-        self.track, self.share, self.at_least_s = track, share, at_least_s
+    def __init__(self, series: GpuSeries, usable: Bools, share: float, at_least_s: float) -> None:
+        self.series, self.share, self.at_least_s = series, share, at_least_s
         self.usable = usable
         self.kept = usable.copy()  # readings that the level is made of: usable and in no drop
-        self.window = max(round(th.LEVEL_OVER_S / track.interval_s), 1)
-        self.at_least = max(round(th.LEVEL_AT_LEAST_S / track.interval_s), 1)
-        self.low = stretch_bounds(track, usable & (track.util_pct < share * 100), usable, th.STRAY_S)
+        self.window = max(round(th.LEVEL_OVER_S / series.interval_s), 1)
+        self.at_least = max(round(th.LEVEL_AT_LEAST_S / series.interval_s), 1)
+        self.low = stretch_bounds(series, usable & (series.util_pct < share * 100), usable, th.STRAY_S)
         self.behind = 0  # the end of the last dip that was looked at
         self.region = 0, 0  # the stretch that is looked at
         self._ends_of: dict[tuple[float, float], Indices] = {}  # of the low stretches in it, by line and strays borne
@@ -126,7 +126,7 @@ class _Search:
         firsts, lasts = self.low
         if not len(firsts):
             return []
-        long = self.track.ends_s[lasts - 1] - self.track.t_s[firsts] >= self._least_s
+        long = self.series.ends_s[lasts - 1] - self.series.t_s[firsts] >= self._least_s
         begins = np.concatenate([[True], firsts[1:] > lasts[:-1]])
         group = np.cumsum(begins) - 1
         ends = np.append(begins[1:], True)
@@ -136,7 +136,7 @@ class _Search:
     @property
     def _least_s(self) -> float:
         """Return how long readings must be low: the edges of a drop are known to half an interval in all."""
-        return self.at_least_s - th.READING_SLACK * self.track.interval_s
+        return self.at_least_s - th.READING_SLACK * self.series.interval_s
 
     def _follow(self, at: int, start: int) -> tuple[Drop | None, int, int]:
         """Return the drop that begins at `start` (None: none), where to go on, and until where it disturbs levels."""
@@ -159,14 +159,14 @@ class _Search:
         if not regions:
             return np.empty(0, dtype=np.intp)
         every = np.concatenate([np.arange(*region) for region in regions])
-        every = every[self.usable[every] & (self.track.util_pct[every] < self.share * 100)]
+        every = every[self.usable[every] & (self.series.util_pct[every] < self.share * 100)]
         levels = self._undisturbed_levels(every)
-        found: Indices = every[(levels >= th.LOW_PCT) & (self.track.util_pct[every] < self.share * levels)]
+        found: Indices = every[(levels >= th.LOW_PCT) & (self.series.util_pct[every] < self.share * levels)]
         return found
 
     def _undisturbed_levels(self, at: Indices) -> Floats:
         """Return the level before some readings as it is where no drop lies within its window, NaN where unknown."""
-        values = self.track.util_pct[self.kept]
+        values = self.series.util_pct[self.kept]
         before: Indices = (np.cumsum(self.kept) - self.kept)[at]  # how many kept readings lie before each
         whole: Bools = before >= self.window
         level = np.full(len(at), np.nan)
@@ -182,9 +182,9 @@ class _Search:
     def _next_start(self, at: int, last: int, undisturbed: Indices, disturbed_until: int) -> int | None:
         """Return the next reading under its line: level by level where a drop disturbs it, else as precomputed."""
         unsettled = slice(at, min(disturbed_until, last))
-        low = self.usable[unsettled] & (self.track.util_pct[unsettled] < self.share * 100)
+        low = self.usable[unsettled] & (self.series.util_pct[unsettled] < self.share * 100)
         for i in (at + np.flatnonzero(low)).tolist():
-            if self.track.util_pct[i] < self.share * self._level(i):
+            if self.series.util_pct[i] < self.share * self._level(i):
                 return int(i)
         found = int(np.searchsorted(undisturbed, max(at, disturbed_until)))
         return int(undisturbed[found]) if found < len(undisturbed) and undisturbed[found] < last else None
@@ -196,7 +196,7 @@ class _Search:
             recent = start + np.flatnonzero(self.kept[start:i])[-self.window :]
             if len(recent) == self.window or start == 0:
                 break
-        values = self.track.util_pct[recent]
+        values = self.series.util_pct[recent]
         level = _median(values) if len(values) >= self.at_least else -1.0
         return level if level >= th.LOW_PCT else -1.0
 
@@ -209,7 +209,7 @@ class _Search:
         if begin == start:
             return start, level
         since = self._since(at)
-        before = self.track.util_pct[since:begin][self.kept[since:begin]][-self.window :]
+        before = self.series.util_pct[since:begin][self.kept[since:begin]][-self.window :]
         return (begin, max(_median(before), level)) if len(before) else (start, level)
 
     def _begin(self, at: int, start: int, line: float, stray_s: float) -> int:
@@ -217,15 +217,15 @@ class _Search:
 
         It is a few readings back, nearly always: found by steps, for arrays cost more than that.
         """
-        track, stray_s = self.track, longest_stray_s(self.track, stray_s)
+        series, stray_s = self.series, longest_stray_s(self.series, stray_s)
         begin, i = start, start
-        while i > at and not track.after_gap[i] and self.usable[i - 1]:
+        while i > at and not series.after_gap[i] and self.usable[i - 1]:
             i -= 1
-            if track.util_pct[i] < line:
-                if i < begin - 1 and track.t_s[begin] - (track.t_s[i] + track.hold_s[i]) >= stray_s:
+            if series.util_pct[i] < line:
+                if i < begin - 1 and series.t_s[begin] - (series.t_s[i] + series.weight_s[i]) >= stray_s:
                     break
                 begin = i
-            elif track.t_s[begin] - track.t_s[i] >= stray_s:  # what lies before it lies too far back
+            elif series.t_s[begin] - series.t_s[i] >= stray_s:  # what lies before it lies too far back
                 break
         return begin
 
@@ -245,7 +245,7 @@ class _Search:
         end = None
         for i in range(first, last):
             line = self.share * self._level(i) if end is None or i >= end else 0.0
-            if self.usable[i] and self.track.util_pct[i] < line:
+            if self.usable[i] and self.series.util_pct[i] < line:
                 end = int(self._ends((i, last), line, 0.0)[0])
         return end
 
@@ -258,22 +258,22 @@ class _Search:
 
     def _ends(self, region: tuple[int, int], line: float, stray_s: float) -> Indices:
         """Return the ends of the stretches under a line within a region."""
-        part, usable = _part(self.track, *region), self.usable[slice(*region)]
+        part, usable = _part(self.series, *region), self.usable[slice(*region)]
         return region[0] + stretch_bounds(part, usable & (part.util_pct < line), usable, stray_s)[1]
 
     def _drop(self, start: int, end: int, level: float) -> Drop | None:
-        if not _counts(self.track, (start, end), self.at_least_s):
+        if not _counts(self.series, (start, end), self.at_least_s):
             return None
-        low = _interval(self.track, start, end)
-        under = self.track.util_pct[start:end] < self.share * level
-        if not _few_strays(self.track, under, start, end) or low.mean_pct >= self.share * level:
+        low = _interval(self.series, start, end)
+        under = self.series.util_pct[start:end] < self.share * level
+        if not _few_strays(self.series, under, start, end) or low.mean_pct >= self.share * level:
             return None
         sustained = low.duration_s > th.SUSTAINED_AFTER_S
-        return Drop(self.track.gpu, low.start_t_s, low.end_t_s, level, low.mean_pct, sustained)
+        return Drop(self.series.gpu, low.start_t_s, low.end_t_s, level, low.mean_pct, sustained)
 
     def _exclude(self, start: int, end: int) -> int:
         """Keep a drop's first SUSTAINED_AFTER_S out of the level; return where the level starts anew if it goes on."""
-        new_state = int(np.searchsorted(self.track.t_s, self.track.t_s[start] + th.SUSTAINED_AFTER_S))
+        new_state = int(np.searchsorted(self.series.t_s, self.series.t_s[start] + th.SUSTAINED_AFTER_S))
         self.kept[start : min(end, new_state)] = False
         if end > new_state:
             self.kept[:new_state] = False
@@ -288,6 +288,8 @@ class _Search:
         return len(self.kept)
 
 
-def _part(track: Track, start: int, upto: int) -> Track:
+def _part(series: GpuSeries, start: int, upto: int) -> GpuSeries:
     part = slice(start, upto)
-    return dataclasses.replace(track, t_s=track.t_s[part], util_pct=track.util_pct[part], hold_s=track.hold_s[part])
+    return dataclasses.replace(
+        series, t_s=series.t_s[part], util_pct=series.util_pct[part], weight_s=series.weight_s[part]
+    )

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, Track
-from gpu_report.analyse.timeseries.intervals import Span, Spans, intersect, marked, minus, union
+from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
+from gpu_report.analyse.timeseries.intervals import Span, Spans, intersect, minus, rows_in_any, union
 from gpu_report.model import EpochRow, Run
 
 
@@ -20,22 +20,22 @@ class Activity:
     idle: tuple[Span, ...]
     used_gpus: frozenset[int]
 
-    def usable(self, track: Track) -> Bools:
-        """Return which readings of a track lie outside startup and idle; none of a GPU that was never used."""
-        if track.gpu not in self.used_gpus:
-            return np.zeros(len(track.t_s), dtype=bool)
-        return outside(track, (*self.startups, *self.idle))
+    def usable(self, series: GpuSeries) -> Bools:
+        """Return which readings of a series lie outside startup and idle; none of a GPU that was never used."""
+        if series.gpu not in self.used_gpus:
+            return np.zeros(len(series.t_s), dtype=bool)
+        return outside(series, (*self.startups, *self.idle))
 
 
-def outside(track: Track, spans: Spans) -> Bools:
-    """Return which readings of a track lie outside all spans."""
-    return ~marked(track.t_s, spans)
+def outside(series: GpuSeries, spans: Spans) -> Bools:
+    """Return which readings of a series lie outside all spans."""
+    return ~rows_in_any(series.t_s, spans)
 
 
-def find_activity(run: Run, tracks: Sequence[Track]) -> Activity:
+def find_activity(run: Run, all_series: Sequence[GpuSeries]) -> Activity:
     """Return when the run worked, from its epochs, its processes or their memory, and utilisation itself."""
     presence = _presence(run)
-    used = _used(tracks, presence)
+    used = _used(all_series, presence)
     idle = _idle_spans(run, used, presence)
     commanded = any(event.kind == "command_started" for event in run.events)
     startups: list[Span] = []
@@ -44,17 +44,17 @@ def find_activity(run: Run, tracks: Sequence[Track]) -> Activity:
         start = 0.0 if commanded and begin.after_s <= 0 else _starts_at(begin, first, idle)
         idle = union([*idle, (begin.after_s, start)]) if start > begin.after_s == 0 else idle
         startups += [(start, first)] if first > start else []
-    return Activity(tuple(startups), tuple(minus(idle, startups)), frozenset(track.gpu for track in used))
+    return Activity(tuple(startups), tuple(minus(idle, startups)), frozenset(series.gpu for series in used))
 
 
-def _used(tracks: Sequence[Track], presence: dict[int, list[Span]]) -> list[Track]:
+def _used(all_series: Sequence[GpuSeries], presence: dict[int, list[Span]]) -> list[GpuSeries]:
     """Return the GPUs that the run worked on: where it has processes, if processes are known, and busy more than once.
 
     Where no GPU was ever busy for long, those that did anything at all.
     """
-    candidates = [track for track in tracks if len(track.t_s) and (not presence or track.gpu in presence)]
-    worked = [track for track in candidates if work_begins(track, 0.0, th.LOW_PCT) is not None]
-    return worked or [track for track in candidates if track.mean_pct(0.0, np.inf) >= th.UNUSED_PCT]
+    candidates = [series for series in all_series if len(series.t_s) and (not presence or series.gpu in presence)]
+    worked = [series for series in candidates if work_begins(series, 0.0, th.LOW_PCT) is not None]
+    return worked or [series for series in candidates if series.mean_util_pct(0.0, np.inf) >= th.UNUSED_PCT]
 
 
 # --- startup --------------------------------------------------------------------------------------------------
@@ -109,37 +109,37 @@ def unfinished(run: Run) -> dict[int, float]:
     }
 
 
-def _first_work(begin: _Begin, used: Sequence[Track], duration_s: float) -> float:
+def _first_work(begin: _Begin, used: Sequence[GpuSeries], duration_s: float) -> float:
     """Return when a process first worked on any GPU, the end of the recording if it never did."""
-    found = [t for track in used if (t := _first_on(track, begin)) is not None]
+    found = [t for series in used if (t := _first_on(series, begin)) is not None]
     return min(found, default=duration_s)
 
 
-def _first_on(track: Track, begin: _Begin) -> float | None:
+def _first_on(series: GpuSeries, begin: _Begin) -> float | None:
     """Return when a process first worked on a GPU, by utilisation or by power; None if it never did.
 
     A rank that waits for another spins at full utilisation, but draws next to nothing: there power has the say.
     """
-    by_util = first_work(track, begin.train_start_s)
-    by_power = _first_power(track, begin.train_start_s, begin.row_s) if begin.row_s is not None else None
+    by_util = first_work(series, begin.train_start_s)
+    by_power = _first_power(series, begin.train_start_s, begin.row_s) if begin.row_s is not None else None
     if by_util is None or by_power is None:
         return by_power if by_util is None else by_util
     return by_power if by_power - by_util > th.SPIN_S else min(by_util, by_power)
 
 
-def _first_power(track: Track, after_s: float, row_s: float) -> float | None:
+def _first_power(series: GpuSeries, after_s: float, row_s: float) -> float | None:
     """Return when a GPU first drew the power of work after training began, None where power does not tell.
 
     What it draws with a process on it that waits is the lower quarter of the first epoch, which waits much.
     """
-    power = track.rows["power_w"].to_numpy(dtype=float)
-    rows = track.between_rows(after_s, row_s)
+    power = series.samples["power_w"].to_numpy(dtype=float)
+    rows = series.between_rows(after_s, row_s)
     known = power[rows][np.isfinite(power[rows])]
     if not len(known):
         return None
     waiting, most = float(np.percentile(known, 25)), float(np.nanpercentile(power, 95))
     at = np.flatnonzero(power[rows] >= waiting + th.WORK_POWER * (most - waiting))
-    return float(track.rows["t_s"].to_numpy(dtype=float)[rows][at[0]]) if len(at) and most > waiting else None
+    return float(series.samples["t_s"].to_numpy(dtype=float)[rows][at[0]]) if len(at) and most > waiting else None
 
 
 def _starts_at(begin: _Begin, first_work_s: float, idle: Sequence[Span]) -> float:
@@ -149,27 +149,27 @@ def _starts_at(begin: _Begin, first_work_s: float, idle: Sequence[Span]) -> floa
     return min([*told, *([begin.args_s] if begin.args_s is not None else [])], default=begin.after_s)
 
 
-def first_work(track: Track, after_s: float) -> float | None:
+def first_work(series: GpuSeries, after_s: float) -> float | None:
     """Return when a GPU first worked after a moment, None if it never did.
 
     Busy is LOW_PCT, or half of what the GPU reaches where that is less.
     """
-    util = track.util_pct[track.between(after_s, np.inf)].astype(float)
+    util = series.util_pct[series.between(after_s, np.inf)].astype(float)
     if not len(util) or util.max() < th.UNUSED_PCT:
         return None
     bar = max(min(th.LOW_PCT, float(np.percentile(util, 95)) / 2, float(util.max()) / 2), th.UNUSED_PCT)
-    begun = work_begins(track, after_s, bar)
-    return begun if begun is not None else float(track.t_s[track.between(after_s, np.inf)][np.argmax(util >= bar)])
+    begun = work_begins(series, after_s, bar)
+    return begun if begun is not None else float(series.t_s[series.between(after_s, np.inf)][np.argmax(util >= bar)])
 
 
-def work_begins(track: Track, after_s: float, bar_pct: float) -> float | None:
+def work_begins(series: GpuSeries, after_s: float, bar_pct: float) -> float | None:
     """Return from when on a GPU was busy WORK_SECONDS out of WORK_WITHIN_S (and WORK_READINGS times), None if never."""
-    part = track.between(after_s, np.inf)
-    busy = track.t_s[part][track.util_pct[part] >= bar_pct]
-    ahead = max(th.WORK_READINGS, round(th.WORK_SECONDS / track.interval_s)) - 1
+    part = series.between(after_s, np.inf)
+    busy = series.t_s[part][series.util_pct[part] >= bar_pct]
+    ahead = max(th.WORK_READINGS, round(th.WORK_SECONDS / series.interval_s)) - 1
     if len(busy) <= ahead:
         return None
-    within = max(th.WORK_WITHIN_S, (ahead + 1) * track.interval_s)
+    within = max(th.WORK_WITHIN_S, (ahead + 1) * series.interval_s)
     close = busy[ahead:] - busy[: len(busy) - ahead] <= within
     return float(busy[np.argmax(close)]) if close.any() else None
 
@@ -203,9 +203,9 @@ def _presence(run: Run) -> dict[int, list[Span]]:
     return spans
 
 
-def _idle_spans(run: Run, used: Sequence[Track], presence: dict[int, list[Span]]) -> list[Span]:
+def _idle_spans(run: Run, used: Sequence[GpuSeries], presence: dict[int, list[Span]]) -> list[Span]:
     """Return when no process of the run was on any GPU that it used, and what follows the end of the command."""
-    per_gpu = [_absent(track, presence, run.duration_s) for track in used]
+    per_gpu = [_absent(series, presence, run.duration_s) for series in used]
     spans = per_gpu[0] if per_gpu else []
     for other in per_gpu[1:]:
         spans = intersect(spans, other)
@@ -216,20 +216,20 @@ def _idle_spans(run: Run, used: Sequence[Track], presence: dict[int, list[Span]]
     return [(a, b) for a, b in union(spans) if b - a >= th.IDLE_AT_LEAST_S]
 
 
-def _absent(track: Track, presence: dict[int, list[Span]], duration_s: float) -> list[Span]:
+def _absent(series: GpuSeries, presence: dict[int, list[Span]], duration_s: float) -> list[Span]:
     """Return when the run had no process on a GPU: as its processes tell, else as the GPU's memory does."""
     if not presence:
-        return _empty_spans(track)
+        return _empty_spans(series)
     # the list of processes is read every few seconds: one may have come, and its memory been seen, a little before
-    present = [(start - th.PROCESSES_EVERY_S, end) for start, end in presence[track.gpu]]
+    present = [(start - th.PROCESSES_EVERY_S, end) for start, end in presence[series.gpu]]
     return minus([(0.0, duration_s)], present)
 
 
-def _empty_spans(track: Track) -> list[Span]:
+def _empty_spans(series: GpuSeries) -> list[Span]:
     """Return when a GPU's memory was as empty as it ever was; nothing where that cannot be told."""
-    memory = track.rows["memory_used_mib"].to_numpy(dtype=float)
-    times = track.rows["t_s"].to_numpy(dtype=float)
-    busy = memory[track.rows["gpu_util_pct"].to_numpy(dtype=float) >= th.LOW_PCT]
+    memory = series.samples["memory_used_mib"].to_numpy(dtype=float)
+    times = series.samples["t_s"].to_numpy(dtype=float)
+    busy = memory[series.samples["gpu_util_pct"].to_numpy(dtype=float) >= th.LOW_PCT]
     if not np.isfinite(memory).any() or not np.isfinite(busy).any():
         return []
     least = float(np.nanmin(memory))
@@ -237,5 +237,5 @@ def _empty_spans(track: Track) -> list[Span]:
         return []
     empty = memory <= least + th.IDLE_MEMORY_SLACK_MIB
     edges = np.flatnonzero(np.diff(np.concatenate([[False], empty, [False]]).astype(np.int8)))
-    ends: Floats = times + track.row_hold_s
+    ends: Floats = times + series.sample_weight_s
     return [(float(times[a]), float(ends[b - 1])) for a, b in zip(edges[::2], edges[1::2], strict=True)]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, Track
+from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.model import EpochRow
 
 
@@ -53,7 +53,7 @@ class _Costs:
 
 
 def find_rests(
-    rows: Sequence[EpochRow], firsts: Sequence[bool], goes_on: Sequence[bool], track: Track, usable: Bools
+    rows: Sequence[EpochRow], firsts: Sequence[bool], goes_on: Sequence[bool], series: GpuSeries, usable: Bools
 ) -> list[Rest]:
     """Return the rest around each row of one YOLO run, in order of time, from one GPU's readings.
 
@@ -65,25 +65,25 @@ def find_rests(
     """
     if not rows:
         return []
-    before, after = _from_work(rows, np.array(firsts), np.array(goes_on), track, usable)
+    before, after = _from_work(rows, np.array(firsts), np.array(goes_on), series, usable)
     for number, (row, first) in enumerate(zip(rows, firsts, strict=True)):
-        if first and (begun := _first_validation(track, row)) is not None:
+        if first and (begun := _first_validation(series, row)) is not None:
             before[number] = row.row_t_s - begun
     return [Rest(*pair) for pair in zip(before.tolist(), after.tolist(), strict=True)]
 
 
 def _from_work(
-    rows: Sequence[EpochRow], firsts: Bools, goes_on: Bools, track: Track, usable: Bools
+    rows: Sequence[EpochRow], firsts: Bools, goes_on: Bools, series: GpuSeries, usable: Bools
 ) -> tuple[Floats, Floats]:
-    if not _works(rows, track, usable):
+    if not _works(rows, series, usable):
         return np.full(len(rows), np.nan), np.full(len(rows), np.nan)
     at = np.array([row.row_t_s for row in rows])
     starts = np.array([row.start_t_s for row in rows])
     lengths = _lengths(float(np.median(at - starts)) * th.REST_SHARE)
-    in_validation, in_checkpoint = _costs(track, usable)
-    before = _fitted(in_validation, at, lengths, track.interval_s, ~firsts, ahead=False)
-    after = _fitted(in_checkpoint, at, lengths, track.interval_s, goes_on, ahead=True)
-    foreign = _foreign(track, usable)
+    in_validation, in_checkpoint = _costs(series, usable)
+    before = _fitted(in_validation, at, lengths, series.interval_s, ~firsts, ahead=False)
+    after = _fitted(in_checkpoint, at, lengths, series.interval_s, goes_on, ahead=True)
+    foreign = _foreign(series, usable)
     after = _saved_beside_others(at, after, foreign)
     before = _validated_beside_others(rows, before, after, foreign)
     return np.where(before > 0, before, np.nan), np.where(after > 0, after, np.nan)
@@ -98,17 +98,17 @@ class _Foreign:
     rest_follows: bool
 
 
-def _foreign(track: Track, usable: Bools) -> list[_Foreign]:
+def _foreign(series: GpuSeries, usable: Bools) -> list[_Foreign]:
     """Return when the GPU drew more power than this training ever does for long: another process worked on it, too."""
-    t_s = track.rows["t_s"].to_numpy(dtype=float)
-    power = track.rows["power_w"].to_numpy(dtype=float)
-    known = power[np.isfinite(power) & _working(track, t_s, usable)]
+    t_s = series.samples["t_s"].to_numpy(dtype=float)
+    power = series.samples["power_w"].to_numpy(dtype=float)
+    known = power[np.isfinite(power) & _working(series, t_s, usable)]
     if not len(known):
         return []
     level, least = float(np.median(known)), float(np.nanmin(power))
     above = np.concatenate([[False], power >= th.FOREIGN_POWER * level, [False]])
     edges = np.flatnonzero(np.diff(above.astype(np.int8)))
-    ends = t_s + track.row_hold_s
+    ends = t_s + series.sample_weight_s
     settled = np.searchsorted(t_s, t_s + th.POWER_MEAN_S)  # the first reading that has nothing of that moment in it
     rests = np.append(power < (least + level) / 2, False)[settled]
     spans = [
@@ -150,18 +150,18 @@ def _validated_beside_others(
     return before
 
 
-def _working(track: Track, t_s: Floats, usable: Bools) -> Bools:
+def _working(series: GpuSeries, t_s: Floats, usable: Bools) -> Bools:
     """Return at which of its ticks a GPU worked, by the reading of utilisation at or next after it."""
-    nearest = np.clip(np.searchsorted(track.t_s, t_s), 0, len(track.t_s) - 1)
-    working: Bools = usable[nearest] & (track.util_pct[nearest] >= th.LOW_PCT)
+    nearest = np.clip(np.searchsorted(series.t_s, t_s), 0, len(series.t_s) - 1)
+    working: Bools = usable[nearest] & (series.util_pct[nearest] >= th.LOW_PCT)
     return working
 
 
-def _works(rows: Sequence[EpochRow], track: Track, usable: Bools) -> bool:
+def _works(rows: Sequence[EpochRow], series: GpuSeries, usable: Bools) -> bool:
     """Tell whether a GPU is busy most of the time between the rows; the first epoch, which waits, is no measure."""
-    between = track.between(rows[0].row_t_s, rows[-1].row_t_s)
-    judged = track.util_pct[between][usable[between]]
-    judged = judged if len(judged) else track.util_pct[usable]
+    between = series.between(rows[0].row_t_s, rows[-1].row_t_s)
+    judged = series.util_pct[between][usable[between]]
+    judged = judged if len(judged) else series.util_pct[usable]
     return bool(len(judged)) and float(np.median(judged)) >= th.LOW_PCT
 
 
@@ -173,27 +173,27 @@ def _lengths(longest_s: float) -> Floats:
     return np.array(lengths)
 
 
-def _costs(track: Track, usable: Bools) -> tuple[list[_Costs], list[_Costs]]:
+def _costs(series: GpuSeries, usable: Bools) -> tuple[list[_Costs], list[_Costs]]:
     """Return the costs of calling time work or rest, in a validation and in a checkpoint, by each signal that tells.
 
     Utilisation says little of a validation: its bursts read as work, and so does the waiting of other ranks for it.
     Power tells. Of a checkpoint the driver's own fine readings tell most; of one reading a second, the traffic to
     device memory and power together.
     """
-    t_s = track.rows["t_s"].to_numpy(dtype=float)
-    working, fine = _working(track, t_s, usable), track.interval_s < th.FINE_S
-    validating, saving = (_power(track, t_s, working, share) for share in (th.VALIDATION_POWER, 0.0))
-    util_pct = track.util_pct.astype(float)
-    util = _cost(track.t_s - th.READING_TRAILS_S, util_pct, _level(util_pct[usable]), 0.0)
+    t_s = series.samples["t_s"].to_numpy(dtype=float)
+    working, fine = _working(series, t_s, usable), series.interval_s < th.FINE_S
+    validating, saving = (_power(series, t_s, working, share) for share in (th.VALIDATION_POWER, 0.0))
+    util_pct = series.util_pct.astype(float)
+    util = _cost(series.t_s - th.READING_TRAILS_S, util_pct, _level(util_pct[usable]), 0.0)
     if fine or saving is None:
         return [validating or util], [util]
-    traffic = _traffic(track, t_s, working)
+    traffic = _traffic(series, t_s, working)
     return [validating or util], [saving, *([traffic] if traffic else [])]
 
 
-def _traffic(track: Track, t_s: Floats, working: Bools) -> _Costs | None:
+def _traffic(series: GpuSeries, t_s: Floats, working: Bools) -> _Costs | None:
     """Return costs by the traffic to device memory: a training has it, the small kernels of a validation have not."""
-    traffic = track.rows["memory_util_pct"].to_numpy(dtype=float)
+    traffic = series.samples["memory_util_pct"].to_numpy(dtype=float)
     known = np.isfinite(traffic)
     level = _level(traffic[known & working])
     if known.mean() <= th.WELL_COVERED or level < th.TRAFFIC_PCT:
@@ -201,9 +201,9 @@ def _traffic(track: Track, t_s: Floats, working: Bools) -> _Costs | None:
     return _cost(t_s[known] - th.READING_TRAILS_S, traffic[known], level, 0.0)
 
 
-def _power(track: Track, t_s: Floats, working: Bools, resting: float) -> _Costs | None:
+def _power(series: GpuSeries, t_s: Floats, working: Bools, resting: float) -> _Costs | None:
     """Return costs by power, which a driver gives as the mean of the last second: no burst escapes or fools it."""
-    power = track.rows["power_w"].to_numpy(dtype=float)
+    power = series.samples["power_w"].to_numpy(dtype=float)
     known = np.isfinite(power)
     level = _level(power[known & working])
     least = float(power[known].min()) if known.any() else 0.0
@@ -271,18 +271,18 @@ def _shared(cost: Floats, told: Bools, lengths: Floats) -> Floats:
     return shared
 
 
-def _first_validation(track: Track, row: EpochRow) -> float | None:
+def _first_validation(series: GpuSeries, row: EpochRow) -> float | None:
     """Return when the first validation of a process began, None where its memory does not tell.
 
     Its first batch takes memory that training did not have. Before it lies a stretch without work, in which the
     training's last batch and then the validation's loader have their turn: half of it is given to either.
     """
-    rows = track.between_rows(row.start_t_s, row.row_t_s)
-    memory = track.rows["memory_used_mib"].to_numpy(dtype=float)[rows]
-    t_s = track.rows["t_s"].to_numpy(dtype=float)[rows]
+    rows = series.between_rows(row.start_t_s, row.row_t_s)
+    memory = series.samples["memory_used_mib"].to_numpy(dtype=float)[rows]
+    t_s = series.samples["t_s"].to_numpy(dtype=float)[rows]
     grown = np.flatnonzero(np.diff(memory) >= th.MEMORY_STEP_SHARE * memory[:-1])
-    part = track.between(row.start_t_s, row.row_t_s)
-    working = track.t_s[part][track.util_pct[part] >= th.LOW_PCT]
+    part = series.between(row.start_t_s, row.row_t_s)
+    working = series.t_s[part][series.util_pct[part] >= th.LOW_PCT]
     if not len(grown) or not (working < t_s[grown[-1]]).any():
         return None
     step = (t_s[grown[-1]] + t_s[grown[-1] + 1]) / 2
@@ -290,14 +290,14 @@ def _first_validation(track: Track, row: EpochRow) -> float | None:
     return float(max((worked + step) / 2, step - th.FIRST_BATCH_S))
 
 
-def most_restful(rows: Sequence[EpochRow], tracks: Sequence[Track], usable: Sequence[Bools]) -> int | None:
+def most_restful(rows: Sequence[EpochRow], all_series: Sequence[GpuSeries], usable: Sequence[Bools]) -> int | None:
     """Return which GPU works least around the rows (validation runs on one rank), None where none was usable."""
     means: dict[int, float] = {}
     if not rows:
         return None
-    for number, (track, use) in enumerate(zip(tracks, usable, strict=True)):
+    for number, (series, use) in enumerate(zip(all_series, usable, strict=True)):
         if use.any():
-            near = (track.between(row.row_t_s - th.BESIDE_ROW_S, row.row_t_s + th.BESIDE_ROW_S) for row in rows)
-            values = np.concatenate([track.util_pct[part] for part in near])
+            near = (series.between(row.row_t_s - th.BESIDE_ROW_S, row.row_t_s + th.BESIDE_ROW_S) for row in rows)
+            values = np.concatenate([series.util_pct[part] for part in near])
             means[number] = float(values.mean()) if len(values) else np.inf
     return min(means, key=lambda number: means[number], default=None)

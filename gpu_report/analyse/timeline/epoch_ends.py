@@ -9,7 +9,7 @@ from statistics import median
 import numpy as np
 
 from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.timeseries.gpu_series import Bools, Track
+from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.analyse.timeseries.low_stretches import low_stretches
 from gpu_report.model import EpochRow
@@ -125,12 +125,12 @@ class Boundaries:
         return median(b.before_s or 0.0 for b in nearest), median(b.after_s or 0.0 for b in nearest)
 
 
-def find_boundaries(rows: Sequence[EpochRow], tracks: Sequence[Track], usable: Sequence[Bools]) -> Boundaries:
+def find_boundaries(rows: Sequence[EpochRow], all_series: Sequence[GpuSeries], usable: Sequence[Bools]) -> Boundaries:
     """Return the boundary of every epoch, its dip seen on the GPU that dips most (validation runs on one rank)."""
     ordered = sorted(rows, key=lambda row: row.row_t_s)
     firsts = _firsts(ordered)
     bare = [Boundary(row, first) for row, first in zip(ordered, firsts, strict=True)]
-    per_gpu = [_on_one_gpu(bare, track, use) for track, use in zip(tracks, usable, strict=True) if use.any()]
+    per_gpu = [_on_one_gpu(bare, series, use) for series, use in zip(all_series, usable, strict=True) if use.any()]
     if not per_gpu:
         return Boundaries(tuple(bare))
     seen = Boundaries(tuple(max(per_gpu, key=lambda found: sum(b.dip is not None for b in found))))
@@ -150,12 +150,12 @@ def _firsts(rows: Sequence[EpochRow]) -> list[bool]:
     return firsts
 
 
-def _on_one_gpu(bare: Sequence[Boundary], track: Track, usable: Bools) -> list[Boundary]:
+def _on_one_gpu(bare: Sequence[Boundary], series: GpuSeries, usable: Bools) -> list[Boundary]:
     """Return the boundaries with the dips that touch their rows, each kept between the rows before and after it."""
-    level = float(np.median(track.util_pct[usable]))
-    low = low_stretches(track, usable & (track.util_pct < th.DIP_SHARE * level), usable, th.DIP_STRAY_S)
+    level = float(np.median(series.util_pct[usable]))
+    low = low_stretches(series, usable & (series.util_pct < th.DIP_SHARE * level), usable, th.DIP_STRAY_S)
     begins, stops = np.array(low, dtype=np.intp).reshape(-1, 2).T
-    starts, ends = track.t_s[begins], track.t_s[stops - 1] + track.hold_s[stops - 1]
+    starts, ends = series.t_s[begins], series.t_s[stops - 1] + series.weight_s[stops - 1]
     rows = np.array([boundary.row.row_t_s for boundary in bare])
     firsts = np.searchsorted(ends, rows - th.BOUNDARY_S)
     lasts = np.searchsorted(starts, rows + th.BOUNDARY_S, side="right") - 1

@@ -10,7 +10,7 @@ from gpu_report.analyse.timeline.activity import Activity, unfinished
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS, InsideView
 from gpu_report.analyse.timeline.epoch_end_fit import Rest, find_rests, most_restful
 from gpu_report.analyse.timeline.epoch_ends import Boundaries
-from gpu_report.analyse.timeseries.gpu_series import Bools, Track
+from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, minus
 from gpu_report.model import EpochRow, Phase, Run, YoloRun
 
@@ -23,7 +23,7 @@ FROM_ARGS = "args.yaml, end from utilisation"
 
 
 def find_phases(
-    run: Run, activity: Activity, boundaries: Boundaries, tracks: Sequence[Track], usable: Sequence[Bools]
+    run: Run, activity: Activity, boundaries: Boundaries, all_series: Sequence[GpuSeries], usable: Sequence[Bools]
 ) -> tuple[Phase, ...]:
     """Return the phases in order, without overlap. Where no epochs are known, only startup and idle are."""
     began = {yolo.started_t_s for yolo in run.yolo_runs}
@@ -33,7 +33,7 @@ def find_phases(
     ]
     phases += [Phase("idle", None, start, end, FROM_SAMPLES) for start, end in activity.idle]
     for yolo in run.yolo_runs:
-        phases += _phases_of(run, yolo, boundaries, tracks, usable)
+        phases += _phases_of(run, yolo, boundaries, all_series, usable)
     return _without_overlap(phases, run.duration_s)
 
 
@@ -57,16 +57,16 @@ def _of_told(phase: Phase, inside: InsideView) -> bool:
 
 
 def _phases_of(
-    run: Run, yolo: YoloRun, boundaries: Boundaries, tracks: Sequence[Track], usable: Sequence[Bools]
+    run: Run, yolo: YoloRun, boundaries: Boundaries, all_series: Sequence[GpuSeries], usable: Sequence[Bools]
 ) -> list[Phase]:
     """Return the phases of one YOLO run."""
     mine = [boundary for boundary in boundaries.all if boundary.row.run == yolo.number]
     rows = [boundary.row for boundary in mine]
-    gpu = most_restful(rows, tracks, usable)
+    gpu = most_restful(rows, all_series, usable)
     rests = [Rest(math.nan, math.nan)] * len(rows)
     if gpu is not None:
         firsts = [boundary.first for boundary in mine]
-        rests = find_rests(rows, firsts, _goes_on(yolo, rows), tracks[gpu], usable[gpu])
+        rests = find_rests(rows, firsts, _goes_on(yolo, rows), all_series[gpu], usable[gpu])
     phases = [phase for row, rest in zip(rows, rests, strict=True) for phase in _epoch_phases(yolo, row, rest)]
     return phases + _after_the_last(run, yolo, boundaries)
 

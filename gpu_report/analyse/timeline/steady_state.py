@@ -6,7 +6,7 @@ from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.timeline.activity import Activity
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
 from gpu_report.analyse.timeline.epoch_ends import Boundaries
-from gpu_report.analyse.timeseries.interval_cover import disturbances
+from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import Span, minus
 from gpu_report.model import Phase
 
@@ -25,8 +25,8 @@ def ordinary_phases(phases: Sequence[Phase], boundaries: Boundaries) -> list[Pha
 def whole_spans(phases: Sequence[Phase], boundaries: Boundaries, disturbed: Sequence[Span]) -> tuple[Span, ...]:
     """Return the train phases that nothing disturbed, from end to end; of a first epoch what is no warming up."""
     spans = [_settled(phase, boundaries) for phase in phases if phase.name == "train"]
-    held_up = disturbances(disturbed)
-    return tuple(span for span in spans if span[0] < span[1] and not held_up.touch(span))
+    held_up = interval_cover(disturbed)
+    return tuple(span for span in spans if span[0] < span[1] and not held_up.touches(span))
 
 
 def _settled(phase: Phase, boundaries: Boundaries) -> Span:

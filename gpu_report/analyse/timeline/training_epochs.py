@@ -9,7 +9,7 @@ import numpy as np
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
-from gpu_report.analyse.timeseries.intervals import Indices, Span, as_array, covered, minus
+from gpu_report.analyse.timeseries.intervals import Indices, Span, as_array, mask_of_ranges, minus
 from gpu_report.model import Phase
 
 
@@ -81,7 +81,7 @@ class Parts:
 
     def covers(self, t_s: Floats) -> Bools:
         """Return which moments lie in one of them."""
-        return covered(len(t_s), *rows_of(t_s, as_array(self.spans)))
+        return mask_of_ranges(len(t_s), *rows_of(t_s, as_array(self.spans)))
 
     @cached_property
     def later_edges(self) -> Edges:

@@ -15,8 +15,8 @@ from gpu_report.analyse.timeline.epoch_ends import Boundaries
 from gpu_report.analyse.timeline.phases import mosaic_closes
 from gpu_report.analyse.timeline.ranks import Told, each_told
 from gpu_report.analyse.timeline.training_epochs import Part, Parts, parts_apart, parts_of
-from gpu_report.analyse.timeseries.gpu_series import Track, mean_within
-from gpu_report.analyse.timeseries.intervals import Span, intersect, marked, minus, union
+from gpu_report.analyse.timeseries.gpu_series import GpuSeries
+from gpu_report.analyse.timeseries.intervals import Span, intersect, minus, rows_in_any, union
 from gpu_report.model import Phase, Run, YoloRun
 
 CPU = "cpu"
@@ -94,7 +94,7 @@ def whole(value: object) -> int | None:
 
 
 def find_trainings(
-    run: Run, tracks: Sequence[Track], activity: Activity, boundaries: Boundaries, phases: Sequence[Phase]
+    run: Run, all_series: Sequence[GpuSeries], activity: Activity, boundaries: Boundaries, phases: Sequence[Phase]
 ) -> tuple[Training, ...]:
     """Return the trainings in order of time.
 
@@ -106,7 +106,7 @@ def find_trainings(
     found = found or (_awake(run, activity, boundaries) if activity.used_gpus else _by_rows(run, activity))
     found.sort(key=lambda training: training.span)
     alone = len(found) == 1
-    return tuple(replace(each, gpus=_gpus_of(run, tracks, activity, each, alone=alone)) for each in found)
+    return tuple(replace(each, gpus=_gpus_of(run, all_series, activity, each, alone=alone)) for each in found)
 
 
 def training_at(trainings: Sequence[Training], t_s: float, gpu: int | None = None) -> Training | None:
@@ -182,12 +182,12 @@ def _yolo_run_of(run: Run, boundaries: Boundaries, parts: Parts) -> YoloRun | No
 def _without(phases: Sequence[Phase], spans: Sequence[Span]) -> list[Phase]:
     """Return the phases that begin in none of some spans."""
     starts = np.array([phase.start_t_s for phase in phases])
-    inside = marked(starts, union(spans))
+    inside = rows_in_any(starts, union(spans))
     return [phase for phase, within in zip(phases, inside.tolist(), strict=True) if not within]
 
 
 def _gpus_of(
-    run: Run, tracks: Sequence[Track], activity: Activity, training: Training, *, alone: bool
+    run: Run, all_series: Sequence[GpuSeries], activity: Activity, training: Training, *, alone: bool
 ) -> frozenset[int]:
     """Return the GPUs that a training used: as all its ranks told, else those that worked while it trained.
 
@@ -201,5 +201,5 @@ def _gpus_of(
         return known
     if alone:
         return activity.used_gpus
-    used = [track for track in tracks if track.gpu in activity.used_gpus]
-    return frozenset(t.gpu for t in used if mean_within(t, training.trained)[0] >= th.UNUSED_PCT)
+    used = [series for series in all_series if series.gpu in activity.used_gpus]
+    return frozenset(t.gpu for t in used if t.mean_util_in(training.trained)[0] >= th.UNUSED_PCT)

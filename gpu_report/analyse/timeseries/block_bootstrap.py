@@ -93,8 +93,8 @@ def _resampled(values: Floats, statistic: Statistic, random: np.random.Generator
     block = block_length(values)
     draws = int(np.clip(th.RESAMPLED_VALUES // count, th.RESAMPLES_AT_LEAST, th.RESAMPLES))
     starts = random.integers(0, count, size=(draws, -(-count // block)))
-    places = (starts[:, :, None] + np.arange(block)) % count
-    return statistic(values[places.reshape(draws, -1)[:, :count]])
+    row_ranges = (starts[:, :, None] + np.arange(block)) % count
+    return statistic(values[row_ranges.reshape(draws, -1)[:, :count]])
 
 
 def _ends(values: Floats, ends: Interval) -> Interval:

@@ -33,7 +33,7 @@ class Columns(Mapping[str, Floats]):
         return len(self._names)
 
 
-def values_within(frame: pd.DataFrame, name: str, spans: Iterable[Span]) -> Floats:
+def column_values(frame: pd.DataFrame, name: str, spans: Iterable[Span]) -> Floats:
     """Return the known values of a column in the rows that lie in (start, end] of a span: a row tells of its past."""
     if name not in frame:
         return np.empty(0)
@@ -42,13 +42,13 @@ def values_within(frame: pd.DataFrame, name: str, spans: Iterable[Span]) -> Floa
     return values[np.isfinite(values)]
 
 
-def mean_within(frame: pd.DataFrame, name: str, spans: Iterable[Span]) -> float | None:
+def column_mean(frame: pd.DataFrame, name: str, spans: Iterable[Span]) -> float | None:
     """Return the mean of a column over spans, None where nothing of it is known."""
-    values = values_within(frame, name, spans)
+    values = column_values(frame, name, spans)
     return float(values.mean()) if len(values) else None
 
 
-def median_within(frame: pd.DataFrame, name: str, spans: Iterable[Span]) -> float | None:
+def column_median(frame: pd.DataFrame, name: str, spans: Iterable[Span]) -> float | None:
     """Return the median of a column over spans, None where nothing of it is known."""
-    values = values_within(frame, name, spans)
+    values = column_values(frame, name, spans)
     return float(np.median(values)) if len(values) else None

@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 
 from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.timeseries.gpu_series import Floats, Track
+from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import rows_before
 
 Source = Literal["counter", "power", "none"]
@@ -66,7 +66,7 @@ class Energy:
         return used, sampled, counted
 
 
-def energy(track: Track) -> Energy:
+def energy(series: GpuSeries) -> Energy:
     """Return the running total of a GPU's energy.
 
     Power is integrated over its readings. The counter is read seldom, because a read takes 3 ms
@@ -74,18 +74,18 @@ def energy(track: Track) -> Energy:
     what was used in a gap, or while power could not be read, counts at the mean power beside it. A counter that went
     back (driver reload) is not believed.
     """
-    times = track.rows["t_s"].to_numpy(dtype=float)
-    power = track.rows["power_w"].to_numpy(dtype=float)
+    times = series.samples["t_s"].to_numpy(dtype=float)
+    power = series.samples["power_w"].to_numpy(dtype=float)
     known = np.isfinite(power)
-    joules, seconds = np.where(known, power, 0.0) * track.row_hold_s, known * track.row_hold_s
-    rates_w = _scale_to_counter(track, times, joules, seconds)
+    joules, seconds = np.where(known, power, 0.0) * series.sample_weight_s, known * series.sample_weight_s
+    rates_w = _scale_to_counter(series, times, joules, seconds)
     if rates_w is None and not known.any():
         return Energy(times, times, times, times, "none")
     told_w = np.zeros(len(times)) if rates_w is None else np.nan_to_num(rates_w)
-    gaps = np.append(np.diff(times) - track.row_hold_s[:-1], 0.0) * (told_w > 0)
-    counted = np.where(told_w > 0, track.row_hold_s, seconds)
+    gaps = np.append(np.diff(times) - series.sample_weight_s[:-1], 0.0) * (told_w > 0)
+    counted = np.where(told_w > 0, series.sample_weight_s, seconds)
     joules += told_w * (counted - seconds)
-    t = np.column_stack([times, times + track.row_hold_s]).ravel()
+    t = np.column_stack([times, times + series.sample_weight_s]).ravel()
     sampled_s = _running(seconds, np.zeros(len(times)))
     source: Source = "power" if rates_w is None else "counter"
     return Energy(t, _running(joules, told_w * gaps), sampled_s, _running(counted, gaps), source)
@@ -97,13 +97,13 @@ def _running(of_rows: Floats, after_rows: Floats) -> Floats:
     return np.column_stack([before, before + of_rows]).ravel()
 
 
-def _scale_to_counter(track: Track, times: Floats, joules: Floats, seconds: Floats) -> Floats | None:
+def _scale_to_counter(series: GpuSeries, times: Floats, joules: Floats, seconds: Floats) -> Floats | None:
     """Scale `joules` in place between the counter's readings; None where there is no counter.
 
     Returns the mean power (W) that the counter tells of each row's time, NaN before its first and after its last
     reading: none of it is told there.
     """
-    counter = track.rows["energy_j"].to_numpy(dtype=float)
+    counter = series.samples["energy_j"].to_numpy(dtype=float)
     read = np.flatnonzero(np.isfinite(counter))
     if len(read) < 2 or (np.diff(counter[read]) < 0).any():
         return None

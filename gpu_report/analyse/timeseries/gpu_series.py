@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.timeseries.intervals import Span, Spans, length_s, places, rows_within, union
+from gpu_report.analyse.timeseries.intervals import Span, Spans, length_s, row_ranges, rows_within, union
 from gpu_report.model import Gap, Run
 
 Floats = npt.NDArray[np.float64]
@@ -20,28 +20,28 @@ Percents = npt.NDArray[np.floating[Any]]  # float32 where that is exact
 
 
 @dataclass(frozen=True, eq=False)
-class Track:
+class GpuSeries:
     """The finest readings of one GPU's utilisation: time, utilisation in %, and seconds each stands for.
 
     Times and utilisation are the run's own arrays where nothing had to be changed: half of what a day's take.
 
     `interval_s` is their usual distance: the driver's own 0.2 s where its readings were drained, else that of ticks,
-    `tick_s`. `rows` are the GPU's rows of the samples table, `row_hold_s` the seconds each of those stands for.
+    `tick_s`. `samples` are the GPU's rows of the samples table, `sample_weight_s` the seconds each of those stands for.
     """
 
     gpu: int
     t_s: Floats
     util_pct: Percents
-    hold_s: Floats
+    weight_s: Floats
     interval_s: float
     tick_s: float
-    rows: pd.DataFrame
-    row_hold_s: Floats
+    samples: pd.DataFrame
+    sample_weight_s: Floats
 
     @property
     def ends_s(self) -> Floats:
         """Return the end of the time that each reading stands for: worked out anew, which is less than to keep it."""
-        return self.t_s + self.hold_s
+        return self.t_s + self.weight_s
 
     @cached_property
     def after_gap(self) -> Bools:
@@ -55,87 +55,86 @@ class Track:
 
     def between_rows(self, start_t_s: float, end_t_s: float) -> slice:
         """Return the rows of the samples table taken in [start, end)."""
-        first, last = np.searchsorted(self.rows["t_s"].to_numpy(dtype=float), [start_t_s, end_t_s])
+        first, last = np.searchsorted(self.samples["t_s"].to_numpy(dtype=float), [start_t_s, end_t_s])
         return slice(int(first), int(last))
 
-    def mean_pct(self, start_t_s: float, end_t_s: float) -> float:
+    def mean_util_pct(self, start_t_s: float, end_t_s: float) -> float:
         """Return mean utilisation over the measured part of [start, end), NaN where there is none."""
         part = self.between(start_t_s, end_t_s)
-        weight = self.hold_s[part].sum()
-        return float((self.util_pct[part] * self.hold_s[part]).sum() / weight) if weight else float("nan")
+        weight = self.weight_s[part].sum()
+        return float((self.util_pct[part] * self.weight_s[part]).sum() / weight) if weight else float("nan")
 
-    def means_pct(self, spans: Spans) -> Floats:
+    def mean_util_of_each(self, spans: Spans) -> Floats:
         """Return mean utilisation over the measured part of each of many spans (see `mean_pct`)."""
-        first, last = places(self.t_s, spans)
+        first, last = row_ranges(self.t_s, spans)
         edges = np.column_stack([first, last]).ravel()
-        weights, products = (np.append(values, 0.0) for values in (self.hold_s, self.util_pct * self.hold_s))
+        weights, products = (np.append(values, 0.0) for values in (self.weight_s, self.util_pct * self.weight_s))
         some = last > first
         weight, total = (np.where(some, np.add.reduceat(values, edges)[::2], 0.0) for values in (weights, products))
         means: Floats = np.divide(total, weight, out=np.full(len(first), np.nan), where=weight > 0)
         return means
 
+    def mean_util_in(self, spans: Spans) -> tuple[float, float]:
+        """Return mean utilisation (%) over the readings taken in any of the spans, and the seconds they stand for.
 
-def tracks(run: Run) -> tuple[Track, ...]:
-    """Return a track for each GPU of the run that has rows, by index."""
-    return tuple(track_of(run, int(gpu)) for gpu in run.samples["gpu"].unique())
+        NaN and 0 where there are none.
+        """
+        rows = rows_within(self.t_s, spans)
+        seconds = float(self.weight_s[rows].sum())
+        busy = float((self.util_pct[rows] * self.weight_s[rows]).sum())
+        return (busy / seconds, seconds) if seconds > 0 else (float("nan"), 0.0)
 
 
-def track_of(run: Run, gpu: int) -> Track:
-    """Return the track of a GPU that has rows."""
+def gpu_series(run: Run) -> tuple[GpuSeries, ...]:
+    """Return a series for each GPU of the run that has rows, by index."""
+    return tuple(series_of_gpu(run, int(gpu)) for gpu in run.samples["gpu"].unique())
+
+
+def series_of_gpu(run: Run, gpu: int) -> GpuSeries:
+    """Return the series of a GPU that has rows."""
     tick_s = run.recording.interval_s or 1.0
     return _track(gpu, run.samples_of(gpu), run.ring_of(gpu), tick_s, run.duration_s)
 
 
-def mean_within(track: Track, spans: Spans) -> tuple[float, float]:
-    """Return mean utilisation (%) over the readings taken in any of the spans, and the seconds they stand for.
-
-    NaN and 0 where there are none.
-    """
-    rows = rows_within(track.t_s, spans)
-    seconds = float(track.hold_s[rows].sum())
-    busy = float((track.util_pct[rows] * track.hold_s[rows]).sum())
-    return (busy / seconds, seconds) if seconds > 0 else (float("nan"), 0.0)
-
-
-def gaps(track: Track, duration_s: float) -> tuple[Gap, ...]:
+def gaps(series: GpuSeries, duration_s: float) -> tuple[Gap, ...]:
     """Return the stretches in which this GPU was not sampled, or its utilisation not measured."""
-    if not len(track.t_s):
-        return (Gap(track.gpu, 0.0, duration_s, "no reading of utilisation"),)
-    unknown = _between(track.t_s, track.hold_s, track.tick_s, duration_s)
-    missing = union([*unknown, *_without_rows(track, duration_s)])
-    return tuple(Gap(track.gpu, start, end, _why(track, start, end)) for start, end in missing)
+    if not len(series.t_s):
+        return (Gap(series.gpu, 0.0, duration_s, "no reading of utilisation"),)
+    unknown = _between(series.t_s, series.weight_s, series.tick_s, duration_s)
+    missing = union([*unknown, *_without_rows(series, duration_s)])
+    return tuple(Gap(series.gpu, start, end, _why(series, start, end)) for start, end in missing)
 
 
-def measured_s(track: Track, duration_s: float) -> float:
+def measured_s(series: GpuSeries, duration_s: float) -> float:
     """Return for how many seconds this GPU was sampled and its utilisation measured.
 
     The driver's own readings of utilisation go on where samples.csv was cut: those are no samples.
     """
-    seconds = float(track.hold_s.sum())
-    without = _without_rows(track, duration_s)
+    seconds = float(series.weight_s.sum())
+    without = _without_rows(series, duration_s)
     if not without or not seconds:
         return seconds
-    so_far = np.concatenate([[0.0], np.cumsum(track.hold_s)])
-    edges = np.column_stack([track.t_s, track.ends_s]).ravel()
+    so_far = np.concatenate([[0.0], np.cumsum(series.weight_s)])
+    edges = np.column_stack([series.t_s, series.ends_s]).ravel()
     known = np.column_stack([so_far[:-1], so_far[1:]]).ravel()
     starts, ends = np.array(without).T
     return seconds - float((np.interp(ends, edges, known) - np.interp(starts, edges, known)).sum())
 
 
-def unsampled_s(track: Track, duration_s: float) -> float:
+def unsampled_s(series: GpuSeries, duration_s: float) -> float:
     """Return for how many seconds no tick sampled this GPU, whatever the driver kept of them."""
-    return length_s(_without_rows(track, duration_s))
+    return length_s(_without_rows(series, duration_s))
 
 
-def _without_rows(track: Track, duration_s: float) -> list[Span]:
+def _without_rows(series: GpuSeries, duration_s: float) -> list[Span]:
     """Return the stretches in which no tick sampled this GPU."""
-    times = track.rows["t_s"].to_numpy(dtype=float)
-    return _between(times, track.row_hold_s, track.tick_s, duration_s)
+    times = series.samples["t_s"].to_numpy(dtype=float)
+    return _between(times, series.sample_weight_s, series.tick_s, duration_s)
 
 
-def _between(t_s: Floats, hold_s: Floats, tick_s: float, duration_s: float) -> list[Span]:
+def _between(t_s: Floats, weight_s: Floats, tick_s: float, duration_s: float) -> list[Span]:
     """Return what readings leave out: at both ends from the longest hold on, in which none is missing yet."""
-    starts = np.concatenate([[0.0], t_s + hold_s])
+    starts = np.concatenate([[0.0], t_s + weight_s])
     ends = np.concatenate([t_s, [duration_s]])
     missing = ends - starts > longest_hold(tick_s)
     # between two readings the hold is already counted, so that any rest at all is a gap
@@ -148,27 +147,27 @@ def longest_hold(tick_s: float) -> float:
     return max(th.HOLD_INTERVALS * tick_s, th.HOLD_AT_LEAST_S)
 
 
-def _why(track: Track, start: float, end: float) -> str:
-    first, last = np.searchsorted(track.rows["t_s"].to_numpy(), [start, end])
+def _why(series: GpuSeries, start: float, end: float) -> str:
+    first, last = np.searchsorted(series.samples["t_s"].to_numpy(), [start, end])
     return "readings failed" if last > first else "no rows"
 
 
-def _track(gpu: int, rows: pd.DataFrame, ring: pd.DataFrame, tick_s: float, duration_s: float) -> Track:
+def _track(gpu: int, rows: pd.DataFrame, ring: pd.DataFrame, tick_s: float, duration_s: float) -> GpuSeries:
     t, util = _finest(rows, ring, tick_s)
     if len(t) and t[0] < 0:
         # the driver kept its first readings before the recording began: the last of them holds then
         t = np.maximum(t, 0.0)
     steps = np.diff(t)
     interval_s = min(float(np.median(steps)), tick_s) if len(steps) else tick_s
-    return Track(
+    return GpuSeries(
         gpu=gpu,
         t_s=t,
         util_pct=util,
-        hold_s=_holds(t, interval_s, tick_s, duration_s),
+        weight_s=_holds(t, interval_s, tick_s, duration_s),
         interval_s=interval_s,
         tick_s=tick_s,
-        rows=rows,
-        row_hold_s=_holds(rows["t_s"].to_numpy(dtype=float), tick_s, tick_s, duration_s),
+        samples=rows,
+        sample_weight_s=_holds(rows["t_s"].to_numpy(dtype=float), tick_s, tick_s, duration_s),
     )
 
 

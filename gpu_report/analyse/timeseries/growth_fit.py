@@ -8,7 +8,7 @@ from gpu_report.analyse.timeseries.gpu_series import Floats
 
 
 @dataclass(frozen=True)
-class Ramp:
+class GrowthFit:
     """A rise from point `first`, the last one of the level before, to point `last`, the first of the level after.
 
     `fit` is the share of the variance of all points that the two levels and the line between them explain (0 to 1).
@@ -21,7 +21,7 @@ class Ramp:
     fit: float
 
 
-def find_ramp(x: Floats, y: Floats) -> Ramp | None:
+def fit_growth(x: Floats, y: Floats) -> GrowthFit | None:
     """Return the level, line, level that fits the points best (least squares), None where they do not rise.
 
     All pairs of corners are tried: n x n of n points, so n is to be a hundred at most.
@@ -40,7 +40,7 @@ def find_ramp(x: Floats, y: Floats) -> Ramp | None:
         return None
     rise = float(moved[best] / weight[best])
     before = float(y.mean() - rise * shape[best].mean())
-    return Ramp(int(first[best]), int(last[best]), before, rise, float(gained[best]) / spread)
+    return GrowthFit(int(first[best]), int(last[best]), before, rise, float(gained[best]) / spread)
 
 
 def theil_sen(x: Floats, y: Floats) -> float:

@@ -13,7 +13,7 @@ from gpu_report.analyse.timeseries.intervals import Span, Spans, as_array, union
 
 
 @dataclass(frozen=True, eq=False)
-class Disturbances:
+class IntervalCover:
     """Stretches of time without overlap: `edges_s` their starts and ends in order, `covered_s` their sum up to each."""
 
     edges_s: Floats
@@ -26,7 +26,7 @@ class Disturbances:
         before, until = np.interp(span, self.edges_s, self.covered_s)
         return float(until - before)
 
-    def touch(self, span: Span) -> bool:
+    def touches(self, span: Span) -> bool:
         """Tell whether a span is disturbed for longer than nobody would notice (TOUCHED_S)."""
         return self.seconds_in(span) > th.TOUCHED_S
 
@@ -39,8 +39,8 @@ class Disturbances:
         return seconds
 
 
-def disturbances(spans: Iterable[Span]) -> Disturbances:
+def interval_cover(spans: Iterable[Span]) -> IntervalCover:
     """Return the stretches that spans, which may overlap, take together."""
     apart = union(list(spans))
     lengths = [length for start, end in apart for length in (0.0, end - start)]
-    return Disturbances(np.array(apart, dtype=float).ravel(), np.cumsum(np.array(lengths, dtype=float)))
+    return IntervalCover(np.array(apart, dtype=float).ravel(), np.cumsum(np.array(lengths, dtype=float)))

@@ -17,7 +17,7 @@ Spans = Sequence[Span] | Floats  # many of them, as rows of (start, end): made a
 T = TypeVar("T")
 
 
-class Touching(Generic[T]):
+class IntervalIndex(Generic[T]):
     """Things that take time, to be asked for those that touch a stretch of it: a long run has thousands of either."""
 
     def __init__(self, things: Iterable[T], span_of: Callable[[T], Span]) -> None:
@@ -39,7 +39,7 @@ class Touching(Generic[T]):
 
 def intersect(left: Sequence[Span], right: Sequence[Span]) -> list[Span]:
     """Return what lies in both."""
-    both = [(max(a, c), min(b, d)) for a, b in left for c, d in near(right, (a, b))]
+    both = [(max(a, c), min(b, d)) for a, b in left for c, d in overlapping(right, (a, b))]
     return sorted((a, b) for a, b in both if a < b)
 
 
@@ -73,7 +73,7 @@ def minus(spans: Sequence[Span], cuts: Sequence[Span]) -> list[Span]:
     return sorted(rest)
 
 
-def near(spans: Sequence[Span], span: Span) -> Sequence[Span]:
+def overlapping(spans: Sequence[Span], span: Span) -> Sequence[Span]:
     """Return those of `spans` that end after `span` begins and begin before it ends."""
     first = bisect_right(spans, span[0], key=lambda each: each[1])
     last = first
@@ -87,7 +87,7 @@ def as_array(spans: Spans) -> Floats:
     return np.asarray(spans, dtype=float).reshape(-1, 2)
 
 
-def places(t_s: Floats, spans: Spans, side: Side = "left") -> tuple[Indices, Indices]:
+def row_ranges(t_s: Floats, spans: Spans, side: Side = "left") -> tuple[Indices, Indices]:
     """Return the first row that lies in each span, and the one after the last; `t_s` are the rows' times in order.
 
     Rows lie in [start, end) of a span, or with the side `right` in (start, end].
@@ -97,12 +97,12 @@ def places(t_s: Floats, spans: Spans, side: Side = "left") -> tuple[Indices, Ind
     return first, np.maximum(np.searchsorted(t_s, ends, side=side), first)
 
 
-def marked(t_s: Floats, spans: Spans, side: Side = "left") -> Bools:
-    """Return which rows lie in any of the spans, which may overlap (see `places`)."""
-    return covered(len(t_s), *places(t_s, spans, side))
+def rows_in_any(t_s: Floats, spans: Spans, side: Side = "left") -> Bools:
+    """Return which rows lie in any of the spans, which may overlap (see `row_ranges`)."""
+    return mask_of_ranges(len(t_s), *row_ranges(t_s, spans, side))
 
 
-def covered(count: int, first: Indices, last: Indices) -> Bools:
+def mask_of_ranges(count: int, first: Indices, last: Indices) -> Bools:
     """Return which of so many rows lie in any of the stretches [first, last)."""
     inside = np.zeros(count, dtype=bool)
     for part in slices(first, last):
@@ -127,8 +127,8 @@ def rows_before(row_t_s: npt.NDArray[Any], t_s: npt.NDArray[Any], side: Side = "
 
 
 def rows_within(t_s: Floats, spans: Spans, side: Side = "left") -> Indices:
-    """Return the rows that lie in the spans, span by span (see `places`)."""
-    first, last = places(t_s, spans, side)
+    """Return the rows that lie in the spans, span by span (see `row_ranges`)."""
+    first, last = row_ranges(t_s, spans, side)
     lengths = last - first
     before: Indices = np.cumsum(lengths) - lengths
     return np.arange(int(lengths.sum())) + np.repeat(first - before, lengths)

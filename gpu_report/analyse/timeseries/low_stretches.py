@@ -3,31 +3,31 @@
 import numpy as np
 
 from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.timeseries.gpu_series import Bools, Track
+from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Indices
 
 Pairs = list[tuple[int, int]]
 
 
-def low_stretches(track: Track, low: Bools, usable: Bools, stray_s: float = th.STRAY_S) -> Pairs:
+def low_stretches(series: GpuSeries, low: Bools, usable: Bools, stray_s: float = th.STRAY_S) -> Pairs:
     """Return [first, last) index pairs of runs of `low`, joined across strays of less than `stray_s`.
 
     A gap in the readings, or one that is not usable, ends a stretch: nothing is said of what was not seen. A single
     reading may always be a stray, however far apart they are taken.
     """
-    begins, ends = stretch_bounds(track, low, usable, stray_s)
+    begins, ends = stretch_bounds(series, low, usable, stray_s)
     return list(zip(begins.tolist(), ends.tolist(), strict=True))
 
 
-def stretch_bounds(track: Track, low: Bools, usable: Bools, stray_s: float) -> tuple[Indices, Indices]:
+def stretch_bounds(series: GpuSeries, low: Bools, usable: Bools, stray_s: float) -> tuple[Indices, Indices]:
     """Return where the stretches begin and end, as `low_stretches` pairs them."""
-    stray_s = longest_stray_s(track, stray_s)
-    after_gap = track.after_gap
+    stray_s = longest_stray_s(series, stray_s)
+    after_gap = series.after_gap
     before_gap = np.append(after_gap[1:], True)
     firsts = np.flatnonzero(low & (after_gap | ~np.concatenate([[False], low[:-1]])))
     lasts = np.flatnonzero(low & (before_gap | ~np.append(low[1:], False)))  # inclusive
-    ends_s = track.t_s[lasts] + track.hold_s[lasts]
-    stray = track.t_s[firsts[1:]] - ends_s[:-1] < stray_s
+    ends_s = series.t_s[lasts] + series.weight_s[lasts]
+    stray = series.t_s[firsts[1:]] - ends_s[:-1] < stray_s
     for breaks in (after_gap, ~usable):  # between one run and the next there is none
         at = np.flatnonzero(breaks)
         stray &= np.equal(*(np.searchsorted(at, edges, side="right") for edges in (lasts[:-1], firsts[1:])))
@@ -36,6 +36,6 @@ def stretch_bounds(track: Track, low: Bools, usable: Bools, stray_s: float) -> t
     return begins, ends + 1
 
 
-def longest_stray_s(track: Track, stray_s: float) -> float:
+def longest_stray_s(series: GpuSeries, stray_s: float) -> float:
     """Return how long strays may be: one reading, however far apart they are taken, unless there may be none."""
-    return max(stray_s, (1 + th.READING_SLACK) * track.interval_s) if stray_s else 0.0
+    return max(stray_s, (1 + th.READING_SLACK) * series.interval_s) if stray_s else 0.0

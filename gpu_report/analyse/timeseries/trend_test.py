@@ -11,7 +11,7 @@ from gpu_report.analyse.timeseries.gpu_series import Floats
 
 
 @dataclass(frozen=True)
-class Rise:
+class Trend:
     """What values came to in the first and in the last third of them (medians), in their unit."""
 
     first: float
@@ -23,13 +23,13 @@ class Rise:
         return self.last - self.first
 
 
-def rise(values: Sequence[float]) -> Rise | None:
+def mann_kendall_rise(values: Sequence[float]) -> Trend | None:
     """Return how values rose, None where they are too few or chance may have done it (thresholds.TREND_*)."""
     if len(values) < th.TREND_EPOCHS:
         return None
     series = np.array(values, dtype=float)
     third = len(series) // 3
-    found = Rise(float(np.median(series[:third])), float(np.median(series[-third:])))
+    found = Trend(float(np.median(series[:third])), float(np.median(series[-third:])))
     return found if found.grown > 0 and p_of_no_rise(_blocks(series)) <= th.TREND_P else None
 
 

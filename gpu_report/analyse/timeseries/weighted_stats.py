@@ -8,7 +8,7 @@ import pandas as pd
 from gpu_report import schema
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.timeseries.energy import Energy
-from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, Track
+from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.sorting import as_whole, ranking
 from gpu_report.model import Gpu, GpuSummary, Stats
 
@@ -50,9 +50,9 @@ def _ranked(value: Floats, weight: Floats) -> tuple[Floats, Floats]:
     if whole is None or int(whole.max()) > len(whole):
         order = ranking(value)
         return np.cumsum(weight[order]) - weight[order] / 2, value[order]
-    of_each, places = np.bincount(whole, weight), np.arange(len(whole))
+    of_each, row_ranges = np.bincount(whole, weight), np.arange(len(whole))
     first, last = np.zeros_like(of_each, dtype=np.intp), np.zeros_like(of_each, dtype=np.intp)
-    first[whole[::-1]], last[whole] = places[::-1], places  # the last one written stays
+    first[whole[::-1]], last[whole] = row_ranges[::-1], row_ranges  # the last one written stays
     so_far, there = np.cumsum(of_each), of_each > 0
     ranks = np.column_stack([so_far - of_each + weight[first] / 2, so_far - weight[last] / 2])
     return ranks[there].ravel(), np.repeat(value[last[there]], 2)
@@ -64,27 +64,30 @@ def weighted_sum(values: Floats, weights: Floats) -> float:
     return sum(float(values[at : at + SHORT] @ weights[at : at + SHORT]) for at in pieces)
 
 
-def summarise_gpu(gpu: Gpu, read: tuple[Track, Energy] | None, duration_s: float, *, used: bool) -> GpuSummary:
+def summarise_gpu(gpu: Gpu, read: tuple[GpuSeries, Energy] | None, duration_s: float, *, used: bool) -> GpuSummary:
     """Return one GPU over the whole run; a GPU without rows has no quantities.
 
     Its energy is a sum, which would be low by all that was not measured: below WELL_COVERED it is not known.
     """
     if read is None:
         return GpuSummary(gpu, 0, {}, None, "none", used=False)
-    track, curve = read
-    quantities = {**_quantities(track.rows, track.row_hold_s, AVERAGED), **utilisation(track, 0.0, float("inf"))}
+    series, curve = read
+    quantities = {
+        **_quantities(series.samples, series.sample_weight_s, AVERAGED),
+        **utilisation(series, 0.0, float("inf")),
+    }
     is_known = curve.total_s > 0 and curve.total_s >= th.WELL_COVERED * duration_s
     joules = curve.total_j if is_known else None  # `source` stays: it was read from there, if not enough of it
-    return GpuSummary(gpu, len(track.rows), quantities, joules, curve.source, used=used)
+    return GpuSummary(gpu, len(series.samples), quantities, joules, curve.source, used=used)
 
 
-def _quantities(rows: pd.DataFrame, hold_s: Floats, names: Sequence[str]) -> dict[str, Stats]:
-    found = {name: weighted_stats(rows[name].to_numpy(dtype=float), hold_s) for name in names}
+def _quantities(rows: pd.DataFrame, weight_s: Floats, names: Sequence[str]) -> dict[str, Stats]:
+    found = {name: weighted_stats(rows[name].to_numpy(dtype=float), weight_s) for name in names}
     return {name: stats for name, stats in found.items() if stats is not None}
 
 
-def utilisation(track: Track, start_s: float, end_s: float) -> dict[str, Stats]:
+def utilisation(series: GpuSeries, start_s: float, end_s: float) -> dict[str, Stats]:
     """Return utilisation by its finest readings, which the rows of the samples table are not."""
-    part = track.between(start_s, end_s)
-    stats = weighted_stats(track.util_pct[part].astype(float), track.hold_s[part])
+    part = series.between(start_s, end_s)
+    stats = weighted_stats(series.util_pct[part].astype(float), series.weight_s[part])
     return {"gpu_util_pct": stats} if stats is not None else {}

@@ -17,7 +17,7 @@ PERCENTILES = (0.05, 0.50, 0.95)
 
 
 @dataclass(frozen=True, eq=False)
-class ManyStats:
+class StatsByInterval:
     """What stats.weighted_stats says of a column, for the rows [first, last) of each stretch; NaN where none is known.
 
     Nothing is worked out before it is asked for, and then for all stretches at once.
@@ -123,10 +123,10 @@ class _Ranked:
         return found
 
 
-class StatsOfOne(Mapping[int, Mapping[str, Stats]]):
+class StatsOfInterval(Mapping[int, Mapping[str, Stats]]):
     """The statistics of one stretch on each GPU, by device index and quantity, worked out when they are asked for."""
 
-    def __init__(self, tables: Mapping[int, Callable[[], Mapping[str, ManyStats]]], number: int) -> None:
+    def __init__(self, tables: Mapping[int, Callable[[], Mapping[str, StatsByInterval]]], number: int) -> None:
         self._tables, self._number = tables, number
 
     def __getitem__(self, gpu: int) -> Mapping[str, Stats]:
@@ -143,9 +143,9 @@ class StatsOfOne(Mapping[int, Mapping[str, Stats]]):
         return len(self._tables)
 
 
-def many_stats(
+def stats_by_interval(
     t_s: Floats, columns: Mapping[str, Floats], weights: Floats, spans: Sequence[Floats]
-) -> dict[str, ManyStats]:
+) -> dict[str, StatsByInterval]:
     """Return the statistics of columns over stretches of time [start, end): `spans` are the starts and the ends."""
     first, last = (np.searchsorted(t_s, edges) for edges in spans)
-    return {name: ManyStats(values, weights, first, last) for name, values in columns.items()}
+    return {name: StatsByInterval(values, weights, first, last) for name, values in columns.items()}

@@ -10,8 +10,8 @@ from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.signals.utilisation_drops import Drop
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
-from gpu_report.analyse.timeseries.gpu_series import Track
-from gpu_report.analyse.timeseries.intervals import Span, Touching, minus, union
+from gpu_report.analyse.timeseries.gpu_series import GpuSeries
+from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, minus, union
 from gpu_report.model import Phase
 
 CLOSING = "close mosaic"  # the part of training in which the loader is made anew
@@ -42,19 +42,21 @@ def trimmed(context: Context, drops: Sequence[Drop], line_share: float, least_s:
     return sorted(found, key=lambda part: (part.drop.start_t_s, part.drop.gpu))
 
 
-def _parts(context: Context, drop: Drop, rests: Touching[Span], line_share: float, least_s: float) -> list[Trimmed]:
+def _parts(
+    context: Context, drop: Drop, rests: IntervalIndex[Span], line_share: float, least_s: float
+) -> list[Trimmed]:
     near = rests(drop.start_t_s, drop.end_t_s)
     inner = [rest for rest in near if rest[0] < drop.end_t_s and rest[1] > drop.start_t_s]
     explained = context.boundaries.explains(drop.start_t_s, drop.end_t_s)
     if explained or not inner:
         return [Trimmed(drop, explained, whole_s=drop.duration_s)]
-    track = next(track for track in context.tracks if track.gpu == drop.gpu)
-    low = _Low(track, line_share * drop.level_pct)
+    series = next(series for series in context.series if series.gpu == drop.gpu)
+    low = _Low(series, line_share * drop.level_pct)
     # the reading right after a rest is still of it, so that it tells nothing of what follows
     pieces = minus([(drop.start_t_s, drop.end_t_s)], [(start, end + th.EDGE_S) for start, end in inner])
     parts = [low.from_rest(part, inner) for piece in pieces if (part := low.within(piece)) is not None]
     spans = [span for span in _joined(parts, inner) if span[1] - span[0] >= least_s]
-    found = [replace(drop, start_t_s=a, end_t_s=b, mean_pct=track.mean_pct(a, b)) for a, b in spans]
+    found = [replace(drop, start_t_s=a, end_t_s=b, mean_pct=series.mean_util_pct(a, b)) for a, b in spans]
     parted = [Trimmed(part, explained=False, whole_s=drop.duration_s) for part in found]
     return parted or [Trimmed(drop, explained=True, whole_s=drop.duration_s)]
 
@@ -63,21 +65,21 @@ def _parts(context: Context, drop: Drop, rests: Touching[Span], line_share: floa
 class _Low:
     """The readings of a GPU under a drop's line."""
 
-    track: Track
+    series: GpuSeries
     line_pct: float
 
     def within(self, span: Span) -> Span | None:
         """Return the stretch from the first to the last low reading within a span, None without any."""
-        part = self.track.between(*span)
-        low = np.flatnonzero(self.track.util_pct[part] < self.line_pct)
+        part = self.series.between(*span)
+        low = np.flatnonzero(self.series.util_pct[part] < self.line_pct)
         if not len(low):
             return None
         first, last = part.start + int(low[0]), part.start + int(low[-1])
-        return float(self.track.t_s[first]), min(float(self.track.ends_s[last]), span[1])
+        return float(self.series.t_s[first]), min(float(self.series.ends_s[last]), span[1])
 
     def from_rest(self, part: Span, rests: Sequence[Span]) -> Span:
         """Return a low stretch with what lies between it and the end of a rest that it touches."""
-        ends = [end for _, end in rests if 0 <= part[0] - end <= th.EDGE_S + self.track.interval_s]
+        ends = [end for _, end in rests if 0 <= part[0] - end <= th.EDGE_S + self.series.interval_s]
         whole = self.within((ends[-1], part[1])) if ends else None
         return whole or part
 
@@ -95,7 +97,7 @@ def _joined(parts: Sequence[Span], rests: Sequence[Span]) -> list[Span]:
     return joined
 
 
-def _usual_rests(context: Context) -> Touching[Span]:
+def _usual_rests(context: Context) -> IntervalIndex[Span]:
     """Return the validations and checkpoints that were told and are about as long as they are in this run.
 
     One that is only seen from outside may be made of the very drop. Those that follow each other are one rest, with the
@@ -108,7 +110,7 @@ def _usual_rests(context: Context) -> Touching[Span]:
     allowed = [p for p in told if _length_s(p) <= _longest_s(p, usual_s[p.name], first=is_first(p.start_t_s))]
     anew = [p for p in every if p.detail == CLOSING and _length_s(p) <= th.FIRST_BOUNDARY_EXTRA_S]
     near = union([(p.start_t_s, p.end_t_s + th.ABUTS_S) for p in (*allowed, *anew)])
-    return Touching([(start, end - th.ABUTS_S) for start, end in near], lambda span: span)
+    return IntervalIndex([(start, end - th.ABUTS_S) for start, end in near], lambda span: span)
 
 
 def _longest_s(phase: Phase, usual_s: float, *, first: bool) -> float:

@@ -9,7 +9,7 @@ from gpu_report.analyse.rules.drops.at_epoch_end import AT_THE_END, CLOSING
 from gpu_report.analyse.signals.interval_signals import evidence
 from gpu_report.analyse.signals.utilisation_drops import Drop
 from gpu_report.analyse.timeline.epoch_ends import Boundary
-from gpu_report.analyse.timeseries.intervals import Span, Touching, intersect, length_s, minus, union
+from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, intersect, length_s, minus, union
 from gpu_report.model import Cause, Evidence, Phase
 
 CONFIDENCE = 0.9  # YOLO told it, or the drop lies at a row of results.csv as its siblings do
@@ -45,9 +45,9 @@ def rest_of(context: Context, drop: Drop) -> Rest:
     return Rest(cause, evidence(*(each for each in numbers if each[1] > th.EDGE_S)))
 
 
-def _phases(context: Context) -> Touching[Phase]:
+def _phases(context: Context) -> IntervalIndex[Phase]:
     """Return the phases of the run, to be asked for those at a drop: a long run has thousands of either."""
-    return Touching(context.phases, lambda phase: (phase.start_t_s, phase.end_t_s))
+    return IntervalIndex(context.phases, lambda phase: (phase.start_t_s, phase.end_t_s))
 
 
 def _usual_s(context: Context, boundary: Boundary | None) -> float | None:

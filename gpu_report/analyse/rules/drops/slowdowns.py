@@ -10,7 +10,7 @@ from gpu_report.analyse.rules.drops.at_epoch_end import trimmed
 from gpu_report.analyse.signals.page_cache import keep_it_filled
 from gpu_report.analyse.signals.utilisation_drops import Drop, find_drops
 from gpu_report.analyse.timeline.trainings import begun_later
-from gpu_report.analyse.timeseries.intervals import Touching
+from gpu_report.analyse.timeseries.intervals import IntervalIndex
 from gpu_report.model import Finding
 
 
@@ -33,13 +33,13 @@ def _falls(context: Context) -> list[Drop]:
     options = replace(context.options, drop_percent=th.SLOWED_PERCENT)
     if context.options.drop_percent <= options.drop_percent:
         return []
-    pairs = zip(context.tracks, context.usable, strict=True)
+    pairs = zip(context.series, context.usable, strict=True)
     falls = [
         fall
-        for track, usable in pairs
-        for fall in find_drops(track, usable, options, begun_later(context.trainings, track.gpu))
+        for series, usable in pairs
+        for fall in find_drops(series, usable, options, begun_later(context.trainings, series.gpu))
     ]
-    near = Touching(context.drops, lambda drop: (drop.start_t_s, drop.end_t_s))
+    near = IntervalIndex(context.drops, lambda drop: (drop.start_t_s, drop.end_t_s))
     own = [fall for fall in falls if not any(_meet(fall, drop) for drop in near(fall.start_t_s, fall.end_t_s))]
     return [part.drop for part in trimmed(context, own, options.line_share, options.drop_seconds) if not part.explained]
 

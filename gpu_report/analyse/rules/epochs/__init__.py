@@ -6,7 +6,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules.epochs.comparable_epochs import trained_epochs
 from gpu_report.analyse.rules.epochs.data_wait import data_wait_growing
 from gpu_report.analyse.rules.epochs.slow_epochs import epochs_slowing, slow_epochs
-from gpu_report.analyse.timeseries.interval_cover import Disturbances, disturbances
+from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval_cover
 from gpu_report.model import Finding
 
 EPOCH_RULES = (slow_epochs, epochs_slowing, data_wait_growing)
@@ -19,7 +19,7 @@ def compare_epochs(context: Context, found: Sequence[Finding]) -> list[Finding]:
     return [finding for rule in EPOCH_RULES for finding in rule(context, epochs, held_up)]
 
 
-def _held_up(context: Context, found: Sequence[Finding]) -> Disturbances:
+def _held_up(context: Context, found: Sequence[Finding]) -> IntervalCover:
     """Return when a GPU fell idle, was slowed, waited for a peer or had a guest, and when nobody recorded."""
     spans = [(drop.start_t_s, drop.end_t_s) for drop in context.drops]
     spans += [(f.start_t_s, f.end_t_s) for f in found if f.rule in EXPLAINING and f.severity != "info"]
@@ -27,4 +27,4 @@ def _held_up(context: Context, found: Sequence[Finding]) -> Disturbances:
     spans += [guest.span for guest in context.guests if guest.worked and guest.gpu in context.activity.used_gpus]
     missing = ((event.t_s, event.fields.get("seconds")) for event in context.run.events if event.kind == "gap")
     spans += [(t_s - seconds, t_s) for t_s, seconds in missing if isinstance(seconds, int | float)]
-    return disturbances(spans)
+    return interval_cover(spans)

@@ -9,7 +9,7 @@ from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules.epochs.comparable_epochs import Trained
 from gpu_report.analyse.signals.interval_signals import evidence
-from gpu_report.analyse.timeseries.columns import median_within
+from gpu_report.analyse.timeseries.columns import column_median
 from gpu_report.model import Evidence
 
 Signal = Callable[[Context, Sequence[Trained]], float | None]
@@ -38,9 +38,13 @@ def data_wait_s(_: Context, epochs: Sequence[Trained]) -> float | None:
 
 def utilisation(context: Context, epochs: Sequence[Trained]) -> float | None:
     """Return mean utilisation of the used GPUs in training, from their finest readings (median over epochs)."""
-    tracks = [track for track in context.tracks if track.gpu in context.activity.used_gpus]
+    all_series = [series for series in context.series if series.gpu in context.activity.used_gpus]
     spans = [epoch.span for epoch in epochs]
-    means = np.concatenate([track.means_pct(spans) for track in tracks]) if tracks and spans else np.empty(0)
+    means = (
+        np.concatenate([series.mean_util_of_each(spans) for series in all_series])
+        if all_series and spans
+        else np.empty(0)
+    )
     known = means[np.isfinite(means)]
     return float(np.median(known)) if len(known) else None
 
@@ -50,8 +54,8 @@ def of_gpus(name: str) -> Signal:
 
     def signal(context: Context, epochs: Sequence[Trained]) -> float | None:
         spans = [epoch.span for epoch in epochs]
-        tracks = [track for track in context.tracks if track.gpu in context.activity.used_gpus]
-        values = [value for track in tracks if (value := median_within(track.rows, name, spans)) is not None]
+        all_series = [series for series in context.series if series.gpu in context.activity.used_gpus]
+        values = [value for series in all_series if (value := column_median(series.samples, name, spans)) is not None]
         return median(values) if values else None
 
     return signal
@@ -59,7 +63,7 @@ def of_gpus(name: str) -> Signal:
 
 def of_host(name: str) -> Signal:
     """Return a signal: a column of the host (median)."""
-    return lambda context, epochs: median_within(context.run.host, name, [epoch.span for epoch in epochs])
+    return lambda context, epochs: column_median(context.run.host, name, [epoch.span for epoch in epochs])
 
 
 def others_cpu_pct(context: Context, epochs: Sequence[Trained]) -> float | None:

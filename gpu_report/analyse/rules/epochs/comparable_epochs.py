@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.timeseries.interval_cover import Disturbances
+from gpu_report.analyse.timeseries.interval_cover import IntervalCover
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import Phase
 
@@ -65,7 +65,7 @@ def groups(epochs: Sequence[Trained]) -> Iterator[list[Trained]]:
     yield from (siblings for siblings in found.values() if len(siblings) >= th.ODD_SIBLINGS)
 
 
-def calm_epochs(epochs: Sequence[Trained], held_up: Disturbances) -> list[Trained]:
+def calm_epochs(epochs: Sequence[Trained], held_up: IntervalCover) -> list[Trained]:
     """Return the epochs of which so little was disturbed that they tell of a trend."""
     lost = held_up.seconds_in_each([epoch.span for epoch in epochs]).tolist()
     return [each for each, lost_s in zip(epochs, lost, strict=True) if lost_s < th.DISTURBED_SHARE * each.train_s]

@@ -6,12 +6,12 @@ from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules.epochs.changed_signals import changed
 from gpu_report.analyse.rules.epochs.comparable_epochs import Trained, calm_epochs, groups
-from gpu_report.analyse.timeseries.interval_cover import Disturbances
-from gpu_report.analyse.timeseries.trend_test import Rise, rise
+from gpu_report.analyse.timeseries.interval_cover import IntervalCover
+from gpu_report.analyse.timeseries.trend_test import Trend, mann_kendall_rise
 from gpu_report.model import Evidence, Finding
 
 
-def data_wait_growing(context: Context, epochs: Sequence[Trained], held_up: Disturbances) -> list[Finding]:
+def data_wait_growing(context: Context, epochs: Sequence[Trained], held_up: IntervalCover) -> list[Finding]:
     """Report data waits that rise over the run and cost some seconds: caches that fill, a disk that others load."""
     found: list[Finding] = []
     for siblings in groups(epochs):
@@ -22,10 +22,10 @@ def data_wait_growing(context: Context, epochs: Sequence[Trained], held_up: Dist
     return found
 
 
-def waits_grow(epochs: Sequence[Trained]) -> Rise | None:
+def waits_grow(epochs: Sequence[Trained]) -> Trend | None:
     """Return how data waits of epochs rose, None where they did not, or too little to matter, or were not told."""
     waits = [epoch.data_wait_s for epoch in epochs if epoch.data_wait_s is not None]
-    grown = rise(waits) if len(waits) == len(epochs) else None
+    grown = mann_kendall_rise(waits) if len(waits) == len(epochs) else None
     if grown is None:
         return None
     third = len(epochs) // 3
@@ -34,7 +34,7 @@ def waits_grow(epochs: Sequence[Trained]) -> Rise | None:
     return grown if enough and sum(waits) - len(waits) * grown.first >= th.WAIT_COSTS_S else None
 
 
-def _finding(context: Context, number: int, epochs: Sequence[Trained], grown: Rise) -> Finding:
+def _finding(context: Context, number: int, epochs: Sequence[Trained], grown: Trend) -> Finding:
     third = len(epochs) // 3
     lost_s = sum((epoch.data_wait_s or 0.0) - grown.first for epoch in epochs)
     return Finding(

@@ -12,12 +12,12 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules.epochs.changed_signals import changed, of_gpus, utilisation
 from gpu_report.analyse.rules.epochs.comparable_epochs import Trained, calm_epochs, groups
 from gpu_report.analyse.rules.epochs.data_wait import waits_grow
-from gpu_report.analyse.timeseries.interval_cover import Disturbances
-from gpu_report.analyse.timeseries.trend_test import Rise, rise
+from gpu_report.analyse.timeseries.interval_cover import IntervalCover
+from gpu_report.analyse.timeseries.trend_test import Trend, mann_kendall_rise
 from gpu_report.model import Cause, Evidence, Finding
 
 
-def slow_epochs(context: Context, epochs: Sequence[Trained], held_up: Disturbances) -> list[Finding]:
+def slow_epochs(context: Context, epochs: Sequence[Trained], held_up: IntervalCover) -> list[Finding]:
     """Report epochs that stand out in the length of their training and that no other finding explains.
 
     The first epoch of a process and the one that closes the mosaic take longer by their nature and are never reported.
@@ -35,12 +35,12 @@ def slow_epochs(context: Context, epochs: Sequence[Trained], held_up: Disturbanc
     return [_slow(context, number, *each) for number, each in enumerate(sorted(found, key=_begin), 1)]
 
 
-def epochs_slowing(context: Context, epochs: Sequence[Trained], held_up: Disturbances) -> list[Finding]:
+def epochs_slowing(context: Context, epochs: Sequence[Trained], held_up: IntervalCover) -> list[Finding]:
     """Report training that takes longer from epoch to epoch, unless that is because it waits longer for data."""
     found: list[Finding] = []
     for siblings in groups(epochs):
         calm = calm_epochs(siblings, held_up)
-        grown = rise([epoch.train_s for epoch in calm])
+        grown = mann_kendall_rise([epoch.train_s for epoch in calm])
         waits = waits_grow(calm)
         by_waiting = waits is not None and grown is not None and waits.grown >= th.EXPLAINED_SHARE * grown.grown
         if grown is not None and not by_waiting and _matters(calm, grown):
@@ -123,13 +123,13 @@ def _busy_s(context: Context, epochs: Sequence[Trained]) -> float | None:
     return median(busy) if busy else None
 
 
-def _matters(epochs: Sequence[Trained], grown: Rise) -> bool:
+def _matters(epochs: Sequence[Trained], grown: Trend) -> bool:
     """Tell whether epochs got slower by a share that a person would notice, and it cost some time."""
     cost_s = sum(epoch.train_s - grown.first for epoch in epochs)
     return grown.grown >= th.SLOWING_SHARE * grown.first and cost_s >= th.SLOW_AT_LEAST_S
 
 
-def _slowing(context: Context, number: int, epochs: Sequence[Trained], grown: Rise) -> Finding:
+def _slowing(context: Context, number: int, epochs: Sequence[Trained], grown: Trend) -> Finding:
     third = len(epochs) // 3
     percent = 100 * grown.grown / grown.first
     return Finding(

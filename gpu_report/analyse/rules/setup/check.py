@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.timeline.trainings import Training
-from gpu_report.analyse.timeseries.columns import mean_within
+from gpu_report.analyse.timeseries.columns import column_mean
 from gpu_report.model import Advice, Cause, Evidence, Severity
 
 SHM = "/dev/shm"  # noqa: S108 - only named here
@@ -25,7 +25,7 @@ class Said:
 
 def host_mean(context: Context, training: Training, name: str) -> float | None:
     """Return the mean of a column of host.csv while a training trained, None where nothing of it is known."""
-    return mean_within(context.run.host, name, training.trained)
+    return column_mean(context.run.host, name, training.trained)
 
 
 Check = Callable[[Context, Training], Said | None]

@@ -5,7 +5,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules.setup.check import MIB_PER_GIB, SHM, Said, host_mean
 from gpu_report.analyse.signals.interval_signals import evidence
 from gpu_report.analyse.timeline.trainings import Training
-from gpu_report.analyse.timeseries.columns import values_within
+from gpu_report.analyse.timeseries.columns import column_values
 from gpu_report.model import Advice, Cause
 
 MIB = 2**20
@@ -19,7 +19,7 @@ def shared_memory(context: Context, training: Training) -> Said | None:
     total, need = context.run.recording.shm_total_mib, _batches_mib(training)
     if total is None or need is None:
         return None
-    lowest = min(values_within(context.run.host, "shm_free_mib", [training.span]).tolist(), default=None)
+    lowest = min(column_values(context.run.host, "shm_free_mib", [training.span]).tolist(), default=None)
     full = lowest is not None and lowest < th.SHM_LEAST_SHARE * total
     if need <= total and not full:
         return None

@@ -7,7 +7,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules.setup.check import MIB_PER_GIB, SHM, Said, host_mean
 from gpu_report.analyse.signals.interval_signals import evidence
 from gpu_report.analyse.timeline.trainings import Training
-from gpu_report.analyse.timeseries.columns import values_within
+from gpu_report.analyse.timeseries.columns import column_values
 from gpu_report.model import Advice, Cause, Mount
 
 MEMORY = "tmpfs"
@@ -81,8 +81,8 @@ def _is_network(mount: Mount) -> bool:
 def _waited_for_reads_s(context: Context, training: Training) -> float:
     """Return for how many seconds of training processes waited for input: in the trainer's cgroup, else anywhere."""
     host = context.run.host
-    own = values_within(host, "cgroup_io_pressure_pct", training.trained)
-    waits = own if len(own) else values_within(host, "io_pressure_pct", training.trained)
+    own = column_values(host, "cgroup_io_pressure_pct", training.trained)
+    waits = own if len(own) else column_values(host, "io_pressure_pct", training.trained)
     tick_s = context.run.recording.interval_s or 1.0
     return float((waits >= th.IO_PRESSURE_PCT).sum()) * tick_s
 

@@ -98,7 +98,7 @@ def _gpus(context: Context) -> str:
 
 def _idle(context: Context, training: Training) -> tuple[Evidence, ...]:
     """Return how busy each GPU was while the CPU trained."""
-    means = {track.gpu: track.mean_pct(*training.span) for track in context.tracks}
+    means = {series.gpu: series.mean_util_pct(*training.span) for series in context.series}
     return evidence(*((f"utilisation of GPU {gpu} meanwhile", mean, "%") for gpu, mean in means.items()))
 
 

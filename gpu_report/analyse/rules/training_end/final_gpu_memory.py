@@ -13,11 +13,11 @@ from gpu_report.model import Evidence
 def memory_just_before(context: Context, end_s: float) -> tuple[Evidence, ...]:
     """Return how full each used GPU was shortly before the end."""
     found = []
-    for track in context.tracks:
-        memory = context.gpu_memory(track)
+    for series in context.series:
+        memory = context.gpu_memory(series)
         share = _share_just_before(memory, end_s)
-        if track.gpu in context.activity.used_gpus and share is not None:
-            found.append(Evidence(f"memory of GPU {track.gpu} in use just before", 100 * share, "%"))
+        if series.gpu in context.activity.used_gpus and share is not None:
+            found.append(Evidence(f"memory of GPU {series.gpu} in use just before", 100 * share, "%"))
     return tuple(found)
 
 
@@ -31,7 +31,7 @@ def _share_just_before(memory: GpuMemory, end_s: float) -> float | None:
 
 def held_at_the_end(context: Context, end_s: float) -> tuple[Evidence, ...]:
     """Return of the fullest GPU who held its memory just before the end, and what it grew by in the minute before."""
-    used = [track for track in context.tracks if track.gpu in context.activity.used_gpus]
+    used = [series for series in context.series if series.gpu in context.activity.used_gpus]
     memories = [memory for memory in (context.gpu_memory(t) for t in used) if _share_just_before(memory, end_s)]
     if not memories:
         return ()

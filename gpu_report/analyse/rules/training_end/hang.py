@@ -7,7 +7,7 @@ from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.signals.interval_signals import evidence
 from gpu_report.analyse.timeline.ranks import Told
-from gpu_report.analyse.timeseries.columns import mean_within
+from gpu_report.analyse.timeseries.columns import column_mean
 from gpu_report.model import Evidence
 
 FIRST_BATCH = "first batch"
@@ -38,16 +38,16 @@ def silence(context: Context, training: Told, end_s: float) -> Silence | None:
     if training.is_good or longest_s is None or end_s - training.heard_t_s <= longest_s:
         return None
     span = training.heard_t_s, end_s
-    used = [track for track in context.tracks if track.gpu in context.activity.used_gpus]
-    stopped = mean_within(context.run.host, "trainer_stopped", [span])
+    used = [series for series in context.series if series.gpu in context.activity.used_gpus]
+    stopped = column_mean(context.run.host, "trainer_stopped", [span])
     return Silence(
         *span,
         _where(training),
         stopped is not None and stopped >= th.STOPPED,
         evidence(
             ("it told nothing for", end_s - training.heard_t_s, "s"),
-            *((f"utilisation of GPU {track.gpu} meanwhile", track.mean_pct(*span), "%") for track in used),
-            ("CPU of the trainer meanwhile", mean_within(context.run.host, "main_cpu_pct", [span]), "% of a core"),
+            *((f"utilisation of GPU {series.gpu} meanwhile", series.mean_util_pct(*span), "%") for series in used),
+            ("CPU of the trainer meanwhile", column_mean(context.run.host, "main_cpu_pct", [span]), "% of a core"),
             ("processes stopped by a signal (mean)", stopped if stopped else None, ""),
         ),
     )

@@ -8,7 +8,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.signals.gpu_memory import MIB_PER_GIB
 from gpu_report.analyse.signals.interval_signals import evidence
 from gpu_report.analyse.signals.kernel_events_near import kernel_events_near
-from gpu_report.analyse.timeseries.columns import values_within
+from gpu_report.analyse.timeseries.columns import column_values
 from gpu_report.model import Evidence, KernelEvent, NearbyKernelEvent, OomReport
 
 KILLED = "SIGKILL"
@@ -141,5 +141,5 @@ def _counted(context: Context, end_s: float) -> set[str]:
 
 
 def _last(context: Context, name: str, end_s: float) -> Sequence[float]:
-    values: list[float] = values_within(context.run.host, name, [(end_s - th.LAST_MINUTE_S, end_s)]).tolist()
+    values: list[float] = column_values(context.run.host, name, [(end_s - th.LAST_MINUTE_S, end_s)]).tolist()
     return values

@@ -9,7 +9,7 @@ from gpu_report.analyse.rules.training_end.oom_kill import OomKill, gibibytes, h
 from gpu_report.analyse.signals.gpu_memory import gib
 from gpu_report.analyse.signals.interval_signals import evidence
 from gpu_report.analyse.timeline.trainings import Training
-from gpu_report.analyse.timeseries.columns import values_within
+from gpu_report.analyse.timeseries.columns import column_values
 from gpu_report.model import Advice, Evidence
 
 # Values of the argument `cache` that keep the images in the memory of the main process, and those that do not.
@@ -74,8 +74,8 @@ def _growth(context: Context, end_s: float) -> tuple[Evidence, ...]:
     if training is None or not training.trained:
         return ()
     start_s, used = training.trained[0][0], "memory_used_mib"
-    before = values_within(context.run.host, used, [(start_s - th.BEFORE_THE_END_S, start_s)])
-    after = values_within(context.run.host, used, [(end_s - th.BEFORE_THE_END_S, end_s)])
+    before = column_values(context.run.host, used, [(start_s - th.BEFORE_THE_END_S, start_s)])
+    after = column_values(context.run.host, used, [(end_s - th.BEFORE_THE_END_S, end_s)])
     if not len(before) or not len(after):
         return ()
     return evidence(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpu_report.analyse.causes.causes import CAUSES, explain
-from gpu_report.analyse.signals.interval_signals import Neighbour, Scene, Series
+from gpu_report.analyse.signals.interval_signals import IntervalSignals, Neighbour, SignalTable
 from gpu_report.analyse.signals.page_cache import keep_it_filled
 from gpu_report.model import Cause, KernelEvent, NearbyKernelEvent
 
@@ -32,23 +32,25 @@ IDLE = {"cpu_pct": 1, "main_cpu_pct": 0, "busiest_worker_cpu_pct": 0, "workers_c
 GPU = {"gpu_util_pct": 92, "sm_active_pct": 79}
 
 
-def series(usual, within, start=START, end=END, after=None):
+def signal_table(usual, within, start=START, end=END, after=None):
     t_s = np.arange(1.0, SECONDS + 1)
     columns = {name: np.full(SECONDS, float(value)) for name, value in usual.items()}
     for name, value in within.items():
         columns[name][(t_s > start) & (t_s <= end)] = value
     for name, value in (after or {}).items():
         columns[name][(t_s > end) & (t_s <= end + 3)] = value
-    return Series(t_s, columns, t_s < 25)
+    return SignalTable(t_s, columns, t_s < 25)
 
 
 def scene(within, start=START, after=None, gpu=None, **fields):
-    host = series(FED, within, start, after=after)
-    own = series(GPU, gpu or {"gpu_util_pct": 1, "sm_active_pct": 0})
-    return dataclasses.replace(Scene(0, START, END, host, own, cores=16), **fields)
+    host = signal_table(FED, within, start, after=after)
+    own = signal_table(GPU, gpu or {"gpu_util_pct": 1, "sm_active_pct": 0})
+    return dataclasses.replace(IntervalSignals(0, START, END, host, own, cores=16), **fields)
 
 
-WITHOUT_ANY = Scene(0, START, END, Series(np.array([]), {}, np.array([], dtype=bool)), series(GPU, {}))
+WITHOUT_ANY = IntervalSignals(
+    0, START, END, SignalTable(np.array([]), {}, np.array([], dtype=bool)), signal_table(GPU, {})
+)
 
 STORAGE = {"io_pressure_pct": 83, "io_full_pressure_pct": 83, "workers_blocked": 7.6, "trainer_read_mib_s": 4}
 TAKEN = {"cpu_pct": 100, "cpu_pressure_pct": 99, "main_cpu_pct": 40, "workers_cpu_pct": 200}
@@ -98,7 +100,7 @@ def test_nothing_is_concluded_from_what_was_not_recorded(scorer):
 
 def test_a_pressure_that_is_usual_here_explains_nothing():
     noisy = {**FED, "io_pressure_pct": 60, "workers_blocked": 2}
-    given = dataclasses.replace(scene({}), host=series(noisy, {}))
+    given = dataclasses.replace(scene({}), host=signal_table(noisy, {}))
     assert explain(given)[0].name == "unexplained"
 
 

@@ -11,9 +11,9 @@ from support.samples import SAME_SETUP
 
 from gpu_report.analyse import analyse
 from gpu_report.analyse.causes.causes import loader_idle_at_times
-from gpu_report.analyse.signals.interval_lookup import Scenes
-from gpu_report.analyse.signals.interval_signals import Scene, Series
-from gpu_report.analyse.timeseries.gpu_series import tracks
+from gpu_report.analyse.signals.interval_lookup import SignalsIndex
+from gpu_report.analyse.signals.interval_signals import IntervalSignals, SignalTable
+from gpu_report.analyse.timeseries.gpu_series import gpu_series
 from gpu_report.load import load_run
 from gpu_report.model import Finding
 
@@ -51,12 +51,12 @@ def test_what_is_healthy_is_not_starved():
     assert starved("run-1") is None
 
 
-def scene(workers_pct: float, *, waits: bool = True, workers: float = 8.0) -> Scene:
+def scene(workers_pct: float, *, waits: bool = True, workers: float = 8.0) -> IntervalSignals:
     times = np.arange(60.0)
     columns = {"main_cpu_pct": 5.0, "workers_cpu_pct": workers_pct, "workers": workers, "io_pressure_pct": 0.0}
     rows = {name: np.full(60, value) for name, value in columns.items()}
-    host = Series(times, rows, np.zeros(60, dtype=bool))
-    return Scene(gpu=0, start_t_s=0.0, end_t_s=60.0, host=host, own=host, cores=16, waits=waits)
+    host = SignalTable(times, rows, np.zeros(60, dtype=bool))
+    return IntervalSignals(gpu=0, start_t_s=0.0, end_t_s=60.0, host=host, own=host, cores=16, waits=waits)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_waits_of_five_seconds_are_a_habit_at_any_distance_of_rows(tick_s, rows,
     main = np.where(np.arange(60) < rows, 5.0, 95.0)
     run = replace(run, host=pd.DataFrame({"t_s": np.arange(60) * tick_s, "main_cpu_pct": main}))
     whole = (0.0, 60 * tick_s)
-    waits = Scenes(run, tracks(run), [whole]).of(0, *whole).while_waiting()
+    waits = SignalsIndex(run, gpu_series(run), [whole]).of(0, *whole).while_waiting()
     assert (waits is not None) == known
 
 

@@ -13,7 +13,7 @@ from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.signals.gpu_memory import GpuMemory
 from gpu_report.analyse.signals.memory_growth import find_growth
 from gpu_report.analyse.timeline.training_epochs import Part, Parts
-from gpu_report.analyse.timeseries.growth_fit import find_ramp, theil_sen
+from gpu_report.analyse.timeseries.growth_fit import fit_growth, theil_sen
 from gpu_report.load import load_run
 from gpu_report.model import InsideRun, Phase, YoloRun
 
@@ -246,11 +246,11 @@ def test_an_allocator_that_settles_is_none_and_a_leak_on_top_of_it_is_one(epochs
 
 def test_a_ramp_is_found_between_its_levels_and_a_fall_is_none():
     y = np.array([1.0, 1.0, 1.0, 2.0, 3.0, 4.0, 4.0])
-    ramp = find_ramp(np.arange(7.0), y)
+    ramp = fit_growth(np.arange(7.0), y)
     assert (ramp.first, ramp.last, ramp.fit) == (2, 5, pytest.approx(1.0))
     assert (ramp.before, ramp.rise) == (pytest.approx(1.0), pytest.approx(3.0))
-    assert find_ramp(np.arange(7.0), y[::-1]) is None
-    assert find_ramp(np.arange(7.0), np.ones(7)) is None
+    assert fit_growth(np.arange(7.0), y[::-1]) is None
+    assert fit_growth(np.arange(7.0), np.ones(7)) is None
 
 
 def test_the_median_slope_bears_an_outlier():

@@ -11,7 +11,7 @@ from gpu_report.analyse import analyse
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import build_context
 from gpu_report.analyse.rules.memory_limit import near_limit
-from gpu_report.analyse.timeseries.gpu_series import tracks
+from gpu_report.analyse.timeseries.gpu_series import gpu_series
 from gpu_report.load import load_run
 from gpu_report.model import InsideRun, Options, Phase
 
@@ -154,7 +154,7 @@ def test_the_sample_run_that_ran_out_says_how():
 def test_what_idle_time_leaves_of_one_reading_is_no_full_card():
     quantities = {"memory_used_mib": [LINE_MIB + 100], "memory_reserved_mib": [RESERVED_MIB]}
     given = make_run([90.0], 60.0, quantities=quantities)
-    track = tracks(given)[0]
-    memory = build_context(given, Options()).gpu_memory(track)
-    assert near_limit(memory, track, ()) == [(0.0, 60.0)]
-    assert near_limit(memory, track, ((0.0, 30.0),)) == []
+    series = gpu_series(given)[0]
+    memory = build_context(given, Options()).gpu_memory(series)
+    assert near_limit(memory, series, ()) == [(0.0, 60.0)]
+    assert near_limit(memory, series, ((0.0, 30.0),)) == []

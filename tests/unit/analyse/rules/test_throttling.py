@@ -9,7 +9,7 @@ from support.runs import PROCESSES, make_run
 
 from gpu_report.analyse import analyse
 from gpu_report.analyse.causes.causes import power_cap, thermal
-from gpu_report.analyse.signals.interval_signals import Scene, Series
+from gpu_report.analyse.signals.interval_signals import IntervalSignals, SignalTable
 
 NAN = float("nan")
 SECONDS, FROM, TO = 120, 40, 80
@@ -265,8 +265,8 @@ def scene(reasons, clock):
         "sm_clock_mhz": np.where(within, float(clock), FULL_MHZ),
         "gpu_util_pct": np.where(within, 40.0, 92.0),
     }
-    empty = Series(np.array([]), {}, np.array([], dtype=bool))
-    return Scene(0, 30.0, 45.0, empty, Series(t_s, own, t_s < 25))
+    empty = SignalTable(np.array([]), {}, np.array([], dtype=bool))
+    return IntervalSignals(0, 30.0, 45.0, empty, SignalTable(t_s, own, t_s < 25))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Scenes of a long recording: what they share is worked out once, and what is usual stays each training's own."""
+"""SignalsIndex of a long recording: what they share is worked out once, and what is usual stays each training's own."""
 
 from dataclasses import replace
 
@@ -8,9 +8,9 @@ import pytest
 from support.runs import make_run
 
 from gpu_report.analyse.signals import interval_lookup as module
-from gpu_report.analyse.signals.interval_lookup import Beside, Scenes
+from gpu_report.analyse.signals.interval_lookup import Beside, SignalsIndex
 from gpu_report.analyse.timeline.trainings import Training
-from gpu_report.analyse.timeseries.gpu_series import tracks
+from gpu_report.analyse.timeseries.gpu_series import gpu_series
 
 LASTS_S = 100.0
 TRAININGS = tuple(Training(n, (n * LASTS_S, (n + 1) * LASTS_S - 1), gpus=frozenset({0})) for n in range(3))
@@ -22,7 +22,7 @@ UTIL = np.repeat([30.0, 60.0, 90.0], int(LASTS_S))
 def scenes():
     run = make_run([list(UTIL)])
     run = replace(run, host=pd.DataFrame({"t_s": np.arange(300.0), "main_cpu_pct": UTIL + 5}))
-    return Scenes(run, tracks(run), CALM, Beside(trainings=TRAININGS))
+    return SignalsIndex(run, gpu_series(run), CALM, Beside(trainings=TRAININGS))
 
 
 def at(scenes, number):

@@ -11,7 +11,8 @@ from support.runs import make_run, readings
 from gpu_report.analyse import analyse
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.signals.utilisation_drops import find_drops, find_low_intervals
-from gpu_report.analyse.timeseries.gpu_series import tracks
+from gpu_report.analyse.timeseries.gpu_series import gpu_series
+from gpu_report.analyse.timeseries.gpu_series import gpu_series
 from gpu_report.model import Options
 
 NAN = float("nan")
@@ -19,8 +20,8 @@ NAN = float("nan")
 
 def drops(*parts, interval_s=1.0, **options):
     """Return (start, end) of the drops of a GPU that worked from its first reading on."""
-    (track,) = tracks(make_run(readings(*parts, interval_s=interval_s), interval_s))
-    found = find_drops(track, np.ones(len(track.t_s), dtype=bool), Options(**options))
+    (series,) = gpu_series(make_run(readings(*parts, interval_s=interval_s), interval_s))
+    found = find_drops(series, np.ones(len(series.t_s), dtype=bool), Options(**options))
     return [(drop.start_t_s, drop.end_t_s) for drop in found]
 
 
@@ -70,8 +71,8 @@ def test_a_drop_that_begins_before_the_level_is_known_reaches_back_to_its_start(
 
 
 def test_after_5_minutes_a_drop_is_sustained_and_the_level_starts_anew():
-    (track,) = tracks(make_run(readings((90, 60), (30, 400), (90, 60))))
-    found = find_drops(track, np.ones(len(track.t_s), dtype=bool), Options())
+    (series,) = gpu_series(make_run(readings((90, 60), (30, 400), (90, 60))))
+    found = find_drops(series, np.ones(len(series.t_s), dtype=bool), Options())
     assert [(d.start_t_s, d.end_t_s, d.sustained) for d in found] == [(60, 460, True)]
 
 
@@ -85,14 +86,14 @@ def test_a_gap_in_the_readings_is_no_drop():
 
 
 def test_readings_outside_the_usable_time_neither_drop_nor_count():
-    (track,) = tracks(make_run(readings((0, 100), (90, 60), (0, 20), (90, 20))))
-    usable = track.t_s >= 100
-    assert [(d.start_t_s, d.level_pct) for d in find_drops(track, usable, Options())] == [(160, 90)]
+    (series,) = gpu_series(make_run(readings((0, 100), (90, 60), (0, 20), (90, 20))))
+    usable = series.t_s >= 100
+    assert [(d.start_t_s, d.level_pct) for d in find_drops(series, usable, Options())] == [(160, 90)]
 
 
 def test_low_intervals_are_under_20_percent_for_10_s_with_strays():
-    (track,) = tracks(make_run(readings((90, 30), (10, 6), (50, 2), (10, 6), (90, 30), (10, 9), (90, 10))))
-    found = find_low_intervals(track, np.ones(len(track.t_s), dtype=bool))
+    (series,) = gpu_series(make_run(readings((90, 30), (10, 6), (50, 2), (10, 6), (90, 30), (10, 9), (90, 10))))
+    found = find_low_intervals(series, np.ones(len(series.t_s), dtype=bool))
     assert [(i.start_t_s, i.end_t_s) for i in found] == [(30, 44)]
     assert found[0].mean_pct == pytest.approx((12 * 10 + 2 * 50) / 14)
 
@@ -101,13 +102,13 @@ def test_low_intervals_are_under_20_percent_for_10_s_with_strays():
 @given(st.lists(st.tuples(st.sampled_from([0, 5, 30, 60, 90, 100, NAN]), st.integers(1, 90)), max_size=12))
 def test_drops_overlap_in_a_new_state_only_and_always_keep_the_definition(parts):
     values = readings((90, 5), *parts)
-    (track,) = tracks(make_run(values))
-    found = find_drops(track, np.ones(len(track.t_s), dtype=bool), Options())
+    (series,) = gpu_series(make_run(values))
+    found = find_drops(series, np.ones(len(series.t_s), dtype=bool), Options())
     for drop in found:
         assert drop.duration_s >= 9.5
         assert drop.level_pct >= 20
         assert drop.mean_pct < drop.level_pct / 2
-        assert track.util_pct[track.t_s == drop.start_t_s] < drop.level_pct / 2
+        assert series.util_pct[series.t_s == drop.start_t_s] < drop.level_pct / 2
     for one, other in itertools.pairwise(found):  # within a sustained one there may be another, from its new level
         is_new_state = one.sustained and other.start_t_s >= one.start_t_s + th.SUSTAINED_AFTER_S
         assert is_new_state or one.end_t_s <= other.start_t_s
@@ -123,9 +124,9 @@ def test_shifting_the_clock_changes_nothing():
 def test_a_week_of_starved_readings_is_searched_in_seconds():
     rng = np.random.default_rng(1)
     values = np.where(rng.random(604_800) < 0.1, 80, rng.integers(0, 40, 604_800))
-    (track,) = tracks(make_run(values.tolist()))
+    (series,) = gpu_series(make_run(values.tolist()))
     before = time.process_time()
-    find_drops(track, np.ones(len(track.t_s), dtype=bool), Options())
+    find_drops(series, np.ones(len(series.t_s), dtype=bool), Options())
     assert time.process_time() - before < 25  # 4 s on 2 idle cores; a quadratic search takes many minutes
 
 
@@ -141,8 +142,8 @@ def test_a_single_stray_reading_does_not_split_a_drop_however_far_apart_readings
 def test_low_runs_hidden_among_strays_are_found_on_their_own():
     mixed = [part for _ in range(30) for part in ((90, 2), (0, 1))]
     assert drops((90, 60), *mixed, (0, 15), *mixed, (90, 30)) != []
-    (track,) = tracks(make_run(readings(*mixed, (0, 15), *mixed)))
-    found = find_low_intervals(track, np.ones(len(track.t_s), dtype=bool))
+    (series,) = gpu_series(make_run(readings(*mixed, (0, 15), *mixed)))
+    found = find_low_intervals(series, np.ones(len(series.t_s), dtype=bool))
     assert [(i.start_t_s, i.end_t_s) for i in found] == [(89, 105)]
 
 
@@ -161,8 +162,8 @@ def seconds_of(rng, kind, count):
 def test_a_drop_before_there_is_a_level_begins_across_stray_readings(stray_s, start_s):
     """After 6 s of work it falls; a level is known 10 s into the work only, right behind the stray readings."""
     util = readings((0, 10), (80, 6), (5, 3.6 - stray_s / 2), (60, stray_s), (5, 16), (80, 30), interval_s=0.2)
-    (track,) = tracks(make_run(util, 0.2))
-    (drop,) = find_drops(track, track.t_s >= 10.0, Options())
+    (series,) = gpu_series(make_run(util, 0.2))
+    (drop,) = find_drops(series, series.t_s >= 10.0, Options())
     after_s = 19.6 + stray_s / 2
     assert (drop.start_t_s, drop.level_pct) == (pytest.approx(after_s if start_s is None else start_s), 80.0)
 
@@ -178,9 +179,9 @@ def test_a_drop_before_there_is_a_level_begins_across_stray_readings(stray_s, st
 )
 def test_the_search_finds_what_reading_by_reading_is_found(seed, kind, count, interval_s, drop_percent, drop_seconds):
     rng = np.random.default_rng(seed)
-    (track,) = tracks(make_run([90, 90, *seconds_of(rng, kind, count)], interval_s))
-    usable = np.ones(len(track.t_s), dtype=bool)
+    (series,) = gpu_series(make_run([90, 90, *seconds_of(rng, kind, count)], interval_s))
+    usable = np.ones(len(series.t_s), dtype=bool)
     for start in rng.integers(0, len(usable), rng.integers(0, 3)):
         usable[start : start + rng.integers(1, 100)] = False
     options = Options(drop_percent=drop_percent, drop_seconds=drop_seconds)
-    assert find_drops(track, usable, options) == find_drops_plainly(track, usable, options)
+    assert find_drops(series, usable, options) == find_drops_plainly(series, usable, options)

@@ -6,10 +6,10 @@ from gpu_report.analyse.timeline.activity import Activity
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
 from gpu_report.analyse.timeline.epoch_ends import Boundaries, Boundary
 from gpu_report.analyse.timeline.steady_state import calm_spans, ordinary_phases, whole_spans
-from gpu_report.analyse.timeseries.interval_cover import disturbances
+from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.model import EpochRow, Phase
 
-NOTHING = Activity((), (), frozenset({0}))
+NO_SIGNALS = Activity((), (), frozenset({0}))
 
 
 def phases(length_s, count=3):
@@ -48,14 +48,14 @@ def test_an_epoch_number_is_first_in_its_own_process_only():
 
 
 def test_a_stretch_is_disturbed_by_more_than_a_second_in_all():
-    held_up = disturbances([(10.0, 10.6), (10.3, 11.0), (20.0, 20.3)])
+    held_up = interval_cover([(10.0, 10.6), (10.3, 11.0), (20.0, 20.3)])
     assert held_up.seconds_in((0.0, 100.0)) == pytest.approx(1.3)
     assert held_up.seconds_in_each([(0.0, 15.0), (10.5, 20.1), (30.0, 40.0)]).tolist() == pytest.approx([1.0, 0.6, 0.0])
-    assert [held_up.touch(span) for span in ((0.0, 15.0), (0.0, 100.0), (30.0, 40.0))] == [False, True, False]
-    assert not disturbances([]).touch((0.0, 10.0))
+    assert [held_up.touches(span) for span in ((0.0, 15.0), (0.0, 100.0), (30.0, 40.0))] == [False, True, False]
+    assert not interval_cover([]).touches((0.0, 10.0))
 
 
 def test_calm_is_what_lies_away_from_edges_and_disturbances():
-    assert calm_spans(phases(20.0, 2), NOTHING, 100.0, [(40.0, 42.0)]) == ((1.0, 19.0), (31.0, 38.0), (44.0, 49.0))
+    assert calm_spans(phases(20.0, 2), NO_SIGNALS, 100.0, [(40.0, 42.0)]) == ((1.0, 19.0), (31.0, 38.0), (44.0, 49.0))
     resting = Activity(((0.0, 10.0),), ((90.0, 100.0),), frozenset({0}))
     assert calm_spans([], resting, 100.0, []) == ((12.0, 88.0),)

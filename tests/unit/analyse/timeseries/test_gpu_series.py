@@ -6,7 +6,7 @@ import pytest
 from support.runs import make_run, readings
 
 from gpu_report.analyse import analyse
-from gpu_report.analyse.timeseries.gpu_series import tracks
+from gpu_report.analyse.timeseries.gpu_series import gpu_series
 
 
 def ring_of(util, start=0.0, step=0.2):
@@ -15,25 +15,25 @@ def ring_of(util, start=0.0, step=0.2):
 
 def test_the_drivers_own_readings_stand_for_utilisation_where_they_are():
     fine = [float(90 if i % 2 else 0) for i in range(500)]
-    (track,) = tracks(make_run(readings((90, 100)), ring=ring_of(fine)))
-    assert track.interval_s == pytest.approx(0.2)
-    assert track.mean_pct(0, 99) == pytest.approx(45, abs=1)
+    (series,) = gpu_series(make_run(readings((90, 100)), ring=ring_of(fine)))
+    assert series.interval_s == pytest.approx(0.2)
+    assert series.mean_util_pct(0, 99) == pytest.approx(45, abs=1)
     assert analyse(make_run(readings((90, 100)), ring=ring_of(fine))).gpus[0].quantities[
         "gpu_util_pct"
     ].mean == pytest.approx(45, abs=1)
 
 
 def test_ticks_fill_in_where_the_ring_has_nothing():
-    (track,) = tracks(make_run(readings((90, 100)), ring=ring_of([50.0] * 250)))  # the first 50 s
-    assert track.mean_pct(0, 49) == pytest.approx(50)
-    assert track.mean_pct(51, 100) == pytest.approx(90)
-    assert track.hold_s.sum() == pytest.approx(100, abs=1.2)
+    (series,) = gpu_series(make_run(readings((90, 100)), ring=ring_of([50.0] * 250)))  # the first 50 s
+    assert series.mean_util_pct(0, 49) == pytest.approx(50)
+    assert series.mean_util_pct(51, 100) == pytest.approx(90)
+    assert series.weight_s.sum() == pytest.approx(100, abs=1.2)
 
 
 def test_what_the_driver_kept_from_before_the_recording_counts_from_its_beginning_on():
     run = make_run(readings((90, 100)), ring=ring_of([90.0] * 503, start=-0.55))
-    (track,) = tracks(run)
-    assert track.t_s.min() == 0.0
+    (series,) = gpu_series(run)
+    assert series.t_s.min() == 0.0
     found = analyse(run)
     assert sum(row.gpu_seconds for row in found.ledger) == pytest.approx(run.duration_s, abs=1e-6)
     assert all(row.name != "unmeasured" for row in found.ledger)
@@ -41,9 +41,9 @@ def test_what_the_driver_kept_from_before_the_recording_counts_from_its_beginnin
 
 def test_a_track_holds_the_runs_own_arrays_where_nothing_had_to_be_changed():
     run = make_run(readings((90, 100)), ring=ring_of([90.0] * 500))
-    (track,) = tracks(run)
-    assert np.shares_memory(track.t_s, run.ring["t_s"].to_numpy())
-    assert np.shares_memory(track.util_pct, run.ring["gpu_util_pct"].to_numpy())
+    (series,) = gpu_series(run)
+    assert np.shares_memory(series.t_s, run.ring["t_s"].to_numpy())
+    assert np.shares_memory(series.util_pct, run.ring["gpu_util_pct"].to_numpy())
 
 
 def test_the_edges_of_a_drop_are_as_fine_as_the_ring():

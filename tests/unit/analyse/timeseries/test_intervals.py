@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_report.analyse.timeseries.intervals import Touching, minus
+from gpu_report.analyse.timeseries.intervals import IntervalIndex, minus
 
 MOMENTS = st.integers(0, 30).map(float)
 SPANS = st.lists(st.tuples(MOMENTS, MOMENTS).map(sorted).map(tuple), max_size=12)
@@ -13,7 +13,7 @@ SPANS = st.lists(st.tuples(MOMENTS, MOMENTS).map(sorted).map(tuple), max_size=12
 def test_what_touches_a_stretch_is_what_begins_before_its_end_and_ends_after_its_beginning(spans, one, other):
     start, end = sorted((one, other))
     by_looking = sorted(span for span in spans if span[0] <= end and span[1] >= start)
-    assert sorted(Touching(spans, lambda span: span)(start, end)) == by_looking
+    assert sorted(IntervalIndex(spans, lambda span: span)(start, end)) == by_looking
 
 
 @given(SPANS, SPANS)

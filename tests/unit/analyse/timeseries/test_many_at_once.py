@@ -6,10 +6,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from gpu_report.analyse.timeseries.intervals import as_array, intersect, marked, minus, rows_within
+from gpu_report.analyse.timeseries.intervals import as_array, intersect, minus, rows_in_any, rows_within
 from gpu_report.analyse.timeseries.sorting import ranking
 from gpu_report.analyse.timeseries.weighted_stats import SHORT, weighted_stats, weighted_sum
-from gpu_report.analyse.timeseries.weighted_stats_by_interval import StatsOfOne, many_stats
+from gpu_report.analyse.timeseries.weighted_stats_by_interval import StatsOfInterval, stats_by_interval
 
 READINGS = st.sampled_from([0.0, 7.0, 90.0, 100.0, 344.2, 344.25, np.nan, -3.0]) | st.floats(-1e6, 1e6)
 edges = st.floats(0, 100)
@@ -30,7 +30,7 @@ def test_statistics_of_many_stretches_are_those_of_each(values, cuts, seed):
     values = np.array(values, dtype=float)
     weights = np.random.default_rng(seed).choice([0.0, 1.0, 0.999, 2.0], len(values))
     starts, ends = as_array(cuts).T
-    table = many_stats(t_s, {"x": values}, weights, (starts, ends))["x"]
+    table = stats_by_interval(t_s, {"x": values}, weights, (starts, ends))["x"]
     for number, (start, end) in enumerate(cuts):
         part = (t_s >= start) & (t_s < end)
         expected = weighted_stats(values[part], weights[part])
@@ -47,13 +47,13 @@ def test_statistics_of_many_stretches_are_those_of_each(values, cuts, seed):
 
 
 def test_statistics_by_gpu_have_only_what_is_known():
-    table = many_stats(
+    table = stats_by_interval(
         np.arange(4.0),
         {"power_w": np.array([1, 3, np.nan, np.nan])},
         np.ones(4),
         (np.array([0, 2.0]), np.array([2, 4.0])),
     )
-    first, second = (StatsOfOne({3: lambda: table}, number) for number in (0, 1))
+    first, second = (StatsOfInterval({3: lambda: table}, number) for number in (0, 1))
     assert list(first) == [3]
     assert first[3]["power_w"].mean == 2
     assert second[3] == {}
@@ -94,7 +94,7 @@ def test_rows_are_marked_and_listed_as_span_by_span(drawn, side):
     expected = np.zeros(len(t_s), dtype=bool)
     for part in parts:
         expected[part] = True
-    np.testing.assert_array_equal(marked(t_s, drawn, side), expected)
+    np.testing.assert_array_equal(rows_in_any(t_s, drawn, side), expected)
     listed = [row for part in parts for row in range(*part.indices(len(t_s)))]
     assert rows_within(t_s, drawn, side).tolist() == listed
 

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_report.analyse.timeseries.intervals import covered, rows_before
+from gpu_report.analyse.timeseries.intervals import mask_of_ranges, rows_before
 from gpu_report.analyse.timeseries.weighted_stats import weighted_stats
 
 TIMES = st.lists(st.integers(0, 20).map(float), max_size=60).map(sorted)
@@ -19,7 +19,7 @@ def test_rows_before_moments_are_those_of_a_search_for_each(rows, moments, side)
 def test_what_stretches_cover_is_what_lies_in_any_of_them(stretches):
     first, last = np.array(stretches, dtype=np.intp).reshape(-1, 2).T
     expected = [any(a <= row < b for a, b in stretches) for row in range(12)]
-    assert covered(12, first, last).tolist() == expected
+    assert mask_of_ranges(12, first, last).tolist() == expected
 
 
 @given(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.timeseries.trend_test import p_of_no_rise, rise
+from gpu_report.analyse.timeseries.trend_test import mann_kendall_rise, p_of_no_rise
 
 RISING = [10.0, 10.4, 10.1, 11.0, 11.2, 10.9, 12.1, 12.0, 12.6, 13.0]
 
@@ -23,29 +23,29 @@ def test_the_normal_approximation_is_close_to_permutations(values):
 
 
 def test_a_rise_is_told_by_the_medians_of_its_thirds():
-    found = rise(RISING)
+    found = mann_kendall_rise(RISING)
     assert (found.first, found.last, found.grown) == (10.1, 12.6, pytest.approx(2.5))
 
 
 @pytest.mark.parametrize("values", [[], RISING[:9], RISING[::-1], [5.0] * 20, [10.0, 11.0] * 10])
 def test_no_rise_is_told_of_too_few_values_or_of_what_falls_or_stays(values):
     assert len(RISING[:9]) == th.TREND_EPOCHS - 1
-    assert rise(values) is None
+    assert mann_kendall_rise(values) is None
 
 
 def test_single_outliers_make_no_rise():
     values = [10.0, 10.1] * 8
     values[-1] = values[-4] = 60.0
-    assert rise(values) is None
+    assert mann_kendall_rise(values) is None
 
 
 def test_noise_alone_passes_seldom():
     random = np.random.default_rng(1)
-    passed = sum(rise(random.normal(10, 1, 20).tolist()) is not None for _ in range(1000))
+    passed = sum(mann_kendall_rise(random.normal(10, 1, 20).tolist()) is not None for _ in range(1000))
     assert passed <= 2 * th.TREND_P * 1000
 
 
 def test_thousands_of_values_are_compared_in_blocks():
     many = np.linspace(10, 12, 20_000) + np.random.default_rng(2).normal(0, 1, 20_000)
-    found = rise(many.tolist())
+    found = mann_kendall_rise(many.tolist())
     assert (found.first, found.last) == (pytest.approx(10.33, abs=0.05), pytest.approx(11.67, abs=0.05))

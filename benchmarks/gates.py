@@ -92,8 +92,10 @@ def pools() -> Iterator[Pool]:
     for name in names():
         training = training_of(analysed(name))
         spans = done_to(name)
-        calm = [e for e in training.epochs if not any(e.start_t_s < end and start < e.end_t_s for start, end in spans)]
-        side = side_of(with_epochs(training, calm))
+        steady = [
+            e for e in training.epochs if not any(e.start_t_s < end and start < e.end_t_s for start, end in spans)
+        ]
+        side = side_of(with_epochs(training, steady))
         times, waits = side.epochs["epoch_time"], side.epochs["data_wait"]
         if len(times) < POOL_AT_LEAST:
             continue

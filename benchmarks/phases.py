@@ -1,9 +1,9 @@
 """How far the phases seen from outside agree with what YOLO's callbacks said.
 
-    python benchmarks/phases.py [RUN ...] [--boundaries]
+    python benchmarks/phases.py [RUN ...] [--ends of epochs]
 
 RUN is a run folder whose labels.json has the moments of callbacks and of the first work on a GPU, or one recorded from
-inside; left out, all of sample_runs/ that are either. Prints Markdown: what docs/phases.md holds. With --boundaries
+inside; left out, all of sample_runs/ that are either. Prints Markdown: what docs/phases.md holds. With --ends of epochs
 each epoch's lengths are listed, too.
 """
 
@@ -87,7 +87,7 @@ def main() -> None:
     print(table(found))
     for name, one in found.items():
         print(f"\n`{name}`, in seconds:\n\n{confusion(one)}")
-        if options.boundaries:
+        if options.epoch_ends:
             print(lengths(*told[name]))
 
 

@@ -8,20 +8,21 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
-from gpu_report.analyse.signals.busy_wait import spinning
+from gpu_report.analyse.signals.busy_wait import busy_waits_of
 from gpu_report.analyse.signals.clock_throttling import Throttle, throttles
 from gpu_report.analyse.signals.gpu_memory import GpuMemory, gpu_memory
-from gpu_report.analyse.signals.interval_lookup import Beside, SignalsIndex
-from gpu_report.analyse.signals.other_processes import Guest, guests
+from gpu_report.analyse.signals.other_processes import OtherProcess, other_processes_on
+from gpu_report.analyse.signals.signals_index import SignalsIndex
 from gpu_report.analyse.signals.utilisation_drops import Drop, find_drops
-from gpu_report.analyse.timeline.activity import Activity, find_activity, outside
-from gpu_report.analyse.timeline.callbacks import InsideView, inside_view, with_inside
-from gpu_report.analyse.timeline.epoch_ends import Boundaries, Boundary, find_boundaries
-from gpu_report.analyse.timeline.phases import final_evaluations, find_phases, joined, mosaic_closes
-from gpu_report.analyse.timeline.ranks import Told
-from gpu_report.analyse.timeline.steady_state import calm_spans, ordinary_phases, whole_spans
-from gpu_report.analyse.timeline.throughput import Pace, pace_of
-from gpu_report.analyse.timeline.trainings import Training, away, begun_later, find_trainings, training_at
+from gpu_report.analyse.timeline.activity import Activity, outside
+from gpu_report.analyse.timeline.callbacks import CallbackView
+from gpu_report.analyse.timeline.epoch_ends import EpochEnd, EpochEnds
+from gpu_report.analyse.timeline.phases import final_evaluations
+from gpu_report.analyse.timeline.ranks import RankGroup
+from gpu_report.analyse.timeline.steady_state import steady_phases, steady_spans, undisturbed_epochs
+from gpu_report.analyse.timeline.throughput import Throughput, throughput_of
+from gpu_report.analyse.timeline.timeline import find_timeline
+from gpu_report.analyse.timeline.trainings import Training, away, begun_later, training_at
 from gpu_report.analyse.timeseries.energy import Energy, energy
 from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries, gpu_series
 from gpu_report.analyse.timeseries.intervals import Span
@@ -32,13 +33,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """A run with its time sorted out: for each series which readings are of training, and its running energy.
+    """A run with its time sorted out.
 
-    `drops` are those of all GPUs: to find them is the dearest part of an analysis, and several rules look at them.
-    `guests` are the other processes on the GPUs, `waits` where a GPU of several spins for another, `throttles` what
-    held clocks down. `ordinary` is all training of epochs in which nothing happened; `scenes` knows what every
-    signal is in ordinary training: outside drops, waits and the stay of guests. `pace` is images a second, None
-    where callbacks told nothing.
+    By GPU, in the order of `series`: `usable` marks the readings of training, `energies` are running totals. `drops`
+    are those of all GPUs: to find them is the dearest part of an analysis, and several rules look at them. `busy_waits`
+    are where a GPU of several is busy only waiting for another, `throttles` what held clocks down. `undisturbed` are
+    the train phases of epochs in which nothing happened; `signals` knows what every signal is in the steady state:
+    outside drops, waits and the stay of other processes. `throughput` is None where callbacks reported nothing.
     """
 
     run: Run
@@ -46,42 +47,56 @@ class Context:
     series: tuple[GpuSeries, ...]
     usable: tuple[Bools, ...]
     energies: tuple[Energy, ...]
+    callbacks: CallbackView
     activity: Activity
-    boundaries: Boundaries
+    epoch_ends: EpochEnds
     phases: tuple[Phase, ...]
     trainings: tuple[Training, ...]
-    inside: InsideView
     drops: tuple[Drop, ...]
-    guests: tuple[Guest, ...]
-    waits: tuple[Interval, ...]
+    other_processes: tuple[OtherProcess, ...]
+    busy_waits: tuple[Interval, ...]
     throttles: tuple[Throttle, ...]
-    ordinary: tuple[Span, ...]
-    scenes: SignalsIndex
-    pace: Pace | None
-    _made: dict[object, Any] = field(default_factory=dict, init=False, repr=False)
+    undisturbed: tuple[Span, ...]
+    signals: SignalsIndex
+    throughput: Throughput | None
+    _cache: dict[object, Any] = field(default_factory=dict, init=False, repr=False)
 
-    def once(self, make: Callable[..., T], *arguments: Hashable) -> T:
+    def cached(self, make: Callable[..., T], *arguments: Hashable) -> T:
         """Return what `make` makes of this context and the arguments; it is asked once, however many rules need it."""
         key = (make, *arguments)
-        if key not in self._made:
-            self._made[key] = make(self, *arguments)
-        made: T = self._made[key]
+        if key not in self._cache:
+            self._cache[key] = make(self, *arguments)
+        made: T = self._cache[key]
         return made
+
+    @property
+    def used_series(self) -> list[GpuSeries]:
+        """Return the readings of the GPUs that the run used."""
+        return [series for series in self.series if series.gpu in self.activity.used_gpus]
+
+    @property
+    def used_by_others(self) -> list[OtherProcess]:
+        """Return the other processes that did more than hold memory, on GPUs that the run used."""
+        return _working(self.other_processes, self.activity)
+
+    def series_of(self, gpu: int | None) -> GpuSeries:
+        """Return the readings of a GPU; StopIteration where it has none."""
+        return next(series for series in self.series if series.gpu == gpu)
 
     def gpu_memory(self, series: GpuSeries) -> GpuMemory:
         """Return the memory of a GPU over time, and what of it others held."""
-        return self.once(_gpu_memory, series)
+        return self.cached(_gpu_memory, series)
 
     @cached_property
-    def parts(self) -> tuple[Sequence[Phase], ...]:
+    def epoch_phases(self) -> tuple[Sequence[Phase], ...]:
         """Return each epoch's own phases, from its start (an earlier attempt is none of it) to its checkpoint."""
         ends = [phase.end_t_s for phase in self.phases]
-        return tuple(_parts(self.phases, ends, boundary) for boundary in self.boundaries.all)
+        return tuple(_phases_of_epoch(self.phases, ends, epoch_end) for epoch_end in self.epoch_ends.all)
 
     @property
-    def told(self) -> list[Told]:
-        """Return what the processes of each training told, of those trainings that told anything."""
-        return [training.told for training in self.trainings if training.told]
+    def rank_groups(self) -> list[RankGroup]:
+        """Return what the processes of each training reported, of those trainings that reported anything."""
+        return [training.rank_group for training in self.trainings if training.rank_group]
 
     def training_at(self, t_s: float, gpu: int | None = None) -> Training | None:
         """Return the training that a moment lies in (see trainings.py), None where there was none at all."""
@@ -90,10 +105,10 @@ class Context:
     def epoch_at(self, t_s: float) -> EpochRow | None:
         """Return the epoch that a moment lies in, None outside all of them.
 
-        One that was told from inside lasts to the end of its checkpoint, one seen from outside to its row.
+        One that was reported by callbacks lasts to the end of its checkpoint, one seen from outside to its row.
         """
-        ends = self.boundaries.all
-        at = bisect_right(ends, t_s, key=lambda boundary: boundary.end_t_s)
+        ends = self.epoch_ends.all
+        at = bisect_right(ends, t_s, key=lambda epoch_end: epoch_end.end_t_s)
         return ends[at].row if at < len(ends) and ends[at].row.start_t_s <= t_s else None
 
     def phase_at(self, t_s: float) -> Phase | None:
@@ -107,83 +122,65 @@ class Context:
         return (epoch.epoch if epoch else None), (phase.name if phase else None)
 
 
-def _gpu_memory(context: Context, series: GpuSeries) -> GpuMemory:
-    return gpu_memory(context.run, context.guests, series)
-
-
-def _parts(phases: Sequence[Phase], ends: Sequence[float], boundary: Boundary) -> list[Phase]:
-    start_s, until_s = boundary.row.start_t_s, max(boundary.end_t_s, boundary.row.row_t_s)
-    at, parts = bisect_left(ends, start_s), []
-    while at < len(phases) and phases[at].start_t_s <= until_s:
-        phase = phases[at]
-        if phase.epoch == boundary.row.epoch and phase.end_t_s > start_s:
-            parts.append(phase if phase.start_t_s >= start_s else replace(phase, start_t_s=start_s))
-        at += 1
-    return parts
-
-
 def build_context(run: Run, options: Options) -> Context:
-    """Return the context of a run: what YOLO told where it did, else what the files and the GPUs tell."""
-    found, inside = gpu_series(run), inside_view(run)
-    seen = find_activity(run, found)
-    awake = [seen.usable(series) for series in found]
-    told = all(inside.covers(row.row_t_s) for row in run.epoch_rows)  # then nobody asks for what was seen from outside
-    outside_ends = find_boundaries(() if told else run.epoch_rows, found, awake)
-    outside_phases = find_phases(run, seen, outside_ends, found, awake)
-    activity = inside.activity(seen, run.duration_s, others=_others(run, inside))
-    closes = {yolo.number: mosaic_closes(yolo.args) for yolo in run.yolo_runs}
-    boundaries = with_inside(outside_ends, inside).with_mosaic(closes)
-    phases = joined(inside, outside_phases, activity, run.duration_s)
-    final = final_evaluations(phases, boundaries)
-    trained = find_trainings(run, found, activity, boundaries, phases)
-    usable = tuple(activity.usable(series) & outside(series, (*final, *away(trained, series.gpu))) for series in found)
+    """Return the context of a run: what YOLO reported where it did, else what the files and the GPUs show."""
+    series = gpu_series(run)
+    timeline = find_timeline(run, series)
+    activity, trainings = timeline.activity, timeline.trainings
+    final = final_evaluations(timeline.phases, timeline.epoch_ends)
+    usable = tuple(activity.usable(each) & outside(each, (*final, *away(trainings, each.gpu))) for each in series)
     drops = tuple(
         drop
-        for series, use in zip(found, usable, strict=True)
-        for drop in find_drops(series, use, options, begun_later(trained, series.gpu))
+        for each, use in zip(series, usable, strict=True)
+        for drop in find_drops(each, use, options, begun_later(trainings, each.gpu))
     )
-    beside = tuple(guest for series in found for guest in guests(run, series))
-    waits = _waits(found, usable, activity)
-    gpus = {gpu.index: gpu for gpu in run.gpus}
-    disturbed = [(drop.start_t_s, drop.end_t_s) for drop in drops] + [(w.start_t_s, w.end_t_s) for w in waits]
-    disturbed += _working(beside, activity)
-    pace = pace_of(run)
-    usual = ordinary_phases(phases, boundaries)
-    calm = calm_spans(usual, activity, run.duration_s, disturbed)
+    others = tuple(other for each in series for other in other_processes_on(run, each))
+    waits = busy_waits_of(series, usable, activity.used_gpus)
+    disturbed = [drop.span for drop in drops] + [wait.span for wait in waits]
+    disturbed += [other.span for other in _working(others, activity)]
+    steady_in = steady_phases(timeline.phases, timeline.epoch_ends)
+    steady = steady_spans(steady_in, activity, run.duration_s, disturbed)
+    throughput, gpus = throughput_of(run), {gpu.index: gpu for gpu in run.gpus}
     return Context(
         run=run,
         options=options,
-        series=found,
+        series=series,
         usable=usable,
-        energies=tuple(map(energy, found)),
-        activity=activity,
-        boundaries=boundaries,
-        phases=phases,
-        trainings=trained,
-        inside=inside,
+        energies=tuple(map(energy, series)),
+        **timeline._asdict(),
         drops=drops,
-        guests=beside,
-        waits=waits,
-        throttles=tuple(t for series in found for t in throttles(series, activity, gpus.get(series.gpu))),
-        ordinary=whole_spans(phases, boundaries, disturbed) if usual else calm,
-        scenes=SignalsIndex(run, found, calm, Beside(beside, phases, pace, boundaries.first_epochs, trained)),
-        pace=pace,
+        other_processes=others,
+        busy_waits=waits,
+        throttles=tuple(t for each in series for t in throttles(each, activity, gpus.get(each.gpu))),
+        undisturbed=undisturbed_epochs(timeline.phases, timeline.epoch_ends, disturbed) if steady_in else steady,
+        signals=SignalsIndex(
+            run,
+            series,
+            steady,
+            trainings=trainings,
+            phases=timeline.phases,
+            first_epochs=timeline.epoch_ends.first_epochs,
+            others=others,
+            throughput=throughput,
+        ),
+        throughput=throughput,
     )
 
 
-def _waits(found: Sequence[GpuSeries], usable: Sequence[Bools], activity: Activity) -> tuple[Interval, ...]:
-    """Return where GPUs of a training on several spin, in order of time."""
-    pairs = [(series, use) for series, use in zip(found, usable, strict=True) if series.gpu in activity.used_gpus]
-    waits = [wait for series, use in pairs for wait in spinning(series, use)] if len(pairs) > 1 else []
-    return tuple(sorted(waits, key=lambda wait: (wait.start_t_s, wait.gpu)))
+def _gpu_memory(context: Context, series: GpuSeries) -> GpuMemory:
+    return gpu_memory(context.run, context.other_processes, series)
 
 
-def _working(beside: Sequence[Guest], activity: Activity) -> list[Span]:
-    """Return when guests were there that did something, on GPUs that the training used."""
-    return [guest.span for guest in beside if guest.worked and guest.gpu in activity.used_gpus]
+def _working(others: Sequence[OtherProcess], activity: Activity) -> list[OtherProcess]:
+    return [other for other in others if other.worked and other.gpu in activity.used_gpus]
 
 
-def _others(run: Run, inside: InsideView) -> bool:
-    """Tell whether a YOLO run was watched that told nothing from inside."""
-    told = {boundary.row.run for boundary in inside.boundaries} | {process.run for process in run.inside}
-    return any(yolo.number not in told for yolo in run.yolo_runs)
+def _phases_of_epoch(phases: Sequence[Phase], ends: Sequence[float], epoch_end: EpochEnd) -> list[Phase]:
+    start_s, until_s = epoch_end.row.start_t_s, max(epoch_end.end_t_s, epoch_end.row.row_t_s)
+    at, own = bisect_left(ends, start_s), []
+    while at < len(phases) and phases[at].start_t_s <= until_s:
+        phase = phases[at]
+        if phase.epoch == epoch_end.row.epoch and phase.end_t_s > start_s:
+            own.append(phase if phase.start_t_s >= start_s else replace(phase, start_t_s=start_s))
+        at += 1
+    return own

@@ -50,14 +50,14 @@ SLOWED_CONFIDENCE = 0.75  # ... but a cause must be beside it, and not one among
 HOLD_INTERVALS = 2.5
 HOLD_AT_LEAST_S = 1.0
 
-# --- Epoch boundaries ----------------------------------------------------------------------------------------
+# --- Epoch ends of epochs ----------------------------------------------------------------------------------------
 
 # A drop touches the end of an epoch when the row of results.csv appears within it or this close to it.
 BOUNDARY_S = 2.0
 # A drop that ends this shortly after a told phase lies in that phase: a reading is of 0.2 s, a first batch longer.
 EDGE_S = 0.5
 ABUTS_S = 1.0  # ... and what lies within this of a phase touches it: a fault that goes on does, a later one does not
-# A drop at a boundary is expected when it lasts no longer than this times the median of its siblings.
+# A drop at an end of an epoch is expected when it lasts no longer than this times the median of its siblings.
 SIBLING_FACTOR = 2.0
 # Of the least length of a drop: what is left of one without the validation and checkpoint in it is told from here on.
 REMAINS_SHARE = 0.5
@@ -172,7 +172,7 @@ WAITING_SHARE = 0.1  # of ordinary training: less is not what holds it back
 # Of a core each, under what workers that cannot keep up use: 0.3 and 0.5 in stalls-1 and -2 (rows of a second lie half
 # beside a wait), 1.0 in ab-workers-2.
 WAITING_WORKERS_SHARE = WORKERS_FULL_PCT / 100
-NEIGHBOUR_SHARE = 0.5  # of the interval
+PRESENT_SHARE = 0.5  # of the interval
 OWN_CORES_PCT = 90.0  # of each core that the training may use: 97 to 100 with 8 workers under a quota of 4 cores (H200)
 # Of a drop: so much of it told as one wait between batches, and it is that wait. A trainer stopped within a batch
 # has next to none of it (0 to 2 s of 12 to 15, on labelled H200 runs), one between two has all (13 and 18 s).
@@ -183,15 +183,15 @@ STOPPED = 0.5  # processes in state T on average: at least half the time
 
 # --- Another process, a peer, the end -------------------------------------------------------------------------
 
-GUEST_AT_LEAST_S = 5.0  # shorter ones are looks (nvidia-smi, a notebook's first cell)
-GUEST_UTIL_PCT = 5.0  # of the GPU's time: an idle context keeps it at 0
-GUEST_STEP_SHARE = 0.5  # of its memory: the step in the GPU's own memory that shows when it came or went
+OTHER_PROCESS_AT_LEAST_S = 5.0  # shorter ones are looks (nvidia-smi, a notebook's first cell)
+OTHER_PROCESS_UTIL_PCT = 5.0  # of the GPU's time: an idle context keeps it at 0
+OTHER_PROCESS_STEP_SHARE = 0.5  # of its memory: the step in the GPU's own memory that shows when it came or went
 # A rank that waits in NCCL spins: 100 % and 120 W where it takes 450 to 550 W at work (H200).
-SPINNING_UTIL_PCT = 90.0
-SPINNING_POWER_SHARE = 0.45
+BUSY_WAIT_UTIL_PCT = 90.0
+BUSY_WAIT_POWER_SHARE = 0.45
 # Where tensor activity is known and next to none of the usual, power may be nearer: a small model takes 279 W at work.
-SPINNING_TENSOR_SHARE = 0.1
-SPINNING_POWER_SHARE_WITHOUT_TENSOR = 0.7
+BUSY_WAIT_TENSOR_SHARE = 0.1
+BUSY_WAIT_POWER_SHARE_WITHOUT_TENSOR = 0.7
 BEFORE_THE_END_S = 5.0  # what "just before the end" means: allocations that fail last seconds
 DATA_CAME_SHARE = 0.05  # of training waited for data: so little, and the loader is not what holds the GPU back
 DATA_WAIT_SHARE = 0.2  # of ordinary training: 0.1 to 1 % where the loader keeps up, and a fifth is worth a repair
@@ -319,7 +319,9 @@ SLOW_SHARE = 0.5
 # on an H200, stalled ones among them, and 18.7 s in the one beside another process. What the clock lost is taken off.
 BUSIER_FACTOR = 1.5
 COMPARED_EPOCHS = 50  # on either side of slow ones: those far away tell less of what was usual just then
-EXPLAINED_SHARE = 0.5  # of what it took longer: that much in drops, waits or beside a guest, and those say it all
+EXPLAINED_SHARE = (
+    0.5  # of what it took longer: that much in drops, waits or beside another process, and those say it all
+)
 DISTURBED_SHARE = 0.2  # of its training: an epoch with more of these tells nothing of a trend
 # Fewer epochs show no trend: with 10 the test's normal approximation holds, and a third has three.
 TREND_EPOCHS = 10
@@ -392,10 +394,11 @@ GATED_WAIT_PP = 0.5
 # activity within 3 % of the fastest's. A training that does more work of all kinds has all three risen alike.
 CORES_AGREE = 0.12  # the one factor over the other
 GPU_WORK_SHARE = 1 / 3  # of the cores' change: from here on the GPU's work is another, too
-GUEST_SHARE = 0.05  # of the time: less of another process on the GPUs is not worth telling
+SHARED_GPU_SHARE = 0.05  # of the time: less of another process on the GPUs is not worth telling
 
-# --- A clock held down beside a guest (throttling.py) ------------------------------------------------------------
+# --- A clock held down beside another process (rules/throttling.py) ---
 
-# Of what was held down: so much of it while the guest was there, and it came of the guest's work, unless the guest was
-# there for as much of the training, too. Guests of three labelled runs: 93 to 100 % of it, in 7 to 24 % of training.
+# Of what was held down: so much of it while the other process was there, and it came of that process's work, unless it
+# was there for as much of the training, too. Other processes of three labelled runs: 93 to 100 % of it, in 7 to 24 % of
+# training.
 HELD_BESIDE_SHARE = 0.8

@@ -48,6 +48,7 @@ from gpu_report.model.recorded import (
     Recording,
     Run,
     Severity,
+    Stretch,
     YoloRun,
 )
 
@@ -92,5 +93,6 @@ __all__ = [
     "Run",
     "Severity",
     "Stats",
+    "Stretch",
     "YoloRun",
 ]

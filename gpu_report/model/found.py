@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from gpu_report.model.recorded import Gpu, KernelEvent, Phase, Run, Severity
+from gpu_report.model.recorded import Gpu, KernelEvent, Phase, Run, Severity, Stretch
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class GpuSummary:
 
 
 @dataclass(frozen=True)
-class EpochSummary:
+class EpochSummary(Stretch):
     """One epoch: from the end of the one before (or the start of training) to its own row of results.csv.
 
     One that was told from inside lasts from the start of its training to the end of its checkpoint. `gpu_util_pct` and
@@ -83,7 +83,7 @@ class EpochSummary:
 
 
 @dataclass(frozen=True)
-class Interval:
+class Interval(Stretch):
     """A stretch of one GPU's time, with the mean utilisation in it."""
 
     gpu: int
@@ -91,14 +91,9 @@ class Interval:
     end_t_s: float
     mean_pct: float
 
-    @property
-    def duration_s(self) -> float:
-        """Return its length in seconds."""
-        return self.end_t_s - self.start_t_s
-
 
 @dataclass(frozen=True)
-class Gap:
+class Gap(Stretch):
     """A stretch in which samples that should be there are not; `gpu` is None when it concerns every GPU."""
 
     gpu: int | None
@@ -180,7 +175,7 @@ class Bound:
 
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(Stretch):
     """Anything a rule says about a run. `id` is stable (`drop-3`) and is the report's anchor.
 
     `at_boundary` says that it touches the end of an epoch; `expected` that its phase explains it.
@@ -204,11 +199,6 @@ class Finding:
     cause: Cause | None = None
     kernel_events: tuple[NearbyKernelEvent, ...] = ()
     advice: tuple[Advice, ...] = ()
-
-    @property
-    def duration_s(self) -> float:
-        """Return its length in seconds."""
-        return self.end_t_s - self.start_t_s
 
 
 EndingName = Literal["finished", "early stop", "failed", "going on", "unknown"]

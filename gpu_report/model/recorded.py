@@ -16,6 +16,23 @@ if TYPE_CHECKING:
 Severity = Literal["critical", "warning", "info"]
 
 
+class Stretch:
+    """What all values have that take time: from `start_t_s` to `end_t_s`."""
+
+    start_t_s: float
+    end_t_s: float
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """Return its start and its end."""
+        return self.start_t_s, self.end_t_s
+
+    @property
+    def duration_s(self) -> float:
+        """Return its length in seconds."""
+        return self.end_t_s - self.start_t_s
+
+
 @dataclass(frozen=True)
 class Gpu:
     """A device as it stood at the start; what was not known is None.
@@ -143,7 +160,7 @@ PhaseName = Literal["startup", "train", "validation", "checkpoint", "final evalu
 
 
 @dataclass(frozen=True)
-class Phase:
+class Phase(Stretch):
     """What YOLO was doing from `start_t_s` to `end_t_s`, and where that is known from.
 
     `detail` names the part of a phase where that is known: of startup `imports`, `setup`, `data set`, `model` or

@@ -49,8 +49,8 @@ def _ran_out_of_memory(finding: Finding, training: Training) -> bool:
 
 
 def _repair(context: Context, training: Training, bound: Bound) -> Repair | None:
-    scene = context.scenes.of_training(min(training.gpus), training) if training.gpus else None
-    return None if scene is None else repair(setup_of(context, training), bound, scene)
+    signals = context.signals.of_training(min(training.gpus), training) if training.gpus else None
+    return None if signals is None else repair(setup_of(context, training), bound, signals)
 
 
 def _advice(bound: Bound, found: Repair) -> Advice:

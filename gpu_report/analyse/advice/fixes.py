@@ -29,14 +29,14 @@ class Repair:
     epoch_s: float | None = None
 
 
-def more_workers(setup: Setup, bound: Bound, scene: IntervalSignals) -> Repair | None:
+def more_workers(setup: Setup, bound: Bound, signals: IntervalSignals) -> Repair | None:
     """Offer the loader workers that keep up with the GPU, as far as cores and ultralytics allow.
 
     Workers that are busy all the time deliver in proportion to their number; so many are needed as the epoch now is
     longer than at best, and a little more.
     """
     now, free = max(setup.workers or 0, 1), setup.cores_free
-    if setup.workers is None or free is None or not setup.has("workers") or cores_short(scene):
+    if setup.workers is None or free is None or not setup.has("workers") or cores_short(signals):
         return None
     needed = ceil(now * bound.speed_up_at_most * th.WORKERS_MARGIN)
     most = free if setup.workers_most is None else min(free, setup.workers_most)
@@ -51,19 +51,19 @@ def more_workers(setup: Setup, bound: Bound, scene: IntervalSignals) -> Repair |
     return Repair("workers", str(setup.workers), str(try_), reason, expected_s)
 
 
-def cache_in_memory(setup: Setup, bound: Bound, scene: IntervalSignals) -> Repair | None:
+def cache_in_memory(setup: Setup, bound: Bound, signals: IntervalSignals) -> Repair | None:
     """Offer to keep the images in memory, where they fit: nothing is read or decoded after the first epoch."""
     size, free = setup.images_mib, setup.memory_free_mib
-    if size is None or free is None or setup.cached or not setup.has("cache") or cores_short(scene):
+    if size is None or free is None or setup.cached or not setup.has("cache") or cores_short(signals):
         return None
     needed = size * setup.ranks
     if needed * th.CACHE_NEEDS > free:
         return None
     held = f"{needed / 1024:.1f} GiB of images fit in the {free / 1024:.0f} GiB of memory that were free"
-    return Repair("cache", str(setup.args.get("cache")), "ram", held, _without_reading_s(setup, bound, scene))
+    return Repair("cache", str(setup.args.get("cache")), "ram", held, _without_reading_s(setup, bound, signals))
 
 
-def larger_batch(setup: Setup, bound: Bound, scene: IntervalSignals) -> Repair | None:
+def larger_batch(setup: Setup, bound: Bound, signals: IntervalSignals) -> Repair | None:
     """Offer a larger batch: fewer, larger kernels for the same images, which the main process launches as fast.
 
     Up to `nbs` images (64) the optimiser sees no difference, since ultralytics accumulates gradients up to there.
@@ -79,7 +79,7 @@ def larger_batch(setup: Setup, bound: Bound, scene: IntervalSignals) -> Repair |
     if try_ == batch:
         return None
     slower = _batch_cost(try_, nominal) / _batch_cost(batch, nominal)
-    active = scene.gpu_within("sm_active_pct")
+    active = signals.gpu_within("sm_active_pct")
     floor_s = bound.epoch_s_now * active / 100 if active is not None else bound.epoch_s_at_best
     expected_s = max(bound.epoch_s_now * batch / try_ * slower, floor_s, bound.epoch_s_at_best)
     reason = (
@@ -101,9 +101,9 @@ REPAIRS: Mapping[str, tuple[Offer, ...]] = {
 }
 
 
-def repair(setup: Setup, bound: Bound, scene: IntervalSignals) -> Repair | None:
+def repair(setup: Setup, bound: Bound, signals: IntervalSignals) -> Repair | None:
     """Return what to try against a bound's cause, None where nothing can be said."""
-    offers = (offer(setup, bound, scene) for offer in REPAIRS.get(bound.cause, ()))
+    offers = (offer(setup, bound, signals) for offer in REPAIRS.get(bound.cause, ()))
     return next((found for found in offers if found is not None), None)
 
 
@@ -112,12 +112,12 @@ def _batch_cost(batch: int, nominal: int) -> float:
     return 1 + th.OPTIMISER_STEP / max(round(nominal / batch), 1)
 
 
-def _without_reading_s(setup: Setup, bound: Bound, scene: IntervalSignals) -> float | None:
+def _without_reading_s(setup: Setup, bound: Bound, signals: IntervalSignals) -> float | None:
     """Return the epoch whose workers never wait for storage: what they computed for it, shared among them.
 
     Where they computed all the time, less of it remains by decoding, which nobody has measured: None.
     """
-    cpu, busiest = scene.within("workers_cpu_pct"), scene.within("busiest_worker_cpu_pct")
+    cpu, busiest = signals.within("workers_cpu_pct"), signals.within("busiest_worker_cpu_pct")
     if cpu is None or busiest is None or not setup.workers or busiest >= th.WORKER_FULL_PCT:
         return None
     return max(bound.epoch_s_at_best, bound.epoch_s_now * cpu / 100 / setup.workers)

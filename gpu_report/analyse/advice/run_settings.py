@@ -117,10 +117,10 @@ def _usable(recording: Recording) -> int | None:
 
 def _taken_by_others(context: Context, training: Training, cores: int) -> int:
     """Return how many cores other processes took in ordinary training, 0 where the host was not recorded."""
-    scene = context.scenes.of_training(min(training.gpus), training) if training.gpus else None
-    if scene is None:
+    signals = context.signals.of_training(min(training.gpus), training) if training.gpus else None
+    if signals is None:
         return 0
-    cpu, main, workers = (scene.within(name) for name in ("cpu_pct", "main_cpu_pct", "workers_cpu_pct"))
+    cpu, main, workers = (signals.within(name) for name in ("cpu_pct", "main_cpu_pct", "workers_cpu_pct"))
     if cpu is None or main is None:
         return 0
     return max(round((cpu * cores - main - (workers or 0.0)) / 100), 0)

@@ -41,7 +41,7 @@ class _Epoch:
 
 
 def longest_run(epochs: Sequence[EpochSummary]) -> int | None:
-    """Return the number of the YOLO run that trained longest, None where no training is told apart."""
+    """Return the number of the YOLO run that trained longest, None where no training is distinguished."""
     trained: dict[int, float] = {}
     for epoch in epochs:
         trained[epoch.run] = trained.get(epoch.run, 0.0) + (epoch.train_s or 0.0)
@@ -51,7 +51,7 @@ def longest_run(epochs: Sequence[EpochSummary]) -> int | None:
 def training_of_bounds(context: Context, epochs: Sequence[EpochSummary]) -> Training | None:
     """Return the training that bounds are of: of the longest YOLO run the one in which its middle epoch lies.
 
-    None where no training is told apart.
+    None where no training is distinguished.
     """
     longest = longest_run(epochs)
     starts = [epoch.start_t_s for epoch in epochs if epoch.run == longest]
@@ -77,7 +77,7 @@ def find_bounds(context: Context, epochs: Sequence[EpochSummary], findings: Sequ
 
 
 def _disturbing(findings: Sequence[Finding]) -> list[Finding]:
-    """Return the findings that say what took time at a moment; a GPU that waits for one that fell is told by that."""
+    """Return the findings that say what took time at a moment; a wait for a GPU that fell is covered by that fall."""
     took = [f for f in findings if f.rule in MOMENTARY and not f.expected and f.severity != "info" and f.cause]
     fell = IntervalIndex([f for f in took if f.rule in FALLS], _span)
     return [f for f in took if f.rule not in WAITS or not any(_overlap_s(f, other) > 0 for other in fell(*_span(f)))]
@@ -132,18 +132,18 @@ def _standing(
     if not epochs or training is None:
         return None
     held_back = standing_causes(context, training, findings)
-    # named as in the ledger, where all that is not explained is gaps; a warning of it is told as what it is
+    # named as in the ledger, where all that is not explained is gaps; a warning of it is reported as what it is
     causes = [(f.cause.name, f.severity) for f in held_back if f.cause]
     cause, severity = next((each for each in causes if each != ("unexplained", "info")), (GAPS, ""))
     now_s = median(epoch.train_s for epoch in epochs)
     waits = [epoch.summary.data_wait_s for epoch in epochs]
-    scene = context.scenes.of_training(min(training.gpus), training) if training.gpus else None
+    signals = context.signals.of_training(min(training.gpus), training) if training.gpus else None
     # where cores are short the main process is late, too, and its own work would take less with more of them
-    short = scene is not None and cores_short(scene)
+    short = signals is not None and cores_short(signals)
     if cause in INPUT and not short and all(wait is not None for wait in waits):
         best_s = min(epoch.train_s - (epoch.summary.data_wait_s or 0.0) for epoch in epochs)
         return _bound(cause, now_s, best_s, f"the shortest epoch without the time it waited for data; {which}")
-    occupancy = scene.gpu_within("sm_occupancy_pct") if scene else None
+    occupancy = signals.gpu_within("sm_occupancy_pct") if signals else None
     # what is but a note lies in the kernels that this batch makes: they stay as they are, and only its gaps go
     if cause == "launch-bound" and severity != "info" and occupancy is not None:
         best_s = now_s * occupancy / th.MOST_OCCUPANCY_PCT
@@ -181,16 +181,16 @@ def _momentary(
     """
     if not ordinary:
         return []
-    usual_s, now_s = median(epoch.train_s for epoch in ordinary), fmean(epoch.train_s for epoch in epochs)
+    typical_s, now_s = median(epoch.train_s for epoch in ordinary), fmean(epoch.train_s for epoch in epochs)
     basis = f"without what it took beyond the median of the epochs that nothing disturbed; {which}"
     return [
-        Bound(cause, now_s, max(now_s - lost_s / len(epochs), usual_s), basis)
-        for cause, lost_s in _lost_s(epochs, usual_s, findings).items()
+        Bound(cause, now_s, max(now_s - lost_s / len(epochs), typical_s), basis)
+        for cause, lost_s in _lost_s(epochs, typical_s, findings).items()
         if lost_s > 0
     ]
 
 
-def _lost_s(epochs: Sequence[_Epoch], usual_s: float, findings: IntervalIndex[Finding]) -> Mapping[str, float]:
+def _lost_s(epochs: Sequence[_Epoch], typical_s: float, findings: IntervalIndex[Finding]) -> Mapping[str, float]:
     """Return the seconds that each cause cost: an epoch's excess goes to what lies in it, by the time it lies there."""
     lost: dict[str, float] = {}
     for epoch in epochs:
@@ -202,7 +202,7 @@ def _lost_s(epochs: Sequence[_Epoch], usual_s: float, findings: IntervalIndex[Fi
         total = sum(shares.values())
         for name, share in shares.items():
             if share > th.TOUCHED_S:
-                lost[name] = lost.get(name, 0.0) + max(epoch.train_s - usual_s, 0.0) * share / total
+                lost[name] = lost.get(name, 0.0) + max(epoch.train_s - typical_s, 0.0) * share / total
     return lost
 
 

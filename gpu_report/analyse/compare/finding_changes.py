@@ -14,7 +14,7 @@ from gpu_report.vocabulary import SEVERITIES
 Place = tuple[str, int] | None
 Key = tuple[str, str | None, Place]
 STATUSES = ("new", "still there", "gone")
-# Rules whose findings a person sees as the GPU standing still at times, or working far under its pace.
+# Rules whose findings a person sees as the GPU standing still at times, or working far under its throughput.
 STUTTERS = frozenset({"drop", "sustained-low", "slowdown"})
 
 

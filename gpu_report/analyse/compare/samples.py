@@ -12,9 +12,9 @@ import numpy as np
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.compare.metrics import DATA_WAIT, EPOCH_TIME, METRICS, UTILISATION, VALIDATION, WAIT_SHARE
 from gpu_report.analyse.compare.resource_use import Work, work_of
-from gpu_report.analyse.results.stalls_in_waits import pace_of_loader
+from gpu_report.analyse.results.stalls_in_waits import throughput_without_stalls
 from gpu_report.analyse.timeline.phases import mosaic_closes
-from gpu_report.analyse.timeline.throughput import Pace, pace_of
+from gpu_report.analyse.timeline.throughput import Throughput, throughput_of
 from gpu_report.analyse.timeseries.energy import Energy, energy
 from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries, gpu_series
 from gpu_report.analyse.timeseries.intervals import Span, as_array, minus
@@ -30,7 +30,7 @@ class Training:
     `first` are those that warm a process up, `closing` those that make the loader anew because the mosaic is closed;
     neither is among `epochs`. `closes` is the first epoch without mosaic, None where every one has it. `gpus` are the
     readings of the used GPUs, each with its running energy, `work` what was done by them and by the host's cores. The
-    waits of `pace` are those for data alone, as the epochs' are.
+    waits of `throughput` are those for data alone, as the epochs' are.
     """
 
     analysis: Analysis
@@ -41,7 +41,7 @@ class Training:
     closes: int | None
     gpus: tuple[tuple[GpuSeries, Energy], ...]
     work: Work
-    pace: Pace | None
+    throughput: Throughput | None
 
     def without_mosaic(self, epoch: EpochSummary) -> bool:
         """Tell whether an epoch came after the mosaic was closed: its images take less work to make."""
@@ -67,7 +67,7 @@ def training_of(analysis: Analysis) -> Training:
         closes=closes,
         gpus=tuple((series, energy(series)) for series in of_used),
         work=work_of(analysis.run.host, of_used),
-        pace=pace_of_loader(pace_of(analysis.run), analysis.run, analysis.findings),
+        throughput=throughput_without_stalls(throughput_of(analysis.run), analysis.run, analysis.findings),
     )
 
 
@@ -95,11 +95,11 @@ def of_windows(training: Training) -> Values:
     Each part has as many batches, so that the mean over an epoch's parts is the epoch. Empty where nobody told how far
     the epochs were.
     """
-    pace = training.pace
-    if pace is None:
+    throughput = training.throughput
+    if throughput is None:
         return {}
-    parts = [part for epoch in training.epochs for part in _parts(pace, epoch)]
-    return _table([_of_part(training, pace, start, end, count) for start, end, count in parts])
+    parts = [part for epoch in training.epochs for part in _parts(throughput, epoch)]
+    return _table([_of_part(training, throughput, start, end, count) for start, end, count in parts])
 
 
 def first_epoch_s(training: Training) -> float | None:
@@ -114,8 +114,8 @@ def whole_utilisation_pct(training: Training) -> float | None:
     A GPU that waits for another counts as it reads, fully busy, which the verdict does not count as work.
     """
     phases, duration_s = training.analysis.phases, training.analysis.run.duration_s
-    trained = [(p.start_t_s, p.end_t_s) for p in phases if p.name == "train"]
-    resting = [(p.start_t_s, p.end_t_s) for p in phases if p.name in {"startup", "idle"}]
+    trained = [p.span for p in phases if p.name == "train"]
+    resting = [p.span for p in phases if p.name in {"startup", "idle"}]
     spans = as_array(trained or minus([(0.0, duration_s)], resting))
     means = [series.mean_util_in(spans) for series, _ in training.gpus] if len(spans) else []
     if not means or min(seconds for _, seconds in means) < th.LEVEL_AT_LEAST_S:
@@ -156,22 +156,24 @@ def _of_epoch(training: Training, epoch: EpochSummary) -> dict[str, float | None
     }
 
 
-def _parts(pace: Pace, epoch: EpochSummary) -> list[tuple[float, float, int]]:
+def _parts(throughput: Throughput, epoch: EpochSummary) -> list[tuple[float, float, int]]:
     """Return an epoch's windows of equal work: start, end, and how many make the epoch."""
     start_s, end_s = epoch.start_t_s, epoch.start_t_s + (epoch.train_s or 0.0)
     count = max(int((end_s - start_s) / th.WINDOW_S), 1)
-    first, last = np.interp([start_s, end_s], pace.t_s, pace.batches)
-    inner = np.interp(np.linspace(first, last, count + 1)[1:-1], pace.batches, pace.t_s)
+    first, last = np.interp([start_s, end_s], throughput.t_s, throughput.batches)
+    inner = np.interp(np.linspace(first, last, count + 1)[1:-1], throughput.batches, throughput.t_s)
     edges = [start_s, *inner.tolist(), end_s]
     return [(a, b, count) for a, b in pairwise(edges) if b > a] if last > first else []
 
 
-def _of_part(training: Training, pace: Pace, start_s: float, end_s: float, count: int) -> dict[str, float | None]:
-    span, share = (start_s, end_s), pace.waiting([(start_s, end_s)])
+def _of_part(
+    training: Training, throughput: Throughput, start_s: float, end_s: float, count: int
+) -> dict[str, float | None]:
+    span, share = (start_s, end_s), throughput.data_wait_share([(start_s, end_s)])
     joules = _energy_j(training, span)
     return {
         EPOCH_TIME: (end_s - start_s) * count,
-        "images_per_s": pace.within([span]),
+        "images_per_s": throughput.images_per_s([span]),
         DATA_WAIT: None if share is None else share * (end_s - start_s) * count,
         WAIT_SHARE: None if share is None else 100 * share,
         UTILISATION: _utilisation_pct(training, span),

@@ -173,9 +173,9 @@ def ordinary(values: Floats, metric: Metric) -> Floats:
     """
     if len(values) < th.COMPARED_AT_LEAST:
         return values
-    usual = float(np.median(values))
-    sigma = th.MAD_TO_SIGMA * float(np.median(np.abs(values - usual)))
-    near = np.abs(values - usual) <= max(th.ODD_SHARE * abs(usual), 2 * metric.least, th.ODD_Z * sigma)
+    typical = float(np.median(values))
+    sigma = th.MAD_TO_SIGMA * float(np.median(np.abs(values - typical)))
+    near = np.abs(values - typical) <= max(th.ODD_SHARE * abs(typical), 2 * metric.least, th.ODD_Z * sigma)
     return values[near] if near.sum() >= th.ODD_SIBLINGS else values
 
 

@@ -36,7 +36,7 @@ def too_little(sides: Sequence[Side]) -> str:
 def _why_no_windows(sides: Sequence[Side]) -> str:
     """Return which side cannot be cut into windows, or into too few; the run where that is true of both."""
     named = [*((side, "the baseline") for side in sides[:-1]), (sides[-1], "the run")]
-    untold = [name for side, name in named if side.training.pace is None]
+    untold = [name for side, name in named if side.training.throughput is None]
     if untold:
         return f"which {untold[-1]} cannot be cut into, for nobody told from inside how far its epochs were"
     fewest, name = min((_windows(side), name) for side, name in named)

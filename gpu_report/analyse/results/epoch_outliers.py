@@ -47,9 +47,9 @@ def with_odd(epochs: Sequence[EpochSummary]) -> tuple[EpochSummary, ...]:
             known = [number for number in mine if measure.of(epochs[number]) is not None]
             values = np.array([measure.of(epochs[number]) for number in known], dtype=float)
             for place in _odd(values):
-                usual = float(np.median(values))
+                typical = float(np.median(values))
                 reasons[known[place]].append(
-                    f"{measure.words(epochs[known[place]])} {values[place]:.1f} s, usually {usual:.1f} s"
+                    f"{measure.words(epochs[known[place]])} {values[place]:.1f} s, usually {typical:.1f} s"
                 )
     return tuple(
         replace(epoch, odd=(*why, *((note,) if (note := _note(epoch)) else ()))) if why else epoch
@@ -61,9 +61,9 @@ def _odd(values: Floats) -> list[int]:
     """Return the row_ranges of the values that are far above the rest."""
     if len(values) < th.ODD_SIBLINGS:
         return []
-    usual = float(np.median(values))
-    sigma = th.MAD_TO_SIGMA * float(np.median(np.abs(values - usual)))
-    line = usual + max(th.ODD_SHARE * usual, th.ODD_AT_LEAST_S, th.ODD_Z * sigma)
+    typical = float(np.median(values))
+    sigma = th.MAD_TO_SIGMA * float(np.median(np.abs(values - typical)))
+    line = typical + max(th.ODD_SHARE * typical, th.ODD_AT_LEAST_S, th.ODD_Z * sigma)
     odd: list[int] = np.flatnonzero(values > line).tolist()
     return odd
 

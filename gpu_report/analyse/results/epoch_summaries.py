@@ -14,7 +14,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.results.epoch_outliers import with_odd
 from gpu_report.analyse.results.stalls_in_waits import Held, StandingStill
 from gpu_report.analyse.rules.epochs.comparable_epochs import length_of
-from gpu_report.analyse.timeline.epoch_ends import Boundary
+from gpu_report.analyse.timeline.epoch_ends import EpochEnd
 from gpu_report.analyse.timeline.trainings import away
 from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries, series_of_gpu
 from gpu_report.analyse.timeseries.intervals import intersect, length_s, rows_in_any
@@ -42,16 +42,16 @@ def summarise_epochs(context: Context, findings: Sequence[Finding] = ()) -> tupl
     GPUs that its training used, energy the sum over all, None where that of one is not known. What `findings` say to be
     no wait for data is told apart.
     """
-    ends, stood_still = context.boundaries.all, StandingStill(context.pace, findings)
+    ends, stood_still = context.epoch_ends.all, StandingStill(context.throughput, findings)
     seen: Counter[tuple[int, int]] = Counter()
     summaries = []
-    for boundary, parts, readings in zip(ends, context.parts, _of_each(context, ends), strict=True):
-        row = boundary.row
+    for epoch_end, parts, readings in zip(ends, context.epoch_phases, _of_each(context, ends), strict=True):
+        row = epoch_end.row
         seen[row.run, row.epoch] += 1
-        told = context.inside.told.get((row.run, row.start_t_s)) if boundary.told else None
+        told = context.callbacks.epochs.get((row.run, row.start_t_s)) if epoch_end.from_callbacks else None
         attempt = told.attempt if told else seen[row.run, row.epoch]
-        warm_up_s = _warm_up_s(context, boundary)
-        summary = _summarise(boundary, told, attempt, parts, readings, warm_up_s)
+        warm_up_s = _warm_up_s(context, epoch_end)
+        summary = _summarise(epoch_end, told, attempt, parts, readings, warm_up_s)
         summaries.append(_without(summary, stood_still.within(told) if told else None))
     return with_odd(summaries)
 
@@ -79,7 +79,7 @@ def loss_of(metrics: Mapping[str, float]) -> float | None:
     return sum(parts) if parts else None
 
 
-def _of_each(context: Context, ends: Sequence[Boundary]) -> Iterator[_Readings]:
+def _of_each(context: Context, ends: Sequence[EpochEnd]) -> Iterator[_Readings]:
     """Yield what was read in each epoch."""
     spans = [np.array([b.row.start_t_s for b in ends]), np.array([b.end_t_s for b in ends])]
     utils, peaks = {}, {}
@@ -162,21 +162,21 @@ def _over(how: Callable[..., Floats], of_gpus: Sequence[Floats], count: int) -> 
     return found
 
 
-def _warm_up_s(context: Context, boundary: Boundary) -> float:
+def _warm_up_s(context: Context, epoch_end: EpochEnd) -> float:
     """Return how long an epoch was startup still: in the first of a process, up to the end of its first batch."""
-    span = boundary.row.start_t_s, boundary.end_t_s
-    return length_s(intersect(context.activity.startups, [span])) if boundary.first else 0.0
+    span = epoch_end.row.start_t_s, epoch_end.end_t_s
+    return length_s(intersect(context.activity.startups, [span])) if epoch_end.first else 0.0
 
 
 def _summarise(  # noqa: PLR0913, PLR0917 - what is known of an epoch, from each side
-    boundary: Boundary,
+    epoch_end: EpochEnd,
     told: InsideEpoch | None,
     attempt: int,
     parts: Sequence[Phase],
     read: _Readings,
     warm_up_s: float,
 ) -> EpochSummary:
-    row, train_s = boundary.row, length_of(parts, "train")
+    row, train_s = epoch_end.row, length_of(parts, "train")
     wait_s = _wait_s(told, warm_up_s)
     loss, rate = loss_of(row.metrics), row.metrics.get("lr/pg0")
     return EpochSummary(
@@ -184,7 +184,7 @@ def _summarise(  # noqa: PLR0913, PLR0917 - what is known of an epoch, from each
         epoch=row.epoch,
         attempt=attempt,
         start_t_s=row.start_t_s,
-        end_t_s=boundary.end_t_s,
+        end_t_s=epoch_end.end_t_s,
         gpu_util_pct=read.util_pct,
         memory_peak_mib=read.memory_peak_mib,
         energy_j=read.energy_j,
@@ -201,8 +201,8 @@ def _summarise(  # noqa: PLR0913, PLR0917 - what is known of an epoch, from each
         data_wait_share=min(wait_s / train_s, 1.0) if wait_s is not None and train_s else None,
         longest_wait_s=_longest_s(told, warm_up_s),
         source=next((phase.source for phase in parts if phase.name == "train"), ""),
-        first=boundary.first,
-        closing=boundary.closing,
+        first=epoch_end.first,
+        closing=epoch_end.closing,
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.advice.speedup_bounds import INPUT
-from gpu_report.analyse.timeline.throughput import Pace
+from gpu_report.analyse.timeline.throughput import Throughput
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span
 from gpu_report.model import Finding, InsideEpoch, Run
 
@@ -28,11 +28,11 @@ class Held:
 class StandingStill:
     """The drops that have another cause than the loader, to be asked for what they took of an epoch's waits."""
 
-    def __init__(self, pace: Pace | None, findings: Sequence[Finding]) -> None:
+    def __init__(self, throughput: Throughput | None, findings: Sequence[Finding]) -> None:
         """Take all findings; without the times of batches none is held against a wait."""
         mine = [f for f in findings if f.rule in DROPS and not f.expected and f.cause and f.cause.name not in LEAVES_IT]
-        self._pace = pace
-        self._drops = IntervalIndex(mine if pace else [], lambda f: (f.start_t_s, f.end_t_s))
+        self._throughput = throughput
+        self._drops = IntervalIndex(mine if throughput else [], lambda f: f.span)
 
     def within(self, epoch: InsideEpoch) -> Held | None:
         """Return what of the waits in an epoch's training was none for data, None where all were."""
@@ -60,13 +60,19 @@ class StandingStill:
         What was told around it holds the ordinary waits of other batches, too: for up to 48 s after a day. One wait is
         no longer than the epoch's longest.
         """
-        return min(self._pace.waited_s(span), span[1] - span[0] + th.ABUTS_S, longest_s) if self._pace else 0.0
+        return (
+            min(self._throughput.data_wait_s(span), span[1] - span[0] + th.ABUTS_S, longest_s)
+            if self._throughput
+            else 0.0
+        )
 
 
-def pace_of_loader(pace: Pace | None, run: Run, findings: Sequence[Finding]) -> Pace | None:
-    """Return a run's pace whose waits are those for data alone, as in its table of epochs."""
-    if pace is None:
+def throughput_without_stalls(
+    throughput: Throughput | None, run: Run, findings: Sequence[Finding]
+) -> Throughput | None:
+    """Return a run's throughput whose waits are those for data alone, as in its table of epochs."""
+    if throughput is None:
         return None
-    still = StandingStill(pace, findings)
+    still = StandingStill(throughput, findings)
     epochs = [epoch for process in run.inside if process.rank == 0 for epoch in process.epochs]
-    return pace.without([(span, seconds) for epoch in epochs for span, seconds, _ in still.stops(epoch)])
+    return throughput.without([(span, seconds) for epoch in epochs for span, seconds, _ in still.stops(epoch)])

@@ -113,14 +113,14 @@ def _account(
     context: Context, series: GpuSeries, curve: Energy, findings: Sequence[Finding], low: Sequence[Interval]
 ) -> _Account:
     rows = _Rows(series, "short gaps")
-    rows.give("unexplained", [(i.start_t_s, i.end_t_s) for i in low if i.gpu == series.gpu])
+    rows.give("unexplained", [i.span for i in low if i.gpu == series.gpu])
     for name, span in _starved_by(context, series.gpu, findings):
         rows.give(name, [span])
-    for name, spans in context.once(_phase_spans).items():
+    for name, spans in context.cached(_phase_spans).items():
         rows.give(name, spans)
     for finding in findings:
         if finding.gpu == series.gpu and finding.rule in LOST_RULES and finding.cause and not finding.expected:
-            rows.give(finding.cause.name, [(finding.start_t_s, finding.end_t_s)])
+            rows.give(finding.cause.name, [finding.span])
     if series.gpu not in context.activity.used_gpus:
         rows.give("idle", [(-np.inf, np.inf)])
     rows.give("idle", away(context.trainings, series.gpu))
@@ -138,7 +138,7 @@ def _phase_spans(context: Context) -> dict[str, Floats]:
     spans: dict[str, list[Span]] = {name: [] for name in PHASE_ROWS}
     for phase in context.phases:
         if phase.name in spans:
-            spans[phase.name].append((phase.start_t_s, phase.end_t_s))
+            spans[phase.name].append(phase.span)
     return {name: as_array(mine) for name, mine in spans.items()}
 
 

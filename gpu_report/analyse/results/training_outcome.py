@@ -9,7 +9,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules.training_end.oom_kill import host_memory
 from gpu_report.analyse.signals.interval_signals import evidence
 from gpu_report.analyse.timeline.phases import finished
-from gpu_report.analyse.timeline.ranks import Told
+from gpu_report.analyse.timeline.ranks import RankGroup
 from gpu_report.analyse.timeseries.columns import column_values
 from gpu_report.model import Ending, EndingName, EpochRow, Evidence, Finding
 
@@ -17,7 +17,7 @@ from gpu_report.model import Ending, EndingName, EpochRow, Evidence, Finding
 def certificate(context: Context, findings: Sequence[Finding]) -> Ending | None:
     """Return how the last training ended, None where none was seen; `findings` hold the bad ends."""
     bad = [finding for finding in findings if finding.rule == "run-ended"]
-    told = context.told
+    told = context.rank_groups
     if told:
         return _told(context, told[-1], bad)
     rows = context.run.epoch_rows
@@ -27,7 +27,7 @@ def certificate(context: Context, findings: Sequence[Finding]) -> Ending | None:
     return None if worst is None else _ending(context, "failed", worst.summary, worst.end_t_s, (None, None))
 
 
-def _told(context: Context, training: Told, bad: Sequence[Finding]) -> Ending:
+def _told(context: Context, training: RankGroup, bad: Sequence[Finding]) -> Ending:
     """Return the ending of a training that callbacks told of."""
     settings, end_s = training.main.settings, training.end_t_s
     reached = training.epoch, _whole(settings.get("epochs"))
@@ -72,13 +72,12 @@ def last_minute(context: Context, end_s: float) -> tuple[Evidence, ...]:
     sizes = {gpu.index: gpu.memory_total_mib for gpu in context.run.gpus}
     start_s = max(end_s - th.LAST_MINUTE_S, 0.0)
     numbers: list[tuple[str, float | None, str]] = []
-    for series in context.series:
-        if series.gpu in context.activity.used_gpus:
-            used, total = column_values(series.samples, "memory_used_mib", [(start_s, end_s)]), sizes.get(series.gpu)
-            mean = series.mean_util_pct(start_s, end_s)
-            numbers.append((f"GPU {series.gpu} busy", mean if np.isfinite(mean) else None, "%"))
-            share = 100 * float(used.max()) / total if total and len(used) else None
-            numbers.append(("its memory in use, at most", share, "%"))
+    for series in context.used_series:
+        used, total = column_values(series.samples, "memory_used_mib", [(start_s, end_s)]), sizes.get(series.gpu)
+        mean = series.mean_util_pct(start_s, end_s)
+        numbers.append((f"GPU {series.gpu} busy", mean if np.isfinite(mean) else None, "%"))
+        share = 100 * float(used.max()) / total if total and len(used) else None
+        numbers.append(("its memory in use, at most", share, "%"))
     return (*evidence(*numbers), *host_memory(context, end_s, when=""))
 
 

@@ -70,11 +70,11 @@ def training(context: Context) -> Trained:
     Training is the train phases; where no epochs are known, all outside startup and idle. A GPU that spins for another
     reads as fully busy and does nothing: that counts as no work.
     """
-    spans = as_array([(p.start_t_s, p.end_t_s) for p in context.phases if p.name == "train"])
+    spans = as_array([p.span for p in context.phases if p.name == "train"])
     weight = busy = 0.0
     for series, usable in zip(context.series, context.usable, strict=True):
         mine = usable & ~outside(series, spans) if len(spans) else usable
-        waits = [(wait.start_t_s, wait.end_t_s) for wait in context.waits if wait.gpu == series.gpu]
+        waits = [wait.span for wait in context.busy_waits if wait.gpu == series.gpu]
         weight += float(series.weight_s[mine].sum())
         busy += float((series.weight_s * series.util_pct)[mine & outside(series, waits)].sum())
     return (busy / weight, weight / len(context.activity.used_gpus)) if weight else None
@@ -174,7 +174,7 @@ def _environment(findings: Sequence[Finding]) -> str:
 
 
 def _is_marred(findings: Sequence[Finding]) -> bool:
-    """Tell whether something went wrong that a healthy utilisation would hide, such as a bad end or a guest."""
+    """Tell whether something went wrong that a healthy utilisation would hide, such as a bad end or another process."""
     return any(f.rule not in NOT_MARRING and f.severity != "info" and not f.expected for f in findings)
 
 

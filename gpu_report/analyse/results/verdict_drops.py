@@ -27,7 +27,7 @@ def felt_drops(findings: Sequence[Finding]) -> list[Felt]:
     felt: list[Felt] = []
     drops = [f for f in findings if f.rule in {"drop", "sustained-low"} and not f.expected]
     for drop in sorted(drops, key=lambda f: f.start_t_s):
-        mine = Felt(drop.cause.name if drop.cause else "unexplained", (drop.start_t_s, drop.end_t_s), (drop.gpu,))
+        mine = Felt(drop.cause.name if drop.cause else "unexplained", drop.span, (drop.gpu,))
         at = next((n for n, each in enumerate(felt) if _is_same(each, mine)), None)
         if at is None:
             felt.append(mine)

@@ -35,11 +35,11 @@ class _Share:
 def uneven_gpus(context: Context) -> list[Finding]:
     """Report trainings on several GPUs that are far apart throughout, in utilisation (a warning) or memory (a note).
 
-    Ordinary training is looked at: what a drop, a guest or a wait for a peer explains is no part of it.
+    Ordinary training is looked at: what a drop, another process or a wait for a peer explains is no part of it.
     """
     found: list[Finding] = []
     for training in context.trainings:
-        spans = training.within(context.scenes.calm)
+        spans = training.within(context.signals.steady)
         if _on_several(training) and sum(b - a for a, b in spans) >= th.IMBALANCE_AT_LEAST_S:
             used = [series for series in context.series if series.gpu in training.gpus]
             shares = [share for series in used if (share := _share(context, series, spans)) is not None]

@@ -79,7 +79,7 @@ def _without_work(series: GpuSeries, limit_w: float | None) -> Bools:
 
 
 def _finding(context: Context, number: int, interval: Interval) -> Finding:
-    scene = context.scenes.of(interval.gpu, interval.start_t_s, interval.end_t_s)
+    signals = context.signals.of(interval.gpu, *interval.span)
     gpu: Gpu = next(gpu for gpu in context.run.gpus if gpu.index == interval.gpu)
     epoch, phase = context.place_at(interval.start_t_s)
     return Finding(
@@ -95,10 +95,10 @@ def _finding(context: Context, number: int, interval: Interval) -> Finding:
         phase=phase,
         evidence=evidence(
             ("utilisation it read (mean)", interval.mean_pct, "%"),
-            ("power meanwhile", scene.gpu_within("power_w"), "W"),
+            ("power meanwhile", signals.gpu_within("power_w"), "W"),
             ("its limit", gpu.power_limit_w, "W"),
-            ("SM activity meanwhile", scene.gpu_within("sm_active_pct"), "%"),
+            ("SM activity meanwhile", signals.gpu_within("sm_active_pct"), "%"),
         ),
         cause=Cause("not-credible", 0.9, WHY),
-        kernel_events=tuple(scene.kernel),
+        kernel_events=tuple(signals.kernel),
     )

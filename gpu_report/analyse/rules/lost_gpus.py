@@ -29,13 +29,13 @@ def lost_gpus(context: Context) -> list[Finding]:
 
 def losses(run: Run) -> Iterator[Loss]:
     """Yield the losses in order of time; what the driver says next of a GPU that is lost already is no second one."""
-    told = [(e.gpu, e) for e in run.events if e.gpu is not None and e.fields.get("quantity") == EVERYTHING]
+    reported = [(e.gpu, e) for e in run.events if e.gpu is not None and e.fields.get("quantity") == EVERYTHING]
     lost_until_s: dict[int, float] = {}
-    for number, (gpu, event) in enumerate(told):
+    for number, (gpu, event) in enumerate(reported):
         reason = str(event.fields.get("reason", ""))
         is_loss = event.kind == "nvml_error" and any(word in reason.lower() for word in LOST_WORDS)
         if is_loss and event.t_s >= lost_until_s.get(gpu, 0.0):
-            back = [e.t_s for again, e in told[number + 1 :] if again == gpu and e.kind == "nvml_recovered"]
+            back = [e.t_s for again, e in reported[number + 1 :] if again == gpu and e.kind == "nvml_recovered"]
             lost_until_s[gpu] = back[0] if back else max(run.duration_s, event.t_s)
             yield Loss(gpu, (event.t_s, lost_until_s[gpu]), reason, came_back=bool(back))
 
@@ -56,5 +56,5 @@ def _finding(context: Context, number: int, loss: Loss) -> Finding:
         epoch=epoch,
         phase=phase,
         cause=Cause("gpu-fault", 0.95, f"the driver said: {loss.reason}"),
-        kernel_events=tuple(context.scenes.of(loss.gpu, start_s, end_s).kernel),
+        kernel_events=tuple(context.signals.of(loss.gpu, start_s, end_s).kernel),
     )

@@ -26,20 +26,20 @@ def starved_gpus(context: Context) -> list[Finding]:
         span = _span(context, training)
         if span is None:
             continue
-        for scene, mean_pct, waited in _low(context, training):
-            found.append(_finding(len(found) + 1, scene, span, mean_pct, waited))
+        for signals, mean_pct, waited in _low(context, training):
+            found.append(_finding(len(found) + 1, signals, span, mean_pct, waited))
     return found
 
 
 def _low(context: Context, training: Training) -> Iterator[tuple[IntervalSignals, float, float | None]]:
-    """Yield the GPUs of a training that wait: their scenes, mean utilisation (%), the share that waited for data."""
-    ordinary, waited = as_array(training.within(context.ordinary)), _data_wait(context, training)
+    """Yield the GPUs of a training that wait: their signals, mean utilisation (%), the share that waited for data."""
+    ordinary, waited = as_array(training.within(context.undisturbed)), _data_wait(context, training)
     waits = waited is not None and waited >= th.DATA_WAIT_SHARE
     for series, use in zip(context.series, context.usable, strict=True):
         mean_pct = _mean_pct(series, use, ordinary) if series.gpu in training.gpus else None
-        scene = context.scenes.of_training(series.gpu, training)
-        if scene is not None and mean_pct is not None and (mean_pct < th.ROOM_PCT or waits):
-            yield scene, mean_pct, waited
+        signals = context.signals.of_training(series.gpu, training)
+        if signals is not None and mean_pct is not None and (mean_pct < th.ROOM_PCT or waits):
+            yield signals, mean_pct, waited
 
 
 def _span(context: Context, training: Training) -> Span | None:
@@ -48,7 +48,7 @@ def _span(context: Context, training: Training) -> Span | None:
     None for a training that came to none: what is ordinary in it is that of another which went on at once.
     """
     phased = any(phase.name == "train" for phase in context.phases)
-    spans = training.trained if phased else context.scenes.calm_of(training)
+    spans = training.train_spans if phased else context.signals.steady_of(training)
     return (spans[0][0], spans[-1][1]) if spans else None
 
 
@@ -61,9 +61,9 @@ def _mean_pct(series: GpuSeries, usable: Bools, ordinary: Spans) -> float | None
     return float((series.weight_s * series.util_pct)[mine].sum()) / seconds
 
 
-def _finding(number: int, scene: IntervalSignals, span: Span, mean_pct: float, waited: float | None) -> Finding:
+def _finding(number: int, signals: IntervalSignals, span: Span, mean_pct: float, waited: float | None) -> Finding:
     """Return the finding; without a cause, what is between starved and healthy is a note."""
-    cause, proof = _explained(scene, waited)
+    cause, proof = _explained(signals, waited)
     numbers = evidence(
         (f"mean utilisation in ordinary training ({ORDINARY})", mean_pct, "%"),
         ("the trainer waited for data, of ordinary training", None if waited is None else 100 * waited, "%"),
@@ -72,11 +72,12 @@ def _finding(number: int, scene: IntervalSignals, span: Span, mean_pct: float, w
         id=f"starved-{number}",
         rule="starved",
         severity=_severity(cause, mean_pct),
-        gpu=scene.gpu,
+        gpu=signals.gpu,
         start_t_s=span[0],
         end_t_s=span[1],
-        summary=f"GPU {scene.gpu} was busy {mean_pct:.0f} % of its ordinary training ({ORDINARY}): {cause.explanation}",
-        evidence=(*numbers, *(each for each in proof if each.text != "utilisation")),  # told already, of all of it
+        summary=f"GPU {signals.gpu} was busy {mean_pct:.0f} % of its ordinary training ({ORDINARY}): "
+        f"{cause.explanation}",
+        evidence=(*numbers, *(each for each in proof if each.text != "utilisation")),  # reported already, of all of it
         cause=cause,
     )
 
@@ -89,26 +90,26 @@ def _severity(cause: Cause, mean_pct: float) -> Severity:
     return "info" if by_nature or not cause.confidence else "warning"
 
 
-def _explained(scene: IntervalSignals, waited: float | None) -> tuple[Cause, tuple[Evidence, ...]]:
+def _explained(signals: IntervalSignals, waited: float | None) -> tuple[Cause, tuple[Evidence, ...]]:
     """Return the cause of a whole training; where its means show none, that of the time in which it waited for data."""
-    cause, proof = explain(scene)
+    cause, proof = explain(signals)
     if cause.confidence > 0 or waited is None or waited < th.WAITING_SHARE:
         return cause, proof
-    waits = scene.while_waiting()
+    waits = signals.while_waiting()
     return explain(waits) if waits is not None else (cause, proof)
 
 
 def _data_wait(context: Context, training: Training) -> float | None:
-    """Return the share (0 to 1) of ordinary epochs that the trainer waited for data, None where nobody told it.
+    """Return the share (0 to 1) of ordinary epochs that the trainer waited for data, None where nobody reported it.
 
     The first epoch of a process waits for its first batch, one with a drop in it for what made the drop.
     """
-    fallen = interval_cover((drop.start_t_s, drop.end_t_s) for drop in context.drops)
-    epochs = training.told.main.epochs[1:] if training.told else ()
-    told = [
+    fallen = interval_cover(drop.span for drop in context.drops)
+    epochs = training.rank_group.main.epochs[1:] if training.rank_group else ()
+    reported = [
         (epoch.end_t_s - epoch.start_t_s, epoch.data_wait_s)
         for epoch in epochs
         if epoch.end_t_s is not None and not fallen.touches((epoch.start_t_s, epoch.end_t_s))
     ]
-    trained_s = sum(length_s for length_s, _ in told)
-    return sum(waited_s for _, waited_s in told) / trained_s if trained_s > 0 else None
+    trained_s = sum(length_s for length_s, _ in reported)
+    return sum(waited_s for _, waited_s in reported) / trained_s if trained_s > 0 else None

@@ -11,7 +11,7 @@ from gpu_report.analyse.signals.gpu_memory import GpuMemory, gib, size
 from gpu_report.analyse.signals.interval_signals import evidence
 from gpu_report.analyse.signals.memory_growth import Growth, Step, find_growth, mosaic_step
 from gpu_report.analyse.timeline.ranks import OUT_OF_MEMORY
-from gpu_report.analyse.timeline.training_epochs import Parts
+from gpu_report.analyse.timeline.training_epochs import TrainingEpochs
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.model import Cause, Evidence, Finding
 
@@ -28,24 +28,24 @@ class _Case:
     context: Context
     memory: GpuMemory
     training: Training
-    parts: Parts
+    epochs: TrainingEpochs
 
     @property
     def mosaic_closes_s(self) -> float | None:
         """Return when the first epoch without mosaic began, None where there was none or it was the first of all."""
         closes = self.training.mosaic_closes
-        return next((part.start_s for part in self.parts.all[1:] if closes and part.epoch == closes), None)
+        return next((epoch.start_s for epoch in self.epochs.all[1:] if closes and epoch.epoch == closes), None)
 
     @property
     def epochs_left(self) -> int | None:
         """Return how many epochs were still to come when the training ended, None where that is not known."""
-        asked, last = self.training.args.get("epochs"), self.parts.all[-1].epoch
+        asked, last = self.training.args.get("epochs"), self.epochs.all[-1].epoch
         return max(asked - last, 0) if isinstance(asked, int) and last is not None else None
 
     @property
     def out_of_memory(self) -> bool:
         """Tell whether an exception ended the training that says that CUDA was out of memory."""
-        culprit = self.training.told.crashed if self.training.told else None
+        culprit = self.training.rank_group.crashed if self.training.rank_group else None
         return culprit is not None and culprit.error == OUT_OF_MEMORY
 
     @property
@@ -59,17 +59,17 @@ def growing_memory(context: Context) -> list[Finding]:
     """Report where memory grew over epochs, and the step where the mosaic closed, on each GPU that was used."""
     memories = {series.gpu: context.gpu_memory(series) for series in context.series}
     cases = [
-        _Case(context, memories[gpu], training, training.parts)
+        _Case(context, memories[gpu], training, training.epochs)
         for training in context.trainings
-        if training.parts is not None
+        if training.epochs is not None
         for gpu in sorted(training.gpus)
     ]
     found: list[Finding] = []
     for case in cases:
         closes_s = case.mosaic_closes_s
-        if (growth := find_growth(case.memory, case.parts, closes_s)) is not None:
+        if (growth := find_growth(case.memory, case.epochs, closes_s)) is not None:
             found.append(_finding(case, len(found) + 1, growth))
-        if closes_s is not None and (step := mosaic_step(case.memory, case.parts, closes_s)) is not None:
+        if closes_s is not None and (step := mosaic_step(case.memory, case.epochs, closes_s)) is not None:
             found.append(_mosaic_finding(case, len(found) + 1, step))
     return found
 
@@ -103,12 +103,12 @@ def _ran_out(case: _Case, growth: Growth) -> str:
 
 def _runs_out(case: _Case, growth: Growth) -> bool:
     """Tell whether the card would be full within the epochs that were still to come."""
-    seconds, epoch_s, epochs = growth.seconds_left, case.parts.epoch_s, case.epochs_left
+    seconds, epoch_s, epochs = growth.seconds_left, case.epochs.epoch_s, case.epochs_left
     return seconds is not None and epoch_s is not None and bool(epochs) and seconds <= (epochs or 0) * epoch_s
 
 
 def _summary(case: _Case, growth: Growth) -> str:
-    rate = _rate(growth, case.parts.epoch_s)
+    rate = _rate(growth, case.epochs.epoch_s)
     grown = f"{case.whose} grew by {size(growth.after_mib - growth.before_mib)}, {rate}"
     if ended := _ran_out(case, growth):
         return f"{grown}, {ended}"
@@ -116,9 +116,9 @@ def _summary(case: _Case, growth: Growth) -> str:
     if left is None:
         return grown if growth.goes_on else f"{grown}, and then no more"
     if case.epochs_left == 0:  # over: no clock will come to that time
-        return f"{grown}; a longer training would have filled the card {_in_time(left, case.parts.epoch_s)}"
+        return f"{grown}; a longer training would have filled the card {_in_time(left, case.epochs.epoch_s)}"
     at = _clock(case.context.run.start_wall_s, growth.end_s + left)
-    return f"{grown}; at this rate the card would be full {_in_time(left, case.parts.epoch_s)}, {at}"
+    return f"{grown}; at this rate the card would be full {_in_time(left, case.epochs.epoch_s)}, {at}"
 
 
 def _rate(growth: Growth, epoch_s: float | None) -> str:
@@ -142,7 +142,7 @@ def _clock(start_wall_s: float, t_s: float) -> str:
 
 
 def _evidence(case: _Case, growth: Growth) -> tuple[Evidence, ...]:
-    seconds, epoch_s, others = growth.seconds_left, case.parts.epoch_s, case.memory.others_mib
+    seconds, epoch_s, others = growth.seconds_left, case.epochs.epoch_s, case.memory.others_mib
     rows = case.memory.between(growth.start_s, growth.end_s)
     apart = 0.0 if others is None else float(np.nan_to_num(others[rows]).max(initial=0.0))
     return evidence(

@@ -14,9 +14,7 @@ from gpu_report.model import Evidence, Finding
 def full_memory(context: Context) -> list[Finding]:
     """Report each used GPU of which NEAR_LIMIT_PCT or more of the memory were in use for NEAR_LIMIT_S, once."""
     found: list[Finding] = []
-    for series in context.series:
-        if series.gpu not in context.activity.used_gpus:
-            continue
+    for series in context.used_series:
         memory = context.gpu_memory(series)
         spans = near_limit(memory, series, context.activity.idle)
         if any(end - start >= th.NEAR_LIMIT_S for start, end in spans):
@@ -63,8 +61,8 @@ def _evidence(
     context: Context, memory: GpuMemory, spans: list[Span], peak_mib: float, others_mib: float | None
 ) -> tuple[Evidence, ...]:
     start_s, end_s = max(spans, key=lambda span: span[1] - span[0])
-    there = [g for g in context.guests if g.gpu == memory.gpu and g.span[0] < end_s and g.span[1] > start_s]
-    largest = max(there, key=lambda guest: guest.memory_mib or 0.0, default=None)
+    there = [g for g in context.other_processes if g.gpu == memory.gpu and g.span[0] < end_s and g.span[1] > start_s]
+    largest = max(there, key=lambda other: other.memory_mib or 0.0, default=None)
     own = None if others_mib is None else peak_mib - others_mib
     return (
         *evidence(

@@ -1,4 +1,4 @@
-"""One event, told once: kernel lines that an ended training or a lost GPU carries are no findings of their own."""
+"""One event, reported once: kernel lines that an ended training or a lost GPU carries are no findings of their own."""
 
 from collections.abc import Sequence
 from dataclasses import replace

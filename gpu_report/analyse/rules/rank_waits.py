@@ -11,14 +11,14 @@ from gpu_report.model import Cause, Evidence, Finding, Interval
 
 def waiting_for_peer(context: Context) -> list[Finding]:
     """Report where a rank's GPU spins at full utilisation and idle power for 10 s or more, and whom it waits for."""
-    return [_finding(context, number, wait) for number, wait in enumerate(context.waits, 1)]
+    return [_finding(context, number, wait) for number, wait in enumerate(context.busy_waits, 1)]
 
 
 def _finding(context: Context, number: int, interval: Interval) -> Finding:
-    span = interval.start_t_s, interval.end_t_s
-    scene = context.scenes.of(interval.gpu, *span)
+    span = interval.span
+    signals = context.signals.of(interval.gpu, *span)
     late = _late(context, interval.gpu, span)
-    power = scene.gpu_within("power_w")
+    power = signals.gpu_within("power_w")
     peer = f"GPU {late}" if late is not None else "another rank"
     epoch, phase = context.place_at(span[0])
     seconds = f"{interval.duration_s:.0f} s"
@@ -32,9 +32,9 @@ def _finding(context: Context, number: int, interval: Interval) -> Finding:
         summary=f"GPU {interval.gpu} read {interval.mean_pct:.0f} % and waited {seconds} for {peer}",
         epoch=epoch,
         phase=phase,
-        evidence=_evidence(scene, power),
-        cause=Cause("waiting-for-peer", 0.9, _explanation(scene, peer)),
-        kernel_events=tuple(scene.kernel),
+        evidence=_evidence(signals, power),
+        cause=Cause("waiting-for-peer", 0.9, _explanation(signals, peer)),
+        kernel_events=tuple(signals.kernel),
     )
 
 
@@ -42,21 +42,21 @@ def _late(context: Context, gpu: int, span: Span) -> int | None:
     """Return the GPU that did least of the others: the rank that all wait for."""
     others = [t for t in context.series if t.gpu != gpu and t.gpu in context.activity.used_gpus]
     means = {t.gpu: mean for t in others if np.isfinite(mean := t.mean_util_pct(*span))}
-    quiet = {gpu: mean for gpu, mean in means.items() if mean < th.SPINNING_UTIL_PCT}
+    quiet = {gpu: mean for gpu, mean in means.items() if mean < th.BUSY_WAIT_UTIL_PCT}
     return min(quiet, key=lambda other: quiet[other], default=None)
 
 
-def _explanation(scene: IntervalSignals, peer: str) -> str:
-    stopped = scene.within("trainer_stopped")
+def _explanation(signals: IntervalSignals, peer: str) -> str:
+    stopped = signals.within("trainer_stopped")
     why = "; a signal had stopped a process of the training" if stopped is not None and stopped >= th.STOPPED else ""
     return f"it was at full utilisation and idle power: its rank spun until the one on {peer} came{why}"
 
 
-def _evidence(scene: IntervalSignals, power: float | None) -> tuple[Evidence, ...]:
+def _evidence(signals: IntervalSignals, power: float | None) -> tuple[Evidence, ...]:
     return evidence(
         ("power meanwhile", power, "W"),
-        ("usually", scene.gpu_usual("power_w"), "W"),
-        ("tensor activity meanwhile", scene.gpu_within("tensor_active_pct"), "%"),
-        ("usually", scene.gpu_usual("tensor_active_pct"), "%"),
-        ("processes stopped by a signal (mean)", scene.within("trainer_stopped"), ""),
+        ("usually", signals.gpu_typical("power_w"), "W"),
+        ("tensor activity meanwhile", signals.gpu_within("tensor_active_pct"), "%"),
+        ("usually", signals.gpu_typical("tensor_active_pct"), "%"),
+        ("processes stopped by a signal (mean)", signals.within("trainer_stopped"), ""),
     )

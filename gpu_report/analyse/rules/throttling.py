@@ -8,7 +8,7 @@ from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.signals.clock_throttling import COUNTERS, THERMAL, Throttle, counted_s
 from gpu_report.analyse.signals.interval_signals import evidence
-from gpu_report.analyse.signals.other_processes import Guest
+from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import intersect, length_s, rows_in_any, union
 from gpu_report.model import Cause, Evidence, Finding
@@ -33,9 +33,9 @@ def throttling(context: Context) -> list[Finding]:
 
 
 def _finding(context: Context, throttle: Throttle, number: int) -> Finding:
-    series = next(series for series in context.series if series.gpu == throttle.gpu)
+    series = context.series_of(throttle.gpu)
     start_s, end_s = throttle.spans[0]
-    guests = _brought_by(context, throttle, series)
+    others = _brought_by(context, throttle, series)
     epoch, phase = context.place_at(start_s)
     return Finding(
         id=f"{throttle.cause}-{number}",
@@ -44,39 +44,39 @@ def _finding(context: Context, throttle: Throttle, number: int) -> Finding:
         gpu=throttle.gpu,
         start_t_s=start_s,
         end_t_s=end_s,
-        summary=f"{_summary(throttle)}{_while(guests)}",
+        summary=f"{_summary(throttle)}{_while(others)}",
         epoch=epoch,
         phase=phase,
         evidence=_evidence(context, throttle, series),
-        cause=_cause(throttle, guests),
-        kernel_events=tuple(context.scenes.of(throttle.gpu, start_s, end_s).kernel),
+        cause=_cause(throttle, others),
+        kernel_events=tuple(context.signals.of(throttle.gpu, start_s, end_s).kernel),
     )
 
 
-def _brought_by(context: Context, throttle: Throttle, series: GpuSeries) -> list[Guest]:
-    """Return the guests whose work brought it about: nearly all of it lay beside them, and not of the training, too."""
+def _brought_by(context: Context, throttle: Throttle, series: GpuSeries) -> list[OtherProcess]:
+    """Return the other processes that brought it about: nearly all of it came with them, but not all training."""
     t_s = series.samples["t_s"].to_numpy(dtype=float)
-    there = [guest for guest in context.guests if guest.gpu == throttle.gpu and guest.worked]
-    guests = [guest for guest in there if throttle.held_s[rows_in_any(t_s, [guest.span])].any()]
-    stays = union([guest.span for guest in guests])
+    there = [other for other in context.other_processes if other.gpu == throttle.gpu and other.worked]
+    others = [other for other in there if throttle.held_s[rows_in_any(t_s, [other.span])].any()]
+    stays = union([other.span for other in others])
     beside_s, held_s = float(throttle.held_s[rows_in_any(t_s, stays)].sum()), float(throttle.held_s.sum())
-    trained = [span for training in context.trainings if throttle.gpu in training.gpus for span in training.trained]
+    trained = [span for training in context.trainings if throttle.gpu in training.gpus for span in training.train_spans]
     all_along = length_s(intersect(trained, stays)) >= th.HELD_BESIDE_SHARE * length_s(trained)
-    return guests if beside_s >= th.HELD_BESIDE_SHARE * held_s and not all_along else []
+    return others if beside_s >= th.HELD_BESIDE_SHARE * held_s and not all_along else []
 
 
-def _while(guests: Sequence[Guest]) -> str:
+def _while(others: Sequence[OtherProcess]) -> str:
     """Return who worked beside the training while a GPU was held down, with a comma before it; empty for nobody."""
-    return f", while {_names(guests)} worked on it, too" if guests else ""
+    return f", while {_names(others)} worked on it, too" if others else ""
 
 
-def _names(guests: Sequence[Guest]) -> str:
-    return guests[0].who if len(guests) == 1 else f"{len(guests)} other processes"
+def _names(others: Sequence[OtherProcess]) -> str:
+    return others[0].who if len(others) == 1 else f"{len(others)} other processes"
 
 
-def _cause(throttle: Throttle, guests: Sequence[Guest]) -> Cause:
+def _cause(throttle: Throttle, others: Sequence[OtherProcess]) -> Cause:
     """Return the cause; what another process brought about is its consequence."""
-    why = f"; it came of {_names(guests)} beside the training, and went with it" if guests else ""
+    why = f"; it came of {_names(others)} beside the training, and went with it" if others else ""
     return Cause(throttle.cause, 0.9, f"{_explanation(throttle)}{why}")
 
 
@@ -84,8 +84,8 @@ def _summary(throttle: Throttle) -> str:
     for_s = f"{throttle.held_s.sum():,.0f} s of work"
     if not throttle.lost.any():
         return f"GPU {throttle.gpu} was at {th.HOT_C:.0f} °C or more for {for_s}, at no cost in clock so far"
-    clock = (1 - throttle.cost_pct / 100) * throttle.usual_mhz
-    slower = f"{clock:,.0f} MHz instead of {throttle.usual_mhz:,.0f} for {for_s}"
+    clock = (1 - throttle.cost_pct / 100) * throttle.typical_mhz
+    slower = f"{clock:,.0f} MHz instead of {throttle.typical_mhz:,.0f} for {for_s}"
     return f"{_by_what(throttle)} held GPU {throttle.gpu} at {slower}: at most {throttle.lost_s:,.0f} s lost"
 
 
@@ -98,8 +98,8 @@ def _by_what(throttle: Throttle) -> str:
 def _explanation(throttle: Throttle) -> str:
     if not throttle.lost.any():
         return f"it was at {th.HOT_C:.0f} °C or more, where cards begin to slow down"
-    usual = "its usual" if throttle.alike else "what this card reaches under less load"
-    return f"{_by_what(throttle).lower()} held the clock {throttle.cost_pct:.0f} % under {usual}"
+    typical = "its usual" if throttle.alike else "what this card reaches under less load"
+    return f"{_by_what(throttle).lower()} held the clock {throttle.cost_pct:.0f} % under {typical}"
 
 
 def _evidence(context: Context, throttle: Throttle, series: GpuSeries) -> tuple[Evidence, ...]:
@@ -113,7 +113,7 @@ def _evidence(context: Context, throttle: Throttle, series: GpuSeries) -> tuple[
         ("held down, of the time in which it worked", 100 * throttle.share, "%"),
         *counted,
         ("SM clock meanwhile (mean)", _mean(series, "sm_clock_mhz", throttle.held_s), "MHz"),
-        ("usually" if throttle.alike else "under less load", throttle.usual_mhz, "MHz"),
+        ("usually" if throttle.alike else "under less load", throttle.typical_mhz, "MHz"),
         ("clock lost", throttle.cost_pct, "%"),
         ("time of work lost, at most", throttle.lost_s, "s"),
         ("power meanwhile (mean)", _mean(series, "power_w", throttle.held_s), "W"),

@@ -50,9 +50,9 @@ class _Unused:
 
 def _unused_in(context: Context, training: Training) -> _Unused | None:
     """Return the GPUs that did nothing in a training, None without any."""
-    if training.parts is None or not training.gpus:
+    if training.epochs is None or not training.gpus:
         return None
-    span = training.parts.start_s, training.parts.end_s
+    span = training.epochs.start_s, training.epochs.end_s
     idle = [series for series in _resting(context, span) if series.gpu not in training.gpus]
     could = all(_could_have_had(context, series) for series in idle)
     advice = _advice(context, training, idle) if could and idle else ()
@@ -144,5 +144,5 @@ def _shares_out(batch: object, gpus: int) -> bool:
 def _waits(context: Context, training: Training) -> bool:
     """Tell whether a GPU that trained mostly waited: more of them would wait, too."""
     all_series = [series for series in context.series if series.gpu in training.gpus]
-    means = [series.mean_util_in(context.scenes.calm_of(training)) for series in all_series]
+    means = [series.mean_util_in(context.signals.steady_of(training)) for series in all_series]
     return any(seconds >= th.STARVED_AT_LEAST_S and mean < th.ROOM_PCT for mean, seconds in means)

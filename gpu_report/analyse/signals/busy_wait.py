@@ -1,5 +1,7 @@
 """Where a GPU is at full utilisation and does no work: the kernel that runs only waits for another GPU's."""
 
+from collections.abc import Collection, Sequence
+
 import numpy as np
 
 from gpu_report.analyse import thresholds as th
@@ -9,15 +11,24 @@ from gpu_report.analyse.timeseries.low_stretches import low_stretches
 from gpu_report.model import Interval
 
 
-def spinning(series: GpuSeries, usable: Bools) -> list[Interval]:
+def busy_waits_of(
+    series: Sequence[GpuSeries], usable: Sequence[Bools], used_gpus: Collection[int]
+) -> tuple[Interval, ...]:
+    """Return where GPUs of a training on several are busy only waiting for another, in order of time."""
+    pairs = [(each, use) for each, use in zip(series, usable, strict=True) if each.gpu in used_gpus]
+    waits = [wait for each, use in pairs for wait in busy_waits(each, use)] if len(pairs) > 1 else []
+    return tuple(sorted(waits, key=lambda wait: (wait.start_t_s, wait.gpu)))
+
+
+def busy_waits(series: GpuSeries, usable: Bools) -> list[Interval]:
     """Return where utilisation is full and power, at its usual work far higher, is not: a kernel that only waits."""
-    power, tensor = _of_usual(series, usable, "power_w"), _of_usual(series, usable, "tensor_active_pct")
+    power, tensor = _of_typical(series, usable, "power_w"), _of_typical(series, usable, "tensor_active_pct")
     if power is None:
         return []
-    no_work = power <= th.SPINNING_POWER_SHARE
+    no_work = power <= th.BUSY_WAIT_POWER_SHARE
     if tensor is not None:
-        no_work |= (tensor <= th.SPINNING_TENSOR_SHARE) & (power <= th.SPINNING_POWER_SHARE_WITHOUT_TENSOR)
-    idle = usable & (series.util_pct >= th.SPINNING_UTIL_PCT) & no_work
+        no_work |= (tensor <= th.BUSY_WAIT_TENSOR_SHARE) & (power <= th.BUSY_WAIT_POWER_SHARE_WITHOUT_TENSOR)
+    idle = usable & (series.util_pct >= th.BUSY_WAIT_UTIL_PCT) & no_work
     ends_s = series.ends_s
     found = [(series.t_s[a], ends_s[b - 1]) for a, b in low_stretches(series, idle, usable)]
     return [
@@ -27,13 +38,13 @@ def spinning(series: GpuSeries, usable: Bools) -> list[Interval]:
     ]
 
 
-def _of_usual(series: GpuSeries, usable: Bools, name: str) -> Floats | None:
+def _of_typical(series: GpuSeries, usable: Bools, name: str) -> Floats | None:
     """Return a column at each reading of utilisation, as a share of what it usually is; None where it is not known."""
     values, t_s = series.samples[name].to_numpy(dtype=float), series.samples["t_s"].to_numpy(dtype=float)
     known = np.isfinite(values)
     if not known.any():
         return None
     values, t_s = values[known], t_s[known]
-    usual = float(np.median(np.interp(series.t_s[usable], t_s, values) if usable.any() else values))
+    typical = float(np.median(np.interp(series.t_s[usable], t_s, values) if usable.any() else values))
     next_row = np.minimum(rows_before(t_s, series.t_s), len(values) - 1)
-    return values[next_row] / usual if usual > 0 else None
+    return values[next_row] / typical if typical > 0 else None

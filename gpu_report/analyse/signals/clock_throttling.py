@@ -46,7 +46,7 @@ class Throttle:
     hard: Bools
     brake: bool
     spans: tuple[Span, ...]
-    usual_mhz: float
+    typical_mhz: float
     alike: bool
     share: float
     lost_s: float
@@ -78,7 +78,7 @@ class _Rows:
     work: Bools
     awake: Bools
     hot: Bools
-    told: Bools
+    reported: Bools
     says: Mapping[str, Bools]
     hard: Bools
     brake: Bools
@@ -91,12 +91,12 @@ class _Rows:
 def throttles(series: GpuSeries, activity: Activity, gpu: Gpu | None) -> tuple[Throttle, ...]:
     """Return what held a GPU down for long enough; nothing where neither reasons nor counters were recorded."""
     rows = _rows(series, activity)
-    if series.gpu not in activity.used_gpus or not rows.told.any():
+    if series.gpu not in activity.used_gpus or not rows.reported.any():
         return ()
-    usual_mhz = _usual_mhz(rows, gpu)
-    if usual_mhz is None:
+    typical_mhz = _typical_mhz(rows, gpu)
+    if typical_mhz is None:
         return ()
-    found = (_throttle(series, rows, cause, usual_mhz) for cause in (POWER_CAP, THERMAL))
+    found = (_throttle(series, rows, cause, typical_mhz) for cause in (POWER_CAP, THERMAL))
     return tuple(throttle for throttle in found if throttle is not None)
 
 
@@ -109,15 +109,15 @@ def counted_s(rows: pd.DataFrame, column: str, span: Span) -> float | None:
     return max(float(after[column].iloc[0] - before[column].iloc[-1]), 0.0)
 
 
-def _throttle(series: GpuSeries, rows: _Rows, cause: str, usual_mhz: float) -> Throttle | None:
-    down = rows.work & rows.says[cause] & (rows.clock_mhz <= (1 - th.CLOCK_DOWN_SHARE) * usual_mhz)
+def _throttle(series: GpuSeries, rows: _Rows, cause: str, typical_mhz: float) -> Throttle | None:
+    down = rows.work & rows.says[cause] & (rows.clock_mhz <= (1 - th.CLOCK_DOWN_SHARE) * typical_mhz)
     spans, held = _spans(rows, down, series.tick_s), down
     if not spans and cause == THERMAL:  # hot for long, at no cost
         spans, held = _spans(rows, rows.work & rows.hot, series.tick_s), rows.work & rows.hot
     if not spans:
         return None
     held = held & rows_in_any(rows.t_s, spans)
-    lost = np.where(down & held, 1 - rows.clock_mhz / usual_mhz, 0.0)
+    lost = np.where(down & held, 1 - rows.clock_mhz / typical_mhz, 0.0)
     brake = rows.seconds(held & rows.brake) >= rows.seconds(held) / 2
     found = Throttle(
         gpu=series.gpu,
@@ -127,13 +127,13 @@ def _throttle(series: GpuSeries, rows: _Rows, cause: str, usual_mhz: float) -> T
         hard=rows.hard & held,
         brake=brake,
         spans=spans,
-        usual_mhz=usual_mhz,
-        alike=_alike(rows, held, usual_mhz, any_load=cause == THERMAL or brake),
+        typical_mhz=typical_mhz,
+        alike=_alike(rows, held, typical_mhz, any_load=cause == THERMAL or brake),
         share=rows.seconds(held) / rows.seconds(rows.work),
         lost_s=float((rows.weight_s * lost * rows.util_pct / 100)[held].sum()),
     )
-    told = found.alike or found.cost_pct >= th.LOADED_LEAST_PCT or not (down & held).any()
-    return found if told else None
+    reported = found.alike or found.cost_pct >= th.LOADED_LEAST_PCT or not (down & held).any()
+    return found if reported else None
 
 
 def _rows(series: GpuSeries, activity: Activity) -> _Rows:
@@ -158,7 +158,7 @@ def _rows(series: GpuSeries, activity: Activity) -> _Rows:
         work=awake & (util_pct >= th.LOW_PCT),
         awake=awake,
         hot=hot,
-        told=known | np.isfinite(np.array(list(counted.values()))).any(axis=0),
+        reported=known | np.isfinite(np.array(list(counted.values()))).any(axis=0),
         # beside heat, a word of the power cap says nothing: a loaded card gives it all the time
         says={POWER_CAP: power & ~heat, THERMAL: heat},
         hard=np.where(known, bits & (HW_SLOWDOWN | HW_THERMAL | POWER_BRAKE) > 0, _any(counted, HARD_COUNTERS)),
@@ -166,18 +166,18 @@ def _rows(series: GpuSeries, activity: Activity) -> _Rows:
     )
 
 
-def _usual_mhz(rows: _Rows, gpu: Gpu | None) -> float | None:
+def _typical_mhz(rows: _Rows, gpu: Gpu | None) -> float | None:
     """Return the clock of work of which the driver says nothing, where there was enough; else the card's highest."""
-    free = rows.work & rows.told & ~rows.says[POWER_CAP] & ~rows.says[THERMAL] & ~rows.hot
+    free = rows.work & rows.reported & ~rows.says[POWER_CAP] & ~rows.says[THERMAL] & ~rows.hot
     free &= rows.clock_mhz > 0
     if rows.seconds(free) >= th.THROTTLED_AT_LEAST_S:
         return float(np.median(rows.clock_mhz[free]))
     return (gpu.max_sm_clock_mhz or None) if gpu is not None else None
 
 
-def _alike(rows: _Rows, held: Bools, usual_mhz: float, *, any_load: bool) -> bool:
+def _alike(rows: _Rows, held: Bools, typical_mhz: float, *, any_load: bool) -> bool:
     """Tell whether enough of the work at full clock drew as much power as the work that was held down."""
-    full = rows.work & ~rows.hot & (rows.clock_mhz > (1 - th.CLOCK_DOWN_SHARE) * usual_mhz)
+    full = rows.work & ~rows.hot & (rows.clock_mhz > (1 - th.CLOCK_DOWN_SHARE) * typical_mhz)
     if not any_load:
         power = rows.power_w[held]
         known = power[np.isfinite(power)]

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.signals.other_processes import OWN, Guest
+from gpu_report.analyse.signals.other_processes import OWN, OtherProcess
 from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import Run
@@ -50,7 +50,7 @@ class GpuMemory:
         return slice(int(first), int(np.searchsorted(self.t_s, end_t_s, side="right")))
 
 
-def gpu_memory(run: Run, guests: Sequence[Guest], series: GpuSeries) -> GpuMemory:
+def gpu_memory(run: Run, others: Sequence[OtherProcess], series: GpuSeries) -> GpuMemory:
     """Return the memory of a GPU, and what of it others held."""
     used = series.samples["memory_used_mib"].to_numpy(dtype=float)
     reserved = series.samples["memory_reserved_mib"].dropna()
@@ -60,7 +60,7 @@ def gpu_memory(run: Run, guests: Sequence[Guest], series: GpuSeries) -> GpuMemor
         gpu=series.gpu,
         t_s=series.samples["t_s"].to_numpy(dtype=float),
         used_mib=used,
-        others_mib=_others_mib(run, guests, series) if len(run.processes) else None,
+        others_mib=_others_mib(run, others, series) if len(run.processes) else None,
         capacity_mib=total - kept if total and total > kept else None,
     )
 
@@ -75,12 +75,12 @@ def gib(mib: float | None) -> float | None:
     return None if mib is None else mib / MIB_PER_GIB
 
 
-def _others_mib(run: Run, guests: Sequence[Guest], series: GpuSeries) -> Floats:
-    """Return what others held at each row: the guests, and processes that nobody knows whose they are."""
+def _others_mib(run: Run, others: Sequence[OtherProcess], series: GpuSeries) -> Floats:
+    """Return what others held at each row: the other processes, and processes that nobody knows whose they are."""
     table = run.processes
     rows = table[table["gpu"] == series.gpu]
     t_s = series.samples["t_s"].to_numpy(dtype=float)
-    spans = {guest.pid: guest.span for guest in guests if guest.gpu == series.gpu}
+    spans = {other.pid: other.span for other in others if other.gpu == series.gpu}
     for pid in _strangers(run, rows):
         spans.setdefault(pid, _stay(rows[rows["pid"] == pid], series.tick_s, run.duration_s))
     held: Floats = np.broadcast_to(0.0, len(t_s))  # takes no room where nobody else was there

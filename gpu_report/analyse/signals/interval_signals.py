@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.analyse.timeseries.columns import Columns
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
 from gpu_report.analyse.timeseries.intervals import Span, Spans, rows_in_any
@@ -21,14 +22,14 @@ LARGEST_MASK = 2.0**53  # what a file can say exactly; more is no bitmask
 
 @dataclass(frozen=True, eq=False)
 class SignalTable:
-    """Columns sampled at common times, each row the mean since the row before; `calm` marks ordinary training.
+    """Columns sampled at common times, each row the mean since the row before; `steady` marks ordinary training.
 
     What is usual is worked out of the rows of `against`, None for its own.
     """
 
     t_s: Floats
     columns: Mapping[str, Floats]
-    calm: Bools
+    steady: Bools
     against: SignalTable | None = None
 
     def within(self, name: str, start_t_s: float, end_t_s: float) -> float | None:
@@ -47,33 +48,33 @@ class SignalTable:
         values = self._part(name, start_t_s, end_t_s)
         return float((values >= line).mean()) if len(values) else None
 
-    def usual(self, name: str) -> float | None:
+    def typical(self, name: str) -> float | None:
         """Return the median of a column in ordinary training, None where there is none."""
         if self.against is not None:
-            return self.against.usual(name)
-        if name not in self._usual:
-            self._usual[name] = self._median_of_calm(name)
-        return self._usual[name]
+            return self.against.typical(name)
+        if name not in self._typical:
+            self._typical[name] = self._steady_median(name)
+        return self._typical[name]
 
     @cached_property
-    def _usual(self) -> dict[str, float | None]:
-        """Return what has been worked out already: a long run has thousands of scenes, all of one series."""
+    def _typical(self) -> dict[str, float | None]:
+        """Return what has been worked out already: a long run has thousands of signals, all of one series."""
         return {}
 
-    def _median_of_calm(self, name: str) -> float | None:
+    def _steady_median(self, name: str) -> float | None:
         column = self.columns.get(name)
         if column is None:
             return None
-        values = column[self.calm & np.isfinite(column)]
+        values = column[self.steady & np.isfinite(column)]
         return float(np.median(values)) if len(values) else None
 
-    def with_calm(self, calm: Spans) -> SignalTable:
+    def with_steady(self, steady: Spans) -> SignalTable:
         """Return the same columns, not copied, with the spans of ordinary training marked."""
-        return replace(self, calm=rows_in_any(self.t_s, calm, "right"))
+        return replace(self, steady=rows_in_any(self.t_s, steady, "right"))
 
-    def only_calm(self) -> SignalTable:
+    def only_steady(self) -> SignalTable:
         """Return the rows of ordinary training alone, with nothing that is usual beside them."""
-        return self._only(self.calm, np.zeros(int(self.calm.sum()), dtype=bool))
+        return self._only(self.steady, np.zeros(int(self.steady.sum()), dtype=bool))
 
     def where_below(self, name: str, line: float) -> SignalTable:
         """Return the rows in which a column was below a line; what is usual is that of the others."""
@@ -82,8 +83,8 @@ class SignalTable:
         every = np.ones(int(others.sum()), dtype=bool)
         return replace(self._only(below, np.zeros(int(below.sum()), dtype=bool)), against=self._only(others, every))
 
-    def _only(self, rows: Bools, calm: Bools) -> SignalTable:
-        return SignalTable(self.t_s[rows], Columns(self.columns, lambda name: self.columns[name][rows]), calm)
+    def _only(self, rows: Bools, steady: Bools) -> SignalTable:
+        return SignalTable(self.t_s[rows], Columns(self.columns, lambda name: self.columns[name][rows]), steady)
 
     def below_since(self, name: str, line: float, until_t_s: float) -> float | None:
         """Return since when a column has been below a line without a break, up to a moment; None where it is not."""
@@ -107,16 +108,6 @@ class SignalTable:
 NO_SIGNALS = SignalTable(np.empty(0), {}, np.zeros(0, dtype=bool))
 
 
-@dataclass(frozen=True)
-class Neighbour:
-    """Another process than the training's on the GPU: who it is, its memory, its share of the interval (0 to 1)."""
-
-    pid: int
-    name: str
-    memory_mib: float | None
-    share: float
-
-
 @dataclass(frozen=True, eq=False)
 class IntervalSignals:
     """One interval of one GPU, and all that may have caused it.
@@ -137,7 +128,7 @@ class IntervalSignals:
     cores: int | None = None
     usable_cores: float | None = None
     kernel: Sequence[NearbyKernelEvent] = ()
-    neighbours: Sequence[Neighbour] = ()
+    other_processes: Sequence[OtherProcess] = ()
     nvml_lost: str = ""
     data_wait_share: float | None = None
     loader_workers: int | None = None
@@ -146,13 +137,18 @@ class IntervalSignals:
     waits: bool = False
 
     @property
+    def span(self) -> Span:
+        """Return its start and its end."""
+        return self.start_t_s, self.end_t_s
+
+    @property
     def _inner(self) -> Span:
         """Return the interval without its edges, whose rows belong half to what was before and after."""
         edge = min(th.SCENE_EDGE_S, (self.end_t_s - self.start_t_s) / 4)
         return self.start_t_s + edge, self.end_t_s - edge / 2
 
     def while_waiting(self) -> IntervalSignals | None:
-        """Return the scene with the host as it was while the trainer waited; None if that was seldom, or not known.
+        """Return the interval with the host as it was while the trainer waited; None if that was seldom, or not known.
 
         What is usual is then what it was while the trainer worked.
         """
@@ -170,9 +166,9 @@ class IntervalSignals:
         """Return the share (0 to 1) of the interval in which a host column was at a line or above."""
         return self.host.share_above(name, line, *self._inner)
 
-    def usual(self, name: str) -> float | None:
+    def typical(self, name: str) -> float | None:
         """Return what a host column is in ordinary training."""
-        return self.host.usual(name)
+        return self.host.typical(name)
 
     def gpu_within(self, name: str) -> float | None:
         """Return the mean of a column of this GPU within the interval."""
@@ -182,9 +178,9 @@ class IntervalSignals:
         """Return the share of the interval in which a bitmask of this GPU has any of these bits."""
         return self.own.share_with(name, bits, *self._inner)
 
-    def gpu_usual(self, name: str) -> float | None:
+    def gpu_typical(self, name: str) -> float | None:
         """Return what a column of this GPU is in ordinary training."""
-        return self.own.usual(name)
+        return self.own.typical(name)
 
     def workers_lead_s(self) -> float | None:
         """Return how long before the GPU the workers went idle (negative: after it); None where they did not.
@@ -192,17 +188,17 @@ class IntervalSignals:
         Workers that stop first starve the GPU once what they had prefetched is used up; where the trainer stops, the
         GPU falls at once and the workers go on until the queue is full.
         """
-        usual = self.usual("workers_cpu_pct")
-        if not usual:
+        typical = self.typical("workers_cpu_pct")
+        if not typical:
             return None
-        since = self.host.below_since("workers_cpu_pct", th.IDLE_SHARE * usual, self.start_t_s + th.LEAD_LOOK_S)
+        since = self.host.below_since("workers_cpu_pct", th.IDLE_SHARE * typical, self.start_t_s + th.LEAD_LOOK_S)
         return None if since is None else self.start_t_s - since
 
     def workers_surge(self) -> float | None:
         """Return the workers' CPU right after the interval, over what is usual: an empty queue is filled anew."""
-        usual = self.usual("workers_cpu_pct")
+        typical = self.typical("workers_cpu_pct")
         after = self.host.within("workers_cpu_pct", self.end_t_s, self.end_t_s + th.SURGE_S)
-        return after / usual if usual and after is not None else None
+        return after / typical if typical and after is not None else None
 
 
 def evidence(*numbers: tuple[str, float | None, str]) -> tuple[Evidence, ...]:

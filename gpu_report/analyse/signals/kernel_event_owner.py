@@ -13,7 +13,7 @@ ENDS_ITS_PROCESS = frozenset({"xid", "oom", "segfault"})
 
 @dataclass(frozen=True)
 class _There:
-    """A process of a training: its pid, from when to when it told, and when its last whole epoch had trained."""
+    """A process of a training: its pid, from when to when it reported, and when its last whole epoch had trained."""
 
     pid: int
     start_s: float

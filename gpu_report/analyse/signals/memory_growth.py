@@ -8,7 +8,7 @@ import numpy as np
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.signals.gpu_memory import GpuMemory
 from gpu_report.analyse.signals.memory_peaks import Points, epoch_points, moment_points
-from gpu_report.analyse.timeline.training_epochs import Parts
+from gpu_report.analyse.timeline.training_epochs import TrainingEpochs
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.growth_fit import GrowthFit, fit_growth, theil_sen
 
@@ -43,37 +43,37 @@ class Step:
     mib: float
 
 
-def find_growth(memory: GpuMemory, parts: Parts, closes_s: float | None) -> Growth | None:
-    """Return the growth in the parts of a training: over the peaks of its epochs, else over those of every few seconds.
+def find_growth(memory: GpuMemory, epochs: TrainingEpochs, closes_s: float | None) -> Growth | None:
+    """Return the growth in a training: over the peaks of its epochs, else over those of every few seconds.
 
     `closes_s` is when the epoch began for which the mosaic was closed: a step there is none of it.
     """
-    for points in _looks(memory, parts):
+    for points in _looks(memory, epochs):
         if (ramp := _ramp(points, closes_s)) is not None:
-            return _growth(memory, parts, points, ramp)
+            return _growth(memory, epochs, points, ramp)
     return None
 
 
-def mosaic_step(memory: GpuMemory, parts: Parts, closes_s: float) -> Step | None:
+def mosaic_step(memory: GpuMemory, epochs: TrainingEpochs, closes_s: float) -> Step | None:
     """Return by how much memory stepped up in the epoch in which the mosaic closed; None where it did not stay."""
-    points = epoch_points(memory, parts)
+    points = epoch_points(memory, epochs)
     at = _stands_out(points, closes_s)
     return None if at is None else Step(float(points.start_s[at + 1]), float(points.steps_mib[at]))
 
 
-def _looks(memory: GpuMemory, parts: Parts) -> Iterator[Points]:
+def _looks(memory: GpuMemory, epochs: TrainingEpochs) -> Iterator[Points]:
     """Yield the peaks of epochs and those of every few seconds; with too few epochs those of ever longer stretches.
 
     Memory that is taken every minute grows at one of twelve points that are 5 s apart, but at every one of a minute.
     """
-    epochs = len(parts.later) >= th.GROWTH_POINTS
-    if epochs:
-        yield epoch_points(memory, parts)
-    length_s = parts.end_s - parts.later[0].start_s
+    enough_epochs = len(epochs.after_warm_up) >= th.GROWTH_POINTS
+    if enough_epochs:
+        yield epoch_points(memory, epochs)
+    length_s = epochs.end_s - epochs.after_warm_up[0].start_s
     points = int(min(length_s // th.GROWTH_BIN_S, th.GROWTH_POINTS_AT_MOST))
     while points >= th.GROWTH_POINTS:
-        yield moment_points(memory, parts, points)
-        points = 0 if epochs else points // 2
+        yield moment_points(memory, epochs, points)
+        points = 0 if enough_epochs else points // 2
 
 
 def _ramp(points: Points, closes_s: float | None) -> GrowthFit | None:
@@ -115,15 +115,15 @@ def _stands_out(points: Points, closes_s: float | None) -> int | None:
     if not 0 <= at < len(points.mib) - 1:
         return None
     step = float(points.steps_mib[at])
-    usual = float(np.delete(points.steps_mib, at).max(initial=0.0))
-    large = step >= _least_rise_mib(float(points.mib[at])) and step >= th.MOSAIC_STANDS_OUT * usual
+    typical = float(np.delete(points.steps_mib, at).max(initial=0.0))
+    large = step >= _least_rise_mib(float(points.mib[at])) and step >= th.MOSAIC_STANDS_OUT * typical
     stays = float(np.median(points.mib[at + 1 :]) - points.mib[at]) >= th.MOSAIC_STAYS_SHARE * step
     return at if large and stays else None
 
 
-def _growth(memory: GpuMemory, parts: Parts, points: Points, ramp: GrowthFit) -> Growth:
+def _growth(memory: GpuMemory, epochs: TrainingEpochs, points: Points, ramp: GrowthFit) -> Growth:
     rising = slice(ramp.first, ramp.last + 1)
-    start_s, end_s = _edges(memory, parts, points, ramp)
+    start_s, end_s = _edges(memory, epochs, points, ramp)
     pause = len(points.mib) - 1 - ramp.last
     return Growth(
         start_s=start_s,
@@ -136,7 +136,7 @@ def _growth(memory: GpuMemory, parts: Parts, points: Points, ramp: GrowthFit) ->
     )
 
 
-def _edges(memory: GpuMemory, parts: Parts, points: Points, ramp: GrowthFit) -> tuple[float, float]:
+def _edges(memory: GpuMemory, epochs: TrainingEpochs, points: Points, ramp: GrowthFit) -> tuple[float, float]:
     """Return when memory in training first left the level before, and when it had all but reached its highest.
 
     Growth that is there from the first point on may have begun within it: there the level before is that of its
@@ -145,7 +145,7 @@ def _edges(memory: GpuMemory, parts: Parts, points: Points, ramp: GrowthFit) -> 
     slack = max(th.STEP_MIB, th.GROWTH_EDGE_SHARE * float(points.mib[ramp.last] - points.mib[ramp.first]))
     from_s, to_s = float(points.start_s[ramp.first]), float(points.end_s[ramp.last])
     rows = memory.between(from_s, to_s)
-    known = parts.covers(memory.t_s[rows]) & np.isfinite(memory.own_mib[rows])
+    known = epochs.covers(memory.t_s[rows]) & np.isfinite(memory.own_mib[rows])
     t_s, own = memory.t_s[rows][known], memory.own_mib[rows][known]
     level = float(points.mib[ramp.first]) if ramp.first else float(own[0])
     above = np.flatnonzero(own > level + slack)

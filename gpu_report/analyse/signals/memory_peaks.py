@@ -6,7 +6,7 @@ import numpy as np
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.signals.gpu_memory import GpuMemory
-from gpu_report.analyse.timeline.training_epochs import Parts, rows_of
+from gpu_report.analyse.timeline.training_epochs import TrainingEpochs, rows_of
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.intervals import Indices, mask_of_ranges
 
@@ -30,16 +30,16 @@ class Points:
         return replace(self, mib=self.mib - lowered)
 
 
-def epoch_points(memory: GpuMemory, parts: Parts) -> Points:
+def epoch_points(memory: GpuMemory, epochs: TrainingEpochs) -> Points:
     """Return the peak of each later epoch's training; neighbours are taken together where there are too many."""
-    edges = parts.later_edges
+    edges = epochs.edges_after_warm_up
     of_spans = _peaks(memory.own_mib, *rows_of(memory.t_s, edges.spans))
     return _thinned(edges.start_s, edges.end_s, np.fmax.reduceat(of_spans, edges.first_span))
 
 
-def moment_points(memory: GpuMemory, parts: Parts, count: int) -> Points:
+def moment_points(memory: GpuMemory, epochs: TrainingEpochs, count: int) -> Points:
     """Return the peak of each of `count` equal stretches of time, in training only, without the first epoch."""
-    later = parts.later_edges
+    later = epochs.edges_after_warm_up
     begin, end = float(later.start_s[0]), float(later.end_s[-1])
     edges = np.linspace(begin, end, count + 1)
     rows = memory.between(begin, end)

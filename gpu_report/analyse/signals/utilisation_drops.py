@@ -13,13 +13,13 @@ from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries, Percents
 from gpu_report.analyse.timeseries.intervals import Indices
 from gpu_report.analyse.timeseries.low_stretches import Pairs, longest_stray_s, low_stretches, stretch_bounds
-from gpu_report.model import Interval, Options
+from gpu_report.model import Interval, Options, Stretch
 
 FEW_TIMES = 8  # medians of single windows are dearer than rolling ones: only where so many times a series is sorted
 
 
 @dataclass(frozen=True)
-class Drop:
+class Drop(Stretch):
     """Utilisation under its line from `start_t_s` to `end_t_s`; `level_pct` before it, `mean_pct` within it."""
 
     gpu: int
@@ -28,11 +28,6 @@ class Drop:
     level_pct: float
     mean_pct: float
     sustained: bool
-
-    @property
-    def duration_s(self) -> float:
-        """Return its length in seconds."""
-        return self.end_t_s - self.start_t_s
 
 
 def find_drops(series: GpuSeries, usable: Bools, options: Options, anew_s: Sequence[float] = ()) -> tuple[Drop, ...]:

@@ -89,8 +89,8 @@ def _begins(run: Run) -> list[_Begin]:
     for first in firsts.values():
         at = bisect_right(ends, first.start_t_s)
         after = ends[at - 1] if at else 0.0
-        told = [y.started_t_s for y in run.yolo_runs if y.number == first.run and y.started_t_s is not None]
-        args_s = next((t for t in told if after <= t <= first.start_t_s), None)
+        reported = [y.started_t_s for y in run.yolo_runs if y.number == first.run and y.started_t_s is not None]
+        args_s = next((t for t in reported if after <= t <= first.start_t_s), None)
         if first.start_t_s >= 0.0:
             begins.append(_Begin(after, first.start_t_s, args_s, first.row_t_s))
     begins += [
@@ -145,8 +145,8 @@ def _first_power(series: GpuSeries, after_s: float, row_s: float) -> float | Non
 def _starts_at(begin: _Begin, first_work_s: float, idle: Sequence[Span]) -> float:
     """Return when a startup began: as its process appears on the GPU, or writes args.yaml, whichever is earlier."""
     quiet = [end for start, end in idle if start >= begin.after_s and end <= first_work_s]
-    told = [max(quiet)] if quiet else []
-    return min([*told, *([begin.args_s] if begin.args_s is not None else [])], default=begin.after_s)
+    reported = [max(quiet)] if quiet else []
+    return min([*reported, *([begin.args_s] if begin.args_s is not None else [])], default=begin.after_s)
 
 
 def first_work(series: GpuSeries, after_s: float) -> float | None:
@@ -226,7 +226,7 @@ def _absent(series: GpuSeries, presence: dict[int, list[Span]], duration_s: floa
 
 
 def _empty_spans(series: GpuSeries) -> list[Span]:
-    """Return when a GPU's memory was as empty as it ever was; nothing where that cannot be told."""
+    """Return when a GPU's memory was as empty as it ever was; nothing where that cannot be reported."""
     memory = series.samples["memory_used_mib"].to_numpy(dtype=float)
     times = series.samples["t_s"].to_numpy(dtype=float)
     busy = memory[series.samples["gpu_util_pct"].to_numpy(dtype=float) >= th.LOW_PCT]

@@ -1,4 +1,4 @@
-"""What callbacks inside YOLO's processes told: the phases themselves, where there are any, and the epochs in them."""
+"""What callbacks inside YOLO's processes reported: phases, where there are any, and the epochs in them."""
 
 import math
 from bisect import bisect_left
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gpu_report.analyse.timeline.activity import Activity
-from gpu_report.analyse.timeline.epoch_ends import Boundaries, Boundary
+from gpu_report.analyse.timeline.epoch_ends import EpochEnd, EpochEnds
 from gpu_report.analyse.timeseries.intervals import Span, minus, union
 from gpu_report.model import EpochRow, InsideEpoch, InsideRun, Phase, Run
 
@@ -20,71 +20,71 @@ Key = tuple[int, float]  # a YOLO run's number, and when an epoch's training beg
 
 
 @dataclass(frozen=True)
-class InsideView:
-    """What rank 0 of every process of YOLO told, in order of time; empty where nothing was recorded from inside.
+class CallbackView:
+    """What rank 0 of every process of YOLO reported, in order of time; empty where nothing was recorded from inside.
 
-    `spans` are the processes from their first to their last phase. `boundaries` are the ends of their epochs, `told`
-    what was counted in each epoch, by its row's run and start.
+    `spans` are the processes from their first to their last phase. `epoch_ends` are the ends of their epochs, `epochs`
+    what was counted in each, by its row's run and start.
     """
 
     phases: tuple[Phase, ...]
     spans: tuple[Span, ...]
-    boundaries: tuple[Boundary, ...]
-    told: Mapping[Key, InsideEpoch]
+    epoch_ends: tuple[EpochEnd, ...]
+    epochs: Mapping[Key, InsideEpoch]
 
     def covers(self, t_s: float) -> bool:
-        """Tell whether a moment lies in a process that told its phases."""
+        """Tell whether a moment lies in a process that reported its phases."""
         return any(start <= t_s <= end for start, end in self.spans)
 
     def activity(self, seen: Activity, duration_s: float, *, others: bool) -> Activity:
-        """Return startup and idle as they were told, and where nothing was told as they were seen from outside.
+        """Return startup and idle as they were reported, and where nothing was reported as they were seen from outside.
 
-        Without `others` (YOLO runs that told nothing) what lies outside all processes is idle.
+        Without `others` (YOLO runs that reported nothing) what lies outside all processes is idle.
         """
         if not self.spans:
             return seen
-        told = [(p.start_t_s, p.end_t_s) for p in self.phases if p.name == "startup"]
-        startups = union([*told, *minus(seen.startups, self.spans)]) if others else union(told)
+        reported = [p.span for p in self.phases if p.name == "startup"]
+        startups = union([*reported, *minus(seen.startups, self.spans)]) if others else union(reported)
         idle = minus(seen.idle, self.spans) if others else minus([(0.0, duration_s)], self.spans)
         return Activity(tuple(startups), tuple(minus(idle, startups)), seen.used_gpus)
 
 
-def inside_view(run: Run) -> InsideView:
-    """Return what the callbacks of rank 0 told; other ranks keep step with it."""
+def callback_view(run: Run) -> CallbackView:
+    """Return what the callbacks of rank 0 reported; other ranks keep step with it."""
     found: list[Phase] = []
     spans: list[Span] = []
-    boundaries: list[Boundary] = []
-    told: dict[Key, InsideEpoch] = {}
+    epoch_ends: list[EpochEnd] = []
+    epochs: dict[Key, InsideEpoch] = {}
     rows: dict[tuple[int, int], list[EpochRow]] = {}
     for row in run.epoch_rows:
         rows.setdefault((row.run, row.epoch), []).append(row)
     for number, segment, process in _numbered(run):
-        phases = [_told(phase) for phase in process.phases if phase.end_t_s > phase.start_t_s]
+        phases = [_reported(phase) for phase in process.phases if phase.end_t_s > phase.start_t_s]
         ends = _Ends(phases, [phase.start_t_s for phase in phases], rows)
         for epoch in process.epochs:
             if epoch.end_t_s is None:
                 continue
             first = epoch is process.epochs[0]
-            boundaries.append(ends.boundary(number, segment, epoch, epoch.end_t_s, first=first))
-            told[number, epoch.start_t_s] = epoch
+            epoch_ends.append(ends.epoch_end(number, segment, epoch, epoch.end_t_s, first=first))
+            epochs[number, epoch.start_t_s] = epoch
         found += phases
         spans += [(phases[0].start_t_s, phases[-1].end_t_s)] if phases else []
     imports = _imports(run, found)
     found += imports
-    spans += [(phase.start_t_s, phase.end_t_s) for phase in imports]
-    boundaries.sort(key=lambda boundary: boundary.row.row_t_s)
-    return InsideView(tuple(sorted(found, key=lambda p: p.start_t_s)), tuple(union(spans)), tuple(boundaries), told)
+    spans += [phase.span for phase in imports]
+    epoch_ends.sort(key=lambda epoch_end: epoch_end.row.row_t_s)
+    return CallbackView(tuple(sorted(found, key=lambda p: p.start_t_s)), tuple(union(spans)), tuple(epoch_ends), epochs)
 
 
-def _told(phase: Phase) -> Phase:
+def _reported(phase: Phase) -> Phase:
     return phase if phase.source == FROM_CALLBACKS else replace(phase, source=FROM_CALLBACKS)
 
 
-def _imports(run: Run, told: Sequence[Phase]) -> list[Phase]:
+def _imports(run: Run, reported: Sequence[Phase]) -> list[Phase]:
     """Return startup from each command's start to the first callback that follows: imports, the making of the model."""
-    first = {t_s: min((p.start_t_s for p in told if p.start_t_s > t_s), default=t_s) for t_s in _commands(run)}
+    first = {t_s: min((p.start_t_s for p in reported if p.start_t_s > t_s), default=t_s) for t_s in _commands(run)}
     last_s = max(first.values(), default=-math.inf)
-    busy = union([(phase.start_t_s, phase.end_t_s) for phase in told if phase.start_t_s < last_s])
+    busy = union([phase.span for phase in reported if phase.start_t_s < last_s])
     free = [span for start, end in first.items() if start < end for span in minus([(start, end)], busy)]
     return [Phase("startup", None, start, end, FROM_COMMAND, "imports") for start, end in free]
 
@@ -112,10 +112,10 @@ def _numbered(run: Run) -> Iterator[tuple[int, int, InsideRun]]:
         yield number, segments[number], process
 
 
-def with_inside(seen: Boundaries, inside: InsideView) -> Boundaries:
-    """Return the ends of epochs as they were told, and as they were seen where nothing was told."""
-    rest = [boundary for boundary in seen.all if not inside.covers(boundary.row.row_t_s)]
-    return Boundaries(tuple(sorted([*rest, *inside.boundaries], key=lambda boundary: boundary.row.row_t_s)))
+def with_callbacks(seen: EpochEnds, inside: CallbackView) -> EpochEnds:
+    """Return the ends of epochs as they were reported, and as they were seen where nothing was reported."""
+    rest = [epoch_end for epoch_end in seen.all if not inside.covers(epoch_end.row.row_t_s)]
+    return EpochEnds(tuple(sorted([*rest, *inside.epoch_ends], key=lambda epoch_end: epoch_end.row.row_t_s)))
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class _Ends:
     starts: Sequence[float]
     rows: Mapping[tuple[int, int], Sequence[EpochRow]]
 
-    def boundary(self, number: int, segment: int, epoch: InsideEpoch, trained_s: float, *, first: bool) -> Boundary:
+    def epoch_end(self, number: int, segment: int, epoch: InsideEpoch, trained_s: float, *, first: bool) -> EpochEnd:
         """Return the end of an epoch, as if results.csv had its row, with its numbers, before the checkpoint."""
         at = bisect_left(self.starts, trained_s - SLACK_S)
         rests = {
@@ -141,4 +141,4 @@ class _Ends:
         metrics = nearest.metrics if nearest else {}
         row = EpochRow(number, segment, epoch.epoch, row_s, epoch.start_t_s, metrics, saved_s)
         begin_s = validation.start_t_s if validation else row_s
-        return Boundary(row, first, (begin_s, saved_s if saved_s is not None else row_s), told=True)
+        return EpochEnd(row, first, (begin_s, saved_s if saved_s is not None else row_s), from_callbacks=True)

@@ -51,7 +51,7 @@ def known_order(run: Run) -> bool:
     """Tell whether torch's number of each GPU is known to be the one that it has here.
 
     CUDA puts faster GPUs first and equal ones in the order of their bus, as the driver does, unless
-    CUDA_VISIBLE_DEVICES says otherwise. What a process told of its own GPU must agree.
+    CUDA_VISIBLE_DEVICES says otherwise. What a process reported of its own GPU must agree.
     """
     ours = any(event.kind == "command_started" for event in run.events)
     names = {gpu.name for gpu in run.gpus}

@@ -52,7 +52,7 @@ class _Costs:
         return cost
 
 
-def find_rests(
+def fit_epoch_ends(
     rows: Sequence[EpochRow], firsts: Sequence[bool], goes_on: Sequence[bool], series: GpuSeries, usable: Bools
 ) -> list[Rest]:
     """Return the rest around each row of one YOLO run, in order of time, from one GPU's readings.
@@ -61,7 +61,8 @@ def find_rests(
     mosaic closes and the loader is made anew.
 
     The first validation of a process starts its loader and warms kernels up: it tells nothing of the others. Where
-    utilisation is too low for a level (DESIGN.md, Words) rest is not told from work: then only its memory tells of it.
+    utilisation is too low for a level (DESIGN.md, Words) rest looks like work:
+    then only its memory shows it.
     """
     if not rows:
         return []
@@ -142,10 +143,10 @@ def _validated_beside_others(
     begins = np.array([row.start_t_s for row in rows])
     follows = np.concatenate([[False], begins[1:] == ends[:-1]])
     begins = begins + np.where(follows, np.concatenate([[0.0], after[:-1]]), 0.0)
-    usual = float(np.median(ends - before - begins))
+    typical = float(np.median(ends - before - begins))
     for span in foreign:
         for number in np.flatnonzero((ends - before > span.start_s) & (ends - before <= span.end_s)).tolist():
-            begun = max(span.start_s, begins[number] + usual)
+            begun = max(span.start_s, begins[number] + typical)
             before[number] = max(before[number], ends[number] - begun)
     return before
 
@@ -244,17 +245,17 @@ def _fitted(  # noqa: PLR0913 - what is fitted, and which rows tell
         chunk = slice(begin, begin + th.REST_ROWS_AT_ONCE)
         each = [one.after(at[chunk], lengths) if ahead else one.before(at[chunk], lengths) for one in costs]
         cost = np.mean(each, axis=0)
-        told = tells[chunk] if tells[chunk].any() else ~tells[chunk]
-        shared = _shared(cost, told, lengths)[:, None]
+        reported = tells[chunk] if tells[chunk].any() else ~tells[chunk]
+        shared = _shared(cost, reported, lengths)[:, None]
         apart = np.abs(lengths - shared)
         price = th.REST_PRIOR * apart + th.REST_READINGS * np.minimum(apart, interval_s)
         likely = (lengths <= th.SIBLING_FACTOR * shared + interval_s) & (lengths >= shared / th.SIBLING_FACTOR)
         own = np.where(likely, cost + price, np.inf)
-        found[chunk] = np.where(told, lengths[np.argmin(own, axis=1)], shared[:, 0])
+        found[chunk] = np.where(reported, lengths[np.argmin(own, axis=1)], shared[:, 0])
     return found
 
 
-def _shared(cost: Floats, told: Bools, lengths: Floats) -> Floats:
+def _shared(cost: Floats, reported: Bools, lengths: Floats) -> Floats:
     """Return, for each row, the length that fits it and SIBLINGS on either side best together.
 
     Epochs may fall in step with the ticks for a while, which then tell little: to drift from the length that fits all
@@ -262,7 +263,7 @@ def _shared(cost: Floats, told: Bools, lengths: Floats) -> Floats:
     all others.
     """
     above = np.minimum(cost - cost.min(axis=1, keepdims=True), th.REST_OUTVOTED_S)
-    total = np.concatenate([np.zeros((1, cost.shape[1])), np.cumsum(np.where(told[:, None], above, 0.0), axis=0)])
+    total = np.concatenate([np.zeros((1, cost.shape[1])), np.cumsum(np.where(reported[:, None], above, 0.0), axis=0)])
     rows = np.arange(len(cost))
     first, last = np.clip(rows - th.SIBLINGS, 0, None), np.clip(rows + th.SIBLINGS + 1, None, len(cost))
     of_all = lengths[np.argmin(total[-1])]
@@ -290,7 +291,7 @@ def _first_validation(series: GpuSeries, row: EpochRow) -> float | None:
     return float(max((worked + step) / 2, step - th.FIRST_BATCH_S))
 
 
-def most_restful(rows: Sequence[EpochRow], all_series: Sequence[GpuSeries], usable: Sequence[Bools]) -> int | None:
+def most_idle_gpu(rows: Sequence[EpochRow], all_series: Sequence[GpuSeries], usable: Sequence[Bools]) -> int | None:
     """Return which GPU works least around the rows (validation runs on one rank), None where none was usable."""
     means: dict[int, float] = {}
     if not rows:

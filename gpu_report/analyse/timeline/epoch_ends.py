@@ -1,4 +1,4 @@
-"""The ends of epochs: how long the GPU rests for validation and checkpoint, and which drops that explains."""
+"""The ends of epochs: how long the GPU pauses for validation and checkpoint, and which drops that explains."""
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
@@ -14,21 +14,20 @@ from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.analyse.timeseries.low_stretches import low_stretches
 from gpu_report.model import EpochRow
 
-Dip = tuple[float, float]
-
 
 @dataclass(frozen=True)
-class Boundary:
-    """The end of an epoch: its row, whether it is the first of its process, and the dip around it (None: none seen).
+class EpochEnd:
+    """The end of an epoch: its row, whether it is the first of its process, and the pause around it (None: none seen).
 
-    `told` says that the dip is no dip that was seen, but validation and checkpoint as YOLO's callbacks told them.
+    The GPU pauses for validation and checkpoint. `from_callbacks` says that these are as YOLO's callbacks reported
+    them, and not as the readings show.
     `mosaic_closes` is the first epoch of its run without mosaic, None where there is none.
     """
 
     row: EpochRow
     first: bool
-    dip: Dip | None = None
-    told: bool = False
+    pause: Span | None = None
+    from_callbacks: bool = False
     mosaic_closes: int | None = None
 
     @property
@@ -43,25 +42,25 @@ class Boundary:
 
     @property
     def end_t_s(self) -> float:
-        """Return when the epoch was over: with its checkpoint where that was told, else with its row."""
-        return self.dip[1] if self.told and self.dip else self.row.row_t_s
+        """Return when the epoch was over: with its checkpoint where callbacks reported that, else with its row."""
+        return self.pause[1] if self.from_callbacks and self.pause else self.row.row_t_s
 
     @property
-    def before_s(self) -> float | None:
-        """Return how long before its row the dip began: the validation."""
-        return max(self.row.row_t_s - self.dip[0], 0.0) if self.dip else None
+    def validation_s(self) -> float | None:
+        """Return how long before its row the pause began: the validation."""
+        return max(self.row.row_t_s - self.pause[0], 0.0) if self.pause else None
 
     @property
-    def after_s(self) -> float | None:
-        """Return how long after its row the dip ended: the checkpoint."""
-        return max(self.dip[1] - self.row.row_t_s, 0.0) if self.dip else None
+    def checkpoint_s(self) -> float | None:
+        """Return how long after its row the pause ended: the checkpoint."""
+        return max(self.pause[1] - self.row.row_t_s, 0.0) if self.pause else None
 
 
 @dataclass(frozen=True)
-class Boundaries:
-    """All boundaries of a run in order of time."""
+class EpochEnds:
+    """The ends of all epochs of a run in order of time."""
 
-    all: tuple[Boundary, ...]
+    all: tuple[EpochEnd, ...]
 
     @cached_property
     def first_epochs(self) -> tuple[Span, ...]:
@@ -72,18 +71,18 @@ class Boundaries:
         """Tell whether a moment lies in the first epoch of a process."""
         return any(start <= t_s < end for start, end in self.first_epochs)
 
-    def with_mosaic(self, closes: Mapping[int, int | None]) -> "Boundaries":
-        """Return the boundaries with the first epoch without mosaic of each run, by its number."""
-        return Boundaries(tuple(replace(each, mosaic_closes=closes.get(each.row.run)) for each in self.all))
+    def with_mosaic(self, closes: Mapping[int, int | None]) -> "EpochEnds":
+        """Return the same with the first epoch without mosaic of each run, by its number."""
+        return EpochEnds(tuple(replace(each, mosaic_closes=closes.get(each.row.run)) for each in self.all))
 
-    def touching(self, start_s: float, end_s: float) -> Boundary | None:
-        """Return the boundary whose row appeared within [start, end] give or take BOUNDARY_S, the first if several.
+    def touching(self, start_s: float, end_s: float) -> EpochEnd | None:
+        """Return the epoch end whose row appeared within [start, end] give or take BOUNDARY_S, the first if several.
 
-        Of one that was told, any of its validation and checkpoint lies there.
+        Of one that callbacks reported, any of its validation and checkpoint lies there.
         """
         at = bisect_left(self.all, start_s - th.BOUNDARY_S, key=lambda b: b.row.row_t_s)
         for found in self.all[max(at - 1, 0) : at + 1]:
-            begin, end = found.dip if found.told and found.dip else (found.row.row_t_s, found.row.row_t_s)
+            begin, end = found.pause if found.from_callbacks and found.pause else (found.row.row_t_s, found.row.row_t_s)
             if begin <= end_s + th.BOUNDARY_S and end >= start_s - th.BOUNDARY_S:
                 return found
         return None
@@ -98,8 +97,8 @@ class Boundaries:
         touched = self.touching(start_s, end_s)
         if touched is None:
             return False
-        if touched.told and touched.dip is not None:
-            return self._told_explains(touched, touched.dip, start_s, end_s)
+        if touched.from_callbacks and touched.pause is not None:
+            return self._reported_explains(touched, touched.pause, start_s, end_s)
         row_t, extra = touched.row.row_t_s, th.FIRST_BOUNDARY_EXTRA_S if touched.first else 0.0
         typical = self.typical_s(touched)
         if typical is None:
@@ -108,33 +107,33 @@ class Boundaries:
         begins_there = start_s >= row_t - before - th.BOUNDARY_S - extra
         return begins_there and end_s - start_s <= th.SIBLING_FACTOR * (before + after) + extra
 
-    def _told_explains(self, touched: Boundary, dip: Dip, start_s: float, end_s: float) -> bool:
-        """Tell whether a drop lies within a validation and checkpoint that were told, and are as long as others."""
+    def _reported_explains(self, touched: EpochEnd, pause: Span, start_s: float, end_s: float) -> bool:
+        """Tell whether a drop lies within a validation and checkpoint as reported, and these are as long as others."""
         typical = self.typical_s(touched)
         extra, early = (th.FIRST_VALIDATION_EXTRA_S, th.FIRST_DRAIN_S) if touched.first else (0.0, 0.0)
-        usual = typical is None or dip[1] - dip[0] <= th.SIBLING_FACTOR * sum(typical) + extra
-        return usual and start_s >= dip[0] - early - th.BOUNDARY_S and end_s <= dip[1] + th.BOUNDARY_S
+        as_usual = typical is None or pause[1] - pause[0] <= th.SIBLING_FACTOR * sum(typical) + extra
+        return as_usual and start_s >= pause[0] - early - th.BOUNDARY_S and end_s <= pause[1] + th.BOUNDARY_S
 
-    def typical_s(self, of: Boundary) -> Dip | None:
-        """Return the median validation and checkpoint of the other boundaries, None where no other shows a dip."""
+    def typical_s(self, of: EpochEnd) -> Span | None:
+        """Return the median validation and checkpoint of the other epochs, None where no other shows a pause."""
         at = bisect_left(self.all, of.row.row_t_s, key=lambda b: b.row.row_t_s)
         near = self.all[max(at - th.SIBLINGS, 0) : at + th.SIBLINGS + 1]
-        nearest = [b for b in near if b is not of and b.dip is not None and b.row.run == of.row.run]
+        nearest = [b for b in near if b is not of and b.pause is not None and b.row.run == of.row.run]
         if not nearest:
             return None
-        return median(b.before_s or 0.0 for b in nearest), median(b.after_s or 0.0 for b in nearest)
+        return median(b.validation_s or 0.0 for b in nearest), median(b.checkpoint_s or 0.0 for b in nearest)
 
 
-def find_boundaries(rows: Sequence[EpochRow], all_series: Sequence[GpuSeries], usable: Sequence[Bools]) -> Boundaries:
-    """Return the boundary of every epoch, its dip seen on the GPU that dips most (validation runs on one rank)."""
+def find_epoch_ends(rows: Sequence[EpochRow], all_series: Sequence[GpuSeries], usable: Sequence[Bools]) -> EpochEnds:
+    """Return the end of every epoch, its pause as seen on the GPU that pauses most (validation runs on one rank)."""
     ordered = sorted(rows, key=lambda row: row.row_t_s)
     firsts = _firsts(ordered)
-    bare = [Boundary(row, first) for row, first in zip(ordered, firsts, strict=True)]
+    bare = [EpochEnd(row, first) for row, first in zip(ordered, firsts, strict=True)]
     per_gpu = [_on_one_gpu(bare, series, use) for series, use in zip(all_series, usable, strict=True) if use.any()]
     if not per_gpu:
-        return Boundaries(tuple(bare))
-    seen = Boundaries(tuple(max(per_gpu, key=lambda found: sum(b.dip is not None for b in found))))
-    return Boundaries(tuple(_trimmed(boundary, seen) for boundary in seen.all))
+        return EpochEnds(tuple(bare))
+    seen = EpochEnds(tuple(max(per_gpu, key=lambda found: sum(b.pause is not None for b in found))))
+    return EpochEnds(tuple(_trimmed(epoch_end, seen) for epoch_end in seen.all))
 
 
 def _firsts(rows: Sequence[EpochRow]) -> list[bool]:
@@ -150,32 +149,32 @@ def _firsts(rows: Sequence[EpochRow]) -> list[bool]:
     return firsts
 
 
-def _on_one_gpu(bare: Sequence[Boundary], series: GpuSeries, usable: Bools) -> list[Boundary]:
-    """Return the boundaries with the dips that touch their rows, each kept between the rows before and after it."""
+def _on_one_gpu(bare: Sequence[EpochEnd], series: GpuSeries, usable: Bools) -> list[EpochEnd]:
+    """Return the epoch ends with the pauses that touch their rows, each between the rows before and after it."""
     level = float(np.median(series.util_pct[usable]))
     low = low_stretches(series, usable & (series.util_pct < th.DIP_SHARE * level), usable, th.DIP_STRAY_S)
     begins, stops = np.array(low, dtype=np.intp).reshape(-1, 2).T
     starts, ends = series.t_s[begins], series.t_s[stops - 1] + series.weight_s[stops - 1]
-    rows = np.array([boundary.row.row_t_s for boundary in bare])
+    rows = np.array([epoch_end.row.row_t_s for epoch_end in bare])
     firsts = np.searchsorted(ends, rows - th.BOUNDARY_S)
     lasts = np.searchsorted(starts, rows + th.BOUNDARY_S, side="right") - 1
-    dipped = np.flatnonzero(firsts <= lasts)
+    paused = np.flatnonzero(firsts <= lasts)
     edges = np.concatenate([[-np.inf], rows, [np.inf]])
-    dips_begin = np.maximum(starts[firsts[dipped]], edges[dipped])
-    dips_end = np.minimum(ends[lasts[dipped]], edges[dipped + 2])
+    pauses_begin = np.maximum(starts[firsts[paused]], edges[paused])
+    pauses_end = np.minimum(ends[lasts[paused]], edges[paused + 2])
     found = list(bare)
-    for number, *dip in zip(dipped.tolist(), dips_begin.tolist(), dips_end.tolist(), strict=True):
-        found[number] = Boundary(bare[number].row, bare[number].first, (dip[0], dip[1]))
+    for number, *pause in zip(paused.tolist(), pauses_begin.tolist(), pauses_end.tolist(), strict=True):
+        found[number] = EpochEnd(bare[number].row, bare[number].first, (pause[0], pause[1]))
     return found
 
 
-def _trimmed(boundary: Boundary, seen: Boundaries) -> Boundary:
-    """Return a boundary whose dip is as long as its siblings' where it is too long to be validation and checkpoint."""
-    if boundary.dip is None or seen.explains(*boundary.dip):
-        return boundary
-    typical = seen.typical_s(boundary)
+def _trimmed(epoch_end: EpochEnd, seen: EpochEnds) -> EpochEnd:
+    """Return an epoch end with its siblings' pause where its own is too long for validation and checkpoint."""
+    if epoch_end.pause is None or seen.explains(*epoch_end.pause):
+        return epoch_end
+    typical = seen.typical_s(epoch_end)
     if typical is None:
-        return Boundary(boundary.row, boundary.first)
-    row_t = boundary.row.row_t_s
-    dip = max(boundary.dip[0], row_t - typical[0]), min(boundary.dip[1], row_t + typical[1])
-    return Boundary(boundary.row, boundary.first, dip if dip[0] < dip[1] else None)
+        return EpochEnd(epoch_end.row, epoch_end.first)
+    row_t = epoch_end.row.row_t_s
+    pause = max(epoch_end.pause[0], row_t - typical[0]), min(epoch_end.pause[1], row_t + typical[1])
+    return EpochEnd(epoch_end.row, epoch_end.first, pause if pause[0] < pause[1] else None)

@@ -1,4 +1,4 @@
-"""What YOLO was doing at every second: as it told itself, else as its files and the samples tell from outside."""
+"""What YOLO was doing at every second: as it reported itself, else as its files and the samples tell from outside."""
 
 import itertools
 import math
@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.timeline.activity import Activity, unfinished
-from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS, InsideView
-from gpu_report.analyse.timeline.epoch_end_fit import Rest, find_rests, most_restful
-from gpu_report.analyse.timeline.epoch_ends import Boundaries
+from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS, CallbackView
+from gpu_report.analyse.timeline.epoch_end_fit import Rest, fit_epoch_ends, most_idle_gpu
+from gpu_report.analyse.timeline.epoch_ends import EpochEnds
 from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, minus
 from gpu_report.model import EpochRow, Phase, Run, YoloRun
@@ -23,7 +23,7 @@ FROM_ARGS = "args.yaml, end from utilisation"
 
 
 def find_phases(
-    run: Run, activity: Activity, boundaries: Boundaries, all_series: Sequence[GpuSeries], usable: Sequence[Bools]
+    run: Run, activity: Activity, epoch_ends: EpochEnds, all_series: Sequence[GpuSeries], usable: Sequence[Bools]
 ) -> tuple[Phase, ...]:
     """Return the phases in order, without overlap. Where no epochs are known, only startup and idle are."""
     began = {yolo.started_t_s for yolo in run.yolo_runs}
@@ -33,42 +33,42 @@ def find_phases(
     ]
     phases += [Phase("idle", None, start, end, FROM_SAMPLES) for start, end in activity.idle]
     for yolo in run.yolo_runs:
-        phases += _phases_of(run, yolo, boundaries, all_series, usable)
+        phases += _phases_of(run, yolo, epoch_ends, all_series, usable)
     return _without_overlap(phases, run.duration_s)
 
 
-def joined(inside: InsideView, seen: Sequence[Phase], activity: Activity, duration_s: float) -> tuple[Phase, ...]:
-    """Return the phases that YOLO told, idle around them, and what was seen where a YOLO run told nothing."""
+def joined(inside: CallbackView, seen: Sequence[Phase], activity: Activity, duration_s: float) -> tuple[Phase, ...]:
+    """Return the phases that YOLO reported, idle around them, and what was seen where a YOLO run reported nothing."""
     if not inside.spans:
         return tuple(seen)
     idle = [Phase("idle", None, start, end, FROM_CALLBACKS) for start, end in activity.idle]
-    rest = [phase for phase in seen if phase.name != "idle" and not _of_told(phase, inside)]
+    rest = [phase for phase in seen if phase.name != "idle" and not _of_reported(phase, inside)]
     cut = [
         replace(phase, start_t_s=start, end_t_s=end)
         for phase in rest
-        for start, end in minus([(phase.start_t_s, phase.end_t_s)], [*inside.spans, *activity.idle])
+        for start, end in minus([phase.span], [*inside.spans, *activity.idle])
     ]
     return _without_overlap([*inside.phases, *idle, *cut], duration_s)
 
 
-def _of_told(phase: Phase, inside: InsideView) -> bool:
-    """Tell whether a phase seen from outside is of a YOLO run that told its own: it begins or ends within one."""
+def _of_reported(phase: Phase, inside: CallbackView) -> bool:
+    """Tell whether a phase seen from outside is of a YOLO run that reported its own: it begins or ends within one."""
     return inside.covers(phase.start_t_s) or inside.covers(phase.end_t_s)
 
 
 def _phases_of(
-    run: Run, yolo: YoloRun, boundaries: Boundaries, all_series: Sequence[GpuSeries], usable: Sequence[Bools]
+    run: Run, yolo: YoloRun, epoch_ends: EpochEnds, all_series: Sequence[GpuSeries], usable: Sequence[Bools]
 ) -> list[Phase]:
     """Return the phases of one YOLO run."""
-    mine = [boundary for boundary in boundaries.all if boundary.row.run == yolo.number]
-    rows = [boundary.row for boundary in mine]
-    gpu = most_restful(rows, all_series, usable)
+    mine = [epoch_end for epoch_end in epoch_ends.all if epoch_end.row.run == yolo.number]
+    rows = [epoch_end.row for epoch_end in mine]
+    gpu = most_idle_gpu(rows, all_series, usable)
     rests = [Rest(math.nan, math.nan)] * len(rows)
     if gpu is not None:
-        firsts = [boundary.first for boundary in mine]
-        rests = find_rests(rows, firsts, _goes_on(yolo, rows), all_series[gpu], usable[gpu])
+        firsts = [epoch_end.first for epoch_end in mine]
+        rests = fit_epoch_ends(rows, firsts, _goes_on(yolo, rows), all_series[gpu], usable[gpu])
     phases = [phase for row, rest in zip(rows, rests, strict=True) for phase in _epoch_phases(yolo, row, rest)]
-    return phases + _after_the_last(run, yolo, boundaries)
+    return phases + _after_the_last(run, yolo, epoch_ends)
 
 
 def _goes_on(yolo: YoloRun, rows: Sequence[EpochRow]) -> list[bool]:
@@ -84,19 +84,19 @@ def mosaic_closes(args: Mapping[str, object]) -> int | None:
     return epochs - closing + 1 if isinstance(epochs, int) and isinstance(closing, int) and closing > 0 else None
 
 
-def final_evaluations(phases: Sequence[Phase], boundaries: Boundaries) -> list[Span]:
-    """Return the final evaluations: those told, and those seen that are short enough to be nothing else."""
-    longest = max((b.before_s or 0.0 for b in boundaries.all), default=0.0)
+def final_evaluations(phases: Sequence[Phase], epoch_ends: EpochEnds) -> list[Span]:
+    """Return the final evaluations: those reported, and those seen that are short enough to be nothing else."""
+    longest = max((b.validation_s or 0.0 for b in epoch_ends.all), default=0.0)
     allowed = max(th.FINAL_EVALUATION_S, th.FINAL_FACTOR * longest)
     return [
-        (p.start_t_s, p.end_t_s)
+        p.span
         for p in phases
         if p.name == "final evaluation" and (p.source == FROM_CALLBACKS or p.end_t_s - p.start_t_s <= allowed)
     ]
 
 
 def _epoch_phases(yolo: YoloRun, row: EpochRow, rest: Rest) -> list[Phase]:
-    """Return train, validation and checkpoint of an epoch, as far as they are told apart and take place at all."""
+    """Return train, validation and checkpoint of an epoch, as far as they are distinguished and take place at all."""
     last = row.epoch == yolo.args.get("epochs")
     validates, saves = (last or yolo.args.get(name) is not False for name in ("val", "save"))
     begin, train_source = row.row_t_s, FROM_ROWS
@@ -122,14 +122,14 @@ def _saved(yolo: YoloRun, row: EpochRow, rest: Rest) -> tuple[float, str]:
     return row.row_t_s, FROM_ROWS
 
 
-def _after_the_last(run: Run, yolo: YoloRun, boundaries: Boundaries) -> list[Phase]:
+def _after_the_last(run: Run, yolo: YoloRun, epoch_ends: EpochEnds) -> list[Phase]:
     """Return what follows the last row of a YOLO run: the final evaluation, or an epoch that never ended."""
-    rows = [b.row for b in boundaries.all if b.row.run == yolo.number]
+    rows = [b.row for b in epoch_ends.all if b.row.run == yolo.number]
     began = unfinished(run)
     if not rows and yolo.number not in began:
         return []
     last_s, epoch = (rows[-1].row_t_s, rows[-1].epoch) if rows else (began[yolo.number], 0)
-    starts = (*(b.row.start_t_s for b in boundaries.all if b.row.run != yolo.number), *began.values())
+    starts = (*(b.row.start_t_s for b in epoch_ends.all if b.row.run != yolo.number), *began.values())
     later = [start for start in starts if start > last_s]
     end = min(later, default=run.duration_s)
     ended_well = run.recording.exit_code == 0 and not later
@@ -168,7 +168,7 @@ def _without_overlap(phases: Sequence[Phase], duration_s: float) -> tuple[Phase,
         for phase in _swept(group) if len(group) > 1 else group:
             start, end = max(phase.start_t_s, 0.0), min(phase.end_t_s, duration_s)
             if start < end:
-                whole = (start, end) == (phase.start_t_s, phase.end_t_s)
+                whole = (start, end) == phase.span
                 _append(found, phase if whole else replace(phase, start_t_s=start, end_t_s=end))
     return tuple(found)
 
@@ -189,7 +189,7 @@ def _overlapping(phases: Sequence[Phase]) -> Iterator[list[Phase]]:
 
 def _swept(phases: Sequence[Phase]) -> Iterator[Phase]:
     """Yield the stretches between the edges of some phases, given in order of their starts, each of one phase."""
-    edges = sorted({edge for phase in phases for edge in (phase.start_t_s, phase.end_t_s)})
+    edges = sorted({edge for phase in phases for edge in phase.span})
     open_phases: list[Phase] = []
     at = 0
     for start, end in itertools.pairwise(edges):

@@ -1,4 +1,4 @@
-"""What the processes of a training told: which ranks belong together, and how it came to its end."""
+"""What the processes of a training reported: which ranks belong together, and how it came to its end."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ OUT_OF_MEMORY = "OutOfMemoryError"  # torch's exception for a GPU that has no mo
 
 
 @dataclass(frozen=True)
-class Told:
-    """The processes of one training, rank 0 first; each told at least one phase."""
+class RankGroup:
+    """The processes of one training, rank 0 first; each reported at least one phase."""
 
     ranks: tuple[InsideRun, ...]
 
@@ -38,9 +38,9 @@ class Told:
         return end_of(crashed) if crashed else end_of(self.main)
 
     @property
-    def heard_t_s(self) -> float:
-        """Return when any of its processes last told something of its work."""
-        return max(_heard_t_s(rank) for rank in self.ranks)
+    def last_message_t_s(self) -> float:
+        """Return when any of its processes last reported something of its work."""
+        return max(_last_message_t_s(rank) for rank in self.ranks)
 
     @property
     def is_good(self) -> bool:
@@ -50,8 +50,8 @@ class Told:
     @property
     def crashed(self) -> InsideRun | None:
         """Return the process that an exception ended first; the others then go down with it, mostly without a word."""
-        told = [rank for rank in self.ranks if rank.ended == "exception"]
-        return None if self.is_good else min(told, key=end_of, default=None)
+        reported = [rank for rank in self.ranks if rank.ended == "exception"]
+        return None if self.is_good else min(reported, key=end_of, default=None)
 
     @property
     def epoch(self) -> int | None:
@@ -64,17 +64,17 @@ class Told:
         return frozenset(rank.pid for rank in self.ranks)
 
 
-def each_told(run: Run) -> list[Told]:
-    """Return what each training told, in order; a rank belongs to the last one that began in its YOLO run before it."""
-    told = [process for process in run.inside if process.task == "train" and process.phases]
+def rank_groups(run: Run) -> list[RankGroup]:
+    """Return the ranks of each training, in order; a rank belongs to the last training that began before it."""
+    reported = [process for process in run.inside if process.task == "train" and process.phases]
     found: list[list[InsideRun]] = []
     last: dict[int | None, list[InsideRun]] = {}
-    for process in sorted(told, key=lambda process: (process.phases[0].start_t_s, process.rank)):
+    for process in sorted(reported, key=lambda process: (process.phases[0].start_t_s, process.rank)):
         if process.rank == 0 or process.run not in last:
             last[process.run] = []
             found.append(last[process.run])
         last[process.run].append(process)
-    return [Told(tuple(group)) for group in found]
+    return [RankGroup(tuple(group)) for group in found]
 
 
 def end_of(process: InsideRun) -> float:
@@ -82,7 +82,7 @@ def end_of(process: InsideRun) -> float:
     return process.phases[-1].end_t_s
 
 
-def _heard_t_s(process: InsideRun) -> float:
-    """Return when a process last told something: a phase, how far it was, the end of an epoch's training."""
-    told = [process.phases[-1].start_t_s, *(progress.t_s for progress in process.progress[-1:])]
-    return max([*told, *(epoch.end_t_s for epoch in process.epochs if epoch.end_t_s is not None)])
+def _last_message_t_s(process: InsideRun) -> float:
+    """Return when a process last reported something: a phase, how far it was, the end of an epoch's training."""
+    reported = [process.phases[-1].start_t_s, *(progress.t_s for progress in process.progress[-1:])]
+    return max([*reported, *(epoch.end_t_s for epoch in process.epochs if epoch.end_t_s is not None)])

@@ -5,37 +5,37 @@ from collections.abc import Sequence
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.timeline.activity import Activity
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
-from gpu_report.analyse.timeline.epoch_ends import Boundaries
+from gpu_report.analyse.timeline.epoch_ends import EpochEnds
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import Span, minus
 from gpu_report.model import Phase
 
 
-def ordinary_phases(phases: Sequence[Phase], boundaries: Boundaries) -> list[Phase]:
+def steady_phases(phases: Sequence[Phase], epoch_ends: EpochEnds) -> list[Phase]:
     """Return the train phases, without those of the first epoch of a process where enough others are left.
 
     A first epoch waits for its loader's first batches and warms its kernels up.
     """
     trained = [phase for phase in phases if phase.name == "train"]
-    later = [phase for phase in trained if not boundaries.is_in_first(phase.start_t_s)]
+    later = [phase for phase in trained if not epoch_ends.is_in_first(phase.start_t_s)]
     seconds = sum(phase.end_t_s - phase.start_t_s for phase in later)
     return later if seconds >= th.LEVEL_AT_LEAST_S else trained
 
 
-def whole_spans(phases: Sequence[Phase], boundaries: Boundaries, disturbed: Sequence[Span]) -> tuple[Span, ...]:
+def undisturbed_epochs(phases: Sequence[Phase], epoch_ends: EpochEnds, disturbed: Sequence[Span]) -> tuple[Span, ...]:
     """Return the train phases that nothing disturbed, from end to end; of a first epoch what is no warming up."""
-    spans = [_settled(phase, boundaries) for phase in phases if phase.name == "train"]
+    spans = [_settled(phase, epoch_ends) for phase in phases if phase.name == "train"]
     held_up = interval_cover(disturbed)
     return tuple(span for span in spans if span[0] < span[1] and not held_up.touches(span))
 
 
-def _settled(phase: Phase, boundaries: Boundaries) -> Span:
-    if not boundaries.is_in_first(phase.start_t_s):
+def _settled(phase: Phase, epoch_ends: EpochEnds) -> Span:
+    if not epoch_ends.is_in_first(phase.start_t_s):
         return phase.start_t_s, phase.end_t_s
     return phase.start_t_s + th.WARM_UP_S, phase.end_t_s - th.LAST_BATCH_S
 
 
-def calm_spans(
+def steady_spans(
     ordinary: Sequence[Phase], activity: Activity, duration_s: float, disturbed: Sequence[Span]
 ) -> tuple[Span, ...]:
     """Return the inner parts of ordinary training, less what is disturbed: where every row is of nothing else.
@@ -43,13 +43,13 @@ def calm_spans(
     Where no epochs are known, that is all but startup and idle.
     """
     resting = [*activity.startups, *activity.idle]
-    inner = [_inner((p.start_t_s, p.end_t_s), told=p.source == FROM_CALLBACKS) for p in ordinary]
-    spans = inner or [_inner(span, told=False) for span in minus([(0.0, duration_s)], resting)]
+    inner = [_inner(p.span, reported=p.source == FROM_CALLBACKS) for p in ordinary]
+    spans = inner or [_inner(span, reported=False) for span in minus([(0.0, duration_s)], resting)]
     wide = [(start - th.CALM_EDGE_S, end + th.CALM_EDGE_S) for start, end in disturbed]
     return tuple(minus([(start, end) for start, end in spans if start < end], sorted(wide)))
 
 
-def _inner(span: Span, *, told: bool) -> Span:
+def _inner(span: Span, *, reported: bool) -> Span:
     """Return a span without its edges, whose rows belong half to what was before and after."""
-    edge_s = th.CALM_TOLD_EDGE_S if told else th.CALM_EDGE_S
+    edge_s = th.CALM_TOLD_EDGE_S if reported else th.CALM_EDGE_S
     return span[0] + edge_s, span[1] - edge_s

@@ -1,4 +1,4 @@
-"""How fast a training went at any time, and how much of it waited for data, as callbacks told every few seconds."""
+"""How fast a training went at any time, and how much of it waited for data, as callbacks reported every few seconds."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import InsideEpoch, InsideRun, Run
 
-Point = tuple[float, float, float, float, float]  # a row of Pace
+Point = tuple[float, float, float, float, float]  # a row of Throughput
 
 
 @dataclass(frozen=True, eq=False)
-class Pace:
+class Throughput:
     """What had been done since the beginning at times `t_s`, with straight lines between; validation is no training.
 
     Batches, the images in them (a batch of a training has as many as it has on average), seconds trained, and seconds
@@ -27,39 +27,39 @@ class Pace:
     batches: Floats
     images: Floats
     trained_s: Floats
-    told_wait_s: Floats
+    waited_s: Floats
 
-    def within(self, spans: Sequence[Span]) -> float | None:
+    def images_per_s(self, spans: Sequence[Span]) -> float | None:
         """Return images a second of training within spans, None where nothing was trained there."""
         return self._share(self.images, spans)
 
-    def waiting(self, spans: Sequence[Span]) -> float | None:
+    def data_wait_share(self, spans: Sequence[Span]) -> float | None:
         """Return the share of training within spans that waited for data, 0 to 1, None where nothing was trained.
 
         A wait is known once it is over, and a callback of the user's at the end of a batch counts as one.
         """
-        return self._share(self.told_wait_s, spans)
+        return self._share(self.waited_s, spans)
 
-    def waited_s(self, span: Span) -> float:
-        """Return the seconds waited for data from what was told last before a stretch to what was told first after it.
+    def data_wait_s(self, span: Span) -> float:
+        """Return the seconds waited for data from the last report before a stretch to the first one after it.
 
-        A wait is told once it is over, so that this holds the whole of one that lies in the stretch, and maybe more.
+        A wait is reported once it is over: this holds the whole of one that lies in the stretch, and maybe more.
         """
-        first, last = self._told_around(span)
-        return float(self.told_wait_s[last] - self.told_wait_s[first])
+        first, last = self._points_around(span)
+        return float(self.waited_s[last] - self.waited_s[first])
 
-    def without(self, stops: Sequence[tuple[Span, float]]) -> Pace:
-        """Return the same pace with fewer seconds waited: of each stretch those given, of the waits told around it."""
-        waits = np.diff(self.told_wait_s, prepend=0.0)
+    def without(self, stops: Sequence[tuple[Span, float]]) -> Throughput:
+        """Return the same throughput, of each stretch the given seconds taken from the waits reported around it."""
+        waits = np.diff(self.waited_s, prepend=0.0)
         for span, seconds in stops:
-            first, last = self._told_around(span)
+            first, last = self._points_around(span)
             mine = waits[first + 1 : last + 1]
             waited_s = float(mine.sum())
             mine *= max(1 - seconds / waited_s, 0.0) if waited_s > 0 else 1.0
-        return replace(self, told_wait_s=np.cumsum(waits))
+        return replace(self, waited_s=np.cumsum(waits))
 
-    def _told_around(self, span: Span) -> tuple[int, int]:
-        """Return which point was told last before a stretch, and which first after it."""
+    def _points_around(self, span: Span) -> tuple[int, int]:
+        """Return which point was reported last before a stretch, and which first after it."""
         first = max(int(np.searchsorted(self.t_s, span[0], side="right")) - 1, 0)
         return first, min(int(np.searchsorted(self.t_s, span[1], side="left")), len(self.t_s) - 1)
 
@@ -73,11 +73,11 @@ class Pace:
         return sum(grown)
 
 
-def pace_of(run: Run) -> Pace | None:
-    """Return the pace of a recording's trainings, by rank 0; None where nothing was told, or two trained at once."""
+def throughput_of(run: Run) -> Throughput | None:
+    """Return the throughput of a recording's trainings, by rank 0; None without reports, or of two at once."""
     points: list[Point] = []
-    told = [process for process in run.inside if process.rank == 0]
-    for process in sorted(told, key=lambda process: process.phases[0].start_t_s if process.phases else 0.0):
+    reported = [process for process in run.inside if process.rank == 0]
+    for process in sorted(reported, key=lambda process: process.phases[0].start_t_s if process.phases else 0.0):
         ended = [(e, e.end_t_s) for e in process.epochs if e.end_t_s is not None and e.end_t_s > e.start_t_s]
         images, batches = sum(epoch.images or 0 for epoch, _ in ended), sum(epoch.batches for epoch, _ in ended)
         for epoch, end_s in ended if images and batches else ():
@@ -85,13 +85,13 @@ def pace_of(run: Run) -> Pace | None:
     if not points:
         return None
     t_s, done, seen, trained_s, waited_s = (np.array(column, dtype=float) for column in zip(*points, strict=True))
-    return None if (np.diff(t_s) < 0).any() else Pace(t_s, done, seen, trained_s, waited_s)
+    return None if (np.diff(t_s) < 0).any() else Throughput(t_s, done, seen, trained_s, waited_s)
 
 
 def _points(process: InsideRun, epoch: InsideEpoch, end_s: float) -> list[tuple[float, int, float]]:
     """Return (time, batches done, seconds waited) within an epoch."""
-    first = bisect_right(process.progress, epoch.start_t_s, key=lambda told: told.t_s)
-    last = bisect_left(process.progress, end_s, key=lambda told: told.t_s)
+    first = bisect_right(process.progress, epoch.start_t_s, key=lambda reported: reported.t_s)
+    last = bisect_left(process.progress, end_s, key=lambda reported: reported.t_s)
     known = [(p.t_s, p.batches, p.data_wait_s) for p in process.progress[first:last] if p.batches <= epoch.batches]
     return [(epoch.start_t_s, 0, 0.0), *known, (end_s, epoch.batches, epoch.data_wait_s)]
 

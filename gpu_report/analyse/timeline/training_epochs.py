@@ -14,7 +14,7 @@ from gpu_report.model import Phase
 
 
 @dataclass(frozen=True)
-class Part:
+class TrainingEpoch:
     """The training of one epoch, in spans; `epoch` is None where epochs are not known."""
 
     epoch: int | None
@@ -31,8 +31,8 @@ class Part:
         return self.spans[-1][1]
 
 
-class Edges(NamedTuple):
-    """Parts as arrays: when each began and ended, all their spans, and which of these is the first of each part."""
+class EpochEdges(NamedTuple):
+    """Epochs as arrays: when each began and ended, all their spans, and which of these is the first of each epoch."""
 
     start_s: Floats
     end_s: Floats
@@ -41,22 +41,22 @@ class Edges(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Parts:
-    """The parts of one training in order of time, at least one."""
+class TrainingEpochs:
+    """The epochs of one training in order of time, at least one."""
 
-    all: tuple[Part, ...]
+    all: tuple[TrainingEpoch, ...]
 
     @cached_property
-    def later(self) -> tuple[Part, ...]:
-        """Return the parts without the first epoch, in which memory is still being taken.
+    def after_warm_up(self) -> tuple[TrainingEpoch, ...]:
+        """Return the epochs without the first, in which memory is still being taken.
 
-        Of one part alone, that part without its first fifth.
+        Of one epoch alone, that epoch without its first fifth.
         """
         if len(self.all) > 1:
             return self.all[1:]
-        (part,) = self.all
-        from_s = part.start_s + th.SETTLES_SHARE * (part.end_s - part.start_s)
-        return (Part(part.epoch, tuple(minus(part.spans, [(part.start_s, from_s)]))),)
+        (epoch,) = self.all
+        from_s = epoch.start_s + th.SETTLES_SHARE * (epoch.end_s - epoch.start_s)
+        return (TrainingEpoch(epoch.epoch, tuple(minus(epoch.spans, [(epoch.start_s, from_s)]))),)
 
     @property
     def start_s(self) -> float:
@@ -71,12 +71,12 @@ class Parts:
     @property
     def spans(self) -> list[Span]:
         """Return all their spans in order."""
-        return [span for part in self.all for span in part.spans]
+        return [span for epoch in self.all for span in epoch.spans]
 
     @property
     def epoch_s(self) -> float | None:
         """Return how long an epoch takes (median), validation and checkpoint included; None with fewer than three."""
-        starts = [part.start_s for part in self.later]
+        starts = [epoch.start_s for epoch in self.after_warm_up]
         return float(np.median(np.diff(starts))) if len(starts) > 1 else None
 
     def covers(self, t_s: Floats) -> Bools:
@@ -84,12 +84,12 @@ class Parts:
         return mask_of_ranges(len(t_s), *rows_of(t_s, as_array(self.spans)))
 
     @cached_property
-    def later_edges(self) -> Edges:
-        """Return where the later parts begin and end, and their spans: arrays that are worked out once for all GPUs."""
-        spans = as_array([span for part in self.later for span in part.spans])
-        count = np.array([len(part.spans) for part in self.later])
+    def edges_after_warm_up(self) -> EpochEdges:
+        """Return where the epochs after warm-up begin and end, and their spans, worked out once for all GPUs."""
+        spans = as_array([span for epoch in self.after_warm_up for span in epoch.spans])
+        count = np.array([len(epoch.spans) for epoch in self.after_warm_up])
         first = np.cumsum(count) - count
-        return Edges(spans[first, 0], spans[first + count - 1, 1], spans, first)
+        return EpochEdges(spans[first, 0], spans[first + count - 1, 1], spans, first)
 
 
 def rows_of(t_s: Floats, spans: Floats) -> tuple[Indices, Indices]:
@@ -97,33 +97,33 @@ def rows_of(t_s: Floats, spans: Floats) -> tuple[Indices, Indices]:
     return np.searchsorted(t_s, spans[:, 0]), np.searchsorted(t_s, spans[:, 1], side="right")
 
 
-def parts_of(phases: Sequence[Phase]) -> Parts | None:
-    """Return the parts of one training, whose phases these are; None where it came to no training."""
-    parts: list[Part] = []
+def training_epochs(phases: Sequence[Phase]) -> TrainingEpochs | None:
+    """Return the epochs of one training, whose phases these are; None where it came to no training."""
+    epochs: list[TrainingEpoch] = []
     for phase in phases:
         if phase.name == "train":
-            _add(parts, phase)
-    return Parts(tuple(parts)) if parts else None
+            _add(epochs, phase)
+    return TrainingEpochs(tuple(epochs)) if epochs else None
 
 
-def parts_apart(phases: Sequence[Phase]) -> Iterator[Parts]:
-    """Yield the parts of each training: a startup, idle time or an epoch counted from anew parts one from the next."""
-    parts: list[Part] = []
+def epochs_of_each_training(phases: Sequence[Phase]) -> Iterator[TrainingEpochs]:
+    """Yield the epochs of each training: startup, idle time or an epoch counted from anew lies between two."""
+    epochs: list[TrainingEpoch] = []
     for phase in phases:
-        restarts = phase.name == "train" and parts and (phase.epoch or 0) < (parts[-1].epoch or 0)
-        if parts and (restarts or phase.name in {"startup", "idle"}):
-            yield Parts(tuple(parts))
-            parts = []
+        restarts = phase.name == "train" and epochs and (phase.epoch or 0) < (epochs[-1].epoch or 0)
+        if epochs and (restarts or phase.name in {"startup", "idle"}):
+            yield TrainingEpochs(tuple(epochs))
+            epochs = []
         if phase.name == "train":
-            _add(parts, phase)
-    if parts:
-        yield Parts(tuple(parts))
+            _add(epochs, phase)
+    if epochs:
+        yield TrainingEpochs(tuple(epochs))
 
 
-def _add(parts: list[Part], phase: Phase) -> None:
-    """Add a train phase to the part of its epoch, which is the last one, or as a new one."""
-    span = (phase.start_t_s, phase.end_t_s)
-    if parts and parts[-1].epoch == phase.epoch:
-        parts[-1] = Part(phase.epoch, (*parts[-1].spans, span))
+def _add(epochs: list[TrainingEpoch], phase: Phase) -> None:
+    """Add a train phase to its epoch, which is the last one, or as a new one."""
+    span = phase.span
+    if epochs and epochs[-1].epoch == phase.epoch:
+        epochs[-1] = TrainingEpoch(phase.epoch, (*epochs[-1].spans, span))
     else:
-        parts.append(Part(phase.epoch, (span,)))
+        epochs.append(TrainingEpoch(phase.epoch, (span,)))

@@ -11,10 +11,15 @@ import numpy as np
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.timeline.activity import Activity
 from gpu_report.analyse.timeline.device_argument import devices_named
-from gpu_report.analyse.timeline.epoch_ends import Boundaries
+from gpu_report.analyse.timeline.epoch_ends import EpochEnds
 from gpu_report.analyse.timeline.phases import mosaic_closes
-from gpu_report.analyse.timeline.ranks import Told, each_told
-from gpu_report.analyse.timeline.training_epochs import Part, Parts, parts_apart, parts_of
+from gpu_report.analyse.timeline.ranks import RankGroup, rank_groups
+from gpu_report.analyse.timeline.training_epochs import (
+    TrainingEpoch,
+    TrainingEpochs,
+    epochs_of_each_training,
+    training_epochs,
+)
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, intersect, minus, rows_in_any, union
 from gpu_report.model import Phase, Run, YoloRun
@@ -26,23 +31,24 @@ CPU = "cpu"
 class Training:
     """One training: a process of YOLO with its other ranks, from its beginning to its end (`span`).
 
-    `number` is that of its YoloRun, None where that is not known. `told` is what its processes told of themselves, None
-    where files and readings alone tell of it. `parts` is when it trained, None where it did not come to that. `args`
-    is what was asked for (args.yaml), `settings` what was in effect, as far as it is known. `gpus` are those it used.
+    `number` is that of its YoloRun, None where that is not known. `rank_group` is what its processes reported by
+    callbacks, None where only files and readings are known. `epochs` is when it trained, None where it did not come to
+    that. `args` is what was asked for (args.yaml), `settings` what was in effect, as far as it is known. `gpus` are
+    those it used.
     """
 
     number: int | None
     span: Span
-    told: Told | None = None
-    parts: Parts | None = None
+    rank_group: RankGroup | None = None
+    epochs: TrainingEpochs | None = None
     args: Mapping[str, object] = field(default_factory=dict)
     settings: Mapping[str, object] = field(default_factory=dict)
     gpus: frozenset[int] = frozenset()
 
     @property
-    def trained(self) -> list[Span]:
+    def train_spans(self) -> list[Span]:
         """Return when it trained, in order; empty where it did not come to that."""
-        return self.parts.spans if self.parts else []
+        return self.epochs.spans if self.epochs else []
 
     def within(self, spans: Sequence[Span]) -> list[Span]:
         """Return what of some spans, which are in order and apart, lies in it."""
@@ -55,10 +61,10 @@ class Training:
 
     @property
     def world_size(self) -> int | None:
-        """Return how many processes trained together, a GPU each: as told, else as asked for; None where neither is."""
-        ranks = self.told.ranks if self.told else ()
-        told = [size for rank in ranks if (size := whole(rank.settings.get("world_size")))]
-        return max(told) if told else devices_named(self.args.get("device"))
+        """Return how many processes trained together, a GPU each: as reported, else as asked for, else None."""
+        ranks = self.rank_group.ranks if self.rank_group else ()
+        reported = [size for rank in ranks if (size := whole(rank.settings.get("world_size")))]
+        return max(reported) if reported else devices_named(self.args.get("device"))
 
     @property
     def ranks(self) -> int:
@@ -67,9 +73,9 @@ class Training:
 
     @property
     def workers(self) -> int | None:
-        """Return how many workers load for it, over all its ranks: as told, else as asked for."""
-        told = whole(self.settings.get("workers"))
-        each = whole(self.args.get("workers")) if told is None else told
+        """Return how many workers load for it, over all its ranks: as reported, else as asked for."""
+        reported = whole(self.settings.get("workers"))
+        each = whole(self.args.get("workers")) if reported is None else reported
         return None if each is None else each * self.ranks
 
     @property
@@ -94,16 +100,16 @@ def whole(value: object) -> int | None:
 
 
 def find_trainings(
-    run: Run, all_series: Sequence[GpuSeries], activity: Activity, boundaries: Boundaries, phases: Sequence[Phase]
+    run: Run, all_series: Sequence[GpuSeries], activity: Activity, epoch_ends: EpochEnds, phases: Sequence[Phase]
 ) -> tuple[Training, ...]:
     """Return the trainings in order of time.
 
     Where no phase tells of any: all time outside startup and idle, without work on a GPU what came to ends of epochs.
     """
-    told = [_told(run, each) for each in each_told(run)]
-    outside = _without(phases, [training.span for training in told])
-    found = [*told, *(_seen(run, activity, boundaries, parts) for parts in parts_apart(outside))]
-    found = found or (_awake(run, activity, boundaries) if activity.used_gpus else _by_rows(run, activity))
+    reported = [_reported(run, each) for each in rank_groups(run)]
+    outside = _without(phases, [training.span for training in reported])
+    found = [*reported, *(_seen(run, activity, epoch_ends, epochs) for epochs in epochs_of_each_training(outside))]
+    found = found or (_awake(run, activity, epoch_ends) if activity.used_gpus else _by_rows(run, activity))
     found.sort(key=lambda training: training.span)
     alone = len(found) == 1
     return tuple(replace(each, gpus=_gpus_of(run, all_series, activity, each, alone=alone)) for each in found)
@@ -132,25 +138,25 @@ def begun_later(trainings: Sequence[Training], gpu: int) -> list[float]:
     return [training.span[0] for training in trainings if gpu in training.gpus][1:]
 
 
-def _told(run: Run, told: Told) -> Training:
-    """Return a training of which callbacks told."""
-    main = told.main
+def _reported(run: Run, group: RankGroup) -> Training:
+    """Return a training that callbacks reported."""
+    main = group.main
     args = next((yolo.args for yolo in run.yolo_runs if yolo.number == main.run), {})
     phases = [phase for phase in main.phases if phase.end_t_s > phase.start_t_s]
-    return Training(main.run, (told.start_t_s, told.end_t_s), told, parts_of(phases), args, main.settings)
+    return Training(main.run, (group.start_t_s, group.end_t_s), group, training_epochs(phases), args, main.settings)
 
 
-def _seen(run: Run, activity: Activity, boundaries: Boundaries, parts: Parts) -> Training:
-    """Return a training that told nothing."""
-    yolo = _yolo_run_of(run, boundaries, parts)
+def _seen(run: Run, activity: Activity, epoch_ends: EpochEnds, epochs: TrainingEpochs) -> Training:
+    """Return a training that reported nothing."""
+    yolo = _yolo_run_of(run, epoch_ends, epochs)
     number, args = (yolo.number, yolo.args) if yolo else (None, {})
-    return Training(number, (parts.start_s, parts.end_s), None, parts, args, _settings(run, activity))
+    return Training(number, (epochs.start_s, epochs.end_s), None, epochs, args, _settings(run, activity))
 
 
-def _awake(run: Run, activity: Activity, boundaries: Boundaries) -> list[Training]:
+def _awake(run: Run, activity: Activity, epoch_ends: EpochEnds) -> list[Training]:
     """Return one training of all time outside startup and idle."""
     awake = minus([(0.0, run.duration_s)], [*activity.startups, *activity.idle])
-    return [_seen(run, activity, boundaries, Parts((Part(None, tuple(awake)),)))] if awake else []
+    return [_seen(run, activity, epoch_ends, TrainingEpochs((TrainingEpoch(None, tuple(awake)),)))] if awake else []
 
 
 def _by_rows(run: Run, activity: Activity) -> list[Training]:
@@ -164,17 +170,17 @@ def _by_rows(run: Run, activity: Activity) -> list[Training]:
 
 
 def _settings(run: Run, activity: Activity) -> dict[str, object]:
-    """Return what is known of the settings of a training that told none: without work on a GPU the CPU trained."""
+    """Return what is known of the settings of a training that reported none: without work on a GPU the CPU trained."""
     on_cpu = bool(run.epoch_rows) and not activity.used_gpus
     known = {"torch": run.recording.torch, "device": CPU if on_cpu else None}
     return {name: value for name, value in known.items() if value is not None}
 
 
-def _yolo_run_of(run: Run, boundaries: Boundaries, parts: Parts) -> YoloRun | None:
-    """Return the YOLO run that parts belong to: that of their first row, else the only one there is."""
-    rows, runs = boundaries.all, run.yolo_runs
-    at = bisect_left(rows, parts.start_s, key=lambda boundary: boundary.row.row_t_s)
-    number = rows[at].row.run if at < len(rows) and rows[at].row.start_t_s <= parts.end_s else None
+def _yolo_run_of(run: Run, epoch_ends: EpochEnds, epochs: TrainingEpochs) -> YoloRun | None:
+    """Return the YOLO run that epochs belong to: that of their first row, else the only one there is."""
+    rows, runs = epoch_ends.all, run.yolo_runs
+    at = bisect_left(rows, epochs.start_s, key=lambda epoch_end: epoch_end.row.row_t_s)
+    number = rows[at].row.run if at < len(rows) and rows[at].row.start_t_s <= epochs.end_s else None
     named = next((yolo for yolo in runs if yolo.number == number), None)
     return named or (runs[0] if len(runs) == 1 else None)
 
@@ -189,12 +195,12 @@ def _without(phases: Sequence[Phase], spans: Sequence[Span]) -> list[Phase]:
 def _gpus_of(
     run: Run, all_series: Sequence[GpuSeries], activity: Activity, training: Training, *, alone: bool
 ) -> frozenset[int]:
-    """Return the GPUs that a training used: as all its ranks told, else those that worked while it trained.
+    """Return the GPUs that a training used: as all its ranks reported, else those that worked while it trained.
 
     The only one of a recording has all that were used, also those that worked too little to count.
     """
     numbers = {gpu.uuid: gpu.index for gpu in run.gpus if gpu.uuid is not None}
-    ranks = training.told.ranks if training.told else ()
+    ranks = training.rank_group.ranks if training.rank_group else ()
     named = {numbers.get(str(rank.settings.get("gpu_uuid"))) for rank in ranks}
     known = frozenset(gpu for gpu in named if gpu in activity.used_gpus)
     if known and len(known) == training.world_size:
@@ -202,4 +208,4 @@ def _gpus_of(
     if alone:
         return activity.used_gpus
     used = [series for series in all_series if series.gpu in activity.used_gpus]
-    return frozenset(t.gpu for t in used if t.mean_util_in(training.trained)[0] >= th.UNUSED_PCT)
+    return frozenset(t.gpu for t in used if t.mean_util_in(training.train_spans)[0] >= th.UNUSED_PCT)

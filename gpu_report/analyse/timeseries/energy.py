@@ -101,7 +101,7 @@ def _scale_to_counter(series: GpuSeries, times: Floats, joules: Floats, seconds:
     """Scale `joules` in place between the counter's readings; None where there is no counter.
 
     Returns the mean power (W) that the counter tells of each row's time, NaN before its first and after its last
-    reading: none of it is told there.
+    reading: none of it is reported there.
     """
     counter = series.samples["energy_j"].to_numpy(dtype=float)
     read = np.flatnonzero(np.isfinite(counter))

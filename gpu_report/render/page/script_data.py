@@ -96,8 +96,8 @@ def _recorded(quantities: tuple[Quantity, ...], columns: list[Json]) -> list[Jso
 
 def _marks(analysis: Analysis) -> Json:
     return {
-        "low": [[i.gpu, *_span(i.start_t_s, i.end_t_s)] for i in analysis.low_intervals],
-        "gaps": [[g.gpu, *_span(g.start_t_s, g.end_t_s)] for g in analysis.gaps],
+        "low": [[i.gpu, *_span(*i.span)] for i in analysis.low_intervals],
+        "gaps": [[g.gpu, *_span(*g.span)] for g in analysis.gaps],
         "findings": [_finding(f) for f in analysis.findings],
         "kernel": [_kernel_event(analysis, number) for number in range(len(analysis.run.kernel.events))],
         "happenings": [
@@ -112,7 +112,7 @@ def _marks(analysis: Analysis) -> Json:
 
 
 def _finding(finding: Finding) -> Json:
-    start, end = _span(finding.start_t_s, finding.end_t_s)
+    start, end = _span(*finding.span)
     return {
         "id": finding.id,
         "title": finding_title(finding),

@@ -13,7 +13,7 @@ from gpu_report.model import Advice, Evidence, Finding, Severity
 def drops(context: Context) -> list[Finding]:
     """Report every drop of utilisation (DESIGN.md, Words), numbered in order of time.
 
-    What is left of one without the validation and checkpoint in it is told from REMAINS_SHARE of a drop's least length
+    What is left of one without the validation and checkpoint in it counts from REMAINS_SHARE of a drop's least length
     on: utilisation was low for as long as a drop asks for, and what the end of the epoch explains is not in it.
     """
     options = context.options
@@ -25,9 +25,9 @@ def drops(context: Context) -> list[Finding]:
 def _finding(context: Context, number: int, part: Trimmed) -> Finding:
     drop = part.drop
     rest = rest_of(context, drop) if part.explained else None
-    scene = context.scenes.of(drop.gpu, drop.start_t_s, drop.end_t_s)
+    signals = context.signals.of(drop.gpu, *drop.span)
     kernel_was_read = context.run.kernel.status == "read"
-    cause, proof = explain(scene, expected=rest.cause if rest else None, kernel_was_read=kernel_was_read)
+    cause, proof = explain(signals, expected=rest.cause if rest else None, kernel_was_read=kernel_was_read)
     expected = (
         rest is not None and cause == rest.cause
     ) or cause.name == "startup"  # which comes once, and to every training
@@ -43,13 +43,13 @@ def _finding(context: Context, number: int, part: Trimmed) -> Finding:
         expected=expected,
         epoch=epoch,
         phase=phase,
-        at_boundary=context.boundaries.touching(drop.start_t_s, drop.end_t_s) is not None,
+        at_boundary=context.epoch_ends.touching(*drop.span) is not None,
         level_pct=drop.level_pct,
         low_pct=drop.mean_pct,
         evidence=(*fall_evidence(context, drop), *_beside(context, part, rest), *proof),
         cause=cause,
-        kernel_events=tuple(scene.kernel),
-        advice=_kernel_advice(context) if cause.name == "unexplained" else keep_it_filled(cause, scene.kernel),
+        kernel_events=tuple(signals.kernel),
+        advice=_kernel_advice(context) if cause.name == "unexplained" else keep_it_filled(cause, signals.kernel),
     )
 
 
@@ -77,8 +77,8 @@ def fall_evidence(context: Context, drop: Drop) -> tuple[Evidence, ...]:
         Evidence("length", drop.duration_s, "s"),
         Evidence("time of full work lost", lost, "s"),
     ]
-    boundary = context.boundaries.touching(drop.start_t_s, drop.end_t_s)
-    typical = context.boundaries.typical_s(boundary) if boundary else None
+    epoch_end = context.epoch_ends.touching(*drop.span)
+    typical = context.epoch_ends.typical_s(epoch_end) if epoch_end else None
     if typical:
         found.append(Evidence("validation and checkpoint of the other epochs take (median)", sum(typical), "s"))
     return tuple(found)

@@ -37,7 +37,7 @@ def trimmed(context: Context, drops: Sequence[Drop], line_share: float, least_s:
     remains are all shorter than `least_s` is explained by its rests. `line_share` of the level is the line that they
     fell under.
     """
-    rests = context.once(_usual_rests)
+    rests = context.cached(_typical_pauses)
     found = [part for drop in drops for part in _parts(context, drop, rests, line_share, least_s)]
     return sorted(found, key=lambda part: (part.drop.start_t_s, part.drop.gpu))
 
@@ -45,15 +45,15 @@ def trimmed(context: Context, drops: Sequence[Drop], line_share: float, least_s:
 def _parts(
     context: Context, drop: Drop, rests: IntervalIndex[Span], line_share: float, least_s: float
 ) -> list[Trimmed]:
-    near = rests(drop.start_t_s, drop.end_t_s)
+    near = rests(*drop.span)
     inner = [rest for rest in near if rest[0] < drop.end_t_s and rest[1] > drop.start_t_s]
-    explained = context.boundaries.explains(drop.start_t_s, drop.end_t_s)
+    explained = context.epoch_ends.explains(*drop.span)
     if explained or not inner:
         return [Trimmed(drop, explained, whole_s=drop.duration_s)]
-    series = next(series for series in context.series if series.gpu == drop.gpu)
+    series = context.series_of(drop.gpu)
     low = _Low(series, line_share * drop.level_pct)
     # the reading right after a rest is still of it, so that it tells nothing of what follows
-    pieces = minus([(drop.start_t_s, drop.end_t_s)], [(start, end + th.EDGE_S) for start, end in inner])
+    pieces = minus([drop.span], [(start, end + th.EDGE_S) for start, end in inner])
     parts = [low.from_rest(part, inner) for piece in pieces if (part := low.within(piece)) is not None]
     spans = [span for span in _joined(parts, inner) if span[1] - span[0] >= least_s]
     found = [replace(drop, start_t_s=a, end_t_s=b, mean_pct=series.mean_util_pct(a, b)) for a, b in spans]
@@ -97,26 +97,26 @@ def _joined(parts: Sequence[Span], rests: Sequence[Span]) -> list[Span]:
     return joined
 
 
-def _usual_rests(context: Context) -> IntervalIndex[Span]:
-    """Return the validations and checkpoints that were told and are about as long as they are in this run.
+def _typical_pauses(context: Context) -> IntervalIndex[Span]:
+    """Return the validations and checkpoints that were reported and are about as long as they are in this run.
 
     One that is only seen from outside may be made of the very drop. Those that follow each other are one rest, with the
     loader made anew where the mosaic closes.
     """
     every = [phase for phase in context.phases if phase.source == FROM_CALLBACKS]
-    told = [phase for phase in every if phase.name in AT_THE_END]
-    usual_s = {name: median([_length_s(p) for p in told if p.name == name] or [0.0]) for name in AT_THE_END}
-    is_first = context.boundaries.is_in_first
-    allowed = [p for p in told if _length_s(p) <= _longest_s(p, usual_s[p.name], first=is_first(p.start_t_s))]
+    reported = [phase for phase in every if phase.name in AT_THE_END]
+    typical_s = {name: median([_length_s(p) for p in reported if p.name == name] or [0.0]) for name in AT_THE_END}
+    is_first = context.epoch_ends.is_in_first
+    allowed = [p for p in reported if _length_s(p) <= _longest_s(p, typical_s[p.name], first=is_first(p.start_t_s))]
     anew = [p for p in every if p.detail == CLOSING and _length_s(p) <= th.FIRST_BOUNDARY_EXTRA_S]
     near = union([(p.start_t_s, p.end_t_s + th.ABUTS_S) for p in (*allowed, *anew)])
     return IntervalIndex([(start, end - th.ABUTS_S) for start, end in near], lambda span: span)
 
 
-def _longest_s(phase: Phase, usual_s: float, *, first: bool) -> float:
+def _longest_s(phase: Phase, typical_s: float, *, first: bool) -> float:
     """Return how long a phase may be to count as usual; the first validation of a process takes longer."""
     extra_s = th.FIRST_VALIDATION_EXTRA_S if first and phase.name == "validation" else 0.0
-    return th.SIBLING_FACTOR * usual_s + extra_s
+    return th.SIBLING_FACTOR * typical_s + extra_s
 
 
 def _length_s(phase: Phase) -> float:

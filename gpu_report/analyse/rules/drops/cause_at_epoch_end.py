@@ -8,11 +8,11 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules.drops.at_epoch_end import AT_THE_END, CLOSING
 from gpu_report.analyse.signals.interval_signals import evidence
 from gpu_report.analyse.signals.utilisation_drops import Drop
-from gpu_report.analyse.timeline.epoch_ends import Boundary
+from gpu_report.analyse.timeline.epoch_ends import EpochEnd
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, intersect, length_s, minus, union
 from gpu_report.model import Cause, Evidence, Phase
 
-CONFIDENCE = 0.9  # YOLO told it, or the drop lies at a row of results.csv as its siblings do
+CONFIDENCE = 0.9  # YOLO reported it, or the drop lies at a row of results.csv as its siblings do
 
 
 @dataclass(frozen=True)
@@ -24,18 +24,18 @@ class Rest:
 
 
 def rest_of(context: Context, drop: Drop) -> Rest:
-    """Return what the end of an epoch says of a drop that it explains; phases seen from outside count as told ones."""
-    span = drop.start_t_s, drop.end_t_s
-    near = context.once(_phases)(*span)
+    """Return the end of an epoch as the cause of a drop that it explains, whoever saw its phases."""
+    span = drop.span
+    near = context.cached(_phases)(*span)
     phases = [phase for phase in near if phase.end_t_s > span[0] and phase.start_t_s < span[1]]
-    ends = union([(phase.start_t_s, phase.end_t_s) for phase in phases if phase.name in AT_THE_END])
-    closing = union([(phase.start_t_s, phase.end_t_s) for phase in phases if phase.detail == CLOSING])
+    ends = union([phase.span for phase in phases if phase.name in AT_THE_END])
+    closing = union([phase.span for phase in phases if phase.detail == CLOSING])
     at_the_end_s, anew_s = length_s(intersect([span], ends)), length_s(intersect([span], closing))
     left = minus([span], [*ends, *closing])
     trained_s, before_s = length_s(left) if ends else 0.0, _before_s(left, ends)
-    boundary = context.boundaries.touching(*span)
-    usual_s = _usual_s(context, boundary)
-    cause = Cause("validation", CONFIDENCE, _words(at_the_end_s, usual_s, trained_s, boundary))
+    epoch_end = context.epoch_ends.touching(*span)
+    typical_s = _typical_s(context, epoch_end)
+    cause = Cause("validation", CONFIDENCE, _words(at_the_end_s, typical_s, trained_s, epoch_end))
     numbers = (
         ("of it, validation and checkpoint", at_the_end_s, "s"),
         ("of it, the loader made anew as the mosaic closes", anew_s, "s"),
@@ -47,12 +47,12 @@ def rest_of(context: Context, drop: Drop) -> Rest:
 
 def _phases(context: Context) -> IntervalIndex[Phase]:
     """Return the phases of the run, to be asked for those at a drop: a long run has thousands of either."""
-    return IntervalIndex(context.phases, lambda phase: (phase.start_t_s, phase.end_t_s))
+    return IntervalIndex(context.phases, lambda phase: phase.span)
 
 
-def _usual_s(context: Context, boundary: Boundary | None) -> float | None:
+def _typical_s(context: Context, epoch_end: EpochEnd | None) -> float | None:
     """Return what validation and checkpoint take in the epochs beside it (median), None without any."""
-    typical = context.boundaries.typical_s(boundary) if boundary else None
+    typical = context.epoch_ends.typical_s(epoch_end) if epoch_end else None
     return sum(typical) if typical else None
 
 
@@ -61,14 +61,18 @@ def _before_s(left: Sequence[Span], ends: Sequence[Span]) -> float:
     return length_s([each for each in left if each[1] <= ends[0][0]]) if ends else 0.0
 
 
-def _words(at_the_end_s: float, usual_s: float | None, trained_s: float, boundary: Boundary | None) -> str:
+def _words(at_the_end_s: float, typical_s: float | None, trained_s: float, epoch_end: EpochEnd | None) -> str:
     """Return the cause in a sentence that says of a first validation why it takes longer, and what is no part of it."""
     if not at_the_end_s:
         return "the epoch ended here: validation and checkpoint"
     took = f"the epoch ended here: validation and checkpoint took {at_the_end_s:.1f} s of it"
-    if usual_s is not None:
-        took += f", usually {usual_s:.1f} s"
-        if boundary and boundary.first and at_the_end_s > usual_s + max(th.ODD_AT_LEAST_S, th.ODD_SHARE * usual_s):
+    if typical_s is not None:
+        took += f", usually {typical_s:.1f} s"
+        if (
+            epoch_end
+            and epoch_end.first
+            and at_the_end_s > typical_s + max(th.ODD_AT_LEAST_S, th.ODD_SHARE * typical_s)
+        ):
             took += " (the first takes longer: validation starts its loader and prepares its kernels)"
     if trained_s > th.BOUNDARY_S:
         took += f"; {trained_s:.1f} s of it are training right beside them"

@@ -17,10 +17,10 @@ from gpu_report.model import Finding
 def slowdowns(context: Context) -> list[Finding]:
     """Report where utilisation fell by SLOWED_PERCENT or more, for as long as a drop, with a cause beyond doubt.
 
-    Cores that others take leave a training half of its pace, and so no drop. Without a cause beside it, utilisation
-    that is a third lower is what a change of work looks like, too.
+    Cores that others take leave a training half of its throughput, and so no drop. Without a cause beside it,
+    utilisation that is a third lower is what a change of work looks like, too.
     """
-    found = [finding for fall in context.once(_falls) if (finding := _finding(context, fall)) is not None]
+    found = [finding for fall in context.cached(_falls) if (finding := _finding(context, fall)) is not None]
     return [replace(finding, id=f"slowdown-{number}") for number, finding in enumerate(found, 1)]
 
 
@@ -39,8 +39,8 @@ def _falls(context: Context) -> list[Drop]:
         for series, usable in pairs
         for fall in find_drops(series, usable, options, begun_later(context.trainings, series.gpu))
     ]
-    near = IntervalIndex(context.drops, lambda drop: (drop.start_t_s, drop.end_t_s))
-    own = [fall for fall in falls if not any(_meet(fall, drop) for drop in near(fall.start_t_s, fall.end_t_s))]
+    near = IntervalIndex(context.drops, lambda drop: drop.span)
+    own = [fall for fall in falls if not any(_meet(fall, drop) for drop in near(*fall.span))]
     return [part.drop for part in trimmed(context, own, options.line_share, options.drop_seconds) if not part.explained]
 
 
@@ -49,8 +49,8 @@ def _meet(fall: Drop, drop: Drop) -> bool:
 
 
 def _finding(context: Context, fall: Drop) -> Finding | None:
-    scene = context.scenes.of(fall.gpu, fall.start_t_s, fall.end_t_s)
-    cause, proof = explain(scene)
+    signals = context.signals.of(fall.gpu, *fall.span)
+    cause, proof = explain(signals)
     if cause.confidence < th.SLOWED_CONFIDENCE:
         return None
     epoch, phase = context.place_at(fall.start_t_s)
@@ -69,6 +69,6 @@ def _finding(context: Context, fall: Drop) -> Finding | None:
         low_pct=fall.mean_pct,
         evidence=(*fall_evidence(context, fall), *proof),
         cause=cause,
-        kernel_events=tuple(scene.kernel),
-        advice=keep_it_filled(cause, scene.kernel),
+        kernel_events=tuple(signals.kernel),
+        advice=keep_it_filled(cause, signals.kernel),
     )

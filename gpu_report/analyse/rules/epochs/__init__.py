@@ -20,11 +20,11 @@ def compare_epochs(context: Context, found: Sequence[Finding]) -> list[Finding]:
 
 
 def _held_up(context: Context, found: Sequence[Finding]) -> IntervalCover:
-    """Return when a GPU fell idle, was slowed, waited for a peer or had a guest, and when nobody recorded."""
-    spans = [(drop.start_t_s, drop.end_t_s) for drop in context.drops]
-    spans += [(f.start_t_s, f.end_t_s) for f in found if f.rule in EXPLAINING and f.severity != "info"]
-    spans += [(wait.start_t_s, wait.end_t_s) for wait in context.waits]
-    spans += [guest.span for guest in context.guests if guest.worked and guest.gpu in context.activity.used_gpus]
+    """Return when a GPU fell idle, was slowed, waited for a peer or had another process, and when nobody recorded."""
+    spans = [drop.span for drop in context.drops]
+    spans += [f.span for f in found if f.rule in EXPLAINING and f.severity != "info"]
+    spans += [wait.span for wait in context.busy_waits]
+    spans += [other.span for other in context.used_by_others]
     missing = ((event.t_s, event.fields.get("seconds")) for event in context.run.events if event.kind == "gap")
     spans += [(t_s - seconds, t_s) for t_s, seconds in missing if isinstance(seconds, int | float)]
     return interval_cover(spans)

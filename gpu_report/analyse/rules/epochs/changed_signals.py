@@ -20,7 +20,7 @@ def changed(
 ) -> tuple[Evidence, ...]:
     """Return, for each signal that differs, what it was in the training of some epochs and of others.
 
-    `words` tell the two apart. Utilisation and data wait are told in any case: they say on which side to look.
+    `words` tell the two apart. Utilisation and data wait are reported in any case: they say on which side to look.
     """
     numbers: list[tuple[str, float | None, str]] = []
     for name, unit, of, always in SIGNALS:
@@ -31,14 +31,14 @@ def changed(
 
 
 def data_wait_s(_: Context, epochs: Sequence[Trained]) -> float | None:
-    """Return what the trainer waited for data in an epoch (median), None where that was not told."""
+    """Return what the trainer waited for data in an epoch (median), None where that was not reported."""
     waits = [epoch.data_wait_s for epoch in epochs if epoch.data_wait_s is not None]
     return median(waits) if waits else None
 
 
 def utilisation(context: Context, epochs: Sequence[Trained]) -> float | None:
     """Return mean utilisation of the used GPUs in training, from their finest readings (median over epochs)."""
-    all_series = [series for series in context.series if series.gpu in context.activity.used_gpus]
+    all_series = context.used_series
     spans = [epoch.span for epoch in epochs]
     means = (
         np.concatenate([series.mean_util_of_each(spans) for series in all_series])
@@ -54,7 +54,7 @@ def of_gpus(name: str) -> Signal:
 
     def signal(context: Context, epochs: Sequence[Trained]) -> float | None:
         spans = [epoch.span for epoch in epochs]
-        all_series = [series for series in context.series if series.gpu in context.activity.used_gpus]
+        all_series = context.used_series
         values = [value for series in all_series if (value := column_median(series.samples, name, spans)) is not None]
         return median(values) if values else None
 
@@ -74,11 +74,11 @@ def others_cpu_pct(context: Context, epochs: Sequence[Trained]) -> float | None:
     if total is None or main is None or not cores:
         return None
     training = context.training_at(epochs[0].span[0])
-    ranks = len(training.told.ranks) if training and training.told else 1
+    ranks = len(training.rank_group.ranks) if training and training.rank_group else 1
     return max(total - (main * ranks + (workers or 0.0)) / cores, 0.0)
 
 
-# Name, unit, signal, and whether it is told even where it did not change.
+# Name, unit, signal, and whether it is reported even where it did not change.
 SIGNALS: tuple[tuple[str, str, Signal, bool], ...] = (
     ("waiting for data", "s", data_wait_s, True),
     ("utilisation", "%", utilisation, True),

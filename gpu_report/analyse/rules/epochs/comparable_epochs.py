@@ -1,4 +1,4 @@
-"""The parts of each epoch, as far as they are told apart: its training, validation and checkpoint."""
+"""The parts of each epoch, as far as they are distinguished: its training, validation and checkpoint."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -33,24 +33,24 @@ def length_of(parts: Sequence[Phase], name: str) -> float | None:
 
 
 def trained_epochs(context: Context) -> list[Trained]:
-    """Return the training part of every epoch that came to its end and whose phases are told apart, in order."""
+    """Return the training part of every epoch that came to its end and whose phases are distinguished, in order."""
     found = []
-    for boundary, parts in zip(context.boundaries.all, context.parts, strict=True):
-        row = boundary.row
+    for epoch_end, parts in zip(context.epoch_ends.all, context.epoch_phases, strict=True):
+        row = epoch_end.row
         mine = [phase for phase in parts if phase.name == "train"]
         train_s = length_of(mine, "train")
         if train_s is None:
             continue
-        told = context.inside.told.get((row.run, row.start_t_s)) if boundary.told else None
-        again = told is not None and told.attempt > 1
+        reported = context.callbacks.epochs.get((row.run, row.start_t_s)) if epoch_end.from_callbacks else None
+        again = reported is not None and reported.attempt > 1
         found.append(
             Trained(
-                group=(row.run, row.segment, boundary.without_mosaic),
+                group=(row.run, row.segment, epoch_end.without_mosaic),
                 epoch=row.epoch,
                 span=(mine[0].start_t_s, mine[-1].end_t_s),
                 train_s=train_s,
-                data_wait_s=told.data_wait_s if told else None,
-                alike=not boundary.first and not boundary.closing and not again,
+                data_wait_s=reported.data_wait_s if reported else None,
+                alike=not epoch_end.first and not epoch_end.closing and not again,
             )
         )
     return found
@@ -65,7 +65,7 @@ def groups(epochs: Sequence[Trained]) -> Iterator[list[Trained]]:
     yield from (siblings for siblings in found.values() if len(siblings) >= th.ODD_SIBLINGS)
 
 
-def calm_epochs(epochs: Sequence[Trained], held_up: IntervalCover) -> list[Trained]:
+def undisturbed(epochs: Sequence[Trained], held_up: IntervalCover) -> list[Trained]:
     """Return the epochs of which so little was disturbed that they tell of a trend."""
     lost = held_up.seconds_in_each([epoch.span for epoch in epochs]).tolist()
     return [each for each, lost_s in zip(epochs, lost, strict=True) if lost_s < th.DISTURBED_SHARE * each.train_s]

@@ -1,11 +1,11 @@
-"""Rule: from epoch to epoch the trainer waits longer for data (told by callbacks only)."""
+"""Rule: from epoch to epoch the trainer waits longer for data (reported by callbacks only)."""
 
 from collections.abc import Sequence
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules.epochs.changed_signals import changed
-from gpu_report.analyse.rules.epochs.comparable_epochs import Trained, calm_epochs, groups
+from gpu_report.analyse.rules.epochs.comparable_epochs import Trained, groups, undisturbed
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover
 from gpu_report.analyse.timeseries.trend_test import Trend, mann_kendall_rise
 from gpu_report.model import Evidence, Finding
@@ -15,15 +15,15 @@ def data_wait_growing(context: Context, epochs: Sequence[Trained], held_up: Inte
     """Report data waits that rise over the run and cost some seconds: caches that fill, a disk that others load."""
     found: list[Finding] = []
     for siblings in groups(epochs):
-        calm = calm_epochs(siblings, held_up)
-        grown = waits_grow(calm)
+        steady = undisturbed(siblings, held_up)
+        grown = waits_grow(steady)
         if grown is not None:
-            found.append(_finding(context, len(found) + 1, calm, grown))
+            found.append(_finding(context, len(found) + 1, steady, grown))
     return found
 
 
 def waits_grow(epochs: Sequence[Trained]) -> Trend | None:
-    """Return how data waits of epochs rose, None where they did not, or too little to matter, or were not told."""
+    """Return how data waits of epochs rose, None where they did not, or too little to matter, or were not reported."""
     waits = [epoch.data_wait_s for epoch in epochs if epoch.data_wait_s is not None]
     grown = mann_kendall_rise(waits) if len(waits) == len(epochs) else None
     if grown is None:

@@ -10,7 +10,7 @@ import numpy as np
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules.epochs.changed_signals import changed, of_gpus, utilisation
-from gpu_report.analyse.rules.epochs.comparable_epochs import Trained, calm_epochs, groups
+from gpu_report.analyse.rules.epochs.comparable_epochs import Trained, groups, undisturbed
 from gpu_report.analyse.rules.epochs.data_wait import waits_grow
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover
 from gpu_report.analyse.timeseries.trend_test import Trend, mann_kendall_rise
@@ -25,11 +25,11 @@ def slow_epochs(context: Context, epochs: Sequence[Trained], held_up: IntervalCo
     """
     found: list[tuple[Sequence[Trained], Sequence[Trained]]] = []
     for siblings in groups(epochs):
-        usual_s = median(epoch.train_s for epoch in siblings)
+        typical_s = median(epoch.train_s for epoch in siblings)
         slow = [
             epoch
             for epoch in _standing_out(siblings)
-            if held_up.seconds_in(epoch.span) < th.EXPLAINED_SHARE * (epoch.train_s - usual_s)
+            if held_up.seconds_in(epoch.span) < th.EXPLAINED_SHARE * (epoch.train_s - typical_s)
         ]
         found += [(part, siblings) for part in _in_a_row(slow)]
     return [_slow(context, number, *each) for number, each in enumerate(sorted(found, key=_begin), 1)]
@@ -39,21 +39,21 @@ def epochs_slowing(context: Context, epochs: Sequence[Trained], held_up: Interva
     """Report training that takes longer from epoch to epoch, unless that is because it waits longer for data."""
     found: list[Finding] = []
     for siblings in groups(epochs):
-        calm = calm_epochs(siblings, held_up)
-        grown = mann_kendall_rise([epoch.train_s for epoch in calm])
-        waits = waits_grow(calm)
+        steady = undisturbed(siblings, held_up)
+        grown = mann_kendall_rise([epoch.train_s for epoch in steady])
+        waits = waits_grow(steady)
         by_waiting = waits is not None and grown is not None and waits.grown >= th.EXPLAINED_SHARE * grown.grown
-        if grown is not None and not by_waiting and _matters(calm, grown):
-            found.append(_slowing(context, len(found) + 1, calm, grown))
+        if grown is not None and not by_waiting and _matters(steady, grown):
+            found.append(_slowing(context, len(found) + 1, steady, grown))
     return found
 
 
 def _standing_out(siblings: Sequence[Trained]) -> list[Trained]:
     """Return the epochs over the line: SLOW_AT_LEAST_S, SLOW_SHARE and ODD_Z robust standard deviations over usual."""
     lengths = np.array([epoch.train_s for epoch in siblings])
-    usual_s = float(np.median(lengths))
-    sigma_s = th.MAD_TO_SIGMA * float(np.median(np.abs(lengths - usual_s)))
-    line_s = usual_s + max(th.SLOW_AT_LEAST_S, th.SLOW_SHARE * usual_s, th.ODD_Z * sigma_s)
+    typical_s = float(np.median(lengths))
+    sigma_s = th.MAD_TO_SIGMA * float(np.median(np.abs(lengths - typical_s)))
+    line_s = typical_s + max(th.SLOW_AT_LEAST_S, th.SLOW_SHARE * typical_s, th.ODD_Z * sigma_s)
     return [epoch for epoch in siblings if epoch.train_s >= line_s]
 
 
@@ -68,8 +68,8 @@ def _begin(found: tuple[Sequence[Trained], Sequence[Trained]]) -> float:
 
 
 def _slow(context: Context, number: int, slow: Sequence[Trained], siblings: Sequence[Trained]) -> Finding:
-    usual_s, took_s = median(epoch.train_s for epoch in siblings), median(epoch.train_s for epoch in slow)
-    cost_s = sum(epoch.train_s - usual_s for epoch in slow)
+    typical_s, took_s = median(epoch.train_s for epoch in siblings), median(epoch.train_s for epoch in slow)
+    cost_s = sum(epoch.train_s - typical_s for epoch in slow)
     which = f"epoch {slow[0].epoch}" if len(slow) == 1 else f"each of the epochs {slow[0].epoch} to {slow[-1].epoch}"
     rest = _nearest(siblings, slow)
     return Finding(
@@ -79,12 +79,12 @@ def _slow(context: Context, number: int, slow: Sequence[Trained], siblings: Sequ
         gpu=None,
         start_t_s=slow[0].span[0],
         end_t_s=slow[-1].span[1],
-        summary=f"The training of {which} took {took_s:.1f} s, usually {usual_s:.1f} s: {cost_s:.0f} s lost",
+        summary=f"The training of {which} took {took_s:.1f} s, usually {typical_s:.1f} s: {cost_s:.0f} s lost",
         epoch=slow[0].epoch,
         phase="train",
         evidence=(
             Evidence("training took", took_s, "s"),
-            Evidence("usually (median of its siblings)", usual_s, "s"),
+            Evidence("usually (median of its siblings)", typical_s, "s"),
             *changed(context, rest, slow, ("usually", "then")),
         ),
         cause=_something_else(context, slow, rest),
@@ -107,13 +107,15 @@ def _something_else(context: Context, slow: Sequence[Trained], rest: Sequence[Tr
     training = context.training_at(slow[0].span[0])
     if training is None or len(training.gpus) != 1:
         return None
-    then_s, usual_s = (_busy_s(context, epochs) for epochs in (slow, rest))
-    then_mhz, usual_mhz = (of_gpus("sm_clock_mhz")(context, epochs) for epochs in (slow, rest))
-    if then_s is None or not usual_s or not then_mhz or usual_mhz is None:
+    then_s, typical_s = (_busy_s(context, epochs) for epochs in (slow, rest))
+    then_mhz, typical_mhz = (of_gpus("sm_clock_mhz")(context, epochs) for epochs in (slow, rest))
+    if then_s is None or not typical_s or not then_mhz or typical_mhz is None:
         return None
-    if then_s < th.BUSIER_FACTOR * usual_s * max(usual_mhz / then_mhz, 1.0):
+    if then_s < th.BUSIER_FACTOR * typical_s * max(typical_mhz / then_mhz, 1.0):
         return None
-    text = f"the GPU was busy {then_s:.0f} s of it, {usual_s:.0f} s usually for the same work: something else ran on it"
+    text = (
+        f"the GPU was busy {then_s:.0f} s of it, {typical_s:.0f} s usually for the same work: something else ran on it"
+    )
     return Cause("other-process", 0.6, text)
 
 

@@ -25,7 +25,7 @@ class Said:
 
 def host_mean(context: Context, training: Training, name: str) -> float | None:
     """Return the mean of a column of host.csv while a training trained, None where nothing of it is known."""
-    return column_mean(context.run.host, name, training.trained)
+    return column_mean(context.run.host, name, training.train_spans)
 
 
 Check = Callable[[Context, Training], Said | None]

@@ -97,7 +97,7 @@ def cores(context: Context, training: Training) -> Said | None:
 
 def _failed(training: Training) -> bool:
     """Tell whether an exception ended a training that a bus error becomes."""
-    main = training.told.main if training.told else None
+    main = training.rank_group.main if training.rank_group else None
     return main is not None and main.ended == "exception" and main.error in BUS_ERRORS
 
 

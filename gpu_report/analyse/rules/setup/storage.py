@@ -26,7 +26,10 @@ def data_disk(context: Context, training: Training) -> Said | None:
     folder = training.text("data_folder")
     mount = None if folder is None else mount_of(folder, context.run.recording.mounts)
     slow = "" if mount is None else _slow(mount)
-    waited_s, trained_s = _waited_for_reads_s(context, training), sum(end - start for start, end in training.trained)
+    waited_s, trained_s = (
+        _waited_for_reads_s(context, training),
+        sum(end - start for start, end in training.train_spans),
+    )
     if mount is None or not slow or waited_s < max(th.READS_WAITED_S, th.READS_WAITED_SHARE * trained_s):
         return None
     size = training.quantity("data_mib")
@@ -81,8 +84,8 @@ def _is_network(mount: Mount) -> bool:
 def _waited_for_reads_s(context: Context, training: Training) -> float:
     """Return for how many seconds of training processes waited for input: in the trainer's cgroup, else anywhere."""
     host = context.run.host
-    own = column_values(host, "cgroup_io_pressure_pct", training.trained)
-    waits = own if len(own) else column_values(host, "io_pressure_pct", training.trained)
+    own = column_values(host, "cgroup_io_pressure_pct", training.train_spans)
+    waits = own if len(own) else column_values(host, "io_pressure_pct", training.train_spans)
     tick_s = context.run.recording.interval_s or 1.0
     return float((waits >= th.IO_PRESSURE_PCT).sum()) * tick_s
 

@@ -10,7 +10,7 @@ from gpu_report.analyse.rules.training_end.final_gpu_memory import held_at_the_e
 from gpu_report.analyse.rules.training_end.hang import Silence, silence
 from gpu_report.analyse.rules.training_end.oom_kill import KILLED, OomKill, host_memory, memory_was_full, oom_kill
 from gpu_report.analyse.rules.training_end.oom_owner import Holder, holder_of, memory_advice, memory_evidence
-from gpu_report.analyse.timeline.ranks import OUT_OF_MEMORY, Told
+from gpu_report.analyse.timeline.ranks import OUT_OF_MEMORY, RankGroup
 from gpu_report.model import Cause, Finding, InsideRun, RecordedEvent
 from gpu_report.vocabulary import COMMAND_ENDED
 
@@ -24,18 +24,20 @@ def bad_endings(context: Context) -> list[Finding]:
 
     A command that fails because its training crashed is not reported beside it, and one training once only.
     """
-    told = context.told
+    reported = context.rank_groups
     ended = [event for event in context.run.events if event.kind == "command_ended"]
     bad = [event for event in ended if event.fields.get("signal") or event.fields.get("exit_code")]
-    found = [_told_crash(context, training, culprit) for training in told if (culprit := training.crashed) is not None]
+    found = [
+        _told_crash(context, training, culprit) for training in reported if (culprit := training.crashed) is not None
+    ]
     if not found:
-        found = [_command(context, event, told) for event in bad]
-    found += [last for training in told if (last := _unended(context, training, found)) is not None]
+        found = [_command(context, event, reported) for event in bad]
+    found += [last for training in reported if (last := _unended(context, training, found)) is not None]
     found = found or _broken_off(context)
     return [replace(finding, id=f"ended-{number}") for number, finding in enumerate(found, 1)]
 
 
-def _told_crash(context: Context, training: Told, culprit: InsideRun) -> Finding:
+def _told_crash(context: Context, training: RankGroup, culprit: InsideRun) -> Finding:
     """Return the finding of a training that an exception ended, in the process that it ended first."""
     found = _crash(context, 1, culprit)
     where = f" on rank {culprit.rank}{_gpu_of(context, culprit)}" if len(training.ranks) > 1 else ""
@@ -78,9 +80,9 @@ def _crash(context: Context, number: int, run: InsideRun) -> Finding:
     )
 
 
-def _command(context: Context, event: RecordedEvent, told: Sequence[Told]) -> Finding:
+def _command(context: Context, event: RecordedEvent, reported: Sequence[RankGroup]) -> Finding:
     """Return the finding of a command that failed, with the training that it ended, where one was going on."""
-    going = [t for t in told if not t.is_good and t.end_t_s >= event.t_s - th.TOGETHER_S]
+    going = [t for t in reported if not t.is_good and t.end_t_s >= event.t_s - th.TOGETHER_S]
     how = killing(context, event, _pids(context, going))
     before = silence(context, going[-1], event.t_s) if going else None
     found = _finding(context, 1, event.t_s, f"{how.summary}{_after(before)}", how.cause.explanation)
@@ -94,7 +96,7 @@ def _command(context: Context, event: RecordedEvent, told: Sequence[Told]) -> Fi
     )
     if going:
         return replace(found, epoch=going[-1].epoch, phase=going[-1].phase.name)
-    if told and all(training.is_good for training in told):
+    if reported and all(training.is_good for training in reported):
         return _after_its_training(found)
     return found
 
@@ -106,7 +108,7 @@ def _after_its_training(found: Finding) -> Finding:
     return replace(found, rule=COMMAND_ENDED, severity="warning", summary=summary, cause=cause)
 
 
-def _unended(context: Context, training: Told, found: Sequence[Finding]) -> Finding | None:
+def _unended(context: Context, training: RankGroup, found: Sequence[Finding]) -> Finding | None:
     """Return the finding of a training that ended without a word, or still hung when the recording did."""
     end_s = training.end_t_s
     if training.main.ended is not None or any(abs(f.end_t_s - end_s) <= th.TOGETHER_S for f in found):
@@ -123,11 +125,11 @@ def _ended_well(context: Context, end_s: float) -> bool:
     return any(e.fields.get("exit_code") == 0 and 0 <= e.t_s - end_s <= th.TOGETHER_S for e in ended)
 
 
-def _went(context: Context, training: Told) -> Finding | None:
-    """Return the finding of a training whose process was seen to leave the GPU, and told no end."""
+def _went(context: Context, training: RankGroup) -> Finding | None:
+    """Return the finding of a training whose process was seen to leave the GPU, and reported no end."""
     table, end_s = context.run.processes, training.end_t_s
     rows = table[(table["pid"] == training.main.pid) & (table["change"] == "gone")]
-    if not (rows["t_s"] >= training.heard_t_s).any():
+    if not (rows["t_s"] >= training.last_message_t_s).any():
         return None
     why = "its process left the GPU, and told no end: it was killed, or crashed outside Python"
     found = _finding(context, 1, end_s, "The training's process went without a word", why)
@@ -137,8 +139,8 @@ def _went(context: Context, training: Told) -> Finding | None:
     return _with_oom(context, found, oom, holder_of(context, oom, training.pids, ended_it=True))
 
 
-def _left_hanging(context: Context, training: Told) -> Finding | None:
-    """Return the finding of a training that told nothing any more when the recording ended."""
+def _left_hanging(context: Context, training: RankGroup) -> Finding | None:
+    """Return the finding of a training that reported nothing any more when the recording ended."""
     end_s = training.end_t_s
     hung = silence(context, training, end_s)
     if hung is None:
@@ -175,7 +177,7 @@ def _gpu_of(context: Context, process: InsideRun) -> str:
     return "" if gpu is None else f" (GPU {gpu})"
 
 
-def _pids(context: Context, going: Sequence[Told]) -> frozenset[int]:
+def _pids(context: Context, going: Sequence[RankGroup]) -> frozenset[int]:
     """Return the pids of trainings, and of the commands that were started."""
     started = (event.fields.get("pid") for event in context.run.events if event.kind == "command_started")
     ranks = (pid for training in going for pid in training.pids)

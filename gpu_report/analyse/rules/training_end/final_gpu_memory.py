@@ -6,17 +6,16 @@ from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.signals.gpu_memory import MIB_PER_GIB, GpuMemory, gib
 from gpu_report.analyse.signals.interval_signals import evidence
-from gpu_report.analyse.signals.other_processes import Guest
+from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.model import Evidence
 
 
 def memory_just_before(context: Context, end_s: float) -> tuple[Evidence, ...]:
     """Return how full each used GPU was shortly before the end."""
     found = []
-    for series in context.series:
-        memory = context.gpu_memory(series)
-        share = _share_just_before(memory, end_s)
-        if series.gpu in context.activity.used_gpus and share is not None:
+    for series in context.used_series:
+        share = _share_just_before(context.gpu_memory(series), end_s)
+        if share is not None:
             found.append(Evidence(f"memory of GPU {series.gpu} in use just before", 100 * share, "%"))
     return tuple(found)
 
@@ -31,7 +30,7 @@ def _share_just_before(memory: GpuMemory, end_s: float) -> float | None:
 
 def held_at_the_end(context: Context, end_s: float) -> tuple[Evidence, ...]:
     """Return of the fullest GPU who held its memory just before the end, and what it grew by in the minute before."""
-    used = [series for series in context.series if series.gpu in context.activity.used_gpus]
+    used = context.used_series
     memories = [memory for memory in (context.gpu_memory(t) for t in used) if _share_just_before(memory, end_s)]
     if not memories:
         return ()
@@ -45,8 +44,8 @@ def _held_by(context: Context, memory: GpuMemory, end_s: float) -> tuple[Evidenc
     at = rows.start + int(np.nanargmax(memory.used_mib[rows]))
     others = None if memory.others_mib is None else float(memory.others_mib[at])
     own = None if others is None or not np.isfinite(others) else float(memory.used_mib[at]) - others
-    there = [guest for guest in context.guests if guest.gpu == memory.gpu and _covers(guest, memory.t_s[at])]
-    named = [Evidence(f"memory of {guest.who}, at most", gib(guest.memory_mib), "GiB") for guest in there]
+    there = [other for other in context.other_processes if other.gpu == memory.gpu and _covers(other, memory.t_s[at])]
+    named = [Evidence(f"memory of {other.who}, at most", gib(other.memory_mib), "GiB") for other in there]
     return (
         *evidence(
             (f"memory of GPU {memory.gpu} in use just before", gib(float(memory.used_mib[at])), "GiB"),
@@ -58,8 +57,8 @@ def _held_by(context: Context, memory: GpuMemory, end_s: float) -> tuple[Evidenc
     )
 
 
-def _covers(guest: Guest, t_s: float) -> bool:
-    return guest.span[0] <= t_s < guest.span[1]
+def _covers(other: OtherProcess, t_s: float) -> bool:
+    return other.span[0] <= t_s < other.span[1]
 
 
 def _last_growth(memory: GpuMemory, end_s: float) -> tuple[Evidence, ...]:

@@ -1,4 +1,4 @@
-"""Whether a training had hung before it ended: it told nothing for far longer than it ever does at work."""
+"""Whether a training had hung before it ended: it reported nothing for far longer than it ever does at work."""
 
 from dataclasses import dataclass
 from statistics import median
@@ -6,7 +6,7 @@ from statistics import median
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.signals.interval_signals import evidence
-from gpu_report.analyse.timeline.ranks import Told
+from gpu_report.analyse.timeline.ranks import RankGroup
 from gpu_report.analyse.timeseries.columns import column_mean
 from gpu_report.model import Evidence
 
@@ -15,7 +15,7 @@ FIRST_BATCH = "first batch"
 
 @dataclass(frozen=True)
 class Silence:
-    """How long a training told nothing before its end, in which phase, and what the GPUs did meanwhile.
+    """How long a training reported nothing before its end, in which phase, and what the GPUs did meanwhile.
 
     `stopped` tells that a signal had stopped its processes (SIGSTOP, Ctrl-Z), as far as that was recorded.
     """
@@ -32,20 +32,20 @@ class Silence:
         return self.end_t_s - self.start_t_s
 
 
-def silence(context: Context, training: Told, end_s: float) -> Silence | None:
+def silence(context: Context, training: RankGroup, end_s: float) -> Silence | None:
     """Return a training's silence up to its end, None where it is no longer than work may be silent."""
     longest_s = _longest_s(training)
-    if training.is_good or longest_s is None or end_s - training.heard_t_s <= longest_s:
+    if training.is_good or longest_s is None or end_s - training.last_message_t_s <= longest_s:
         return None
-    span = training.heard_t_s, end_s
-    used = [series for series in context.series if series.gpu in context.activity.used_gpus]
+    span = training.last_message_t_s, end_s
+    used = context.used_series
     stopped = column_mean(context.run.host, "trainer_stopped", [span])
     return Silence(
         *span,
         _where(training),
         stopped is not None and stopped >= th.STOPPED,
         evidence(
-            ("it told nothing for", end_s - training.heard_t_s, "s"),
+            ("it told nothing for", end_s - training.last_message_t_s, "s"),
             *((f"utilisation of GPU {series.gpu} meanwhile", series.mean_util_pct(*span), "%") for series in used),
             ("CPU of the trainer meanwhile", column_mean(context.run.host, "main_cpu_pct", [span]), "% of a core"),
             ("processes stopped by a signal (mean)", stopped if stopped else None, ""),
@@ -53,7 +53,7 @@ def silence(context: Context, training: Told, end_s: float) -> Silence | None:
     )
 
 
-def _longest_s(training: Told) -> float | None:
+def _longest_s(training: RankGroup) -> float | None:
     """Return how long the phase that a training came to last may be silent; None where nobody can tell.
 
     Of its batches it tells every 3 s and, the longer it lasts, ever more seldom. A validation is silent throughout:
@@ -61,7 +61,7 @@ def _longest_s(training: Told) -> float | None:
     """
     phase = training.phase
     if phase.name == "train" and training.main.progress:
-        return th.HANG_S + th.HANG_LINES * (training.heard_t_s - training.start_t_s) * th.PROGRESS_SHARE
+        return th.HANG_S + th.HANG_LINES * (training.last_message_t_s - training.start_t_s) * th.PROGRESS_SHARE
     if phase.name == "startup" and phase.detail == FIRST_BATCH:
         return th.HANG_FIRST_S
     before = training.main.phases[:-1]
@@ -71,7 +71,7 @@ def _longest_s(training: Told) -> float | None:
     return max(th.HANG_S, th.HANG_SIBLINGS * median(siblings))
 
 
-def _where(training: Told) -> str:
+def _where(training: RankGroup) -> str:
     phase = training.phase
     if phase.name == "startup":
         return "at its first batch"

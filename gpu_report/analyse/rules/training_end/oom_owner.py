@@ -71,9 +71,9 @@ def memory_evidence(context: Context, oom: OomKill, end_s: float) -> tuple[Evide
 def _growth(context: Context, end_s: float) -> tuple[Evidence, ...]:
     """Return what host memory was in use as the training began to train, and just before its end."""
     training = context.training_at(end_s)
-    if training is None or not training.trained:
+    if training is None or not training.train_spans:
         return ()
-    start_s, used = training.trained[0][0], "memory_used_mib"
+    start_s, used = training.train_spans[0][0], "memory_used_mib"
     before = column_values(context.run.host, used, [(start_s - th.BEFORE_THE_END_S, start_s)])
     after = column_values(context.run.host, used, [(end_s - th.BEFORE_THE_END_S, end_s)])
     if not len(before) or not len(after):
@@ -91,7 +91,7 @@ def memory_advice(context: Context, end_s: float, oom: OomKill | None, holder: H
     more = _more(oom)
     if cached and holder.who != "other processes":
         text = "`cache=ram` keeps all images in the memory of the main process; on a disk they take none of it"
-        if training is None or "cache" not in training.args:  # told by callbacks alone
+        if training is None or "cache" not in training.args:  # reported by callbacks alone
             return (Advice(f"{text} (`cache=disk`). Or {more}"),)
         return (Advice(f"{text}. Or {more}", "cache", "ram", "disk"),)
     if holder.who == "main process":
@@ -108,8 +108,8 @@ def memory_advice(context: Context, end_s: float, oom: OomKill | None, holder: H
 
 def _is_cached(training: Training) -> bool | None:
     """Return whether a training keeps its images in memory, None where that is not known."""
-    told, asked = training.settings.get("cache"), training.args.get("cache")
-    value = str(asked if told is None else told)
+    reported, asked = training.settings.get("cache"), training.args.get("cache")
+    value = str(asked if reported is None else reported)
     return True if value in IN_MEMORY else False if value in NOT_IN_MEMORY else None
 
 

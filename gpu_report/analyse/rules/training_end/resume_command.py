@@ -36,15 +36,15 @@ def _with_resuming(context: Context, finding: Finding) -> Finding:
 
 
 def _saved_epoch(context: Context, training: Training, end_s: float) -> int | None:
-    """Return the last epoch whose checkpoint was seen to be written before an end, or was told to be over by then.
+    """Return the last epoch whose checkpoint was seen to be written before an end, or was reported to be over by then.
 
     None where it was the last one that was asked for, after which there is nothing to resume.
     """
     rows = [row for row in context.run.epoch_rows if row.run == training.number]
     saved = {row.epoch for row in rows if row.saved_t_s is not None and row.saved_t_s <= end_s}
-    phases = training.told.main.phases if training.told else ()
-    told = [phase for phase in phases if phase.name == "checkpoint" and phase.end_t_s < phases[-1].end_t_s]
-    saved |= {phase.epoch for phase in told if phase.epoch is not None}
+    phases = training.rank_group.main.phases if training.rank_group else ()
+    reported = [phase for phase in phases if phase.name == "checkpoint" and phase.end_t_s < phases[-1].end_t_s]
+    saved |= {phase.epoch for phase in reported if phase.epoch is not None}
     last = max(saved, default=None)
     asked = whole(training.settings.get("epochs")) or whole(training.args.get("epochs"))
     return None if training.args.get("save") is False or last == asked else last

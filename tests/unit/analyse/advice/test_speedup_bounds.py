@@ -195,8 +195,8 @@ def test_what_is_seen_from_outside_alone_is_not_beaten_by_the_repair():
 def test_a_fault_costs_what_disturbed_epochs_took_longer(name, cause, undisturbed):
     analysis = analyse(load_run(SAMPLES / name))
     (bound,) = [b for b in analysis.bounds if b.cause == cause]
-    usual = median(epoch.train_s for epoch in analysis.epochs if epoch.epoch in undisturbed)
-    assert bound.epoch_s_at_best == pytest.approx(usual, rel=0.05)
+    typical = median(epoch.train_s for epoch in analysis.epochs if epoch.epoch in undisturbed)
+    assert bound.epoch_s_at_best == pytest.approx(typical, rel=0.05)
     assert bound.speed_up_at_most > 1.4
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from gpu_report.analyse.causes.causes import CAUSES, explain
-from gpu_report.analyse.signals.interval_signals import IntervalSignals, Neighbour, SignalTable
+from gpu_report.analyse.signals.interval_signals import IntervalSignals, SignalTable
+from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.analyse.signals.page_cache import keep_it_filled
 from gpu_report.model import Cause, KernelEvent, NearbyKernelEvent
 
@@ -32,9 +33,9 @@ IDLE = {"cpu_pct": 1, "main_cpu_pct": 0, "busiest_worker_cpu_pct": 0, "workers_c
 GPU = {"gpu_util_pct": 92, "sm_active_pct": 79}
 
 
-def signal_table(usual, within, start=START, end=END, after=None):
+def signal_table(typical, within, start=START, end=END, after=None):
     t_s = np.arange(1.0, SECONDS + 1)
-    columns = {name: np.full(SECONDS, float(value)) for name, value in usual.items()}
+    columns = {name: np.full(SECONDS, float(value)) for name, value in typical.items()}
     for name, value in within.items():
         columns[name][(t_s > start) & (t_s <= end)] = value
     for name, value in (after or {}).items():
@@ -42,7 +43,7 @@ def signal_table(usual, within, start=START, end=END, after=None):
     return SignalTable(t_s, columns, t_s < 25)
 
 
-def scene(within, start=START, after=None, gpu=None, **fields):
+def signals(within, start=START, after=None, gpu=None, **fields):
     host = signal_table(FED, within, start, after=after)
     own = signal_table(GPU, gpu or {"gpu_util_pct": 1, "sm_active_pct": 0})
     return dataclasses.replace(IntervalSignals(0, START, END, host, own, cores=16), **fields)
@@ -57,25 +58,25 @@ TAKEN = {"cpu_pct": 100, "cpu_pressure_pct": 99, "main_cpu_pct": 40, "workers_cp
 SWAPPING = {"memory_pressure_pct": 40, "swap_in_mib_s": 90, "io_pressure_pct": 60, "workers_blocked": 3}
 TOO_FEW = {"main_cpu_pct": 26, "busiest_worker_cpu_pct": 106, "workers_cpu_pct": 211, "workers": 2, "cpu_pct": 16}
 ONE_CORE = {"main_cpu_pct": 103, "busiest_worker_cpu_pct": 9, "workers_cpu_pct": 55}
-GUEST = Neighbour(798, "python3", 842.0, 0.9)
+OTHER = OtherProcess(0, 798, "python3", (START, START + 0.9 * (END - START)), 842.0, 50.0)
 
 
 @pytest.mark.parametrize(
     ("name", "given"),
     [
-        ("trainer-blocked", scene(IDLE)),
-        ("trainer-blocked", scene({**IDLE, "trainer_stopped": 1})),
-        ("trainer-blocked", scene({"trainer_stopped": 1})),  # one rank of several: the others spin
-        ("input-stalled", scene(IDLE, start=START - 4)),
-        ("input-stalled", scene(IDLE, after={"workers_cpu_pct": 900})),
-        ("input-storage", scene({**IDLE, **STORAGE})),
-        ("memory-pressure", scene({**IDLE, **SWAPPING})),  # it raises the pressure of io, too
-        ("input-cpu", scene(TAKEN)),
-        ("input-cpu", scene(TOO_FEW)),
-        ("main-process", scene(ONE_CORE, gpu={"gpu_util_pct": 28, "sm_active_pct": 24})),
-        ("launch-bound", scene(ONE_CORE, gpu={"gpu_util_pct": 28, "sm_active_pct": 7})),
-        ("other-process", scene({}, neighbours=(GUEST,))),
-        ("gpu-fault", scene(IDLE, nvml_lost="GPU is lost")),
+        ("trainer-blocked", signals(IDLE)),
+        ("trainer-blocked", signals({**IDLE, "trainer_stopped": 1})),
+        ("trainer-blocked", signals({"trainer_stopped": 1})),  # one rank of several: the others spin
+        ("input-stalled", signals(IDLE, start=START - 4)),
+        ("input-stalled", signals(IDLE, after={"workers_cpu_pct": 900})),
+        ("input-storage", signals({**IDLE, **STORAGE})),
+        ("memory-pressure", signals({**IDLE, **SWAPPING})),  # it raises the pressure of io, too
+        ("input-cpu", signals(TAKEN)),
+        ("input-cpu", signals(TOO_FEW)),
+        ("main-process", signals(ONE_CORE, gpu={"gpu_util_pct": 28, "sm_active_pct": 24})),
+        ("launch-bound", signals(ONE_CORE, gpu={"gpu_util_pct": 28, "sm_active_pct": 7})),
+        ("other-process", signals({}, other_processes=(OTHER,))),
+        ("gpu-fault", signals(IDLE, nvml_lost="GPU is lost")),
     ],
 )
 def test_a_cause_is_named_by_its_signals(name, given):
@@ -86,40 +87,43 @@ def test_a_cause_is_named_by_its_signals(name, given):
 
 
 def test_a_fed_gpu_that_fell_is_unexplained():
-    assert explain(scene({}))[0].name == "unexplained"
+    assert explain(signals({}))[0].name == "unexplained"
 
 
 @pytest.mark.parametrize("scorer", CAUSES)
 def test_nothing_is_concluded_from_what_was_not_recorded(scorer):
     assert scorer(WITHOUT_ANY) is None
     for missing in FED:
-        given = scene({**IDLE, **STORAGE, **SWAPPING})
+        given = signals({**IDLE, **STORAGE, **SWAPPING})
         columns = {name: column for name, column in given.host.columns.items() if name != missing}
         scorer(dataclasses.replace(given, host=dataclasses.replace(given.host, columns=columns)))
 
 
 def test_a_pressure_that_is_usual_here_explains_nothing():
     noisy = {**FED, "io_pressure_pct": 60, "workers_blocked": 2}
-    given = dataclasses.replace(scene({}), host=signal_table(noisy, {}))
+    given = dataclasses.replace(signals({}), host=signal_table(noisy, {}))
     assert explain(given)[0].name == "unexplained"
 
 
 def test_an_idle_neighbour_is_no_cause():
-    assert explain(scene({}, neighbours=(dataclasses.replace(GUEST, share=0.2),)))[0].name == "unexplained"
+    assert (
+        explain(signals({}, other_processes=(dataclasses.replace(OTHER, span=(START, START + 3)),)))[0].name
+        == "unexplained"
+    )
 
 
 RESTED = Cause("validation", 0.9, "the epoch ended here")
 
 
 def test_validation_yields_to_a_fault_of_the_gpu_only():
-    assert explain(scene({**IDLE, **STORAGE}), expected=RESTED)[0] == RESTED
-    cause, _ = explain(scene(IDLE, nvml_lost="GPU is lost"), expected=RESTED)
+    assert explain(signals({**IDLE, **STORAGE}), expected=RESTED)[0] == RESTED
+    cause, _ = explain(signals(IDLE, nvml_lost="GPU is lost"), expected=RESTED)
     assert (cause.name, cause.runner_up) == ("gpu-fault", None)  # the driver said it
 
 
 def test_the_second_best_is_named_too():
     xid = KernelEvent(40.0, "xid", "critical", "Xid 79", "the GPU fell off the bus", gpu=0)
-    cause, _ = explain(scene({**IDLE, **STORAGE}, kernel=(NearbyKernelEvent(xid, 0.0),)))
+    cause, _ = explain(signals({**IDLE, **STORAGE}, kernel=(NearbyKernelEvent(xid, 0.0),)))
     assert {cause.name, cause.runner_up} == {"input-storage", "gpu-fault"}
 
 
@@ -130,25 +134,25 @@ EMPTIED = KernelEvent(
 
 def test_who_emptied_the_page_cache_is_named_and_a_faster_disk_is_not_advised():
     kernel = (NearbyKernelEvent(EMPTIED, 0.0),)
-    cause, _ = explain(scene({**IDLE, **STORAGE}, kernel=kernel))
+    cause, _ = explain(signals({**IDLE, **STORAGE}, kernel=kernel))
     assert "x (pid 77) emptied the page cache 9 times" in cause.explanation
     (advice,) = keep_it_filled(cause, kernel)
     assert "x (pid 77)" in advice.text
 
 
 def test_a_page_cache_that_was_emptied_explains_nothing_without_a_wait_for_storage_or_at_another_time():
-    cause, _ = explain(scene({}, kernel=(NearbyKernelEvent(EMPTIED, 0.0),)))
+    cause, _ = explain(signals({}, kernel=(NearbyKernelEvent(EMPTIED, 0.0),)))
     assert (cause.name, keep_it_filled(cause, (NearbyKernelEvent(EMPTIED, 0.0),))) == ("unexplained", ())
     before = (NearbyKernelEvent(EMPTIED, -20.0),)
-    cause, _ = explain(scene({**IDLE, **STORAGE}, kernel=before))
+    cause, _ = explain(signals({**IDLE, **STORAGE}, kernel=before))
     assert (cause.name, "emptied" in cause.explanation, keep_it_filled(cause, before)) == ("input-storage", False, ())
 
 
 def test_a_kernel_event_of_another_gpu_or_after_the_drop_is_no_cause():
     xid = KernelEvent(40.0, "xid", "critical", "Xid 79", "the GPU fell off the bus", gpu=1)
-    assert explain(scene({}, kernel=(NearbyKernelEvent(xid, 0.0),)))[0].name == "unexplained"
+    assert explain(signals({}, kernel=(NearbyKernelEvent(xid, 0.0),)))[0].name == "unexplained"
     later = dataclasses.replace(xid, gpu=0)
-    assert explain(scene({}, kernel=(NearbyKernelEvent(later, 1.5),)))[0].name == "unexplained"
+    assert explain(signals({}, kernel=(NearbyKernelEvent(later, 1.5),)))[0].name == "unexplained"
 
 
 HALF_BUSY = {"gpu_util_pct": 40, "sm_active_pct": 30}
@@ -156,21 +160,21 @@ EIGHT_FULL = {"main_cpu_pct": 119, "busiest_worker_cpu_pct": 107, "workers_cpu_p
 
 
 def test_a_loader_that_kept_no_one_waiting_is_not_to_blame():
-    loaded = scene(EIGHT_FULL, gpu=HALF_BUSY)
+    loaded = signals(EIGHT_FULL, gpu=HALF_BUSY)
     assert explain(loaded)[0].name == "input-cpu"
     assert explain(dataclasses.replace(loaded, data_wait_share=0.3))[0].name == "input-cpu"
     assert explain(dataclasses.replace(loaded, data_wait_share=0.01))[0].name == "launch-bound"
 
 
 def test_a_main_process_that_neither_waits_nor_launches_small_kernels_is_named_itself():
-    busy = scene(ONE_CORE, gpu=HALF_BUSY)
+    busy = signals(ONE_CORE, gpu=HALF_BUSY)
     assert explain(busy)[0].name == "main-process"
     assert explain(dataclasses.replace(busy, data_wait_share=0.5))[0].name == "main-process"
     assert explain(dataclasses.replace(busy, data_wait_share=0.01))[0].name == "launch-bound"
 
 
 def test_workers_of_the_validation_that_idle_do_not_hide_those_that_are_full():
-    kept = scene({**TOO_FEW, "workers": 6})
+    kept = signals({**TOO_FEW, "workers": 6})
     assert explain(kept)[0].name == "unexplained"
     assert explain(dataclasses.replace(kept, loader_workers=2))[0].name == "input-cpu"
 
@@ -185,23 +189,23 @@ def test_workers_of_the_validation_that_idle_do_not_hide_those_that_are_full():
     ],
 )
 def test_what_yolo_was_doing_explains_what_nothing_else_does(phase, name):
-    quiet = scene({}, phases={phase: 0.9, "train": 0.1})
+    quiet = signals({}, phases={phase: 0.9, "train": 0.1})
     cause, proof = explain(quiet)
     assert (cause.name, cause.confidence) == (name, 0.5)
     assert proof[0].value == pytest.approx(90)
     assert explain(dataclasses.replace(quiet, phases={phase: 0.7, "train": 0.3}))[0].name == "unexplained"
-    waiting = scene({**IDLE, **STORAGE}, phases={phase: 1.0})
+    waiting = signals({**IDLE, **STORAGE}, phases={phase: 1.0})
     assert (explain(waiting)[0].name, explain(waiting)[0].runner_up) == ("input-storage", name)
 
 
 def test_a_loader_is_at_its_limit_when_the_cores_that_it_may_use_are_full():
-    held = scene({"main_cpu_pct": 30, "busiest_worker_cpu_pct": 95, "workers_cpu_pct": 380, "workers": 12})
+    held = signals({"main_cpu_pct": 30, "busiest_worker_cpu_pct": 95, "workers_cpu_pct": 380, "workers": 12})
     assert explain(held)[0].name == "unexplained"
     assert explain(dataclasses.replace(held, usable_cores=4.0))[0].name == "input-cpu"
 
 
 def test_a_training_that_fills_the_cores_of_its_quota_lacks_cores():
-    held = scene({"main_cpu_pct": 52, "busiest_worker_cpu_pct": 49, "workers_cpu_pct": 353, "workers": 8})
+    held = signals({"main_cpu_pct": 52, "busiest_worker_cpu_pct": 49, "workers_cpu_pct": 353, "workers": 8})
     assert explain(held)[0].name == "unexplained"
     cause, proof = explain(dataclasses.replace(held, usable_cores=4.0))
     assert (cause.name, cause.explanation) == ("input-cpu", "the training filled all 4 of 16 cores that it may use")
@@ -210,15 +214,15 @@ def test_a_training_that_fills_the_cores_of_its_quota_lacks_cores():
 
 
 def test_kernels_are_tuned_in_the_first_epoch_only():
-    still = scene({"main_cpu_pct": 80, "workers_cpu_pct": 0, "busiest_worker_cpu_pct": 0})
+    still = signals({"main_cpu_pct": 80, "workers_cpu_pct": 0, "busiest_worker_cpu_pct": 0})
     assert explain(still)[0].name == "unexplained"
     assert explain(dataclasses.replace(still, in_first_epoch=True))[0].name == "startup"
-    working = scene({"main_cpu_pct": 80, "workers_cpu_pct": 90}, in_first_epoch=True)
+    working = signals({"main_cpu_pct": 80, "workers_cpu_pct": 90}, in_first_epoch=True)
     assert explain(working)[0].name == "unexplained"
 
 
 def test_a_stopped_process_is_a_fact_and_nothing_is_second_to_it():
-    beside = {"neighbours": (GUEST,)}
-    assert explain(scene(IDLE, **beside))[0].runner_up == "other-process"
-    cause, _ = explain(scene({**IDLE, "trainer_stopped": 1}, **beside))
+    beside = {"other_processes": (OTHER,)}
+    assert explain(signals(IDLE, **beside))[0].runner_up == "other-process"
+    cause, _ = explain(signals({**IDLE, "trainer_stopped": 1}, **beside))
     assert (cause.name, cause.runner_up) == ("trainer-blocked", None)

@@ -1,4 +1,4 @@
-"""The one sentence: it calls nothing healthy beside a bad end, a guest or a set-up at odds, and says what they were."""
+"""The one sentence: it calls nothing healthy beside a bad end, another process or a set-up at odds, and says which."""
 
 import dataclasses
 

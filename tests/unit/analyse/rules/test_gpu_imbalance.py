@@ -8,7 +8,7 @@ from support.runs import PROCESSES, make_run, readings
 from support.samples import SAMPLES
 
 from gpu_report.analyse import analyse
-from gpu_report.analyse.timeline.ranks import Told
+from gpu_report.analyse.timeline.ranks import RankGroup
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.load import load_run
 from gpu_report.model import InsideRun, YoloRun
@@ -112,7 +112,7 @@ def test_the_number_of_gpus_is_read_from_the_device(device, size):
     asked = Training(1, (0.0, 10.0), args={"device": device})
     assert asked.world_size == size
     told = InsideRun(1, 0, 41, "train", {"world_size": 4}, (), ())
-    assert dataclasses.replace(asked, told=Told((told,))).world_size == 4
+    assert dataclasses.replace(asked, rank_group=RankGroup((told,))).world_size == 4
 
 
 @pytest.mark.parametrize("name", ["m-ddp", "s-ddp-hog", "m-ddp-stopped", "ddp"])

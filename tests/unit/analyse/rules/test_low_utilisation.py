@@ -11,8 +11,8 @@ from support.samples import SAME_SETUP
 
 from gpu_report.analyse import analyse
 from gpu_report.analyse.causes.causes import loader_idle_at_times
-from gpu_report.analyse.signals.interval_lookup import SignalsIndex
 from gpu_report.analyse.signals.interval_signals import IntervalSignals, SignalTable
+from gpu_report.analyse.signals.signals_index import SignalsIndex
 from gpu_report.analyse.timeseries.gpu_series import gpu_series
 from gpu_report.load import load_run
 from gpu_report.model import Finding
@@ -51,7 +51,7 @@ def test_what_is_healthy_is_not_starved():
     assert starved("run-1") is None
 
 
-def scene(workers_pct: float, *, waits: bool = True, workers: float = 8.0) -> IntervalSignals:
+def signals(workers_pct: float, *, waits: bool = True, workers: float = 8.0) -> IntervalSignals:
     times = np.arange(60.0)
     columns = {"main_cpu_pct": 5.0, "workers_cpu_pct": workers_pct, "workers": workers, "io_pressure_pct": 0.0}
     rows = {name: np.full(60, value) for name, value in columns.items()}
@@ -64,7 +64,7 @@ def scene(workers_pct: float, *, waits: bool = True, workers: float = 8.0) -> In
     [(240, 8, True), (0, 8, True), (640, 8, False), (240, 2, False), (0, 0, False)],
 )
 def test_workers_that_work_while_the_trainer_waits_did_not_stand_still(workers_pct, workers, stood_still):
-    assert (loader_idle_at_times(scene(workers_pct, workers=workers)) is not None) == stood_still
+    assert (loader_idle_at_times(signals(workers_pct, workers=workers)) is not None) == stood_still
 
 
 @pytest.mark.parametrize(
@@ -80,4 +80,4 @@ def test_waits_of_five_seconds_are_a_habit_at_any_distance_of_rows(tick_s, rows,
 
 
 def test_it_is_asked_only_of_the_time_in_which_the_trainer_waited():
-    assert loader_idle_at_times(scene(0, waits=False)) is None
+    assert loader_idle_at_times(signals(0, waits=False)) is None

@@ -12,7 +12,7 @@ from gpu_report.analyse import analyse
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.signals.gpu_memory import GpuMemory
 from gpu_report.analyse.signals.memory_growth import find_growth
-from gpu_report.analyse.timeline.training_epochs import Part, Parts
+from gpu_report.analyse.timeline.training_epochs import TrainingEpoch, TrainingEpochs
 from gpu_report.analyse.timeseries.growth_fit import fit_growth, theil_sen
 from gpu_report.load import load_run
 from gpu_report.model import InsideRun, Phase, YoloRun
@@ -233,14 +233,14 @@ def allocator_mib(random, epochs, epoch_s, spread):
 @pytest.mark.parametrize(("epochs", "epoch_s"), [(8, 10), (30, 30), (4, 150), (1, 600)])
 def test_an_allocator_that_settles_is_none_and_a_leak_on_top_of_it_is_one(epochs, epoch_s):
     random = np.random.default_rng(20261121)
-    parts = tuple(Part(n + 1, ((n * epoch_s, (n + 1) * epoch_s - 2.0),)) for n in range(epochs))
+    parts = tuple(TrainingEpoch(n + 1, ((n * epoch_s, (n + 1) * epoch_s - 2.0),)) for n in range(epochs))
     t_s = np.arange(epochs * epoch_s, dtype=float)
     false = missed = 0
     for _ in range(20):
         own = allocator_mib(random, epochs, epoch_s, 0.05)
         leak = 0.3 * BASE_MIB * np.clip(t_s / t_s[-1] - 0.4, 0, None)
-        false += find_growth(GpuMemory(0, t_s, own, None, None), Parts(parts), None) is not None
-        missed += find_growth(GpuMemory(0, t_s, own + leak, None, None), Parts(parts), None) is None
+        false += find_growth(GpuMemory(0, t_s, own, None, None), TrainingEpochs(parts), None) is not None
+        missed += find_growth(GpuMemory(0, t_s, own + leak, None, None), TrainingEpochs(parts), None) is None
     assert (false, missed) == (0, 0)
 
 

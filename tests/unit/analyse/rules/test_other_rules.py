@@ -65,9 +65,9 @@ def test_ranks_of_the_training_are_no_guests_of_each_other():
 
 
 def test_what_a_guest_left_of_the_trainings_pace_is_told_where_callbacks_told_the_pace():
-    (guest,) = findings(guest_run(), "other-process")
-    assert guest.summary.endswith(" s")  # nothing told the pace
-    ends = (10.0, guest.start_t_s, guest.end_t_s, 115.0)
+    (other,) = findings(guest_run(), "other-process")
+    assert other.summary.endswith(" s")  # nothing told the throughput
+    ends = (10.0, other.start_t_s, other.end_t_s, 115.0)
     epochs = tuple(
         InsideEpoch(n, 1, a, b, 1000, round((b - a) * (50 if n == 2 else 100)), 0.0, 0.0, 0.0)
         for n, (a, b) in enumerate(itertools.pairwise(ends), 1)
@@ -80,18 +80,18 @@ def test_what_a_guest_left_of_the_trainings_pace_is_told_where_callbacks_told_th
 
 def test_a_rank_that_spins_waits_for_the_gpu_that_does_nothing():
     late = readings((0, 10), (80, 50), (0, 15), (80, 45))
-    spinning = readings((0, 10), (80, 50), (100, 15), (80, 45))
+    busy_waits = readings((0, 10), (80, 50), (100, 15), (80, 45))
     power = [90.0] * 10 + [500.0] * 50 + [121.0] * 15 + [500.0] * 45
-    run = make_run([spinning, late], rows=[(1, 40), (2, 115)], quantities={"power_w": power})
+    run = make_run([busy_waits, late], rows=[(1, 40), (2, 115)], quantities={"power_w": power})
     (finding,) = findings(run, "waiting-for-peer")
     assert (finding.gpu, finding.start_t_s, finding.end_t_s) == (0, 60.0, 75.0)
     assert finding.summary == "GPU 0 read 100 % and waited 15 s for GPU 1"
     assert finding.cause.name == "waiting-for-peer"
     ledger = {row.name: row.gpu_seconds for row in analyse(run).ledger}
     assert ledger["waiting-for-peer"] == pytest.approx(15)  # full utilisation, and no work
-    alone = make_run(spinning, rows=[(1, 40), (2, 115)], quantities={"power_w": power})
+    alone = make_run(busy_waits, rows=[(1, 40), (2, 115)], quantities={"power_w": power})
     assert findings(alone, "waiting-for-peer") == []
-    without_power = make_run([spinning, late], rows=[(1, 40), (2, 115)])
+    without_power = make_run([busy_waits, late], rows=[(1, 40), (2, 115)])
     assert findings(without_power, "waiting-for-peer") == []
 
 

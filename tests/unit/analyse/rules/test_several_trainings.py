@@ -83,16 +83,16 @@ def test_each_training_has_its_own_set_up_and_gpu(order):
         assert (training.workers, training.gpus) == (one["workers"], frozenset({one["gpu"]}))
         assert (training.args["device"], training.args["workers"]) == (str(one["gpu"]), one["workers"])
         assert setup_of(context, training).workers == one["workers"]
-        assert len(training.trained) == EPOCHS
+        assert len(training.train_spans) == EPOCHS
 
 
 def test_a_moment_is_held_against_the_training_that_it_lies_in(order):
     context = build_context(sweep(*order), Options())
     for one in order:
-        scene = context.scenes.of(one["gpu"], begin_of(order, one) + 30, begin_of(order, one) + 45)
-        assert scene.loader_workers == one["workers"]
-        assert scene.usual("workers_cpu_pct") == one["host"]["workers_cpu_pct"]
-        assert scene.gpu_usual("gpu_util_pct") == one["util"]
+        signals = context.signals.of(one["gpu"], begin_of(order, one) + 30, begin_of(order, one) + 45)
+        assert signals.loader_workers == one["workers"]
+        assert signals.typical("workers_cpu_pct") == one["host"]["workers_cpu_pct"]
+        assert signals.gpu_typical("gpu_util_pct") == one["util"]
 
 
 def test_only_the_training_that_starves_is_said_to_and_advised_on(order):
@@ -188,6 +188,6 @@ def test_a_process_that_did_not_train_beside_one_that_does_is_not_said_to_starve
     phases = (Phase("startup", None, 30.0, 34.0, "inside"), Phase("final evaluation", None, 34.0, 100.0, "inside"))
     beside = dataclasses.replace(slow, run=2, pid=77, phases=phases, epochs=())
     both = dataclasses.replace(run, inside=(slow, beside))
-    assert [training.trained for training in build_context(both, Options()).trainings][1] == []
+    assert [training.train_spans for training in build_context(both, Options()).trainings][1] == []
     (finding,) = found(both, "starved")
     assert (finding.start_t_s, finding.end_t_s) == (STARTUP_S, LASTS_S)

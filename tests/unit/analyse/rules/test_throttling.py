@@ -17,8 +17,8 @@ IDLE, APP_CLOCKS, CAP, HW, SYNC_BOOST, SW_HEAT, HW_HEAT, BRAKE, DISPLAY = (1 << 
 FULL_MHZ = 1980.0
 
 
-def column(usual, within, start=FROM, end=TO):
-    values = np.full(SECONDS, float(usual))
+def column(typical, within, start=FROM, end=TO):
+    values = np.full(SECONDS, float(typical))
     values[start:end] = within
     return values
 
@@ -233,11 +233,11 @@ def test_the_worst_of_each_cause_is_in_the_verdict():
 def beside(guest_from, guest_to, util_pct=60.0):
     """Return the run with another process on its GPU, from when it was seen to when it was gone."""
     trainer = (2.0, 0, 41, "python", 9000.0, "appeared", "trainer", NAN)
-    guest = [
+    other = [
         (t_s, 0, 77, "hog", 900.0, what, "other", util_pct)
         for t_s, what in ((guest_from, "appeared"), (guest_to, "gone"))
     ]
-    table = pd.DataFrame([dict(zip(PROCESSES, row, strict=True)) for row in (trainer, *guest)], columns=PROCESSES)
+    table = pd.DataFrame([dict(zip(PROCESSES, row, strict=True)) for row in (trainer, *other)], columns=PROCESSES)
     return dataclasses.replace(run(), processes=table)
 
 
@@ -257,7 +257,7 @@ def test_what_may_not_have_come_of_a_guest_is_not_said_to(given):
     assert "hog" not in finding.summary + finding.cause.explanation
 
 
-def scene(reasons, clock):
+def signals(reasons, clock):
     t_s = np.arange(1.0, 61.0)
     within = (t_s > 30) & (t_s <= 45)
     own = {
@@ -274,13 +274,13 @@ def scene(reasons, clock):
     [(power_cap, CAP, "power-cap"), (power_cap, BRAKE, "power-cap"), (thermal, HW_HEAT | HW, "thermal")],
 )
 def test_a_drop_is_explained_by_a_clock_that_fell_far(scorer, reasons, name):
-    found = scorer(scene(reasons, 990))
+    found = scorer(signals(reasons, 990))
     assert found.name == name
     assert {item.text: item.value for item in found.evidence}["SM clock meanwhile"] == 990
-    assert scorer(scene(reasons, 1700)) is None  # 14 % explain no utilisation that fell to half
-    assert scorer(scene(IDLE, 345)) is None
-    assert scorer(scene(NAN, 990)) is None
-    assert scorer(scene(reasons, NAN)) is None
+    assert scorer(signals(reasons, 1700)) is None  # 14 % explain no utilisation that fell to half
+    assert scorer(signals(IDLE, 345)) is None
+    assert scorer(signals(NAN, 990)) is None
+    assert scorer(signals(reasons, NAN)) is None
 
 
 @pytest.mark.parametrize("interval_s", [1.0, 20.0, 60.0])

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from support.runs import make_run
 
-from gpu_report.analyse.signals import interval_lookup as module
-from gpu_report.analyse.signals.interval_lookup import Beside, SignalsIndex
+from gpu_report.analyse.signals import signals_index as module
+from gpu_report.analyse.signals.signals_index import SignalsIndex
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.gpu_series import gpu_series
 
@@ -19,35 +19,35 @@ UTIL = np.repeat([30.0, 60.0, 90.0], int(LASTS_S))
 
 
 @pytest.fixture
-def scenes():
+def signals():
     run = make_run([list(UTIL)])
     run = replace(run, host=pd.DataFrame({"t_s": np.arange(300.0), "main_cpu_pct": UTIL + 5}))
-    return SignalsIndex(run, gpu_series(run), CALM, Beside(trainings=TRAININGS))
+    return SignalsIndex(run, gpu_series(run), CALM, trainings=TRAININGS)
 
 
-def at(scenes, number):
-    return scenes.of(0, number * LASTS_S + 40, number * LASTS_S + 60)
+def at(signals, number):
+    return signals.of(0, number * LASTS_S + 40, number * LASTS_S + 60)
 
 
-def test_what_is_usual_is_that_of_each_training_and_of_all_where_one_is_too_short(scenes):
-    for number, usual in ((0, 30.0), (1, 60.0), (2, 60.0), (0, 30.0)):  # of all: 80 rows of 30, 80 of 60, 1 of 90
-        scene = at(scenes, number)
-        assert (scene.gpu_usual("gpu_util_pct"), scene.usual("main_cpu_pct")) == (usual, usual + 5)
+def test_what_is_usual_is_that_of_each_training_and_of_all_where_one_is_too_short(signals):
+    for number, typical in ((0, 30.0), (1, 60.0), (2, 60.0), (0, 30.0)):  # of all: 80 rows of 30, 80 of 60, 1 of 90
+        found = at(signals, number)
+        assert (found.gpu_typical("gpu_util_pct"), found.typical("main_cpu_pct")) == (typical, typical + 5)
 
 
-def test_trainings_share_the_columns_of_a_table(scenes):
-    first, second = at(scenes, 0), at(scenes, 1)
+def test_trainings_share_the_columns_of_a_table(signals):
+    first, second = at(signals, 0), at(signals, 1)
     assert first.host.columns["main_cpu_pct"] is second.host.columns["main_cpu_pct"]
     assert first.own.columns["gpu_util_pct"] is second.own.columns["gpu_util_pct"]
 
 
-def test_ordinary_training_is_looked_through_once_a_training(scenes, monkeypatch):
+def test_ordinary_training_is_looked_through_once_a_training(signals, monkeypatch):
     looked = []
     monkeypatch.setattr(module, "length_s", lambda spans: looked.append(len(spans)) or sum(b - a for a, b in spans))
     within = Training.within
     monkeypatch.setattr(Training, "within", lambda self, spans: looked.append(self.number) or within(self, spans))
     for _ in range(5):
         for number in range(3):
-            at(scenes, number)
-            scenes.calm_of(TRAININGS[number])
+            at(signals, number)
+            signals.steady_of(TRAININGS[number])
     assert len(looked) == 2 * len(TRAININGS)

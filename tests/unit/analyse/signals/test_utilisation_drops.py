@@ -12,7 +12,6 @@ from gpu_report.analyse import analyse
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.signals.utilisation_drops import find_drops, find_low_intervals
 from gpu_report.analyse.timeseries.gpu_series import gpu_series
-from gpu_report.analyse.timeseries.gpu_series import gpu_series
 from gpu_report.model import Options
 
 NAN = float("nan")

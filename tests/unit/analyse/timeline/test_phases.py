@@ -192,9 +192,9 @@ def test_every_phase_says_where_it_is_known_from():
 
 def two_runs(resumed):
     """Return 3 epochs, half a minute without any process on the GPU, and 3 more of another run or of a resume."""
-    once = [*readings((0, 10)), *readings(*([(90, 20), (0, 6)] * 3))]
+    cached = [*readings((0, 10)), *readings(*([(90, 20), (0, 6)] * 3))]
     memory = [*[500.0] * 5, *[20_000.0] * 83]
-    util, used = [*once, *readings((0, 30)), *once], [*memory, *[0.0] * 30, *memory]
+    util, used = [*cached, *readings((0, 30)), *cached], [*memory, *[0.0] * 30, *memory]
     rows = [(n + 1, 34 + 26 * n) for n in range(3)]
     run = make_run(util, rows=rows, quantities={"memory_used_mib": used})
     first, at = run.epoch_rows, 118

@@ -4,8 +4,8 @@ import pytest
 
 from gpu_report.analyse.timeline.activity import Activity
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
-from gpu_report.analyse.timeline.epoch_ends import Boundaries, Boundary
-from gpu_report.analyse.timeline.steady_state import calm_spans, ordinary_phases, whole_spans
+from gpu_report.analyse.timeline.epoch_ends import EpochEnd, EpochEnds
+from gpu_report.analyse.timeline.steady_state import steady_phases, steady_spans, undisturbed_epochs
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.model import EpochRow, Phase
 
@@ -16,31 +16,31 @@ def phases(length_s, count=3):
     return [Phase("train", n + 1, n * 30.0, n * 30.0 + length_s, FROM_CALLBACKS) for n in range(count)]
 
 
-FIRST = Boundaries((Boundary(EpochRow(1, 1, 1, 25.0, 0.0), first=True),))
+FIRST = EpochEnds((EpochEnd(EpochRow(1, 1, 1, 25.0, 0.0), first=True),))
 
 
 def test_the_first_epoch_of_a_process_is_not_ordinary_where_others_are_enough():
-    assert [phase.epoch for phase in ordinary_phases(phases(20.0), FIRST)] == [2, 3]
-    assert [phase.epoch for phase in ordinary_phases(phases(4.0), FIRST)] == [1, 2, 3]
+    assert [phase.epoch for phase in steady_phases(phases(20.0), FIRST)] == [2, 3]
+    assert [phase.epoch for phase in steady_phases(phases(4.0), FIRST)] == [1, 2, 3]
 
 
 def test_an_epoch_that_something_touched_is_not_whole():
-    none_first = Boundaries(())
-    assert whole_spans(phases(20.0), none_first, [(45.0, 48.0)]) == ((0.0, 20.0), (60.0, 80.0))
-    assert whole_spans(phases(20.0), none_first, [(49.5, 52.0)]) == ((0.0, 20.0), (30.0, 50.0), (60.0, 80.0))
+    none_first = EpochEnds(())
+    assert undisturbed_epochs(phases(20.0), none_first, [(45.0, 48.0)]) == ((0.0, 20.0), (60.0, 80.0))
+    assert undisturbed_epochs(phases(20.0), none_first, [(49.5, 52.0)]) == ((0.0, 20.0), (30.0, 50.0), (60.0, 80.0))
 
 
 def test_of_a_first_epoch_only_what_comes_after_warming_up_counts():
-    assert whole_spans(phases(20.0), FIRST, []) == ((30.0, 50.0), (60.0, 80.0))
+    assert undisturbed_epochs(phases(20.0), FIRST, []) == ((30.0, 50.0), (60.0, 80.0))
     hours = [Phase("train", 1, 0.0, 7200.0, FROM_CALLBACKS)]
-    assert whole_spans(hours, FIRST, []) == ((20.0, 7195.0),)
+    assert undisturbed_epochs(hours, FIRST, []) == ((20.0, 7195.0),)
 
 
 def test_an_epoch_number_is_first_in_its_own_process_only():
     """Epoch 5 is the first of a resumed process, and not of the training before it in another run."""
     rows = [(1, 1, 4, 40.0), (1, 1, 5, 50.0), (2, 1, 5, 150.0), (2, 1, 6, 160.0)]
     ends = [EpochRow(run, segment, epoch, at, at - 10.0) for run, segment, epoch, at in rows]
-    found = Boundaries(tuple(Boundary(row, first=row.row_t_s == 150.0) for row in ends))
+    found = EpochEnds(tuple(EpochEnd(row, first=row.row_t_s == 150.0) for row in ends))
     assert [found.is_in_first(t_s) for t_s in (39.0, 45.0, 140.0, 149.9, 150.0)] == [False, False, True, True, False]
     closed = found.with_mosaic({1: 5, 2: None}).all
     assert [each.closing for each in closed] == [False, True, False, False]
@@ -56,6 +56,6 @@ def test_a_stretch_is_disturbed_by_more_than_a_second_in_all():
 
 
 def test_calm_is_what_lies_away_from_edges_and_disturbances():
-    assert calm_spans(phases(20.0, 2), NO_SIGNALS, 100.0, [(40.0, 42.0)]) == ((1.0, 19.0), (31.0, 38.0), (44.0, 49.0))
+    assert steady_spans(phases(20.0, 2), NO_SIGNALS, 100.0, [(40.0, 42.0)]) == ((1.0, 19.0), (31.0, 38.0), (44.0, 49.0))
     resting = Activity(((0.0, 10.0),), ((90.0, 100.0),), frozenset({0}))
-    assert calm_spans([], resting, 100.0, []) == ((12.0, 88.0),)
+    assert steady_spans([], resting, 100.0, []) == ((12.0, 88.0),)

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 from support.runs import make_run, readings
 
-from gpu_report.analyse.timeline.throughput import pace_of
+from gpu_report.analyse.timeline.throughput import throughput_of
 from gpu_report.model import InsideEpoch, InsideRun, Phase, Progress
 
 EPOCHS = (InsideEpoch(1, 1, 10.0, 30.0, 1000, 100, 0.0, 0.0, 0.0), InsideEpoch(2, 1, 40.0, 60.0, 1000, 100, 0, 0, 0))
@@ -19,34 +19,34 @@ def run_of(*progress, rank=0, epochs=EPOCHS):
 
 
 def test_between_two_moments_that_were_told_the_pace_is_even():
-    pace = pace_of(run_of((20.0, 80)))
-    assert pace.within([(10.0, 20.0)]) == pytest.approx(80)  # 80 batches of 10 images in 10 s
-    assert pace.within([(20.0, 30.0)]) == pytest.approx(20)
-    assert pace.within([(15.0, 25.0)]) == pytest.approx(50)
+    throughput = throughput_of(run_of((20.0, 80)))
+    assert throughput.images_per_s([(10.0, 20.0)]) == pytest.approx(80)  # 80 batches of 10 images in 10 s
+    assert throughput.images_per_s([(20.0, 30.0)]) == pytest.approx(20)
+    assert throughput.images_per_s([(15.0, 25.0)]) == pytest.approx(50)
 
 
 def test_only_seconds_of_training_count():
-    pace = pace_of(run_of())
-    assert pace.within([(20.0, 50.0)]) == pytest.approx(50)  # the ten seconds of validation are none
-    assert pace.within([(12.0, 14.0), (50.0, 52.0)]) == pytest.approx(50)
-    assert pace.within([(31.0, 39.0)]) is None
+    throughput = throughput_of(run_of())
+    assert throughput.images_per_s([(20.0, 50.0)]) == pytest.approx(50)  # the ten seconds of validation are none
+    assert throughput.images_per_s([(12.0, 14.0), (50.0, 52.0)]) == pytest.approx(50)
+    assert throughput.images_per_s([(31.0, 39.0)]) is None
 
 
 def test_a_count_beyond_the_epochs_own_is_not_believed():
-    assert pace_of(run_of((20.0, 5000))).within([(10.0, 20.0)]) == pytest.approx(50)
+    assert throughput_of(run_of((20.0, 5000))).images_per_s([(10.0, 20.0)]) == pytest.approx(50)
 
 
 @pytest.mark.parametrize("run", [make_run(readings((90, 60))), run_of(rank=1), run_of(epochs=())])
 def test_where_nothing_was_told_there_is_no_pace(run):
-    assert pace_of(run) is None
+    assert throughput_of(run) is None
 
 
 def test_the_wait_for_data_is_told_likewise():
     waiting = tuple(dataclasses.replace(epoch, data_wait_s=10.0) for epoch in EPOCHS)
-    pace = pace_of(run_of(epochs=waiting))
-    assert pace.waiting([(10.0, 30.0)]) == pytest.approx(0.5)
-    assert pace.waiting([(20.0, 50.0)]) == pytest.approx(0.5)
-    assert pace.waiting([(31.0, 39.0)]) is None
+    throughput = throughput_of(run_of(epochs=waiting))
+    assert throughput.data_wait_share([(10.0, 30.0)]) == pytest.approx(0.5)
+    assert throughput.data_wait_share([(20.0, 50.0)]) == pytest.approx(0.5)
+    assert throughput.data_wait_share([(31.0, 39.0)]) is None
 
 
 def test_a_wait_that_lies_in_a_stretch_is_told_once_it_is_over():
@@ -54,13 +54,18 @@ def test_a_wait_that_lies_in_a_stretch_is_told_once_it_is_over():
     (inside,) = run.inside
     told = (Progress(13.0, 10, 0.0), Progress(26.0, 20, 9.0))
     waited = (dataclasses.replace(EPOCHS[0], data_wait_s=9.0), EPOCHS[1])
-    pace = pace_of(dataclasses.replace(run, inside=(dataclasses.replace(inside, progress=told, epochs=waited),)))
-    assert pace.waited_s((15.0, 24.0)) == 9.0  # whole, though the stretch is a part of what was told at once
-    assert pace.waited_s((27.0, 29.0)) == 0.0
-    assert pace.waited_s((0.0, 500.0)) == 9.0
-    some, all_of_it = pace.without([((15.0, 24.0), 6.0)]), pace.without([((15.0, 24.0), 6.0), ((16.0, 20.0), 60.0)])
-    assert (some.waited_s((0.0, 500.0)), all_of_it.waited_s((0.0, 500.0))) == pytest.approx((3.0, 0.0))
-    assert pace.without([((27.0, 29.0), 5.0)]).waited_s((0.0, 500.0)) == 9.0
+    throughput = throughput_of(
+        dataclasses.replace(run, inside=(dataclasses.replace(inside, progress=told, epochs=waited),))
+    )
+    assert throughput.data_wait_s((15.0, 24.0)) == 9.0  # whole, though the stretch is a part of what was told at once
+    assert throughput.data_wait_s((27.0, 29.0)) == 0.0
+    assert throughput.data_wait_s((0.0, 500.0)) == 9.0
+    some, all_of_it = (
+        throughput.without([((15.0, 24.0), 6.0)]),
+        throughput.without([((15.0, 24.0), 6.0), ((16.0, 20.0), 60.0)]),
+    )
+    assert (some.data_wait_s((0.0, 500.0)), all_of_it.data_wait_s((0.0, 500.0))) == pytest.approx((3.0, 0.0))
+    assert throughput.without([((27.0, 29.0), 5.0)]).data_wait_s((0.0, 500.0)) == 9.0
 
 
 def test_each_training_has_batches_of_its_own_size():
@@ -69,15 +74,15 @@ def test_each_training_has_batches_of_its_own_size():
     later = tuple(
         dataclasses.replace(e, start_t_s=e.start_t_s + 50, end_t_s=e.end_t_s + 50, images=4000) for e in EPOCHS
     )
-    pace = pace_of(dataclasses.replace(run, inside=(one, dataclasses.replace(one, epochs=later))))
-    assert pace.within([(10.0, 30.0)]) == pytest.approx(50)
-    assert pace.within([(60.0, 80.0)]) == pytest.approx(200)
+    throughput = throughput_of(dataclasses.replace(run, inside=(one, dataclasses.replace(one, epochs=later))))
+    assert throughput.images_per_s([(10.0, 30.0)]) == pytest.approx(50)
+    assert throughput.images_per_s([(60.0, 80.0)]) == pytest.approx(200)
 
 
 def test_two_trainings_at_once_have_no_common_pace():
     run = run_of()
     (one,) = run.inside
     beside = tuple(dataclasses.replace(e, start_t_s=e.start_t_s + 5, end_t_s=e.end_t_s + 5) for e in EPOCHS)
-    assert pace_of(dataclasses.replace(run, inside=(one, dataclasses.replace(one, epochs=beside)))) is None
+    assert throughput_of(dataclasses.replace(run, inside=(one, dataclasses.replace(one, epochs=beside)))) is None
     later = tuple(dataclasses.replace(e, start_t_s=e.start_t_s + 50, end_t_s=e.end_t_s + 50) for e in EPOCHS)
-    assert pace_of(dataclasses.replace(run, inside=(one, dataclasses.replace(one, epochs=later)))) is not None
+    assert throughput_of(dataclasses.replace(run, inside=(one, dataclasses.replace(one, epochs=later)))) is not None

@@ -117,11 +117,11 @@ def test_what_another_finding_explains_is_not_told_twice():
     dropped = trained(SLOW, busy=[(begin + 5, begin + 17, 0.0)])
     assert len(findings(dropped, "drop")) == 1
     assert findings(dropped, "slow-epoch") == []
-    guest = (
+    other = (
         (begin + 3, 0, 77, "x", 900.0, "appeared", "other", 80.0),
         (begin + 25, 0, 77, "x", NAN, "gone", "other", NAN),
     )
-    beside = trained(SLOW, processes=guest)
+    beside = trained(SLOW, processes=other)
     assert len(findings(beside, "other-process")) == 1
     assert findings(beside, "slow-epoch") == []
     gap = RecordedEvent(begin + 20, "gap", None, {"seconds": 11.0})

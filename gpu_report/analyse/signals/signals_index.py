@@ -1,0 +1,159 @@
+"""The signals of any interval of a run: what each signal is in the steady state is worked out once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from gpu_report import schema
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.signals.interval_signals import (
+    NO_SIGNALS,
+    IntervalSignals,
+    SignalTable,
+    signal_table,
+)
+from gpu_report.analyse.signals.kernel_events_near import kernel_events_near
+from gpu_report.analyse.signals.other_processes import OtherProcess
+from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
+from gpu_report.analyse.timeline.throughput import Throughput
+from gpu_report.analyse.timeline.trainings import Training, training_at
+from gpu_report.analyse.timeseries.gpu_series import GpuSeries
+from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, as_array, length_s
+from gpu_report.model import KernelEvent, Phase, Run
+
+HOST_COLUMNS = tuple(column.name for column in schema.HOST_QUANTITIES)
+GPU_COLUMNS = tuple(column.name for column in schema.GPU_QUANTITIES)
+
+
+@dataclass(frozen=True, eq=False)
+class _Readings:
+    """The readings of the host and of each GPU, in which the steady state of one training is marked."""
+
+    host: SignalTable
+    gpus: Mapping[int, SignalTable]
+
+    def with_steady(self, steady: Sequence[Span]) -> _Readings:
+        """Return the same readings with other spans of the steady state."""
+        edges = as_array(steady)
+        return _Readings(self.host.with_steady(edges), {gpu: own.with_steady(edges) for gpu, own in self.gpus.items()})
+
+
+class SignalsIndex:
+    """Returns the signals of any interval; `steady` are the spans of the steady state.
+
+    What is typical for an interval is what it is in the training that it lies in: another may have been set up
+    otherwise.
+    """
+
+    def __init__(  # noqa: PLR0913 - what has been found out beside the readings
+        self,
+        run: Run,
+        series: Sequence[GpuSeries],
+        steady: Sequence[Span],
+        *,
+        trainings: Sequence[Training] = (),
+        phases: Sequence[Phase] = (),
+        first_epochs: Sequence[Span] = (),
+        others: Sequence[OtherProcess] = (),
+        throughput: Throughput | None = None,
+    ) -> None:
+        """Take what is known; nothing is worked out before it is asked for."""
+        self.steady = tuple(steady)
+        self._run, self._series, self._trainings = run, series, trainings
+        self._first_epochs, self._others, self._throughput = first_epochs, others, throughput
+        reported = (phase for phase in phases if phase.source == FROM_CALLBACKS)
+        self._phases = IntervalIndex(reported, lambda phase: phase.span)
+        self._kernel = IntervalIndex(run.kernel.events, lambda event: (event.t_s, event.last_t_s or event.t_s))
+        self._steady: dict[Span, Sequence[Span]] = {}  # by the span of the training that they are in
+        self._typical: dict[Span | None, _Readings] = {}  # likewise; None for all trainings together
+
+    def steady_of(self, training: Training) -> Sequence[Span]:
+        """Return the spans of the steady state in one training."""
+        if len(self._trainings) == 1:
+            return self.steady
+        if training.span not in self._steady:
+            self._steady[training.span] = tuple(training.within(self.steady))
+        return self._steady[training.span]
+
+    def of_training(self, gpu: int, training: Training) -> IntervalSignals | None:
+        """Return the signals of all the steady state of a training on a GPU, None where there is none.
+
+        There is nothing else that they could be compared with.
+        """
+        steady = self.steady_of(training)
+        if not steady:
+            return None
+        whole = self.of(gpu, steady[0][0], steady[-1][1])
+        waited = self._throughput.data_wait_share(steady) if self._throughput else None
+        host, own = whole.host.only_steady(), whole.own.only_steady()
+        return replace(whole, host=host, own=own, kernel=(), data_wait_share=waited)
+
+    def of(self, gpu: int, start_t_s: float, end_t_s: float) -> IntervalSignals:
+        """Return the signals of an interval of one GPU, in the training that it begins in."""
+        training = training_at(self._trainings, start_t_s, gpu)
+        typical = self._typical_in(training)
+        return IntervalSignals(
+            gpu=gpu,
+            start_t_s=start_t_s,
+            end_t_s=end_t_s,
+            host=typical.host,
+            own=typical.gpus.get(gpu, NO_SIGNALS),  # one that was lost before its first reading has none
+            tick_s=self._run.recording.interval_s or 1.0,
+            cores=self._run.recording.cores_online or self._run.recording.cores,
+            usable_cores=self._run.recording.usable_cores,
+            kernel=kernel_events_near(self._kernel_lines(start_t_s, end_t_s), start_t_s, end_t_s, gpu),
+            other_processes=self._others_at(gpu, start_t_s, end_t_s),
+            nvml_lost=_nvml_lost(self._run, gpu, start_t_s, end_t_s),
+            data_wait_share=self._throughput.data_wait_share([(start_t_s, end_t_s)]) if self._throughput else None,
+            loader_workers=training.workers if training else None,
+            phases=_shares(self._phases(start_t_s, end_t_s), start_t_s, end_t_s),
+            in_first_epoch=any(start <= start_t_s and end_t_s <= end + th.EDGE_S for start, end in self._first_epochs),
+        )
+
+    def _typical_in(self, training: Training | None) -> _Readings:
+        """Return the readings with what is usual in a training; of one too short for that, in all of them."""
+        key = training.span if training is not None else None
+        if key not in self._typical:
+            steady = self.steady_of(training) if training is not None else self.steady
+            enough = training is None or length_s(steady) >= th.LEVEL_AT_LEAST_S
+            self._typical[key] = self._readings.with_steady(steady) if enough else self._typical_in(None)
+        return self._typical[key]
+
+    @cached_property
+    def _readings(self) -> _Readings:
+        """Return the readings without any marked: each column is made once, however many trainings there are."""
+        gpus = {series.gpu: signal_table(series.samples, GPU_COLUMNS) for series in self._series}
+        return _Readings(signal_table(self._run.host, HOST_COLUMNS), gpus)
+
+    def _others_at(self, gpu: int, start_t_s: float, end_t_s: float) -> tuple[OtherProcess, ...]:
+        """Return who else was on a GPU at some time of an interval."""
+        return tuple(each for each in self._others if each.gpu == gpu and each.share_of(start_t_s, end_t_s) > 0)
+
+    def _kernel_lines(self, start_t_s: float, end_t_s: float) -> Sequence[KernelEvent]:
+        return self._kernel(start_t_s - th.KERNEL_BEFORE_S, end_t_s + th.KERNEL_AFTER_S)
+
+
+def _shares(phases: Sequence[Phase], start_t_s: float, end_t_s: float) -> dict[str, float]:
+    """Return the share of an interval by phase; a part that has a name of its own counts as that."""
+    shares: dict[str, float] = {}
+    for phase in phases:
+        shared_s = min(phase.end_t_s, end_t_s) - max(phase.start_t_s, start_t_s)
+        if shared_s > 0:
+            name = phase.detail or phase.name
+            shares[name] = shares.get(name, 0.0) + shared_s / (end_t_s - start_t_s)
+    return shares
+
+
+def _nvml_lost(run: Run, gpu: int, start_t_s: float, end_t_s: float) -> str:
+    """Return what the driver said when it lost a GPU within an interval or shortly before, empty when it did not."""
+    lost = [
+        str(event.fields.get("reason", ""))
+        for event in run.events
+        if event.kind == "nvml_error"
+        and event.gpu == gpu
+        and event.fields.get("quantity") == "all"
+        and start_t_s - th.KERNEL_BEFORE_S <= event.t_s <= end_t_s
+    ]
+    return lost[0] if lost else ""

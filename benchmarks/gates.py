@@ -20,8 +20,8 @@ from gpu_report.analyse.compare.fingerprint import differences
 from gpu_report.analyse.compare.gate_results import results
 from gpu_report.analyse.compare.gate_syntax import default_gates, parse_gates
 from gpu_report.analyse.compare.metrics import METRICS
-from gpu_report.analyse.compare.samples import training_of, with_epochs
-from gpu_report.analyse.compare.significance import Side, ordinary, side_of
+from gpu_report.analyse.compare.samples import run_sample, with_epochs
+from gpu_report.analyse.compare.significance import SampleValues, ordinary, values_of
 from gpu_report.analyse.thresholds import BAND_AT_LEAST
 from gpu_report.analyse.timeseries.block_bootstrap import block_length
 from gpu_report.load import load_run
@@ -49,7 +49,7 @@ class Pool:
     """
 
     name: str
-    side: Side
+    side: SampleValues
     train_s: np.ndarray
     wait_s: np.ndarray
     block: int
@@ -61,12 +61,12 @@ class Pool:
         about = self.train_s.mean() if self.trend_s is None else self.trend_s
         return float((self.train_s / about).std(ddof=1))
 
-    def pair(self, count: int, random: np.random.Generator, factor: float = 1.0) -> tuple[Side, Side]:
+    def pair(self, count: int, random: np.random.Generator, factor: float = 1.0) -> tuple[SampleValues, SampleValues]:
         """Return two runs of so many epochs, the second's each `factor` times as long."""
         start = int(random.integers(0, len(self.train_s)))
         return self.draw(count, random, 1.0, start), self.draw(count, random, factor, start)
 
-    def draw(self, count: int, random: np.random.Generator, factor: float = 1.0, start: int = 0) -> Side:
+    def draw(self, count: int, random: np.random.Generator, factor: float = 1.0, start: int = 0) -> SampleValues:
         """Return a run of so many epochs, drawn in circular blocks, each `factor` times as long."""
         total = len(self.train_s)
         starts = random.integers(0, total, -(-count // self.block))
@@ -75,7 +75,7 @@ class Pool:
         if self.trend_s is not None:
             train_s *= self.trend_s[(start + np.arange(count)) % total] / self.trend_s[row_ranges]
         values = {"epoch_time": train_s, "data_wait_share": 100 * self.wait_s[row_ranges] / train_s}
-        return Side(self.side.training, values)
+        return SampleValues(self.side.training, values)
 
 
 @cache
@@ -90,12 +90,12 @@ def names() -> list[str]:
 def pools() -> Iterator[Pool]:
     """Yield the real runs with enough ordinary epochs in which nothing was done to them, and that do not stand out."""
     for name in names():
-        training = training_of(analysed(name))
+        training = run_sample(analysed(name))
         spans = done_to(name)
         steady = [
             e for e in training.epochs if not any(e.start_t_s < end and start < e.end_t_s for start, end in spans)
         ]
-        side = side_of(with_epochs(training, steady))
+        side = values_of(with_epochs(training, steady))
         times, waits = side.epochs["epoch_time"], side.epochs["data_wait"]
         if len(times) < POOL_AT_LEAST:
             continue
@@ -106,7 +106,7 @@ def pools() -> Iterator[Pool]:
             yield _alike(name, side, times[kept], waits[kept])
 
 
-def _alike(name: str, side: Side, times: np.ndarray, waits: np.ndarray) -> Pool:
+def _alike(name: str, side: SampleValues, times: np.ndarray, waits: np.ndarray) -> Pool:
     """Return the epochs of a long run about their trend."""
     near = [times[max(at - SMOOTH, 0) : at + SMOOTH + 1] for at in range(len(times))]
     trend = np.array([np.median(some) for some in near])
@@ -120,11 +120,11 @@ def done_to(name: str) -> list[tuple[float, float]]:
     return [tuple(fault[span]) for fault in moments for span in ("command", "effect") if fault.get(span)]
 
 
-def failed(baselines: Sequence[Side], run: Side) -> bool:
+def failed(baselines: Sequence[SampleValues], run: SampleValues) -> bool:
     return outcome(baselines, run) == "failed"
 
 
-def outcome(baselines: Sequence[Side], run: Side) -> str:
+def outcome(baselines: Sequence[SampleValues], run: SampleValues) -> str:
     """Return what the gates come to: failed, undecided or passed."""
     found = results(GATES, baselines, run, None)
     if any(result.outcome == "failed" for result in found):

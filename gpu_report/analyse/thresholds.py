@@ -206,7 +206,7 @@ LAUNCH_SM_SHARE = 0.5
 WARM_UP_S = 20.0
 LAST_BATCH_S = 5.0
 TOUCHED_S = 1.0  # an epoch that shares less with a finding is as good as undisturbed
-BOUND_SPEED_UP = 1.05  # winning less is not worth a person's time, and within what epochs differ by anyway
+LEAST_SPEED_UP = 1.05  # winning less is not worth a person's time, and within what epochs differ by anyway
 # Nobody fills every SM with warps all the time: 29 % in a fed YOLO26n, 42 to 45 % in YOLO26s and m (H200), and the
 # most that is reported for training (reference: field practice) is about 50 %.
 MOST_OCCUPANCY_PCT = 60.0

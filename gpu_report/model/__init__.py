@@ -17,7 +17,6 @@ from gpu_report.model.found import (
     WELL_COVERED,
     Advice,
     Analysis,
-    Bound,
     Cause,
     Ending,
     EndingName,
@@ -30,6 +29,7 @@ from gpu_report.model.found import (
     LedgerRow,
     NearbyKernelEvent,
     Options,
+    SpeedupLimit,
     Stats,
 )
 from gpu_report.model.recorded import (
@@ -56,7 +56,6 @@ __all__ = [
     "WELL_COVERED",
     "Advice",
     "Analysis",
-    "Bound",
     "Cause",
     "Comparison",
     "Difference",
@@ -92,6 +91,7 @@ __all__ = [
     "Recording",
     "Run",
     "Severity",
+    "SpeedupLimit",
     "Stats",
     "Stretch",
     "YoloRun",

@@ -146,13 +146,13 @@ class Advice:
 
 
 @dataclass(frozen=True)
-class Bound:
+class SpeedupLimit:
     """What the training part of an epoch could be without one cause, in seconds.
 
     `epoch_s_now` is the median of ordinary epochs where the cause holds all the time, else the mean of all; the first
     epoch of a process and the one that closes the mosaic are in neither.
-    `epoch_s_at_best` cannot be beaten by removing this cause alone; `epoch_s_estimate` is what the best repair among
-    the advice (`repair`, as it is typed) is likely to reach, None where that cannot be worked out. `basis` says what
+    `epoch_s_at_best` cannot be beaten by removing this cause alone; `epoch_s_estimate` is what the best fix among
+    the advice (`fix`, as it is typed) is likely to reach, None where that cannot be worked out. `basis` says what
     the figures rest on.
     """
 
@@ -161,7 +161,7 @@ class Bound:
     epoch_s_at_best: float
     basis: str
     epoch_s_estimate: float | None = None
-    repair: str = ""
+    fix: str = ""
 
     @property
     def speed_up_at_most(self) -> float:
@@ -270,7 +270,7 @@ class Analysis:
     gaps: tuple[Gap, ...]
     findings: tuple[Finding, ...]
     ledger: tuple[LedgerRow, ...]
-    bounds: tuple[Bound, ...]
+    speedup_limits: tuple[SpeedupLimit, ...]
     coverage: float
     longest_gap_s: float
     ending: Ending | None = None

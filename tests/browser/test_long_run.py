@@ -32,7 +32,9 @@ def day(analysis: Analysis) -> Analysis:
     gpus = tuple(replace(real.gpus[0], index=index) for index in range(GPUS))
     run = replace(analysis.run, samples=samples, host=host, ring=real.ring.iloc[:0], gpus=gpus, duration_s=float(DAY_S))
     summaries = tuple(GpuSummary(each, DAY_S, {}, None, "none") for each in gpus)
-    quiet = replace(analysis, epochs=(), phases=(), low_intervals=(), gaps=(), findings=(), ledger=(), bounds=())
+    quiet = replace(
+        analysis, epochs=(), phases=(), low_intervals=(), gaps=(), findings=(), ledger=(), speedup_limits=()
+    )
     return replace(quiet, run=run, gpus=summaries)
 
 

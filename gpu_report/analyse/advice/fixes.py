@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from math import ceil
 
 from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.advice.run_settings import Setup
+from gpu_report.analyse.advice.run_settings import RunSettings
 from gpu_report.analyse.causes.causes import cores_short
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
-from gpu_report.model import Bound
+from gpu_report.model import SpeedupLimit
 
 
 @dataclass(frozen=True)
-class Repair:
+class Fix:
     """An argument, its value now and the one to try, why in one sentence, and the epoch that it is likely to reach.
 
     `epoch_s` is the training part in seconds, None where it cannot be worked out.
@@ -29,50 +29,52 @@ class Repair:
     epoch_s: float | None = None
 
 
-def more_workers(setup: Setup, bound: Bound, signals: IntervalSignals) -> Repair | None:
+def more_workers(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSignals) -> Fix | None:
     """Offer the loader workers that keep up with the GPU, as far as cores and ultralytics allow.
 
     Workers that are busy all the time deliver in proportion to their number; so many are needed as the epoch now is
     longer than at best, and a little more.
     """
-    now, free = max(setup.workers or 0, 1), setup.cores_free
-    if setup.workers is None or free is None or not setup.has("workers") or cores_short(signals):
+    now, free = max(settings.workers or 0, 1), settings.cores_free
+    if settings.workers is None or free is None or not settings.has("workers") or cores_short(signals):
         return None
-    needed = ceil(now * bound.speed_up_at_most * th.WORKERS_MARGIN)
-    most = free if setup.workers_most is None else min(free, setup.workers_most)
+    needed = ceil(now * limit.speed_up_at_most * th.WORKERS_MARGIN)
+    most = free if settings.workers_most is None else min(free, settings.workers_most)
     try_ = min(needed, most)
     if try_ <= now:
         return None
-    expected_s = max(th.REACHED * bound.epoch_s_at_best, bound.epoch_s_now * now / try_)
-    each = " for each rank" if setup.ranks > 1 else ""
+    expected_s = max(th.REACHED * limit.epoch_s_at_best, limit.epoch_s_now * now / try_)
+    each = " for each rank" if settings.ranks > 1 else ""
     whose = "the cores allow" if most == free else "ultralytics shares the cores out among all GPUs that it sees:"
     enough = f"{try_} keep up with the GPU" if try_ == needed else f"{needed} would keep up, {whose} {try_}"
-    reason = f"{setup.workers} loader worker{_s(setup.workers)}{each} on {setup.cores} cores were too few: {enough}"
-    return Repair("workers", str(setup.workers), str(try_), reason, expected_s)
+    reason = (
+        f"{settings.workers} loader worker{_s(settings.workers)}{each} on {settings.cores} cores were too few: {enough}"
+    )
+    return Fix("workers", str(settings.workers), str(try_), reason, expected_s)
 
 
-def cache_in_memory(setup: Setup, bound: Bound, signals: IntervalSignals) -> Repair | None:
+def cache_in_memory(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSignals) -> Fix | None:
     """Offer to keep the images in memory, where they fit: nothing is read or decoded after the first epoch."""
-    size, free = setup.images_mib, setup.memory_free_mib
-    if size is None or free is None or setup.cached or not setup.has("cache") or cores_short(signals):
+    size, free = settings.images_mib, settings.memory_free_mib
+    if size is None or free is None or settings.cached or not settings.has("cache") or cores_short(signals):
         return None
-    needed = size * setup.ranks
+    needed = size * settings.ranks
     if needed * th.CACHE_NEEDS > free:
         return None
     held = f"{needed / 1024:.1f} GiB of images fit in the {free / 1024:.0f} GiB of memory that were free"
-    return Repair("cache", str(setup.args.get("cache")), "ram", held, _without_reading_s(setup, bound, signals))
+    return Fix("cache", str(settings.args.get("cache")), "ram", held, _without_reading_s(settings, limit, signals))
 
 
-def larger_batch(setup: Setup, bound: Bound, signals: IntervalSignals) -> Repair | None:
+def larger_batch(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSignals) -> Fix | None:
     """Offer a larger batch: fewer, larger kernels for the same images, which the main process launches as fast.
 
     Up to `nbs` images (64) the optimiser sees no difference, since ultralytics accumulates gradients up to there.
     """
-    batch, nominal = setup.batch, setup.args.get("nbs")
-    if not batch or not setup.has("batch") or not isinstance(nominal, int) or not setup.gpu_peak_mib:
+    batch, nominal = settings.batch, settings.args.get("nbs")
+    if not batch or not settings.has("batch") or not isinstance(nominal, int) or not settings.gpu_peak_mib:
         return None
-    most = th.BATCH_MEMORY_SHARE * (setup.gpu_total_mib or 0.0) / setup.gpu_peak_mib * batch
-    by_images = (setup.images or 0) / th.BATCHES_AT_LEAST
+    most = th.BATCH_MEMORY_SHARE * (settings.gpu_total_mib or 0.0) / settings.gpu_peak_mib * batch
+    by_images = (settings.images or 0) / th.BATCHES_AT_LEAST
     try_ = batch
     while try_ * 2 <= min(nominal, most, by_images):
         try_ *= 2
@@ -80,20 +82,20 @@ def larger_batch(setup: Setup, bound: Bound, signals: IntervalSignals) -> Repair
         return None
     slower = _batch_cost(try_, nominal) / _batch_cost(batch, nominal)
     active = signals.gpu_within("sm_active_pct")
-    floor_s = bound.epoch_s_now * active / 100 if active is not None else bound.epoch_s_at_best
-    expected_s = max(bound.epoch_s_now * batch / try_ * slower, floor_s, bound.epoch_s_at_best)
+    floor_s = limit.epoch_s_now * active / 100 if active is not None else limit.epoch_s_at_best
+    expected_s = max(limit.epoch_s_now * batch / try_ * slower, floor_s, limit.epoch_s_at_best)
     reason = (
         f"a batch of {batch} is too small for this GPU; with {try_} the optimiser still steps every {nominal} images"
     )
-    return Repair("batch", str(batch), str(try_), reason, expected_s)
+    return Fix("batch", str(batch), str(try_), reason, expected_s)
 
 
-Offer = Callable[[Setup, Bound, IntervalSignals], Repair | None]
+Offer = Callable[[RunSettings, SpeedupLimit, IntervalSignals], Fix | None]
 
 # What is worth trying against each cause: the first that can be offered. A cause that no argument can remove has none.
 # Images in memory do little for workers that compute: two of them took 17.0 s an epoch without and 14.3 s with
 # (sample_runs/ab-workers-2, ab-workers-2-ram), so that it is what is left where the cores are used up.
-REPAIRS: Mapping[str, tuple[Offer, ...]] = {
+FIXES: Mapping[str, tuple[Offer, ...]] = {
     "input-cpu": (more_workers, cache_in_memory),
     "input-storage": (cache_in_memory,),
     "launch-bound": (larger_batch,),
@@ -101,9 +103,9 @@ REPAIRS: Mapping[str, tuple[Offer, ...]] = {
 }
 
 
-def repair(setup: Setup, bound: Bound, signals: IntervalSignals) -> Repair | None:
+def find_fix(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSignals) -> Fix | None:
     """Return what to try against a bound's cause, None where nothing can be said."""
-    offers = (offer(setup, bound, signals) for offer in REPAIRS.get(bound.cause, ()))
+    offers = (offer(settings, limit, signals) for offer in FIXES.get(limit.cause, ()))
     return next((found for found in offers if found is not None), None)
 
 
@@ -112,15 +114,15 @@ def _batch_cost(batch: int, nominal: int) -> float:
     return 1 + th.OPTIMISER_STEP / max(round(nominal / batch), 1)
 
 
-def _without_reading_s(setup: Setup, bound: Bound, signals: IntervalSignals) -> float | None:
+def _without_reading_s(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSignals) -> float | None:
     """Return the epoch whose workers never wait for storage: what they computed for it, shared among them.
 
     Where they computed all the time, less of it remains by decoding, which nobody has measured: None.
     """
     cpu, busiest = signals.within("workers_cpu_pct"), signals.within("busiest_worker_cpu_pct")
-    if cpu is None or busiest is None or not setup.workers or busiest >= th.WORKER_FULL_PCT:
+    if cpu is None or busiest is None or not settings.workers or busiest >= th.WORKER_FULL_PCT:
         return None
-    return max(bound.epoch_s_at_best, bound.epoch_s_now * cpu / 100 / setup.workers)
+    return max(limit.epoch_s_at_best, limit.epoch_s_now * cpu / 100 / settings.workers)
 
 
 def _s(count: int) -> str:

@@ -17,7 +17,7 @@ BYTES_PER_PIXEL = 3  # an image in ultralytics' cache: 8 bits of each of three c
 
 
 @dataclass(frozen=True)
-class Setup:
+class RunSettings:
     """One training: its arguments as asked for (`args`), and what was in effect; None where it is not known.
 
     `workers` and `batch` are those in effect, `workers` of each rank, `batch` of all. `cores_free` are cores that
@@ -52,13 +52,13 @@ class Setup:
         return self.images * self.imgsz**2 * BYTES_PER_PIXEL / 2**20
 
 
-def setup_of(context: Context, training: Training) -> Setup:
+def run_settings_of(context: Context, training: Training) -> RunSettings:
     """Return the set-up of a training."""
     said: Mapping[str, object] = {**training.args, **{k: v for k, v in training.settings.items() if v is not None}}
     peaks = {series.gpu: _peak_mib(series, training) for series in context.series if series.gpu in training.gpus}
     fullest = max(peaks, key=lambda gpu: peaks[gpu], default=None)
     sizes = {gpu.index: gpu.memory_total_mib for gpu in context.run.gpus}
-    return Setup(
+    return RunSettings(
         args=training.args,
         workers=whole(said.get("workers")),
         batch=whole(said.get("batch")),

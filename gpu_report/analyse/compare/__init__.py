@@ -12,9 +12,9 @@ from gpu_report.analyse.compare.gate_results import of_part, results, unmeasured
 from gpu_report.analyse.compare.gate_syntax import COUNTS
 from gpu_report.analyse.compare.matched_epochs import alike, cut_short
 from gpu_report.analyse.compare.notes import not_used, of_crash, of_recordings, of_values
-from gpu_report.analyse.compare.samples import Training, training_of
-from gpu_report.analyse.compare.significance import Side, first_epochs, judge_all, side_of
-from gpu_report.analyse.compare.slower_host import Cores, cores_of
+from gpu_report.analyse.compare.samples import RunSample, run_sample
+from gpu_report.analyse.compare.significance import SampleValues, first_epochs, judge_all, values_of
+from gpu_report.analyse.compare.slower_host import HostSlowdown, host_slowdown
 from gpu_report.analyse.compare.too_few import has_windows, is_too_little, too_little
 from gpu_report.analyse.compare.verdict import failed_by_itself, judgement_of, verdict_of
 from gpu_report.model import Analysis, Comparison, Difference, FindingChange, Gate, GateResult, MetricComparison
@@ -24,7 +24,7 @@ from gpu_report.model import Analysis, Comparison, Difference, FindingChange, Ga
 class _Baseline:
     """A baseline with what speaks against comparing it, and its differences from the run."""
 
-    training: Training
+    training: RunSample
     differences: tuple[Difference, ...]
     obstacles: tuple[str, ...]
 
@@ -35,7 +35,7 @@ def compare(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[Gate] 
     Of several baselines those that cannot be compared are left out; where that leaves none, the obstacles are the first
     one's. Differences are those from the first that is compared.
     """
-    training = training_of(run)
+    training = run_sample(run)
     before = [_baseline(baseline, training) for baseline in baselines]
     usable = _usable(before)
     sides, notes = _sides([each.training for each in usable], training)
@@ -44,7 +44,7 @@ def compare(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[Gate] 
     notes = (*of_values(metrics, gates), *of_recordings([each.training for each in usable], training), *notes)
     notes = (*notes, *not_used(len(before), len(usable)), *of_crash(training, obstacles if before else ()))
     unlike = usable[0].differences if usable else ()
-    cores = cores_of(metrics, [difference for each in usable for difference in each.differences])
+    cores = host_slowdown(metrics, [difference for each in usable for difference in each.differences])
     kept = tuple(each.training.analysis for each in usable)
     findings = compare_findings(kept, run) if kept else ()
     gated = _gated(gates, sides, findings, obstacles, cores)
@@ -79,12 +79,12 @@ def without_baseline(run: Analysis, gates: Sequence[Gate], why: str) -> Comparis
 
 def fingerprint_of(analysis: Analysis) -> Fingerprint:
     """Return what a run was set up with."""
-    return fingerprint(training_of(analysis))
+    return fingerprint(run_sample(analysis))
 
 
 def unfinished(analysis: Analysis) -> str:
     """Return in words that a run cannot be a baseline, for it was cut short or trained nothing; empty where it can."""
-    return cut_short(analysis) or ("" if training_of(analysis).epochs else "It holds no epoch after the first")
+    return cut_short(analysis) or ("" if run_sample(analysis).epochs else "It holds no epoch after the first")
 
 
 def _usable(before: Sequence[_Baseline]) -> list[_Baseline]:
@@ -96,10 +96,10 @@ def _usable(before: Sequence[_Baseline]) -> list[_Baseline]:
 
 def _gated(
     gates: Sequence[Gate],
-    sides: Sequence[Side],
+    sides: Sequence[SampleValues],
     findings: Sequence[FindingChange],
     obstacles: Sequence[str],
-    cores: Cores | None,
+    cores: HostSlowdown | None,
 ) -> tuple[GateResult, ...]:
     """Return what came of the gates: nothing where nothing can be compared; of a run alone what its part allows."""
     *baselines, run = sides
@@ -110,7 +110,7 @@ def _gated(
     return of_part(found, why) if obstacles else found
 
 
-def _without_epochs(gates: Sequence[Gate], run: Side, obstacles: Sequence[str]) -> tuple[GateResult, ...]:
+def _without_epochs(gates: Sequence[Gate], run: SampleValues, obstacles: Sequence[str]) -> tuple[GateResult, ...]:
     """Return the gates as not measured; where training was only too short, what needs no epoch of it is counted."""
     why = "; ".join(obstacles)
     if not all(is_too_little(obstacle) for obstacle in obstacles):
@@ -124,17 +124,17 @@ def _without_epochs(gates: Sequence[Gate], run: Side, obstacles: Sequence[str]) 
     )
 
 
-def _first(sides: Sequence[Side], obstacles: Sequence[str]) -> MetricComparison | None:
+def _first(sides: Sequence[SampleValues], obstacles: Sequence[str]) -> MetricComparison | None:
     found = first_epochs(sides[:-1], sides[-1])
     return _unjudged(found) if found and obstacles else found
 
 
-def _special(training: Training) -> frozenset[int]:
+def _special(training: RunSample) -> frozenset[int]:
     return frozenset(epoch.epoch for epoch in (*training.first, *training.closing))
 
 
-def _baseline(analysis: Analysis, run: Training) -> _Baseline:
-    training = training_of(analysis)
+def _baseline(analysis: Analysis, run: RunSample) -> _Baseline:
+    training = run_sample(analysis)
     unlike = differences(fingerprint(training), fingerprint(run))
     obstacles = [f"{d.name}: {d.baseline} in the baseline, {d.run} in the run" for d in unlike if d.kind == "hard"]
     if short := cut_short(analysis):
@@ -142,17 +142,17 @@ def _baseline(analysis: Analysis, run: Training) -> _Baseline:
     return _Baseline(training, unlike, tuple(obstacles))
 
 
-def _of_run(run: Training) -> list[str]:
+def _of_run(run: RunSample) -> list[str]:
     short = cut_short(run.analysis)
     return [f"The run was cut short: {_lower(short)}"] if short else []
 
 
-def _sides(baselines: Sequence[Training], run: Training) -> tuple[list[Side], tuple[str, ...]]:
+def _sides(baselines: Sequence[RunSample], run: RunSample) -> tuple[list[SampleValues], tuple[str, ...]]:
     chosen, notes = alike([*baselines, run])
-    return [side_of(training) for training in chosen], notes
+    return [values_of(training) for training in chosen], notes
 
 
-def _too_little(sides: Sequence[Side], baselines: Sequence[_Baseline]) -> list[str]:
+def _too_little(sides: Sequence[SampleValues], baselines: Sequence[_Baseline]) -> list[str]:
     """Return that training was too short for any interval of the epoch time, which everything else leans on."""
     if not baselines:
         return []

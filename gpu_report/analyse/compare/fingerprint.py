@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import Literal
 
 from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.compare.samples import Training
+from gpu_report.analyse.compare.samples import RunSample
 from gpu_report.analyse.rules.setup.storage import mount_of
 from gpu_report.analyse.timeseries.intervals import union
 from gpu_report.model import Analysis, Difference, Gpu, Recording
@@ -36,7 +36,7 @@ class Fingerprint:
     parameters: int | None = None
 
 
-def fingerprint(training: Training) -> Fingerprint:
+def fingerprint(training: RunSample) -> Fingerprint:
     """Return the fingerprint of a run."""
     told, args = _settings(training), _args(training)
     said: Mapping[str, object] = {**args, **{name: value for name, value in told.items() if value is not None}}
@@ -114,18 +114,18 @@ def _unlike(
 # --- one run ---------------------------------------------------------------------------------------------------
 
 
-def _settings(training: Training) -> Mapping[str, object]:
+def _settings(training: RunSample) -> Mapping[str, object]:
     """Return what the training's rank 0 told of what was in effect, empty where it told nothing."""
     told = [p for p in training.analysis.run.inside if p.rank == 0 and p.task == "train"]
     mine = [p.settings for p in told if p.run in {training.number, None}]
     return mine[-1] if mine else {}
 
 
-def _args(training: Training) -> Mapping[str, object]:
+def _args(training: RunSample) -> Mapping[str, object]:
     return next((yolo.args for yolo in training.analysis.run.yolo_runs if yolo.number == training.number), {})
 
 
-def _soft(training: Training, used: Sequence[Gpu], told: Mapping[str, object]) -> dict[str, Value]:
+def _soft(training: RunSample, used: Sequence[Gpu], told: Mapping[str, object]) -> dict[str, Value]:
     analysis, recording = training.analysis, training.analysis.run.recording
     limits = {gpu.power_limit_w for gpu in used if gpu.power_limit_w is not None}
     sources = {epoch.source for epoch in training.epochs}

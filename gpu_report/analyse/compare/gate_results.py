@@ -13,9 +13,9 @@ from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.compare.gate_counts import count
 from gpu_report.analyse.compare.gate_syntax import COUNTS
 from gpu_report.analyse.compare.metrics import DATA_WAIT, EPOCH_TIME, METRICS, USUAL, UTILISATION, WAIT_SHARE
-from gpu_report.analyse.compare.samples import Training
-from gpu_report.analyse.compare.significance import OF_A_WHOLE, Side, judge
-from gpu_report.analyse.compare.slower_host import Cores
+from gpu_report.analyse.compare.samples import RunSample
+from gpu_report.analyse.compare.significance import OF_A_WHOLE, SampleValues, judge
+from gpu_report.analyse.compare.slower_host import HostSlowdown
 from gpu_report.model import FindingChange, Gate, GateResult, MetricComparison
 
 MIDDLE = frozenset({USUAL, "mean", "p50"})  # statistics that go with the cores as a whole
@@ -30,10 +30,10 @@ class Judge(Protocol):
 
 def results(
     gates: Sequence[Gate],
-    baselines: Sequence[Side],
-    run: Side,
+    baselines: Sequence[SampleValues],
+    run: SampleValues,
     findings: Sequence[FindingChange] | None,
-    cores: Cores | None = None,
+    cores: HostSlowdown | None = None,
 ) -> tuple[GateResult, ...]:
     """Return the result of every gate; `findings` None without a baseline, `cores` where they were not as fast."""
 
@@ -61,7 +61,7 @@ def of_part(found: Sequence[GateResult], why: str) -> tuple[GateResult, ...]:
 
 
 def _result(
-    gate: Gate, judged: Judge, run: Side, findings: Sequence[FindingChange] | None, *, has_baseline: bool
+    gate: Gate, judged: Judge, run: SampleValues, findings: Sequence[FindingChange] | None, *, has_baseline: bool
 ) -> GateResult:
     if gate.metric in COUNTS:
         return _count_result(gate, run, findings)
@@ -84,7 +84,7 @@ def _undecided(result: GateResult, why: str, said: str) -> GateResult:
     return replace(result, outcome="not measured", summary=summary, why=why)
 
 
-def _beside_cores(result: GateResult, judged: Judge, cores: Cores) -> GateResult:
+def _beside_cores(result: GateResult, judged: Judge, cores: HostSlowdown) -> GateResult:
     """Return a failure that the cores explain as not measured: what the training did cannot be told then.
 
     Likewise a pass that it owes to faster cores is marked as unsure. Of the tails of the epochs (p95, max) nobody knows
@@ -108,7 +108,7 @@ def _beside_cores(result: GateResult, judged: Judge, cores: Cores) -> GateResult
     return result
 
 
-def _count_result(gate: Gate, run: Side, findings: Sequence[FindingChange] | None) -> GateResult:
+def _count_result(gate: Gate, run: SampleValues, findings: Sequence[FindingChange] | None) -> GateResult:
     found = count(gate.metric, gate.statistic, run.training.analysis, findings)
     if found.value is None:
         return _unknown(gate, found.what)
@@ -118,7 +118,7 @@ def _count_result(gate: Gate, run: Side, findings: Sequence[FindingChange] | Non
     return GateResult(gate, "failed" if _breaks(found.value, gate) else "passed", text, found.value)
 
 
-def _bound_result(gate: Gate, compared: MetricComparison, run: Side) -> GateResult:
+def _bound_result(gate: Gate, compared: MetricComparison, run: SampleValues) -> GateResult:
     label = METRICS[gate.metric].label
     if compared.run is None:
         return _unknown(gate, f"{label} is not known of this run{_without_epochs(gate, run.training)}")
@@ -126,7 +126,7 @@ def _bound_result(gate: Gate, compared: MetricComparison, run: Side) -> GateResu
     return GateResult(gate, "failed" if _breaks(compared.run, gate) else "passed", text, compared.run)
 
 
-def _without_epochs(gate: Gate, training: Training) -> str:
+def _without_epochs(gate: Gate, training: RunSample) -> str:
     """Return that a figure is missing for want of epochs, and what would give them; empty where there are epochs."""
     if training.epochs:
         return ""

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 
 from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.compare.samples import Training, with_epochs
+from gpu_report.analyse.compare.samples import RunSample, with_epochs
 from gpu_report.model import Analysis, EpochSummary
 from gpu_report.vocabulary import lower_first
 
-Chosen = tuple[tuple[Training, ...], tuple[str, ...]]
+Chosen = tuple[tuple[RunSample, ...], tuple[str, ...]]
 
 
-def alike(trainings: Sequence[Training]) -> Chosen:
+def alike(trainings: Sequence[RunSample]) -> Chosen:
     """Return the trainings with the epochs that did the same work, and what was left out for that, in sentences."""
     chosen, notes = _same_mosaic(trainings)
     chosen, more = _same_numbers(chosen)
@@ -28,7 +28,7 @@ def cut_short(analysis: Analysis) -> str:
     return "" if by == "duration" and ending.name != "failed" else ending.text
 
 
-def _apart(trainings: Sequence[Training]) -> list[str]:
+def _apart(trainings: Sequence[RunSample]) -> list[str]:
     """Return what is no ordinary epoch in any of them."""
     notes = []
     if any(training.first for training in trainings):
@@ -38,7 +38,7 @@ def _apart(trainings: Sequence[Training]) -> list[str]:
     return notes
 
 
-def _closing(trainings: Sequence[Training]) -> str:
+def _closing(trainings: Sequence[RunSample]) -> str:
     """Return which epochs of which runs closed the mosaic, with the verb; empty where none did."""
     *baselines, run = [sorted({epoch.epoch for epoch in training.closing}) for training in trainings]
     if not baselines or all(numbers == run for numbers in baselines):
@@ -59,7 +59,7 @@ def _epochs(numbers: Sequence[int], whose: str, verb: str | None = None) -> str:
     return named + ((" are" if several else " is") if verb is None else verb)
 
 
-def _same_mosaic(trainings: Sequence[Training]) -> Chosen:
+def _same_mosaic(trainings: Sequence[RunSample]) -> Chosen:
     """Return the trainings with epochs of one kind, with mosaic or without, where they have them in other shares."""
     bare = [[e for e in training.epochs if training.without_mosaic(e)] for training in trainings]
     full = [[e for e in training.epochs if not training.without_mosaic(e)] for training in trainings]
@@ -75,7 +75,7 @@ def _same_mosaic(trainings: Sequence[Training]) -> Chosen:
     return _with(trainings, kept), (note,)
 
 
-def _same_numbers(trainings: Sequence[Training]) -> Chosen:
+def _same_numbers(trainings: Sequence[RunSample]) -> Chosen:
     """Return the trainings with the epochs whose numbers all have: an epoch is not as long early as late."""
     numbers = [{epoch.epoch for epoch in training.epochs} for training in trainings]
     if not all(numbers):
@@ -89,5 +89,5 @@ def _same_numbers(trainings: Sequence[Training]) -> Chosen:
     return _with(trainings, kept), (f"Epochs {low} to {high} are compared, which all of them have.",)
 
 
-def _with(trainings: Sequence[Training], kept: Sequence[Sequence[EpochSummary]]) -> tuple[Training, ...]:
+def _with(trainings: Sequence[RunSample], kept: Sequence[Sequence[EpochSummary]]) -> tuple[RunSample, ...]:
     return tuple(with_epochs(training, some) for training, some in zip(trainings, kept, strict=True))

@@ -8,12 +8,12 @@ from gpu_report.amounts import between, counted, share_change
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.compare.matched_epochs import cut_short
 from gpu_report.analyse.compare.metrics import EPOCH_TIME
-from gpu_report.analyse.compare.samples import Training
+from gpu_report.analyse.compare.samples import RunSample
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
 from gpu_report.model import Gate, MetricComparison
 
 
-def of_recordings(baselines: Sequence[Training], run: Training) -> tuple[str, ...]:
+def of_recordings(baselines: Sequence[RunSample], run: RunSample) -> tuple[str, ...]:
     """Return what is to be known of the recordings: several trainings in one, and whether they saw alike."""
     named = [("The run", run), *(("A baseline", each) for each in baselines)]
     counts = [(name, len({epoch.run for epoch in training.analysis.epochs})) for name, training in named]
@@ -38,7 +38,7 @@ def not_used(all_of: int, used: int) -> tuple[str, ...]:
     return (f"{all_of - used} of {all_of} baselines cannot be compared and are left out.",) if used < all_of else ()
 
 
-def of_crash(run: Training, obstacles: Sequence[str]) -> tuple[str, ...]:
+def of_crash(run: RunSample, obstacles: Sequence[str]) -> tuple[str, ...]:
     """Return who fails on a training that was cut short, where it is not compared for that."""
     if not obstacles or not cut_short(run.analysis):
         return ()

@@ -24,7 +24,7 @@ Values = Mapping[str, Floats]
 
 
 @dataclass(frozen=True, eq=False)
-class Training:
+class RunSample:
     """The ordinary epochs of a run's longest training, in order, and how they may be cut finer.
 
     `first` are those that warm a process up, `closing` those that make the loader anew because the mosaic is closed;
@@ -48,7 +48,7 @@ class Training:
         return self.closes is not None and epoch.epoch > self.closes
 
 
-def training_of(analysis: Analysis) -> Training:
+def run_sample(analysis: Analysis) -> RunSample:
     """Return what a comparison looks at of a run; without epochs where none is known."""
     known = [epoch for epoch in analysis.epochs if epoch.train_s and epoch.start_t_s >= 0]
     number = longest_run(known)
@@ -58,7 +58,7 @@ def training_of(analysis: Analysis) -> Training:
     closes = closes if closes is not None and closes > 0 else None
     used = {summary.gpu.index for summary in analysis.gpus if summary.used}
     of_used = [series for series in gpu_series(analysis.run) if series.gpu in used]
-    return Training(
+    return RunSample(
         analysis=analysis,
         number=number,
         epochs=tuple(epoch for epoch in mine if not epoch.first and epoch.epoch != closes),
@@ -79,17 +79,17 @@ def longest_run(epochs: Sequence[EpochSummary]) -> int | None:
     return max(trained, key=lambda number: trained[number], default=None)
 
 
-def with_epochs(training: Training, keep: Sequence[EpochSummary]) -> Training:
+def with_epochs(training: RunSample, keep: Sequence[EpochSummary]) -> RunSample:
     """Return a training of which only some epochs are looked at."""
     return replace(training, epochs=tuple(keep))
 
 
-def of_epochs(training: Training) -> Values:
+def of_epochs(training: RunSample) -> Values:
     """Return the metrics of each ordinary epoch, NaN where one is not known."""
     return _table([_of_epoch(training, epoch) for epoch in training.epochs])
 
 
-def of_windows(training: Training) -> Values:
+def of_windows(training: RunSample) -> Values:
     """Return the metrics of equal parts of each ordinary epoch's work, scaled to a whole epoch.
 
     Each part has as many batches, so that the mean over an epoch's parts is the epoch. Empty where nobody told how far
@@ -102,12 +102,12 @@ def of_windows(training: Training) -> Values:
     return _table([_of_part(training, throughput, start, end, count) for start, end, count in parts])
 
 
-def first_epoch_s(training: Training) -> float | None:
+def first_epoch_s(training: RunSample) -> float | None:
     """Return how long the training part of epochs took that warm a process up, None where none is known."""
     return fmean(epoch.train_s or 0.0 for epoch in training.first) if training.first else None
 
 
-def whole_utilisation_pct(training: Training) -> float | None:
+def whole_utilisation_pct(training: RunSample) -> float | None:
     """Return mean utilisation (%) of the used GPUs where no epoch tells it: of all training.
 
     That is of the train phases, and where none is known of all outside startup and idle. None where that is too short.
@@ -123,7 +123,7 @@ def whole_utilisation_pct(training: Training) -> float | None:
     return fmean(mean for mean, _ in means)
 
 
-def memory_peak_mib(training: Training) -> float | None:
+def memory_peak_mib(training: RunSample) -> float | None:
     """Return the most memory that any used GPU held in the whole training."""
     peaks = [
         float(np.nanmax(memory))
@@ -141,7 +141,7 @@ def _number(value: float | None) -> float:
     return float("nan") if value is None else value
 
 
-def _of_epoch(training: Training, epoch: EpochSummary) -> dict[str, float | None]:
+def _of_epoch(training: RunSample, epoch: EpochSummary) -> dict[str, float | None]:
     span = epoch.start_t_s, epoch.start_t_s + (epoch.train_s or 0.0)
     wait_s, train_s = epoch.data_wait_s, epoch.train_s
     return {
@@ -167,7 +167,7 @@ def _parts(throughput: Throughput, epoch: EpochSummary) -> list[tuple[float, flo
 
 
 def _of_part(
-    training: Training, throughput: Throughput, start_s: float, end_s: float, count: int
+    training: RunSample, throughput: Throughput, start_s: float, end_s: float, count: int
 ) -> dict[str, float | None]:
     span, share = (start_s, end_s), throughput.data_wait_share([(start_s, end_s)])
     joules = _energy_j(training, span)
@@ -182,14 +182,14 @@ def _of_part(
     }
 
 
-def _utilisation_pct(training: Training, span: Span) -> float | None:
+def _utilisation_pct(training: RunSample, span: Span) -> float | None:
     """Return mean utilisation of the used GPUs, None where one of them was not measured for most of the time."""
     if not training.gpus or not all(_measured(series, span) for series, _ in training.gpus):
         return None
     return fmean(series.mean_util_pct(*span) for series, _ in training.gpus)
 
 
-def _energy_j(training: Training, span: Span) -> float | None:
+def _energy_j(training: RunSample, span: Span) -> float | None:
     """Return the energy of the used GPUs together, None where that of one is not known."""
     if not training.gpus or not all(_measured(series, span) for series, _ in training.gpus):
         return None

@@ -25,7 +25,7 @@ from gpu_report.analyse.compare.metrics import (
     Metric,
 )
 from gpu_report.analyse.compare.samples import (
-    Training,
+    RunSample,
     Values,
     first_epoch_s,
     memory_peak_mib,
@@ -49,10 +49,10 @@ OF_A_PHASE = frozenset({VALIDATION, UTILISATION, "energy", *WORK})
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class SampleValues:
     """One run's values: a table by epochs, and one by windows for the time that epochs are too few."""
 
-    training: Training
+    training: RunSample
     epochs: Values
 
     @cached_property
@@ -78,12 +78,12 @@ class Side:
         return values[np.isfinite(values)]
 
 
-def side_of(training: Training) -> Side:
+def values_of(training: RunSample) -> SampleValues:
     """Return a run's values."""
-    return Side(training, of_epochs(training))
+    return SampleValues(training, of_epochs(training))
 
 
-def judge_all(baselines: Sequence[Side], run: Side) -> tuple[MetricComparison, ...]:
+def judge_all(baselines: Sequence[SampleValues], run: SampleValues) -> tuple[MetricComparison, ...]:
     """Return every metric that any side has; utilisation has no direction and is judged by the epoch time's."""
     found = [judge(baselines, run, metric, metric.statistic) for metric in METRICS.values()]
     time = next(each for each in found if each.metric == EPOCH_TIME)
@@ -91,7 +91,7 @@ def judge_all(baselines: Sequence[Side], run: Side) -> tuple[MetricComparison, .
     return tuple(each for each in judged if each.baseline is not None or each.run is not None)
 
 
-def judge(baselines: Sequence[Side], run: Side, metric: Metric, statistic: str) -> MetricComparison:
+def judge(baselines: Sequence[SampleValues], run: SampleValues, metric: Metric, statistic: str) -> MetricComparison:
     """Return a metric's comparison by one of its statistics; without a baseline only the run's value."""
     if metric.name == MEMORY and statistic == "max":
         return _peaks(baselines, run, metric)
@@ -116,7 +116,7 @@ def judge(baselines: Sequence[Side], run: Side, metric: Metric, statistic: str) 
     return _judged(_held_against_band(compared, is_sure=ends[0] > 0 or ends[1] < 0), metric)
 
 
-def first_epochs(baselines: Sequence[Side], run: Side) -> MetricComparison | None:
+def first_epochs(baselines: Sequence[SampleValues], run: SampleValues) -> MetricComparison | None:
     """Return the epochs that warm a process up, which say nothing of the ordinary ones; None where none is known."""
     known = [first_epoch_s(side.training) for side in (*baselines, run)]
     if all(value is None for value in known):
@@ -125,7 +125,7 @@ def first_epochs(baselines: Sequence[Side], run: Side) -> MetricComparison | Non
     return replace(compared, metric="first_epoch_time", note="shown, not judged: there is one a process")
 
 
-def _basis(baselines: Sequence[Side], run: Side, metric: str) -> Basis:
+def _basis(baselines: Sequence[SampleValues], run: SampleValues, metric: str) -> Basis:
     """Return what is counted of a metric: epochs where all sides have enough, else windows where they have."""
     sides = (*baselines, run)
 
@@ -145,7 +145,7 @@ def _compared(metric: Metric, statistic: str, figures: Sequence[float | None], b
     return MetricComparison(metric.name, statistic, metric.unit, baseline, after, change, share, basis=basis, each=each)
 
 
-def _peaks(baselines: Sequence[Side], run: Side, metric: Metric) -> MetricComparison:
+def _peaks(baselines: Sequence[SampleValues], run: SampleValues, metric: Metric) -> MetricComparison:
     """Return the memory peaks: one figure a run, which is the same each time, so that any change counts."""
     figures = [memory_peak_mib(side.training) for side in (*baselines, run)]
     compared = _compared(metric, "max", figures, "run")
@@ -155,7 +155,7 @@ def _peaks(baselines: Sequence[Side], run: Side, metric: Metric) -> MetricCompar
     return _judged(_held_against_band(compared, is_sure=True), metric)
 
 
-def _least(baselines: Sequence[Side], metric: Metric, baseline: float | None) -> float | None:
+def _least(baselines: Sequence[SampleValues], metric: Metric, baseline: float | None) -> float | None:
     """Return the smallest change that counts; of the data wait it is a share of the epoch, not of a wait near zero."""
     if baseline is None:
         return None

@@ -22,7 +22,7 @@ RATES = frozenset({IMAGES, UTILISATION})
 
 
 @dataclass(frozen=True)
-class Cores:
+class HostSlowdown:
     """How much longer the cores took for the same work, as shares of the baseline (0.3 is 30 %; negative: faster)."""
 
     main: float
@@ -71,7 +71,7 @@ class Cores:
         return (1 + share) / factor - 1 if metric in TIMES else (1 + share) * factor - 1
 
 
-def cores_of(metrics: Sequence[MetricComparison], unlike: Sequence[Difference]) -> Cores | None:
+def host_slowdown(metrics: Sequence[MetricComparison], unlike: Sequence[Difference]) -> HostSlowdown | None:
     """Return how the cores of two runs differ, None where they do not, or where the training may be what does.
 
     One of the two changes must be certain; that the other is as large is no chance then.
@@ -87,10 +87,10 @@ def cores_of(metrics: Sequence[MetricComparison], unlike: Sequence[Difference]) 
         return None
     # a share of -1 is no CPU time at all: nothing was measured
     alike = min(known) > -1 and (1 + max(known)) / (1 + min(known)) - 1 <= th.CORES_AGREE
-    return Cores(*known) if alike and _is_same_work(gpu, known) else None
+    return HostSlowdown(*known) if alike and _is_same_work(gpu, known) else None
 
 
-def cores_words(cores: Cores, time: MetricComparison | None) -> str:
+def slowdown_words(cores: HostSlowdown, time: MetricComparison | None) -> str:
     """Return in sentences what the cores took for the same work, beside what became of the epoch time."""
     slower = cores.main > 0
     main, workers = (f"{100 * abs(share):.0f} %" for share in (cores.main, cores.workers))
@@ -103,7 +103,7 @@ def cores_words(cores: Cores, time: MetricComparison | None) -> str:
     return f"For the same work {took}, and the GPU did as much: that is the machine ({why}), not the training."
 
 
-def goes_with(cores: Cores, time: MetricComparison | None) -> bool:
+def goes_with(cores: HostSlowdown, time: MetricComparison | None) -> bool:
     """Tell whether the epoch time changed for certain, and the way that the cores did.
 
     That is so whatever several baselines differ by: they may have had such cores as well.
@@ -113,7 +113,7 @@ def goes_with(cores: Cores, time: MetricComparison | None) -> bool:
     return (time.change_share > 0) == (cores.most > 0)
 
 
-def is_all(cores: Cores, time: MetricComparison | None) -> bool:
+def is_all(cores: HostSlowdown, time: MetricComparison | None) -> bool:
     """Tell whether the cores are all that changed the epoch time."""
     share = time.change_share if time is not None else None
     return share is not None and goes_with(cores, time) and cores.account_for(share)

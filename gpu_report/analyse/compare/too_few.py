@@ -1,4 +1,4 @@
-"""Training too short to be compared: whether windows of it stand in for epochs, else why not and what would help."""
+"""RunSample too short to be compared: whether windows of it stand in for epochs, else why not and what would help."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gpu_report.amounts import counted
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.compare.metrics import EPOCH_TIME
-from gpu_report.analyse.compare.significance import Side
+from gpu_report.analyse.compare.significance import SampleValues
 
 TOO_LITTLE = "Too little data"
 
@@ -17,12 +17,12 @@ def is_too_little(obstacle: str) -> bool:
     return obstacle.startswith(TOO_LITTLE)
 
 
-def has_windows(sides: Sequence[Side]) -> bool:
+def has_windows(sides: Sequence[SampleValues]) -> bool:
     """Tell whether every side's training can be cut into enough windows."""
     return all(_windows(side) >= th.COMPARED_AT_LEAST for side in sides)
 
 
-def too_little(sides: Sequence[Side]) -> str:
+def too_little(sides: Sequence[SampleValues]) -> str:
     """Return that ordinary epochs are too few, why windows of them are no help, and how many epochs would be enough."""
     *baselines, run = [len(side.training.epochs) for side in sides]
     few = f"{counted(run, 'ordinary epoch')} in the run, {min(baselines)} in the baseline"
@@ -33,7 +33,7 @@ def too_little(sides: Sequence[Side]) -> str:
     )
 
 
-def _why_no_windows(sides: Sequence[Side]) -> str:
+def _why_no_windows(sides: Sequence[SampleValues]) -> str:
     """Return which side cannot be cut into windows, or into too few; the run where that is true of both."""
     named = [*((side, "the baseline") for side in sides[:-1]), (sides[-1], "the run")]
     untold = [name for side, name in named if side.training.throughput is None]
@@ -43,11 +43,11 @@ def _why_no_windows(sides: Sequence[Side]) -> str:
     return f"of which {name} has {fewest or 'none'}"
 
 
-def _enough(sides: Sequence[Side]) -> int:
+def _enough(sides: Sequence[SampleValues]) -> int:
     """Return how many epochs hold enough ordinary ones: the first of a process and one without mosaic are none."""
     special = max(1 + bool(side.training.closing) for side in sides)
     return th.COMPARED_AT_LEAST + special
 
 
-def _windows(side: Side) -> int:
+def _windows(side: SampleValues) -> int:
     return len(side.known(EPOCH_TIME, "windows"))

@@ -10,7 +10,7 @@ from gpu_report.amounts import amount, between, change, counted, interval, share
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.compare.metrics import DATA_WAIT, EPOCH_TIME, METRICS, UTILISATION, WAIT_SHARE, WORK
 from gpu_report.analyse.compare.significance import NOISE
-from gpu_report.analyse.compare.slower_host import SAME_EPOCH, Cores, cores_words, is_all, is_in_band
+from gpu_report.analyse.compare.slower_host import SAME_EPOCH, HostSlowdown, is_all, is_in_band, slowdown_words
 from gpu_report.analyse.compare.too_few import is_too_little
 from gpu_report.model import Difference, GateResult, MetricComparison
 
@@ -44,7 +44,7 @@ def verdict_of(
     obstacles: Sequence[str],
     metrics: Sequence[MetricComparison],
     unlike: Sequence[Difference],
-    cores: Cores | None,
+    cores: HostSlowdown | None,
     *,
     baselines: int,
 ) -> str:
@@ -56,7 +56,7 @@ def verdict_of(
         return _alone(metrics)
     time = next((metric for metric in metrics if metric.metric == EPOCH_TIME), None)
     alone = cores is not None and is_all(cores, time)
-    why = cores_words(cores, time) if cores else ""
+    why = slowdown_words(cores, time) if cores else ""
     changed = "" if alone else _changed(unlike, metrics)
     told = [*_told_in_order(metrics, time, why, as_the_cores=alone), changed]
     return " ".join(sentence for sentence in told if sentence)
@@ -76,7 +76,7 @@ def _told_in_order(
 ) -> list[str]:
     """Return what changed: the epoch time first where that is certain or all there is, else what is certain."""
     groups = {
-        judgement: "; ".join(_told(m) for m in metrics if m.metric not in TOLD_APART and m.judgement == judgement)
+        judgement: "; ".join(_mention(m) for m in metrics if m.metric not in TOLD_APART and m.judgement == judgement)
         for judgement in ("worse", "better", "changed")
     }
     decides = time is not None and (time.judgement in WORDS or as_the_cores)
@@ -138,7 +138,7 @@ def _differ(time: MetricComparison, *, slower: bool) -> str:
     return f" The baselines took {between((min(time.each), max(time.each)), 's')}: {until}."
 
 
-def _told(metric: MetricComparison) -> str:
+def _mention(metric: MetricComparison) -> str:
     by = change(metric.change, "%") if metric.unit == "%" else share_change(metric.change_share)
     values = f"{amount(metric.baseline, metric.unit)} \u2192 {amount(metric.run, metric.unit)}"
     return f"{METRICS[metric.metric].label} {values} ({by})"

@@ -38,7 +38,7 @@ MEASURES = (
 )
 
 
-def with_odd(epochs: Sequence[EpochSummary]) -> tuple[EpochSummary, ...]:
+def with_outliers(epochs: Sequence[EpochSummary]) -> tuple[EpochSummary, ...]:
     """Return the epochs, each with what of it is longer than its siblings' (thresholds.ODD_*); shorter is no fault."""
     reasons: list[list[str]] = [[] for _ in epochs]
     for run in {epoch.run for epoch in epochs}:

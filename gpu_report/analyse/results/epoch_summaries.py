@@ -11,8 +11,8 @@ import numpy as np
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.results.epoch_outliers import with_odd
-from gpu_report.analyse.results.stalls_in_waits import Held, StandingStill
+from gpu_report.analyse.results.epoch_outliers import with_outliers
+from gpu_report.analyse.results.stalls_in_waits import Stall, StallsInWaits
 from gpu_report.analyse.rules.epochs.comparable_epochs import length_of
 from gpu_report.analyse.timeline.epoch_ends import EpochEnd
 from gpu_report.analyse.timeline.trainings import away
@@ -42,7 +42,7 @@ def summarise_epochs(context: Context, findings: Sequence[Finding] = ()) -> tupl
     GPUs that its training used, energy the sum over all, None where that of one is not known. What `findings` say to be
     no wait for data is told apart.
     """
-    ends, stood_still = context.epoch_ends.all, StandingStill(context.throughput, findings)
+    ends, stalls = context.epoch_ends.all, StallsInWaits(context.throughput, findings)
     seen: Counter[tuple[int, int]] = Counter()
     summaries = []
     for epoch_end, parts, readings in zip(ends, context.epoch_phases, _of_each(context, ends), strict=True):
@@ -52,11 +52,11 @@ def summarise_epochs(context: Context, findings: Sequence[Finding] = ()) -> tupl
         attempt = told.attempt if told else seen[row.run, row.epoch]
         warm_up_s = _warm_up_s(context, epoch_end)
         summary = _summarise(epoch_end, told, attempt, parts, readings, warm_up_s)
-        summaries.append(_without(summary, stood_still.within(told) if told else None))
-    return with_odd(summaries)
+        summaries.append(_without(summary, stalls.within(told) if told else None))
+    return with_outliers(summaries)
 
 
-def _without(summary: EpochSummary, held: Held | None) -> EpochSummary:
+def _without(summary: EpochSummary, held: Stall | None) -> EpochSummary:
     """Return an epoch whose wait for data is without the time in which it was no loader that it waited for."""
     if held is None or summary.data_wait_s is None or not summary.train_s:
         return summary

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.advice.speedup_bounds import INPUT
+from gpu_report.analyse.advice.speedup_limits import INPUT
 from gpu_report.analyse.timeline.throughput import Throughput
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span
 from gpu_report.model import Finding, InsideEpoch, Run
@@ -18,14 +18,14 @@ LEAVES_IT = INPUT | {"unexplained"}
 
 
 @dataclass(frozen=True)
-class Held:
+class Stall:
     """Seconds that a training stood still between batches, and the cause that a finding gives for most of them."""
 
     seconds: float
     cause: str
 
 
-class StandingStill:
+class StallsInWaits:
     """The drops that have another cause than the loader, to be asked for what they took of an epoch's waits."""
 
     def __init__(self, throughput: Throughput | None, findings: Sequence[Finding]) -> None:
@@ -34,12 +34,12 @@ class StandingStill:
         self._throughput = throughput
         self._drops = IntervalIndex(mine if throughput else [], lambda f: f.span)
 
-    def within(self, epoch: InsideEpoch) -> Held | None:
+    def within(self, epoch: InsideEpoch) -> Stall | None:
         """Return what of the waits in an epoch's training was none for data, None where all were."""
         held: dict[str, float] = {}
         for _, seconds, cause in self.stops(epoch):
             held[cause] = held.get(cause, 0.0) + seconds
-        return Held(sum(held.values()), max(held, key=lambda name: held[name])) if held else None
+        return Stall(sum(held.values()), max(held, key=lambda name: held[name])) if held else None
 
     def stops(self, epoch: InsideEpoch) -> Iterator[tuple[Span, float, str]]:
         """Yield where a trainer stood still between two batches of an epoch, the seconds of that, and the cause.
@@ -73,6 +73,6 @@ def throughput_without_stalls(
     """Return a run's throughput whose waits are those for data alone, as in its table of epochs."""
     if throughput is None:
         return None
-    still = StandingStill(throughput, findings)
+    still = StallsInWaits(throughput, findings)
     epochs = [epoch for process in run.inside if process.rank == 0 for epoch in process.epochs]
     return throughput.without([(span, seconds) for epoch in epochs for span, seconds, _ in still.stops(epoch)])

@@ -14,12 +14,12 @@ from gpu_report.analyse.timeseries.columns import column_values
 from gpu_report.model import Ending, EndingName, EpochRow, Evidence, Finding
 
 
-def certificate(context: Context, findings: Sequence[Finding]) -> Ending | None:
+def training_outcome(context: Context, findings: Sequence[Finding]) -> Ending | None:
     """Return how the last training ended, None where none was seen; `findings` hold the bad ends."""
     bad = [finding for finding in findings if finding.rule == "run-ended"]
     told = context.rank_groups
     if told:
-        return _told(context, told[-1], bad)
+        return _mention(context, told[-1], bad)
     rows = context.run.epoch_rows
     if rows:
         return _seen(context, [row for row in rows if row.run == rows[-1].run], bad)
@@ -27,7 +27,7 @@ def certificate(context: Context, findings: Sequence[Finding]) -> Ending | None:
     return None if worst is None else _ending(context, "failed", worst.summary, worst.end_t_s, (None, None))
 
 
-def _told(context: Context, training: RankGroup, bad: Sequence[Finding]) -> Ending:
+def _mention(context: Context, training: RankGroup, bad: Sequence[Finding]) -> Ending:
     """Return the ending of a training that callbacks told of."""
     settings, end_s = training.main.settings, training.end_t_s
     reached = training.epoch, _whole(settings.get("epochs"))

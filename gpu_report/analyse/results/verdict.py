@@ -6,21 +6,21 @@ from typing import TypeGuard
 from gpu_report.amounts import counted
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.results.verdict_drops import Felt, drops_sentence, felt_drops, waiting_sentence
+from gpu_report.analyse.results.verdict_drops import MergedDrop, drops_sentence, merged_drops, waiting_sentence
 from gpu_report.analyse.rules.memory_growth import RAN_OUT
 from gpu_report.analyse.rules.unused_gpus import idle_gpus
 from gpu_report.analyse.signals.clock_throttling import POWER_CAP, THERMAL
 from gpu_report.analyse.timeline.activity import outside
 from gpu_report.analyse.timeseries.gpu_series import unsampled_s
 from gpu_report.analyse.timeseries.intervals import as_array
-from gpu_report.model import Bound, Ending, Finding, LedgerRow
+from gpu_report.model import Ending, Finding, LedgerRow, SpeedupLimit
 from gpu_report.vocabulary import ENDINGS, cause_words, length, lower_first, row_words
 
 HEALTHY = ", which is healthy for YOLO"
 # What the kernel said may concern another program, and an unused GPU did no work.
 NOT_MARRING = frozenset({"kernel", "unused-gpu"})
 WAITING, GROWTH = "waiting-for-peer", "memory-growth"
-TOLD_ONCE = ("slowdown", "other-process", WAITING, "slow-epoch", "epochs-slowing", "data-wait-growing", GROWTH)
+MENTIONED_ONCE = ("slowdown", "other-process", WAITING, "slow-epoch", "epochs-slowing", "data-wait-growing", GROWTH)
 CAUSE_APART = frozenset({"slowdown", "slow-epoch"})  # whose summary says what happened, and not why
 # What a training pays once, however long it is: no loss that a longer run would have again.
 ONCE = frozenset({"startup", "final evaluation"})
@@ -32,14 +32,14 @@ def verdict(
     context: Context,
     findings: Sequence[Finding],
     ledger: Sequence[LedgerRow],
-    bounds: Sequence[Bound] = (),
+    limits: Sequence[SpeedupLimit] = (),
     ending: Ending | None = None,
 ) -> str:
     """Return what the run comes to, in plain words, with the numbers behind it."""
     trained, unseen = training(context), sum(row.share for row in ledger if row.name == "unmeasured")
     unsampled = _unsampled(context)
     strange = [f for f in findings if f.rule == "kernel" and any(near.event.of_another for near in f.kernel_events)]
-    felt = felt_drops(findings)
+    merged = merged_drops(findings)
     parts = [
         _lost(findings),
         _ended(findings),
@@ -48,11 +48,11 @@ def verdict(
         _environment(findings),
         _work(context, trained, unseen, findings),
         _starved(findings),
-        _won(bounds, findings),
+        _won(limits, findings),
     ]
     parts += [
-        _drops(context, felt, findings, trained, max(unseen, unsampled)),
-        _beside(findings, felt),
+        _drops(context, merged, findings, trained, max(unseen, unsampled)),
+        _beside(findings, merged),
         _throttled(findings),
     ]
     parts += [
@@ -113,18 +113,18 @@ def _starved(findings: Sequence[Finding]) -> str:
     return " ".join(f"{cause[:1].upper()}{cause[1:]}." for cause in causes)
 
 
-def _won(bounds: Sequence[Bound], findings: Sequence[Finding]) -> str:
+def _won(limits: Sequence[SpeedupLimit], findings: Sequence[Finding]) -> str:
     """Return what could be won against what holds training back all the time, and what a repair is likely to reach."""
     standing = {f.cause.name for f in findings if f.rule == "starved" and f.cause and f.severity != "info"}
-    bound = next((bound for bound in bounds if bound.cause in standing), None)
-    if bound is None:
+    limit = next((limit for limit in limits if limit.cause in standing), None)
+    if limit is None:
         return ""
-    without = "If it never waited" if bound.cause == "unexplained" else "Without that"
-    at_best = f"{without}, the {epoch_length(bound.epoch_s_now)} of training an epoch become "
-    at_best += f"{epoch_length(bound.epoch_s_at_best)} at best, {bound.speed_up_at_most:.1f} times faster"
-    if bound.epoch_s_estimate is None:
+    without = "If it never waited" if limit.cause == "unexplained" else "Without that"
+    at_best = f"{without}, the {epoch_length(limit.epoch_s_now)} of training an epoch become "
+    at_best += f"{epoch_length(limit.epoch_s_at_best)} at best, {limit.speed_up_at_most:.1f} times faster"
+    if limit.epoch_s_estimate is None:
         return f"{at_best}."
-    return f"{at_best}; with {bound.repair} expect about {epoch_length(bound.epoch_s_estimate)}."
+    return f"{at_best}; with {limit.fix} expect about {epoch_length(limit.epoch_s_estimate)}."
 
 
 def epoch_length(seconds: float) -> str:
@@ -132,19 +132,19 @@ def epoch_length(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds < 10 else length(seconds)
 
 
-def _beside(findings: Sequence[Finding], felt: Sequence[Felt]) -> str:
+def _beside(findings: Sequence[Finding], merged: Sequence[MergedDrop]) -> str:
     """Return who else was on the GPUs, who waited for whom, slow epochs, growing memory: the longest of each."""
     ended, sentences = [f for f in findings if f.rule in ENDINGS], []
-    for rule in TOLD_ONCE:
+    for rule in MENTIONED_ONCE:
         mine = [f for f in findings if f.rule == rule and not f.expected]
         mine = [f for f in mine if not ended or not _led_to(f, ended[0])]
-        waited = waiting_sentence(felt, mine) if rule == WAITING else ""
+        waited = waiting_sentence(merged, mine) if rule == WAITING else ""
         if mine:
-            sentences.append(waited or _told(max(mine, key=lambda f: f.duration_s)))
+            sentences.append(waited or _mention(max(mine, key=lambda f: f.duration_s)))
     return " ".join(sentences)
 
 
-def _told(finding: Finding) -> str:
+def _mention(finding: Finding) -> str:
     """Return a finding in a sentence, with its cause where its summary has none."""
     known = finding.rule in CAUSE_APART and finding.cause and finding.cause.confidence > 0
     why = f" ({lower_first(cause_words(finding.cause.name))})" if known and finding.cause else ""
@@ -227,9 +227,11 @@ def _reading(util: float, gpus: int) -> str:
     return HEALTHY
 
 
-def _drops(context: Context, felt: Sequence[Felt], findings: Sequence[Finding], trained: Trained, unseen: float) -> str:
-    if felt:
-        return drops_sentence(felt, several_gpus=len(context.activity.used_gpus) > 1)
+def _drops(
+    context: Context, merged: Sequence[MergedDrop], findings: Sequence[Finding], trained: Trained, unseen: float
+) -> str:
+    if merged:
+        return drops_sentence(merged, several_gpus=len(context.activity.used_gpus) > 1)
     # a GPU that never worked has no level to fall from, in too short a time none is known, and where nobody looked
     # nothing is seen to fall; where the driver alone did, nothing tells why, nor whether its readings are credible
     telling = _is_long(trained) and trained[0] >= th.STARVED_PCT and unseen <= 1 - th.WELL_COVERED
@@ -268,7 +270,7 @@ def _largest(trained: Trained, findings: Sequence[Finding], ledger: Sequence[Led
         return ""
     startup = f"Start-up took {100 * lost[0].share:.0f} % of all GPU time" if lost[0].name == "startup" else ""
     most = next((row for row in lost if row.name not in ONCE), None)
-    if most is None or not _is_long(trained) or _told_s(findings, lost) >= most.gpu_seconds:
+    if most is None or not _is_long(trained) or _mentioned_s(findings, lost) >= most.gpu_seconds:
         return f"{startup}." if startup else ""
     words = lower_first(row_words(most.name, is_training=is_training))
     what = "waiting that nothing recorded explains" if most.name == "unexplained" else words
@@ -278,7 +280,7 @@ def _largest(trained: Trained, findings: Sequence[Finding], ledger: Sequence[Led
     return f"The largest loss is {what}: {took} of all GPU time."
 
 
-def _told_s(findings: Sequence[Finding], lost: Sequence[LedgerRow]) -> float:
+def _mentioned_s(findings: Sequence[Finding], lost: Sequence[LedgerRow]) -> float:
     """Return the GPU time (s) whose loss findings have said already, with its cause."""
     told = [f for f in findings if f.cause and not f.expected and (f.rule != "starved" or f.cause.confidence > 0)]
     causes = {f.cause.name for f in told if f.cause}

@@ -9,7 +9,7 @@ from gpu_report.vocabulary import cause_words, length, lower_first
 
 
 @dataclass(frozen=True)
-class Felt:
+class MergedDrop:
     """One drop, felt on some GPUs at once, from the first that fell to the last that rose."""
 
     cause: str
@@ -22,61 +22,61 @@ class Felt:
         return self.span[1] - self.span[0]
 
 
-def felt_drops(findings: Sequence[Finding]) -> list[Felt]:
+def merged_drops(findings: Sequence[Finding]) -> list[MergedDrop]:
     """Return the unexpected drops in order of time, those of one cause that overlap on different GPUs as one."""
-    felt: list[Felt] = []
+    merged: list[MergedDrop] = []
     drops = [f for f in findings if f.rule in {"drop", "sustained-low"} and not f.expected]
     for drop in sorted(drops, key=lambda f: f.start_t_s):
-        mine = Felt(drop.cause.name if drop.cause else "unexplained", drop.span, (drop.gpu,))
-        at = next((n for n, each in enumerate(felt) if _is_same(each, mine)), None)
+        mine = MergedDrop(drop.cause.name if drop.cause else "unexplained", drop.span, (drop.gpu,))
+        at = next((n for n, each in enumerate(merged) if _is_same(each, mine)), None)
         if at is None:
-            felt.append(mine)
+            merged.append(mine)
         else:
-            felt[at] = _joined(felt[at], mine)
-    return felt
+            merged[at] = _joined(merged[at], mine)
+    return merged
 
 
-def drops_sentence(felt: Sequence[Felt], *, several_gpus: bool) -> str:
+def drops_sentence(merged: Sequence[MergedDrop], *, several_gpus: bool) -> str:
     """Return how many drops there were, how long they took, on which GPUs where there are several, and why."""
-    noun = "drop" if len(felt) == 1 else "drops"
-    took = length(sum(each.seconds for each in felt))
-    where = _where(felt) if several_gpus else ""
-    return f"{len(felt):,} unexpected {noun} took {took}{where}: {_by_cause(felt)}."
+    noun = "drop" if len(merged) == 1 else "drops"
+    took = length(sum(each.seconds for each in merged))
+    where = _where(merged) if several_gpus else ""
+    return f"{len(merged):,} unexpected {noun} took {took}{where}: {_by_cause(merged)}."
 
 
-def waiting_sentence(felt: Sequence[Felt], waits: Sequence[Finding]) -> str:
+def waiting_sentence(merged: Sequence[MergedDrop], waits: Sequence[Finding]) -> str:
     """Return who waited for the GPU of the one drop meanwhile, empty where that is not what happened."""
-    if len(felt) != 1 or not waits:
+    if len(merged) != 1 or not waits:
         return ""
-    (start_s, end_s), gpus = felt[0].span, sorted({f.gpu for f in waits if f.gpu is not None})
-    if any(f.gpu in felt[0].gpus or f.start_t_s >= end_s or f.end_t_s <= start_s for f in waits):
+    (start_s, end_s), gpus = merged[0].span, sorted({f.gpu for f in waits if f.gpu is not None})
+    if any(f.gpu in merged[0].gpus or f.start_t_s >= end_s or f.end_t_s <= start_s for f in waits):
         return ""
     who = f"GPU {gpus[0]}" if len(gpus) == 1 else f"{len(gpus)} GPUs"
     return f"Meanwhile {who} waited for it, though reading as fully busy."
 
 
-def _is_same(felt: Felt, other: Felt) -> bool:
-    overlap = felt.span[0] < other.span[1] and other.span[0] < felt.span[1]
-    return felt.cause == other.cause and overlap and not set(felt.gpus) & set(other.gpus)
+def _is_same(merged: MergedDrop, other: MergedDrop) -> bool:
+    overlap = merged.span[0] < other.span[1] and other.span[0] < merged.span[1]
+    return merged.cause == other.cause and overlap and not set(merged.gpus) & set(other.gpus)
 
 
-def _joined(felt: Felt, other: Felt) -> Felt:
-    span = min(felt.span[0], other.span[0]), max(felt.span[1], other.span[1])
-    return Felt(felt.cause, span, (*felt.gpus, *other.gpus))
+def _joined(merged: MergedDrop, other: MergedDrop) -> MergedDrop:
+    span = min(merged.span[0], other.span[0]), max(merged.span[1], other.span[1])
+    return MergedDrop(merged.cause, span, (*merged.gpus, *other.gpus))
 
 
-def _where(felt: Sequence[Felt]) -> str:
-    gpus = {gpu for each in felt for gpu in each.gpus}
+def _where(merged: Sequence[MergedDrop]) -> str:
+    gpus = {gpu for each in merged for gpu in each.gpus}
     if len(gpus) == 1:
         return f" on GPU {gpus.pop()}"
-    alike = all(set(each.gpus) == gpus for each in felt)
+    alike = all(set(each.gpus) == gpus for each in merged)
     return f" on {len(gpus)} GPUs at once" if alike else f" on {len(gpus)} GPUs"
 
 
-def _by_cause(felt: Sequence[Felt]) -> str:
+def _by_cause(merged: Sequence[MergedDrop]) -> str:
     """Return the causes of drops in words, the one that took most first, with what each took where they are several."""
     took: dict[str, float] = {}
-    for each in felt:
+    for each in merged:
         took[each.cause] = took.get(each.cause, 0.0) + each.seconds
     each_took = " ({})" if len(took) > 1 else ""
     ordered = sorted(took, key=lambda name: -took[name])

@@ -19,7 +19,7 @@ from gpu_report.analyse.rules.memory_growth import growing_memory
 from gpu_report.analyse.rules.memory_limit import full_memory
 from gpu_report.analyse.rules.other_processes import other_processes
 from gpu_report.analyse.rules.rank_waits import waiting_for_peer
-from gpu_report.analyse.rules.setup import environment
+from gpu_report.analyse.rules.setup import check_setup
 from gpu_report.analyse.rules.throttling import throttling
 from gpu_report.analyse.rules.training_end import bad_endings
 from gpu_report.analyse.rules.unused_gpus import unused_gpus
@@ -42,7 +42,7 @@ RULES: tuple[Rule, ...] = (
     unused_gpus,
     readings_not_credible,
     bad_endings,
-    environment,
+    check_setup,
 )
 
 

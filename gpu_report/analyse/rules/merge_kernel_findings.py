@@ -10,7 +10,7 @@ from gpu_report.vocabulary import ENDINGS
 CARRIES = frozenset({*ENDINGS, "gpu-lost"})
 
 
-def folded(findings: Sequence[Finding]) -> list[Finding]:
+def attach_to_their_finding(findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings, each kernel line within the one that it explains, with what it says to do.
 
     The kernel says one kill or one lost GPU in several lines: those of the same kind, of the same GPU and within

@@ -21,7 +21,7 @@ class _There:
     last_s: float
 
 
-def with_owners(run: Run) -> Run:
+def mark_foreign_kernel_events(run: Run) -> Run:
     """Return a run whose kernel events say where they were another program's: no alarm, and nothing to do about.
 
     Pids alone do not tell: in a container the kernel counts others.

@@ -49,7 +49,7 @@ def compose(analysis: Analysis) -> ReportView:
         legend=overview.legend(analysis),
         ledger=overview.ledger(analysis),
         ledger_note=overview.ledger_note(analysis),
-        bounds=speedup_limits.bounds(analysis),
+        speedup_limits=speedup_limits.limits(analysis),
         findings=in_full,
         more_findings=views[FINDINGS_IN_FULL:],
         findings_count=f"{len(views):,}",

@@ -1,6 +1,6 @@
 """What could be won: for each cause the training part of an epoch now, at best, and what a repair would reach."""
 
-from gpu_report.model import Analysis, Bound
+from gpu_report.model import Analysis, SpeedupLimit
 from gpu_report.render.formatting import duration, sentence
 from gpu_report.render.page.view import Table
 from gpu_report.vocabulary import row_words
@@ -10,19 +10,17 @@ NO_ESTIMATE = "not estimated"
 NUMERIC = (False, True, True, True, False, False)
 
 
-def bounds(analysis: Analysis) -> Table:
+def limits(analysis: Analysis) -> Table:
     """Return one row for each cause, the largest win first; no rows where epochs or causes are not known."""
-    return Table(COLUMNS, NUMERIC, tuple(_row(bound) for bound in analysis.bounds))
+    return Table(COLUMNS, NUMERIC, tuple(_row(limit) for limit in analysis.speedup_limits))
 
 
-def _row(bound: Bound) -> tuple[str, ...]:
+def _row(limit: SpeedupLimit) -> tuple[str, ...]:
     return (
-        row_words(bound.cause),
-        duration(bound.epoch_s_now),
-        duration(bound.epoch_s_at_best),
-        f"{bound.speed_up_at_most:.1f}",
-        f"{duration(bound.epoch_s_estimate)} with {bound.repair}"
-        if bound.epoch_s_estimate is not None
-        else NO_ESTIMATE,
-        sentence(bound.basis),
+        row_words(limit.cause),
+        duration(limit.epoch_s_now),
+        duration(limit.epoch_s_at_best),
+        f"{limit.speed_up_at_most:.1f}",
+        f"{duration(limit.epoch_s_estimate)} with {limit.fix}" if limit.epoch_s_estimate is not None else NO_ESTIMATE,
+        sentence(limit.basis),
     )

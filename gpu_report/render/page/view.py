@@ -283,7 +283,7 @@ class ReportView:
     legend: tuple[LegendItem, ...]
     ledger: tuple[LedgerItem, ...]
     ledger_note: str
-    bounds: Table
+    speedup_limits: Table
     findings: tuple[FindingView, ...]
     more_findings: tuple[FindingView, ...]
     findings_count: str

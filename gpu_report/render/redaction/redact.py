@@ -37,7 +37,13 @@ _OURS = frozenset(
         *(("Gate", name) for name in ("text", "metric", "statistic", "kind", "level")),
         *(("MetricComparison", name) for name in ("metric", "statistic", "unit", "basis", "judgement", "note")),
         *(("Difference", "name"), ("GateResult", "outcome"), ("Comparison", "setup"), ("Comparison", "judgement")),
-        *(("Cause", "runner_up"), ("LedgerRow", "name"), ("Bound", "cause"), ("Gpu", "name"), ("Gpu", "pci_bus_id")),
+        *(
+            ("Cause", "runner_up"),
+            ("LedgerRow", "name"),
+            ("SpeedupLimit", "cause"),
+            ("Gpu", "name"),
+            ("Gpu", "pci_bus_id"),
+        ),
     }
 )
 _OUR_COLUMNS = frozenset({"change", "owner"})  # of the table of processes

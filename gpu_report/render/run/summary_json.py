@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from gpu_report import __version__
-from gpu_report.model import Analysis, Bound, EpochSummary, Finding, GpuSummary, KernelEvent, Phase, Run
+from gpu_report.model import Analysis, EpochSummary, Finding, GpuSummary, KernelEvent, Phase, Run, SpeedupLimit
 from gpu_report.render.json_values import iso_utc, json_ready
 
 SCHEMA_VERSION = 1
@@ -50,7 +50,7 @@ def build_summary(analysis: Analysis) -> Json:
             }
             for row in analysis.ledger
         ],
-        "bounds": [_bound(bound) for bound in analysis.bounds],
+        "bounds": [_limit(limit) for limit in analysis.speedup_limits],
         "recorder": _recorder(run),
     }
     cleaned: Json = json_ready(summary)
@@ -222,16 +222,16 @@ def _finding(finding: Finding, run: Run) -> Json:
     }
 
 
-def _bound(bound: Bound) -> Json:
+def _limit(limit: SpeedupLimit) -> Json:
     return {
-        "cause": bound.cause,
-        "epoch_s_now": bound.epoch_s_now,
-        "epoch_s_at_best": bound.epoch_s_at_best,
-        "epoch_s_estimate": bound.epoch_s_estimate,
-        "speed_up_at_most": bound.speed_up_at_most,
-        "speed_up_estimate": bound.speed_up_estimate,
-        "repair": bound.repair or None,
-        "basis": bound.basis,
+        "cause": limit.cause,
+        "epoch_s_now": limit.epoch_s_now,
+        "epoch_s_at_best": limit.epoch_s_at_best,
+        "epoch_s_estimate": limit.epoch_s_estimate,
+        "speed_up_at_most": limit.speed_up_at_most,
+        "speed_up_estimate": limit.speed_up_estimate,
+        "repair": limit.fix or None,
+        "basis": limit.basis,
     }
 
 

@@ -76,13 +76,13 @@ def _tables(analysis: Analysis) -> Iterable[tuple[str, tuple[str, ...], Rows]]:
     findings = [_finding_row(analysis, f) for f in analysis.findings if not f.expected][:SHOWN_FINDINGS]
     won: Rows = [
         (
-            row_words(bound.cause),
-            f"{bound.epoch_s_now:.1f} s",
-            f"{bound.epoch_s_at_best:.1f} s",
-            f"{bound.speed_up_at_most:.1f}",
-            "" if bound.epoch_s_estimate is None else f"{bound.epoch_s_estimate:.1f} s with {bound.repair}",
+            row_words(limit.cause),
+            f"{limit.epoch_s_now:.1f} s",
+            f"{limit.epoch_s_at_best:.1f} s",
+            f"{limit.speed_up_at_most:.1f}",
+            "" if limit.epoch_s_estimate is None else f"{limit.epoch_s_estimate:.1f} s with {limit.fix}",
         )
-        for bound in analysis.bounds
+        for limit in analysis.speedup_limits
     ]
     yield "What could be won", ("without", "training of an epoch now", "at best", "times faster", "likely"), won
     yield "Findings", ("id", "at", "what", "epoch", "cause", "kernel log"), findings

@@ -39,5 +39,5 @@ def test_an_analysis_never_fails_and_what_it_says_holds_together(seed):
     assert sum(row.gpu_seconds for row in analysis.ledger) == pytest.approx(run.duration_s * len(run.gpus), abs=1e-3)
     named = {advice.argument for finding in analysis.findings for advice in finding.advice} - {None}
     assert named <= {name for yolo in run.yolo_runs for name in yolo.args}
-    for bound in analysis.bounds:
+    for bound in analysis.speedup_limits:
         assert 0 < bound.epoch_s_at_best <= (bound.epoch_s_estimate or bound.epoch_s_now) <= bound.epoch_s_now + 1e-9

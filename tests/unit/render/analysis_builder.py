@@ -45,7 +45,7 @@ def build_analysis() -> model.Analysis:
         gaps=(model.Gap(None, *GAP, "the machine was too busy to record"),),
         findings=_findings(run),
         ledger=_ledger(),
-        bounds=_bounds(),
+        speedup_limits=_bounds(),
         coverage=0.973,
         longest_gap_s=GAP[1] - GAP[0],
     )
@@ -398,10 +398,10 @@ def _findings(run: model.Run) -> tuple[model.Finding, ...]:
     return (*drops, expected, memory)
 
 
-def _bounds() -> tuple[model.Bound, ...]:
+def _bounds() -> tuple[model.SpeedupLimit, ...]:
     return (
-        model.Bound("input-stalled", 27.0, 9.0, "its other epochs", 12.0, "workers=14"),
-        model.Bound("short gaps", 9.0, 8.0, "the GPU at 100 % utilisation throughout"),
+        model.SpeedupLimit("input-stalled", 27.0, 9.0, "its other epochs", 12.0, "workers=14"),
+        model.SpeedupLimit("short gaps", 9.0, 8.0, "the GPU at 100 % utilisation throughout"),
     )
 
 

@@ -3,8 +3,8 @@
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.causes.causes import explain
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.rules.drops.at_epoch_end import Trimmed, trimmed
-from gpu_report.analyse.rules.drops.cause_at_epoch_end import Rest, rest_of
+from gpu_report.analyse.rules.drops.at_epoch_end import DropPart, drop_parts
+from gpu_report.analyse.rules.drops.cause_at_epoch_end import EpochEndCause, epoch_end_cause
 from gpu_report.analyse.signals.page_cache import keep_it_filled
 from gpu_report.analyse.signals.utilisation_drops import Drop
 from gpu_report.model import Advice, Evidence, Finding, Severity
@@ -18,18 +18,18 @@ def drops(context: Context) -> list[Finding]:
     """
     options = context.options
     least_s = max(th.REMAINS_SHARE * options.drop_seconds, min(th.REMAINS_AT_LEAST_S, options.drop_seconds))
-    found = trimmed(context, context.drops, options.line_share, least_s)
+    found = drop_parts(context, context.drops, options.line_share, least_s)
     return [_finding(context, number, part) for number, part in enumerate(found, 1)]
 
 
-def _finding(context: Context, number: int, part: Trimmed) -> Finding:
+def _finding(context: Context, number: int, part: DropPart) -> Finding:
     drop = part.drop
-    rest = rest_of(context, drop) if part.explained else None
+    at_end = epoch_end_cause(context, drop) if part.explained else None
     signals = context.signals.of(drop.gpu, *drop.span)
     kernel_was_read = context.run.kernel.status == "read"
-    cause, proof = explain(signals, expected=rest.cause if rest else None, kernel_was_read=kernel_was_read)
+    cause, proof = explain(signals, expected=at_end.cause if at_end else None, kernel_was_read=kernel_was_read)
     expected = (
-        rest is not None and cause == rest.cause
+        at_end is not None and cause == at_end.cause
     ) or cause.name == "startup"  # which comes once, and to every training
     epoch, phase = context.place_at(drop.start_t_s)
     return Finding(
@@ -46,17 +46,17 @@ def _finding(context: Context, number: int, part: Trimmed) -> Finding:
         at_boundary=context.epoch_ends.touching(*drop.span) is not None,
         level_pct=drop.level_pct,
         low_pct=drop.mean_pct,
-        evidence=(*fall_evidence(context, drop), *_beside(context, part, rest), *proof),
+        evidence=(*fall_evidence(context, drop), *_beside(context, part, at_end), *proof),
         cause=cause,
         kernel_events=tuple(signals.kernel),
         advice=_kernel_advice(context) if cause.name == "unexplained" else keep_it_filled(cause, signals.kernel),
     )
 
 
-def _beside(context: Context, part: Trimmed, rest: Rest | None) -> tuple[Evidence, ...]:
+def _beside(context: Context, part: DropPart, at_end: EpochEndCause | None) -> tuple[Evidence, ...]:
     """Return what the end of an epoch had to do with it: its part of an expected drop, else why one is so short."""
-    if rest is not None:
-        return rest.evidence
+    if at_end is not None:
+        return at_end.evidence
     if part.drop.duration_s >= context.options.drop_seconds or part.whole_s - part.drop.duration_s < th.EDGE_S:
         return ()
     return (Evidence("with the validation or checkpoint beside it, which is not counted", part.whole_s, "s"),)

@@ -19,7 +19,7 @@ AT_THE_END = ("validation", "checkpoint")  # the phases at the end of an epoch
 
 
 @dataclass(frozen=True)
-class Trimmed:
+class DropPart:
     """A drop without the rests at its edges, and whether what YOLO does at the end of an epoch explains it.
 
     `whole_s` is how long it was with them.
@@ -30,39 +30,39 @@ class Trimmed:
     whole_s: float
 
 
-def trimmed(context: Context, drops: Sequence[Drop], line_share: float, least_s: float) -> list[Trimmed]:
+def drop_parts(context: Context, drops: Sequence[Drop], line_share: float, least_s: float) -> list[DropPart]:
     """Return drops without the validations and checkpoints at their edges, where they alone do not explain them.
 
     Two that only such a rest joins are two, unless utilisation was low right up to it and right after it. One whose
     remains are all shorter than `least_s` is explained by its rests. `line_share` of the level is the line that they
     fell under.
     """
-    rests = context.cached(_typical_pauses)
-    found = [part for drop in drops for part in _parts(context, drop, rests, line_share, least_s)]
+    pauses = context.cached(_typical_pauses)
+    found = [part for drop in drops for part in _parts(context, drop, pauses, line_share, least_s)]
     return sorted(found, key=lambda part: (part.drop.start_t_s, part.drop.gpu))
 
 
 def _parts(
-    context: Context, drop: Drop, rests: IntervalIndex[Span], line_share: float, least_s: float
-) -> list[Trimmed]:
-    near = rests(*drop.span)
-    inner = [rest for rest in near if rest[0] < drop.end_t_s and rest[1] > drop.start_t_s]
+    context: Context, drop: Drop, pauses: IntervalIndex[Span], line_share: float, least_s: float
+) -> list[DropPart]:
+    near = pauses(*drop.span)
+    inner = [at_end for at_end in near if at_end[0] < drop.end_t_s and at_end[1] > drop.start_t_s]
     explained = context.epoch_ends.explains(*drop.span)
     if explained or not inner:
-        return [Trimmed(drop, explained, whole_s=drop.duration_s)]
+        return [DropPart(drop, explained, whole_s=drop.duration_s)]
     series = context.series_of(drop.gpu)
-    low = _Low(series, line_share * drop.level_pct)
+    low = _LowReadings(series, line_share * drop.level_pct)
     # the reading right after a rest is still of it, so that it tells nothing of what follows
     pieces = minus([drop.span], [(start, end + th.EDGE_S) for start, end in inner])
-    parts = [low.from_rest(part, inner) for piece in pieces if (part := low.within(piece)) is not None]
+    parts = [low.from_pause(part, inner) for piece in pieces if (part := low.within(piece)) is not None]
     spans = [span for span in _joined(parts, inner) if span[1] - span[0] >= least_s]
     found = [replace(drop, start_t_s=a, end_t_s=b, mean_pct=series.mean_util_pct(a, b)) for a, b in spans]
-    parted = [Trimmed(part, explained=False, whole_s=drop.duration_s) for part in found]
-    return parted or [Trimmed(drop, explained=True, whole_s=drop.duration_s)]
+    parted = [DropPart(part, explained=False, whole_s=drop.duration_s) for part in found]
+    return parted or [DropPart(drop, explained=True, whole_s=drop.duration_s)]
 
 
 @dataclass(frozen=True)
-class _Low:
+class _LowReadings:
     """The readings of a GPU under a drop's line."""
 
     series: GpuSeries
@@ -77,19 +77,21 @@ class _Low:
         first, last = part.start + int(low[0]), part.start + int(low[-1])
         return float(self.series.t_s[first]), min(float(self.series.ends_s[last]), span[1])
 
-    def from_rest(self, part: Span, rests: Sequence[Span]) -> Span:
+    def from_pause(self, part: Span, pauses: Sequence[Span]) -> Span:
         """Return a low stretch with what lies between it and the end of a rest that it touches."""
-        ends = [end for _, end in rests if 0 <= part[0] - end <= th.EDGE_S + self.series.interval_s]
+        ends = [end for _, end in pauses if 0 <= part[0] - end <= th.EDGE_S + self.series.interval_s]
         whole = self.within((ends[-1], part[1])) if ends else None
         return whole or part
 
 
-def _joined(parts: Sequence[Span], rests: Sequence[Span]) -> list[Span]:
+def _joined(parts: Sequence[Span], pauses: Sequence[Span]) -> list[Span]:
     """Return the low parts, joined across each rest that utilisation was low right before and right after."""
     joined: list[Span] = []
     for part in parts:
         last_s = joined[-1][1] if joined else part[0]
-        between = [rest for rest in rests if last_s - th.ABUTS_S <= rest[0] and rest[1] <= part[0] + th.ABUTS_S]
+        between = [
+            at_end for at_end in pauses if last_s - th.ABUTS_S <= at_end[0] and at_end[1] <= part[0] + th.ABUTS_S
+        ]
         if between and between[0][0] - last_s <= th.ABUTS_S and part[0] - between[-1][1] <= th.ABUTS_S:
             joined[-1:] = [(joined[-1][0] if joined else part[0], part[1])]
         else:

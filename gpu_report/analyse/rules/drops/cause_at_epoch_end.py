@@ -16,14 +16,14 @@ CONFIDENCE = 0.9  # YOLO reported it, or the drop lies at a row of results.csv a
 
 
 @dataclass(frozen=True)
-class Rest:
+class EpochEndCause:
     """The end of an epoch as the cause of a drop, with the seconds of the drop that each part of it took."""
 
     cause: Cause
     evidence: tuple[Evidence, ...]
 
 
-def rest_of(context: Context, drop: Drop) -> Rest:
+def epoch_end_cause(context: Context, drop: Drop) -> EpochEndCause:
     """Return the end of an epoch as the cause of a drop that it explains, whoever saw its phases."""
     span = drop.span
     near = context.cached(_phases)(*span)
@@ -42,7 +42,7 @@ def rest_of(context: Context, drop: Drop) -> Rest:
         ("of it, training before them", before_s, "s"),
         ("of it, training after them", trained_s - before_s, "s"),
     )
-    return Rest(cause, evidence(*(each for each in numbers if each[1] > th.EDGE_S)))
+    return EpochEndCause(cause, evidence(*(each for each in numbers if each[1] > th.EDGE_S)))
 
 
 def _phases(context: Context) -> IntervalIndex[Phase]:

@@ -6,7 +6,7 @@ from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.causes.causes import explain
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules.drops import fall_evidence
-from gpu_report.analyse.rules.drops.at_epoch_end import trimmed
+from gpu_report.analyse.rules.drops.at_epoch_end import drop_parts
 from gpu_report.analyse.signals.page_cache import keep_it_filled
 from gpu_report.analyse.signals.utilisation_drops import Drop, find_drops
 from gpu_report.analyse.timeline.trainings import begun_later
@@ -41,7 +41,9 @@ def _falls(context: Context) -> list[Drop]:
     ]
     near = IntervalIndex(context.drops, lambda drop: drop.span)
     own = [fall for fall in falls if not any(_meet(fall, drop) for drop in near(*fall.span))]
-    return [part.drop for part in trimmed(context, own, options.line_share, options.drop_seconds) if not part.explained]
+    return [
+        part.drop for part in drop_parts(context, own, options.line_share, options.drop_seconds) if not part.explained
+    ]
 
 
 def _meet(fall: Drop, drop: Drop) -> bool:

@@ -7,16 +7,16 @@ import numpy as np
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.rules.epochs.comparable_epochs import Trained
+from gpu_report.analyse.rules.epochs.comparable_epochs import TrainedEpoch
 from gpu_report.analyse.signals.interval_signals import evidence
 from gpu_report.analyse.timeseries.columns import column_median
 from gpu_report.model import Evidence
 
-Signal = Callable[[Context, Sequence[Trained]], float | None]
+Signal = Callable[[Context, Sequence[TrainedEpoch]], float | None]
 
 
 def changed(
-    context: Context, before: Sequence[Trained], after: Sequence[Trained], words: tuple[str, str]
+    context: Context, before: Sequence[TrainedEpoch], after: Sequence[TrainedEpoch], words: tuple[str, str]
 ) -> tuple[Evidence, ...]:
     """Return, for each signal that differs, what it was in the training of some epochs and of others.
 
@@ -30,13 +30,13 @@ def changed(
     return evidence(*numbers)
 
 
-def data_wait_s(_: Context, epochs: Sequence[Trained]) -> float | None:
+def data_wait_s(_: Context, epochs: Sequence[TrainedEpoch]) -> float | None:
     """Return what the trainer waited for data in an epoch (median), None where that was not reported."""
     waits = [epoch.data_wait_s for epoch in epochs if epoch.data_wait_s is not None]
     return median(waits) if waits else None
 
 
-def utilisation(context: Context, epochs: Sequence[Trained]) -> float | None:
+def utilisation(context: Context, epochs: Sequence[TrainedEpoch]) -> float | None:
     """Return mean utilisation of the used GPUs in training, from their finest readings (median over epochs)."""
     all_series = context.used_series
     spans = [epoch.span for epoch in epochs]
@@ -52,7 +52,7 @@ def utilisation(context: Context, epochs: Sequence[Trained]) -> float | None:
 def of_gpus(name: str) -> Signal:
     """Return a signal: a column of the samples over the used GPUs (median)."""
 
-    def signal(context: Context, epochs: Sequence[Trained]) -> float | None:
+    def signal(context: Context, epochs: Sequence[TrainedEpoch]) -> float | None:
         spans = [epoch.span for epoch in epochs]
         all_series = context.used_series
         values = [value for series in all_series if (value := column_median(series.samples, name, spans)) is not None]
@@ -66,7 +66,7 @@ def of_host(name: str) -> Signal:
     return lambda context, epochs: column_median(context.run.host, name, [epoch.span for epoch in epochs])
 
 
-def others_cpu_pct(context: Context, epochs: Sequence[Trained]) -> float | None:
+def others_cpu_pct(context: Context, epochs: Sequence[TrainedEpoch]) -> float | None:
     """Return the CPU that others than the training took, in % of all cores; None where the training's is not known."""
     cores = context.run.recording.cores_online or context.run.recording.cores
     names = ("cpu_pct", "main_cpu_pct", "workers_cpu_pct")

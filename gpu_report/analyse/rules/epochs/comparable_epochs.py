@@ -11,7 +11,7 @@ from gpu_report.model import Phase
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainedEpoch:
     """The training part of one epoch: from when to when, how long of that it trained, and how long it waited for data.
 
     `group` is what its epochs have in common that may be held against each other: one process, one way to load images.
@@ -32,7 +32,7 @@ def length_of(parts: Sequence[Phase], name: str) -> float | None:
     return sum(phase.end_t_s - phase.start_t_s for phase in parts if phase.name == name) or None
 
 
-def trained_epochs(context: Context) -> list[Trained]:
+def trained_epochs(context: Context) -> list[TrainedEpoch]:
     """Return the training part of every epoch that came to its end and whose phases are distinguished, in order."""
     found = []
     for epoch_end, parts in zip(context.epoch_ends.all, context.epoch_phases, strict=True):
@@ -44,7 +44,7 @@ def trained_epochs(context: Context) -> list[Trained]:
         reported = context.callbacks.epochs.get((row.run, row.start_t_s)) if epoch_end.from_callbacks else None
         again = reported is not None and reported.attempt > 1
         found.append(
-            Trained(
+            TrainedEpoch(
                 group=(row.run, row.segment, epoch_end.without_mosaic),
                 epoch=row.epoch,
                 span=(mine[0].start_t_s, mine[-1].end_t_s),
@@ -56,16 +56,16 @@ def trained_epochs(context: Context) -> list[Trained]:
     return found
 
 
-def groups(epochs: Sequence[Trained]) -> Iterator[list[Trained]]:
+def groups(epochs: Sequence[TrainedEpoch]) -> Iterator[list[TrainedEpoch]]:
     """Yield the epochs that may be held against each other, in order; too few of them have no usual length."""
-    found: dict[tuple[int, int, bool], list[Trained]] = {}
+    found: dict[tuple[int, int, bool], list[TrainedEpoch]] = {}
     for epoch in epochs:
         if epoch.alike:
             found.setdefault(epoch.group, []).append(epoch)
     yield from (siblings for siblings in found.values() if len(siblings) >= th.ODD_SIBLINGS)
 
 
-def undisturbed(epochs: Sequence[Trained], held_up: IntervalCover) -> list[Trained]:
+def undisturbed(epochs: Sequence[TrainedEpoch], held_up: IntervalCover) -> list[TrainedEpoch]:
     """Return the epochs of which so little was disturbed that they tell of a trend."""
     lost = held_up.seconds_in_each([epoch.span for epoch in epochs]).tolist()
     return [each for each, lost_s in zip(epochs, lost, strict=True) if lost_s < th.DISTURBED_SHARE * each.train_s]

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules.epochs.changed_signals import changed
-from gpu_report.analyse.rules.epochs.comparable_epochs import Trained, groups, undisturbed
+from gpu_report.analyse.rules.epochs.comparable_epochs import TrainedEpoch, groups, undisturbed
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover
 from gpu_report.analyse.timeseries.trend_test import Trend, mann_kendall_rise
 from gpu_report.model import Evidence, Finding
 
 
-def data_wait_growing(context: Context, epochs: Sequence[Trained], held_up: IntervalCover) -> list[Finding]:
+def data_wait_growing(context: Context, epochs: Sequence[TrainedEpoch], held_up: IntervalCover) -> list[Finding]:
     """Report data waits that rise over the run and cost some seconds: caches that fill, a disk that others load."""
     found: list[Finding] = []
     for siblings in groups(epochs):
@@ -22,7 +22,7 @@ def data_wait_growing(context: Context, epochs: Sequence[Trained], held_up: Inte
     return found
 
 
-def waits_grow(epochs: Sequence[Trained]) -> Trend | None:
+def waits_grow(epochs: Sequence[TrainedEpoch]) -> Trend | None:
     """Return how data waits of epochs rose, None where they did not, or too little to matter, or were not reported."""
     waits = [epoch.data_wait_s for epoch in epochs if epoch.data_wait_s is not None]
     grown = mann_kendall_rise(waits) if len(waits) == len(epochs) else None
@@ -34,7 +34,7 @@ def waits_grow(epochs: Sequence[Trained]) -> Trend | None:
     return grown if enough and sum(waits) - len(waits) * grown.first >= th.WAIT_COSTS_S else None
 
 
-def _finding(context: Context, number: int, epochs: Sequence[Trained], grown: Trend) -> Finding:
+def _finding(context: Context, number: int, epochs: Sequence[TrainedEpoch], grown: Trend) -> Finding:
     third = len(epochs) // 3
     lost_s = sum((epoch.data_wait_s or 0.0) - grown.first for epoch in epochs)
     return Finding(

@@ -10,20 +10,20 @@ import numpy as np
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules.epochs.changed_signals import changed, of_gpus, utilisation
-from gpu_report.analyse.rules.epochs.comparable_epochs import Trained, groups, undisturbed
+from gpu_report.analyse.rules.epochs.comparable_epochs import TrainedEpoch, groups, undisturbed
 from gpu_report.analyse.rules.epochs.data_wait import waits_grow
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover
 from gpu_report.analyse.timeseries.trend_test import Trend, mann_kendall_rise
 from gpu_report.model import Cause, Evidence, Finding
 
 
-def slow_epochs(context: Context, epochs: Sequence[Trained], held_up: IntervalCover) -> list[Finding]:
+def slow_epochs(context: Context, epochs: Sequence[TrainedEpoch], held_up: IntervalCover) -> list[Finding]:
     """Report epochs that stand out in the length of their training and that no other finding explains.
 
     The first epoch of a process and the one that closes the mosaic take longer by their nature and are never reported.
     Epochs that follow each other are one finding.
     """
-    found: list[tuple[Sequence[Trained], Sequence[Trained]]] = []
+    found: list[tuple[Sequence[TrainedEpoch], Sequence[TrainedEpoch]]] = []
     for siblings in groups(epochs):
         typical_s = median(epoch.train_s for epoch in siblings)
         slow = [
@@ -35,7 +35,7 @@ def slow_epochs(context: Context, epochs: Sequence[Trained], held_up: IntervalCo
     return [_slow(context, number, *each) for number, each in enumerate(sorted(found, key=_begin), 1)]
 
 
-def epochs_slowing(context: Context, epochs: Sequence[Trained], held_up: IntervalCover) -> list[Finding]:
+def epochs_slowing(context: Context, epochs: Sequence[TrainedEpoch], held_up: IntervalCover) -> list[Finding]:
     """Report training that takes longer from epoch to epoch, unless that is because it waits longer for data."""
     found: list[Finding] = []
     for siblings in groups(epochs):
@@ -48,7 +48,7 @@ def epochs_slowing(context: Context, epochs: Sequence[Trained], held_up: Interva
     return found
 
 
-def _standing_out(siblings: Sequence[Trained]) -> list[Trained]:
+def _standing_out(siblings: Sequence[TrainedEpoch]) -> list[TrainedEpoch]:
     """Return the epochs over the line: SLOW_AT_LEAST_S, SLOW_SHARE and ODD_Z robust standard deviations over usual."""
     lengths = np.array([epoch.train_s for epoch in siblings])
     typical_s = float(np.median(lengths))
@@ -57,17 +57,17 @@ def _standing_out(siblings: Sequence[Trained]) -> list[Trained]:
     return [epoch for epoch in siblings if epoch.train_s >= line_s]
 
 
-def _in_a_row(slow: Sequence[Trained]) -> list[Sequence[Trained]]:
+def _in_a_row(slow: Sequence[TrainedEpoch]) -> list[Sequence[TrainedEpoch]]:
     """Return the stretches of epochs that follow each other."""
     runs = itertools.groupby(enumerate(slow), key=lambda pair: pair[1].epoch - pair[0])
     return [[epoch for _, epoch in run] for _, run in runs]
 
 
-def _begin(found: tuple[Sequence[Trained], Sequence[Trained]]) -> float:
+def _begin(found: tuple[Sequence[TrainedEpoch], Sequence[TrainedEpoch]]) -> float:
     return found[0][0].span[0]
 
 
-def _slow(context: Context, number: int, slow: Sequence[Trained], siblings: Sequence[Trained]) -> Finding:
+def _slow(context: Context, number: int, slow: Sequence[TrainedEpoch], siblings: Sequence[TrainedEpoch]) -> Finding:
     typical_s, took_s = median(epoch.train_s for epoch in siblings), median(epoch.train_s for epoch in slow)
     cost_s = sum(epoch.train_s - typical_s for epoch in slow)
     which = f"epoch {slow[0].epoch}" if len(slow) == 1 else f"each of the epochs {slow[0].epoch} to {slow[-1].epoch}"
@@ -91,14 +91,14 @@ def _slow(context: Context, number: int, slow: Sequence[Trained], siblings: Sequ
     )
 
 
-def _nearest(siblings: Sequence[Trained], slow: Sequence[Trained]) -> Sequence[Trained]:
+def _nearest(siblings: Sequence[TrainedEpoch], slow: Sequence[TrainedEpoch]) -> Sequence[TrainedEpoch]:
     """Return the siblings beside slow ones, COMPARED_EPOCHS on either side at most: a long run has thousands."""
     first = bisect_left(siblings, slow[0].epoch, key=lambda epoch: epoch.epoch)
     before = siblings[max(first - th.COMPARED_EPOCHS, 0) : first]
     return [*before, *siblings[first + len(slow) : first + len(slow) + th.COMPARED_EPOCHS]]
 
 
-def _something_else(context: Context, slow: Sequence[Trained], rest: Sequence[Trained]) -> Cause | None:
+def _something_else(context: Context, slow: Sequence[TrainedEpoch], rest: Sequence[TrainedEpoch]) -> Cause | None:
     """Name another process where the GPU was busy far longer for the same work than its clock accounts for.
 
     Of one GPU only: one of several may spin for another. What the same work takes of the GPU's time is the same in each
@@ -119,19 +119,19 @@ def _something_else(context: Context, slow: Sequence[Trained], rest: Sequence[Tr
     return Cause("other-process", 0.6, text)
 
 
-def _busy_s(context: Context, epochs: Sequence[Trained]) -> float | None:
+def _busy_s(context: Context, epochs: Sequence[TrainedEpoch]) -> float | None:
     """Return how long the GPU was busy in the training of an epoch (median), None where it was not measured."""
     busy = [epoch.train_s * util / 100 for epoch in epochs if (util := utilisation(context, [epoch])) is not None]
     return median(busy) if busy else None
 
 
-def _matters(epochs: Sequence[Trained], grown: Trend) -> bool:
+def _matters(epochs: Sequence[TrainedEpoch], grown: Trend) -> bool:
     """Tell whether epochs got slower by a share that a person would notice, and it cost some time."""
     cost_s = sum(epoch.train_s - grown.first for epoch in epochs)
     return grown.grown >= th.SLOWING_SHARE * grown.first and cost_s >= th.SLOW_AT_LEAST_S
 
 
-def _slowing(context: Context, number: int, epochs: Sequence[Trained], grown: Trend) -> Finding:
+def _slowing(context: Context, number: int, epochs: Sequence[TrainedEpoch], grown: Trend) -> Finding:
     third = len(epochs) // 3
     percent = 100 * grown.grown / grown.first
     return Finding(

@@ -1,7 +1,7 @@
 """Rule: a set-up at odds with its machine. To add one, write a Check (odds.py) and list it here."""
 
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.rules.setup.check import Check, Said
+from gpu_report.analyse.rules.setup.check import Check, SetupIssue
 from gpu_report.analyse.rules.setup.host import cores, shared_memory, threads
 from gpu_report.analyse.rules.setup.storage import data_disk
 from gpu_report.analyse.rules.setup.torch import gpu_not_taken, torch_a_little_newer, torch_too_new, torch_without_cuda
@@ -20,9 +20,9 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
-def environment(context: Context) -> list[Finding]:
+def check_setup(context: Context) -> list[Finding]:
     """Report what of each training's set-up does not fit the machine; what several trainings share is said once."""
-    found: dict[str, tuple[Training, Said]] = {}
+    found: dict[str, tuple[Training, SetupIssue]] = {}
     for training in context.trainings:
         for check in CHECKS:
             said = check(context, training)
@@ -31,7 +31,7 @@ def environment(context: Context) -> list[Finding]:
     return [_finding(number, *each) for number, each in enumerate(found.values(), 1)]
 
 
-def _finding(number: int, training: Training, said: Said) -> Finding:
+def _finding(number: int, training: Training, said: SetupIssue) -> Finding:
     """Return a finding over the whole training that it held for; what is only worth a note has no length."""
     start_s, end_s = training.span
     return Finding(

@@ -13,7 +13,7 @@ MIB_PER_GIB = 1024
 
 
 @dataclass(frozen=True)
-class Said:
+class SetupIssue:
     """What is wrong with a set-up: in one sentence without its full stop, with the numbers and what to do."""
 
     severity: Severity
@@ -28,4 +28,4 @@ def host_mean(context: Context, training: Training, name: str) -> float | None:
     return column_mean(context.run.host, name, training.train_spans)
 
 
-Check = Callable[[Context, Training], Said | None]
+Check = Callable[[Context, Training], SetupIssue | None]

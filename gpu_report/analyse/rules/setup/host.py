@@ -2,7 +2,7 @@
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.rules.setup.check import MIB_PER_GIB, SHM, Said, host_mean
+from gpu_report.analyse.rules.setup.check import MIB_PER_GIB, SHM, SetupIssue, host_mean
 from gpu_report.analyse.signals.interval_signals import evidence
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.columns import column_values
@@ -14,7 +14,7 @@ MORE_CORES = "Give the container or the job more cores (`docker run --cpus`, Kub
 BUS_ERRORS = {"RuntimeError", "OSError"}  # what torch makes of a worker that met one, or of a file that has no room
 
 
-def shared_memory(context: Context, training: Training) -> Said | None:
+def shared_memory(context: Context, training: Training) -> SetupIssue | None:
     """Find a /dev/shm that cannot hold the batches that the workers may leave there, or that did run full."""
     total, need = context.run.recording.shm_total_mib, _batches_mib(training)
     if total is None or need is None:
@@ -28,7 +28,7 @@ def shared_memory(context: Context, training: Training) -> Said | None:
     text = f"{SHM} has {_size(total)}, and the batches of {workers} may take {_size(need)}"
     if full:
         text = f"{SHM} ran full ({_size(total)}): the loader's workers leave their batches there"
-    return Said(
+    return SetupIssue(
         "warning" if full or failed else "info",
         f"{text}. Without room there, a worker dies of a bus error" if failed else text,
         evidence(
@@ -44,7 +44,7 @@ def shared_memory(context: Context, training: Training) -> Said | None:
     )
 
 
-def threads(context: Context, training: Training) -> Said | None:
+def threads(context: Context, training: Training) -> SetupIssue | None:
     """Find more threads for arithmetic than there are cores. One is no fault: ultralytics and torchrun set it."""
     asked = (training.quantity(name) for name in ("omp_num_threads", "torch_threads"))
     each = max((number for number in asked if number is not None), default=None)
@@ -55,7 +55,7 @@ def threads(context: Context, training: Training) -> Said | None:
     used = (main or 0.0) >= th.THREADS_USED_PCT and (waited or 0.0) >= th.CORES_WAITED_PCT
     fit = max(int(usable) // training.ranks, 1)
     times = f" in each of {training.ranks} processes" if training.ranks > 1 else ""
-    return Said(
+    return SetupIssue(
         "warning" if used else "info",
         f"OMP_NUM_THREADS asks for {each:.0f} threads{times}, and {_cores(usable)} may be used",
         evidence(
@@ -66,7 +66,7 @@ def threads(context: Context, training: Training) -> Said | None:
     )
 
 
-def cores(context: Context, training: Training) -> Said | None:
+def cores(context: Context, training: Training) -> SetupIssue | None:
     """Find workers at the limit of the cores that a quota or an affinity leaves, which ultralytics does not see."""
     usable, shown = context.run.recording.usable_cores, context.run.recording.cores_online
     workers = training.quantity("workers")
@@ -83,7 +83,7 @@ def cores(context: Context, training: Training) -> Said | None:
     fewer = max(int(usable) // training.ranks, 1)
     change = Advice("With these cores more workers win nothing", "workers", f"{workers:.0f}", str(fewer))
     can_change = "workers" in training.args and fewer < workers
-    return Said(
+    return SetupIssue(
         "warning",
         f"{all_workers} shared {_cores(usable)} (the machine shows {shown}), and needed more",
         evidence(

@@ -4,7 +4,7 @@ from pathlib import PurePosixPath
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.rules.setup.check import MIB_PER_GIB, SHM, Said, host_mean
+from gpu_report.analyse.rules.setup.check import MIB_PER_GIB, SHM, SetupIssue, host_mean
 from gpu_report.analyse.signals.interval_signals import evidence
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.columns import column_values
@@ -21,7 +21,7 @@ NETWORK = frozenset(
 PROGRAMS = ("sshfs", "s3fs", "mountpoint-s3", "gcsfuse", "goofys", "rclone", "juicefs", "glusterfs", "ceph", "blobfuse")
 
 
-def data_disk(context: Context, training: Training) -> Said | None:
+def data_disk(context: Context, training: Training) -> SetupIssue | None:
     """Find images on a network filesystem or a rotating disk, where the training waited for reads."""
     folder = training.text("data_folder")
     mount = None if folder is None else mount_of(folder, context.run.recording.mounts)
@@ -34,7 +34,7 @@ def data_disk(context: Context, training: Training) -> Said | None:
         return None
     size = training.quantity("data_mib")
     place = faster_place(mount, context.run.recording.mounts, size)
-    return Said(
+    return SetupIssue(
         "warning",
         f"The images lie in {folder} on {slow}, and reads were waited for in {waited_s:.0f} s of the training",
         evidence(

@@ -1,7 +1,7 @@
 """Set-up at odds: a torch that does not fit the driver, or has no CUDA at all, so that the CPU trains."""
 
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.rules.setup.check import Said
+from gpu_report.analyse.rules.setup.check import SetupIssue
 from gpu_report.analyse.signals.interval_signals import evidence
 from gpu_report.analyse.timeline.device_argument import visible_devices
 from gpu_report.analyse.timeline.trainings import CPU, Training
@@ -10,14 +10,14 @@ from gpu_report.model import Advice, Evidence, Severity
 ROCM = "rocm"  # torch for AMD's GPUs: it has no CUDA either, and none is wanted
 
 
-def torch_without_cuda(context: Context, training: Training) -> Said | None:
+def torch_without_cuda(context: Context, training: Training) -> SetupIssue | None:
     """Find a training on the CPU by a torch that was built without CUDA, beside a GPU."""
     torch = training.text("torch")
     if not _on_cpu_beside_a_gpu(context, training) or torch is None or not _has_no_cuda(training, torch):
         return None
     served = context.run.recording.cuda
     which = f" with CUDA, {served} at most, which is what the driver serves" if served else " with CUDA"
-    return Said(
+    return SetupIssue(
         _severity(training),
         f"The training ran on the CPU beside {_gpus(context)}: its torch {torch} was built without CUDA",
         _idle(context, training),
@@ -25,7 +25,7 @@ def torch_without_cuda(context: Context, training: Training) -> Said | None:
     )
 
 
-def torch_too_new(context: Context, training: Training) -> Said | None:
+def torch_too_new(context: Context, training: Training) -> SetupIssue | None:
     """Find a training on the CPU by a torch whose CUDA is of a newer generation than the driver serves.
 
     Within a major version a driver serves later minor ones, from CUDA 11 on; another major version needs a newer driver
@@ -35,7 +35,7 @@ def torch_too_new(context: Context, training: Training) -> Said | None:
     if not _on_cpu_beside_a_gpu(context, training) or not built or not served or built[0] <= served[0]:
         return None
     driver = f"the driver {context.run.recording.driver or ''}".strip()
-    return Said(
+    return SetupIssue(
         _severity(training),
         f"The training ran on the CPU beside {_gpus(context)}: its torch {training.text('torch') or ''} was built for "
         f"CUDA {training.text('cuda')}, and {driver} serves {context.run.recording.cuda} at most",
@@ -44,7 +44,7 @@ def torch_too_new(context: Context, training: Training) -> Said | None:
     )
 
 
-def gpu_not_taken(context: Context, training: Training) -> Said | None:
+def gpu_not_taken(context: Context, training: Training) -> SetupIssue | None:
     """Find a training on the CPU that nobody asked for, though torch and the driver fit each other."""
     built, served = _version(training.text("cuda")), _version(context.run.recording.cuda)
     fits = built is not None and served is not None and built[0] <= served[0]
@@ -57,10 +57,10 @@ def gpu_not_taken(context: Context, training: Training) -> Said | None:
         "Unset CUDA_VISIBLE_DEVICES" if hidden else "Run `python -c 'import torch; torch.zeros(1).cuda()'`: it says why"
     )
     text = f"The training ran on the CPU beside {_gpus(context)}{why}"
-    return Said("warning", text, _idle(context, training), (Advice(do),))
+    return SetupIssue("warning", text, _idle(context, training), (Advice(do),))
 
 
-def torch_a_little_newer(context: Context, training: Training) -> Said | None:
+def torch_a_little_newer(context: Context, training: Training) -> SetupIssue | None:
     """Find a torch on the GPU that was built for a later CUDA than the driver serves: most of it works.
 
     The same source: "with limited feature-set", of which what is compiled at run time (PTX) is what one meets.
@@ -71,7 +71,7 @@ def torch_a_little_newer(context: Context, training: Training) -> Said | None:
     served_text = f"the driver serves {context.run.recording.cuda}: the GPU worked"
     text = f"torch was built for CUDA {training.text('cuda')}, {served_text}"
     do = "If `compile=True` or a kernel of your own fails to load, update the NVIDIA driver: nothing else needs it"
-    return Said("info", text, (), (Advice(do),))
+    return SetupIssue("info", text, (), (Advice(do),))
 
 
 def _on_cpu_beside_a_gpu(context: Context, training: Training) -> bool:

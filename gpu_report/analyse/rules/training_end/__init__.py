@@ -5,11 +5,11 @@ from dataclasses import replace
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.rules.training_end.exit_signal import killing
+from gpu_report.analyse.rules.training_end.exit_signal import command_exit
 from gpu_report.analyse.rules.training_end.final_gpu_memory import held_at_the_end, memory_just_before
-from gpu_report.analyse.rules.training_end.hang import Silence, silence
+from gpu_report.analyse.rules.training_end.hang import Hang, find_hang
 from gpu_report.analyse.rules.training_end.oom_kill import KILLED, OomKill, host_memory, memory_was_full, oom_kill
-from gpu_report.analyse.rules.training_end.oom_owner import Holder, holder_of, memory_advice, memory_evidence
+from gpu_report.analyse.rules.training_end.oom_owner import MemoryOwner, memory_advice, memory_evidence, memory_owner
 from gpu_report.analyse.timeline.ranks import OUT_OF_MEMORY, RankGroup
 from gpu_report.model import Cause, Finding, InsideRun, RecordedEvent
 from gpu_report.vocabulary import COMMAND_ENDED
@@ -41,7 +41,7 @@ def _told_crash(context: Context, training: RankGroup, culprit: InsideRun) -> Fi
     """Return the finding of a training that an exception ended, in the process that it ended first."""
     found = _crash(context, 1, culprit)
     where = f" on rank {culprit.rank}{_gpu_of(context, culprit)}" if len(training.ranks) > 1 else ""
-    before = silence(context, training, found.end_t_s)
+    before = find_hang(context, training, found.end_t_s)
     found = replace(
         found,
         severity="warning" if culprit.error == INTERRUPTED else found.severity,
@@ -54,10 +54,10 @@ def _told_crash(context: Context, training: RankGroup, culprit: InsideRun) -> Fi
     oom = oom_kill(context, found.end_t_s, KILLED if culprit.error == WORKER_DIED else None, training.pids)
     if oom is None or culprit.error == OUT_OF_MEMORY:
         return found
-    return _with_oom(context, found, oom, holder_of(context, oom, training.pids, ended_it=False))
+    return _with_oom(context, found, oom, memory_owner(context, oom, training.pids, ended_it=False))
 
 
-def _with_oom(context: Context, found: Finding, oom: OomKill, holder: Holder) -> Finding:
+def _with_oom(context: Context, found: Finding, oom: OomKill, owner: MemoryOwner) -> Finding:
     """Return a finding with a kill for want of memory just before it."""
     return replace(
         found,
@@ -65,7 +65,7 @@ def _with_oom(context: Context, found: Finding, oom: OomKill, holder: Holder) ->
         evidence=(*found.evidence, *memory_evidence(context, oom, found.end_t_s)),
         cause=Cause("run-ended", oom.confidence, oom.why, "memory-pressure"),
         kernel_events=oom.kernel,
-        advice=memory_advice(context, found.end_t_s, oom, holder),
+        advice=memory_advice(context, found.end_t_s, oom, owner),
     )
 
 
@@ -83,8 +83,8 @@ def _crash(context: Context, number: int, run: InsideRun) -> Finding:
 def _command(context: Context, event: RecordedEvent, reported: Sequence[RankGroup]) -> Finding:
     """Return the finding of a command that failed, with the training that it ended, where one was going on."""
     going = [t for t in reported if not t.is_good and t.end_t_s >= event.t_s - th.TOGETHER_S]
-    how = killing(context, event, _pids(context, going))
-    before = silence(context, going[-1], event.t_s) if going else None
+    how = command_exit(context, event, _pids(context, going))
+    before = find_hang(context, going[-1], event.t_s) if going else None
     found = _finding(context, 1, event.t_s, f"{how.summary}{_after(before)}", how.cause.explanation)
     found = replace(
         found,
@@ -136,13 +136,13 @@ def _went(context: Context, training: RankGroup) -> Finding | None:
     oom = oom_kill(context, end_s, KILLED, training.pids)
     if oom is None:
         return found
-    return _with_oom(context, found, oom, holder_of(context, oom, training.pids, ended_it=True))
+    return _with_oom(context, found, oom, memory_owner(context, oom, training.pids, ended_it=True))
 
 
 def _left_hanging(context: Context, training: RankGroup) -> Finding | None:
     """Return the finding of a training that reported nothing any more when the recording ended."""
     end_s = training.end_t_s
-    hung = silence(context, training, end_s)
+    hung = find_hang(context, training, end_s)
     if hung is None:
         return None
     how = "was stopped by a signal" if hung.stopped else "hung"
@@ -159,11 +159,11 @@ def _broken_off(context: Context) -> list[Finding]:
         return []
     what = "The recording broke off while host memory was full"
     found = _finding(context, 1, end_s, what, "the kernel's OOM killer may have ended the recorder with the training")
-    advice = memory_advice(context, end_s, None, Holder())
+    advice = memory_advice(context, end_s, None, MemoryOwner())
     return [replace(found, evidence=(*found.evidence, *host_memory(context, end_s)), advice=advice)]
 
 
-def _after(before: Silence | None) -> str:
+def _after(before: Hang | None) -> str:
     if before is None:
         return ""
     how = "been stopped by a signal" if before.stopped else "hung"

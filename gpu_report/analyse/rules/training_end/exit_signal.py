@@ -12,7 +12,7 @@ from gpu_report.analyse.rules.training_end.oom_kill import (
     oom_kill,
     was_ruled_out,
 )
-from gpu_report.analyse.rules.training_end.oom_owner import Holder, holder_of, memory_advice, memory_evidence
+from gpu_report.analyse.rules.training_end.oom_owner import MemoryOwner, memory_advice, memory_evidence, memory_owner
 from gpu_report.model import Advice, Cause, Evidence, NearbyKernelEvent, RecordedEvent, Severity
 
 SHELL_BASE = 128  # a shell exits with 128 + n when signal n ended its command
@@ -31,7 +31,7 @@ BY_HAND = frozenset({"SIGINT"})  # whoever pressed Ctrl-C knows it
 
 
 @dataclass(frozen=True)
-class Killing:
+class CommandExit:
     """How a command ended: in a sentence without its full stop, why as far as is known, and with what beside it."""
 
     summary: str
@@ -42,44 +42,46 @@ class Killing:
     advice: tuple[Advice, ...] = ()
 
 
-def killing(context: Context, event: RecordedEvent, pids: frozenset[int]) -> Killing:
+def command_exit(context: Context, event: RecordedEvent, pids: frozenset[int]) -> CommandExit:
     """Return how a command ended; `pids` are those of its training, as far as they are known."""
     name, code = _signal(event), event.fields.get("exit_code")
     how = f"{name} ended the command" if event.fields.get("signal") else f"The command ended with exit code {code}"
     oom = oom_kill(context, event.t_s, name, pids)
     if oom is not None:
-        return _by_the_oom_killer(context, event, oom, how, holder_of(context, oom, pids, ended_it=name == KILLED))
+        return _by_the_oom_killer(context, event, oom, how, memory_owner(context, oom, pids, ended_it=name == KILLED))
     if name == KILLED:
         return _without_a_sign(context, event, how)
     why = _lower(how) + (f": {MEANINGS[name]}" if name in MEANINGS else "")
-    return Killing(how, Cause("run-ended", 0.95, why), "warning" if name in BY_HAND else "critical")
+    return CommandExit(how, Cause("run-ended", 0.95, why), "warning" if name in BY_HAND else "critical")
 
 
-def _by_the_oom_killer(context: Context, event: RecordedEvent, oom: OomKill, how: str, holder: Holder) -> Killing:
-    return Killing(
-        summary=f"The kernel's OOM killer ended the training: {oom.ran_out}{holder.words}",
+def _by_the_oom_killer(
+    context: Context, event: RecordedEvent, oom: OomKill, how: str, owner: MemoryOwner
+) -> CommandExit:
+    return CommandExit(
+        summary=f"The kernel's OOM killer ended the training: {oom.ran_out}{owner.words}",
         cause=Cause("run-ended", oom.confidence, f"{_lower(how)}: {oom.why}", "memory-pressure"),
         evidence=memory_evidence(context, oom, event.t_s),
         kernel=oom.kernel,
-        advice=memory_advice(context, event.t_s, oom, holder),
+        advice=memory_advice(context, event.t_s, oom, owner),
     )
 
 
-def _without_a_sign(context: Context, event: RecordedEvent, how: str) -> Killing:
+def _without_a_sign(context: Context, event: RecordedEvent, how: str) -> CommandExit:
     """Return a kill that nothing recorded accounts for: what it can have been, and what it was not."""
     memory, log = host_memory(context, event.t_s), context.run.kernel
     if was_ruled_out(context):
         why = "not the kernel's OOM killer: somebody or something sent the signal (kill -9, a scheduler, a container)"
         cause = Cause("run-ended", 0.95, f"{_lower(how)}, and it was {why}")
         text = f"{how}: somebody or something sent it, not the kernel's OOM killer"
-        return Killing(text, cause, "critical", memory, (), (Advice(WHO_KILLED),))
+        return CommandExit(text, cause, "critical", memory, (), (Advice(WHO_KILLED),))
     advice = (Advice(log.advice),) if log.advice else ()
     full = memory_was_full(context, event.t_s)
     why = "nothing recorded says who sent it; the kernel log, which names the OOM killer's victims, was not read"
     if full:
         why = "host memory was full, so that the kernel's OOM killer is likely; its log was not read"
     cause = Cause("run-ended", 0.95, f"{_lower(how)}: {why}", "memory-pressure" if full else None)
-    return Killing(how, cause, "critical", memory, (), advice)
+    return CommandExit(how, cause, "critical", memory, (), advice)
 
 
 def _signal(event: RecordedEvent) -> str | None:

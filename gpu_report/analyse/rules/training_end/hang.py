@@ -14,7 +14,7 @@ FIRST_BATCH = "first batch"
 
 
 @dataclass(frozen=True)
-class Silence:
+class Hang:
     """How long a training reported nothing before its end, in which phase, and what the GPUs did meanwhile.
 
     `stopped` tells that a signal had stopped its processes (SIGSTOP, Ctrl-Z), as far as that was recorded.
@@ -32,7 +32,7 @@ class Silence:
         return self.end_t_s - self.start_t_s
 
 
-def silence(context: Context, training: RankGroup, end_s: float) -> Silence | None:
+def find_hang(context: Context, training: RankGroup, end_s: float) -> Hang | None:
     """Return a training's silence up to its end, None where it is no longer than work may be silent."""
     longest_s = _longest_s(training)
     if training.is_good or longest_s is None or end_s - training.last_message_t_s <= longest_s:
@@ -40,7 +40,7 @@ def silence(context: Context, training: RankGroup, end_s: float) -> Silence | No
     span = training.last_message_t_s, end_s
     used = context.used_series
     stopped = column_mean(context.run.host, "trainer_stopped", [span])
-    return Silence(
+    return Hang(
         *span,
         _where(training),
         stopped is not None and stopped >= th.STOPPED,

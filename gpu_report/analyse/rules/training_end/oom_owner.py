@@ -17,7 +17,7 @@ IN_MEMORY, NOT_IN_MEMORY = frozenset({"ram", "True"}), frozenset({"disk", "False
 
 
 @dataclass(frozen=True)
-class Holder:
+class MemoryOwner:
     """Who held most of the host memory that ran out, and how much (MiB); `who` is empty where that is not known."""
 
     who: Literal["main process", "other processes", ""] = ""
@@ -29,7 +29,7 @@ class Holder:
         return f", {gibibytes(self.held_mib)} of it held by its {self.who}" if self.who else ""
 
 
-def holder_of(context: Context, oom: OomKill, pids: frozenset[int], *, ended_it: bool) -> Holder:
+def memory_owner(context: Context, oom: OomKill, pids: frozenset[int], *, ended_it: bool) -> MemoryOwner:
     """Return who held most of the memory that ran out; `pids` are those of the training's main processes.
 
     `ended_it` says that the kill itself ended the training: its victim is the main process then, whatever pid a
@@ -38,12 +38,12 @@ def holder_of(context: Context, oom: OomKill, pids: frozenset[int], *, ended_it:
     report, victim = oom.report, oom.victim
     whole_mib = (report and report.limit_mib) or context.run.recording.memory_mib
     if report is None or victim is None or report.killed_own_mib is None or not whole_mib:
-        return Holder()
+        return MemoryOwner()
     is_main = victim.pid in pids or (ended_it and len(oom.victims) == 1)
     rest_mib = (report.group_own_mib or 0.0) - report.killed_own_mib if is_main else 0.0
-    found = Holder("main process" if is_main else "other processes", report.killed_own_mib)
-    found = Holder("other processes", rest_mib) if rest_mib > found.held_mib else found
-    return found if found.held_mib >= th.MOST_OF_MEMORY * whole_mib else Holder()
+    found = MemoryOwner("main process" if is_main else "other processes", report.killed_own_mib)
+    found = MemoryOwner("other processes", rest_mib) if rest_mib > found.held_mib else found
+    return found if found.held_mib >= th.MOST_OF_MEMORY * whole_mib else MemoryOwner()
 
 
 def memory_evidence(context: Context, oom: OomKill, end_s: float) -> tuple[Evidence, ...]:
@@ -84,22 +84,22 @@ def _growth(context: Context, end_s: float) -> tuple[Evidence, ...]:
     )
 
 
-def memory_advice(context: Context, end_s: float, oom: OomKill | None, holder: Holder) -> tuple[Advice, ...]:
+def memory_advice(context: Context, end_s: float, oom: OomKill | None, owner: MemoryOwner) -> tuple[Advice, ...]:
     """Return what to do against a want of host memory that ended a training: by whose it was, where that is known."""
     training = context.training_at(end_s)
     cached = None if training is None else _is_cached(training)
     more = _more(oom)
-    if cached and holder.who != "other processes":
+    if cached and owner.who != "other processes":
         text = "`cache=ram` keeps all images in the memory of the main process; on a disk they take none of it"
         if training is None or "cache" not in training.args:  # reported by callbacks alone
             return (Advice(f"{text} (`cache=disk`). Or {more}"),)
         return (Advice(f"{text}. Or {more}", "cache", "ram", "disk"),)
-    if holder.who == "main process":
-        held = f"it held {gibibytes(holder.held_mib)} itself"
+    if owner.who == "main process":
+        held = f"it held {gibibytes(owner.held_mib)} itself"
         kept = "a cache, a list of results, a callback that leaks"
         text = f"Look for what the main process keeps from batch to batch ({kept}): {held}"
         return (Advice(f"{text}. Or {more}, which helps only where that stops growing"),)
-    if holder.who == "other processes":
+    if owner.who == "other processes":
         now = "" if training is None or training.workers is None else f" (now {training.workers})"
         return (Advice(f"Train with fewer loader workers{now}, each of which holds batches ahead. Or {more}"),)
     less = "fewer workers" if cached is False else "fewer workers, no cache=ram"

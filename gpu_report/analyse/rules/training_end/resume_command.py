@@ -16,15 +16,15 @@ TASKS = frozenset({"detect", "segment", "classify", "pose", "obb"})
 _NOT_TYPED = re.compile(r"[`\x00-\x1f\x7f]")
 
 
-def with_resuming(context: Context, findings: Sequence[Finding]) -> list[Finding]:
+def with_resume_command(context: Context, findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings, those of a training that was cut short with the command that resumes it, where it is known.
 
     ultralytics writes weights/last.pt after each epoch, and takes all arguments from it.
     """
-    return [_with_resuming(context, each) if each.rule == CUT_SHORT else each for each in findings]
+    return [_with_resume_command(context, each) if each.rule == CUT_SHORT else each for each in findings]
 
 
-def _with_resuming(context: Context, finding: Finding) -> Finding:
+def _with_resume_command(context: Context, finding: Finding) -> Finding:
     training = context.training_at(finding.end_t_s)
     if training is None or finding.end_t_s > training.span[1] + th.TOGETHER_S:
         return finding

@@ -7,16 +7,16 @@ import pandas as pd
 import pytest
 from support.runs import make_run, readings
 
-from gpu_report.analyse.advice.run_settings import setup_of
+from gpu_report.analyse.advice.run_settings import run_settings_of
 from gpu_report.analyse.context import build_context
 from gpu_report.model import Options
 
 SECONDS = 120
 
 
-def setup(context):
+def settings(context):
     (training,) = context.trainings
-    return setup_of(context, training)
+    return run_settings_of(context, training)
 
 
 def on_machine(cpu_pct=None, **recording):
@@ -24,7 +24,7 @@ def on_machine(cpu_pct=None, **recording):
     host = pd.DataFrame({"t_s": np.arange(float(SECONDS)), "main_cpu_pct": 100.0, "workers_cpu_pct": 200.0})
     host = host if cpu_pct is None else host.assign(cpu_pct=cpu_pct)
     run = dataclasses.replace(run, host=host, recording=dataclasses.replace(run.recording, **recording))
-    return setup(build_context(run, Options()))
+    return settings(build_context(run, Options()))
 
 
 @pytest.mark.parametrize(
@@ -52,4 +52,4 @@ def test_the_cores_that_a_loader_may_have(cpu_pct, recording, cores, free):
 def test_what_counts_as_a_cache(cache, cached):
     run = make_run(readings((0, 10), (90, 110)), rows=[(1, 60), (2, 115)])
     yolo = dataclasses.replace(run.yolo_runs[0], args={"cache": cache})
-    assert setup(build_context(dataclasses.replace(run, yolo_runs=(yolo,)), Options())).cached is cached
+    assert settings(build_context(dataclasses.replace(run, yolo_runs=(yolo,)), Options())).cached is cached

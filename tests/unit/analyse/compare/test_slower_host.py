@@ -12,7 +12,7 @@ from gpu_report.analyse import analyse
 from gpu_report.analyse.compare import compare
 from gpu_report.analyse.compare.gate_syntax import default_gates, parse_gates
 from gpu_report.analyse.compare.resource_use import RunningTotal, work_of
-from gpu_report.analyse.compare.slower_host import Cores, cores_of, cores_words
+from gpu_report.analyse.compare.slower_host import HostSlowdown, host_slowdown, slowdown_words
 from gpu_report.load import load_run
 from gpu_report.model import Analysis, Comparison, Difference, MetricComparison
 
@@ -143,12 +143,12 @@ def three(main: float | None, workers: float | None, gpu: float | None, **sure: 
     ],
 )
 def test_both_take_longer_alike_and_the_gpu_does_not(main, workers, gpu, is_cores):
-    assert (cores_of(three(main, workers, gpu), ()) is not None) == is_cores
+    assert (host_slowdown(three(main, workers, gpu), ()) is not None) == is_cores
 
 
 def test_one_of_the_two_must_be_certain():
-    assert cores_of(three(0.3, 0.33, 0.0, main_cpu=False), ()) == Cores(0.3, 0.33)
-    assert cores_of(three(0.3, 0.33, 0.0, main_cpu=False, workers_cpu=False), ()) is None
+    assert host_slowdown(three(0.3, 0.33, 0.0, main_cpu=False), ()) == HostSlowdown(0.3, 0.33)
+    assert host_slowdown(three(0.3, 0.33, 0.0, main_cpu=False, workers_cpu=False), ()) is None
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_one_of_the_two_must_be_certain():
 )
 def test_what_may_cost_cpu_time_speaks_against_it(name, kind, is_cores):
     unlike = [Difference(name, "1", "2", kind)]
-    assert (cores_of(three(0.3, 0.33, 0.0), unlike) is not None) == is_cores
+    assert (host_slowdown(three(0.3, 0.33, 0.0), unlike) is not None) == is_cores
 
 
 @pytest.mark.parametrize(
@@ -165,12 +165,12 @@ def test_what_may_cost_cpu_time_speaks_against_it(name, kind, is_cores):
     [(0.30, True), (0.10, True), (0.45, False), (-0.20, False)],
 )
 def test_slower_cores_alone_leave_no_rest_that_is_worth_a_word(share, alone):
-    assert Cores(0.3, 0.28).account_for(share) == alone
+    assert HostSlowdown(0.3, 0.28).account_for(share) == alone
 
 
 @pytest.mark.parametrize(("share", "alone"), [(-0.23, True), (-0.05, True), (-0.35, False), (0.1, False)])
 def test_so_do_faster_cores(share, alone):
-    assert Cores(-0.23, -0.22).account_for(share) == alone
+    assert HostSlowdown(-0.23, -0.22).account_for(share) == alone
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_so_do_faster_cores(share, alone):
     ],
 )
 def test_only_what_is_within_the_limit_for_such_cores_is_explained(metric, limit, share, explained):
-    assert Cores(0.3, 0.28).explain(metric, limit, share) == explained
+    assert HostSlowdown(0.3, 0.28).explain(metric, limit, share) == explained
 
 
 @pytest.mark.parametrize(
@@ -198,8 +198,8 @@ def test_only_what_is_within_the_limit_for_such_cores_is_explained(metric, limit
 )
 def test_faster_cores_may_hide_a_slower_training(metric, share, hidden):
     limit = 0.05 if metric == "epoch_time" else -0.05
-    assert Cores(-0.27, -0.29).hide(metric, limit, share) == hidden
-    assert not Cores(0.27, 0.29).hide(metric, limit, share)
+    assert HostSlowdown(-0.27, -0.29).hide(metric, limit, share) == hidden
+    assert not HostSlowdown(0.27, 0.29).hide(metric, limit, share)
 
 
 def time_of(share: float, judgement: str) -> MetricComparison:
@@ -217,12 +217,12 @@ def time_of(share: float, judgement: str) -> MetricComparison:
     ],
 )
 def test_the_sentence_on_the_cores_goes_with_what_became_of_the_time(cores, share, judgement, words):
-    assert words in cores_words(Cores(cores, cores), time_of(share, judgement))
+    assert words in slowdown_words(HostSlowdown(cores, cores), time_of(share, judgement))
 
 
 def test_a_run_without_any_cpu_time_says_nothing_of_its_cores():
-    assert cores_of(three(-1.0, -1.0, 0.0), ()) is None
-    assert cores_of(three(-1.0, -0.5, 0.0), ()) is None
+    assert host_slowdown(three(-1.0, -1.0, 0.0), ()) is None
+    assert host_slowdown(three(-1.0, -0.5, 0.0), ()) is None
 
 
 def test_gates_on_the_tail_of_the_epochs_are_not_excused_by_the_cores():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpu_report.analyse.results.verdict_drops import drops_sentence, felt_drops, waiting_sentence
+from gpu_report.analyse.results.verdict_drops import drops_sentence, merged_drops, waiting_sentence
 from gpu_report.model import Cause, Finding
 
 
@@ -15,12 +15,12 @@ def wait(gpu, start_s, end_s):
 
 
 def said(*drops):
-    return drops_sentence(felt_drops(drops), several_gpus=True)
+    return drops_sentence(merged_drops(drops), several_gpus=True)
 
 
 def test_one_drop_that_two_gpus_felt_is_one_and_takes_its_time_once():
-    (felt,) = felt_drops([drop(0, 40.0, 52.0), drop(1, 40.5, 53.0)])
-    assert (felt.gpus, felt.span, felt.seconds) == ((0, 1), (40.0, 53.0), 13.0)
+    (merged,) = merged_drops([drop(0, 40.0, 52.0), drop(1, 40.5, 53.0)])
+    assert (merged.gpus, merged.span, merged.seconds) == ((0, 1), (40.0, 53.0), 13.0)
     assert said(drop(0, 40.0, 52.0), drop(1, 40.5, 53.0)).startswith("1 unexpected drop took 13 s on 2 GPUs at once: ")
 
 
@@ -30,26 +30,26 @@ def test_one_drop_that_two_gpus_felt_is_one_and_takes_its_time_once():
     ids=["later", "of another cause", "on the same GPU"],
 )
 def test_other_drops_are_counted_apart(other):
-    assert len(felt_drops([drop(0, 40.0, 52.0), other])) == 2
+    assert len(merged_drops([drop(0, 40.0, 52.0), other])) == 2
 
 
 def test_expected_drops_and_other_findings_are_none():
-    assert felt_drops([drop(0, 40.0, 52.0, expected=True), wait(1, 40.0, 52.0)]) == []
+    assert merged_drops([drop(0, 40.0, 52.0, expected=True), wait(1, 40.0, 52.0)]) == []
 
 
 def test_where_drops_were_is_told_only_with_several_gpus():
     assert said(drop(1, 40.0, 52.0)) == (
         "1 unexpected drop took 12 s on GPU 1: waiting for data: the loader stood still."
     )
-    one = drops_sentence(felt_drops([drop(0, 40.0, 52.0)]), several_gpus=False)
+    one = drops_sentence(merged_drops([drop(0, 40.0, 52.0)]), several_gpus=False)
     assert one == "1 unexpected drop took 12 s: waiting for data: the loader stood still."
     assert " took 22 s on 2 GPUs: " in said(drop(0, 40.0, 52.0), drop(1, 70.0, 80.0))
 
 
 def test_who_waited_is_told_with_the_one_drop_that_it_waited_for():
-    felt = felt_drops([drop(1, 40.0, 52.0)])
-    assert waiting_sentence(felt, [wait(0, 40.2, 52.0)]).startswith("Meanwhile GPU 0 waited for it")
-    assert waiting_sentence(felt, [wait(0, 40.2, 52.0), wait(2, 40.1, 52.0)]).startswith("Meanwhile 2 GPUs waited")
-    assert waiting_sentence(felt, [wait(0, 60.0, 72.0)]) == ""  # at another time
-    assert waiting_sentence(felt, [wait(1, 40.2, 52.0)]) == ""  # for another GPU than itself
-    assert waiting_sentence(felt_drops([drop(1, 40.0, 52.0), drop(1, 70.0, 82.0)]), [wait(0, 40.0, 52.0)]) == ""
+    merged = merged_drops([drop(1, 40.0, 52.0)])
+    assert waiting_sentence(merged, [wait(0, 40.2, 52.0)]).startswith("Meanwhile GPU 0 waited for it")
+    assert waiting_sentence(merged, [wait(0, 40.2, 52.0), wait(2, 40.1, 52.0)]).startswith("Meanwhile 2 GPUs waited")
+    assert waiting_sentence(merged, [wait(0, 60.0, 72.0)]) == ""  # at another time
+    assert waiting_sentence(merged, [wait(1, 40.2, 52.0)]) == ""  # for another GPU than itself
+    assert waiting_sentence(merged_drops([drop(1, 40.0, 52.0), drop(1, 70.0, 82.0)]), [wait(0, 40.0, 52.0)]) == ""

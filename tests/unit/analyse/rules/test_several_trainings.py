@@ -9,7 +9,7 @@ from support.runs import PROCESSES, make_run, readings
 
 from gpu_report import schema
 from gpu_report.analyse import analyse
-from gpu_report.analyse.advice.run_settings import setup_of
+from gpu_report.analyse.advice.run_settings import run_settings_of
 from gpu_report.analyse.context import build_context
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.model import Gpu, InsideEpoch, InsideRun, Options, Phase, RecordedEvent, YoloRun
@@ -82,7 +82,7 @@ def test_each_training_has_its_own_set_up_and_gpu(order):
     for training, one in zip(context.trainings, order, strict=True):
         assert (training.workers, training.gpus) == (one["workers"], frozenset({one["gpu"]}))
         assert (training.args["device"], training.args["workers"]) == (str(one["gpu"]), one["workers"])
-        assert setup_of(context, training).workers == one["workers"]
+        assert run_settings_of(context, training).workers == one["workers"]
         assert len(training.train_spans) == EPOCHS
 
 
@@ -111,7 +111,7 @@ def test_the_time_that_one_training_waited_is_not_booked_in_the_other(order):
 def test_bounds_and_advice_are_of_the_longest_run_alone(order):
     """Both are as long; the first of them is meant, and what starves the other is no cause in it."""
     analysis = analyse(sweep(*order))
-    causes = {bound.cause for bound in analysis.bounds}
+    causes = {bound.cause for bound in analysis.speedup_limits}
     advised = [advice for f in analysis.findings if f.rule == "starved" for advice in f.advice]
     if order[0] is SLOW:
         assert "input-cpu" in causes

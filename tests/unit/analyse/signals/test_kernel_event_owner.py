@@ -6,7 +6,7 @@ import pytest
 from support.runs import make_run, readings
 
 from gpu_report.analyse import analyse
-from gpu_report.analyse.signals.kernel_event_owner import NOT_OURS, with_owners
+from gpu_report.analyse.signals.kernel_event_owner import NOT_OURS, mark_foreign_kernel_events
 from gpu_report.analyse.signals.kernel_events_near import kernel_events_near
 from gpu_report.model import InsideEpoch, InsideRun, KernelEvent, Phase
 from gpu_report.render.page.next_steps import next_step
@@ -29,7 +29,7 @@ def run_with(event, *trainings):
 
 
 def owned(event, *trainings):
-    return with_owners(run_with(event, *trainings)).kernel.events[0]
+    return mark_foreign_kernel_events(run_with(event, *trainings)).kernel.events[0]
 
 
 @pytest.mark.parametrize("event", [KILL, XID])

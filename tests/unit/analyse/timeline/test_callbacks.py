@@ -13,7 +13,7 @@ from support.samples import analysis_of, labels_of, run_of
 from gpu_report import schema
 from gpu_report.analyse import analyse
 from gpu_report.analyse.compare.metrics import DATA_WAIT
-from gpu_report.analyse.compare.samples import of_epochs, of_windows, training_of
+from gpu_report.analyse.compare.samples import of_epochs, of_windows, run_sample
 from gpu_report.model import InsideEpoch, InsideRun, Options, Phase, RecordedEvent
 
 LABELLED = ("faulted", "fed", "healthy", "starved")
@@ -216,7 +216,7 @@ def test_the_ordinary_waits_of_an_epoch_are_not_the_one_in_which_the_trainer_sto
 
 @pytest.mark.parametrize("longest_s", [0.9, 12.0])
 def test_windows_wait_for_data_as_long_as_their_epochs_do(longest_s):
-    training = training_of(standing_still(main_pct=0.0, workers_pct=0.0, wait_s=16.0, longest_s=longest_s))
+    training = run_sample(standing_still(main_pct=0.0, workers_pct=0.0, wait_s=16.0, longest_s=longest_s))
     by_epochs, by_windows = of_epochs(training), of_windows(training)
     assert len(by_windows[DATA_WAIT]) > len(by_epochs[DATA_WAIT])
     assert by_windows[DATA_WAIT].mean() == pytest.approx(by_epochs[DATA_WAIT].mean())

@@ -150,4 +150,4 @@ def test_a_limit_of_another_cgroup_is_not_the_trainers():
 def test_a_training_that_died_of_host_memory_is_not_told_to_take_more():
     analysis = analysis_of("n-oom-killed")
     assert {advice.argument for finding in analysis.findings for advice in finding.advice} == {None}
-    assert [bound.repair for bound in analysis.bounds] == [""]
+    assert [bound.fix for bound in analysis.speedup_limits] == [""]

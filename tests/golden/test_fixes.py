@@ -1,4 +1,4 @@
-"""What the report says could be won, held against repairs that were made and recorded (docs/bounds.md)."""
+"""What the report says could be won, held against repairs that were made and recorded (docs/speedup-limits.md)."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ from statistics import median
 import pytest
 from support.samples import analysis_of
 
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "bounds.md"
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "speedup-limits.md"
 ESTIMATE_OFF = 0.25  # the issue's limit
 # (run, its cause, the argument advised, the recorded repair that is nearest to it)
 REPAIRED = (
@@ -29,33 +29,33 @@ def trained_s(name):
 
 @pytest.fixture(params=REPAIRED, ids=lambda pair: pair[0])
 def pair(request):
-    name, cause, argument, repair = request.param
-    (bound,) = [bound for bound in analysis_of(name).bounds if bound.cause == cause]
-    assert bound.repair.startswith(f"{argument}=")
-    return name, bound, repair
+    name, cause, argument, find_fix = request.param
+    (limit,) = [limit for limit in analysis_of(name).speedup_limits if limit.cause == cause]
+    assert limit.fix.startswith(f"{argument}=")
+    return name, limit, find_fix
 
 
 def test_no_repair_beats_the_bound(pair):
-    _, bound, repair = pair
-    assert bound.epoch_s_at_best <= min(trained_s(repair))
+    _, limit, find_fix = pair
+    assert limit.epoch_s_at_best <= min(trained_s(find_fix))
 
 
 def test_the_estimate_is_what_the_repair_reached(pair):
-    _, bound, repair = pair
-    assert bound.epoch_s_estimate == pytest.approx(median(trained_s(repair)), rel=ESTIMATE_OFF)
+    _, limit, find_fix = pair
+    assert limit.epoch_s_estimate == pytest.approx(median(trained_s(find_fix)), rel=ESTIMATE_OFF)
 
 
 def test_the_document_says_what_the_code_predicts(pair):
-    name, bound, repair = pair
+    name, limit, find_fix = pair
     row = next(line for line in DOCUMENT.read_text().splitlines() if line.startswith(f"| `{name}` |"))
     cells = [cell.strip(" `") for cell in row.strip("|").split("|")]
     assert cells[1:] == [
-        f"{bound.epoch_s_now:.1f}",
-        f"{bound.epoch_s_at_best:.1f}",
-        bound.repair,
-        f"{bound.epoch_s_estimate:.1f}",
-        repair,
-        f"{median(trained_s(repair)):.1f}",
+        f"{limit.epoch_s_now:.1f}",
+        f"{limit.epoch_s_at_best:.1f}",
+        limit.fix,
+        f"{limit.epoch_s_estimate:.1f}",
+        find_fix,
+        f"{median(trained_s(find_fix)):.1f}",
     ]
 
 

@@ -11,7 +11,7 @@ from support.samples import SAMPLES
 
 from gpu_report import schema
 from gpu_report.analyse import analyse
-from gpu_report.analyse.advice import speedup_bounds
+from gpu_report.analyse.advice import speedup_limits
 from gpu_report.load import load_run
 from gpu_report.model import EpochRow, Gpu, InsideEpoch, InsideRun, Phase
 
@@ -58,7 +58,7 @@ def starved_run(
 
 
 def bound_of(run, cause):
-    return next((bound for bound in analyse(run).bounds if bound.cause == cause), None)
+    return next((limit for limit in analyse(run).speedup_limits if limit.cause == cause), None)
 
 
 def changes(run):
@@ -67,15 +67,15 @@ def changes(run):
 
 
 def test_an_epoch_that_waits_for_data_is_at_best_as_long_as_without_the_wait():
-    bound = bound_of(starved_run(), "input-cpu")
-    assert (bound.epoch_s_now, bound.epoch_s_at_best) == (20.0, 5.0)
-    assert bound.speed_up_at_most == pytest.approx(4.0)
+    limit = bound_of(starved_run(), "input-cpu")
+    assert (limit.epoch_s_now, limit.epoch_s_at_best) == (20.0, 5.0)
+    assert limit.speed_up_at_most == pytest.approx(4.0)
 
 
 def test_without_callbacks_the_bound_is_what_the_gpu_was_busy():
     run = dataclasses.replace(starved_run(), inside=())
-    bound = bound_of(run, "input-cpu")
-    assert bound.epoch_s_at_best == pytest.approx(0.2 * bound.epoch_s_now, rel=0.01)
+    limit = bound_of(run, "input-cpu")
+    assert limit.epoch_s_at_best == pytest.approx(0.2 * limit.epoch_s_now, rel=0.01)
 
 
 def test_workers_are_as_many_as_keep_up_and_no_more_than_the_cores_allow():
@@ -138,9 +138,9 @@ def launch_bound_run(batch=4, quantities=None, peak_mib=2_000.0, util=28.0):
 def test_a_batch_too_small_for_the_gpu_grows_to_what_the_optimiser_sees_anyway():
     run = launch_bound_run()
     assert changes(run) == {"batch": "64"}
-    bound = bound_of(run, "launch-bound")
-    assert bound.epoch_s_at_best == pytest.approx(20 * 3 / 60)
-    assert bound.epoch_s_estimate == pytest.approx(20 * 4 / 64 * 1.45 / (1 + 0.45 / 16))  # a step each, not every 16
+    limit = bound_of(run, "launch-bound")
+    assert limit.epoch_s_at_best == pytest.approx(20 * 3 / 60)
+    assert limit.epoch_s_estimate == pytest.approx(20 * 4 / 64 * 1.45 / (1 + 0.45 / 16))  # a step each, not every 16
     active = {"sm_active_pct": [13.0] * LASTS_S}  # for so long its SMs must be active, whatever the batch
     assert bound_of(launch_bound_run(quantities=active), "launch-bound").epoch_s_estimate == pytest.approx(2.6)
     assert changes(launch_bound_run(peak_mib=15_000.0)) == {"batch": "16"}  # 60 % of 140 GiB hold 5.7 times of it
@@ -152,20 +152,20 @@ def test_what_a_moment_cost_is_held_against_epochs_that_nothing_disturbed():
     assert bound_of(run, "unexplained") is None
     util = run.samples["gpu_util_pct"].to_numpy().copy()
     util[52:76] = 0.0  # in the third epoch, which is 25 s longer
-    bound = bound_of(dataclasses.replace(run, samples=run.samples.assign(gpu_util_pct=util)), "unexplained")
-    assert (bound.epoch_s_now, bound.epoch_s_at_best) == (20.0, 15.0)  # means of five: the first is not judged
-    assert bound.epoch_s_estimate is None
+    limit = bound_of(dataclasses.replace(run, samples=run.samples.assign(gpu_util_pct=util)), "unexplained")
+    assert (limit.epoch_s_now, limit.epoch_s_at_best) == (20.0, 15.0)  # means of five: the first is not judged
+    assert limit.epoch_s_estimate is None
 
 
 def test_a_healthy_run_is_told_how_little_is_left():
     run = starved_run(wait_s=0.1, util=80.0, host={})
-    (bound,) = analyse(run).bounds
-    assert (bound.cause, bound.speed_up_at_most) == ("short gaps", pytest.approx(1.25))
-    assert analyse(starved_run(wait_s=0.1, util=97.0, host={})).bounds == ()
+    (limit,) = analyse(run).speedup_limits
+    assert (limit.cause, limit.speed_up_at_most) == ("short gaps", pytest.approx(1.25))
+    assert analyse(starved_run(wait_s=0.1, util=97.0, host={})).speedup_limits == ()
 
 
 def test_a_run_without_epochs_has_no_bounds():
-    assert analyse(make_run(readings((0, 10), (30, 100)))).bounds == ()
+    assert analyse(make_run(readings((0, 10), (30, 100)))).speedup_limits == ()
 
 
 def trained_s(name):
@@ -174,15 +174,15 @@ def trained_s(name):
 
 
 def test_a_starved_run_is_held_against_the_same_work_repaired():
-    (bound,) = [b for b in analyse(load_run(SAMPLES / "n-starved")).bounds if b.cause == "input-cpu"]
+    (limit,) = [b for b in analyse(load_run(SAMPLES / "n-starved")).speedup_limits if b.cause == "input-cpu"]
     repaired = trained_s("n-fed")
-    assert bound.epoch_s_at_best <= min(repaired)
-    assert bound.epoch_s_estimate == pytest.approx(median(repaired), rel=0.25)
+    assert limit.epoch_s_at_best <= min(repaired)
+    assert limit.epoch_s_estimate == pytest.approx(median(repaired), rel=0.25)
 
 
 def test_what_is_seen_from_outside_alone_is_not_beaten_by_the_repair():
-    (bound,) = [b for b in analyse(load_run(SAMPLES / "starved")).bounds if b.cause == "unexplained"]
-    assert bound.epoch_s_at_best <= min(trained_s("fed"))
+    (limit,) = [b for b in analyse(load_run(SAMPLES / "starved")).speedup_limits if b.cause == "unexplained"]
+    assert limit.epoch_s_at_best <= min(trained_s("fed"))
 
 
 @pytest.mark.parametrize(
@@ -194,19 +194,19 @@ def test_what_is_seen_from_outside_alone_is_not_beaten_by_the_repair():
 )
 def test_a_fault_costs_what_disturbed_epochs_took_longer(name, cause, undisturbed):
     analysis = analyse(load_run(SAMPLES / name))
-    (bound,) = [b for b in analysis.bounds if b.cause == cause]
+    (limit,) = [b for b in analysis.speedup_limits if b.cause == cause]
     typical = median(epoch.train_s for epoch in analysis.epochs if epoch.epoch in undisturbed)
-    assert bound.epoch_s_at_best == pytest.approx(typical, rel=0.05)
-    assert bound.speed_up_at_most > 1.4
+    assert limit.epoch_s_at_best == pytest.approx(typical, rel=0.05)
+    assert limit.speed_up_at_most > 1.4
 
 
 def test_a_bound_says_which_epoch_it_calls_the_one_now():
     analysis = analyse(load_run(SAMPLES / "m-blocked"))
     trained = [epoch.train_s for epoch in analysis.epochs if not epoch.first]
-    moment = next(bound for bound in analysis.bounds if bound.cause == "trainer-blocked")
+    moment = next(limit for limit in analysis.speedup_limits if limit.cause == "trainer-blocked")
     assert moment.basis.endswith("; now is the mean of all epochs, without the first")
     assert moment.epoch_s_now == pytest.approx(fmean(trained))
-    gaps = next(bound for bound in analysis.bounds if bound.cause == "short gaps")
+    gaps = next(limit for limit in analysis.speedup_limits if limit.cause == "short gaps")
     assert gaps.basis.endswith("; now is the median of the epochs that nothing disturbed, without the first")
     assert gaps.epoch_s_now == median(epoch.train_s for epoch in analysis.epochs if epoch.epoch in {3, 5, 6, 7})
     standing = bound_of(starved_run(lengths_s=(20.0, 14.0, 22.0, 30.0, 16.0, 18.0), wait_s=8.0), "input-cpu")
@@ -221,13 +221,13 @@ def test_a_bound_has_the_name_of_the_ledgers_row_also_where_its_cause_is_but_a_n
     (starved,) = [finding for finding in analysis.findings if finding.rule == "starved"]
     assert (starved.severity, starved.cause.name) == ("info", "launch-bound")
     names = {row.name for row in analysis.ledger}
-    assert {bound.cause for bound in analysis.bounds} == {"launch-bound"} <= names
-    assert analysis.bounds[0].epoch_s_at_best == pytest.approx(20 * 0.55)
+    assert {limit.cause for limit in analysis.speedup_limits} == {"launch-bound"} <= names
+    assert analysis.speedup_limits[0].epoch_s_at_best == pytest.approx(20 * 0.55)
     assert starved.advice == ()  # a larger batch is no repair of what is so by nature
 
 
 def test_a_training_on_the_cpu_has_no_bound_by_a_gpu():
-    assert analyse(starved_run(util=0.0)).bounds == ()
+    assert analyse(starved_run(util=0.0)).speedup_limits == ()
 
 
 def on_gpus(run, count):
@@ -288,8 +288,8 @@ def test_no_workers_at_all_are_named_as_none():
 
 def test_each_epoch_is_held_against_the_findings_near_it_only(monkeypatch):
     compared = []
-    shared_s = speedup_bounds._shared_s
-    monkeypatch.setattr(speedup_bounds, "_shared_s", lambda *both: compared.append(both) or shared_s(*both))
+    shared_s = speedup_limits._shared_s
+    monkeypatch.setattr(speedup_limits, "_shared_s", lambda *both: compared.append(both) or shared_s(*both))
     epochs = 200
     util = readings((0, 10), *[part for _ in range(epochs // 2) for part in ((90, 28), (0, 12))])
     run = make_run(util, rows=[(n, 10.0 + 20 * n) for n in range(1, epochs + 1)])

@@ -15,7 +15,7 @@ from gpu_report.analyse.timeline.activity import outside
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, as_array
-from gpu_report.model import Bound, EpochSummary, Finding
+from gpu_report.model import EpochSummary, Finding, SpeedupLimit
 
 # Causes that are felt as waiting for data, which callbacks tell in seconds.
 INPUT = frozenset({"input-cpu", "input-storage", "input-stalled", "memory-pressure"})
@@ -48,7 +48,7 @@ def longest_run(epochs: Sequence[EpochSummary]) -> int | None:
     return max(trained, key=lambda number: trained[number], default=None)
 
 
-def training_of_bounds(context: Context, epochs: Sequence[EpochSummary]) -> Training | None:
+def training_of_limits(context: Context, epochs: Sequence[EpochSummary]) -> Training | None:
     """Return the training that bounds are of: of the longest YOLO run the one in which its middle epoch lies.
 
     None where no training is distinguished.
@@ -58,22 +58,24 @@ def training_of_bounds(context: Context, epochs: Sequence[EpochSummary]) -> Trai
     return context.training_at(starts[len(starts) // 2]) if starts else None
 
 
-def find_bounds(context: Context, epochs: Sequence[EpochSummary], findings: Sequence[Finding]) -> tuple[Bound, ...]:
+def find_speedup_limits(
+    context: Context, epochs: Sequence[EpochSummary], findings: Sequence[Finding]
+) -> tuple[SpeedupLimit, ...]:
     """Return a bound for each cause of lost training time, the largest win first; empty where epochs are not known.
 
     Of several YOLO runs in one recording the longest is meant.
     """
     mine = _judged(epochs)
-    training = training_of_bounds(context, epochs)
+    training = training_of_limits(context, epochs)
     took = _disturbing(findings)
     disturbing, held_up = IntervalIndex(took, _span), interval_cover(map(_span, took))
     ordinary = [epoch for epoch in mine if not held_up.touches(epoch.span)]
     left_out = _left_out(epochs)
     which = f"now is the median of {ORDINARY if 0 < len(ordinary) < len(mine) else ALL}{left_out}"
-    standing = [bound for bound in [_standing(context, training, ordinary or mine, findings, which)] if bound]
+    standing = [limit for limit in [_standing(context, training, ordinary or mine, findings, which)] if limit]
     found = [*standing, *_momentary(mine, ordinary, disturbing, f"now is the mean of {ALL}{left_out}")]
-    won = [bound for bound in found if bound.speed_up_at_most >= th.BOUND_SPEED_UP]
-    return tuple(sorted(won, key=lambda bound: -bound.speed_up_at_most))
+    won = [limit for limit in found if limit.speed_up_at_most >= th.LEAST_SPEED_UP]
+    return tuple(sorted(won, key=lambda limit: -limit.speed_up_at_most))
 
 
 def _disturbing(findings: Sequence[Finding]) -> list[Finding]:
@@ -124,7 +126,7 @@ def standing_causes(context: Context, training: Training, findings: Sequence[Fin
 
 def _standing(
     context: Context, training: Training | None, epochs: Sequence[_Epoch], findings: Sequence[Finding], which: str
-) -> Bound | None:
+) -> SpeedupLimit | None:
     """Return the bound of what holds training back all the time: of its cause where one is known, else of all gaps.
 
     `which` says what the epoch now is.
@@ -142,23 +144,23 @@ def _standing(
     short = signals is not None and cores_short(signals)
     if cause in INPUT and not short and all(wait is not None for wait in waits):
         best_s = min(epoch.train_s - (epoch.summary.data_wait_s or 0.0) for epoch in epochs)
-        return _bound(cause, now_s, best_s, f"the shortest epoch without the time it waited for data; {which}")
+        return _limit(cause, now_s, best_s, f"the shortest epoch without the time it waited for data; {which}")
     occupancy = signals.gpu_within("sm_occupancy_pct") if signals else None
     # what is but a note lies in the kernels that this batch makes: they stay as they are, and only its gaps go
     if cause == "launch-bound" and severity != "info" and occupancy is not None:
         best_s = now_s * occupancy / th.MOST_OCCUPANCY_PCT
-        return _bound(
+        return _limit(
             cause,
             now_s,
             best_s,
             f"the same work with the SMs {th.MOST_OCCUPANCY_PCT:.0f} % full of warps throughout; {which}",
         )
     busy = _busy_share(context, training, epochs)
-    return _bound(cause, now_s, now_s * busy, f"the GPU at 100 % utilisation throughout; {which}") if busy else None
+    return _limit(cause, now_s, now_s * busy, f"the GPU at 100 % utilisation throughout; {which}") if busy else None
 
 
-def _bound(cause: str, now_s: float, best_s: float, basis: str) -> Bound | None:
-    return Bound(cause, now_s, best_s, basis) if best_s > 0 else None
+def _limit(cause: str, now_s: float, best_s: float, basis: str) -> SpeedupLimit | None:
+    return SpeedupLimit(cause, now_s, best_s, basis) if best_s > 0 else None
 
 
 def _busy_share(context: Context, training: Training, epochs: Sequence[_Epoch]) -> float:
@@ -174,7 +176,7 @@ def _busy_share(context: Context, training: Training, epochs: Sequence[_Epoch]) 
 
 def _momentary(
     epochs: Sequence[_Epoch], ordinary: Sequence[_Epoch], findings: IntervalIndex[Finding], which: str
-) -> list[Bound]:
+) -> list[SpeedupLimit]:
     """Return a bound for each cause that disturbed some epochs, from what those took longer than undisturbed ones.
 
     `which` says what the epoch now is.
@@ -184,7 +186,7 @@ def _momentary(
     typical_s, now_s = median(epoch.train_s for epoch in ordinary), fmean(epoch.train_s for epoch in epochs)
     basis = f"without what it took beyond the median of the epochs that nothing disturbed; {which}"
     return [
-        Bound(cause, now_s, max(now_s - lost_s / len(epochs), typical_s), basis)
+        SpeedupLimit(cause, now_s, max(now_s - lost_s / len(epochs), typical_s), basis)
         for cause, lost_s in _lost_s(epochs, typical_s, findings).items()
         if lost_s > 0
     ]

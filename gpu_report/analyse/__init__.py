@@ -14,8 +14,8 @@ from gpu_report.analyse.signals.kernel_event_owner import mark_foreign_kernel_ev
 from gpu_report.analyse.signals.utilisation_drops import find_low_intervals
 from gpu_report.analyse.timeseries.gpu_series import gaps, measured_s
 from gpu_report.analyse.timeseries.weighted_stats import summarise_gpu
+from gpu_report.catalogue import SEVERITIES
 from gpu_report.model import Analysis, Options, Run
-from gpu_report.vocabulary import SEVERITIES
 
 __all__ = ["analyse"]
 

@@ -28,7 +28,7 @@ def demo(output: Path, open_it: bool) -> None:  # noqa: FBT001 - click passes fl
         analysis = analysed(demo_run(), 50.0, 10.0, None, progress)
         progress.step(f"writing {output} ...")
         write_report(analysis, output, None, blank=blank)
-    click.echo(f"{output}: {plain(analysis.verdict)}")
+    click.echo(f"{output}: {plain(analysis.verdict.text)}")
     if open_it:
         click.launch(str(output))
 

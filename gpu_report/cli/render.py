@@ -62,6 +62,6 @@ def render(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
 
             analysis = redact(analysis)
         write_report(analysis, output, json_path, packing, blank)
-    click.echo(f"{output}: {plain(analysis.verdict)}")
+    click.echo(f"{output}: {plain(analysis.verdict.text)}")
     if open_it:
         click.launch(str(output))

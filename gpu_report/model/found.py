@@ -39,6 +39,22 @@ class GpuSummary:
     used: bool = True
 
 
+PartName = Literal["train", "validation", "checkpoint", "data wait", "stall"]
+
+
+@dataclass(frozen=True)
+class Outlier:
+    """A part of an epoch that took far longer than the same part of its siblings.
+
+    `stall` is time between batches that a finding has another cause for than the loader: `cause`.
+    """
+
+    part: PartName
+    seconds: float
+    typical_s: float
+    cause: str = ""
+
+
 @dataclass(frozen=True)
 class EpochSummary(Stretch):
     """One epoch: from the end of the one before (or the start of training) to its own row of results.csv.
@@ -50,8 +66,8 @@ class EpochSummary(Stretch):
     `train_s`, and known from inside only; `data_wait_share` is of it, 0 to 1.
     `held_s` are seconds between its batches for which a finding has another cause (`held_by`) than the loader: told as
     a wait for data, and not in it.
-    `odd` says in what it stands out from its siblings, in whole phrases; `first` that its process had just begun,
-    `closing` that the mosaic was closed for it.
+    `outliers` say in what it stands out from its siblings; `first` that its process had just begun, `closing` that the
+    mosaic was closed for it.
     """
 
     run: int
@@ -72,7 +88,7 @@ class EpochSummary(Stretch):
     data_wait_s: float | None = None
     data_wait_share: float | None = None
     longest_wait_s: float | None = None
-    odd: tuple[str, ...] = ()
+    outliers: tuple[Outlier, ...] = ()
     source: str = ""
     first: bool = False
     closing: bool = False
@@ -80,6 +96,11 @@ class EpochSummary(Stretch):
     warm_up_s: float | None = None
     held_s: float | None = None
     held_by: str = ""
+
+    @property
+    def is_longer_by_nature(self) -> bool:
+        """Tell whether an epoch of its kind takes longer: no cause for concern."""
+        return self.first or self.closing
 
 
 @dataclass(frozen=True)
@@ -179,7 +200,8 @@ class Finding(Stretch):
     """Anything a rule says about a run. `id` is stable (`drop-3`) and is the report's anchor.
 
     `at_boundary` says that it touches the end of an epoch; `expected` that its phase explains it.
-    `level_pct` and `low_pct` are utilisation before a drop and the mean within it.
+    `level_pct` and `low_pct` are utilisation before a drop and the mean within it. `ran_out` says that memory grew
+    until there was no more of it, `names_epoch` that the summary says in which epoch it was.
     """
 
     id: str
@@ -199,6 +221,38 @@ class Finding(Stretch):
     cause: Cause | None = None
     kernel_events: tuple[NearbyKernelEvent, ...] = ()
     advice: tuple[Advice, ...] = ()
+    ran_out: bool = False
+    names_epoch: bool = False
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence of the verdict: what kind it is, the findings that it reports (their ids), and what it is about.
+
+    `about` is a cause or another row of the ledger, empty where that is nothing of the kind.
+    """
+
+    kind: str
+    text: str
+    findings: tuple[str, ...] = ()
+    about: str = ""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a run comes to, in sentences."""
+
+    sentences: tuple[Sentence, ...]
+
+    @property
+    def text(self) -> str:
+        """Return all sentences as one text."""
+        return " ".join(sentence.text for sentence in self.sentences)
+
+    @property
+    def findings(self) -> frozenset[str]:
+        """Return the ids of the findings that it reports."""
+        return frozenset(found for sentence in self.sentences for found in sentence.findings)
 
 
 EndingName = Literal["finished", "early stop", "failed", "going on", "unknown"]
@@ -206,17 +260,23 @@ EndingName = Literal["finished", "early stop", "failed", "going on", "unknown"]
 
 @dataclass(frozen=True)
 class Ending:
-    """How the last training of a run ended: in one sentence, when, the epoch it had come to and how many were to come.
+    """How the last training of a run ended (wording.ending_words says it), and when.
 
-    `last_minute` is what its GPUs and the host's memory were like in the minute before.
+    `epoch` is the one it had come to, or with `whole_epochs` the last that came to its end; `epochs` are how many were
+    to come. `failure` is the summary of the finding that it failed with, which with `names_epoch` says in which epoch;
+    `patience` in epochs is what an early stop had waited for. `last_minute` is what its GPUs and the host's memory were
+    like in the minute before.
     """
 
     name: EndingName
-    text: str
     t_s: float
     epoch: int | None = None
     epochs: int | None = None
     last_minute: tuple[Evidence, ...] = ()
+    whole_epochs: bool = False
+    failure: str = ""
+    names_epoch: bool = False
+    patience: int | None = None
 
 
 @dataclass(frozen=True)
@@ -262,7 +322,7 @@ class Analysis:
 
     run: Run
     options: Options
-    verdict: str
+    verdict: Verdict
     gpus: tuple[GpuSummary, ...]
     epochs: tuple[EpochSummary, ...]
     phases: tuple[Phase, ...]

@@ -5,12 +5,12 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
-from gpu_report.amounts import counted
-from gpu_report.model import WELL_COVERED, Analysis, Ending, Evidence, KernelEvent, Recording
+from gpu_report.catalogue import cause_words
+from gpu_report.model import WELL_COVERED, Analysis, Ending, EpochSummary, Evidence, KernelEvent, Recording
+from gpu_report.wording import MIB_PER_GIB, counted, lower_first
 
 MISSING = "n/a"
 SHOWN_SECONDS = 0.05  # a row of the ledger with less would read 0.0 s
-MIB_PER_GIB = 1024
 JOULE_PER_WATT_HOUR = 3600
 
 _NUMBER_AND_UNIT = re.compile(r"(\d) (?=[%a-zA-Z°])")
@@ -161,6 +161,29 @@ def how_it_ended(recording: Recording) -> str:
         return f"the command failed with exit code {recording.exit_code}"
     endings = {"duration": "stopped after the time asked for", "signal": "stopped by hand", "import": "imported log"}
     return endings.get(recording.ended_by, "the command ended with exit code 0" if recording.exit_code == 0 else "")
+
+
+# What the parts of an epoch that stand out are called within a sentence; a stall by its cause.
+_OUTLIERS = {
+    "train": "training took",
+    "validation": "validation took",
+    "checkpoint": "the checkpoint took",
+    "data wait": "it waited for data",
+}
+
+
+def outlier_words(epoch: EpochSummary) -> tuple[str, ...]:
+    """Return in what an epoch stands out, in phrases, and last what makes an epoch of its kind longer."""
+    said = [
+        f"{_OUTLIERS.get(each.part) or lower_first(cause_words(each.cause)) + ' for'} {each.seconds:.1f} s, "
+        f"usually {each.typical_s:.1f} s"
+        for each in epoch.outliers
+    ]
+    if said and epoch.first:
+        said.append("the first epoch of its process")
+    elif said and epoch.closing:
+        said.append("the mosaic was closed and the loader made anew")
+    return tuple(said)
 
 
 ENDINGS = {

@@ -10,7 +10,7 @@ from support.compared import analysed, on_gpu, slower, with_findings, with_setti
 
 from gpu_report.analyse.compare import compare, without_baseline
 from gpu_report.analyse.compare.gate_syntax import default_gates
-from gpu_report.model import Cause, Comparison, Finding
+from gpu_report.model import Cause, Comparison, Finding, Sentence, Verdict
 from gpu_report.render.comparison.page import render_comparison_html
 
 pytestmark = pytest.mark.browser
@@ -189,7 +189,7 @@ def test_several_baselines_and_none_fit_the_window_too(open_comparison, made, wi
 def test_nothing_that_a_run_holds_is_run(open_comparison):
     bad = Finding("drop-1", "drop", "warning", 0, 1.0, 20.0, HOSTILE, cause=Cause(HOSTILE, 0.5, HOSTILE))
     run = with_findings(with_settings(slower(analysed("s-healthy"), 1.3), data=HOSTILE), bad)
-    run = replace(run, run=replace(run.run, path=f"runs/{HOSTILE}"), verdict=HOSTILE)
+    run = replace(run, run=replace(run.run, path=f"runs/{HOSTILE}"), verdict=Verdict((Sentence("work", HOSTILE),)))
     opened = open_comparison(compare([analysed("s-healthy")], run, GATES))
     assert opened.page.evaluate("window.planted") is None
     assert (opened.errors, len(opened.requests)) == ([], 1)

@@ -21,7 +21,7 @@ from support.browser import (
 )
 
 from gpu_report import schema
-from gpu_report.model import Analysis, GpuSummary
+from gpu_report.model import Analysis, GpuSummary, Outlier
 
 pytestmark = pytest.mark.browser
 
@@ -457,7 +457,7 @@ def told(analysis: Analysis) -> Analysis:
     """The made-up run with epochs as callbacks told them, the fourth of which stands out."""
     lengths = {"train_s": 37.5, "validation_s": 5.0, "checkpoint_s": 1.5, "images_per_s": 106.0, "data_wait_s": 7.5}
     epochs = [replace(epoch, **lengths) for epoch in analysis.epochs]
-    epochs[3] = replace(epochs[3], odd=("training took 37.5 s, usually 12.0 s",))
+    epochs[3] = replace(epochs[3], outliers=(Outlier("train", 37.5, 12.0),))
     first, *others = analysis.phases
     half = first.end_t_s / 2
     startup = [replace(first, end_t_s=half, detail="data set"), replace(first, start_t_s=half, detail="first batch")]

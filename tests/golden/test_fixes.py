@@ -24,7 +24,7 @@ REPAIRED = (
 def trained_s(name):
     """Return how long the training part of each epoch took, but for the first and those a new loader made longer."""
     epochs = analysis_of(name).epochs[1:]
-    return [epoch.train_s for epoch in epochs if not any("mosaic" in why for why in epoch.odd)]
+    return [epoch.train_s for epoch in epochs if not (epoch.outliers and epoch.closing)]
 
 
 @pytest.fixture(params=REPAIRED, ids=lambda pair: pair[0])

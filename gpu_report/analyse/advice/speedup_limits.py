@@ -10,19 +10,14 @@ from statistics import fmean, median
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.causes.causes import cores_short
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.signals.clock_throttling import POWER_CAP, THERMAL
 from gpu_report.analyse.timeline.activity import outside
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, as_array
+from gpu_report.catalogue import CAUSES, RULES
 from gpu_report.model import EpochSummary, Finding, SpeedupLimit
 
-# Causes that are felt as waiting for data, which callbacks tell in seconds.
-INPUT = frozenset({"input-cpu", "input-storage", "input-stalled", "memory-pressure"})
-# The rules whose findings say what took time of training at a moment.
-FALLS = frozenset({"drop", "sustained-low", "slowdown"})
-WAITS = frozenset({"waiting-for-peer"})
-MOMENTARY = FALLS | WAITS | {"other-process", POWER_CAP, THERMAL}
+WAITING = "waiting-for-peer"
 GAPS = "short gaps"
 # Of which epochs a bound calls one the epoch now: the table of epochs has others beside them, the first above all.
 ALL, ORDINARY = "all epochs", "the epochs that nothing disturbed"
@@ -80,13 +75,14 @@ def find_speedup_limits(
 
 def _disturbing(findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings that say what took time at a moment; a wait for a GPU that fell is covered by that fall."""
-    took = [f for f in findings if f.rule in MOMENTARY and not f.expected and f.severity != "info" and f.cause]
-    fell = IntervalIndex([f for f in took if f.rule in FALLS], _span)
-    return [f for f in took if f.rule not in WAITS or not any(_overlap_s(f, other) > 0 for other in fell(*_span(f)))]
+    told = [f for f in findings if not f.expected and f.severity != "info" and f.cause]
+    took = [f for f in told if RULES[f.rule].takes_epoch_time]
+    fell = IntervalIndex([f for f in took if RULES[f.rule].fall], _span)
+    return [f for f in took if f.rule != WAITING or not any(_overlap_s(f, other) > 0 for other in fell(*f.span))]
 
 
 def _span(finding: Finding) -> Span:
-    return finding.start_t_s, finding.end_t_s
+    return finding.span
 
 
 def _overlap_s(one: Finding, other: Finding) -> float:
@@ -142,7 +138,7 @@ def _standing(
     signals = context.signals.of_training(min(training.gpus), training) if training.gpus else None
     # where cores are short the main process is late, too, and its own work would take less with more of them
     short = signals is not None and cores_short(signals)
-    if cause in INPUT and not short and all(wait is not None for wait in waits):
+    if CAUSES[cause].is_input and not short and all(wait is not None for wait in waits):
         best_s = min(epoch.train_s - (epoch.summary.data_wait_s or 0.0) for epoch in epochs)
         return _limit(cause, now_s, best_s, f"the shortest epoch without the time it waited for data; {which}")
     occupancy = signals.gpu_within("sm_occupancy_pct") if signals else None

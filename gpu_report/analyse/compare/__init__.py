@@ -18,6 +18,7 @@ from gpu_report.analyse.compare.slower_host import HostSlowdown, host_slowdown
 from gpu_report.analyse.compare.too_few import has_windows, is_too_little, too_little
 from gpu_report.analyse.compare.verdict import failed_by_itself, judgement_of, verdict_of
 from gpu_report.model import Analysis, Comparison, Difference, FindingChange, Gate, GateResult, MetricComparison
+from gpu_report.wording import lower_first
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +107,7 @@ def _gated(
     if baselines and obstacles:
         return _without_epochs(gates, run, obstacles)
     found = results(gates, baselines, run, findings if baselines else None, cores)
-    why = "; ".join(_lower(obstacle).partition(":")[0] for obstacle in obstacles)  # at length in the verdict
+    why = "; ".join(lower_first(obstacle).partition(":")[0] for obstacle in obstacles)  # at length in the verdict
     return of_part(found, why) if obstacles else found
 
 
@@ -115,7 +116,7 @@ def _without_epochs(gates: Sequence[Gate], run: SampleValues, obstacles: Sequenc
     why = "; ".join(obstacles)
     if not all(is_too_little(obstacle) for obstacle in obstacles):
         return unmeasured(gates, why)
-    short = "; ".join(_lower(obstacle).partition(":")[0] for obstacle in obstacles)
+    short = "; ".join(lower_first(obstacle).partition(":")[0] for obstacle in obstacles)
     return tuple(
         results([gate], (), run, None)[0]
         if gate.metric in COUNTS and not gate.needs_baseline
@@ -138,13 +139,13 @@ def _baseline(analysis: Analysis, run: RunSample) -> _Baseline:
     unlike = differences(fingerprint(training), fingerprint(run))
     obstacles = [f"{d.name}: {d.baseline} in the baseline, {d.run} in the run" for d in unlike if d.kind == "hard"]
     if short := cut_short(analysis):
-        obstacles.append(f"The baseline was cut short: {_lower(short)}")
+        obstacles.append(f"The baseline was cut short: {lower_first(short)}")
     return _Baseline(training, unlike, tuple(obstacles))
 
 
 def _of_run(run: RunSample) -> list[str]:
     short = cut_short(run.analysis)
-    return [f"The run was cut short: {_lower(short)}"] if short else []
+    return [f"The run was cut short: {lower_first(short)}"] if short else []
 
 
 def _sides(baselines: Sequence[RunSample], run: RunSample) -> tuple[list[SampleValues], tuple[str, ...]]:
@@ -163,7 +164,3 @@ def _unjudged(metric: MetricComparison) -> MetricComparison:
     """Return a metric's values alone: of runs that cannot be compared no change is told."""
     alone = MetricComparison(metric.metric, metric.statistic, metric.unit, metric.baseline, metric.run)
     return replace(alone, basis=metric.basis, counts=metric.counts)
-
-
-def _lower(sentence: str) -> str:
-    return sentence if sentence[1:2].isupper() else sentence[:1].lower() + sentence[1:]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Literal
 
+from gpu_report.catalogue import RULES, SEVERITIES
 from gpu_report.model import Analysis, Finding, FindingChange
-from gpu_report.vocabulary import SEVERITIES
 
 # The place of the GPU among those used (the same training may get another one), else its index among the unused.
 Place = tuple[str, int] | None
@@ -50,7 +50,7 @@ def compare_findings(baselines: Sequence[Analysis], run: Analysis) -> tuple[Find
 
 def stutter(analysis: Analysis) -> str:
     """Return whether the GPU stood still at times, and for how long, as a person would write it into a table."""
-    seen = [f for f in analysis.findings if f.rule in STUTTERS and not f.expected]
+    seen = [f for f in analysis.findings if RULES[f.rule].fall and not f.expected]
     if not seen:
         return "no"
     worst = max(f.duration_s for f in seen)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gpu_report.catalogue import cause_words, rule_words
 from gpu_report.model import Analysis, Finding, FindingChange
-from gpu_report.vocabulary import cause_words, lower_first, rule_words
+from gpu_report.wording import lower_first
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import cache
 from typing import Protocol
 
-from gpu_report.amounts import amount, between, change, counted, interval, share_change
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.compare.gate_counts import count
 from gpu_report.analyse.compare.gate_syntax import COUNTS
@@ -17,6 +16,7 @@ from gpu_report.analyse.compare.samples import RunSample
 from gpu_report.analyse.compare.significance import OF_A_WHOLE, SampleValues, judge
 from gpu_report.analyse.compare.slower_host import HostSlowdown
 from gpu_report.model import FindingChange, Gate, GateResult, MetricComparison
+from gpu_report.wording import amount, between, change, counted, interval, share_change
 
 MIDDLE = frozenset({USUAL, "mean", "p50"})  # statistics that go with the cores as a whole
 

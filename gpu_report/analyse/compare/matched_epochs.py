@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.compare.samples import RunSample, with_epochs
 from gpu_report.model import Analysis, EpochSummary
-from gpu_report.vocabulary import lower_first
+from gpu_report.wording import ending_words, lower_first
 
 Chosen = tuple[tuple[RunSample, ...], tuple[str, ...]]
 
@@ -25,7 +25,7 @@ def cut_short(analysis: Analysis) -> str:
     ending, by = analysis.ending, analysis.run.recording.ended_by
     if ending is None or ending.name in {"finished", "early stop"}:
         return ""
-    return "" if by == "duration" and ending.name != "failed" else ending.text
+    return "" if by == "duration" and ending.name != "failed" else ending_words(ending)
 
 
 def _apart(trainings: Sequence[RunSample]) -> list[str]:

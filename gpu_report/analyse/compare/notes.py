@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpu_report.amounts import between, counted, share_change
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.compare.matched_epochs import cut_short
 from gpu_report.analyse.compare.metrics import EPOCH_TIME
 from gpu_report.analyse.compare.samples import RunSample
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
 from gpu_report.model import Gate, MetricComparison
+from gpu_report.wording import between, counted, share_change
 
 
 def of_recordings(baselines: Sequence[RunSample], run: RunSample) -> tuple[str, ...]:

@@ -37,6 +37,7 @@ from gpu_report.analyse.compare.samples import (
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
 from gpu_report.analyse.timeseries.block_bootstrap import change_intervals, student_quantile
 from gpu_report.analyse.timeseries.gpu_series import Floats
+from gpu_report.analyse.timeseries.robust_outliers import tolerance
 from gpu_report.model import Judgement, MetricComparison
 
 Basis = Literal["epochs", "windows", "run"]
@@ -173,9 +174,8 @@ def ordinary(values: Floats, metric: Metric) -> Floats:
     """
     if len(values) < th.COMPARED_AT_LEAST:
         return values
-    typical = float(np.median(values))
-    sigma = th.MAD_TO_SIGMA * float(np.median(np.abs(values - typical)))
-    near = np.abs(values - typical) <= max(th.ODD_SHARE * abs(typical), 2 * metric.least, th.ODD_Z * sigma)
+    typical, far = tolerance(values, 2 * metric.least, th.ODD_SHARE)
+    near = np.abs(values - typical) <= far
     return values[near] if near.sum() >= th.ODD_SIBLINGS else values
 
 

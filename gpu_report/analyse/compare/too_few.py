@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpu_report.amounts import counted
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.compare.metrics import EPOCH_TIME
 from gpu_report.analyse.compare.significance import SampleValues
+from gpu_report.wording import counted
 
 TOO_LITTLE = "Too little data"
 

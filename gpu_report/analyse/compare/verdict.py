@@ -6,13 +6,13 @@ Worse comes before better, and what is certain before what cannot be told.
 from collections.abc import Sequence
 from typing import Literal
 
-from gpu_report.amounts import amount, between, change, counted, interval, share_change
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.compare.metrics import DATA_WAIT, EPOCH_TIME, METRICS, UTILISATION, WAIT_SHARE, WORK
 from gpu_report.analyse.compare.significance import NOISE
 from gpu_report.analyse.compare.slower_host import SAME_EPOCH, HostSlowdown, is_all, is_in_band, slowdown_words
 from gpu_report.analyse.compare.too_few import is_too_little
 from gpu_report.model import Difference, GateResult, MetricComparison
+from gpu_report.wording import amount, between, change, counted, interval, share_change
 
 Whole = Literal["better", "worse", "same", "mixed"]
 

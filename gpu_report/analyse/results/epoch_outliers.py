@@ -1,75 +1,42 @@
 """Which epochs stand out from their siblings, and in what."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.timeseries.gpu_series import Floats
-from gpu_report.model import EpochSummary
-from gpu_report.vocabulary import FIRST_EPOCH, MOSAIC_CLOSED, cause_words, lower_first
+from gpu_report.analyse.timeseries.robust_outliers import high_outliers
+from gpu_report.model import EpochSummary, Outlier, PartName
 
 
-@dataclass(frozen=True)
-class _Measure:
-    """A length of an epoch in seconds (None: unknown), and how it is told."""
-
-    words: Callable[[EpochSummary], str]
-    of: Callable[[EpochSummary], float | None]
-
-
-def _held_words(epoch: EpochSummary) -> str:
-    """Return what held an epoch up between its batches, as the finding of it says."""
-    return f"{lower_first(cause_words(epoch.held_by))} for"
-
-
-def _held_s(epoch: EpochSummary) -> float | None:
-    """Return how long it was held up between batches: not at all where nothing says so, but batches were told."""
+def _stall_s(epoch: EpochSummary) -> float | None:
+    """Return how long it was held up between batches: not at all where nothing says so, but batches were reported."""
     return None if epoch.data_wait_s is None else epoch.held_s or 0.0
 
 
-MEASURES = (
-    _Measure(lambda _: "training took", lambda epoch: epoch.train_s),
-    _Measure(lambda _: "validation took", lambda epoch: epoch.validation_s),
-    _Measure(lambda _: "the checkpoint took", lambda epoch: epoch.checkpoint_s),
-    _Measure(lambda _: "it waited for data", lambda epoch: epoch.data_wait_s),
-    _Measure(_held_words, _held_s),
-)
+# Each part of an epoch that may stand out, and its length in seconds (None: unknown).
+PARTS: dict[PartName, Callable[[EpochSummary], float | None]] = {
+    "train": lambda epoch: epoch.train_s,
+    "validation": lambda epoch: epoch.validation_s,
+    "checkpoint": lambda epoch: epoch.checkpoint_s,
+    "data wait": lambda epoch: epoch.data_wait_s,
+    "stall": _stall_s,
+}
 
 
 def with_outliers(epochs: Sequence[EpochSummary]) -> tuple[EpochSummary, ...]:
     """Return the epochs, each with what of it is longer than its siblings' (thresholds.ODD_*); shorter is no fault."""
-    reasons: list[list[str]] = [[] for _ in epochs]
+    found: list[list[Outlier]] = [[] for _ in epochs]
     for run in {epoch.run for epoch in epochs}:
         mine = [number for number, epoch in enumerate(epochs) if epoch.run == run]
-        for measure in MEASURES:
-            known = [number for number in mine if measure.of(epochs[number]) is not None]
-            values = np.array([measure.of(epochs[number]) for number in known], dtype=float)
-            for place in _odd(values):
-                typical = float(np.median(values))
-                reasons[known[place]].append(
-                    f"{measure.words(epochs[known[place]])} {values[place]:.1f} s, usually {typical:.1f} s"
-                )
+        for part, length_of in PARTS.items():
+            known = [number for number in mine if length_of(epochs[number]) is not None]
+            values = np.array([length_of(epochs[number]) for number in known], dtype=float)
+            for place in high_outliers(values, th.ODD_AT_LEAST_S, th.ODD_SHARE).tolist():
+                epoch = epochs[known[place]]
+                cause = epoch.held_by if part == "stall" else ""
+                found[known[place]].append(Outlier(part, float(values[place]), float(np.median(values)), cause))
     return tuple(
-        replace(epoch, odd=(*why, *((note,) if (note := _note(epoch)) else ()))) if why else epoch
-        for epoch, why in zip(epochs, reasons, strict=True)
+        replace(epoch, outliers=tuple(why)) if why else epoch for epoch, why in zip(epochs, found, strict=True)
     )
-
-
-def _odd(values: Floats) -> list[int]:
-    """Return the row_ranges of the values that are far above the rest."""
-    if len(values) < th.ODD_SIBLINGS:
-        return []
-    typical = float(np.median(values))
-    sigma = th.MAD_TO_SIGMA * float(np.median(np.abs(values - typical)))
-    line = typical + max(th.ODD_SHARE * typical, th.ODD_AT_LEAST_S, th.ODD_Z * sigma)
-    odd: list[int] = np.flatnonzero(values > line).tolist()
-    return odd
-
-
-def _note(epoch: EpochSummary) -> str:
-    """Return what is known to make an epoch longer: it is the first of its process, or its mosaic was closed."""
-    if epoch.first:
-        return FIRST_EPOCH
-    return MOSAIC_CLOSED if epoch.closing else ""

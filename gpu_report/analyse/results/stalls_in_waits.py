@@ -7,14 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.advice.speedup_limits import INPUT
 from gpu_report.analyse.timeline.throughput import Throughput
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span
+from gpu_report.catalogue import CAUSES, RULES, UNEXPLAINED
 from gpu_report.model import Finding, InsideEpoch, Run
 
-DROPS = frozenset({"drop", "sustained-low"})
 # Causes that leave a wait what it was told to be: those of the loader, and where nothing is known.
-LEAVES_IT = INPUT | {"unexplained"}
+LEAVES_IT = frozenset({UNEXPLAINED, *(cause.id for cause in CAUSES.values() if cause.is_input)})
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,9 @@ class StallsInWaits:
 
     def __init__(self, throughput: Throughput | None, findings: Sequence[Finding]) -> None:
         """Take all findings; without the times of batches none is held against a wait."""
-        mine = [f for f in findings if f.rule in DROPS and not f.expected and f.cause and f.cause.name not in LEAVES_IT]
+        mine = [
+            f for f in findings if RULES[f.rule].drop and not f.expected and f.cause and f.cause.name not in LEAVES_IT
+        ]
         self._throughput = throughput
         self._drops = IntervalIndex(mine if throughput else [], lambda f: f.span)
 

@@ -12,15 +12,13 @@ from gpu_report.analyse.timeline.trainings import away
 from gpu_report.analyse.timeseries.energy import Energy
 from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, Spans, as_array, row_ranges, rows_before, slices
+from gpu_report.catalogue import CAUSES, RULES, UNEXPLAINED
 from gpu_report.model import Finding, Interval, LedgerRow
 
-# In the order of the report: what was won, what belongs to a run, what was lost, what is not known.
-EXPECTED_ROWS = ("work", "startup", "validation", "checkpoint", "final evaluation", "idle")
-PHASE_ROWS = ("startup", "validation", "checkpoint", "final evaluation", "idle")
+PHASE_ROWS = tuple(name for name, cause in CAUSES.items() if cause.phase)
 
 GPU_LOST = "gpu-lost"
 SPINNING = "waiting-for-peer"  # full utilisation that is no work
-LOST_RULES = {"drop", "sustained-low", "slowdown", SPINNING}  # the findings that take the time they lie in
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +67,7 @@ def build_ledger(context: Context, findings: Sequence[Finding], low: Sequence[In
     rows = [
         LedgerRow(
             name=name,
-            expected=name in EXPECTED_ROWS,
+            expected=CAUSES[name].expected,
             gpu_seconds=spent,
             energy_j=joules[name] if known_s.get(name, 0.0) >= th.MEASURED_SHARE * spent else None,
             money=spent / 3600 * price if price is not None else None,
@@ -113,13 +111,13 @@ def _account(
     context: Context, series: GpuSeries, curve: Energy, findings: Sequence[Finding], low: Sequence[Interval]
 ) -> _Account:
     rows = _Rows(series, "short gaps")
-    rows.give("unexplained", [i.span for i in low if i.gpu == series.gpu])
+    rows.give(UNEXPLAINED, [i.span for i in low if i.gpu == series.gpu])
     for name, span in _starved_by(context, series.gpu, findings):
         rows.give(name, [span])
     for name, spans in context.cached(_phase_spans).items():
         rows.give(name, spans)
     for finding in findings:
-        if finding.gpu == series.gpu and finding.rule in LOST_RULES and finding.cause and not finding.expected:
+        if finding.gpu == series.gpu and RULES[finding.rule].takes_time and finding.cause and not finding.expected:
             rows.give(finding.cause.name, [finding.span])
     if series.gpu not in context.activity.used_gpus:
         rows.give("idle", [(-np.inf, np.inf)])
@@ -180,5 +178,5 @@ def _starved_by(context: Context, gpu: int, findings: Sequence[Finding]) -> list
     return [
         (name, (-np.inf, np.inf) if alone else training.span)
         for name, training in known
-        if training is not None and name != "unexplained"
+        if training is not None and name != UNEXPLAINED
     ]

@@ -1,29 +1,23 @@
 """The one sentence that a person came for."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import TypeGuard
 
-from gpu_report.amounts import counted
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results.verdict_drops import MergedDrop, drops_sentence, merged_drops, waiting_sentence
-from gpu_report.analyse.rules.memory_growth import RAN_OUT
 from gpu_report.analyse.rules.unused_gpus import idle_gpus
 from gpu_report.analyse.signals.clock_throttling import POWER_CAP, THERMAL
 from gpu_report.analyse.timeline.activity import outside
 from gpu_report.analyse.timeseries.gpu_series import unsampled_s
 from gpu_report.analyse.timeseries.intervals import as_array
-from gpu_report.model import Ending, Finding, LedgerRow, SpeedupLimit
-from gpu_report.vocabulary import ENDINGS, cause_words, length, lower_first, row_words
+from gpu_report.catalogue import CAUSES, RULES, UNEXPLAINED, cause_words, row_words
+from gpu_report.model import Ending, Finding, LedgerRow, Sentence, SpeedupLimit, Verdict
+from gpu_report.wording import counted, ending_words, length, lower_first, upper_first
 
 HEALTHY = ", which is healthy for YOLO"
-# What the kernel said may concern another program, and an unused GPU did no work.
-NOT_MARRING = frozenset({"kernel", "unused-gpu"})
-WAITING, GROWTH = "waiting-for-peer", "memory-growth"
-MENTIONED_ONCE = ("slowdown", "other-process", WAITING, "slow-epoch", "epochs-slowing", "data-wait-growing", GROWTH)
-CAUSE_APART = frozenset({"slowdown", "slow-epoch"})  # whose summary says what happened, and not why
-# What a training pays once, however long it is: no loss that a longer run would have again.
-ONCE = frozenset({"startup", "final evaluation"})
+WAITING = "waiting-for-peer"
 
 Trained = tuple[float, float] | None  # mean utilisation in %, and seconds
 
@@ -34,34 +28,30 @@ def verdict(
     ledger: Sequence[LedgerRow],
     limits: Sequence[SpeedupLimit] = (),
     ending: Ending | None = None,
-) -> str:
+) -> Verdict:
     """Return what the run comes to, in plain words, with the numbers behind it."""
     trained, unseen = training(context), sum(row.share for row in ledger if row.name == "unmeasured")
     unsampled = _unsampled(context)
-    strange = [f for f in findings if f.rule == "kernel" and any(near.event.of_another for near in f.kernel_events)]
+    foreign = [f for f in findings if f.rule == "kernel" and any(near.event.of_another for near in f.kernel_events)]
     merged = merged_drops(findings)
-    parts = [
-        _lost(findings),
-        _ended(findings),
-        _stopped_early(ending),
-        _fault([f for f in findings if f not in strange]),
-        _environment(findings),
+    sentences = (
+        *_lost(findings),
+        *_ended(findings),
+        *_stopped_early(ending),
+        *_fault([f for f in findings if f not in foreign]),
+        *_setup(findings),
         _work(context, trained, unseen, findings),
-        _starved(findings),
-        _won(limits, findings),
-    ]
-    parts += [
-        _drops(context, merged, findings, trained, max(unseen, unsampled)),
-        _beside(findings, merged),
-        _throttled(findings),
-    ]
-    parts += [
-        _fault(strange),
-        _unseen(trained, unseen, unsampled),
-        _largest(trained, findings, ledger, is_training=_saw_training(context)),
-        _unused(context),
-    ]
-    return " ".join(part for part in parts if part)
+        *_starved(findings),
+        *_speedup(limits, findings),
+        *_drops(context, merged, findings, trained, max(unseen, unsampled)),
+        *_others(findings, merged),
+        *_throttled(findings),
+        *_fault(foreign),
+        *_unmeasured(trained, unseen, unsampled),
+        *_largest_loss(trained, findings, ledger, is_training=_saw_training(context)),
+        *_unused(context),
+    )
+    return Verdict(sentences)
 
 
 def training(context: Context) -> Trained:
@@ -80,51 +70,60 @@ def training(context: Context) -> Trained:
     return (busy / weight, weight / len(context.activity.used_gpus)) if weight else None
 
 
-def _lost(findings: Sequence[Finding]) -> str:
-    """Return the first GPU that the driver lost: before the end of a training, which follows from it."""
+def _lost(findings: Sequence[Finding]) -> Iterator[Sentence]:
+    """Yield the first GPU that the driver lost: before the end of a training, which follows from it."""
     lost = min((f for f in findings if f.rule == "gpu-lost"), key=lambda f: f.start_t_s, default=None)
-    return f"{lost.summary}." if lost else ""
+    if lost:
+        yield _summary("lost", lost)
 
 
-def _ended(findings: Sequence[Finding]) -> str:
-    """Return how a training ended that came to no good end, and the growth of memory that led there."""
-    ended = [f for f in findings if f.rule in ENDINGS]
-    if not ended:
-        return ""
-    growth = " ".join(f"{f.summary}." for f in findings if _led_to(f, ended[0]))
-    return f"{ended[0].summary}, {length(ended[0].end_t_s)} after the recording began. {growth}".strip()
+def _summary(kind: str, finding: Finding) -> Sentence:
+    """Return a finding's summary as a sentence."""
+    return Sentence(kind, f"{upper_first(finding.summary)}.", (finding.id,))
 
 
-def _stopped_early(ending: Ending | None) -> str:
-    """Return that the last training came to fewer epochs than were asked for, since none got better any more."""
-    return (
-        f"The training{ending.text.removeprefix('It')}." if ending is not None and ending.name == "early stop" else ""
-    )
+def _ended(findings: Sequence[Finding]) -> Iterator[Sentence]:
+    """Yield how a training ended that came to no good end, and the growth of memory that led there."""
+    ended = [f for f in findings if RULES[f.rule].ending]
+    if ended:
+        after = f"{length(ended[0].end_t_s)} after the recording began"
+        yield Sentence("ended", f"{ended[0].summary}, {after}.", (ended[0].id,))
+        yield from (Sentence("ended", f"{f.summary}.", (f.id,)) for f in findings if _led_to(f, ended[0]))
+
+
+def _stopped_early(ending: Ending | None) -> Iterator[Sentence]:
+    """Yield that the last training came to fewer epochs than were asked for, since none got better any more."""
+    if ending is not None and ending.name == "early stop":
+        yield Sentence("stopped early", f"{ending_words(ending, 'The training')}.")
 
 
 def _led_to(finding: Finding, ended: Finding) -> bool:
     """Tell whether memory grew until there was no more of it when a training ended."""
-    return finding.rule == GROWTH and finding.summary.endswith(RAN_OUT) and finding.start_t_s < ended.end_t_s
+    return finding.ran_out and finding.start_t_s < ended.end_t_s
 
 
-def _starved(findings: Sequence[Finding]) -> str:
-    """Return what holds training back all the time, where that is known."""
-    causes = {f.cause.explanation: None for f in findings if f.rule == "starved" and f.cause and f.cause.confidence > 0}
-    return " ".join(f"{cause[:1].upper()}{cause[1:]}." for cause in causes)
+def _starved(findings: Sequence[Finding]) -> Iterator[Sentence]:
+    """Yield what holds training back all the time, where that is known."""
+    ids: dict[str, list[str]] = {}
+    for finding in findings:
+        if finding.rule == "starved" and finding.cause and finding.cause.confidence > 0:
+            ids.setdefault(finding.cause.explanation, []).append(finding.id)
+    yield from (Sentence("starved", f"{upper_first(cause)}.", tuple(mine)) for cause, mine in ids.items())
 
 
-def _won(limits: Sequence[SpeedupLimit], findings: Sequence[Finding]) -> str:
-    """Return what could be won against what holds training back all the time, and what a repair is likely to reach."""
+def _speedup(limits: Sequence[SpeedupLimit], findings: Sequence[Finding]) -> Iterator[Sentence]:
+    """Yield what could be won against what holds training back all the time, and what a fix is likely to reach."""
     standing = {f.cause.name for f in findings if f.rule == "starved" and f.cause and f.severity != "info"}
     limit = next((limit for limit in limits if limit.cause in standing), None)
     if limit is None:
-        return ""
-    without = "If it never waited" if limit.cause == "unexplained" else "Without that"
+        return
+    without = "If it never waited" if limit.cause == UNEXPLAINED else "Without that"
     at_best = f"{without}, the {epoch_length(limit.epoch_s_now)} of training an epoch become "
     at_best += f"{epoch_length(limit.epoch_s_at_best)} at best, {limit.speed_up_at_most:.1f} times faster"
-    if limit.epoch_s_estimate is None:
-        return f"{at_best}."
-    return f"{at_best}; with {limit.fix} expect about {epoch_length(limit.epoch_s_estimate)}."
+    expect = ""
+    if limit.epoch_s_estimate is not None:
+        expect = f"; with {limit.fix} expect about {epoch_length(limit.epoch_s_estimate)}"
+    yield Sentence("speed-up", f"{at_best}{expect}.", about=limit.cause)
 
 
 def epoch_length(seconds: float) -> str:
@@ -132,55 +131,58 @@ def epoch_length(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds < 10 else length(seconds)
 
 
-def _beside(findings: Sequence[Finding], merged: Sequence[MergedDrop]) -> str:
-    """Return who else was on the GPUs, who waited for whom, slow epochs, growing memory: the longest of each."""
-    ended, sentences = [f for f in findings if f.rule in ENDINGS], []
-    for rule in MENTIONED_ONCE:
+def _others(findings: Sequence[Finding], merged: Sequence[MergedDrop]) -> Iterator[Sentence]:
+    """Yield who else was on the GPUs, who waited for whom, slow epochs, growing memory: the longest of each."""
+    ended = [f for f in findings if RULES[f.rule].ending]
+    for rule in (rule.id for rule in RULES.values() if rule.mentioned_once):
         mine = [f for f in findings if f.rule == rule and not f.expected]
         mine = [f for f in mine if not ended or not _led_to(f, ended[0])]
         waited = waiting_sentence(merged, mine) if rule == WAITING else ""
-        if mine:
-            sentences.append(waited or _mention(max(mine, key=lambda f: f.duration_s)))
-    return " ".join(sentences)
+        if waited:
+            yield Sentence(rule, waited)
+        elif mine:
+            longest = max(mine, key=lambda f: f.duration_s)
+            yield Sentence(rule, f"{longest.summary}{_why(longest)}.", (longest.id,))
 
 
-def _mention(finding: Finding) -> str:
-    """Return a finding in a sentence, with its cause where its summary has none."""
-    known = finding.rule in CAUSE_APART and finding.cause and finding.cause.confidence > 0
-    why = f" ({lower_first(cause_words(finding.cause.name))})" if known and finding.cause else ""
-    return f"{finding.summary}{why}."
+def _why(finding: Finding) -> str:
+    """Return a finding's cause, in brackets, where its summary has none."""
+    known = RULES[finding.rule].without_cause and finding.cause and finding.cause.confidence > 0
+    return f" ({lower_first(cause_words(finding.cause.name))})" if known and finding.cause else ""
 
 
-def _throttled(findings: Sequence[Finding]) -> str:
-    """Return what held clocks down at a cost that matters: the worst of each cause."""
+def _throttled(findings: Sequence[Finding]) -> Iterator[Sentence]:
+    """Yield what held clocks down at a cost that matters: the worst of each cause."""
     mine = [f for f in findings if f.rule in {POWER_CAP, THERMAL} and f.severity != "info"]
     worst = {f.rule: f for f in reversed(mine)}  # findings come worst first
-    return " ".join(f"{worst[rule].summary}." for rule in sorted(worst))
+    yield from (_summary("throttled", worst[rule]) for rule in sorted(worst))
 
 
-def _fault(findings: Sequence[Finding]) -> str:
-    """Return the worst thing that the kernel said during the run, unless the end or a lost GPU has said it already."""
-    told = {near.event.kind for f in findings if f.rule in {*ENDINGS, "gpu-lost"} for near in f.kernel_events}
-    heard = [f for f in findings if f.rule == "kernel" and f.severity != "info" and f.end_t_s >= 0]
-    faults = [f for f in heard if not any(near.event.kind in told for near in f.kernel_events)]
+def _fault(of: Sequence[Finding]) -> Iterator[Sentence]:
+    """Yield the worst thing that the kernel said during the run, unless the end or a lost GPU has said it already."""
+    said = {near.event.kind for f in of if RULES[f.rule].owns_kernel_lines for near in f.kernel_events}
+    heard = [f for f in of if f.rule == "kernel" and f.severity != "info" and f.end_t_s >= 0]
+    faults = [f for f in heard if not any(near.event.kind in said for near in f.kernel_events)]
     worst = min(faults, key=lambda f: (f.severity != "critical", f.start_t_s), default=None)
-    return f"{worst.summary[:1].upper()}{worst.summary[1:]}." if worst else ""
+    if worst:
+        yield _summary("fault", worst)
 
 
-def _environment(findings: Sequence[Finding]) -> str:
-    """Return what of the set-up does not fit the machine, where that is more than a note: the worst."""
-    odds = [f for f in findings if f.rule == "environment" and f.severity != "info"]  # findings come worst first
-    return f"{odds[0].summary}." if odds else ""
+def _setup(findings: Sequence[Finding]) -> Iterator[Sentence]:
+    """Yield what of the set-up does not fit the machine, where that is more than a note: the worst."""
+    issues = (f for f in findings if f.rule == "environment" and f.severity != "info")  # findings come worst first
+    yield from (_summary("set-up", issue) for issue in islice(issues, 1))
 
 
 def _is_marred(findings: Sequence[Finding]) -> bool:
     """Tell whether something went wrong that a healthy utilisation would hide, such as a bad end or another process."""
-    return any(f.rule not in NOT_MARRING and f.severity != "info" and not f.expected for f in findings)
+    return any(not RULES[f.rule].harmless and f.severity != "info" and not f.expected for f in findings)
 
 
-def _work(context: Context, trained: Trained, unseen: float, findings: Sequence[Finding]) -> str:
+def _work(context: Context, trained: Trained, unseen: float, findings: Sequence[Finding]) -> Sentence:
+    """Return how busy the GPUs were in training, and what to think of that."""
     if trained is None:
-        return _no_work(context, unseen)
+        return Sentence("work", _no_work(context, unseen))
     util, seconds = trained
     gpus = len(context.activity.used_gpus)
     the_gpu = "The GPU" if len(context.series) == 1 else f"GPU {min(context.activity.used_gpus)}"
@@ -191,7 +193,7 @@ def _work(context: Context, trained: Trained, unseen: float, findings: Sequence[
         what = f"{length(seconds)} after startup" if context.activity.startups else f"the {length(seconds)} recorded"
     reading = _reading(util, gpus) if seconds >= th.LEVEL_AT_LEAST_S else ", which is too short to judge"
     reading = "" if reading == HEALTHY and _is_marred(findings) else reading
-    return f"{subject} busy {util:.0f} % of {what}{reading}."
+    return Sentence("work", f"{subject} busy {util:.0f} % of {what}{reading}.")
 
 
 def _saw_training(context: Context) -> bool:
@@ -229,13 +231,15 @@ def _reading(util: float, gpus: int) -> str:
 
 def _drops(
     context: Context, merged: Sequence[MergedDrop], findings: Sequence[Finding], trained: Trained, unseen: float
-) -> str:
-    if merged:
-        return drops_sentence(merged, several_gpus=len(context.activity.used_gpus) > 1)
+) -> Iterator[Sentence]:
+    """Yield the drops together, or that there was none where that is known."""
     # a GPU that never worked has no level to fall from, in too short a time none is known, and where nobody looked
     # nothing is seen to fall; where the driver alone did, nothing tells why, nor whether its readings are credible
     telling = _is_long(trained) and trained[0] >= th.STARVED_PCT and unseen <= 1 - th.WELL_COVERED
-    return "No unexpected drop." if telling and not _is_marred(findings) else ""
+    if merged:
+        yield Sentence("drops", drops_sentence(merged, several_gpus=len(context.activity.used_gpus) > 1))
+    elif telling and not _is_marred(findings):
+        yield Sentence("drops", "No unexpected drop.")
 
 
 def _is_long(trained: Trained) -> TypeGuard[tuple[float, float]]:
@@ -250,34 +254,37 @@ def _unsampled(context: Context) -> float:
     return missing_s / total_s if total_s > 0 else 0.0
 
 
-def _unseen(trained: Trained, unseen: float, unsampled: float) -> str:
-    """Return how much of the time is not known, or of how much the driver kept readings of utilisation alone."""
+def _unmeasured(trained: Trained, unseen: float, unsampled: float) -> Iterator[Sentence]:
+    """Yield how much of the time is not known, or of how much the driver kept readings of utilisation alone."""
     if unseen > 1 - th.WELL_COVERED:
-        return f"{100 * unseen:.0f} % of the time was not measured: what happened then is not known."
-    if trained is None or unsampled <= 1 - th.WELL_COVERED:
-        return ""
-    missing = f"{100 * unsampled:.0f} % of the samples are missing"
-    return f"{missing}: of that time only the driver's own readings of utilisation are known, and no memory or power."
+        text = f"{100 * unseen:.0f} % of the time was not measured: what happened then is not known."
+        yield Sentence("unmeasured", text)
+    elif trained is not None and unsampled > 1 - th.WELL_COVERED:
+        missing = f"{100 * unsampled:.0f} % of the samples are missing"
+        known = "of that time only the driver's own readings of utilisation are known, and no memory or power"
+        yield Sentence("unmeasured", f"{missing}: {known}.")
 
 
-def _largest(trained: Trained, findings: Sequence[Finding], ledger: Sequence[LedgerRow], *, is_training: bool) -> str:
-    """Return where most of the time went when it did not go into work, unless the findings have said more already.
+def _largest_loss(
+    trained: Trained, findings: Sequence[Finding], ledger: Sequence[LedgerRow], *, is_training: bool
+) -> Iterator[Sentence]:
+    """Yield where most of the time went when it did not go into work, unless the findings have said more already.
 
-    Startup is none of training's losses: where it is the largest, it is told beside the largest of those.
+    Startup is none of training's losses: where it is the largest, it is said beside the largest of those.
     """
     lost = sorted((r for r in ledger if r.name not in {"work", "idle", "unmeasured"}), key=lambda r: -r.gpu_seconds)
     if trained is None or trained[0] >= th.ROOM_PCT or not lost:
-        return ""
+        return
     startup = f"Start-up took {100 * lost[0].share:.0f} % of all GPU time" if lost[0].name == "startup" else ""
-    most = next((row for row in lost if row.name not in ONCE), None)
+    most = next((row for row in lost if not CAUSES[row.name].paid_once), None)
     if most is None or not _is_long(trained) or _mentioned_s(findings, lost) >= most.gpu_seconds:
-        return f"{startup}." if startup else ""
+        yield from (Sentence("largest loss", f"{text}.", about="startup") for text in (startup,) if text)
+        return
     words = lower_first(row_words(most.name, is_training=is_training))
-    what = "waiting that nothing recorded explains" if most.name == "unexplained" else words
+    what = "waiting that nothing recorded explains" if most.name == UNEXPLAINED else words
     took = f"{length(most.gpu_seconds)}, {100 * most.share:.0f} %"
-    if startup:
-        return f"{startup}; of what else was lost, {what} took most: {took}."
-    return f"The largest loss is {what}: {took} of all GPU time."
+    text = f"{startup}; of what else was lost, {what} took most: {took}." if startup else ""
+    yield Sentence("largest loss", text or f"The largest loss is {what}: {took} of all GPU time.", about=most.name)
 
 
 def _mentioned_s(findings: Sequence[Finding], lost: Sequence[LedgerRow]) -> float:
@@ -287,9 +294,10 @@ def _mentioned_s(findings: Sequence[Finding], lost: Sequence[LedgerRow]) -> floa
     return sum(row.gpu_seconds for row in lost if row.name in causes)
 
 
-def _unused(context: Context) -> str:
-    unused = [series.gpu for series in idle_gpus(context)]
-    if not unused:
-        return ""
-    names = ", ".join(str(gpu) for gpu in unused)
-    return f"GPU {names} was never used." if len(unused) == 1 else f"GPUs {names} were never used."
+def _unused(context: Context) -> Iterator[Sentence]:
+    """Yield which GPUs did nothing in all of the recording."""
+    unused = [str(series.gpu) for series in idle_gpus(context)]
+    if unused:
+        several = len(unused) > 1
+        names = f"GPU{'s' if several else ''} {', '.join(unused)}"
+        yield Sentence("unused GPU", f"{names} {'were' if several else 'was'} never used.")

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpu_report.analyse.timeseries.intervals import Span
+from gpu_report.catalogue import cause_words
 from gpu_report.model import Finding
-from gpu_report.vocabulary import cause_words, length, lower_first
+from gpu_report.wording import length, lower_first
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ import numpy as np
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.signals.gpu_memory import gib, size
 from gpu_report.analyse.signals.interval_signals import evidence
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, rows_in_any
 from gpu_report.analyse.timeseries.weighted_stats import weighted_stats
 from gpu_report.model import Cause, Evidence, Finding, Severity
+from gpu_report.wording import gib, memory_words
 
 WORK = ("tensor_active_pct", "power_w")  # what tells work from a kernel that only waits, the better one first
 RULE = "imbalance"
@@ -113,7 +113,7 @@ def _uneven_memory(shares: Sequence[_Share]) -> str:
     known = [(share.memory_mib, share.gpu) for share in shares if share.memory_mib is not None]
     for (less, lower), (more, upper) in combinations(sorted(known), 2):
         if more - less >= max(th.UNEVEN_MEMORY_SHARE * more, th.UNEVEN_MEMORY_MIB):
-            held = f"The training holds {size(more)} on GPU {upper} and {size(less)} on GPU {lower}"
+            held = f"The training holds {memory_words(more)} on GPU {upper} and {memory_words(less)} on GPU {lower}"
             return f"{held}: the fuller one limits the batch"
     return ""
 

@@ -7,16 +7,16 @@ import numpy as np
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.signals.gpu_memory import GpuMemory, gib, size
+from gpu_report.analyse.signals.gpu_memory import GpuMemory
 from gpu_report.analyse.signals.interval_signals import evidence
 from gpu_report.analyse.signals.memory_growth import Growth, Step, find_growth, mosaic_step
 from gpu_report.analyse.timeline.ranks import OUT_OF_MEMORY
 from gpu_report.analyse.timeline.training_epochs import TrainingEpochs
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.model import Cause, Evidence, Finding
+from gpu_report.wording import gib, memory_words
 
 RULE = "memory-growth"
-RAN_OUT = "until CUDA was out of memory"
 WHY = "memory is taken and not given back (tensors kept in a list, a loss summed up with its graph, a growing cache)"
 MOSAIC = "YOLO closes its mosaic for the last epochs and makes the loader anew: one step, no growth"
 
@@ -89,13 +89,14 @@ def _finding(case: _Case, number: int, growth: Growth) -> Finding:
         phase=phase,
         evidence=_evidence(case, growth),
         cause=Cause(RULE, 0.85 if certain else 0.7, WHY if certain else f"{WHY}; whose it is was not recorded"),
+        ran_out=growth.goes_on and case.out_of_memory,
     )
 
 
 def _ran_out(case: _Case, growth: Growth) -> str:
     """Return in words that memory grew until there was no more, empty where it did not."""
     if growth.goes_on and case.out_of_memory:
-        return RAN_OUT
+        return "until CUDA was out of memory"
     capacity = case.memory.capacity_mib
     full = capacity and growth.free_mib is not None and growth.free_mib <= (1 - th.FULL_SHARE) * capacity
     return "until the card was full" if full else ""
@@ -109,7 +110,7 @@ def _runs_out(case: _Case, growth: Growth) -> bool:
 
 def _summary(case: _Case, growth: Growth) -> str:
     rate = _rate(growth, case.epochs.epoch_s)
-    grown = f"{case.whose} grew by {size(growth.after_mib - growth.before_mib)}, {rate}"
+    grown = f"{case.whose} grew by {memory_words(growth.after_mib - growth.before_mib)}, {rate}"
     if ended := _ran_out(case, growth):
         return f"{grown}, {ended}"
     left = growth.seconds_left
@@ -123,7 +124,7 @@ def _summary(case: _Case, growth: Growth) -> str:
 
 def _rate(growth: Growth, epoch_s: float | None) -> str:
     mib, unit = (growth.rate_mib_s * epoch_s, "an epoch") if epoch_s else (growth.rate_mib_s * 60, "a minute")
-    return f"{size(mib)} {unit}"
+    return f"{memory_words(mib)} {unit}"
 
 
 def _in_time(seconds: float, epoch_s: float | None) -> str:
@@ -166,7 +167,8 @@ def _mosaic_finding(case: _Case, number: int, step: Step) -> Finding:
         gpu=case.memory.gpu,
         start_t_s=step.t_s,
         end_t_s=step.t_s,
-        summary=f"{case.whose} stepped up by {size(step.mib)} in the epoch in which the mosaic closed, and stayed",
+        summary=f"{case.whose} stepped up by {memory_words(step.mib)} in the epoch in which the mosaic closed, "
+        "and stayed",
         expected=True,
         epoch=epoch,
         phase=phase,

@@ -4,11 +4,12 @@ import numpy as np
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.signals.gpu_memory import GpuMemory, gib, size
+from gpu_report.analyse.signals.gpu_memory import GpuMemory
 from gpu_report.analyse.signals.interval_signals import evidence
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, minus, union
 from gpu_report.model import Evidence, Finding
+from gpu_report.wording import gib, memory_words
 
 
 def full_memory(context: Context) -> list[Finding]:
@@ -41,7 +42,7 @@ def _finding(context: Context, number: int, memory: GpuMemory, spans: list[Span]
     peak = float(np.nanmax(memory.used_mib[rows]))
     capacity = memory.capacity_mib or peak
     others = None if memory.others_mib is None else float(np.nan_to_num(memory.others_mib[rows]).max(initial=0.0))
-    whose = f", {size(others)} of it other processes'" if others else ""
+    whose = f", {memory_words(others)} of it other processes'" if others else ""
     return Finding(
         id=f"memory-near-limit-{number}",
         rule="memory-near-limit",
@@ -50,7 +51,7 @@ def _finding(context: Context, number: int, memory: GpuMemory, spans: list[Span]
         start_t_s=start_s,
         end_t_s=end_s,
         summary=f"{100 * peak / capacity:.0f} % of GPU {memory.gpu}'s memory was in use for {end_s - start_s:.0f} s: "
-        f"{peak / 1024:.1f} of {size(capacity)}{whose}",
+        f"{peak / 1024:.1f} of {memory_words(capacity)}{whose}",
         epoch=epoch,
         phase=phase,
         evidence=_evidence(context, memory, spans, peak, others),

@@ -4,10 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gpu_report.analyse import thresholds as th
+from gpu_report.catalogue import RULES
 from gpu_report.model import Finding, NearbyKernelEvent
-from gpu_report.vocabulary import ENDINGS
-
-CARRIES = frozenset({*ENDINGS, "gpu-lost"})
 
 
 def attach_to_their_finding(findings: Sequence[Finding]) -> list[Finding]:
@@ -18,7 +16,9 @@ def attach_to_their_finding(findings: Sequence[Finding]) -> list[Finding]:
     """
     kept = list(findings)
     for line in [f for f in findings if f.rule == "kernel"]:
-        at = next((n for n, each in enumerate(kept) if each.rule in CARRIES and _carries(each, line)), None)
+        at = next(
+            (n for n, each in enumerate(kept) if RULES[each.rule].owns_kernel_lines and _carries(each, line)), None
+        )
         if at is not None:
             kept[at] = _with_line(kept[at], line)
             kept.remove(line)

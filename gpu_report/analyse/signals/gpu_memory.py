@@ -13,7 +13,6 @@ from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import Run
 
-MIB_PER_GIB = 1024.0
 UNKNOWN = "unknown"
 
 
@@ -63,16 +62,6 @@ def gpu_memory(run: Run, others: Sequence[OtherProcess], series: GpuSeries) -> G
         others_mib=_others_mib(run, others, series) if len(run.processes) else None,
         capacity_mib=total - kept if total and total > kept else None,
     )
-
-
-def size(mib: float) -> str:
-    """Return an amount of memory as a person says it: 842 MiB, 19.3 GiB."""
-    return f"{mib:.0f} MiB" if abs(mib) < MIB_PER_GIB else f"{mib / MIB_PER_GIB:.1f} GiB"
-
-
-def gib(mib: float | None) -> float | None:
-    """Return MiB as GiB, None for what is not known."""
-    return None if mib is None else mib / MIB_PER_GIB
 
 
 def _others_mib(run: Run, others: Sequence[OtherProcess], series: GpuSeries) -> Floats:

@@ -8,13 +8,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from gpu_report.amounts import amount
 from gpu_report.model import Analysis, Comparison, EpochSummary
 from gpu_report.render.comparison.rows import run_name
 from gpu_report.render.comparison.view import ChartsView, Column, Dot, Lane, Panel
 from gpu_report.render.formatting import known
 from gpu_report.render.page.view import Table
 from gpu_report.render.samples.quantity_series import QuantitySeries, series_of_each_gpu
+from gpu_report.wording import amount
 
 WIDTH, HEIGHT = 1000.0, 100.0
 MOST_POINTS = 1500  # of a line of utilisation

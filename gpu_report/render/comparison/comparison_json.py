@@ -6,6 +6,7 @@ from gpu_report import __version__
 from gpu_report.model import Analysis, Comparison, Difference, FindingChange, GateResult, MetricComparison
 from gpu_report.render.comparison.rows import gate_word, label
 from gpu_report.render.json_values import iso_utc, json_ready
+from gpu_report.wording import ending_words
 
 SCHEMA_VERSION = 1
 
@@ -47,8 +48,8 @@ def _run(analysis: Analysis) -> Json:
         "duration_s": run.duration_s,
         "epochs": len(analysis.epochs),
         "coverage_pct": 100 * analysis.coverage,
-        "ending": analysis.ending.text if analysis.ending else None,
-        "verdict": analysis.verdict,
+        "ending": ending_words(analysis.ending) if analysis.ending else None,
+        "verdict": analysis.verdict.text,
     }
 
 

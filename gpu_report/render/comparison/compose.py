@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpu_report import __version__
-from gpu_report.amounts import counted
 from gpu_report.model import Analysis, Comparison, MetricComparison
 from gpu_report.render.comparison.charts import charts
 from gpu_report.render.comparison.rows import (
@@ -37,6 +36,7 @@ from gpu_report.render.comparison.view import (
     Whisker,
 )
 from gpu_report.render.formatting import first_sentence, sentence, share, tied, utc
+from gpu_report.wording import counted, ending_words
 
 SCALES = (0.1, 0.25, 0.5, 1.0)  # how far a whisker's scale may reach, as a share of the baseline
 HALF = 100.0  # of a whisker's scale
@@ -101,8 +101,8 @@ def _several(comparison: Comparison) -> str:
 
 
 def _run(role: str, analysis: Analysis) -> RunView:
-    ending = sentence(analysis.ending.text) if analysis.ending else ""
-    return RunView(role, run_name(analysis), utc(analysis.run.start_wall_s), ending, tied(analysis.verdict))
+    ending = sentence(ending_words(analysis.ending)) if analysis.ending else ""
+    return RunView(role, run_name(analysis), utc(analysis.run.start_wall_s), ending, tied(analysis.verdict.text))
 
 
 def _metric(metric: MetricComparison, reach: float) -> MetricRow:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Sequence
 
-from gpu_report.amounts import counted
 from gpu_report.model import Analysis, Comparison
 from gpu_report.render.comparison.rows import (
     band_head,
@@ -19,6 +18,7 @@ from gpu_report.render.comparison.rows import (
 )
 from gpu_report.render.formatting import utc
 from gpu_report.terminal import plain
+from gpu_report.wording import counted
 
 MOST_BYTES = 60_000  # GitHub drops a comment of 64 kB, and a step's summaries over 1 MiB, as a whole
 LONGEST_CELL = 300

@@ -3,9 +3,9 @@
 from pathlib import PurePath
 from statistics import median
 
-from gpu_report.amounts import amount, between, change, counted, interval, share_change
+from gpu_report.catalogue import cause_words, rule_words
 from gpu_report.model import Analysis, Comparison, Difference, FindingChange, GateResult, MetricComparison
-from gpu_report.vocabulary import cause_words, lower_first, rule_words
+from gpu_report.wording import amount, between, change, counted, interval, lower_first, share_change
 
 LABELS = {
     "epoch_time": "Epoch time",

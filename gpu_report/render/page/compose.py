@@ -33,7 +33,7 @@ def compose(analysis: Analysis) -> ReportView:
     views = tuple(findings.finding_view(f, clock, analysis) for f in unexpected)
     in_full = _with_charts(views, unexpected[:FINDINGS_IN_FULL], analysis, tracks)
     ordinary = tuple(findings.finding_view(f, clock, analysis) for f in expected)
-    lead, rest = first_sentence(analysis.verdict)
+    lead, rest = first_sentence(analysis.verdict.text)
     return ReportView(
         title=clean(PurePath(analysis.run.path).name or analysis.run.path),
         verdict=tied(lead),

@@ -4,11 +4,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from gpu_report.amounts import counted
 from gpu_report.model import Analysis, EpochSummary
-from gpu_report.render.formatting import MISSING, clean, duration, energy, gibibytes, known, number, quantity, share
+from gpu_report.render.formatting import (
+    MISSING,
+    clean,
+    duration,
+    energy,
+    gibibytes,
+    known,
+    number,
+    outlier_words,
+    quantity,
+    share,
+)
 from gpu_report.render.page.view import EpochBar, EpochChartView, EpochLine, EpochPart, EpochRowView
 from gpu_report.render.run_clock import Clock
+from gpu_report.wording import counted
 
 WIDTH = 1000.0  # of the chart, in its own units
 HEIGHT = 100.0  # of each of its panels
@@ -58,7 +69,7 @@ def rows(analysis: Analysis, clock: Clock) -> tuple[EpochRowView, ...]:
             end=clock.moment(epoch.end_t_s),
             util_pct=known(epoch.gpu_util_pct),
             cells=(_name(epoch, several_runs=several_runs), *(column.cell(epoch) for column in shown)),
-            odd=_capital("; ".join(epoch.odd)),
+            odd=_capital("; ".join(outlier_words(epoch))),
         )
         for epoch in _listed(analysis.epochs)
     )
@@ -73,7 +84,7 @@ def rows_note(analysis: Analysis) -> str:
     listed = _listed(analysis.epochs)
     if len(listed) == len(analysis.epochs):
         return ""
-    odd, told = (sum(bool(epoch.odd) for epoch in epochs) for epochs in (analysis.epochs, listed))
+    odd, told = (sum(bool(epoch.outliers) for epoch in epochs) for epochs in (analysis.epochs, listed))
     which = "those" if told == odd else f"{number(told)} of {number(odd)}"
     chosen = "" if told == odd else ", the ones that lost most time"
     return (
@@ -90,7 +101,7 @@ def _listed(epochs: Sequence[EpochSummary]) -> Sequence[EpochSummary]:
     if len(epochs) <= MOST_ROWS:
         return epochs
     at_each_end = MOST_ROWS // 4
-    odd = [number for number in range(at_each_end, len(epochs) - at_each_end) if epochs[number].odd]
+    odd = [number for number in range(at_each_end, len(epochs) - at_each_end) if epochs[number].outliers]
     if len(odd) > (room := MOST_ROWS - 2 * at_each_end):
         lost_s = _lost_s(epochs)
         odd = sorted(sorted(odd, key=lambda number: -lost_s[number])[:room])
@@ -123,7 +134,7 @@ def _parts_s(epoch: EpochSummary) -> tuple[float | None, ...]:
 
 def odd_note(analysis: Analysis) -> str:
     """Return how many epochs stand out, and what that means."""
-    odd = sum(bool(epoch.odd) for epoch in analysis.epochs)
+    odd = sum(bool(epoch.outliers) for epoch in analysis.epochs)
     if not odd:
         return ""
     what = "epoch stands" if odd == 1 else "epochs stand"
@@ -276,7 +287,7 @@ def _bar(group: Sequence[EpochSummary], place: tuple[float, float], top: float, 
         x=place[0],
         width=place[1],
         parts=tuple(parts),
-        odd=any(epoch.odd for epoch in group),
+        odd=any(epoch.outliers for epoch in group),
         title=_title(group, several_runs=several_runs),
     )
 
@@ -287,7 +298,7 @@ def _title(group: Sequence[EpochSummary], *, several_runs: bool) -> str:
     parts = [f"{PARTS.get(kind, kind)} {duration(seconds)}" for kind, seconds in _heights(group) if seconds > 0]
     util = _mean([epoch.gpu_util_pct for epoch in group])
     parts += [f"GPU {quantity(util, '%')}"] if util is not None else []
-    odd = [reason for epoch in group for reason in epoch.odd]
+    odd = [reason for epoch in group for reason in outlier_words(epoch)]
     epochs = f"Epoch {names[0]}" if len(group) == 1 else f"Epochs {names[0]} to {names[1]}, mean"
     return clean("; ".join([f"{epochs}: {', '.join(parts)}", *odd[:4]]))
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gpu_report.amounts import counted
+from gpu_report.catalogue import RULES, SEVERITIES, cause_words, phase_words
 from gpu_report.model import Advice, Analysis, Cause, Finding, KernelEvent, NearbyKernelEvent
 from gpu_report.render.formatting import (
     MISSING,
@@ -20,24 +20,9 @@ from gpu_report.render.page.evidence import evidence
 from gpu_report.render.page.next_steps import gaps_step, next_step
 from gpu_report.render.page.view import AdviceView, Fact, FindingView, KernelLine
 from gpu_report.render.run_clock import Clock
-from gpu_report.vocabulary import ENDINGS, cause_words, phase_words
+from gpu_report.wording import counted
 
 SEVERITY_WORDS = {"critical": "Critical", "warning": "Warning", "info": "Note"}
-_TITLES = {
-    "kernel": "Kernel event",
-    "gpu-lost": "GPU lost",
-    "not-credible": "Reading not credible",
-    "unused-gpu": "Unused GPU",
-    "ended": "How it ended",
-    "environment": "Set-up",
-    "memory-growth": "Growing memory",
-    "room": "Room to win",
-    "starved": "Starved GPU",
-    "thermal": "Throttling by heat",
-    "waiting": "Waiting GPU",
-}
-_COUNTED = frozenset({"drop", "slowdown"})  # the timeline shows their numbers; of the rest the first needs none
-_SEVERITY_RANK = {"critical": 0, "warning": 1, "info": 2}
 
 # From which confidence on a cause is called likely, and from which on sure enough to be stated without a doubt.
 LIKELY = 0.5
@@ -76,17 +61,15 @@ def finding_view(finding: Finding, clock: Clock, analysis: Analysis) -> FindingV
         kernel=tuple(_nearby(event, clock, finding) for event in finding.kernel_events),
         advice=tuple(_advice(a) for a in finding.advice if a.text != analysis.run.kernel.advice),
         step=sentence(next_step(finding, analysis)),
-        is_told=_is_told(finding, analysis.verdict),
+        is_told=finding.id in analysis.verdict.findings,
     )
 
 
 def finding_title(finding: Finding) -> str:
     """Return a finding's name as it is spoken: Drop 3, Power cap."""
-    name, _, place = finding.id.rpartition("-")
-    if name == "starved" and finding.severity == "info":
-        name = "room"
-    title = _TITLES.get(name, name.replace("-", " ").capitalize())
-    return title if place == "1" and name not in _COUNTED else f"{title} {place}".strip()
+    rule, place = RULES[finding.rule], finding.id.rpartition("-")[2]
+    title = rule.note_title if rule.note_title and finding.severity == "info" else rule.title
+    return title if place == "1" and not rule.numbered else f"{title} {place}"
 
 
 def first_advice(unexpected: tuple[Finding, ...], analysis: Analysis) -> tuple[AdviceView, ...]:
@@ -96,7 +79,7 @@ def first_advice(unexpected: tuple[Finding, ...], analysis: Analysis) -> tuple[A
     finding is of it, and where to look into the findings without any.
     """
     log = analysis.run.kernel
-    urgent = {each for finding in unexpected if finding.rule in ENDINGS for each in finding.advice}
+    urgent = {each for finding in unexpected if RULES[finding.rule].ending for each in finding.advice}
     every = dict.fromkeys(each for finding in unexpected for each in finding.advice)
     advice = sorted(every, key=lambda each: (each not in urgent, -_wins(each)))
     read_log = f"To see what the kernel said: {with_code(log.advice)}"
@@ -149,13 +132,7 @@ def nothing_found(analysis: Analysis) -> str:
 
 def _badness(finding: Finding) -> tuple[int, float]:
     depth = (known(finding.level_pct) or 0.0) - (known(finding.low_pct) or 0.0)
-    return _SEVERITY_RANK[finding.severity], -finding.duration_s * max(depth, 1.0)
-
-
-def _is_told(finding: Finding, verdict: str) -> bool:
-    """Return whether the verdict says what a finding's summary says, or its reason, which stands after the colon."""
-    said = (finding.summary, finding.summary.partition(": ")[2])
-    return any(part and part.rstrip(".").lower() in verdict.lower() for part in said)
+    return SEVERITIES.index(finding.severity), -finding.duration_s * max(depth, 1.0)
 
 
 def _facts(finding: Finding, *, several_gpus: bool) -> tuple[Fact, ...]:

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from gpu_report.amounts import counted
 from gpu_report.model import Gpu
+from gpu_report.wording import counted
 
 Health = Mapping[str, int | str]
 

@@ -1,21 +1,8 @@
 """What a person can do about a cause that no argument of the training mends: where to look, in a sentence or two."""
 
+from gpu_report.catalogue import CAUSES, RULES, row_words
 from gpu_report.model import Analysis, Finding
-from gpu_report.vocabulary import ENDINGS, row_words
 
-_STEPS = {
-    "trainer-blocked": "find what the main process waited for then: a callback, a logger, a lock, a remote service. "
-    "No argument of YOLO changes it.",
-    "input-stalled": "find what the loader's workers waited for then: a network drive, a lock, a download. "
-    "A copy of the data on a local disk rules the drive out.",
-    "input-storage": "move the data to a faster disk of this machine, or keep other readers off that disk.",
-    "input-cpu": "keep other programs off these cores while it trains, or give the training more of them.",
-    "other-process": "keep other programs off this GPU while it trains.",
-    "memory-growth": "look for what is kept from batch to batch: a list of losses or predictions, a loss summed up "
-    "with its graph, a callback that caches.",
-    "power-cap": "`nvidia-smi -q -d POWER` shows the limit, and how far an administrator may raise it.",
-    "thermal": "look at the cooling: fans, dust, the air around the machine.",
-}
 _GAPS = "short gaps"  # a row of the ledger
 _STOPPED = "find who stopped the training: Ctrl-Z in its terminal, `kill -STOP`, a scheduler that suspends jobs."
 _STOPPED_SIGN = "processes stopped by a signal"  # evidence of it (analyse/causes/causes.py)
@@ -40,7 +27,7 @@ def next_step(finding: Finding, analysis: Analysis) -> str:
         return "" if analysis.run.inside else _from_inside(analysis)
     if finding.cause.name == "memory-pressure":
         return _less_memory(analysis)
-    return _STEPS.get(finding.cause.name, "")
+    return CAUSES[finding.cause.name].step
 
 
 def _less_memory(analysis: Analysis) -> str:
@@ -65,13 +52,12 @@ def gaps_step(analysis: Analysis) -> str:
     No argument is known to close them; a larger batch has fewer, and epochs of 1.8 and 1.3 s with 64 and 128 images in
     place of 4.7 s with 32 (sample_runs/ab-batch-*). A training that was cut short has other worries.
     """
-    name = row_words(_GAPS)
-    is_told = name.lower() in analysis.verdict.lower()
-    if not is_told or any(finding.rule in ENDINGS for finding in analysis.findings):
+    is_largest = any(each.kind == "largest loss" and each.about == _GAPS for each in analysis.verdict.sentences)
+    if not is_largest or any(RULES[finding.rule].ending for finding in analysis.findings):
         return ""
     return (
-        f"{name}: no argument is known to close them. Look at what runs in the main process between two batches "
-        "(callbacks, loggers); a larger batch, where it fits, makes fewer of them."
+        f"{row_words(_GAPS)}: no argument is known to close them. Look at what runs in the main process between two "
+        "batches (callbacks, loggers); a larger batch, where it fits, makes fewer of them."
     )
 
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from statistics import median
 
+from gpu_report.catalogue import CAUSES, SEVERITIES, phase_words, row_words
 from gpu_report.model import Analysis, Ending, GpuSummary, LedgerRow, Run
 from gpu_report.render.formatting import (
     ENDINGS,
@@ -24,37 +25,9 @@ from gpu_report.render.formatting import (
 from gpu_report.render.page.view import Fact, LedgerItem, LegendItem, Table
 from gpu_report.render.quantity_labels import LANES, label
 from gpu_report.render.recorder_events import marked
-from gpu_report.vocabulary import SEVERITIES, phase_words, row_words
+from gpu_report.wording import lower_first
 
 LABEL_PCT = 8.0  # of the ledger's width, from which on a part has room for its share
-
-# Ledger rows that have a colour of their own; every other name shares one.
-LEDGER_KINDS = frozenset(
-    {
-        "work",
-        "short gaps",
-        "idle",
-        "unmeasured",
-        "startup",
-        "final evaluation",
-        "validation",
-        "checkpoint",
-        "input-cpu",
-        "input-storage",
-        "input-stalled",
-        "main-process",
-        "launch-bound",
-        "memory-pressure",
-        "trainer-blocked",
-        "other-process",
-        "power-cap",
-        "thermal",
-        "gpu-fault",
-        "waiting-for-peer",
-        "run-ended",
-        "unexplained",
-    }
-)
 
 
 def subtitle(analysis: Analysis) -> tuple[str, ...]:
@@ -116,15 +89,11 @@ def _line_legend(run: Run) -> tuple[LegendItem, ...]:
     """Return the lines that are not one for each GPU, as far as they were recorded."""
     sm_activity = LegendItem("line sm-activity", "SM activity: what the GPU really did")
     several = [lane.drawn for lane in LANES if lane.kind == "host" and len(lane.drawn) > 1]
-    lines = {name: LegendItem(f"line {name}", _lowered(label(name))) for names in several for name in names}
+    lines = {name: LegendItem(f"line {name}", lower_first(label(name))) for names in several for name in names}
     return (
         *([sm_activity] if run.samples["sm_active_pct"].notna().any() else []),
         *(item for name, item in lines.items() if run.host[name].notna().any()),
     )
-
-
-def _lowered(words: str) -> str:
-    return words[:1].lower() + words[1:]
 
 
 def ledger(analysis: Analysis) -> tuple[LedgerItem, ...]:
@@ -154,7 +123,7 @@ def ledger_note(analysis: Analysis) -> str:
 def _ledger_item(row: LedgerRow, start_pct: float, width_pct: float, *, is_training: bool) -> LedgerItem:
     return LedgerItem(
         name=row_words(row.name, is_training=is_training),
-        kind=row.name.replace(" ", "-") if row.name in LEDGER_KINDS else "other",
+        kind=row.name.replace(" ", "-") if CAUSES[row.name].coloured else "other",
         start_pct=round(start_pct, 4),
         width_pct=round(width_pct, 4),
         label=share(row.share) if width_pct >= LABEL_PCT else "",

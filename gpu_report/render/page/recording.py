@@ -1,6 +1,5 @@
 """Where the data came from: the recording and what of it is missing, and the kernel log."""
 
-from gpu_report.amounts import counted
 from gpu_report.model import Analysis, Ending, Gap, KernelLog, Recording
 from gpu_report.render.formatting import (
     duration,
@@ -18,6 +17,7 @@ from gpu_report.render.page.findings import kernel_line
 from gpu_report.render.page.view import Fact, Happening, KernelView, RecordingView
 from gpu_report.render.recorder_events import WHAT, detail, gpu_name
 from gpu_report.render.run_clock import Clock
+from gpu_report.wording import counted, ending_words
 
 HAPPENINGS_SHOWN = 200  # rows: a run with a gap at every minute must not bury the page; the rest is counted
 
@@ -79,7 +79,7 @@ def _ending(ending: Ending | None) -> tuple[Fact, ...]:
     """Return how the training ended, and what its last minute was like."""
     if ending is None:
         return ()
-    when = sentence(f"{ending.text}, {elapsed(ending.t_s)} after the start")
+    when = sentence(f"{ending_words(ending)}, {elapsed(ending.t_s)} after the start")
     return Fact("The training's end", when), Fact("In its last minute", numbers(ending.last_minute))
 
 

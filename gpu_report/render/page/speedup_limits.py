@@ -1,9 +1,9 @@
 """What could be won: for each cause the training part of an epoch now, at best, and what a repair would reach."""
 
+from gpu_report.catalogue import row_words
 from gpu_report.model import Analysis, SpeedupLimit
 from gpu_report.render.formatting import duration, sentence
 from gpu_report.render.page.view import Table
-from gpu_report.vocabulary import row_words
 
 COLUMNS = ("Without", "Training of an epoch now", "At best", "Times faster", "Likely", "At best means")
 NO_ESTIMATE = "not estimated"

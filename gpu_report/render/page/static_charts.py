@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from gpu_report.catalogue import RULES
 from gpu_report.model import Analysis, Finding
 from gpu_report.render.formatting import gibibytes, quantity
 from gpu_report.render.page.view import ChartLine, ChartView, HeatCell
@@ -31,21 +32,13 @@ GAP_TICKS = 3.5  # readings further apart than this many ticks or median steps a
 MOST_LINES = 8  # more lines than GPUs of one machine tell nothing
 STRIP_CELLS = 200
 HEAT_LEVELS = 5
-# What a rule's findings are about, where that is not utilisation.
-_SUBJECTS = {
-    "memory-growth": "memory_used_mib",
-    "memory-near-limit": "memory_used_mib",
-    "thermal": "sm_clock_mhz",
-    "power-cap": "sm_clock_mhz",
-}
-
 
 PathOf = Callable[[QuantitySeries, float, float, float], str]
 
 
 def subject(finding: Finding) -> str:
     """Return the quantity that a finding is about, which its chart shows."""
-    return _SUBJECTS.get(finding.rule, UTILISATION)
+    return RULES[finding.rule].subject
 
 
 def paths() -> PathOf:

@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
 
+from gpu_report.catalogue import CAUSES
 from gpu_report.render.recorder_events import WHAT
-from gpu_report.vocabulary import CAUSES
 
 LEAST_LETTERS = 3  # a shorter name is hidden where it stands, but not looked for within sentences
 LONGEST_TEXT = 8192  # characters: a longer text is no sentence of anybody, and is hidden as a whole
@@ -36,7 +36,9 @@ _COMMON_WORDS = frozenset(
         """,
     )
 )
-_OUR_WORDS = frozenset(re.findall(r"[a-z]+", " ".join((*CAUSES, *CAUSES.values(), *WHAT.values())).lower()))
+_OUR_WORDS = frozenset(
+    re.findall(r"[a-z]+", " ".join((*CAUSES, *(cause.name for cause in CAUSES.values()), *WHAT.values())).lower())
+)
 _KNOWN_PROGRAMS = re.compile(
     r"(?:python[\d.]*|pt_main_thread|yolo|torchrun|accelerate|(?:ba|z|da)?sh|uv|conda|jupyter|ipython|gpu-report"
     r"|nvidia-smi|Xorg)"

@@ -39,6 +39,12 @@ _OURS = frozenset(
         *(("Difference", "name"), ("GateResult", "outcome"), ("Comparison", "setup"), ("Comparison", "judgement")),
         *(
             ("Cause", "runner_up"),
+            ("Ending", "name"),
+            ("Outlier", "part"),
+            ("Outlier", "cause"),
+            ("Sentence", "kind"),
+            ("Sentence", "findings"),
+            ("Sentence", "about"),
             ("LedgerRow", "name"),
             ("SpeedupLimit", "cause"),
             ("Gpu", "name"),

@@ -5,7 +5,9 @@ from typing import Any
 
 from gpu_report import __version__
 from gpu_report.model import Analysis, EpochSummary, Finding, GpuSummary, KernelEvent, Phase, Run, SpeedupLimit
+from gpu_report.render.formatting import outlier_words
 from gpu_report.render.json_values import iso_utc, json_ready
+from gpu_report.wording import ending_words
 
 SCHEMA_VERSION = 1
 
@@ -30,7 +32,7 @@ def build_summary(analysis: Analysis) -> Json:
     summary = {
         "schema_version": SCHEMA_VERSION,
         "tool": {"name": "gpu-report", "version": __version__},
-        "verdict": analysis.verdict,
+        "verdict": analysis.verdict.text,
         "run": _run(analysis),
         "environment": _environment(run),
         "gpus": [_gpu(gpu) for gpu in analysis.gpus],
@@ -94,7 +96,7 @@ def _ending(analysis: Analysis) -> Json | None:
         return None
     return {
         "name": ending.name,
-        "text": ending.text,
+        "text": ending_words(ending),
         "time": iso_utc(analysis.run.start_wall_s + ending.t_s),
         "time_s": ending.t_s,
         "epoch": ending.epoch,
@@ -170,7 +172,7 @@ def _epoch(epoch: EpochSummary) -> Json:
         "held_by": epoch.held_by or None,
         "loss": epoch.loss,
         "lr": epoch.lr,
-        "odd": list(epoch.odd),
+        "odd": list(outlier_words(epoch)),
         "source": epoch.source or None,
         "gpus": {
             str(gpu): {name: {"mean": stats.mean, "max": stats.max} for name, stats in quantities.items()}

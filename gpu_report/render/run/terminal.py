@@ -9,11 +9,21 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from gpu_report.catalogue import RULES, row_words
 from gpu_report.model import Advice, Analysis, EpochSummary, Finding, GpuSummary, Stats
-from gpu_report.render.formatting import SHOWN_SECONDS, heard, how_it_ended, numbers, partly, saw_training, sentence
+from gpu_report.render.formatting import (
+    SHOWN_SECONDS,
+    heard,
+    how_it_ended,
+    numbers,
+    outlier_words,
+    partly,
+    saw_training,
+    sentence,
+)
 from gpu_report.render.json_values import iso_utc
 from gpu_report.terminal import plain
-from gpu_report.vocabulary import ENDINGS, LONGER_BY_NATURE, row_words
+from gpu_report.wording import ending_words
 
 SHOWN_FINDINGS = 20
 SHOWN_ODD = 5
@@ -27,7 +37,7 @@ def render_text(analysis: Analysis, *, width: int | None = None, colour: bool = 
     """Return the summary for a terminal of `width` columns (the real one's when None)."""
     out = io.StringIO()
     console = Console(file=out, width=width, force_terminal=colour, highlight=False, soft_wrap=False)
-    console.print(Text(plain(analysis.verdict), style="bold"))
+    console.print(Text(plain(analysis.verdict.text), style="bold"))
     console.print(Text(plain(_head(analysis))))
     for title, header, rows in _tables(analysis):
         if rows:
@@ -41,7 +51,7 @@ def render_text(analysis: Analysis, *, width: int | None = None, colour: bool = 
 
 def render_markdown(analysis: Analysis) -> str:
     """Return the summary as Markdown, for a pull request or a job summary."""
-    parts = [f"**{_escaped(analysis.verdict)}**", _escaped(_head(analysis))]
+    parts = [f"**{_escaped(analysis.verdict.text)}**", _escaped(_head(analysis))]
     for title, header, rows in _tables(analysis):
         if rows:
             lines = [header, tuple("---" for _ in header), *rows]
@@ -146,7 +156,7 @@ def _changes(analysis: Analysis) -> list[Advice]:
 
 def _after_the_end(analysis: Analysis) -> list[Advice]:
     """Return what to do about an end that was no good one, each once; what names an argument stands apart."""
-    ended = [finding for finding in analysis.findings if finding.rule in ENDINGS]
+    ended = [finding for finding in analysis.findings if RULES[finding.rule].ending]
     every = dict.fromkeys(advice for finding in ended for advice in finding.advice)
     log = analysis.run.kernel.advice  # which has a line of its own
     return [advice for advice in every if advice.to_value is None and advice.text != log]
@@ -159,8 +169,9 @@ def _ending(analysis: Analysis) -> list[str]:
         return []
     tells = bool(ending.last_minute) and ending.name not in AS_PLANNED
     last = f" In its last minute: {numbers(ending.last_minute)}." if tells else ""
-    subject = "" if ending.text.startswith(SUBJECT) else f"{SUBJECT}: "
-    return [f"{subject}{sentence(ending.text)}{last}".replace("\u00a0", " ")]
+    text = ending_words(ending)
+    subject = "" if text.startswith(SUBJECT) else f"{SUBJECT}: "
+    return [f"{subject}{sentence(text)}{last}".replace("\u00a0", " ")]
 
 
 def _epochs(analysis: Analysis) -> list[str]:
@@ -185,9 +196,10 @@ def _epochs(analysis: Analysis) -> list[str]:
 
 def _odd(epochs: Sequence[EpochSummary]) -> list[str]:
     """Return which epochs stand out, without those that take longer by their nature."""
-    odd = [f"{e.epoch} ({'; '.join(e.odd)})" for e in epochs if e.odd and e.odd[-1] not in LONGER_BY_NATURE]
+    odd = [e for e in epochs if e.outliers and not e.is_longer_by_nature]
+    named = [f"{e.epoch} ({'; '.join(outlier_words(e))})" for e in odd[:SHOWN_ODD]]
     more = f", and {len(odd) - SHOWN_ODD} more" if len(odd) > SHOWN_ODD else ""
-    return [f"Epochs that stand out: {', '.join(odd[:SHOWN_ODD])}{more}."] if odd else []
+    return [f"Epochs that stand out: {', '.join(named)}{more}."] if odd else []
 
 
 def _median(values: Iterable[float | None]) -> float | None:

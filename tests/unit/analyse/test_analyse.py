@@ -50,7 +50,7 @@ class TestFindings:
     def test_a_fault_without_a_drop_is_a_finding_and_opens_the_verdict(self):
         found = analyse(make_run(readings((90, 60)), kernel=[xid(30)]))
         assert [f.id for f in found.findings] == ["kernel-1"]
-        assert found.verdict.startswith("GPU 0: fell off the bus.")
+        assert found.verdict.text.startswith("GPU 0: fell off the bus.")
 
     def test_a_harmless_message_is_no_finding(self):
         assert analyse(make_run(readings((90, 60)), kernel=[xid(30, severity="info")])).findings == ()
@@ -235,14 +235,14 @@ class TestVerdict:
         [(10, "mostly waited"), (50, "room to win"), (80, "healthy"), (99, "in the model")],
     )
     def test_it_reads_the_mean(self, util, says):
-        assert says in analyse(make_run(readings((util, 100)))).verdict
+        assert says in analyse(make_run(readings((util, 100)))).verdict.text
 
     def test_an_unused_gpu_is_named(self):
-        assert "GPU 1 was never used" in analyse(make_run([readings((90, 60)), readings((0, 60))])).verdict
+        assert "GPU 1 was never used" in analyse(make_run([readings((90, 60)), readings((0, 60))])).verdict.text
 
     def test_a_recording_without_work_says_so(self):
         found = analyse(make_run(readings((0, 60))))
-        assert found.verdict.startswith("No GPU worked")
+        assert found.verdict.text.startswith("No GPU worked")
         assert found.findings == ()
 
 

@@ -12,6 +12,7 @@ START_WALL_S = 1_795_223_424.286
 DURATION_S = 600.0
 STARTUP_S = 22.0
 EPOCH_S = 44.0
+VERDICT = "The GPUs worked 71 % of training. Three drops took 51 s: the data loader stood still in two of them."
 VALIDATION_S = 5.0
 CHECKPOINT_S = 1.5
 GAP = (430.0, 446.0)
@@ -37,7 +38,7 @@ def build_analysis() -> model.Analysis:
     return model.Analysis(
         run=run,
         options=model.Options(),
-        verdict="The GPUs worked 71 % of training. Three drops took 51 s: the data loader stood still in two of them.",
+        verdict=model.Verdict((model.Sentence("work", VERDICT),)),
         gpus=tuple(_summary(run, gpu) for gpu in run.gpus),
         epochs=_epochs(),
         phases=_phases(),
@@ -102,7 +103,7 @@ def build_quiet_analysis() -> model.Analysis:
         analysis,
         run=quiet,
         gpus=analysis.gpus[:1],
-        verdict="GPU 0 was busy throughout.",
+        verdict=model.Verdict((model.Sentence("work", "GPU 0 was busy throughout."),)),
         epochs=(),
         phases=(),
         low_intervals=(),
@@ -118,7 +119,13 @@ def build_empty_analysis() -> model.Analysis:
     """Return a run in which not one sample was recorded."""
     analysis = build_quiet_analysis()
     empty = replace(analysis.run, samples=analysis.run.samples.iloc[:0], gpus=(), duration_s=0.0)
-    return replace(analysis, run=empty, gpus=(), verdict="There is nothing to judge.", coverage=0.0)
+    return replace(
+        analysis,
+        run=empty,
+        gpus=(),
+        verdict=model.Verdict((model.Sentence("work", "There is nothing to judge."),)),
+        coverage=0.0,
+    )
 
 
 def build_run() -> model.Run:

@@ -7,10 +7,10 @@ from gpu_report.analyse.rules.epochs.comparable_epochs import trained_epochs
 from gpu_report.analyse.rules.epochs.data_wait import data_wait_growing
 from gpu_report.analyse.rules.epochs.slow_epochs import epochs_slowing, slow_epochs
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval_cover
+from gpu_report.catalogue import RULES
 from gpu_report.model import Finding
 
 EPOCH_RULES = (slow_epochs, epochs_slowing, data_wait_growing)
-EXPLAINING = frozenset({"slowdown", "power-cap", "thermal"})  # rules whose findings make an epoch longer, beside drops
 
 
 def compare_epochs(context: Context, found: Sequence[Finding]) -> list[Finding]:
@@ -22,7 +22,7 @@ def compare_epochs(context: Context, found: Sequence[Finding]) -> list[Finding]:
 def _held_up(context: Context, found: Sequence[Finding]) -> IntervalCover:
     """Return when a GPU fell idle, was slowed, waited for a peer or had another process, and when nobody recorded."""
     spans = [drop.span for drop in context.drops]
-    spans += [f.span for f in found if f.rule in EXPLAINING and f.severity != "info"]
+    spans += [f.span for f in found if RULES[f.rule].explains_slow_epoch and f.severity != "info"]
     spans += [wait.span for wait in context.busy_waits]
     spans += [other.span for other in context.used_by_others]
     missing = ((event.t_s, event.fields.get("seconds")) for event in context.run.events if event.kind == "gap")

@@ -13,6 +13,7 @@ from gpu_report.analyse.rules.epochs.changed_signals import changed, of_gpus, ut
 from gpu_report.analyse.rules.epochs.comparable_epochs import TrainedEpoch, groups, undisturbed
 from gpu_report.analyse.rules.epochs.data_wait import waits_grow
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover
+from gpu_report.analyse.timeseries.robust_outliers import tolerance
 from gpu_report.analyse.timeseries.trend_test import Trend, mann_kendall_rise
 from gpu_report.model import Cause, Evidence, Finding
 
@@ -50,11 +51,8 @@ def epochs_slowing(context: Context, epochs: Sequence[TrainedEpoch], held_up: In
 
 def _standing_out(siblings: Sequence[TrainedEpoch]) -> list[TrainedEpoch]:
     """Return the epochs over the line: SLOW_AT_LEAST_S, SLOW_SHARE and ODD_Z robust standard deviations over usual."""
-    lengths = np.array([epoch.train_s for epoch in siblings])
-    typical_s = float(np.median(lengths))
-    sigma_s = th.MAD_TO_SIGMA * float(np.median(np.abs(lengths - typical_s)))
-    line_s = typical_s + max(th.SLOW_AT_LEAST_S, th.SLOW_SHARE * typical_s, th.ODD_Z * sigma_s)
-    return [epoch for epoch in siblings if epoch.train_s >= line_s]
+    typical_s, far_s = tolerance(np.array([epoch.train_s for epoch in siblings]), th.SLOW_AT_LEAST_S, th.SLOW_SHARE)
+    return [epoch for epoch in siblings if epoch.train_s >= typical_s + far_s]
 
 
 def _in_a_row(slow: Sequence[TrainedEpoch]) -> list[Sequence[TrainedEpoch]]:

@@ -9,7 +9,6 @@ from gpu_report.analyse.timeseries.columns import column_mean
 from gpu_report.model import Advice, Cause, Evidence, Severity
 
 SHM = "/dev/shm"  # noqa: S108 - only named here
-MIB_PER_GIB = 1024
 
 
 @dataclass(frozen=True)

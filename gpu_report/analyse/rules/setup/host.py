@@ -2,11 +2,12 @@
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.rules.setup.check import MIB_PER_GIB, SHM, SetupIssue, host_mean
+from gpu_report.analyse.rules.setup.check import SHM, SetupIssue, host_mean
 from gpu_report.analyse.signals.interval_signals import evidence
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.columns import column_values
 from gpu_report.model import Advice, Cause
+from gpu_report.wording import MIB_PER_GIB, memory_words
 
 MIB = 2**20
 CHANNELS = 3  # of an image in a batch, a byte each: ultralytics makes floats of them on the GPU
@@ -25,9 +26,9 @@ def shared_memory(context: Context, training: Training) -> SetupIssue | None:
         return None
     failed = need > total and _failed(training)
     workers = f"{training.quantity('workers') or 0:.0f} workers"
-    text = f"{SHM} has {_size(total)}, and the batches of {workers} may take {_size(need)}"
+    text = f"{SHM} has {memory_words(total)}, and the batches of {workers} may take {memory_words(need)}"
     if full:
-        text = f"{SHM} ran full ({_size(total)}): the loader's workers leave their batches there"
+        text = f"{SHM} ran full ({memory_words(total)}): the loader's workers leave their batches there"
     return SetupIssue(
         "warning" if full or failed else "info",
         f"{text}. Without room there, a worker dies of a bus error" if failed else text,
@@ -119,10 +120,6 @@ def _waited_for_cores(context: Context, training: Training) -> float | None:
 def _room_gib(need_mib: float) -> int:
     """Return a size to ask for: twice the need, since the validation has a loader of its own."""
     return max(int(-(-2 * need_mib // MIB_PER_GIB)), 1)
-
-
-def _size(mib: float) -> str:
-    return f"{mib / MIB_PER_GIB:.1f} GiB" if mib >= MIB_PER_GIB else f"{mib:.0f} MiB"
 
 
 def _cores(count: float) -> str:

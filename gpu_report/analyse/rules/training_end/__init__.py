@@ -12,8 +12,8 @@ from gpu_report.analyse.rules.training_end.oom_kill import KILLED, OomKill, host
 from gpu_report.analyse.rules.training_end.oom_owner import MemoryOwner, memory_advice, memory_evidence, memory_owner
 from gpu_report.analyse.timeline.ranks import OUT_OF_MEMORY, RankGroup
 from gpu_report.model import Cause, Finding, InsideRun, RecordedEvent
-from gpu_report.vocabulary import COMMAND_ENDED
 
+COMMAND_ENDED = "command-ended"  # rule and cause of a command that failed after its training had finished
 RECORDED = "gpu-report record"  # run.json's `source`; an imported log has no end marker either
 WORKER_DIED = "RuntimeError"
 INTERRUPTED = "KeyboardInterrupt"  # whoever pressed Ctrl-C knows it
@@ -46,6 +46,7 @@ def _told_crash(context: Context, training: RankGroup, culprit: InsideRun) -> Fi
         found,
         severity="warning" if culprit.error == INTERRUPTED else found.severity,
         summary=f"{found.summary}{where}{_after(before)}",
+        names_epoch=before is not None and before.names_epoch,
         epoch=training.epoch,
         phase=training.phase.name,
         evidence=(*found.evidence, *(before.evidence if before else ())),
@@ -88,6 +89,7 @@ def _command(context: Context, event: RecordedEvent, reported: Sequence[RankGrou
     found = _finding(context, 1, event.t_s, f"{how.summary}{_after(before)}", how.cause.explanation)
     found = replace(
         found,
+        names_epoch=before is not None and before.names_epoch,
         severity=how.severity,
         evidence=(*found.evidence, *how.evidence, *(before.evidence if before else ())),
         cause=how.cause,
@@ -148,7 +150,8 @@ def _left_hanging(context: Context, training: RankGroup) -> Finding | None:
     how = "was stopped by a signal" if hung.stopped else "hung"
     what = f"The training {how} {hung.where}: it told nothing for its last {hung.seconds:.0f} s"
     found = _finding(context, 1, end_s, what, "it hung, and the recording ended before it did")
-    return replace(found, start_t_s=hung.start_t_s, evidence=(*found.evidence, *hung.evidence))
+    evidence = (*found.evidence, *hung.evidence)
+    return replace(found, start_t_s=hung.start_t_s, names_epoch=hung.names_epoch, evidence=evidence)
 
 
 def _broken_off(context: Context) -> list[Finding]:

@@ -14,6 +14,7 @@ from gpu_report.analyse.rules.training_end.oom_kill import (
 )
 from gpu_report.analyse.rules.training_end.oom_owner import MemoryOwner, memory_advice, memory_evidence, memory_owner
 from gpu_report.model import Advice, Cause, Evidence, NearbyKernelEvent, RecordedEvent, Severity
+from gpu_report.wording import lower_first
 
 SHELL_BASE = 128  # a shell exits with 128 + n when signal n ended its command
 MEANINGS = {
@@ -51,7 +52,7 @@ def command_exit(context: Context, event: RecordedEvent, pids: frozenset[int]) -
         return _by_the_oom_killer(context, event, oom, how, memory_owner(context, oom, pids, ended_it=name == KILLED))
     if name == KILLED:
         return _without_a_sign(context, event, how)
-    why = _lower(how) + (f": {MEANINGS[name]}" if name in MEANINGS else "")
+    why = lower_first(how) + (f": {MEANINGS[name]}" if name in MEANINGS else "")
     return CommandExit(how, Cause("run-ended", 0.95, why), "warning" if name in BY_HAND else "critical")
 
 
@@ -60,7 +61,7 @@ def _by_the_oom_killer(
 ) -> CommandExit:
     return CommandExit(
         summary=f"The kernel's OOM killer ended the training: {oom.ran_out}{owner.words}",
-        cause=Cause("run-ended", oom.confidence, f"{_lower(how)}: {oom.why}", "memory-pressure"),
+        cause=Cause("run-ended", oom.confidence, f"{lower_first(how)}: {oom.why}", "memory-pressure"),
         evidence=memory_evidence(context, oom, event.t_s),
         kernel=oom.kernel,
         advice=memory_advice(context, event.t_s, oom, owner),
@@ -72,7 +73,7 @@ def _without_a_sign(context: Context, event: RecordedEvent, how: str) -> Command
     memory, log = host_memory(context, event.t_s), context.run.kernel
     if was_ruled_out(context):
         why = "not the kernel's OOM killer: somebody or something sent the signal (kill -9, a scheduler, a container)"
-        cause = Cause("run-ended", 0.95, f"{_lower(how)}, and it was {why}")
+        cause = Cause("run-ended", 0.95, f"{lower_first(how)}, and it was {why}")
         text = f"{how}: somebody or something sent it, not the kernel's OOM killer"
         return CommandExit(text, cause, "critical", memory, (), (Advice(WHO_KILLED),))
     advice = (Advice(log.advice),) if log.advice else ()
@@ -80,7 +81,7 @@ def _without_a_sign(context: Context, event: RecordedEvent, how: str) -> Command
     why = "nothing recorded says who sent it; the kernel log, which names the OOM killer's victims, was not read"
     if full:
         why = "host memory was full, so that the kernel's OOM killer is likely; its log was not read"
-    cause = Cause("run-ended", 0.95, f"{_lower(how)}: {why}", "memory-pressure" if full else None)
+    cause = Cause("run-ended", 0.95, f"{lower_first(how)}: {why}", "memory-pressure" if full else None)
     return CommandExit(how, cause, "critical", memory, (), advice)
 
 
@@ -95,8 +96,3 @@ def _signal(event: RecordedEvent) -> str | None:
         return signal.Signals(code - SHELL_BASE).name
     except ValueError:
         return None
-
-
-def _lower(text: str) -> str:
-    """Return a sentence to go on from another one; a signal's name stays as it is."""
-    return text if text.startswith("SIG") else text[:1].lower() + text[1:]

@@ -4,10 +4,11 @@ import numpy as np
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.signals.gpu_memory import MIB_PER_GIB, GpuMemory, gib
+from gpu_report.analyse.signals.gpu_memory import GpuMemory
 from gpu_report.analyse.signals.interval_signals import evidence
 from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.model import Evidence
+from gpu_report.wording import MIB_PER_GIB, gib
 
 
 def memory_just_before(context: Context, end_s: float) -> tuple[Evidence, ...]:

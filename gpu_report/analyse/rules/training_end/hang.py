@@ -17,12 +17,14 @@ FIRST_BATCH = "first batch"
 class Hang:
     """How long a training reported nothing before its end, in which phase, and what the GPUs did meanwhile.
 
-    `stopped` tells that a signal had stopped its processes (SIGSTOP, Ctrl-Z), as far as that was recorded.
+    `where` says in which phase, with the epoch where `names_epoch`. `stopped` says that a signal had stopped its
+    processes (SIGSTOP, Ctrl-Z), as far as that was recorded.
     """
 
     start_t_s: float
     end_t_s: float
     where: str
+    names_epoch: bool
     stopped: bool
     evidence: tuple[Evidence, ...]
 
@@ -43,6 +45,7 @@ def find_hang(context: Context, training: RankGroup, end_s: float) -> Hang | Non
     return Hang(
         *span,
         _where(training),
+        training.phase.name != "startup",
         stopped is not None and stopped >= th.STOPPED,
         evidence(
             ("it told nothing for", end_s - training.last_message_t_s, "s"),

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.signals.gpu_memory import MIB_PER_GIB
 from gpu_report.analyse.signals.interval_signals import evidence
 from gpu_report.analyse.signals.kernel_events_near import kernel_events_near
 from gpu_report.analyse.timeseries.columns import column_values
 from gpu_report.model import Evidence, KernelEvent, NearbyKernelEvent, OomReport
+from gpu_report.wording import memory_words
 
 KILLED = "SIGKILL"
 # What counted a kill, and how far that is to be trusted: the trainer's own cgroup, or the whole machine.
@@ -58,13 +58,8 @@ class OomKill:
         if not self.at_limit:
             return "host memory ran out"
         limit_mib = self.report and self.report.limit_mib
-        how_much = f" ({gibibytes(limit_mib)})" if limit_mib else ""
+        how_much = f" ({memory_words(limit_mib)})" if limit_mib else ""
         return f"the memory limit of its container or service{how_much} was reached"
-
-
-def gibibytes(mib: float) -> str:
-    """Return memory in MiB as GiB, in words."""
-    return f"{mib / MIB_PER_GIB:.1f} GiB"
 
 
 def oom_kill(context: Context, end_s: float, signal: str | None, pids: frozenset[int]) -> OomKill | None:

@@ -271,7 +271,7 @@ def test_a_run_cut_short_is_not_comparable(name):
 def going_on(whole, ended_by):
     """Return the analysis of a recording that ended before its training."""
     recording = replace(whole.run.recording, ended_by=ended_by, exit_code=None)
-    ending = Ending("going on", "It was going on when the recording ended", whole.run.duration_s)
+    ending = Ending("going on", whole.run.duration_s)
     return replace(whole, run=replace(whole.run, recording=recording), ending=ending)
 
 

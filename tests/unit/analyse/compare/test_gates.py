@@ -335,7 +335,7 @@ def test_no_gates_decide_nothing():
 
 
 def test_of_a_run_cut_short_what_failed_has_failed_and_the_rest_is_not_known():
-    ending = Ending("failed", "SIGKILL ended the command", 10.0)
+    ending = Ending("failed", 10.0, failure="SIGKILL ended the command")
     cut = replace(with_findings(analysed(HEALTHY), finding("run-ended", "critical")), ending=ending)
     gates = parse_gates(["findings.critical:0", "util:40%"], ())
     found = compare((), cut, gates)

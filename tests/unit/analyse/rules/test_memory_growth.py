@@ -62,7 +62,7 @@ def test_a_leak_is_told_with_its_rate_and_when_the_card_would_be_full():
     assert "grew by 5.9 GiB, 1000 MiB an epoch; at this rate the card would be full after about 118" in finding.summary
     # 200 s into a run that began at 08:00 UTC (support.runs.START), and 118 epochs of 20 s
     assert finding.summary.endswith("at 08:42 UTC")
-    assert "grew by 5.9 GiB" in analyse(training(leak_mib())).verdict
+    assert "grew by 5.9 GiB" in analyse(training(leak_mib())).verdict.text
 
 
 def test_it_is_critical_where_the_card_would_be_full_within_the_epochs_to_come():

@@ -43,7 +43,7 @@ def test_a_guest_is_told_with_the_moments_at_which_memory_stepped():
     assert "python3 (pid 77)" in finding.summary
     assert finding.cause.name == "other-process"
     assert ("its share of the GPU's time, at most", 86.0) in {(e.text, e.value) for e in finding.evidence}
-    assert "python3 (pid 77) worked on GPU 0" in analyse(guest_run()).verdict
+    assert "python3 (pid 77) worked on GPU 0" in analyse(guest_run()).verdict.text
 
 
 def test_a_guest_that_the_training_started_itself_is_one_too():
@@ -105,7 +105,7 @@ def test_a_gpu_that_always_waits_is_told_once_and_names_its_gaps():
     (finding,) = findings(starved, "starved")
     assert finding.cause.name == "input-cpu"
     assert "2 loader workers were busy" in finding.summary
-    assert "2 loader workers were busy" in analyse(starved).verdict
+    assert "2 loader workers were busy" in analyse(starved).verdict.text
     names = {row.name for row in analyse(starved).ledger}
     assert "input-cpu" in names
     assert "short gaps" not in names
@@ -131,7 +131,7 @@ def test_a_bad_end_is_told_first(fields, words):
     run = ended(**fields)
     (finding,) = findings(run, "run-ended")
     assert (finding.summary, finding.severity, finding.end_t_s) == (words, "critical", 110.0)
-    assert analyse(run).verdict.startswith(words)
+    assert analyse(run).verdict.text.startswith(words)
 
 
 def test_a_good_end_is_no_finding():
@@ -165,7 +165,7 @@ def test_utilisation_that_falls_by_a_third_beside_a_cause_is_a_slowdown():
     (finding,) = findings(slowed_run(), "slowdown")
     assert (finding.id, finding.start_t_s, finding.end_t_s) == ("slowdown-1", 70.0, 90.0)
     assert (finding.cause.name, finding.summary) == ("input-cpu", "GPU 0 slowed from 90 % to 50 % for 20 s")
-    assert "GPU 0 slowed from 90 % to 50 %" in analyse(slowed_run()).verdict
+    assert "GPU 0 slowed from 90 % to 50 %" in analyse(slowed_run()).verdict.text
     ledger = {row.name: row.gpu_seconds for row in analyse(slowed_run()).ledger}
     assert ledger["input-cpu"] == pytest.approx(10.0)
 

@@ -84,7 +84,7 @@ def test_only_a_process_that_has_just_begun_may_warm_up():
 def test_a_blip_does_not_make_a_gpu_part_of_the_run():
     idle = [0.0] * 70 + [3.0] + [0.0] * 29
     found = analyse(make_run([readings((0, 10), (90, 90)), idle, idle]))
-    assert "GPUs 1, 2 were never used" in found.verdict
+    assert "GPUs 1, 2 were never used" in found.verdict.text
     assert [summary.used for summary in found.gpus] == [True, False, False]
 
 
@@ -189,7 +189,7 @@ class TestKernelEvents:
 
 
 def test_where_little_was_measured_the_verdict_says_so_and_promises_nothing():
-    verdict = analyse(make_run(readings((90, 60)) + [NAN] * 540)).verdict
+    verdict = analyse(make_run(readings((90, 60)) + [NAN] * 540)).verdict.text
     assert "not measured" in verdict
     assert "No unexpected drop" not in verdict
 
@@ -202,4 +202,4 @@ def test_a_command_that_ended_leaves_idle_time_on_every_gpu():
 
 def test_the_verdict_names_a_warning_of_the_kernel():
     event = KernelEvent(30, "xid", "warning", "NVRM: Xid: 31", "a program touched what it may not", gpu=0, code=31)
-    assert analyse(make_run(readings((90, 60)), kernel=[event])).verdict.startswith("GPU 0: a program touched")
+    assert analyse(make_run(readings((90, 60)), kernel=[event])).verdict.text.startswith("GPU 0: a program touched")

@@ -75,7 +75,7 @@ def test_a_clock_held_down_is_told_with_its_cause_and_its_cost(rule, reasons):
 
 def test_the_verdict_says_it_and_the_ledger_takes_the_clock_from_the_work():
     analysis = analyse(run(SW_HEAT))
-    assert "Heat held GPU 0 at 1,386 MHz instead of 1,980 for 40 s of work: at most 11 s lost." in analysis.verdict
+    assert "Heat held GPU 0 at 1,386 MHz instead of 1,980 for 40 s of work: at most 11 s lost." in analysis.verdict.text
     rows = {row.name: row.gpu_seconds for row in analysis.ledger}
     assert rows == {
         "work": pytest.approx(120 * 0.92 - 40 * 0.92 * 0.3),
@@ -222,7 +222,7 @@ def test_heat_that_costs_nothing_yet_is_a_note(temperature, found):
 def test_the_worst_of_each_cause_is_in_the_verdict():
     reasons, clock = column(0, CAP, 10, 40), column(FULL_MHZ, 1386, 10, 40)
     reasons[60:90], clock[60:90] = SW_HEAT, 1500
-    verdict = analyse(run(clock_event_reasons=reasons, sm_clock_mhz=clock)).verdict
+    verdict = analyse(run(clock_event_reasons=reasons, sm_clock_mhz=clock)).verdict.text
     assert "Its power limit held GPU 0" in verdict
     assert "Heat held GPU 0" in verdict
 

@@ -93,7 +93,7 @@ def test_a_gpu_is_not_unused_while_one_of_its_mig_devices_is():
     on_device = (12.0, 1, 41, "python train.py", 9_000.0, "appeared", "trainer", NAN)
     run = mig(half_used(series=(IDLE, BUSY), rows=(on_device,)))
     assert found(run) == []
-    assert "never used" not in analyse(run).verdict
+    assert "never used" not in analyse(run).verdict.text
     assert found(mig(half_used())) == []  # nor a MIG device: no training uses two
 
 
@@ -120,7 +120,7 @@ def test_no_more_gpus_are_advised_to_a_training_that_waits_for_its_data():
 def test_the_sample_run_with_a_gpu_that_was_free_has_a_note():
     (finding,) = found(load_run(SAMPLES / "fed"))
     assert (finding.severity, finding.gpu) == ("info", 1)
-    assert analyse(load_run(SAMPLES / "fed")).verdict.count("never used") == 1
+    assert analyse(load_run(SAMPLES / "fed")).verdict.text.count("never used") == 1
     assert found(load_run(SAMPLES / "ddp")) == []
 
 

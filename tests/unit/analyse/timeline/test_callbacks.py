@@ -14,7 +14,7 @@ from gpu_report import schema
 from gpu_report.analyse import analyse
 from gpu_report.analyse.compare.metrics import DATA_WAIT
 from gpu_report.analyse.compare.samples import of_epochs, of_windows, run_sample
-from gpu_report.model import InsideEpoch, InsideRun, Options, Phase, RecordedEvent
+from gpu_report.model import InsideEpoch, InsideRun, Options, Outlier, Phase, RecordedEvent
 
 LABELLED = ("faulted", "fed", "healthy", "starved")
 
@@ -194,8 +194,8 @@ def test_a_trainer_that_stands_still_between_batches_is_no_wait_for_data():
     epoch = found.epochs[2]
     assert drop.cause.name == epoch.held_by == "trainer-blocked"
     assert (epoch.held_s, epoch.data_wait_s, epoch.data_wait_share) == pytest.approx((15, 0, 0), abs=0.5)
-    assert [each for each in epoch.odd if "data" in each] == []
-    assert any(each.startswith("the trainer itself stood still for 1") for each in epoch.odd)
+    assert [each for each in epoch.outliers if each.part == "data wait"] == []
+    assert any(each.cause == "trainer-blocked" and 10 <= each.seconds < 20 for each in epoch.outliers)
 
 
 def test_a_wait_whose_drop_is_the_loaders_or_was_none_stays_what_it_is():
@@ -270,7 +270,7 @@ def test_other_ranks_do_not_double_the_phases():
 def test_an_epoch_far_from_its_siblings_is_odd_and_it_is_said_why():
     parts = [*EPOCHS[:9], ("train", 110, 150), ("validation", 150, 155), ("checkpoint", 155, 156), ("train", 156, 180)]
     run = dataclasses.replace(make_run(readings((0, 20), (90, 180))), inside=(process(*parts),))
-    assert [e.odd for e in analyse(run).epochs if e.odd] == [("training took 40.0 s, usually 24.0 s",)]
+    assert [e.outliers for e in analyse(run).epochs if e.outliers] == [(Outlier("train", 40.0, 24.0),)]
 
 
 def test_seventeen_thousand_epochs_are_summed_up_in_time():

@@ -79,7 +79,7 @@ class TestSamplesThatWereCut:
         assert found.longest_gap_s == pytest.approx(40)
 
     def test_the_verdict_says_so_and_does_not_tell_that_nothing_fell(self):
-        found, whole = self.cut().verdict, self.cut(at=100).verdict
+        found, whole = self.cut().verdict.text, self.cut(at=100).verdict.text
         assert "40 % of the samples are missing: of that time only the driver's own readings of util" in found
         assert "No unexpected drop" not in found
         assert "No unexpected drop" in whole

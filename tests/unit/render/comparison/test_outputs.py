@@ -14,7 +14,7 @@ from support.json_schema import errors
 from gpu_report.analyse.compare import compare, without_baseline
 from gpu_report.analyse.compare.gate_syntax import default_gates, parse_gates
 from gpu_report.analyse.compare.metrics import METRICS
-from gpu_report.model import Cause, Finding
+from gpu_report.model import Cause, Finding, Sentence, Verdict
 from gpu_report.render.comparison.benchmark_services import bencher, github_benchmark
 from gpu_report.render.comparison.comparison_json import build_comparison
 from gpu_report.render.comparison.github import annotations, muted
@@ -76,7 +76,7 @@ def hostile():
     """A comparison of a regression with hostile text wherever a run can hold any."""
     bad = Finding("drop-1", "drop", "warning", 0, 1.0, 20.0, HOSTILE, cause=Cause(HOSTILE, 0.5, HOSTILE))
     run = with_findings(with_settings(slower(analysed("s-healthy"), 1.3), data=HOSTILE, optimizer=HOSTILE), bad)
-    run = replace(run, run=replace(run.run, path=f"runs/{HOSTILE}"), verdict=HOSTILE)
+    run = replace(run, run=replace(run.run, path=f"runs/{HOSTILE}"), verdict=Verdict((Sentence("work", HOSTILE),)))
     return compare([analysed("s-healthy")], run, default_gates(baseline=True))
 
 

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from gpu_report import model
+from gpu_report.catalogue import CAUSES
 from gpu_report.render.page.compose import FINDINGS_IN_FULL, compose
 from gpu_report.render.page.findings import finding_title, finding_view, first_advice, ranked
 from gpu_report.render.page.gpu_tables import processes
@@ -172,7 +173,7 @@ def test_what_wins_most_stands_first(analysis: model.Analysis) -> None:
 def test_less_than_a_cent_is_not_nothing(analysis: model.Analysis) -> None:
     amounts = (0.0, 0.004, 0.005, 1_234.5, None)
     row = analysis.ledger[0]
-    ledger = tuple(replace(row, name=f"row {i}", money=amount) for i, amount in enumerate(amounts))
+    ledger = tuple(replace(row, name=name, money=amount) for name, amount in zip(CAUSES, amounts, strict=False))
     shown = [item.money for item in compose(replace(analysis, ledger=ledger)).ledger]
     assert shown == ["0.00", "< 0.01", "0.01", "1,234.50", ""]
 
@@ -351,33 +352,33 @@ def test_a_training_that_was_stopped_asks_who_did_it(analysis: model.Analysis) -
 
 
 def test_own_advice_stands_before_and_instead_of_where_to_look(analysis: model.Analysis) -> None:
-    hog = replace(DROP, id="other-process-1", cause=model.Cause("other-process", 0.9, "it shared the GPU"))
+    hog = replace(
+        DROP, id="other-process-1", rule="other-process", cause=model.Cause("other-process", 0.9, "it shared the GPU")
+    )
     advised = replace(DROP, cause=hog.cause, advice=(model.Advice("more workers", "workers", "2", "14"),))
     shown = compose(replace(analysis, findings=(hog, advised)))
     assert [each.text.split()[0] for each in shown.advice] == ["More", "Other"]
     assert [finding.step == "" for finding in shown.findings] == [finding.id == "drop-1" for finding in shown.findings]
 
 
+@pytest.mark.parametrize("told", [("drop-1",), ()])
+def test_what_the_verdict_says_is_known(analysis: model.Analysis, told: tuple[str, ...]) -> None:
+    verdict = model.Verdict((model.Sentence("work", "The GPU was busy 18 %."), model.Sentence("starved", "x", told)))
+    assert finding_view(DROP, CLOCK, replace(analysis, verdict=verdict)).is_told is bool(told)
+
+
 @pytest.mark.parametrize(
-    ("verdict", "is_told"),
+    ("rule", "id_", "title"),
     [
-        ("The GPU was busy 18 %. 2 workers could not keep up. Without that it is faster.", True),
-        ("GPU 0 was busy 19 %: 2 workers could not keep up, and more.", True),
-        ("The GPU was busy 18 %.", False),
+        ("drop", "drop-1", "Drop 1"),
+        ("starved", "starved-1", "Starved GPU"),
+        ("unused-gpu", "unused-gpu-2", "Unused GPU 2"),
+        ("run-ended", "ended-1", "How it ended"),
     ],
 )
-def test_what_the_verdict_tells_is_known(analysis: model.Analysis, verdict: str, is_told: bool) -> None:
-    finding = replace(DROP, summary="GPU 0 was busy 19 %: 2 workers could not keep up")
-    assert finding_view(finding, CLOCK, replace(analysis, verdict=verdict)).is_told is is_told
-
-
-@pytest.mark.parametrize(
-    ("id_", "title"),
-    [("drop-1", "Drop 1"), ("starved-1", "Starved GPU"), ("unused-gpu-2", "Unused GPU 2"), ("ended-1", "How it ended")],
-)
-def test_only_what_the_timeline_numbers_is_numbered_from_one(id_: str, title: str) -> None:
-    assert finding_title(replace(DROP, id=id_)) == title
+def test_only_what_the_timeline_numbers_is_numbered_from_one(rule: str, id_: str, title: str) -> None:
+    assert finding_title(replace(DROP, rule=rule, id=id_)) == title
 
 
 def test_a_gpu_that_waits_now_and_then_is_not_called_starved() -> None:
-    assert finding_title(replace(DROP, id="starved-2", severity="info")) == "Room to win 2"
+    assert finding_title(replace(DROP, rule="starved", id="starved-2", severity="info")) == "Room to win 2"

@@ -8,10 +8,9 @@ from gpu_report.render.page.page import render_html
 from gpu_report.render.page.view import Fact
 from gpu_report.render.run.summary_json import build_summary
 from gpu_report.render.run.terminal import render_markdown, render_text
-from gpu_report.vocabulary import FIRST_EPOCH
 
 LAST = (model.Evidence("GPU 0 busy", 84.4, "%"), model.Evidence("host memory in use, at most", 99.0, "%"))
-ENDING = model.Ending("early stop", "It stopped early after epoch 57 of 300", 590.0, 57, 300, LAST)
+ENDING = model.Ending("early stop", 590.0, 57, 300, LAST)
 
 
 def plain(text: str) -> str:
@@ -55,7 +54,7 @@ def test_the_terminal_and_the_summary_say_it_too(analysis: model.Analysis) -> No
 def test_the_terminal_tells_the_last_minute_of_a_training_that_failed_and_names_it_once(
     analysis: model.Analysis,
 ) -> None:
-    failed = replace(ENDING, name="failed", text="The training ended: CUDA was out of memory")
+    failed = replace(ENDING, name="failed", failure="The training ended: CUDA was out of memory", names_epoch=True)
     text = plain(render_text(replace(analysis, ending=failed), width=200))
     said = "The training ended: CUDA was out of memory. In its last minute: GPU 0 busy: 84 %;"
     assert said in text
@@ -64,14 +63,14 @@ def test_the_terminal_tells_the_last_minute_of_a_training_that_failed_and_names_
 
 
 def test_the_terminal_lists_no_epoch_that_is_longer_by_its_nature(analysis: model.Analysis) -> None:
-    first, other = (replace(epoch, odd=()) for epoch in analysis.epochs[:2])
-    slow = replace(other, odd=("training took 9.0 s, usually 4.0 s",))
-    nature = replace(first, odd=("validation took 9.0 s, usually 1.0 s", FIRST_EPOCH))
+    first, other = (replace(epoch, outliers=()) for epoch in analysis.epochs[:2])
+    slow = replace(other, outliers=(model.Outlier("train", 9.0, 4.0),))
+    nature = replace(first, outliers=(model.Outlier("validation", 9.0, 1.0),), first=True)
     text = plain(render_text(replace(analysis, epochs=(nature, slow)), width=200))
     assert f"Epochs that stand out: {slow.epoch} (training took 9.0 s, usually 4.0 s)." in text
     assert "stand out" not in render_text(replace(analysis, epochs=(nature,)), width=200)
 
 
 def test_an_exceptions_name_is_text_and_nothing_else(analysis: model.Analysis) -> None:
-    hostile = replace(ENDING, text="</dd><script>window.planted=2</script>")
+    hostile = replace(ENDING, name="failed", failure="</dd><script>window.planted=2</script>")
     assert "<script>window.planted=2" not in render_html(replace(analysis, ending=hostile))

@@ -64,12 +64,12 @@ def test_what_is_unknown_is_said_only_where_it_is(analysis: model.Analysis, full
 
 
 def test_an_epoch_that_stands_out_says_why_and_is_counted(full: model.Analysis) -> None:
-    odd = replace(full.epochs[2], odd=("training took 90 s, usually 36 s", "the mosaic was closed"))
+    odd = replace(full.epochs[2], outliers=(model.Outlier("train", 90.0, 36.0),), closing=True)
     analysis = replace(full, epochs=(*full.epochs[:2], odd))
     assert [row.odd for row in rows(analysis, CLOCK)] == [
         "",
         "",
-        "Training took 90 s, usually 36 s; the mosaic was closed",
+        "Training took 90.0 s, usually 36.0 s; the mosaic was closed and the loader made anew",
     ]
     assert odd_note(analysis) == "1 epoch stands out: a part took far longer than in most others."
     assert [bar.odd for bar in chart(analysis).bars] == [False, False, True]
@@ -129,10 +129,10 @@ def test_bars_fill_the_width_and_a_name_stands_under_each_middle(full: model.Ana
 
 def test_an_odd_epoch_among_thousands_still_marks_its_bar(full: model.Analysis) -> None:
     epochs = [replace(full.epochs[0], epoch=number + 1) for number in range(3000)]
-    epochs[1500] = replace(epochs[1500], odd=("training took 90 s, usually 36 s",))
+    epochs[1500] = replace(epochs[1500], outliers=(model.Outlier("train", 90.0, 36.0),))
     view = chart(replace(full, epochs=tuple(epochs)))
     (bar,) = [bar for bar in view.bars if bar.odd]
-    assert "training took 90 s" in bar.title
+    assert "training took 90.0 s" in bar.title
 
 
 def test_lines_break_where_a_value_is_missing_and_unknown_ones_are_left_out(full: model.Analysis) -> None:
@@ -151,14 +151,16 @@ def test_without_epochs_there_is_no_chart(analysis: model.Analysis) -> None:
 
 def test_of_very_many_epochs_the_table_lists_the_ends_and_those_that_stand_out(full: model.Analysis) -> None:
     epochs = [replace(full.epochs[0], epoch=number + 1) for number in range(3000)]
-    epochs[1500] = replace(epochs[1500], odd=("training took 90 s, usually 36 s",))
+    epochs[1500] = replace(epochs[1500], outliers=(model.Outlier("train", 90.0, 36.0),))
     many = replace(full, epochs=tuple(epochs))
     listed = [row.cells[0] for row in rows(many, CLOCK)]
     end = MOST_ROWS // 4
     assert listed == [*map(str, range(1, end + 1)), "1501", *map(str, range(3001 - end, 3001))]
     assert "251 of 3,000 epochs: the first, the last, and those that stand out." in rows_note(many)
     assert rows_note(full) == ""
-    all_odd = replace(full, epochs=tuple(replace(epoch, odd=("x",)) for epoch in epochs))
+    all_odd = replace(
+        full, epochs=tuple(replace(epoch, outliers=(model.Outlier("train", 9.0, 1.0),)) for epoch in epochs)
+    )
     assert len(rows(all_odd, CLOCK)) == MOST_ROWS
 
 
@@ -170,7 +172,9 @@ def test_of_too_many_that_stand_out_the_table_lists_those_that_lost_most_time(
     usual = getattr(plain, measure)
     epochs = [replace(plain, epoch=number + 1) for number in range(2000)]
     for number in range(1, 2000, 2):  # the later, the longer
-        epochs[number] = replace(epochs[number], odd=("x",), **{measure: usual + number})
+        epochs[number] = replace(
+            epochs[number], outliers=(model.Outlier("train", 9.0, 1.0),), **{measure: usual + number}
+        )
     many = replace(full, epochs=tuple(epochs))
     end, listed = MOST_ROWS // 4, [int(row.cells[0]) for row in rows(many, CLOCK)]
     assert listed[end:-end] == list(range(1376, 1875, 2))

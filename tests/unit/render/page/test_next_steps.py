@@ -40,9 +40,13 @@ GAPS = "The largest loss is short gaps between batches: 23 s, 18 % of all GPU ti
 
 
 def test_the_largest_loss_is_told_what_to_look_at_where_no_finding_is_of_it(analysis: model.Analysis) -> None:
-    told = replace(analysis, verdict=f"The GPU was busy 54 %. {GAPS}", findings=(UNEXPLAINED,))
+    told = replace(
+        analysis,
+        verdict=model.Verdict((model.Sentence("largest loss", GAPS, about="short gaps"),)),
+        findings=(UNEXPLAINED,),
+    )
     assert "no argument is known to close them" in gaps_step(told)
     assert first_advice((UNEXPLAINED,), told)[0].text == gaps_step(told)
-    assert gaps_step(replace(told, verdict="The GPU was busy 54 %.")) == ""
+    assert gaps_step(replace(told, verdict=model.Verdict((model.Sentence("work", "The GPU was busy 54 %."),)))) == ""
     ended = model.Finding("ended-1", "run-ended", "critical", None, 9.0, 9.0, "CUDA was out of memory")
     assert gaps_step(replace(told, findings=(ended,))) == ""

@@ -10,7 +10,7 @@ from jinja2 import Environment, meta
 from support.packed import Reader
 from support.samples import analysis_of
 
-from gpu_report.model import Advice, Analysis, KernelEvent, KernelLog
+from gpu_report.model import Advice, Analysis, KernelEvent, KernelLog, Sentence, Verdict
 from gpu_report.render import render_html
 from gpu_report.render.page import assets
 from gpu_report.render.page.page import PageParts
@@ -204,6 +204,6 @@ def test_a_nan_in_the_data_is_refused() -> None:
 
 
 def test_text_that_no_page_can_hold_is_replaced(analysis: Analysis) -> None:
-    html = render_html(replace(analysis, verdict="\ud800 bad \x00 text"))
+    html = render_html(replace(analysis, verdict=Verdict((Sentence("work", "\ud800 bad \x00 text"),))))
     assert "\ufffd bad \ufffd text" in html
     html.encode("utf-8")

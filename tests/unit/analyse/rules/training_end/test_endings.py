@@ -12,6 +12,7 @@ from gpu_report.analyse import analyse
 from gpu_report.analyse.compare.finding_changes import compare_findings
 from gpu_report.analyse.compare.matched_epochs import cut_short
 from gpu_report.analyse.rules.training_end.exit_signal import WHO_KILLED
+from gpu_report.catalogue import RULES
 from gpu_report.model import (
     Gpu,
     InsideEpoch,
@@ -24,7 +25,7 @@ from gpu_report.model import (
     YoloRun,
 )
 from gpu_report.render.comparison.rows import finding_words
-from gpu_report.vocabulary import ENDINGS
+from gpu_report.wording import ending_words
 
 NAN = float("nan")
 END = 110.0
@@ -95,7 +96,7 @@ def killed_line(t_s, pid=41, name="python3"):
 
 
 def ends(run):
-    return [finding for finding in analyse(run).findings if finding.rule in ENDINGS]
+    return [finding for finding in analyse(run).findings if RULES[finding.rule].ending]
 
 
 def texts(finding):
@@ -157,7 +158,7 @@ def test_only_a_training_that_did_not_come_to_its_end_is_called_cut_short(traini
     changes = compare_findings([dataclasses.replace(found, findings=())], found)
     assert [finding_words(change) for change in changes if change.ids == ("ended-1",)] == [title]
     assert bool(cut_short(found)) == is_cut_short
-    assert found.verdict.startswith("SIGTERM ended the command")
+    assert found.verdict.text.startswith("SIGTERM ended the command")
 
 
 # --- the OOM killer
@@ -192,7 +193,7 @@ def test_the_oom_killer_is_named_by_its_log_or_its_counters(fields, seen, confid
     assert numbers["host memory in use in the last minute, at most"] == 99
     assert numbers["memory of its cgroup in the last minute, with page cache, of its limit"] == 90
     assert "host memory" in finding.advice[0].text
-    assert analyse(run).verdict.startswith(
+    assert analyse(run).verdict.text.startswith(
         "The kernel's OOM killer ended the training: host memory ran out, 1 min 50 s"
     )
 
@@ -297,7 +298,7 @@ def test_a_last_line_that_was_lost_is_no_bad_end():
     run = recorded(rank(), processes=GONE, events=[command(END + 2, exit_code=0)])
     assert ends(run) == []
     ending = analyse(run).ending
-    assert (ending.name, ending.text) == ("unknown", "Nothing says how it ended, in epoch 5 of 30")
+    assert (ending.name, ending_words(ending)) == ("unknown", "Nothing says how it ended, in epoch 5 of 30")
     (killed,) = ends(dataclasses.replace(run, events=(*run.events, oom_event(END + 1, "cgroup"))))
     assert "want of host memory" in killed.summary
 
@@ -351,7 +352,7 @@ def test_a_training_that_a_signal_had_stopped_did_not_hang_by_itself():
     run = recorded(rank(end=280.0, heard=70.0), events=[command(280.0, signal="SIGKILL")], host=host, **HUNG)
     text = "SIGKILL ended the command, after it had been stopped by a signal in epoch 5 for 210 s"
     assert [finding.summary for finding in ends(run)] == [text]
-    assert analyse(run).ending.text == text  # which names the epoch itself
+    assert ending_words(analyse(run).ending) == text  # which names the epoch itself
 
 
 def test_an_exception_after_a_long_silence_was_a_hang():
@@ -385,7 +386,10 @@ def test_a_training_that_goes_on_when_the_recording_ends_is_no_end():
     run = recorded(rank(), ended_by="duration")
     assert ends(run) == []
     ending = analyse(run).ending
-    assert (ending.name, ending.text) == ("going on", "It was going on when the recording ended, in epoch 5 of 30")
+    assert (ending.name, ending_words(ending)) == (
+        "going on",
+        "It was going on when the recording ended, in epoch 5 of 30",
+    )
 
 
 # --- the certificate
@@ -416,7 +420,7 @@ def test_a_training_that_goes_on_when_the_recording_ends_is_no_end():
 def test_a_certificate_says_how_when_and_how_far(process, events, name, text):
     run = recorded(process, events=events, host=MEMORY, memory_mib=100_000.0)
     ending = analyse(run).ending
-    assert (ending.name, ending.text, ending.t_s) == (name, text, END)
+    assert (ending.name, ending_words(ending), ending.t_s) == (name, text, END)
     asked = process.settings["epochs"]
     assert (ending.epoch, ending.epochs) == (process.phases[-1].epoch, asked if asked == 30 else None)
     numbers = {evidence.text: evidence.value for evidence in ending.last_minute}
@@ -461,20 +465,20 @@ def seen(epochs, args, *, exit_code=None, events=()):
 )
 def test_a_training_that_told_nothing_is_known_by_its_results(run, name, text):
     ending = analyse(run).ending
-    assert (ending.name, ending.text, ending.epoch) == (name, text, 6)
+    assert (ending.name, ending_words(ending), ending.epoch) == (name, text, 6)
 
 
 def test_the_verdict_says_that_a_training_stopped_early():
-    stopped = analyse(seen(6, {"epochs": 30, "patience": 5})).verdict
+    stopped = analyse(seen(6, {"epochs": 30, "patience": 5})).verdict.text
     assert stopped.startswith(
         "The training stopped early after epoch 6 of 30: none was better for 5 epochs (patience)."
     )
-    assert "early" not in analyse(seen(6, {"epochs": 6})).verdict
+    assert "early" not in analyse(seen(6, {"epochs": 6})).verdict.text
 
 
 def test_a_command_without_a_training_has_an_end_where_it_was_a_bad_one():
     bare = make_run(readings((0, 10), (90, 110)), events=[command(exit_code=3)])
-    assert analyse(bare).ending.text == "The command ended with exit code 3"
+    assert ending_words(analyse(bare).ending) == "The command ended with exit code 3"
     assert analyse(make_run(readings((0, 10), (90, 110)))).ending is None
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpu_report.amounts import amount, between, change, counted, interval, share_change
+from gpu_report.wording import amount, between, change, counted, interval, share_change
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,11 @@
-"""Amounts and changes with their units as a person reads them, for sentences and tables alike."""
+"""Words for numbers: amounts and changes with their units, lengths of time, counts; and how sentences begin."""
 
 import math
 
+from gpu_report.model import Ending
+
 MISSING = "n/a"
+MIB_PER_GIB = 1024
 ROUND_FROM = 9.95  # what would read 10.0 reads 10
 MILLISECONDS_UNDER = 0.0995  # s: hundredths of a second would hide that 18 ms became 22 ms
 SMALLEST_SHOWN_SHARE = 0.0005  # under this a change reads 0.0 %, and has no sign
@@ -15,7 +18,7 @@ def amount(value: float | None, unit: str) -> str:
     if unit == "s":
         return _seconds(value)
     if unit == "MiB":
-        return f"{value / 1024:,.1f} GiB" if abs(value) >= 1024 else f"{value:,.0f} MiB"
+        return f"{value / MIB_PER_GIB:,.1f} GiB" if abs(value) >= MIB_PER_GIB else f"{value:,.0f} MiB"
     if unit == "J":
         return f"{value / 1000:,.2f} kJ" if abs(value) >= 1000 else f"{value:,.0f} J"
     if unit == "%":
@@ -59,6 +62,56 @@ def share_change(share: float | None) -> str:
 def interval(ends: tuple[float, float] | None) -> str:
     """Return an interval of a change as shares, empty without one."""
     return "" if ends is None else f"{share_change(ends[0])} to {share_change(ends[1])}"
+
+
+def lower_first(words: str) -> str:
+    """Return words as they stand within a sentence; an abbreviation stays as it is."""
+    return words if words[:2].isupper() else words[:1].lower() + words[1:]
+
+
+def upper_first(words: str) -> str:
+    """Return words as they stand at the beginning of a sentence."""
+    return words[:1].upper() + words[1:]
+
+
+def length(seconds: float) -> str:
+    """Return a duration as a person says it: 44 s, 2 min 5 s, 3 h 10 min."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def memory_words(mib: float) -> str:
+    """Return an amount of memory as a person says it: 842 MiB, 19.3 GiB."""
+    return f"{mib:.0f} MiB" if abs(mib) < MIB_PER_GIB else f"{mib / MIB_PER_GIB:.1f} GiB"
+
+
+def gib(mib: float | None) -> float | None:
+    """Return MiB as GiB, None for what is not known."""
+    return None if mib is None else mib / MIB_PER_GIB
+
+
+def ending_words(ending: Ending, subject: str = "It") -> str:
+    """Return how a training ended, as a sentence without its full stop; a failure has a subject of its own."""
+    of = f" of {ending.epochs}" if ending.epochs else ""
+    where = "" if ending.names_epoch else ", before its first epoch"
+    if ending.epoch is not None and not ending.names_epoch:
+        where = f", {'after' if ending.whole_epochs else 'in'} epoch {ending.epoch}{of}"
+    if ending.name == "finished":
+        if ending.epoch is None or ending.epoch == ending.epochs:
+            return f"{subject} finished" + (f" all {ending.epochs} epochs" if ending.epochs else "")
+        return f"{subject} finished: its time was up after epoch {ending.epoch}"
+    if ending.name == "early stop":
+        why = "" if ending.patience is None else f": none was better for {ending.patience} epochs (patience)"
+        return f"{subject} stopped early after epoch {ending.epoch}{of}{why}"
+    if ending.name == "failed":
+        return f"{ending.failure}{where}"
+    if ending.name == "going on":
+        return f"{subject} was going on when the recording ended{where}"
+    return f"Nothing says how it ended{where}"
 
 
 def _sign(value: float) -> str:

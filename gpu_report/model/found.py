@@ -123,13 +123,24 @@ class Gap(Stretch):
     reason: str
 
 
+Reference = Literal[
+    "", "typical", "typical of next", "under less load", "limit", "capacity", "allowance", "before the end"
+]
+
+
 @dataclass(frozen=True)
 class Evidence:
-    """A number from the run that supports a finding."""
+    """A number from the run that supports a finding.
+
+    `key` names the number where code asks for it. `reference` says what the number before it is compared with by this
+    one (the next, with "typical of next"), empty where it stands by itself.
+    """
 
     text: str
     value: float | None = None
     unit: str = ""
+    key: str = ""
+    reference: Reference = ""
 
 
 @dataclass(frozen=True)

@@ -252,7 +252,8 @@ class KernelEvent:
     amdgpu, mce, hotplug, suspend, drop-caches, driver or other. `text` is the raw line, hostile until escaped. `gpu`
     is the device index where it could be told. For an Xid, `code`, `meaning` and `action` come from our own table.
     `oom` is the kernel's report of a kill for want of memory. `of_another` says that its process was none of the
-    training, which went on; the analysis finds that out.
+    training, which went on; the analysis finds that out. `at_limit` that memory ran out at the limit of a container or
+    service, not of the machine.
     """
 
     t_s: float
@@ -270,6 +271,7 @@ class KernelEvent:
     source: str = ""
     oom: OomReport | None = None
     of_another: bool = False
+    at_limit: bool = False
 
     def who(self, unnamed: str) -> str:
         """Return the process that it names, in words; `unnamed` where it tells only a pid."""

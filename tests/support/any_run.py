@@ -203,11 +203,12 @@ def _kernel_event(pick: Random, kind: str, end_s: float) -> KernelEvent:
         kind,
         "info" if kind == "drop-caches" else "warning",
         "x",
-        pick.choice(["x", "the memory limit of a container or service was reached"]),
+        "x",
         gpu=pick.choice([None, 0]),
         pid=pick.choice([100, 100, None, 7]),
         process=pick.choice(["x", None]),
         count=pick.choice([1, 9]),
         last_t_s=pick.choice([None, t_s + 20.0]),
         oom=OomReport(*(pick.choice(sizes) for _ in range(5))) if kind == "oom" and pick.random() < 0.7 else None,
+        at_limit=kind == "oom" and pick.random() < 0.5,
     )

@@ -10,7 +10,7 @@ from math import ceil
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.advice.run_settings import RunSettings
-from gpu_report.analyse.causes.causes import cores_short
+from gpu_report.analyse.causes.host import cores_short
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.model import SpeedupLimit
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.causes.causes import cores_short
+from gpu_report.analyse.causes.host import cores_short
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.timeline.activity import outside
 from gpu_report.analyse.timeline.trainings import Training

@@ -1,1 +1,82 @@
-"""What may have caused a drop, with evidence from the run and a confidence."""
+"""What took the GPU's time: one small function a cause, each scoring the evidence of an interval; the best is named.
+
+To add a cause, write its function in the module of its subject, list it in CAUSES, and give it a test. A function
+returns None unless the signals it needs were recorded and speak for it: nothing is concluded from what is missing.
+`unexplained` is an honest answer. The order of decision (memory before storage, storage before CPU) and the shapes are
+those of measurements on data loaders: a starved loader's workers are busy, a blocked trainer's are not (field
+practice).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.causes.candidate import Candidate
+from gpu_report.analyse.causes.data_loading import input_storage, loader_cpu_bound, loader_idle, loader_idle_at_times
+from gpu_report.analyse.causes.gpu import gpu_fault, other_process, power_cap, thermal
+from gpu_report.analyse.causes.host import cores_taken, memory_pressure, own_cores_full
+from gpu_report.analyse.causes.kernel_log import kernel_said
+from gpu_report.analyse.causes.main_process import launch_bound, main_process_bound, trainer_blocked, trainer_stopped
+from gpu_report.analyse.causes.yolo_phases import phase_itself, tuning
+from gpu_report.analyse.signals.interval_signals import IntervalSignals
+from gpu_report.model import Advice, Cause, Evidence
+
+UNEXPLAINED = "nothing that was recorded explains it"
+
+
+Scorer = Callable[[IntervalSignals], Candidate | None]
+
+
+CAUSES: tuple[Scorer, ...] = (
+    gpu_fault,
+    kernel_said,
+    memory_pressure,
+    input_storage,
+    cores_taken,
+    loader_cpu_bound,
+    own_cores_full,
+    loader_idle,
+    loader_idle_at_times,
+    trainer_stopped,
+    trainer_blocked,
+    main_process_bound,
+    launch_bound,
+    other_process,
+    power_cap,
+    thermal,
+    tuning,
+    phase_itself,
+)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The cause of an interval, the numbers that speak for it, and what to do where that depends on who caused it."""
+
+    cause: Cause
+    evidence: tuple[Evidence, ...] = ()
+    advice: tuple[Advice, ...] = ()
+
+
+def explain(signals: IntervalSignals, *, expected: Cause | None = None, kernel_was_read: bool = True) -> Explanation:
+    """Return what explains an interval: the strongest candidate, else `expected`, else unexplained.
+
+    `expected` is the cause that the phase gives (a validation of usual length), which yields only to a stronger one.
+    `kernel_was_read` is False when nobody looked.
+    """
+    found = [candidate for scorer in CAUSES if (candidate := scorer(signals)) is not None]
+    ranked = sorted(found, key=lambda candidate: -candidate.confidence)
+    if ranked and (expected is None or _outranks(ranked[0], expected)):
+        best = ranked[0]
+        rival = next((c.name for c in ranked if c.name != best.name), expected.name if expected else None)
+        rival = None if best.confidence >= th.CERTAIN else rival
+        return Explanation(Cause(best.name, best.confidence, best.explanation, rival), best.evidence, best.advice)
+    if expected is not None:
+        return Explanation(expected)
+    unread = "" if kernel_was_read else "; the kernel log was not read"
+    return Explanation(Cause("unexplained", 0.0, f"{UNEXPLAINED}{unread}"))
+
+
+def _outranks(candidate: Candidate, expected: Cause) -> bool:
+    """Tell whether a candidate is more than what happens at the end of every epoch: only a fault of the GPU is."""
+    return candidate.name == "gpu-fault" and candidate.confidence >= expected.confidence

@@ -7,8 +7,8 @@ import numpy as np
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules.training_end.oom_kill import host_memory
-from gpu_report.analyse.signals.interval_signals import evidence
 from gpu_report.analyse.timeline.phases import finished
 from gpu_report.analyse.timeline.ranks import RankGroup
 from gpu_report.analyse.timeseries.columns import column_values

@@ -4,7 +4,7 @@ import numpy as np
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.signals.interval_signals import evidence
+from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, rows_before, union
 from gpu_report.analyse.timeseries.low_stretches import low_stretches

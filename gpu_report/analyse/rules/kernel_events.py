@@ -1,7 +1,7 @@
 """Rule: the kernel named a fault, whether or not utilisation fell."""
 
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.signals.kernel_events_near import kernel_events_near
+from gpu_report.analyse.signals.kernel_events import kernel_events_near
 from gpu_report.model import Advice, Finding, KernelEvent
 
 

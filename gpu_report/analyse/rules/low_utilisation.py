@@ -3,15 +3,16 @@
 from collections.abc import Iterator
 
 from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.causes.causes import explain
+from gpu_report.analyse.causes import Explanation, explain
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.signals.interval_signals import IntervalSignals, evidence
+from gpu_report.analyse.evidence import evidence
+from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.timeline.activity import outside
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import Span, Spans, as_array
-from gpu_report.model import Cause, Evidence, Finding, Severity
+from gpu_report.model import Cause, Finding, Severity
 
 ORDINARY = "without warm-up and disturbed epochs"  # what the number is over: the verdict's is over all training
 
@@ -63,7 +64,8 @@ def _mean_pct(series: GpuSeries, usable: Bools, ordinary: Spans) -> float | None
 
 def _finding(number: int, signals: IntervalSignals, span: Span, mean_pct: float, waited: float | None) -> Finding:
     """Return the finding; without a cause, what is between starved and healthy is a note."""
-    cause, proof = _explained(signals, waited)
+    explained = _explained(signals, waited)
+    cause = explained.cause
     numbers = evidence(
         (f"mean utilisation in ordinary training ({ORDINARY})", mean_pct, "%"),
         ("the trainer waited for data, of ordinary training", None if waited is None else 100 * waited, "%"),
@@ -77,8 +79,12 @@ def _finding(number: int, signals: IntervalSignals, span: Span, mean_pct: float,
         end_t_s=span[1],
         summary=f"GPU {signals.gpu} was busy {mean_pct:.0f} % of its ordinary training ({ORDINARY}): "
         f"{cause.explanation}",
-        evidence=(*numbers, *(each for each in proof if each.text != "utilisation")),  # reported already, of all of it
+        evidence=(
+            *numbers,
+            *(each for each in explained.evidence if each.key != "gpu_util_pct"),
+        ),  # reported already, of all of it
         cause=cause,
+        advice=explained.advice,
     )
 
 
@@ -90,13 +96,13 @@ def _severity(cause: Cause, mean_pct: float) -> Severity:
     return "info" if by_nature or not cause.confidence else "warning"
 
 
-def _explained(signals: IntervalSignals, waited: float | None) -> tuple[Cause, tuple[Evidence, ...]]:
+def _explained(signals: IntervalSignals, waited: float | None) -> Explanation:
     """Return the cause of a whole training; where its means show none, that of the time in which it waited for data."""
-    cause, proof = explain(signals)
-    if cause.confidence > 0 or waited is None or waited < th.WAITING_SHARE:
-        return cause, proof
+    explained = explain(signals)
+    if explained.cause.confidence > 0 or waited is None or waited < th.WAITING_SHARE:
+        return explained
     waits = signals.while_waiting()
-    return explain(waits) if waits is not None else (cause, proof)
+    return explained if waits is None else explain(waits)
 
 
 def _data_wait(context: Context, training: Training) -> float | None:

@@ -7,8 +7,8 @@ import numpy as np
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.signals.gpu_memory import GpuMemory
-from gpu_report.analyse.signals.interval_signals import evidence
 from gpu_report.analyse.signals.memory_growth import Growth, Step, find_growth, mosaic_step
 from gpu_report.analyse.timeline.ranks import OUT_OF_MEMORY
 from gpu_report.analyse.timeline.training_epochs import TrainingEpochs

@@ -4,8 +4,8 @@ import numpy as np
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.signals.gpu_memory import GpuMemory
-from gpu_report.analyse.signals.interval_signals import evidence
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, minus, union
 from gpu_report.model import Evidence, Finding

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.signals.interval_signals import IntervalSignals, evidence
+from gpu_report.analyse.evidence import evidence, usually
+from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.analyse.timeseries.intervals import Span, intersect
 from gpu_report.model import Cause, Evidence, Finding
@@ -68,13 +69,13 @@ def _evidence(context: Context, other: OtherProcess, signals: IntervalSignals) -
     throughput, steady = context.throughput, _steady(context, other)
     return evidence(
         ("pace of the training meanwhile", throughput.images_per_s([other.span]) if throughput else None, "images/s"),
-        ("usually", throughput.images_per_s(steady) if throughput else None, "images/s"),
+        usually(throughput.images_per_s(steady) if throughput else None, "images/s"),
         ("its share of the GPU's time, at most", other.util_pct, "%"),
         ("its memory", other.memory_mib, "MiB"),
         ("utilisation meanwhile", signals.gpu_within("gpu_util_pct"), "%"),
-        ("usually", signals.gpu_typical("gpu_util_pct"), "%"),
+        usually(signals.gpu_typical("gpu_util_pct"), "%"),
         ("sent to the GPU meanwhile (PCIe)", signals.gpu_within("pcie_rx_mib_s"), "MiB/s"),
-        ("usually", signals.gpu_typical("pcie_rx_mib_s"), "MiB/s"),
+        usually(signals.gpu_typical("pcie_rx_mib_s"), "MiB/s"),
         ("CPU of the loader's workers meanwhile", signals.within("workers_cpu_pct"), "% of a core"),
-        ("usually", signals.typical("workers_cpu_pct"), "% of a core"),
+        usually(signals.typical("workers_cpu_pct"), "% of a core"),
     )

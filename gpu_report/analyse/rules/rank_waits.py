@@ -4,7 +4,8 @@ import numpy as np
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.signals.interval_signals import IntervalSignals, evidence
+from gpu_report.analyse.evidence import evidence, stopped_processes, usually
+from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import Cause, Evidence, Finding, Interval
 
@@ -55,8 +56,8 @@ def _explanation(signals: IntervalSignals, peer: str) -> str:
 def _evidence(signals: IntervalSignals, power: float | None) -> tuple[Evidence, ...]:
     return evidence(
         ("power meanwhile", power, "W"),
-        ("usually", signals.gpu_typical("power_w"), "W"),
+        usually(signals.gpu_typical("power_w"), "W"),
         ("tensor activity meanwhile", signals.gpu_within("tensor_active_pct"), "%"),
-        ("usually", signals.gpu_typical("tensor_active_pct"), "%"),
-        ("processes stopped by a signal (mean)", signals.within("trainer_stopped"), ""),
+        usually(signals.gpu_typical("tensor_active_pct"), "%"),
+        stopped_processes(signals.within("trainer_stopped")),
     )

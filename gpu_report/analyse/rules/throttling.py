@@ -6,8 +6,8 @@ import numpy as np
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.evidence import compared_with, evidence
 from gpu_report.analyse.signals.clock_throttling import COUNTERS, THERMAL, Throttle, counted_s
-from gpu_report.analyse.signals.interval_signals import evidence
 from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import intersect, length_s, rows_in_any, union
@@ -113,11 +113,11 @@ def _evidence(context: Context, throttle: Throttle, series: GpuSeries) -> tuple[
         ("held down, of the time in which it worked", 100 * throttle.share, "%"),
         *counted,
         ("SM clock meanwhile (mean)", _mean(series, "sm_clock_mhz", throttle.held_s), "MHz"),
-        ("usually" if throttle.alike else "under less load", throttle.typical_mhz, "MHz"),
+        compared_with("typical" if throttle.alike else "under less load", throttle.typical_mhz, "MHz"),
         ("clock lost", throttle.cost_pct, "%"),
         ("time of work lost, at most", throttle.lost_s, "s"),
         ("power meanwhile (mean)", _mean(series, "power_w", throttle.held_s), "W"),
-        ("its limit when the recording began", gpu.power_limit_w if gpu else None, "W"),
+        compared_with("limit", gpu.power_limit_w if gpu else None, "W"),
         ("temperature at most", _highest(series, "temperature_c", held), "°C"),
         ("memory temperature at most", _highest(series, "memory_temperature_c", held), "°C"),
         ("further stretches of it", float(len(throttle.spans) - 1) or None, ""),

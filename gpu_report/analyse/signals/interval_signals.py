@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,7 +14,7 @@ from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.analyse.timeseries.columns import Columns
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
 from gpu_report.analyse.timeseries.intervals import Span, Spans, rows_in_any
-from gpu_report.model import Evidence, NearbyKernelEvent
+from gpu_report.model import NearbyKernelEvent
 
 LARGEST_MASK = 2.0**53  # what a file can say exactly; more is no bitmask
 
@@ -199,11 +198,6 @@ class IntervalSignals:
         typical = self.typical("workers_cpu_pct")
         after = self.host.within("workers_cpu_pct", self.end_t_s, self.end_t_s + th.SURGE_S)
         return after / typical if typical and after is not None else None
-
-
-def evidence(*numbers: tuple[str, float | None, str]) -> tuple[Evidence, ...]:
-    """Return (text, value, unit) as evidence, without those whose value was not recorded (None, NaN)."""
-    return tuple(Evidence(*each) for each in numbers if each[1] is not None and math.isfinite(each[1]))
 
 
 def signal_table(frame: pd.DataFrame, names: Sequence[str]) -> SignalTable:

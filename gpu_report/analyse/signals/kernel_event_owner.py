@@ -49,8 +49,8 @@ def _is_anothers(event: KernelEvent, trainings: Sequence[_There]) -> bool:
 
 
 def _anothers(event: KernelEvent) -> KernelEvent:
-    who = event.who("a process")
-    whose = NOT_OURS if who in event.meaning else f"{who}, {NOT_OURS}"
+    names_it = event.kind != "xid" and event.process is not None
+    whose = NOT_OURS if names_it else f"{event.who('a process')}, {NOT_OURS}"
     return replace(
         event,
         severity="warning" if event.severity == "critical" else event.severity,

@@ -14,7 +14,7 @@ from gpu_report.analyse.signals.interval_signals import (
     SignalTable,
     signal_table,
 )
-from gpu_report.analyse.signals.kernel_events_near import kernel_events_near
+from gpu_report.analyse.signals.kernel_events import kernel_events_near
 from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
 from gpu_report.analyse.timeline.throughput import Throughput

@@ -84,6 +84,7 @@ def _event(item: Told, indices: Mapping[PciAddress, int], run_pids: frozenset[in
         process=match.process,
         source=line.source,
         oom=match.oom,
+        at_limit=match.at_limit,
     )
 
 

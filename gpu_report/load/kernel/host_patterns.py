@@ -38,6 +38,7 @@ OOM_RULES: Final[tuple[Rule, ...]] = (
         _LIMIT + ": the kernel chose to kill {process} (pid {pid})",
         _LIMIT_ACTION,
         role="opens",
+        at_limit=True,
     ),
     rule(
         r"oom-kill:constraint=(?P<constraint>\w+),.*,task=(?P<process>.*),pid=(?P<pid>\d+),uid=\d+",
@@ -54,6 +55,7 @@ OOM_RULES: Final[tuple[Rule, ...]] = (
         _LIMIT + ": the kernel killed {process} (pid {pid})",
         _LIMIT_ACTION,
         role="victim",
+        at_limit=True,
     ),
     rule(
         r"(?:Out of memory(?: \([^)]*\))?: )?Kill(?:ed)? process (?P<pid>\d+)(?:,)? (?:UID \d+, )?\((?P<process>.*?)\)",
@@ -196,7 +198,7 @@ def at_a_limit(match: Match) -> Match:
     if match.role != "opens" or match.pid is not None or match.oom is None or match.oom.limit_mib is None:
         return match
     asked = _ASKED.format(process=match.process or "a process")
-    return replace(match, meaning=_LIMIT + asked + _OPENED, action=_LIMIT_ACTION)
+    return replace(match, meaning=_LIMIT + asked + _OPENED, action=_LIMIT_ACTION, at_limit=True)
 
 
 RULES: Final[tuple[Rule, ...]] = (*OOM_RULES, *DEVICE_RULES, *HOST_RULES)

@@ -47,6 +47,7 @@ class Match:
     role: Role = ""
     critical_in_run: bool = False  # critical where the process belongs to the run that is watched
     oom: OomReport | None = None
+    at_limit: bool = False  # of a container or service, where memory ran out
 
 
 UNKNOWN: Final = Match("other", "info", "a kernel message that is not known to mean trouble")
@@ -75,6 +76,7 @@ class Rule:
     action: str = ""
     role: Role = ""
     critical_in_run: bool = False
+    at_limit: bool = False
 
     def apply(self, message: str) -> Match | None:
         """Return what `message` says under this rule, or None where it does not fit."""
@@ -93,6 +95,7 @@ class Rule:
             subject=groups.get("subject", ""),
             role=self.role,
             critical_in_run=self.critical_in_run,
+            at_limit=self.at_limit,
         )
 
 

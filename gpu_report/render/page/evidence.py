@@ -1,47 +1,45 @@
 """The numbers that speak for a finding: each with its label, and beside it what it is to be compared with."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
 
-from gpu_report.model import Evidence, Finding
+from gpu_report.model import Evidence, Finding, Reference
 from gpu_report.render.formatting import duration, known, number
 from gpu_report.render.page.view import Fact
+from gpu_report.wording import upper_first
 
-# Evidence whose text begins so is no fact of its own: it says what the one before it usually is, or is measured by.
-_BESIDE = {
-    "usually": "usually {}",
+# How a number is shown that is no fact of its own: it says what the one before it is to be compared with.
+_COMPARED: Mapping[Reference, str] = {
+    "typical": "usually {}",
     "under less load": "{} under less load",
-    "its limit when the recording began": "limit {} when the recording began",
-    "it can hold": "of {} that it can hold",
-    "it may hold": "of {} that it may hold",
-    "that long before the end": "{} before the end",
+    "limit": "limit {} when the recording began",
+    "capacity": "of {} that it can hold",
+    "allowance": "of {} that it may hold",
+    "before the end": "{} before the end",
 }
-_THEN, _USUALLY = " then", " usually"
 
 
 def evidence(finding: Finding) -> tuple[Fact, ...]:
     """Return the evidence of a finding, without what stands among its facts already."""
     facts: list[Fact] = []
-    told = [each for each in finding.evidence if not _is_fact(each, finding)]
-    for each in _usual_last(told):
-        text, value = each.text, _value(each)
-        beside = next((words for start, words in _BESIDE.items() if text.startswith(start)), "")
-        if facts and beside:
-            facts[-1] = replace(facts[-1], note=_joined(facts[-1].note, beside.format(value)))
-        elif facts and facts[-1].label == _label(text):  # the same in another unit
+    for each in _typical_last([each for each in finding.evidence if not _is_fact(each, finding)]):
+        label, value = upper_first(each.text), _value(each)
+        if facts and each.reference in _COMPARED:
+            facts[-1] = replace(facts[-1], note=_joined(facts[-1].note, _COMPARED[each.reference].format(value)))
+        elif facts and facts[-1].label == label:  # the same in another unit
             facts[-1] = replace(facts[-1], value=_joined(facts[-1].value, value))
         else:
-            facts.append(Fact(_label(text), value))
+            facts.append(Fact(label, value))
     return tuple(facts)
 
 
-def _usual_last(told: list[Evidence]) -> list[Evidence]:
-    """Return evidence in which what was usual stands after what was then, as "usually", where both are told."""
-    ordered = list(told)
-    for at, (usual, then) in enumerate(pairwise(told)):
-        name = usual.text.removesuffix(_USUALLY)
-        if name != usual.text and then.text == name + _THEN:
-            ordered[at : at + 2] = [replace(then, text=name), replace(usual, text="usually")]
+def _typical_last(shown: list[Evidence]) -> list[Evidence]:
+    """Return evidence in which what is typical of the number after it stands after that one, where both are shown."""
+    ordered = list(shown)
+    for at, (typical, then) in enumerate(pairwise(shown)):
+        if typical.reference == "typical of next" and then.key == typical.key:
+            ordered[at : at + 2] = [replace(then, text=then.key), replace(typical, reference="typical")]
     return ordered
 
 
@@ -50,10 +48,6 @@ def _is_fact(evidence: Evidence, finding: Finding) -> bool:
     fact = finding.duration_s if evidence.unit == "s" else None
     facts = (finding.level_pct, finding.low_pct) if evidence.unit == "%" else (fact,)
     return evidence.value is not None and evidence.value in facts
-
-
-def _label(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _value(evidence: Evidence) -> str:

@@ -5,7 +5,6 @@ from gpu_report.model import Analysis, Finding
 
 _GAPS = "short gaps"  # a row of the ledger
 _STOPPED = "find who stopped the training: Ctrl-Z in its terminal, `kill -STOP`, a scheduler that suspends jobs."
-_STOPPED_SIGN = "processes stopped by a signal"  # evidence of it (analyse/causes/causes.py)
 _RECORD = "record the next training with `gpu-report record -- COMMAND`, which tells what YOLO did at every second."
 
 # Recorded with its command, and yet nothing came from inside it.
@@ -21,7 +20,7 @@ def next_step(finding: Finding, analysis: Analysis) -> str:
         return ""
     if finding.cause is None:
         return _anothers(finding)
-    if any(evidence.text.startswith(_STOPPED_SIGN) for evidence in finding.evidence):
+    if any(evidence.key == "stopped_processes" for evidence in finding.evidence):
         return _STOPPED if finding.cause.name == "trainer-blocked" else ""
     if finding.cause.name == "unexplained":
         return "" if analysis.run.inside else _from_inside(analysis)

@@ -40,6 +40,8 @@ _OURS = frozenset(
         *(
             ("Cause", "runner_up"),
             ("Ending", "name"),
+            ("Evidence", "key"),
+            ("Evidence", "reference"),
             ("Outlier", "part"),
             ("Outlier", "cause"),
             ("Sentence", "kind"),

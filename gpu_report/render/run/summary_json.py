@@ -1,10 +1,21 @@
 """summary.json, schema 1 (DESIGN.md section 5): the report's facts for machines. Missing is null."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from gpu_report import __version__
-from gpu_report.model import Analysis, EpochSummary, Finding, GpuSummary, KernelEvent, Phase, Run, SpeedupLimit
+from gpu_report.model import (
+    Analysis,
+    EpochSummary,
+    Evidence,
+    Finding,
+    GpuSummary,
+    KernelEvent,
+    Phase,
+    Run,
+    SpeedupLimit,
+)
 from gpu_report.render.formatting import outlier_words
 from gpu_report.render.json_values import iso_utc, json_ready
 from gpu_report.wording import ending_words
@@ -101,7 +112,7 @@ def _ending(analysis: Analysis) -> Json | None:
         "time_s": ending.t_s,
         "epoch": ending.epoch,
         "epochs": ending.epochs,
-        "last_minute": [asdict(evidence) for evidence in ending.last_minute],
+        "last_minute": _evidence(ending.last_minute),
     }
 
 
@@ -207,7 +218,7 @@ def _finding(finding: Finding, run: Run) -> Json:
         "level_pct": finding.level_pct,
         "low_pct": finding.low_pct,
         "summary": finding.summary,
-        "evidence": [asdict(evidence) for evidence in finding.evidence],
+        "evidence": _evidence(finding.evidence),
         "cause": asdict(finding.cause) if finding.cause else None,
         "kernel_events": [{**_kernel_event(n.event, run), "offset_s": n.offset_s} for n in finding.kernel_events],
         "advice": [
@@ -237,6 +248,10 @@ def _limit(limit: SpeedupLimit) -> Json:
     }
 
 
+def _evidence(numbers: Sequence[Evidence]) -> list[Json]:
+    return [{"text": each.text, "value": each.value, "unit": each.unit} for each in numbers]
+
+
 def _kernel(run: Run) -> Json:
     kernel = run.kernel
     return {
@@ -250,7 +265,8 @@ def _kernel(run: Run) -> Json:
 
 
 def _kernel_event(event: KernelEvent, run: Run) -> Json:
-    return {**asdict(event), "time": iso_utc(run.start_wall_s + event.t_s)}
+    fields = {name: value for name, value in asdict(event).items() if name != "at_limit"}
+    return {**fields, "time": iso_utc(run.start_wall_s + event.t_s)}
 
 
 def _recorder(run: Run) -> Json:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from support.runs import make_run, readings
 
 from gpu_report.analyse import analyse
-from gpu_report.analyse.signals.kernel_events_near import kernel_events_near
+from gpu_report.analyse.signals.kernel_events import kernel_events_near
 from gpu_report.analyse.timeseries.weighted_stats import weighted_stats
 from gpu_report.model import KernelEvent, KernelLog, Options, RecordedEvent
 

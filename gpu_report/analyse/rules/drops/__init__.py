@@ -1,11 +1,10 @@
 """Rule: utilisation fell under half of its level and stayed there (DESIGN.md, Words), with what stood beside it."""
 
 from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.causes.causes import explain
+from gpu_report.analyse.causes import explain
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules.drops.at_epoch_end import DropPart, drop_parts
 from gpu_report.analyse.rules.drops.cause_at_epoch_end import EpochEndCause, epoch_end_cause
-from gpu_report.analyse.signals.page_cache import keep_it_filled
 from gpu_report.analyse.signals.utilisation_drops import Drop
 from gpu_report.model import Advice, Evidence, Finding, Severity
 
@@ -27,7 +26,8 @@ def _finding(context: Context, number: int, part: DropPart) -> Finding:
     at_end = epoch_end_cause(context, drop) if part.explained else None
     signals = context.signals.of(drop.gpu, *drop.span)
     kernel_was_read = context.run.kernel.status == "read"
-    cause, proof = explain(signals, expected=at_end.cause if at_end else None, kernel_was_read=kernel_was_read)
+    explained = explain(signals, expected=at_end.cause if at_end else None, kernel_was_read=kernel_was_read)
+    cause = explained.cause
     expected = (
         at_end is not None and cause == at_end.cause
     ) or cause.name == "startup"  # which comes once, and to every training
@@ -46,10 +46,10 @@ def _finding(context: Context, number: int, part: DropPart) -> Finding:
         at_boundary=context.epoch_ends.touching(*drop.span) is not None,
         level_pct=drop.level_pct,
         low_pct=drop.mean_pct,
-        evidence=(*fall_evidence(context, drop), *_beside(context, part, at_end), *proof),
+        evidence=(*fall_evidence(context, drop), *_beside(context, part, at_end), *explained.evidence),
         cause=cause,
         kernel_events=tuple(signals.kernel),
-        advice=_kernel_advice(context) if cause.name == "unexplained" else keep_it_filled(cause, signals.kernel),
+        advice=_kernel_advice(context) if cause.name == "unexplained" else explained.advice,
     )
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules.drops.at_epoch_end import AT_THE_END, CLOSING
-from gpu_report.analyse.signals.interval_signals import evidence
 from gpu_report.analyse.signals.utilisation_drops import Drop
 from gpu_report.analyse.timeline.epoch_ends import EpochEnd
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, intersect, length_s, minus, union

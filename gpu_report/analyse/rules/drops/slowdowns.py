@@ -3,11 +3,10 @@
 from dataclasses import replace
 
 from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.causes.causes import explain
+from gpu_report.analyse.causes import explain
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules.drops import fall_evidence
 from gpu_report.analyse.rules.drops.at_epoch_end import drop_parts
-from gpu_report.analyse.signals.page_cache import keep_it_filled
 from gpu_report.analyse.signals.utilisation_drops import Drop, find_drops
 from gpu_report.analyse.timeline.trainings import begun_later
 from gpu_report.analyse.timeseries.intervals import IntervalIndex
@@ -52,8 +51,8 @@ def _meet(fall: Drop, drop: Drop) -> bool:
 
 def _finding(context: Context, fall: Drop) -> Finding | None:
     signals = context.signals.of(fall.gpu, *fall.span)
-    cause, proof = explain(signals)
-    if cause.confidence < th.SLOWED_CONFIDENCE:
+    explained = explain(signals)
+    if explained.cause.confidence < th.SLOWED_CONFIDENCE:
         return None
     epoch, phase = context.place_at(fall.start_t_s)
     return Finding(
@@ -69,8 +68,8 @@ def _finding(context: Context, fall: Drop) -> Finding | None:
         phase=phase,
         level_pct=fall.level_pct,
         low_pct=fall.mean_pct,
-        evidence=(*fall_evidence(context, fall), *proof),
-        cause=cause,
+        evidence=(*fall_evidence(context, fall), *explained.evidence),
+        cause=explained.cause,
         kernel_events=tuple(signals.kernel),
-        advice=keep_it_filled(cause, signals.kernel),
+        advice=explained.advice,
     )

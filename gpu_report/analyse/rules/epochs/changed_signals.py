@@ -7,26 +7,34 @@ import numpy as np
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules.epochs.comparable_epochs import TrainedEpoch
-from gpu_report.analyse.signals.interval_signals import evidence
 from gpu_report.analyse.timeseries.columns import column_median
-from gpu_report.model import Evidence
+from gpu_report.model import Evidence, Reference
 
 Signal = Callable[[Context, Sequence[TrainedEpoch]], float | None]
 
 
 def changed(
-    context: Context, before: Sequence[TrainedEpoch], after: Sequence[TrainedEpoch], words: tuple[str, str]
+    context: Context,
+    before: Sequence[TrainedEpoch],
+    after: Sequence[TrainedEpoch],
+    words: tuple[str, str],
+    reference: Reference = "",
 ) -> tuple[Evidence, ...]:
     """Return, for each signal that differs, what it was in the training of some epochs and of others.
 
-    `words` tell the two apart. Utilisation and data wait are reported in any case: they say on which side to look.
+    `words` tell the two apart; `reference` says what the first is for the second. Utilisation and data wait are
+    reported in any case: they say on which side to look.
     """
-    numbers: list[tuple[str, float | None, str]] = []
+    numbers: list[Evidence] = []
     for name, unit, of, always in SIGNALS:
         then, now = of(context, before), of(context, after)
         if then is not None and now is not None and (always or abs(now - then) > th.CHANGED_SHARE * abs(then)):
-            numbers += [(f"{name} {words[0]}", then, unit), (f"{name} {words[1]}", now, unit)]
+            numbers += [
+                Evidence(f"{name} {words[0]}", then, unit, name, reference),
+                Evidence(f"{name} {words[1]}", now, unit, name),
+            ]
     return evidence(*numbers)
 
 

@@ -82,8 +82,8 @@ def _slow(context: Context, number: int, slow: Sequence[TrainedEpoch], siblings:
         phase="train",
         evidence=(
             Evidence("training took", took_s, "s"),
-            Evidence("usually (median of its siblings)", typical_s, "s"),
-            *changed(context, rest, slow, ("usually", "then")),
+            Evidence("usually (median of its siblings)", typical_s, "s", reference="typical"),
+            *changed(context, rest, slow, ("usually", "then"), reference="typical of next"),
         ),
         cause=_something_else(context, slow, rest),
     )

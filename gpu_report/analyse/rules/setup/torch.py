@@ -1,8 +1,8 @@
 """Set-up at odds: a torch that does not fit the driver, or has no CUDA at all, so that the CPU trains."""
 
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules.setup.check import SetupIssue
-from gpu_report.analyse.signals.interval_signals import evidence
 from gpu_report.analyse.timeline.device_argument import visible_devices
 from gpu_report.analyse.timeline.trainings import CPU, Training
 from gpu_report.model import Advice, Evidence, Severity

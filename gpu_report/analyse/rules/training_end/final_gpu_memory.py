@@ -4,8 +4,8 @@ import numpy as np
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.evidence import compared_with, evidence
 from gpu_report.analyse.signals.gpu_memory import GpuMemory
-from gpu_report.analyse.signals.interval_signals import evidence
 from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.model import Evidence
 from gpu_report.wording import MIB_PER_GIB, gib
@@ -50,7 +50,7 @@ def _held_by(context: Context, memory: GpuMemory, end_s: float) -> tuple[Evidenc
     return (
         *evidence(
             (f"memory of GPU {memory.gpu} in use just before", gib(float(memory.used_mib[at])), "GiB"),
-            ("it can hold", gib(memory.capacity_mib), "GiB"),
+            compared_with("capacity", gib(memory.capacity_mib), "GiB"),
             ("of it the training's own", gib(own), "GiB"),
             ("of it other processes'", gib(others) if others else None, "GiB"),
         ),
@@ -76,4 +76,4 @@ def _last_growth(memory: GpuMemory, end_s: float) -> tuple[Evidence, ...]:
 
 
 def _step(what: str, mib: float, before_s: float) -> tuple[Evidence, ...]:
-    return (Evidence(what, float(mib) / MIB_PER_GIB, "GiB"), Evidence("that long before the end", float(before_s), "s"))
+    return (Evidence(what, float(mib) / MIB_PER_GIB, "GiB"), compared_with("before the end", float(before_s), "s"))

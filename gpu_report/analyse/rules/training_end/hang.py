@@ -5,7 +5,7 @@ from statistics import median
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.signals.interval_signals import evidence
+from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.timeline.ranks import RankGroup
 from gpu_report.analyse.timeseries.columns import column_mean
 from gpu_report.model import Evidence

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.signals.interval_signals import evidence
-from gpu_report.analyse.signals.kernel_events_near import kernel_events_near
+from gpu_report.analyse.evidence import evidence
+from gpu_report.analyse.signals.kernel_events import kernel_events_near
 from gpu_report.analyse.timeseries.columns import column_values
 from gpu_report.model import Evidence, KernelEvent, NearbyKernelEvent, OomReport
 from gpu_report.wording import memory_words
@@ -50,7 +50,7 @@ class OomKill:
     @property
     def at_limit(self) -> bool:
         """Tell whether it was the limit of a container or service: the log tells it from the machine's end."""
-        return any("memory limit" in near.event.meaning for near in self.kernel)
+        return any(near.event.at_limit for near in self.kernel)
 
     @property
     def ran_out(self) -> str:

@@ -5,8 +5,8 @@ from typing import Literal
 
 from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.evidence import compared_with, evidence
 from gpu_report.analyse.rules.training_end.oom_kill import OomKill, host_memory
-from gpu_report.analyse.signals.interval_signals import evidence
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.columns import column_values
 from gpu_report.model import Advice, Evidence
@@ -59,7 +59,7 @@ def memory_evidence(context: Context, oom: OomKill, end_s: float) -> tuple[Evide
         *host_memory(context, end_s),
         *evidence(
             ("memory of the cgroup as the kernel killed", gib(report.usage_mib), "GiB"),
-            ("it may hold", gib(report.limit_mib), "GiB"),
+            compared_with("allowance", gib(report.limit_mib), "GiB"),
             (f"memory of {killed}: its own", gib(report.killed_own_mib), "GiB"),
             ("shared with others, such as batches in /dev/shm", gib(report.killed_shared_mib), "GiB"),
             ("memory of all others in the cgroup: their own", gib(others_mib), "GiB"),

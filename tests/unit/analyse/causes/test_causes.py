@@ -5,10 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from gpu_report.analyse.causes.causes import CAUSES, explain
+from gpu_report.analyse.causes import CAUSES, explain
 from gpu_report.analyse.signals.interval_signals import IntervalSignals, SignalTable
 from gpu_report.analyse.signals.other_processes import OtherProcess
-from gpu_report.analyse.signals.page_cache import keep_it_filled
 from gpu_report.model import Cause, KernelEvent, NearbyKernelEvent
 
 START, END, SECONDS = 30.0, 45.0, 60
@@ -80,14 +79,14 @@ OTHER = OtherProcess(0, 798, "python3", (START, START + 0.9 * (END - START)), 84
     ],
 )
 def test_a_cause_is_named_by_its_signals(name, given):
-    cause, evidence = explain(given)
-    assert cause.name == name
-    assert cause.confidence >= 0.7
-    assert all(item.value is not None for item in evidence)
+    explained = explain(given)
+    assert explained.cause.name == name
+    assert explained.cause.confidence >= 0.7
+    assert all(item.value is not None for item in explained.evidence)
 
 
 def test_a_fed_gpu_that_fell_is_unexplained():
-    assert explain(signals({}))[0].name == "unexplained"
+    assert explain(signals({})).cause.name == "unexplained"
 
 
 @pytest.mark.parametrize("scorer", CAUSES)
@@ -102,12 +101,12 @@ def test_nothing_is_concluded_from_what_was_not_recorded(scorer):
 def test_a_pressure_that_is_usual_here_explains_nothing():
     noisy = {**FED, "io_pressure_pct": 60, "workers_blocked": 2}
     given = dataclasses.replace(signals({}), host=signal_table(noisy, {}))
-    assert explain(given)[0].name == "unexplained"
+    assert explain(given).cause.name == "unexplained"
 
 
 def test_an_idle_neighbour_is_no_cause():
     assert (
-        explain(signals({}, other_processes=(dataclasses.replace(OTHER, span=(START, START + 3)),)))[0].name
+        explain(signals({}, other_processes=(dataclasses.replace(OTHER, span=(START, START + 3)),))).cause.name
         == "unexplained"
     )
 
@@ -116,14 +115,14 @@ RESTED = Cause("validation", 0.9, "the epoch ended here")
 
 
 def test_validation_yields_to_a_fault_of_the_gpu_only():
-    assert explain(signals({**IDLE, **STORAGE}), expected=RESTED)[0] == RESTED
-    cause, _ = explain(signals(IDLE, nvml_lost="GPU is lost"), expected=RESTED)
+    assert explain(signals({**IDLE, **STORAGE}), expected=RESTED).cause == RESTED
+    cause = explain(signals(IDLE, nvml_lost="GPU is lost"), expected=RESTED).cause
     assert (cause.name, cause.runner_up) == ("gpu-fault", None)  # the driver said it
 
 
 def test_the_second_best_is_named_too():
     xid = KernelEvent(40.0, "xid", "critical", "Xid 79", "the GPU fell off the bus", gpu=0)
-    cause, _ = explain(signals({**IDLE, **STORAGE}, kernel=(NearbyKernelEvent(xid, 0.0),)))
+    cause = explain(signals({**IDLE, **STORAGE}, kernel=(NearbyKernelEvent(xid, 0.0),))).cause
     assert {cause.name, cause.runner_up} == {"input-storage", "gpu-fault"}
 
 
@@ -134,25 +133,26 @@ EMPTIED = KernelEvent(
 
 def test_who_emptied_the_page_cache_is_named_and_a_faster_disk_is_not_advised():
     kernel = (NearbyKernelEvent(EMPTIED, 0.0),)
-    cause, _ = explain(signals({**IDLE, **STORAGE}, kernel=kernel))
-    assert "x (pid 77) emptied the page cache 9 times" in cause.explanation
-    (advice,) = keep_it_filled(cause, kernel)
+    explained = explain(signals({**IDLE, **STORAGE}, kernel=kernel))
+    assert "x (pid 77) emptied the page cache 9 times" in explained.cause.explanation
+    (advice,) = explained.advice
     assert "x (pid 77)" in advice.text
 
 
 def test_a_page_cache_that_was_emptied_explains_nothing_without_a_wait_for_storage_or_at_another_time():
-    cause, _ = explain(signals({}, kernel=(NearbyKernelEvent(EMPTIED, 0.0),)))
-    assert (cause.name, keep_it_filled(cause, (NearbyKernelEvent(EMPTIED, 0.0),))) == ("unexplained", ())
+    explained = explain(signals({}, kernel=(NearbyKernelEvent(EMPTIED, 0.0),)))
+    assert (explained.cause.name, explained.advice) == ("unexplained", ())
     before = (NearbyKernelEvent(EMPTIED, -20.0),)
-    cause, _ = explain(signals({**IDLE, **STORAGE}, kernel=before))
-    assert (cause.name, "emptied" in cause.explanation, keep_it_filled(cause, before)) == ("input-storage", False, ())
+    explained = explain(signals({**IDLE, **STORAGE}, kernel=before))
+    assert (explained.cause.name, explained.advice) == ("input-storage", ())
+    assert "emptied" not in explained.cause.explanation
 
 
 def test_a_kernel_event_of_another_gpu_or_after_the_drop_is_no_cause():
     xid = KernelEvent(40.0, "xid", "critical", "Xid 79", "the GPU fell off the bus", gpu=1)
-    assert explain(signals({}, kernel=(NearbyKernelEvent(xid, 0.0),)))[0].name == "unexplained"
+    assert explain(signals({}, kernel=(NearbyKernelEvent(xid, 0.0),))).cause.name == "unexplained"
     later = dataclasses.replace(xid, gpu=0)
-    assert explain(signals({}, kernel=(NearbyKernelEvent(later, 1.5),)))[0].name == "unexplained"
+    assert explain(signals({}, kernel=(NearbyKernelEvent(later, 1.5),))).cause.name == "unexplained"
 
 
 HALF_BUSY = {"gpu_util_pct": 40, "sm_active_pct": 30}
@@ -161,22 +161,22 @@ EIGHT_FULL = {"main_cpu_pct": 119, "busiest_worker_cpu_pct": 107, "workers_cpu_p
 
 def test_a_loader_that_kept_no_one_waiting_is_not_to_blame():
     loaded = signals(EIGHT_FULL, gpu=HALF_BUSY)
-    assert explain(loaded)[0].name == "input-cpu"
-    assert explain(dataclasses.replace(loaded, data_wait_share=0.3))[0].name == "input-cpu"
-    assert explain(dataclasses.replace(loaded, data_wait_share=0.01))[0].name == "launch-bound"
+    assert explain(loaded).cause.name == "input-cpu"
+    assert explain(dataclasses.replace(loaded, data_wait_share=0.3)).cause.name == "input-cpu"
+    assert explain(dataclasses.replace(loaded, data_wait_share=0.01)).cause.name == "launch-bound"
 
 
 def test_a_main_process_that_neither_waits_nor_launches_small_kernels_is_named_itself():
     busy = signals(ONE_CORE, gpu=HALF_BUSY)
-    assert explain(busy)[0].name == "main-process"
-    assert explain(dataclasses.replace(busy, data_wait_share=0.5))[0].name == "main-process"
-    assert explain(dataclasses.replace(busy, data_wait_share=0.01))[0].name == "launch-bound"
+    assert explain(busy).cause.name == "main-process"
+    assert explain(dataclasses.replace(busy, data_wait_share=0.5)).cause.name == "main-process"
+    assert explain(dataclasses.replace(busy, data_wait_share=0.01)).cause.name == "launch-bound"
 
 
 def test_workers_of_the_validation_that_idle_do_not_hide_those_that_are_full():
     kept = signals({**TOO_FEW, "workers": 6})
-    assert explain(kept)[0].name == "unexplained"
-    assert explain(dataclasses.replace(kept, loader_workers=2))[0].name == "input-cpu"
+    assert explain(kept).cause.name == "unexplained"
+    assert explain(dataclasses.replace(kept, loader_workers=2)).cause.name == "input-cpu"
 
 
 @pytest.mark.parametrize(
@@ -190,39 +190,41 @@ def test_workers_of_the_validation_that_idle_do_not_hide_those_that_are_full():
 )
 def test_what_yolo_was_doing_explains_what_nothing_else_does(phase, name):
     quiet = signals({}, phases={phase: 0.9, "train": 0.1})
-    cause, proof = explain(quiet)
+    explained = explain(quiet)
+    cause, proof = explained.cause, explained.evidence
     assert (cause.name, cause.confidence) == (name, 0.5)
     assert proof[0].value == pytest.approx(90)
-    assert explain(dataclasses.replace(quiet, phases={phase: 0.7, "train": 0.3}))[0].name == "unexplained"
+    assert explain(dataclasses.replace(quiet, phases={phase: 0.7, "train": 0.3})).cause.name == "unexplained"
     waiting = signals({**IDLE, **STORAGE}, phases={phase: 1.0})
-    assert (explain(waiting)[0].name, explain(waiting)[0].runner_up) == ("input-storage", name)
+    assert (explain(waiting).cause.name, explain(waiting).cause.runner_up) == ("input-storage", name)
 
 
 def test_a_loader_is_at_its_limit_when_the_cores_that_it_may_use_are_full():
     held = signals({"main_cpu_pct": 30, "busiest_worker_cpu_pct": 95, "workers_cpu_pct": 380, "workers": 12})
-    assert explain(held)[0].name == "unexplained"
-    assert explain(dataclasses.replace(held, usable_cores=4.0))[0].name == "input-cpu"
+    assert explain(held).cause.name == "unexplained"
+    assert explain(dataclasses.replace(held, usable_cores=4.0)).cause.name == "input-cpu"
 
 
 def test_a_training_that_fills_the_cores_of_its_quota_lacks_cores():
     held = signals({"main_cpu_pct": 52, "busiest_worker_cpu_pct": 49, "workers_cpu_pct": 353, "workers": 8})
-    assert explain(held)[0].name == "unexplained"
-    cause, proof = explain(dataclasses.replace(held, usable_cores=4.0))
+    assert explain(held).cause.name == "unexplained"
+    explained = explain(dataclasses.replace(held, usable_cores=4.0))
+    cause, proof = explained.cause, explained.evidence
     assert (cause.name, cause.explanation) == ("input-cpu", "the training filled all 4 of 16 cores that it may use")
     assert [number.value for number in proof[:2]] == [405, 4]
-    assert explain(dataclasses.replace(held, usable_cores=4.6))[0].name == "unexplained"
+    assert explain(dataclasses.replace(held, usable_cores=4.6)).cause.name == "unexplained"
 
 
 def test_kernels_are_tuned_in_the_first_epoch_only():
     still = signals({"main_cpu_pct": 80, "workers_cpu_pct": 0, "busiest_worker_cpu_pct": 0})
-    assert explain(still)[0].name == "unexplained"
-    assert explain(dataclasses.replace(still, in_first_epoch=True))[0].name == "startup"
+    assert explain(still).cause.name == "unexplained"
+    assert explain(dataclasses.replace(still, in_first_epoch=True)).cause.name == "startup"
     working = signals({"main_cpu_pct": 80, "workers_cpu_pct": 90}, in_first_epoch=True)
-    assert explain(working)[0].name == "unexplained"
+    assert explain(working).cause.name == "unexplained"
 
 
 def test_a_stopped_process_is_a_fact_and_nothing_is_second_to_it():
     beside = {"other_processes": (OTHER,)}
-    assert explain(signals(IDLE, **beside))[0].runner_up == "other-process"
-    cause, _ = explain(signals({**IDLE, "trainer_stopped": 1}, **beside))
+    assert explain(signals(IDLE, **beside)).cause.runner_up == "other-process"
+    cause = explain(signals({**IDLE, "trainer_stopped": 1}, **beside)).cause
     assert (cause.name, cause.runner_up) == ("trainer-blocked", None)

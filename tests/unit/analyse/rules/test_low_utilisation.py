@@ -10,7 +10,7 @@ from support.runs import make_run
 from support.samples import SAME_SETUP
 
 from gpu_report.analyse import analyse
-from gpu_report.analyse.causes.causes import loader_idle_at_times
+from gpu_report.analyse.causes.data_loading import loader_idle_at_times
 from gpu_report.analyse.signals.interval_signals import IntervalSignals, SignalTable
 from gpu_report.analyse.signals.signals_index import SignalsIndex
 from gpu_report.analyse.timeseries.gpu_series import gpu_series

@@ -8,7 +8,7 @@ import pytest
 from support.runs import PROCESSES, make_run
 
 from gpu_report.analyse import analyse
-from gpu_report.analyse.causes.causes import power_cap, thermal
+from gpu_report.analyse.causes.gpu import power_cap, thermal
 from gpu_report.analyse.signals.interval_signals import IntervalSignals, SignalTable
 
 NAN = float("nan")

@@ -7,11 +7,11 @@ from support.runs import make_run, readings
 
 from gpu_report.analyse import analyse
 from gpu_report.analyse.signals.kernel_event_owner import NOT_OURS, mark_foreign_kernel_events
-from gpu_report.analyse.signals.kernel_events_near import kernel_events_near
+from gpu_report.analyse.signals.kernel_events import kernel_events_near
 from gpu_report.model import InsideEpoch, InsideRun, KernelEvent, Phase
 from gpu_report.render.page.next_steps import next_step
 
-KILL = KernelEvent(60.0, "oom", "critical", "Killed process 99", "a kill", "Free memory.", None, None, 99, "python3")
+KILL = KernelEvent(60.0, "oom", "critical", "Killed", "killed python3 (pid 99)", "Free it.", None, None, 99, "python3")
 XID = KernelEvent(60.0, "xid", "warning", "NVRM: Xid 31", "a bad address", "Restart it.", 0, 31, 99, "python3")
 
 
@@ -32,11 +32,11 @@ def owned(event, *trainings):
     return mark_foreign_kernel_events(run_with(event, *trainings)).kernel.events[0]
 
 
-@pytest.mark.parametrize("event", [KILL, XID])
-def test_what_befell_another_program_is_no_alarm_and_asks_for_nothing(event):
+@pytest.mark.parametrize(("event", "whose"), [(KILL, NOT_OURS), (XID, f"python3 (pid 99), {NOT_OURS}")])
+def test_what_befell_another_program_is_no_alarm_and_asks_for_nothing(event, whose):
     told = owned(event, WHOLE)
     assert (told.of_another, told.severity, told.action) == (True, "warning", "")
-    assert told.meaning == f"{event.meaning}; it was python3 (pid 99), {NOT_OURS}"
+    assert told.meaning == f"{event.meaning}; it was {whose}"
 
 
 @pytest.mark.parametrize(

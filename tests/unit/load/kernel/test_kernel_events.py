@@ -67,6 +67,7 @@ def test_a_kill_is_one_event_that_names_the_victim():
     )
     assert event.text == OOM[6][1]
     assert "memory limit of a container" in event.meaning
+    assert event.at_limit
 
 
 # As Linux 6.18 printed it of a container at its limit of 24 GiB, what says nothing left out.
@@ -119,7 +120,7 @@ def test_an_old_kill_in_two_lines_has_what_the_second_says():
 
 def test_a_kill_whose_victim_is_not_named_says_which_memory_ran_out():
     (event,) = events_of(*REPORT[:6])
-    assert (event.pid, "memory limit of a container" in event.meaning) == (None, True)
+    assert (event.pid, event.at_limit, "memory limit of a container" in event.meaning) == (None, True, True)
     assert "host memory" not in event.meaning
     assert event.oom.limit_mib == 24576.0
 

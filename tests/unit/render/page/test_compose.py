@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from gpu_report import model
+from gpu_report.analyse.evidence import stopped_processes
 from gpu_report.catalogue import CAUSES
 from gpu_report.render.page.compose import FINDINGS_IN_FULL, compose
 from gpu_report.render.page.findings import finding_title, finding_view, first_advice, ranked
@@ -344,7 +345,7 @@ def test_a_finding_without_advice_says_where_to_look_and_the_top_says_it_once(an
 
 
 def test_a_training_that_was_stopped_asks_who_did_it(analysis: model.Analysis) -> None:
-    sign = (model.Evidence("processes stopped by a signal (mean)", 1.0, ""),)
+    sign = (stopped_processes(1.0),)
     stopped = replace(DROP, cause=model.Cause("trainer-blocked", 0.9, "a signal had stopped it"), evidence=sign)
     assert "who stopped the training" in finding_view(stopped, CLOCK, analysis).step
     waiting = replace(stopped, cause=model.Cause("waiting-for-peer", 0.9, "it spun"))

@@ -1,9 +1,11 @@
+from gpu_report.analyse.evidence import compared_with, usually
 from gpu_report.model import Evidence, Finding
 from gpu_report.render.page.evidence import evidence
 
 
-def shown(*told: tuple[str, float | None, str]) -> list[tuple[str, str, str]]:
-    finding = Finding("drop-1", "drop", "warning", 0, 10.0, 25.0, "fell", evidence=tuple(Evidence(*e) for e in told))
+def shown(*numbers: tuple[str, float | None, str] | Evidence) -> list[tuple[str, str, str]]:
+    evidence_of_it = tuple(each if isinstance(each, Evidence) else Evidence(*each) for each in numbers)
+    finding = Finding("drop-1", "drop", "warning", 0, 10.0, 25.0, "fell", evidence=evidence_of_it)
     return [tuple(part.replace("\u00a0", " ") for part in (f.label, f.value, f.note)) for f in evidence(finding)]
 
 
@@ -11,7 +13,7 @@ def test_what_is_usual_stands_beside_what_it_is_usual_for():
     assert shown(
         ("its memory", 762.0, "MiB"),
         ("pace of the training meanwhile", 156.27, "images/s"),
-        ("usually", 362.5, "images/s"),
+        usually(362.5, "images/s"),
         ("CPU of all workers", 0.07, "% of a core"),
     ) == [
         ("Its memory", "762 MiB", ""),
@@ -23,10 +25,10 @@ def test_what_is_usual_stands_beside_what_it_is_usual_for():
 def test_what_was_usual_first_stands_second():
     assert shown(
         ("training took", 19.58, "s"),
-        ("usually (median of its siblings)", 7.8, "s"),
-        ("SM clock usually", 1980.0, "MHz"),
-        ("SM clock then", 1725.0, "MHz"),
-        ("CPU of others usually", 0.35, "% of all cores"),
+        Evidence("usually (median of its siblings)", 7.8, "s", reference="typical"),
+        Evidence("SM clock usually", 1980.0, "MHz", "SM clock", "typical of next"),
+        Evidence("SM clock then", 1725.0, "MHz", "SM clock"),
+        Evidence("CPU of others usually", 0.35, "% of all cores", "CPU of others", "typical of next"),
     ) == [
         ("Training took", "19.6 s", "usually 7.8 s"),
         ("SM clock", "1,725 MHz", "usually 1,980 MHz"),
@@ -38,9 +40,9 @@ def test_the_same_in_two_units_is_one_line_with_its_limit_and_a_step_says_when_i
     assert shown(
         ("memory in use just before", 98.41, "%"),
         ("memory in use just before", 137.58, "GiB"),
-        ("it can hold", 139.8, "GiB"),
+        compared_with("capacity", 139.8, "GiB"),
         ("its last step", 7.0, "GiB"),
-        ("that long before the end", 3.667, "s"),
+        compared_with("before the end", 3.667, "s"),
     ) == [
         ("Memory in use just before", "98.4 %, 138 GiB", "of 140 GiB that it can hold"),
         ("Its last step", "7 GiB", "3.7 s before the end"),
@@ -48,7 +50,7 @@ def test_the_same_in_two_units_is_one_line_with_its_limit_and_a_step_says_when_i
 
 
 def test_a_comparison_with_nothing_before_it_stands_by_itself_and_a_missing_number_is_left_open():
-    assert shown(("usually", 5.0, "W"), ("seen beside it", None, "")) == [
+    assert shown(usually(5.0, "W"), ("seen beside it", None, "")) == [
         ("Usually", "5 W", ""),
         ("Seen beside it", "", ""),
     ]

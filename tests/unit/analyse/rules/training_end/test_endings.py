@@ -199,7 +199,7 @@ def test_the_oom_killer_is_named_by_its_log_or_its_counters(fields, seen, confid
 
 
 def test_a_limit_that_was_reached_is_told_from_a_machine_without_memory():
-    limit = dataclasses.replace(killed_line(109.5), meaning="the memory limit of a container or service was reached: x")
+    limit = dataclasses.replace(killed_line(109.5), at_limit=True)
     (finding,) = ends(recorded(rank(), events=[KILL], kernel=log(limit)))
     assert finding.summary == (
         "The kernel's OOM killer ended the training: the memory limit of its container or service was reached"

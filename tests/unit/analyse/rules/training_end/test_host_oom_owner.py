@@ -22,16 +22,17 @@ from gpu_report.model import (
 )
 
 END, SECONDS, GIB = 110.0, 120, 1024.0
-LIMIT = "the memory limit of a container or service was reached: the kernel killed python3 (pid 41)"
 REPORT = OomReport(24 * GIB, 24 * GIB, 20 * GIB, 17 * GIB, 3 * GIB)
 
 
-def killed(report, *, meaning=LIMIT, pid=41, fields=None, args=None, settings=None, error=None, **recording):
+def killed(report, *, at_limit=True, pid=41, fields=None, args=None, settings=None, error=None, **recording):
     """Return a run of a training (pid 41) that ended at END as the kernel killed a process for want of memory."""
     phases = (Phase("train", 4, 10.0, 60.0, "inside"), Phase("train", 5, 60.0, END, "inside"))
     epochs = (InsideEpoch(4, 1, 10.0, 60.0, 100, 10, 0.0, 0.0, 0.0),)
     inside = InsideRun(1, 0, 41, "train", settings or {}, phases, epochs, "exception" if error else None, error)
-    kill = KernelEvent(END - 0.5, "oom", "critical", "Killed", meaning, pid=pid, process="python3", oom=report)
+    kill = KernelEvent(
+        END - 0.5, "oom", "critical", "Killed", "killed", pid=pid, process="python3", oom=report, at_limit=at_limit
+    )
     used = np.linspace(1.0, 120.0, SECONDS) * GIB
     columns = {c.name: np.nan for c in schema.HOST_QUANTITIES}
     host = pd.DataFrame({"t_s": np.arange(float(SECONDS)), **columns, "memory_used_mib": used})
@@ -99,7 +100,7 @@ def test_where_the_others_held_most_it_is_fewer_workers():
         (killed(None), "Use less host memory (fewer workers, no cache=ram), or"),
         (killed(OomReport(24 * GIB, 24 * GIB, 12 * GIB, 6 * GIB)), "Use less host memory"),  # nobody held most
         (
-            killed(OomReport(killed_own_mib=20 * GIB), meaning="host memory ran out: x"),
+            killed(OomReport(killed_own_mib=20 * GIB), at_limit=False),
             "Use less host memory",
         ),  # of 128
     ],
@@ -111,7 +112,7 @@ def test_where_nobody_is_known_to_have_held_most_nobody_is_named(run, less):
 
 
 def test_on_a_machine_without_a_limit_its_memory_is_the_whole():
-    run = killed(OomReport(killed_own_mib=100 * GIB), meaning="host memory ran out: x")
+    run = killed(OomReport(killed_own_mib=100 * GIB), at_limit=False)
     summary, advice = said(run)
     assert summary == KERNELS + "host memory ran out, 100.0 GiB of it held by its main process"
     assert "give the machine or the container more" in advice.text

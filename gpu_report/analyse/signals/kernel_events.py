@@ -1,4 +1,4 @@
-"""Which kernel events lie in a stretch of time or near it."""
+"""Which kernel events lie in a stretch of time or near it, and which of them tells who emptied the page cache."""
 
 from collections.abc import Sequence
 
@@ -21,6 +21,12 @@ def kernel_events_near(
     near = [each for each in near if each.offset_s == 0 or not each.event.of_another]
     near.sort(key=lambda n: (abs(n.offset_s), n.event.gpu not in {gpu, None}, n.event.t_s))
     return tuple(near[: th.KERNEL_LINES_SHOWN])
+
+
+def cache_dropped(kernel: Sequence[NearbyKernelEvent]) -> KernelEvent | None:
+    """Return the event of the process that emptied the page cache most often within a stretch, None without one."""
+    within = [near.event for near in kernel if near.event.kind == "drop-caches" and near.offset_s == 0]
+    return max(within, key=lambda event: event.count, default=None)
 
 
 def _offset(event: KernelEvent, start_s: float, end_s: float) -> float:

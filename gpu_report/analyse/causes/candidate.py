@@ -1,0 +1,64 @@
+"""A cause that an interval speaks for, and what several causes ask of its signals."""
+
+from dataclasses import dataclass
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.signals.interval_signals import IntervalSignals
+from gpu_report.model import Advice, Evidence
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A cause that an interval speaks for: how strongly (0 to 1), why in one sentence, and the numbers.
+
+    `advice` is what to do about it, where that depends on who caused it.
+    """
+
+    name: str
+    confidence: float
+    explanation: str
+    evidence: tuple[Evidence, ...] = ()
+    advice: tuple[Advice, ...] = ()
+
+
+def idle(signals: IntervalSignals) -> bool:
+    """Tell whether the training used no CPU and waited for nothing that the host knows of."""
+    main, workers = signals.within("main_cpu_pct"), signals.within("workers_cpu_pct")
+    pressures = (
+        signals.within("io_pressure_pct"),
+        signals.within("cpu_pressure_pct"),
+        signals.within("memory_pressure_pct"),
+    )
+    quiet = all((pressure or 0.0) < th.QUIET_PRESSURE_PCT for pressure in pressures)
+    return main is not None and main < th.IDLE_CPU_PCT and (workers or 0.0) < th.IDLE_CPU_PCT and quiet
+
+
+def mostly_one_core(signals: IntervalSignals) -> bool:
+    """Tell whether the main process filled a core, the workers did little and the GPU waited."""
+    main, workers = signals.within("main_cpu_pct"), signals.within("workers_cpu_pct")
+    util = signals.gpu_within("gpu_util_pct")
+    if main is None or util is None or (util >= th.MAIN_BOUND_UTIL_PCT and not data_came(signals)):
+        return False
+    return main >= th.MAIN_FULL_PCT and ((workers or 0.0) < th.WORKERS_FULL_PCT or data_came(signals))
+
+
+def data_came(signals: IntervalSignals) -> bool:
+    """Tell whether the trainer was never kept waiting for data, where that is known: then no loader is to blame."""
+    return signals.data_wait_share is not None and signals.data_wait_share < th.DATA_CAME_SHARE
+
+
+def loading_workers(signals: IntervalSignals) -> float:
+    """Return how many workers load for training; those of the validation stay, too, and idle."""
+    there = signals.within("workers") or 0.0
+    return there if not signals.loader_workers else min(there, signals.loader_workers)
+
+
+def trainer_cpu(signals: IntervalSignals) -> float | None:
+    """Return the CPU of the main process and its workers, in % of a core."""
+    main, workers = signals.within("main_cpu_pct"), signals.within("workers_cpu_pct")
+    return None if main is None else main + (workers or 0.0)
+
+
+def risen(value: float | None, typical: float | None, least: float) -> bool:
+    """Tell whether a signal is at least `least` and well above what it usually is."""
+    return value is not None and value >= least and value >= th.RISEN_FACTOR * (typical or 0.0)

@@ -1,0 +1,108 @@
+"""Causes in the loader: its storage, its CPU, workers that nothing answers."""
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.causes.candidate import Candidate, data_came, idle, loading_workers, mostly_one_core, risen
+from gpu_report.analyse.evidence import evidence, usually
+from gpu_report.analyse.signals.interval_signals import IntervalSignals
+from gpu_report.analyse.signals.kernel_events import cache_dropped
+from gpu_report.model import Advice, KernelEvent
+
+
+def input_storage(signals: IntervalSignals) -> Candidate | None:
+    """Find that the loader waited for a disk: pressure of io, with workers blocked on a device or bytes being read."""
+    pressure, full = signals.within("io_pressure_pct"), signals.within("io_full_pressure_pct")
+    blocked, read = (
+        signals.within("workers_blocked"),
+        _most(signals.within("trainer_read_mib_s"), signals.within("disk_read_mib_s")),
+    )
+    waited = risen(pressure, signals.typical("io_pressure_pct"), th.IO_PRESSURE_PCT)
+    touched = (blocked or 0.0) >= th.WORKERS_BLOCKED or (read or 0.0) >= th.READ_MIB_S
+    if not waited or not touched or mostly_one_core(signals) or data_came(signals):
+        return None
+    numbers = evidence(
+        ("of the time a process waited for input or output", pressure, "%"),
+        ("of the time every process that had work did", full, "%"),
+        ("workers blocked on a device (mean)", blocked, ""),
+        ("read from storage", read, "MiB/s"),
+    )
+    dropped, text = cache_dropped(signals.kernel), "the loader waited for storage"
+    sure = dropped is not None or (blocked or 0.0) >= th.WORKERS_BLOCKED
+    if dropped is not None:
+        text += (
+            f": {_who(dropped)} emptied the page cache{_often(dropped)}, so that files were read from the disk again"
+        )
+    advice = () if dropped is None else (_keep_cache(dropped),)
+    return Candidate("input-storage", 0.9 if sure else 0.8, text, numbers, advice)
+
+
+def loader_cpu_bound(signals: IntervalSignals) -> Candidate | None:
+    """Find the loader's workers at their limit: a core each, while the main process waited for them."""
+    busiest, total = signals.within("busiest_worker_cpu_pct"), signals.within("workers_cpu_pct")
+    if busiest is None or total is None or busiest < th.WORKER_FULL_PCT or data_came(signals):
+        return None
+    busy, there = round(total / busiest), loading_workers(signals)
+    if total < th.WORKERS_FULL_PCT * min(there, signals.usable_cores or signals.cores or there):
+        return None
+    numbers = evidence(
+        ("CPU of the busiest worker", busiest, "% of a core"),
+        ("CPU of all workers", total, "% of a core"),
+        ("CPU, all cores", signals.within("cpu_pct"), "%"),
+    )
+    noun = "loader worker was" if busy == 1 else "loader workers were"
+    return Candidate("input-cpu", 0.85, f"{busy} {noun} busy all the time and could not keep up", numbers)
+
+
+def loader_idle(signals: IntervalSignals) -> Candidate | None:
+    """Find that workers went idle before the GPU did: what they read from did not answer, and the queue ran dry."""
+    main, workers = signals.within("main_cpu_pct"), signals.within("workers_cpu_pct")
+    lead = signals.workers_lead_s()
+    if main is None or workers is None or not idle(signals) or lead is None or data_came(signals):
+        return None
+    surge = signals.workers_surge()
+    first, refilled = lead >= th.LEAD_S, surge is not None and surge >= th.SURGE_FACTOR
+    if not first and not refilled:
+        return None
+    numbers = evidence(
+        ("workers idle before the GPU fell", lead, "s"),
+        ("CPU of all workers", workers, "% of a core"),
+        usually(signals.typical("workers_cpu_pct"), "% of a core"),
+        ("CPU of all workers right after it, against usual", surge, "times as much"),
+    )
+    text = "the loader's workers stood still first, without using CPU or disk (a network drive, a lock, a sleep)"
+    return Candidate("input-stalled", 0.85 if first and refilled else 0.7, text, numbers)
+
+
+def loader_idle_at_times(signals: IntervalSignals) -> Candidate | None:
+    """Find that workers stood still, too, while the trainer waited: again and again something held them up."""
+    waiting, there = signals.within("workers_cpu_pct"), loading_workers(signals)
+    could = 100 * min(there, signals.usable_cores or signals.cores or there)
+    if not signals.waits or waiting is None or not could or waiting > th.WAITING_WORKERS_SHARE * could:
+        return None
+    numbers = evidence(
+        (f"CPU of all {there:.0f} workers while the trainer waited", waiting, "% of a core"),
+        ("of that time a process waited for input or output", signals.within("io_pressure_pct"), "%"),
+    )
+    text = (
+        "again and again the loader's workers stood still, using no CPU and no disk (a network drive, a lock, a sleep)"
+    )
+    return Candidate("input-stalled", 0.7, text, numbers)
+
+
+def _most(*values: float | None) -> float | None:
+    return max((value for value in values if value is not None), default=None)
+
+
+def _keep_cache(event: KernelEvent) -> Advice:
+    """Return what to do about who emptied the page cache: a faster disk would not help."""
+    return Advice(
+        f"Find out what {_who(event)} is, and keep it from emptying the page cache (/proc/sys/vm/drop_caches), which "
+        f"it did{_often(event)}: however fast the disk is, each image is read from it again then"
+    )
+
+
+def _who(event: KernelEvent) -> str:
+    return event.who("a process").replace("`", "'")  # which would make code of it, to be copied
+
+
+def _often(event: KernelEvent) -> str:
+    return f" {event.count} times" if event.count > 1 else ""

@@ -1,0 +1,56 @@
+"""Causes in the machine: memory or cores that the training did not get."""
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.causes.candidate import Candidate, risen, trainer_cpu
+from gpu_report.analyse.evidence import evidence
+from gpu_report.analyse.signals.interval_signals import IntervalSignals
+
+
+def memory_pressure(signals: IntervalSignals) -> Candidate | None:
+    """Find that processes waited for memory, or pages came back from swap; it raises the pressure of io, too."""
+    pressure, swap = signals.within("memory_pressure_pct"), signals.within("swap_in_mib_s")
+    waited = risen(pressure, signals.typical("memory_pressure_pct"), th.MEMORY_PRESSURE_PCT)
+    swapped = risen(swap, signals.typical("swap_in_mib_s"), th.SWAP_IN_MIB_S)
+    if not waited and not swapped:
+        return None
+    numbers = evidence(
+        ("of the time a process waited for memory", pressure, "%"), ("read back from swap", swap, "MiB/s")
+    )
+    text = "processes waited for memory" + (", and pages were read back from swap" if swapped else "")
+    return Candidate("memory-pressure", 0.9 if waited and swapped else 0.8, text, numbers)
+
+
+def cores_taken(signals: IntervalSignals) -> Candidate | None:
+    """Find that every core was busy most of the time, and not with this training."""
+    cpu, pressure, trainer = signals.within("cpu_pct"), signals.within("cpu_pressure_pct"), trainer_cpu(signals)
+    full = signals.share_above("cpu_pct", th.ALL_CORES_PCT)
+    if cpu is None or trainer is None or full is None or not signals.cores or full < th.CORES_TAKEN_SHARE:
+        return None
+    others = cpu - trainer / signals.cores
+    if others < th.OTHERS_CPU_PCT:
+        return None
+    numbers = evidence(
+        ("CPU, all cores", cpu, "%"),
+        ("of all cores, taken by other processes than the training", others, "%"),
+        ("of the time a process waited for a core", pressure, "%"),
+    )
+    return Candidate("input-cpu", 0.9, f"other processes took {others:.0f} % of all cores", numbers)
+
+
+def own_cores_full(signals: IntervalSignals) -> Candidate | None:
+    """Find that the training had fewer cores than it needs: it filled all that it may use by itself."""
+    trainer, cores = trainer_cpu(signals), signals.usable_cores or signals.cores
+    if trainer is None or not cores or trainer < th.OWN_CORES_PCT * cores:
+        return None
+    numbers = evidence(
+        ("CPU of the trainer and its workers", trainer, "% of a core"),
+        ("cores that they may use", float(cores), ""),
+        ("processes waited for a core", signals.within("cpu_pressure_pct"), "%"),
+    )
+    of = f" of {signals.cores}" if signals.cores and signals.cores > cores else ""
+    return Candidate("input-cpu", 0.88, f"the training filled all {cores:g}{of} cores that it may use", numbers)
+
+
+def cores_short(signals: IntervalSignals) -> bool:
+    """Tell whether the training got fewer cores than it needs, taken by others or by a quota."""
+    return cores_taken(signals) is not None or own_cores_full(signals) is not None

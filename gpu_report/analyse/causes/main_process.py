@@ -1,0 +1,64 @@
+"""Causes in the trainer's main process: stopped, blocked, or full."""
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.causes.candidate import Candidate, data_came, idle, mostly_one_core
+from gpu_report.analyse.causes.data_loading import loader_idle
+from gpu_report.analyse.evidence import evidence, stopped_processes, usually
+from gpu_report.analyse.signals.interval_signals import IntervalSignals
+from gpu_report.model import Evidence
+
+
+def trainer_stopped(signals: IntervalSignals) -> Candidate | None:
+    """Find that a signal had stopped the training, or a rank of it."""
+    stopped = signals.within("trainer_stopped")
+    if stopped is None or stopped < th.STOPPED:
+        return None
+    numbers = evidence(stopped_processes(stopped))
+    return Candidate("trainer-blocked", 0.95, "a signal had stopped the training (SIGSTOP, Ctrl-Z)", numbers)
+
+
+def trainer_blocked(signals: IntervalSignals) -> Candidate | None:
+    """Find that the main process itself stood still: no CPU, no disk, and the workers waited for it."""
+    if not idle(signals) or loader_idle(signals) is not None:
+        return None
+    numbers = evidence(
+        ("CPU of the main process", signals.within("main_cpu_pct"), "% of a core"),
+        usually(signals.typical("main_cpu_pct"), "% of a core"),
+        ("CPU of all workers", signals.within("workers_cpu_pct"), "% of a core"),
+    )
+    text = "the trainer's main process did nothing: no CPU, no disk (a callback, a lock, a logger, a remote service)"
+    return Candidate("trainer-blocked", 0.8, text, numbers)
+
+
+def main_process_bound(signals: IntervalSignals) -> Candidate | None:
+    """Find one core full with the main process while workers idled: it cannot feed the GPU faster."""
+    if not mostly_one_core(signals):
+        return None
+    numbers = evidence(
+        ("CPU of the main process", signals.within("main_cpu_pct"), "% of a core"),
+        ("CPU of all workers", signals.within("workers_cpu_pct"), "% of a core"),
+        ("CPU, all cores", signals.within("cpu_pct"), "%"),
+    )
+    return Candidate(
+        "main-process", 0.7, "the trainer's main process filled one core, and the GPU waited for it", numbers
+    )
+
+
+def launch_bound(signals: IntervalSignals) -> Candidate | None:
+    """Find one core full with launching kernels that are too small for the GPU.
+
+    The main process was full and waited for no data: so it launched. Where callbacks did not tell, SM activity far
+    under utilisation does.
+    """
+    util, sm = signals.gpu_within("gpu_util_pct"), signals.gpu_within("sm_active_pct")
+    small = util is not None and sm is not None and sm < th.LAUNCH_SM_SHARE * util
+    if not (small or data_came(signals)) or not mostly_one_core(signals):
+        return None
+    numbers = evidence(
+        Evidence("utilisation", util, "%", key="gpu_util_pct"),
+        ("SM activity", sm, "%"),
+        ("CPU of the main process", signals.within("main_cpu_pct"), "% of a core"),
+        ("CPU of all workers", signals.within("workers_cpu_pct"), "% of a core"),
+    )
+    text = "kernels were too small to fill the GPU, and the main process launched them as fast as one core can"
+    return Candidate("launch-bound", 0.8, text, numbers)

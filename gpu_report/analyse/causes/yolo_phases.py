@@ -1,0 +1,39 @@
+"""Causes that are what YOLO does besides training: its phases, and what comes once."""
+
+from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.causes.candidate import Candidate
+from gpu_report.analyse.evidence import evidence
+from gpu_report.analyse.signals.interval_signals import IntervalSignals
+
+# What callbacks say that YOLO was doing, as the cause that it is and in words.
+PHASE_CAUSES = {
+    "validation": ("validation", "YOLO validated"),
+    "checkpoint": ("checkpoint", "YOLO saved its checkpoint"),
+    "close mosaic": ("startup", "the mosaic was closed, for which YOLO makes its loader anew"),
+    "first batch": ("startup", "YOLO waited for the first batch"),
+    "data set": ("startup", "YOLO read the data set"),
+}
+
+
+def tuning(signals: IntervalSignals) -> Candidate | None:
+    """Find the main process tuning kernels for sizes that are new in the first epoch: its last batch has one."""
+    main, workers = signals.within("main_cpu_pct"), signals.within("workers_cpu_pct")
+    util = signals.gpu_within("gpu_util_pct")
+    if not signals.in_first_epoch or main is None or util is None or main < th.TUNING_CPU_PCT:
+        return None
+    if (workers or 0.0) >= th.WORKERS_FULL_PCT or util >= th.LOW_PCT:
+        return None
+    numbers = evidence(("CPU of the main process", main, "% of a core"), ("CPU of all workers", workers, "% of a core"))
+    text = "in the first epoch the main process prepared kernels for batches of a new size, such as the last one"
+    return Candidate("startup", 0.75, text, numbers)
+
+
+def phase_itself(signals: IntervalSignals) -> Candidate | None:
+    """Find that what YOLO was doing does not need the GPU much, though it took unusually long."""
+    reported = {name: share for name, share in signals.phases.items() if name in PHASE_CAUSES}
+    longest = max(reported, key=lambda name: reported[name], default=None)
+    if longest is None or reported[longest] < th.PHASE_SHARE:
+        return None
+    name, text = PHASE_CAUSES[longest]
+    numbers = evidence((f"of this time {text}", 100 * reported[longest], "%"))
+    return Candidate(name, 0.5, f"{text}, for longer than usual", numbers)

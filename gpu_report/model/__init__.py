@@ -11,6 +11,7 @@ from gpu_report.model.comparison import (
     GateResult,
     Judgement,
     MetricComparison,
+    Obstacle,
     Outcome,
 )
 from gpu_report.model.found import (
@@ -86,6 +87,7 @@ __all__ = [
     "MetricComparison",
     "Mount",
     "NearbyKernelEvent",
+    "Obstacle",
     "OomReport",
     "Options",
     "Outcome",

@@ -130,33 +130,53 @@ class GateResult:
     why: str = ""
 
     @property
+    def failed_by_itself(self) -> bool:
+        """Tell whether it failed on something that is no change of a metric, such as an Xid."""
+        return self.outcome == "failed" and self.gate.level == "fail" and not self.gate.limits_change
+
+    @property
     def undecided(self) -> bool:
         """Tell whether there is a figure, and yet nobody can tell what it means for the training."""
         return self.outcome == "not measured" and self.value is not None
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """Why nothing can be said of two runs: what it is about (`name`), and the particulars, in a sentence together."""
+
+    kind: Literal["set-up", "cut short", "too little data", "no baseline"]
+    name: str
+    particulars: str = ""
+
+    @property
+    def text(self) -> str:
+        """Return it as a sentence without its full stop."""
+        return f"{self.name}: {self.particulars}" if self.particulars else self.name
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """A run held against its baselines (none: `check`), and what its gates made of it.
 
-    `obstacles` say in whole sentences why nothing can be said: set-ups that cannot be compared, a run cut short, too
-    little data. `metrics` are empty then. `first_epochs` are those that warm a process up, judged by nobody. `stutter`
-    says of the baseline and the run whether the GPU stood still at times. `notes` say which epochs were left out.
-    `judgement` is of the whole, None with obstacles, without a baseline, or where baselines differ by as much as the
-    epoch time changed and nothing else is certain; `verdict` is one or two sentences. `setup`
-    names the run's set-up in letters that any file or server takes. `left_out` are the numbers of the epochs that do
-    more than train, of the baseline and of the run.
+    `obstacles` say why nothing can be said: set-ups that cannot be compared, a run cut short, too little data; then
+    `metrics` are empty. `first_epochs` are those that warm a process up, judged by nobody. `stutter` says of the
+    baseline and the run whether the GPU stood still at times. `notes` say which epochs were left out. `outcome` is what
+    the gates come to. `judgement` is of the whole, None with obstacles, without a baseline, or where baselines differ
+    by as much as the epoch time changed and nothing else is certain; `verdict` is one or two sentences. `setup` names
+    the run's set-up in letters that any file or server takes. `left_out` are the numbers of the epochs that do more
+    than train, of the baseline and of the run.
     """
 
     baselines: tuple[Analysis, ...]
     run: Analysis
-    obstacles: tuple[str, ...]
+    obstacles: tuple[Obstacle, ...]
     differences: tuple[Difference, ...]
     metrics: tuple[MetricComparison, ...]
     first_epochs: MetricComparison | None
     findings: tuple[FindingChange, ...]
     stutter: tuple[str, str]
     gates: tuple[GateResult, ...]
+    outcome: Outcome
     judgement: Literal["better", "worse", "same", "mixed"] | None
     verdict: str
     setup: str
@@ -167,19 +187,3 @@ class Comparison:
     def exit_code(self) -> int:
         """Return the exit code of a command whose gates came to this."""
         return {"passed": 0, "failed": 1, "not measured": 3}[self.outcome]
-
-    @property
-    def outcome(self) -> Outcome:
-        """Return what the gates of level `fail` come to: one that failed decides; nothing measured is no pass.
-
-        Where there are only gates that warn, it is enough that one of them was measured. A gate that could not decide
-        on what it measured keeps the rest from passing, also one that may go unmeasured.
-        """
-        gates = [result for result in self.gates if result.gate.level == "fail"]
-        if any(result.outcome == "failed" for result in gates):
-            return "failed"
-        unmeasured = [result for result in gates if result.outcome == "not measured"]
-        must = [result for result in unmeasured if not result.gate.optional or result.undecided]
-        asked = gates or self.gates
-        nothing = all(result.outcome == "not measured" for result in asked)
-        return "not measured" if self.obstacles or must or nothing else "passed"

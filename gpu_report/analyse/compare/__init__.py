@@ -6,19 +6,36 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.compare.comparability import (
+    crash_note,
+    cut_short,
+    cut_short_obstacle,
+    has_windows,
+    matched_epochs,
+    recording_notes,
+    too_little,
+    unused_baselines,
+    value_notes,
+)
 from gpu_report.analyse.compare.finding_changes import compare_findings, stutter
 from gpu_report.analyse.compare.fingerprint import Fingerprint, differences, fingerprint, slug
-from gpu_report.analyse.compare.gate_results import of_part, results, unmeasured
+from gpu_report.analyse.compare.gate_results import of_part, outcome_of, results, unmeasured
 from gpu_report.analyse.compare.gate_syntax import COUNTS
-from gpu_report.analyse.compare.matched_epochs import alike, cut_short
-from gpu_report.analyse.compare.notes import not_used, of_crash, of_recordings, of_values
 from gpu_report.analyse.compare.samples import RunSample, run_sample
 from gpu_report.analyse.compare.significance import SampleValues, first_epochs, judge_all, values_of
 from gpu_report.analyse.compare.slower_host import HostSlowdown, host_slowdown
-from gpu_report.analyse.compare.too_few import has_windows, is_too_little, too_little
 from gpu_report.analyse.compare.verdict import failed_by_itself, judgement_of, verdict_of
-from gpu_report.model import Analysis, Comparison, Difference, FindingChange, Gate, GateResult, MetricComparison
-from gpu_report.wording import lower_first
+from gpu_report.model import (
+    Analysis,
+    Comparison,
+    Difference,
+    FindingChange,
+    Gate,
+    GateResult,
+    MetricComparison,
+    Obstacle,
+)
+from gpu_report.wording import lower_first, upper_first
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +44,7 @@ class _Baseline:
 
     training: RunSample
     differences: tuple[Difference, ...]
-    obstacles: tuple[str, ...]
+    obstacles: tuple[Obstacle, ...]
 
 
 def compare(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[Gate] = ()) -> Comparison:
@@ -40,10 +57,14 @@ def compare(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[Gate] 
     before = [_baseline(baseline, training) for baseline in baselines]
     usable = _usable(before)
     sides, notes = _sides([each.training for each in usable], training)
-    obstacles = [*(usable[0].obstacles if usable else ()), *_of_run(training), *_too_little(sides, usable)]
+    obstacles = [
+        *(usable[0].obstacles if usable else ()),
+        *cut_short_obstacle(training.analysis, "The run"),
+        *_too_little(sides, usable),
+    ]
     metrics = judge_all(sides[:-1], sides[-1])
-    notes = (*of_values(metrics, gates), *of_recordings([each.training for each in usable], training), *notes)
-    notes = (*notes, *not_used(len(before), len(usable)), *of_crash(training, obstacles if before else ()))
+    notes = (*value_notes(metrics, gates), *recording_notes([each.training for each in usable], training), *notes)
+    notes = (*notes, *unused_baselines(len(before), len(usable)), *crash_note(training, obstacles if before else ()))
     unlike = usable[0].differences if usable else ()
     cores = host_slowdown(metrics, [difference for each in usable for difference in each.differences])
     kept = tuple(each.training.analysis for each in usable)
@@ -60,6 +81,7 @@ def compare(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[Gate] 
         findings=findings,
         stutter=(stutter(kept[0]) if kept else "", stutter(run)),
         gates=gated,
+        outcome=outcome_of(gated, obstacles),
         judgement=None if obstacles or not kept else judgement_of(metrics),
         verdict=f"{failed_by_itself(gated)} {verdict}".strip(),
         setup=slug(fingerprint(training)),
@@ -74,8 +96,9 @@ def without_baseline(run: Analysis, gates: Sequence[Gate], why: str) -> Comparis
     `why` is a clause that begins with a word of ours, which may get a capital: a path may not.
     """
     alone = compare((), run)
-    said = f"{why[:1].upper()}{why[1:]}"
-    return replace(alone, obstacles=(said,), gates=unmeasured(gates, said), verdict=f"{said}.")
+    missing, gated = Obstacle("no baseline", upper_first(why)), unmeasured(gates, upper_first(why))
+    outcome = outcome_of(gated, (missing,))
+    return replace(alone, obstacles=(missing,), gates=gated, outcome=outcome, verdict=f"{missing.text}.")
 
 
 def fingerprint_of(analysis: Analysis) -> Fingerprint:
@@ -99,7 +122,7 @@ def _gated(
     gates: Sequence[Gate],
     sides: Sequence[SampleValues],
     findings: Sequence[FindingChange],
-    obstacles: Sequence[str],
+    obstacles: Sequence[Obstacle],
     cores: HostSlowdown | None,
 ) -> tuple[GateResult, ...]:
     """Return what came of the gates: nothing where nothing can be compared; of a run alone what its part allows."""
@@ -107,16 +130,15 @@ def _gated(
     if baselines and obstacles:
         return _without_epochs(gates, run, obstacles)
     found = results(gates, baselines, run, findings if baselines else None, cores)
-    why = "; ".join(lower_first(obstacle).partition(":")[0] for obstacle in obstacles)  # at length in the verdict
-    return of_part(found, why) if obstacles else found
+    return of_part(found, _in_short(obstacles)) if obstacles else found
 
 
-def _without_epochs(gates: Sequence[Gate], run: SampleValues, obstacles: Sequence[str]) -> tuple[GateResult, ...]:
+def _without_epochs(gates: Sequence[Gate], run: SampleValues, obstacles: Sequence[Obstacle]) -> tuple[GateResult, ...]:
     """Return the gates as not measured; where training was only too short, what needs no epoch of it is counted."""
-    why = "; ".join(obstacles)
-    if not all(is_too_little(obstacle) for obstacle in obstacles):
+    why = "; ".join(obstacle.text for obstacle in obstacles)
+    if any(obstacle.kind != "too little data" for obstacle in obstacles):
         return unmeasured(gates, why)
-    short = "; ".join(lower_first(obstacle).partition(":")[0] for obstacle in obstacles)
+    short = _in_short(obstacles)
     return tuple(
         results([gate], (), run, None)[0]
         if gate.metric in COUNTS and not gate.needs_baseline
@@ -125,7 +147,12 @@ def _without_epochs(gates: Sequence[Gate], run: SampleValues, obstacles: Sequenc
     )
 
 
-def _first(sides: Sequence[SampleValues], obstacles: Sequence[str]) -> MetricComparison | None:
+def _in_short(obstacles: Sequence[Obstacle]) -> str:
+    """Return obstacles in a few words, as within a sentence: the verdict has them at length."""
+    return "; ".join(lower_first(obstacle.name) for obstacle in obstacles)
+
+
+def _first(sides: Sequence[SampleValues], obstacles: Sequence[Obstacle]) -> MetricComparison | None:
     found = first_epochs(sides[:-1], sides[-1])
     return _unjudged(found) if found and obstacles else found
 
@@ -137,23 +164,17 @@ def _special(training: RunSample) -> frozenset[int]:
 def _baseline(analysis: Analysis, run: RunSample) -> _Baseline:
     training = run_sample(analysis)
     unlike = differences(fingerprint(training), fingerprint(run))
-    obstacles = [f"{d.name}: {d.baseline} in the baseline, {d.run} in the run" for d in unlike if d.kind == "hard"]
-    if short := cut_short(analysis):
-        obstacles.append(f"The baseline was cut short: {lower_first(short)}")
-    return _Baseline(training, unlike, tuple(obstacles))
-
-
-def _of_run(run: RunSample) -> list[str]:
-    short = cut_short(run.analysis)
-    return [f"The run was cut short: {lower_first(short)}"] if short else []
+    hard = [difference for difference in unlike if difference.kind == "hard"]
+    obstacles = [Obstacle("set-up", d.name, f"{d.baseline} in the baseline, {d.run} in the run") for d in hard]
+    return _Baseline(training, unlike, (*obstacles, *cut_short_obstacle(analysis, "The baseline")))
 
 
 def _sides(baselines: Sequence[RunSample], run: RunSample) -> tuple[list[SampleValues], tuple[str, ...]]:
-    chosen, notes = alike([*baselines, run])
+    chosen, notes = matched_epochs([*baselines, run])
     return [values_of(training) for training in chosen], notes
 
 
-def _too_little(sides: Sequence[SampleValues], baselines: Sequence[_Baseline]) -> list[str]:
+def _too_little(sides: Sequence[SampleValues], baselines: Sequence[_Baseline]) -> list[Obstacle]:
     """Return that training was too short for any interval of the epoch time, which everything else leans on."""
     if not baselines:
         return []

@@ -15,7 +15,7 @@ from gpu_report.analyse.compare.metrics import DATA_WAIT, EPOCH_TIME, METRICS, U
 from gpu_report.analyse.compare.samples import RunSample
 from gpu_report.analyse.compare.significance import OF_A_WHOLE, SampleValues, judge
 from gpu_report.analyse.compare.slower_host import HostSlowdown
-from gpu_report.model import FindingChange, Gate, GateResult, MetricComparison
+from gpu_report.model import FindingChange, Gate, GateResult, MetricComparison, Obstacle, Outcome
 from gpu_report.wording import amount, between, change, counted, interval, share_change
 
 MIDDLE = frozenset({USUAL, "mean", "p50"})  # statistics that go with the cores as a whole
@@ -58,6 +58,21 @@ def of_part(found: Sequence[GateResult], why: str) -> tuple[GateResult, ...]:
         else result
         for result in found
     )
+
+
+def outcome_of(gates: Sequence[GateResult], obstacles: Sequence[Obstacle]) -> Outcome:
+    """Return what the gates of level `fail` come to: one that failed decides; nothing measured is no pass.
+
+    Where there are only gates that warn, it is enough that one of them was measured. A gate that could not decide
+    on what it measured keeps the rest from passing, also one that may go unmeasured.
+    """
+    failing = [result for result in gates if result.gate.level == "fail"]
+    if any(result.outcome == "failed" for result in failing):
+        return "failed"
+    unmeasured_ones = [result for result in failing if result.outcome == "not measured"]
+    must = any(not result.gate.optional or result.undecided for result in unmeasured_ones)
+    nothing = all(result.outcome == "not measured" for result in failing or gates)
+    return "not measured" if obstacles or must or nothing else "passed"
 
 
 def _result(

@@ -10,8 +10,7 @@ from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.compare.metrics import DATA_WAIT, EPOCH_TIME, METRICS, UTILISATION, WAIT_SHARE, WORK
 from gpu_report.analyse.compare.significance import NOISE
 from gpu_report.analyse.compare.slower_host import SAME_EPOCH, HostSlowdown, is_all, is_in_band, slowdown_words
-from gpu_report.analyse.compare.too_few import is_too_little
-from gpu_report.model import Difference, GateResult, MetricComparison
+from gpu_report.model import Difference, GateResult, MetricComparison, Obstacle
 from gpu_report.wording import amount, between, change, counted, interval, share_change
 
 Whole = Literal["better", "worse", "same", "mixed"]
@@ -41,7 +40,7 @@ def judgement_of(metrics: Sequence[MetricComparison]) -> Whole | None:
 
 
 def verdict_of(
-    obstacles: Sequence[str],
+    obstacles: Sequence[Obstacle],
     metrics: Sequence[MetricComparison],
     unlike: Sequence[Difference],
     cores: HostSlowdown | None,
@@ -50,8 +49,9 @@ def verdict_of(
 ) -> str:
     """Return the verdict of a comparison; with obstacles why there is none."""
     if obstacles:
-        only_short = all(map(is_too_little, obstacles))
-        return f"{'Not comparable. ' if baselines and not only_short else ''}{'. '.join(obstacles)}."
+        only_short = all(obstacle.kind == "too little data" for obstacle in obstacles)
+        why = ". ".join(obstacle.text for obstacle in obstacles)
+        return f"{'Not comparable. ' if baselines and not only_short else ''}{why}."
     if not baselines:
         return _alone(metrics)
     time = next((metric for metric in metrics if metric.metric == EPOCH_TIME), None)
@@ -67,7 +67,7 @@ def failed_by_itself(gates: Sequence[GateResult]) -> str:
 
     It comes before the verdict, which knows of changes alone.
     """
-    failed = [g for g in gates if g.outcome == "failed" and g.gate.level == "fail" and not g.gate.limits_change]
+    failed = [result for result in gates if result.failed_by_itself]
     return f"Failed: {'; '.join(result.summary for result in failed)}." if failed else ""
 
 

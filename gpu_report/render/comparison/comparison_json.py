@@ -25,7 +25,7 @@ def build_comparison(comparison: Comparison) -> Json:
             "outcome": comparison.outcome,
             "exit_code": comparison.exit_code,
             "setup": comparison.setup,
-            "obstacles": comparison.obstacles,
+            "obstacles": [obstacle.text for obstacle in comparison.obstacles],
             "notes": comparison.notes,
             "baselines": [_run(baseline) for baseline in comparison.baselines],
             "run": _run(comparison.run),

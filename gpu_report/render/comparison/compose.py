@@ -60,7 +60,7 @@ def compose_comparison(comparison: Comparison) -> ComparisonView:
         verdict=tied(lead),
         verdict_rest=tied(rest),
         outcome=outcome_words(comparison),
-        obstacles=tuple(map(sentence, comparison.obstacles)),
+        obstacles=tuple(sentence(obstacle.text) for obstacle in comparison.obstacles),
         runs=(*(_run("Baseline", newest) for newest in comparison.baselines[:1]), _run("Run", comparison.run)),
         baselines=_several(comparison),
         band=band_head(comparison),

@@ -19,7 +19,7 @@ def annotations(comparison: Comparison) -> list[str]:
     """Return at most ten workflow commands, the worst first: what failed, what warns, what could not be said."""
     told = [r for r in ordered(comparison) if gate_word(r) != "passed" and not _idle(r)]
     if comparison.outcome == "not measured":
-        why = "; ".join(comparison.obstacles) or outcome_words(comparison)
+        why = "; ".join(obstacle.text for obstacle in comparison.obstacles) or outcome_words(comparison)
         first = _command("error", "gpu-report cannot decide", why)
         told = [] if comparison.obstacles else told
         return [first, *map(_annotation, told[: MOST_ANNOTATIONS - 1])]

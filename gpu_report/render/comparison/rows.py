@@ -214,7 +214,7 @@ def first_words(comparison: Comparison) -> str:
 
     A verdict that begins with what failed needs no answer before it.
     """
-    if not comparison.gates or comparison.verdict.startswith(f"{ANSWERS['failed']}:"):
+    if not comparison.gates or any(result.failed_by_itself for result in comparison.gates):
         return comparison.verdict
     unsure = sum(r.unsure for r in comparison.gates) if comparison.outcome == "passed" else 0
     warnings = counted(_warned(comparison), "warning") if _warned(comparison) else ""

@@ -1,5 +1,7 @@
 """Rule: a set-up at odds with its machine. To add one, write a Check (odds.py) and list it here."""
 
+from collections.abc import Hashable
+
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules.setup.check import Check, SetupIssue
 from gpu_report.analyse.rules.setup.host import cores, shared_memory, threads
@@ -22,27 +24,27 @@ CHECKS: tuple[Check, ...] = (
 
 def check_setup(context: Context) -> list[Finding]:
     """Report what of each training's set-up does not fit the machine; what several trainings share is said once."""
-    found: dict[str, tuple[Training, SetupIssue]] = {}
+    found: dict[Hashable, tuple[Training, SetupIssue]] = {}
     for training in context.trainings:
         for check in CHECKS:
-            said = check(context, training)
-            if said is not None:
-                found.setdefault(said.summary, (training, said))
+            issue = check(context, training)
+            if issue is not None:
+                found.setdefault((check, issue.about), (training, issue))
     return [_finding(number, *each) for number, each in enumerate(found.values(), 1)]
 
 
-def _finding(number: int, training: Training, said: SetupIssue) -> Finding:
+def _finding(number: int, training: Training, issue: SetupIssue) -> Finding:
     """Return a finding over the whole training that it held for; what is only worth a note has no length."""
     start_s, end_s = training.span
     return Finding(
         id=f"environment-{number}",
         rule="environment",
-        severity=said.severity,
+        severity=issue.severity,
         gpu=None,
         start_t_s=start_s,
-        end_t_s=start_s if said.severity == "info" else end_s,
-        summary=said.summary,
-        evidence=said.evidence,
-        cause=said.cause,
-        advice=said.advice,
+        end_t_s=start_s if issue.severity == "info" else end_s,
+        summary=issue.summary,
+        evidence=issue.evidence,
+        cause=issue.cause,
+        advice=issue.advice,
     )

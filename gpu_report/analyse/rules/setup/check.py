@@ -1,6 +1,6 @@
 """What a rule for a set-up at odds with the machine looks at, and what it says."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 from gpu_report.analyse.context import Context
@@ -13,10 +13,14 @@ SHM = "/dev/shm"  # noqa: S108 - only named here
 
 @dataclass(frozen=True)
 class SetupIssue:
-    """What is wrong with a set-up: in one sentence without its full stop, with the numbers and what to do."""
+    """What is wrong with a set-up: in one sentence without its full stop, with the numbers and what to do.
+
+    Of several trainings that a check finds with the same `about` the first stands for all.
+    """
 
     severity: Severity
     summary: str
+    about: tuple[Hashable, ...]
     evidence: tuple[Evidence, ...] = ()
     advice: tuple[Advice, ...] = ()
     cause: Cause | None = None

@@ -32,6 +32,7 @@ def shared_memory(context: Context, training: Training) -> SetupIssue | None:
     return SetupIssue(
         "warning" if full or failed else "info",
         f"{text}. Without room there, a worker dies of a bus error" if failed else text,
+        (full, failed, training.quantity("workers"), need),
         evidence(
             (f"size of {SHM}", total, "MiB"),
             ("least of it that was free", lowest, "MiB"),
@@ -59,6 +60,7 @@ def threads(context: Context, training: Training) -> SetupIssue | None:
     return SetupIssue(
         "warning" if used else "info",
         f"OMP_NUM_THREADS asks for {each:.0f} threads{times}, and {_cores(usable)} may be used",
+        (each, training.ranks),
         evidence(
             ("CPU of the main process in training", main, "% of a core"),
             ("of the time in training a process waited for a core", waited, "%"),
@@ -87,6 +89,7 @@ def cores(context: Context, training: Training) -> SetupIssue | None:
     return SetupIssue(
         "warning",
         f"{all_workers} shared {_cores(usable)} (the machine shows {shown}), and needed more",
+        (workers * training.ranks,),
         evidence(
             ("CPU of the trainer and its workers in training", used, "% of a core"),
             ("of the time in training a process waited for a core", waited, "%"),

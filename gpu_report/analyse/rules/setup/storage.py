@@ -38,6 +38,7 @@ def data_disk(context: Context, training: Training) -> SetupIssue | None:
     return SetupIssue(
         "warning",
         f"The images lie in {folder} on {slow}, and reads were waited for in {waited_s:.0f} s of the training",
+        (folder, slow, round(waited_s)),
         evidence(
             ("what the images take on disk", None if size is None else size / MIB_PER_GIB, "GiB"),
             ("of training with processes waiting for reads", 100 * waited_s / trained_s, "%"),

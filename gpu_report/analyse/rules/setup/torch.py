@@ -20,6 +20,7 @@ def torch_without_cuda(context: Context, training: Training) -> SetupIssue | Non
     return SetupIssue(
         _severity(training),
         f"The training ran on the CPU beside {_gpus(context)}: its torch {torch} was built without CUDA",
+        (torch,),
         _idle(context, training),
         (Advice(f"Install torch and torchvision{which}, and train again"),),
     )
@@ -39,6 +40,7 @@ def torch_too_new(context: Context, training: Training) -> SetupIssue | None:
         _severity(training),
         f"The training ran on the CPU beside {_gpus(context)}: its torch {training.text('torch') or ''} was built for "
         f"CUDA {training.text('cuda')}, and {driver} serves {context.run.recording.cuda} at most",
+        (training.text("torch"), training.text("cuda")),
         _idle(context, training),
         (Advice(f"Update the NVIDIA driver, or install torch and torchvision for CUDA {served[0]}"),),
     )
@@ -57,7 +59,7 @@ def gpu_not_taken(context: Context, training: Training) -> SetupIssue | None:
         "Unset CUDA_VISIBLE_DEVICES" if hidden else "Run `python -c 'import torch; torch.zeros(1).cuda()'`: it says why"
     )
     text = f"The training ran on the CPU beside {_gpus(context)}{why}"
-    return SetupIssue("warning", text, _idle(context, training), (Advice(do),))
+    return SetupIssue("warning", text, (), _idle(context, training), (Advice(do),))
 
 
 def torch_a_little_newer(context: Context, training: Training) -> SetupIssue | None:
@@ -71,7 +73,7 @@ def torch_a_little_newer(context: Context, training: Training) -> SetupIssue | N
     served_text = f"the driver serves {context.run.recording.cuda}: the GPU worked"
     text = f"torch was built for CUDA {training.text('cuda')}, {served_text}"
     do = "If `compile=True` or a kernel of your own fails to load, update the NVIDIA driver: nothing else needs it"
-    return SetupIssue("info", text, (), (Advice(do),))
+    return SetupIssue("info", text, (training.text("cuda"),), (), (Advice(do),))
 
 
 def _on_cpu_beside_a_gpu(context: Context, training: Training) -> bool:

@@ -241,7 +241,7 @@ def test_only_numbers_that_both_have_are_compared():
 def test_another_set_up_is_not_comparable_and_is_named(changed, named):
     found = compare([analysed(HEALTHY)], changed(analysed(HEALTHY)))
     assert [d.name for d in found.differences if d.kind == "hard"] == [named]
-    assert any(obstacle.startswith(named) for obstacle in found.obstacles)
+    assert any(obstacle.text.startswith(named) for obstacle in found.obstacles)
     assert (found.judgement, found.outcome) == (None, "not measured")
     assert all(each.judgement == "unknown" and each.change is None for each in found.metrics)
     assert found.verdict.startswith("Not comparable.")
@@ -249,7 +249,7 @@ def test_another_set_up_is_not_comparable_and_is_named(changed, named):
 
 def test_another_number_of_gpus_is_not_comparable():
     found = compare([analysed(HEALTHY)], analysed("m-ddp"))
-    assert "GPUs used: 1 in the baseline, 2 in the run" in found.obstacles
+    assert "GPUs used: 1 in the baseline, 2 in the run" in [obstacle.text for obstacle in found.obstacles]
 
 
 def test_weights_and_architecture_of_the_same_model_are_comparable():
@@ -264,8 +264,8 @@ def test_a_few_images_more_are_still_the_same_data_set():
 @pytest.mark.parametrize("name", ["s-killed", "s-oom", "s-leak-oom", "n-oom-killed", "starved"])
 def test_a_run_cut_short_is_not_comparable(name):
     found = compare([analysed(name)], analysed(name))
-    assert any("baseline was cut short" in obstacle for obstacle in found.obstacles)
-    assert any("run was cut short" in obstacle for obstacle in found.obstacles)
+    assert any("baseline was cut short" in obstacle.text for obstacle in found.obstacles)
+    assert any("run was cut short" in obstacle.text for obstacle in found.obstacles)
 
 
 def going_on(whole, ended_by):
@@ -277,7 +277,7 @@ def going_on(whole, ended_by):
 
 def test_a_recording_without_an_end_is_not_comparable():
     cut = going_on(analysed(HEALTHY), ended_by=None)
-    assert [o for o in compare([analysed(HEALTHY)], cut).obstacles if o.startswith("The run was cut short")]
+    assert [o for o in compare([analysed(HEALTHY)], cut).obstacles if o.text.startswith("The run was cut short")]
 
 
 def test_a_recording_that_was_to_last_a_time_is_comparable():
@@ -288,7 +288,7 @@ def test_a_recording_that_was_to_last_a_time_is_comparable():
 def test_too_few_epochs_are_too_little_data():
     few = analysed("fed")
     found = compare([few], few)
-    assert [o for o in found.obstacles if o.startswith("Too little data")]
+    assert [o for o in found.obstacles if o.text.startswith("Too little data")]
     assert "cannot be cut into, for nobody told from inside" in found.verdict
     assert found.outcome == "not measured"
 

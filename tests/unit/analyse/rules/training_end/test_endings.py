@@ -9,8 +9,8 @@ from support.runs import PROCESSES, make_run, readings
 
 from gpu_report import schema
 from gpu_report.analyse import analyse
+from gpu_report.analyse.compare.comparability import cut_short
 from gpu_report.analyse.compare.finding_changes import compare_findings
-from gpu_report.analyse.compare.matched_epochs import cut_short
 from gpu_report.analyse.rules.training_end.exit_signal import WHO_KILLED
 from gpu_report.catalogue import RULES
 from gpu_report.model import (

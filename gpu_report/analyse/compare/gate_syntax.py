@@ -37,7 +37,7 @@ COMPARE_FAILS_ON = ("epoch_time:+5%", "data_wait_share:+5pp", "xid.fatal:0", "fi
 COMPARE_WARNS_ON = ("util:-10%", "energy:+10%", "validation_time:+25%", "memory_peak:+10%", "findings.new:0")
 CHECK_FAILS_ON = ("findings.critical:0", "xid.fatal:0")
 # Whoever names a limit of his own does not ask for crashes to go through: these stay beside all others.
-CRASH_GATES = frozenset({"findings.critical:0", "xid.fatal:0"})
+CRASHES = frozenset({("findings", "critical"), ("xid", "fatal")})
 CHECK_WARNS_ON = ("util:40%", "coverage:95%", "findings.warning:0")
 
 _EXPRESSION = re.compile(
@@ -67,7 +67,7 @@ def chosen_gates(fail_on: Sequence[str], warn_on: Sequence[str], *, baseline: bo
     named = parse_gates(fail_on, warn_on)
     taken = {_quantity(gate) for gate in named}
     levels = {gate.level for gate in named}
-    beside = [g for g in default_gates(baseline=baseline) if g.level not in levels or g.text in CRASH_GATES]
+    beside = [g for g in default_gates(baseline=baseline) if g.level not in levels or (g.metric, g.statistic) in CRASHES]
     kept = [gate for gate in beside if _quantity(gate) not in taken]
     return tuple(sorted((*named, *kept), key=lambda gate: gate.level != "fail"))
 

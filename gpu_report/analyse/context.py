@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar, Unpack
 
 from gpu_report.analyse.signals.busy_wait import busy_waits_of
 from gpu_report.analyse.signals.clock_throttling import Throttle, throttles
@@ -26,9 +26,38 @@ from gpu_report.analyse.timeline.trainings import Training, away, begun_later, t
 from gpu_report.analyse.timeseries.energy import Energy, energy
 from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries, gpu_series
 from gpu_report.analyse.timeseries.intervals import Span
-from gpu_report.model import EpochRow, Interval, Options, Phase, Run
+from gpu_report.model import (
+    Advice,
+    Cause,
+    EpochRow,
+    Evidence,
+    Finding,
+    Interval,
+    NearbyKernelEvent,
+    Options,
+    Phase,
+    Run,
+    Severity,
+)
 
 T = TypeVar("T")
+
+
+class FindingDetails(TypedDict, total=False):
+    """What a rule may say of a finding besides which, when and how bad it is (see `Finding`)."""
+
+    gpu: int | None
+    expected: bool
+    epoch: int | None
+    phase: str | None
+    at_boundary: bool
+    level_pct: float
+    low_pct: float
+    evidence: tuple[Evidence, ...]
+    cause: Cause | None
+    kernel_events: tuple[NearbyKernelEvent, ...]
+    advice: tuple[Advice, ...]
+    ran_out: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +144,15 @@ class Context:
         """Return the phase that a moment lies in, None where it is not known."""
         at = bisect_right(self.phases, t_s, key=lambda phase: phase.start_t_s) - 1
         return self.phases[at] if at >= 0 and t_s < self.phases[at].end_t_s else None
+
+    def finding(
+        self, rule: str, severity: Severity, span: Span, summary: str, **more: Unpack[FindingDetails]
+    ) -> Finding:
+        """Return a finding of a rule; its epoch and phase are those that it begins in, unless `more` says otherwise."""
+        epoch, phase = self.place_at(span[0])
+        details: FindingDetails = {"gpu": None, "epoch": epoch, "phase": phase, **more}
+        start_s, end_s = span
+        return Finding("", rule, severity, start_t_s=start_s, end_t_s=end_s, summary=summary, **details)
 
     def place_at(self, t_s: float) -> tuple[int | None, str | None]:
         """Return the number of the epoch and the name of the phase that a moment lies in, each None where unknown."""

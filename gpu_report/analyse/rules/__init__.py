@@ -4,7 +4,9 @@ No rule asks another. What compares epochs has to leave out what other rules hav
 last, and takes those findings as well.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules.drops import drops
@@ -23,6 +25,7 @@ from gpu_report.analyse.rules.setup import check_setup
 from gpu_report.analyse.rules.throttling import throttling
 from gpu_report.analyse.rules.training_end import bad_endings
 from gpu_report.analyse.rules.unused_gpus import unused_gpus
+from gpu_report.catalogue import RULES as CATALOGUE
 from gpu_report.model import Finding
 
 Rule = Callable[[Context], Sequence[Finding]]
@@ -47,6 +50,12 @@ RULES: tuple[Rule, ...] = (
 
 
 def find_all(context: Context) -> list[Finding]:
-    """Return what all rules say about a run."""
+    """Return what all rules say about a run, its findings numbered by their kind (drop-3)."""
     found = [finding for rule in RULES for finding in rule(context)]
-    return [*found, *compare_epochs(context, found)]
+    found += compare_epochs(context, found)
+    counts: Counter[str] = Counter()
+    for at, finding in enumerate(found):
+        anchor = CATALOGUE[finding.rule].anchor
+        counts[anchor] += 1
+        found[at] = replace(finding, id=f"{anchor}-{counts[anchor]}")
+    return found

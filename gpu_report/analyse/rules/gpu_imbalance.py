@@ -44,7 +44,7 @@ def uneven_gpus(context: Context) -> list[Finding]:
             used = [series for series in context.series if series.gpu in training.gpus]
             shares = [share for series in used if (share := _share(context, series, spans)) is not None]
             said = _judge(used, spans, shares)
-            found += [_finding(len(found) + 1, spans, shares, said)] if said else []
+            found += [_finding(context, spans, shares, said)] if said else []
     return found
 
 
@@ -118,18 +118,17 @@ def _uneven_memory(shares: Sequence[_Share]) -> str:
     return ""
 
 
-def _finding(number: int, spans: Sequence[Span], shares: Sequence[_Share], said: _Said) -> Finding:
+def _finding(context: Context, spans: Sequence[Span], shares: Sequence[_Share], said: _Said) -> Finding:
     severity, text = said
-    return Finding(
-        id=f"{RULE}-{number}",
-        rule=RULE,
-        severity=severity,
-        gpu=None,
-        start_t_s=spans[0][0],
-        end_t_s=spans[-1][1],
-        summary=text,
+    return context.finding(
+        RULE,
+        severity,
+        (spans[0][0], spans[-1][1]),
+        text,
         evidence=tuple(fact for share in shares for fact in _facts(share)),
         cause=Cause(RULE, 0.7, "ranks keep step: every batch takes as long as the slowest of them"),
+        epoch=None,
+        phase=None,
     )
 
 

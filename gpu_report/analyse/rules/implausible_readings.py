@@ -25,7 +25,7 @@ def readings_not_credible(context: Context) -> list[Finding]:
     parents = {gpu.parent_index for gpu in context.run.gpus}
     all_series = [t for t in context.series if t.gpu not in parents and _processes_known(context.run, t.gpu)]
     found = [interval for series in all_series for interval in _stuck(context.run, series)]
-    return [_finding(context, number, interval) for number, interval in enumerate(found, 1)]
+    return [_finding(context, interval) for interval in found]
 
 
 def _processes_known(run: Run, gpu: int) -> bool:
@@ -78,21 +78,16 @@ def _without_work(series: GpuSeries, limit_w: float | None) -> Bools:
     return at_power <= line_w
 
 
-def _finding(context: Context, number: int, interval: Interval) -> Finding:
+def _finding(context: Context, interval: Interval) -> Finding:
     signals = context.signals.of(interval.gpu, *interval.span)
     gpu: Gpu = next(gpu for gpu in context.run.gpus if gpu.index == interval.gpu)
-    epoch, phase = context.place_at(interval.start_t_s)
-    return Finding(
-        id=f"not-credible-{number}",
-        rule="not-credible",
-        severity="warning",
-        gpu=interval.gpu,
-        start_t_s=interval.start_t_s,
-        end_t_s=interval.end_t_s,
-        summary=f"GPU {interval.gpu} read {interval.mean_pct:.0f} % for {interval.duration_s:.0f} s with no process on "
+    return context.finding(
+        "not-credible",
+        "warning",
+        interval.span,
+        f"GPU {interval.gpu} read {interval.mean_pct:.0f} % for {interval.duration_s:.0f} s with no process on "
         "it: the reading is not credible",
-        epoch=epoch,
-        phase=phase,
+        gpu=interval.gpu,
         evidence=evidence(
             ("utilisation it read (mean)", interval.mean_pct, "%"),
             ("power meanwhile", signals.gpu_within("power_w"), "W"),

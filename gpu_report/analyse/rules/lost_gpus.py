@@ -24,7 +24,7 @@ class Loss:
 
 def lost_gpus(context: Context) -> list[Finding]:
     """Report every GPU that the driver lost, from then to its return or the end of the recording."""
-    return [_finding(context, number, loss) for number, loss in enumerate(losses(context.run), 1)]
+    return [_finding(context, loss) for loss in losses(context.run)]
 
 
 def losses(run: Run) -> Iterator[Loss]:
@@ -40,21 +40,16 @@ def losses(run: Run) -> Iterator[Loss]:
             yield Loss(gpu, (event.t_s, lost_until_s[gpu]), reason, came_back=bool(back))
 
 
-def _finding(context: Context, number: int, loss: Loss) -> Finding:
+def _finding(context: Context, loss: Loss) -> Finding:
     start_s, end_s = loss.span
-    epoch, phase = context.place_at(start_s)
     until = "came back" if loss.came_back else "did not come back before the recording ended"
     said = "" if loss.reason.lower() == PLAIN_LOSS else f" ({loss.reason})"
-    return Finding(
-        id=f"gpu-lost-{number}",
-        rule="gpu-lost",
-        severity="critical",
+    return context.finding(
+        "gpu-lost",
+        "critical",
+        (start_s, end_s),
+        f"The driver lost GPU {loss.gpu}{said} for {end_s - start_s:,.0f} s; it {until}",
         gpu=loss.gpu,
-        start_t_s=start_s,
-        end_t_s=end_s,
-        summary=f"The driver lost GPU {loss.gpu}{said} for {end_s - start_s:,.0f} s; it {until}",
-        epoch=epoch,
-        phase=phase,
         cause=Cause("gpu-fault", 0.95, f"the driver said: {loss.reason}"),
         kernel_events=tuple(context.signals.of(loss.gpu, start_s, end_s).kernel),
     )

@@ -28,7 +28,7 @@ def starved_gpus(context: Context) -> list[Finding]:
         if span is None:
             continue
         for signals, mean_pct, waited in _low(context, training):
-            found.append(_finding(len(found) + 1, signals, span, mean_pct, waited))
+            found.append(_finding(context, signals, span, mean_pct, waited))
     return found
 
 
@@ -62,7 +62,7 @@ def _mean_pct(series: GpuSeries, usable: Bools, ordinary: Spans) -> float | None
     return float((series.weight_s * series.util_pct)[mine].sum()) / seconds
 
 
-def _finding(number: int, signals: IntervalSignals, span: Span, mean_pct: float, waited: float | None) -> Finding:
+def _finding(context: Context, signals: IntervalSignals, span: Span, mean_pct: float, waited: float | None) -> Finding:
     """Return the finding; without a cause, what is between starved and healthy is a note."""
     explained = _explained(signals, waited)
     cause = explained.cause
@@ -70,21 +70,20 @@ def _finding(number: int, signals: IntervalSignals, span: Span, mean_pct: float,
         (f"mean utilisation in ordinary training ({ORDINARY})", mean_pct, "%"),
         ("the trainer waited for data, of ordinary training", None if waited is None else 100 * waited, "%"),
     )
-    return Finding(
-        id=f"starved-{number}",
-        rule="starved",
-        severity=_severity(cause, mean_pct),
+    return context.finding(
+        "starved",
+        _severity(cause, mean_pct),
+        span,
+        f"GPU {signals.gpu} was busy {mean_pct:.0f} % of its ordinary training ({ORDINARY}): {cause.explanation}",
         gpu=signals.gpu,
-        start_t_s=span[0],
-        end_t_s=span[1],
-        summary=f"GPU {signals.gpu} was busy {mean_pct:.0f} % of its ordinary training ({ORDINARY}): "
-        f"{cause.explanation}",
         evidence=(
             *numbers,
             *(each for each in explained.evidence if each.key != "gpu_util_pct"),
-        ),  # reported already, of all of it
+        ),
         cause=cause,
         advice=explained.advice,
+        epoch=None,
+        phase=None,
     )
 
 

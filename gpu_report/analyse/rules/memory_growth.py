@@ -68,25 +68,20 @@ def growing_memory(context: Context) -> list[Finding]:
     for case in cases:
         closes_s = case.mosaic_closes_s
         if (growth := find_growth(case.memory, case.epochs, closes_s)) is not None:
-            found.append(_finding(case, len(found) + 1, growth))
+            found.append(_finding(case, growth))
         if closes_s is not None and (step := mosaic_step(case.memory, case.epochs, closes_s)) is not None:
-            found.append(_mosaic_finding(case, len(found) + 1, step))
+            found.append(_mosaic_finding(case, step))
     return found
 
 
-def _finding(case: _Case, number: int, growth: Growth) -> Finding:
-    epoch, phase = case.context.place_at(growth.start_s)
+def _finding(case: _Case, growth: Growth) -> Finding:
     certain = case.memory.others_mib is not None
-    return Finding(
-        id=f"{RULE}-{number}",
-        rule=RULE,
-        severity="critical" if _ran_out(case, growth) or _runs_out(case, growth) else "warning",
+    return case.context.finding(
+        RULE,
+        "critical" if _ran_out(case, growth) or _runs_out(case, growth) else "warning",
+        (growth.start_s, growth.end_s),
+        _summary(case, growth),
         gpu=case.memory.gpu,
-        start_t_s=growth.start_s,
-        end_t_s=growth.end_s,
-        summary=_summary(case, growth),
-        epoch=epoch,
-        phase=phase,
         evidence=_evidence(case, growth),
         cause=Cause(RULE, 0.85 if certain else 0.7, WHY if certain else f"{WHY}; whose it is was not recorded"),
         ran_out=growth.goes_on and case.out_of_memory,
@@ -158,20 +153,14 @@ def _evidence(case: _Case, growth: Growth) -> tuple[Evidence, ...]:
     )
 
 
-def _mosaic_finding(case: _Case, number: int, step: Step) -> Finding:
-    epoch, phase = case.context.place_at(step.t_s)
-    return Finding(
-        id=f"{RULE}-{number}",
-        rule=RULE,
-        severity="info",
+def _mosaic_finding(case: _Case, step: Step) -> Finding:
+    return case.context.finding(
+        RULE,
+        "info",
+        (step.t_s, step.t_s),
+        f"{case.whose} stepped up by {memory_words(step.mib)} in the epoch in which the mosaic closed, and stayed",
         gpu=case.memory.gpu,
-        start_t_s=step.t_s,
-        end_t_s=step.t_s,
-        summary=f"{case.whose} stepped up by {memory_words(step.mib)} in the epoch in which the mosaic closed, "
-        "and stayed",
         expected=True,
-        epoch=epoch,
-        phase=phase,
         evidence=evidence(("step", gib(step.mib), "GiB")),
         cause=Cause(RULE, 0.8, MOSAIC),
     )

@@ -19,7 +19,7 @@ def full_memory(context: Context) -> list[Finding]:
         memory = context.gpu_memory(series)
         spans = near_limit(memory, series, context.activity.idle)
         if any(end - start >= th.NEAR_LIMIT_S for start, end in spans):
-            found.append(_finding(context, len(found) + 1, memory, spans))
+            found.append(_finding(context, memory, spans))
     return found
 
 
@@ -35,25 +35,20 @@ def near_limit(memory: GpuMemory, series: GpuSeries, idle: tuple[Span, ...]) -> 
     return [span for span in spans if np.isfinite(memory.used_mib[memory.between(*span)]).any()]
 
 
-def _finding(context: Context, number: int, memory: GpuMemory, spans: list[Span]) -> Finding:
+def _finding(context: Context, memory: GpuMemory, spans: list[Span]) -> Finding:
     start_s, end_s = max(spans, key=lambda span: span[1] - span[0])
-    epoch, phase = context.place_at(start_s)
     rows = memory.between(start_s, end_s)
     peak = float(np.nanmax(memory.used_mib[rows]))
     capacity = memory.capacity_mib or peak
     others = None if memory.others_mib is None else float(np.nan_to_num(memory.others_mib[rows]).max(initial=0.0))
     whose = f", {memory_words(others)} of it other processes'" if others else ""
-    return Finding(
-        id=f"memory-near-limit-{number}",
-        rule="memory-near-limit",
-        severity="warning",
-        gpu=memory.gpu,
-        start_t_s=start_s,
-        end_t_s=end_s,
-        summary=f"{100 * peak / capacity:.0f} % of GPU {memory.gpu}'s memory was in use for {end_s - start_s:.0f} s: "
+    return context.finding(
+        "memory-near-limit",
+        "warning",
+        (start_s, end_s),
+        f"{100 * peak / capacity:.0f} % of GPU {memory.gpu}'s memory was in use for {end_s - start_s:.0f} s: "
         f"{peak / 1024:.1f} of {memory_words(capacity)}{whose}",
-        epoch=epoch,
-        phase=phase,
+        gpu=memory.gpu,
         evidence=_evidence(context, memory, spans, peak, others),
     )
 

@@ -20,24 +20,19 @@ def other_processes(context: Context) -> list[Finding]:
         if sum(b - a for a, b in intersect([other.span], trained)) >= th.OTHER_PROCESS_AT_LEAST_S
     ]
     found.sort(key=lambda other: other.span)
-    return [_finding(context, number, other) for number, other in enumerate(found, 1)]
+    return [_finding(context, other) for other in found]
 
 
-def _finding(context: Context, number: int, other: OtherProcess) -> Finding:
+def _finding(context: Context, other: OtherProcess) -> Finding:
     start_s, end_s = other.span
     signals = context.signals.of(other.gpu, *other.span)
-    epoch, phase = context.place_at(start_s)
-    return Finding(
-        id=f"other-process-{number}",
-        rule="other-process",
-        severity="warning",
-        gpu=other.gpu,
-        start_t_s=start_s,
-        end_t_s=end_s,
-        summary=f"{other.who} worked on GPU {other.gpu} beside the training for {end_s - start_s:.0f} s"
+    return context.finding(
+        "other-process",
+        "warning",
+        (start_s, end_s),
+        f"{other.who} worked on GPU {other.gpu} beside the training for {end_s - start_s:.0f} s"
         f"{_at_pace(context, other)}",
-        epoch=epoch,
-        phase=phase,
+        gpu=other.gpu,
         evidence=_evidence(context, other, signals),
         cause=Cause("other-process", 0.9, f"{other.who} shared the GPU with the training"),
         kernel_events=tuple(signals.kernel),

@@ -12,27 +12,22 @@ from gpu_report.model import Cause, Evidence, Finding, Interval
 
 def waiting_for_peer(context: Context) -> list[Finding]:
     """Report where a rank's GPU spins at full utilisation and idle power for 10 s or more, and whom it waits for."""
-    return [_finding(context, number, wait) for number, wait in enumerate(context.busy_waits, 1)]
+    return [_finding(context, wait) for wait in context.busy_waits]
 
 
-def _finding(context: Context, number: int, interval: Interval) -> Finding:
+def _finding(context: Context, interval: Interval) -> Finding:
     span = interval.span
     signals = context.signals.of(interval.gpu, *span)
     late = _late(context, interval.gpu, span)
     power = signals.gpu_within("power_w")
     peer = f"GPU {late}" if late is not None else "another rank"
-    epoch, phase = context.place_at(span[0])
     seconds = f"{interval.duration_s:.0f} s"
-    return Finding(
-        id=f"waiting-{number}",
-        rule="waiting-for-peer",
-        severity="warning",
+    return context.finding(
+        "waiting-for-peer",
+        "warning",
+        span,
+        f"GPU {interval.gpu} read {interval.mean_pct:.0f} % and waited {seconds} for {peer}",
         gpu=interval.gpu,
-        start_t_s=span[0],
-        end_t_s=span[1],
-        summary=f"GPU {interval.gpu} read {interval.mean_pct:.0f} % and waited {seconds} for {peer}",
-        epoch=epoch,
-        phase=phase,
         evidence=_evidence(signals, power),
         cause=Cause("waiting-for-peer", 0.9, _explanation(signals, peer)),
         kernel_events=tuple(signals.kernel),

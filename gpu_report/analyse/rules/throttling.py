@@ -24,29 +24,19 @@ COUNTER_TEXTS = {
 def throttling(context: Context) -> list[Finding]:
     """Report what held clocks down, one finding a GPU and cause: rules `power-cap` and `thermal`."""
     found = sorted(context.throttles, key=lambda throttle: (throttle.spans[0][0], throttle.gpu))
-    numbers: dict[str, int] = {}
-    findings = []
-    for throttle in found:
-        numbers[throttle.cause] = numbers.get(throttle.cause, 0) + 1
-        findings.append(_finding(context, throttle, numbers[throttle.cause]))
-    return findings
+    return [_finding(context, throttle) for throttle in found]
 
 
-def _finding(context: Context, throttle: Throttle, number: int) -> Finding:
+def _finding(context: Context, throttle: Throttle) -> Finding:
     series = context.series_of(throttle.gpu)
     start_s, end_s = throttle.spans[0]
     others = _brought_by(context, throttle, series)
-    epoch, phase = context.place_at(start_s)
-    return Finding(
-        id=f"{throttle.cause}-{number}",
-        rule=throttle.cause,
-        severity=throttle.severity,
+    return context.finding(
+        throttle.cause,
+        throttle.severity,
+        (start_s, end_s),
+        f"{_summary(throttle)}{_while(others)}",
         gpu=throttle.gpu,
-        start_t_s=start_s,
-        end_t_s=end_s,
-        summary=f"{_summary(throttle)}{_while(others)}",
-        epoch=epoch,
-        phase=phase,
         evidence=_evidence(context, throttle, series),
         cause=_cause(throttle, others),
         kernel_events=tuple(context.signals.of(throttle.gpu, start_s, end_s).kernel),

@@ -29,7 +29,7 @@ def unused_gpus(context: Context) -> list[Finding]:
         unused = _unused_in(context, training)
         if unused is not None:
             found.setdefault(unused.said, []).append(unused)
-    return [_finding(number, alike) for number, alike in enumerate(found.values(), 1)]
+    return [_finding(context, alike) for alike in found.values()]
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,21 +88,21 @@ def _could_have_had(context: Context, series: GpuSeries) -> bool:
     return ours and alone and not failed and run.recording.cuda_visible_devices is None
 
 
-def _finding(number: int, alike: Sequence[_Unused]) -> Finding:
+def _finding(context: Context, alike: Sequence[_Unused]) -> Finding:
     idle, could = alike[0].idle, alike[0].could
     names, used = _named([series.gpu for series in idle]), _named(sorted(alike[0].training.gpus))
     spans = [each.span for each in alike]
-    return Finding(
-        id=f"unused-gpu-{number}",
-        rule="unused-gpu",
-        severity="warning" if could else "info",
+    return context.finding(
+        "unused-gpu",
+        "warning" if could else "info",
+        (min(start for start, _ in spans), max(end for _, end in spans)),
+        f"{names} {'was' if len(idle) == 1 else 'were'} free while {used} trained",
         gpu=idle[0].gpu if len(idle) == 1 else None,
-        start_t_s=min(start for start, _ in spans),
-        end_t_s=max(end for _, end in spans),
-        summary=f"{names} {'was' if len(idle) == 1 else 'were'} free while {used} trained",
         evidence=tuple(fact for series in idle for fact in _facts(series, spans)),
         cause=Cause("unused-gpu", 0.9, FREE) if could else Cause("unused-gpu", 0.5, NOT_OURS),
         advice=alike[0].advice,
+        epoch=None,
+        phase=None,
     )
 
 

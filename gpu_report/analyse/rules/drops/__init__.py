@@ -18,10 +18,10 @@ def drops(context: Context) -> list[Finding]:
     options = context.options
     least_s = max(th.REMAINS_SHARE * options.drop_seconds, min(th.REMAINS_AT_LEAST_S, options.drop_seconds))
     found = drop_parts(context, context.drops, options.line_share, least_s)
-    return [_finding(context, number, part) for number, part in enumerate(found, 1)]
+    return [_finding(context, part) for part in found]
 
 
-def _finding(context: Context, number: int, part: DropPart) -> Finding:
+def _finding(context: Context, part: DropPart) -> Finding:
     drop = part.drop
     at_end = epoch_end_cause(context, drop) if part.explained else None
     signals = context.signals.of(drop.gpu, *drop.span)
@@ -31,18 +31,13 @@ def _finding(context: Context, number: int, part: DropPart) -> Finding:
     expected = (
         at_end is not None and cause == at_end.cause
     ) or cause.name == "startup"  # which comes once, and to every training
-    epoch, phase = context.place_at(drop.start_t_s)
-    return Finding(
-        id=f"drop-{number}",
-        rule="sustained-low" if drop.sustained else "drop",
-        severity=_severity(drop, expected),
+    return context.finding(
+        "sustained-low" if drop.sustained else "drop",
+        _severity(drop, expected),
+        drop.span,
+        f"GPU {drop.gpu} fell from {drop.level_pct:.0f} % to {drop.mean_pct:.0f} % for {drop.duration_s:.0f} s",
         gpu=drop.gpu,
-        start_t_s=drop.start_t_s,
-        end_t_s=drop.end_t_s,
-        summary=f"GPU {drop.gpu} fell from {drop.level_pct:.0f} % to {drop.mean_pct:.0f} % for {drop.duration_s:.0f} s",
         expected=expected,
-        epoch=epoch,
-        phase=phase,
         at_boundary=context.epoch_ends.touching(*drop.span) is not None,
         level_pct=drop.level_pct,
         low_pct=drop.mean_pct,

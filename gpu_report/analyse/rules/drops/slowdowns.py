@@ -19,8 +19,7 @@ def slowdowns(context: Context) -> list[Finding]:
     Cores that others take leave a training half of its throughput, and so no drop. Without a cause beside it,
     utilisation that is a third lower is what a change of work looks like, too.
     """
-    found = [finding for fall in context.cached(_falls) if (finding := _finding(context, fall)) is not None]
-    return [replace(finding, id=f"slowdown-{number}") for number, finding in enumerate(found, 1)]
+    return [finding for fall in context.cached(_falls) if (finding := _finding(context, fall)) is not None]
 
 
 def _falls(context: Context) -> list[Drop]:
@@ -54,18 +53,12 @@ def _finding(context: Context, fall: Drop) -> Finding | None:
     explained = explain(signals)
     if explained.cause.confidence < th.SLOWED_CONFIDENCE:
         return None
-    epoch, phase = context.place_at(fall.start_t_s)
-    return Finding(
-        id="slowdown",
-        rule="slowdown",
-        severity="warning",
+    return context.finding(
+        "slowdown",
+        "warning",
+        fall.span,
+        f"GPU {fall.gpu} slowed from {fall.level_pct:.0f} % to {fall.mean_pct:.0f} % for {fall.duration_s:.0f} s",
         gpu=fall.gpu,
-        start_t_s=fall.start_t_s,
-        end_t_s=fall.end_t_s,
-        summary=f"GPU {fall.gpu} slowed from {fall.level_pct:.0f} % to {fall.mean_pct:.0f} % "
-        f"for {fall.duration_s:.0f} s",
-        epoch=epoch,
-        phase=phase,
         level_pct=fall.level_pct,
         low_pct=fall.mean_pct,
         evidence=(*fall_evidence(context, fall), *explained.evidence),

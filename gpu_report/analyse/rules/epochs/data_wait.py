@@ -18,7 +18,7 @@ def data_wait_growing(context: Context, epochs: Sequence[TrainedEpoch], held_up:
         steady = undisturbed(siblings, held_up)
         grown = waits_grow(steady)
         if grown is not None:
-            found.append(_finding(context, len(found) + 1, steady, grown))
+            found.append(_finding(context, steady, grown))
     return found
 
 
@@ -34,17 +34,14 @@ def waits_grow(epochs: Sequence[TrainedEpoch]) -> Trend | None:
     return grown if enough and sum(waits) - len(waits) * grown.first >= th.WAIT_COSTS_S else None
 
 
-def _finding(context: Context, number: int, epochs: Sequence[TrainedEpoch], grown: Trend) -> Finding:
+def _finding(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> Finding:
     third = len(epochs) // 3
     lost_s = sum((epoch.data_wait_s or 0.0) - grown.first for epoch in epochs)
-    return Finding(
-        id=f"data-wait-growing-{number}",
-        rule="data-wait-growing",
-        severity="warning",
-        gpu=None,
-        start_t_s=epochs[0].span[0],
-        end_t_s=epochs[-1].span[1],
-        summary=f"The trainer waited for data longer and longer: {grown.first:.1f} s an epoch at first, "
+    return context.finding(
+        "data-wait-growing",
+        "warning",
+        (epochs[0].span[0], epochs[-1].span[1]),
+        f"The trainer waited for data longer and longer: {grown.first:.1f} s an epoch at first, "
         f"{grown.last:.1f} s at last (medians of {third} epochs each)",
         evidence=(
             Evidence("waited for data in an epoch of the first third (median)", grown.first, "s"),
@@ -52,4 +49,6 @@ def _finding(context: Context, number: int, epochs: Sequence[TrainedEpoch], grow
             Evidence("lost against the first third", lost_s, "s"),
             *changed(context, epochs[:third], epochs[-third:], ("at first", "at last")),
         ),
+        epoch=None,
+        phase=None,
     )

@@ -33,7 +33,7 @@ def slow_epochs(context: Context, epochs: Sequence[TrainedEpoch], held_up: Inter
             if held_up.seconds_in(epoch.span) < th.EXPLAINED_SHARE * (epoch.train_s - typical_s)
         ]
         found += [(part, siblings) for part in _in_a_row(slow)]
-    return [_slow(context, number, *each) for number, each in enumerate(sorted(found, key=_begin), 1)]
+    return [_slow(context, *each) for each in sorted(found, key=_begin)]
 
 
 def epochs_slowing(context: Context, epochs: Sequence[TrainedEpoch], held_up: IntervalCover) -> list[Finding]:
@@ -45,7 +45,7 @@ def epochs_slowing(context: Context, epochs: Sequence[TrainedEpoch], held_up: In
         waits = waits_grow(steady)
         by_waiting = waits is not None and grown is not None and waits.grown >= th.EXPLAINED_SHARE * grown.grown
         if grown is not None and not by_waiting and _matters(steady, grown):
-            found.append(_slowing(context, len(found) + 1, steady, grown))
+            found.append(_slowing(context, steady, grown))
     return found
 
 
@@ -65,19 +65,16 @@ def _begin(found: tuple[Sequence[TrainedEpoch], Sequence[TrainedEpoch]]) -> floa
     return found[0][0].span[0]
 
 
-def _slow(context: Context, number: int, slow: Sequence[TrainedEpoch], siblings: Sequence[TrainedEpoch]) -> Finding:
+def _slow(context: Context, slow: Sequence[TrainedEpoch], siblings: Sequence[TrainedEpoch]) -> Finding:
     typical_s, took_s = median(epoch.train_s for epoch in siblings), median(epoch.train_s for epoch in slow)
     cost_s = sum(epoch.train_s - typical_s for epoch in slow)
     which = f"epoch {slow[0].epoch}" if len(slow) == 1 else f"each of the epochs {slow[0].epoch} to {slow[-1].epoch}"
     rest = _nearest(siblings, slow)
-    return Finding(
-        id=f"slow-epoch-{number}",
-        rule="slow-epoch",
-        severity="warning",
-        gpu=None,
-        start_t_s=slow[0].span[0],
-        end_t_s=slow[-1].span[1],
-        summary=f"The training of {which} took {took_s:.1f} s, usually {typical_s:.1f} s: {cost_s:.0f} s lost",
+    return context.finding(
+        "slow-epoch",
+        "warning",
+        (slow[0].span[0], slow[-1].span[1]),
+        f"The training of {which} took {took_s:.1f} s, usually {typical_s:.1f} s: {cost_s:.0f} s lost",
         epoch=slow[0].epoch,
         phase="train",
         evidence=(
@@ -129,17 +126,14 @@ def _matters(epochs: Sequence[TrainedEpoch], grown: Trend) -> bool:
     return grown.grown >= th.SLOWING_SHARE * grown.first and cost_s >= th.SLOW_AT_LEAST_S
 
 
-def _slowing(context: Context, number: int, epochs: Sequence[TrainedEpoch], grown: Trend) -> Finding:
+def _slowing(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> Finding:
     third = len(epochs) // 3
     percent = 100 * grown.grown / grown.first
-    return Finding(
-        id=f"epochs-slowing-{number}",
-        rule="epochs-slowing",
-        severity="warning",
-        gpu=None,
-        start_t_s=epochs[0].span[0],
-        end_t_s=epochs[-1].span[1],
-        summary=f"Epochs got slower: training took {grown.first:.1f} s at first and {grown.last:.1f} s at last "
+    return context.finding(
+        "epochs-slowing",
+        "warning",
+        (epochs[0].span[0], epochs[-1].span[1]),
+        f"Epochs got slower: training took {grown.first:.1f} s at first and {grown.last:.1f} s at last "
         f"({percent:.0f} % more, medians of {third} epochs each)",
         evidence=(
             Evidence("training of an epoch in the first third (median)", grown.first, "s"),
@@ -147,4 +141,6 @@ def _slowing(context: Context, number: int, epochs: Sequence[TrainedEpoch], grow
             Evidence("lost against the first third", sum(epoch.train_s - grown.first for epoch in epochs), "s"),
             *changed(context, epochs[:third], epochs[-third:], ("at first", "at last")),
         ),
+        epoch=None,
+        phase=None,
     )

@@ -30,21 +30,20 @@ def check_setup(context: Context) -> list[Finding]:
             issue = check(context, training)
             if issue is not None:
                 found.setdefault((check, issue.about), (training, issue))
-    return [_finding(number, *each) for number, each in enumerate(found.values(), 1)]
+    return [_finding(context, *each) for each in found.values()]
 
 
-def _finding(number: int, training: Training, issue: SetupIssue) -> Finding:
+def _finding(context: Context, training: Training, issue: SetupIssue) -> Finding:
     """Return a finding over the whole training that it held for; what is only worth a note has no length."""
     start_s, end_s = training.span
-    return Finding(
-        id=f"environment-{number}",
-        rule="environment",
-        severity=issue.severity,
-        gpu=None,
-        start_t_s=start_s,
-        end_t_s=start_s if issue.severity == "info" else end_s,
-        summary=issue.summary,
+    return context.finding(
+        "environment",
+        issue.severity,
+        (start_s, start_s if issue.severity == "info" else end_s),
+        issue.summary,
         evidence=issue.evidence,
         cause=issue.cause,
         advice=issue.advice,
+        epoch=None,
+        phase=None,
     )

@@ -33,13 +33,12 @@ def bad_endings(context: Context) -> list[Finding]:
     if not found:
         found = [_command(context, event, reported) for event in bad]
     found += [last for training in reported if (last := _unended(context, training, found)) is not None]
-    found = found or _broken_off(context)
-    return [replace(finding, id=f"ended-{number}") for number, finding in enumerate(found, 1)]
+    return found or _broken_off(context)
 
 
 def _told_crash(context: Context, training: RankGroup, culprit: InsideRun) -> Finding:
     """Return the finding of a training that an exception ended, in the process that it ended first."""
-    found = _crash(context, 1, culprit)
+    found = _crash(context, culprit)
     where = f" on rank {culprit.rank}{_gpu_of(context, culprit)}" if len(training.ranks) > 1 else ""
     before = find_hang(context, training, found.end_t_s)
     found = replace(
@@ -70,15 +69,13 @@ def _with_oom(context: Context, found: Finding, oom: OomKill, owner: MemoryOwner
     )
 
 
-def _crash(context: Context, number: int, run: InsideRun) -> Finding:
+def _crash(context: Context, run: InsideRun) -> Finding:
     end_s = run.phases[-1].end_t_s if run.phases else context.run.duration_s
     if run.error == OUT_OF_MEMORY:
-        ended = _finding(context, number, end_s, "The training ended: CUDA was out of memory", "CUDA was out of memory")
+        ended = _finding(context, end_s, "The training ended: CUDA was out of memory", "CUDA was out of memory")
         return replace(ended, evidence=(*ended.evidence, *held_at_the_end(context, end_s)))
     what = f" ({run.error})" if run.error else ""
-    return _finding(
-        context, number, end_s, f"The training ended with an exception{what}", f"an exception{what} ended it"
-    )
+    return _finding(context, end_s, f"The training ended with an exception{what}", f"an exception{what} ended it")
 
 
 def _command(context: Context, event: RecordedEvent, reported: Sequence[RankGroup]) -> Finding:
@@ -86,7 +83,7 @@ def _command(context: Context, event: RecordedEvent, reported: Sequence[RankGrou
     going = [t for t in reported if not t.is_good and t.end_t_s >= event.t_s - th.TOGETHER_S]
     how = command_exit(context, event, _pids(context, going))
     before = find_hang(context, going[-1], event.t_s) if going else None
-    found = _finding(context, 1, event.t_s, f"{how.summary}{_after(before)}", how.cause.explanation)
+    found = _finding(context, event.t_s, f"{how.summary}{_after(before)}", how.cause.explanation)
     found = replace(
         found,
         names_epoch=before is not None and before.names_epoch,
@@ -134,7 +131,7 @@ def _went(context: Context, training: RankGroup) -> Finding | None:
     if not (rows["t_s"] >= training.last_message_t_s).any():
         return None
     why = "its process left the GPU, and told no end: it was killed, or crashed outside Python"
-    found = _finding(context, 1, end_s, "The training's process went without a word", why)
+    found = _finding(context, end_s, "The training's process went without a word", why)
     oom = oom_kill(context, end_s, KILLED, training.pids)
     if oom is None:
         return found
@@ -149,7 +146,7 @@ def _left_hanging(context: Context, training: RankGroup) -> Finding | None:
         return None
     how = "was stopped by a signal" if hung.stopped else "hung"
     what = f"The training {how} {hung.where}: it told nothing for its last {hung.seconds:.0f} s"
-    found = _finding(context, 1, end_s, what, "it hung, and the recording ended before it did")
+    found = _finding(context, end_s, what, "it hung, and the recording ended before it did")
     evidence = (*found.evidence, *hung.evidence)
     return replace(found, start_t_s=hung.start_t_s, names_epoch=hung.names_epoch, evidence=evidence)
 
@@ -161,7 +158,7 @@ def _broken_off(context: Context) -> list[Finding]:
     if not killed or not memory_was_full(context, end_s):
         return []
     what = "The recording broke off while host memory was full"
-    found = _finding(context, 1, end_s, what, "the kernel's OOM killer may have ended the recorder with the training")
+    found = _finding(context, end_s, what, "the kernel's OOM killer may have ended the recorder with the training")
     advice = memory_advice(context, end_s, None, MemoryOwner())
     return [replace(found, evidence=(*found.evidence, *host_memory(context, end_s)), advice=advice)]
 
@@ -187,16 +184,13 @@ def _pids(context: Context, going: Sequence[RankGroup]) -> frozenset[int]:
     return frozenset([*ranks, *(pid for pid in started if isinstance(pid, int))])
 
 
-def _finding(context: Context, number: int, end_s: float, summary: str, why: str) -> Finding:
+def _finding(context: Context, end_s: float, summary: str, why: str) -> Finding:
     epoch, phase = context.epoch_at(end_s), context.phase_at(end_s - th.BEFORE_THE_END_S)
-    return Finding(
-        id=f"ended-{number}",
-        rule="run-ended",
-        severity="critical",
-        gpu=None,
-        start_t_s=end_s,  # an end is a moment; a silence that led to it has a beginning of its own
-        end_t_s=end_s,
-        summary=summary,
+    return context.finding(
+        "run-ended",
+        "critical",
+        (end_s, end_s),
+        summary,
         epoch=epoch.epoch if epoch else phase.epoch if phase else None,
         phase=phase.name if phase else None,
         evidence=memory_just_before(context, end_s),

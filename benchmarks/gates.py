@@ -21,8 +21,8 @@ from gpu_report.analyse.compare.gate_results import results
 from gpu_report.analyse.compare.gate_syntax import default_gates, parse_gates
 from gpu_report.analyse.compare.metrics import METRICS
 from gpu_report.analyse.compare.samples import run_sample, with_epochs
-from gpu_report.analyse.compare.significance import SampleValues, ordinary, values_of
-from gpu_report.analyse.thresholds import BAND_AT_LEAST
+from gpu_report.analyse.compare.significance import SampleValues, values_of, without_outliers
+from gpu_report.analyse.compare.thresholds import BAND_AT_LEAST
 from gpu_report.analyse.timeseries.block_bootstrap import block_length
 from gpu_report.load import load_run
 from gpu_report.model import Analysis
@@ -99,7 +99,7 @@ def pools() -> Iterator[Pool]:
         times, waits = side.epochs["epoch_time"], side.epochs["data_wait"]
         if len(times) < POOL_AT_LEAST:
             continue
-        kept = np.isin(times, ordinary(times, METRICS["epoch_time"]))
+        kept = np.isin(times, without_outliers(times, METRICS["epoch_time"]))
         if kept.sum() >= POOL_AT_LEAST:
             yield Pool(name, side, times[kept], waits[kept], block_length(times[kept]))
         if kept.sum() >= LONG:

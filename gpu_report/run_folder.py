@@ -90,12 +90,12 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write `text` to `path` atomically, so that nobody ever sees half a file; OSError where it cannot be."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        beside.write_text(text, encoding="utf-8", errors="backslashreplace")
-        beside.replace(path)
+        part.write_text(text, encoding="utf-8", errors="backslashreplace")
+        part.replace(path)
     finally:
-        beside.unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -239,10 +239,3 @@ def csv_appender(folder: Path, name: str, columns: Sequence[schema.Column], *, c
     """Open a CSV of the run folder for appending, with its header when it is new; `claim` as for Appender."""
     header = ",".join(column.name for column in columns) + "\n"
     return Appender(folder / name, header.encode(), claim=claim)
-
-
-def event_line(kind: str, wall_s: float, mono_s: float, fields: Mapping[str, object]) -> bytes:
-    """Return one line of events.jsonl; KeyError for a kind that schema.EVENT_KINDS does not name."""
-    schema.EVENT_KINDS[kind]
-    event = {"wall_s": round(wall_s, 3), "mono_s": round(mono_s, 3), "kind": kind, **fields}
-    return (json.dumps(event, ensure_ascii=False, default=str) + "\n").encode("utf-8", "backslashreplace")

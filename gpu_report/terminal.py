@@ -21,7 +21,7 @@ def plain(text: str) -> str:
     return UNPRINTABLE.sub("\ufffd", text)
 
 
-class Progress:
+class ProgressLine:
     """While it is entered, a line on a terminal that says what is being done; elsewhere nothing is written.
 
     It is written by a thread of its own: a terminal that takes nothing (Ctrl-S, a dead connection) holds nobody up.

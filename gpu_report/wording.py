@@ -33,7 +33,7 @@ def counted(count: int, one: str, many: str | None = None) -> str:
 
 
 def between(ends: tuple[float, float], unit: str) -> str:
-    """Return two values as the ends of a range: a unit that both have is told once, and so is what reads the same."""
+    """Return two values as the ends of a range: a unit that both have is said once, and so is what reads the same."""
     low, high = (amount(end, unit) for end in ends)
     if low == high:
         return low

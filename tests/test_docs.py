@@ -9,6 +9,7 @@ from gpu_report.analyse.compare.metrics import METRICS, STATISTICS
 from gpu_report.cli import cli
 
 ROOT = Path(__file__).resolve().parent.parent
+OURS = ("gpu_report", "templates", "tests", "benchmarks", "docs", "sample_runs")
 FORMAT = (ROOT / "docs" / "format.md").read_text()
 TABLES = {
     schema.RUN_JSON: (*schema.RUN_HOST, *schema.GPU_HEALTH),
@@ -74,6 +75,14 @@ def test_every_file_that_a_document_links_exists():
     for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "sample_runs" / "README.md"]:
         for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", path.read_text()):
             assert (path.parent / target).exists(), f"{path.name} links {target}"
+
+
+def test_every_file_of_ours_that_a_document_names_exists():
+    ours = [f"/{path.relative_to(ROOT).as_posix()}" for part in OURS for path in (ROOT / part).rglob("*.*")]
+    for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "tests").rglob("*.md")]:
+        for name in re.findall(r"`(?:gpu_report/)?([\w./-]+\.(?:py|c|css|md))`", path.read_text()):
+            known = "NAME" in name or (path.parent / name).exists() or any(file.endswith(f"/{name}") for file in ours)
+            assert known or (ROOT / name).exists(), f"{path.name} names {name}"
 
 
 def test_the_changelog_has_an_unreleased_section_or_this_version():

@@ -12,7 +12,7 @@ import pytest
 from conftest import FakeNvml, clean_environment, cli_command
 
 from gpu_report import terminal
-from gpu_report.terminal import ERASE_LINE, Progress, plain
+from gpu_report.terminal import ERASE_LINE, ProgressLine, plain
 
 pytestmark = pytest.mark.live
 
@@ -30,7 +30,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_takes_long_is_said_and_taken_away_again() -> None:
     screen = Screen()
-    with Progress("one ...", screen) as progress:
+    with ProgressLine("one ...", screen) as progress:
         time.sleep(0.2)
         progress.step("two ...")
         time.sleep(0.2)
@@ -40,23 +40,23 @@ def test_what_takes_long_is_said_and_taken_away_again() -> None:
 
 def test_what_is_done_at_once_says_nothing() -> None:
     screen = Screen()
-    with Progress("one ...", screen):
+    with ProgressLine("one ...", screen):
         pass
     assert screen.getvalue() == ""
 
 
 def test_where_no_one_looks_nothing_is_written() -> None:
     file = io.StringIO()
-    with Progress("one ...", file):
+    with ProgressLine("one ...", file):
         time.sleep(0.2)
     assert file.getvalue() == ""
-    with Progress("one ...", None):  # pytest's own stderr is no terminal
+    with ProgressLine("one ...", None):  # pytest's own stderr is no terminal
         time.sleep(0.1)
 
 
 def test_what_is_done_has_no_say_over_the_terminal() -> None:
     screen = Screen()
-    with Progress(lambda: "read \x1b[2J\u202e run", screen):
+    with ProgressLine(lambda: "read \x1b[2J\u202e run", screen):
         time.sleep(0.2)
     assert "\x1b[2J" not in screen.getvalue()
     assert "\ufffd[2J" in screen.getvalue()
@@ -71,7 +71,7 @@ def test_a_terminal_that_takes_nothing_holds_nobody_up() -> None:
             return len(text)
 
     began = time.monotonic()
-    with Progress("one ...", Stuck()):
+    with ProgressLine("one ...", Stuck()):
         time.sleep(0.2)
     assert time.monotonic() - began < 2
     free.set()

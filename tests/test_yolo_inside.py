@@ -94,8 +94,8 @@ trained.export(format="torchscript", imgsz=64, device="cpu")
 import gpu_report_inside.training as ours
 def bug(*args):
     raise ZeroDivisionError("ours")
-ours.Training.epoch_trained = bug
-ours.Training.settings = bug
+ours.ReportedTraining.epoch_trained = bug
+ours.ReportedTraining.settings = bug
 model().train(**args, epochs=1, name="bug")
 print("all done")
 """

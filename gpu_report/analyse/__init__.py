@@ -4,16 +4,14 @@ from gpu_report.analyse.advice import advise
 from gpu_report.analyse.advice.speedup_limits import find_speedup_limits
 from gpu_report.analyse.context import build_context
 from gpu_report.analyse.results.epoch_summaries import summarise_epochs
+from gpu_report.analyse.results.gpu_summary import summarise_gpu
 from gpu_report.analyse.results.time_ledger import build_ledger
 from gpu_report.analyse.results.training_outcome import training_outcome
 from gpu_report.analyse.results.verdict import verdict
 from gpu_report.analyse.rules import find_all
-from gpu_report.analyse.rules.merge_kernel_findings import attach_to_their_finding
-from gpu_report.analyse.rules.training_end.resume_command import with_resume_command
 from gpu_report.analyse.signals.kernel_event_owner import mark_foreign_kernel_events
 from gpu_report.analyse.signals.utilisation_drops import find_low_intervals
 from gpu_report.analyse.timeseries.gpu_series import gaps, measured_s
-from gpu_report.analyse.timeseries.weighted_stats import summarise_gpu
 from gpu_report.catalogue import SEVERITIES
 from gpu_report.model import Analysis, Options, Run
 
@@ -24,14 +22,14 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
     """Return what is to be said about a run: findings worst first, expected ones last."""
     options, run = options or Options(), mark_foreign_kernel_events(run)
     context = build_context(run, options)
-    findings = with_resume_command(context, attach_to_their_finding(find_all(context)))
+    findings = find_all(context)
     findings.sort(key=lambda f: (f.expected, SEVERITIES.index(f.severity), -f.duration_s, f.start_t_s))
     pairs = zip(context.series, context.usable, strict=True)
     low = [interval for series, usable in pairs for interval in find_low_intervals(series, usable)]
     missing = [gap for series in context.series for gap in gaps(series, run.duration_s)]
     ending = training_outcome(context, findings)
     ledger, epochs = build_ledger(context, findings, low), summarise_epochs(context, findings)
-    findings, bounds = advise(context, epochs, findings, find_speedup_limits(context, epochs, findings))
+    findings, limits = advise(context, epochs, findings, find_speedup_limits(context, epochs, findings))
     used = context.activity.used_gpus
     by_gpu = {t.gpu: (t, curve) for t, curve in zip(context.series, context.energies, strict=True)}
     measured = sum(measured_s(series, run.duration_s) for series in context.series)
@@ -39,7 +37,7 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
     return Analysis(
         run=run,
         options=options,
-        verdict=verdict(context, findings, ledger, bounds, ending),
+        verdict=verdict(context, findings, ledger, limits, ending),
         gpus=tuple(
             summarise_gpu(gpu, by_gpu.get(gpu.index), run.duration_s, used=gpu.index in used) for gpu in run.gpus
         ),
@@ -49,7 +47,7 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
         gaps=tuple(missing),
         findings=tuple(findings),
         ledger=ledger,
-        speedup_limits=bounds,
+        speedup_limits=limits,
         coverage=min(measured / expected, 1.0) if expected > 0 else 0.0,
         longest_gap_s=max((gap.end_t_s - gap.start_t_s for gap in missing), default=0.0),
         ending=ending,

@@ -103,6 +103,10 @@ class Context:
         """Return the readings of the GPUs that the run used."""
         return [series for series in self.series if series.gpu in self.activity.used_gpus]
 
+    def train_spans(self, gpu: int) -> list[Span]:
+        """Return when a GPU trained: in the train phases of each training that it was part of."""
+        return [span for training in self.trainings if gpu in training.gpus for span in training.train_spans]
+
     @property
     def used_by_others(self) -> list[OtherProcess]:
         """Return the other processes that did more than hold memory, on GPUs that the run used."""
@@ -178,7 +182,7 @@ def build_context(run: Run, options: Options) -> Context:
     disturbed += [other.span for other in _working(others, activity)]
     steady_in = steady_phases(timeline.phases, timeline.epoch_ends)
     steady = steady_spans(steady_in, activity, run.duration_s, disturbed)
-    throughput, gpus = throughput_of(run), {gpu.index: gpu for gpu in run.gpus}
+    throughput = throughput_of(run)
     return Context(
         run=run,
         options=options,
@@ -189,7 +193,7 @@ def build_context(run: Run, options: Options) -> Context:
         drops=drops,
         other_processes=others,
         busy_waits=waits,
-        throttles=tuple(t for each in series for t in throttles(each, activity, gpus.get(each.gpu))),
+        throttles=tuple(t for each in series for t in throttles(each, activity, run.gpu(each.gpu))),
         undisturbed=undisturbed_epochs(timeline.phases, timeline.epoch_ends, disturbed) if steady_in else steady,
         signals=SignalsIndex(
             run,

@@ -4,6 +4,7 @@ Each command imports its stage in its body: `--help` and `record` must not pay f
 """
 
 import io
+import os
 import sys
 import traceback
 from typing import NoReturn
@@ -22,7 +23,7 @@ from gpu_report.cli.record import record
 from gpu_report.cli.render import render
 from gpu_report.cli.stop import stop
 from gpu_report.cli.summary import summary
-from gpu_report.errors import GpuReportError
+from gpu_report.errors import GpuReportError, InputError
 
 COMMANDS = (record, render, summary, import_logs, stop, doctor, demo, compare, check, baseline)
 INTERRUPTED = 130  # 128 + SIGINT, as shells say it
@@ -59,6 +60,9 @@ def main() -> NoReturn:
         sys.stderr.close()  # whoever read us has gone; nobody is left to be told
         sys.exit(0)
     except Exception as error:  # noqa: BLE001 - the last resort: a user never sees a traceback unasked
+        if isinstance(error, FileNotFoundError) and not _is_somewhere():
+            _show(error, "the working directory does not exist any more: change into another one", debug=debug)
+            sys.exit(InputError.exit_code)
         _show(
             error,
             f"internal error: {type(error).__name__}: {error} (run `gpu-report --debug ...` and report it)",
@@ -66,6 +70,14 @@ def main() -> NoReturn:
         )
         sys.exit(GpuReportError.exit_code)
     sys.exit(0)
+
+
+def _is_somewhere() -> bool:
+    """Tell whether there is a working directory: relative paths have none to begin from where it was removed."""
+    try:
+        return bool(os.getcwd())  # noqa: PTH109 - Path.cwd is the same
+    except OSError:
+        return False
 
 
 def _show(error: BaseException, line: str, *, debug: bool) -> None:

@@ -13,7 +13,7 @@ from gpu_report.baseline_store import KEPT, Shelf
 from gpu_report.cli.baseline_choice import fitting
 from gpu_report.cli.common import analysed, say
 from gpu_report.errors import NotComparableError
-from gpu_report.terminal import Progress
+from gpu_report.terminal import ProgressLine
 
 if TYPE_CHECKING:
     from gpu_report.model import Analysis
@@ -40,7 +40,7 @@ def accept(run: Path | None, baseline_dir: Path, key: str, keep: int, *, if_none
     from gpu_report.analyse.compare.fingerprint import slug
 
     path = run if run is not None else run_folder.newest_run(Path(run_folder.RUNS_DIR))
-    with Progress("starting ...") as progress:
+    with ProgressLine("starting ...") as progress:
         analysis = analysed(path, 50.0, 10.0, None, progress)
     if why := unfinished(analysis):
         raise NotComparableError(f"{path} is no baseline: {why}")

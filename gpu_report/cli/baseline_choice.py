@@ -1,4 +1,4 @@
-"""Which baselines a run is held against: those that are named, or those of its set-up; and what is said without any."""
+"""Which baselines a run is compared with: those that are named, or of its set-up; and what is said without any."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BOTH = "gpu-report compare BASELINE RUN"
 
 
 def newest_beside(baseline: Path) -> Path:
-    """Return the newest run, which a single name is held against; say so, for it may have been meant as the run.
+    """Return the newest run, which a single name is compared with; say so, for it may have been meant as the run.
 
     InputError where there is none, UsageError where it is the one that was named.
     """
@@ -101,7 +101,7 @@ def _accepting(shelf: Shelf, run: Path) -> str:
 
 
 def _is_recording(path: Path, digest: str) -> bool:
-    """Tell whether a run is the recording of this digest; one that cannot be read is told of later."""
+    """Tell whether a run is the recording of this digest; one that cannot be read is reported later."""
     try:
         return digest_of(path) == digest
     except InputError:

@@ -11,7 +11,7 @@ from gpu_report.cli.common import analysed, option_of_run, options_of_analysis, 
 from gpu_report.cli.gate_options import gates_asked_for, options_of_gates
 from gpu_report.cli.gate_outputs import finish, options_of_outputs, redacted_comparison
 from gpu_report.cli.output_files import refuse_twice
-from gpu_report.terminal import Progress
+from gpu_report.terminal import ProgressLine
 
 
 @click.command()
@@ -40,7 +40,7 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option of the command li
 
     refuse_twice(paths.values())
     gates = gates_asked_for(fail_on, warn_on, config, baseline=False)
-    with Progress("starting ...") as progress:
+    with ProgressLine("starting ...") as progress:
         analysis = analysed(run_of(run, named), drop_percent, drop_seconds, price_per_hour, progress)
     comparison = compare_runs((), analysis, gates)
     finish(redacted_comparison(comparison) if redacted else comparison, paths)

@@ -11,7 +11,7 @@ import click
 from gpu_report import run_folder
 from gpu_report.baseline_store import one_run
 from gpu_report.errors import UsageError
-from gpu_report.terminal import ERASE_LINE, Progress, plain
+from gpu_report.terminal import ERASE_LINE, ProgressLine, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,9 +82,9 @@ def analysed(
     drop_percent: float,
     drop_seconds: float,
     price_per_hour: float | None,
-    progress: Progress,
+    progress: ProgressLine,
 ) -> Analysis:
-    """Return the analysis of a run, the newest one where none is named; what could not be read is told."""
+    """Return the analysis of a run, the newest one where none is named; what could not be read is reported."""
     return examined(read(folder_of(run), progress), drop_percent, drop_seconds, price_per_hour, progress)
 
 
@@ -93,8 +93,8 @@ def folder_of(run: Path | None) -> Path:
     return one_run(run) if run is not None else run_folder.newest_run(Path(run_folder.RUNS_DIR))
 
 
-def read(folder: Path, progress: Progress) -> Run:
-    """Return what was recorded of a run; what could not be read is told."""
+def read(folder: Path, progress: ProgressLine) -> Run:
+    """Return what was recorded of a run; what could not be read is reported."""
     from gpu_report.load import load_run
 
     progress.step(f"reading {folder} ...")
@@ -104,7 +104,7 @@ def read(folder: Path, progress: Progress) -> Run:
 
 
 def examined(
-    recorded: Run, drop_percent: float, drop_seconds: float, price_per_hour: float | None, progress: Progress
+    recorded: Run, drop_percent: float, drop_seconds: float, price_per_hour: float | None, progress: ProgressLine
 ) -> Analysis:
     """Return the analysis of what was recorded."""
     from gpu_report.analyse import analyse

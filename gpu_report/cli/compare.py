@@ -15,7 +15,7 @@ from gpu_report.cli.gate_options import gates_asked_for, options_of_gates
 from gpu_report.cli.gate_outputs import finish, options_of_outputs, redacted_comparison
 from gpu_report.cli.output_files import OutputFile, refuse_twice
 from gpu_report.errors import NotComparableError, UsageError
-from gpu_report.terminal import Progress
+from gpu_report.terminal import ProgressLine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -62,32 +62,38 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option of the command 
     gates = gates_asked_for(fail_on, warn_on, config, baseline=True)
 
     def analyse(path: Path | None) -> Analysis:
-        with Progress("starting ...") as progress:
+        with ProgressLine("starting ...") as progress:
             return analysed(path, drop_percent, drop_seconds, price_per_hour, progress)
 
-    if baseline_dir is not None:
-        if run is not None:
-            raise UsageError("with --baseline-dir name the run alone: it is compared with the baselines there")
-        path = baseline if baseline is not None else run_folder.newest_run(Path(run_folder.RUNS_DIR))
-        after = analyse(path)
-        comparison = _compared(
-            after, gates, lambda: readable(others(of_shelf(Shelf(baseline_dir, key), path, after), path), analyse)
-        )
-    else:
-        if baseline is None:
-            raise UsageError("name a baseline: gpu-report compare BASELINE RUN, or compare RUN --baseline-dir DIR")
-        path = run if run is not None else newest_beside(baseline)
-        after, before = analyse(path), runs_in(baseline, but=path)
-        comparison = _compared(
-            after,
-            gates,
-            lambda: sorted(readable(others(before, path), analyse), key=lambda each: -each.run.start_wall_s),
-        )
+    shelf = None if baseline_dir is None else Shelf(baseline_dir, key)
+    path, find = _sides(baseline, run, shelf)
+    after = analyse(path)
+
+    def before() -> Sequence[Analysis]:
+        found = readable(others(find(after), path), analyse)
+        return found if shelf else sorted(found, key=lambda each: -each.run.start_wall_s)
+
+    comparison = _compared(after, gates, before)
     finish(redacted_comparison(comparison) if redacted else comparison, {**paths, "html_path": html_path})
 
 
+def _sides(
+    baseline: Path | None, run: Path | None, shelf: Shelf | None
+) -> tuple[Path, Callable[[Analysis], Sequence[Path]]]:
+    """Return the run, and what finds its baselines once it is analysed; UsageError where too few or many are named."""
+    if shelf is None:
+        if baseline is None:
+            raise UsageError("name a baseline: gpu-report compare BASELINE RUN, or compare RUN --baseline-dir DIR")
+        path = run if run is not None else newest_beside(baseline)
+        return path, lambda _: runs_in(baseline, but=path)
+    if run is not None:
+        raise UsageError("with --baseline-dir name the run alone: it is compared with the baselines there")
+    path = baseline if baseline is not None else run_folder.newest_run(Path(run_folder.RUNS_DIR))
+    return path, lambda after: of_shelf(shelf, path, after)
+
+
 def _compared(run: Analysis, gates: Sequence[Gate], find: Callable[[], Sequence[Analysis]]) -> Comparison:
-    """Return a run held against the baselines that are found; without one nothing is measured, and it is said why."""
+    """Return a run compared with the baselines that are found; without one nothing is measured, and it is said why."""
     from gpu_report.analyse.compare import compare as compare_runs
     from gpu_report.analyse.compare import without_baseline
 

@@ -11,7 +11,7 @@ from gpu_report.cli.common import analysed
 from gpu_report.cli.output_files import OutputFile
 from gpu_report.cli.report_files import write_report
 from gpu_report.errors import InputError
-from gpu_report.terminal import Progress, plain
+from gpu_report.terminal import ProgressLine, plain
 
 NAME = "yolo26m-stalls"
 
@@ -21,9 +21,9 @@ NAME = "yolo26m-stalls"
 @click.option("--open", "open_it", is_flag=True, help="Open the report in a browser.")
 def demo(output: Path, open_it: bool) -> None:  # noqa: FBT001 - click passes flags so
     """Render a real YOLO26 run on an H200 that comes with gpu-report."""
-    from gpu_report.render import begin_blank_page
+    with ProgressLine("starting ...") as progress:
+        from gpu_report.render import begin_blank_page
 
-    with Progress("starting ...") as progress:
         blank = begin_blank_page()
         analysis = analysed(demo_run(), 50.0, 10.0, None, progress)
         progress.step(f"writing {output} ...")

@@ -9,7 +9,7 @@ import click
 from gpu_report.cli.common import examined, folder_of, option_of_run, options_of_analysis, read, run_of
 from gpu_report.cli.output_files import OutputFile, refuse_twice
 from gpu_report.cli.report_files import write_report
-from gpu_report.terminal import Progress, plain
+from gpu_report.terminal import ProgressLine, plain
 
 
 @click.command()
@@ -47,11 +47,11 @@ def render(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
     OUTPUT is the file to write; folders on the way to it that are missing are made. RUN is a run folder or a samples
     CSV, the newest under ./gpu-runs when left out.
     """
-    from gpu_report.render import begin_blank_page, begin_packing
-
     refuse_twice((output, json_path))
-    with Progress("starting ...") as progress:
+    with ProgressLine("starting ...") as progress:
         folder = folder_of(run_of(run, named))
+        from gpu_report.render import begin_blank_page, begin_packing
+
         blank = begin_blank_page()
         recorded = read(folder, progress)
         packing = begin_packing(recorded)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,13 +14,6 @@ if TYPE_CHECKING:
     from gpu_report.render import BlankPage, Packing
 
 
-def summary_json(analysis: Analysis) -> str:
-    """Return summary.json as text."""
-    from gpu_report.render.run.summary_json import build_summary
-
-    return json.dumps(build_summary(analysis), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-
-
 def write_report(
     analysis: Analysis,
     output: Path,
@@ -31,7 +23,8 @@ def write_report(
 ) -> None:
     """Write the page and, where it is asked for, summary.json; parts that were begun earlier are taken as they are."""
     from gpu_report.render import render_html
+    from gpu_report.render.run.summary_json import render_summary
 
     write(output, render_html(analysis, packing, blank.result() if blank else None))
     if json_path is not None:
-        write(json_path, summary_json(analysis))
+        write(json_path, render_summary(analysis))

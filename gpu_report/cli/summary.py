@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 
 from gpu_report.cli.common import analysed, option_of_run, options_of_analysis, run_of
-from gpu_report.cli.report_files import summary_json
-from gpu_report.terminal import Progress
+from gpu_report.terminal import ProgressLine
 
 
 @click.command()
@@ -29,13 +28,14 @@ def summary(  # noqa: PLR0913, PLR0917 - one parameter an option of the command 
 
     RUN is a run folder or a samples CSV, the newest under ./gpu-runs when left out.
     """
-    with Progress("starting ...") as progress:
+    with ProgressLine("starting ...") as progress:
         analysis = analysed(run_of(run, named), drop_percent, drop_seconds, price_per_hour, progress)
     if form == "json":
-        click.echo(summary_json(analysis), nl=False)
-        return
-    from gpu_report.render.run.terminal import render_markdown, render_text
+        from gpu_report.render.run.summary_json import render_summary
 
-    click.echo(
-        render_text(analysis, colour=sys.stdout.isatty()) if form == "text" else render_markdown(analysis), nl=False
-    )
+        text = render_summary(analysis)
+    else:
+        from gpu_report.render.run.terminal import render_markdown, render_text
+
+        text = render_markdown(analysis) if form == "markdown" else render_text(analysis, colour=sys.stdout.isatty())
+    click.echo(text, nl=False)

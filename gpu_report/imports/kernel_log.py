@@ -36,7 +36,7 @@ def parse_kernel_log(
 ) -> tuple[list[LogLine], tuple[str, ...]]:
     """Return the kernel's lines in `text` in its order, and in whole sentences what could not be read.
 
-    The format is told line by line. `boot_time_s` (UTC epoch seconds) puts lines with the kernel clock on the
+    The format is recognised line by line. `boot_time_s` (UTC epoch seconds) puts lines with the kernel clock on the
     wall clock; `timezone` (None: this machine's) is that of stamps without one; a stamp without a year gets the
     one that brings it closest to `recorded_at_s`. Lines that user programs wrote are left out.
     """

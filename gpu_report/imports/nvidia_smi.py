@@ -11,7 +11,7 @@ from gpu_report.imports import run_writer, times
 from gpu_report.imports.kernel_around import kernel_happenings
 from gpu_report.imports.smi_columns import DEVICE_NUMBERS
 from gpu_report.imports.smi_file import Section, read_log
-from gpu_report.imports.smi_merge import Device, Happening, Log, merge
+from gpu_report.imports.smi_merge import Device, ImportedEvent, Log, merge
 from gpu_report.imports.smi_table import Numbering, power_column, read_section
 
 _POWER_NAMES: Final = "power.draw.average, power.draw and power.draw.instant"
@@ -85,17 +85,17 @@ def _span(log: Log) -> tuple[float, float]:
     return float(wall_s.iloc[0]), float(wall_s.iloc[-1])
 
 
-def _frame_of(log: Log, yolo: Path | None) -> list[Happening]:
+def _frame_of(log: Log, yolo: Path | None) -> list[ImportedEvent]:
     """Return the events at the ends of the recording, and the YOLO run that it watched."""
     start_s, end_s = _span(log)
     start, end = (start_s, 0.0), (end_s, float(log.samples["mono_s"].iloc[-1]))
     happenings = [
-        Happening("recording_started", *start, {"segment": 1}),
-        Happening("recording_ended", *end, {"ended_by": "import"}),
-        Happening("xid_events", *start, {"status": "unavailable", "reason": "nvidia-smi does not log them"}),
+        ImportedEvent("recording_started", *start, {"segment": 1}),
+        ImportedEvent("recording_ended", *end, {"ended_by": "import"}),
+        ImportedEvent("xid_events", *start, {"status": "unavailable", "reason": "nvidia-smi does not log them"}),
     ]
     if yolo is not None:
-        happenings.append(Happening("yolo_run", *start, {"path": str(yolo), "number": 1}))
+        happenings.append(ImportedEvent("yolo_run", *start, {"path": str(yolo), "number": 1}))
     return happenings
 
 

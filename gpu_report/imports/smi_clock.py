@@ -32,7 +32,7 @@ class Clocked:
 def put_on_wall(local_s: Floats, timezone: tzinfo | None, interval_s: float) -> Clocked:
     """Return the rows' times; `local_s` is as if the stamps were UTC, in the order of the file.
 
-    The hour that autumn repeats is told by the stamps stepping back where the zone says that they may. Any other
+    The hour that autumn repeats is recognised by the stamps stepping back where the zone says that they may. Any other
     step back of more than one interval is a clock that was set: the steady clock goes on by one interval.
     """
     first, second = _offsets(local_s, timezone)

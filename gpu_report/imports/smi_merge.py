@@ -14,7 +14,7 @@ from gpu_report import schema
 from gpu_report.errors import InputError
 from gpu_report.imports.smi_clock import put_on_wall, typical_interval_s
 from gpu_report.imports.smi_columns import QUERY
-from gpu_report.imports.smi_table import Failure, Table
+from gpu_report.imports.smi_table import Failure, SmiTable
 from gpu_report.imports.times import zone_name
 
 DEFAULT_INTERVAL_S: Final = 1.0  # what `-l 1` asks for; taken where a log has too few rows to tell
@@ -26,7 +26,7 @@ Device = Mapping[str, str | float | None]
 
 
 @dataclass(frozen=True)
-class Happening:
+class ImportedEvent:
     """Something for events.jsonl, at wall and monotonic seconds."""
 
     kind: str
@@ -42,7 +42,7 @@ class Log:
     samples: pd.DataFrame
     interval_s: float
     devices: Mapping[int, Device]
-    happenings: tuple[Happening, ...]
+    happenings: tuple[ImportedEvent, ...]
     problems: tuple[str, ...]
 
 
@@ -55,7 +55,7 @@ class _Timed:
     unordered: bool
 
 
-def merge(tables: Sequence[Table], timezone: tzinfo | None) -> Log:
+def merge(tables: Sequence[SmiTable], timezone: tzinfo | None) -> Log:
     """Return the rows of all tables on one clock, which starts with the first row; InputError when there is none."""
     tables = sorted((table for table in tables if len(table.gpu)), key=lambda table: float(table.local_s[0]))
     if not tables:
@@ -83,7 +83,7 @@ def merge(tables: Sequence[Table], timezone: tzinfo | None) -> Log:
     return Log(unique, interval_s, _devices(tables), tuple(happenings), tuple(problems))
 
 
-def _interval_s(tables: Sequence[Table]) -> float:
+def _interval_s(tables: Sequence[SmiTable]) -> float:
     spacings = [
         spacing
         for table in tables
@@ -93,7 +93,7 @@ def _interval_s(tables: Sequence[Table]) -> float:
     return float(np.median(spacings)) if spacings else DEFAULT_INTERVAL_S
 
 
-def _timed(table: Table, timezone: tzinfo | None, interval_s: float) -> _Timed:
+def _timed(table: SmiTable, timezone: tzinfo | None, interval_s: float) -> _Timed:
     """Return the table's rows with wall and steady times, each GPU's rows taken in the order of the file."""
     wall_s, mono_s = np.empty(len(table.gpu)), np.empty(len(table.gpu))
     steps: tuple[tuple[int, float], ...] = ()
@@ -109,15 +109,15 @@ def _timed(table: Table, timezone: tzinfo | None, interval_s: float) -> _Timed:
     return _Timed(frame, steps, unordered)
 
 
-def _step(frame: pd.DataFrame, row: int, seconds: float) -> Happening:
-    return Happening("clock_step", *_at(frame, row), {"seconds": round(seconds, 3)})
+def _step(frame: pd.DataFrame, row: int, seconds: float) -> ImportedEvent:
+    return ImportedEvent("clock_step", *_at(frame, row), {"seconds": round(seconds, 3)})
 
 
-def _unread(frame: pd.DataFrame, failure: Failure) -> list[Happening]:
+def _unread(frame: pd.DataFrame, failure: Failure) -> list[ImportedEvent]:
     """Return when a GPU's quantity first could not be read, and when it could again."""
     fields = {"gpu": failure.gpu, "quantity": failure.quantity}
     happenings = [
-        Happening(
+        ImportedEvent(
             "nvml_error", *_at(frame, int(failure.rows[0])), {**fields, "reason": f"nvidia-smi wrote {failure.reason}"}
         )
     ]
@@ -125,7 +125,7 @@ def _unread(frame: pd.DataFrame, failure: Failure) -> list[Happening]:
     read = np.flatnonzero((frame["gpu"].to_numpy() == failure.gpu) & ~np.isnan(values))
     again = read[read > failure.rows[-1]]
     if again.size:
-        happenings.append(Happening("nvml_recovered", *_at(frame, int(again[0])), fields))
+        happenings.append(ImportedEvent("nvml_recovered", *_at(frame, int(again[0])), fields))
     return happenings
 
 
@@ -133,7 +133,7 @@ def _at(frame: pd.DataFrame, row: int) -> tuple[float, float]:
     return float(frame["wall_s"].to_numpy()[row]), float(frame["mono_s"].to_numpy()[row])
 
 
-def _clock_problems(tables: Sequence[Table], timezone: tzinfo | None, timed: Sequence[_Timed]) -> list[str]:
+def _clock_problems(tables: Sequence[SmiTable], timezone: tzinfo | None, timed: Sequence[_Timed]) -> list[str]:
     problems = []
     if timezone is None:
         local = datetime.fromtimestamp(float(tables[0].local_s[0]), UTC).replace(tzinfo=None)
@@ -151,7 +151,7 @@ def _clock_problems(tables: Sequence[Table], timezone: tzinfo | None, timed: Seq
     return problems
 
 
-def _row_problems(tables: Sequence[Table], duplicates: int, simultaneous: int) -> list[str]:
+def _row_problems(tables: Sequence[SmiTable], duplicates: int, simultaneous: int) -> list[str]:
     problems = []
     if dropped := sum(table.dropped for table in tables):
         problems.append(f"{dropped} rows without a readable time or GPU were left out.")
@@ -179,7 +179,7 @@ def _row_problems(tables: Sequence[Table], duplicates: int, simultaneous: int) -
     return problems
 
 
-def _are_mixed(tables: Sequence[Table]) -> bool:
+def _are_mixed(tables: Sequence[SmiTable]) -> bool:
     """Tell whether tables that name no GPU are of the same time, and not the same rows twice."""
     unnamed = sorted((table for table in tables if not table.names_gpus), key=lambda table: float(table.local_s.min()))
     return any(_interleave(before.local_s, after.local_s) for before, after in pairwise(unnamed))
@@ -190,7 +190,7 @@ def _interleave(before: Floats, after: Floats) -> bool:
     return bool(shared.size > 1 and np.isin(shared, before).mean() < _TWICE_SHARE)
 
 
-def _devices(tables: Sequence[Table]) -> dict[int, Device]:
+def _devices(tables: Sequence[SmiTable]) -> dict[int, Device]:
     """Return what is known of each GPU, the first log that says something counting."""
     devices: dict[int, dict[str, str | float | None]] = {}
     for table in tables:

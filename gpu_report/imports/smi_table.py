@@ -43,7 +43,7 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Table:
+class SmiTable:
     """The rows of a section that have a time and a GPU: `local_s` is the stamp as if it were UTC, in seconds."""
 
     local_s: Floats
@@ -72,7 +72,7 @@ class Numbering:
         return self._index.setdefault(key, max(self._index.values(), default=-1) + 1)
 
 
-def read_section(section: Section, power_column: str | None, numbering: Numbering) -> Table:
+def read_section(section: Section, power_column: str | None, numbering: Numbering) -> SmiTable:
     """Return the section as numbers; `power_column` is the one column that power is taken from.
 
     InputError where it has rows of several GPUs and no column tells them apart.
@@ -91,7 +91,7 @@ def read_section(section: Section, power_column: str | None, numbering: Numberin
         if column is not None:
             quantities[quantity] = numbers(quantity, cells[column])
             failures += _failures(quantity, cells[column], quantities[quantity], indices)
-    return Table(
+    return SmiTable(
         local_s=local_s[keep],
         gpu=indices,
         quantities=quantities,

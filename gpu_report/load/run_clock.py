@@ -27,7 +27,7 @@ class Boot:
 
 
 @dataclass(frozen=True)
-class Clock:
+class RunClock:
     """Turns a row's (wall_s, mono_s) into seconds from the run's start."""
 
     boots: tuple[Boot, ...]

@@ -1,6 +1,7 @@
 """What passes between the stages: typed, frozen values. Times `t_s` are seconds from the run's start.
 
 `Run` is what was recorded, `Analysis` what is to be said about it, `Comparison` what became of it since its baselines.
+All other code takes them from here.
 """
 
 from gpu_report.model.comparison import (
@@ -15,6 +16,7 @@ from gpu_report.model.comparison import (
     Outcome,
 )
 from gpu_report.model.found import (
+    HEALTHY_PCT,
     WELL_COVERED,
     Advice,
     Analysis,
@@ -57,54 +59,3 @@ from gpu_report.model.recorded import (
     Stretch,
     YoloRun,
 )
-
-__all__ = [
-    "WELL_COVERED",
-    "Advice",
-    "Analysis",
-    "Cause",
-    "Comparison",
-    "Difference",
-    "Ending",
-    "EndingName",
-    "EpochRow",
-    "EpochSummary",
-    "Evidence",
-    "Finding",
-    "FindingChange",
-    "Gap",
-    "Gate",
-    "GateResult",
-    "Gpu",
-    "GpuSummary",
-    "InsideEpoch",
-    "InsideRun",
-    "Interval",
-    "Judgement",
-    "KernelEvent",
-    "KernelLog",
-    "LedgerRow",
-    "MetricComparison",
-    "Mount",
-    "NearbyKernelEvent",
-    "Obstacle",
-    "OomReport",
-    "Options",
-    "Outcome",
-    "Outlier",
-    "PartName",
-    "Phase",
-    "PhaseName",
-    "Progress",
-    "RecordedEvent",
-    "Recording",
-    "Reference",
-    "Run",
-    "Sentence",
-    "Severity",
-    "SpeedupLimit",
-    "Stats",
-    "Stretch",
-    "Verdict",
-    "YoloRun",
-]

@@ -59,15 +59,14 @@ class Outlier:
 class EpochSummary(Stretch):
     """One epoch: from the end of the one before (or the start of training) to its own row of results.csv.
 
-    One that was told from inside lasts from the start of its training to the end of its checkpoint. `gpu_util_pct` and
-    `energy_j` are over all recorded GPUs, `gpus` and `gpu_utils_pct` (means) per device index. `train_s`,
-    `validation_s` and `checkpoint_s` are its phases, None where not told apart; `source` is its training's. `warm_up_s`
-    is what of it was startup still: the first batch of a process; 0 in any other epoch. Images and data wait are of
-    `train_s`, and known from inside only; `data_wait_share` is of it, 0 to 1.
-    `held_s` are seconds between its batches for which a finding has another cause (`held_by`) than the loader: told as
-    a wait for data, and not in it.
-    `outliers` say in what it stands out from its siblings; `first` that its process had just begun, `closing` that the
-    mosaic was closed for it.
+    One that was reported by callbacks lasts from the start of its training to the end of its checkpoint. `gpu_util_pct`
+    and `energy_j` are over all recorded GPUs, `gpus` and `gpu_utils_pct` (means) per device index. `train_s`,
+    `validation_s` and `checkpoint_s` are its phases, None where not distinguished; `source` is its training's.
+    `warm_up_s` is what of it was startup still: the first batch of a process; 0 in any other epoch. Images and data
+    wait are of `train_s`, and known from inside only; `data_wait_share` is of it, 0 to 1. `stall_s` are seconds between
+    its batches for which a finding has another cause (`stall_cause`) than the loader: reported as a wait for data, and
+    not in it. `outliers` say in what it stands out from its siblings; `first` that its process had just begun,
+    `closing` that the mosaic was closed for it.
     """
 
     run: int
@@ -94,8 +93,8 @@ class EpochSummary(Stretch):
     closing: bool = False
     gpu_utils_pct: Mapping[int, float | None] = field(default_factory=dict)
     warm_up_s: float | None = None
-    held_s: float | None = None
-    held_by: str = ""
+    stall_s: float | None = None
+    stall_cause: str = ""
 
     @property
     def is_longer_by_nature(self) -> bool:
@@ -145,7 +144,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Cause:
-    """What took the GPU's time (names: DESIGN.md, Words). `confidence` is 0 to 1."""
+    """What took the GPU's time (names: catalogue.CAUSES). `confidence` is 0 to 1."""
 
     name: str
     confidence: float
@@ -181,7 +180,7 @@ class Advice:
 class SpeedupLimit:
     """What the training part of an epoch could be without one cause, in seconds.
 
-    `epoch_s_now` is the median of ordinary epochs where the cause holds all the time, else the mean of all; the first
+    `epoch_s_now` is the median of steady epochs where the cause holds all the time, else the mean of all; the first
     epoch of a process and the one that closes the mosaic are in neither.
     `epoch_s_at_best` cannot be beaten by removing this cause alone; `epoch_s_estimate` is what the best fix among
     the advice (`fix`, as it is typed) is likely to reach, None where that cannot be worked out. `basis` says what
@@ -307,7 +306,7 @@ class LedgerRow:
 
 @dataclass(frozen=True)
 class Options:
-    """What the user may set. Defaults are the project's definition of a drop (DESIGN.md, Words).
+    """What the user may set. Defaults are the project's definition of a drop (docs/findings.md).
 
     A drop falls by more than `drop_percent` of its level, for `drop_seconds` or more.
     """
@@ -321,6 +320,9 @@ class Options:
         """Return the share of the level (0 to 1) under which utilisation is in a drop."""
         return 1 - self.drop_percent / 100
 
+
+# Mean utilisation of training (%) from which on it is healthy for YOLO; below there is room.
+HEALTHY_PCT = 60.0
 
 # Of the time (0 to 1): with less of it measured "no drop" is no news, a sum would be too low, and a mean or a peak says
 # of how much it is. A tick or two that a busy host missed in a minute leave more.

@@ -48,6 +48,7 @@ class Gpu:
     memory_total_mib: float | None = None
     power_limit_w: float | None = None
     max_sm_clock_mhz: float | None = None
+    max_memory_clock_mhz: float | None = None
     health_start: Mapping[str, int | str] | None = None
     health_end: Mapping[str, int | str] | None = None
     parent_index: int | None = None
@@ -327,6 +328,10 @@ class Run:
     events: tuple[RecordedEvent, ...]
     problems: tuple[str, ...] = ()
     inside: tuple[InsideRun, ...] = ()
+
+    def gpu(self, index: int) -> Gpu:
+        """Return a GPU by its device index; of one that the recording does not list nothing is known."""
+        return next((gpu for gpu in self.gpus if gpu.index == index), Gpu(index))
 
     def samples_of(self, gpu: int) -> pd.DataFrame:
         """Return a GPU's rows of `samples`, which are not copied."""

@@ -10,13 +10,13 @@ from pathlib import Path
 from gpu_report import schema
 from gpu_report.record import clocks
 from gpu_report.record.clocks import Clocks
-from gpu_report.record.gpu.devices import Device, Opened
+from gpu_report.record.gpu.devices import NvmlDevice, Opened
 from gpu_report.record.gpu.gpm import METRICS, MIN_APART_S
 from gpu_report.record.gpu.no_gpu import explain
 from gpu_report.record.gpu.nvml_quantities import ALL_QUANTITIES, GPM
 from gpu_report.record.gpu.nvml_thread import OpenFailed, OpenThread, ReadThread, shut_down
 from gpu_report.record.gpu.process_owners import Owners
-from gpu_report.record.gpu.reader import GpuReader, Reading
+from gpu_report.record.gpu.reader import GpuReader, GpuReading
 from gpu_report.record.gpu.xid_events import XidThread
 from gpu_report.record.kernel_log import sources
 from gpu_report.record.proc_files import read_text
@@ -29,7 +29,7 @@ HUNG = "look into `dmesg` for the driver's errors, or reboot"
 
 
 @dataclass(frozen=True)
-class Check:
+class DoctorCheck:
     """One thing looked at: what was found, and where that is not well, what to do."""
 
     name: str
@@ -38,17 +38,17 @@ class Check:
     remedy: str = ""
 
 
-def examine() -> tuple[Check, ...]:
+def examine() -> tuple[DoctorCheck, ...]:
     """Look at everything that a recording needs; it only reads, and takes about a second."""
     return (*_gpu_checks(), _kernel_log(), _pressure(), _package("ultralytics"), _package("torch"))
 
 
-def _gpu_checks() -> list[Check]:
+def _gpu_checks() -> list[DoctorCheck]:
     answer = OpenThread(()).answer(OPEN_LIMIT_S)
     if not isinstance(answer, Opened):
         return [_no_nvml(answer)]
     found = f"driver {answer.driver}, NVML {answer.nvml}, CUDA {answer.cuda}, {len(answer.devices)} GPU(s)"
-    checks = [Check("NVIDIA driver", ok=True, finding=found)]
+    checks = [DoctorCheck("NVIDIA driver", ok=True, finding=found)]
     checks += [_unusable(index, reason) for index, reason in answer.unusable]
     readers = [GpuReader(device, clocks.now(), Owners(), detail=False) for device in answer.devices]
     nvml = ReadThread(readers)
@@ -61,12 +61,12 @@ def _gpu_checks() -> list[Check]:
     return checks
 
 
-def _read(nvml: ReadThread) -> dict[int, Reading]:
+def _read(nvml: ReadThread) -> dict[int, GpuReading]:
     nvml.ask("all")
     return {reading.gpu: reading for reading in nvml.collect(time.monotonic() + READ_LIMIT_S)}
 
 
-def _read_again(nvml: ReadThread) -> dict[int, Reading]:
+def _read_again(nvml: ReadThread) -> dict[int, GpuReading]:
     """Read a second time: what is a difference of two looks (GPM) is not known at the first."""
     if nvml.busy:
         return {}
@@ -74,36 +74,38 @@ def _read_again(nvml: ReadThread) -> dict[int, Reading]:
     return _read(nvml)
 
 
-def _both(first: Reading, second: Reading | None) -> Reading:
+def _both(first: GpuReading, second: GpuReading | None) -> GpuReading:
     if second is None:
         return first
     return dataclasses.replace(second, changes=(*first.changes, *second.changes))
 
 
-def _no_nvml(answer: OpenFailed | None) -> Check:
+def _no_nvml(answer: OpenFailed | None) -> DoctorCheck:
     if answer is None:
-        return Check("NVIDIA driver", ok=False, finding="it does not answer", remedy=HUNG)
+        return DoctorCheck("NVIDIA driver", ok=False, finding="it does not answer", remedy=HUNG)
     why = explain(answer.code, answer.error)
-    return Check("NVIDIA driver", ok=False, finding=why.reason, remedy=why.advice)
+    return DoctorCheck("NVIDIA driver", ok=False, finding=why.reason, remedy=why.advice)
 
 
-def _unusable(index: int, reason: str) -> Check:
-    return Check(f"GPU {index}", ok=False, finding=f"it cannot be opened: {reason}", remedy="reset it, or reboot")
+def _unusable(index: int, reason: str) -> DoctorCheck:
+    return DoctorCheck(f"GPU {index}", ok=False, finding=f"it cannot be opened: {reason}", remedy="reset it, or reboot")
 
 
-def _gpu(device: Device, reading: Reading | None) -> Check:
+def _gpu(device: NvmlDevice, reading: GpuReading | None) -> DoctorCheck:
     name = f"GPU {device.index}"
     what = f"{device.description['name']}, {device.description['uuid']}"
     if reading is None:
-        return Check(name, ok=False, finding=f"{what}: it does not answer", remedy=HUNG)
+        return DoctorCheck(name, ok=False, finding=f"{what}: it does not answer", remedy=HUNG)
     missing = {change.quantity: change.reason for change in reading.changes if change.reason}
     if ALL_QUANTITIES in missing:
-        return Check(name, ok=False, finding=f"{what}: {missing[ALL_QUANTITIES]}", remedy="reset it, or reboot")
+        return DoctorCheck(name, ok=False, finding=f"{what}: {missing[ALL_QUANTITIES]}", remedy="reset it, or reboot")
     mig = device.mig is not None or device.description["mig_enabled"] is True
     return _quantities(name, what, reading, missing, mig=mig)
 
 
-def _quantities(name: str, what: str, reading: Reading, missing: Mapping[str, str | None], *, mig: bool) -> Check:
+def _quantities(
+    name: str, what: str, reading: GpuReading, missing: Mapping[str, str | None], *, mig: bool
+) -> DoctorCheck:
     columns = [column.name for column in schema.GPU_QUANTITIES]
     read = [column for column in columns if reading.values.get(column) is not None]
     reasons = {**dict.fromkeys(METRICS, missing.get(GPM)), **missing}
@@ -117,10 +119,10 @@ def _quantities(name: str, what: str, reading: Reading, missing: Mapping[str, st
         if mig
         else ""
     )
-    return Check(name, ok="gpu_util_pct" in read, finding=finding, remedy=remedy)
+    return DoctorCheck(name, ok="gpu_util_pct" in read, finding=finding, remedy=remedy)
 
 
-def _xid_events(devices: Sequence[Device]) -> Check:
+def _xid_events(devices: Sequence[NvmlDevice]) -> DoctorCheck:
     answers: queue.SimpleQueue[Mapping[str, object]] = queue.SimpleQueue()
 
     def note(_kind: str, _at: Clocks, fields: Mapping[str, object]) -> None:
@@ -134,32 +136,34 @@ def _xid_events(devices: Sequence[Device]) -> Check:
     thread.finish(FINISH_S)
     ok = status["status"] == "listening"
     finding = "NVML reports them as they happen" if ok else f"not available: {status['reason']}"
-    return Check(
+    return DoctorCheck(
         "Xid events", ok=ok, finding=finding, remedy="" if ok else "the kernel log tells them too, where it can be read"
     )
 
 
-def _kernel_log() -> Check:
+def _kernel_log() -> DoctorCheck:
     try:
         source = sources.open_best(None)
     except sources.Refused as refusal:
-        return Check("kernel log", ok=False, finding=refusal.reason, remedy=sources.advice_for(refusal))
+        return DoctorCheck("kernel log", ok=False, finding=refusal.reason, remedy=sources.advice_for(refusal))
     source.close()
-    return Check("kernel log", ok=True, finding=f"can be followed through {source.name}")
+    return DoctorCheck("kernel log", ok=True, finding=f"can be followed through {source.name}")
 
 
-def _pressure() -> Check:
+def _pressure() -> DoctorCheck:
     if read_text(PRESSURE):
-        return Check("pressure (PSI)", ok=True, finding="the kernel tells what processes wait for")
+        return DoctorCheck("pressure (PSI)", ok=True, finding="the kernel tells what processes wait for")
     remedy = "start the kernel with `psi=1`; without it, causes of a starved GPU are told apart less well"
-    return Check("pressure (PSI)", ok=False, finding="this kernel does not tell what processes wait for", remedy=remedy)
+    return DoctorCheck(
+        "pressure (PSI)", ok=False, finding="this kernel does not tell what processes wait for", remedy=remedy
+    )
 
 
-def _package(name: str) -> Check:
+def _package(name: str) -> DoctorCheck:
     from importlib import metadata  # noqa: PLC0415 - 15 ms that `record` need not pay
 
     try:
-        return Check(name, ok=True, finding=f"version {metadata.version(name)}")
+        return DoctorCheck(name, ok=True, finding=f"version {metadata.version(name)}")
     except metadata.PackageNotFoundError:
         finding = "not installed beside gpu-report; a training in another environment is recorded all the same"
-        return Check(name, ok=False, finding=finding, remedy="pip install gpu-report[yolo], if you want it here")
+        return DoctorCheck(name, ok=False, finding=finding, remedy="pip install gpu-report[yolo], if you want it here")

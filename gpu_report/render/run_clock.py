@@ -16,7 +16,7 @@ class Moment:
 
 
 @dataclass(frozen=True)
-class Clock:
+class WallClock:
     """The run's clock: what second 0 was on the wall, in UTC seconds since 1970."""
 
     start_wall_s: float

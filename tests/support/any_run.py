@@ -99,7 +99,16 @@ def _column(pick: Random, name: str, count: int) -> list[float]:
 def _gpu(pick: Random, index: int) -> Gpu:
     parent = pick.choice([None, None, None, 0])
     size_mib, limit_w, clock = pick.choice([None, 0, 24_000, 143_771]), pick.choice([None, 700]), pick.choice([None, 0])
-    return Gpu(index, f"GPU-{index}", pick.choice([None, "H200"]), None, size_mib, limit_w, clock, parent_index=parent)
+    return Gpu(
+        index,
+        uuid=f"GPU-{index}",
+        name=pick.choice([None, "H200"]),
+        memory_total_mib=size_mib,
+        power_limit_w=limit_w,
+        max_sm_clock_mhz=clock,
+        max_memory_clock_mhz=clock,
+        parent_index=parent,
+    )
 
 
 def _recording(pick: Random, interval_s: float) -> Recording:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from gpu_report.model import Finding
 from support.labels import Fault, Labels, Span
 
-EFFECT_AT_LEAST_S = 10.0  # shorter effects are not counted: a drop is one from 10 s on (DESIGN.md, Words)
+EFFECT_AT_LEAST_S = 10.0  # shorter effects are not counted: a drop is one from 10 s on
 OVERLAP_AT_LEAST = 0.5  # of the effect
 END_WITHIN_S = 2.0  # an end is a moment: its finding must end this near to it
 ENDED, GROWTH = "run-ended", "memory-growth"

@@ -6,10 +6,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.signals.thresholds import LEVEL_OVER_S, SUSTAINED_AFTER_S
 from gpu_report.analyse.signals.utilisation_drops import Drop, _counts, _few_strays, _interval, _part
+from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S, LOW_PCT
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.low_stretches import low_stretches
+from gpu_report.analyse.timeseries.thresholds import READING_SLACK, STRAY_S
 from gpu_report.model import Options
 
 
@@ -26,8 +28,8 @@ class _Search:
         self.series, self.share, self.at_least_s = series, share, at_least_s
         self.usable = kept.copy()
         self.kept = kept  # readings that the level is made of: usable and in no drop
-        self.window = max(round(th.LEVEL_OVER_S / series.interval_s), 1)
-        self.at_least = max(round(th.LEVEL_AT_LEAST_S / series.interval_s), 1)
+        self.window = max(round(LEVEL_OVER_S / series.interval_s), 1)
+        self.at_least = max(round(LEVEL_AT_LEAST_S / series.interval_s), 1)
 
     def drops(self) -> Iterator[Drop]:
         """Yield the drops in order."""
@@ -43,8 +45,8 @@ class _Search:
         """Return the drop that begins at `start` (None: none), where to go on, and until where it disturbs levels."""
         before = self._level(start)
         line = self.share * before
-        end = self._end(start, line, th.STRAY_S)
-        begin, level = self._reach_back(at, start, before, th.STRAY_S)
+        end = self._end(start, line, STRAY_S)
+        begin, level = self._reach_back(at, start, before, STRAY_S)
         drop = self._drop(begin, end, level)
         if drop is None:  # strays may have joined too much: what holds without them?
             end = self._end(start, line, 0.0)
@@ -66,7 +68,7 @@ class _Search:
         return level
 
     def _candidates(self, levels: Floats) -> npt.NDArray[np.intp]:
-        low = self.usable & (levels >= th.LOW_PCT) & (self.series.util_pct < self.share * levels)
+        low = self.usable & (levels >= LOW_PCT) & (self.series.util_pct < self.share * levels)
         return np.flatnonzero(low)
 
     def _next_start(self, at: int, undisturbed: npt.NDArray[np.intp], disturbed_until: int) -> int | None:
@@ -87,7 +89,7 @@ class _Search:
                 break
         values = self.series.util_pct[recent]
         level = float(np.median(values)) if len(values) >= self.at_least else -1.0
-        return level if level >= th.LOW_PCT else -1.0
+        return level if level >= LOW_PCT else -1.0
 
     def _reach_back(self, at: int, start: int, level: float, stray_s: float) -> tuple[int, float]:
         """Return where the low stretch began that could be judged from `start` on only, and the level before that.
@@ -102,7 +104,7 @@ class _Search:
 
     def _begin(self, at: int, start: int, line: float, stray_s: float) -> int:
         """Return the first reading of the low stretch that `start` lies in, no earlier than `at`."""
-        stray_s = max(stray_s, (1 + th.READING_SLACK) * self.series.interval_s) if stray_s else 0.0
+        stray_s = max(stray_s, (1 + READING_SLACK) * self.series.interval_s) if stray_s else 0.0
         t_s, ends_s, begin = self.series.t_s, self.series.ends_s, start
         for i in range(start - 1, at - 1, -1):
             if not self.usable[i] or t_s[i + 1] - ends_s[i] > 1e-6:
@@ -115,14 +117,14 @@ class _Search:
 
     def _end(self, start: int, line: float, stray_s: float) -> int:
         """Return the index after the last reading of the low stretch that begins at `start`."""
-        reach = 4 * th.STRAY_S + 4 * self.series.interval_s
+        reach = 4 * STRAY_S + 4 * self.series.interval_s
         while True:
             upto = int(np.searchsorted(self.series.t_s, self.series.t_s[start] + reach, side="right"))
             part = _part(self.series, start, upto)
             usable = self.usable[start:upto]
             stop = start + low_stretches(part, usable & (part.util_pct < line), usable, stray_s)[0][1]
             beyond = self.series.t_s[upto - 1] - self.series.t_s[stop - 1]
-            if upto == len(self.series.t_s) or beyond > 2 * (th.STRAY_S + self.series.interval_s):
+            if upto == len(self.series.t_s) or beyond > 2 * (STRAY_S + self.series.interval_s):
                 return stop
             reach *= 4  # most low stretches are short; a long one is read a few times over at most
 
@@ -132,12 +134,12 @@ class _Search:
         busy = not _few_strays(self.series, under, start, end) or low.mean_pct >= self.share * level
         if busy or not _counts(self.series, (start, end), self.at_least_s):
             return None
-        sustained = low.duration_s > th.SUSTAINED_AFTER_S
+        sustained = low.duration_s > SUSTAINED_AFTER_S
         return Drop(self.series.gpu, low.start_t_s, low.end_t_s, level, low.mean_pct, sustained)
 
     def _exclude(self, start: int, end: int) -> int:
         """Keep a drop's first SUSTAINED_AFTER_S out of the level; return where the level starts anew if it goes on."""
-        new_state = int(np.searchsorted(self.series.t_s, self.series.t_s[start] + th.SUSTAINED_AFTER_S))
+        new_state = int(np.searchsorted(self.series.t_s, self.series.t_s[start] + SUSTAINED_AFTER_S))
         self.kept[start : min(end, new_state)] = False
         if end > new_state:
             self.kept[:new_state] = False

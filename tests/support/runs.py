@@ -1,6 +1,7 @@
 """Runs made of plain numbers, for tests of the analysis."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,8 +28,13 @@ def make_run(
     epochs_asked: int | None = None,
     duration_s: float | None = None,
     ring: pd.DataFrame | None = None,
+    facts: Mapping[str, Any] | None = None,
 ) -> Run:
-    """Return a run with one series of utilisation a GPU; `rows` are (epoch, when its row appeared)."""
+    """Return a run with one series of utilisation a GPU, whose leading zeros are startup.
+
+    `rows` are (epoch, when its row appeared), `quantities` other columns of each GPU, `facts` fields of
+    each `Gpu`.
+    """
     series = [util] if not util or not isinstance(util[0], (list, tuple)) else util
     frames = []
     for gpu, values in enumerate(series):
@@ -51,7 +57,10 @@ def make_run(
         start_wall_s=START,
         duration_s=duration_s if duration_s is not None else float(samples["t_s"].max()) + interval_s,
         recording=Recording(interval_s=interval_s),
-        gpus=tuple(Gpu(index, name="NVIDIA H200", memory_total_mib=143771) for index in range(len(series))),
+        gpus=tuple(
+            Gpu(index, **{"name": "NVIDIA H200", "memory_total_mib": 143771, **(facts or {})})
+            for index in range(len(series))
+        ),
         samples=samples,
         ring=ring
         if ring is not None

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.advice.fixes import Fix, find_fix
 from gpu_report.analyse.advice.run_settings import run_settings_of
-from gpu_report.analyse.advice.speedup_limits import standing_causes, training_of_limits
+from gpu_report.analyse.advice.speedup_limits import lasting_causes, training_of_limits
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.timeline.thresholds import ENDED_TOGETHER_S
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.model import Advice, EpochSummary, Finding, SpeedupLimit
 
@@ -15,21 +15,21 @@ from gpu_report.model import Advice, EpochSummary, Finding, SpeedupLimit
 def advise(
     context: Context, epochs: Sequence[EpochSummary], findings: Sequence[Finding], limits: Sequence[SpeedupLimit]
 ) -> tuple[list[Finding], tuple[SpeedupLimit, ...]]:
-    """Return the findings with advice against their causes, and the bounds with what the repair would reach.
+    """Return the findings with advice against their causes, and the limits with what the fix would reach.
 
-    Advice is given where the cause held all the time, in the training that bounds are of: no argument would have kept a
+    Advice is given where the cause held all the time, in the training that limits are of: no argument would have kept a
     moment's fault away. None of it is for a training that ended for want of host memory: a larger batch, more workers
     and a cache all take more.
     """
     training = training_of_limits(context, epochs)
     if training is None or any(_ran_out_of_memory(finding, training) for finding in findings):
         return list(findings), tuple(limits)
-    held_back = [f for f in standing_causes(context, training, findings) if f.severity != "info"]  # a note has none
-    standing = {finding.cause.name for finding in held_back if finding.cause}
+    held_back = [f for f in lasting_causes(context, training, findings) if f.severity != "info"]  # a note has none
+    lasting = {finding.cause.name for finding in held_back if finding.cause}
     offered = {
         limit.cause: found
         for limit in limits
-        if limit.cause in standing and (found := _find_fix(context, training, limit)) is not None
+        if limit.cause in lasting and (found := _find_fix(context, training, limit)) is not None
     }
     of = {limit.cause: limit for limit in limits}
     advised = [
@@ -45,7 +45,7 @@ def _ran_out_of_memory(finding: Finding, training: Training) -> bool:
     """Tell whether a training ended for want of host memory, for certain or likely."""
     start_s, end_s = training.span
     short = finding.cause is not None and finding.cause.runner_up == "memory-pressure"
-    return finding.rule == "run-ended" and short and start_s <= finding.end_t_s <= end_s + th.TOGETHER_S
+    return finding.rule == "run-ended" and short and start_s <= finding.end_t_s <= end_s + ENDED_TOGETHER_S
 
 
 def _find_fix(context: Context, training: Training, limit: SpeedupLimit) -> Fix | None:

@@ -1,6 +1,6 @@
 """What to change, in the user's own arguments: values computed from the run, with what each is likely to reach.
 
-A repair is offered only for an argument that stands in the run's own args.yaml (reference: ultralytics ends a run on an
+A fix is offered only for an argument that stands in the run's own args.yaml (reference: ultralytics ends a run on an
 argument that it does not know, and its own answers have named several that never existed).
 """
 
@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import ceil
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.advice import thresholds as th
 from gpu_report.analyse.advice.run_settings import RunSettings
 from gpu_report.analyse.causes.host import cores_short
+from gpu_report.analyse.causes.thresholds import WORKER_FULL_PCT
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.model import SpeedupLimit
 
@@ -104,7 +105,7 @@ FIXES: Mapping[str, tuple[Offer, ...]] = {
 
 
 def find_fix(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSignals) -> Fix | None:
-    """Return what to try against a bound's cause, None where nothing can be said."""
+    """Return what to try against a limit's cause, None where nothing can be said."""
     offers = (offer(settings, limit, signals) for offer in FIXES.get(limit.cause, ()))
     return next((found for found in offers if found is not None), None)
 
@@ -120,7 +121,7 @@ def _without_reading_s(settings: RunSettings, limit: SpeedupLimit, signals: Inte
     Where they computed all the time, less of it remains by decoding, which nobody has measured: None.
     """
     cpu, busiest = signals.within("workers_cpu_pct"), signals.within("busiest_worker_cpu_pct")
-    if cpu is None or busiest is None or not settings.workers or busiest >= th.WORKER_FULL_PCT:
+    if cpu is None or busiest is None or not settings.workers or busiest >= WORKER_FULL_PCT:
         return None
     return max(limit.epoch_s_at_best, limit.epoch_s_now * cpu / 100 / settings.workers)
 

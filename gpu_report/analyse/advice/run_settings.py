@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.advice import thresholds as th
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.timeline.device_argument import visible_gpus
 from gpu_report.analyse.timeline.trainings import Training, whole
@@ -23,7 +23,7 @@ class RunSettings:
     `workers` and `batch` are those in effect, `workers` of each rank, `batch` of all. `cores_free` are cores that
     neither other processes nor a core or two for the rest of the training take, for each rank; `workers_most` are the
     workers to which ultralytics cuts any larger number. `memory_free_mib` is the least host memory that was available,
-    and that its cgroup's limit left. `gpu_peak` and `gpu_total_mib` are of the fullest GPU that it used.
+    and that its cgroup's limit left. `gpu_peak_mib` and `gpu_total_mib` are of the fullest GPU that it used.
     """
 
     args: Mapping[str, object]
@@ -57,7 +57,6 @@ def run_settings_of(context: Context, training: Training) -> RunSettings:
     said: Mapping[str, object] = {**training.args, **{k: v for k, v in training.settings.items() if v is not None}}
     peaks = {series.gpu: _peak_mib(series, training) for series in context.series if series.gpu in training.gpus}
     fullest = max(peaks, key=lambda gpu: peaks[gpu], default=None)
-    sizes = {gpu.index: gpu.memory_total_mib for gpu in context.run.gpus}
     return RunSettings(
         args=training.args,
         workers=whole(said.get("workers")),
@@ -71,7 +70,7 @@ def run_settings_of(context: Context, training: Training) -> RunSettings:
         workers_most=_workers_most(context, training),
         memory_free_mib=_memory_free_mib(context, training),
         gpu_peak_mib=None if fullest is None else peaks[fullest],
-        gpu_total_mib=None if fullest is None else sizes.get(fullest),
+        gpu_total_mib=None if fullest is None else context.run.gpu(fullest).memory_total_mib,
     )
 
 
@@ -116,7 +115,7 @@ def _usable(recording: Recording) -> int | None:
 
 
 def _taken_by_others(context: Context, training: Training, cores: int) -> int:
-    """Return how many cores other processes took in ordinary training, 0 where the host was not recorded."""
+    """Return how many cores other processes took in the steady state, 0 where the host was not recorded."""
     signals = context.signals.of_training(min(training.gpus), training) if training.gpus else None
     if signals is None:
         return 0

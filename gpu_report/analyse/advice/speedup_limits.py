@@ -1,26 +1,26 @@
 """What training could be without a cause: the training part of an epoch now, and at best.
 
-A bound holds for the removal of one cause alone: the rest of the epoch, above all the model's work, stays as it is.
+A limit holds for the removal of one cause alone: the rest of the epoch, above all the model's work, stays as it is.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.advice import thresholds as th
 from gpu_report.analyse.causes.host import cores_short
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.timeline.activity import outside
-from gpu_report.analyse.timeline.trainings import Training
+from gpu_report.analyse.timeline.trainings import Training, longest_run
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, as_array
+from gpu_report.analyse.timeseries.thresholds import TOUCHED_S
 from gpu_report.catalogue import CAUSES, RULES
 from gpu_report.model import EpochSummary, Finding, SpeedupLimit
 
 WAITING = "waiting-for-peer"
 GAPS = "short gaps"
-# Of which epochs a bound calls one the epoch now: the table of epochs has others beside them, the first above all.
-ALL, ORDINARY = "all epochs", "the epochs that nothing disturbed"
+# Of which epochs a limit calls one the epoch now: the table of epochs has others beside them, the first above all.
+ALL, STEADY = "all epochs", "the epochs that nothing disturbed"
 
 
 @dataclass(frozen=True)
@@ -35,16 +35,8 @@ class _Epoch:
         return self.summary.start_t_s, self.summary.start_t_s + self.train_s
 
 
-def longest_run(epochs: Sequence[EpochSummary]) -> int | None:
-    """Return the number of the YOLO run that trained longest, None where no training is distinguished."""
-    trained: dict[int, float] = {}
-    for epoch in epochs:
-        trained[epoch.run] = trained.get(epoch.run, 0.0) + (epoch.train_s or 0.0)
-    return max(trained, key=lambda number: trained[number], default=None)
-
-
 def training_of_limits(context: Context, epochs: Sequence[EpochSummary]) -> Training | None:
-    """Return the training that bounds are of: of the longest YOLO run the one in which its middle epoch lies.
+    """Return the training that limits are of: of the longest YOLO run the one in which its middle epoch lies.
 
     None where no training is distinguished.
     """
@@ -56,7 +48,7 @@ def training_of_limits(context: Context, epochs: Sequence[EpochSummary]) -> Trai
 def find_speedup_limits(
     context: Context, epochs: Sequence[EpochSummary], findings: Sequence[Finding]
 ) -> tuple[SpeedupLimit, ...]:
-    """Return a bound for each cause of lost training time, the largest win first; empty where epochs are not known.
+    """Return a limit for each cause of lost training time, the largest win first; empty where epochs are not known.
 
     Of several YOLO runs in one recording the longest is meant.
     """
@@ -64,19 +56,19 @@ def find_speedup_limits(
     training = training_of_limits(context, epochs)
     took = _disturbing(findings)
     disturbing, held_up = IntervalIndex(took, _span), interval_cover(map(_span, took))
-    ordinary = [epoch for epoch in mine if not held_up.touches(epoch.span)]
+    steady = [epoch for epoch in mine if not held_up.touches(epoch.span)]
     left_out = _left_out(epochs)
-    which = f"now is the median of {ORDINARY if 0 < len(ordinary) < len(mine) else ALL}{left_out}"
-    standing = [limit for limit in [_standing(context, training, ordinary or mine, findings, which)] if limit]
-    found = [*standing, *_momentary(mine, ordinary, disturbing, f"now is the mean of {ALL}{left_out}")]
-    won = [limit for limit in found if limit.speed_up_at_most >= th.LEAST_SPEED_UP]
-    return tuple(sorted(won, key=lambda limit: -limit.speed_up_at_most))
+    which = f"now is the median of {STEADY if 0 < len(steady) < len(mine) else ALL}{left_out}"
+    lasting = [limit for limit in [_lasting(context, training, steady or mine, findings, which)] if limit]
+    found = [*lasting, *_momentary(mine, steady, disturbing, f"now is the mean of {ALL}{left_out}")]
+    worthwhile = [limit for limit in found if limit.speed_up_at_most >= th.LEAST_SPEED_UP]
+    return tuple(sorted(worthwhile, key=lambda limit: -limit.speed_up_at_most))
 
 
 def _disturbing(findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings that say what took time at a moment; a wait for a GPU that fell is covered by that fall."""
-    told = [f for f in findings if not f.expected and f.severity != "info" and f.cause]
-    took = [f for f in told if RULES[f.rule].takes_epoch_time]
+    causing = [f for f in findings if not f.expected and f.severity != "info" and f.cause]
+    took = [f for f in causing if RULES[f.rule].takes_epoch_time]
     fell = IntervalIndex([f for f in took if RULES[f.rule].fall], _span)
     return [f for f in took if f.rule != WAITING or not any(_overlap_s(f, other) > 0 for other in fell(*f.span))]
 
@@ -114,22 +106,22 @@ def _left_out(epochs: Sequence[EpochSummary]) -> str:
     return f", without {named}" if named else ""
 
 
-def standing_causes(context: Context, training: Training, findings: Sequence[Finding]) -> list[Finding]:
+def lasting_causes(context: Context, training: Training, findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings of what holds a training back all the time, with their causes."""
     starved = [f for f in findings if f.rule == "starved" and f.cause]
     return [f for f in starved if context.training_at(f.start_t_s, f.gpu) is training]
 
 
-def _standing(
+def _lasting(
     context: Context, training: Training | None, epochs: Sequence[_Epoch], findings: Sequence[Finding], which: str
 ) -> SpeedupLimit | None:
-    """Return the bound of what holds training back all the time: of its cause where one is known, else of all gaps.
+    """Return the limit of what holds training back all the time: of its cause where one is known, else of all gaps.
 
     `which` says what the epoch now is.
     """
     if not epochs or training is None:
         return None
-    held_back = standing_causes(context, training, findings)
+    held_back = lasting_causes(context, training, findings)
     # named as in the ledger, where all that is not explained is gaps; a warning of it is reported as what it is
     causes = [(f.cause.name, f.severity) for f in held_back if f.cause]
     cause, severity = next((each for each in causes if each != ("unexplained", "info")), (GAPS, ""))
@@ -161,25 +153,21 @@ def _limit(cause: str, now_s: float, best_s: float, basis: str) -> SpeedupLimit 
 
 def _busy_share(context: Context, training: Training, epochs: Sequence[_Epoch]) -> float:
     """Return mean utilisation (0 to 1) of the used GPU that was busiest in these epochs: none can do with less time."""
-    spans, shares = as_array([epoch.span for epoch in epochs]), [0.0]
-    for series in context.series:
-        mine = ~outside(series, spans)
-        seconds = float(series.weight_s[mine].sum())
-        if series.gpu in training.gpus and seconds > 0:
-            shares.append(float((series.weight_s * series.util_pct)[mine].sum()) / seconds / 100)
-    return max(shares)
+    spans = as_array([epoch.span for epoch in epochs])
+    means = [series.mean_util_in(spans) for series in context.series if series.gpu in training.gpus]
+    return max([0.0, *(mean_pct / 100 for mean_pct, seconds in means if seconds > 0)])
 
 
 def _momentary(
-    epochs: Sequence[_Epoch], ordinary: Sequence[_Epoch], findings: IntervalIndex[Finding], which: str
+    epochs: Sequence[_Epoch], steady: Sequence[_Epoch], findings: IntervalIndex[Finding], which: str
 ) -> list[SpeedupLimit]:
-    """Return a bound for each cause that disturbed some epochs, from what those took longer than undisturbed ones.
+    """Return a limit for each cause that disturbed some epochs, from what those took longer than undisturbed ones.
 
     `which` says what the epoch now is.
     """
-    if not ordinary:
+    if not steady:
         return []
-    typical_s, now_s = median(epoch.train_s for epoch in ordinary), fmean(epoch.train_s for epoch in epochs)
+    typical_s, now_s = median(epoch.train_s for epoch in steady), fmean(epoch.train_s for epoch in epochs)
     basis = f"without what it took beyond the median of the epochs that nothing disturbed; {which}"
     return [
         SpeedupLimit(cause, now_s, max(now_s - lost_s / len(epochs), typical_s), basis)
@@ -199,7 +187,7 @@ def _lost_s(epochs: Sequence[_Epoch], typical_s: float, findings: IntervalIndex[
                 shares[name] = max(shares.get(name, 0.0), _shared_s(epoch, finding))
         total = sum(shares.values())
         for name, share in shares.items():
-            if share > th.TOUCHED_S:
+            if share > TOUCHED_S:
                 lost[name] = lost.get(name, 0.0) + max(epoch.train_s - typical_s, 0.0) * share / total
     return lost
 

@@ -10,8 +10,8 @@ practice).
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.causes.candidate import Candidate
+from gpu_report.analyse.causes.confidence import CERTAIN
 from gpu_report.analyse.causes.data_loading import input_storage, loader_cpu_bound, loader_idle, loader_idle_at_times
 from gpu_report.analyse.causes.gpu import gpu_fault, other_process, power_cap, thermal
 from gpu_report.analyse.causes.host import cores_taken, memory_pressure, own_cores_full
@@ -19,13 +19,12 @@ from gpu_report.analyse.causes.kernel_log import kernel_said
 from gpu_report.analyse.causes.main_process import launch_bound, main_process_bound, trainer_blocked, trainer_stopped
 from gpu_report.analyse.causes.yolo_phases import phase_itself, tuning
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
+from gpu_report.catalogue import UNEXPLAINED
 from gpu_report.model import Advice, Cause, Evidence
 
-UNEXPLAINED = "nothing that was recorded explains it"
-
+NOTHING = "nothing that was recorded explains it"
 
 Scorer = Callable[[IntervalSignals], Candidate | None]
-
 
 CAUSES: tuple[Scorer, ...] = (
     gpu_fault,
@@ -61,7 +60,7 @@ class Explanation:
 def explain(signals: IntervalSignals, *, expected: Cause | None = None, kernel_was_read: bool = True) -> Explanation:
     """Return what explains an interval: the strongest candidate, else `expected`, else unexplained.
 
-    `expected` is the cause that the phase gives (a validation of usual length), which yields only to a stronger one.
+    `expected` is the cause that the phase gives (a validation of typical length), which yields only to a stronger one.
     `kernel_was_read` is False when nobody looked.
     """
     found = [candidate for scorer in CAUSES if (candidate := scorer(signals)) is not None]
@@ -69,12 +68,12 @@ def explain(signals: IntervalSignals, *, expected: Cause | None = None, kernel_w
     if ranked and (expected is None or _outranks(ranked[0], expected)):
         best = ranked[0]
         rival = next((c.name for c in ranked if c.name != best.name), expected.name if expected else None)
-        rival = None if best.confidence >= th.CERTAIN else rival
+        rival = None if best.confidence >= CERTAIN else rival
         return Explanation(Cause(best.name, best.confidence, best.explanation, rival), best.evidence, best.advice)
     if expected is not None:
         return Explanation(expected)
     unread = "" if kernel_was_read else "; the kernel log was not read"
-    return Explanation(Cause("unexplained", 0.0, f"{UNEXPLAINED}{unread}"))
+    return Explanation(Cause(UNEXPLAINED, 0.0, f"{NOTHING}{unread}"))
 
 
 def _outranks(candidate: Candidate, expected: Cause) -> bool:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.causes import thresholds as th
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.model import Advice, Evidence
 

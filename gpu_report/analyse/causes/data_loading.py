@@ -1,7 +1,8 @@
 """Causes in the loader: its storage, its CPU, workers that nothing answers."""
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.causes import thresholds as th
 from gpu_report.analyse.causes.candidate import Candidate, data_came, idle, loading_workers, mostly_one_core, risen
+from gpu_report.analyse.causes.confidence import LIKELY, POSSIBLE, STRONG, SUPPORTED
 from gpu_report.analyse.evidence import evidence, usually
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.kernel_events import cache_dropped
@@ -32,7 +33,7 @@ def input_storage(signals: IntervalSignals) -> Candidate | None:
             f": {_who(dropped)} emptied the page cache{_often(dropped)}, so that files were read from the disk again"
         )
     advice = () if dropped is None else (_keep_cache(dropped),)
-    return Candidate("input-storage", 0.9 if sure else 0.8, text, numbers, advice)
+    return Candidate("input-storage", STRONG if sure else LIKELY, text, numbers, advice)
 
 
 def loader_cpu_bound(signals: IntervalSignals) -> Candidate | None:
@@ -49,7 +50,7 @@ def loader_cpu_bound(signals: IntervalSignals) -> Candidate | None:
         ("CPU, all cores", signals.within("cpu_pct"), "%"),
     )
     noun = "loader worker was" if busy == 1 else "loader workers were"
-    return Candidate("input-cpu", 0.85, f"{busy} {noun} busy all the time and could not keep up", numbers)
+    return Candidate("input-cpu", SUPPORTED, f"{busy} {noun} busy all the time and could not keep up", numbers)
 
 
 def loader_idle(signals: IntervalSignals) -> Candidate | None:
@@ -69,11 +70,11 @@ def loader_idle(signals: IntervalSignals) -> Candidate | None:
         ("CPU of all workers right after it, against usual", surge, "times as much"),
     )
     text = "the loader's workers stood still first, without using CPU or disk (a network drive, a lock, a sleep)"
-    return Candidate("input-stalled", 0.85 if first and refilled else 0.7, text, numbers)
+    return Candidate("input-stalled", SUPPORTED if first and refilled else POSSIBLE, text, numbers)
 
 
 def loader_idle_at_times(signals: IntervalSignals) -> Candidate | None:
-    """Find that workers stood still, too, while the trainer waited: again and again something held them up."""
+    """Find that workers stalled, too, while the trainer waited: again and again something held them up."""
     waiting, there = signals.within("workers_cpu_pct"), loading_workers(signals)
     could = 100 * min(there, signals.usable_cores or signals.cores or there)
     if not signals.waits or waiting is None or not could or waiting > th.WAITING_WORKERS_SHARE * could:
@@ -85,7 +86,7 @@ def loader_idle_at_times(signals: IntervalSignals) -> Candidate | None:
     text = (
         "again and again the loader's workers stood still, using no CPU and no disk (a network drive, a lock, a sleep)"
     )
-    return Candidate("input-stalled", 0.7, text, numbers)
+    return Candidate("input-stalled", POSSIBLE, text, numbers)
 
 
 def _most(*values: float | None) -> float | None:

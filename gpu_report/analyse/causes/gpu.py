@@ -1,17 +1,19 @@
 """Causes in the GPU itself: a fault, another process on it, a clock held down."""
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.causes import thresholds as th
 from gpu_report.analyse.causes.candidate import Candidate
+from gpu_report.analyse.causes.confidence import CERTAIN, HINTED, LIKELY, PRESENT
 from gpu_report.analyse.evidence import evidence, usually
 from gpu_report.analyse.signals.clock_throttling import HW_THERMAL, POWER_BRAKE, SW_POWER_CAP, SW_THERMAL
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
+from gpu_report.analyse.signals.thresholds import THROTTLED_SHARE
 
 
 def gpu_fault(signals: IntervalSignals) -> Candidate | None:
     """Find that the driver lost the GPU, or wants it reset."""
     if not signals.nvml_lost:
         return None
-    return Candidate("gpu-fault", 0.95, f"the driver said: {signals.nvml_lost}")
+    return Candidate("gpu-fault", CERTAIN, f"the driver said: {signals.nvml_lost}")
 
 
 def other_process(signals: IntervalSignals) -> Candidate | None:
@@ -24,17 +26,17 @@ def other_process(signals: IntervalSignals) -> Candidate | None:
     share, other = max(there, key=lambda pair: (pair[0], pair[1].memory_mib or 0.0))
     memory = "" if other.memory_mib is None else f", {other.memory_mib / 1024:.1f} GiB"
     numbers = evidence(("of this time it was on the GPU", 100 * share, "%"), ("its memory", other.memory_mib, "MiB"))
-    return Candidate("other-process", 0.75, f"{other.who}{memory} was on this GPU too", numbers)
+    return Candidate("other-process", PRESENT, f"{other.who}{memory} was on this GPU too", numbers)
 
 
 def power_cap(signals: IntervalSignals) -> Candidate | None:
     """Find the clock far down because of a power limit. It makes batches longer, and gaps between them no wider."""
-    return _throttled(signals, "power-cap", SW_POWER_CAP | POWER_BRAKE, 0.6, "power")
+    return _throttled(signals, "power-cap", SW_POWER_CAP | POWER_BRAKE, HINTED, "power")
 
 
 def thermal(signals: IntervalSignals) -> Candidate | None:
     """Find the clock far down because of heat; boards skip clock cycles then, which utilisation may show."""
-    return _throttled(signals, "thermal", SW_THERMAL | HW_THERMAL, 0.8, "heat")
+    return _throttled(signals, "thermal", SW_THERMAL | HW_THERMAL, LIKELY, "heat")
 
 
 def _throttled(signals: IntervalSignals, name: str, bits: int, confidence: float, what: str) -> Candidate | None:
@@ -42,7 +44,7 @@ def _throttled(signals: IntervalSignals, name: str, bits: int, confidence: float
     clock, typical = signals.gpu_within("sm_clock_mhz"), signals.gpu_typical("sm_clock_mhz")
     if share is None or clock is None or typical is None:
         return None
-    if share < th.THROTTLED_SHARE or clock > th.CAUSE_CLOCK_SHARE * typical:
+    if share < THROTTLED_SHARE or clock > th.CAUSE_CLOCK_SHARE * typical:
         return None
     numbers = evidence(
         (f"of this time {what} held the clock down", 100 * share, "%"),

@@ -1,7 +1,8 @@
 """Causes in the machine: memory or cores that the training did not get."""
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.causes import thresholds as th
 from gpu_report.analyse.causes.candidate import Candidate, risen, trainer_cpu
+from gpu_report.analyse.causes.confidence import LIKELY, OWN_CORES, STRONG
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 
@@ -17,7 +18,7 @@ def memory_pressure(signals: IntervalSignals) -> Candidate | None:
         ("of the time a process waited for memory", pressure, "%"), ("read back from swap", swap, "MiB/s")
     )
     text = "processes waited for memory" + (", and pages were read back from swap" if swapped else "")
-    return Candidate("memory-pressure", 0.9 if waited and swapped else 0.8, text, numbers)
+    return Candidate("memory-pressure", STRONG if waited and swapped else LIKELY, text, numbers)
 
 
 def cores_taken(signals: IntervalSignals) -> Candidate | None:
@@ -34,7 +35,7 @@ def cores_taken(signals: IntervalSignals) -> Candidate | None:
         ("of all cores, taken by other processes than the training", others, "%"),
         ("of the time a process waited for a core", pressure, "%"),
     )
-    return Candidate("input-cpu", 0.9, f"other processes took {others:.0f} % of all cores", numbers)
+    return Candidate("input-cpu", STRONG, f"other processes took {others:.0f} % of all cores", numbers)
 
 
 def own_cores_full(signals: IntervalSignals) -> Candidate | None:
@@ -48,7 +49,7 @@ def own_cores_full(signals: IntervalSignals) -> Candidate | None:
         ("processes waited for a core", signals.within("cpu_pressure_pct"), "%"),
     )
     of = f" of {signals.cores}" if signals.cores and signals.cores > cores else ""
-    return Candidate("input-cpu", 0.88, f"the training filled all {cores:g}{of} cores that it may use", numbers)
+    return Candidate("input-cpu", OWN_CORES, f"the training filled all {cores:g}{of} cores that it may use", numbers)
 
 
 def cores_short(signals: IntervalSignals) -> bool:

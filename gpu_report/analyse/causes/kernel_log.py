@@ -1,26 +1,27 @@
 """Causes that the kernel log names."""
 
 from gpu_report.analyse.causes.candidate import Candidate
+from gpu_report.analyse.causes.confidence import CERTAIN, FAINT, HINTED, LIKELY, POSSIBLE, WEAK
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.model import NearbyKernelEvent
 
 # Which cause a kind of kernel event points to, and how far one such line alone is to be trusted (0 to 1): a GPU
 # fault stops the GPU by itself, a disk error stops only what reads that disk.
 KERNEL_CAUSES = {
-    "gpu-lost": ("gpu-fault", 0.95),
-    "xid": ("gpu-fault", 0.8),
-    "amdgpu": ("gpu-fault", 0.8),
-    "aer": ("gpu-fault", 0.4),
-    "hotplug": ("gpu-fault", 0.7),
-    "oom": ("memory-pressure", 0.7),
-    "nfs": ("input-storage", 0.7),
-    "nvme": ("input-storage", 0.6),
-    "ata": ("input-storage", 0.6),
-    "block": ("input-storage", 0.6),
-    "filesystem": ("input-storage", 0.6),
-    "thermal": ("thermal", 0.4),
-    "hung-task": ("trainer-blocked", 0.5),
-    "lockup": ("trainer-blocked", 0.6),
+    "gpu-lost": ("gpu-fault", CERTAIN),
+    "xid": ("gpu-fault", LIKELY),
+    "amdgpu": ("gpu-fault", LIKELY),
+    "aer": ("gpu-fault", FAINT),
+    "hotplug": ("gpu-fault", POSSIBLE),
+    "oom": ("memory-pressure", POSSIBLE),
+    "nfs": ("input-storage", POSSIBLE),
+    "nvme": ("input-storage", HINTED),
+    "ata": ("input-storage", HINTED),
+    "block": ("input-storage", HINTED),
+    "filesystem": ("input-storage", HINTED),
+    "thermal": ("thermal", FAINT),
+    "hung-task": ("trainer-blocked", WEAK),
+    "lockup": ("trainer-blocked", HINTED),
 }
 
 

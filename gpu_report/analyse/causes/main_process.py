@@ -1,7 +1,8 @@
 """Causes in the trainer's main process: stopped, blocked, or full."""
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.causes import thresholds as th
 from gpu_report.analyse.causes.candidate import Candidate, data_came, idle, mostly_one_core
+from gpu_report.analyse.causes.confidence import CERTAIN, LIKELY, POSSIBLE
 from gpu_report.analyse.causes.data_loading import loader_idle
 from gpu_report.analyse.evidence import evidence, stopped_processes, usually
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
@@ -14,11 +15,11 @@ def trainer_stopped(signals: IntervalSignals) -> Candidate | None:
     if stopped is None or stopped < th.STOPPED:
         return None
     numbers = evidence(stopped_processes(stopped))
-    return Candidate("trainer-blocked", 0.95, "a signal had stopped the training (SIGSTOP, Ctrl-Z)", numbers)
+    return Candidate("trainer-blocked", CERTAIN, "a signal had stopped the training (SIGSTOP, Ctrl-Z)", numbers)
 
 
 def trainer_blocked(signals: IntervalSignals) -> Candidate | None:
-    """Find that the main process itself stood still: no CPU, no disk, and the workers waited for it."""
+    """Find that the main process itself stalled: no CPU, no disk, and the workers waited for it."""
     if not idle(signals) or loader_idle(signals) is not None:
         return None
     numbers = evidence(
@@ -27,7 +28,7 @@ def trainer_blocked(signals: IntervalSignals) -> Candidate | None:
         ("CPU of all workers", signals.within("workers_cpu_pct"), "% of a core"),
     )
     text = "the trainer's main process did nothing: no CPU, no disk (a callback, a lock, a logger, a remote service)"
-    return Candidate("trainer-blocked", 0.8, text, numbers)
+    return Candidate("trainer-blocked", LIKELY, text, numbers)
 
 
 def main_process_bound(signals: IntervalSignals) -> Candidate | None:
@@ -40,7 +41,7 @@ def main_process_bound(signals: IntervalSignals) -> Candidate | None:
         ("CPU, all cores", signals.within("cpu_pct"), "%"),
     )
     return Candidate(
-        "main-process", 0.7, "the trainer's main process filled one core, and the GPU waited for it", numbers
+        "main-process", POSSIBLE, "the trainer's main process filled one core, and the GPU waited for it", numbers
     )
 
 
@@ -61,4 +62,4 @@ def launch_bound(signals: IntervalSignals) -> Candidate | None:
         ("CPU of all workers", signals.within("workers_cpu_pct"), "% of a core"),
     )
     text = "kernels were too small to fill the GPU, and the main process launched them as fast as one core can"
-    return Candidate("launch-bound", 0.8, text, numbers)
+    return Candidate("launch-bound", LIKELY, text, numbers)

@@ -1,9 +1,11 @@
 """Causes that are what YOLO does besides training: its phases, and what comes once."""
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.causes import thresholds as th
 from gpu_report.analyse.causes.candidate import Candidate
+from gpu_report.analyse.causes.confidence import PRESENT, WEAK
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
+from gpu_report.analyse.timeline.thresholds import LOW_PCT
 
 # What callbacks say that YOLO was doing, as the cause that it is and in words.
 PHASE_CAUSES = {
@@ -21,11 +23,11 @@ def tuning(signals: IntervalSignals) -> Candidate | None:
     util = signals.gpu_within("gpu_util_pct")
     if not signals.in_first_epoch or main is None or util is None or main < th.TUNING_CPU_PCT:
         return None
-    if (workers or 0.0) >= th.WORKERS_FULL_PCT or util >= th.LOW_PCT:
+    if (workers or 0.0) >= th.WORKERS_FULL_PCT or util >= LOW_PCT:
         return None
     numbers = evidence(("CPU of the main process", main, "% of a core"), ("CPU of all workers", workers, "% of a core"))
     text = "in the first epoch the main process prepared kernels for batches of a new size, such as the last one"
-    return Candidate("startup", 0.75, text, numbers)
+    return Candidate("startup", PRESENT, text, numbers)
 
 
 def phase_itself(signals: IntervalSignals) -> Candidate | None:
@@ -36,4 +38,4 @@ def phase_itself(signals: IntervalSignals) -> Candidate | None:
         return None
     name, text = PHASE_CAUSES[longest]
     numbers = evidence((f"of this time {text}", 100 * reported[longest], "%"))
-    return Candidate(name, 0.5, f"{text}, for longer than usual", numbers)
+    return Candidate(name, WEAK, f"{text}, for longer than usual", numbers)

@@ -1,11 +1,11 @@
-"""A run held against one or several baselines: whether they can be compared, each metric, the findings, the verdict."""
+"""A run compared with one or several baselines: whether they are comparable, each metric, the findings, the verdict."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.compare import thresholds as th
 from gpu_report.analyse.compare.comparability import (
     crash_note,
     cut_short,
@@ -182,6 +182,6 @@ def _too_little(sides: Sequence[SampleValues], baselines: Sequence[_Baseline]) -
 
 
 def _unjudged(metric: MetricComparison) -> MetricComparison:
-    """Return a metric's values alone: of runs that cannot be compared no change is told."""
+    """Return a metric's values alone: of runs that cannot be compared no change is reported."""
     alone = MetricComparison(metric.metric, metric.statistic, metric.unit, metric.baseline, metric.run)
     return replace(alone, basis=metric.basis, counts=metric.counts)

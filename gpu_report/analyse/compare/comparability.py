@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.compare import thresholds as th
 from gpu_report.analyse.compare.metrics import EPOCH_TIME
 from gpu_report.analyse.compare.samples import RunSample, with_epochs
 from gpu_report.analyse.compare.significance import SampleValues
@@ -114,7 +114,7 @@ def has_windows(sides: Sequence[SampleValues]) -> bool:
 
 
 def too_little(sides: Sequence[SampleValues]) -> Obstacle:
-    """Return that ordinary epochs are too few, why windows of them are no help, and how many epochs would be enough."""
+    """Return that steady epochs are too few, why windows of them are no help, and how many epochs would be enough."""
     *baselines, run = [len(side.training.epochs) for side in sides]
     few = f"{counted(run, 'ordinary epoch')} in the run, {min(baselines)} in the baseline"
     least = th.COMPARED_AT_LEAST

@@ -14,8 +14,6 @@ from gpu_report.model import Analysis, Finding, FindingChange
 Place = tuple[str, int] | None
 Key = tuple[str, str | None, Place]
 STATUSES = ("new", "still there", "gone")
-# Rules whose findings a person sees as the GPU standing still at times, or working far under its throughput.
-STUTTERS = frozenset({"drop", "sustained-low", "slowdown"})
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ def compare_findings(baselines: Sequence[Analysis], run: Analysis) -> tuple[Find
 
 
 def stutter(analysis: Analysis) -> str:
-    """Return whether the GPU stood still at times, and for how long, as a person would write it into a table."""
+    """Return whether the GPU stalled at times, and for how long, as a person would write it into a table."""
     seen = [f for f in analysis.findings if RULES[f.rule].fall and not f.expected]
     if not seen:
         return "no"
@@ -58,11 +56,11 @@ def stutter(analysis: Analysis) -> str:
 
 
 def _groups(analysis: Analysis) -> dict[Key, _Group]:
-    row_ranges = _places(analysis)
+    places = _places(analysis)
     groups: dict[Key, list[Finding]] = {}
     for finding in analysis.findings:
         if not finding.expected:
-            place = None if finding.gpu is None else row_ranges.get(finding.gpu, ("unused", finding.gpu))
+            place = None if finding.gpu is None else places.get(finding.gpu, ("unused", finding.gpu))
             groups.setdefault((finding.rule, finding.cause.name if finding.cause else None, place), []).append(finding)
     return {key: _Group(tuple(found)) for key, found in groups.items()}
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Literal
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.compare import thresholds as th
 from gpu_report.analyse.compare.samples import RunSample
 from gpu_report.analyse.rules.setup.storage import mount_of
 from gpu_report.analyse.timeseries.intervals import union
-from gpu_report.model import Analysis, Difference, Gpu, Recording
+from gpu_report.model import WELL_COVERED, Analysis, Difference, Gpu, Recording
 
 Value = str | float | int | None
 
@@ -38,30 +38,30 @@ class Fingerprint:
 
 def fingerprint(training: RunSample) -> Fingerprint:
     """Return the fingerprint of a run."""
-    told, args = _settings(training), _args(training)
-    said: Mapping[str, object] = {**args, **{name: value for name, value in told.items() if value is not None}}
+    settings, args = _settings(training), _args(training)
+    said: Mapping[str, object] = {**args, **{name: value for name, value in settings.items() if value is not None}}
     used = [summary.gpu for summary in training.analysis.gpus if summary.used]
     return Fingerprint(
         hard={
             "GPU model": _names(used),
             "GPUs used": len(used) or None,
-            "model": _model(args.get("model", told.get("model"))),
+            "model": _model(args.get("model", settings.get("model"))),
             "imgsz": _text(said.get("imgsz")),
-            "training images": _whole(told.get("images")),
+            "training images": _whole(settings.get("images")),
         },
         arguments={
             **{name: _text(value) for name, value in sorted(args.items()) if name not in {*NOT_COMPARED, *IN_EFFECT}},
             "batch": _text(said.get("batch")),
             "workers": _text(said.get("workers")),
-            "cache": _cache(told if "cache" in told else args),
+            "cache": _cache(settings if "cache" in settings else args),
         },
-        soft=_soft(training, used, told),
-        parameters=_whole(told.get("parameters")),
+        soft=_soft(training, used, settings),
+        parameters=_whole(settings.get("parameters")),
     )
 
 
 def differences(baseline: Fingerprint, run: Fingerprint) -> tuple[Difference, ...]:
-    """Return what is not the same, hard ones first; what neither knows is told where it would have decided."""
+    """Return what is not the same, hard ones first; what neither knows is reported where it would have decided."""
     found = [*_hard(baseline, run), *_unlike(baseline.arguments, run.arguments, "argument", both=True)]
     return (*found, *_unlike(baseline.soft, run.soft, "soft"))
 
@@ -116,8 +116,8 @@ def _unlike(
 
 def _settings(training: RunSample) -> Mapping[str, object]:
     """Return what the training's rank 0 told of what was in effect, empty where it told nothing."""
-    told = [p for p in training.analysis.run.inside if p.rank == 0 and p.task == "train"]
-    mine = [p.settings for p in told if p.run in {training.number, None}]
+    settings = [p for p in training.analysis.run.inside if p.rank == 0 and p.task == "train"]
+    mine = [p.settings for p in settings if p.run in {training.number, None}]
     return mine[-1] if mine else {}
 
 
@@ -125,7 +125,7 @@ def _args(training: RunSample) -> Mapping[str, object]:
     return next((yolo.args for yolo in training.analysis.run.yolo_runs if yolo.number == training.number), {})
 
 
-def _soft(training: RunSample, used: Sequence[Gpu], told: Mapping[str, object]) -> dict[str, Value]:
+def _soft(training: RunSample, used: Sequence[Gpu], settings: Mapping[str, object]) -> dict[str, Value]:
     analysis, recording = training.analysis, training.analysis.run.recording
     limits = {gpu.power_limit_w for gpu in used if gpu.power_limit_w is not None}
     sources = {epoch.source for epoch in training.epochs}
@@ -137,11 +137,11 @@ def _soft(training: RunSample, used: Sequence[Gpu], told: Mapping[str, object]) 
         "ultralytics": recording.ultralytics,
         "host": recording.host,
         "cores": recording.cores,
-        "processes of the training": _whole(told.get("world_size")),
-        "amp in effect": _text(told.get("amp")),
-        "folder of the images": _text(told.get("data_folder")),
-        "disk of the images": _disk(told.get("data_folder"), recording),
-        "other processes on the GPUs": _guests(analysis),
+        "processes of the training": _whole(settings.get("world_size")),
+        "amp in effect": _text(settings.get("amp")),
+        "folder of the images": _text(settings.get("data_folder")),
+        "disk of the images": _disk(settings.get("data_folder"), recording),
+        "other processes on the GPUs": _other_processes(analysis),
         "recording": _coverage(analysis),
         "epochs seen by": ", ".join(sorted(sources)) or None,
     }
@@ -156,7 +156,7 @@ def _disk(folder: object, recording: Recording) -> str | None:
     return f"{mount.type} on {mount.device or mount.source}{kind}"
 
 
-def _guests(analysis: Analysis) -> str:
+def _other_processes(analysis: Analysis) -> str:
     """Return for how much of the time other processes worked on the GPUs, to the tenth: a fingerprint is no clock."""
     stays = union([f.span for f in analysis.findings if f.rule == "other-process"])
     seconds = sum(end - start for start, end in stays)
@@ -165,7 +165,7 @@ def _guests(analysis: Analysis) -> str:
 
 
 def _coverage(analysis: Analysis) -> str:
-    return "complete" if analysis.coverage >= th.WELL_COVERED else f"{100 * analysis.coverage:.0f} % of the time"
+    return "complete" if analysis.coverage >= WELL_COVERED else f"{100 * analysis.coverage:.0f} % of the time"
 
 
 def _names(used: Sequence[Gpu]) -> str | None:

@@ -23,7 +23,7 @@ class Count:
 
 
 def count(metric: str, statistic: str, run: Analysis, changes: Sequence[FindingChange] | None) -> Count:
-    """Return a figure; `changes` are the findings held against baselines, None without one."""
+    """Return a figure; `changes` are the findings compared with baselines, None without one."""
     if metric == "xid":
         return _xids(run, fatal=statistic == "fatal")
     if metric == "coverage":

@@ -8,17 +8,17 @@ from dataclasses import replace
 from functools import cache
 from typing import Protocol
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.compare import thresholds as th
 from gpu_report.analyse.compare.gate_counts import count
 from gpu_report.analyse.compare.gate_syntax import COUNTS
-from gpu_report.analyse.compare.metrics import DATA_WAIT, EPOCH_TIME, METRICS, USUAL, UTILISATION, WAIT_SHARE
+from gpu_report.analyse.compare.metrics import DATA_WAIT, EPOCH_TIME, METRICS, TYPICAL, UTILISATION, WAIT_SHARE
 from gpu_report.analyse.compare.samples import RunSample
 from gpu_report.analyse.compare.significance import OF_A_WHOLE, SampleValues, judge
 from gpu_report.analyse.compare.slower_host import HostSlowdown
 from gpu_report.model import FindingChange, Gate, GateResult, MetricComparison, Obstacle, Outcome
 from gpu_report.wording import amount, between, change, counted, interval, share_change
 
-MIDDLE = frozenset({USUAL, "mean", "p50"})  # statistics that go with the cores as a whole
+MIDDLE = frozenset({TYPICAL, "mean", "p50"})  # statistics that go with the cores as a whole
 
 
 class Judge(Protocol):
@@ -94,7 +94,7 @@ def _unknown(gate: Gate, why: str, about: str = "") -> GateResult:
 
 
 def _undecided(result: GateResult, why: str, said: str) -> GateResult:
-    """Return a gate whose figure says nothing about the training: why in few words, and as it is told at length."""
+    """Return a gate whose figure says nothing about the training: why in few words, and as it is reported at length."""
     summary = f"{result.summary}{'; ' if result.undecided else ', but '}{said}"
     return replace(result, outcome="not measured", summary=summary, why=why)
 

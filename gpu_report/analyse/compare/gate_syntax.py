@@ -67,10 +67,10 @@ def chosen_gates(fail_on: Sequence[str], warn_on: Sequence[str], *, baseline: bo
     named = parse_gates(fail_on, warn_on)
     taken = {_quantity(gate) for gate in named}
     levels = {gate.level for gate in named}
-    beside = [
+    defaults = [
         g for g in default_gates(baseline=baseline) if g.level not in levels or (g.metric, g.statistic) in CRASHES
     ]
-    kept = [gate for gate in beside if _quantity(gate) not in taken]
+    kept = [gate for gate in defaults if _quantity(gate) not in taken]
     return tuple(sorted((*named, *kept), key=lambda gate: gate.level != "fail"))
 
 

@@ -1,7 +1,7 @@
 """The metrics of a comparison: what they are called, which way is better, and the smallest change that counts.
 
-Compared by default is the `usual` value: the mean of the epochs that do not stand out. With few epochs the median needs
-half as many again for the same certainty, and the mean of all is at the mercy of a single stalled epoch.
+Compared by default is the `usual` value (TYPICAL): the mean of the epochs that do not stand out. With few epochs the
+median needs half as many again for the same certainty, and the mean of all is at the mercy of a single stalled epoch.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.compare import thresholds as th
 from gpu_report.analyse.timeseries.block_bootstrap import Statistic
 from gpu_report.analyse.timeseries.gpu_series import Floats
 
@@ -20,12 +20,12 @@ DATA_WAIT = "data_wait"
 WAIT_SHARE = "data_wait_share"
 VALIDATION = "validation_time"
 MEMORY = "memory_peak"
-# What an epoch costs in work, however long it takes (compare_work.py).
+# What an epoch costs in work, however long it takes (resource_use.py).
 MAIN_CPU = "main_cpu"
 WORKERS_CPU = "workers_cpu"
 GPU_WORK = "gpu_work"
 WORK = (MAIN_CPU, WORKERS_CPU, GPU_WORK)
-USUAL = "usual"
+TYPICAL = "usual"
 
 
 @dataclass(frozen=True)
@@ -52,25 +52,25 @@ class Metric:
 METRICS: Mapping[str, Metric] = {
     metric.name: metric
     for metric in (
-        Metric(EPOCH_TIME, "epoch time", "s", USUAL, "lower", least_share=th.LEAST_TIME_SHARE),
-        Metric("images_per_s", "images a second", "images/s", USUAL, "higher", least_share=th.LEAST_TIME_SHARE),
-        Metric(DATA_WAIT, "data wait an epoch", "s", USUAL, "lower"),
-        Metric(WAIT_SHARE, "share of training that waited for data", "%", USUAL, "lower", least=th.LEAST_WAIT_PP),
-        Metric(UTILISATION, "GPU utilisation", "%", USUAL, None, least=th.LEAST_UTIL_PP),
-        Metric("energy", "energy an epoch", "J", USUAL, "lower", least_share=th.LEAST_ENERGY_SHARE),
+        Metric(EPOCH_TIME, "epoch time", "s", TYPICAL, "lower", least_share=th.LEAST_TIME_SHARE),
+        Metric("images_per_s", "images a second", "images/s", TYPICAL, "higher", least_share=th.LEAST_TIME_SHARE),
+        Metric(DATA_WAIT, "data wait an epoch", "s", TYPICAL, "lower"),
+        Metric(WAIT_SHARE, "share of training that waited for data", "%", TYPICAL, "lower", least=th.LEAST_WAIT_PP),
+        Metric(UTILISATION, "GPU utilisation", "%", TYPICAL, None, least=th.LEAST_UTIL_PP),
+        Metric("energy", "energy an epoch", "J", TYPICAL, "lower", least_share=th.LEAST_ENERGY_SHARE),
         Metric(
             VALIDATION,
             "validation time",
             "s",
-            USUAL,
+            TYPICAL,
             "lower",
             least_share=th.LEAST_VALIDATION_SHARE,
             least=th.LEAST_VALIDATION_S,
         ),
         Metric(MEMORY, "memory peak", "MiB", "max", "lower", least_share=th.LEAST_MEMORY_SHARE),
-        Metric(MAIN_CPU, "CPU time of the main process an epoch", "s", USUAL, None, least_share=th.LEAST_WORK_SHARE),
-        Metric(WORKERS_CPU, "CPU time of the workers an epoch", "s", USUAL, None, least_share=th.LEAST_WORK_SHARE),
-        Metric(GPU_WORK, "SM activity an epoch", "s", USUAL, None, least_share=th.LEAST_WORK_SHARE),
+        Metric(MAIN_CPU, "CPU time of the main process an epoch", "s", TYPICAL, None, least_share=th.LEAST_WORK_SHARE),
+        Metric(WORKERS_CPU, "CPU time of the workers an epoch", "s", TYPICAL, None, least_share=th.LEAST_WORK_SHARE),
+        Metric(GPU_WORK, "SM activity an epoch", "s", TYPICAL, None, least_share=th.LEAST_WORK_SHARE),
     )
 }
 
@@ -84,7 +84,7 @@ def _quantile(share: float) -> Statistic:
 
 
 STATISTICS: Mapping[str, Statistic] = {
-    USUAL: _mean,  # of values that were chosen before (compare_judge.py), as for the median
+    TYPICAL: _mean,  # of values that were chosen before (significance.py), as for the median
     "mean": _mean,
     "p5": _quantile(0.05),
     "p50": _quantile(0.5),

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.compare.metrics import GPU_WORK, MAIN_CPU, WORKERS_CPU
-from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
+from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries, is_well_sampled
 from gpu_report.analyse.timeseries.intervals import Span
 
 HOST_COLUMNS = {MAIN_CPU: "main_cpu_pct", WORKERS_CPU: "workers_cpu_pct"}
@@ -32,7 +31,7 @@ class RunningTotal:
         """Return the seconds of work in a span, None where less than MEASURED_SHARE of it is known."""
         length = span[1] - span[0]
         known, work = (float(np.diff(np.interp(span, self.t_s, total))[0]) for total in (self.known_s, self.work_s))
-        if length <= 0 or known <= 0 or known < th.MEASURED_SHARE * length:
+        if length <= 0 or not is_well_sampled(known, length):
             return None
         return work * length / known
 

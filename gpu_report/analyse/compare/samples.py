@@ -1,4 +1,4 @@
-"""What a comparison counts of a run: whole epochs of ordinary training, or windows of it where epochs are too few."""
+"""What a comparison counts of a run: whole epochs of the steady state, or windows of it where epochs are too few."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from statistics import fmean
 
 import numpy as np
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.compare import thresholds as th
 from gpu_report.analyse.compare.metrics import DATA_WAIT, EPOCH_TIME, METRICS, UTILISATION, VALIDATION, WAIT_SHARE
 from gpu_report.analyse.compare.resource_use import Work, work_of
 from gpu_report.analyse.results.stalls_in_waits import throughput_without_stalls
 from gpu_report.analyse.timeline.phases import mosaic_closes
+from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S
 from gpu_report.analyse.timeline.throughput import Throughput, throughput_of
+from gpu_report.analyse.timeline.trainings import longest_run
 from gpu_report.analyse.timeseries.energy import Energy, energy
-from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries, gpu_series
+from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries, gpu_series, is_well_sampled
 from gpu_report.analyse.timeseries.intervals import Span, as_array, minus
 from gpu_report.model import Analysis, EpochSummary
 
@@ -25,7 +27,7 @@ Values = Mapping[str, Floats]
 
 @dataclass(frozen=True, eq=False)
 class RunSample:
-    """The ordinary epochs of a run's longest training, in order, and how they may be cut finer.
+    """The steady epochs of a run's longest training, in order, and how they may be cut finer.
 
     `first` are those that warm a process up, `closing` those that make the loader anew because the mosaic is closed;
     neither is among `epochs`. `closes` is the first epoch without mosaic, None where every one has it. `gpus` are the
@@ -71,14 +73,6 @@ def run_sample(analysis: Analysis) -> RunSample:
     )
 
 
-def longest_run(epochs: Sequence[EpochSummary]) -> int | None:
-    """Return the number of the YOLO run that trained longest, None without any."""
-    trained: dict[int, float] = {}
-    for epoch in epochs:
-        trained[epoch.run] = trained.get(epoch.run, 0.0) + (epoch.train_s or 0.0)
-    return max(trained, key=lambda number: trained[number], default=None)
-
-
 def with_epochs(training: RunSample, keep: Sequence[EpochSummary]) -> RunSample:
     """Return a training of which only some epochs are looked at."""
     return replace(training, epochs=tuple(keep))
@@ -115,10 +109,10 @@ def whole_utilisation_pct(training: RunSample) -> float | None:
     """
     phases, duration_s = training.analysis.phases, training.analysis.run.duration_s
     trained = [p.span for p in phases if p.name == "train"]
-    resting = [p.span for p in phases if p.name in {"startup", "idle"}]
-    spans = as_array(trained or minus([(0.0, duration_s)], resting))
+    away_spans = [p.span for p in phases if p.name in {"startup", "idle"}]
+    spans = as_array(trained or minus([(0.0, duration_s)], away_spans))
     means = [series.mean_util_in(spans) for series, _ in training.gpus] if len(spans) else []
-    if not means or min(seconds for _, seconds in means) < th.LEVEL_AT_LEAST_S:
+    if not means or min(seconds for _, seconds in means) < LEVEL_AT_LEAST_S:
         return None
     return fmean(mean for mean, _ in means)
 
@@ -198,6 +192,6 @@ def _energy_j(training: RunSample, span: Span) -> float | None:
 
 
 def _measured(series: GpuSeries, span: Span) -> bool:
-    """Tell whether most of a span was sampled; the reading before it may stand for its beginning."""
+    """Tell whether most of a span was sampled."""
     seconds = float(series.weight_s[series.between(*span)].sum())
-    return seconds > 0 and seconds + series.interval_s >= th.MEASURED_SHARE * (span[1] - span[0])
+    return bool(is_well_sampled(seconds, span[1] - span[0], series.interval_s))

@@ -11,14 +11,14 @@ from typing import Literal
 
 import numpy as np
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.compare import thresholds as th
 from gpu_report.analyse.compare.metrics import (
     DATA_WAIT,
     EPOCH_TIME,
     MEMORY,
     METRICS,
     STATISTICS,
-    USUAL,
+    TYPICAL,
     UTILISATION,
     VALIDATION,
     WORK,
@@ -38,10 +38,11 @@ from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
 from gpu_report.analyse.timeseries.block_bootstrap import change_intervals, student_quantile
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.robust_outliers import tolerance
+from gpu_report.analyse.timeseries.thresholds import OUTLIER_SHARE, OUTLIER_SIBLINGS
 from gpu_report.model import Judgement, MetricComparison
 
 Basis = Literal["epochs", "windows", "run"]
-OF_A_WHOLE = frozenset({USUAL, "mean"})  # statistics that a run without epochs has, too
+OF_A_WHOLE = frozenset({TYPICAL, "mean"})  # statistics that a run without epochs has, too
 NOISE = "within the noise"
 IN_BAND = "certain, but no more than the baselines differ by"
 SEEN_OTHERWISE = "not judged: one of the runs is seen from outside, where the edges of its phases are found otherwise"
@@ -60,12 +61,12 @@ class SampleValues:
     def windows(self) -> Values:
         """Return the values of windows of training: of a long run there are many, and nobody needs them."""
         times = np.array([epoch.train_s for epoch in self.training.epochs], dtype=float)
-        kept = set(ordinary(times, METRICS[EPOCH_TIME]).tolist())
+        kept = set(without_outliers(times, METRICS[EPOCH_TIME]).tolist())
         return of_windows(with_epochs(self.training, [e for e in self.training.epochs if e.train_s in kept]))
 
     @property
-    def is_told(self) -> bool:
-        """Tell whether its epochs were told from inside: edges seen from outside may be off by up to a second."""
+    def from_callbacks(self) -> bool:
+        """Tell whether its epochs were reported by callbacks: edges seen from outside may be off by up to a second."""
         return all(epoch.source == FROM_CALLBACKS for epoch in self.training.epochs)
 
     @property
@@ -88,7 +89,7 @@ def judge_all(baselines: Sequence[SampleValues], run: SampleValues) -> tuple[Met
     """Return every metric that any side has; utilisation has no direction and is judged by the epoch time's."""
     found = [judge(baselines, run, metric, metric.statistic) for metric in METRICS.values()]
     time = next(each for each in found if each.metric == EPOCH_TIME)
-    judged = [_beside(each, time) if each.metric == UTILISATION else each for each in found]
+    judged = [_by_epoch_time(each, time) if each.metric == UTILISATION else each for each in found]
     return tuple(each for each in judged if each.baseline is not None or each.run is not None)
 
 
@@ -100,8 +101,8 @@ def judge(baselines: Sequence[SampleValues], run: SampleValues, metric: Metric, 
         return _compared(metric, statistic, [whole_utilisation_pct(run.training)], "run")
     basis = _basis(baselines, run, metric.name)
     known = [side.known(metric.name, basis) for side in (*baselines, run)]
-    choose = basis == "epochs" and statistic in {USUAL, "p50"}
-    values = [ordinary(each, metric) if choose else each for each in known]
+    choose = basis == "epochs" and statistic in {TYPICAL, "p50"}
+    values = [without_outliers(each, metric) if choose else each for each in known]
     figures = [float(STATISTICS[statistic](each)) if len(each) else None for each in values]
     compared = _compared(metric, statistic, figures, basis)
     fewest = min(len(each) for each in known)
@@ -110,7 +111,7 @@ def judge(baselines: Sequence[SampleValues], run: SampleValues, metric: Metric, 
     compared = replace(compared, outliers=_outliers(known, values))
     if not baselines or fewest < th.COMPARED_AT_LEAST:
         return replace(compared, note=_too_few(counts, basis) if baselines and fewest else "")
-    if metric.name in OF_A_PHASE and len({side.is_told for side in (*baselines, run)}) > 1:
+    if metric.name in OF_A_PHASE and len({side.from_callbacks for side in (*baselines, run)}) > 1:
         return replace(compared, note=SEEN_OTHERWISE)
     ends, share, block = change_intervals(values[:-1], values[-1], STATISTICS[statistic])
     compared = replace(compared, interval=ends, interval_share=share, block=block)
@@ -166,17 +167,17 @@ def _least(baselines: Sequence[SampleValues], metric: Metric, baseline: float | 
     return th.LEAST_WAIT_PP / 100 * float(np.median(times)) if times else None
 
 
-def ordinary(values: Floats, metric: Metric) -> Floats:
+def without_outliers(values: Floats, metric: Metric) -> Floats:
     """Return the values without those that stand far out from the rest, where enough are left.
 
     An interval from few values would reach out to a single stalled epoch, and nothing would ever be certain. What
-    stalls now and then is told by findings; what stalls every epoch does not stand out.
+    stalls now and then is reported by findings; what stalls every epoch does not stand out.
     """
     if len(values) < th.COMPARED_AT_LEAST:
         return values
-    typical, far = tolerance(values, 2 * metric.least, th.ODD_SHARE)
+    typical, far = tolerance(values, 2 * metric.least, OUTLIER_SHARE)
     near = np.abs(values - typical) <= far
-    return values[near] if near.sum() >= th.ODD_SIBLINGS else values
+    return values[near] if near.sum() >= OUTLIER_SIBLINGS else values
 
 
 def _outliers(known: Sequence[Floats], kept: Sequence[Floats]) -> tuple[int, int]:
@@ -224,7 +225,7 @@ def _judged(compared: MetricComparison, metric: Metric) -> MetricComparison:
     return replace(compared, judgement="better" if (change < 0) == (metric.better == "lower") else "worse")
 
 
-def _beside(utilisation: MetricComparison, time: MetricComparison) -> MetricComparison:
+def _by_epoch_time(utilisation: MetricComparison, time: MetricComparison) -> MetricComparison:
     """Return utilisation judged by what became of the epoch time: a faster model or loader may move it either way."""
     if utilisation.judgement != "changed" or utilisation.change is None:
         return utilisation

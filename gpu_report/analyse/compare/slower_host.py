@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.compare import thresholds as th
 from gpu_report.analyse.compare.metrics import EPOCH_TIME, GPU_WORK, MAIN_CPU, UTILISATION, VALIDATION, WORKERS_CPU
 from gpu_report.model import Difference, MetricComparison
 

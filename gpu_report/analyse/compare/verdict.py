@@ -6,7 +6,7 @@ Worse comes before better, and what is certain before what cannot be told.
 from collections.abc import Sequence
 from typing import Literal
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.compare import thresholds as th
 from gpu_report.analyse.compare.metrics import DATA_WAIT, EPOCH_TIME, METRICS, UTILISATION, WAIT_SHARE, WORK
 from gpu_report.analyse.compare.significance import NOISE
 from gpu_report.analyse.compare.slower_host import SAME_EPOCH, HostSlowdown, is_all, is_in_band, slowdown_words
@@ -17,9 +17,9 @@ Whole = Literal["better", "worse", "same", "mixed"]
 
 WORDS = {"better": "Better", "worse": "Worse"}
 AS_THE_CORES = {True: "Slower, as are the cores", False: "Faster, as are the cores"}
-ARGUMENTS_TOLD = 5
+ARGUMENTS_SHOWN = 5
 # Told with the epoch time or the cores, or another view of the same.
-TOLD_APART = frozenset({EPOCH_TIME, "images_per_s", DATA_WAIT, *WORK})
+SAID_APART = frozenset({EPOCH_TIME, "images_per_s", DATA_WAIT, *WORK})
 
 
 def judgement_of(metrics: Sequence[MetricComparison]) -> Whole | None:
@@ -58,8 +58,8 @@ def verdict_of(
     alone = cores is not None and is_all(cores, time)
     why = slowdown_words(cores, time) if cores else ""
     changed = "" if alone else _changed(unlike, metrics)
-    told = [*_told_in_order(metrics, time, why, as_the_cores=alone), changed]
-    return " ".join(sentence for sentence in told if sentence)
+    parts = [*_in_order(metrics, time, why, as_the_cores=alone), changed]
+    return " ".join(sentence for sentence in parts if sentence)
 
 
 def failed_by_itself(gates: Sequence[GateResult]) -> str:
@@ -71,12 +71,12 @@ def failed_by_itself(gates: Sequence[GateResult]) -> str:
     return f"Failed: {'; '.join(result.summary for result in failed)}." if failed else ""
 
 
-def _told_in_order(
+def _in_order(
     metrics: Sequence[MetricComparison], time: MetricComparison | None, cores: str, *, as_the_cores: bool
 ) -> list[str]:
     """Return what changed: the epoch time first where that is certain or all there is, else what is certain."""
     groups = {
-        judgement: "; ".join(_mention(m) for m in metrics if m.metric not in TOLD_APART and m.judgement == judgement)
+        judgement: "; ".join(_mention(m) for m in metrics if m.metric not in SAID_APART and m.judgement == judgement)
         for judgement in ("worse", "better", "changed")
     }
     decides = time is not None and (time.judgement in WORDS or as_the_cores)
@@ -95,9 +95,9 @@ def _alone(metrics: Sequence[MetricComparison]) -> str:
     known = {metric.metric: metric for metric in metrics if metric.run is not None}
     if EPOCH_TIME not in known:
         return "No epoch of a training is known."
-    beside = [known[name] for name in (UTILISATION, WAIT_SHARE) if name in known]
-    told = [f"{METRICS[metric.metric].label} {amount(metric.run, metric.unit)}" for metric in beside]
-    return "; ".join([f"An epoch trains in {amount(known[EPOCH_TIME].run, 's')}", *told]) + "."
+    others = [known[name] for name in (UTILISATION, WAIT_SHARE) if name in known]
+    parts = [f"{METRICS[metric.metric].label} {amount(metric.run, metric.unit)}" for metric in others]
+    return "; ".join([f"An epoch trains in {amount(known[EPOCH_TIME].run, 's')}", *parts]) + "."
 
 
 def _epochs(time: MetricComparison | None, *, as_the_cores: bool, is_first: bool) -> str:
@@ -151,10 +151,10 @@ def _changed(unlike: Sequence[Difference], metrics: Sequence[MetricComparison]) 
     if not arguments:
         changed = any(judgement in {"better", "worse"} for judgement in judged.values())
         return "No argument of the training was changed." if changed else ""
-    told = [f"{d.name} {d.baseline} \u2192 {d.run}" for d in sorted(arguments, key=_telling)[:ARGUMENTS_TOLD]]
-    more = f" and {len(arguments) - len(told)} more" if len(arguments) > len(told) else ""
+    parts = [f"{d.name} {d.baseline} \u2192 {d.run}" for d in sorted(arguments, key=_telling)[:ARGUMENTS_SHOWN]]
+    more = f" and {len(arguments) - len(parts)} more" if len(arguments) > len(parts) else ""
     likely = judged.get(EPOCH_TIME) in {"better", "worse"}
-    return f"{'Likely reason, changed' if likely else 'Changed'}: {', '.join(told)}{more}."
+    return f"{'Likely reason, changed' if likely else 'Changed'}: {', '.join(parts)}{more}."
 
 
 def _telling(difference: Difference) -> tuple[bool, str]:

@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.timeseries.robust_outliers import high_outliers
+from gpu_report.analyse.timeseries.thresholds import OUTLIER_AT_LEAST_S, OUTLIER_SHARE
 from gpu_report.model import EpochSummary, Outlier, PartName
 
 
 def _stall_s(epoch: EpochSummary) -> float | None:
     """Return how long it was held up between batches: not at all where nothing says so, but batches were reported."""
-    return None if epoch.data_wait_s is None else epoch.held_s or 0.0
+    return None if epoch.data_wait_s is None else epoch.stall_s or 0.0
 
 
 # Each part of an epoch that may stand out, and its length in seconds (None: unknown).
@@ -26,16 +26,16 @@ PARTS: dict[PartName, Callable[[EpochSummary], float | None]] = {
 
 
 def with_outliers(epochs: Sequence[EpochSummary]) -> tuple[EpochSummary, ...]:
-    """Return the epochs, each with what of it is longer than its siblings' (thresholds.ODD_*); shorter is no fault."""
+    """Return the epochs, each with what of it is longer than its siblings' (OUTLIER_*); shorter is no fault."""
     found: list[list[Outlier]] = [[] for _ in epochs]
     for run in {epoch.run for epoch in epochs}:
         mine = [number for number, epoch in enumerate(epochs) if epoch.run == run]
         for part, length_of in PARTS.items():
             known = [number for number in mine if length_of(epochs[number]) is not None]
             values = np.array([length_of(epochs[number]) for number in known], dtype=float)
-            for place in high_outliers(values, th.ODD_AT_LEAST_S, th.ODD_SHARE).tolist():
+            for place in high_outliers(values, OUTLIER_AT_LEAST_S, OUTLIER_SHARE).tolist():
                 epoch = epochs[known[place]]
-                cause = epoch.held_by if part == "stall" else ""
+                cause = epoch.stall_cause if part == "stall" else ""
                 found[known[place]].append(Outlier(part, float(values[place]), float(np.median(values)), cause))
     return tuple(
         replace(epoch, outliers=tuple(why)) if why else epoch for epoch, why in zip(epochs, found, strict=True)

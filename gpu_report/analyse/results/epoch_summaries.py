@@ -9,20 +9,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results.epoch_outliers import with_outliers
 from gpu_report.analyse.results.stalls_in_waits import Stall, StallsInWaits
 from gpu_report.analyse.rules.epochs.comparable_epochs import length_of
 from gpu_report.analyse.timeline.epoch_ends import EpochEnd
 from gpu_report.analyse.timeline.trainings import away
-from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries, series_of_gpu
-from gpu_report.analyse.timeseries.intervals import intersect, length_s, rows_in_any
-from gpu_report.analyse.timeseries.weighted_stats_by_interval import StatsByInterval, StatsOfInterval, stats_by_interval
+from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries, is_well_sampled, series_of_gpu
+from gpu_report.analyse.timeseries.intervals import intersect, length_s, mask_in_any
+from gpu_report.analyse.timeseries.weighted_stats import StatsByInterval, StatsOfInterval, stats_by_interval
 from gpu_report.model import EpochSummary, Finding, InsideEpoch, Phase, Run, Stats
 
 PER_EPOCH = ("memory_used_mib", "power_w", "temperature_c", "sm_clock_mhz")
-PARTS = ("train", "validation", "checkpoint")
 
 
 class _Readings(NamedTuple):
@@ -40,7 +38,7 @@ def summarise_epochs(context: Context, findings: Sequence[Finding] = ()) -> tupl
 
     `attempt` is as YOLO told it, else it counts repeats of one epoch in one YOLO run. Utilisation is the mean over the
     GPUs that its training used, energy the sum over all, None where that of one is not known. What `findings` say to be
-    no wait for data is told apart.
+    no wait for data is kept apart.
     """
     ends, stalls = context.epoch_ends.all, StallsInWaits(context.throughput, findings)
     seen: Counter[tuple[int, int]] = Counter()
@@ -48,11 +46,11 @@ def summarise_epochs(context: Context, findings: Sequence[Finding] = ()) -> tupl
     for epoch_end, parts, readings in zip(ends, context.epoch_phases, _of_each(context, ends), strict=True):
         row = epoch_end.row
         seen[row.run, row.epoch] += 1
-        told = context.callbacks.epochs.get((row.run, row.start_t_s)) if epoch_end.from_callbacks else None
-        attempt = told.attempt if told else seen[row.run, row.epoch]
+        reported = context.callbacks.epochs.get((row.run, row.start_t_s)) if epoch_end.from_callbacks else None
+        attempt = reported.attempt if reported else seen[row.run, row.epoch]
         warm_up_s = _warm_up_s(context, epoch_end)
-        summary = _summarise(epoch_end, told, attempt, parts, readings, warm_up_s)
-        summaries.append(_without(summary, stalls.within(told) if told else None))
+        summary = _summarise(epoch_end, reported, attempt, parts, readings, warm_up_s)
+        summaries.append(_without(summary, stalls.within(reported) if reported else None))
     return with_outliers(summaries)
 
 
@@ -60,16 +58,16 @@ def _without(summary: EpochSummary, held: Stall | None) -> EpochSummary:
     """Return an epoch whose wait for data is without the time in which it was no loader that it waited for."""
     if held is None or summary.data_wait_s is None or not summary.train_s:
         return summary
-    held_s = min(held.seconds, summary.data_wait_s)
-    wait_s = summary.data_wait_s - held_s
+    stall_s = min(held.seconds, summary.data_wait_s)
+    wait_s = summary.data_wait_s - stall_s
     longest_s = summary.longest_wait_s if (summary.longest_wait_s or 0.0) <= wait_s else None
     return replace(
         summary,
         data_wait_s=wait_s,
         data_wait_share=min(wait_s / summary.train_s, 1.0),
         longest_wait_s=longest_s,
-        held_s=held_s,
-        held_by=held.cause,
+        stall_s=stall_s,
+        stall_cause=held.cause,
     )
 
 
@@ -86,7 +84,7 @@ def _of_each(context: Context, ends: Sequence[EpochEnd]) -> Iterator[_Readings]:
     for series in context.series:  # not those of all GPUs at once: they are large
         stats = _of_gpu(series, spans)
         utils[series.gpu], peaks[series.gpu] = stats["gpu_util_pct"].mean, stats["memory_used_mib"].max
-    away_s = {gpu: rows_in_any(spans[0], away(context.trainings, gpu)) for gpu in context.activity.used_gpus}
+    away_s = {gpu: mask_in_any(spans[0], away(context.trainings, gpu)) for gpu in context.activity.used_gpus}
     working = [np.where(away_s[gpu], np.nan, util) for gpu, util in utils.items() if gpu in away_s]
     columns = (
         _over(np.nanmean, working, len(ends)),
@@ -141,15 +139,11 @@ def _of_gpu(series: GpuSeries, spans: Sequence[Floats]) -> dict[str, StatsByInte
 
 
 def _sampled(t_s: Floats, weight_s: Floats, interval_s: float, spans: Sequence[Floats]) -> list[Floats]:
-    """Return the spans, those as empty of which too little was sampled.
-
-    The reading before a span may stand for its beginning (see compare_units.py).
-    """
+    """Return the spans, those as empty of which too little was sampled."""
     starts, ends = spans
     so_far = np.concatenate([[0.0], np.cumsum(weight_s)])
     seconds = so_far[np.searchsorted(t_s, ends)] - so_far[np.searchsorted(t_s, starts)]
-    enough = seconds + interval_s >= th.MEASURED_SHARE * (ends - starts)
-    return [starts, np.where(enough, ends, starts)]
+    return [starts, np.where(is_well_sampled(seconds, ends - starts, interval_s), ends, starts)]
 
 
 def _over(how: Callable[..., Floats], of_gpus: Sequence[Floats], count: int) -> Floats:
@@ -170,14 +164,14 @@ def _warm_up_s(context: Context, epoch_end: EpochEnd) -> float:
 
 def _summarise(  # noqa: PLR0913, PLR0917 - what is known of an epoch, from each side
     epoch_end: EpochEnd,
-    told: InsideEpoch | None,
+    reported: InsideEpoch | None,
     attempt: int,
     parts: Sequence[Phase],
     read: _Readings,
     warm_up_s: float,
 ) -> EpochSummary:
     row, train_s = epoch_end.row, length_of(parts, "train")
-    wait_s = _wait_s(told, warm_up_s)
+    wait_s = _wait_s(reported, warm_up_s)
     loss, rate = loss_of(row.metrics), row.metrics.get("lr/pg0")
     return EpochSummary(
         run=row.run,
@@ -190,41 +184,41 @@ def _summarise(  # noqa: PLR0913, PLR0917 - what is known of an epoch, from each
         energy_j=read.energy_j,
         gpus=read.gpus,
         gpu_utils_pct=read.gpu_utils_pct,
-        loss=told.loss if told and loss is None else loss,
-        lr=told.lr if told and rate is None else rate,
+        loss=reported.loss if reported and loss is None else loss,
+        lr=reported.lr if reported and rate is None else rate,
         warm_up_s=warm_up_s,
         train_s=train_s,
         validation_s=length_of(parts, "validation"),
         checkpoint_s=length_of(parts, "checkpoint"),
-        images_per_s=_images_per_s(told, train_s, warm_up_s),
+        images_per_s=_images_per_s(reported, train_s, warm_up_s),
         data_wait_s=wait_s,
         data_wait_share=min(wait_s / train_s, 1.0) if wait_s is not None and train_s else None,
-        longest_wait_s=_longest_s(told, warm_up_s),
+        longest_wait_s=_longest_s(reported, warm_up_s),
         source=next((phase.source for phase in parts if phase.name == "train"), ""),
         first=epoch_end.first,
         closing=epoch_end.closing,
     )
 
 
-def _images_per_s(told: InsideEpoch | None, train_s: float | None, warm_up_s: float) -> float | None:
+def _images_per_s(reported: InsideEpoch | None, train_s: float | None, warm_up_s: float) -> float | None:
     """Return how many images a second the training part took, None where their number is not known.
 
     The first batch of a process is warm-up, and so are its images.
     """
-    if told is None or not told.images or not train_s:
+    if reported is None or not reported.images or not train_s:
         return None
-    share = 1 - 1 / told.batches if warm_up_s and told.batches else 1.0
-    return told.images * share / train_s or None
+    share = 1 - 1 / reported.batches if warm_up_s and reported.batches else 1.0
+    return reported.images * share / train_s or None
 
 
-def _wait_s(told: InsideEpoch | None, warm_up_s: float) -> float | None:
+def _wait_s(reported: InsideEpoch | None, warm_up_s: float) -> float | None:
     """Return how long the training part waited for data, without the wait for a first batch that is warm-up."""
-    if told is None:
+    if reported is None:
         return None
-    return max(told.data_wait_s - told.first_wait_s, 0.0) if warm_up_s else told.data_wait_s
+    return max(reported.data_wait_s - reported.first_wait_s, 0.0) if warm_up_s else reported.data_wait_s
 
 
-def _longest_s(told: InsideEpoch | None, warm_up_s: float) -> float | None:
+def _longest_s(reported: InsideEpoch | None, warm_up_s: float) -> float | None:
     """Return the longest wait of the training part, None where all that is known is that of a first batch."""
-    of_warm_up = told is None or (warm_up_s > 0 and told.longest_wait_s <= told.first_wait_s)
-    return None if told is None or of_warm_up else told.longest_wait_s
+    of_warm_up = reported is None or (warm_up_s > 0 and reported.longest_wait_s <= reported.first_wait_s)
+    return None if reported is None or of_warm_up else reported.longest_wait_s

@@ -1,4 +1,4 @@
-"""Waits between batches that were no waits for data: a trainer that stands still there looks like one from inside.
+"""Waits between batches that were no waits for data: a trainer that stalls there looks like one from inside.
 
 What callbacks count as a wait for data is the time from the end of one batch to the begin of the next.
 """
@@ -6,7 +6,8 @@ What callbacks count as a wait for data is the time from the end of one batch to
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.results import thresholds as th
+from gpu_report.analyse.rules.thresholds import ABUTS_S
 from gpu_report.analyse.timeline.throughput import Throughput
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span
 from gpu_report.catalogue import CAUSES, RULES, UNEXPLAINED
@@ -18,7 +19,7 @@ LEAVES_IT = frozenset({UNEXPLAINED, *(cause.id for cause in CAUSES.values() if c
 
 @dataclass(frozen=True)
 class Stall:
-    """Seconds that a training stood still between batches, and the cause that a finding gives for most of them."""
+    """Seconds that a training stalled between batches, and the cause that a finding gives for most of them."""
 
     seconds: float
     cause: str
@@ -28,7 +29,7 @@ class StallsInWaits:
     """The drops that have another cause than the loader, to be asked for what they took of an epoch's waits."""
 
     def __init__(self, throughput: Throughput | None, findings: Sequence[Finding]) -> None:
-        """Take all findings; without the times of batches none is held against a wait."""
+        """Take all findings; without the times of batches none is compared with a wait."""
         mine = [
             f for f in findings if RULES[f.rule].drop and not f.expected and f.cause and f.cause.name not in LEAVES_IT
         ]
@@ -43,7 +44,7 @@ class StallsInWaits:
         return Stall(sum(held.values()), max(held, key=lambda name: held[name])) if held else None
 
     def stops(self, epoch: InsideEpoch) -> Iterator[tuple[Span, float, str]]:
-        """Yield where a trainer stood still between two batches of an epoch, the seconds of that, and the cause.
+        """Yield where a trainer stalled between two batches of an epoch, the seconds of that, and the cause.
 
         A drop whose time was mostly one wait is that wait. What several GPUs felt at once counts once.
         """
@@ -51,20 +52,18 @@ class StallsInWaits:
         for drop in self._drops(until_s, end_s) if end_s is not None else ():
             span = max(drop.start_t_s, until_s), min(drop.end_t_s, end_s or 0.0)
             waited_s = self._waited_s(span, epoch.longest_wait_s) if span[0] < span[1] else 0.0
-            if drop.cause and waited_s > 0 and waited_s >= th.STOOD_STILL_SHARE * (span[1] - span[0]):
+            if drop.cause and waited_s > 0 and waited_s >= th.STALLED_SHARE * (span[1] - span[0]):
                 yield span, waited_s, drop.cause.name
                 until_s = span[1]
 
     def _waited_s(self, span: Span, longest_s: float) -> float:
         """Return the seconds waited at once in a stretch of an epoch, at most its length and what readings may be late.
 
-        What was told around it holds the ordinary waits of other batches, too: for up to 48 s after a day. One wait is
-        no longer than the epoch's longest.
+        What was reported around it holds the ordinary waits of other batches, too: for up to 48 s after a day. One wait
+        is no longer than the epoch's longest.
         """
         return (
-            min(self._throughput.data_wait_s(span), span[1] - span[0] + th.ABUTS_S, longest_s)
-            if self._throughput
-            else 0.0
+            min(self._throughput.data_wait_s(span), span[1] - span[0] + ABUTS_S, longest_s) if self._throughput else 0.0
         )
 
 

@@ -6,19 +6,19 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.timeline.trainings import away
 from gpu_report.analyse.timeseries.energy import Energy
 from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, Spans, as_array, row_ranges, rows_before, slices
+from gpu_report.analyse.timeseries.thresholds import MEASURED_SHARE
 from gpu_report.catalogue import CAUSES, RULES, UNEXPLAINED
 from gpu_report.model import Finding, Interval, LedgerRow
 
 PHASE_ROWS = tuple(name for name, cause in CAUSES.items() if cause.phase)
 
 GPU_LOST = "gpu-lost"
-SPINNING = "waiting-for-peer"  # full utilisation that is no work
+BUSY_WAIT = "waiting-for-peer"  # full utilisation that is no work
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ def build_ledger(context: Context, findings: Sequence[Finding], low: Sequence[In
             name=name,
             expected=CAUSES[name].expected,
             gpu_seconds=spent,
-            energy_j=joules[name] if known_s.get(name, 0.0) >= th.MEASURED_SHARE * spent else None,
+            energy_j=joules[name] if known_s.get(name, 0.0) >= MEASURED_SHARE * spent else None,
             money=spent / 3600 * price if price is not None else None,
             share=spent / total if total > 0 else 0.0,
         )
@@ -122,7 +122,7 @@ def _account(
     if series.gpu not in context.activity.used_gpus:
         rows.give("idle", [(-np.inf, np.inf)])
     rows.give("idle", away(context.trainings, series.gpu))
-    whole = np.isin(rows.numbers, [rows.number(name) for name in (*PHASE_ROWS, SPINNING)])
+    whole = np.isin(rows.numbers, [rows.number(name) for name in (*PHASE_ROWS, BUSY_WAIT)])
     work = np.where(whole, 0.0, series.util_pct.astype(float) / 100)
     used_j, known_s = curve.of_each(series.t_s, series.ends_s)
     known = np.divide(known_s, series.weight_s, out=np.zeros_like(known_s), where=series.weight_s > 0)

@@ -5,12 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
+from gpu_report.analyse.rules.thresholds import LAST_MINUTE_S
 from gpu_report.analyse.rules.training_end.oom_kill import host_memory
 from gpu_report.analyse.timeline.phases import finished
 from gpu_report.analyse.timeline.ranks import RankGroup
+from gpu_report.analyse.timeline.thresholds import ENDED_TOGETHER_S
 from gpu_report.analyse.timeseries.columns import column_values
 from gpu_report.model import Ending, EpochRow, Evidence, Finding
 
@@ -30,7 +31,7 @@ def training_outcome(context: Context, findings: Sequence[Finding]) -> Ending | 
 def _reported(context: Context, training: RankGroup, bad: Sequence[Finding]) -> Ending:
     """Return the ending of a training that callbacks reported."""
     settings, end_s = training.main.settings, training.end_t_s
-    ended = [finding for finding in bad if finding.end_t_s >= end_s - th.TOGETHER_S]
+    ended = [finding for finding in bad if finding.end_t_s >= end_s - ENDED_TOGETHER_S]
     reached = Ending("unknown", end_s, training.epoch, _whole(settings.get("epochs")), last_minute(context, end_s))
     if training.main.ended == "finished":
         return replace(reached, name="finished")
@@ -71,11 +72,13 @@ def _failed(context: Context, reached: Ending, ended: Finding) -> Ending:
 
 def last_minute(context: Context, end_s: float) -> tuple[Evidence, ...]:
     """Return what the used GPUs and the host's memory were like in the minute before an end."""
-    sizes = {gpu.index: gpu.memory_total_mib for gpu in context.run.gpus}
-    start_s = max(end_s - th.LAST_MINUTE_S, 0.0)
+    start_s = max(end_s - LAST_MINUTE_S, 0.0)
     numbers: list[tuple[str, float | None, str]] = []
     for series in context.used_series:
-        used, total = column_values(series.samples, "memory_used_mib", [(start_s, end_s)]), sizes.get(series.gpu)
+        used, total = (
+            column_values(series.samples, "memory_used_mib", [(start_s, end_s)]),
+            context.run.gpu(series.gpu).memory_total_mib,
+        )
         mean = series.mean_util_pct(start_s, end_s)
         numbers.append((f"GPU {series.gpu} busy", mean if np.isfinite(mean) else None, "%"))
         share = 100 * float(used.max()) / total if total and len(used) else None

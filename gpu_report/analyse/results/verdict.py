@@ -4,19 +4,20 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TypeGuard
 
-from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.results.verdict_drops import MergedDrop, drops_sentence, merged_drops, waiting_sentence
+from gpu_report.analyse.rules.thresholds import STARVED_PCT
 from gpu_report.analyse.rules.unused_gpus import idle_gpus
 from gpu_report.analyse.signals.clock_throttling import POWER_CAP, THERMAL
 from gpu_report.analyse.timeline.activity import outside
+from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S, LOW_PCT
 from gpu_report.analyse.timeseries.gpu_series import unsampled_s
 from gpu_report.analyse.timeseries.intervals import as_array
 from gpu_report.catalogue import CAUSES, RULES, UNEXPLAINED, cause_words, row_words
-from gpu_report.model import Ending, Finding, LedgerRow, Sentence, SpeedupLimit, Verdict
+from gpu_report.model import HEALTHY_PCT, WELL_COVERED, Ending, Finding, LedgerRow, Sentence, SpeedupLimit, Verdict
 from gpu_report.wording import counted, ending_words, length, lower_first, upper_first
 
-HEALTHY = ", which is healthy for YOLO"
 WAITING = "waiting-for-peer"
 
 Trained = tuple[float, float] | None  # mean utilisation in %, and seconds
@@ -113,8 +114,8 @@ def _starved(findings: Sequence[Finding]) -> Iterator[Sentence]:
 
 def _speedup(limits: Sequence[SpeedupLimit], findings: Sequence[Finding]) -> Iterator[Sentence]:
     """Yield what could be won against what holds training back all the time, and what a fix is likely to reach."""
-    standing = {f.cause.name for f in findings if f.rule == "starved" and f.cause and f.severity != "info"}
-    limit = next((limit for limit in limits if limit.cause in standing), None)
+    lasting = {f.cause.name for f in findings if f.rule == "starved" and f.cause and f.severity != "info"}
+    limit = next((limit for limit in limits if limit.cause in lasting), None)
     if limit is None:
         return
     without = "If it never waited" if limit.cause == UNEXPLAINED else "Without that"
@@ -161,8 +162,8 @@ def _throttled(findings: Sequence[Finding]) -> Iterator[Sentence]:
 def _fault(of: Sequence[Finding]) -> Iterator[Sentence]:
     """Yield the worst thing that the kernel said during the run, unless the end or a lost GPU has said it already."""
     said = {near.event.kind for f in of if RULES[f.rule].owns_kernel_lines for near in f.kernel_events}
-    heard = [f for f in of if f.rule == "kernel" and f.severity != "info" and f.end_t_s >= 0]
-    faults = [f for f in heard if not any(near.event.kind in said for near in f.kernel_events)]
+    messages = [f for f in of if f.rule == "kernel" and f.severity != "info" and f.end_t_s >= 0]
+    faults = [f for f in messages if not any(near.event.kind in said for near in f.kernel_events)]
     worst = min(faults, key=lambda f: (f.severity != "critical", f.start_t_s), default=None)
     if worst:
         yield _summary("fault", worst)
@@ -191,8 +192,9 @@ def _work(context: Context, trained: Trained, unseen: float, findings: Sequence[
         what = f"the {length(seconds)} in which {'it' if gpus == 1 else 'they'} trained"
     else:
         what = f"{length(seconds)} after startup" if context.activity.startups else f"the {length(seconds)} recorded"
-    reading = _reading(util, gpus) if seconds >= th.LEVEL_AT_LEAST_S else ", which is too short to judge"
-    reading = "" if reading == HEALTHY and _is_marred(findings) else reading
+    reading = ", which is too short to judge"
+    if seconds >= LEVEL_AT_LEAST_S:
+        reading = _reading(util, gpus, marred=_is_marred(findings))
     return Sentence("work", f"{subject} busy {util:.0f} % of {what}{reading}.")
 
 
@@ -210,8 +212,8 @@ def _no_work(context: Context, unseen: float) -> str:
         return "Nobody read how busy a GPU was: whether any worked is not known."
     longest_s = max(float(series.weight_s.sum()) for series in context.series)
     busiest = max(float(series.util_pct.max()) for series in context.series if len(series.t_s))
-    is_whole = unseen <= 1 - th.WELL_COVERED
-    if longest_s < th.LEVEL_AT_LEAST_S and (busiest >= th.LOW_PCT or not is_whole):
+    is_whole = unseen <= 1 - WELL_COVERED
+    if longest_s < LEVEL_AT_LEAST_S and (busiest >= LOW_PCT or not is_whole):
         held = f"{counted(readings, 'reading')} of utilisation in {length(longest_s)}"
         return f"Too little was recorded to say whether a GPU worked: {held}, {busiest:.0f} % at most."
     if not is_whole:
@@ -219,14 +221,15 @@ def _no_work(context: Context, unseen: float) -> str:
     return "No GPU worked during this recording."
 
 
-def _reading(util: float, gpus: int) -> str:
-    if util < th.STARVED_PCT:
+def _reading(util: float, gpus: int, *, marred: bool) -> str:
+    """Return what to think of mean utilisation in training; it is not called healthy where something went wrong."""
+    if util < STARVED_PCT:
         return f": {'it' if gpus == 1 else 'they'} mostly waited"
-    if util < th.ROOM_PCT:
+    if util < HEALTHY_PCT:
         return ": there is room to win"
     if util > th.COMPUTE_BOUND_PCT:
         return ": the time is in the model"
-    return HEALTHY
+    return "" if marred else ", which is healthy for YOLO"
 
 
 def _drops(
@@ -235,7 +238,7 @@ def _drops(
     """Yield the drops together, or that there was none where that is known."""
     # a GPU that never worked has no level to fall from, in too short a time none is known, and where nobody looked
     # nothing is seen to fall; where the driver alone did, nothing tells why, nor whether its readings are credible
-    telling = _is_long(trained) and trained[0] >= th.STARVED_PCT and unseen <= 1 - th.WELL_COVERED
+    telling = _is_long(trained) and trained[0] >= STARVED_PCT and unseen <= 1 - WELL_COVERED
     if merged:
         yield Sentence("drops", drops_sentence(merged, several_gpus=len(context.activity.used_gpus) > 1))
     elif telling and not _is_marred(findings):
@@ -244,7 +247,7 @@ def _drops(
 
 def _is_long(trained: Trained) -> TypeGuard[tuple[float, float]]:
     """Tell whether there was training enough to judge it."""
-    return trained is not None and trained[1] >= th.LEVEL_AT_LEAST_S
+    return trained is not None and trained[1] >= LEVEL_AT_LEAST_S
 
 
 def _unsampled(context: Context) -> float:
@@ -256,10 +259,10 @@ def _unsampled(context: Context) -> float:
 
 def _unmeasured(trained: Trained, unseen: float, unsampled: float) -> Iterator[Sentence]:
     """Yield how much of the time is not known, or of how much the driver kept readings of utilisation alone."""
-    if unseen > 1 - th.WELL_COVERED:
+    if unseen > 1 - WELL_COVERED:
         text = f"{100 * unseen:.0f} % of the time was not measured: what happened then is not known."
         yield Sentence("unmeasured", text)
-    elif trained is not None and unsampled > 1 - th.WELL_COVERED:
+    elif trained is not None and unsampled > 1 - WELL_COVERED:
         missing = f"{100 * unsampled:.0f} % of the samples are missing"
         known = "of that time only the driver's own readings of utilisation are known, and no memory or power"
         yield Sentence("unmeasured", f"{missing}: {known}.")
@@ -273,7 +276,7 @@ def _largest_loss(
     Startup is none of training's losses: where it is the largest, it is said beside the largest of those.
     """
     lost = sorted((r for r in ledger if r.name not in {"work", "idle", "unmeasured"}), key=lambda r: -r.gpu_seconds)
-    if trained is None or trained[0] >= th.ROOM_PCT or not lost:
+    if trained is None or trained[0] >= HEALTHY_PCT or not lost:
         return
     startup = f"Start-up took {100 * lost[0].share:.0f} % of all GPU time" if lost[0].name == "startup" else ""
     most = next((row for row in lost if not CAUSES[row.name].paid_once), None)
@@ -289,8 +292,8 @@ def _largest_loss(
 
 def _mentioned_s(findings: Sequence[Finding], lost: Sequence[LedgerRow]) -> float:
     """Return the GPU time (s) whose loss findings have said already, with its cause."""
-    told = [f for f in findings if f.cause and not f.expected and (f.rule != "starved" or f.cause.confidence > 0)]
-    causes = {f.cause.name for f in told if f.cause}
+    known = [f for f in findings if f.cause and not f.expected and (f.rule != "starved" or f.cause.confidence > 0)]
+    causes = {f.cause.name for f in known if f.cause}
     return sum(row.gpu_seconds for row in lost if row.name in causes)
 
 

@@ -1,10 +1,10 @@
-"""The verdict's words on drops: what several GPUs felt at once is one drop, and who waited for it is told with it."""
+"""The verdict's words on drops: what several GPUs felt at once is one drop, and who waited for it is named with it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpu_report.analyse.timeseries.intervals import Span
-from gpu_report.catalogue import cause_words
+from gpu_report.catalogue import RULES, UNEXPLAINED, cause_words
 from gpu_report.model import Finding
 from gpu_report.wording import length, lower_first
 
@@ -26,9 +26,9 @@ class MergedDrop:
 def merged_drops(findings: Sequence[Finding]) -> list[MergedDrop]:
     """Return the unexpected drops in order of time, those of one cause that overlap on different GPUs as one."""
     merged: list[MergedDrop] = []
-    drops = [f for f in findings if f.rule in {"drop", "sustained-low"} and not f.expected]
+    drops = [f for f in findings if RULES[f.rule].drop and not f.expected]
     for drop in sorted(drops, key=lambda f: f.start_t_s):
-        mine = MergedDrop(drop.cause.name if drop.cause else "unexplained", drop.span, (drop.gpu,))
+        mine = MergedDrop(drop.cause.name if drop.cause else UNEXPLAINED, drop.span, (drop.gpu,))
         at = next((n for n, each in enumerate(merged) if _is_same(each, mine)), None)
         if at is None:
             merged.append(mine)

@@ -14,7 +14,7 @@ from gpu_report.analyse.rules.drops.slowdowns import slowdowns
 from gpu_report.analyse.rules.epochs import compare_epochs
 from gpu_report.analyse.rules.gpu_imbalance import uneven_gpus
 from gpu_report.analyse.rules.implausible_readings import readings_not_credible
-from gpu_report.analyse.rules.kernel_events import kernel_faults
+from gpu_report.analyse.rules.kernel_events import attach_to_their_finding, kernel_faults
 from gpu_report.analyse.rules.lost_gpus import lost_gpus
 from gpu_report.analyse.rules.low_utilisation import starved_gpus
 from gpu_report.analyse.rules.memory_growth import growing_memory
@@ -24,6 +24,7 @@ from gpu_report.analyse.rules.rank_waits import waiting_for_peer
 from gpu_report.analyse.rules.setup import check_setup
 from gpu_report.analyse.rules.throttling import throttling
 from gpu_report.analyse.rules.training_end import bad_endings
+from gpu_report.analyse.rules.training_end.resume_command import with_resume_command
 from gpu_report.analyse.rules.unused_gpus import unused_gpus
 from gpu_report.catalogue import RULES as CATALOGUE
 from gpu_report.model import Finding
@@ -50,7 +51,10 @@ RULES: tuple[Rule, ...] = (
 
 
 def find_all(context: Context) -> list[Finding]:
-    """Return what all rules say about a run, its findings numbered by their kind (drop-3)."""
+    """Return what all rules say about a run, its findings numbered by their kind (drop-3).
+
+    A kernel line within another finding is none of its own, and what ended a training says how to resume it.
+    """
     found = [finding for rule in RULES for finding in rule(context)]
     found += compare_epochs(context, found)
     counts: Counter[str] = Counter()
@@ -58,4 +62,4 @@ def find_all(context: Context) -> list[Finding]:
         anchor = CATALOGUE[finding.rule].anchor
         counts[anchor] += 1
         found[at] = replace(finding, id=f"{anchor}-{counts[anchor]}")
-    return found
+    return with_resume_command(context, attach_to_their_finding(found))

@@ -6,12 +6,13 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.causes.confidence import POSSIBLE
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
+from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
-from gpu_report.analyse.timeseries.intervals import Span, rows_in_any
+from gpu_report.analyse.timeseries.intervals import Span, mask_in_any
 from gpu_report.analyse.timeseries.weighted_stats import weighted_stats
 from gpu_report.model import Cause, Evidence, Finding, Severity
 from gpu_report.wording import gib, memory_words
@@ -24,7 +25,7 @@ _Said = tuple[Severity, str]
 
 @dataclass(frozen=True)
 class _Share:
-    """What one GPU did in ordinary training: means of utilisation (%) and of WORK, its usual memory (MiB)."""
+    """What one GPU did in the steady state: means of utilisation (%) and of WORK, its typical memory (MiB)."""
 
     gpu: int
     util_pct: float
@@ -69,7 +70,7 @@ def _share(context: Context, series: GpuSeries, spans: Sequence[Span]) -> _Share
     util_pct, seconds = series.mean_util_in(spans)
     if seconds < th.IMBALANCE_AT_LEAST_S:
         return None
-    rows = rows_in_any(series.samples["t_s"].to_numpy(dtype=float), spans)
+    rows = mask_in_any(series.samples["t_s"].to_numpy(dtype=float), spans)
     means = {
         name: weighted_stats(series.samples[name].to_numpy(dtype=float)[rows], series.sample_weight_s[rows])
         for name in WORK
@@ -80,7 +81,7 @@ def _share(context: Context, series: GpuSeries, spans: Sequence[Span]) -> _Share
 
 
 def _throughout(used: Sequence[GpuSeries], spans: Sequence[Span], least: int, most: int) -> bool:
-    """Tell whether one GPU is ahead of another by IMBALANCE_POINTS in most of the windows of ordinary training."""
+    """Tell whether one GPU is ahead of another by IMBALANCE_POINTS in most of the windows of the steady state."""
     all_series = {series.gpu: series for series in used}
     windows = _windows(spans)
     points = all_series[most].mean_util_of_each(windows) - all_series[least].mean_util_of_each(windows)
@@ -126,7 +127,7 @@ def _finding(context: Context, spans: Sequence[Span], shares: Sequence[_Share], 
         (spans[0][0], spans[-1][1]),
         text,
         evidence=tuple(fact for share in shares for fact in _facts(share)),
-        cause=Cause(RULE, 0.7, "ranks keep step: every batch takes as long as the slowest of them"),
+        cause=Cause(RULE, POSSIBLE, "ranks keep step: every batch takes as long as the slowest of them"),
         epoch=None,
         phase=None,
     )

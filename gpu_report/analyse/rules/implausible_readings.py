@@ -2,13 +2,15 @@
 
 import numpy as np
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.causes.confidence import STRONG
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
+from gpu_report.analyse.rules import thresholds as th
+from gpu_report.analyse.timeline.thresholds import PROCESSES_EVERY_S
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, rows_before, union
 from gpu_report.analyse.timeseries.low_stretches import low_stretches
-from gpu_report.model import Cause, Finding, Gpu, Interval, Run
+from gpu_report.model import Cause, Finding, Interval, Run
 
 WHY = (
     "no process was on it and it drew no power for work: some drivers read this once a process was killed in the "
@@ -17,7 +19,7 @@ WHY = (
 
 
 def readings_not_credible(context: Context) -> list[Finding]:
-    """Report where a GPU without any process read NOT_CREDIBLE_PCT or more at idle power for NOT_CREDIBLE_S.
+    """Report where a GPU without any process read IMPLAUSIBLE_PCT or more at idle power for IMPLAUSIBLE_S.
 
     Only where processes were recorded and could be read on this GPU. One that is cut into MIG devices is left out: its
     processes are theirs.
@@ -39,17 +41,17 @@ def _processes_known(run: Run, gpu: int) -> bool:
 
 def _stuck(run: Run, series: GpuSeries) -> list[Interval]:
     """Return where a GPU read as busy at idle power with nobody on it."""
-    limit_w = next((gpu.power_limit_w for gpu in run.gpus if gpu.index == series.gpu), None)
+    limit_w = run.gpu(series.gpu).power_limit_w
     alone = np.ones(len(series.t_s), dtype=bool)
     for start, end in _presence(run, series):
         alone[series.between(start, end)] = False
-    stuck = alone & (series.util_pct >= th.NOT_CREDIBLE_PCT) & _without_work(series, limit_w)
+    stuck = alone & (series.util_pct >= th.IMPLAUSIBLE_PCT) & _without_work(series, limit_w)
     ends_s = series.ends_s
     spans = [(float(series.t_s[a]), float(ends_s[b - 1])) for a, b in low_stretches(series, stuck, alone)]
     return [
         Interval(series.gpu, start, end, series.mean_util_pct(start, end))
         for start, end in spans
-        if end - start >= th.NOT_CREDIBLE_S
+        if end - start >= th.IMPLAUSIBLE_S
     ]
 
 
@@ -59,7 +61,7 @@ def _presence(run: Run, series: GpuSeries) -> list[Span]:
     spans = []
     for _, mine in rows.groupby("pid"):
         gone = mine["change"].iloc[-1] == "gone"
-        since_s = float(mine["t_s"].iloc[0]) - th.PROCESSES_EVERY_S - series.tick_s
+        since_s = float(mine["t_s"].iloc[0]) - PROCESSES_EVERY_S - series.tick_s
         spans.append((since_s, float(mine["t_s"].iloc[-1]) if gone else run.duration_s))
     return union(spans)
 
@@ -80,7 +82,7 @@ def _without_work(series: GpuSeries, limit_w: float | None) -> Bools:
 
 def _finding(context: Context, interval: Interval) -> Finding:
     signals = context.signals.of(interval.gpu, *interval.span)
-    gpu: Gpu = next(gpu for gpu in context.run.gpus if gpu.index == interval.gpu)
+    gpu = context.run.gpu(interval.gpu)
     return context.finding(
         "not-credible",
         "warning",
@@ -94,6 +96,6 @@ def _finding(context: Context, interval: Interval) -> Finding:
             ("its limit", gpu.power_limit_w, "W"),
             ("SM activity meanwhile", signals.gpu_within("sm_active_pct"), "%"),
         ),
-        cause=Cause("not-credible", 0.9, WHY),
+        cause=Cause("not-credible", STRONG, WHY),
         kernel_events=tuple(signals.kernel),
     )

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from gpu_report.analyse.causes.confidence import CERTAIN
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import Cause, Finding, Run
@@ -50,6 +51,6 @@ def _finding(context: Context, loss: Loss) -> Finding:
         (start_s, end_s),
         f"The driver lost GPU {loss.gpu}{said} for {end_s - start_s:,.0f} s; it {until}",
         gpu=loss.gpu,
-        cause=Cause("gpu-fault", 0.95, f"the driver said: {loss.reason}"),
+        cause=Cause("gpu-fault", CERTAIN, f"the driver said: {loss.reason}"),
         kernel_events=tuple(context.signals.of(loss.gpu, start_s, end_s).kernel),
     )

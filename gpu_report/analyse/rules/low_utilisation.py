@@ -2,23 +2,24 @@
 
 from collections.abc import Iterator
 
-from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.causes import Explanation, explain
+from gpu_report.analyse.causes.thresholds import MAIN_BOUND_UTIL_PCT
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
+from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.timeline.activity import outside
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import Span, Spans, as_array
-from gpu_report.model import Cause, Finding, Severity
+from gpu_report.model import HEALTHY_PCT, Cause, Finding, Severity
 
 ORDINARY = "without warm-up and disturbed epochs"  # what the number is over: the verdict's is over all training
 
 
 def starved_gpus(context: Context) -> list[Finding]:
-    """Report, of each training, the GPUs that are under ROOM_PCT busy in its ordinary epochs, or wait for data as much.
+    """Report, of each training, the GPUs that are under HEALTHY_PCT busy in undisturbed epochs, or wait for data.
 
     With each stands what the host did meanwhile.
     """
@@ -34,12 +35,12 @@ def starved_gpus(context: Context) -> list[Finding]:
 
 def _low(context: Context, training: Training) -> Iterator[tuple[IntervalSignals, float, float | None]]:
     """Yield the GPUs of a training that wait: their signals, mean utilisation (%), the share that waited for data."""
-    ordinary, waited = as_array(training.within(context.undisturbed)), _data_wait(context, training)
+    undisturbed, waited = as_array(training.within(context.undisturbed)), _data_wait(context, training)
     waits = waited is not None and waited >= th.DATA_WAIT_SHARE
     for series, use in zip(context.series, context.usable, strict=True):
-        mean_pct = _mean_pct(series, use, ordinary) if series.gpu in training.gpus else None
+        mean_pct = _mean_pct(series, use, undisturbed) if series.gpu in training.gpus else None
         signals = context.signals.of_training(series.gpu, training)
-        if signals is not None and mean_pct is not None and (mean_pct < th.ROOM_PCT or waits):
+        if signals is not None and mean_pct is not None and (mean_pct < HEALTHY_PCT or waits):
             yield signals, mean_pct, waited
 
 
@@ -53,13 +54,10 @@ def _span(context: Context, training: Training) -> Span | None:
     return (spans[0][0], spans[-1][1]) if spans else None
 
 
-def _mean_pct(series: GpuSeries, usable: Bools, ordinary: Spans) -> float | None:
-    """Return mean utilisation in ordinary training, None where there is too little of it to judge."""
-    mine = usable & ~outside(series, ordinary)
-    seconds = float(series.weight_s[mine].sum())
-    if seconds < th.STARVED_AT_LEAST_S:
-        return None
-    return float((series.weight_s * series.util_pct)[mine].sum()) / seconds
+def _mean_pct(series: GpuSeries, usable: Bools, undisturbed: Spans) -> float | None:
+    """Return mean utilisation in the steady state, None where there is too little of it to judge."""
+    mean_pct, seconds = series.mean_util_of(usable & ~outside(series, undisturbed))
+    return None if seconds < th.STARVED_AT_LEAST_S else mean_pct
 
 
 def _finding(context: Context, signals: IntervalSignals, span: Span, mean_pct: float, waited: float | None) -> Finding:
@@ -91,7 +89,7 @@ def _severity(cause: Cause, mean_pct: float) -> Severity:
     """Return a note for what is between starved and healthy, unless its cause can be repaired without another batch."""
     if mean_pct < th.STARVED_PCT:
         return "warning"
-    by_nature = cause.name == "launch-bound" and mean_pct >= th.MAIN_BOUND_UTIL_PCT
+    by_nature = cause.name == "launch-bound" and mean_pct >= MAIN_BOUND_UTIL_PCT
     return "info" if by_nature or not cause.confidence else "warning"
 
 
@@ -105,7 +103,7 @@ def _explained(signals: IntervalSignals, waited: float | None) -> Explanation:
 
 
 def _data_wait(context: Context, training: Training) -> float | None:
-    """Return the share (0 to 1) of ordinary epochs that the trainer waited for data, None where nobody reported it.
+    """Return the share (0 to 1) of steady epochs that the trainer waited for data, None where nobody reported it.
 
     The first epoch of a process waits for its first batch, one with a drop in it for what made the drop.
     """

@@ -5,9 +5,10 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.causes.confidence import LIKELY, POSSIBLE, SUPPORTED
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
+from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.signals.gpu_memory import GpuMemory
 from gpu_report.analyse.signals.memory_growth import Growth, Step, find_growth, mosaic_step
 from gpu_report.analyse.timeline.ranks import OUT_OF_MEMORY
@@ -83,7 +84,9 @@ def _finding(case: _Case, growth: Growth) -> Finding:
         _summary(case, growth),
         gpu=case.memory.gpu,
         evidence=_evidence(case, growth),
-        cause=Cause(RULE, 0.85 if certain else 0.7, WHY if certain else f"{WHY}; whose it is was not recorded"),
+        cause=Cause(
+            RULE, SUPPORTED if certain else POSSIBLE, WHY if certain else f"{WHY}; whose it is was not recorded"
+        ),
         ran_out=growth.goes_on and case.out_of_memory,
     )
 
@@ -162,5 +165,5 @@ def _mosaic_finding(case: _Case, step: Step) -> Finding:
         gpu=case.memory.gpu,
         expected=True,
         evidence=evidence(("step", gib(step.mib), "GiB")),
-        cause=Cause(RULE, 0.8, MOSAIC),
+        cause=Cause(RULE, LIKELY, MOSAIC),
     )

@@ -2,12 +2,13 @@
 
 import numpy as np
 
-from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
+from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.signals.gpu_memory import GpuMemory
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, minus, union
+from gpu_report.analyse.timeseries.thresholds import STRAY_S
 from gpu_report.model import Evidence, Finding
 from gpu_report.wording import gib, memory_words
 
@@ -29,8 +30,8 @@ def near_limit(memory: GpuMemory, series: GpuSeries, idle: tuple[Span, ...]) -> 
         return []
     full = memory.used_mib >= th.NEAR_LIMIT_PCT / 100 * memory.capacity_mib
     ends_s = memory.t_s + series.sample_weight_s
-    held = zip(memory.t_s[full].tolist(), (ends_s[full] + th.STRAY_S).tolist(), strict=True)
-    spans = minus([(start, end - th.STRAY_S) for start, end in union(list(held))], idle)
+    held = zip(memory.t_s[full].tolist(), (ends_s[full] + STRAY_S).tolist(), strict=True)
+    spans = minus([(start, end - STRAY_S) for start, end in union(list(held))], idle)
     # where readings are far apart, what idle time leaves of one may be long and hold none
     return [span for span in spans if np.isfinite(memory.used_mib[memory.between(*span)]).any()]
 

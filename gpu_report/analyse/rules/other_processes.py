@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.causes.confidence import STRONG
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence, usually
+from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.analyse.timeseries.intervals import Span, intersect
@@ -34,7 +35,7 @@ def _finding(context: Context, other: OtherProcess) -> Finding:
         f"{_at_pace(context, other)}",
         gpu=other.gpu,
         evidence=_evidence(context, other, signals),
-        cause=Cause("other-process", 0.9, f"{other.who} shared the GPU with the training"),
+        cause=Cause("other-process", STRONG, f"{other.who} shared the GPU with the training"),
         kernel_events=tuple(signals.kernel),
     )
 
@@ -55,7 +56,7 @@ def _at_pace(context: Context, other: OtherProcess) -> str:
 
 
 def _steady(context: Context, other: OtherProcess) -> Sequence[Span]:
-    """Return the spans of ordinary training in the training that another process came to."""
+    """Return the spans of the steady state in the training that another process came to."""
     training = context.training_at(other.span[0], other.gpu)
     return context.signals.steady_of(training) if training else context.signals.steady
 

@@ -2,10 +2,12 @@
 
 import numpy as np
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.causes.confidence import STRONG
+from gpu_report.analyse.causes.thresholds import STOPPED
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence, stopped_processes, usually
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
+from gpu_report.analyse.signals.thresholds import BUSY_WAIT_UTIL_PCT
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import Cause, Evidence, Finding, Interval
 
@@ -29,7 +31,7 @@ def _finding(context: Context, interval: Interval) -> Finding:
         f"GPU {interval.gpu} read {interval.mean_pct:.0f} % and waited {seconds} for {peer}",
         gpu=interval.gpu,
         evidence=_evidence(signals, power),
-        cause=Cause("waiting-for-peer", 0.9, _explanation(signals, peer)),
+        cause=Cause("waiting-for-peer", STRONG, _explanation(signals, peer)),
         kernel_events=tuple(signals.kernel),
     )
 
@@ -38,13 +40,13 @@ def _late(context: Context, gpu: int, span: Span) -> int | None:
     """Return the GPU that did least of the others: the rank that all wait for."""
     others = [t for t in context.series if t.gpu != gpu and t.gpu in context.activity.used_gpus]
     means = {t.gpu: mean for t in others if np.isfinite(mean := t.mean_util_pct(*span))}
-    quiet = {gpu: mean for gpu, mean in means.items() if mean < th.BUSY_WAIT_UTIL_PCT}
+    quiet = {gpu: mean for gpu, mean in means.items() if mean < BUSY_WAIT_UTIL_PCT}
     return min(quiet, key=lambda other: quiet[other], default=None)
 
 
 def _explanation(signals: IntervalSignals, peer: str) -> str:
     stopped = signals.within("trainer_stopped")
-    why = "; a signal had stopped a process of the training" if stopped is not None and stopped >= th.STOPPED else ""
+    why = "; a signal had stopped a process of the training" if stopped is not None and stopped >= STOPPED else ""
     return f"it was at full utilisation and idle power: its rank spun until the one on {peer} came{why}"
 
 

@@ -1,16 +1,18 @@
-"""Rule: power or heat held a GPU's clock down while it worked, and what that cost in clock (DESIGN.md section 6)."""
+"""Rule: power or heat held a GPU's clock down while it worked, and what that cost in clock."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.causes.confidence import STRONG
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import compared_with, evidence
+from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.signals.clock_throttling import COUNTERS, THERMAL, Throttle, counted_s
 from gpu_report.analyse.signals.other_processes import OtherProcess
+from gpu_report.analyse.signals.thresholds import HOT_C
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
-from gpu_report.analyse.timeseries.intervals import intersect, length_s, rows_in_any, union
+from gpu_report.analyse.timeseries.intervals import intersect, length_s, mask_in_any, union
 from gpu_report.model import Cause, Evidence, Finding
 
 COUNTER_TEXTS = {
@@ -47,12 +49,13 @@ def _brought_by(context: Context, throttle: Throttle, series: GpuSeries) -> list
     """Return the other processes that brought it about: nearly all of it came with them, but not all training."""
     t_s = series.samples["t_s"].to_numpy(dtype=float)
     there = [other for other in context.other_processes if other.gpu == throttle.gpu and other.worked]
-    others = [other for other in there if throttle.held_s[rows_in_any(t_s, [other.span])].any()]
+    others = [other for other in there if throttle.throttled_s[mask_in_any(t_s, [other.span])].any()]
     stays = union([other.span for other in others])
-    beside_s, held_s = float(throttle.held_s[rows_in_any(t_s, stays)].sum()), float(throttle.held_s.sum())
-    trained = [span for training in context.trainings if throttle.gpu in training.gpus for span in training.train_spans]
-    all_along = length_s(intersect(trained, stays)) >= th.HELD_BESIDE_SHARE * length_s(trained)
-    return others if beside_s >= th.HELD_BESIDE_SHARE * held_s and not all_along else []
+    together_s = float(throttle.throttled_s[mask_in_any(t_s, stays)].sum())
+    trained = context.train_spans(throttle.gpu)
+    all_along = length_s(intersect(trained, stays)) >= th.THROTTLED_TOGETHER_SHARE * length_s(trained)
+    nearly_all = together_s >= th.THROTTLED_TOGETHER_SHARE * float(throttle.throttled_s.sum())
+    return others if nearly_all and not all_along else []
 
 
 def _while(others: Sequence[OtherProcess]) -> str:
@@ -67,13 +70,13 @@ def _names(others: Sequence[OtherProcess]) -> str:
 def _cause(throttle: Throttle, others: Sequence[OtherProcess]) -> Cause:
     """Return the cause; what another process brought about is its consequence."""
     why = f"; it came of {_names(others)} beside the training, and went with it" if others else ""
-    return Cause(throttle.cause, 0.9, f"{_explanation(throttle)}{why}")
+    return Cause(throttle.cause, STRONG, f"{_explanation(throttle)}{why}")
 
 
 def _summary(throttle: Throttle) -> str:
-    for_s = f"{throttle.held_s.sum():,.0f} s of work"
+    for_s = f"{throttle.throttled_s.sum():,.0f} s of work"
     if not throttle.lost.any():
-        return f"GPU {throttle.gpu} was at {th.HOT_C:.0f} °C or more for {for_s}, at no cost in clock so far"
+        return f"GPU {throttle.gpu} was at {HOT_C:.0f} °C or more for {for_s}, at no cost in clock so far"
     clock = (1 - throttle.cost_pct / 100) * throttle.typical_mhz
     slower = f"{clock:,.0f} MHz instead of {throttle.typical_mhz:,.0f} for {for_s}"
     return f"{_by_what(throttle)} held GPU {throttle.gpu} at {slower}: at most {throttle.lost_s:,.0f} s lost"
@@ -87,14 +90,13 @@ def _by_what(throttle: Throttle) -> str:
 
 def _explanation(throttle: Throttle) -> str:
     if not throttle.lost.any():
-        return f"it was at {th.HOT_C:.0f} °C or more, where cards begin to slow down"
+        return f"it was at {HOT_C:.0f} °C or more, where cards begin to slow down"
     typical = "its usual" if throttle.alike else "what this card reaches under less load"
     return f"{_by_what(throttle).lower()} held the clock {throttle.cost_pct:.0f} % under {typical}"
 
 
 def _evidence(context: Context, throttle: Throttle, series: GpuSeries) -> tuple[Evidence, ...]:
-    held = throttle.held_s > 0
-    gpu = next((gpu for gpu in context.run.gpus if gpu.index == throttle.gpu), None)
+    throttled = throttle.throttled_s > 0
     counted = [
         (COUNTER_TEXTS[name], counted_s(series.samples, name, throttle.spans[0]) or None, "s")
         for name in COUNTERS[throttle.cause]
@@ -102,14 +104,14 @@ def _evidence(context: Context, throttle: Throttle, series: GpuSeries) -> tuple[
     return evidence(
         ("held down, of the time in which it worked", 100 * throttle.share, "%"),
         *counted,
-        ("SM clock meanwhile (mean)", _mean(series, "sm_clock_mhz", throttle.held_s), "MHz"),
+        ("SM clock meanwhile (mean)", _mean(series, "sm_clock_mhz", throttle.throttled_s), "MHz"),
         compared_with("typical" if throttle.alike else "under less load", throttle.typical_mhz, "MHz"),
         ("clock lost", throttle.cost_pct, "%"),
         ("time of work lost, at most", throttle.lost_s, "s"),
-        ("power meanwhile (mean)", _mean(series, "power_w", throttle.held_s), "W"),
-        compared_with("limit", gpu.power_limit_w if gpu else None, "W"),
-        ("temperature at most", _highest(series, "temperature_c", held), "°C"),
-        ("memory temperature at most", _highest(series, "memory_temperature_c", held), "°C"),
+        ("power meanwhile (mean)", _mean(series, "power_w", throttle.throttled_s), "W"),
+        compared_with("limit", context.run.gpu(throttle.gpu).power_limit_w, "W"),
+        ("temperature at most", _highest(series, "temperature_c", throttled), "°C"),
+        ("memory temperature at most", _highest(series, "memory_temperature_c", throttled), "°C"),
         ("further stretches of it", float(len(throttle.spans) - 1) or None, ""),
     )
 
@@ -120,6 +122,6 @@ def _mean(series: GpuSeries, name: str, weights: Floats) -> float | None:
     return float(np.average(values[known], weights=weights[known])) if known.any() else None
 
 
-def _highest(series: GpuSeries, name: str, held: Bools) -> float | None:
-    values = series.samples[name].to_numpy(dtype=float)[held]
+def _highest(series: GpuSeries, name: str, throttled: Bools) -> float | None:
+    values = series.samples[name].to_numpy(dtype=float)[throttled]
     return float(np.nanmax(values)) if np.isfinite(values).any() else None

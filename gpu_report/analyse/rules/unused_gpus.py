@@ -5,14 +5,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.causes.confidence import STRONG, WEAK
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.timeline.device_argument import known_order
+from gpu_report.analyse.timeline.thresholds import UNUSED_PCT
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
-from gpu_report.analyse.timeseries.intervals import Span, rows_in_any
+from gpu_report.analyse.timeseries.intervals import Span, mask_in_any
 from gpu_report.analyse.timeseries.weighted_stats import weighted_stats
-from gpu_report.model import Advice, Cause, Evidence, Finding
+from gpu_report.model import HEALTHY_PCT, Advice, Cause, Evidence, Finding
 
 NOT_OURS = "it did no work; a recording sees every GPU of the machine, also those that the job was not given"
 FREE = "nobody else was on it, and nothing kept the training from it"
@@ -53,7 +55,7 @@ def _unused_in(context: Context, training: Training) -> _Unused | None:
     if training.epochs is None or not training.gpus:
         return None
     span = training.epochs.start_s, training.epochs.end_s
-    idle = [series for series in _resting(context, span) if series.gpu not in training.gpus]
+    idle = [series for series in _idle_series(context, span) if series.gpu not in training.gpus]
     could = all(_could_have_had(context, series) for series in idle)
     advice = _advice(context, training, idle) if could and idle else ()
     return _Unused(training, idle, span, could, advice) if idle else None
@@ -62,17 +64,17 @@ def _unused_in(context: Context, training: Training) -> _Unused | None:
 def idle_gpus(context: Context) -> list[GpuSeries]:
     """Return the GPUs that were measured and did nothing in all of the recording, with others that did."""
     used = context.activity.used_gpus
-    return [series for series in _resting(context, (0.0, np.inf)) if used and series.gpu not in used]
+    return [series for series in _idle_series(context, (0.0, np.inf)) if used and series.gpu not in used]
 
 
-def _resting(context: Context, span: Span) -> list[GpuSeries]:
+def _idle_series(context: Context, span: Span) -> list[GpuSeries]:
     """Return the GPUs that were measured in a span and did nothing.
 
     No MIG device is one of them, since a training uses no two, nor a GPU that is cut into MIG devices.
     """
     devices = {gpu.index: gpu.parent_index for gpu in context.run.gpus if gpu.parent_index is not None}
     whole = [t for t in context.series if t.gpu not in devices and t.gpu not in devices.values()]
-    return [series for series in whole if series.mean_util_pct(*span) < th.UNUSED_PCT]
+    return [series for series in whole if series.mean_util_pct(*span) < UNUSED_PCT]
 
 
 def _could_have_had(context: Context, series: GpuSeries) -> bool:
@@ -99,7 +101,7 @@ def _finding(context: Context, alike: Sequence[_Unused]) -> Finding:
         f"{names} {'was' if len(idle) == 1 else 'were'} free while {used} trained",
         gpu=idle[0].gpu if len(idle) == 1 else None,
         evidence=tuple(fact for series in idle for fact in _facts(series, spans)),
-        cause=Cause("unused-gpu", 0.9, FREE) if could else Cause("unused-gpu", 0.5, NOT_OURS),
+        cause=Cause("unused-gpu", STRONG, FREE) if could else Cause("unused-gpu", WEAK, NOT_OURS),
         advice=alike[0].advice,
         epoch=None,
         phase=None,
@@ -111,7 +113,7 @@ def _named(gpus: Sequence[int]) -> str:
 
 
 def _facts(series: GpuSeries, spans: Sequence[Span]) -> list[Evidence]:
-    rows = rows_in_any(series.samples["t_s"].to_numpy(dtype=float), spans)
+    rows = mask_in_any(series.samples["t_s"].to_numpy(dtype=float), spans)
     power = weighted_stats(series.samples["power_w"].to_numpy(dtype=float)[rows], series.sample_weight_s[rows])
     util, _ = series.mean_util_in(spans)
     found = [Evidence(f"utilisation of GPU {series.gpu} meanwhile (mean)", util, "%")] if np.isfinite(util) else []
@@ -145,4 +147,4 @@ def _waits(context: Context, training: Training) -> bool:
     """Tell whether a GPU that trained mostly waited: more of them would wait, too."""
     all_series = [series for series in context.series if series.gpu in training.gpus]
     means = [series.mean_util_in(context.signals.steady_of(training)) for series in all_series]
-    return any(seconds >= th.STARVED_AT_LEAST_S and mean < th.ROOM_PCT for mean, seconds in means)
+    return any(seconds >= th.STARVED_AT_LEAST_S and mean < HEALTHY_PCT for mean, seconds in means)

@@ -4,10 +4,11 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import rows_before
 from gpu_report.analyse.timeseries.low_stretches import low_stretches
+from gpu_report.analyse.timeseries.thresholds import READING_SLACK
 from gpu_report.model import Interval
 
 
@@ -21,7 +22,7 @@ def busy_waits_of(
 
 
 def busy_waits(series: GpuSeries, usable: Bools) -> list[Interval]:
-    """Return where utilisation is full and power, at its usual work far higher, is not: a kernel that only waits."""
+    """Return where utilisation is full and power, at its typical work far higher, is not: a kernel that only waits."""
     power, tensor = _of_typical(series, usable, "power_w"), _of_typical(series, usable, "tensor_active_pct")
     if power is None:
         return []
@@ -34,7 +35,7 @@ def busy_waits(series: GpuSeries, usable: Bools) -> list[Interval]:
     return [
         Interval(series.gpu, float(start), float(end), series.mean_util_pct(float(start), float(end)))
         for start, end in found
-        if end - start >= th.LOW_AT_LEAST_S - th.READING_SLACK * series.tick_s
+        if end - start >= th.LOW_AT_LEAST_S - READING_SLACK * series.tick_s
     ]
 
 

@@ -12,15 +12,17 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.signals.interval_signals import LARGEST_MASK
 from gpu_report.analyse.timeline.activity import Activity
+from gpu_report.analyse.timeline.thresholds import LOW_PCT
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
-from gpu_report.analyse.timeseries.intervals import Span, rows_before, rows_in_any
+from gpu_report.analyse.timeseries.intervals import Span, mask_in_any, rows_before
+from gpu_report.analyse.timeseries.thresholds import READING_SLACK
 from gpu_report.model import Gpu, Severity
 
 SW_POWER_CAP, HW_SLOWDOWN, SW_THERMAL, HW_THERMAL, POWER_BRAKE = 0x4, 0x8, 0x20, 0x40, 0x80
-POWER_CAP, THERMAL = "power-cap", "thermal"  # the causes (DESIGN.md, Words)
+POWER_CAP, THERMAL = "power-cap", "thermal"  # the causes (catalogue.CAUSES)
 COUNTERS = {POWER_CAP: ("power_cap_s", "power_brake_s"), THERMAL: ("sw_thermal_slowdown_s", "hw_thermal_slowdown_s")}
 HARD_COUNTERS = ("power_brake_s", "hw_thermal_slowdown_s")
 
@@ -31,17 +33,17 @@ Indices = npt.NDArray[np.intp]
 class Throttle:
     """How one cause held one GPU's clock down; arrays are by row of the GPU's samples table.
 
-    `held_s` is the work at a lower clock that a row stands for, 0 where there is none; `lost` the share of the usual
-    clock that it lacked, 0 to 1; `hard` marks what the board itself did; `brake` says that mostly an outside power
-    signal did it. `spans` are the stretches, longest first. `usual_mhz` is the clock of work of which nothing was held
-    down, the card's highest where there was none; `alike` says that work at that clock was as heavy. `share` is of all
-    work, 0 to 1. `lost_s` is the time lost at most: what was busy, by the clock that it lacked (work that waits for
-    memory loses less).
+    `throttled_s` is the work at a lower clock that a row stands for, 0 where there is none; `lost` the share of the
+    typical clock that it lacked, 0 to 1; `hard` marks what the board itself did; `brake` says that mostly an outside
+    power signal did it. `spans` are the stretches, longest first. `typical_mhz` is the clock of work of which nothing
+    was held down, the card's highest where there was none; `alike` says that work at that clock was as heavy. `share`
+    is of all work, 0 to 1. `lost_s` is the time lost at most: what was busy, by the clock that it lacked (work that
+    waits for memory loses less).
     """
 
     gpu: int
     cause: str
-    held_s: Floats
+    throttled_s: Floats
     lost: Floats
     hard: Bools
     brake: bool
@@ -54,12 +56,12 @@ class Throttle:
     @property
     def cost_pct(self) -> float:
         """Return the share of the clock that was lost while it was held down, in %."""
-        return 100 * float(np.average(self.lost, weights=self.held_s))
+        return 100 * float(np.average(self.lost, weights=self.throttled_s))
 
     @property
     def severity(self) -> Severity:
         """Return how bad it was (thresholds.py); what the board itself halves is worst."""
-        hard_s = self.held_s[self.hard]
+        hard_s = self.throttled_s[self.hard]
         halved = float((hard_s * self.lost[self.hard]).sum()) >= th.HALVED_PCT / 100 * float(hard_s.sum())
         if float(hard_s.sum()) >= th.THROTTLED_AT_LEAST_S and halved:
             return "critical"
@@ -88,7 +90,7 @@ class _Rows:
         return float(self.weight_s[mask].sum())
 
 
-def throttles(series: GpuSeries, activity: Activity, gpu: Gpu | None) -> tuple[Throttle, ...]:
+def throttles(series: GpuSeries, activity: Activity, gpu: Gpu) -> tuple[Throttle, ...]:
     """Return what held a GPU down for long enough; nothing where neither reasons nor counters were recorded."""
     rows = _rows(series, activity)
     if series.gpu not in activity.used_gpus or not rows.reported.any():
@@ -111,28 +113,28 @@ def counted_s(rows: pd.DataFrame, column: str, span: Span) -> float | None:
 
 def _throttle(series: GpuSeries, rows: _Rows, cause: str, typical_mhz: float) -> Throttle | None:
     down = rows.work & rows.says[cause] & (rows.clock_mhz <= (1 - th.CLOCK_DOWN_SHARE) * typical_mhz)
-    spans, held = _spans(rows, down, series.tick_s), down
+    spans, throttled = _spans(rows, down, series.tick_s), down
     if not spans and cause == THERMAL:  # hot for long, at no cost
-        spans, held = _spans(rows, rows.work & rows.hot, series.tick_s), rows.work & rows.hot
+        spans, throttled = _spans(rows, rows.work & rows.hot, series.tick_s), rows.work & rows.hot
     if not spans:
         return None
-    held = held & rows_in_any(rows.t_s, spans)
-    lost = np.where(down & held, 1 - rows.clock_mhz / typical_mhz, 0.0)
-    brake = rows.seconds(held & rows.brake) >= rows.seconds(held) / 2
+    throttled = throttled & mask_in_any(rows.t_s, spans)
+    lost = np.where(down & throttled, 1 - rows.clock_mhz / typical_mhz, 0.0)
+    brake = rows.seconds(throttled & rows.brake) >= rows.seconds(throttled) / 2
     found = Throttle(
         gpu=series.gpu,
         cause=cause,
-        held_s=np.where(held, rows.weight_s, 0.0),
+        throttled_s=np.where(throttled, rows.weight_s, 0.0),
         lost=lost,
-        hard=rows.hard & held,
+        hard=rows.hard & throttled,
         brake=brake,
         spans=spans,
         typical_mhz=typical_mhz,
-        alike=_alike(rows, held, typical_mhz, any_load=cause == THERMAL or brake),
-        share=rows.seconds(held) / rows.seconds(rows.work),
-        lost_s=float((rows.weight_s * lost * rows.util_pct / 100)[held].sum()),
+        alike=_alike(rows, throttled, typical_mhz, any_load=cause == THERMAL or brake),
+        share=rows.seconds(throttled) / rows.seconds(rows.work),
+        lost_s=float((rows.weight_s * lost * rows.util_pct / 100)[throttled].sum()),
     )
-    reported = found.alike or found.cost_pct >= th.LOADED_LEAST_PCT or not (down & held).any()
+    reported = found.alike or found.cost_pct >= th.LOADED_LEAST_PCT or not (down & throttled).any()
     return found if reported else None
 
 
@@ -140,7 +142,7 @@ def _rows(series: GpuSeries, activity: Activity) -> _Rows:
     frame = series.samples
     t_s, util_pct = _column(frame, "t_s"), _column(frame, "gpu_util_pct")
     hot = _column(frame, "temperature_c") >= th.HOT_C
-    awake = ~rows_in_any(t_s, (*activity.startups, *activity.idle))
+    awake = ~mask_in_any(t_s, (*activity.startups, *activity.idle))
     reasons = _column(frame, "clock_event_reasons")
     known = reasons < LARGEST_MASK
     bits = np.where(known, reasons, 0).astype(np.int64)
@@ -155,7 +157,7 @@ def _rows(series: GpuSeries, activity: Activity) -> _Rows:
         clock_mhz=_column(frame, "sm_clock_mhz"),
         power_w=_column(frame, "power_w"),
         util_pct=util_pct,
-        work=awake & (util_pct >= th.LOW_PCT),
+        work=awake & (util_pct >= LOW_PCT),
         awake=awake,
         hot=hot,
         reported=known | np.isfinite(np.array(list(counted.values()))).any(axis=0),
@@ -166,20 +168,20 @@ def _rows(series: GpuSeries, activity: Activity) -> _Rows:
     )
 
 
-def _typical_mhz(rows: _Rows, gpu: Gpu | None) -> float | None:
+def _typical_mhz(rows: _Rows, gpu: Gpu) -> float | None:
     """Return the clock of work of which the driver says nothing, where there was enough; else the card's highest."""
     free = rows.work & rows.reported & ~rows.says[POWER_CAP] & ~rows.says[THERMAL] & ~rows.hot
     free &= rows.clock_mhz > 0
     if rows.seconds(free) >= th.THROTTLED_AT_LEAST_S:
         return float(np.median(rows.clock_mhz[free]))
-    return (gpu.max_sm_clock_mhz or None) if gpu is not None else None
+    return gpu.max_sm_clock_mhz or None
 
 
-def _alike(rows: _Rows, held: Bools, typical_mhz: float, *, any_load: bool) -> bool:
+def _alike(rows: _Rows, throttled: Bools, typical_mhz: float, *, any_load: bool) -> bool:
     """Tell whether enough of the work at full clock drew as much power as the work that was held down."""
     full = rows.work & ~rows.hot & (rows.clock_mhz > (1 - th.CLOCK_DOWN_SHARE) * typical_mhz)
     if not any_load:
-        power = rows.power_w[held]
+        power = rows.power_w[throttled]
         known = power[np.isfinite(power)]
         if not len(known):
             return False
@@ -187,38 +189,38 @@ def _alike(rows: _Rows, held: Bools, typical_mhz: float, *, any_load: bool) -> b
     return rows.seconds(full) >= th.THROTTLED_AT_LEAST_S
 
 
-def _spans(rows: _Rows, held: Bools, tick_s: float) -> tuple[Span, ...]:
+def _spans(rows: _Rows, throttled: Bools, tick_s: float) -> tuple[Span, ...]:
     """Return the stretches that are long enough, longest first: as one where they are most of the work in between.
 
     Where none is long, all of them together as one, if they are enough of all work.
     """
-    least_s = th.THROTTLED_AT_LEAST_S - th.READING_SLACK * tick_s
-    if rows.seconds(held) <= 0:
+    least_s = th.THROTTLED_AT_LEAST_S - READING_SLACK * tick_s
+    if rows.seconds(throttled) <= 0:
         return ()
-    firsts, ends = _stretches(rows, held)
-    so_far_s = np.concatenate([[0.0], np.cumsum(np.where(held, rows.weight_s, 0.0))])
+    firsts, ends = _stretches(rows, throttled)
+    so_far_s = np.concatenate([[0.0], np.cumsum(np.where(throttled, rows.weight_s, 0.0))])
     long = so_far_s[ends] - so_far_s[firsts] >= least_s
     starts_s, ends_s = rows.t_s[firsts], rows.t_s[ends - 1] + rows.weight_s[ends - 1]
     if not long.any():
-        enough = rows.seconds(held) >= max(least_s, th.SCATTERED_SHARE * rows.seconds(rows.work))
+        enough = rows.seconds(throttled) >= max(least_s, th.SCATTERED_SHARE * rows.seconds(rows.work))
         return ((float(starts_s[0]), float(ends_s[-1])),) if enough else ()
     whole = float(starts_s[long][0]), float(ends_s[long][-1])
-    between = rows_in_any(rows.t_s, [whole])
-    if rows.seconds(held & between) >= th.THROTTLED_SHARE * rows.seconds(rows.work & between):
+    between = mask_in_any(rows.t_s, [whole])
+    if rows.seconds(throttled & between) >= th.THROTTLED_SHARE * rows.seconds(rows.work & between):
         return (whole,)
     spans = zip(starts_s[long].tolist(), ends_s[long].tolist(), strict=True)
     return tuple(sorted(spans, key=lambda span: span[0] - span[1]))
 
 
-def _stretches(rows: _Rows, held: Bools) -> tuple[Indices, Indices]:
+def _stretches(rows: _Rows, throttled: Bools) -> tuple[Indices, Indices]:
     """Return the first of each run of marked rows and the row after its last.
 
     Runs are joined across less than THROTTLED_JOIN_S of other work, but across no gap in the rows and no rest.
     """
-    at, ends_s = np.flatnonzero(held), rows.t_s + rows.weight_s
+    at, ends_s = np.flatnonzero(throttled), rows.t_s + rows.weight_s
     if not len(at):
         return at, at
-    other_s = np.cumsum(np.where(rows.work & ~held, rows.weight_s, 0.0))
+    other_s = np.cumsum(np.where(rows.work & ~throttled, rows.weight_s, 0.0))
     unseen = np.append(rows.t_s[1:] - ends_s[:-1] > 1e-6, False)
     breaks = np.cumsum(unseen) - unseen + np.cumsum(~rows.awake)
     apart = (np.diff(other_s[at]) >= th.THROTTLED_JOIN_S) | (np.diff(breaks[at]) > 0)

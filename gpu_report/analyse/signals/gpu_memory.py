@@ -1,16 +1,18 @@
-"""The memory of one GPU over time: what is in use, what others than the training hold of it, and what it can hold."""
+"""The memory of one GPU over time: in use, held by others than the training, what it can hold, and its peaks."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.signals.other_processes import OWN, OtherProcess
+from gpu_report.analyse.timeline.thresholds import PROCESSES_EVERY_S
+from gpu_report.analyse.timeline.training_epochs import TrainingEpochs, rows_of
 from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
-from gpu_report.analyse.timeseries.intervals import Span
+from gpu_report.analyse.timeseries.intervals import Indices, Span, mask_of_ranges
 from gpu_report.model import Run
 
 UNKNOWN = "unknown"
@@ -53,7 +55,7 @@ def gpu_memory(run: Run, others: Sequence[OtherProcess], series: GpuSeries) -> G
     """Return the memory of a GPU, and what of it others held."""
     used = series.samples["memory_used_mib"].to_numpy(dtype=float)
     reserved = series.samples["memory_reserved_mib"].dropna()
-    total = next((gpu.memory_total_mib for gpu in run.gpus if gpu.index == series.gpu), None)
+    total = run.gpu(series.gpu).memory_total_mib
     kept = float(reserved.median()) if len(reserved) else 0.0
     return GpuMemory(
         gpu=series.gpu,
@@ -70,7 +72,7 @@ def _others_mib(run: Run, others: Sequence[OtherProcess], series: GpuSeries) -> 
     rows = table[table["gpu"] == series.gpu]
     t_s = series.samples["t_s"].to_numpy(dtype=float)
     spans = {other.pid: other.span for other in others if other.gpu == series.gpu}
-    for pid in _strangers(run, rows):
+    for pid in _unowned_pids(run, rows):
         spans.setdefault(pid, _stay(rows[rows["pid"] == pid], series.tick_s, run.duration_s))
     held: Floats = np.broadcast_to(0.0, len(t_s))  # takes no room where nobody else was there
     for pid, span in spans.items():
@@ -78,11 +80,11 @@ def _others_mib(run: Run, others: Sequence[OtherProcess], series: GpuSeries) -> 
     return held
 
 
-def _strangers(run: Run, rows: pd.DataFrame) -> list[int]:
+def _unowned_pids(run: Run, rows: pd.DataFrame) -> list[int]:
     """Return the processes whose owner never was known, but for the ranks and, with no trainer there, the largest."""
-    whose = rows.groupby("pid")["owner"].agg(lambda owners: bool((owners == UNKNOWN).all()))
+    nobodys = rows.groupby("pid")["owner"].agg(lambda owners: bool((owners == UNKNOWN).all()))
     ranks = {process.pid for process in run.inside}
-    pids = [int(pid) for pid in whose[whose].index if pid not in ranks]
+    pids = [int(pid) for pid in nobodys[nobodys].index if pid not in ranks]
     if (rows["owner"] == OWN).any() or ranks.intersection(rows["pid"]) or not pids:
         return pids
     peaks = rows.groupby("pid")["memory_used_mib"].max()
@@ -93,7 +95,7 @@ def _strangers(run: Run, rows: pd.DataFrame) -> list[int]:
 def _stay(rows: pd.DataFrame, tick_s: float, duration_s: float) -> Span:
     """Return from when to when a process may have been there: it came up to one look before it was seen."""
     gone = rows[rows["change"] == "gone"]["t_s"]
-    since_s = float(rows["t_s"].iloc[0]) - th.PROCESSES_EVERY_S - tick_s
+    since_s = float(rows["t_s"].iloc[0]) - PROCESSES_EVERY_S - tick_s
     return since_s, float(gone.iloc[-1]) if len(gone) else duration_s
 
 
@@ -110,6 +112,63 @@ def _held(rows: pd.DataFrame, t_s: Floats, span: Span, tick_s: float) -> Floats:
     at, mib = looks["t_s"].to_numpy(dtype=float), looks["memory_used_mib"].to_numpy(dtype=float)
     before = np.clip(np.searchsorted(at, t_s, side="right") - 1, 0, None)
     after = np.clip(np.searchsorted(at, t_s), 0, len(at) - 1)
-    near = at[after] - t_s <= th.PROCESSES_EVERY_S + tick_s
+    near = at[after] - t_s <= PROCESSES_EVERY_S + tick_s
     most = np.where(near, np.maximum(mib[before], mib[after]), mib[before])
     return np.where(there, most, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryPeaks:
+    """Peaks of memory in MiB, and from when to when each of them was looked for (s)."""
+
+    start_s: Floats
+    end_s: Floats
+    mib: Floats
+
+    @property
+    def steps_mib(self) -> Floats:
+        """Return what each point is over the one before it."""
+        return np.diff(self.mib)
+
+    def without_step(self, at: int) -> "MemoryPeaks":
+        """Return the points as if there had been no step from point `at` to the next."""
+        lowered = np.where(np.arange(len(self.mib)) > at, self.steps_mib[at], 0.0)
+        return replace(self, mib=self.mib - lowered)
+
+
+def epoch_peaks(memory: GpuMemory, epochs: TrainingEpochs) -> MemoryPeaks:
+    """Return the peak of each later epoch's training; neighbours are taken together where there are too many."""
+    edges = epochs.edges_after_warm_up
+    of_spans = _peaks(memory.own_mib, *rows_of(memory.t_s, edges.spans))
+    return _thinned(edges.start_s, edges.end_s, np.fmax.reduceat(of_spans, edges.first_span))
+
+
+def moment_peaks(memory: GpuMemory, epochs: TrainingEpochs, count: int) -> MemoryPeaks:
+    """Return the peak of each of `count` equal stretches of time, in training only, without the first epoch."""
+    later = epochs.edges_after_warm_up
+    begin, end = float(later.start_s[0]), float(later.end_s[-1])
+    edges = np.linspace(begin, end, count + 1)
+    rows = memory.between(begin, end)
+    t_s = memory.t_s[rows]
+    own = np.where(mask_of_ranges(len(t_s), *rows_of(t_s, later.spans)), memory.own_mib[rows], np.nan)
+    edge_rows = np.searchsorted(t_s, edges)
+    return _thinned(edges[:-1], edges[1:], _peaks(own, edge_rows[:-1], edge_rows[1:]))
+
+
+def _peaks(values: Floats, first: Indices, last: Indices) -> Floats:
+    """Return the highest known value of each stretch [first, last) of rows, NaN where there is none."""
+    edges = np.column_stack([first, np.maximum(last, first)]).ravel()
+    peaks = np.fmax.reduceat(np.append(values, np.nan), edges)[::2]
+    return np.where(last > first, peaks, np.nan)
+
+
+def _thinned(start_s: Floats, end_s: Floats, mib: Floats) -> MemoryPeaks:
+    """Return the points that are known, as the medians of neighbours where there are more than are looked at."""
+    known = np.isfinite(mib)
+    start_s, end_s, mib = start_s[known], end_s[known], mib[known]
+    groups = np.array_split(np.arange(len(mib)), min(len(mib), th.GROWTH_POINTS_AT_MOST)) if len(mib) else []
+    return MemoryPeaks(
+        np.array([start_s[group[0]] for group in groups]),
+        np.array([end_s[group[-1]] for group in groups]),
+        np.array([np.median(mib[group]) for group in groups]),
+    )

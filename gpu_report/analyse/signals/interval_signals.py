@@ -1,4 +1,4 @@
-"""What stood beside an interval of a GPU: every signal within it, and what that signal is in the run's own training."""
+"""What happened beside an interval of a GPU: every signal within it, and what it is in the run's own training."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.analyse.timeseries.columns import Columns
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
-from gpu_report.analyse.timeseries.intervals import Span, Spans, rows_in_any
+from gpu_report.analyse.timeseries.intervals import Span, Spans, mask_in_any
 from gpu_report.model import NearbyKernelEvent
 
 LARGEST_MASK = 2.0**53  # what a file can say exactly; more is no bitmask
@@ -21,9 +21,9 @@ LARGEST_MASK = 2.0**53  # what a file can say exactly; more is no bitmask
 
 @dataclass(frozen=True, eq=False)
 class SignalTable:
-    """Columns sampled at common times, each row the mean since the row before; `steady` marks ordinary training.
+    """Columns sampled at common times, each row the mean since the row before; `steady` marks the steady state.
 
-    What is usual is worked out of the rows of `against`, None for its own.
+    What is typical is worked out of the rows of `against`, None for its own.
     """
 
     t_s: Floats
@@ -48,7 +48,7 @@ class SignalTable:
         return float((values >= line).mean()) if len(values) else None
 
     def typical(self, name: str) -> float | None:
-        """Return the median of a column in ordinary training, None where there is none."""
+        """Return the median of a column in the steady state, None where there is none."""
         if self.against is not None:
             return self.against.typical(name)
         if name not in self._typical:
@@ -68,15 +68,15 @@ class SignalTable:
         return float(np.median(values)) if len(values) else None
 
     def with_steady(self, steady: Spans) -> SignalTable:
-        """Return the same columns, not copied, with the spans of ordinary training marked."""
-        return replace(self, steady=rows_in_any(self.t_s, steady, "right"))
+        """Return the same columns, not copied, with the spans of the steady state marked."""
+        return replace(self, steady=mask_in_any(self.t_s, steady, "right"))
 
     def only_steady(self) -> SignalTable:
-        """Return the rows of ordinary training alone, with nothing that is usual beside them."""
+        """Return the rows of the steady state alone, with nothing that is typical beside them."""
         return self._only(self.steady, np.zeros(int(self.steady.sum()), dtype=bool))
 
     def where_below(self, name: str, line: float) -> SignalTable:
-        """Return the rows in which a column was below a line; what is usual is that of the others."""
+        """Return the rows in which a column was below a line; what is typical is that of the others."""
         below = self.columns[name] < line
         others = np.isfinite(self.columns[name]) & ~below
         every = np.ones(int(others.sum()), dtype=bool)
@@ -143,13 +143,13 @@ class IntervalSignals:
     @property
     def _inner(self) -> Span:
         """Return the interval without its edges, whose rows belong half to what was before and after."""
-        edge = min(th.SCENE_EDGE_S, (self.end_t_s - self.start_t_s) / 4)
+        edge = min(th.ROW_EDGE_S, (self.end_t_s - self.start_t_s) / 4)
         return self.start_t_s + edge, self.end_t_s - edge / 2
 
     def while_waiting(self) -> IntervalSignals | None:
         """Return the interval with the host as it was while the trainer waited; None if that was seldom, or not known.
 
-        What is usual is then what it was while the trainer worked.
+        What is typical is then what it was while the trainer worked.
         """
         if "main_cpu_pct" not in self.host.columns:
             return None
@@ -166,7 +166,7 @@ class IntervalSignals:
         return self.host.share_above(name, line, *self._inner)
 
     def typical(self, name: str) -> float | None:
-        """Return what a host column is in ordinary training."""
+        """Return what a host column is in the steady state."""
         return self.host.typical(name)
 
     def gpu_within(self, name: str) -> float | None:
@@ -178,7 +178,7 @@ class IntervalSignals:
         return self.own.share_with(name, bits, *self._inner)
 
     def gpu_typical(self, name: str) -> float | None:
-        """Return what a column of this GPU is in ordinary training."""
+        """Return what a column of this GPU is in the steady state."""
         return self.own.typical(name)
 
     def workers_lead_s(self) -> float | None:
@@ -194,14 +194,14 @@ class IntervalSignals:
         return None if since is None else self.start_t_s - since
 
     def workers_surge(self) -> float | None:
-        """Return the workers' CPU right after the interval, over what is usual: an empty queue is filled anew."""
+        """Return the workers' CPU right after the interval, over what is typical: an empty queue is filled anew."""
         typical = self.typical("workers_cpu_pct")
         after = self.host.within("workers_cpu_pct", self.end_t_s, self.end_t_s + th.SURGE_S)
         return after / typical if typical and after is not None else None
 
 
 def signal_table(frame: pd.DataFrame, names: Sequence[str]) -> SignalTable:
-    """Return columns of a table as a series in which no ordinary training is marked."""
+    """Return columns of a table as a series in which no steady state is marked."""
     t_s = frame["t_s"].to_numpy(dtype=float)
     columns = Columns([name for name in names if name in frame], lambda name: frame[name].to_numpy(dtype=float))
     return SignalTable(t_s, columns, np.zeros(len(t_s), dtype=bool))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.signals import thresholds as th
 from gpu_report.model import InsideRun, KernelEvent, Run
 
 NOT_OURS = "not the training, which went on"

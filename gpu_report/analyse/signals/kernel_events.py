@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.signals import thresholds as th
 from gpu_report.model import KernelEvent, NearbyKernelEvent
 
 

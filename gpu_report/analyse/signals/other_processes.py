@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.signals import thresholds as th
+from gpu_report.analyse.timeline.thresholds import PROCESSES_EVERY_S
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import Run
@@ -74,7 +75,7 @@ def _pids(run: Run, rows: pd.DataFrame) -> list[int]:
 
 def _step(series: GpuSeries, look_s: float, memory_mib: float | None, *, up: bool) -> float:
     """Return when the GPU's memory stepped by about a process's before a look, else the middle of the time since."""
-    since_s = look_s - th.PROCESSES_EVERY_S - th.LATE_LOOK_TICKS * series.tick_s
+    since_s = look_s - PROCESSES_EVERY_S - th.LATE_LOOK_TICKS * series.tick_s
     rows = series.samples[(series.samples["t_s"] > since_s) & (series.samples["t_s"] <= look_s + series.tick_s)]
     used, t_s = rows["memory_used_mib"].to_numpy(dtype=float), rows["t_s"].to_numpy(dtype=float)
     if memory_mib and len(used) > 1:
@@ -82,4 +83,4 @@ def _step(series: GpuSeries, look_s: float, memory_mib: float | None, *, up: boo
         at = int(np.argmax(np.nan_to_num(steps)))
         if steps[at] >= th.OTHER_PROCESS_STEP_SHARE * memory_mib:
             return float(t_s[at + 1]) if up else float(t_s[at])
-    return look_s - th.PROCESSES_EVERY_S / 2
+    return look_s - PROCESSES_EVERY_S / 2

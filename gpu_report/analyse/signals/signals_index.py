@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from gpu_report import schema
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.signals.interval_signals import (
     NO_SIGNALS,
     IntervalSignals,
@@ -17,6 +17,7 @@ from gpu_report.analyse.signals.interval_signals import (
 from gpu_report.analyse.signals.kernel_events import kernel_events_near
 from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
+from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S
 from gpu_report.analyse.timeline.throughput import Throughput
 from gpu_report.analyse.timeline.trainings import Training, training_at
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
@@ -109,15 +110,17 @@ class SignalsIndex:
             data_wait_share=self._throughput.data_wait_share([(start_t_s, end_t_s)]) if self._throughput else None,
             loader_workers=training.workers if training else None,
             phases=_shares(self._phases(start_t_s, end_t_s), start_t_s, end_t_s),
-            in_first_epoch=any(start <= start_t_s and end_t_s <= end + th.EDGE_S for start, end in self._first_epochs),
+            in_first_epoch=any(
+                start <= start_t_s and end_t_s <= end + th.PHASE_EDGE_S for start, end in self._first_epochs
+            ),
         )
 
     def _typical_in(self, training: Training | None) -> _Readings:
-        """Return the readings with what is usual in a training; of one too short for that, in all of them."""
+        """Return the readings with what is typical in a training; of one too short for that, in all of them."""
         key = training.span if training is not None else None
         if key not in self._typical:
             steady = self.steady_of(training) if training is not None else self.steady
-            enough = training is None or length_s(steady) >= th.LEVEL_AT_LEAST_S
+            enough = training is None or length_s(steady) >= LEVEL_AT_LEAST_S
             self._typical[key] = self._readings.with_steady(steady) if enough else self._typical_in(None)
         return self._typical[key]
 

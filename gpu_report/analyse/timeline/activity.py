@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.timeline import thresholds as th
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
-from gpu_report.analyse.timeseries.intervals import Span, Spans, intersect, minus, rows_in_any, union
+from gpu_report.analyse.timeseries.intervals import Span, Spans, intersect, mask_in_any, minus, union
 from gpu_report.model import EpochRow, Run
 
 
@@ -29,7 +29,7 @@ class Activity:
 
 def outside(series: GpuSeries, spans: Spans) -> Bools:
     """Return which readings of a series lie outside all spans."""
-    return ~rows_in_any(series.t_s, spans)
+    return ~mask_in_any(series.t_s, spans)
 
 
 def find_activity(run: Run, all_series: Sequence[GpuSeries]) -> Activity:
@@ -124,7 +124,7 @@ def _first_on(series: GpuSeries, begin: _Begin) -> float | None:
     by_power = _first_power(series, begin.train_start_s, begin.row_s) if begin.row_s is not None else None
     if by_util is None or by_power is None:
         return by_power if by_util is None else by_util
-    return by_power if by_power - by_util > th.SPIN_S else min(by_util, by_power)
+    return by_power if by_power - by_util > th.BUSY_WITHOUT_POWER_S else min(by_util, by_power)
 
 
 def _first_power(series: GpuSeries, after_s: float, row_s: float) -> float | None:

@@ -8,7 +8,7 @@ from statistics import median
 
 import numpy as np
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.timeline import thresholds as th
 from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.analyse.timeseries.low_stretches import low_stretches
@@ -76,22 +76,22 @@ class EpochEnds:
         return EpochEnds(tuple(replace(each, mosaic_closes=closes.get(each.row.run)) for each in self.all))
 
     def touching(self, start_s: float, end_s: float) -> EpochEnd | None:
-        """Return the epoch end whose row appeared within [start, end] give or take BOUNDARY_S, the first if several.
+        """Return the epoch end whose row appeared within [start, end] give or take EPOCH_END_S, the first if several.
 
         Of one that callbacks reported, any of its validation and checkpoint lies there.
         """
-        at = bisect_left(self.all, start_s - th.BOUNDARY_S, key=lambda b: b.row.row_t_s)
+        at = bisect_left(self.all, start_s - th.EPOCH_END_S, key=lambda b: b.row.row_t_s)
         for found in self.all[max(at - 1, 0) : at + 1]:
             begin, end = found.pause if found.from_callbacks and found.pause else (found.row.row_t_s, found.row.row_t_s)
-            if begin <= end_s + th.BOUNDARY_S and end >= start_s - th.BOUNDARY_S:
+            if begin <= end_s + th.EPOCH_END_S and end >= start_s - th.EPOCH_END_S:
                 return found
         return None
 
     def explains(self, start_s: float, end_s: float) -> bool:
         """Tell whether the validation and checkpoint of an epoch explain a drop.
 
-        They do when it begins where its siblings' validations begin (give or take BOUNDARY_S) and lasts no longer than
-        SIBLING_FACTOR times as long. The first of a process may take FIRST_BOUNDARY_EXTRA_S more. Without siblings a
+        They do when it begins where its siblings' validations begin (give or take EPOCH_END_S) and lasts no longer than
+        SIBLING_FACTOR times as long. The first of a process may take FIRST_EPOCH_END_EXTRA_S more. Without siblings a
         drop is explained when it is over soon after its row: the row appears when the validation is done.
         """
         touched = self.touching(start_s, end_s)
@@ -99,12 +99,12 @@ class EpochEnds:
             return False
         if touched.from_callbacks and touched.pause is not None:
             return self._reported_explains(touched, touched.pause, start_s, end_s)
-        row_t, extra = touched.row.row_t_s, th.FIRST_BOUNDARY_EXTRA_S if touched.first else 0.0
+        row_t, extra = touched.row.row_t_s, th.FIRST_EPOCH_END_EXTRA_S if touched.first else 0.0
         typical = self.typical_s(touched)
         if typical is None:
-            return end_s <= row_t + th.FIRST_BOUNDARY_EXTRA_S
+            return end_s <= row_t + th.FIRST_EPOCH_END_EXTRA_S
         before, after = typical
-        begins_there = start_s >= row_t - before - th.BOUNDARY_S - extra
+        begins_there = start_s >= row_t - before - th.EPOCH_END_S - extra
         return begins_there and end_s - start_s <= th.SIBLING_FACTOR * (before + after) + extra
 
     def _reported_explains(self, touched: EpochEnd, pause: Span, start_s: float, end_s: float) -> bool:
@@ -112,7 +112,7 @@ class EpochEnds:
         typical = self.typical_s(touched)
         extra, early = (th.FIRST_VALIDATION_EXTRA_S, th.FIRST_DRAIN_S) if touched.first else (0.0, 0.0)
         as_usual = typical is None or pause[1] - pause[0] <= th.SIBLING_FACTOR * sum(typical) + extra
-        return as_usual and start_s >= pause[0] - early - th.BOUNDARY_S and end_s <= pause[1] + th.BOUNDARY_S
+        return as_usual and start_s >= pause[0] - early - th.EPOCH_END_S and end_s <= pause[1] + th.EPOCH_END_S
 
     def typical_s(self, of: EpochEnd) -> Span | None:
         """Return the median validation and checkpoint of the other epochs, None where no other shows a pause."""
@@ -152,12 +152,12 @@ def _firsts(rows: Sequence[EpochRow]) -> list[bool]:
 def _on_one_gpu(bare: Sequence[EpochEnd], series: GpuSeries, usable: Bools) -> list[EpochEnd]:
     """Return the epoch ends with the pauses that touch their rows, each between the rows before and after it."""
     level = float(np.median(series.util_pct[usable]))
-    low = low_stretches(series, usable & (series.util_pct < th.DIP_SHARE * level), usable, th.DIP_STRAY_S)
+    low = low_stretches(series, usable & (series.util_pct < th.PAUSE_LEVEL_SHARE * level), usable, th.PAUSE_STRAY_S)
     begins, stops = np.array(low, dtype=np.intp).reshape(-1, 2).T
     starts, ends = series.t_s[begins], series.t_s[stops - 1] + series.weight_s[stops - 1]
     rows = np.array([epoch_end.row.row_t_s for epoch_end in bare])
-    firsts = np.searchsorted(ends, rows - th.BOUNDARY_S)
-    lasts = np.searchsorted(starts, rows + th.BOUNDARY_S, side="right") - 1
+    firsts = np.searchsorted(ends, rows - th.EPOCH_END_S)
+    lasts = np.searchsorted(starts, rows + th.EPOCH_END_S, side="right") - 1
     paused = np.flatnonzero(firsts <= lasts)
     edges = np.concatenate([[-np.inf], rows, [np.inf]])
     pauses_begin = np.maximum(starts[firsts[paused]], edges[paused])

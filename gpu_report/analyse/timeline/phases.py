@@ -5,10 +5,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.timeline import thresholds as th
 from gpu_report.analyse.timeline.activity import Activity, unfinished
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS, CallbackView
-from gpu_report.analyse.timeline.epoch_end_fit import Rest, fit_epoch_ends, most_idle_gpu
+from gpu_report.analyse.timeline.epoch_end_fit import Pause, fit_epoch_ends, most_idle_gpu
 from gpu_report.analyse.timeline.epoch_ends import EpochEnds
 from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, minus
@@ -63,7 +63,7 @@ def _phases_of(
     mine = [epoch_end for epoch_end in epoch_ends.all if epoch_end.row.run == yolo.number]
     rows = [epoch_end.row for epoch_end in mine]
     gpu = most_idle_gpu(rows, all_series, usable)
-    rests = [Rest(math.nan, math.nan)] * len(rows)
+    rests = [Pause(math.nan, math.nan)] * len(rows)
     if gpu is not None:
         firsts = [epoch_end.first for epoch_end in mine]
         rests = fit_epoch_ends(rows, firsts, _goes_on(yolo, rows), all_series[gpu], usable[gpu])
@@ -95,7 +95,7 @@ def final_evaluations(phases: Sequence[Phase], epoch_ends: EpochEnds) -> list[Sp
     ]
 
 
-def _epoch_phases(yolo: YoloRun, row: EpochRow, rest: Rest) -> list[Phase]:
+def _epoch_phases(yolo: YoloRun, row: EpochRow, rest: Pause) -> list[Phase]:
     """Return train, validation and checkpoint of an epoch, as far as they are distinguished and take place at all."""
     last = row.epoch == yolo.args.get("epochs")
     validates, saves = (last or yolo.args.get(name) is not False for name in ("val", "save"))
@@ -111,7 +111,7 @@ def _epoch_phases(yolo: YoloRun, row: EpochRow, rest: Rest) -> list[Phase]:
     return [phase for phase in phases if phase.end_t_s > phase.start_t_s]
 
 
-def _saved(yolo: YoloRun, row: EpochRow, rest: Rest) -> tuple[float, str]:
+def _saved(yolo: YoloRun, row: EpochRow, rest: Pause) -> tuple[float, str]:
     """Return when an epoch's checkpoint was written, and where that is known from."""
     if row.saved_t_s is not None:
         return row.saved_t_s, FROM_FILES

@@ -1,8 +1,8 @@
-"""Ordinary training: what a run does most of the time, and everything else is held against."""
+"""The steady state: what a run does most of the time, and everything else is compared with."""
 
 from collections.abc import Sequence
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.timeline import thresholds as th
 from gpu_report.analyse.timeline.activity import Activity
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
 from gpu_report.analyse.timeline.epoch_ends import EpochEnds
@@ -36,20 +36,20 @@ def _settled(phase: Phase, epoch_ends: EpochEnds) -> Span:
 
 
 def steady_spans(
-    ordinary: Sequence[Phase], activity: Activity, duration_s: float, disturbed: Sequence[Span]
+    steady: Sequence[Phase], activity: Activity, duration_s: float, disturbed: Sequence[Span]
 ) -> tuple[Span, ...]:
-    """Return the inner parts of ordinary training, less what is disturbed: where every row is of nothing else.
+    """Return the inner parts of the steady state, less what is disturbed: where every row is of nothing else.
 
     Where no epochs are known, that is all but startup and idle.
     """
-    resting = [*activity.startups, *activity.idle]
-    inner = [_inner(p.span, reported=p.source == FROM_CALLBACKS) for p in ordinary]
-    spans = inner or [_inner(span, reported=False) for span in minus([(0.0, duration_s)], resting)]
-    wide = [(start - th.CALM_EDGE_S, end + th.CALM_EDGE_S) for start, end in disturbed]
+    away_spans = [*activity.startups, *activity.idle]
+    inner = [_inner(p.span, reported=p.source == FROM_CALLBACKS) for p in steady]
+    spans = inner or [_inner(span, reported=False) for span in minus([(0.0, duration_s)], away_spans)]
+    wide = [(start - th.STEADY_EDGE_S, end + th.STEADY_EDGE_S) for start, end in disturbed]
     return tuple(minus([(start, end) for start, end in spans if start < end], sorted(wide)))
 
 
 def _inner(span: Span, *, reported: bool) -> Span:
     """Return a span without its edges, whose rows belong half to what was before and after."""
-    edge_s = th.CALM_TOLD_EDGE_S if reported else th.CALM_EDGE_S
+    edge_s = th.STEADY_CALLBACK_EDGE_S if reported else th.STEADY_EDGE_S
     return span[0] + edge_s, span[1] - edge_s

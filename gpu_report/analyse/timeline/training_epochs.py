@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.timeline import thresholds as th
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
 from gpu_report.analyse.timeseries.intervals import Indices, Span, as_array, mask_of_ranges, minus
 from gpu_report.model import Phase

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.timeline import thresholds as th
 from gpu_report.analyse.timeline.activity import Activity
 from gpu_report.analyse.timeline.device_argument import devices_named
 from gpu_report.analyse.timeline.epoch_ends import EpochEnds
@@ -21,8 +21,8 @@ from gpu_report.analyse.timeline.training_epochs import (
     training_epochs,
 )
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
-from gpu_report.analyse.timeseries.intervals import Span, intersect, minus, rows_in_any, union
-from gpu_report.model import Phase, Run, YoloRun
+from gpu_report.analyse.timeseries.intervals import Span, intersect, mask_in_any, minus, union
+from gpu_report.model import EpochSummary, Phase, Run, YoloRun
 
 CPU = "cpu"
 
@@ -115,6 +115,14 @@ def find_trainings(
     return tuple(replace(each, gpus=_gpus_of(run, all_series, activity, each, alone=alone)) for each in found)
 
 
+def longest_run(epochs: Sequence[EpochSummary]) -> int | None:
+    """Return the number of the YOLO run that trained longest, None without any."""
+    trained: dict[int, float] = {}
+    for epoch in epochs:
+        trained[epoch.run] = trained.get(epoch.run, 0.0) + (epoch.train_s or 0.0)
+    return max(trained, key=lambda number: trained[number], default=None)
+
+
 def training_at(trainings: Sequence[Training], t_s: float, gpu: int | None = None) -> Training | None:
     """Return the training that a moment lies in, else the last before it, else the first; None without any.
 
@@ -188,7 +196,7 @@ def _yolo_run_of(run: Run, epoch_ends: EpochEnds, epochs: TrainingEpochs) -> Yol
 def _without(phases: Sequence[Phase], spans: Sequence[Span]) -> list[Phase]:
     """Return the phases that begin in none of some spans."""
     starts = np.array([phase.start_t_s for phase in phases])
-    inside = rows_in_any(starts, union(spans))
+    inside = mask_in_any(starts, union(spans))
     return [phase for phase, within in zip(phases, inside.tolist(), strict=True) if not within]
 
 

@@ -13,8 +13,12 @@ from statistics import NormalDist
 
 import numpy as np
 
-from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.timeseries.gpu_series import Floats
+
+INTERVAL_CONFIDENCE = 0.99  # so that a change out of nothing is called significant at most once in a hundred
+RESAMPLES = 10_000  # of each side: the widened 99 % interval of 5 values uses quantiles of 0.01 % and less
+RESAMPLED_VALUES = 4_000_000  # ... but no more than so many numbers at a time (32 MB) ...
+RESAMPLES_AT_LEAST = 2_000  # ... and no fewer than this
 
 SEED = 20_261_121
 LAG_LIMIT = 2.0  # correlations under this many times sqrt(log10(n) / n) count as none ...
@@ -26,7 +30,7 @@ Interval = tuple[float, float]
 
 
 def change_intervals(
-    baselines: Sequence[Floats], run: Floats, statistic: Statistic, confidence: float = th.INTERVAL_CONFIDENCE
+    baselines: Sequence[Floats], run: Floats, statistic: Statistic, confidence: float = INTERVAL_CONFIDENCE
 ) -> tuple[Interval, Interval | None, int]:
     """Return the interval of the change of a statistic, that of its share of the baseline, and the longest block.
 
@@ -91,10 +95,10 @@ def _resampled(values: Floats, statistic: Statistic, random: np.random.Generator
     """Return the statistic of resamples of the values, in circular blocks."""
     count = len(values)
     block = block_length(values)
-    draws = int(np.clip(th.RESAMPLED_VALUES // count, th.RESAMPLES_AT_LEAST, th.RESAMPLES))
+    draws = int(np.clip(RESAMPLED_VALUES // count, RESAMPLES_AT_LEAST, RESAMPLES))
     starts = random.integers(0, count, size=(draws, -(-count // block)))
-    row_ranges = (starts[:, :, None] + np.arange(block)) % count
-    return statistic(values[row_ranges.reshape(draws, -1)[:, :count]])
+    rows = (starts[:, :, None] + np.arange(block)) % count
+    return statistic(values[rows.reshape(draws, -1)[:, :count]])
 
 
 def _ends(values: Floats, ends: Interval) -> Interval:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from gpu_report.analyse.timeseries.gpu_series import Floats
-from gpu_report.analyse.timeseries.intervals import Span, rows_within
+from gpu_report.analyse.timeseries.intervals import Span, indices_within
 
 
 class Columns(Mapping[str, Floats]):
@@ -38,7 +38,7 @@ def column_values(frame: pd.DataFrame, name: str, spans: Iterable[Span]) -> Floa
     if name not in frame:
         return np.empty(0)
     t_s, column = frame["t_s"].to_numpy(dtype=float), frame[name].to_numpy(dtype=float)
-    values: Floats = column[rows_within(t_s, list(spans), "right")]
+    values: Floats = column[indices_within(t_s, list(spans), "right")]
     return values[np.isfinite(values)]
 
 

@@ -5,8 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
+from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries, is_well_sampled
 from gpu_report.analyse.timeseries.intervals import rows_before
 
 Source = Literal["counter", "power", "none"]
@@ -45,7 +44,7 @@ class Energy:
         """Return the joules of many spans: NaN where less than MEASURED_SHARE was sampled, else of all of it."""
         used, sampled, counted = self._known(starts, ends)
         length = ends - starts
-        enough = (sampled > 0) & (sampled >= th.MEASURED_SHARE * length)
+        enough = is_well_sampled(sampled, length)
         whole: Floats = np.where(enough, used * length / np.where(enough, counted, 1.0), np.nan)
         return whole
 
@@ -81,14 +80,14 @@ def energy(series: GpuSeries) -> Energy:
     rates_w = _scale_to_counter(series, times, joules, seconds)
     if rates_w is None and not known.any():
         return Energy(times, times, times, times, "none")
-    told_w = np.zeros(len(times)) if rates_w is None else np.nan_to_num(rates_w)
-    gaps = np.append(np.diff(times) - series.sample_weight_s[:-1], 0.0) * (told_w > 0)
-    counted = np.where(told_w > 0, series.sample_weight_s, seconds)
-    joules += told_w * (counted - seconds)
+    mean_w = np.zeros(len(times)) if rates_w is None else np.nan_to_num(rates_w)
+    gaps = np.append(np.diff(times) - series.sample_weight_s[:-1], 0.0) * (mean_w > 0)
+    counted = np.where(mean_w > 0, series.sample_weight_s, seconds)
+    joules += mean_w * (counted - seconds)
     t = np.column_stack([times, times + series.sample_weight_s]).ravel()
     sampled_s = _running(seconds, np.zeros(len(times)))
     source: Source = "power" if rates_w is None else "counter"
-    return Energy(t, _running(joules, told_w * gaps), sampled_s, _running(counted, gaps), source)
+    return Energy(t, _running(joules, mean_w * gaps), sampled_s, _running(counted, gaps), source)
 
 
 def _running(of_rows: Floats, after_rows: Floats) -> Floats:

@@ -10,9 +10,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.timeseries.intervals import Span, Spans, length_s, row_ranges, rows_within, union
+from gpu_report.analyse.timeseries import thresholds as th
+from gpu_report.analyse.timeseries.intervals import Indices, Span, Spans, indices_within, length_s, row_ranges, union
 from gpu_report.model import Gap, Run
+
+# A reading stands for the time to the next one, at most this many intervals (and at least HOLD_AT_LEAST_S): a
+# tick may be late without anything being lost.
+HOLD_INTERVALS = 2.5
+HOLD_AT_LEAST_S = 1.0
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -25,7 +30,7 @@ class GpuSeries:
 
     Times and utilisation are the run's own arrays where nothing had to be changed: half of what a day's take.
 
-    `interval_s` is their usual distance: the driver's own 0.2 s where its readings were drained, else that of ticks,
+    `interval_s` is their typical distance: the driver's own 0.2 s where its readings were drained, else that of ticks,
     `tick_s`. `samples` are the GPU's rows of the samples table, `sample_weight_s` the seconds each of those stands for.
     """
 
@@ -65,7 +70,7 @@ class GpuSeries:
         return float((self.util_pct[part] * self.weight_s[part]).sum() / weight) if weight else float("nan")
 
     def mean_util_of_each(self, spans: Spans) -> Floats:
-        """Return mean utilisation over the measured part of each of many spans (see `mean_pct`)."""
+        """Return mean utilisation over the measured part of each of many spans (see `mean_util_pct`)."""
         first, last = row_ranges(self.t_s, spans)
         edges = np.column_stack([first, last]).ravel()
         weights, products = (np.append(values, 0.0) for values in (self.weight_s, self.util_pct * self.weight_s))
@@ -75,14 +80,23 @@ class GpuSeries:
         return means
 
     def mean_util_in(self, spans: Spans) -> tuple[float, float]:
-        """Return mean utilisation (%) over the readings taken in any of the spans, and the seconds they stand for.
+        """Return mean utilisation (%) over the readings taken in any of the spans, and the seconds they stand for."""
+        return self.mean_util_of(indices_within(self.t_s, spans))
 
-        NaN and 0 where there are none.
-        """
-        rows = rows_within(self.t_s, spans)
+    def mean_util_of(self, rows: Bools | Indices) -> tuple[float, float]:
+        """Return mean utilisation (%) over some readings and the seconds they stand for; NaN and 0 of none."""
         seconds = float(self.weight_s[rows].sum())
         busy = float((self.util_pct[rows] * self.weight_s[rows]).sum())
         return (busy / seconds, seconds) if seconds > 0 else (float("nan"), 0.0)
+
+
+def is_well_sampled(sampled_s: Floats | float, length_s: Floats | float, slack_s: float = 0.0) -> Bools:
+    """Tell of which spans, so many seconds long, so much was sampled (MEASURED_SHARE) that a figure is of all of it.
+
+    A reading before a span may stand for its beginning: `slack_s` is how long one stands.
+    """
+    sampled = np.asarray(sampled_s)
+    return (sampled > 0) & (sampled + slack_s >= th.MEASURED_SHARE * np.asarray(length_s))
 
 
 def gpu_series(run: Run) -> tuple[GpuSeries, ...]:
@@ -93,7 +107,7 @@ def gpu_series(run: Run) -> tuple[GpuSeries, ...]:
 def series_of_gpu(run: Run, gpu: int) -> GpuSeries:
     """Return the series of a GPU that has rows."""
     tick_s = run.recording.interval_s or 1.0
-    return _track(gpu, run.samples_of(gpu), run.ring_of(gpu), tick_s, run.duration_s)
+    return _series(gpu, run.samples_of(gpu), run.ring_of(gpu), tick_s, run.duration_s)
 
 
 def gaps(series: GpuSeries, duration_s: float) -> tuple[Gap, ...]:
@@ -144,7 +158,7 @@ def _between(t_s: Floats, weight_s: Floats, tick_s: float, duration_s: float) ->
 
 def longest_hold(tick_s: float) -> float:
     """Return the most seconds that one reading may stand for."""
-    return max(th.HOLD_INTERVALS * tick_s, th.HOLD_AT_LEAST_S)
+    return max(HOLD_INTERVALS * tick_s, HOLD_AT_LEAST_S)
 
 
 def _why(series: GpuSeries, start: float, end: float) -> str:
@@ -152,13 +166,13 @@ def _why(series: GpuSeries, start: float, end: float) -> str:
     return "readings failed" if last > first else "no rows"
 
 
-def _track(gpu: int, rows: pd.DataFrame, ring: pd.DataFrame, tick_s: float, duration_s: float) -> GpuSeries:
+def _series(gpu: int, rows: pd.DataFrame, ring: pd.DataFrame, tick_s: float, duration_s: float) -> GpuSeries:
     t, util = _finest(rows, ring, tick_s)
     if len(t) and t[0] < 0:
         # the driver kept its first readings before the recording began: the last of them holds then
         t = np.maximum(t, 0.0)
     steps = np.diff(t)
-    interval_s = min(float(np.median(steps)), tick_s) if len(steps) else tick_s
+    interval_s = (min(float(np.median(steps)), tick_s) if len(steps) else 0.0) or tick_s
     return GpuSeries(
         gpu=gpu,
         t_s=t,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.timeseries import thresholds as th
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.intervals import Span, Spans, as_array, union
 

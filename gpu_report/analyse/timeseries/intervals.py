@@ -97,7 +97,7 @@ def row_ranges(t_s: Floats, spans: Spans, side: Side = "left") -> tuple[Indices,
     return first, np.maximum(np.searchsorted(t_s, ends, side=side), first)
 
 
-def rows_in_any(t_s: Floats, spans: Spans, side: Side = "left") -> Bools:
+def mask_in_any(t_s: Floats, spans: Spans, side: Side = "left") -> Bools:
     """Return which rows lie in any of the spans, which may overlap (see `row_ranges`)."""
     return mask_of_ranges(len(t_s), *row_ranges(t_s, spans, side))
 
@@ -126,7 +126,7 @@ def rows_before(row_t_s: npt.NDArray[Any], t_s: npt.NDArray[Any], side: Side = "
     return np.repeat(np.arange(len(row_t_s) + 1), np.diff(edges, prepend=0, append=len(t_s)))
 
 
-def rows_within(t_s: Floats, spans: Spans, side: Side = "left") -> Indices:
+def indices_within(t_s: Floats, spans: Spans, side: Side = "left") -> Indices:
     """Return the rows that lie in the spans, span by span (see `row_ranges`)."""
     first, last = row_ranges(t_s, spans, side)
     lengths = last - first

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.timeseries import thresholds as th
 from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Indices
 

@@ -8,11 +8,11 @@ from typing import Final
 from gpu_report.load.kernel.host_patterns import RULES
 from gpu_report.load.kernel.join import ONE_EVENT_S, join_details, join_lines
 from gpu_report.load.kernel.log_prefix import message_of
-from gpu_report.load.kernel.match import UNKNOWN, KernelLine, Match, PciAddress, Told, first_match, parse_pci
+from gpu_report.load.kernel.match import UNKNOWN, Match, MatchedLine, PciAddress, RawLine, first_match, parse_pci
 from gpu_report.load.kernel.nvidia_patterns import match_nvidia, xid_match
 from gpu_report.model import Gpu, KernelEvent, Severity
 
-__all__ = ["KernelLine", "classify", "kernel_events"]
+__all__ = ["RawLine", "classify", "kernel_events"]
 
 FOLD_SILENCE_S: Final = 180.0  # repeats are one event until 3 min of silence (practice of NVIDIA's fleet tools)
 NVML_WINDOW_S: Final = 5.0  # NVML's Xid event and the log's line of the same fault lie closer than this
@@ -25,13 +25,13 @@ _LOST_XID: Final = 79
 _NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+|\d+")
 
 
-def classify(line: KernelLine, gpus: Sequence[Gpu], run_pids: frozenset[int]) -> KernelEvent:
+def classify(line: RawLine, gpus: Sequence[Gpu], run_pids: frozenset[int]) -> KernelEvent:
     """Return what one line says; one that we do not know is of kind `other`, severity info."""
-    return _event(Told(line, _match(line.text)), _pci_to_index(gpus, ()), run_pids)
+    return _event(MatchedLine(line, _match(line.text)), _pci_to_index(gpus, ()), run_pids)
 
 
 def kernel_events(
-    lines: Sequence[KernelLine],
+    lines: Sequence[RawLine],
     gpus: Sequence[Gpu],
     run_pids: frozenset[int],
     xid_codes: Sequence[tuple[float, int | None, int]],
@@ -42,10 +42,10 @@ def kernel_events(
     there is one. Lines of one event are joined, and repeats folded until 3 min of silence.
     """
     ordered = join_lines(sorted(lines, key=lambda line: line.t_s))
-    items = [Told(line, _match(line.text)) for line in ordered]
+    items = [MatchedLine(line, _match(line.text)) for line in ordered]
     indices = _pci_to_index(gpus, items)
-    told = [item for item in join_details(items) if item.match.role != "introduction"]
-    folded = _fold([(_event(item, indices, run_pids), item.match) for item in told])
+    matched = [item for item in join_details(items) if item.match.role != "introduction"]
+    folded = _fold([(_event(item, indices, run_pids), item.match) for item in matched])
     events = _unplugged([_rated(event) for event in folded])
     return tuple(sorted(_with_nvml(events, xid_codes), key=lambda event: event.t_s))
 
@@ -55,7 +55,7 @@ def _match(text: str) -> Match:
     return match_nvidia(message) or first_match(RULES, message) or UNKNOWN
 
 
-def _pci_to_index(gpus: Sequence[Gpu], items: Sequence[Told]) -> dict[PciAddress, int]:
+def _pci_to_index(gpus: Sequence[Gpu], items: Sequence[MatchedLine]) -> dict[PciAddress, int]:
     """Return each PCI address's device index, from the devices themselves and from lines that pair it with a UUID."""
     by_uuid = {gpu.uuid: gpu.index for gpu in gpus if gpu.uuid}
     indices: dict[PciAddress, int] = {}
@@ -68,7 +68,7 @@ def _pci_to_index(gpus: Sequence[Gpu], items: Sequence[Told]) -> dict[PciAddress
     return indices
 
 
-def _event(item: Told, indices: Mapping[PciAddress, int], run_pids: frozenset[int]) -> KernelEvent:
+def _event(item: MatchedLine, indices: Mapping[PciAddress, int], run_pids: frozenset[int]) -> KernelEvent:
     line, match = item.line, item.match
     severity: Severity = "critical" if match.critical_in_run and match.pid in run_pids else match.severity
     return KernelEvent(
@@ -88,11 +88,11 @@ def _event(item: Told, indices: Mapping[PciAddress, int], run_pids: frozenset[in
     )
 
 
-def _fold(told: Sequence[tuple[KernelEvent, Match]]) -> list[KernelEvent]:
+def _fold(matched: Sequence[tuple[KernelEvent, Match]]) -> list[KernelEvent]:
     """Return the events with repeats of one fault counted in the first of them (`count`, `last_t_s`)."""
     events: list[KernelEvent] = []
     still_open: dict[tuple[object, ...], int] = {}
-    for event, match in told:
+    for event, match in matched:
         if match.role == "resolved" and _resolve(events, still_open, event, match):
             continue
         key = (event.severity, event.code, event.pid, *_fault(event, match))

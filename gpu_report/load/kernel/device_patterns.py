@@ -5,7 +5,7 @@ Spellings are those of Linux 4.x to 6.x; where they changed, both are here.
 
 from typing import Final
 
-from gpu_report.load.kernel.match import Rule, rule
+from gpu_report.load.kernel.match import LinePattern, rule
 
 _PCIE_ACTION: Final = "Check how the card sits, its riser and power; then ask the hardware's support."
 _DISK_ACTION: Final = "Look at the disk's health (smartctl -a, nvme smart-log) and copy the data elsewhere."
@@ -15,7 +15,7 @@ _AMD: Final = (
     r"(?:amdgpu {PCI}: (?:amdgpu: )?|(?=\[drm:amdgpu))\s*(?:\[drm(?::\w+)?(?: \[amdgpu\])?\]\s*)?(?:\*ERROR\*\s*)?"
 )
 
-AMD_RULES: Final[tuple[Rule, ...]] = (
+AMD_RULES: Final[tuple[LinePattern, ...]] = (
     rule(
         _AMD + r"ring (?P<subject>\S+) timeout, but soft recovered",
         "amdgpu",
@@ -57,7 +57,7 @@ _AER_REPAIRED: Final = "PCIe repaired errors on the link; at a high rate the lin
 _AER_FATAL: Final = "a fatal PCIe error: the device is lost until a reset"
 _AER_FAILED: Final = "a PCIe transfer failed and could not be repaired"
 
-PCIE_RULES: Final[tuple[Rule, ...]] = (
+PCIE_RULES: Final[tuple[LinePattern, ...]] = (
     rule(_AER_REPORT + r"Correct(?:ed|able)" + _AER_FROM, "aer", "info", _AER_REPAIRED, _PCIE_ACTION),
     rule(_AER_REPORT + r"Uncorrect(?:ed|able) \(Fatal\)" + _AER_FROM, "aer", "critical", _AER_FATAL, _PCIE_ACTION),
     rule(_AER_REPORT + r"Uncorrect(?:ed|able) \(Non-Fatal\)" + _AER_FROM, "aer", "warning", _AER_FAILED, _PCIE_ACTION),
@@ -85,7 +85,7 @@ PCIE_RULES: Final[tuple[Rule, ...]] = (
 _DISK: Final = r"(?!(?:fd|sr|scd)\d+\b)"  # an empty floppy or optical drive is no disk that failed
 _FILE_SYSTEM: Final = r"(?:EXT[234]-fs|BTRFS|F2FS-fs|XFS|FAT-fs|NILFS2?|GFS2|JFS|UDF-fs)(?: error| info| warning)?"
 
-DISK_RULES: Final[tuple[Rule, ...]] = (
+DISK_RULES: Final[tuple[LinePattern, ...]] = (
     rule(
         r"nvme (?P<subject>nvme\d+): (?:controller is down|Disabling device after reset failure|Device not ready)",
         "nvme",
@@ -155,4 +155,4 @@ DISK_RULES: Final[tuple[Rule, ...]] = (
     ),
 )
 
-DEVICE_RULES: Final[tuple[Rule, ...]] = (*AMD_RULES, *PCIE_RULES, *DISK_RULES)
+DEVICE_RULES: Final[tuple[LinePattern, ...]] = (*AMD_RULES, *PCIE_RULES, *DISK_RULES)

@@ -1,4 +1,4 @@
-"""Kernel messages that matter to a training beside NVIDIA's: memory, CPU, crashes, and those of kernel_devices.
+"""Kernel messages that matter to a training beside NVIDIA's: memory, CPU, crashes, and those of device_patterns.
 
 Severity says what a message means for the run. It is never taken from the kernel's level: a real Xid has level 4.
 Spellings are those of Linux 4.x to 6.x; where they changed, both are here.
@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from gpu_report.load.kernel.device_patterns import DEVICE_RULES
-from gpu_report.load.kernel.match import Match, Rule, rule
+from gpu_report.load.kernel.match import LinePattern, Match, rule
 
 _OOM_ACTION: Final = "Use less host memory, or give the machine more."
 _LIMIT_ACTION: Final = "Use less host memory, or raise the limit of the container or service."
@@ -22,7 +22,7 @@ _CPU_ACTION: Final = "Check the machine's cooling."
 _HARDWARE_ERROR: Final = r"(?:mce: )?(?:\{\d+\})?\[Hardware Error\]: "
 _MCE_ACTION: Final = "Read the machine's event log (ipmitool sel list); then ask the hardware's support."
 
-OOM_RULES: Final[tuple[Rule, ...]] = (
+OOM_RULES: Final[tuple[LinePattern, ...]] = (
     rule(
         _PROCESS + r" invoked oom-killer: ",
         "oom",
@@ -75,7 +75,7 @@ OOM_RULES: Final[tuple[Rule, ...]] = (
     ),
 )
 
-HOST_RULES: Final[tuple[Rule, ...]] = (
+HOST_RULES: Final[tuple[LinePattern, ...]] = (
     rule(
         r"(?:mce: )?CPU\d+: (?P<subject>Core|Package) temperature (?:is )?above threshold",
         "thermal",
@@ -201,4 +201,4 @@ def at_a_limit(match: Match) -> Match:
     return replace(match, meaning=_LIMIT + asked + _OPENED, action=_LIMIT_ACTION, at_limit=True)
 
 
-RULES: Final[tuple[Rule, ...]] = (*OOM_RULES, *DEVICE_RULES, *HOST_RULES)
+RULES: Final[tuple[LinePattern, ...]] = (*OOM_RULES, *DEVICE_RULES, *HOST_RULES)

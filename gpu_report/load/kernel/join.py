@@ -7,7 +7,7 @@ from typing import Final
 
 from gpu_report.load.kernel.host_patterns import at_a_limit
 from gpu_report.load.kernel.log_prefix import message_of
-from gpu_report.load.kernel.match import UNKNOWN, KernelLine, Told
+from gpu_report.load.kernel.match import UNKNOWN, MatchedLine, RawLine
 from gpu_report.load.kernel.oom_report import joined, report_in
 
 # Lines of one event are printed within milliseconds; a busy serial console stretches an OOM dump to seconds.
@@ -17,9 +17,9 @@ _HEAD: Final = re.compile(r"NVRM: The NVIDIA GPU ")
 _REST: Final = re.compile(r"(?:NVRM:)?\s*(?:\(PCI ID: |installed in this system|fallen off the bus)")
 
 
-def join_lines(lines: Sequence[KernelLine]) -> list[KernelLine]:
+def join_lines(lines: Sequence[RawLine]) -> list[RawLine]:
     """Return `lines` (sorted by time) with the driver's message about a lost GPU as one line."""
-    joined: list[KernelLine] = []
+    joined: list[RawLine] = []
     parts = 0
     for line in lines:
         message = message_of(line.text)
@@ -32,15 +32,15 @@ def join_lines(lines: Sequence[KernelLine]) -> list[KernelLine]:
     return joined
 
 
-def join_details(items: Sequence[Told]) -> list[Told]:
+def join_details(items: Sequence[MatchedLine]) -> list[MatchedLine]:
     """Return one item for each event: the victim's line for a kill, and details folded into what they detail."""
-    kept: list[Told] = []
+    kept: list[MatchedLine] = []
     last_of_kind: dict[str, int] = {}
-    for told in items:
-        opened, parent = last_of_kind.get("oom"), last_of_kind.get(told.match.kind)
-        if told.match.role == "aside" and parent is not None and _near(kept[parent], told):
+    for matched in items:
+        opened, parent = last_of_kind.get("oom"), last_of_kind.get(matched.match.kind)
+        if matched.match.role == "aside" and parent is not None and _near(kept[parent], matched):
             continue
-        item = _read_alone(told)
+        item = _read_alone(matched)
         kind, killing = item.match.kind, _killing(kept, opened, item)
         if opened is not None and killing:
             kept[opened] = _reporting(kept[opened], item)
@@ -54,7 +54,7 @@ def join_details(items: Sequence[Told]) -> list[Told]:
     return kept
 
 
-def _read_alone(item: Told) -> Told:
+def _read_alone(item: MatchedLine) -> MatchedLine:
     """Return what a line says by itself: a kill what its process held, an aside nothing."""
     if item.match.role == "aside":
         return replace(item, match=UNKNOWN)
@@ -63,7 +63,7 @@ def _read_alone(item: Told) -> Told:
     return replace(item, match=replace(item.match, oom=report_in(message_of(item.line.text))))
 
 
-def _reporting(opened: Told, item: Told) -> Told:
+def _reporting(opened: MatchedLine, item: MatchedLine) -> MatchedLine:
     """Return a kill with what a line of its dump says of memory; one at a cgroup's limit says so."""
     report = report_in(message_of(item.line.text))
     if report is None:
@@ -72,22 +72,22 @@ def _reporting(opened: Told, item: Told) -> Told:
     return replace(opened, match=at_a_limit(match))
 
 
-def _killing(kept: Sequence[Told], last: int | None, item: Told) -> bool:
+def _killing(kept: Sequence[MatchedLine], last: int | None, item: MatchedLine) -> bool:
     """Return whether the OOM killer was invoked, and not long ago, without having named its victim yet."""
     return last is not None and kept[last].match.role == "opens" and _near(kept[last], item)
 
 
-def _details(earlier: Told, item: Told) -> bool:
+def _details(earlier: MatchedLine, item: MatchedLine) -> bool:
     """Return whether `item` says more of `earlier`, the last of its kind; a pid that both name must agree."""
     same_process = None in (earlier.match.pid, item.match.pid) or earlier.match.pid == item.match.pid
     return item.match.role in ("detail", "victim") and same_process and _near(earlier, item)
 
 
-def _near(earlier: Told, item: Told) -> bool:
+def _near(earlier: MatchedLine, item: MatchedLine) -> bool:
     return item.line.t_s - earlier.line.t_s <= ONE_EVENT_S
 
 
-def _named(event: Told, item: Told) -> Told:
+def _named(event: MatchedLine, item: MatchedLine) -> MatchedLine:
     """Return `event` with what `item` adds: the victim of a kill, the process behind a hung ring."""
     report = joined(event.match.oom, item.match.oom)
     if item.match.role in ("victim", "opens") and event.match.role == "opens":

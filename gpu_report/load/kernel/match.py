@@ -21,7 +21,7 @@ Role = Literal["", "introduction", "opens", "victim", "detail", "aside", "resolv
 
 
 @dataclass(frozen=True)
-class KernelLine:
+class RawLine:
     """One raw line of the kernel log, `t_s` seconds from the run's start; `level` is the kernel's, 0 to 7."""
 
     t_s: float
@@ -54,15 +54,15 @@ UNKNOWN: Final = Match("other", "info", "a kernel message that is not known to m
 
 
 @dataclass(frozen=True)
-class Told:
+class MatchedLine:
     """A line of the kernel log and what it says."""
 
-    line: KernelLine
+    line: RawLine
     match: Match
 
 
 @dataclass(frozen=True)
-class Rule:
+class LinePattern:
     """A message's pattern and what it means.
 
     The pattern is matched at the message's start only: what follows may hold names that a stranger chose.
@@ -101,13 +101,13 @@ class Rule:
 
 def rule(  # noqa: PLR0913 (the columns of the tables of rules)
     pattern: str, kind: str, severity: Severity, meaning: str, action: str = "", *, role: Role = "", **flags: bool
-) -> Rule:
+) -> LinePattern:
     """Return a rule; `pattern` may write `{PCI}` for a PCI address in the group `pci`."""
     compiled = re.compile(pattern.replace("{PCI}", f"(?P<pci>{PCI})"))
-    return Rule(compiled, kind, severity, meaning, action, role, **flags)
+    return LinePattern(compiled, kind, severity, meaning, action, role, **flags)
 
 
-def first_match(rules: tuple[Rule, ...], message: str) -> Match | None:
+def first_match(rules: tuple[LinePattern, ...], message: str) -> Match | None:
     """Return what the first fitting rule says of `message`, or None."""
     return next((match for each in rules if (match := each.apply(message)) is not None), None)
 

@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 from typing import Final
 
-from gpu_report.load.kernel.match import PCI, Match, Rule, first_match, parse_pci, parse_pid, rule
+from gpu_report.load.kernel.match import PCI, LinePattern, Match, first_match, parse_pci, parse_pid, rule
 from gpu_report.load.kernel.xid_catalogue import describe
 from gpu_report.model import Severity
 
@@ -36,7 +36,7 @@ _RECOVERIES: Final[tuple[tuple[str, Severity, str], ...]] = (
     ("drain p2p", "warning", "End the programs that share memory between GPUs."),
 )
 
-_OTHER_RULES: Final[tuple[Rule, ...]] = (
+_OTHER_RULES: Final[tuple[LinePattern, ...]] = (
     rule(
         r"NVRM: Rate limiting GSP RPC error prints for GPU at PCI:{PCI}",
         "driver",

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, get_args
 import numpy as np
 
 from gpu_report import schema
-from gpu_report.load.run_clock import ABSURD_DISTANCE_S, Clock
+from gpu_report.load.run_clock import ABSURD_DISTANCE_S, RunClock
 from gpu_report.model import InsideEpoch, PhaseName, Progress
 from gpu_report.run_folder import finite, parse_events
 
@@ -41,21 +41,21 @@ class Counted(NamedTuple):
     progress: Progress | None
 
 
-class Line(NamedTuple):
-    """A line on the run's clock; `told` is a BegunPhase, Counted, or for all other kinds the line itself."""
+class CallbackLine(NamedTuple):
+    """A line on the run's clock; `content` is a BegunPhase, Counted, or for all other kinds the line itself."""
 
     t_s: float
     kind: str
-    told: Any
+    content: Any
 
 
-def read_lines(data: bytes, clock: Clock, end_t_s: float) -> tuple[list[Line], int]:
+def read_lines(data: bytes, clock: RunClock, end_t_s: float) -> tuple[list[CallbackLine], int]:
     """Return the lines of a file in order of time, and how many could not be read or placed."""
-    lines: list[Line] = []
+    lines: list[CallbackLine] = []
     bad = 0
     for number, span in enumerate(_spans(data)):
         if number and lines:
-            lines.append(Line(lines[-1].t_s, LEFT_OUT, None))
+            lines.append(CallbackLine(lines[-1].t_s, LEFT_OUT, None))
         for block in _blocks(span):
             placed, bad_here = _placed(block, clock, end_t_s)
             lines += placed
@@ -114,7 +114,7 @@ def _blocks(data: bytes) -> Iterator[bytes]:
         begin = end
 
 
-def _placed(block: bytes, clock: Clock, end_t_s: float) -> tuple[list[Line], int]:
+def _placed(block: bytes, clock: RunClock, end_t_s: float) -> tuple[list[CallbackLine], int]:
     """Return the lines of a block, and how many could not be read or placed."""
     read, bad = parse_events(block)
     walls = np.array([line["wall_s"] for line in read], dtype=float)
@@ -129,17 +129,17 @@ def _placed(block: bytes, clock: Clock, end_t_s: float) -> tuple[list[Line], int
     return placed, bad + len(read) - len(placed)
 
 
-def _line(line: Mapping[str, Any], t_s: float) -> Line:
+def _line(line: Mapping[str, Any], t_s: float) -> CallbackLine:
     kind = line["kind"]
     if kind == "phase":
         name = line.get("name")
         known = name if isinstance(name, str) and name in PHASE_NAMES else ""
-        return Line(t_s, kind, BegunPhase(known, whole(line.get("epoch")), text(line.get("detail")) or ""))
+        return CallbackLine(t_s, kind, BegunPhase(known, whole(line.get("epoch")), text(line.get("detail")) or ""))
     if kind in {"epoch", "batches"}:
-        return Line(t_s, kind, Counted(_epoch(line, t_s), _progress(line, t_s) if kind == "batches" else None))
+        return CallbackLine(t_s, kind, Counted(_epoch(line, t_s), _progress(line, t_s) if kind == "batches" else None))
     if kind == "progress":
-        return Line(t_s, kind, Counted(None, _progress(line, t_s)))
-    return Line(t_s, kind, line)
+        return CallbackLine(t_s, kind, Counted(None, _progress(line, t_s)))
+    return CallbackLine(t_s, kind, line)
 
 
 def _progress(line: Mapping[str, Any], t_s: float) -> Progress | None:

@@ -14,12 +14,12 @@ from typing import Any, Final
 
 from gpu_report import schema
 from gpu_report.load.problems import lines_left_out
-from gpu_report.load.run_clock import Clock
-from gpu_report.load.yolo.callback_lines import LEFT_OUT, LONGEST_TEXT, Line, read_lines, text, whole
+from gpu_report.load.run_clock import RunClock
+from gpu_report.load.yolo.callback_lines import LEFT_OUT, LONGEST_TEXT, CallbackLine, read_lines, text, whole
 from gpu_report.model import InsideEpoch, InsideRun, Phase, Recording, YoloRun
 from gpu_report.run_folder import finite
 
-Lines = Sequence[Line]
+Lines = Sequence[CallbackLine]
 
 SOURCE: Final = "callbacks"  # where these phases are known from
 TASKS: Final = {"train", "val", "predict", "export"}
@@ -53,8 +53,8 @@ class Outside:
 
 
 @dataclass(frozen=True)
-class Found:
-    """A run as its process told it: when it began, and where it writes."""
+class BegunRun:
+    """A run as its process reported it: when it began, and where it writes."""
 
     begin_t_s: float
     save_dir: str | None
@@ -62,9 +62,9 @@ class Found:
 
 
 def load_inside(
-    folder: Path, clock: Clock, end_t_s: float, yolo_runs: Sequence[YoloRun], outside: Outside
+    folder: Path, clock: RunClock, end_t_s: float, yolo_runs: Sequence[YoloRun], outside: Outside
 ) -> tuple[tuple[InsideRun, ...], tuple[str, ...]]:
-    """Return every run that a process told of, by its beginning, and what could not be read.
+    """Return every run that a process reported, by its beginning, and what could not be read.
 
     `folder` is the run folder's inside/, `end_t_s` the end of the recording.
     """
@@ -82,16 +82,18 @@ def load_inside(
         problems += _faults(path, lines)
         parts += _parts(lines)
     parts.sort(key=lambda part: part[0].t_s)
-    begins = [part[0].t_s for part in parts if not whole(part[0].told.get("rank"))]
+    begins = [part[0].t_s for part in parts if not whole(part[0].content.get("rank"))]
     found = [_found(part, begins, end_t_s, outside) for part in parts]
     return _matched(found, yolo_runs), tuple(problems)
 
 
 def with_versions(recording: Recording, runs: Iterable[InsideRun]) -> Recording:
-    """Return the recording with the versions that a training told, where run.json does not know them."""
-    told = next((run.settings for run in runs if run.task == "train"), None) or next((r.settings for r in runs), {})
+    """Return the recording with the versions that a training reported, where run.json does not know them."""
+    settings = next((run.settings for run in runs if run.task == "train"), None) or next((r.settings for r in runs), {})
     unknown: dict[str, Any] = {
-        name: told[name] for name in VERSIONS if getattr(recording, name) is None and isinstance(told.get(name), str)
+        name: settings[name]
+        for name in VERSIONS
+        if getattr(recording, name) is None and isinstance(settings.get(name), str)
     }
     return dataclasses.replace(recording, **unknown)
 
@@ -120,7 +122,7 @@ def _head(path: Path, most: int) -> tuple[bytes, str]:
 
 def _faults(path: Path, lines: Lines) -> list[str]:
     """Say what our own callbacks could not do."""
-    faults = [line.told for line in lines if line.kind == "error"]
+    faults = [line.content for line in lines if line.kind == "error"]
     first = next((f"{text(fault.get('where'))}: {text(fault.get('reason'))}" for fault in faults), "")
     what = f"{schema.INSIDE_DIR}/{path.name}: our callbacks failed ({first}); what they tell is incomplete"
     return [what] if faults else []
@@ -132,24 +134,24 @@ def _parts(lines: Lines) -> list[Lines]:
     return [lines[begin:end] for begin, end in zip(begins, [*begins[1:], len(lines)], strict=False)]
 
 
-def _begins(line: Line) -> bool:
-    task = line.told.get("task")
+def _begins(line: CallbackLine) -> bool:
+    task = line.content.get("task")
     return isinstance(task, str) and task in TASKS
 
 
-def _found(part: Lines, begins: Sequence[float], end_t_s: float, outside: Outside) -> Found:
+def _found(part: Lines, begins: Sequence[float], end_t_s: float, outside: Outside) -> BegunRun:
     """Return a run; where nobody said that it ended, it has when a next one begins (`begins`: rank 0 only, sorted)."""
     last = part[-1].t_s
     after = bisect_right(begins, last)
     run = _run(part, min([*begins[after : after + 1], max(end_t_s, last)]), outside)
-    return Found(part[0].t_s, text(part[0].told.get("save_dir")), run)
+    return BegunRun(part[0].t_s, text(part[0].content.get("save_dir")), run)
 
 
 def _run(lines: Lines, silent_until_s: float, outside: Outside) -> InsideRun:
-    said = lines[0].told
-    settings = {k: _plain(v) for line in lines if line.kind in {"run", "settings"} for k, v in line.told.items()}
+    said = lines[0].content
+    settings = {k: _plain(v) for line in lines if line.kind in {"run", "settings"} for k, v in line.content.items()}
     ended = next((line for line in lines if line.kind == "ended"), None)
-    how = None if ended is None else ended.told.get("how")
+    how = None if ended is None else ended.content.get("how")
     end_t_s = _death(lines, silent_until_s, outside) if ended is None else ended.t_s
     return InsideRun(
         run=None,
@@ -160,8 +162,8 @@ def _run(lines: Lines, silent_until_s: float, outside: Outside) -> InsideRun:
         phases=_phases(lines, end_t_s),
         epochs=_epochs(lines),
         ended=how if isinstance(how, str) and how in ENDINGS else None,
-        error=None if ended is None else text(ended.told.get("error")),
-        progress=tuple(line.told.progress for line in lines if line.kind in PACED and line.told.progress),
+        error=None if ended is None else text(ended.content.get("error")),
+        progress=tuple(line.content.progress for line in lines if line.kind in PACED and line.content.progress),
     )
 
 
@@ -172,12 +174,12 @@ def _death(lines: Lines, silent_until_s: float, outside: Outside) -> float:
     saw, silence is the end, if it trained: batches are silent for seconds only, for a minute after a day.
     """
     last = lines[-1].t_s
-    pid = whole(lines[0].told.get("pid")) or 0
-    for told in (outside.gone.get(pid, ()), outside.command_ended):
-        after = [t_s for t_s in told if t_s >= last]
+    pid = whole(lines[0].content.get("pid")) or 0
+    for moments in (outside.gone.get(pid, ()), outside.command_ended):
+        after = [t_s for t_s in moments if t_s >= last]
         if after:
             return max(last, min(*after, silent_until_s))
-    phase = next((line.told.name for line in reversed(lines) if line.kind == "phase"), "")
+    phase = next((line.content.name for line in reversed(lines) if line.kind == "phase"), "")
     if pid in outside.seen or phase != "train":
         return silent_until_s
     silence_s = SILENCE_S + SILENCE_SHARE * (last - lines[0].t_s)
@@ -186,20 +188,20 @@ def _death(lines: Lines, silent_until_s: float, outside: Outside) -> float:
 
 def _phases(lines: Lines, end_t_s: float) -> tuple[Phase, ...]:
     """Return the phases that begun; one that is followed by lines left out ends there."""
-    begun = [line for line in lines if (line.kind == "phase" and line.told.name) or line.kind == LEFT_OUT]
+    begun = [line for line in lines if (line.kind == "phase" and line.content.name) or line.kind == LEFT_OUT]
     ends = [*(line.t_s for line in begun[1:]), end_t_s]
     return tuple(
-        Phase(line.told.name, line.told.epoch, line.t_s, max(end, line.t_s), SOURCE, line.told.detail)
+        Phase(line.content.name, line.content.epoch, line.t_s, max(end, line.t_s), SOURCE, line.content.detail)
         for line, end in zip(begun, ends, strict=False)
         if line.kind == "phase"
     )
 
 
 def _epochs(lines: Lines) -> tuple[InsideEpoch, ...]:
-    """Return the epochs in order; one that never ended as far as it was told."""
+    """Return the epochs in order; one that never ended as far as it was reported."""
     found: dict[tuple[int, int], InsideEpoch] = {}
     for line in lines:
-        epoch = line.told.epoch if line.kind in COUNTING else None
+        epoch = line.content.epoch if line.kind in COUNTING else None
         if epoch is not None and (line.kind == "epoch" or not _has_ended(found, epoch)):
             found[epoch.epoch, epoch.attempt] = epoch
     return tuple(sorted(found.values(), key=lambda epoch: epoch.start_t_s))
@@ -210,7 +212,7 @@ def _has_ended(found: Mapping[tuple[int, int], InsideEpoch], epoch: InsideEpoch)
     return known is not None and known.end_t_s is not None
 
 
-def _matched(found: Sequence[Found], yolo_runs: Sequence[YoloRun]) -> tuple[InsideRun, ...]:
+def _matched(found: Sequence[BegunRun], yolo_runs: Sequence[YoloRun]) -> tuple[InsideRun, ...]:
     """Give each run the number of the YoloRun in its folder; where none is known there, trainings go by order."""
     numbers: dict[str, list[int]] = {}
     for known in yolo_runs:

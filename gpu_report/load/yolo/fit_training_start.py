@@ -18,7 +18,7 @@ Floats = npt.NDArray[np.float64]
 GRID_S = 0.1  # resolution of the search; finer than any reading
 # The dip around a row: readings trail what they report by up to a sampling period, so it lies later than the row.
 DIP_S = (-0.6, 0.9)
-BESIDE_S = (2.0, 4.5)  # the seconds before and after it that belong to training
+AROUND_S = (2.0, 4.5)  # the seconds before and after it that belong to training
 # Below this contrast in percentage points the dips are not to be told from noise (starved: 22; the others: 28 to 53).
 CLEAR_CONTRAST_PCT = 25.0
 RIVAL_DISTANCE_S = 2.5  # a second-best start further away than this is another answer, not the same one
@@ -71,8 +71,8 @@ def _contrast(starts: Floats, times: Floats, rows: pd.DataFrame, end: float) -> 
     score = np.zeros(len(starts))
     for time in times:
         row = starts + time
-        beside = _mean(total, row + BESIDE_S[0], row + BESIDE_S[1]) + _mean(total, row - BESIDE_S[1], row - BESIDE_S[0])
-        score += beside / 2 - _mean(total, row + DIP_S[0], row + DIP_S[1])
+        around = _mean(total, row + AROUND_S[0], row + AROUND_S[1]) + _mean(total, row - AROUND_S[1], row - AROUND_S[0])
+        score += around / 2 - _mean(total, row + DIP_S[0], row + DIP_S[1])
     return score / len(times)
 
 

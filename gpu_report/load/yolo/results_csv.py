@@ -17,7 +17,7 @@ from typing import Any
 import pandas as pd
 
 from gpu_report import schema
-from gpu_report.load.run_clock import ABSURD_DISTANCE_S, Clock
+from gpu_report.load.run_clock import ABSURD_DISTANCE_S, RunClock
 from gpu_report.load.yolo.args_yaml import load_arguments
 from gpu_report.load.yolo.fit_training_start import fit_train_start
 from gpu_report.model import EpochRow, YoloRun
@@ -44,7 +44,9 @@ class ResultsRow:
     metrics: Mapping[str, float]
 
 
-def load_epochs(folder: Path, info: Mapping[str, Any], events: Events, clock: Clock, samples: pd.DataFrame) -> Loaded:
+def load_epochs(
+    folder: Path, info: Mapping[str, Any], events: Events, clock: RunClock, samples: pd.DataFrame
+) -> Loaded:
     """Return the YOLO runs of a recording, their epoch rows, and what could not be placed.
 
     `folder` is the run folder's yolo/, with one run's files in it or one folder a run (1/, 2/, ...).
@@ -70,7 +72,7 @@ def load_epochs(folder: Path, info: Mapping[str, Any], events: Events, clock: Cl
     return tuple(runs), tuple(rows), tuple(problems)
 
 
-def _with_file_times(run: YoloRun, said: Mapping[str, Any], rows: Sequence[EpochRow], clock: Clock) -> YoloRun:
+def _with_file_times(run: YoloRun, said: Mapping[str, Any], rows: Sequence[EpochRow], clock: RunClock) -> YoloRun:
     """Return a run with what its files' times tell: when it began, and how long its last checkpoint took to write."""
     began = _number(said.get("args_mtime_s")) - clock.start_wall_s
     saved = _number(said.get("weights_mtime_s")) - clock.start_wall_s
@@ -82,7 +84,7 @@ def _with_file_times(run: YoloRun, said: Mapping[str, Any], rows: Sequence[Epoch
     )
 
 
-def _saves(events: Events, number: int, clock: Clock) -> list[float]:
+def _saves(events: Events, number: int, clock: RunClock) -> list[float]:
     """Return when the recorder saw weights being written, in order."""
     mine = (e for e in events if e["kind"] == "checkpoint" and e.get("run", 1) == number)
     return sorted(clock.t(e["wall_s"], e.get("mono_s")) for e in mine)
@@ -160,7 +162,7 @@ def _rows_in(place: Path) -> list[ResultsRow]:
         return []
 
 
-def _recorded_rows(number: int, events: Events, clock: Clock, place: Path) -> list[EpochRow]:
+def _recorded_rows(number: int, events: Events, clock: RunClock, place: Path) -> list[EpochRow]:
     """Return the rows that a recorder stamped as they appeared.
 
     The first one seen may be epoch 7 of a run that was going on already: where it began, the file in `place` says.
@@ -190,7 +192,7 @@ def _start(row_t: float, time_s: float, epoch: int, place: Path) -> float:
 
 
 def _place_after_the_fact(  # noqa: PLR0913, PLR0917 - what is known of one YOLO run, from five sources
-    number: int, place: Path, said: Mapping[str, Any], args: dict[str, object], clock: Clock, samples: pd.DataFrame
+    number: int, place: Path, said: Mapping[str, Any], args: dict[str, object], clock: RunClock, samples: pd.DataFrame
 ) -> tuple[YoloRun, list[EpochRow]]:
     """Place the rows of a copied results.csv; only the last segment after a resume can be placed."""
     path = _path(said, [], number)
@@ -199,14 +201,14 @@ def _place_after_the_fact(  # noqa: PLR0913, PLR0917 - what is known of one YOLO
         return YoloRun(number, path, args, "no-epoch", None, "yolo/results.csv has no complete row"), []
     rows = parts[-1]
     end, last = float(samples["t_s"].max()), rows[-1].time_s
-    told = _number(said.get("train_start_s")) - clock.start_wall_s
+    by_option = _number(said.get("train_start_s")) - clock.start_wall_s
     by_file = _number(said.get("results_mtime_s")) - clock.start_wall_s - last
     notes = [f"the {len(parts) - 1} earlier segments of a resumed run are not placed"] if len(parts) > 1 else []
-    if told < end and told + last > 0:
+    if by_option < end and by_option + last > 0:
         return YoloRun(number, path, args, "train-start", None, "; ".join(notes)), _rows_from(
-            number, len(parts), rows, told
+            number, len(parts), rows, by_option
         )
-    if math.isfinite(told):
+    if math.isfinite(by_option):
         notes.append("--train-start lies outside the recording and is not used")
     if _lies_inside(by_file, last, end):
         note = "; ".join(notes)

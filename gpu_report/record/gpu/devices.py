@@ -13,7 +13,7 @@ from gpu_report.record.gpu.nvml_quantities import MIB
 
 
 @dataclass(frozen=True)
-class Device:
+class NvmlDevice:
     """A GPU or MIG device that answers: its index, its handle, and its description as in run.json.
 
     `mig` says where a MIG device lies; `divided` is a GPU whose MIG devices stand beside it.
@@ -30,7 +30,7 @@ class Device:
 class Opened:
     """NVML as it was found: the chosen GPUs, versions, and those that exist but cannot be opened, with why."""
 
-    devices: tuple[Device, ...]
+    devices: tuple[NvmlDevice, ...]
     unusable: tuple[tuple[int, str], ...]
     driver: str | None
     nvml: str | None
@@ -57,7 +57,7 @@ def open_nvml(wanted: Sequence[str]) -> Opened:
     )
 
 
-def choose(devices: Sequence[Device], wanted: Sequence[str]) -> tuple[Device, ...]:
+def choose(devices: Sequence[NvmlDevice], wanted: Sequence[str]) -> tuple[NvmlDevice, ...]:
     """Return the devices whose index or UUID (or its beginning) is wanted, all when nothing is.
 
     A GPU brings its MIG devices with it; a MIG device comes alone.
@@ -68,13 +68,13 @@ def choose(devices: Sequence[Device], wanted: Sequence[str]) -> tuple[Device, ..
     return tuple(d for d in devices if d.index in named or (d.mig is not None and d.mig.parent in named))
 
 
-def boards(devices: Sequence[Device]) -> tuple[tuple[int, Any], ...]:
+def boards(devices: Sequence[NvmlDevice]) -> tuple[tuple[int, Any], ...]:
     """Return index and handle of each GPU that devices are or lie on, once: what events are registered for."""
     found = {d.index if d.mig is None else d.mig.parent: d.handle if d.mig is None else d.mig.board for d in devices}
     return tuple(found.items())
 
 
-def _find(devices: Sequence[Device], word: str) -> Device:
+def _find(devices: Sequence[NvmlDevice], word: str) -> NvmlDevice:
     found = [device for device in devices if word in _indexes(device) or _is_uuid_of(word, device)]
     if len(found) != 1:
         known = ", ".join(f"{d.index} ({d.description['name']}, {d.description['uuid']})" for d in devices)
@@ -82,18 +82,18 @@ def _find(devices: Sequence[Device], word: str) -> Device:
     return found[0]
 
 
-def _indexes(device: Device) -> tuple[str, ...]:
+def _indexes(device: NvmlDevice) -> tuple[str, ...]:
     """Return the device's index in words, of a MIG device also as nvidia-smi has it (GPU:number)."""
     return (str(device.index),) if device.mig is None else (str(device.index), f"{device.mig.parent}:{device.mig.slot}")
 
 
-def _is_uuid_of(word: str, device: Device) -> bool:
+def _is_uuid_of(word: str, device: NvmlDevice) -> bool:
     """Say whether a word is the device's UUID or the beginning of it, as CUDA_VISIBLE_DEVICES allows too."""
     return word.startswith(("GPU-", "MIG-")) and str(device.description["uuid"]).startswith(word)
 
 
-def _describe(index: int, handle: Any) -> Device:
-    return Device(
+def _describe(index: int, handle: Any) -> NvmlDevice:
+    return NvmlDevice(
         index,
         handle,
         {
@@ -111,7 +111,7 @@ def _describe(index: int, handle: Any) -> Device:
     )
 
 
-def _with_migs(device: Device) -> list[Device]:
+def _with_migs(device: NvmlDevice) -> list[NvmlDevice]:
     """Return a GPU and the MIG devices that it is divided into."""
     if device.description["mig_enabled"] is not True:
         return [device]
@@ -119,7 +119,7 @@ def _with_migs(device: Device) -> list[Device]:
     return [replace(device, divided=bool(migs)), *migs]
 
 
-def _describe_mig(place: MigPlace, handle: Any) -> Device:
+def _describe_mig(place: MigPlace, handle: Any) -> NvmlDevice:
     description: dict[str, object] = {
         "index": place.index,
         "uuid": _maybe(pynvml.nvmlDeviceGetUUID, handle),
@@ -131,7 +131,7 @@ def _describe_mig(place: MigPlace, handle: Any) -> Device:
         "gpu_instance": place.gpu_instance,
         "health_start": None,
     }
-    return Device(place.index, handle, description, place)
+    return NvmlDevice(place.index, handle, description, place)
 
 
 def _maybe(call: Callable[..., Any], *arguments: Any) -> Any:

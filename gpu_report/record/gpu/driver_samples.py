@@ -21,7 +21,7 @@ EMPTY = "the driver keeps no readings between ticks"
 
 
 @dataclass(frozen=True)
-class Kind:
+class DriverRing:
     """One ring: the column it fills, NVML's sampling type, its scale, its largest credible value, and its pace."""
 
     column: str
@@ -31,8 +31,8 @@ class Kind:
     every_s: float
 
 
-UTILISATION = Kind("gpu_util_pct", pynvml.NVML_GPU_UTILIZATION_SAMPLES, 1.0, 100.0, UTILISATION_EVERY_S)
-POWER = Kind("power_w", pynvml.NVML_TOTAL_POWER_SAMPLES, 1e-3, 1e5, POWER_EVERY_S)
+UTILISATION = DriverRing("gpu_util_pct", pynvml.NVML_GPU_UTILIZATION_SAMPLES, 1.0, 100.0, UTILISATION_EVERY_S)
+POWER = DriverRing("power_w", pynvml.NVML_TOTAL_POWER_SAMPLES, 1e-3, 1e5, POWER_EVERY_S)
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class RingReading:
 class Ring:
     """One ring of one GPU: what has been drained, on which clock its stamps are, and whether it holds anything."""
 
-    kind: Kind
+    kind: DriverRing
     start: Clocks
     last_us: int = 0
     due_s: float = 0.0

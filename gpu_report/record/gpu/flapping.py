@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from gpu_report.record.gpu.nvml_quantities import Change
 
-TOLD_AT_ONCE = 10  # so many changes of one quantity are told as they come: each may be the one that matters ...
+WRITTEN_AT_ONCE = 10  # so many changes of one quantity are reported as they come: each may be the one that matters ...
 THEN_EVERY_S = 60.0  # ... and from then on where it stands, once a minute while it goes on changing
-CALM_AFTER_S = 600.0  # one that has not changed for so long has a clean slate
+QUIET_AFTER_S = 600.0  # one that has not changed for so long has a clean slate
 
 
 @dataclass
@@ -16,7 +16,7 @@ class _History:
 
     changes: int = 0
     changed_s: float = float("-inf")
-    told_s: float = float("-inf")
+    written_s: float = float("-inf")
     held: Change | None = None
 
 
@@ -28,8 +28,8 @@ class Flapping:
 
     def admit(self, changes: Iterable[Change], mono_s: float) -> list[Change]:
         """Return what is to be told at this moment: of these changes, and of those held back before."""
-        told = [change for change in changes if self._admit(change, mono_s)]
-        return told + [change for history in self._known.values() if (change := _due(history, mono_s))]
+        due = [change for change in changes if self._admit(change, mono_s)]
+        return due + [change for history in self._known.values() if (change := _due(history, mono_s))]
 
     def held(self) -> list[Change]:
         """Return what has been held back: how these quantities stand at the end."""
@@ -37,19 +37,19 @@ class Flapping:
 
     def _admit(self, change: Change, mono_s: float) -> bool:
         history = self._known.setdefault((change.gpu, change.quantity), _History())
-        if mono_s - history.changed_s > CALM_AFTER_S:
+        if mono_s - history.changed_s > QUIET_AFTER_S:
             history.changes = 0
         history.changes += 1
         history.changed_s = mono_s
-        if history.changes > TOLD_AT_ONCE:
+        if history.changes > WRITTEN_AT_ONCE:
             history.held = change
             return False
-        history.told_s = mono_s
+        history.written_s = mono_s
         return True
 
 
 def _due(history: _History, mono_s: float) -> Change | None:
-    if history.held is None or mono_s - history.told_s < THEN_EVERY_S:
+    if history.held is None or mono_s - history.written_s < THEN_EVERY_S:
         return None
-    change, history.held, history.told_s = history.held, None, mono_s
+    change, history.held, history.written_s = history.held, None, mono_s
     return change

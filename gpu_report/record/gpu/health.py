@@ -71,8 +71,8 @@ def _ecc(name: str, kind: int, counter: int) -> Callable[[Any], Health]:
 
 def _fields(handle: Any, numbers: Mapping[str, int]) -> dict[str, int | None]:
     values = pynvml.nvmlDeviceGetFieldValues(handle, list(numbers.values()))
-    told = {value.fieldId: int(decode(value.value, value.valueType)) for value in values if value.nvmlReturn == 0}
-    return {name: told.get(number) for name, number in numbers.items()}
+    by_field = {value.fieldId: int(decode(value.value, value.valueType)) for value in values if value.nvmlReturn == 0}
+    return {name: by_field.get(number) for name, number in numbers.items()}
 
 
 _CORRECTED, _UNCORRECTED = pynvml.NVML_MEMORY_ERROR_TYPE_CORRECTED, pynvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED

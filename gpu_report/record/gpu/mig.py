@@ -16,7 +16,7 @@ INDEX_STEP = 1000
 
 @dataclass(frozen=True)
 class MigPlace:
-    """Where a MIG device lies: its GPU, its number there, and its GPU instance (None: not told)."""
+    """Where a MIG device lies: its GPU, its number there, and its GPU instance (None: not reported)."""
 
     parent: int
     slot: int

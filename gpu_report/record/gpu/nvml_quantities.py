@@ -25,7 +25,7 @@ LOST = frozenset({pynvml.NVML_ERROR_GPU_IS_LOST, pynvml.NVML_ERROR_RESET_REQUIRE
 _NO_V2 = frozenset({pynvml.NVML_ERROR_FUNCTION_NOT_FOUND, 25})  # 25: the structure's version is not known
 
 # Why a call that succeeds leaves a cell empty.
-NOT_TOLD = "the driver gave no value"
+NO_VALUE = "the driver gave no value"
 WHY_EMPTY = {
     "memory_reserved_mib": "an old driver: memory_used_mib includes what it reserves",
     "performance_state": "the driver does not know it",
@@ -45,7 +45,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Quantity:
+class NvmlCall:
     """One call: the columns it fills, how to make it, and at most how often (seconds, 0: each tick).
 
     `group` is what its errors name when that is not each of its columns.
@@ -63,7 +63,7 @@ class Quantity:
 
 
 @dataclass
-class QuantityState:
+class CallState:
     """What is known of one quantity on one GPU: the error it gave last, its cells said empty, and when it is due."""
 
     reason: str | None = None
@@ -159,25 +159,25 @@ def _field(handle: Handle, number: int) -> float:
     return decode(value.value, value.valueType)
 
 
-QUANTITIES = (
-    Quantity(("gpu_util_pct", "memory_util_pct"), _utilisation),
-    Quantity(("memory_used_mib", "memory_reserved_mib"), _memory),
-    Quantity(("power_w",), _power),
-    Quantity(("energy_j",), _energy, ENERGY_EVERY_S),
-    Quantity(("temperature_c",), _temperature),
-    Quantity(("sm_clock_mhz",), _sm_clock),
-    Quantity(("memory_clock_mhz",), _memory_clock),
-    Quantity(("performance_state",), _performance_state),
-    Quantity(("clock_event_reasons",), _clock_event_reasons),
-    Quantity(("memory_temperature_c",), _memory_temperature),
-    Quantity(("power_cap_s",), _power_cap, COUNTERS_EVERY_S),
-    Quantity(("sw_thermal_slowdown_s",), _sw_thermal_slowdown, COUNTERS_EVERY_S),
-    Quantity(("hw_thermal_slowdown_s",), _hw_thermal_slowdown, COUNTERS_EVERY_S),
-    Quantity(("power_brake_s",), _power_brake, COUNTERS_EVERY_S),
+NVML_CALLS = (
+    NvmlCall(("gpu_util_pct", "memory_util_pct"), _utilisation),
+    NvmlCall(("memory_used_mib", "memory_reserved_mib"), _memory),
+    NvmlCall(("power_w",), _power),
+    NvmlCall(("energy_j",), _energy, ENERGY_EVERY_S),
+    NvmlCall(("temperature_c",), _temperature),
+    NvmlCall(("sm_clock_mhz",), _sm_clock),
+    NvmlCall(("memory_clock_mhz",), _memory_clock),
+    NvmlCall(("performance_state",), _performance_state),
+    NvmlCall(("clock_event_reasons",), _clock_event_reasons),
+    NvmlCall(("memory_temperature_c",), _memory_temperature),
+    NvmlCall(("power_cap_s",), _power_cap, COUNTERS_EVERY_S),
+    NvmlCall(("sw_thermal_slowdown_s",), _sw_thermal_slowdown, COUNTERS_EVERY_S),
+    NvmlCall(("hw_thermal_slowdown_s",), _hw_thermal_slowdown, COUNTERS_EVERY_S),
+    NvmlCall(("power_brake_s",), _power_brake, COUNTERS_EVERY_S),
 )
 
 
-MIG_QUANTITIES = tuple(quantity for quantity in QUANTITIES if "memory_used_mib" in quantity.columns)
+MIG_CALLS = tuple(call for call in NVML_CALLS if "memory_used_mib" in call.columns)
 
 
 @dataclass
@@ -189,13 +189,13 @@ class DeviceReader:
     mig: MigPlace | None = None
     lost_until_s: float = 0.0
     lost_reason: str | None = None
-    states: dict[tuple[str, ...], QuantityState] = field(default_factory=dict)
+    states: dict[tuple[str, ...], CallState] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Choose what is read of this device."""
         self.gpm = Gpm(self.mig)
-        own = QUANTITIES if self.mig is None else MIG_QUANTITIES
-        self.quantities = (*own, Quantity(tuple(self.gpm.metrics), self.gpm.read, group=GPM))
+        own = NVML_CALLS if self.mig is None else MIG_CALLS
+        self.calls = (*own, NvmlCall(tuple(self.gpm.metrics), self.gpm.read, group=GPM))
         self._unsaid = [] if self.mig is None else [Change(self.index, BOARD, _of_the_board(self.mig))]
 
     def read(self, mono_s: float, *, everything: bool = False) -> tuple[dict[str, float | None], list[Change]]:
@@ -204,25 +204,25 @@ class DeviceReader:
         changes, self._unsaid = self._unsaid, []
         if self.lost_reason and mono_s < self.lost_until_s:
             return values, changes
-        for quantity in self.quantities:
-            state = self.states.setdefault(quantity.columns, QuantityState())
+        for call in self.calls:
+            state = self.states.setdefault(call.columns, CallState())
             if state.given_up or (mono_s < state.due_s and not everything):
                 continue
-            if not self._read_one(quantity, state, mono_s, values, changes):
+            if not self._read_one(call, state, mono_s, values, changes):
                 return {}, changes
         return values, changes
 
     def _read_one(
         self,
-        quantity: Quantity,
-        state: QuantityState,
+        call: NvmlCall,
+        state: CallState,
         mono_s: float,
         values: dict[str, float | None],
         changes: list[Change],
     ) -> bool:
         """Read one quantity into `values`; False when the whole GPU turns out to be lost."""
         try:
-            found = quantity.read(self.handle)
+            found = call.read(self.handle)
         except Exception as error:  # noqa: BLE001 - a binding or driver of another version may raise anything
             code = getattr(error, "value", None)
             if code in LOST:
@@ -230,11 +230,11 @@ class DeviceReader:
                 return False
             # what only whole GPUs have, drivers refuse to a MIG device in either way
             state.given_up = code in NEVER or (self.mig is not None and code == pynvml.NVML_ERROR_INVALID_ARGUMENT)
-            changes.extend(self._fail(quantity, state, describe_error(error)))
+            changes.extend(self._fail(call, state, describe_error(error)))
             return True
         values.update(found)
-        state.due_s = mono_s + quantity.every_s if quantity.every_s else 0.0
-        changes.extend(self._recover(quantity, state))
+        state.due_s = mono_s + call.every_s if call.every_s else 0.0
+        changes.extend(self._recover(call, state))
         changes.extend(self._empty(state, found))
         return True
 
@@ -243,24 +243,24 @@ class DeviceReader:
         known, self.lost_reason = self.lost_reason, reason
         return [] if known == reason else [Change(self.index, ALL_QUANTITIES, reason)]
 
-    def _fail(self, quantity: Quantity, state: QuantityState, reason: str) -> list[Change]:
+    def _fail(self, call: NvmlCall, state: CallState, reason: str) -> list[Change]:
         known, state.reason = state.reason, reason
-        return [] if known == reason else [Change(self.index, name, reason) for name in quantity.names]
+        return [] if known == reason else [Change(self.index, name, reason) for name in call.names]
 
-    def _empty(self, state: QuantityState, found: Values) -> list[Change]:
+    def _empty(self, state: CallState, found: Values) -> list[Change]:
         """Say once why a call that succeeded leaves a cell empty."""
         new = [name for name, value in found.items() if value is None and name not in state.empty]
         state.empty.update(new)
-        return [Change(self.index, name, WHY_EMPTY.get(name, NOT_TOLD)) for name in new]
+        return [Change(self.index, name, WHY_EMPTY.get(name, NO_VALUE)) for name in new]
 
-    def _recover(self, quantity: Quantity, state: QuantityState) -> list[Change]:
+    def _recover(self, call: NvmlCall, state: CallState) -> list[Change]:
         changes = []
         if self.lost_reason:
             self.lost_reason = None
             changes.append(Change(self.index, ALL_QUANTITIES, None))
         if state.reason:
             state.reason = None
-            changes.extend(Change(self.index, name, None) for name in quantity.names)
+            changes.extend(Change(self.index, name, None) for name in call.names)
         return changes
 
 

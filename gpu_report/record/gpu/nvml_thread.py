@@ -16,7 +16,7 @@ import pynvml
 
 from gpu_report.errors import UsageError
 from gpu_report.record.gpu.devices import Opened, open_nvml
-from gpu_report.record.gpu.reader import GpuReader, Reading
+from gpu_report.record.gpu.reader import GpuReader, GpuReading
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class ReadThread:
         self._current: GpuReader | None = None
         self._lock = threading.Lock()  # held for moments only, never during a call of the driver
         self._requests: queue.SimpleQueue[Literal["due", "all", "stop"]] = queue.SimpleQueue()
-        self._answers: queue.SimpleQueue[Reading | AllRead] = queue.SimpleQueue()
+        self._answers: queue.SimpleQueue[GpuReading | AllRead] = queue.SimpleQueue()
         self.busy = False
         self.asked_s = 0.0
         self._thread = threading.Thread(target=self._run, name="nvml", daemon=True)
@@ -85,9 +85,9 @@ class ReadThread:
         self.asked_s = time.monotonic()
         self._requests.put(request)
 
-    def collect(self, until_s: float) -> list[Reading]:
+    def collect(self, until_s: float) -> list[GpuReading]:
         """Return the readings so far, waiting until a moment of the monotonic clock for the last one of a request."""
-        readings: list[Reading] = []
+        readings: list[GpuReading] = []
         while self.busy:
             try:
                 answer = self._answers.get(timeout=max(0.0, until_s - time.monotonic()))

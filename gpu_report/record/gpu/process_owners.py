@@ -12,7 +12,7 @@ MAX_ANCESTORS = 64  # a launcher under a launcher under a shell is five; a loop 
 
 
 @dataclass(frozen=True)
-class Known:
+class TrainerHints:
     """What tells the trainer: the command that was started, or the folder of the YOLO run that is watched."""
 
     command_pid: int | None = None
@@ -33,12 +33,12 @@ class Owners:
     """Told by the scheduler what is known, asked by NVML's thread; replacing `known` whole needs no lock."""
 
     proc: Path = Path("/proc")
-    known: Known = field(default_factory=Known)
+    known: TrainerHints = field(default_factory=TrainerHints)
     _on_gpus: dict[int, frozenset[int]] = field(default_factory=dict)
 
     def learn(self, command_pid: int | None, run: Path | None) -> None:
         """Take what is known by now of the training."""
-        if self.known != (known := Known(command_pid, run)):
+        if self.known != (known := TrainerHints(command_pid, run)):
             self.known = known
 
     def of(self, pids: Collection[int], gpu: int = 0) -> dict[int, str]:

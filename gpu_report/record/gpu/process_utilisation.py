@@ -12,7 +12,7 @@ import pynvml
 
 from gpu_report.record.gpu.nvml_quantities import NEVER
 
-ALONE_EVERY_S = 30.0  # a process that has the GPU to itself is told by the GPU's own utilisation: 0.07 ms a second
+ALONE_EVERY_S = 30.0  # a process that has the GPU to itself shows in the GPU's own utilisation: 0.07 ms a second
 LIMIT_PCT = 100  # entries beyond it have been seen, as have some with stamps from long ago: neither means anything
 # "Nothing ran since then" in the tongues of various drivers; SUCCESS is how the binding reports an empty list.
 _NOTHING = frozenset({pynvml.NVML_ERROR_NOT_FOUND, pynvml.NVML_SUCCESS})

@@ -9,7 +9,7 @@ from typing import Any
 import pynvml
 
 from gpu_report.record.gpu.nvml_quantities import MIB
-from gpu_report.record.gpu.process_owners import UNKNOWN, Known, Owners
+from gpu_report.record.gpu.process_owners import UNKNOWN, Owners, TrainerHints
 
 CHANGED_SHARE = 0.05  # a process's memory is written down again when it moved by more than this share ...
 CHANGED_MIB = 64.0  # ... or by this much: a caching allocator moves in blocks of 2 to 20 MiB all the time
@@ -59,10 +59,10 @@ class ProcessWatch:
     gpu: int
     owners: Owners = field(default_factory=Owners)
     known: dict[int, Seen] = field(default_factory=dict)
-    _told: Known | None = None
+    _used_hints: TrainerHints | None = None
 
     def update(self, found: Mapping[int, float | None], used: Mapping[int, float] | None = None) -> list[ProcessChange]:
-        """Return what changed since the look before: `found` is MiB by pid (None: not told), `used` utilisation in %.
+        """Return what changed since the look before: `found` is MiB by pid (None: unknown), `used` utilisation in %.
 
         A process that `used` does not name keeps the utilisation that it had.
         """
@@ -84,7 +84,7 @@ class ProcessWatch:
     def _owners(self, pids: Set[int]) -> dict[int, str]:
         """Return all owners when a process is new, or more is known of the training than before; else none."""
         known = self.owners.known  # read once: the scheduler may replace it meanwhile
-        again, self._told = self._told != known, known
+        again, self._used_hints = self._used_hints != known, known
         return self.owners.of(pids, self.gpu) if again or pids - self.known.keys() else {}
 
     def _look(self, pid: int, memory_mib: float | None, owner: str | None, util_pct: float | None) -> Seen:
@@ -97,9 +97,9 @@ class ProcessWatch:
         before = self.known.get(pid)
         return before is None or before.owner != look.owner or _moved(before.memory_mib, look.memory_mib)
 
-    def _moved_most(self, looks: Mapping[int, Seen], told: Sequence[int]) -> list[int]:
-        """Return the few processes whose utilisation moved most, beyond those that are told anyway."""
-        moved = {pid: self._points_moved(pid, look) for pid, look in looks.items() if pid not in told}
+    def _moved_most(self, looks: Mapping[int, Seen], written: Sequence[int]) -> list[int]:
+        """Return the few processes whose utilisation moved most, beyond those that are reported anyway."""
+        moved = {pid: self._points_moved(pid, look) for pid, look in looks.items() if pid not in written}
         most = sorted(moved, key=lambda pid: -moved[pid])[:UTIL_ROWS_A_LOOK]
         return [pid for pid in most if moved[pid] > CHANGED_UTIL_PCT]
 

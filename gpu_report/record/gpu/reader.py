@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from gpu_report.record import clocks
 from gpu_report.record.clocks import Clocks
-from gpu_report.record.gpu.devices import Device
+from gpu_report.record.gpu.devices import NvmlDevice
 from gpu_report.record.gpu.driver_samples import POWER, UTILISATION, Ring, RingReading, Rings
 from gpu_report.record.gpu.health import Health, read_health
 from gpu_report.record.gpu.nvml_quantities import ALL_QUANTITIES, Change, DeviceReader, describe_error
@@ -22,7 +22,7 @@ PROCESS_UTILISATION = "processes gpu_util_pct"  # ... and when only their utilis
 
 
 @dataclass(frozen=True)
-class Reading:
+class GpuReading:
     """One GPU at one moment: when its first call was made. `health` is there when everything was asked for."""
 
     at: Clocks
@@ -37,7 +37,7 @@ class Reading:
 class GpuReader:
     """One GPU's quantities at each request, its rings and its processes every few seconds."""
 
-    def __init__(self, device: Device, start: Clocks, owners: Owners, *, detail: bool) -> None:
+    def __init__(self, device: NvmlDevice, start: Clocks, owners: Owners, *, detail: bool) -> None:
         """Read `device` from `start` on; `detail` drains the ring of power readings as well."""
         kinds = (UTILISATION, POWER) if detail else (UTILISATION,)
         self._reader = DeviceReader(device.index, device.handle, device.mig)
@@ -54,19 +54,19 @@ class GpuReader:
         """Return the device index."""
         return self._reader.index
 
-    def read(self, *, everything: bool) -> Reading:
+    def read(self, *, everything: bool) -> GpuReading:
         """Read what is due, or everything. Nothing is raised: a mistake of ours is a failed reading too."""
         at = clocks.now()
         try:
             return self._read(at, everything=everything)
         except Exception as error:  # noqa: BLE001 - the one thread that reads must not end by a mistake of ours
-            return Reading(at, self.gpu, {}, (Change(self.gpu, ALL_QUANTITIES, describe_error(error)),))
+            return GpuReading(at, self.gpu, {}, (Change(self.gpu, ALL_QUANTITIES, describe_error(error)),))
 
     def free(self) -> None:
         """Give back what NVML holds for us; NVMLError when it will not take it."""
         self._reader.gpm.free()
 
-    def _read(self, at: Clocks, *, everything: bool) -> Reading:
+    def _read(self, at: Clocks, *, everything: bool) -> GpuReading:
         values, changes = self._reader.read(at.mono_s, everything=everything)
         processes: tuple[ProcessChange, ...] = ()
         # the processes of a GPU in MIG mode stand under its MIG devices; the last look tells which have gone by the end
@@ -75,7 +75,7 @@ class GpuReader:
             changes += changed
         ring, changed = self._drain(everything=everything)
         health = self._read_health() if everything else None
-        return Reading(at, self.gpu, values, (*changes, *changed), processes, ring, health)
+        return GpuReading(at, self.gpu, values, (*changes, *changed), processes, ring, health)
 
     def _read_health(self) -> Health | None:
         """Return what the GPU's memory and link have been through by now; None for a MIG device and a lost GPU."""

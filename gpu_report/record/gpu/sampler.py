@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from gpu_report.errors import UsageError
 from gpu_report.record import clocks
 from gpu_report.record.clocks import Clocks
-from gpu_report.record.gpu.devices import Device, Opened
+from gpu_report.record.gpu.devices import NvmlDevice, Opened
 from gpu_report.record.gpu.flapping import Flapping
 from gpu_report.record.gpu.health import Health
 from gpu_report.record.gpu.no_gpu import explain
 from gpu_report.record.gpu.nvml_quantities import ALL_QUANTITIES, Change
 from gpu_report.record.gpu.nvml_thread import OpenFailed, OpenThread, ReadThread, shut_down
 from gpu_report.record.gpu.process_owners import Owners
-from gpu_report.record.gpu.reader import GpuReader, Reading
+from gpu_report.record.gpu.reader import GpuReader, GpuReading
 from gpu_report.record.gpu.xid_events import XidThread
 from gpu_report.record.run_folder_writer import Journal, Say
 
@@ -47,7 +47,7 @@ class GpuWatch:
         self._health_before: dict[str, object] = {}
         self._health_end: dict[int, Health] = {}
         self.owners = Owners()
-        self.devices: tuple[Device, ...] = ()
+        self.devices: tuple[NvmlDevice, ...] = ()
         self.pids: dict[int, set[int]] = {}
 
     def await_open(self, limit_s: float, interrupted: Callable[[], bool]) -> Opened | OpenFailed | None:
@@ -84,7 +84,7 @@ class GpuWatch:
             self._write(reading, at, journal)
         for thread in [thread for thread in self._threads if thread not in asked]:
             self._without_answer(thread, at, journal)
-        self._tell([], at, journal, last=last)
+        self._write_changes([], at, journal, last=last)
 
     def finish(self) -> bool:
         """End NVML's threads; False when one hangs in the driver. A second call only repeats the answer."""
@@ -118,18 +118,18 @@ class GpuWatch:
 
     def _describe(self, opened: Opened, at: Clocks, journal: Journal) -> None:
         self.devices = opened.devices
-        self._tell([Change(index, ALL_QUANTITIES, reason) for index, reason in opened.unusable], at, journal)
+        self._write_changes([Change(index, ALL_QUANTITIES, reason) for index, reason in opened.unusable], at, journal)
         journal.describe({**versions(opened), "gpus": self.described()})
 
-    def _described(self, device: Device) -> dict[str, object]:
+    def _described(self, device: NvmlDevice) -> dict[str, object]:
         before = self._health_before.get(str(device.description["uuid"]), device.description["health_start"])
         return {**device.description, "health_start": before, "health_end": self._health_end.get(device.index)}
 
-    def _write(self, reading: Reading, at: Clocks, journal: Journal) -> None:
+    def _write(self, reading: GpuReading, at: Clocks, journal: Journal) -> None:
         journal.sample(reading.at, reading.gpu, reading.values)
         journal.ring(reading.gpu, [(ring.at, ring.column, ring.value) for ring in reading.ring])
         self._note_recovery(reading.gpu, at, journal)
-        self._tell(reading.changes, reading.at, journal)
+        self._write_changes(reading.changes, reading.at, journal)
         if reading.health is not None:
             self._health_end[reading.gpu] = reading.health
         present = self.pids.setdefault(reading.gpu, set())
@@ -137,9 +137,9 @@ class GpuWatch:
             (present.discard if process.change == "gone" else present.add)(process.pid)
             journal.process(reading.at, process.as_row())
 
-    def _tell(self, changes: Iterable[Change], at: Clocks, journal: Journal, *, last: bool = False) -> None:
-        told = self._flapping.admit(changes, at.mono_s)
-        for change in [*told, *(self._flapping.held() if last else ())]:
+    def _write_changes(self, changes: Iterable[Change], at: Clocks, journal: Journal, *, last: bool = False) -> None:
+        due = self._flapping.admit(changes, at.mono_s)
+        for change in [*due, *(self._flapping.held() if last else ())]:
             fields = {"gpu": change.gpu, "quantity": change.quantity}
             if change.reason is None:
                 journal.event("nvml_recovered", at, fields)

@@ -7,7 +7,7 @@ import pynvml
 
 from gpu_report.record import clocks
 from gpu_report.record.clocks import Clocks
-from gpu_report.record.gpu.devices import Device, boards
+from gpu_report.record.gpu.devices import NvmlDevice, boards
 from gpu_report.record.rate_cap import RateCap
 
 WAIT_MS = 250  # how long one wait lasts: the end of a recording waits this long for the thread at most
@@ -19,7 +19,7 @@ Emit = Callable[[str, Clocks, Mapping[str, object]], object]
 class XidThread:
     """Listens for Xid events of the given GPUs until told to stop."""
 
-    def __init__(self, devices: Sequence[Device], emit: Emit) -> None:
+    def __init__(self, devices: Sequence[NvmlDevice], emit: Emit) -> None:
         self._boards = boards(devices)
         self._emit = emit
         self._stop = threading.Event()

@@ -10,7 +10,7 @@ SECTOR_BYTES = 512  # of /proc/diskstats, whatever the disk's own sectors are
 MIB = 2**20
 SHM = "/dev/shm"  # noqa: S108 - read, not written
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
-# Devices that repeat what others count: partitions are told by their parent, these by their name.
+# Devices that repeat what others count: partitions are recognised by their parent, these by their name.
 NOT_A_DISK = ("loop", "ram", "dm-", "md", "zram", "sr", "fd")
 
 

@@ -42,7 +42,7 @@ class Refused(Exception):  # noqa: N818 - an answer, not an error
 
 
 @dataclass
-class Source:
+class LogSource:
     """A kernel log being followed: `read` gives whole records of bytes that came since, never blocking.
 
     `path` is that of a file or named pipe, which can neither be waited for nor end.
@@ -130,13 +130,13 @@ class Source:
         return False
 
 
-def open_kmsg(path: Path = KMSG) -> Source:
+def open_kmsg(path: Path = KMSG) -> LogSource:
     """Follow the kernel's own record stream from its end."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise Refused(f"{path}: {error.strerror}", restricted=isinstance(error, PermissionError)) from error
-    source = Source(str(path), fd, parse_kmsg, is_record_stream=True)
+    source = LogSource(str(path), fd, parse_kmsg, is_record_stream=True)
     try:
         os.lseek(fd, 0, os.SEEK_END)
         source.early = source.read() or []  # some containers let it be opened and then refuse to read it
@@ -146,14 +146,14 @@ def open_kmsg(path: Path = KMSG) -> Source:
     return source
 
 
-def open_dmesg() -> Source:
+def open_dmesg() -> LogSource:
     """Follow `dmesg`, from now on."""
     if not _knows("dmesg", "--follow-new"):  # util-linux 2.35 or later; --follow alone would give old lines as new ones
         raise Refused("dmesg is missing or too old to follow new lines only", restricted=False)
     return follow_program("dmesg --follow", ("dmesg", "--follow-new", "--kernel", "--decode"), parse_dmesg)
 
 
-def open_journal_log() -> Source:
+def open_journal_log() -> LogSource:
     """Follow `journalctl -k`, from now on; refused where no journald runs, since its silence says nothing there."""
     if not shutil.which("journalctl") or not any(path.is_dir() for path in JOURNAL_DIRS):
         raise Refused("no systemd journal here", restricted=False)
@@ -162,7 +162,7 @@ def open_journal_log() -> Source:
     return follow_program("journalctl -k", ("journalctl", "-kf", "-n0", "-o", "json"), parse_journal)
 
 
-def open_file(path: Path) -> Source:
+def open_file(path: Path) -> LogSource:
     """Follow a log file (or a named pipe, or another kmsg) that the user names, from its end."""
     if path.is_char_device():
         return open_kmsg(path)
@@ -172,10 +172,10 @@ def open_file(path: Path) -> Source:
         raise Refused(f"{path}: {error.strerror}", restricted=isinstance(error, PermissionError)) from error
     if stat.S_ISREG(os.fstat(fd).st_mode):
         os.lseek(fd, 0, os.SEEK_END)
-    return Source(str(path), fd, parse_plain, path=path)
+    return LogSource(str(path), fd, parse_plain, path=path)
 
 
-def open_best(kernel_log: Path | None) -> Source:
+def open_best(kernel_log: Path | None) -> LogSource:
     """Open the file that the user names, else the best source there is; Refused says what stood in the way of all."""
     if kernel_log is not None:
         return open_file(kernel_log)
@@ -204,7 +204,7 @@ def _knows(program: str, option: str) -> bool:
     return option.encode() in shown.stdout + shown.stderr
 
 
-def follow_program(name: str, command: Sequence[str], parse: Parse) -> Source:
+def follow_program(name: str, command: Sequence[str], parse: Parse) -> LogSource:
     """Follow what a program prints for as long as we live; Refused when it ends at once, with what it said."""
     reading, writing = os.pipe2(os.O_CLOEXEC)
     with os.fdopen(writing, "wb") as output:
@@ -216,7 +216,7 @@ def follow_program(name: str, command: Sequence[str], parse: Parse) -> Source:
             start_new_session=True,  # the terminal's Ctrl-C is for the training, not for this
         )
     os.set_blocking(reading, False)
-    source = Source(name, reading, parse, helper=process)
+    source = LogSource(name, reading, parse, helper=process)
     said = _refusal(source)
     if said is not None:
         source.close()
@@ -224,7 +224,7 @@ def follow_program(name: str, command: Sequence[str], parse: Parse) -> Source:
     return source
 
 
-def _refusal(source: Source) -> str | None:
+def _refusal(source: LogSource) -> str | None:
     """Return what a helper said when it ended at once; None when it goes on. What it has read is kept."""
     poll = select.poll()
     poll.register(source.fd, select.POLLIN)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gpu_report.record import clocks
 from gpu_report.record.clocks import Clocks
-from gpu_report.record.kernel_log.sources import Refused, Source, advice_for, open_best
+from gpu_report.record.kernel_log.sources import LogSource, Refused, advice_for, open_best
 from gpu_report.record.rate_cap import RateCap
 
 FILE_POLL_MS = 250  # a regular file cannot be waited for
@@ -52,7 +52,7 @@ class KernelLogThread:
             self._report_dropped()
             source.close()
 
-    def _follow(self, source: Source) -> None:
+    def _follow(self, source: LogSource) -> None:
         poll = select.poll()
         poll.register(self._wake_read, select.POLLIN)
         if source.path is None:
@@ -71,7 +71,7 @@ class KernelLogThread:
             if stop or records is None:
                 return
 
-    def _keep(self, source: Source, record: bytes) -> None:
+    def _keep(self, source: LogSource, record: bytes) -> None:
         line = source.parse(record)
         if line is None:
             return

@@ -38,7 +38,7 @@ class NotStarted(Exception):  # noqa: N818 - an answer, not an error
         self.code = code
 
 
-class Command:
+class TrainingCommand:
     """A running command, in our process group and on our terminal, with our standard streams."""
 
     def __init__(self, words: Sequence[str], unblocked: Iterable[int], environment: Mapping[str, str]) -> None:

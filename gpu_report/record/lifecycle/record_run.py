@@ -19,14 +19,14 @@ from gpu_report.record.gpu.no_gpu import explain
 from gpu_report.record.gpu.sampler import GpuWatch
 from gpu_report.record.guard import quiet
 from gpu_report.record.lifecycle import signals
-from gpu_report.record.lifecycle.command import SIGNAL_BASE, Command, Ended, NotStarted
+from gpu_report.record.lifecycle.command import SIGNAL_BASE, Ended, NotStarted, TrainingCommand
 from gpu_report.record.lifecycle.recording import Started
 from gpu_report.record.lifecycle.recording_thread import RecordingThread, refusal
 from gpu_report.record.lifecycle.stop_request import End
 from gpu_report.record.options import RecordOptions
 from gpu_report.record.run_folder_writer import Say
 from gpu_report.record.yolo import inject
-from gpu_report.terminal import Progress
+from gpu_report.terminal import ProgressLine
 
 OPEN_LIMIT_S = 30.0  # NVML may take seconds to wake GPUs without persistence mode; a hung driver takes for ever
 OPEN_GRACE_S = 3.0  # with a command, readings may begin later than that, but it must not wait for the driver
@@ -78,7 +78,7 @@ class _Run:
             return self._not_begun(recording)
         recording.begin(None)
         self._say(f"recording {len(opened.devices)} GPU(s) into {folder}; Ctrl-C ends it")
-        with Progress(self._so_far(time.monotonic())):  # its thread begins here, where signals are blocked already
+        with ProgressLine(self._so_far(time.monotonic())):  # its thread begins here, where signals are blocked already
             while not recording.done:
                 arrived = signals.wait_until(time.monotonic() + A_LONG_TIME_S)
                 if arrived is not None and arrived.number in signals.STOPPING:
@@ -99,7 +99,7 @@ class _Run:
             return self._take_back(recording, SIGNAL_BASE + early)
         try:
             environment = inject.environment(folder if self._options.inject else None)
-            command = Command(self._options.command, mask, environment)
+            command = TrainingCommand(self._options.command, mask, environment)
         except NotStarted as error:
             self._say(str(error))
             return self._take_back(recording, error.code)
@@ -130,7 +130,7 @@ class _Run:
             self._say("the disk of the run folder does not answer. The command starts, and is recorded once it does")
         return folder
 
-    def _await_gpus(self, command: Command) -> None:
+    def _await_gpus(self, command: TrainingCommand) -> None:
         """Give NVML a moment, so that the first row is not an empty one. The command runs: nothing may be raised."""
         with contextlib.suppress(UsageError):  # known too late to refuse it; the recording says so
             self._gpus.await_open(
@@ -180,7 +180,7 @@ def _open_gpus(gpus: GpuWatch) -> Opened | int:
     raise NothingToRecordError("nothing to record: the NVIDIA driver does not answer; look into `dmesg`, or reboot")
 
 
-def _await(command: Command) -> Ended:
+def _await(command: TrainingCommand) -> Ended:
     """Wait for the command's end, passing signals on."""
     while (ended := command.poll()) is None:
         arrived = signals.wait_until(time.monotonic() + A_LONG_TIME_S)

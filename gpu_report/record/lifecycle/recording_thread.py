@@ -9,8 +9,8 @@ from pathlib import Path
 from gpu_report.errors import UsageError
 from gpu_report.record.gpu.sampler import GpuWatch
 from gpu_report.record.lifecycle import signals
-from gpu_report.record.lifecycle.recording import Recording, Started
-from gpu_report.record.lifecycle.stop_request import End, Ending
+from gpu_report.record.lifecycle.recording import OpenRecording, Started
+from gpu_report.record.lifecycle.stop_request import End, StopRequest
 from gpu_report.record.options import RecordOptions
 from gpu_report.record.run_folder_writer import Say
 
@@ -26,8 +26,8 @@ class RecordingThread:
         self._say = say
         self._maker = signals.this_thread()
         self._claimed: queue.SimpleQueue[Path | Exception] = queue.SimpleQueue()
-        self._orders: queue.SimpleQueue[Callable[[Recording], None]] = queue.SimpleQueue()
-        self._ending = Ending()
+        self._orders: queue.SimpleQueue[Callable[[OpenRecording], None]] = queue.SimpleQueue()
+        self._ending = StopRequest()
         self.done = False
         self.error: Exception | None = None
         threading.Thread(target=self._run, name="recording", daemon=True).start()
@@ -51,7 +51,7 @@ class RecordingThread:
 
     def discard(self) -> None:
         """Take the recording back instead of beginning it."""
-        self._orders.put(Recording.discard)
+        self._orders.put(OpenRecording.discard)
 
     def end(self, end: End) -> None:
         """End the recording; `done` says when it has been closed."""
@@ -59,7 +59,7 @@ class RecordingThread:
 
     def _run(self) -> None:
         try:
-            recording = Recording(self._options, self._say)
+            recording = OpenRecording(self._options, self._say)
         except Exception as error:  # noqa: BLE001 - whoever waits for the folder must hear of it
             self.error = error
             self._claimed.put(error)
@@ -69,7 +69,7 @@ class RecordingThread:
         self.done = True
         signals.wake(self._maker)
 
-    def _carry_out(self, recording: Recording) -> None:
+    def _carry_out(self, recording: OpenRecording) -> None:
         order = self._orders.get()
         try:
             order(recording)
@@ -77,7 +77,7 @@ class RecordingThread:
             self.error = error
             self._say(f"recording failed ({type(error).__name__}: {error}); please report this")
 
-    def _record(self, recording: Recording, command: Started | None) -> None:
+    def _record(self, recording: OpenRecording, command: Started | None) -> None:
         recording.run(self._gpus, command, self._ending)
         self._say(recording.outcome)
 

@@ -16,20 +16,20 @@ class End:
     command: Ended | None = None
 
 
-class Ending:
+class StopRequest:
     """A recording waits on it between two ticks; whoever tells it first is heard."""
 
     def __init__(self) -> None:
-        self._told = threading.Event()
+        self._made = threading.Event()
         self._end: End | None = None
 
     def tell(self, end: End) -> None:
-        """End the recording for this reason, unless one was told before."""
+        """End the recording for this reason, unless one was reported before."""
         if self._end is None:
             self._end = end
-            self._told.set()
+            self._made.set()
 
     def wait_until(self, mono_s: float) -> End | None:
-        """Sleep until a moment of the monotonic clock, or until the end is told, which is returned."""
-        self._told.wait(max(0.0, mono_s - time.monotonic()))
+        """Sleep until a moment of the monotonic clock, or until the end is reported, which is returned."""
+        self._made.wait(max(0.0, mono_s - time.monotonic()))
         return self._end

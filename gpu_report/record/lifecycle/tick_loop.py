@@ -13,7 +13,7 @@ from gpu_report.record.host.cpu_memory import HostSampler
 from gpu_report.record.host.oom_counters import OomWatch
 from gpu_report.record.host.psi_disk import PressureSampler
 from gpu_report.record.host.trainer_processes import TrainerTree
-from gpu_report.record.lifecycle.stop_request import End, Ending
+from gpu_report.record.lifecycle.stop_request import End, StopRequest
 from gpu_report.record.options import RecordOptions
 from gpu_report.record.run_folder_writer import Journal, Say
 from gpu_report.record.yolo.watch import YoloWatch, pids_to_follow
@@ -51,8 +51,8 @@ class Session:
         self._gpus.owners.learn(self._command_pid, None)
         self.cost = Cost(options.interval_s)
 
-    def run(self, ending: Ending) -> End:
-        """Tick until the duration is over or the end is told; the last tick is made either way."""
+    def run(self, ending: StopRequest) -> End:
+        """Tick until the duration is over or the end is reported; the last tick is made either way."""
         began_s = time.monotonic()
         ends_s = float("inf") if self._options.duration_s is None else began_s + self._options.duration_s
         number = 0

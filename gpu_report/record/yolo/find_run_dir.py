@@ -41,7 +41,7 @@ MARKS = (schema.YOLO_RESULTS, schema.YOLO_ARGS)
 
 
 @dataclass(frozen=True)
-class Found:
+class RunDir:
     """A folder that looks like a YOLO run, and when the newest of its two files was written (UTC seconds)."""
 
     path: Path
@@ -55,7 +55,7 @@ def find_newest(roots: Iterable[Path], since_wall_s: float, known: Collection[Pa
     return None if newest is None or newest.path in known else newest.path
 
 
-def walk(root: Path) -> Iterator[Found]:
+def walk(root: Path) -> Iterator[RunDir]:
     """Yield the run folders under `root`, breadth first, within a bounded number of entries and time."""
     level, seen, deadline = [str(root)], 0, time.monotonic() + MAX_WALK_S
     for _ in range(MAX_DEPTH + 1):
@@ -129,9 +129,9 @@ def _worth_entering(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _as_found(folder: str, marks: Sequence[os.DirEntry[str]]) -> Iterator[Found]:
+def _as_found(folder: str, marks: Sequence[os.DirEntry[str]]) -> Iterator[RunDir]:
     try:
-        yield Found(Path(folder), max(entry.stat().st_mtime for entry in marks))
+        yield RunDir(Path(folder), max(entry.stat().st_mtime for entry in marks))
     except OSError:
         return  # deleted meanwhile, as DDP does before it launches
 

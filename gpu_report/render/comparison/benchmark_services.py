@@ -4,7 +4,7 @@ from typing import Any
 
 from gpu_report.model import Comparison, MetricComparison
 from gpu_report.render.comparison.rows import interval_words, label
-from gpu_report.render.json_values import json_ready
+from gpu_report.render.machine_values import json_ready
 
 # Of the metrics that have a direction; utilisation is better high as long as nobody knows what the epoch time did.
 BIGGER_IS_BETTER = frozenset({"images_per_s", "util"})

@@ -10,7 +10,7 @@ import numpy as np
 
 from gpu_report.model import Analysis, Comparison, EpochSummary
 from gpu_report.render.comparison.rows import run_name
-from gpu_report.render.comparison.view import ChartsView, Column, Dot, Lane, Panel
+from gpu_report.render.comparison.view import ChartsView, Dot, EpochColumn, EpochLane, Panel
 from gpu_report.render.formatting import known
 from gpu_report.render.page.view import Table
 from gpu_report.render.samples.quantity_series import QuantitySeries, series_of_each_gpu
@@ -85,7 +85,7 @@ def charts(comparison: Comparison) -> ChartsView | None:
     return ChartsView(
         lanes=tuple(_lane(side, places) for side in sides),
         panels=tuple(panel for panel in panels if panel is not None),
-        columns=tuple(Column(round(places.left(n), 2), round(places.width, 2), _title(n, sides)) for n in numbers),
+        columns=tuple(EpochColumn(round(places.left(n), 2), round(places.width, 2), _title(n, sides)) for n in numbers),
         ticks=_ticks(numbers, places),
         table=_table(numbers, sides),
         note=_note(sides),
@@ -102,7 +102,7 @@ def _side(kind: str, analysis: Analysis, apart: frozenset[int]) -> _Side:
     return _Side(kind, run_name(analysis), analysis, mine, apart)
 
 
-def _lane(side: _Side, places: _Places) -> Lane:
+def _lane(side: _Side, places: _Places) -> EpochLane:
     """Return a run's utilisation, each epoch stretched to the width of all, and its phases."""
     used = {summary.gpu.index for summary in side.analysis.gpus if summary.used}
     found = {index: track for index, track in series_of_each_gpu(side.analysis.run).items() if index in used}
@@ -113,7 +113,7 @@ def _lane(side: _Side, places: _Places) -> Lane:
         if (path := "".join(_path(track, e, places.left(n), places.width, each) for n, e in side.epochs.items()))
     )
     role = "Baseline" if side.kind == BEFORE else "Run"
-    return Lane(role, side.name, paths, tuple(_phases(side, places)))
+    return EpochLane(role, side.name, paths, tuple(_phases(side, places)))
 
 
 def _path(track: QuantitySeries, epoch: EpochSummary, x: float, width: float, most: int) -> str:
@@ -169,7 +169,7 @@ def _panel(quantity: _Quantity, sides: Sequence[_Side], places: _Places) -> Pane
 
 
 def _line(values: Mapping[int, float], apart: frozenset[int], places: _Places, top: float) -> str:
-    """Return the line through the epochs that are compared; it breaks where one is missing or told apart."""
+    """Return the line through the epochs that are compared; it breaks where one is missing or distinguished."""
     numbers = [n for n in sorted(values) if n not in apart]
     follows = [False, *(b == a + 1 for a, b in pairwise(numbers))][: len(numbers)]
     return "".join(
@@ -183,20 +183,20 @@ def _y(value: float, top: float) -> float:
 
 
 def _title(number: int, sides: Sequence[_Side]) -> str:
-    """Return what is told of an epoch when it is pointed at."""
-    told = [f"Epoch {number}"]
+    """Return what is reported of an epoch when it is pointed at."""
+    lines = [f"Epoch {number}"]
     for side in sides:
         epoch = side.epochs.get(number)
         role = "before" if side.kind == BEFORE else "now"
         if epoch is None:
-            told.append(f"{role}: none")
+            lines.append(f"{role}: none")
             continue
         parts = [f"trained {amount(epoch.train_s, 's')}"]
         parts += [f"waited {amount(epoch.data_wait_s, 's')}"] if epoch.data_wait_s is not None else []
         parts += [f"utilisation {amount(epoch.gpu_util_pct, '%')}"] if epoch.gpu_util_pct is not None else []
         parts += ["not compared"] if number in side.apart else []
-        told.append(f"{role}: {', '.join(parts)}")
-    return "\n".join(told)
+        lines.append(f"{role}: {', '.join(parts)}")
+    return "\n".join(lines)
 
 
 def _table(numbers: Sequence[int], sides: Sequence[_Side]) -> Table:

@@ -5,7 +5,7 @@ from typing import Any
 from gpu_report import __version__
 from gpu_report.model import Analysis, Comparison, Difference, FindingChange, GateResult, MetricComparison
 from gpu_report.render.comparison.rows import gate_word, label
-from gpu_report.render.json_values import iso_utc, json_ready
+from gpu_report.render.machine_values import iso_utc, json_ready
 from gpu_report.wording import ending_words
 
 SCHEMA_VERSION = 1

@@ -17,13 +17,13 @@ LEVELS = {
 
 def annotations(comparison: Comparison) -> list[str]:
     """Return at most ten workflow commands, the worst first: what failed, what warns, what could not be said."""
-    told = [r for r in ordered(comparison) if gate_word(r) != "passed" and not _idle(r)]
+    shown = [r for r in ordered(comparison) if gate_word(r) != "passed" and not _idle(r)]
     if comparison.outcome == "not measured":
         why = "; ".join(obstacle.text for obstacle in comparison.obstacles) or outcome_words(comparison)
         first = _command("error", "gpu-report cannot decide", why)
-        told = [] if comparison.obstacles else told
-        return [first, *map(_annotation, told[: MOST_ANNOTATIONS - 1])]
-    return [_annotation(result) for result in told[:MOST_ANNOTATIONS]]
+        shown = [] if comparison.obstacles else shown
+        return [first, *map(_annotation, shown[: MOST_ANNOTATIONS - 1])]
+    return [_annotation(result) for result in shown[:MOST_ANNOTATIONS]]
 
 
 def muted(text: str) -> str:

@@ -1,4 +1,4 @@
-"""A comparison as JUnit XML: a test case a gate. What cannot be said is skipped, a warning is told and passes."""
+"""A comparison as JUnit XML: a test case a gate. What cannot be said is skipped, a warning is reported and passes."""
 
 import re
 from xml.etree import ElementTree as ET

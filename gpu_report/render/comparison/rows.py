@@ -21,7 +21,9 @@ LABELS = {
     "gpu_work": "SM activity",
     "first_epoch_time": "First epoch",
 }
-TOO_MANY_TIMES = 9.995  # from here on a change is told in the metric's unit: 99,330 % of next to nothing says nothing
+TOO_MANY_TIMES = (
+    9.995  # from here on a change is reported in the metric's unit: 99,330 % of next to nothing says nothing
+)
 KINDS = {"hard": "not comparable", "argument": "argument", "soft": ""}
 ANSWERS = {"failed": "Failed", "passed": "Passed", "not measured": "Not decided"}
 Row = tuple[str, ...]
@@ -42,7 +44,7 @@ def heading(comparison: Comparison) -> str:
 
 
 def label(metric: MetricComparison) -> str:
-    """Return what a metric is called; a statistic that is not the usual one is named."""
+    """Return what a metric is called; a statistic that is not the typical one is named."""
     name = LABELS.get(metric.metric, metric.metric)
     return name if metric.statistic in {"usual", "max"} or metric.basis == "run" else f"{name} ({metric.statistic})"
 
@@ -69,7 +71,7 @@ def interval_words(metric: MetricComparison) -> str:
 
 
 def _in_percent(metric: MetricComparison) -> bool:
-    """Tell whether a change is told as a share of the baseline."""
+    """Tell whether a change is reported as a share of the baseline."""
     shares = [metric.change_share, *(metric.interval_share or ())]
     return metric.unit != "%" and all(share is not None and abs(share) < TOO_MANY_TIMES for share in shares)
 

@@ -80,7 +80,7 @@ class FindingRow:
 
 
 @dataclass(frozen=True)
-class Lane:
+class EpochLane:
     """One run's utilisation over its epochs, each as wide as the others: SVG paths by GPU, and its phases below."""
 
     role: str
@@ -110,8 +110,8 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Column:
-    """The place of an epoch in the charts, and what is told of it."""
+class EpochColumn:
+    """The place of an epoch in the charts, and what is reported of it."""
 
     x: float
     width: float
@@ -122,9 +122,9 @@ class Column:
 class ChartsView:
     """The two timelines aligned by epoch, and below them each epoch in numbers. 1000 wide, 100 high."""
 
-    lanes: tuple[Lane, ...]
+    lanes: tuple[EpochLane, ...]
     panels: tuple[Panel, ...]
-    columns: tuple[Column, ...]
+    columns: tuple[EpochColumn, ...]
     ticks: tuple[tuple[float, str], ...]
     table: Table
     note: str

@@ -94,7 +94,7 @@ def read_chart_library(templates: Path) -> str:
 
 
 def squeeze(text: str) -> str:
-    """Return text gzipped, as text (dense.py); the same text gives the same result."""
+    """Return text gzipped, as text (base128.py); the same text gives the same result."""
     return to_text(gzip.compress(text.encode(), compresslevel=9, mtime=0))
 
 

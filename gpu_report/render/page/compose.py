@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import PurePath
 
-from gpu_report.model import Analysis, Finding, Run
+from gpu_report.model import HEALTHY_PCT, Analysis, Finding, Run
 from gpu_report.render.formatting import clean, first_sentence, tied
 from gpu_report.render.page import (
     epochs,
@@ -16,23 +16,19 @@ from gpu_report.render.page import (
     yolo_run,
 )
 from gpu_report.render.page.view import FindingView, ReportView
-from gpu_report.render.run_clock import Clock
+from gpu_report.render.run_clock import WallClock
 from gpu_report.render.samples.quantity_series import UTILISATION, QuantitySeries, series_of_each_gpu
 
 FINDINGS_IN_FULL = 100  # the worst; of more, each is a row of a table
-HEALTHY_SHARE = 0.6  # of training from which on utilisation is healthy for YOLO (the verdict says so, too)
 EXPECTED_IN_FULL = 20  # the first of the expected ones have a chart; a long run has thousands that look the same
 
 
 def compose(analysis: Analysis) -> ReportView:
     """Return what the page says about a run."""
-    clock = Clock(analysis.run.start_wall_s)
+    clock = WallClock(analysis.run.start_wall_s)
     unexpected, expected = findings.ranked(analysis.findings)
-    version = analysis.run.recording.tool_version
     tracks = _Tracks(analysis.run)
-    views = tuple(findings.finding_view(f, clock, analysis) for f in unexpected)
-    in_full = _with_charts(views, unexpected[:FINDINGS_IN_FULL], analysis, tracks)
-    ordinary = tuple(findings.finding_view(f, clock, analysis) for f in expected)
+    views = _finding_views(unexpected, FINDINGS_IN_FULL, analysis, tracks)
     lead, rest = first_sentence(analysis.verdict.text)
     return ReportView(
         title=clean(PurePath(analysis.run.path).name or analysis.run.path),
@@ -50,20 +46,17 @@ def compose(analysis: Analysis) -> ReportView:
         ledger=overview.ledger(analysis),
         ledger_note=overview.ledger_note(analysis),
         speedup_limits=speedup_limits.limits(analysis),
-        findings=in_full,
+        findings=views[:FINDINGS_IN_FULL],
         more_findings=views[FINDINGS_IN_FULL:],
         findings_count=f"{len(views):,}",
-        expected=(
-            *_with_charts(ordinary, expected[:EXPECTED_IN_FULL], analysis, tracks),
-            *ordinary[EXPECTED_IN_FULL:],
-        ),
+        expected=_finding_views(expected, EXPECTED_IN_FULL, analysis, tracks),
         no_findings=findings.nothing_found(analysis),
         phases_note=yolo_run.phases_note(analysis),
         epoch_columns=epochs.columns(analysis),
         epoch_util_column=epochs.utilisation_column(analysis),
         epochs=epochs.rows(analysis, clock),
         epoch_chart=epochs.chart(analysis),
-        epochs_odd=epochs.odd_note(analysis),
+        epochs_outliers=epochs.outliers_note(analysis),
         epochs_unknown=" ".join(filter(None, (epochs.unknown_note(analysis), epochs.rows_note(analysis)))),
         statistics=gpu_tables.statistics(analysis),
         processes=gpu_tables.processes(analysis.run.processes, clock),
@@ -72,7 +65,7 @@ def compose(analysis: Analysis) -> ReportView:
         recording=recording.recording(analysis, clock),
         has_samples=not analysis.run.samples.empty,
         has_host=not analysis.run.host.empty,
-        tool=f"gpu-report {version}" if version else "gpu-report",
+        tool=f"gpu-report {analysis.run.recording.tool_version or ''}".rstrip(),
     )
 
 
@@ -88,14 +81,17 @@ class _Tracks(dict[str, dict[int, QuantitySeries]]):
         return self[name]
 
 
-def _with_charts(
-    views: tuple[FindingView, ...], findings: tuple[Finding, ...], analysis: Analysis, tracks: _Tracks
+def _finding_views(
+    of: tuple[Finding, ...], in_full: int, analysis: Analysis, tracks: _Tracks
 ) -> tuple[FindingView, ...]:
-    """Return the views of these findings, the first ones of `views`, with the charts of what each is about."""
-    clock = Clock(analysis.run.start_wall_s)
-    path = static_charts.paths()
-    charts = [static_charts.surroundings(f, analysis, tracks[static_charts.subject(f)], clock, path) for f in findings]
-    return tuple(replace(view, chart=chart) for view, chart in zip(views, static_charts.shared(charts), strict=False))
+    """Return the views of findings, the first `in_full` with the charts of what each is about."""
+    clock, path = WallClock(analysis.run.start_wall_s), static_charts.paths()
+    views = [findings.finding_view(finding, clock, analysis) for finding in of]
+    charts = [
+        static_charts.surroundings(f, analysis, tracks[static_charts.subject(f)], clock, path) for f in of[:in_full]
+    ]
+    drawn = [replace(view, chart=chart) for view, chart in zip(views, static_charts.shared(charts), strict=False)]
+    return (*drawn, *views[in_full:])
 
 
 def _mood(unexpected: tuple[Finding, ...], analysis: Analysis) -> str:
@@ -107,7 +103,7 @@ def _mood(unexpected: tuple[Finding, ...], analysis: Analysis) -> str:
     worst = next((s for s in ("critical", "warning") if s in severities), "")
     if worst or not analysis.gpus or not _trained(analysis):
         return worst or "unknown"
-    return "good" if _worked(analysis) >= HEALTHY_SHARE else "room"
+    return "good" if 100 * _worked(analysis) >= HEALTHY_PCT else "room"
 
 
 def _trained(analysis: Analysis) -> bool:

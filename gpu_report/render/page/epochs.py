@@ -18,7 +18,7 @@ from gpu_report.render.formatting import (
     share,
 )
 from gpu_report.render.page.view import EpochBar, EpochChartView, EpochLine, EpochPart, EpochRowView
-from gpu_report.render.run_clock import Clock
+from gpu_report.render.run_clock import WallClock
 from gpu_report.wording import counted
 
 WIDTH = 1000.0  # of the chart, in its own units
@@ -58,7 +58,7 @@ def utilisation_column(analysis: Analysis) -> int:
     return columns(analysis).index("GPU utilisation")
 
 
-def rows(analysis: Analysis, clock: Clock) -> tuple[EpochRowView, ...]:
+def rows(analysis: Analysis, clock: WallClock) -> tuple[EpochRowView, ...]:
     """Return a row for each epoch that the table lists."""
     shown = _columns(analysis)
     several_runs = len({epoch.run for epoch in analysis.epochs}) > 1
@@ -69,7 +69,7 @@ def rows(analysis: Analysis, clock: Clock) -> tuple[EpochRowView, ...]:
             end=clock.moment(epoch.end_t_s),
             util_pct=known(epoch.gpu_util_pct),
             cells=(_name(epoch, several_runs=several_runs), *(column.cell(epoch) for column in shown)),
-            odd=_capital("; ".join(outlier_words(epoch))),
+            outliers=_capital("; ".join(outlier_words(epoch))),
         )
         for epoch in _listed(analysis.epochs)
     )
@@ -84,9 +84,9 @@ def rows_note(analysis: Analysis) -> str:
     listed = _listed(analysis.epochs)
     if len(listed) == len(analysis.epochs):
         return ""
-    odd, told = (sum(bool(epoch.outliers) for epoch in epochs) for epochs in (analysis.epochs, listed))
-    which = "those" if told == odd else f"{number(told)} of {number(odd)}"
-    chosen = "" if told == odd else ", the ones that lost most time"
+    outliers, shown = (sum(bool(epoch.outliers) for epoch in epochs) for epochs in (analysis.epochs, listed))
+    which = "those" if shown == outliers else f"{number(shown)} of {number(outliers)}"
+    chosen = "" if shown == outliers else ", the ones that lost most time"
     return (
         f"The table lists {number(len(listed))} of {number(len(analysis.epochs))} epochs: the first, the last, and "
         f"{which} that stand out{chosen}. All are on the timeline, and in the CSV under Raw data."
@@ -101,11 +101,11 @@ def _listed(epochs: Sequence[EpochSummary]) -> Sequence[EpochSummary]:
     if len(epochs) <= MOST_ROWS:
         return epochs
     at_each_end = MOST_ROWS // 4
-    odd = [number for number in range(at_each_end, len(epochs) - at_each_end) if epochs[number].outliers]
-    if len(odd) > (room := MOST_ROWS - 2 * at_each_end):
+    outliers = [number for number in range(at_each_end, len(epochs) - at_each_end) if epochs[number].outliers]
+    if len(outliers) > (room := MOST_ROWS - 2 * at_each_end):
         lost_s = _lost_s(epochs)
-        odd = sorted(sorted(odd, key=lambda number: -lost_s[number])[:room])
-    return (*epochs[:at_each_end], *(epochs[number] for number in odd), *epochs[-at_each_end:])
+        outliers = sorted(sorted(outliers, key=lambda number: -lost_s[number])[:room])
+    return (*epochs[:at_each_end], *(epochs[number] for number in outliers), *epochs[-at_each_end:])
 
 
 def _lost_s(epochs: Sequence[EpochSummary]) -> list[float]:
@@ -113,15 +113,15 @@ def _lost_s(epochs: Sequence[EpochSummary]) -> list[float]:
 
     A wait for data lies in the training part and counts once; where no part is known, the epoch's length stands in.
     """
-    usual_s: dict[int, list[float]] = {}
+    typical_s: dict[int, list[float]] = {}
     for run in {epoch.run for epoch in epochs}:
         mine = [_parts_s(epoch) for epoch in epochs if epoch.run == run]
         known_s = ([value for value in part if value is not None] for part in zip(*mine, strict=True))
-        usual_s[run] = [median(values) if values else 0.0 for values in known_s]
+        typical_s[run] = [median(values) if values else 0.0 for values in known_s]
     lost_s = []
     for epoch in epochs:
-        of_parts = zip(_parts_s(epoch), usual_s[epoch.run], strict=True)
-        train, wait, *others = (max(value - usual, 0.0) if value is not None else 0.0 for value, usual in of_parts)
+        of_parts = zip(_parts_s(epoch), typical_s[epoch.run], strict=True)
+        train, wait, *others = (max(value - typical, 0.0) if value is not None else 0.0 for value, typical in of_parts)
         lost_s.append(max(train, wait) + sum(others))
     return lost_s
 
@@ -132,13 +132,13 @@ def _parts_s(epoch: EpochSummary) -> tuple[float | None, ...]:
     return parts if any(part is not None for part in parts) else (epoch.end_t_s - epoch.start_t_s, *parts[1:])
 
 
-def odd_note(analysis: Analysis) -> str:
+def outliers_note(analysis: Analysis) -> str:
     """Return how many epochs stand out, and what that means."""
-    odd = sum(bool(epoch.outliers) for epoch in analysis.epochs)
-    if not odd:
+    outliers = sum(bool(epoch.outliers) for epoch in analysis.epochs)
+    if not outliers:
         return ""
-    what = "epoch stands" if odd == 1 else "epochs stand"
-    return f"{number(odd)} {what} out: a part took far longer than in most others."
+    what = "epoch stands" if outliers == 1 else "epochs stand"
+    return f"{number(outliers)} {what} out: a part took far longer than in most others."
 
 
 def unknown_note(analysis: Analysis) -> str:
@@ -156,8 +156,8 @@ def chart(analysis: Analysis) -> EpochChartView | None:
     each = -(-len(analysis.epochs) // MOST_BARS)
     groups = [analysis.epochs[at : at + each] for at in range(0, len(analysis.epochs), each)]
     lengths = [sum(height for _, height in _heights(group)) for group in groups]
-    usual = median(lengths)
-    top = min(max(lengths), CUT_AT * usual) or 1.0
+    typical = median(lengths)
+    top = min(max(lengths), CUT_AT * typical) or 1.0
     places = _places(len(groups))
     names = [_name(group[0], several_runs=several_runs) for group in groups]
     cut = sum(length > top for length in lengths)
@@ -249,7 +249,7 @@ def _ticks(names: Sequence[str], places: Sequence[tuple[float, float]]) -> tuple
 
 
 def _heights(group: Sequence[EpochSummary]) -> list[tuple[str, float]]:
-    """Return the mean seconds of each part of some epochs, from below; what is not told apart is training."""
+    """Return the mean seconds of each part of some epochs, from below; what is not distinguished is training."""
     count = len(group)
     wait = sum(_waited(epoch) for epoch in group) / count
     held = sum(_held(epoch) for epoch in group) / count
@@ -271,8 +271,8 @@ def _waited(epoch: EpochSummary) -> float:
 
 
 def _held(epoch: EpochSummary) -> float:
-    """Return how long of the training that is drawn it stood still between batches, and not for data."""
-    return min(known(epoch.held_s) or 0.0, _trained(epoch) - _waited(epoch))
+    """Return how long of the training that is drawn it stalled between batches, and not for data."""
+    return min(known(epoch.stall_s) or 0.0, _trained(epoch) - _waited(epoch))
 
 
 def _bar(group: Sequence[EpochSummary], place: tuple[float, float], top: float, *, several_runs: bool) -> EpochBar:
@@ -287,7 +287,7 @@ def _bar(group: Sequence[EpochSummary], place: tuple[float, float], top: float, 
         x=place[0],
         width=place[1],
         parts=tuple(parts),
-        odd=any(epoch.outliers for epoch in group),
+        outliers=any(epoch.outliers for epoch in group),
         title=_title(group, several_runs=several_runs),
     )
 
@@ -298,9 +298,9 @@ def _title(group: Sequence[EpochSummary], *, several_runs: bool) -> str:
     parts = [f"{PARTS.get(kind, kind)} {duration(seconds)}" for kind, seconds in _heights(group) if seconds > 0]
     util = _mean([epoch.gpu_util_pct for epoch in group])
     parts += [f"GPU {quantity(util, '%')}"] if util is not None else []
-    odd = [reason for epoch in group for reason in outlier_words(epoch)]
+    outliers = [reason for epoch in group for reason in outlier_words(epoch)]
     epochs = f"Epoch {names[0]}" if len(group) == 1 else f"Epochs {names[0]} to {names[1]}, mean"
-    return clean("; ".join([f"{epochs}: {', '.join(parts)}", *odd[:4]]))
+    return clean("; ".join([f"{epochs}: {', '.join(parts)}", *outliers[:4]]))
 
 
 def _lines(groups: Sequence[Sequence[EpochSummary]], places: Sequence[tuple[float, float]]) -> list[EpochLine | None]:
@@ -314,7 +314,7 @@ def _lines(groups: Sequence[Sequence[EpochSummary]], places: Sequence[tuple[floa
     ]
 
 
-def _line(  # noqa: PLR0913, PLR0917 - a panel, its values and how they are told
+def _line(  # noqa: PLR0913, PLR0917 - a panel, its values and how they are reported
     label: str,
     kind: str,
     values: Sequence[float | None],

@@ -18,8 +18,8 @@ from gpu_report.render.formatting import (
 )
 from gpu_report.render.page.evidence import evidence
 from gpu_report.render.page.next_steps import gaps_step, next_step
-from gpu_report.render.page.view import AdviceView, Fact, FindingView, KernelLine
-from gpu_report.render.run_clock import Clock
+from gpu_report.render.page.view import AdviceView, Fact, FindingView, KernelRow
+from gpu_report.render.run_clock import WallClock
 from gpu_report.wording import counted
 
 SEVERITY_WORDS = {"critical": "Critical", "warning": "Warning", "info": "Note"}
@@ -40,7 +40,7 @@ def ranked(findings: tuple[Finding, ...]) -> tuple[tuple[Finding, ...], tuple[Fi
     return tuple(unexpected), tuple(expected)
 
 
-def finding_view(finding: Finding, clock: Clock, analysis: Analysis) -> FindingView:
+def finding_view(finding: Finding, clock: WallClock, analysis: Analysis) -> FindingView:
     """Return a finding in words."""
     cause = finding.cause
     return FindingView(
@@ -104,9 +104,9 @@ def _several(titles: list[str]) -> str:
     return ", ".join(titles[:TITLES_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
-def kernel_line(event: KernelEvent, clock: Clock, distance: str = "") -> KernelLine:
+def kernel_line(event: KernelEvent, clock: WallClock, distance: str = "") -> KernelRow:
     """Return a kernel event in words, with its raw line."""
-    return KernelLine(
+    return KernelRow(
         moment=clock.moment(event.t_s),
         severity=event.severity,
         title=f"Xid {event.code}" if event.code is not None else event.kind,
@@ -164,7 +164,7 @@ def _confidence(cause: Cause) -> str:
     return f"{word}, {share(confidence)} confidence"
 
 
-def _nearby(nearby: NearbyKernelEvent, clock: Clock, finding: Finding) -> KernelLine:
+def _nearby(nearby: NearbyKernelEvent, clock: WallClock, finding: Finding) -> KernelRow:
     """Return a kernel line beside a finding, without what the finding itself says already."""
     line = kernel_line(nearby.event, clock, _distance(nearby.offset_s, finding))
     return replace(

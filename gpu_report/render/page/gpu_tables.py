@@ -11,7 +11,7 @@ from gpu_report.render.page import gpu_health
 from gpu_report.render.page.static_charts import strip
 from gpu_report.render.page.view import GpuView, Table
 from gpu_report.render.quantity_labels import THROTTLE_COUNTERS, gpu_quantities, label
-from gpu_report.render.run_clock import Clock
+from gpu_report.render.run_clock import WallClock
 from gpu_report.render.samples.quantity_series import QuantitySeries
 from gpu_report.wording import counted
 
@@ -55,7 +55,7 @@ def statistics(analysis: Analysis) -> Table:
     return Table(columns[first:], numeric[first:], tuple(row[first:] for row in rows))
 
 
-def processes(frame: pd.DataFrame, clock: Clock) -> Table:
+def processes(frame: pd.DataFrame, clock: WallClock) -> Table:
     """Return every process seen on a GPU: when, whose, and what it used at most; the largest first."""
     columns = ("GPU", "Process id", "Name", "First seen", "Gone", "Memory, peak", "Utilisation, peak", "Whose")
     numeric = (False, True, False, True, True, True, True, False)
@@ -102,7 +102,7 @@ def _throttled(samples: pd.DataFrame) -> str:
     return f"Throttled during the run: {held}{f' (not: {never})' if never else ''}."
 
 
-def _process(row: tuple[Any, ...], clock: Clock) -> tuple[str, ...]:
+def _process(row: tuple[Any, ...], clock: WallClock) -> tuple[str, ...]:
     gpu, pid, name, first, last, change, peak, util, owner = row
     return (
         _whole(gpu),

@@ -52,7 +52,8 @@ def gaps_step(analysis: Analysis) -> str:
     place of 4.7 s with 32 (sample_runs/ab-batch-*). A training that was cut short has other worries.
     """
     is_largest = any(each.kind == "largest loss" and each.about == _GAPS for each in analysis.verdict.sentences)
-    if not is_largest or any(RULES[finding.rule].ending for finding in analysis.findings):
+    trained = any(phase.name == "train" for phase in analysis.phases)
+    if not is_largest or not trained or any(RULES[finding.rule].ending for finding in analysis.findings):
         return ""
     return (
         f"{row_words(_GAPS)}: no argument is known to close them. Look at what runs in the main process between two "

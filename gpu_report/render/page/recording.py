@@ -14,15 +14,15 @@ from gpu_report.render.formatting import (
     with_code,
 )
 from gpu_report.render.page.findings import kernel_line
-from gpu_report.render.page.view import Fact, Happening, KernelView, RecordingView
+from gpu_report.render.page.view import Fact, KernelView, RecorderEvent, RecordingView
 from gpu_report.render.recorder_events import WHAT, detail, gpu_name
-from gpu_report.render.run_clock import Clock
+from gpu_report.render.run_clock import WallClock
 from gpu_report.wording import counted, ending_words
 
 HAPPENINGS_SHOWN = 200  # rows: a run with a gap at every minute must not bury the page; the rest is counted
 
 
-def kernel(log: KernelLog, clock: Clock) -> KernelView:
+def kernel(log: KernelLog, clock: WallClock) -> KernelView:
     """Return what is known of the kernel log; where it was not read, unknown and what would help."""
     lines = tuple(kernel_line(event, clock) for event in log.events)
     if log.status == "read":
@@ -35,7 +35,7 @@ def kernel(log: KernelLog, clock: Clock) -> KernelView:
     return KernelView(read=False, statement=statement, command=with_code(log.advice), lines=lines)
 
 
-def recording(analysis: Analysis, clock: Clock) -> RecordingView:
+def recording(analysis: Analysis, clock: WallClock) -> RecordingView:
     """Return how this was recorded, and everything that went wrong with it."""
     happenings = sorted((*_gaps(analysis, clock), *_events(analysis, clock)), key=lambda h: h.moment.t_s)
     left_out = len(happenings) - HAPPENINGS_SHOWN
@@ -101,8 +101,8 @@ def _cost(analysis: Analysis) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _gaps(analysis: Analysis, clock: Clock) -> list[Happening]:
-    return [Happening(clock.moment(gap.start_t_s), WHAT["gap"], _gap_detail(gap)) for gap in analysis.gaps]
+def _gaps(analysis: Analysis, clock: WallClock) -> list[RecorderEvent]:
+    return [RecorderEvent(clock.moment(gap.start_t_s), WHAT["gap"], _gap_detail(gap)) for gap in analysis.gaps]
 
 
 def _gap_detail(gap: Gap) -> str:
@@ -110,9 +110,9 @@ def _gap_detail(gap: Gap) -> str:
     return f"{length}: {gap.reason}" if gap.reason else length
 
 
-def _events(analysis: Analysis, clock: Clock) -> list[Happening]:
+def _events(analysis: Analysis, clock: WallClock) -> list[RecorderEvent]:
     return [
-        Happening(clock.moment(event.t_s), WHAT.get(event.kind, event.kind), detail(event))
+        RecorderEvent(clock.moment(event.t_s), WHAT.get(event.kind, event.kind), detail(event))
         for event in analysis.run.events
         if event.kind != "gap"
     ]

@@ -40,7 +40,7 @@ def blank_page() -> BlankPage:
         policy=assets.content_security_policy((script, library), (style, assets.EMPTY_STYLE)),
         style=Markup(style),  # noqa: S704 (our own file)
         script=Markup(script),  # noqa: S704 (our own file)
-        library=Markup(assets.squeeze(library)),  # noqa: S704 (dense.py)
+        library=Markup(assets.squeeze(library)),  # noqa: S704 (base128.py)
     )
 
 

@@ -1,4 +1,4 @@
-"""What could be won: for each cause the training part of an epoch now, at best, and what a repair would reach."""
+"""Possible speed-up: for each cause the training part of an epoch now, at best, and what a fix would reach."""
 
 from gpu_report.catalogue import row_words
 from gpu_report.model import Analysis, SpeedupLimit

@@ -15,7 +15,7 @@ from gpu_report.model import Analysis, Finding
 from gpu_report.render.formatting import gibibytes, quantity
 from gpu_report.render.page.view import ChartLine, ChartView, HeatCell
 from gpu_report.render.quantity_labels import label, unit_of
-from gpu_report.render.run_clock import Clock
+from gpu_report.render.run_clock import WallClock
 from gpu_report.render.samples.quantity_series import UTILISATION, QuantitySeries
 
 Floats = NDArray[np.float64]
@@ -47,7 +47,11 @@ def paths() -> PathOf:
 
 
 def surroundings(
-    finding: Finding, analysis: Analysis, by_gpu: Mapping[int, QuantitySeries], clock: Clock, path: PathOf | None = None
+    finding: Finding,
+    analysis: Analysis,
+    by_gpu: Mapping[int, QuantitySeries],
+    clock: WallClock,
+    path: PathOf | None = None,
 ) -> ChartView | None:
     """Return a quantity in and around a finding, its own GPU's line last and thus on top; None without samples."""
     path = path or _path

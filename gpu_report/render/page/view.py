@@ -42,7 +42,7 @@ class LedgerItem:
 
 
 @dataclass(frozen=True)
-class KernelLine:
+class KernelRow:
     """A kernel event with what it means; `text` is the raw line, `distance` its place beside a finding."""
 
     moment: Moment
@@ -127,7 +127,7 @@ class FindingView:
     explanation: str
     runner_up: str
     evidence: tuple[Fact, ...]
-    kernel: tuple[KernelLine, ...]
+    kernel: tuple[KernelRow, ...]
     advice: tuple[AdviceView, ...]
     step: str = ""
     is_told: bool = False
@@ -136,14 +136,14 @@ class FindingView:
 
 @dataclass(frozen=True)
 class EpochRowView:
-    """One epoch's row; `util_pct` draws its bar, None without one. `odd` says in what it stands out, else empty."""
+    """One epoch's row; `util_pct` draws its bar, None without one. `outliers` says in what it stands out."""
 
     anchor: str
     start: Moment
     end: Moment
     util_pct: float | None
     cells: tuple[str, ...]
-    odd: str = ""
+    outliers: str = ""
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ class EpochBar:
     x: float
     width: float
     parts: tuple[EpochPart, ...]
-    odd: bool
+    outliers: bool
     title: str
 
 
@@ -199,14 +199,14 @@ class KernelView:
     read: bool
     statement: str
     command: str
-    lines: tuple[KernelLine, ...]
+    lines: tuple[KernelRow, ...]
 
 
 @dataclass(frozen=True)
 class YoloView:
     """One YOLO run: where it lay, how its epochs were placed, and its arguments.
 
-    `changed` are those that differ from their default or are others in effect, `told` what only the running training
+    `changed` are those that differ from their default or have another effect, `reported` what only the running training
     knew, `arguments` the rest.
     """
 
@@ -215,12 +215,12 @@ class YoloView:
     placement: str
     changed: tuple[Fact, ...]
     changed_note: str
-    told: tuple[Fact, ...]
+    reported: tuple[Fact, ...]
     arguments: tuple[Fact, ...]
 
 
 @dataclass(frozen=True)
-class Happening:
+class RecorderEvent:
     """Anything that happened to the recording itself."""
 
     moment: Moment
@@ -234,7 +234,7 @@ class RecordingView:
 
     facts: tuple[Fact, ...]
     problems: tuple[str, ...]
-    happenings: tuple[Happening, ...]
+    happenings: tuple[RecorderEvent, ...]
     happenings_left_out: str
 
 
@@ -294,7 +294,7 @@ class ReportView:
     epoch_util_column: int
     epochs: tuple[EpochRowView, ...]
     epoch_chart: EpochChartView | None
-    epochs_odd: str
+    epochs_outliers: str
     epochs_unknown: str
     statistics: Table
     processes: Table

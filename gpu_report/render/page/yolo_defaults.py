@@ -1,7 +1,7 @@
 """Defaults of the YOLO arguments that decide how a training goes, so that what was changed can stand first.
 
 They are equal in ultralytics 8.3.0, 8.4.0, 8.4.100 and 8.4.190 (a test holds them against the installed one). An
-argument that is not here has another default in another version, or no say in how a training goes: it is told as
+argument that is not here has another default in another version, or no say in how a training goes: it is reported as
 recorded.
 """
 

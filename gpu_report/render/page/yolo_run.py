@@ -23,7 +23,7 @@ _IN_EFFECT = (
     *("compile", "val", "plots", "time"),
 )
 # What only a running training knows.
-_TOLD = {
+_SETTINGS = {
     "images": "training images",
     "batches": "batches an epoch",
     "accumulate": "batches a step (accumulate)",
@@ -37,8 +37,10 @@ _TOLD = {
 def yolo(analysis: Analysis) -> tuple[YoloView, ...]:
     """Return each YOLO run with its arguments."""
     runs = analysis.run.yolo_runs
-    told = {process.run: process for process in analysis.run.inside if process.rank == 0 and process.task == "train"}
-    return tuple(_yolo(run, told.get(run.number), several=len(runs) > 1) for run in runs)
+    reported = {
+        process.run: process for process in analysis.run.inside if process.rank == 0 and process.task == "train"
+    }
+    return tuple(_yolo(run, reported.get(run.number), several=len(runs) > 1) for run in runs)
 
 
 def phases_note(analysis: Analysis) -> str:
@@ -57,11 +59,11 @@ def phases_note(analysis: Analysis) -> str:
     return f"Phases are {seen}."
 
 
-def _yolo(run: YoloRun, told: InsideRun | None, *, several: bool) -> YoloView:
+def _yolo(run: YoloRun, reported: InsideRun | None, *, several: bool) -> YoloView:
     placement = _ANCHORS[run.anchor]
     if known(run.uncertainty_s) is not None:
         placement += f" Uncertain by {duration(run.uncertainty_s)}."
-    settings = told.settings if told else {}
+    settings = reported.settings if reported else {}
     first = [name for name, value in run.args.items() if is_changed(name, value) or _differs(name, value, settings)]
     rest = [name for name in run.args if name not in first]
     return YoloView(
@@ -70,8 +72,8 @@ def _yolo(run: YoloRun, told: InsideRun | None, *, several: bool) -> YoloView:
         placement=f"{placement} {run.note}".strip(),
         changed=tuple(_argument(name, run.args[name], settings) for name in first),
         changed_note=f"Defaults as in ultralytics since {SAME_SINCE}." if first else "",
-        told=tuple(
-            Fact(words, _told(settings[name])) for name, words in _TOLD.items() if settings.get(name) is not None
+        reported=tuple(
+            Fact(words, _setting(settings[name])) for name, words in _SETTINGS.items() if settings.get(name) is not None
         ),
         arguments=tuple(_argument(name, run.args[name], settings) for name in rest),
     )
@@ -79,8 +81,8 @@ def _yolo(run: YoloRun, told: InsideRun | None, *, several: bool) -> YoloView:
 
 def _differs(name: str, value: object, settings: Mapping[str, object]) -> bool:
     """Tell whether an argument is another in effect than was asked for; an unknown one is not."""
-    told = settings.get(name)
-    return name in _IN_EFFECT and told is not None and _value(told).lower() != _value(value).lower()
+    reported = settings.get(name)
+    return name in _IN_EFFECT and reported is not None and _value(reported).lower() != _value(value).lower()
 
 
 def _argument(name: str, value: object, settings: Mapping[str, object]) -> Fact:
@@ -101,6 +103,6 @@ def _value(value: object) -> str:
     return clean(str(value))
 
 
-def _told(value: object) -> str:
+def _setting(value: object) -> str:
     """Return a value for people: whole numbers with separators."""
     return number(value) if isinstance(value, int) and not isinstance(value, bool) else _value(value)

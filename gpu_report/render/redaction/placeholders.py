@@ -1,4 +1,4 @@
-"""Words for what must not be told: the same thing gets the same placeholder, so that two can still be told apart.
+"""Words for what must not be told: the same thing gets the same placeholder, so that two can still be distinguished.
 
 A placeholder says what stood there and which one it was: [host 1], [folder 2]/[file 1].yaml. What is looked for is
 known either from a field that holds it (a host, a command, a path) or by its looks (an address, a serial number, a path
@@ -36,9 +36,8 @@ _COMMON_WORDS = frozenset(
         """,
     )
 )
-_OUR_WORDS = frozenset(
-    re.findall(r"[a-z]+", " ".join((*CAUSES, *(cause.name for cause in CAUSES.values()), *WHAT.values())).lower())
-)
+_OUR_CAUSES = [text for cause in CAUSES.values() if cause.of_findings for text in (cause.id, cause.name)]
+_OUR_WORDS = frozenset(re.findall(r"[a-z]+", " ".join((*_OUR_CAUSES, *WHAT.values())).lower()))
 _KNOWN_PROGRAMS = re.compile(
     r"(?:python[\d.]*|pt_main_thread|yolo|torchrun|accelerate|(?:ba|z|da)?sh|uv|conda|jupyter|ipython|gpu-report"
     r"|nvidia-smi|Xorg)"
@@ -88,7 +87,7 @@ _FILE = re.compile(r".+\.[A-Za-z]\w{0,5}", re.DOTALL)
 
 
 class Hider:
-    """Hides what it is told of and what it finds, in text after text."""
+    """Hides what it is told of of and what it finds, in text after text."""
 
     def __init__(self) -> None:
         self._placeholders: dict[tuple[str, str], str] = {}

@@ -31,7 +31,7 @@ _OURS = frozenset(
             ("Phase", "name"),
             ("Phase", "source"),
             ("EpochSummary", "source"),
-            ("EpochSummary", "held_by"),
+            ("EpochSummary", "stall_cause"),
             ("Cause", "name"),
         ),
         *(("Gate", name) for name in ("text", "metric", "statistic", "kind", "level")),
@@ -93,7 +93,7 @@ def _hidden(value: Any, hider: Hider) -> Any:
 
 def _field(owner: Any, name: str, hider: Hider) -> Any:
     value, kind = getattr(owner, name), type(owner).__name__
-    if value is None or (isinstance(value, str) and not {(None, name), (kind, name)}.isdisjoint(_OURS)):
+    if value is None or (isinstance(value, str | tuple) and not {(None, name), (kind, name)}.isdisjoint(_OURS)):
         return value
     special: dict[tuple[str, str], Callable[[Any], Any]] = {
         ("Recording", "host"): hider.host,

@@ -1,5 +1,6 @@
-"""summary.json, schema 1 (DESIGN.md section 5): the report's facts for machines. Missing is null."""
+"""summary.json, schema 1: the report's facts for machines. Missing is null."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -17,12 +18,12 @@ from gpu_report.model import (
     SpeedupLimit,
 )
 from gpu_report.render.formatting import outlier_words
-from gpu_report.render.json_values import iso_utc, json_ready
+from gpu_report.render.machine_values import iso_utc, json_ready
 from gpu_report.wording import ending_words
 
 SCHEMA_VERSION = 1
 
-# What every GPU has in the summary, null where it was not recorded (DESIGN.md section 5).
+# What every GPU has in the summary, null where it was not recorded.
 GPU_QUANTITIES = (
     "gpu_util_pct",
     "memory_used_mib",
@@ -35,6 +36,11 @@ GPU_QUANTITIES = (
 )
 
 Json = dict[str, Any]
+
+
+def render_summary(analysis: Analysis) -> str:
+    """Return summary.json as text."""
+    return json.dumps(build_summary(analysis), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def build_summary(analysis: Analysis) -> Json:
@@ -141,8 +147,8 @@ def _environment(run: Run) -> Json:
 
 def _effective(run: Run) -> Json | None:
     """Return what the last training really ran with, None where YOLO told nothing from inside."""
-    told = [process.settings for process in run.inside if process.rank == 0 and process.task == "train"]
-    return dict(told[-1]) if told else None
+    settings = [process.settings for process in run.inside if process.rank == 0 and process.task == "train"]
+    return dict(settings[-1]) if settings else None
 
 
 def _gpu(summary: GpuSummary) -> Json:
@@ -179,8 +185,8 @@ def _epoch(epoch: EpochSummary) -> Json:
         "data_wait_s": epoch.data_wait_s,
         "data_wait_share": epoch.data_wait_share,
         "longest_wait_s": epoch.longest_wait_s,
-        "held_s": epoch.held_s,
-        "held_by": epoch.held_by or None,
+        "held_s": epoch.stall_s,
+        "held_by": epoch.stall_cause or None,
         "loss": epoch.loss,
         "lr": epoch.lr,
         "odd": list(outlier_words(epoch)),

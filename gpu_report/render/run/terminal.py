@@ -21,12 +21,12 @@ from gpu_report.render.formatting import (
     saw_training,
     sentence,
 )
-from gpu_report.render.json_values import iso_utc
+from gpu_report.render.machine_values import iso_utc
 from gpu_report.terminal import plain
 from gpu_report.wording import ending_words
 
 SHOWN_FINDINGS = 20
-SHOWN_ODD = 5
+SHOWN_OUTLIERS = 5
 SUBJECT = "The training"
 AS_PLANNED = frozenset({"finished", "early stop"})
 
@@ -186,20 +186,20 @@ def _epochs(analysis: Analysis) -> list[str]:
         "checkpoint": "checkpoint_s",
         "waiting for data": "data_wait_s",
     }
-    told = {words: _median([getattr(e, name) for e in every]) for words, name in lengths.items()}
-    shown = ", ".join(f"{words} {seconds:.1f} s" for words, seconds in told.items() if seconds is not None)
+    typical = {words: _median([getattr(e, name) for e in every]) for words, name in lengths.items()}
+    shown = ", ".join(f"{words} {seconds:.1f} s" for words, seconds in typical.items() if seconds is not None)
     parts += [f"({shown})"] if shown else []
     speed = _median([e.images_per_s for e in every])
     parts += [f"{speed:.0f} images/s"] if speed is not None else []
-    return [f"Epochs: {len(every):,}, median {' '.join(parts)}.", *_odd(every)]
+    return [f"Epochs: {len(every):,}, median {' '.join(parts)}.", *_outliers(every)]
 
 
-def _odd(epochs: Sequence[EpochSummary]) -> list[str]:
+def _outliers(epochs: Sequence[EpochSummary]) -> list[str]:
     """Return which epochs stand out, without those that take longer by their nature."""
-    odd = [e for e in epochs if e.outliers and not e.is_longer_by_nature]
-    named = [f"{e.epoch} ({'; '.join(outlier_words(e))})" for e in odd[:SHOWN_ODD]]
-    more = f", and {len(odd) - SHOWN_ODD} more" if len(odd) > SHOWN_ODD else ""
-    return [f"Epochs that stand out: {', '.join(named)}{more}."] if odd else []
+    outliers = [e for e in epochs if e.outliers and not e.is_longer_by_nature]
+    named = [f"{e.epoch} ({'; '.join(outlier_words(e))})" for e in outliers[:SHOWN_OUTLIERS]]
+    more = f", and {len(outliers) - SHOWN_OUTLIERS} more" if len(outliers) > SHOWN_OUTLIERS else ""
+    return [f"Epochs that stand out: {', '.join(named)}{more}."] if outliers else []
 
 
 def _median(values: Iterable[float | None]) -> float | None:

@@ -42,7 +42,7 @@ class Scale:
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class WholeNumbers:
     """The whole numbers of a column, and which of them say nothing."""
 
     whole: Whole
@@ -50,7 +50,7 @@ class Known:
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class LowerBound:
     """What a column is at least: `add` + the nearest to `slope` x the whole numbers of `column` / SLOPE_ONE.
 
     Without a column it is drawn through the numbers of the rows. What it is over that is of `dtype`, where `gap` stands
@@ -66,7 +66,7 @@ class Line:
 
 @dataclass(frozen=True, eq=False)
 class PackedColumn:
-    """One column as the page holds it: `text` is raw deflate (dense.py).
+    """One column as the page holds it: `text` is raw deflate (base128.py).
 
     Unpacked it is numbers of `dtype` from `least` up, of which `gap` stands for missing (None: nothing is); packed are
     these, their differences (`delta`), or what they are over a `line`, in two planes where `low` is not 0. `rows` are
@@ -82,7 +82,7 @@ class PackedColumn:
     gap: int | None = None
     low: int = 0
     delta: bool = False
-    line: Line | None = None
+    line: LowerBound | None = None
     rows: PackedColumn | None = None
 
 
@@ -94,7 +94,7 @@ class Relative:
     """
 
     column: PackedColumn | None
-    known: Known
+    known: WholeNumbers
 
 
 def pack_frame(
@@ -137,10 +137,10 @@ def relative_of(column: PackedColumn, values: Floats) -> Relative | None:
 
 def row_numbers(count: int) -> Relative:
     """Return what a column may lie over that rises by the same from row to row, but for a little."""
-    return Relative(None, Known(np.arange(count), np.zeros(count, dtype=bool)))
+    return Relative(None, WholeNumbers(np.arange(count), np.zeros(count, dtype=bool)))
 
 
-def _pack_whole(column: PackedColumn, known: Known, relative: Relative | None) -> PackedColumn:
+def _pack_whole(column: PackedColumn, known: WholeNumbers, relative: Relative | None) -> PackedColumn:
     """Return a column with its whole numbers packed the way that makes them smallest."""
     numbers, least = _numbered(known)
     line, over = _line_through(relative, known)
@@ -179,7 +179,7 @@ def _rounded(values: Floats, present: Bools, scale: Scale) -> Floats:
     return np.where(present, np.where(np.isfinite(rounded), rounded, values), np.nan).astype("<f8")
 
 
-def _known(values: Floats, scale: Scale) -> Known | None:
+def _known(values: Floats, scale: Scale) -> WholeNumbers | None:
     """Return values as whole numbers, or as codes of so many digits; None where no integer type holds them."""
     missing = ~np.isfinite(values)
     with np.errstate(over="ignore"):  # what becomes infinite is held by none
@@ -188,22 +188,22 @@ def _known(values: Floats, scale: Scale) -> Known | None:
         scaled[missing] = 0
     if max(scaled.max(initial=0), -scaled.min(initial=0)) >= LARGEST:
         return None
-    known = Known(_in_digits(scaled.astype(np.int64), scale.digits), missing)
+    known = WholeNumbers(_in_digits(scaled.astype(np.int64), scale.digits), missing)
     return known if _fits(known) else None
 
 
-def _reach(known: Known) -> tuple[int, int]:
+def _reach(known: WholeNumbers) -> tuple[int, int]:
     """Return the least and the highest number, 0 and 0 where there is none."""
     present = known.whole[~known.missing] if known.missing.any() else known.whole
     return (int(present.min()), int(present.max())) if len(present) else (0, 0)
 
 
-def _fits(known: Known) -> bool:
+def _fits(known: WholeNumbers) -> bool:
     least, highest = _reach(known)
     return highest - least < np.iinfo(np.uint32).max
 
 
-def _numbered(known: Known) -> tuple[Numbers, int]:
+def _numbered(known: WholeNumbers) -> tuple[Numbers, int]:
     """Return whole numbers from their least up in the smallest type, and the least; one over the highest is missing."""
     least, highest = _reach(known)
     span = highest - least
@@ -214,7 +214,7 @@ def _numbered(known: Known) -> tuple[Numbers, int]:
     return numbers, least
 
 
-def _gap(numbers: Numbers, known: Known) -> int | None:
+def _gap(numbers: Numbers, known: WholeNumbers) -> int | None:
     return int(numbers[known.missing][0]) if known.missing.any() else None
 
 
@@ -237,7 +237,7 @@ def _in_digits(whole: Whole, digits: int) -> Whole:
     return np.where(whole < full, whole, full + (decade - 1) * 9 * least + mantissa - least)
 
 
-def _line_through(relative: Relative | None, known: Known) -> tuple[Line | None, Numbers]:
+def _line_through(relative: Relative | None, known: WholeNumbers) -> tuple[LowerBound | None, Numbers]:
     """Return the line that a column lies over, drawn through the one that it moves with (least squares), and how far.
 
     None and nothing where there is none.
@@ -248,14 +248,14 @@ def _line_through(relative: Relative | None, known: Known) -> tuple[Line | None,
     slope = _slope(relative.known, known)
     if not slope or int(np.abs(relative.known.whole).max()) * abs(slope) >= LARGEST - SLOPE_ONE:
         return nothing
-    over = Known(known.whole - _expected(relative.known, slope), known.missing)
+    over = WholeNumbers(known.whole - _expected(relative.known, slope), known.missing)
     if not _fits(over):
         return nothing
     numbers, least = _numbered(over)
-    return Line(relative.column, slope, least, _name(numbers), _gap(numbers, over)), numbers
+    return LowerBound(relative.column, slope, least, _name(numbers), _gap(numbers, over)), numbers
 
 
-def _slope(one: Known, other: Known) -> int:
+def _slope(one: WholeNumbers, other: WholeNumbers) -> int:
     """Return the slope of one column's numbers over another's, in parts of SLOPE_ONE."""
     both = ~one.missing & ~other.missing
     x, y = one.whole[both].astype(float), other.whole[both].astype(float)
@@ -263,7 +263,7 @@ def _slope(one: Known, other: Known) -> int:
     return round(float(((x - x.mean()) * (y - y.mean())).sum()) / spread * SLOPE_ONE) if spread > 0 else 0
 
 
-def _expected(other: Known, slope: int) -> Whole:
+def _expected(other: WholeNumbers, slope: int) -> Whole:
     """Return the slope's part of a line through a column; of what is missing there, as of 0."""
     expected: Whole = (np.where(other.missing, 0, other.whole) * slope + SLOPE_ONE // 2) // SLOPE_ONE
     return expected

@@ -58,7 +58,7 @@ class Blob:
         return self._characters
 
     def text(self) -> str:
-        """Return all of them as text (dense.py), each of `length` characters from `offset` on."""
+        """Return all of them as text (base128.py), each of `length` characters from `offset` on."""
         return "".join(self._texts)
 
     def _put(self, column: PackedColumn) -> Json:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gpu_report.analyse import analyse
 from gpu_report.errors import InputError
 from gpu_report.load import load_run
-from gpu_report.load.run_clock import Boot, Clock
+from gpu_report.load.run_clock import Boot, RunClock
 from gpu_report.load.samples import load_ring
 from gpu_report.render import render_html
 from gpu_report.render.run.summary_json import build_summary
@@ -321,7 +321,7 @@ def test_a_ring_of_a_million_readings_loads_in_seconds(tmp_path):
     path = tmp_path / "ring.csv"
     path.write_text(RING + "".join(f"{START + t / 8:.3f},{100 + t / 8:.3f},{t % 8},50,\n" for t in range(1_000_000)))
     began = time.perf_counter()
-    frame, problems = load_ring(path, Clock((Boot(START, 100.0, 0.0),)))
+    frame, problems = load_ring(path, RunClock((Boot(START, 100.0, 0.0),)))
     assert (len(frame), problems) == (1_000_000, ())
     assert time.perf_counter() - began < 15.0  # 0.9 s on two cores
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from gpu_report.load.run_clock import Boot, Clock
+from gpu_report.load.run_clock import Boot, RunClock
 from gpu_report.load.samples import load_processes
 
-CLOCK = Clock((Boot(0.0, 1000.0, 0.0),))
+CLOCK = RunClock((Boot(0.0, 1000.0, 0.0),))
 
 
 @pytest.fixture

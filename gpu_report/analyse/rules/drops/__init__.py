@@ -1,16 +1,17 @@
-"""Rule: utilisation fell under half of its level and stayed there (DESIGN.md, Words), with what stood beside it."""
+"""Rule: utilisation fell under half of its level and stayed there, with what happened beside it."""
 
-from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.causes import explain
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.drops.at_epoch_end import DropPart, drop_parts
 from gpu_report.analyse.rules.drops.cause_at_epoch_end import EpochEndCause, epoch_end_cause
+from gpu_report.analyse.signals.thresholds import PHASE_EDGE_S
 from gpu_report.analyse.signals.utilisation_drops import Drop
 from gpu_report.model import Advice, Evidence, Finding, Severity
 
 
 def drops(context: Context) -> list[Finding]:
-    """Report every drop of utilisation (DESIGN.md, Words), numbered in order of time.
+    """Report every drop of utilisation, numbered in order of time.
 
     What is left of one without the validation and checkpoint in it counts from REMAINS_SHARE of a drop's least length
     on: utilisation was low for as long as a drop asks for, and what the end of the epoch explains is not in it.
@@ -41,18 +42,18 @@ def _finding(context: Context, part: DropPart) -> Finding:
         at_boundary=context.epoch_ends.touching(*drop.span) is not None,
         level_pct=drop.level_pct,
         low_pct=drop.mean_pct,
-        evidence=(*fall_evidence(context, drop), *_beside(context, part, at_end), *explained.evidence),
+        evidence=(*fall_evidence(context, drop), *_fall_context(context, part, at_end), *explained.evidence),
         cause=cause,
         kernel_events=tuple(signals.kernel),
         advice=_kernel_advice(context) if cause.name == "unexplained" else explained.advice,
     )
 
 
-def _beside(context: Context, part: DropPart, at_end: EpochEndCause | None) -> tuple[Evidence, ...]:
+def _fall_context(context: Context, part: DropPart, at_end: EpochEndCause | None) -> tuple[Evidence, ...]:
     """Return what the end of an epoch had to do with it: its part of an expected drop, else why one is so short."""
     if at_end is not None:
         return at_end.evidence
-    if part.drop.duration_s >= context.options.drop_seconds or part.whole_s - part.drop.duration_s < th.EDGE_S:
+    if part.drop.duration_s >= context.options.drop_seconds or part.whole_s - part.drop.duration_s < PHASE_EDGE_S:
         return ()
     return (Evidence("with the validation or checkpoint beside it, which is not counted", part.whole_s, "s"),)
 

@@ -6,10 +6,12 @@ from statistics import median
 
 import numpy as np
 
-from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.rules import thresholds as th
+from gpu_report.analyse.signals.thresholds import PHASE_EDGE_S
 from gpu_report.analyse.signals.utilisation_drops import Drop
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
+from gpu_report.analyse.timeline.thresholds import FIRST_EPOCH_END_EXTRA_S, FIRST_VALIDATION_EXTRA_S, SIBLING_FACTOR
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, minus, union
 from gpu_report.model import Phase
@@ -20,7 +22,7 @@ AT_THE_END = ("validation", "checkpoint")  # the phases at the end of an epoch
 
 @dataclass(frozen=True)
 class DropPart:
-    """A drop without the rests at its edges, and whether what YOLO does at the end of an epoch explains it.
+    """A drop without the epoch-end pauses at its edges, and whether what YOLO does at the end of an epoch explains it.
 
     `whole_s` is how long it was with them.
     """
@@ -33,8 +35,8 @@ class DropPart:
 def drop_parts(context: Context, drops: Sequence[Drop], line_share: float, least_s: float) -> list[DropPart]:
     """Return drops without the validations and checkpoints at their edges, where they alone do not explain them.
 
-    Two that only such a rest joins are two, unless utilisation was low right up to it and right after it. One whose
-    remains are all shorter than `least_s` is explained by its rests. `line_share` of the level is the line that they
+    Two that only such a pause joins are two, unless utilisation was low right up to it and right after it. One whose
+    remains are all shorter than `least_s` is explained by its pauses. `line_share` of the level is the line that they
     fell under.
     """
     pauses = context.cached(_typical_pauses)
@@ -46,14 +48,14 @@ def _parts(
     context: Context, drop: Drop, pauses: IntervalIndex[Span], line_share: float, least_s: float
 ) -> list[DropPart]:
     near = pauses(*drop.span)
-    inner = [at_end for at_end in near if at_end[0] < drop.end_t_s and at_end[1] > drop.start_t_s]
+    inner = [pause for pause in near if pause[0] < drop.end_t_s and pause[1] > drop.start_t_s]
     explained = context.epoch_ends.explains(*drop.span)
     if explained or not inner:
         return [DropPart(drop, explained, whole_s=drop.duration_s)]
     series = context.series_of(drop.gpu)
     low = _LowReadings(series, line_share * drop.level_pct)
-    # the reading right after a rest is still of it, so that it tells nothing of what follows
-    pieces = minus([drop.span], [(start, end + th.EDGE_S) for start, end in inner])
+    # the reading right after a pause is still of it, so that it tells nothing of what follows
+    pieces = minus([drop.span], [(start, end + PHASE_EDGE_S) for start, end in inner])
     parts = [low.from_pause(part, inner) for piece in pieces if (part := low.within(piece)) is not None]
     spans = [span for span in _joined(parts, inner) if span[1] - span[0] >= least_s]
     found = [replace(drop, start_t_s=a, end_t_s=b, mean_pct=series.mean_util_pct(a, b)) for a, b in spans]
@@ -78,20 +80,18 @@ class _LowReadings:
         return float(self.series.t_s[first]), min(float(self.series.ends_s[last]), span[1])
 
     def from_pause(self, part: Span, pauses: Sequence[Span]) -> Span:
-        """Return a low stretch with what lies between it and the end of a rest that it touches."""
-        ends = [end for _, end in pauses if 0 <= part[0] - end <= th.EDGE_S + self.series.interval_s]
+        """Return a low stretch with what lies between it and the end of a pause that it touches."""
+        ends = [end for _, end in pauses if 0 <= part[0] - end <= PHASE_EDGE_S + self.series.interval_s]
         whole = self.within((ends[-1], part[1])) if ends else None
         return whole or part
 
 
 def _joined(parts: Sequence[Span], pauses: Sequence[Span]) -> list[Span]:
-    """Return the low parts, joined across each rest that utilisation was low right before and right after."""
+    """Return the low parts, joined across each pause that utilisation was low right before and right after."""
     joined: list[Span] = []
     for part in parts:
         last_s = joined[-1][1] if joined else part[0]
-        between = [
-            at_end for at_end in pauses if last_s - th.ABUTS_S <= at_end[0] and at_end[1] <= part[0] + th.ABUTS_S
-        ]
+        between = [pause for pause in pauses if last_s - th.ABUTS_S <= pause[0] and pause[1] <= part[0] + th.ABUTS_S]
         if between and between[0][0] - last_s <= th.ABUTS_S and part[0] - between[-1][1] <= th.ABUTS_S:
             joined[-1:] = [(joined[-1][0] if joined else part[0], part[1])]
         else:
@@ -102,23 +102,23 @@ def _joined(parts: Sequence[Span], pauses: Sequence[Span]) -> list[Span]:
 def _typical_pauses(context: Context) -> IntervalIndex[Span]:
     """Return the validations and checkpoints that were reported and are about as long as they are in this run.
 
-    One that is only seen from outside may be made of the very drop. Those that follow each other are one rest, with the
-    loader made anew where the mosaic closes.
+    One that is only seen from outside may be made of the very drop. Those that follow each other are one pause, with
+    the loader made anew where the mosaic closes.
     """
     every = [phase for phase in context.phases if phase.source == FROM_CALLBACKS]
     reported = [phase for phase in every if phase.name in AT_THE_END]
     typical_s = {name: median([_length_s(p) for p in reported if p.name == name] or [0.0]) for name in AT_THE_END}
     is_first = context.epoch_ends.is_in_first
     allowed = [p for p in reported if _length_s(p) <= _longest_s(p, typical_s[p.name], first=is_first(p.start_t_s))]
-    anew = [p for p in every if p.detail == CLOSING and _length_s(p) <= th.FIRST_BOUNDARY_EXTRA_S]
+    anew = [p for p in every if p.detail == CLOSING and _length_s(p) <= FIRST_EPOCH_END_EXTRA_S]
     near = union([(p.start_t_s, p.end_t_s + th.ABUTS_S) for p in (*allowed, *anew)])
     return IntervalIndex([(start, end - th.ABUTS_S) for start, end in near], lambda span: span)
 
 
 def _longest_s(phase: Phase, typical_s: float, *, first: bool) -> float:
-    """Return how long a phase may be to count as usual; the first validation of a process takes longer."""
-    extra_s = th.FIRST_VALIDATION_EXTRA_S if first and phase.name == "validation" else 0.0
-    return th.SIBLING_FACTOR * typical_s + extra_s
+    """Return how long a phase may be to count as typical; the first validation of a process takes longer."""
+    extra_s = FIRST_VALIDATION_EXTRA_S if first and phase.name == "validation" else 0.0
+    return SIBLING_FACTOR * typical_s + extra_s
 
 
 def _length_s(phase: Phase) -> float:

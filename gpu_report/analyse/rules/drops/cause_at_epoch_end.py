@@ -3,16 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.causes.confidence import STRONG
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules.drops.at_epoch_end import AT_THE_END, CLOSING
+from gpu_report.analyse.signals.thresholds import PHASE_EDGE_S
 from gpu_report.analyse.signals.utilisation_drops import Drop
 from gpu_report.analyse.timeline.epoch_ends import EpochEnd
+from gpu_report.analyse.timeline.thresholds import EPOCH_END_S
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, intersect, length_s, minus, union
+from gpu_report.analyse.timeseries.thresholds import OUTLIER_AT_LEAST_S, OUTLIER_SHARE
 from gpu_report.model import Cause, Evidence, Phase
-
-CONFIDENCE = 0.9  # YOLO reported it, or the drop lies at a row of results.csv as its siblings do
 
 
 @dataclass(frozen=True)
@@ -35,14 +36,14 @@ def epoch_end_cause(context: Context, drop: Drop) -> EpochEndCause:
     trained_s, before_s = length_s(left) if ends else 0.0, _before_s(left, ends)
     epoch_end = context.epoch_ends.touching(*span)
     typical_s = _typical_s(context, epoch_end)
-    cause = Cause("validation", CONFIDENCE, _words(at_the_end_s, typical_s, trained_s, epoch_end))
+    cause = Cause("validation", STRONG, _words(at_the_end_s, typical_s, trained_s, epoch_end))
     numbers = (
         ("of it, validation and checkpoint", at_the_end_s, "s"),
         ("of it, the loader made anew as the mosaic closes", anew_s, "s"),
         ("of it, training before them", before_s, "s"),
         ("of it, training after them", trained_s - before_s, "s"),
     )
-    return EpochEndCause(cause, evidence(*(each for each in numbers if each[1] > th.EDGE_S)))
+    return EpochEndCause(cause, evidence(*(each for each in numbers if each[1] > PHASE_EDGE_S)))
 
 
 def _phases(context: Context) -> IntervalIndex[Phase]:
@@ -71,9 +72,9 @@ def _words(at_the_end_s: float, typical_s: float | None, trained_s: float, epoch
         if (
             epoch_end
             and epoch_end.first
-            and at_the_end_s > typical_s + max(th.ODD_AT_LEAST_S, th.ODD_SHARE * typical_s)
+            and at_the_end_s > typical_s + max(OUTLIER_AT_LEAST_S, OUTLIER_SHARE * typical_s)
         ):
             took += " (the first takes longer: validation starts its loader and prepares its kernels)"
-    if trained_s > th.BOUNDARY_S:
+    if trained_s > EPOCH_END_S:
         took += f"; {trained_s:.1f} s of it are training right beside them"
     return took

@@ -1,10 +1,10 @@
-"""Rule: utilisation fell, though not as far as a drop, and what stood beside it explains why."""
+"""Rule: utilisation fell, though not as far as a drop, and what happened beside it explains why."""
 
 from dataclasses import replace
 
-from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.causes import explain
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.drops import fall_evidence
 from gpu_report.analyse.rules.drops.at_epoch_end import drop_parts
 from gpu_report.analyse.signals.utilisation_drops import Drop, find_drops

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.rules.epochs.comparable_epochs import trained_epochs
+from gpu_report.analyse.rules.epochs.comparable_epochs import TrainedEpoch, trained_epochs
 from gpu_report.analyse.rules.epochs.data_wait import data_wait_growing
 from gpu_report.analyse.rules.epochs.slow_epochs import epochs_slowing, slow_epochs
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval_cover
@@ -15,7 +15,13 @@ EPOCH_RULES = (slow_epochs, epochs_slowing, data_wait_growing)
 
 def compare_epochs(context: Context, found: Sequence[Finding]) -> list[Finding]:
     """Report epochs that stand out, epochs that get slower, and data waits that grow; `found` is what explains some."""
-    epochs, held_up = trained_epochs(context), _held_up(context, found)
+    epochs = trained_epochs(context)
+    if not _of_epochs(context, epochs, _held_up(context, ())):  # what explains some cannot bring up others
+        return []
+    return _of_epochs(context, epochs, _held_up(context, found))
+
+
+def _of_epochs(context: Context, epochs: Sequence[TrainedEpoch], held_up: IntervalCover) -> list[Finding]:
     return [finding for rule in EPOCH_RULES for finding in rule(context, epochs, held_up)]
 
 

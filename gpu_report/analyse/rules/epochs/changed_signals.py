@@ -5,9 +5,9 @@ from statistics import median
 
 import numpy as np
 
-from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
+from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.epochs.comparable_epochs import TrainedEpoch
 from gpu_report.analyse.timeseries.columns import column_median
 from gpu_report.model import Evidence, Reference

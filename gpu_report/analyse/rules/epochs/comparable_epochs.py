@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover
 from gpu_report.analyse.timeseries.intervals import Span
+from gpu_report.analyse.timeseries.thresholds import OUTLIER_SIBLINGS
 from gpu_report.model import Phase
 
 
@@ -14,7 +15,7 @@ from gpu_report.model import Phase
 class TrainedEpoch:
     """The training part of one epoch: from when to when, how long of that it trained, and how long it waited for data.
 
-    `group` is what its epochs have in common that may be held against each other: one process, one way to load images.
+    `group` is what its epochs have in common that may be compared with each other: one process, one way to load images.
     `alike` is False for those that take longer by their nature: the first of a process, the one that closes the mosaic
     and makes its loader anew, and one that was begun again.
     """
@@ -57,12 +58,12 @@ def trained_epochs(context: Context) -> list[TrainedEpoch]:
 
 
 def groups(epochs: Sequence[TrainedEpoch]) -> Iterator[list[TrainedEpoch]]:
-    """Yield the epochs that may be held against each other, in order; too few of them have no usual length."""
+    """Yield the epochs that may be compared with each other, in order; too few of them have no typical length."""
     found: dict[tuple[int, int, bool], list[TrainedEpoch]] = {}
     for epoch in epochs:
         if epoch.alike:
             found.setdefault(epoch.group, []).append(epoch)
-    yield from (siblings for siblings in found.values() if len(siblings) >= th.ODD_SIBLINGS)
+    yield from (siblings for siblings in found.values() if len(siblings) >= OUTLIER_SIBLINGS)
 
 
 def undisturbed(epochs: Sequence[TrainedEpoch], held_up: IntervalCover) -> list[TrainedEpoch]:

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.epochs.changed_signals import changed
 from gpu_report.analyse.rules.epochs.comparable_epochs import TrainedEpoch, groups, undisturbed
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover
-from gpu_report.analyse.timeseries.trend_test import Trend, mann_kendall_rise
+from gpu_report.analyse.timeseries.trend import Trend, mann_kendall_rise
 from gpu_report.model import Evidence, Finding
 
 

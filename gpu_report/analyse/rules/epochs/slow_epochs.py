@@ -7,14 +7,15 @@ from statistics import median
 
 import numpy as np
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.causes.confidence import HINTED
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.epochs.changed_signals import changed, of_gpus, utilisation
 from gpu_report.analyse.rules.epochs.comparable_epochs import TrainedEpoch, groups, undisturbed
 from gpu_report.analyse.rules.epochs.data_wait import waits_grow
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover
 from gpu_report.analyse.timeseries.robust_outliers import tolerance
-from gpu_report.analyse.timeseries.trend_test import Trend, mann_kendall_rise
+from gpu_report.analyse.timeseries.trend import Trend, mann_kendall_rise
 from gpu_report.model import Cause, Evidence, Finding
 
 
@@ -29,7 +30,7 @@ def slow_epochs(context: Context, epochs: Sequence[TrainedEpoch], held_up: Inter
         typical_s = median(epoch.train_s for epoch in siblings)
         slow = [
             epoch
-            for epoch in _standing_out(siblings)
+            for epoch in _outliers(siblings)
             if held_up.seconds_in(epoch.span) < th.EXPLAINED_SHARE * (epoch.train_s - typical_s)
         ]
         found += [(part, siblings) for part in _in_a_row(slow)]
@@ -49,8 +50,8 @@ def epochs_slowing(context: Context, epochs: Sequence[TrainedEpoch], held_up: In
     return found
 
 
-def _standing_out(siblings: Sequence[TrainedEpoch]) -> list[TrainedEpoch]:
-    """Return the epochs over the line: SLOW_AT_LEAST_S, SLOW_SHARE and ODD_Z robust standard deviations over usual."""
+def _outliers(siblings: Sequence[TrainedEpoch]) -> list[TrainedEpoch]:
+    """Return the epochs over the line: SLOW_AT_LEAST_S, SLOW_SHARE and OUTLIER_Z robust deviations over the typical."""
     typical_s, far_s = tolerance(np.array([epoch.train_s for epoch in siblings]), th.SLOW_AT_LEAST_S, th.SLOW_SHARE)
     return [epoch for epoch in siblings if epoch.train_s >= typical_s + far_s]
 
@@ -111,7 +112,7 @@ def _something_else(context: Context, slow: Sequence[TrainedEpoch], rest: Sequen
     text = (
         f"the GPU was busy {then_s:.0f} s of it, {typical_s:.0f} s usually for the same work: something else ran on it"
     )
-    return Cause("other-process", 0.6, text)
+    return Cause("other-process", HINTED, text)
 
 
 def _busy_s(context: Context, epochs: Sequence[TrainedEpoch]) -> float | None:

@@ -1,4 +1,4 @@
-"""Rule: a set-up at odds with its machine. To add one, write a Check (odds.py) and list it here."""
+"""Rule: a set-up that does not fit its machine. To add one, write a Check (check.py) and list it here."""
 
 from collections.abc import Hashable
 

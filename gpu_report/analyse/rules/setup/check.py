@@ -1,4 +1,4 @@
-"""What a rule for a set-up at odds with the machine looks at, and what it says."""
+"""What a rule for a set-up that does not fit its machine looks at, and what it says."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass

@@ -1,8 +1,9 @@
 """Set-up at odds: shared memory, threads and cores that are not what the loader's workers need."""
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
+from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.setup.check import SHM, SetupIssue, host_mean
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.columns import column_values
@@ -32,7 +33,7 @@ def shared_memory(context: Context, training: Training) -> SetupIssue | None:
     return SetupIssue(
         "warning" if full or failed else "info",
         f"{text}. Without room there, a worker dies of a bus error" if failed else text,
-        (full, failed, training.quantity("workers"), need),
+        (full, failed) if full else (failed, workers, memory_words(need)),
         evidence(
             (f"size of {SHM}", total, "MiB"),
             ("least of it that was free", lowest, "MiB"),
@@ -95,7 +96,7 @@ def cores(context: Context, training: Training) -> SetupIssue | None:
             ("of the time in training a process waited for a core", waited, "%"),
         ),
         (Advice(MORE_CORES), *((change,) if can_change else ())),
-        Cause("input-cpu", 0.8, f"its processes may use {_cores(usable)}, and used them up"),
+        Cause("input-cpu", LIKELY, f"its processes may use {_cores(usable)}, and used them up"),
     )
 
 

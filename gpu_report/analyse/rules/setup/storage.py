@@ -2,9 +2,11 @@
 
 from pathlib import PurePosixPath
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.causes.confidence import LIKELY
+from gpu_report.analyse.causes.thresholds import IO_PRESSURE_PCT
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
+from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.setup.check import SHM, SetupIssue, host_mean
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.columns import column_values
@@ -45,7 +47,7 @@ def data_disk(context: Context, training: Training) -> SetupIssue | None:
             ("read by the training, mean", host_mean(context, training, "trainer_read_mib_s"), "MiB/s"),
         ),
         () if place is None else (Advice(_copy_to(place, size)),),
-        Cause("input-storage", 0.8, f"reads came from {slow}"),
+        Cause("input-storage", LIKELY, f"reads came from {slow}"),
     )
 
 
@@ -89,7 +91,7 @@ def _waited_for_reads_s(context: Context, training: Training) -> float:
     own = column_values(host, "cgroup_io_pressure_pct", training.train_spans)
     waits = own if len(own) else column_values(host, "io_pressure_pct", training.train_spans)
     tick_s = context.run.recording.interval_s or 1.0
-    return float((waits >= th.IO_PRESSURE_PCT).sum()) * tick_s
+    return float((waits >= IO_PRESSURE_PCT).sum()) * tick_s
 
 
 def _copy_to(place: Mount, size_mib: float | None) -> str:

@@ -3,14 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.causes.confidence import CERTAIN
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.training_end.exit_signal import command_exit
 from gpu_report.analyse.rules.training_end.final_gpu_memory import held_at_the_end, memory_just_before
 from gpu_report.analyse.rules.training_end.hang import Hang, find_hang
 from gpu_report.analyse.rules.training_end.oom_kill import KILLED, OomKill, host_memory, memory_was_full, oom_kill
 from gpu_report.analyse.rules.training_end.oom_owner import MemoryOwner, memory_advice, memory_evidence, memory_owner
 from gpu_report.analyse.timeline.ranks import OUT_OF_MEMORY, RankGroup
+from gpu_report.analyse.timeline.thresholds import ENDED_TOGETHER_S
 from gpu_report.model import Cause, Finding, InsideRun, RecordedEvent
 
 COMMAND_ENDED = "command-ended"  # rule and cause of a command that failed after its training had finished
@@ -28,7 +30,9 @@ def bad_endings(context: Context) -> list[Finding]:
     ended = [event for event in context.run.events if event.kind == "command_ended"]
     bad = [event for event in ended if event.fields.get("signal") or event.fields.get("exit_code")]
     found = [
-        _told_crash(context, training, culprit) for training in reported if (culprit := training.crashed) is not None
+        _reported_crash(context, training, culprit)
+        for training in reported
+        if (culprit := training.crashed) is not None
     ]
     if not found:
         found = [_command(context, event, reported) for event in bad]
@@ -36,7 +40,7 @@ def bad_endings(context: Context) -> list[Finding]:
     return found or _broken_off(context)
 
 
-def _told_crash(context: Context, training: RankGroup, culprit: InsideRun) -> Finding:
+def _reported_crash(context: Context, training: RankGroup, culprit: InsideRun) -> Finding:
     """Return the finding of a training that an exception ended, in the process that it ended first."""
     found = _crash(context, culprit)
     where = f" on rank {culprit.rank}{_gpu_of(context, culprit)}" if len(training.ranks) > 1 else ""
@@ -80,7 +84,7 @@ def _crash(context: Context, run: InsideRun) -> Finding:
 
 def _command(context: Context, event: RecordedEvent, reported: Sequence[RankGroup]) -> Finding:
     """Return the finding of a command that failed, with the training that it ended, where one was going on."""
-    going = [t for t in reported if not t.is_good and t.end_t_s >= event.t_s - th.TOGETHER_S]
+    going = [t for t in reported if not t.is_good and t.end_t_s >= event.t_s - ENDED_TOGETHER_S]
     how = command_exit(context, event, _pids(context, going))
     before = find_hang(context, going[-1], event.t_s) if going else None
     found = _finding(context, event.t_s, f"{how.summary}{_after(before)}", how.cause.explanation)
@@ -110,7 +114,7 @@ def _after_its_training(found: Finding) -> Finding:
 def _unended(context: Context, training: RankGroup, found: Sequence[Finding]) -> Finding | None:
     """Return the finding of a training that ended without a word, or still hung when the recording did."""
     end_s = training.end_t_s
-    if training.main.ended is not None or any(abs(f.end_t_s - end_s) <= th.TOGETHER_S for f in found):
+    if training.main.ended is not None or any(abs(f.end_t_s - end_s) <= ENDED_TOGETHER_S for f in found):
         return None
     last = _went(context, training) or _left_hanging(context, training)
     if last is not None and last.cause and not last.cause.runner_up and _ended_well(context, end_s):
@@ -121,7 +125,7 @@ def _unended(context: Context, training: RankGroup, found: Sequence[Finding]) ->
 def _ended_well(context: Context, end_s: float) -> bool:
     """Tell whether a command ended well right after a training did."""
     ended = [event for event in context.run.events if event.kind == "command_ended"]
-    return any(e.fields.get("exit_code") == 0 and 0 <= e.t_s - end_s <= th.TOGETHER_S for e in ended)
+    return any(e.fields.get("exit_code") == 0 and 0 <= e.t_s - end_s <= ENDED_TOGETHER_S for e in ended)
 
 
 def _went(context: Context, training: RankGroup) -> Finding | None:
@@ -194,5 +198,5 @@ def _finding(context: Context, end_s: float, summary: str, why: str) -> Finding:
         epoch=epoch.epoch if epoch else phase.epoch if phase else None,
         phase=phase.name if phase else None,
         evidence=memory_just_before(context, end_s),
-        cause=Cause("run-ended", 0.95, why),
+        cause=Cause("run-ended", CERTAIN, why),
     )

@@ -1,8 +1,9 @@
-"""What ended a command that says nothing of it: its signal or exit code, and what stood beside it."""
+"""What ended a command that says nothing of it: its signal or exit code, and what happened beside it."""
 
 import signal
 from dataclasses import dataclass
 
+from gpu_report.analyse.causes.confidence import CERTAIN
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules.training_end.oom_kill import (
     KILLED,
@@ -53,7 +54,7 @@ def command_exit(context: Context, event: RecordedEvent, pids: frozenset[int]) -
     if name == KILLED:
         return _without_a_sign(context, event, how)
     why = lower_first(how) + (f": {MEANINGS[name]}" if name in MEANINGS else "")
-    return CommandExit(how, Cause("run-ended", 0.95, why), "warning" if name in BY_HAND else "critical")
+    return CommandExit(how, Cause("run-ended", CERTAIN, why), "warning" if name in BY_HAND else "critical")
 
 
 def _by_the_oom_killer(
@@ -73,7 +74,7 @@ def _without_a_sign(context: Context, event: RecordedEvent, how: str) -> Command
     memory, log = host_memory(context, event.t_s), context.run.kernel
     if was_ruled_out(context):
         why = "not the kernel's OOM killer: somebody or something sent the signal (kill -9, a scheduler, a container)"
-        cause = Cause("run-ended", 0.95, f"{lower_first(how)}, and it was {why}")
+        cause = Cause("run-ended", CERTAIN, f"{lower_first(how)}, and it was {why}")
         text = f"{how}: somebody or something sent it, not the kernel's OOM killer"
         return CommandExit(text, cause, "critical", memory, (), (Advice(WHO_KILLED),))
     advice = (Advice(log.advice),) if log.advice else ()
@@ -81,7 +82,7 @@ def _without_a_sign(context: Context, event: RecordedEvent, how: str) -> Command
     why = "nothing recorded says who sent it; the kernel log, which names the OOM killer's victims, was not read"
     if full:
         why = "host memory was full, so that the kernel's OOM killer is likely; its log was not read"
-    cause = Cause("run-ended", 0.95, f"{lower_first(how)}: {why}", "memory-pressure" if full else None)
+    cause = Cause("run-ended", CERTAIN, f"{lower_first(how)}: {why}", "memory-pressure" if full else None)
     return CommandExit(how, cause, "critical", memory, (), advice)
 
 

@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import compared_with, evidence
+from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.signals.gpu_memory import GpuMemory
 from gpu_report.analyse.signals.other_processes import OtherProcess
+from gpu_report.analyse.signals.thresholds import STEP_MIB
 from gpu_report.model import Evidence
 from gpu_report.wording import MIB_PER_GIB, gib
 
@@ -67,7 +68,7 @@ def _last_growth(memory: GpuMemory, end_s: float) -> tuple[Evidence, ...]:
     rows = memory.between(end_s - th.LAST_MINUTE_S, end_s)
     known = np.isfinite(memory.used_mib[rows])
     t_s, steps = memory.t_s[rows][known][1:], np.diff(memory.used_mib[rows][known])
-    grown = np.flatnonzero(steps >= th.STEP_MIB)
+    grown = np.flatnonzero(steps >= STEP_MIB)
     if not len(grown):
         return ()
     largest, last = int(np.argmax(steps)), int(grown[-1])

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from statistics import median
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.causes.thresholds import STOPPED
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.evidence import evidence
+from gpu_report.analyse.evidence import evidence, stopped_processes
+from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.timeline.ranks import RankGroup
 from gpu_report.analyse.timeseries.columns import column_mean
 from gpu_report.model import Evidence
@@ -46,12 +47,12 @@ def find_hang(context: Context, training: RankGroup, end_s: float) -> Hang | Non
         *span,
         _where(training),
         training.phase.name != "startup",
-        stopped is not None and stopped >= th.STOPPED,
+        stopped is not None and stopped >= STOPPED,
         evidence(
             ("it told nothing for", end_s - training.last_message_t_s, "s"),
             *((f"utilisation of GPU {series.gpu} meanwhile", series.mean_util_pct(*span), "%") for series in used),
             ("CPU of the trainer meanwhile", column_mean(context.run.host, "main_cpu_pct", [span]), "% of a core"),
-            ("processes stopped by a signal (mean)", stopped if stopped else None, ""),
+            stopped_processes(stopped or None),
         ),
     )
 

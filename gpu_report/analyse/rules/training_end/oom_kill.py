@@ -3,22 +3,25 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.causes.confidence import NAMED, PRESENT, STRONG, SUPPORTED
+from gpu_report.analyse.causes.thresholds import MEMORY_PRESSURE_PCT
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
+from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.signals.kernel_events import kernel_events_near
+from gpu_report.analyse.signals.thresholds import KERNEL_AFTER_S, OOM_BEFORE_S
 from gpu_report.analyse.timeseries.columns import column_values
 from gpu_report.model import Evidence, KernelEvent, NearbyKernelEvent, OomReport
-from gpu_report.wording import memory_words
+from gpu_report.wording import MIB_PER_GIB
 
 KILLED = "SIGKILL"
 # What counted a kill, and how far that is to be trusted: the trainer's own cgroup, or the whole machine.
 COUNTED = {
     "cgroup": (
-        0.9,
+        STRONG,
         "the counter of the trainer's cgroup says that the kernel killed a process of it for want of memory",
     ),
-    "machine": (0.75, "the kernel killed a process on this machine for want of memory just then"),
+    "machine": (PRESENT, "the kernel killed a process on this machine for want of memory just then"),
 }
 
 SAME_LIMIT_MIB = 1.0  # the recorder and the kernel tell the same limit to a page or so; another cgroup has another
@@ -58,7 +61,7 @@ class OomKill:
         if not self.at_limit:
             return "host memory ran out"
         limit_mib = self.report and self.report.limit_mib
-        how_much = f" ({memory_words(limit_mib)})" if limit_mib else ""
+        how_much = f" ({limit_mib / MIB_PER_GIB:.1f} GiB)" if limit_mib else ""
         return f"the memory limit of its container or service{how_much} was reached"
 
 
@@ -71,9 +74,9 @@ def oom_kill(context: Context, end_s: float, signal: str | None, pids: frozenset
     logged = _logged(context, end_s)
     ours = [near for near in logged if near.event.pid in pids]
     if ours:
-        return OomKill(f"the kernel log names it: {ours[0].event.meaning}", 0.97, tuple(ours))
+        return OomKill(f"the kernel log names it: {ours[0].event.meaning}", NAMED, tuple(ours))
     if logged and signal == KILLED:
-        return OomKill(f"the kernel log says just then: {logged[0].event.meaning}", 0.85, logged)
+        return OomKill(f"the kernel log says just then: {logged[0].event.meaning}", SUPPORTED, logged)
     counted = _counted(context, end_s) - (set() if signal == KILLED else {"machine"})
     best = max((COUNTED[where] for where in counted), default=None)
     return None if best is None else OomKill(best[1], best[0])
@@ -99,7 +102,7 @@ def memory_was_full(context: Context, end_s: float) -> bool:
     A cgroup's holds its page cache, too, and is often full: it was used up where processes waited for memory.
     """
     machine, group = _share_pct(context, end_s) or 0.0, _cgroup_pct(context, end_s) or 0.0
-    waited = max(_last(context, "cgroup_memory_pressure_pct", end_s), default=0.0) >= th.MEMORY_PRESSURE_PCT
+    waited = max(_last(context, "cgroup_memory_pressure_pct", end_s), default=0.0) >= MEMORY_PRESSURE_PCT
     return machine >= th.MEMORY_FULL_PCT or (group >= th.MEMORY_FULL_PCT and waited)
 
 
@@ -122,7 +125,7 @@ def _cgroup_pct(context: Context, end_s: float) -> float | None:
 def _logged(context: Context, end_s: float) -> tuple[NearbyKernelEvent, ...]:
     """Return the victims that the kernel log names shortly before an end, or just after it."""
     kills = [event for event in context.run.kernel.events if event.kind == "oom" and event.pid is not None]
-    near = [event for event in kills if end_s - th.OOM_BEFORE_S <= event.t_s <= end_s + th.KERNEL_AFTER_S]
+    near = [event for event in kills if end_s - OOM_BEFORE_S <= event.t_s <= end_s + KERNEL_AFTER_S]
     return kernel_events_near(near, end_s, end_s, None)
 
 
@@ -131,7 +134,7 @@ def _counted(context: Context, end_s: float) -> set[str]:
     return {
         str(event.fields.get("where"))
         for event in context.run.events
-        if event.kind == "oom_kill" and end_s - th.OOM_BEFORE_S <= event.t_s <= end_s + th.OOM_COUNTED_S
+        if event.kind == "oom_kill" and end_s - OOM_BEFORE_S <= event.t_s <= end_s + th.OOM_COUNTED_S
     } & COUNTED.keys()
 
 

@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import compared_with, evidence
+from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.training_end.oom_kill import OomKill, host_memory
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.columns import column_values
 from gpu_report.model import Advice, Evidence
-from gpu_report.wording import gib, memory_words
+from gpu_report.wording import MIB_PER_GIB, gib
 
 # Values of the argument `cache` that keep the images in the memory of the main process, and those that do not.
 IN_MEMORY, NOT_IN_MEMORY = frozenset({"ram", "True"}), frozenset({"disk", "False"})
@@ -26,7 +26,7 @@ class MemoryOwner:
     @property
     def words(self) -> str:
         """Return it as the end of a sentence that says which memory ran out, empty where it is not known."""
-        return f", {memory_words(self.held_mib)} of it held by its {self.who}" if self.who else ""
+        return f", {self.held_mib / MIB_PER_GIB:.1f} GiB of it held by its {self.who}" if self.who else ""
 
 
 def memory_owner(context: Context, oom: OomKill, pids: frozenset[int], *, ended_it: bool) -> MemoryOwner:
@@ -95,7 +95,7 @@ def memory_advice(context: Context, end_s: float, oom: OomKill | None, owner: Me
             return (Advice(f"{text} (`cache=disk`). Or {more}"),)
         return (Advice(f"{text}. Or {more}", "cache", "ram", "disk"),)
     if owner.who == "main process":
-        held = f"it held {memory_words(owner.held_mib)} itself"
+        held = f"it held {owner.held_mib / MIB_PER_GIB:.1f} GiB itself"
         kept = "a cache, a list of results, a callback that leaks"
         text = f"Look for what the main process keeps from batch to batch ({kept}): {held}"
         return (Advice(f"{text}. Or {more}, which helps only where that stops growing"),)
@@ -117,4 +117,6 @@ def _more(oom: OomKill | None) -> str:
     if oom is None or not oom.at_limit:
         return "give the machine or the container more"
     limit_mib = oom.report and oom.report.limit_mib
-    return "raise the limit of its container or service" + (f" (now {memory_words(limit_mib)})" if limit_mib else "")
+    return "raise the limit of its container or service" + (
+        f" (now {limit_mib / MIB_PER_GIB:.1f} GiB)" if limit_mib else ""
+    )

@@ -5,8 +5,8 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.timeline.thresholds import ENDED_TOGETHER_S
 from gpu_report.analyse.timeline.trainings import Training, whole
 from gpu_report.model import Advice, Finding
 
@@ -26,7 +26,7 @@ def with_resume_command(context: Context, findings: Sequence[Finding]) -> list[F
 
 def _with_resume_command(context: Context, finding: Finding) -> Finding:
     training = context.training_at(finding.end_t_s)
-    if training is None or finding.end_t_s > training.span[1] + th.TOGETHER_S:
+    if training is None or finding.end_t_s > training.span[1] + ENDED_TOGETHER_S:
         return finding
     epoch, command = _saved_epoch(context, training, finding.end_t_s), _command(context, training)
     if epoch is None or not command:

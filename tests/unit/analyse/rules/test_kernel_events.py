@@ -1,6 +1,6 @@
 """Kernel lines that an ended training or a lost GPU carries are no findings of their own; others stay."""
 
-from gpu_report.analyse.rules.merge_kernel_findings import attach_to_their_finding
+from gpu_report.analyse.rules.kernel_events import attach_to_their_finding
 from gpu_report.model import Advice, Finding, KernelEvent, NearbyKernelEvent
 
 

@@ -9,9 +9,9 @@ from support.runs import PROCESSES, make_run
 from support.samples import SAMPLES
 
 from gpu_report.analyse import analyse
-from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.signals.gpu_memory import GpuMemory
 from gpu_report.analyse.signals.memory_growth import find_growth
+from gpu_report.analyse.signals.thresholds import GROWTH_SHARE
 from gpu_report.analyse.timeline.training_epochs import TrainingEpoch, TrainingEpochs
 from gpu_report.analyse.timeseries.growth_fit import fit_growth, theil_sen
 from gpu_report.load import load_run
@@ -98,7 +98,7 @@ def test_growth_that_came_to_an_end_has_no_forecast():
 
 
 def test_what_is_smaller_than_the_least_growth_is_none():
-    share = th.GROWTH_SHARE * BASE_MIB
+    share = GROWTH_SHARE * BASE_MIB
     assert len(grown(training(leak_mib(each=1.1 * share / 6)))) == 1
     assert grown(training(leak_mib(each=0.9 * share / 6))) == []
 

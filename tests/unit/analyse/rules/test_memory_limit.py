@@ -8,9 +8,9 @@ from support.runs import PROCESSES, make_run, readings
 from support.samples import SAMPLES
 
 from gpu_report.analyse import analyse
-from gpu_report.analyse import thresholds as th
 from gpu_report.analyse.context import build_context
 from gpu_report.analyse.rules.memory_limit import near_limit
+from gpu_report.analyse.rules.thresholds import NEAR_LIMIT_PCT
 from gpu_report.analyse.timeseries.gpu_series import gpu_series
 from gpu_report.load import load_run
 from gpu_report.model import InsideRun, Options, Phase
@@ -20,7 +20,7 @@ SECONDS = 120
 CARD_MIB = 143_771.0
 RESERVED_MIB = 615.0
 CAPACITY_MIB = CARD_MIB - RESERVED_MIB
-LINE_MIB = th.NEAR_LIMIT_PCT / 100 * CAPACITY_MIB
+LINE_MIB = NEAR_LIMIT_PCT / 100 * CAPACITY_MIB
 
 
 def filled(*parts, reserved_mib=RESERVED_MIB, util=None):

@@ -9,7 +9,7 @@ from support.plain_drops import find_drops_plainly
 from support.runs import make_run, readings
 
 from gpu_report.analyse import analyse
-from gpu_report.analyse import thresholds as th
+from gpu_report.analyse.signals.thresholds import SUSTAINED_AFTER_S
 from gpu_report.analyse.signals.utilisation_drops import find_drops, find_low_intervals
 from gpu_report.analyse.timeseries.gpu_series import gpu_series
 from gpu_report.model import Options
@@ -109,7 +109,7 @@ def test_drops_overlap_in_a_new_state_only_and_always_keep_the_definition(parts)
         assert drop.mean_pct < drop.level_pct / 2
         assert series.util_pct[series.t_s == drop.start_t_s] < drop.level_pct / 2
     for one, other in itertools.pairwise(found):  # within a sustained one there may be another, from its new level
-        is_new_state = one.sustained and other.start_t_s >= one.start_t_s + th.SUSTAINED_AFTER_S
+        is_new_state = one.sustained and other.start_t_s >= one.start_t_s + SUSTAINED_AFTER_S
         assert is_new_state or one.end_t_s <= other.start_t_s
 
 

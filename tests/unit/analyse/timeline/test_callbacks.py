@@ -192,8 +192,8 @@ def test_a_trainer_that_stands_still_between_batches_is_no_wait_for_data():
     found = standing_still(main_pct=0.0, workers_pct=0.0)
     (drop,) = [f for f in found.findings if f.rule == "drop" and not f.expected]
     epoch = found.epochs[2]
-    assert drop.cause.name == epoch.held_by == "trainer-blocked"
-    assert (epoch.held_s, epoch.data_wait_s, epoch.data_wait_share) == pytest.approx((15, 0, 0), abs=0.5)
+    assert drop.cause.name == epoch.stall_cause == "trainer-blocked"
+    assert (epoch.stall_s, epoch.data_wait_s, epoch.data_wait_share) == pytest.approx((15, 0, 0), abs=0.5)
     assert [each for each in epoch.outliers if each.part == "data wait"] == []
     assert any(each.cause == "trainer-blocked" and 10 <= each.seconds < 20 for each in epoch.outliers)
 
@@ -202,16 +202,16 @@ def test_a_wait_whose_drop_is_the_loaders_or_was_none_stays_what_it_is():
     loader = standing_still(main_pct=0.0, workers_pct=790.0)
     (drop,) = [f for f in loader.findings if f.rule == "drop" and not f.expected]
     assert drop.cause.name == "input-cpu"
-    assert (loader.epochs[2].held_s, loader.epochs[2].data_wait_s) == (None, 15)
+    assert (loader.epochs[2].stall_s, loader.epochs[2].data_wait_s) == (None, 15)
     within_a_batch = standing_still(main_pct=0.0, workers_pct=0.0, wait_s=2.0)
-    assert (within_a_batch.epochs[2].held_s, within_a_batch.epochs[2].data_wait_s) == (None, 2)
+    assert (within_a_batch.epochs[2].stall_s, within_a_batch.epochs[2].data_wait_s) == (None, 2)
 
 
 def test_the_ordinary_waits_of_an_epoch_are_not_the_one_in_which_the_trainer_stood_still():
     many_short = standing_still(main_pct=0.0, workers_pct=0.0, wait_s=8.0, longest_s=0.9)
-    assert (many_short.epochs[2].held_s, many_short.epochs[2].data_wait_s) == (None, 8)
+    assert (many_short.epochs[2].stall_s, many_short.epochs[2].data_wait_s) == (None, 8)
     beside_them = standing_still(main_pct=0.0, workers_pct=0.0, wait_s=16.0, longest_s=12.0)
-    assert (beside_them.epochs[2].held_s, beside_them.epochs[2].data_wait_s) == (12, 4)
+    assert (beside_them.epochs[2].stall_s, beside_them.epochs[2].data_wait_s) == (12, 4)
 
 
 @pytest.mark.parametrize("longest_s", [0.9, 12.0])

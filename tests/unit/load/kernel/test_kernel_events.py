@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_report.load.kernel import KernelLine, kernel_events
+from gpu_report.load.kernel import RawLine, kernel_events
 from gpu_report.load.run import no_alarm_before_start
 from gpu_report.model import Gpu, OomReport
 
@@ -13,7 +13,7 @@ XID_31 = "NVRM: Xid (PCI:0000:03:00): 31, pid=7, name=python, MMU Fault"
 
 
 def events_of(*lines, xid_codes=(), pids=()):
-    return kernel_events([KernelLine(t, text, None, "kmsg") for t, text in lines], GPUS, frozenset(pids), xid_codes)
+    return kernel_events([RawLine(t, text, None, "kmsg") for t, text in lines], GPUS, frozenset(pids), xid_codes)
 
 
 def test_repeats_fold_until_three_minutes_of_silence():

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_report.load.kernel import KernelLine, classify, kernel_events
+from gpu_report.load.kernel import RawLine, classify, kernel_events
 from gpu_report.load.kernel.xid_catalogue import describe
 from gpu_report.model import Gpu
 
@@ -16,7 +16,7 @@ GPUS = (
 
 
 def said(text, gpus=GPUS, pids=()):
-    return classify(KernelLine(1.0, text), gpus, frozenset(pids))
+    return classify(RawLine(1.0, text), gpus, frozenset(pids))
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_an_xid_that_a_user_wrote_into_a_name_or_log_is_none(text):
     event = said(text)
     assert event.kind != "xid"
     assert event.code is None
-    events = kernel_events([KernelLine(0.0, text)], GPUS, frozenset(), ())
+    events = kernel_events([RawLine(0.0, text)], GPUS, frozenset(), ())
     assert all(each.kind != "xid" for each in events)
 
 
@@ -117,7 +117,7 @@ def test_a_process_name_inside_a_real_xid_changes_neither_code_nor_gpu():
 
 def test_level_plays_no_part():
     text = "NVRM: Xid (PCI:0000:03:00): 79, GPU has fallen off the bus."
-    severities = {classify(KernelLine(0.0, text, level), GPUS, frozenset()).severity for level in (None, 0, 4, 7)}
+    severities = {classify(RawLine(0.0, text, level), GPUS, frozenset()).severity for level in (None, 0, 4, 7)}
     assert severities == {"critical"}
 
 
@@ -184,10 +184,10 @@ def test_a_lost_gpu_counts_as_79(text):
 @pytest.mark.parametrize("tag", ["NVRM: ", ""])
 def test_a_lost_gpu_in_three_lines_is_one_event(tag):
     lines = [
-        KernelLine(5.0, "[ 10.000001] NVRM: The NVIDIA GPU 0000:03:00.0"),
-        KernelLine(5.0, f"[ 10.000002] {tag}(PCI ID: 10de:2335) installed in this system has"),
-        KernelLine(5.0, f"[ 10.000003] {tag}fallen off the bus and is not responding to commands."),
-        KernelLine(5.1, "[ 10.100000] usb 1-1: new device"),
+        RawLine(5.0, "[ 10.000001] NVRM: The NVIDIA GPU 0000:03:00.0"),
+        RawLine(5.0, f"[ 10.000002] {tag}(PCI ID: 10de:2335) installed in this system has"),
+        RawLine(5.0, f"[ 10.000003] {tag}fallen off the bus and is not responding to commands."),
+        RawLine(5.1, "[ 10.100000] usb 1-1: new device"),
     ]
     lost, other = kernel_events(lines, GPUS, frozenset(), ())
     assert (lost.kind, lost.gpu, lost.count) == ("gpu-lost", 0, 1)
@@ -226,7 +226,7 @@ def test_other_lines_of_the_driver(text, severity, gpu):
 
 def test_the_driver_pairing_bus_and_uuid_names_the_gpu_and_is_no_event():
     gpus = (Gpu(5, uuid="GPU-00000000-0000-4000-8000-000000000003"),)
-    lines = [KernelLine(index * 1e-3, text) for index, text in enumerate((DATA / "kmsg.txt").read_text().splitlines())]
+    lines = [RawLine(index * 1e-3, text) for index, text in enumerate((DATA / "kmsg.txt").read_text().splitlines())]
     events = kernel_events(lines, gpus, frozenset(), ())
     (xid,) = [event for event in events if event.kind == "xid"]
     assert (xid.gpu, xid.code, xid.pid, xid.process, xid.severity) == (5, 31, 2090, "python3", "warning")

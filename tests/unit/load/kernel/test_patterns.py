@@ -1,13 +1,13 @@
 import pytest
 
-from gpu_report.load.kernel import KernelLine, classify
+from gpu_report.load.kernel import RawLine, classify
 from gpu_report.model import Gpu
 
 GPUS = (Gpu(0, pci_bus_id="00000000:03:00.0"),)
 
 
 def said(text, pids=()):
-    return classify(KernelLine(0.0, text), GPUS, frozenset(pids))
+    return classify(RawLine(0.0, text), GPUS, frozenset(pids))
 
 
 # Lines as Linux 4.x to 6.x print them (numbers changed).

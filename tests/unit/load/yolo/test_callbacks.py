@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from gpu_report import schema
 from gpu_report.analyse import analyse
 from gpu_report.load import load_run
-from gpu_report.load.run_clock import Boot, Clock
+from gpu_report.load.run_clock import Boot, RunClock
 from gpu_report.load.yolo import callbacks
 from gpu_report.load.yolo.callbacks import Outside, load_inside, with_versions
 from gpu_report.model import Recording, YoloRun
 from gpu_report.render.run.summary_json import build_summary
 
 START = 1_800_000_000
-CLOCK = Clock((Boot(START, 100.0, 0.0),))
+CLOCK = RunClock((Boot(START, 100.0, 0.0),))
 END_S = 100.0
 
 

@@ -3,12 +3,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.runs import START, make_run, readings
 
-from gpu_report.load.run_clock import Boot, Clock
+from gpu_report.load.run_clock import Boot, RunClock
 from gpu_report.load.yolo.args_yaml import load_arguments
 from gpu_report.load.yolo.fit_training_start import fit_train_start
 from gpu_report.load.yolo.results_csv import ResultsRow, load_epochs, parse_results, segments
 
-CLOCK = Clock((Boot(START, 1000.0, 0.0),))
+CLOCK = RunClock((Boot(START, 1000.0, 0.0),))
 RESULTS = "epoch,time,train/box_loss,lr/pg0\n1,20.5,3.1,0.01\n2,31.0,2.2,0.02\n3,41.4,1.9,0.03\n"
 
 

@@ -3,17 +3,17 @@
 import pytest
 
 from gpu_report.errors import UsageError
-from gpu_report.record.gpu.devices import Device, boards, choose
+from gpu_report.record.gpu.devices import NvmlDevice, boards, choose
 from gpu_report.record.gpu.mig import MigPlace
 
 
 def gpu(index, *, divided=False):
-    return Device(index, f"handle {index}", {"name": "H200", "uuid": f"GPU-{index}aaa"}, divided=divided)
+    return NvmlDevice(index, f"handle {index}", {"name": "H200", "uuid": f"GPU-{index}aaa"}, divided=divided)
 
 
 def mig(parent, slot):
     place = MigPlace(parent, slot, f"handle {parent}", 7 + slot)
-    return Device(place.index, "a handle", {"name": "H200 MIG", "uuid": f"MIG-{parent}{slot}bb"}, place)
+    return NvmlDevice(place.index, "a handle", {"name": "H200 MIG", "uuid": f"MIG-{parent}{slot}bb"}, place)
 
 
 ALL = (gpu(0), gpu(3, divided=True), mig(3, 0), mig(3, 1))

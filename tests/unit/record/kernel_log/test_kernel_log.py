@@ -191,7 +191,7 @@ def test_the_record_stream_is_read_from_its_end_or_refused_with_a_reason():
 
 def test_records_that_the_ring_lost_are_counted_by_their_numbers():
     reading, writing = os.pipe2(os.O_NONBLOCK)
-    source = sources.Source("ring", reading, parse_plain, is_record_stream=True)
+    source = sources.LogSource("ring", reading, parse_plain, is_record_stream=True)
     for number in (7, 8, 12):
         os.write(writing, b"6,%d,1,-;text\n" % number)
         assert len(source.read()) == 1

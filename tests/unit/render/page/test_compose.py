@@ -13,9 +13,9 @@ from gpu_report.render.page.findings import finding_title, finding_view, first_a
 from gpu_report.render.page.gpu_tables import processes
 from gpu_report.render.page.recording import HAPPENINGS_SHOWN
 from gpu_report.render.page.view import Fact, ReportView
-from gpu_report.render.run_clock import Clock
+from gpu_report.render.run_clock import WallClock
 
-CLOCK = Clock(1_795_223_424.286)
+CLOCK = WallClock(1_795_223_424.286)
 DROP = model.Finding("drop-1", "drop", "warning", 0, 10.0, 25.0, "fell", level_pct=80.0, low_pct=20.0)
 
 

@@ -9,14 +9,14 @@ from gpu_report.render.page.epochs import (
     MOST_TICKS,
     chart,
     columns,
-    odd_note,
+    outliers_note,
     rows,
     rows_note,
     unknown_note,
 )
-from gpu_report.render.run_clock import Clock
+from gpu_report.render.run_clock import WallClock
 
-CLOCK = Clock(1_795_223_424.0)
+CLOCK = WallClock(1_795_223_424.0)
 
 
 def told(epoch: model.EpochSummary, **facts: object) -> model.EpochSummary:
@@ -64,15 +64,15 @@ def test_what_is_unknown_is_said_only_where_it_is(analysis: model.Analysis, full
 
 
 def test_an_epoch_that_stands_out_says_why_and_is_counted(full: model.Analysis) -> None:
-    odd = replace(full.epochs[2], outliers=(model.Outlier("train", 90.0, 36.0),), closing=True)
-    analysis = replace(full, epochs=(*full.epochs[:2], odd))
-    assert [row.odd for row in rows(analysis, CLOCK)] == [
+    outliers = replace(full.epochs[2], outliers=(model.Outlier("train", 90.0, 36.0),), closing=True)
+    analysis = replace(full, epochs=(*full.epochs[:2], outliers))
+    assert [row.outliers for row in rows(analysis, CLOCK)] == [
         "",
         "",
         "Training took 90.0 s, usually 36.0 s; the mosaic was closed and the loader made anew",
     ]
-    assert odd_note(analysis) == "1 epoch stands out: a part took far longer than in most others."
-    assert [bar.odd for bar in chart(analysis).bars] == [False, False, True]
+    assert outliers_note(analysis) == "1 epoch stands out: a part took far longer than in most others."
+    assert [bar.outliers for bar in chart(analysis).bars] == [False, False, True]
 
 
 def test_the_parts_of_a_bar_stand_on_each_other_and_fill_its_length(full: model.Analysis) -> None:
@@ -85,7 +85,7 @@ def test_the_parts_of_a_bar_stand_on_each_other_and_fill_its_length(full: model.
 
 
 def test_what_was_no_wait_for_data_is_a_part_of_its_own(full: model.Analysis) -> None:
-    held = replace(full, epochs=(*full.epochs[:2], told(full.epochs[2], held_s=18.0, held_by="trainer-blocked")))
+    held = replace(full, epochs=(*full.epochs[:2], told(full.epochs[2], stall_s=18.0, stall_cause="trainer-blocked")))
     drawn = chart(held)
     assert [part.kind for part in drawn.bars[2].parts] == ["wait", "held", "train", "validation", "checkpoint"]
     assert drawn.bars[2].parts[1].height == pytest.approx(2 * drawn.bars[2].parts[0].height, abs=0.02)
@@ -131,7 +131,7 @@ def test_an_odd_epoch_among_thousands_still_marks_its_bar(full: model.Analysis) 
     epochs = [replace(full.epochs[0], epoch=number + 1) for number in range(3000)]
     epochs[1500] = replace(epochs[1500], outliers=(model.Outlier("train", 90.0, 36.0),))
     view = chart(replace(full, epochs=tuple(epochs)))
-    (bar,) = [bar for bar in view.bars if bar.odd]
+    (bar,) = [bar for bar in view.bars if bar.outliers]
     assert "training took 90.0 s" in bar.title
 
 
@@ -178,5 +178,5 @@ def test_of_too_many_that_stand_out_the_table_lists_those_that_lost_most_time(
     many = replace(full, epochs=tuple(epochs))
     end, listed = MOST_ROWS // 4, [int(row.cells[0]) for row in rows(many, CLOCK)]
     assert listed[end:-end] == list(range(1376, 1875, 2))
-    told = sum(bool(row.odd) for row in rows(many, CLOCK))
+    told = sum(bool(row.outliers) for row in rows(many, CLOCK))
     assert f"500 of 2,000 epochs: the first, the last, and {told} of 1,000 that stand out, the ones" in rows_note(many)

@@ -48,5 +48,7 @@ def test_the_largest_loss_is_told_what_to_look_at_where_no_finding_is_of_it(anal
     assert "no argument is known to close them" in gaps_step(told)
     assert first_advice((UNEXPLAINED,), told)[0].text == gaps_step(told)
     assert gaps_step(replace(told, verdict=model.Verdict((model.Sentence("work", "The GPU was busy 54 %."),)))) == ""
+    unseen = tuple(phase for phase in told.phases if phase.name != "train")  # nobody knows of any batches
+    assert gaps_step(replace(told, phases=unseen)) == ""
     ended = model.Finding("ended-1", "run-ended", "critical", None, 9.0, 9.0, "CUDA was out of memory")
     assert gaps_step(replace(told, findings=(ended,))) == ""

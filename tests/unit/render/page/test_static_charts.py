@@ -7,10 +7,10 @@ import pytest
 
 from gpu_report.model import Analysis
 from gpu_report.render.page.static_charts import MOST_POINTS, paths, shared, strip, surroundings
-from gpu_report.render.run_clock import Clock
+from gpu_report.render.run_clock import WallClock
 from gpu_report.render.samples.quantity_series import QuantitySeries, series_of_each_gpu
 
-CLOCK = Clock(1_795_223_424.286)
+CLOCK = WallClock(1_795_223_424.286)
 
 
 def points(path: str) -> list[tuple[str, float, float]]:

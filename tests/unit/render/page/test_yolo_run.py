@@ -43,13 +43,13 @@ def test_what_is_another_in_effect_stands_first_too(analysis: model.Analysis) ->
     (view,) = yolo(with_args(analysis, settings))
     notes = {fact.label: fact.note for fact in view.changed}
     assert notes == {"model": "", "batch": "default 16", "workers": "in effect 4", "optimizer": "in effect MuSGD"}
-    assert [(fact.label, fact.value) for fact in view.told] == [("training images", "118,287")]
+    assert [(fact.label, fact.value) for fact in view.reported] == [("training images", "118,287")]
 
 
 def test_the_settings_of_another_run_say_nothing(analysis: model.Analysis) -> None:
     other = with_args(analysis, {"workers": 4})
     other = replace(other, run=replace(other.run, inside=(replace(other.run.inside[0], run=2),)))
-    assert yolo(other)[0].told == ()
+    assert yolo(other)[0].reported == ()
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import json
 import time
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 
 import pandas as pd
 import pytest
@@ -16,7 +16,7 @@ from gpu_report.render.comparison.markdown import render_comparison_markdown
 from gpu_report.render.comparison.page import render_comparison_html
 from gpu_report.render.comparison.terminal import render_comparison_text
 from gpu_report.render.redaction.placeholders import LONGEST_TEXT, Hider
-from gpu_report.render.redaction.redact import STATEMENT, redact, redact_comparison
+from gpu_report.render.redaction.redact import _OURS, STATEMENT, redact, redact_comparison
 from gpu_report.render.run.summary_json import build_summary
 
 HOST, USER, FOLDER, RUN = "zebra-17", "quagga", "okapi_project", "lemur-run-9"
@@ -239,3 +239,10 @@ def renamed(analysis, folder, host):
     recording = replace(analysis.run.recording, host=f"{host}-{folder[-1]}")
     yolo = tuple(replace(y, args={**y.args, "data": f"{folder}/data.yaml"}) for y in analysis.run.yolo_runs)
     return replace(analysis, run=replace(analysis.run, path=folder, recording=recording, yolo_runs=yolo))
+
+
+def test_what_is_named_as_our_own_words_are_fields_that_exist():
+    known = {(name, each.name) for name, of in vars(model).items() if is_dataclass(of) for each in fields(of)}
+    anywhere = {field for _, field in known}
+    assert {(of, field) for of, field in _OURS if of and (of, field) not in known} == set()
+    assert {field for of, field in _OURS if of is None} <= anywhere

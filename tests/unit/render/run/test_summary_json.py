@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from gpu_report.render.json_values import json_ready
+from gpu_report.render.machine_values import json_ready
 
 
 @pytest.mark.parametrize("value", [531.4065, math.nextafter(531.4065, 0), math.nextafter(531.4065, 1000)])

@@ -4,12 +4,15 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 
-from gpu_report.analyse.timeseries.intervals import as_array, intersect, minus, rows_in_any, rows_within
-from gpu_report.analyse.timeseries.sorting import ranking
-from gpu_report.analyse.timeseries.weighted_stats import SHORT, weighted_stats, weighted_sum
-from gpu_report.analyse.timeseries.weighted_stats_by_interval import StatsOfInterval, stats_by_interval
+from gpu_report.analyse.timeseries.intervals import as_array, indices_within, intersect, mask_in_any, minus
+from gpu_report.analyse.timeseries.weighted_stats import (
+    SHORT,
+    StatsOfInterval,
+    stats_by_interval,
+    weighted_stats,
+    weighted_sum,
+)
 
 READINGS = st.sampled_from([0.0, 7.0, 90.0, 100.0, 344.2, 344.25, np.nan, -3.0]) | st.floats(-1e6, 1e6)
 edges = st.floats(0, 100)
@@ -59,15 +62,15 @@ def test_statistics_by_gpu_have_only_what_is_known():
     assert second[3] == {}
 
 
-@given(hnp.arrays(float, st.integers(0, 50), elements=READINGS.filter(np.isfinite)))
-def test_the_ranking_is_that_of_a_stable_sort(values):
-    np.testing.assert_array_equal(ranking(values), np.argsort(values, kind="stable"))
-
-
 @pytest.mark.parametrize("unit", [1, 10, 100])
-def test_the_ranking_of_many_whole_readings_is_that_of_a_stable_sort(unit):
-    values = np.random.default_rng(0).integers(-500, 200_000, 20_000) / unit
-    np.testing.assert_array_equal(ranking(values), np.argsort(values, kind="stable"))
+@pytest.mark.parametrize("most", [100, 10**9])  # few different values are counted, many are sorted
+def test_percentiles_of_whole_readings_are_those_of_weighted_ranks(unit, most):
+    draw = np.random.default_rng(0)
+    values, weights = draw.integers(-50, most, 2000) / unit, draw.uniform(0.1, 2.5, 2000)
+    order = np.argsort(values, kind="stable")
+    ranks = (np.cumsum(weights[order]) - weights[order] / 2) / weights.sum()
+    stats = weighted_stats(values, weights)
+    assert (stats.p5, stats.p50, stats.p95) == pytest.approx(np.interp([0.05, 0.5, 0.95], ranks, values[order]))
 
 
 @given(drawn=spans, cuts=spans)
@@ -94,9 +97,9 @@ def test_rows_are_marked_and_listed_as_span_by_span(drawn, side):
     expected = np.zeros(len(t_s), dtype=bool)
     for part in parts:
         expected[part] = True
-    np.testing.assert_array_equal(rows_in_any(t_s, drawn, side), expected)
+    np.testing.assert_array_equal(mask_in_any(t_s, drawn, side), expected)
     listed = [row for part in parts for row in range(*part.indices(len(t_s)))]
-    assert rows_within(t_s, drawn, side).tolist() == listed
+    assert indices_within(t_s, drawn, side).tolist() == listed
 
 
 def test_a_weighted_sum_in_pieces_is_the_whole():

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from gpu_report.analyse import thresholds as th
-from gpu_report.analyse.timeseries.trend_test import mann_kendall_rise, p_of_no_rise
+from gpu_report.analyse.timeseries.trend import TREND_EPOCHS, TREND_P, mann_kendall_rise, p_of_no_rise
 
 RISING = [10.0, 10.4, 10.1, 11.0, 11.2, 10.9, 12.1, 12.0, 12.6, 13.0]
 
@@ -29,7 +28,7 @@ def test_a_rise_is_told_by_the_medians_of_its_thirds():
 
 @pytest.mark.parametrize("values", [[], RISING[:9], RISING[::-1], [5.0] * 20, [10.0, 11.0] * 10])
 def test_no_rise_is_told_of_too_few_values_or_of_what_falls_or_stays(values):
-    assert len(RISING[:9]) == th.TREND_EPOCHS - 1
+    assert len(RISING[:9]) == TREND_EPOCHS - 1
     assert mann_kendall_rise(values) is None
 
 
@@ -42,7 +41,7 @@ def test_single_outliers_make_no_rise():
 def test_noise_alone_passes_seldom():
     random = np.random.default_rng(1)
     passed = sum(mann_kendall_rise(random.normal(10, 1, 20).tolist()) is not None for _ in range(1000))
-    assert passed <= 2 * th.TREND_P * 1000
+    assert passed <= 2 * TREND_P * 1000
 
 
 def test_thousands_of_values_are_compared_in_blocks():

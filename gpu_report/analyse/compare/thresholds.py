@@ -1,0 +1,36 @@
+"""Thresholds of a comparison, each with its unit and its reason."""
+
+# What a comparison looks at: whole epochs where each side has this many, else windows of training. Fewer values have no
+# interval worth the name: already with 5 Student's t reaches 1.8 times as far as the normal distribution.
+COMPARED_AT_LEAST = 5
+# Windows are cut where callbacks reported how far the epoch was: every 2 to 3 s.
+WINDOW_S = 2.5
+BAND_CONFIDENCE = 0.95  # of several baselines' band; INTERVAL_CONFIDENCE must be left, too
+BAND_AT_LEAST = 3  # baselines: fewer have no spread to speak of
+IMAGES_SHARE = 0.01  # data sets whose sizes differ by more are not the same; less is less than epochs differ by
+# Likewise of models: the number of classes moves their parameters by about a percent, the next size by a factor of two.
+PARAMETERS_SHARE = 0.05
+MOSAIC_SHARE = 0.1  # runs of whose epochs so much more is without mosaic are compared with mosaic only, or without only
+# The smallest changes that count, where no gate says otherwise. They also stand for what two runs of one configuration
+# differ by anyway, which no interval from the epochs of one run can know: 0.3 to 4.4 % in epoch time, up to 3.3
+# percentage points in utilisation (s-cpu-taken, s-loader-stall, s-storage without what was done to them; m-ddp,
+# m-ddp-stopped).
+LEAST_TIME_SHARE = 0.05
+LEAST_ENERGY_SHARE = 0.05
+LEAST_VALIDATION_SHARE = 0.1
+LEAST_VALIDATION_S = 0.2
+LEAST_MEMORY_SHARE = 0.05
+LEAST_UTIL_PP = 5.0
+LEAST_WAIT_PP = 2.0
+LEAST_WORK_SHARE = 0.05
+# A gate on a share of the data wait counts a change from this on, in percentage points of the epoch's training: where
+# the loader keeps up an epoch waits for 0.1 to 0.5 % of it just to hand its batches over, 6 to 60 ms in 30 runs on
+# H200s, and 15 to 39 ms in seven runs of one set-up. A fifth more of that is nothing that anybody waits for.
+GATED_WAIT_PP = 0.5
+# A slower host: the same work takes the main process and the workers longer alike, and the GPU not.
+# Seven runs of one set-up (tests/data/same_setup, two virtual machines with an H200 each) took the main process 0 to
+# 38 % and the workers 0 to 42 % more than the fastest; of each the two were within 5 % of each other, and the SMs'
+# activity within 3 % of the fastest's. A training that does more work of all kinds has all three risen alike.
+CORES_AGREE = 0.12  # the one factor over the other
+GPU_WORK_SHARE = 1 / 3  # of the cores' change: from here on the GPU's work is another, too
+SHARED_GPU_SHARE = 0.05  # of the time: less of another process on the GPUs is not worth a word

@@ -1,0 +1,108 @@
+"""Thresholds of what is a finding, and how severe, each with its unit and its reason."""
+
+# --- drops ---
+
+# Between a drop and noise: all cores taken leaves YOLO26m 55 to 60 % of its level, and no healthy run of the labelled
+# ones falls by a third for 10 s.
+SLOWED_PERCENT = 30.0
+SLOWED_CONFIDENCE = 0.75  # ... but a cause must be beside it, and not one among several
+
+ABUTS_S = 1.0  # what lies within this of a phase touches it: a fault that goes on does, a later one does not
+# Of the least length of a drop: what is left of one without the validation and checkpoint in it is a finding from here
+# on.
+REMAINS_SHARE = 0.5
+# ... and from this on: their own ramps take up to 3.8 s before the first (FIRST_DRAIN_S), 1.2 s after one, on labelled
+# H200 runs. Who asks for shorter drops (--drop-seconds) gets them.
+REMAINS_AT_LEAST_S = 5.0
+
+CRITICAL_DROP_S = 120.0  # a drop this long costs more than any explanation of it
+
+# --- low utilisation ---
+
+STARVED_PCT = 40.0  # mean utilisation of training below this: the GPU mostly waits
+WAITING_SHARE = 0.1  # of the steady state: less is not what holds it back
+DATA_WAIT_SHARE = 0.2  # of the steady state: 0.1 to 1 % where the loader keeps up, and a fifth is worth a fix
+STARVED_AT_LEAST_S = 10.0  # of the steady state: less is too little to call it the run's way
+
+# --- memory of a GPU ---
+
+FULL_SHARE = 0.97  # of a card: what fails to be allocated asks for more than the rest, so that it never reads as full
+NEAR_LIMIT_PCT = 95.0  # of what the card can hold is in use
+NEAR_LIMIT_S = 10.0  # held for so long: an allocator that is at its limit for a moment gives its cache back
+LAST_MINUTE_S = 60.0  # what led to the end of a training that ran out of memory is looked for in this time
+
+# --- readings and GPUs ---
+
+OTHER_PROCESS_AT_LEAST_S = 5.0  # shorter ones are looks (nvidia-smi, a notebook's first cell)
+# Some drivers read 100 % for good once a process was killed in the middle of a kernel (reference/nvml.md, section 2.5).
+IMPLAUSIBLE_PCT = 95.0
+IMPLAUSIBLE_S = 30.0  # a process that has just gone, or is not listed yet, explains less
+# Power at which a GPU does no work: 120 of 700 W for an H200 in its highest clocks, 9 to 25 % of the limit elsewhere.
+NO_WORK_POWER_SHARE = 0.25  # of the limit, or ...
+NO_WORK_POWER_FACTOR = 1.2  # ... so close to the least that was seen, where
+NO_WORK_POWER_RANGE = 2.0  # ... so many times as much was seen, too
+# Of what was held down: so much of it while the other process was there, and it came of that process's work, unless it
+# was there for as much of the training, too. Other processes of three labelled runs: 93 to 100 % of it, in 7 to 24 % of
+# training.
+THROTTLED_TOGETHER_SHARE = 0.8
+# Two GPUs with the same work: 0 to 1 points apart over a healthy labelled run, 4 with one reading a second and another
+# process beside; by window up to 4 and 14.
+IMBALANCE_POINTS = 15.0
+IMBALANCE_WINDOW_S = 10.0  # compared window by window, and apart in ...
+IMBALANCE_SHARE = 0.5  # ... at least this share of the steady state
+IMBALANCE_AT_LEAST_S = 10.0  # of it, as for a level; less is too little to call it the run's way
+MORE_WORK = 1.1  # a GPU that does so many times another's work (tensor activity, else power) is not waiting for it
+UNEVEN_MEMORY_SHARE = 0.3  # of the larger: rank 0 has the moving average of the weights and the validation besides
+UNEVEN_MEMORY_MIB = 1024.0
+SAME_EVENT_S = 5.0  # the kernel writes the lines of one kill or one lost GPU at once; a busy log delays the last ones
+
+# --- configuration and machine ---
+
+# Workers leave their batches in /dev/shm, and one that finds no room dies of a bus error: with a tenth left of Docker's
+# 64 MiB not even one batch of 16 images of 640 px (19 MiB) fits.
+SHM_LEAST_SHARE = 0.1
+THREADS_USED_PCT = 150.0  # of one core: a main process that launches kernels fills one; more is threads of arithmetic
+# Of training in which a process waited for a core: 0 to 1.3 % in thirteen runs on H200s that had cores enough, 28 % in
+# one whose cores others took for a third of it.
+CORES_WAITED_PCT = 20.0
+CORES_FULL_PCT = 85.0  # of each core that may be used, by the trainer and its workers together
+# Reads that are waited for throughout: less is what the first epoch costs before the page cache holds the images.
+READS_WAITED_S = 10.0
+READS_WAITED_SHARE = 0.1  # of training
+PLACE_ROOM = 1.2  # times what the images take: a disk that is filled to the brim is no place to move to
+PLACE_LEAST_MIB = 51200.0  # where nobody knows what they take: COCO has 20 GiB
+PLACE_MEMORY = 2.0  # times the need: what lies in /dev/shm is taken from the training's own memory
+
+# --- epochs ---
+
+# An epoch is a finding, more than a mark in the table, when its training is over its siblings' median by all of these
+# and by OUTLIER_Z: as long as a drop must last, and half of what it takes.
+SLOW_AT_LEAST_S = 10.0
+SLOW_SHARE = 0.5
+# Of the time that the GPU is typically busy for an epoch's work, which hardly differs: 6.8 to 7.1 s in 23 epochs of a
+# run on an H200, stalled ones among them, and 18.7 s in the one beside another process. What the clock lost is taken
+# off.
+BUSIER_FACTOR = 1.5
+COMPARED_EPOCHS = 50  # on either side of slow ones: those far away tell less of what was typical just then
+EXPLAINED_SHARE = 0.5  # of what it took longer: so much in drops, waits or with another process, and those say it all
+DISTURBED_SHARE = 0.2  # of its training: an epoch with more of these tells nothing of a trend
+SLOWING_SHARE = 0.2  # the last third over the first: what a person would notice, as for outliers
+WAIT_GROWS_S = 1.0  # an epoch, the last third over the first
+WAIT_GROWS_SHARE = 0.05  # ... and of its training
+WAIT_COSTS_S = 10.0  # in all
+CHANGED_SHARE = 0.1  # a signal that moved less is not what changed
+
+# --- how a training ended ---
+
+BEFORE_THE_END_S = 5.0  # what "just before the end" means: allocations that fail last seconds
+OOM_COUNTED_S = 10.0  # its counters are read every 5 s
+MOST_OF_MEMORY = 0.5  # share of a limit that who reached it must have held: less may be anybody's
+MEMORY_FULL_PCT = 97.0  # of what there is: a machine that swaps or kills leaves less than this free
+# Callbacks report a training's batches every 3 s, or every 1/1800 of its age (inside: batches.py). One that reports
+# nothing for a minute and five such lines does none; nor does a validation or a checkpoint go on for five times the
+# typical length.
+HANG_S = 60.0
+HANG_LINES = 5.0
+PROGRESS_SHARE = 1 / 1800
+HANG_FIRST_S = 600.0  # the first batch may compile the model, and fill a cache
+HANG_SIBLINGS = 5.0

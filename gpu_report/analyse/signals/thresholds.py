@@ -1,0 +1,67 @@
+"""Thresholds of drops, other processes, clocks, memory and the kernel log, each with its unit and its reason."""
+
+# Looks at the processes (every PROCESSES_EVERY_S) take place at ticks: up to one later, and the reading before that
+# must be seen, too.
+LATE_LOOK_TICKS = 2.5
+
+LEVEL_OVER_S = 60.0  # the level is the median over up to this much of readings, and at least LEVEL_AT_LEAST_S
+STRAY_SHARE = 0.25  # of a stretch: readings above its line (STRAY_S) that make up more mean busy, off and on
+LOW_AT_LEAST_S = 10.0  # a low interval lasts at least this long
+SUSTAINED_AFTER_S = 300.0  # then a drop is a new state: the level starts anew from here
+LOW_READINGS = 3  # fewer are no evidence, however far apart they were taken
+
+# A drop that ends this shortly after a phase that callbacks reported lies in that phase: a reading is of 0.2 s, a first
+# batch longer.
+PHASE_EDGE_S = 0.5
+
+KERNEL_BEFORE_S = 60.0  # a fault is felt within a minute, or it is not what caused the drop
+KERNEL_AFTER_S = 2.0  # the log may be stamped by a clock that is off by a second (dmesg -T)
+KERNEL_LINES_SHOWN = 20  # nearest first; more would bury the one that matters
+
+# Rows at the edges of an interval belong half to what was before and after: a host row is the mean of a second.
+ROW_EDGE_S = 1.5
+IDLE_SHARE = 0.25  # workers under this share of their typical CPU have nothing to do
+LEAD_LOOK_S = 2.0  # how far into the drop workers must be idle at the latest
+SURGE_S = 3.0  # after a drop: for so long workers may fill an empty queue
+# A trainer that waits for data leaves its core: 0 to 30 % in rows that lie within a wait (stalls-1, ab-workers-2).
+WAITING_MAIN_PCT = 60.0
+WAITING_S = 5.0  # in rows of the host: fewer waits are no habit
+
+OTHER_PROCESS_UTIL_PCT = 5.0  # of the GPU's time: an idle context keeps it at 0
+OTHER_PROCESS_STEP_SHARE = 0.5  # of its memory: the step in the GPU's own memory that shows when it came or went
+# A rank that waits in NCCL spins: 100 % and 120 W where it takes 450 to 550 W at work (H200).
+BUSY_WAIT_UTIL_PCT = 90.0
+BUSY_WAIT_POWER_SHARE = 0.45
+# Where tensor activity is known and next to none of what is typical, power may be nearer: a small model takes 279 W at
+# work.
+BUSY_WAIT_TENSOR_SHARE = 0.1
+BUSY_WAIT_POWER_SHARE_WITHOUT_TENSOR = 0.7
+
+THROTTLED_AT_LEAST_S = 10.0  # as with drops: shorter is not felt in an epoch
+# A loaded H200 says "SW power cap" at half of the ticks: its clock is 15 MHz under its highest then (0.8 %), at times
+# 45 (2.3 %). Only a tick with the clock further down than this counts as held down.
+CLOCK_DOWN_SHARE = 0.03
+COUNTED_SHARE = 0.5  # where only counters were recorded: of the 10 s or so between two readings of them
+THROTTLED_JOIN_S = 5.0  # of work at full clock: less does not end a stretch, for reasons come and go by the second
+THROTTLED_SHARE = 0.5  # of the work from the first stretch to the last: then they are one
+SCATTERED_SHARE = 0.05  # of all work: then it is a finding even where no stretch is long; less is normal under load
+HOT_C = 85.0  # held over it: a finding. H200 boards slow down at 87 to 89 (T.Limit 0 to -2)
+THROTTLED_COST_PCT = 5.0  # of the clock: what costs less is a note
+# What a card can hold depends on its load: only work that drew nearly what the throttled work draws shows what the
+# clock would have been. Where there was none, the limit may be all that the card can do: large matrices of another
+# process hold an H200 at 700 W 13 to 18 % under its highest clock. Less than the first is no finding then, less than
+# the second is a note.
+SAME_LOAD_SHARE = 0.95
+LOADED_LEAST_PCT = 10.0
+LOADED_COST_PCT = 25.0
+HALVED_PCT = 45.0  # nvml.h: HW slowdown divides the clock by two or more; the rest is for ticks at its edges
+
+# A rise is growth from this on. 4 % of what the training held: 0.1 % was measured in the labelled runs after their
+# first epoch. And 256 MiB: the first validation of a small model takes 140.
+GROWTH_SHARE = 0.04
+GROWTH_AT_LEAST_MIB = 256.0
+GROWTH_POINTS_AT_MOST = 128  # all pairs of them are tried; more are taken together
+STEP_MIB = 64.0  # the least growth that is dated to a moment: an allocator takes blocks of 2 to 20 MiB all the time
+
+# The OOM killer takes its time: where memory is short a dying process may not get to run for many seconds.
+OOM_BEFORE_S = 30.0

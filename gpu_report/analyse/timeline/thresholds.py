@@ -1,0 +1,60 @@
+"""Thresholds of what counts as work, an epoch's end, and the steady state, each with its unit and its reason."""
+
+# Below this a GPU does not work in any sense that matters (docs/findings.md: low interval, and the least level that a
+# drop is judged against).
+LOW_PCT = 20.0
+# A single busy reading is a blip (the AMP check, a model being moved); work is this much of it within this time.
+WORK_READINGS = 3  # at least ...
+WORK_SECONDS = 2.0  # ... and, where readings are finer than a second, this long
+WORK_WITHIN_S = 10.0
+# Once training has begun, power this far up from that of waiting to what it reaches is work, too: it is the mean of a
+# second, so that short bursts of a starved GPU, which readings of utilisation miss, are in it. Warming up reaches 0.06.
+WORK_POWER = 0.2
+# A YOLO process holds at least a CUDA context (250 to 600 MiB): memory this close to its least means there is none.
+IDLE_MEMORY_SLACK_MIB = 150.0
+# ... provided that least is far below what the run uses, else the recording began in the middle of training.
+IDLE_MEMORY_SHARE = 0.3
+# Shorter stretches without a process are moments of its start and end, not idleness.
+IDLE_AT_LEAST_S = 3.0
+# Processes seen within this of the recording's start were there before it: a training needs longer than this to
+# load torch and open its GPU, and the first look takes place at once.
+FIRST_LOOK_S = 1.0
+PROCESSES_EVERY_S = 5.0  # the recorder's distance of two looks at the processes
+
+# A level of utilisation, of a drop or of the steady state, is of readings of this long or longer.
+LEVEL_AT_LEAST_S = 10.0
+
+# A drop touches the end of an epoch when the row of results.csv appears within it or this close to it.
+EPOCH_END_S = 2.0
+# A drop at an end of an epoch is expected when it lasts no longer than this times the median of its siblings.
+SIBLING_FACTOR = 2.0
+# The first validation also warms kernels up and starts its loader: 4.7 to 6.0 s on three labelled H200 runs whose
+# later ones take 1.2 to 1.4 s, after up to 3 s of a draining training loader.
+FIRST_EPOCH_END_EXTRA_S = 10.0
+FIRST_VALIDATION_EXTRA_S = 5.0  # of this, what the validation itself takes: up to 4.6 s more than later ones
+FIRST_DRAIN_S = 3.0  # ... and of the training before it, whose last batch has another size: 3.1 to 3.6 s on three
+SIBLINGS = 10  # on either side: validation gets shorter as a model learns
+# Readings above the line for less than this do not end the dip around a row: a validation has its own bursts.
+PAUSE_STRAY_S = 1.5
+# Utilisation under this share of the run's own level around a row is its validation and checkpoint.
+PAUSE_LEVEL_SHARE = 0.5
+
+# Busy, but without the power of work for longer than this: power trails by a second, and is read once in one.
+BUSY_WITHOUT_POWER_S = 3.0
+
+UNUSED_PCT = 1.0  # a GPU whose mean is below this did nothing
+# The final evaluation is no training; one longer than this and than FINAL_FACTOR validations is judged all the same.
+FINAL_EVALUATION_S = 30.0
+FINAL_FACTOR = 3.0
+
+STEADY_EDGE_S = 2.0  # training this close to a phase's edge or a drop is no steady state
+STEADY_CALLBACK_EDGE_S = 1.0  # ... to an edge that callbacks reported, which is exact: a row is the mean of a second
+
+# The first epoch of a process warms up: workers start, kernels are tuned; 5 to 20 s on 36 labelled runs. Its last batch
+# is of another size and tuned for anew: 3 to 4 s.
+WARM_UP_S = 20.0
+LAST_BATCH_S = 5.0
+
+SETTLES_SHARE = 0.2  # of a training of which no second epoch is known: an allocator takes most of what it will by then
+
+ENDED_TOGETHER_S = 15.0  # the end of a command and that of its training: closing a big process takes seconds

@@ -18,6 +18,7 @@ from urllib.parse import quote, unquote
 
 from gpu_report import run_folder, schema
 from gpu_report.errors import InputError, NotComparableError, UsageError
+from gpu_report.ordinary_file import refuse_special
 
 FACTS = "baseline.json"
 KEPT = 5  # baselines of one set-up: enough for a band, few enough for a repository
@@ -64,22 +65,22 @@ class Shelf:
         """
         place, digest = self.folder / setup, digest_of(run)
         target = place / "-".join(part for part in (began, digest[:8]) if part)
-        beside = place / f".{target.name}.{os.getpid()}.part"
+        part = place / f".{target.name}.{os.getpid()}.part"
         try:
             place.mkdir(parents=True, exist_ok=True)
-            _copy(run, beside)
-            run_folder.write_json(beside / FACTS, {"accepted_wall_s": round(time.time(), 3), **facts})
+            _copy(run, part)
+            run_folder.write_json(part / FACTS, {"accepted_wall_s": round(time.time(), 3), **facts})
             for same in [each for each in _of_place(place) if digest_of(each.path) == digest]:
                 shutil.rmtree(same.path)
             if target.exists():
                 shutil.rmtree(target)
-            beside.rename(target)
+            part.rename(target)
             for old in _of_place(place)[keep:]:
                 shutil.rmtree(old.path)
         except OSError as error:
             raise UsageError(f"cannot keep a baseline in {place}: {error.strerror or error}") from error
         finally:
-            shutil.rmtree(beside, ignore_errors=True)
+            shutil.rmtree(part, ignore_errors=True)
         return target
 
     def accepted(self) -> list[Accepted]:
@@ -146,6 +147,7 @@ def _of_place(place: Path) -> list[Accepted]:
 def digest_of(run: Path) -> str:
     """Return letters that are a recording's own, wherever it was copied to; InputError where it cannot be read."""
     samples, info = (run / schema.SAMPLES_CSV, run / schema.RUN_JSON) if run.is_dir() else (run, None)
+    refuse_special(samples)
     try:
         whole = samples.read_bytes() + (info.read_bytes() if info is not None and info.is_file() else b"")
     except OSError as error:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpu_report.errors import UsageError
+from gpu_report.ordinary_file import LARGEST_CONFIG, refuse_special
 
 TOML, CFG, SECTION = "gpu-report.toml", "setup.cfg", "gpu-report"
 KEYS = ("fail_on", "warn_on")
@@ -33,6 +34,7 @@ def read_config(path: Path | None = None, folder: Path = Path()) -> GateConfig:
 
 
 def _read(path: Path) -> GateConfig:
+    refuse_special(path, LARGEST_CONFIG)
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -7,7 +7,8 @@ from typing import Final
 
 from gpu_report.errors import InputError
 from gpu_report.imports.kernel_log import LogLine, parse_kernel_log
-from gpu_report.imports.smi_merge import Happening
+from gpu_report.imports.smi_merge import ImportedEvent
+from gpu_report.ordinary_file import refuse_special
 
 # Lines from this long before the recording may explain what happened in it; those after it are another story, but
 # a log with whole seconds, or a clock a little off, is not to lose the last ones.
@@ -19,7 +20,7 @@ _HOW: Final = "where FILE is from `sudo dmesg --time-format iso` after the run"
 
 def kernel_happenings(
     path: Path | None, span: tuple[float, float], zone: tzinfo | None, boot_time_s: float | None
-) -> tuple[list[Happening], tuple[str, ...]]:
+) -> tuple[list[ImportedEvent], tuple[str, ...]]:
     """Return the kernel log's status and its lines around the recording, and what could not be read.
 
     `span` holds the wall times of the recording's first and last row in seconds. InputError when `path` cannot be
@@ -29,7 +30,8 @@ def kernel_happenings(
     span = min(span), max(span)  # where the clock was set back, the last row has the earlier time
     if path is None:
         reason, advice = "no kernel log was given with the import", f"import again with --kernel-log FILE, {_HOW}"
-        return [Happening("kernel_log", start_s, 0.0, _unavailable(None, reason, advice))], ()
+        return [ImportedEvent("kernel_log", start_s, 0.0, _unavailable(None, reason, advice))], ()
+    refuse_special(path)
     try:
         text = path.read_bytes().decode("utf-8-sig", "replace")
     except OSError as error:
@@ -40,7 +42,7 @@ def kernel_happenings(
         problems = (*problems, f"{status['reason']}: {status['advice']}.")
     kept = [line for line in lines if _near(line, span) or line.text.startswith(_PAIRS_GPU)]
     return [
-        Happening("kernel_log", start_s, 0.0, status),
+        ImportedEvent("kernel_log", start_s, 0.0, status),
         *(_happening(line, start_s, path) for line in kept),
     ], problems
 
@@ -77,6 +79,6 @@ def _utc(wall_s: float) -> str:
         return f"{wall_s:.0f} s since 1970"
 
 
-def _happening(line: LogLine, start_s: float, path: Path) -> Happening:
+def _happening(line: LogLine, start_s: float, path: Path) -> ImportedEvent:
     fields = {"text": line.text, "level": line.level, "source": path.name, "stamp_s": line.stamp_s}
-    return Happening("kernel", line.wall_s, line.wall_s - start_s, fields)
+    return ImportedEvent("kernel", line.wall_s, line.wall_s - start_s, fields)

@@ -10,7 +10,9 @@ import pandas as pd
 
 from gpu_report import run_folder, schema
 from gpu_report.errors import UsageError
-from gpu_report.imports.smi_merge import Happening
+from gpu_report.imports.smi_merge import ImportedEvent
+from gpu_report.ordinary_file import refuse_special
+from gpu_report.without_secrets import event_line, safe_arguments
 
 
 def require_free(output: Path) -> None:
@@ -48,19 +50,24 @@ def write_samples(folder: Path, samples: pd.DataFrame) -> None:
     (folder / schema.SAMPLES_CSV).write_text(rows, encoding="utf-8")
 
 
-def write_events(folder: Path, happenings: Iterable[Happening]) -> None:
+def write_events(folder: Path, happenings: Iterable[ImportedEvent]) -> None:
     """Write events.jsonl in order of time."""
     ordered = sorted(happenings, key=lambda happening: happening.mono_s)
-    lines = [run_folder.event_line(each.kind, each.wall_s, each.mono_s, each.fields) for each in ordered]
+    lines = [event_line(each.kind, each.wall_s, each.mono_s, each.fields) for each in ordered]
     (folder / schema.EVENTS_JSONL).write_bytes(b"".join(lines))
 
 
 def write_yolo(folder: Path, files: Sequence[Path]) -> None:
-    """Copy the files of the YOLO run into yolo/."""
+    """Copy the files of the YOLO run into yolo/, its arguments without secrets."""
     if files:
         (folder / schema.YOLO_DIR).mkdir()
     for path in files:
-        shutil.copyfile(path, folder / schema.YOLO_DIR / path.name)
+        refuse_special(path)
+        target = folder / schema.YOLO_DIR / path.name
+        if path.name == schema.YOLO_ARGS:
+            run_folder.write_text(target, safe_arguments(path.read_text(encoding="utf-8", errors="replace")))
+        else:
+            shutil.copyfile(path, target)
 
 
 def write_run_json(folder: Path, facts: Mapping[str, Any]) -> None:

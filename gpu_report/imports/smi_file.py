@@ -5,6 +5,7 @@ from pathlib import Path
 
 from gpu_report.errors import InputError
 from gpu_report.imports.smi_columns import NEEDED, QUERY, column_name
+from gpu_report.ordinary_file import refuse_special
 
 _SHOWN = 80  # characters of a line that is quoted in a problem
 
@@ -47,6 +48,7 @@ def read_log(path: Path) -> LogFile:
 
 
 def _text(path: Path) -> str:
+    refuse_special(path)
     try:
         data = path.read_bytes()
     except OSError as error:

@@ -18,6 +18,7 @@ import pandas as pd
 
 from gpu_report.errors import InputError
 from gpu_report.load.problems import noted
+from gpu_report.ordinary_file import LARGEST_HEADER
 
 Floats = npt.NDArray[np.floating[Any]]
 _Piece = tuple[dict[str, Floats], int]
@@ -61,10 +62,17 @@ def read_csv(path: Path, numeric: Sequence[str], text: Sequence[str] = ()) -> Cs
     file cannot be opened or has no header.
     """
     try:
+        _refuse_long_header(path)
         plain = None if text else _read_plain(path, numeric)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from error
     return plain or _read_any(path, numeric, text)
+
+
+def _refuse_long_header(path: Path) -> None:
+    with path.open("rb") as file:
+        if len(file.readline(LARGEST_HEADER + 1)) > LARGEST_HEADER:
+            raise InputError(f"{path} has a first line of more than {LARGEST_HEADER:,} bytes: it is no table of ours")
 
 
 # --- nothing but numbers ------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Put the files of a run folder together into one `Run` on one clock."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,20 +10,21 @@ import pandas as pd
 
 from gpu_report import schema
 from gpu_report.errors import InputError
-from gpu_report.load.kernel import KernelLine, kernel_events
+from gpu_report.load.kernel import RawLine, kernel_events
 from gpu_report.load.problems import lines_left_out
 from gpu_report.load.release_memory import give_back_memory
-from gpu_report.load.run_clock import ABSURD_DISTANCE_S, Clock
+from gpu_report.load.run_clock import ABSURD_DISTANCE_S, RunClock
 from gpu_report.load.run_json import gpus, load_info, recording, whole_index
 from gpu_report.load.samples import Ahead, Samples, load_host, load_processes, load_ring, load_samples
 from gpu_report.load.yolo.callbacks import Outside, load_inside, with_versions
 from gpu_report.load.yolo.results_csv import load_epochs
 from gpu_report.model import Gpu, KernelEvent, KernelLog, RecordedEvent, Run
+from gpu_report.ordinary_file import LARGEST_EVENTS, LARGEST_JSON, refuse_special
 from gpu_report.run_folder import finite, read_events
 
 Events = Sequence[Mapping[str, Any]]
 
-# Intervals: no samples for so long, in the middle or at the end, are told. In the 62 runs of sample_runs and
+# Intervals: no samples for so long, in the middle or at the end, are reported. In the 62 runs of sample_runs and
 # tests/data/same_setup two ticks are 1.44 intervals apart at most, and the last is 0.26 before the end: a busy host may
 # miss a tick or two, which coverage counts, but not so many.
 MISSED_INTERVALS = 5
@@ -35,11 +36,16 @@ STATUSES: Mapping[str, Literal["read", "restricted"]] = {"read": "read", "restri
 ELSEWHERE = {"kernel", "kernel_log", "xid", "xid_events", "epoch", "checkpoint", "yolo_run"}
 
 
+MOST_BYTES = {schema.RUN_JSON: LARGEST_JSON, schema.EVENTS_JSONL: LARGEST_EVENTS}
+
+
 def load_run(path: Path) -> Run:
     """Read a run folder or a bare samples CSV; InputError when there is not one valid row in it."""
     if not path.exists():
         raise InputError(f"{path} does not exist: name a run folder or a samples CSV")
     folder, samples_path = (path, path / schema.SAMPLES_CSV) if path.is_dir() else (None, path)
+    for file in _files(folder) if folder else (samples_path,):
+        refuse_special(file, MOST_BYTES.get(file.name))
     ahead = Ahead(folder) if folder else None
     events, bad_events = read_events(folder / schema.EVENTS_JSONL) if folder else ([], 0)
     try:
@@ -55,6 +61,14 @@ def load_run(path: Path) -> Run:
         problems.append(lines_left_out(schema.EVENTS_JSONL, bad_events))
     give_back_memory()
     return dataclasses.replace(run, problems=tuple(problems))
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Yield the files of a run folder that are read; of those of callbacks what is no file is left out anyway."""
+    names = (schema.RUN_JSON, schema.SAMPLES_CSV, schema.RING_CSV, schema.HOST_CSV, schema.PROCESSES_CSV)
+    yield from (folder / name for name in (*names, schema.EVENTS_JSONL))
+    for name in (schema.YOLO_ARGS, schema.YOLO_RESULTS):
+        yield from (folder / schema.YOLO_DIR).rglob(name)
 
 
 def _assemble(path: Path, read: Samples, info: Mapping[str, Any], events: Events, ahead: Ahead | None) -> Run:
@@ -115,7 +129,7 @@ def _ends_early(samples: pd.DataFrame, duration_s: float, interval_s: float | No
     return (f"{schema.SAMPLES_CSV} ends {missing_s:.0f} s before the recording did: what follows is missing, not zero",)
 
 
-def _outside(processes: pd.DataFrame, events: Events, clock: Clock) -> Outside:
+def _outside(processes: pd.DataFrame, events: Events, clock: RunClock) -> Outside:
     """Return what the recorder saw of the ends of processes."""
     ended = [_time(event, clock) for event in events if event["kind"] == "command_ended"]
     return Outside(_gone(processes), frozenset(int(pid) for pid in processes["pid"]), ended)
@@ -136,7 +150,7 @@ def _explained(error: InputError, events: Events) -> InputError:
     return InputError(f"{error} (the recorder said: {reasons[-1]})") if reasons else error
 
 
-def _duration(tables: Sequence[pd.DataFrame], info: Mapping[str, Any], clock: Clock) -> float:
+def _duration(tables: Sequence[pd.DataFrame], info: Mapping[str, Any], clock: RunClock) -> float:
     """Return the end marker's time; without one, the last sample and the interval it stands for.
 
     Where another of the tables goes on for longer than samples come late, the recording did, too: the samples, which
@@ -147,25 +161,25 @@ def _duration(tables: Sequence[pd.DataFrame], info: Mapping[str, Any], clock: Cl
     end = info.get("end")
     wall_s = finite(end.get("wall_s")) if isinstance(end, Mapping) else None
     if isinstance(end, Mapping) and wall_s is not None:
-        told = clock.t(wall_s, finite(end.get("mono_s")))
-        if told < last + ABSURD_DISTANCE_S:
-            return max(told, last)
+        stopped_s = clock.t(wall_s, finite(end.get("mono_s")))
+        if stopped_s < last + ABSURD_DISTANCE_S:
+            return max(stopped_s, last)
     interval_s = recording(info, samples).interval_s or 0.0
     later = [t_s for table in others if len(table) and (t_s := float(table["t_s"].max())) < last + ABSURD_DISTANCE_S]
     is_cut = max(later, default=last) > last + MISSED_INTERVALS * (interval_s or 1.0)
     return (max(later) if is_cut else last) + interval_s
 
 
-def _recorded(event: Mapping[str, Any], clock: Clock) -> RecordedEvent:
+def _recorded(event: Mapping[str, Any], clock: RunClock) -> RecordedEvent:
     fields = {k: v for k, v in event.items() if k not in {"wall_s", "mono_s", "kind", "gpu"}}
     return RecordedEvent(_time(event, clock), event["kind"], whole_index(event.get("gpu")), fields)
 
 
-def _time(event: Mapping[str, Any], clock: Clock) -> float:
+def _time(event: Mapping[str, Any], clock: RunClock) -> float:
     return clock.t(event["wall_s"], event.get("mono_s"))
 
 
-def _kernel_log(events: Events, clock: Clock, devices: Sequence[Gpu], pids: frozenset[int]) -> KernelLog:
+def _kernel_log(events: Events, clock: RunClock, devices: Sequence[Gpu], pids: frozenset[int]) -> KernelLog:
     """Return the kernel log as recorded; without a status event nothing is known of it."""
     status = next((e for e in reversed(events) if e["kind"] == "kernel_log"), {})
     listening = any(e["kind"] == "xid_events" and e.get("status") == "listening" for e in events)
@@ -195,7 +209,7 @@ def _has_code(event: Mapping[str, Any]) -> bool:
     return isinstance(code, int) and not isinstance(code, bool) and 0 <= code < LARGEST_XID
 
 
-def _xid(event: Mapping[str, Any], clock: Clock) -> tuple[float, int | None, int]:
+def _xid(event: Mapping[str, Any], clock: RunClock) -> tuple[float, int | None, int]:
     return _time(event, clock), whole_index(event.get("gpu")), int(event["code"])
 
 
@@ -205,9 +219,9 @@ def _text(event: Mapping[str, Any], name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _line(event: Mapping[str, Any], clock: Clock) -> KernelLine:
+def _line(event: Mapping[str, Any], clock: RunClock) -> RawLine:
     level = event.get("level")
-    return KernelLine(
+    return RawLine(
         t_s=_time(event, clock),
         text=_text(event, "text"),
         level=level if isinstance(level, int) else None,

@@ -15,6 +15,7 @@ from gpu_report.run_folder import finite, read_json
 LARGEST_NUMBER = 1e12
 LARGEST_INDEX = 65535
 MOST_MOUNTS = 1024
+MOST_GPUS = 256  # of a machine: 16, each in 7 MIG devices, are 128
 LONGEST_INTERVAL_S = 86400.0
 
 
@@ -30,6 +31,11 @@ def load_info(folder: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
     if isinstance(version, int) and version > schema.FORMAT_VERSION:
         raise InputError(
             f"{folder} has format {version}, this gpu-report reads up to {schema.FORMAT_VERSION}: update gpu-report"
+        )
+    listed = info.get("gpus")
+    if isinstance(listed, list) and len(listed) > MOST_GPUS:
+        return info, (
+            f"{schema.RUN_JSON} lists {len(listed):,} GPUs: those after the first {MOST_GPUS:,} are left out",
         )
     return info, ()
 
@@ -72,7 +78,7 @@ def recording(info: Mapping[str, Any], samples: pd.DataFrame) -> Recording:
 def gpus(info: Mapping[str, Any], samples: pd.DataFrame) -> tuple[Gpu, ...]:
     """Return every GPU that run.json or the samples name, by index."""
     entries = info.get("gpus")
-    listed = [_mapping(entry) for entry in entries] if isinstance(entries, list) else []
+    listed = [_mapping(entry) for entry in entries[:MOST_GPUS]] if isinstance(entries, list) else []
     known = {index: entry for entry in listed if (index := whole_index(entry.get("index"))) is not None}
     seen = {int(index) for index in samples["gpu"].unique()}
     return tuple(_gpu(index, known.get(index, {})) for index in sorted(seen | set(known)))
@@ -104,6 +110,7 @@ def _gpu(index: int, entry: Mapping[str, Any]) -> Gpu:
         memory_total_mib=_number(entry.get("memory_total_mib")),
         power_limit_w=_number(entry.get("power_limit_w")),
         max_sm_clock_mhz=_number(entry.get("max_sm_clock_mhz")),
+        max_memory_clock_mhz=_number(entry.get("max_memory_clock_mhz")),
         health_start=_health(entry.get("health_start")),
         health_end=_health(entry.get("health_end")),
         parent_index=whole_index(entry.get("parent_index")),
@@ -116,8 +123,8 @@ def _health(entry: object) -> Mapping[str, int | str] | None:
     if not isinstance(entry, Mapping):
         return None
     known = {column.name: entry[column.name] for column in schema.GPU_HEALTH if column.name in entry}
-    told = {name: _text(value) if name == "recovery_action" else _count(value) for name, value in known.items()}
-    return {name: value for name, value in told.items() if value is not None}
+    read = {name: _text(value) if name == "recovery_action" else _count(value) for name, value in known.items()}
+    return {name: value for name, value in read.items() if value is not None}
 
 
 def _count(value: object) -> int | None:
@@ -126,8 +133,8 @@ def _count(value: object) -> int | None:
 
 def _counts(value: object) -> Mapping[str, int]:
     """Return what was counted, by name; what is no count is not known."""
-    told = {str(name): _count(count) for name, count in _mapping(value).items()}
-    return {name: count for name, count in told.items() if count is not None}
+    read = {str(name): _count(count) for name, count in _mapping(value).items()}
+    return {name: count for name, count in read.items() if count is not None}
 
 
 def _mounts(value: object) -> tuple[Mount, ...]:

@@ -14,8 +14,8 @@ from gpu_report import schema
 from gpu_report.errors import InputError
 from gpu_report.load.csv_file import MISSING, CsvFile, Floats, read_csv
 from gpu_report.load.problems import noted
-from gpu_report.load.run_clock import Clock, plausible, run_times
-from gpu_report.load.run_json import LARGEST_INDEX
+from gpu_report.load.run_clock import RunClock, plausible, run_times
+from gpu_report.load.run_json import LARGEST_INDEX, MOST_GPUS
 
 QUANTITIES = [column.name for column in schema.GPU_QUANTITIES]
 RING_QUANTITIES = [column.name for column in schema.RING_QUANTITIES]
@@ -55,7 +55,7 @@ class Samples:
     """The samples table (see model.Run), the clock it defines, and what could not be read."""
 
     frame: pd.DataFrame
-    clock: Clock
+    clock: RunClock
     problems: tuple[str, ...]
 
 
@@ -73,7 +73,7 @@ def load_samples(path: Path) -> Samples:
     return Samples(tidy, clock, tuple(problems))
 
 
-def _clocked(columns: Columns, path: Path, problems: list[str]) -> Clock:
+def _clocked(columns: Columns, path: Path, problems: list[str]) -> RunClock:
     """Return the clock that a table's stamps define, which it puts into the place of them, as `t_s`."""
     wall, mono = (columns.pop(name).astype(np.float64, copy=False) for name in (WALL, MONO))
     if not (np.isfinite(wall).any() or np.isfinite(mono).any()):
@@ -81,7 +81,7 @@ def _clocked(columns: Columns, path: Path, problems: list[str]) -> Clock:
     columns["t_s"], boots, stepped = run_times(np.where(np.isnan(wall), mono, wall), mono)
     if stepped:
         problems.append(f"{path.name}: the clock was set back during the recording; rows after it are moved on")
-    return Clock(boots)
+    return RunClock(boots)
 
 
 class Ahead:
@@ -108,19 +108,19 @@ class Ahead:
         return begun.result() if begun else None
 
 
-def load_ring(path: Path, clock: Clock, ahead: Ahead | None = None) -> tuple[pd.DataFrame, tuple[str, ...]]:
+def load_ring(path: Path, clock: RunClock, ahead: Ahead | None = None) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Read ring.csv, what the driver kept between ticks; an empty table when there is none."""
     columns, _, problems = _load_optional(path, BESIDE[schema.RING_CSV], [], clock, ahead)
     return _tidy(columns, path.name, problems, by_gpu=True, merge=True), tuple(problems)
 
 
-def load_host(path: Path, clock: Clock, ahead: Ahead | None = None) -> tuple[pd.DataFrame, tuple[str, ...]]:
+def load_host(path: Path, clock: RunClock, ahead: Ahead | None = None) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Read host.csv, an empty table when there is none."""
     columns, _, problems = _load_optional(path, BESIDE[schema.HOST_CSV], [], clock, ahead)
     return _tidy(columns, path.name, problems, by_gpu=False), tuple(problems)
 
 
-def load_processes(path: Path, clock: Clock) -> tuple[pd.DataFrame, tuple[str, ...]]:
+def load_processes(path: Path, clock: RunClock) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Read processes.csv, an empty table when there is none."""
     numbers, texts = ["gpu", "pid", "memory_used_mib", "gpu_util_pct"], ["name", "change", "owner"]
     columns, words, problems = _load_optional(path, numbers, texts, clock)
@@ -137,7 +137,7 @@ def load_processes(path: Path, clock: Clock) -> tuple[pd.DataFrame, tuple[str, .
 
 
 def _load_optional(
-    path: Path, numeric: list[str], text: list[str], clock: Clock, ahead: Ahead | None = None
+    path: Path, numeric: list[str], text: list[str], clock: RunClock, ahead: Ahead | None = None
 ) -> tuple[Columns, dict[str, pd.Series], list[str]]:
     """Return a file's columns and texts with `t_s`, and its problems; all empty when there is none."""
     try:
@@ -166,6 +166,7 @@ def _tidy(columns: Columns, name: str, problems: list[str], *, by_gpu: bool, mer
     valid = plausible(columns["t_s"].astype(np.float64, copy=False))
     if by_gpu:
         valid &= _are_whole(columns["gpu"], LARGEST_INDEX)
+        valid &= _are_of_few(columns["gpu"], valid, name, problems)
     _note(problems, name, int((~valid).sum()), *UNPLACED)
     order = _order(columns["t_s"], columns.get("gpu") if by_gpu else None, valid)
     tidy: dict[str, npt.NDArray[Any]] = {"t_s": columns.pop("t_s")[order]}
@@ -186,6 +187,17 @@ def _taken(column: Floats, order: Rows) -> Floats:
     """Return the rows of a column; one that was never read takes no room."""
     never = bool(np.isnan(column[:1]).all()) and bool(np.isnan(column).all())
     return np.broadcast_to(MISSING, len(order)) if never else column[order]
+
+
+def _are_of_few(gpus: Floats, valid: Bools, name: str, problems: list[str]) -> Bools:
+    """Tell which rows are of the first MOST_GPUS: a file that names thousands is no recording, and takes as long."""
+    if not valid.any() or gpus[valid].max() < MOST_GPUS:
+        return valid
+    seen = np.unique(gpus[valid])
+    if len(seen) > MOST_GPUS:
+        problems.append(f"{name} has rows of {len(seen):,} GPUs: those after the first {MOST_GPUS:,} are left out")
+    few: Bools = gpus <= seen[:MOST_GPUS][-1]
+    return few
 
 
 def _order(t_s: Floats, gpus: Floats | None, valid: Bools) -> Rows:

@@ -1,0 +1,34 @@
+"""Files that somebody else made: only ordinary ones are read, and no larger ones than a recording can have."""
+
+import stat
+from pathlib import Path
+
+from gpu_report.errors import InputError
+
+MIB = 2**20
+LARGEST_JSON = 16 * MIB  # run.json: 100 KiB with 16 GPUs of 7 MIG devices each, and 256 mounts
+LARGEST_EVENTS = 1024 * MIB  # events.jsonl: 100 kernel lines a second, which the recorder keeps at most, for half a day
+LARGEST_HEADER = 2**16  # bytes of a CSV's first line: 400 in our own, 3,000 with all that nvidia-smi can query
+LARGEST_CONFIG = MIB  # of gates
+KINDS = (
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a disk"),
+    (stat.S_ISSOCK, "a socket"),
+)
+
+
+def refuse_special(path: Path, most_bytes: int | None = None) -> None:
+    """Raise InputError for what may never end when it is read, or is larger than any real one.
+
+    What does not exist, cannot be seen or is a folder is left to whoever reads it, who says so.
+    """
+    try:
+        status = path.stat()
+    except OSError:
+        return
+    kind = next((words for is_kind, words in KINDS if is_kind(status.st_mode)), None)
+    if kind is not None:
+        raise InputError(f"{path} is {kind}, and not read: put an ordinary file in its place")
+    if most_bytes is not None and status.st_size > most_bytes:
+        raise InputError(f"{path} has {status.st_size:,} bytes, and is not read: a real one has {most_bytes:,} at most")

@@ -9,6 +9,7 @@ from pathlib import Path
 from gpu_report import run_folder, schema
 from gpu_report.errors import InputError, UsageError
 from gpu_report.record.clocks import Clocks
+from gpu_report.without_secrets import event_line
 
 SYNC_EVERY_S = 30.0  # an fsync costs 4 to 8 ms and protects from power loss only, so not at every row
 REPORT_LOST_EVERY_S = 60.0  # while a disk stays full
@@ -64,7 +65,7 @@ class Journal:
 
     def event(self, kind: str, at: Clocks, fields: Mapping[str, object]) -> bool:
         """Append an event; False when it was lost. Safe from any thread, and after the end."""
-        line = run_folder.event_line(kind, at.wall_s, at.mono_s, fields)
+        line = event_line(kind, at.wall_s, at.mono_s, fields)
         with self._lock:
             self.errors += kind == "nvml_error"
             return not self._closed and self._events.write(line)

@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from gpu_report.inside.on_path.gpu_report_inside.hide_secrets import hide_in_text
 from gpu_report.record.proc_files import read_text
-from gpu_report.record.redact import redact
 
 MIB = 2**20
 # More is a machine that mounts one for each container. A table cut short would name the wrong filesystem of a folder.
 MOST_MOUNTS = 256
 # Where no data set lies: the kernel's own, and what container engines and snaps mount by the hundred.
-BESIDE = re.compile(
+NEARBY = re.compile(
     r"/(proc|sys|dev(?!/shm)|boot|snap|run/(user|docker|containerd|credentials|netns)"
     r"|var/lib/(docker|containerd|kubelet|containers|snapd))(/|$)"
 )
@@ -28,7 +28,7 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 @dataclass(frozen=True)
-class Mount:
+class Filesystem:
     """One filesystem: `device` is the disk's name in /sys/block, `rotational` None where the disk does not tell."""
 
     point: str
@@ -41,7 +41,7 @@ class Mount:
 
 def mounts(proc: Path = Path("/proc"), sys: Path = Path("/sys")) -> list[dict[str, object]] | None:
     """Return run.json's `mounts`, of one folder the one that is seen; None where they are not known, or too many."""
-    found: dict[str, Mount] = {}
+    found: dict[str, Filesystem] = {}
     try:
         for line in read_text(proc / "self/mountinfo").splitlines():
             mount = _mount(line, sys)
@@ -52,22 +52,22 @@ def mounts(proc: Path = Path("/proc"), sys: Path = Path("/sys")) -> list[dict[st
     return [asdict(mount) for mount in found.values()] if 0 < len(found) <= MOST_MOUNTS else None
 
 
-def _mount(line: str, sys: Path) -> Mount | None:
+def _mount(line: str, sys: Path) -> Filesystem | None:
     """Return one line of mountinfo (proc(5)): ids, major:minor, root, point, options ... - type, source, options."""
     before, _, after = line.partition(" - ")
     fields, rest = before.split(" "), after.split(" ")
     if len(fields) < 6 or len(rest) < 2:
         return None
     point = _plain(fields[4])
-    if BESIDE.match(point):
+    if NEARBY.match(point):
         return None
     kind, source = rest[0], _plain(rest[1])
     block = _block(fields[2], source, sys)
     local = kind == MEMORY or (block is not None and not kind.startswith("fuse"))
-    return Mount(
+    return Filesystem(
         point=point,
         type=kind,
-        source=redact([source])[0],
+        source=hide_in_text(source),
         device=None if block is None else _disk(block).name,
         rotational=None if block is None else _rotational(block),
         free_mib=_free_mib(point) if local else None,
@@ -96,10 +96,10 @@ def _rotational(block: Path) -> bool | None:
     disk = _disk(block)
     virtual = any(mark in str(disk) for mark in VIRTUAL)
     vendor = read_text(disk / "device/vendor").strip()
-    told = read_text(disk / "queue/rotational").strip()
-    if virtual or vendor.startswith(VIRTUAL_VENDORS) or told not in {"0", "1"}:
+    rotational = read_text(disk / "queue/rotational").strip()
+    if virtual or vendor.startswith(VIRTUAL_VENDORS) or rotational not in {"0", "1"}:
         return None
-    return told == "1"
+    return rotational == "1"
 
 
 def _free_mib(point: str) -> float | None:

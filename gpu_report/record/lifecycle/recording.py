@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpu_report import run_folder
+from gpu_report.inside.on_path.gpu_report_inside.hide_secrets import hide_in_command
 from gpu_report.record import clocks
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.gpu.sampler import GpuWatch
 from gpu_report.record.kernel_log.thread import KernelLogThread
 from gpu_report.record.lifecycle import run_json
-from gpu_report.record.lifecycle.stop_request import End, Ending
+from gpu_report.record.lifecycle.stop_request import End, StopRequest
 from gpu_report.record.lifecycle.tick_loop import Session, Surroundings
 from gpu_report.record.options import RecordOptions
-from gpu_report.record.redact import redact
 from gpu_report.record.run_folder_writer import Say, earlier_start, open_journal
 from gpu_report.record.yolo.watch import YoloWatch
 
@@ -28,7 +28,7 @@ class Started:
     at: Clocks
 
 
-class Recording:
+class OpenRecording:
     """A claimed run folder and everything that writes into it."""
 
     def __init__(self, options: RecordOptions, say: Say) -> None:
@@ -56,10 +56,10 @@ class Recording:
         """Return what is said at the end."""
         return f"recorded into {self.folder}" + (", but not all of it" if self._journal.lossy else "")
 
-    def run(self, gpus: GpuWatch, command: Started | None, ending: Ending) -> None:
+    def run(self, gpus: GpuWatch, command: Started | None, ending: StopRequest) -> None:
         """Record until the end, and close."""
         if command is not None:
-            fields = {"pid": command.pid, "command": list(redact(self._options.command))}
+            fields = {"pid": command.pid, "command": list(hide_in_command(self._options.command))}
             self._journal.event("command_started", command.at, fields)
         gpus.go_on_from(self._earlier)
         surroundings = Surroundings(self._journal, gpus, self._yolo, None if command is None else command.pid)

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from gpu_report import __version__, schema
+from gpu_report.inside.on_path.gpu_report_inside.hide_secrets import hide_in_command
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.host import cgroup, cpu_memory, mounts, psi_disk
 from gpu_report.record.lifecycle.command import Ended, environment_version
 from gpu_report.record.options import RecordOptions
-from gpu_report.record.redact import redact
 
 SOURCE = "gpu-report record"
 CUDA_DEVICES = "CUDA_VISIBLE_DEVICES"
@@ -30,7 +30,7 @@ def at_start(options: RecordOptions, start: Clocks, earlier: Mapping[str, object
         "exit_code": None,
         "exit_signal": None,
         "interval_s": options.interval_s,
-        "command": list(redact(options.command)) or None,
+        "command": list(hide_in_command(options.command)) or None,
         "working_directory": _working_directory(),
         "cuda_visible_devices": _cuda_visible_devices(options.command),
         "host": _host(),

@@ -12,11 +12,11 @@ from gpu_report.record import clocks
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.options import RecordOptions
 from gpu_report.record.proc_files import descendants
-from gpu_report.record.redact import redact_yaml
 from gpu_report.record.yolo.callback_folder import InsideWatch
 from gpu_report.record.yolo.find_run_dir import find_newest, search_roots
 from gpu_report.record.yolo.results_csv import MAX_BYTES, ResultRow, ResultsTail, wall_times
 from gpu_report.record.yolo.weights import WeightsWatch
+from gpu_report.without_secrets import safe_arguments
 
 SEARCH_EVERY_S = 2.0  # until a run is found ...
 SEARCH_AGAIN_EVERY_S = 15.0  # ... and after that, for the next one
@@ -111,7 +111,7 @@ class YoloWatch:
             self._begin(found, at, emit)
 
     def _take_hints(self, at: Clocks, emit: Emit) -> None:
-        """Begin the trainings that our callbacks tell of; the ones before are over, and are read to their ends."""
+        """Begin the trainings that our callbacks report of; the ones before are over, and are read to their ends."""
         for path in self._inside.new_trainings():
             if self._given is None and not self._knows(path):
                 if self.runs:
@@ -228,7 +228,7 @@ def copy_file(source: Path, target: Path, status: os.stat_result) -> None:
     """Copy a small text file atomically and keep its times, by which a reader places its rows; args without secrets."""
     target.parent.mkdir(parents=True, exist_ok=True)
     text = source.read_text(encoding="utf-8", errors="replace")
-    run_folder.write_text(target, redact_yaml(text) if source.name == schema.YOLO_ARGS else text)
+    run_folder.write_text(target, safe_arguments(text) if source.name == schema.YOLO_ARGS else text)
     os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 

@@ -9,7 +9,7 @@ import pytest
 from conftest import clean_environment, cli_command
 from support.run_folder_reader import RunFolder
 
-from gpu_report.record.redact import redact
+from gpu_report.inside.on_path.gpu_report_inside.hide_secrets import hide_in_command
 from gpu_report.record.yolo.find_run_dir import find_newest, search_roots
 from gpu_report.run_folder import Appender
 
@@ -63,8 +63,8 @@ def test_without_a_home_the_search_goes_on(monkeypatch):
 
 
 def test_secrets_in_a_shell_script_are_redacted():
-    (_, _, script) = redact(["sh", "-c", "export WANDB_API_KEY=0123abc; train --token hunter2 --epochs 3"])
-    assert script == "export WANDB_API_KEY=*** train --token *** --epochs 3"
+    (_, _, script) = hide_in_command(["sh", "-c", "export WANDB_API_KEY=0123abc; train --token hunter2 --epochs 3"])
+    assert script == "export WANDB_API_KEY=***; train --token *** --epochs 3"
 
 
 def test_a_renamed_folder_goes_on_being_written_and_a_removed_one_does_not(tmp_path):

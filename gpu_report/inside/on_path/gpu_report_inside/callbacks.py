@@ -11,21 +11,21 @@ from typing import Any
 from . import facts
 from .lines import LINES, guarded, report
 from .others import Prediction
-from .runs import CURRENT, Run
-from .training import BATCHES, Training
+from .runs import CURRENT, ReportedRun
+from .training import BATCHES, ReportedTraining
 
 note_start, note_end = BATCHES.starts.append, BATCHES.ends.append  # looked up once: at each batch, caches are cold
 
 
-def _training_of(trainer: Any) -> Training:
+def _training_of(trainer: Any) -> ReportedTraining:
     """Return the training of this trainer, begun now where it has not been heard of."""
     run = CURRENT.run
-    return run if isinstance(run, Training) and run.is_of(trainer) else _begin_training(trainer)
+    return run if isinstance(run, ReportedTraining) and run.is_of(trainer) else _begin_training(trainer)
 
 
-def _begin_training(trainer: Any) -> Training:
+def _begin_training(trainer: Any) -> ReportedTraining:
     _end_earlier()
-    run = Training(trainer)
+    run = ReportedTraining(trainer)
     CURRENT.begin(run)
     return run
 
@@ -34,7 +34,7 @@ def _end_earlier() -> None:
     """End what the user's code has left without a word."""
     if isinstance(CURRENT.run, Prediction):
         CURRENT.run.close()
-    elif isinstance(CURRENT.run, Training):
+    elif isinstance(CURRENT.run, ReportedTraining):
         CURRENT.run.forsake()
         CURRENT.end("exception", CURRENT.run.abandoned())
 
@@ -76,7 +76,7 @@ def on_train_batch_end(trainer: Any) -> None:  # noqa: ARG001 - the callback's s
     try:
         at = monotonic()
         note_end(at)
-        if at >= BATCHES.due and isinstance(CURRENT.run, Training):
+        if at >= BATCHES.due and isinstance(CURRENT.run, ReportedTraining):
             CURRENT.run.batches_done()
     except Exception as error:  # noqa: BLE001 - the training must go on
         report("on_train_batch_end", error)
@@ -106,7 +106,7 @@ def on_train_end(trainer: Any) -> None:
 def teardown(trainer: Any) -> None:
     """End what has not been ended: newer versions call this after an exception, too."""
     run = CURRENT.run
-    if isinstance(run, Training) and run.is_of(trainer):
+    if isinstance(run, ReportedTraining) and run.is_of(trainer):
         run.leave(trainer)
         how, error = run.torn_down(trainer)
         CURRENT.end(how, error=error)
@@ -116,7 +116,7 @@ def teardown(trainer: Any) -> None:
 def on_val_start(validator: Any) -> None:
     """Begin a validation: the trainer's own, or of a model by itself."""
     run = CURRENT.run
-    if isinstance(run, Training):
+    if isinstance(run, ReportedTraining):
         run.validation_begins(standalone=not validator.training)
         return
     _end_earlier()
@@ -127,7 +127,7 @@ def on_val_start(validator: Any) -> None:
 def on_val_end(validator: Any) -> None:
     """End a validation (rank 0 only)."""
     run = CURRENT.run
-    if isinstance(run, Training):
+    if isinstance(run, ReportedTraining):
         run.validation_ends()
     elif run is not None and run.instance == id(validator):
         CURRENT.end("finished")
@@ -166,7 +166,7 @@ def on_export_end(exporter: Any) -> None:
 
 
 def _begin(task: str, phase: str, instance: Any, readers: Any) -> None:
-    run = Run(task, instance)
+    run = ReportedRun(task, instance)
     CURRENT.begin(run)
     LINES.write("settings", facts.read(readers, instance))
     run.phase(phase)

@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from .hiding import hidden
+from .hide_secrets import hide_and_cut
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -121,7 +121,7 @@ def plain(value: Any) -> Scalar:
         return value
     if isinstance(value, (list, tuple)) and len(value) <= 8:
         return [plain(item) for item in value]
-    return hidden(str(value))
+    return hide_and_cut(str(value))
 
 
 def loss(trainer: Any) -> float | None:

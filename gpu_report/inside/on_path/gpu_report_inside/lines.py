@@ -9,7 +9,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
-from .hiding import hidden
+from .hide_secrets import hide_and_cut
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,7 +71,7 @@ def report(where: str, error: BaseException) -> None:
         seen = (where, type(error).__name__)
         if seen not in _reported:
             _reported.add(seen)
-            LINES.write("error", {"where": where, "reason": hidden(f"{type(error).__name__}: {error}")})
+            LINES.write("error", {"where": where, "reason": hide_and_cut(f"{type(error).__name__}: {error}")})
     except Exception:  # noqa: BLE001, S110 - there is nobody left to tell
         pass
 
@@ -92,8 +92,8 @@ def guarded(function: Function) -> Function:
 def _safe(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_safe(item) for item in value]
-    return hidden(value) if isinstance(value, str) else value
+    return hide_and_cut(value) if isinstance(value, str) else value
 
 
 def _text(value: object) -> str:
-    return hidden(str(value))
+    return hide_and_cut(str(value))

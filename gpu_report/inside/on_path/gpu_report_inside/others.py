@@ -7,13 +7,13 @@ from typing import Any
 
 from . import facts
 from .lines import LINES, now
-from .runs import CURRENT, Run
+from .runs import CURRENT, ReportedRun
 
 PAUSE_S = 5.0  # a prediction that begins later than this after the one before is another run
 REPORT_EVERY_S = 10.0
 
 
-class Prediction(Run):
+class Prediction(ReportedRun):
     """Calls of predict, each at most `PAUSE_S` after the one before."""
 
     def __init__(self, predictor: Any) -> None:

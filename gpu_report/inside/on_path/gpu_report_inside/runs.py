@@ -13,7 +13,7 @@ from .lines import LINES
 Moment = Any  # (wall seconds, monotonic seconds)
 
 
-class Run:
+class ReportedRun:
     """One training, validation, prediction or export, from its `run` line to its `ended` line."""
 
     def __init__(self, task: str, instance: Any) -> None:
@@ -39,10 +39,10 @@ class Current:
     """The run that is going on in this process, if any."""
 
     def __init__(self) -> None:
-        self.run: Run | None = None
+        self.run: ReportedRun | None = None
         self.watched_pid = 0
 
-    def begin(self, run: Run) -> None:
+    def begin(self, run: ReportedRun) -> None:
         """Take a new run; the interpreter's end will close it where nothing else does."""
         self.run = run
         if self.watched_pid != os.getpid():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from . import facts
 from .batches import PROGRESS_EVERY_S, PROGRESS_SHARE, TOTALS_EVERY_S, Batches
 from .lines import LINES, now
-from .runs import Run
+from .runs import ReportedRun
 from .startup import MOSAIC, PARTS, GflopsListener, unwrap, wrap
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 BATCHES = Batches()
 
 
-class Training(Run):
+class ReportedTraining(ReportedRun):
     """The training of one trainer in one process (one of several ranks in DDP)."""
 
     def __init__(self, trainer: Any) -> None:
@@ -64,7 +64,7 @@ class Training(Run):
     def epoch_begins(self, trainer: Any) -> None:
         """Begin an epoch, or begin it again: NaN recovery and an out-of-memory retry come back to the same one.
 
-        Ultralytics counts epochs from 0. A retry has a smaller batch, so the settings are told anew.
+        Ultralytics counts epochs from 0. A retry has a smaller batch, so the settings are reported anew.
         """
         epoch = trainer.epoch + 1
         self._leave_epoch()

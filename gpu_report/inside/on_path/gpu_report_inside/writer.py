@@ -60,7 +60,7 @@ class Writer:
         self._thread: threading.Thread | None = None
         self._awaited: threading.Event | None = None
         self._dropped = 0  # only callers count up ...
-        self._told = 0  # ... and only the thread this
+        self._reported = 0  # ... and only the thread this
 
     def put(self, folder: str, line: bytes) -> None:
         """Hand over a line, or drop it when the disk has not kept up."""
@@ -94,15 +94,15 @@ class Writer:
             if not awaited:
                 folder = item[0]
                 file.append(*item)
-            if folder and self._dropped > self._told and (awaited or self._queue.qsize() == 0):
-                file.append(folder, self._tell_dropped())
+            if folder and self._dropped > self._reported and (awaited or self._queue.qsize() == 0):
+                file.append(folder, self._report_dropped())
             if awaited:
                 item.set()
 
-    def _tell_dropped(self) -> bytes:
+    def _report_dropped(self) -> bytes:
         dropped = self._dropped
-        reason = f"{dropped - self._told} lines dropped: the disk did not keep up"
-        self._told = dropped
+        reason = f"{dropped - self._reported} lines dropped: the disk did not keep up"
+        self._reported = dropped
         stamps = {"wall_s": round(time.time(), 6), "mono_s": round(time.monotonic(), 6)}
         return (json.dumps({**stamps, "kind": "error", "where": "writer", "reason": reason}) + "\n").encode("ascii")
 

@@ -1,0 +1,43 @@
+"""What is written into a run folder without secrets: its events, and the arguments of YOLO."""
+
+import contextlib
+import json
+from collections.abc import Mapping
+
+from gpu_report import schema
+from gpu_report.inside.on_path.gpu_report_inside.hide_secrets import hide_in_text, hide_in_values, hide_in_yaml
+
+LARGEST_ARGUMENTS = 262_144  # characters of args.yaml: 100 lines of YOLO's have 3,000
+MOST_ALIASES = 16  # of one YAML: values are written out, and a few lists of lists of aliases would fill the memory
+LONGEST_TEXT = 65_536  # characters of an event: a kernel line has 1,000
+
+
+def event_line(kind: str, wall_s: float, mono_s: float, fields: Mapping[str, object]) -> bytes:
+    """Return one line of events.jsonl without secrets; KeyError for a kind that schema.EVENT_KINDS does not name."""
+    schema.EVENT_KINDS[kind]
+    safe = {
+        name: hide_in_text(value[:LONGEST_TEXT]) if isinstance(value, str) else value for name, value in fields.items()
+    }
+    event = {"wall_s": round(wall_s, 3), "mono_s": round(mono_s, 3), "kind": kind, **safe}
+    return (json.dumps(event, ensure_ascii=False, default=str) + "\n").encode("utf-8", "backslashreplace")
+
+
+def safe_arguments(text: str) -> str:
+    """Return the text of args.yaml without secrets: as YAML that can be read, where it could be before.
+
+    What is longer than LARGEST_ARGUMENTS is none of YOLO's, and left out.
+    """
+    safe = hide_in_yaml(text[:LARGEST_ARGUMENTS])
+    if safe == text:
+        return text
+    import yaml  # noqa: PLC0415 - most arguments hold no secret: a recording starts without it
+
+    unreadable = (yaml.YAMLError, ValueError, TypeError, AttributeError, LookupError, OverflowError, RecursionError)
+    with contextlib.suppress(*unreadable):
+        yaml.compose(safe)
+        return safe
+    with contextlib.suppress(*unreadable):
+        if sum(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text)) <= MOST_ALIASES:
+            dumped: str = yaml.safe_dump(hide_in_values(yaml.safe_load(text)), sort_keys=False, allow_unicode=True)
+            return dumped
+    return safe

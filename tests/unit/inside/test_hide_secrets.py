@@ -1,0 +1,163 @@
+import json
+import string
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from support.secrets_corpus import harmless, harmless_yamls, secrets, yaml_secrets
+
+from gpu_report.inside.on_path.gpu_report_inside.hide_secrets import HIDDEN, hide_in_command, hide_in_text, hide_in_yaml
+from gpu_report.without_secrets import safe_arguments
+
+SECRET = st.text(string.ascii_letters + string.digits, min_size=12, max_size=40)
+NAMES = st.sampled_from(
+    ["token", "hf-token", "api-key", "api_key", "apikey", "password", "WANDB_API_KEY", "client_secret", "accessToken"]
+)
+
+
+@given(NAMES, SECRET)
+def test_a_secret_option_hides_its_value_in_either_form(name, secret):
+    assert secret not in " ".join(
+        hide_in_command(["yolo", f"--{name}", secret, f"--{name}={secret}", f"{name}={secret}"])
+    )
+
+
+@given(SECRET, st.sampled_from(["https", "s3", "postgres+ssl", "rtsp"]))
+def test_a_login_in_a_url_is_hidden_and_the_rest_stays(secret, scheme):
+    safe = hide_in_command([f"source={scheme}://user:{secret}@host:554/path"])[0]
+    assert secret not in safe
+    assert safe == f"source={scheme}://{HIDDEN}@host:554/path"
+
+
+@given(SECRET.filter(str.isalnum), st.sampled_from(["hf_", "ghp_", "sk-", "glpat-"]))
+def test_keys_are_known_by_their_shape_wherever_they_stand(secret, prefix):
+    assert secret not in " ".join(
+        hide_in_command(["python", "train.py", f"note:{prefix}{secret}", f"x={prefix}{secret}"])
+    )
+
+
+@given(st.lists(st.text(max_size=30), max_size=8))
+def test_any_command_keeps_its_length_and_redacting_twice_changes_nothing(words):
+    safe = hide_in_command(words)
+    assert len(safe) == len(words)
+    assert hide_in_command(safe) == safe
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["yolo", "detect", "train", "data=coco8.yaml", "model=yolo26n.pt", "epochs=100", "imgsz=640", "batch=-1"],
+        ["python", "train.py", "--keypoints", "17", "--monkey=5", "author=me", "tokenizer=bpe", "--pin-memory"],
+        ["torchrun", "--nproc_per_node", "4", "--rdzv_endpoint=host:29500", "train.py", "--name", "über/läuft"],
+    ],
+)
+def test_what_is_no_secret_stays(command):
+    assert list(hide_in_command(command)) == command
+
+
+@pytest.mark.parametrize(
+    ("word", "safe"),
+    [
+        ("https://host/d.zip?sig=abc%2Fdef&x=1", "https://host/d.zip?sig=***&x=1"),
+        ("Authorization: Bearer abc.def", "Authorization: Bearer ***"),
+        ("AKIAIOSFODNN7EXAMPLE", "***"),
+        ("mykey=0123456789abcdef0123456789abcdef", "mykey=***"),
+    ],
+)
+def test_examples(word, safe):
+    assert hide_in_command([word]) == (safe,)
+
+
+@pytest.mark.parametrize(
+    ("line", "safe"),
+    [
+        ("api_key: abc # mine", "api_key: '***'"),
+        ("auth: null", "auth: null"),
+        ("  hf_token: 'a: b'", "  hf_token: '***'"),
+        ("source: rtsp://me:pw@cam/1", "source: rtsp://***@cam/1"),
+        ("data: 'https://h/d.zip?token=abc&x=1'", "data: 'https://h/d.zip?token=***&x=1'"),
+        ('data: "https://h/d.zip?x=1&sig=abc"', 'data: "https://h/d.zip?x=1&sig=***"'),
+        ("name: hf_abcdefgh12", "name: '***'"),
+        ("classes: [1, hf_abcdefgh12]", "classes: [1, '***']"),
+        ("model: yolo26n.pt", "model: yolo26n.pt"),
+    ],
+)
+def test_a_line_of_yaml_keeps_its_key_and_its_quotes(line, safe):
+    assert hide_in_yaml(f"a: 1\n{line}\r\nb: 2") == f"a: 1\n{safe}\r\nb: 2"
+
+
+def hidden(case):
+    if case.kind == "yaml":
+        return hide_in_yaml(case.text)
+    return hide_in_text(case.text) if isinstance(case.text, str) else hide_in_command(case.text)
+
+
+def test_of_the_corpus_hardly_a_secret_is_left_and_hardly_a_harmless_text_is_touched():
+    held, free = [*secrets(), *yaml_secrets()], [*harmless(), *harmless_yamls()]
+    left = [
+        case for case in held if case.secret in "\0".join([*hidden(case)] if case.kind != "yaml" else [hidden(case)])
+    ]
+    touched = [case for case in free if hidden(case) != case.text]
+    assert (len(held) >= 150, len(free) >= 150) == (True, True)
+    assert len(left) <= 0.01 * len(held), left
+    assert len(touched) <= 0.01 * len(free), touched
+
+
+def test_of_what_an_attacker_wrote_against_it_little_is_left():
+    """What is still left or touched: values under no telling name, .pgpass, hex of an audit line, YAML's anchors."""
+    cases = json.loads((Path(__file__).parents[2] / "data" / "secrets_attacks.json").read_text("utf-8"))
+
+    def hidden_text(kind, text):
+        return (
+            "\0".join(hide_in_command(text))
+            if kind == "command"
+            else (hide_in_yaml if kind == "yaml" else hide_in_text)(text)
+        )
+
+    left = [text for kind, text, secret in cases["attacks"] if secret in hidden_text(kind, text)]
+    joined = {"command": "\0".join}
+    touched = [text for kind, text in cases["harmless"] if hidden_text(kind, text) != joined.get(kind, str)(text)]
+    assert (len(cases["attacks"]), len(cases["harmless"])) == (200, 100)
+    assert len(left) <= 10, left
+    assert len(touched) <= 1, touched
+
+
+@pytest.mark.parametrize(
+    "text", ["a: 'x --token abc'", "a: {token: {b: c}}", "token: &k abc\nuse: *k", "hf_abcdefghij: 1"]
+)
+def test_arguments_stay_yaml(text):
+    assert yaml.safe_load(text)
+    assert yaml.safe_load(safe_arguments(text)) is not None
+
+
+def test_aliases_of_aliases_are_not_written_out():
+    lists = [f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 9)}]" for n in range(1, 12)]
+    bomb = "\n".join(["l0: &l0 ['x --token abc']", *lists, "a: 'x --token abc'"])
+    began = time.perf_counter()
+    assert "abc" not in safe_arguments(bomb)
+    assert time.perf_counter() - began < 5
+
+
+@given(st.text(max_size=200))
+def test_any_text_can_be_looked_through_and_twice_changes_nothing(text):
+    safe = hide_in_text(text)
+    assert hide_in_text(safe) == safe
+    hide_in_yaml(text)
+
+
+def test_a_long_text_takes_no_long_time():
+    began = time.perf_counter()
+    for text in (
+        "a" * 100_000,
+        "a=" * 50_000,
+        "://" * 30_000,
+        "x@" * 50_000,
+        "{'" * 50_000,
+        "token=" * 20_000,
+        "-" * 100_000,
+    ):
+        hide_in_text(text)
+    assert time.perf_counter() - began < 5

@@ -170,7 +170,7 @@ def hide_in_text(text: str) -> str:
 
 
 def _rest(found: Match[str]) -> str:
-    """Return what is found, hidden but for its first group. (A template would stay in `re`'s table, and push out others.)"""
+    """Return what is found, hidden but for its first group; a template would push others out of `re`'s table."""
     return f"{found[1]}{HIDDEN}"
 
 

@@ -1,11 +1,14 @@
 """Keeping our own mistakes away from the training: said once, counted, and survived."""
 
 import contextlib
+import sys
 from collections.abc import Callable
 
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.run_folder_writer import Say
+from gpu_report.terminal import takes_text
 
+SAY_LIMIT_S = 0.3  # a terminal under load takes a line within that; one that Ctrl-S holds takes none
 MOST_KINDS_SAID = 20  # an error whose text changes each time must fill neither memory nor the terminal
 
 
@@ -30,10 +33,11 @@ class Guard:
 
 
 def quiet(say: Say) -> Say:
-    """Return `say` without the errors of a stderr that is closed or full."""
+    """Return `say` that waits no longer than SAY_LIMIT_S for a stderr, and without the errors of one that is closed."""
 
     def say_if_possible(line: str) -> None:
         with contextlib.suppress(OSError, ValueError):
-            say(line)
+            if sys.stderr is None or takes_text(sys.stderr, SAY_LIMIT_S):
+                say(line)
 
     return say_if_possible

@@ -15,7 +15,7 @@ from gpu_report.record.lifecycle.signals import Signal
 NOT_FOUND = 127  # the shell's exit codes for a command that cannot be started
 NOT_STARTABLE = 126
 SIGNAL_BASE = 128  # ... and for one that a signal ended
-SENT_BY_KERNEL = 0x80  # siginfo's SI_KERNEL: a key on the terminal, which its whole process group has received
+SENT_BY_KERNEL = 0x80  # siginfo's SI_KERNEL
 
 # What a Python parent sets to "ignore" would stay so across exec; a command expects the defaults.
 _RESTORED = tuple(s for s in (signal.SIGPIPE, signal.SIGXFSZ) if signal.getsignal(s) == signal.SIG_IGN)
@@ -62,9 +62,19 @@ class TrainingCommand:
         return self.ended
 
     def handle(self, arrived: Signal) -> None:
-        """Pass a signal on, unless it only says that a child has ended, or the whole group has received it already."""
-        if self.poll() is None and arrived.number != signal.SIGCHLD and arrived.code != SENT_BY_KERNEL:
+        """Pass a signal on, unless it only says that a child has ended, or the command has received it already."""
+        if self.poll() is None and arrived.number != signal.SIGCHLD and not _reached_all(arrived):
             os.kill(self.pid, arrived.number)
+
+
+def _reached_all(arrived: Signal) -> bool:
+    """Tell whether the kernel has sent a signal to our whole process group: a key on the terminal, a shell that ended.
+
+    A terminal that hangs up tells its session's leader alone (tty_signal_session_leader in Linux). With `ssh -t` and in
+    a pane of tmux that is we, in the place of the command.
+    """
+    alone = arrived.number == signal.SIGHUP and os.getsid(0) == os.getpid()
+    return arrived.code == SENT_BY_KERNEL and not alone
 
 
 def environment_version(words: Sequence[str], package: str) -> str | None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from gpu_report.errors import NothingToRecordError, UsageError
 from gpu_report.record.gpu.devices import Opened
-from gpu_report.record.gpu.no_gpu import explain
+from gpu_report.record.gpu.no_gpu import NO_ANSWER, Unavailable, explain, none_answers
 from gpu_report.record.gpu.sampler import GpuWatch
 from gpu_report.record.guard import quiet
 from gpu_report.record.lifecycle import signals
@@ -77,11 +77,12 @@ class _Run:
             recording.discard()
             return self._not_begun(recording)
         recording.begin(None)
+        stopping = self._stopping_signals()
         self._say(f"recording {len(opened.devices)} GPU(s) into {folder}; Ctrl-C ends it")
         with ProgressLine(self._so_far(time.monotonic())):  # its thread begins here, where signals are blocked already
             while not recording.done:
                 arrived = signals.wait_until(time.monotonic() + A_LONG_TIME_S)
-                if arrived is not None and arrived.number in signals.STOPPING:
+                if arrived is not None and arrived.number in stopping:
                     recording.end(End("signal", arrived.name))
                     break
         again = self._close(recording)
@@ -109,6 +110,11 @@ class _Run:
         recording.end(End("command", command=ended))
         self._close(recording)
         return ended.code
+
+    def _stopping_signals(self) -> tuple[signal.Signals, ...]:
+        """Return what ends a recording: without a duration its terminal's end, too, unless `nohup` is before it."""
+        bound = self._options.duration_s is None and signals.has_terminal() and not signals.ignored(signal.SIGHUP)
+        return (*signals.STOPPING, signal.SIGHUP) if bound else signals.STOPPING
 
     def _so_far(self, began_s: float) -> Callable[[], str]:
         """Return what says on a terminal how long was recorded; a command has the terminal to itself."""
@@ -168,16 +174,18 @@ def _open_gpus(gpus: GpuWatch) -> Opened | int:
     answer = gpus.await_open(OPEN_LIMIT_S, _stopping)
     if isinstance(answer, Opened):
         if not answer.devices:
-            reasons = "; ".join(f"GPU {index}: {reason}" for index, reason in answer.unusable)
-            raise NothingToRecordError(f"nothing to record: {reasons}; look into `dmesg`, or reboot")
+            raise _nothing(none_answers(answer.unusable))
         return answer
     if answer is not None:
-        why = explain(answer.code, answer.error)
-        raise NothingToRecordError(f"nothing to record: {why.reason}; {why.advice}")
+        raise _nothing(explain(answer.code, answer.error))
     early = signals.first_pending(signals.STOPPING)
     if early is not None:
         return early
-    raise NothingToRecordError("nothing to record: the NVIDIA driver does not answer; look into `dmesg`, or reboot")
+    raise _nothing(NO_ANSWER)
+
+
+def _nothing(why: Unavailable) -> NothingToRecordError:
+    return NothingToRecordError(f"nothing to record: {why.reason}; {why.advice}")
 
 
 def _await(command: TrainingCommand) -> Ended:

@@ -1,6 +1,7 @@
 """Signals as something to wait for: no handler runs in the midst of anything, and none waits for a hung call."""
 
 import contextlib
+import os
 import signal
 import threading
 import time
@@ -46,6 +47,20 @@ def wait_until(mono_s: float) -> Signal | None:
             return Signal(info.si_signo, info.si_code)
         if mono_s <= time.monotonic():
             return None
+
+
+def ignored(number: signal.Signals) -> bool:
+    """Say whether whoever started us has this signal ignored, as `nohup` does with SIGHUP."""
+    return signal.getsignal(number) == signal.SIG_IGN
+
+
+def has_terminal() -> bool:
+    """Say whether this process has a controlling terminal, whose end it is told by SIGHUP."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY | os.O_CLOEXEC))
+    except OSError:
+        return False
+    return True
 
 
 def wake(thread_id: int) -> None:

@@ -155,7 +155,7 @@ EVENT_KINDS = {
     "nvml_unavailable": "reason, advice: nothing could be read from any GPU",
     "nvml_error": "gpu, quantity, reason: why cells of this quantity are empty from here on",
     "nvml_recovered": "gpu, quantity: it can be read again",
-    "nvml_stalled": "gpu, seconds: a call of the driver library does not return",
+    "nvml_stalled": "gpu, seconds: a call of the driver library does not return, or took over a second",
     "oom_kill": "where (cgroup: the trainer's; machine: anywhere on it), count: the kernel killed so many for memory",
     "gap": "seconds, reason: rows that should be here are not",
     "clock_step": "seconds: the wall clock was set by this much",

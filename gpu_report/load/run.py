@@ -147,6 +147,8 @@ def _gone(processes: pd.DataFrame) -> dict[int, list[float]]:
 def _explained(error: InputError, events: Events) -> InputError:
     """Return the error, with the recorder's own reason why there are no samples where it left one."""
     reasons = [_text(event, "reason") for event in events if event["kind"] == "nvml_unavailable"]
+    if not reasons and any(event["kind"] == "nvml_stalled" and event.get("gpu") is None for event in events):
+        reasons = ["the NVIDIA driver did not answer"]  # and it was killed before it gave up
     return InputError(f"{error} (the recorder said: {reasons[-1]})") if reasons else error
 
 

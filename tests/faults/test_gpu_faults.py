@@ -325,7 +325,7 @@ def test_a_driver_that_is_slow_for_less_than_a_tick_leaves_no_empty_row(live, fa
     assert recorded.events("nvml_stalled") == []
 
 
-def test_a_driver_that_answers_late_is_recorded_when_it_does(live, fake_nvml, recorded):
+def test_a_driver_that_answers_late_is_read_again_when_it_does(live, fake_nvml, recorded):
     recording = live()
     fake_nvml.write("delay.nvmlDeviceGetPowerUsage=2.5\nutil=55\n")
     recording.until("nvml_stalled")
@@ -337,9 +337,7 @@ def test_a_driver_that_answers_late_is_recorded_when_it_does(live, fake_nvml, re
     assert kinds.index("nvml_stalled") < kinds.index("nvml_recovered")
     util = [row["gpu_util_pct"] for row in recorded.samples()]
     assert util.count("") >= 10
-    assert util.count("55") == 1  # the late answer is kept, stamped with the time at which it was asked for
-    late, empty = (next(row for row in recorded.samples() if row["gpu_util_pct"] == value) for value in ("55", ""))
-    assert float(late["mono_s"]) < float(empty["mono_s"])
+    assert "55" not in util  # utilisation of before the wait and power of after it are no row
     assert util[-3:] == ["77"] * 3
     assert recorded.events("gap") == []
 

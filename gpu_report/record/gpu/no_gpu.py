@@ -1,6 +1,6 @@
 """Why no GPU can be recorded here, in one line, and what would change that."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,6 +48,15 @@ def explain(code: int | None, error: Exception | None = None, root: Path = Path(
         return _LOST_BY_CONTAINER
     unknown = Unavailable(f"NVML could not be opened ({error})", "check that `nvidia-smi` works here")
     return _BY_CODE.get(code, unknown)
+
+
+def none_answers(unusable: Sequence[tuple[int, str]]) -> Unavailable:
+    """Say why nothing can be read where NVML was opened, but gives no GPU: each one's index and reason."""
+    reasons = "; ".join(f"GPU {index}: {reason}" for index, reason in unusable)
+    return Unavailable(reasons, "look into `dmesg`, or reboot")
+
+
+NO_ANSWER = Unavailable("the NVIDIA driver does not answer", "look into `dmesg`")
 
 
 def _no_library(root: Path) -> Unavailable:

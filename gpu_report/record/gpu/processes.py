@@ -8,7 +8,7 @@ from typing import Any
 
 import pynvml
 
-from gpu_report.record.gpu.nvml_quantities import MIB
+from gpu_report.record.gpu.nvml_quantities import MIB, NEVER
 from gpu_report.record.gpu.process_owners import UNKNOWN, Owners, TrainerHints
 
 CHANGED_SHARE = 0.05  # a process's memory is written down again when it moved by more than this share ...
@@ -112,7 +112,10 @@ class ProcessWatch:
 
 
 def read_processes(handle: Any) -> dict[int, float | None]:
-    """Return device memory in MiB by pid, of compute and graphics processes; NVMLError when neither can be read."""
+    """Return device memory in MiB by pid, of compute and graphics processes.
+
+    NVMLError when a list fails, or the device supports neither: with half of them, those of the other would be gone.
+    """
     found: dict[int, float | None] = {}
     errors = []
     calls = (pynvml.nvmlDeviceGetComputeRunningProcesses, pynvml.nvmlDeviceGetGraphicsRunningProcesses)
@@ -120,6 +123,8 @@ def read_processes(handle: Any) -> dict[int, float | None]:
         try:
             processes = call(handle)
         except pynvml.NVMLError as error:
+            if error.value not in NEVER:
+                raise
             errors.append(error)
             continue
         for process in processes:

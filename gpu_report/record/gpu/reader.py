@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpu_report.record import clocks
 from gpu_report.record.clocks import Clocks
@@ -23,7 +23,10 @@ PROCESS_UTILISATION = "processes gpu_util_pct"  # ... and when only their utilis
 
 @dataclass(frozen=True)
 class GpuReading:
-    """One GPU at one moment: when its first call was made. `health` is there when everything was asked for."""
+    """One GPU at one moment: when its first call was made, and how long all of them took.
+
+    `health` is there when everything was asked for.
+    """
 
     at: Clocks
     gpu: int
@@ -32,6 +35,7 @@ class GpuReading:
     processes: tuple[ProcessChange, ...] = ()
     ring: tuple[RingReading, ...] = ()
     health: Health | None = None
+    took_s: float = 0.0
 
 
 class GpuReader:
@@ -58,7 +62,8 @@ class GpuReader:
         """Read what is due, or everything. Nothing is raised: a mistake of ours is a failed reading too."""
         at = clocks.now()
         try:
-            return self._read(at, everything=everything)
+            reading = self._read(at, everything=everything)
+            return replace(reading, took_s=time.monotonic() - at.mono_s)
         except Exception as error:  # noqa: BLE001 - the one thread that reads must not end by a mistake of ours
             return GpuReading(at, self.gpu, {}, (Change(self.gpu, ALL_QUANTITIES, describe_error(error)),))
 

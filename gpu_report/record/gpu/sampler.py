@@ -9,7 +9,7 @@ from gpu_report.record.clocks import Clocks
 from gpu_report.record.gpu.devices import NvmlDevice, Opened
 from gpu_report.record.gpu.flapping import Flapping
 from gpu_report.record.gpu.health import Health
-from gpu_report.record.gpu.no_gpu import explain
+from gpu_report.record.gpu.no_gpu import NO_ANSWER, Unavailable, explain, none_answers
 from gpu_report.record.gpu.nvml_quantities import ALL_QUANTITIES, Change
 from gpu_report.record.gpu.nvml_thread import OpenFailed, OpenThread, ReadThread, shut_down
 from gpu_report.record.gpu.process_owners import Owners
@@ -24,7 +24,9 @@ WAIT_SHARE = 0.5  # ... and no longer than this share of the interval, so that h
 LAST_WAIT_S = 2.0
 POLL_S = 0.05  # how often a wait for NVML's opening looks for signals
 SPLIT_S = 0.9  # then (at 1 Hz: by the next tick) the other GPUs of a thread whose call does not return get another one
-STALL_S = 2.0  # a call that takes longer is a driver in trouble; a shorter one may be a machine with no core to spare
+# A reading takes 1 to 20 ms. One that takes longer than this is told, and its row left empty: what was read before and
+# after the wait is of two moments.
+STALL_S = 1.0
 OPEN_PATIENCE_S = 10.0  # waking GPUs without persistence mode takes seconds; longer than this is worth an event
 FINISH_S = 1.5  # how long the end of a recording waits for NVML's threads before it abandons them
 
@@ -73,7 +75,7 @@ class GpuWatch:
     def tick(self, at: Clocks, journal: Journal, say: Say, *, last: bool = False) -> None:
         """Write a row a GPU: its readings, or empty cells while NVML does not answer. `last`: read all quantities."""
         if not self._begun:
-            self._begin(at, journal, say)
+            self._begin(at, journal, say, last=last)
         until_s = time.monotonic() + (LAST_WAIT_S if last else 0.0)
         late = [reading for thread in self._threads for reading in thread.collect(until_s)]  # asked for earlier
         asked = [thread for thread in self._threads if not thread.busy]
@@ -97,24 +99,34 @@ class GpuWatch:
             self._clean = calm and shut_down(self._readers, FINISH_S)
         return self._clean
 
-    def _begin(self, at: Clocks, journal: Journal, say: Say) -> None:
+    def _begin(self, at: Clocks, journal: Journal, say: Say, *, last: bool) -> None:
         """Take NVML's answer, once it is there: describe the GPUs, or say why there are none."""
         answer = self._opening.answer(0)
         if answer is None:
-            if at.mono_s - self._opening.asked_s > OPEN_PATIENCE_S:
-                self._note_stall(None, at, self._opening.asked_s, journal)
+            self._await_opening(at, journal, say, last=last)
             return
         self._begun = True
         self._note_recovery(None, at, journal)
         if isinstance(answer, OpenFailed):
-            why = explain(answer.code, answer.error)
-            journal.event("nvml_unavailable", at, {"reason": why.reason, "advice": why.advice})
-            say(f"no GPU readings: {why.reason}. {why.advice[:1].upper()}{why.advice[1:]}")
+            _say_none(explain(answer.code, answer.error), at, journal, say)
             return
         self._describe(answer, at, journal)
+        if not answer.devices:
+            _say_none(none_answers(answer.unusable), at, journal, say)
+            return
+        for index, reason in answer.unusable:
+            say(f"no readings of GPU {index}: {reason}")
         self._readers = [GpuReader(device, self._start, self.owners, detail=self._detail) for device in answer.devices]
-        self._threads = [ReadThread(self._readers)] if self._readers else []
-        self._xid = XidThread(answer.devices, journal.event) if answer.devices else None
+        self._threads = [ReadThread(self._readers)]
+        self._xid = XidThread(answer.devices, journal.event)
+
+    def _await_opening(self, at: Clocks, journal: Journal, say: Say, *, last: bool) -> None:
+        """Say that NVML takes its time, once; at the end of the recording, that it never answered."""
+        if last:
+            _say_none(NO_ANSWER, at, journal, say)
+        elif at.mono_s - self._opening.asked_s > OPEN_PATIENCE_S and None not in self._stalled:
+            self._note_stall(None, at, self._opening.asked_s, journal)
+            say(f"no GPU readings so far: {NO_ANSWER.reason}; {NO_ANSWER.advice}")
 
     def _describe(self, opened: Opened, at: Clocks, journal: Journal) -> None:
         self.devices = opened.devices
@@ -126,7 +138,11 @@ class GpuWatch:
         return {**device.description, "health_start": before, "health_end": self._health_end.get(device.index)}
 
     def _write(self, reading: GpuReading, at: Clocks, journal: Journal) -> None:
-        journal.sample(reading.at, reading.gpu, reading.values)
+        """Write down a reading; what a call held up stands for no moment, and its cells stay empty."""
+        held_up = reading.took_s > STALL_S
+        journal.sample(reading.at, reading.gpu, {} if held_up else reading.values)
+        if held_up:
+            self._note_stall(reading.gpu, at, reading.at.mono_s, journal, reading.took_s)
         journal.ring(reading.gpu, [(ring.at, ring.column, ring.value) for ring in reading.ring])
         self._note_recovery(reading.gpu, at, journal)
         self._write_changes(reading.changes, reading.at, journal)
@@ -157,15 +173,25 @@ class GpuWatch:
             for gpu in thread.gpus:
                 self._note_stall(gpu, at, thread.asked_s, journal)
 
-    def _note_stall(self, gpu: int | None, at: Clocks, asked_s: float, journal: Journal) -> None:
+    def _note_stall(
+        self, gpu: int | None, at: Clocks, asked_s: float, journal: Journal, took_s: float | None = None
+    ) -> None:
+        """Say once that a call asked for at `asked_s` has not returned, or how long it `took_s` when it has."""
         if gpu not in self._stalled:
             self._stalled.add(gpu)
-            journal.event("nvml_stalled", at, {"gpu": gpu, "seconds": round(at.mono_s - asked_s, 3)})
+            waited_s = at.mono_s - asked_s if took_s is None else took_s
+            journal.event("nvml_stalled", at, {"gpu": gpu, "seconds": round(waited_s, 3)})
 
     def _note_recovery(self, gpu: int | None, at: Clocks, journal: Journal) -> None:
         if gpu in self._stalled:
             self._stalled.discard(gpu)
             journal.event("nvml_recovered", at, {"gpu": gpu, "quantity": ALL_QUANTITIES})
+
+
+def _say_none(why: Unavailable, at: Clocks, journal: Journal, say: Say) -> None:
+    """Write down and say why no GPU is read."""
+    journal.event("nvml_unavailable", at, {"reason": why.reason, "advice": why.advice})
+    say(f"no GPU readings: {why.reason}. {why.advice[:1].upper()}{why.advice[1:]}")
 
 
 def versions(opened: Opened) -> dict[str, str | None]:

@@ -1,6 +1,7 @@
 """Xid errors through NVML's event set: they need no kernel log, and no rights beyond those of any reading."""
 
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 
 import pynvml
@@ -43,6 +44,8 @@ class XidThread:
             return
         while events is not None and not self._stop.is_set():
             self._wait(events)
+        if self._cap.dropped:
+            self._emit("kernel_lines_dropped", clocks.now(), {"count": self._cap.dropped})
 
     def _register(self) -> object | None:
         """Register every GPU that can be; None when none could."""
@@ -59,13 +62,13 @@ class XidThread:
         return events if listening else None
 
     def _wait(self, events: object) -> None:
+        until_s = time.monotonic() + WAIT_MS / 1000
         try:
             data = pynvml.nvmlEventSetWait_v2(events, WAIT_MS)
         except Exception as error:  # noqa: BLE001 - a binding of another version may raise anything
             timeout = getattr(error, "value", None) == pynvml.NVML_ERROR_TIMEOUT
             self._note("" if timeout else str(error))
-            if not timeout:
-                self._stop.wait(BACK_OFF_S)
+            self._stop.wait(until_s - time.monotonic() if timeout else BACK_OFF_S)  # a driver may not wait at all
             return
         self._note("")
         at = clocks.now()
@@ -73,6 +76,8 @@ class XidThread:
             self._emit("kernel_lines_dropped", at, {"count": dropped})
         if self._cap.admit():
             self._emit("xid", at, {"gpu": self._index_of(data.device), "code": int(data.eventData)})
+        else:
+            self._stop.wait(until_s - time.monotonic())  # a storm of them is counted, not raced with
 
     def _note(self, failure: str) -> None:
         """Say once when waits begin to fail (a lost GPU makes all of them fail), and once when they work again."""

@@ -1,7 +1,10 @@
 """Files that somebody else made: only ordinary ones are read, and no larger ones than a recording can have."""
 
+import errno
+import os
 import stat
 from pathlib import Path
+from typing import BinaryIO
 
 from gpu_report.errors import InputError
 
@@ -32,3 +35,12 @@ def refuse_special(path: Path, most_bytes: int | None = None) -> None:
         raise InputError(f"{path} is {kind}, and not read: put an ordinary file in its place")
     if most_bytes is not None and status.st_size > most_bytes:
         raise InputError(f"{path} has {status.st_size:,} bytes, and is not read: a real one has {most_bytes:,} at most")
+
+
+def open_ordinary(path: Path) -> BinaryIO:
+    """Open a file to read; OSError at once for what may never answer or never end: a pipe, a device, a socket."""
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if stat.S_ISREG(os.fstat(fd).st_mode):
+        return os.fdopen(fd, "rb")
+    os.close(fd)
+    raise OSError(errno.EINVAL, "no ordinary file", str(path))

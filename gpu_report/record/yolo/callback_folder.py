@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gpu_report import schema
+from gpu_report.ordinary_file import open_ordinary
 
 MAX_READ = 1 << 20  # bytes of one file at one look; a training writes 2 KiB an epoch
 MARK = b'"kind": "run"'
@@ -36,7 +37,7 @@ class InsideWatch:
 
     def _trainings_in(self, entry: os.DirEntry[str]) -> list[Path]:
         try:
-            with Path(entry.path).open("rb") as file:
+            with open_ordinary(Path(entry.path)) as file:
                 file.seek(self._read.get(entry.name, 0))
                 data = file.read(MAX_READ)
         except OSError:

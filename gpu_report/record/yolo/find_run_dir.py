@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from gpu_report import run_folder, schema
+from gpu_report.ordinary_file import LARGEST_CONFIG, open_ordinary
 
 MAX_DEPTH = 6  # runs/detect/PROJECT/NAME lies four levels below where a training is started
 MAX_ENTRIES = 8000  # a walk looks at no more names than this, about 20 ms ...
@@ -160,7 +161,8 @@ def _settings_runs_dir() -> list[Path]:
     """Return the folder under which YOLO puts relative projects: `runs_dir` of its own settings file."""
     try:
         config = os.environ.get("YOLO_CONFIG_DIR") or os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
-        settings = json.loads((Path(config) / "Ultralytics" / "settings.json").read_text(encoding="utf-8"))
+        with open_ordinary(Path(config) / "Ultralytics" / "settings.json") as file:
+            settings = json.loads(file.read(LARGEST_CONFIG))
         return [Path(settings["runs_dir"])]
     except (OSError, RuntimeError, ValueError, KeyError, TypeError):
         return []

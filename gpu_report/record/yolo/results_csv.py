@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpu_report.ordinary_file import open_ordinary
+
 MAX_BYTES = 16 << 20  # a results.csv of 10,000 epochs has about 2 MiB
 CHECKED_BYTES = 1024  # before what is new: some rows, and each has another `time` in a file that was begun anew
 
@@ -68,7 +70,8 @@ class ResultsTail:
         if appended is not None:
             return self._take(appended), False
         try:
-            data = self.path.read_bytes()[:MAX_BYTES]
+            with open_ordinary(self.path) as file:
+                data = file.read(MAX_BYTES)
         except OSError:
             return [], False
         rows = parse_rows(data)
@@ -84,7 +87,7 @@ class ResultsTail:
     def _appended(self) -> bytes | None:
         """Return what the file has grown by since the last reading, None where it may be another one: read it whole."""
         try:
-            with self.path.open("rb") as file:
+            with open_ordinary(self.path) as file:
                 status = os.fstat(file.fileno())
                 if not self.rows_read or status.st_ino != self._inode or not self._read < status.st_size <= MAX_BYTES:
                     return None

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gpu_report import run_folder, schema
+from gpu_report.ordinary_file import open_ordinary
 from gpu_report.record import clocks
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.options import RecordOptions
@@ -227,7 +228,8 @@ def pids_to_follow(command_pid: int | None, gpu_pids: Iterable[int]) -> list[int
 def copy_file(source: Path, target: Path, status: os.stat_result) -> None:
     """Copy a small text file atomically and keep its times, by which a reader places its rows; args without secrets."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    text = source.read_text(encoding="utf-8", errors="replace")
+    with open_ordinary(source) as file:
+        text = file.read(MAX_BYTES).decode("utf-8", "replace")
     run_folder.write_text(target, safe_arguments(text) if source.name == schema.YOLO_ARGS else text)
     os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
 

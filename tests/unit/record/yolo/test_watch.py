@@ -329,3 +329,21 @@ def test_results_are_copied_at_the_first_row_then_seldom_and_at_the_end(training
     training.watch.search_now()
     training.tick(0.1)
     assert [*lengths, len(copy.read_text().splitlines()) - 1] == [1, 1, 3, 3, 4]
+
+
+@pytest.mark.parametrize("name", ["args.yaml", "results.csv", "settings"])
+def test_a_pipe_or_an_endless_file_in_place_of_yolos_holds_nothing_up(training, tmp_path, name):
+    run = tmp_path / "work/runs/detect/train"
+    training.write(run, (1, 2.9))
+    path = tmp_path / "Ultralytics/settings.json" if name == "settings" else run / name
+    path.parent.mkdir(exist_ok=True)
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+    training.tick(1)
+    path.unlink()
+    path.symlink_to("/dev/zero")
+    training.tick(1)
+    path.unlink()
+    training.write(run, (1, 2.9), (2, 5.0))
+    training.tick(SEARCH_AGAIN_EVERY_S + 1)
+    assert (training.run_folder / "yolo/args.yaml").is_file()

@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+import select
 import sys
 import threading
 from collections.abc import Callable
@@ -16,15 +17,39 @@ ERASE_LINE = "\r\x1b[K"
 UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
+# How CI services find commands in what a step prints: GitHub Actions at a line's beginning (::error::) and anywhere in
+# it (##[error]), Azure Pipelines (##vso[...]) and TeamCity (##teamcity[...]) anywhere.
+_CI_COMMAND = re.compile(r"(?m)^(?=[^\S\n]*::)|(?<=#)(?=#\w*\[)")
+_NOTHING = "\u200b"  # a space of no width
+
+
+def takes_text(stream: TextIO, wait_s: float = 0.0) -> bool:
+    """Say whether a line can be written at once: not while Ctrl-S holds a terminal, or a pipe is full.
+
+    Waits for up to `wait_s`. True for what has no file descriptor; what is wrong with one is for the write to say.
+    """
+    try:
+        ready = select.poll()
+        ready.register(stream.fileno(), select.POLLOUT)
+        return bool(ready.poll(wait_s * 1000))
+    except (OSError, ValueError):
+        return True
+
+
 def plain(text: str) -> str:
     """Return text without control characters and what no terminal can be sent."""
     return UNPRINTABLE.sub("\ufffd", text)
 
 
+def without_commands(text: str) -> str:
+    """Return text in which no CI service finds a command: what a run is called could be one."""
+    return _CI_COMMAND.sub(_NOTHING, text)
+
+
 class ProgressLine:
     """While it is entered, a line on a terminal that says what is being done; elsewhere nothing is written.
 
-    It is written by a thread of its own: a terminal that takes nothing (Ctrl-S, a dead connection) holds nobody up.
+    It is written by a thread of its own, and left out while a terminal takes nothing (Ctrl-S, a dead connection).
     """
 
     def __init__(self, words: Callable[[], str] | str, stream: TextIO | None = None) -> None:
@@ -61,5 +86,6 @@ class ProgressLine:
             self._write(ERASE_LINE)
 
     def _write(self, text: str) -> None:
-        self._stream.write(text)
-        self._stream.flush()
+        if takes_text(self._stream):
+            self._stream.write(text)
+            self._stream.flush()

@@ -11,7 +11,7 @@ import click
 from gpu_report import run_folder
 from gpu_report.baseline_store import one_run
 from gpu_report.errors import UsageError
-from gpu_report.terminal import ERASE_LINE, ProgressLine, plain
+from gpu_report.terminal import ERASE_LINE, ProgressLine, plain, without_commands
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,7 +66,7 @@ def say(line: str) -> None:
     """Print one line to stderr, in place of a line of progress; a closed stderr is not worth ending a recording for."""
     try:
         at_start = ERASE_LINE if sys.stderr is not None and sys.stderr.isatty() else ""
-        click.echo(f"{at_start}gpu-report: {plain(line)}", err=True)
+        click.echo(f"{at_start}gpu-report: {without_commands(plain(line))}", err=True)
     except (OSError, ValueError):
         return
 

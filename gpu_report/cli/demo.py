@@ -11,7 +11,7 @@ from gpu_report.cli.common import analysed
 from gpu_report.cli.output_files import OutputFile
 from gpu_report.cli.report_files import write_report
 from gpu_report.errors import InputError
-from gpu_report.terminal import ProgressLine, plain
+from gpu_report.terminal import ProgressLine, plain, without_commands
 
 NAME = "yolo26m-stalls"
 
@@ -28,7 +28,7 @@ def demo(output: Path, open_it: bool) -> None:  # noqa: FBT001 - click passes fl
         analysis = analysed(demo_run(), 50.0, 10.0, None, progress)
         progress.step(f"writing {output} ...")
         write_report(analysis, output, None, blank=blank)
-    click.echo(f"{output}: {plain(analysis.verdict.text)}")
+    click.echo(without_commands(plain(f"{output}: {analysis.verdict.text}")))
     if open_it:
         click.launch(str(output))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -52,7 +51,7 @@ def redacted_comparison(comparison: Comparison) -> Comparison:
 
 def finish(comparison: Comparison, paths: Mapping[str, Path | None]) -> NoReturn:
     """Write the files that were asked for, print what came of it, and exit by the gates."""
-    from gpu_report.render.comparison.github import annotations, muted
+    from gpu_report.render.comparison.github import annotations
     from gpu_report.render.comparison.terminal import render_comparison_text
 
     for name, path in paths.items():
@@ -60,7 +59,7 @@ def finish(comparison: Comparison, paths: Mapping[str, Path | None]) -> NoReturn
             write(path, _content(name.removesuffix("_path"), comparison))
     text = render_comparison_text(comparison, colour=sys.stdout.isatty())
     if os.environ.get("GITHUB_ACTIONS") == "true":
-        text = muted(text) + "".join(f"{line}\n" for line in annotations(comparison))
+        text += "".join(f"{line}\n" for line in annotations(comparison))
     click.echo(text, nl=False)
     _add_step_summary(comparison)
     sys.exit(comparison.exit_code)
@@ -73,21 +72,18 @@ def _content(name: str, comparison: Comparison) -> str:
     from gpu_report.render.comparison.junit import render_junit
     from gpu_report.render.comparison.markdown import render_comparison_markdown
     from gpu_report.render.comparison.page import render_comparison_html
+    from gpu_report.render.machine_values import json_text
 
     makers: Mapping[str, Callable[[], str]] = {
         "html": lambda: render_comparison_html(comparison),
-        "json": lambda: _json(build_comparison(comparison)),
+        "json": lambda: json_text(build_comparison(comparison)),
         "markdown": lambda: render_comparison_markdown(comparison),
         "junit": lambda: render_junit(comparison),
-        "bencher": lambda: _json(benchmark_services.bencher(comparison)),
-        "smaller_is_better": lambda: _json(benchmark_services.github_benchmark(comparison, bigger_is_better=False)),
-        "bigger_is_better": lambda: _json(benchmark_services.github_benchmark(comparison, bigger_is_better=True)),
+        "bencher": lambda: json_text(benchmark_services.bencher(comparison)),
+        "smaller_is_better": lambda: json_text(benchmark_services.github_benchmark(comparison, bigger_is_better=False)),
+        "bigger_is_better": lambda: json_text(benchmark_services.github_benchmark(comparison, bigger_is_better=True)),
     }
     return makers[name]()
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _add_step_summary(comparison: Comparison) -> None:

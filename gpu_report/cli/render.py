@@ -9,7 +9,7 @@ import click
 from gpu_report.cli.common import examined, folder_of, option_of_run, options_of_analysis, read, run_of
 from gpu_report.cli.output_files import OutputFile, refuse_twice
 from gpu_report.cli.report_files import write_report
-from gpu_report.terminal import ProgressLine, plain
+from gpu_report.terminal import ProgressLine, plain, without_commands
 
 
 @click.command()
@@ -62,6 +62,6 @@ def render(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
 
             analysis = redact(analysis)
         write_report(analysis, output, json_path, packing, blank)
-    click.echo(f"{output}: {plain(analysis.verdict.text)}")
+    click.echo(without_commands(plain(f"{output}: {analysis.verdict.text}")))
     if open_it:
         click.launch(str(output))

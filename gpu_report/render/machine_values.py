@@ -1,5 +1,6 @@
 """Values as JSON holds them: no NaN, no infinity, floats with the decimals that mean something."""
 
+import json
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -17,6 +18,12 @@ SMALL_DIGITS = 3
 NOISE_DECIMALS = 6  # coarser than what the order of additions changes, and than what a wall time of today holds
 LONGEST_TEXT = 16_384  # characters: no line of a kernel log or of a command is longer; a megabyte of text is no fact
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # JSON and YAML can hold them as escapes, UTF-8 cannot
+
+
+def json_text(value: object) -> str:
+    """Return JSON-ready values as text in which no CI service finds a command of its own (##[error])."""
+    text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
+    return re.sub(r"#(?=#\w*\[)", r"\\u0023", text) + "\n"
 
 
 def iso_utc(wall_s: float) -> str | None:

@@ -1,9 +1,8 @@
-"""What GitHub Actions reads from a step's output: annotations, and nothing that a run could slip in among them."""
-
-import secrets
+"""What GitHub Actions reads from a step's output: annotations."""
 
 from gpu_report.model import Comparison, GateResult
 from gpu_report.render.comparison.rows import gate_word, ordered, outcome_words
+from gpu_report.terminal import plain
 
 MOST_ANNOTATIONS = 10  # GitHub shows so many of a kind for a step
 LEVELS = {
@@ -26,12 +25,6 @@ def annotations(comparison: Comparison) -> list[str]:
     return [_annotation(result) for result in shown[:MOST_ANNOTATIONS]]
 
 
-def muted(text: str) -> str:
-    """Return text in which GitHub looks for no workflow command: a line of a run's could begin with two colons."""
-    token = secrets.token_hex(16)
-    return f"::stop-commands::{token}\n{text}\n::{token}::\n"
-
-
 def _idle(result: GateResult) -> bool:
     """Tell whether it is a default that the runs do not know, which nobody asked for."""
     return result.outcome == "not measured" and result.gate.optional
@@ -48,4 +41,4 @@ def _command(level: str, title: str, message: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return "%0A".join(plain(line) for line in text.replace("%", "%25").split("\n"))

@@ -1,6 +1,5 @@
 """A comparison as Markdown, for pull requests and $GITHUB_STEP_SUMMARY: small, and with nothing alive from outside."""
 
-import re
 from collections.abc import Callable, Sequence
 
 from gpu_report.model import Analysis, Comparison
@@ -17,11 +16,10 @@ from gpu_report.render.comparison.rows import (
     shown,
 )
 from gpu_report.render.formatting import utc
-from gpu_report.terminal import plain
+from gpu_report.render.markdown_text import code, words
 from gpu_report.wording import counted
 
 MOST_BYTES = 60_000  # GitHub drops a comment of 64 kB, and a step's summaries over 1 MiB, as a whole
-LONGEST_CELL = 300
 MOST_ROWS = 60
 HEADINGS = {"failed": "failed", "passed": "passed", "not measured": "could not decide"}
 
@@ -43,20 +41,6 @@ def render_comparison_markdown(comparison: Comparison) -> str:
     if notes and _size([*parts, notes]) < MOST_BYTES:
         parts.append(notes)
     return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def words(text: str) -> str:
-    """Return a sentence in which nothing from outside is Markdown, HTML, a link or a mention of somebody."""
-    text = re.sub(r"\s+", " ", plain(_shortened(text, 2000)))
-    text = re.sub(r"([\\`*_\[\]#|<>~&])", r"\\\1", text)
-    # GitHub links and mentions in the text that is left, whatever is escaped: a space of no width stands between.
-    return re.sub(r"(@|://|www\.|\b(?=#\d))", "\\1\u200b", text)
-
-
-def code(text: str) -> str:
-    """Return text from outside as code in a table's cell, where no Markdown, link or mention is alive."""
-    text = re.sub(r"\s+", " ", plain(_shortened(text, LONGEST_CELL))).replace("`", "'").replace("|", "\\|")
-    return f"`{text}`" if text.strip() else ""
 
 
 def _runs(comparison: Comparison) -> str:
@@ -100,10 +84,6 @@ def _section(title: str, header: tuple[str, ...], rows: Rows, *, is_open: bool) 
     if is_open:
         return f"### {title}\n\n{table}{more}"
     return f"<details><summary>{title} ({len(rows)})</summary>\n\n{table}{more}\n\n</details>"
-
-
-def _shortened(text: str, longest: int) -> str:
-    return text if len(text) <= longest else f"{text[: longest - 1]}\u2026"
 
 
 def _size(parts: Sequence[str]) -> int:

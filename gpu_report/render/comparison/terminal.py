@@ -19,7 +19,7 @@ from gpu_report.render.comparison.rows import (
     run_name,
 )
 from gpu_report.render.formatting import utc
-from gpu_report.terminal import plain
+from gpu_report.terminal import plain, without_commands
 
 Rows = Sequence[tuple[str, ...]]
 
@@ -51,7 +51,7 @@ def render_comparison_text(comparison: Comparison, *, width: int | None = None, 
     if comparison.gates:
         console.print()
         console.print(Text(plain(outcome_words(comparison)), style="bold"))
-    return out.getvalue()
+    return without_commands(out.getvalue())
 
 
 def _head(comparison: Comparison) -> list[str]:

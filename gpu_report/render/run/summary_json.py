@@ -1,6 +1,5 @@
 """summary.json, schema 1: the report's facts for machines. Missing is null."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -18,7 +17,7 @@ from gpu_report.model import (
     SpeedupLimit,
 )
 from gpu_report.render.formatting import outlier_words
-from gpu_report.render.machine_values import iso_utc, json_ready
+from gpu_report.render.machine_values import iso_utc, json_ready, json_text
 from gpu_report.wording import ending_words
 
 SCHEMA_VERSION = 1
@@ -40,7 +39,7 @@ Json = dict[str, Any]
 
 def render_summary(analysis: Analysis) -> str:
     """Return summary.json as text."""
-    return json.dumps(build_summary(analysis), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_text(build_summary(analysis))
 
 
 def build_summary(analysis: Analysis) -> Json:

@@ -1,7 +1,6 @@
 """The summary for a terminal and as Markdown. Everything from outside is plain text here: no markup, no controls."""
 
 import io
-import re
 from collections.abc import Iterable, Sequence
 from statistics import median
 
@@ -22,7 +21,8 @@ from gpu_report.render.formatting import (
     sentence,
 )
 from gpu_report.render.machine_values import iso_utc
-from gpu_report.terminal import plain
+from gpu_report.render.markdown_text import words
+from gpu_report.terminal import plain, without_commands
 from gpu_report.wording import ending_words
 
 SHOWN_FINDINGS = 20
@@ -46,25 +46,21 @@ def render_text(analysis: Analysis, *, width: int | None = None, colour: bool = 
     console.print()
     for line in _closing(analysis):
         console.print(Text(plain(line)))
-    return out.getvalue()
+    return without_commands(out.getvalue())
 
 
 def render_markdown(analysis: Analysis) -> str:
     """Return the summary as Markdown, for a pull request or a job summary."""
-    parts = [f"**{_escaped(analysis.verdict.text)}**", _escaped(_head(analysis))]
+    parts = [f"**{words(analysis.verdict.text)}**", words(_head(analysis))]
     for title, header, rows in _tables(analysis):
         if rows:
             lines = [header, tuple("---" for _ in header), *rows]
             body = "\n".join(
-                "| " + " | ".join(_escaped(c) if i != 1 else c for c in row) + " |" for i, row in enumerate(lines)
+                "| " + " | ".join(words(c) if i != 1 else c for c in row) + " |" for i, row in enumerate(lines)
             )
             parts.append(f"### {title}\n\n{body}")
-    parts += [_escaped(line) for line in _closing(analysis)]
+    parts += [words(line) for line in _closing(analysis)]
     return "\n\n".join(parts) + "\n"
-
-
-def _escaped(text: str) -> str:
-    return re.sub(r"([\\`*_\[\]|<>#])", r"\\\1", plain(text))
 
 
 def _head(analysis: Analysis) -> str:

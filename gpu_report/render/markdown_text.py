@@ -1,0 +1,26 @@
+"""Text from outside within Markdown: no markup, no link, no mention of somebody, and no command to a CI service."""
+
+import re
+
+from gpu_report.terminal import plain, without_commands
+
+LONGEST_CELL = 300  # characters
+LONGEST_SENTENCE = 2000
+
+
+def words(text: str) -> str:
+    """Return a sentence in which nothing from outside is Markdown, HTML, a link or a mention of somebody."""
+    text = re.sub(r"\s+", " ", plain(_shortened(text, LONGEST_SENTENCE)))
+    text = re.sub(r"([\\`*_\[\]#|<>~&])", r"\\\1", text)
+    # GitHub links and mentions in the text that is left, whatever is escaped: a space of no width stands between.
+    return without_commands(re.sub(r"(@|://|www\.|\b(?=#\d))", "\\1\u200b", text))
+
+
+def code(text: str) -> str:
+    """Return text from outside as code in a table's cell, where no Markdown, link or mention is alive."""
+    text = re.sub(r"\s+", " ", plain(_shortened(text, LONGEST_CELL))).replace("`", "'").replace("|", "\\|")
+    return f"`{without_commands(text)}`" if text.strip() else ""
+
+
+def _shortened(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1]}\u2026"

@@ -25,7 +25,7 @@ from gpu_report.analyse.timeline.timeline import find_timeline
 from gpu_report.analyse.timeline.trainings import Training, away, begun_later, training_at
 from gpu_report.analyse.timeseries.energy import Energy, energy
 from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries, gpu_series
-from gpu_report.analyse.timeseries.intervals import Span
+from gpu_report.analyse.timeseries.intervals import Span, union
 from gpu_report.model import (
     Advice,
     Cause,
@@ -41,6 +41,8 @@ from gpu_report.model import (
 )
 
 T = TypeVar("T")
+
+AT_EPOCH_END = frozenset({"validation", "checkpoint"})
 
 
 class FindingDetails(TypedDict, total=False):
@@ -64,7 +66,8 @@ class FindingDetails(TypedDict, total=False):
 class Context:
     """A run with its time sorted out.
 
-    By GPU, in the order of `series`: `usable` marks the readings of training, `energies` are running totals. `drops`
+    By GPU, in the order of `series`: `usable` marks the readings of a training, `trains` those of
+    them outside validations and checkpoints, `energies` are running totals. `drops`
     are those of all GPUs: to find them is the dearest part of an analysis, and several rules look at them. `busy_waits`
     are where a GPU of several is busy only waiting for another, `throttles` what held clocks down. `undisturbed` are
     the train phases of epochs in which nothing happened; `signals` knows what every signal is in the steady state:
@@ -75,6 +78,7 @@ class Context:
     options: Options
     series: tuple[GpuSeries, ...]
     usable: tuple[Bools, ...]
+    trains: tuple[Bools, ...]
     energies: tuple[Energy, ...]
     callbacks: CallbackView
     activity: Activity
@@ -171,10 +175,11 @@ def build_context(run: Run, options: Options) -> Context:
     activity, trainings = timeline.activity, timeline.trainings
     final = final_evaluations(timeline.phases, timeline.epoch_ends)
     usable = tuple(activity.usable(each) & outside(each, (*final, *away(trainings, each.gpu))) for each in series)
+    trains = tuple(use & _trains(each, timeline.phases) for each, use in zip(series, usable, strict=True))
     drops = tuple(
         drop
-        for each, use in zip(series, usable, strict=True)
-        for drop in find_drops(each, use, options, begun_later(trainings, each.gpu))
+        for each, use, train in zip(series, usable, trains, strict=True)
+        for drop in find_drops(each, use, train, options, begun_later(trainings, each.gpu))
     )
     others = tuple(other for each in series for other in other_processes_on(run, each))
     waits = busy_waits_of(series, usable, activity.used_gpus)
@@ -188,6 +193,7 @@ def build_context(run: Run, options: Options) -> Context:
         options=options,
         series=series,
         usable=usable,
+        trains=trains,
         energies=tuple(map(energy, series)),
         **timeline._asdict(),
         drops=drops,
@@ -207,6 +213,13 @@ def build_context(run: Run, options: Options) -> Context:
         ),
         throughput=throughput,
     )
+
+
+def _trains(series: GpuSeries, phases: Sequence[Phase]) -> Bools:
+    """Return which readings lie outside validations and checkpoints, and the reading beside each."""
+    edge_s = series.interval_s
+    ends = union([(p.start_t_s - edge_s, p.end_t_s + edge_s) for p in phases if p.name in AT_EPOCH_END])
+    return outside(series, ends)
 
 
 def _gpu_memory(context: Context, series: GpuSeries) -> GpuMemory:

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from gpu_report.analyse.signals.thresholds import LEVEL_OVER_S, SUSTAINED_AFTER_S
+from gpu_report.analyse.signals.thresholds import LEVEL_OVER_S, SUSTAINED_AFTER_S, SUSTAINED_SHARE
 from gpu_report.analyse.signals.utilisation_drops import Drop, _counts, _few_strays, _interval, _part
 from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S, LOW_PCT
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
@@ -27,6 +27,8 @@ class _Search:
     def __init__(self, series: GpuSeries, kept: Bools, share: float, at_least_s: float) -> None:
         self.series, self.share, self.at_least_s = series, share, at_least_s
         self.usable = kept.copy()
+        self.worked_s = np.concatenate([[0.0], np.cumsum(np.where(kept, series.weight_s, 0.0))])
+        self.sustained_s = max(SUSTAINED_AFTER_S, SUSTAINED_SHARE * float(self.worked_s[-1]))
         self.kept = kept  # readings that the level is made of: usable and in no drop
         self.window = max(round(LEVEL_OVER_S / series.interval_s), 1)
         self.at_least = max(round(LEVEL_AT_LEAST_S / series.interval_s), 1)
@@ -134,12 +136,12 @@ class _Search:
         busy = not _few_strays(self.series, under, start, end) or low.mean_pct >= self.share * level
         if busy or not _counts(self.series, (start, end), self.at_least_s):
             return None
-        sustained = low.duration_s > SUSTAINED_AFTER_S
+        sustained = bool(self.worked_s[end] - self.worked_s[start] > self.sustained_s)
         return Drop(self.series.gpu, low.start_t_s, low.end_t_s, level, low.mean_pct, sustained)
 
     def _exclude(self, start: int, end: int) -> int:
-        """Keep a drop's first SUSTAINED_AFTER_S out of the level; return where the level starts anew if it goes on."""
-        new_state = int(np.searchsorted(self.series.t_s, self.series.t_s[start] + SUSTAINED_AFTER_S))
+        """Keep a drop's first `sustained_s` out of the level; return where the level starts anew if it goes on."""
+        new_state = max(int(np.searchsorted(self.worked_s, self.worked_s[start] + self.sustained_s)), start + 1)
         self.kept[start : min(end, new_state)] = False
         if end > new_state:
             self.kept[:new_state] = False

@@ -7,7 +7,9 @@ LATE_LOOK_TICKS = 2.5
 LEVEL_OVER_S = 60.0  # the level is the median over up to this much of readings, and at least LEVEL_AT_LEAST_S
 STRAY_SHARE = 0.25  # of a stretch: readings above its line (STRAY_S) that make up more mean busy, off and on
 LOW_AT_LEAST_S = 10.0  # a low interval lasts at least this long
-SUSTAINED_AFTER_S = 300.0  # then a drop is a new state: the level starts anew from here
+# Then a drop is a new state, and the level starts anew: after so much training, and so much of all of it.
+SUSTAINED_AFTER_S = 300.0
+SUSTAINED_SHARE = 0.05
 LOW_READINGS = 3  # fewer are no evidence, however far apart they were taken
 
 # A drop that ends this shortly after a phase that callbacks reported lies in that phase: a reading is of 0.2 s, a first

@@ -34,16 +34,20 @@ class Drop(Stretch):
     sustained: bool
 
 
-def find_drops(series: GpuSeries, usable: Bools, options: Options, anew_s: Sequence[float] = ()) -> tuple[Drop, ...]:
+def find_drops(
+    series: GpuSeries, usable: Bools, trains: Bools, options: Options, anew_s: Sequence[float] = ()
+) -> tuple[Drop, ...]:
     """Return the drops of one GPU; `usable` says which readings lie outside startup and idle.
 
-    At the moments `anew_s`, in order, the level starts anew: another training may have been set up otherwise.
+    Levels are of the readings in which it `trains`: a validation between them, however long, is no part of them. At the
+    moments `anew_s`, in order, the level starts anew: another training may have been set up otherwise.
     """
     edges = [0, *np.searchsorted(series.t_s, np.array(anew_s, dtype=float)).tolist(), len(series.t_s)]
     found: list[Drop] = []
     for first, last in pairwise(edges):
         part = series if (first, last) == (0, len(series.t_s)) else _part(series, first, last)
-        found += _Search(part, usable[first:last], options.line_share, options.drop_seconds).drops()
+        chosen = slice(first, last)
+        found += _Search(part, usable[chosen], trains[chosen], options.line_share, options.drop_seconds).drops()
     return tuple(found)
 
 
@@ -97,12 +101,15 @@ class _Search:
     and 54 s where each level is worked out by itself.
     """
 
-    def __init__(self, series: GpuSeries, usable: Bools, share: float, at_least_s: float) -> None:
+    def __init__(self, series: GpuSeries, usable: Bools, trains: Bools, share: float, at_least_s: float) -> None:
         self.series, self.share, self.at_least_s = series, share, at_least_s
         self.usable = usable
-        self.kept = usable.copy()  # readings that the level is made of: usable and in no drop
         self.window = max(round(th.LEVEL_OVER_S / series.interval_s), 1)
         self.at_least = max(round(LEVEL_AT_LEAST_S / series.interval_s), 1)
+        # readings that the level is made of: of training (before there is enough of it, of any work), and in no drop
+        self.kept = trains | (usable & (np.cumsum(trains) < self.at_least))
+        self.trained_s = np.concatenate([[0.0], np.cumsum(np.where(trains, series.weight_s, 0.0))])
+        self.sustained_s = max(th.SUSTAINED_AFTER_S, th.SUSTAINED_SHARE * float(self.trained_s[-1]))
         self.low = stretch_bounds(series, usable & (series.util_pct < share * 100), usable, STRAY_S)
         self.behind = 0  # the end of the last dip that was looked at
         self.region = 0, 0  # the stretch that is looked at
@@ -269,12 +276,12 @@ class _Search:
         under = self.series.util_pct[start:end] < self.share * level
         if not _few_strays(self.series, under, start, end) or low.mean_pct >= self.share * level:
             return None
-        sustained = low.duration_s > th.SUSTAINED_AFTER_S
+        sustained = bool(self.trained_s[end] - self.trained_s[start] > self.sustained_s)
         return Drop(self.series.gpu, low.start_t_s, low.end_t_s, level, low.mean_pct, sustained)
 
     def _exclude(self, start: int, end: int) -> int:
-        """Keep a drop's first SUSTAINED_AFTER_S out of the level; return where the level starts anew if it goes on."""
-        new_state = int(np.searchsorted(self.series.t_s, self.series.t_s[start] + th.SUSTAINED_AFTER_S))
+        """Keep a drop's first `sustained_s` out of the level; return where the level starts anew if it goes on."""
+        new_state = max(int(np.searchsorted(self.trained_s, self.trained_s[start] + self.sustained_s)), start + 1)
         self.kept[start : min(end, new_state)] = False
         if end > new_state:
             self.kept[:new_state] = False

@@ -115,7 +115,8 @@ def _numbered(run: Run) -> Iterator[tuple[int, int, InsideRun]]:
 def with_callbacks(seen: EpochEnds, inside: CallbackView) -> EpochEnds:
     """Return the ends of epochs as they were reported, and as they were seen where nothing was reported."""
     rest = [epoch_end for epoch_end in seen.all if not inside.covers(epoch_end.row.row_t_s)]
-    return EpochEnds(tuple(sorted([*rest, *inside.epoch_ends], key=lambda epoch_end: epoch_end.row.row_t_s)))
+    ordered = sorted([*rest, *inside.epoch_ends], key=lambda epoch_end: epoch_end.row.row_t_s)
+    return replace(seen, all=tuple(ordered))
 
 
 @dataclass(frozen=True)

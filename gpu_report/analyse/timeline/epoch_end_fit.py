@@ -17,7 +17,13 @@ from gpu_report.analyse.timeline import thresholds as th
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.model import WELL_COVERED, EpochRow
 
-PAUSE_SHARE = 0.5  # of the median epoch: no validation or checkpoint that is looked for is longer
+# Of the median epoch: lengths up to half of it are tried, and nearly all of it where those come out as long as can be.
+PAUSE_SHARES = (0.5, 0.98)
+AT_THE_MOST = 0.9  # of the longest that was tried
+# Readings in the median epoch: with fewer each part has less than one, and which of them it had is chance.
+EPOCH_READINGS = 3
+# A first validation so many readings long is fitted by itself: a shorter one is all start of its loader.
+FIRST_READINGS = 10
 PAUSE_STEP_S = 0.1  # lengths to try: half of the driver's sampling period of 0.2 s ...
 PAUSE_STEP_SHARE = 0.03  # ... and no finer than this share of the length itself
 # A length differs from its siblings' only where readings insist: for more than this much of a reading (of those that
@@ -109,10 +115,16 @@ def _from_work(
         return np.full(len(rows), np.nan), np.full(len(rows), np.nan)
     at = np.array([row.row_t_s for row in rows])
     starts = np.array([row.start_t_s for row in rows])
-    lengths = _lengths(float(np.median(at - starts)) * PAUSE_SHARE)
+    epoch_s = float(np.median(at - starts))
+    if epoch_s < EPOCH_READINGS * float(np.median(series.sample_weight_s)):
+        return np.full(len(rows), np.nan), np.full(len(rows), np.nan)
     in_validation, in_checkpoint = _costs(series, usable)
-    before = _fitted(in_validation, at, lengths, series.interval_s, ~firsts, ahead=False)
-    after = _fitted(in_checkpoint, at, lengths, series.interval_s, goes_on, ahead=True)
+    for share in PAUSE_SHARES:
+        lengths = _lengths(epoch_s * share)
+        before = _fitted(in_validation, at, lengths, series.interval_s, ~firsts, ahead=False)
+        if float(np.median(before)) < AT_THE_MOST * lengths[-1]:
+            break
+    after = _fitted(in_checkpoint, at, _lengths(epoch_s * PAUSE_SHARES[0]), series.interval_s, goes_on, ahead=True)
     foreign = _foreign(series, usable)
     after = _saved_beside_others(at, after, foreign)
     before = _validated_beside_others(rows, before, after, foreign)
@@ -280,7 +292,8 @@ def _fitted(  # noqa: PLR0913 - what is fitted, and which rows tell
         price = PAUSE_PRIOR * apart + PAUSE_READINGS * np.minimum(apart, interval_s)
         likely = (lengths <= th.SIBLING_FACTOR * shared + interval_s) & (lengths >= shared / th.SIBLING_FACTOR)
         own = np.where(likely, cost + price, np.inf)
-        found[chunk] = np.where(reported, lengths[np.argmin(own, axis=1)], shared[:, 0])
+        alone = decides[chunk] | (shared[:, 0] >= FIRST_READINGS * interval_s)
+        found[chunk] = np.where(alone, lengths[np.argmin(own, axis=1)], shared[:, 0])
     return found
 
 

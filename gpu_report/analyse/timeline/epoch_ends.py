@@ -1,5 +1,6 @@
 """The ends of epochs: how long the GPU pauses for validation and checkpoint, and which drops that explains."""
 
+import math
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,10 +10,11 @@ from statistics import median
 import numpy as np
 
 from gpu_report.analyse.timeline import thresholds as th
+from gpu_report.analyse.timeline.siblings import SiblingLength, SiblingLengths
 from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries
-from gpu_report.analyse.timeseries.intervals import Span
+from gpu_report.analyse.timeseries.intervals import Span, mask_in_any, union
 from gpu_report.analyse.timeseries.low_stretches import low_stretches
-from gpu_report.model import EpochRow
+from gpu_report.model import EpochRow, Phase
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ class EpochEnds:
     """The ends of all epochs of a run in order of time."""
 
     all: tuple[EpochEnd, ...]
+    interval_s: float = 1.0  # of the coarsest readings that the pauses were seen in
 
     @cached_property
     def first_epochs(self) -> tuple[Span, ...]:
@@ -73,7 +76,7 @@ class EpochEnds:
 
     def with_mosaic(self, closes: Mapping[int, int | None]) -> "EpochEnds":
         """Return the same with the first epoch without mosaic of each run, by its number."""
-        return EpochEnds(tuple(replace(each, mosaic_closes=closes.get(each.row.run)) for each in self.all))
+        return replace(self, all=tuple(replace(each, mosaic_closes=closes.get(each.row.run)) for each in self.all))
 
     def touching(self, start_s: float, end_s: float) -> EpochEnd | None:
         """Return the epoch end whose row appeared within [start, end] give or take EPOCH_END_S, the first if several.
@@ -90,29 +93,68 @@ class EpochEnds:
     def explains(self, start_s: float, end_s: float) -> bool:
         """Tell whether the validation and checkpoint of an epoch explain a drop.
 
-        They do when it begins where its siblings' validations begin (give or take EPOCH_END_S) and lasts no longer than
-        SIBLING_FACTOR times as long. The first of a process may take FIRST_EPOCH_END_EXTRA_S more. Without siblings a
-        drop is explained when it is over soon after its row: the row appears when the validation is done.
+        They do when it lies where its siblings' lie, and lasts no longer before its row (validation) and after it
+        (checkpoint) than theirs (see `SiblingLengths`). Without siblings a drop is explained when it is over soon after
+        its row: the row appears when the validation is done.
         """
         touched = self.touching(start_s, end_s)
         if touched is None:
             return False
         if touched.from_callbacks and touched.pause is not None:
             return self._reported_explains(touched, touched.pause, start_s, end_s)
-        row_t, extra = touched.row.row_t_s, th.FIRST_EPOCH_END_EXTRA_S if touched.first else 0.0
-        typical = self.typical_s(touched)
-        if typical is None:
+        row_t = touched.row.row_t_s
+        validation, checkpoint = self.usual_validation(touched), self.usual_checkpoint(touched)
+        if validation is None or checkpoint is None:
             return end_s <= row_t + th.FIRST_EPOCH_END_EXTRA_S
-        before, after = typical
-        begins_there = start_s >= row_t - before - th.EPOCH_END_S - extra
-        return begins_there and end_s - start_s <= th.SIBLING_FACTOR * (before + after) + extra
+        before_s, after_s = validation.longest_s + self.edge_s, checkpoint.longest_s + self.edge_s
+        longer_s = end_s - start_s - validation.typical_s - checkpoint.typical_s
+        return (
+            row_t - start_s <= before_s
+            and end_s - row_t <= after_s
+            and longer_s <= max(validation.longer_s, checkpoint.longer_s) + self.edge_s
+        )
 
     def _reported_explains(self, touched: EpochEnd, pause: Span, start_s: float, end_s: float) -> bool:
         """Tell whether a drop lies within a validation and checkpoint as reported, and these are as long as others."""
-        typical = self.typical_s(touched)
-        extra, early = (th.FIRST_VALIDATION_EXTRA_S, th.FIRST_DRAIN_S) if touched.first else (0.0, 0.0)
-        as_usual = typical is None or pause[1] - pause[0] <= th.SIBLING_FACTOR * sum(typical) + extra
-        return as_usual and start_s >= pause[0] - early - th.EPOCH_END_S and end_s <= pause[1] + th.EPOCH_END_S
+        early = th.FIRST_DRAIN_S if touched.first else 0.0
+        within = start_s >= pause[0] - early - self.edge_s and end_s <= pause[1] + self.edge_s
+        return within and not self.is_slow(touched)
+
+    def is_slow(self, epoch_end: EpochEnd) -> bool:
+        """Tell whether its validation or its checkpoint took far longer than its siblings'."""
+        validation, checkpoint = self.usual_validation(epoch_end), self.usual_checkpoint(epoch_end)
+        slow = validation is not None and (epoch_end.validation_s or 0.0) > validation.longest_s
+        return slow or (checkpoint is not None and (epoch_end.checkpoint_s or 0.0) > checkpoint.longest_s)
+
+    @property
+    def edge_s(self) -> float:
+        """Return how far off a drop's edge may be: EPOCH_END_S, or a reading and a half where they are coarser."""
+        return max(th.EPOCH_END_S, 1.5 * self.interval_s)
+
+    def usual_validation(self, of: EpochEnd) -> SiblingLength | None:
+        """Return what the validations of its siblings take, None without any."""
+        extra_s = th.FIRST_VALIDATION_EXTRA_S if of.from_callbacks else th.FIRST_EPOCH_END_EXTRA_S
+        return self._usual(of, "validation_s", extra_s)
+
+    def usual_checkpoint(self, of: EpochEnd) -> SiblingLength | None:
+        """Return what the checkpoints of its siblings take, None without any."""
+        return self._usual(of, "checkpoint_s", 0.0 if of.from_callbacks else th.FIRST_EPOCH_END_EXTRA_S)
+
+    def _usual(self, of: EpochEnd, part: str, first_extra_s: float) -> SiblingLength | None:
+        mine, lengths = self._siblings[of.row.run, part]
+        at = bisect_left(mine, of.row.row_t_s, key=lambda b: b.row.row_t_s)
+        return lengths.of(at, max(th.LONGER_TOLERATED_S, self.edge_s), first_extra_s)
+
+    @cached_property
+    def _siblings(self) -> Mapping[tuple[int, str], tuple[Sequence[EpochEnd], SiblingLengths]]:
+        found = {}
+        for run in {b.row.run for b in self.all}:
+            mine = [b for b in self.all if b.row.run == run]
+            firsts = [b.first for b in mine]
+            for part in ("validation_s", "checkpoint_s"):
+                lengths = [math.nan if (value := getattr(b, part)) is None else value for b in mine]
+                found[run, part] = mine, SiblingLengths(lengths, firsts)
+        return found
 
     def typical_s(self, of: EpochEnd) -> Span | None:
         """Return the median validation and checkpoint of the other epochs, None where no other shows a pause."""
@@ -124,16 +166,27 @@ class EpochEnds:
         return median(b.validation_s or 0.0 for b in nearest), median(b.checkpoint_s or 0.0 for b in nearest)
 
 
-def find_epoch_ends(rows: Sequence[EpochRow], all_series: Sequence[GpuSeries], usable: Sequence[Bools]) -> EpochEnds:
-    """Return the end of every epoch, its pause as seen on the GPU that pauses most (validation runs on one rank)."""
+def bare_epoch_ends(rows: Sequence[EpochRow]) -> EpochEnds:
+    """Return the end of every epoch, of which nothing is known but its row."""
     ordered = sorted(rows, key=lambda row: row.row_t_s)
-    firsts = _firsts(ordered)
-    bare = [EpochEnd(row, first) for row, first in zip(ordered, firsts, strict=True)]
-    per_gpu = [_on_one_gpu(bare, series, use) for series, use in zip(all_series, usable, strict=True) if use.any()]
-    if not per_gpu:
-        return EpochEnds(tuple(bare))
-    seen = EpochEnds(tuple(max(per_gpu, key=lambda found: sum(b.pause is not None for b in found))))
-    return EpochEnds(tuple(_trimmed(epoch_end, seen) for epoch_end in seen.all))
+    return EpochEnds(tuple(EpochEnd(row, first) for row, first in zip(ordered, _firsts(ordered), strict=True)))
+
+
+def with_pauses(
+    bare: EpochEnds, all_series: Sequence[GpuSeries], usable: Sequence[Bools], phases: Sequence[Phase]
+) -> EpochEnds:
+    """Return the ends of epochs with their pauses, as seen on the GPU that pauses most (validation runs on one rank).
+
+    What is low is judged by the readings of the train phases: validations may make up most of a run.
+    """
+    trained = union([phase.span for phase in phases if phase.name == "train"])
+    pairs = zip(all_series, usable, strict=True)
+    per_gpu = [_on_one_gpu(bare.all, series, use, trained) for series, use in pairs if use.any()]
+    if not per_gpu or not bare.all:
+        return bare
+    interval_s = max(series.interval_s for series in all_series)
+    seen = EpochEnds(tuple(max(per_gpu, key=lambda found: sum(b.pause is not None for b in found))), interval_s)
+    return replace(seen, all=tuple(_trimmed(epoch_end, seen) for epoch_end in seen.all))
 
 
 def _firsts(rows: Sequence[EpochRow]) -> list[bool]:
@@ -149,9 +202,10 @@ def _firsts(rows: Sequence[EpochRow]) -> list[bool]:
     return firsts
 
 
-def _on_one_gpu(bare: Sequence[EpochEnd], series: GpuSeries, usable: Bools) -> list[EpochEnd]:
+def _on_one_gpu(bare: Sequence[EpochEnd], series: GpuSeries, usable: Bools, trained: Sequence[Span]) -> list[EpochEnd]:
     """Return the epoch ends with the pauses that touch their rows, each between the rows before and after it."""
-    level = float(np.median(series.util_pct[usable]))
+    trains = usable & mask_in_any(series.t_s, trained)
+    level = float(np.median(series.util_pct[trains if trains.any() else usable]))
     low = low_stretches(series, usable & (series.util_pct < th.PAUSE_LEVEL_SHARE * level), usable, th.PAUSE_STRAY_S)
     begins, stops = np.array(low, dtype=np.intp).reshape(-1, 2).T
     starts, ends = series.t_s[begins], series.t_s[stops - 1] + series.weight_s[stops - 1]

@@ -26,14 +26,24 @@ LEVEL_AT_LEAST_S = 10.0
 
 # A drop touches the end of an epoch when the row of results.csv appears within it or this close to it.
 EPOCH_END_S = 2.0
-# A drop at an end of an epoch is expected when it lasts no longer than this times the median of its siblings.
-SIBLING_FACTOR = 2.0
+# The end of an epoch is expected when it lasts no longer than its siblings, and their spread beyond. A few have no
+# spread to speak of: this share of them, and less of it the more they are.
+FEW_SIBLINGS = 3
+FEW_SIBLINGS_SHARE = 0.3
+SPREAD_OF_AT_LEAST = 6  # of fewer, two that were held up would be the spread
+# Of their length, the most that their spread excuses: 4 standard deviations of 30 %, and a bit. Where faults fell on
+# half of a few validations the spread would excuse any.
+SPREAD_AT_MOST = 1.5
+FIRST_SHARE = 0.5  # so much longer the first validation of a process may be, which starts its loader
+LONGER_TOLERATED_S = 8.0  # ... any: a stall of less, at an edge that is known to a second or two, is no drop of 10 s
+SIBLING_FACTOR = 2.0  # a length fitted to readings that is over so many times its neighbours' has a stall beside it
 # The first validation also warms kernels up and starts its loader: 4.7 to 6.0 s on three labelled H200 runs whose
 # later ones take 1.2 to 1.4 s, after up to 3 s of a draining training loader.
 FIRST_EPOCH_END_EXTRA_S = 10.0
 FIRST_VALIDATION_EXTRA_S = 5.0  # of this, what the validation itself takes: up to 4.6 s more than later ones
 FIRST_DRAIN_S = 3.0  # ... and of the training before it, whose last batch has another size: 3.1 to 3.6 s on three
 SIBLINGS = 10  # on either side: validation gets shorter as a model learns
+BESIDE = 5  # right before an epoch, and right after: a single stall among them is outvoted
 # Readings above the line for less than this do not end the dip around a row: a validation has its own bursts.
 PAUSE_STRAY_S = 1.5
 # Utilisation under this share of the run's own level around a row is its validation and checkpoint.

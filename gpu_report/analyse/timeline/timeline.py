@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from gpu_report.analyse.timeline.activity import Activity, find_activity
 from gpu_report.analyse.timeline.callbacks import CallbackView, callback_view, with_callbacks
-from gpu_report.analyse.timeline.epoch_ends import EpochEnds, find_epoch_ends
+from gpu_report.analyse.timeline.epoch_ends import EpochEnds, bare_epoch_ends, with_pauses
 from gpu_report.analyse.timeline.phases import find_phases, joined, mosaic_closes
 from gpu_report.analyse.timeline.trainings import Training, find_trainings
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
@@ -28,8 +28,9 @@ def find_timeline(run: Run, series: Sequence[GpuSeries]) -> Timeline:
     awake = [seen.usable(each) for each in series]
     # where callbacks reported every epoch, nobody asks for what is seen from outside
     rows = () if all(callbacks.covers(row.row_t_s) for row in run.epoch_rows) else run.epoch_rows
-    seen_ends = find_epoch_ends(rows, series, awake)
-    seen_phases = find_phases(run, seen, seen_ends, series, awake)
+    bare = bare_epoch_ends(rows)
+    seen_phases = find_phases(run, seen, bare, series, awake)
+    seen_ends = with_pauses(bare, series, awake, seen_phases)
     activity = callbacks.activity(seen, run.duration_s, others=_some_reported_nothing(run, callbacks))
     closes = {yolo.number: mosaic_closes(yolo.args) for yolo in run.yolo_runs}
     epoch_ends = with_callbacks(seen_ends, callbacks).with_mosaic(closes)

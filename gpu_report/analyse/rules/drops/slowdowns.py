@@ -31,11 +31,10 @@ def _falls(context: Context) -> list[Drop]:
     options = replace(context.options, drop_percent=th.SLOWED_PERCENT)
     if context.options.drop_percent <= options.drop_percent:
         return []
-    pairs = zip(context.series, context.usable, strict=True)
     falls = [
         fall
-        for series, usable in pairs
-        for fall in find_drops(series, usable, options, begun_later(context.trainings, series.gpu))
+        for series, usable, trains in zip(context.series, context.usable, context.trains, strict=True)
+        for fall in find_drops(series, usable, trains, options, begun_later(context.trainings, series.gpu))
     ]
     near = IntervalIndex(context.drops, lambda drop: drop.span)
     own = [fall for fall in falls if not any(_meet(fall, drop) for drop in near(*fall.span))]

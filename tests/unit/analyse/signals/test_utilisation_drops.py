@@ -20,7 +20,7 @@ NAN = float("nan")
 def drops(*parts, interval_s=1.0, **options):
     """Return (start, end) of the drops of a GPU that worked from its first reading on."""
     (series,) = gpu_series(make_run(readings(*parts, interval_s=interval_s), interval_s))
-    found = find_drops(series, np.ones(len(series.t_s), dtype=bool), Options(**options))
+    found = find_drops(series, *[np.ones(len(series.t_s), dtype=bool)] * 2, Options(**options))
     return [(drop.start_t_s, drop.end_t_s) for drop in found]
 
 
@@ -71,7 +71,7 @@ def test_a_drop_that_begins_before_the_level_is_known_reaches_back_to_its_start(
 
 def test_after_5_minutes_a_drop_is_sustained_and_the_level_starts_anew():
     (series,) = gpu_series(make_run(readings((90, 60), (30, 400), (90, 60))))
-    found = find_drops(series, np.ones(len(series.t_s), dtype=bool), Options())
+    found = find_drops(series, *[np.ones(len(series.t_s), dtype=bool)] * 2, Options())
     assert [(d.start_t_s, d.end_t_s, d.sustained) for d in found] == [(60, 460, True)]
 
 
@@ -87,7 +87,7 @@ def test_a_gap_in_the_readings_is_no_drop():
 def test_readings_outside_the_usable_time_neither_drop_nor_count():
     (series,) = gpu_series(make_run(readings((0, 100), (90, 60), (0, 20), (90, 20))))
     usable = series.t_s >= 100
-    assert [(d.start_t_s, d.level_pct) for d in find_drops(series, usable, Options())] == [(160, 90)]
+    assert [(d.start_t_s, d.level_pct) for d in find_drops(series, usable, usable, Options())] == [(160, 90)]
 
 
 def test_low_intervals_are_under_20_percent_for_10_s_with_strays():
@@ -102,7 +102,7 @@ def test_low_intervals_are_under_20_percent_for_10_s_with_strays():
 def test_drops_overlap_in_a_new_state_only_and_always_keep_the_definition(parts):
     values = readings((90, 5), *parts)
     (series,) = gpu_series(make_run(values))
-    found = find_drops(series, np.ones(len(series.t_s), dtype=bool), Options())
+    found = find_drops(series, *[np.ones(len(series.t_s), dtype=bool)] * 2, Options())
     for drop in found:
         assert drop.duration_s >= 9.5
         assert drop.level_pct >= 20
@@ -125,7 +125,7 @@ def test_a_week_of_starved_readings_is_searched_in_seconds():
     values = np.where(rng.random(604_800) < 0.1, 80, rng.integers(0, 40, 604_800))
     (series,) = gpu_series(make_run(values.tolist()))
     before = time.process_time()
-    find_drops(series, np.ones(len(series.t_s), dtype=bool), Options())
+    find_drops(series, *[np.ones(len(series.t_s), dtype=bool)] * 2, Options())
     assert time.process_time() - before < 25  # 4 s on 2 idle cores; a quadratic search takes many minutes
 
 
@@ -162,7 +162,7 @@ def test_a_drop_before_there_is_a_level_begins_across_stray_readings(stray_s, st
     """After 6 s of work it falls; a level is known 10 s into the work only, right behind the stray readings."""
     util = readings((0, 10), (80, 6), (5, 3.6 - stray_s / 2), (60, stray_s), (5, 16), (80, 30), interval_s=0.2)
     (series,) = gpu_series(make_run(util, 0.2))
-    (drop,) = find_drops(series, series.t_s >= 10.0, Options())
+    (drop,) = find_drops(series, *[series.t_s >= 10.0] * 2, Options())
     after_s = 19.6 + stray_s / 2
     assert (drop.start_t_s, drop.level_pct) == (pytest.approx(after_s if start_s is None else start_s), 80.0)
 
@@ -183,4 +183,4 @@ def test_the_search_finds_what_reading_by_reading_is_found(seed, kind, count, in
     for start in rng.integers(0, len(usable), rng.integers(0, 3)):
         usable[start : start + rng.integers(1, 100)] = False
     options = Options(drop_percent=drop_percent, drop_seconds=drop_seconds)
-    assert find_drops(series, usable, options) == find_drops_plainly(series, usable, options)
+    assert find_drops(series, usable, usable, options) == find_drops_plainly(series, usable, options)

@@ -156,6 +156,13 @@ _CAUSES = (
         "A copy of the data on a local disk rules the drive out.",
         is_input=True,
     ),
+    CauseRow(
+        "input-latency",
+        "Waiting for data: each image takes long to come",
+        "read the data from a local disk, or cache it (`cache=disk`, `cache=ram`); more workers wait side by side.",
+        coloured=False,
+        is_input=True,
+    ),
     CauseRow("memory-pressure", "Memory pressure", is_input=True),
     CauseRow("main-process", "Waiting for the trainer's main process"),
     CauseRow("launch-bound", "Kernels too small for the GPU"),

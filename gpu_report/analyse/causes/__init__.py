@@ -12,7 +12,13 @@ from dataclasses import dataclass
 
 from gpu_report.analyse.causes.candidate import Candidate
 from gpu_report.analyse.causes.confidence import CERTAIN
-from gpu_report.analyse.causes.data_loading import input_storage, loader_cpu_bound, loader_idle, loader_idle_at_times
+from gpu_report.analyse.causes.data_loading import (
+    input_storage,
+    loader_cpu_bound,
+    loader_idle,
+    loader_idle_at_times,
+    loader_latency,
+)
 from gpu_report.analyse.causes.gpu import gpu_fault, other_process, power_cap, thermal
 from gpu_report.analyse.causes.host import cores_taken, memory_pressure, own_cores_full
 from gpu_report.analyse.causes.kernel_log import kernel_said
@@ -35,6 +41,7 @@ CAUSES: tuple[Scorer, ...] = (
     loader_cpu_bound,
     own_cores_full,
     loader_idle,
+    loader_latency,
     loader_idle_at_times,
     trainer_stopped,
     trainer_blocked,

@@ -34,12 +34,28 @@ def idle(signals: IntervalSignals) -> bool:
 
 
 def mostly_one_core(signals: IntervalSignals) -> bool:
-    """Tell whether the main process filled a core, the workers did little and the GPU waited."""
-    main, workers = signals.within("main_cpu_pct"), signals.within("workers_cpu_pct")
-    util = signals.gpu_within("gpu_util_pct")
+    """Tell whether the main process filled a core, the workers were far from their limit and the GPU waited.
+
+    Who waits for data leaves its core: a full one waits for nothing, whatever the time between batches is called.
+    """
+    main, util = signals.within("main_cpu_pct"), signals.gpu_within("gpu_util_pct")
     if main is None or util is None or (util >= th.MAIN_BOUND_UTIL_PCT and not data_came(signals)):
         return False
-    return main >= th.MAIN_FULL_PCT and ((workers or 0.0) < th.WORKERS_FULL_PCT or data_came(signals))
+    return main >= th.MAIN_FULL_PCT and (_workers_rest(signals) or data_came(signals))
+
+
+def _workers_rest(signals: IntervalSignals) -> bool:
+    """Tell whether the workers have time, and more of it than they usually have: their queue is full."""
+    total, typical = signals.within("workers_cpu_pct") or 0.0, signals.typical("workers_cpu_pct")
+    rest = typical is None or total < max(th.WORKERS_REST_SHARE * typical, th.WORKERS_FULL_PCT)
+    return rest and workers_have_time(signals)
+
+
+def workers_have_time(signals: IntervalSignals) -> bool:
+    """Tell whether the loader's workers used less than they could: none of them full, all of them half idle."""
+    total, busiest = signals.within("workers_cpu_pct") or 0.0, signals.within("busiest_worker_cpu_pct") or 0.0
+    could = 100.0 * min(loading_workers(signals) or 1.0, signals.usable_cores or signals.cores or 1.0)
+    return busiest < th.WORKER_FULL_PCT and total < th.WAITING_WORKERS_SHARE * could
 
 
 def data_came(signals: IntervalSignals) -> bool:

@@ -1,11 +1,20 @@
 """Causes in the loader: its storage, its CPU, workers that nothing answers."""
 
 from gpu_report.analyse.causes import thresholds as th
-from gpu_report.analyse.causes.candidate import Candidate, data_came, idle, loading_workers, mostly_one_core, risen
+from gpu_report.analyse.causes.candidate import (
+    Candidate,
+    data_came,
+    idle,
+    loading_workers,
+    mostly_one_core,
+    risen,
+    workers_have_time,
+)
 from gpu_report.analyse.causes.confidence import LIKELY, POSSIBLE, STRONG, SUPPORTED
 from gpu_report.analyse.evidence import evidence, usually
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.kernel_events import cache_dropped
+from gpu_report.analyse.signals.thresholds import WAITING_MAIN_PCT
 from gpu_report.model import Advice, KernelEvent
 
 
@@ -71,6 +80,29 @@ def loader_idle(signals: IntervalSignals) -> Candidate | None:
     )
     text = "the loader's workers stood still first, without using CPU or disk (a network drive, a lock, a sleep)"
     return Candidate("input-stalled", SUPPORTED if first and refilled else POSSIBLE, text, numbers)
+
+
+def loader_latency(signals: IntervalSignals) -> Candidate | None:
+    """Find that the trainer waited for workers that themselves waited most of the time, for neither CPU nor disk."""
+    wait, could = signals.data_wait_share, 100 * loading_workers(signals)
+    workers, main = signals.within("workers_cpu_pct"), signals.within("main_cpu_pct")
+    if wait is None or wait < th.LATENCY_WAIT_SHARE or workers is None or main is None or main >= WAITING_MAIN_PCT:
+        return None
+    pressures = (signals.within(f"{kind}_pressure_pct") or 0.0 for kind in ("io", "cpu", "memory"))
+    if workers < th.LATENCY_WORKERS_LEAST_SHARE * could or signals.workers_lead_s() is not None:
+        return None  # they stood still
+    if not could or not workers_have_time(signals) or any(pressure >= th.QUIET_PRESSURE_PCT for pressure in pressures):
+        return None
+    numbers = evidence(
+        ("the trainer waited for data", 100 * wait, "% of this time"),
+        (f"CPU of all {could / 100:.0f} workers meanwhile", workers, "% of a core"),
+        ("of this time a process waited for input or output", signals.within("io_pressure_pct"), "%"),
+    )
+    text = (
+        "the loader's workers waited most of the time themselves, for neither CPU nor a local disk: each image takes "
+        "long to come (a remote store, a lock, a sleep)"
+    )
+    return Candidate("input-latency", SUPPORTED, text, numbers)
 
 
 def loader_idle_at_times(signals: IntervalSignals) -> Candidate | None:

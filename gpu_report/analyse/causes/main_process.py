@@ -49,11 +49,14 @@ def launch_bound(signals: IntervalSignals) -> Candidate | None:
     """Find one core full with launching kernels that are too small for the GPU.
 
     The main process was full and waited for no data: so it launched. Where callbacks did not tell, SM activity far
-    under utilisation does.
+    under utilisation does. A GPU that is not even busy LAUNCH_UTIL_PCT of the time gets no stream of kernels: then the
+    main process does something else.
     """
     util, sm = signals.gpu_within("gpu_util_pct"), signals.gpu_within("sm_active_pct")
-    small = util is not None and sm is not None and sm < th.LAUNCH_SM_SHARE * util
-    if not (small or data_came(signals)) or not mostly_one_core(signals):
+    if util is None or util < th.LAUNCH_UTIL_PCT or not mostly_one_core(signals):
+        return None
+    small = sm is not None and sm < th.LAUNCH_SM_SHARE * util
+    if not (small or data_came(signals)):
         return None
     numbers = evidence(
         Evidence("utilisation", util, "%", key="gpu_util_pct"),

@@ -17,6 +17,7 @@ CORES_TAKEN_SHARE = 0.6  # of the interval: what was late goes on being late for
 OTHERS_CPU_PCT = 40.0  # of all cores, taken by others than the training
 WORKER_FULL_PCT = 85.0  # of one core: 66 to 99 measured with too few workers
 WORKERS_FULL_PCT = 60.0  # likewise on average over all workers
+WORKERS_REST_SHARE = 0.5  # of their typical CPU: workers whose queue is full have as little to do as the trainer takes
 MAIN_FULL_PCT = 90.0  # of one core; it also spins there while it waits for the GPU, so only where the GPU does not work
 MAIN_BOUND_UTIL_PCT = 50.0  # where it is known that data always came, a full main process leaves nothing else
 # Of a core each, under what workers that cannot keep up use: 0.3 and 0.5 in stalls-1 and -2 (rows of a second lie half
@@ -28,8 +29,13 @@ TUNING_CPU_PCT = 60.0  # of one core: the main process, while it tunes kernels a
 PHASE_SHARE = 0.8  # of an interval: then it is that phase which took it
 STOPPED = 0.5  # processes in state T on average: at least half the time
 
+# Of a training waited for data: then the wait is its way, and no stall now and then (0.1 to 0.3 in runs with stalls).
+LATENCY_WAIT_SHARE = 0.4
+LATENCY_WORKERS_LEAST_SHARE = 0.05  # of a core each: images come, only slowly; workers that stall use none
 DATA_CAME_SHARE = 0.05  # of training waited for data: so little, and the loader is not what holds the GPU back
 # Of utilisation: SM activity is 80 to 88 % of it in a fed YOLO26m, 25 % with batches of 4 (H200).
 LAUNCH_SM_SHARE = 0.5
+# Back to back, even kernels of microseconds keep a GPU busy for this share of the time: 27 % with batches of 4 (H200).
+LAUNCH_UTIL_PCT = 15.0
 
 CAUSE_CLOCK_SHARE = 0.8  # of the typical clock: less of a fall explains no utilisation that fell to half

@@ -7,7 +7,7 @@ from gpu_report.analyse.timeline.activity import Activity
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
 from gpu_report.analyse.timeline.epoch_ends import EpochEnds
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
-from gpu_report.analyse.timeseries.intervals import Span, minus
+from gpu_report.analyse.timeseries.intervals import Span, length_s, minus
 from gpu_report.model import Phase
 
 
@@ -23,16 +23,25 @@ def steady_phases(phases: Sequence[Phase], epoch_ends: EpochEnds) -> list[Phase]
 
 
 def undisturbed_epochs(phases: Sequence[Phase], epoch_ends: EpochEnds, disturbed: Sequence[Span]) -> tuple[Span, ...]:
-    """Return the train phases that nothing disturbed, from end to end; of a first epoch what is no warming up."""
-    spans = [_settled(phase, epoch_ends) for phase in phases if phase.name == "train"]
-    held_up = interval_cover(disturbed)
-    return tuple(span for span in spans if span[0] < span[1] and not held_up.touches(span))
+    """Return the train phases that nothing disturbed, from end to end; of a first epoch what is no warming up.
+
+    Where that leaves less than LEVEL_AT_LEAST_S, as of a training that was ended early, a first epoch warms up for a
+    share of its length at most.
+    """
+    held_up, trained = interval_cover(disturbed), [phase for phase in phases if phase.name == "train"]
+    for share in (1.0, th.WARM_UP_SHARE):
+        spans = [_settled(phase, epoch_ends, share) for phase in trained]
+        kept = tuple(span for span in spans if span[0] < span[1] and not held_up.touches(span))
+        if length_s(kept) >= th.LEVEL_AT_LEAST_S:
+            break
+    return kept
 
 
-def _settled(phase: Phase, epoch_ends: EpochEnds) -> Span:
+def _settled(phase: Phase, epoch_ends: EpochEnds, share: float) -> Span:
     if not epoch_ends.is_in_first(phase.start_t_s):
         return phase.start_t_s, phase.end_t_s
-    return phase.start_t_s + th.WARM_UP_S, phase.end_t_s - th.LAST_BATCH_S
+    warm_up_s = min(th.WARM_UP_S, share * (phase.end_t_s - phase.start_t_s))
+    return phase.start_t_s + warm_up_s, phase.end_t_s - th.LAST_BATCH_S
 
 
 def steady_spans(

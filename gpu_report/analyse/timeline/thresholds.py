@@ -63,6 +63,7 @@ STEADY_CALLBACK_EDGE_S = 1.0  # ... to an edge that callbacks reported, which is
 # The first epoch of a process warms up: workers start, kernels are tuned; 5 to 20 s on 36 labelled runs. Its last batch
 # is of another size and tuned for anew: 3 to 4 s.
 WARM_UP_S = 20.0
+WARM_UP_SHARE = 0.3  # of the first epoch, where there is no other to judge by
 LAST_BATCH_S = 5.0
 
 SETTLES_SHARE = 0.2  # of a training of which no second epoch is known: an allocator takes most of what it will by then

@@ -57,6 +57,8 @@ TAKEN = {"cpu_pct": 100, "cpu_pressure_pct": 99, "main_cpu_pct": 40, "workers_cp
 SWAPPING = {"memory_pressure_pct": 40, "swap_in_mib_s": 90, "io_pressure_pct": 60, "workers_blocked": 3}
 TOO_FEW = {"main_cpu_pct": 26, "busiest_worker_cpu_pct": 106, "workers_cpu_pct": 211, "workers": 2, "cpu_pct": 16}
 ONE_CORE = {"main_cpu_pct": 103, "busiest_worker_cpu_pct": 9, "workers_cpu_pct": 55}
+SLOW_IMAGES = {"main_cpu_pct": 6, "busiest_worker_cpu_pct": 19, "workers_cpu_pct": 230}
+BUSY_CALLBACK = {"main_cpu_pct": 107, "busiest_worker_cpu_pct": 30, "workers_cpu_pct": 120}
 OTHER = OtherProcess(0, 798, "python3", (START, START + 0.9 * (END - START)), 842.0, 50.0)
 
 
@@ -74,6 +76,11 @@ OTHER = OtherProcess(0, 798, "python3", (START, START + 0.9 * (END - START)), 84
         ("input-cpu", signals(TOO_FEW)),
         ("main-process", signals(ONE_CORE, gpu={"gpu_util_pct": 28, "sm_active_pct": 24})),
         ("launch-bound", signals(ONE_CORE, gpu={"gpu_util_pct": 28, "sm_active_pct": 7})),
+        ("main-process", signals(ONE_CORE, gpu={"gpu_util_pct": 2, "sm_active_pct": 0.4})),  # no stream of kernels
+        ("main-process", signals(ONE_CORE, gpu={"gpu_util_pct": 2, "sm_active_pct": 2}, data_wait_share=0.001)),
+        ("main-process", signals(BUSY_CALLBACK, gpu={"gpu_util_pct": 22, "sm_active_pct": 14}, data_wait_share=0.67)),
+        ("input-latency", signals(SLOW_IMAGES, data_wait_share=0.8, loader_workers=12)),
+        ("input-stalled", signals(IDLE, start=START - 4, data_wait_share=1.0, loader_workers=12)),
         ("other-process", signals({}, other_processes=(OTHER,))),
         ("gpu-fault", signals(IDLE, nvml_lost="GPU is lost")),
     ],

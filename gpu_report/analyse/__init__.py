@@ -1,10 +1,14 @@
 """Stage 3: a `Run` becomes an `Analysis`. Pure functions over typed values; nothing here touches a disk."""
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from gpu_report.analyse.advice import advise
 from gpu_report.analyse.advice.speedup_limits import find_speedup_limits
 from gpu_report.analyse.context import build_context
 from gpu_report.analyse.results.epoch_summaries import summarise_epochs
 from gpu_report.analyse.results.gpu_summary import summarise_gpu
+from gpu_report.analyse.results.occurrences import group_findings, groups_of, ids_of, joined
 from gpu_report.analyse.results.time_ledger import build_ledger
 from gpu_report.analyse.results.training_outcome import training_outcome
 from gpu_report.analyse.results.verdict import verdict
@@ -13,7 +17,7 @@ from gpu_report.analyse.signals.kernel_event_owner import mark_foreign_kernel_ev
 from gpu_report.analyse.signals.utilisation_drops import find_low_intervals
 from gpu_report.analyse.timeseries.gpu_series import gaps, measured_s
 from gpu_report.catalogue import SEVERITIES
-from gpu_report.model import Analysis, Options, Run
+from gpu_report.model import Analysis, Finding, Options, Run, Verdict
 
 __all__ = ["analyse"]
 
@@ -22,14 +26,18 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
     """Return what is to be said about a run: findings worst first, expected ones last."""
     options, run = options or Options(), mark_foreign_kernel_events(run)
     context = build_context(run, options)
-    findings = find_all(context)
-    findings.sort(key=lambda f: (f.expected, SEVERITIES.index(f.severity), -f.duration_s, f.start_t_s))
+    groups = group_findings(context, find_all(context))
+    findings = [finding for group in groups for finding in group]
+    findings.sort(key=_badness)
     pairs = zip(context.series, context.usable, strict=True)
     low = [interval for series, usable in pairs for interval in find_low_intervals(series, usable)]
     missing = [gap for series in context.series for gap in gaps(series, run.duration_s)]
     ending = training_outcome(context, findings)
     ledger, epochs = build_ledger(context, findings, low), summarise_epochs(context, findings)
     findings, limits = advise(context, epochs, findings, find_speedup_limits(context, epochs, findings))
+    said = verdict(context, findings, ledger, limits, ending)
+    together = groups_of(groups, findings)
+    reported = sorted((joined(context, group) for group in together), key=_badness)
     used = context.activity.used_gpus
     by_gpu = {t.gpu: (t, curve) for t, curve in zip(context.series, context.energies, strict=True)}
     measured = sum(measured_s(series, run.duration_s) for series in context.series)
@@ -37,7 +45,7 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
     return Analysis(
         run=run,
         options=options,
-        verdict=verdict(context, findings, ledger, limits, ending),
+        verdict=_renamed(said, ids_of(together)),
         gpus=tuple(
             summarise_gpu(gpu, by_gpu.get(gpu.index), run.duration_s, used=gpu.index in used) for gpu in run.gpus
         ),
@@ -45,10 +53,23 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
         phases=context.phases,
         low_intervals=tuple(low),
         gaps=tuple(missing),
-        findings=tuple(findings),
+        findings=tuple(reported),
         ledger=ledger,
         speedup_limits=limits,
         coverage=min(measured / expected, 1.0) if expected > 0 else 0.0,
         longest_gap_s=max((gap.end_t_s - gap.start_t_s for gap in missing), default=0.0),
         ending=ending,
     )
+
+
+def _badness(finding: Finding) -> tuple[bool, int, float, float]:
+    return finding.expected, SEVERITIES.index(finding.severity), -finding.duration_s, finding.start_t_s
+
+
+def _renamed(said: Verdict, ids: Mapping[str, str]) -> Verdict:
+    """Return the verdict with the ids under which its findings are reported."""
+    sentences = (
+        replace(sentence, findings=tuple(dict.fromkeys(ids[found] for found in sentence.findings)))
+        for sentence in said.sentences
+    )
+    return Verdict(tuple(sentences))

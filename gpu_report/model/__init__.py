@@ -31,6 +31,7 @@ from gpu_report.model.found import (
     Interval,
     LedgerRow,
     NearbyKernelEvent,
+    Occurrence,
     Options,
     Outlier,
     PartName,

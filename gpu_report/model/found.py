@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from gpu_report.model.recorded import Gpu, KernelEvent, Phase, Run, Severity, Stretch
@@ -206,9 +206,25 @@ class SpeedupLimit:
 
 
 @dataclass(frozen=True)
+class Occurrence(Stretch):
+    """One time that something happened, which is found again and again: when, on which GPUs, and what it took of them.
+
+    `lost_gpu_s` are GPU seconds of work at the level before it.
+    """
+
+    start_t_s: float
+    end_t_s: float
+    gpus: tuple[int, ...]
+    lost_gpu_s: float
+
+
+@dataclass(frozen=True)
 class Finding(Stretch):
     """Anything a rule says about a run. `id` is stable (`drop-3`) and is the report's anchor.
 
+    `gpus` are those that felt it, `gpu` the only one, None where it was several or concerns the run as a whole. What
+    recurs is one finding, from the first of its `occurrences` to the end of the last; empty of what happened once.
+    `lost_gpu_s` (GPU seconds) and `share_of_training` (0 to 1) are what all of it took, None where that is not known.
     `at_boundary` says that it touches the end of an epoch; `expected` that its phase explains it.
     `level_pct` and `low_pct` are utilisation before a drop and the mean within it. `ran_out` says that memory grew
     until there was no more of it, `names_epoch` that the summary says in which epoch it was.
@@ -233,6 +249,31 @@ class Finding(Stretch):
     advice: tuple[Advice, ...] = ()
     ran_out: bool = False
     names_epoch: bool = False
+    gpus: tuple[int, ...] = ()
+    lost_gpu_s: float | None = None
+    share_of_training: float | None = None
+    occurrences: tuple[Occurrence, ...] = ()
+
+    @property
+    def each(self) -> tuple[Finding, ...]:
+        """Return it once for each time that it happened."""
+        if not self.occurrences:
+            return (self,)
+        return tuple(
+            replace(self, start_t_s=start, end_t_s=end, gpus=one.gpus, lost_gpu_s=one.lost_gpu_s, occurrences=())
+            for one in self.occurrences
+            for start, end in (one.span,)
+        )
+
+    @property
+    def took_s(self) -> float:
+        """Return how long it lasted, all times together."""
+        return sum(one.duration_s for one in self.each)
+
+    @property
+    def longest(self) -> Finding:
+        """Return it as it was the longest time that it happened."""
+        return max(self.each, key=lambda one: one.duration_s)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ expected count, for only these call somebody. A finding finds at most one fault,
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpu_report.model import Finding
 from support.labels import Fault, Labels, Span
@@ -48,7 +48,7 @@ class Judged:
 
 def judge(labels: Labels, findings: Sequence[Finding], duration_s: float) -> Judged:
     """Hold the findings of a run against its labels."""
-    alarms = [finding for finding in findings if is_alarm(finding)]
+    alarms = [each for finding in findings if is_alarm(finding) for each in felt_alone(finding)]
     claims = [(best_fitting(labels.faults, alarm), alarm) for alarm in alarms]
     verdicts = tuple(
         verdict(fault, [alarm for claimed, alarm in claims if claimed is fault])
@@ -57,6 +57,12 @@ def judge(labels: Labels, findings: Sequence[Finding], duration_s: float) -> Jud
     )
     false = tuple(alarm for alarm in alarms if not any(excuses(fault, alarm) for fault in labels.faults))
     return Judged(labels, duration_s, verdicts, false)
+
+
+def felt_alone(finding: Finding) -> list[Finding]:
+    """Return a finding once for each time that it happened and each GPU that felt it."""
+    alone = [replace(one, gpu=gpu) for one in finding.each for gpu in one.gpus]
+    return alone if finding.gpu is None and alone else list(finding.each)
 
 
 def is_alarm(finding: Finding) -> bool:

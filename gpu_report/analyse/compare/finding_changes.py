@@ -24,7 +24,11 @@ class _Group:
 
     @property
     def seconds(self) -> float:
-        return sum(finding.duration_s for finding in self.findings)
+        return sum(finding.took_s for finding in self.findings)
+
+    @property
+    def count(self) -> int:
+        return sum(len(finding.each) for finding in self.findings)
 
     @property
     def worst(self) -> Finding:
@@ -48,7 +52,8 @@ def compare_findings(baselines: Sequence[Analysis], run: Analysis) -> tuple[Find
 
 def stutter(analysis: Analysis) -> str:
     """Return whether the GPU stalled at times, and for how long, as a person would write it into a table."""
-    seen = [f for f in analysis.findings if RULES[f.rule].fall and not f.expected]
+    falls = (f for f in analysis.findings if RULES[f.rule].fall and not f.expected)
+    seen = [one for fall in falls for one in fall.each]
     if not seen:
         return "no"
     worst = max(f.duration_s for f in seen)
@@ -83,11 +88,11 @@ def _change(key: Key, before: Sequence[Mapping[Key, _Group]], after: Mapping[Key
         gpu=worst.gpu,
         severity=worst.severity,
         status=status,
-        counts=(_median([len(group.findings) for group in each]), len(now.findings)),
+        counts=(_median([group.count for group in each]), now.count),
         seconds=(_median([group.seconds for group in each]), now.seconds),
         summary=worst.summary,
         ids=tuple(finding.id for finding in now.findings),
-        each=tuple((len(group.findings), group.seconds) for group in each),
+        each=tuple((group.count, group.seconds) for group in each),
     )
 
 

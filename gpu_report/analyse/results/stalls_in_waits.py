@@ -30,9 +30,8 @@ class StallsInWaits:
 
     def __init__(self, throughput: Throughput | None, findings: Sequence[Finding]) -> None:
         """Take all findings; without the times of batches none is compared with a wait."""
-        mine = [
-            f for f in findings if RULES[f.rule].drop and not f.expected and f.cause and f.cause.name not in LEAVES_IT
-        ]
+        every = (one for finding in findings for one in finding.each)
+        mine = [f for f in every if RULES[f.rule].drop and not f.expected and f.cause and f.cause.name not in LEAVES_IT]
         self._throughput = throughput
         self._drops = IntervalIndex(mine if throughput else [], lambda f: f.span)
 

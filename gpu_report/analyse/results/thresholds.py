@@ -5,3 +5,15 @@ COMPUTE_BOUND_PCT = 95.0  # above this: the time is in the model
 # Of a drop: so much of it reported as one wait between batches, and it is that wait. A trainer stopped within a batch
 # has next to none of it (0 to 2 s of 12 to 15, on labelled H200 runs), one between two has all (13 and 18 s).
 STALLED_SHARE = 0.5
+
+# What is one finding.
+SAME_EVENT_SHARE = 0.5  # of the longer: so much of it two GPUs must share
+RECURS_TIMES = 3
+RECURS_FACTOR = 2.0  # between the shortest and the longest of what recurs ...
+FEW_SHARE = 0.1  # ... but for a few of them
+
+# How bad it is that something took GPU time: of that of training, and by itself (GPU seconds). Somebody is called for
+# what is worth a person's time: of a day 2 minutes, of a short run what a drop takes at least.
+CRITICAL_SHARE, CRITICAL_S = 0.05, 600.0
+WARNING_SHARE, WARNING_S = 0.005, 120.0
+SHORT_RUN_S, WARNING_SHORT_S = 1800.0, 5.0

@@ -15,8 +15,6 @@ REMAINS_SHARE = 0.5
 # H200 runs. Who asks for shorter drops (--drop-seconds) gets them.
 REMAINS_AT_LEAST_S = 5.0
 
-CRITICAL_DROP_S = 120.0  # a drop this long costs more than any explanation of it
-
 # --- low utilisation ---
 
 STARVED_PCT = 40.0  # mean utilisation of training below this: the GPU mostly waits

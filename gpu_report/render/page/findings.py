@@ -132,21 +132,28 @@ def nothing_found(analysis: Analysis) -> str:
 
 def _badness(finding: Finding) -> tuple[int, float]:
     depth = (known(finding.level_pct) or 0.0) - (known(finding.low_pct) or 0.0)
-    return SEVERITIES.index(finding.severity), -finding.duration_s * max(depth, 1.0)
+    return SEVERITIES.index(finding.severity), -finding.took_s * max(depth, 1.0)
 
 
 def _facts(finding: Finding, *, several_gpus: bool) -> tuple[Fact, ...]:
     level, low = known(finding.level_pct), known(finding.low_pct)
-    facts = [Fact("Length", duration(finding.duration_s))] if finding.duration_s > 0 else []
+    facts = [Fact("Length", duration(finding.took_s))] if finding.duration_s > 0 else []
+    if finding.occurrences:
+        facts = [Fact("Times", f"{len(finding.occurrences):,}"), Fact("In all", duration(finding.took_s))]
     if level is not None or low is not None:
         facts.append(Fact("Utilisation before", quantity(level, "%")))
         facts.append(Fact("During it", quantity(low, "%")))
     if level and low is not None:
         facts.append(Fact("Fell by", quantity(level - low, "points"), f"{share((level - low) / level)} of before"))
     if several_gpus:
-        facts.append(Fact("GPU", "all" if finding.gpu is None else str(finding.gpu)))
+        facts.append(Fact("GPU", _gpus(finding)))
     is_placed = finding.epoch is not None or level is not None
     return (*facts, _place(finding)) if is_placed else tuple(facts)
+
+
+def _gpus(finding: Finding) -> str:
+    felt = finding.gpus or (() if finding.gpu is None else (finding.gpu,))
+    return ", ".join(map(str, felt)) or "all"
 
 
 def _place(finding: Finding) -> Fact:

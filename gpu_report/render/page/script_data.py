@@ -98,7 +98,9 @@ def _marks(analysis: Analysis) -> Json:
     return {
         "low": [[i.gpu, *_span(*i.span)] for i in analysis.low_intervals],
         "gaps": [[g.gpu, *_span(*g.span)] for g in analysis.gaps],
-        "findings": [_finding(f) for f in analysis.findings],
+        "findings": [
+            _finding(one, gpu) for all_of in analysis.findings for one in all_of.each for gpu in one.gpus or (one.gpu,)
+        ],
         "kernel": [_kernel_event(analysis, number) for number in range(len(analysis.run.kernel.events))],
         "happenings": [
             [
@@ -111,13 +113,13 @@ def _marks(analysis: Analysis) -> Json:
     }
 
 
-def _finding(finding: Finding) -> Json:
+def _finding(finding: Finding, gpu: int | None) -> Json:
     start, end = _span(*finding.span)
     return {
         "id": finding.id,
         "title": finding_title(finding),
         "drop": finding.level_pct is not None,
-        "gpu": finding.gpu,
+        "gpu": gpu,
         "start": start,
         "end": end,
         "expected": finding.expected,

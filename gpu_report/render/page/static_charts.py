@@ -55,6 +55,7 @@ def surroundings(
 ) -> ChartView | None:
     """Return a quantity in and around a finding, its own GPU's line last and thus on top; None without samples."""
     path = path or _path
+    finding = finding.longest
     start, end = _window(finding, analysis.run.duration_s)
     scale = WIDTH / (end - start)
     own = [index for index in by_gpu if finding.gpu in (index, None)]

@@ -214,6 +214,13 @@ def _finding(finding: Finding, run: Run) -> Json:
         "rule": finding.rule,
         "severity": finding.severity,
         "gpu": finding.gpu,
+        "gpus": list(finding.gpus),
+        "lost_gpu_s": finding.lost_gpu_s,
+        "share_of_training": finding.share_of_training,
+        "occurrences": [
+            {**_span(run, *one.span), "gpus": list(one.gpus), "lost_gpu_s": one.lost_gpu_s}
+            for one in finding.occurrences
+        ],
         **_span(run, finding.start_t_s, finding.end_t_s),
         "duration_s": finding.duration_s,
         "expected": finding.expected,

@@ -7,7 +7,7 @@ from gpu_report.analyse.rules.drops.at_epoch_end import DropPart, drop_parts
 from gpu_report.analyse.rules.drops.cause_at_epoch_end import EpochEndCause, epoch_end_cause
 from gpu_report.analyse.signals.thresholds import PHASE_EDGE_S
 from gpu_report.analyse.signals.utilisation_drops import Drop
-from gpu_report.model import Advice, Evidence, Finding, Severity
+from gpu_report.model import Advice, Evidence, Finding
 
 
 def drops(context: Context) -> list[Finding]:
@@ -34,7 +34,7 @@ def _finding(context: Context, part: DropPart) -> Finding:
     ) or cause.name == "startup"  # which comes once, and to every training
     return context.finding(
         "sustained-low" if drop.sustained else "drop",
-        _severity(drop, expected),
+        "info" if expected else "warning",
         drop.span,
         f"GPU {drop.gpu} fell from {drop.level_pct:.0f} % to {drop.mean_pct:.0f} % for {drop.duration_s:.0f} s",
         gpu=drop.gpu,
@@ -56,12 +56,6 @@ def _fall_context(context: Context, part: DropPart, at_end: EpochEndCause | None
     if part.drop.duration_s >= context.options.drop_seconds or part.whole_s - part.drop.duration_s < PHASE_EDGE_S:
         return ()
     return (Evidence("with the validation or checkpoint beside it, which is not counted", part.whole_s, "s"),)
-
-
-def _severity(drop: Drop, expected: bool) -> Severity:  # noqa: FBT001 - a fact about the drop, not an option
-    if expected:
-        return "info"
-    return "critical" if drop.duration_s >= th.CRITICAL_DROP_S else "warning"
 
 
 def fall_evidence(context: Context, drop: Drop) -> tuple[Evidence, ...]:

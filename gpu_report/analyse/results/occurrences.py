@@ -1,0 +1,202 @@
+"""One event is one finding, whichever GPUs felt it, and so is what recurs; its severity is of what all of it took."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from statistics import median
+
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.results import thresholds as th
+from gpu_report.analyse.timeseries.intervals import Span
+from gpu_report.catalogue import RULES
+from gpu_report.model import Evidence, Finding, Occurrence, Severity
+from gpu_report.wording import length
+
+Group = list[Finding]
+
+
+def group_findings(context: Context, findings: Sequence[Finding]) -> list[Group]:
+    """Return the findings in groups, in order of their first: what happened at once or recurs, the others alone.
+
+    Each has the severity of its group: by what the group took of the GPU time of training (see `_severity`).
+    """
+    alone = [[finding] for finding in findings if not _may_recur(finding)]
+    events = list(_events([finding for finding in findings if _may_recur(finding)]))
+    groups = [*alone, *([one for event in group for one in event] for group in _recurring(events))]
+    place = {id(finding): number for number, finding in enumerate(findings)}
+    groups.sort(key=lambda group: min(place[id(finding)] for finding in group))
+    return [_graded(context, group) for group in groups]
+
+
+def groups_of(groups: Sequence[Group], findings: Sequence[Finding]) -> list[Group]:
+    """Return the same groups of findings that have been added to since, known by their ids."""
+    by_id = {finding.id: finding for finding in findings}
+    return [[by_id[finding.id] for finding in group] for group in groups]
+
+
+def joined(context: Context, group: Group) -> Finding:
+    """Return one finding of a group, under the id of its first in time."""
+    first = min(group, key=lambda finding: finding.start_t_s)
+    gpus = tuple(sorted({finding.gpu for finding in group if finding.gpu is not None}))
+    if not _may_recur(first):
+        return replace(first, gpus=gpus)
+    occurrences = tuple(_occurrence(event) for event in _events(group))
+    lost_s, trained_s = sum(one.lost_gpu_s for one in occurrences), _trained_gpu_s(context)
+    share = lost_s / trained_s if trained_s else None
+    known = replace(first, gpus=gpus, lost_gpu_s=lost_s, share_of_training=share)
+    return known if len(group) == 1 else _of_several(known, group, occurrences)
+
+
+def _of_several(first: Finding, group: Group, occurrences: tuple[Occurrence, ...]) -> Finding:
+    """Return the first of several findings as all of them; the numbers are those of the longest."""
+    longest = max(group, key=lambda finding: finding.duration_s)
+    return replace(
+        first,
+        gpu=first.gpus[0] if len(first.gpus) == 1 else None,
+        end_t_s=max(finding.end_t_s for finding in group),
+        level_pct=longest.level_pct,
+        low_pct=longest.low_pct,
+        cause=longest.cause,
+        advice=longest.advice,
+        kernel_events=longest.kernel_events,
+        summary=_summary(longest, first.gpus, occurrences),
+        evidence=(*_how_often(occurrences), *longest.evidence),
+        occurrences=occurrences if len(occurrences) > 1 else (),
+    )
+
+
+def ids_of(groups: Sequence[Group]) -> Mapping[str, str]:
+    """Return the id under which each finding is reported."""
+    firsts = (min(group, key=lambda finding: finding.start_t_s).id for group in groups)
+    return {finding.id: first for group, first in zip(groups, firsts, strict=True) for finding in group}
+
+
+def _may_recur(finding: Finding) -> bool:
+    return RULES[finding.rule].takes_time and not finding.expected and finding.gpu is not None
+
+
+def _events(findings: Sequence[Finding]) -> Iterator[Group]:
+    """Yield what several GPUs felt at once: findings of one rule and cause, each over most of the first's time."""
+    left = sorted(findings, key=lambda finding: finding.start_t_s)
+    while left:
+        first = left[0]
+        event = [first]
+        for other in left[1:]:
+            if other.start_t_s >= first.end_t_s:
+                break
+            is_new = other.gpu not in {each.gpu for each in event}
+            if is_new and _kind(other) == _kind(first) and _together(first, other):
+                event.append(other)
+        left = [finding for finding in left if all(finding is not each for each in event)]
+        yield event
+
+
+def _together(one: Finding, other: Finding) -> bool:
+    both = min(one.end_t_s, other.end_t_s) - max(one.start_t_s, other.start_t_s)
+    return both >= th.SAME_EVENT_SHARE * max(one.duration_s, other.duration_s)
+
+
+def _kind(finding: Finding) -> tuple[str, str | None]:
+    return finding.rule, finding.cause.name if finding.cause else None
+
+
+def _recurring(events: Sequence[Group]) -> Iterator[list[Group]]:
+    """Yield events of one kind, on the same GPUs and about as long, together where they are RECURS_TIMES or more."""
+    kinds: dict[object, list[Group]] = {}
+    for event in events:
+        kinds.setdefault((_kind(event[0]), frozenset(each.gpu for each in event)), []).append(event)
+    for alike in kinds.values():
+        for cluster in _with_few(list(_of_a_length(alike))):
+            if len(cluster) >= th.RECURS_TIMES:
+                yield cluster
+            else:
+                yield from ([event] for event in cluster)
+
+
+def _of_a_length(events: Sequence[Group]) -> Iterator[list[Group]]:
+    """Yield events whose lengths lie within RECURS_FACTOR of each other, the shortest first."""
+    cluster: list[Group] = []
+    for event in sorted(events, key=_length_s):
+        if cluster and _length_s(event) > th.RECURS_FACTOR * _length_s(cluster[0]):
+            yield cluster
+            cluster = []
+        cluster.append(event)
+    yield cluster
+
+
+def _with_few(clusters: Sequence[list[Group]]) -> list[list[Group]]:
+    """Return clusters, those of a few events with that of most: some of what recurs is cut short or drawn out."""
+    most = max(clusters, key=len)
+    few = [each for each in clusters if each is not most and len(each) <= th.FEW_SHARE * len(most)]
+    rest = [each for each in clusters if each is not most and all(each is not one for one in few)]
+    return [[*most, *(event for each in few for event in each)], *rest]
+
+
+def _span(event: Group) -> Span:
+    return min(each.start_t_s for each in event), max(each.end_t_s for each in event)
+
+
+def _length_s(event: Group) -> float:
+    start, end = _span(event)
+    return end - start
+
+
+def _occurrence(event: Group) -> Occurrence:
+    start, end = _span(event)
+    gpus = tuple(sorted(each.gpu for each in event if each.gpu is not None))
+    return Occurrence(start, end, gpus, sum(map(_lost_s, event)))
+
+
+def _lost_s(finding: Finding) -> float:
+    """Return the seconds of work at the level before it that a finding took of its GPU."""
+    low, level = finding.low_pct, finding.level_pct
+    return finding.duration_s * (1 - low / level if level and low is not None else 1.0)
+
+
+def _graded(context: Context, group: Group) -> Group:
+    """Return a group with the severity of what it took, where that is what its rule goes by."""
+    if not _may_recur(group[0]):
+        return group
+    severity = _severity(sum(f.duration_s for f in group), _trained_gpu_s(context), context.run.duration_s)
+    return [replace(finding, severity=severity) for finding in group]
+
+
+def _severity(took_s: float, trained_s: float, run_s: float) -> Severity:
+    """Return how bad it is that something took so many GPU seconds, of those of the training, in a run of a length."""
+    share = took_s / trained_s if trained_s else 1.0
+    if share >= th.CRITICAL_SHARE and took_s >= th.CRITICAL_S:
+        return "critical"
+    is_short = run_s < th.SHORT_RUN_S and took_s >= th.WARNING_SHORT_S
+    return "warning" if share >= th.WARNING_SHARE or took_s >= th.WARNING_S or is_short else "info"
+
+
+def _trained_gpu_s(context: Context) -> float:
+    """Return the GPU seconds of the train phases of all trainings; the whole run's where none is known."""
+    spans = [(end - start) * max(len(t.gpus), 1) for t in context.trainings for start, end in t.train_spans]
+    return sum(spans) or context.run.duration_s * max(len(context.activity.used_gpus), 1)
+
+
+def _summary(longest: Finding, gpus: Sequence[int], occurrences: Sequence[Occurrence]) -> str:
+    """Return what happened to which GPUs, for how long, and how often."""
+    named = f"GPU {gpus[0]}" if len(gpus) == 1 else f"GPUs {', '.join(map(str, gpus[:-1]))} and {gpus[-1]}"
+    took, each = (length(of(one.duration_s for one in occurrences)) for of in (sum, median))
+    times = f"{len(occurrences):,} times, for {each} each: {took} in all"
+    recurs = len(occurrences) > 1
+    if longest.level_pct is None or longest.low_pct is None:
+        return f"{longest.summary} ({times})" if recurs else longest.summary
+    verb = "fell" if RULES[longest.rule].drop else "slowed"
+    how_far = f"{named} {verb} from {longest.level_pct:.0f} % to {longest.low_pct:.0f} %"
+    return f"{how_far} {times}" if recurs else f"{how_far} for {took}"
+
+
+def _how_often(occurrences: Sequence[Occurrence]) -> tuple[Evidence, ...]:
+    if len(occurrences) < 2:
+        return ()
+    starts = [one.start_t_s for one in occurrences]
+    apart_s = median(later - before for before, later in pairwise(starts))
+    return (
+        Evidence("how often it happened", len(occurrences), ""),
+        Evidence("from one to the next (median)", apart_s, "s"),
+        Evidence("length (median)", median(one.duration_s for one in occurrences), "s"),
+        Evidence("GPU time lost in all", sum(one.lost_gpu_s for one in occurrences), "s"),
+    )

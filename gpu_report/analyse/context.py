@@ -116,6 +116,11 @@ class Context:
         """Return the other processes that did more than hold memory, on GPUs that the run used."""
         return _working(self.other_processes, self.activity)
 
+    @property
+    def gpus_of_others(self) -> frozenset[int]:
+        """Return the GPUs on which only others worked: they are shown, and count for nothing else."""
+        return frozenset(each.gpu for each in self.other_processes if each.worked) - self.activity.used_gpus
+
     def series_of(self, gpu: int | None) -> GpuSeries:
         """Return the readings of a GPU; StopIteration where it has none."""
         return next(series for series in self.series if series.gpu == gpu)

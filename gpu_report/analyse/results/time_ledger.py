@@ -49,20 +49,24 @@ def build_ledger(context: Context, findings: Sequence[Finding], low: Sequence[In
     A train second at 70 % is 0.7 s of work and 0.3 s of what held it back: the drop or low interval it lies in, or
     short gaps between batches. Of its work, throttling takes the share that the clock lacked (not where that is a note
     only). Startup, validation, checkpoint, final evaluation and idle keep their seconds whole. Seconds without a
-    sample go by the driver's own readings of utilisation; unmeasured are those without either.
+    sample go by the driver's own readings of utilisation; unmeasured are those without either. The time of GPUs on
+    which only others worked is no part of it.
     """
     seconds: dict[str, float] = {}
     joules: dict[str, float] = {}
     known_s: dict[str, float] = {}
-    for series, curve in zip(context.series, context.energies, strict=True):
+    not_ours = context.gpus_of_others
+    pairs = zip(context.series, context.energies, strict=True)
+    ours = [(series, curve) for series, curve in pairs if series.gpu not in not_ours]
+    for series, curve in ours:
         _book(_account(context, series, curve, findings, low), seconds, joules, known_s)
     if lost_s := sum(_unread_s(context, finding) for finding in findings if finding.rule == GPU_LOST):
         seconds["gpu-fault"] = seconds.get("gpu-fault", 0.0) + lost_s
-    gpus = max(len(context.run.gpus), 1)
+    gpus = max(sum(gpu.index not in not_ours for gpu in context.run.gpus), 1)
     total = context.run.duration_s * gpus
     seconds["unmeasured"] = total - sum(seconds.values())
-    joules["unmeasured"] = sum(curve.total_j or 0.0 for curve in context.energies) - sum(joules.values())
-    known_s["unmeasured"] = sum(curve.total_s for curve in context.energies) - sum(known_s.values())
+    joules["unmeasured"] = sum(curve.total_j or 0.0 for _, curve in ours) - sum(joules.values())
+    known_s["unmeasured"] = sum(curve.total_s for _, curve in ours) - sum(known_s.values())
     price = context.options.price_per_hour
     rows = [
         LedgerRow(

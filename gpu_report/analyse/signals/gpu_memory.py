@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from gpu_report.analyse.signals import thresholds as th
-from gpu_report.analyse.signals.other_processes import OWN, OtherProcess
+from gpu_report.analyse.signals.other_processes import OtherProcess
+from gpu_report.analyse.timeline.activity import OWN
 from gpu_report.analyse.timeline.thresholds import PROCESSES_EVERY_S
 from gpu_report.analyse.timeline.training_epochs import TrainingEpochs, rows_of
 from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries

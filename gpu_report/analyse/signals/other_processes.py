@@ -6,13 +6,11 @@ import numpy as np
 import pandas as pd
 
 from gpu_report.analyse.signals import thresholds as th
+from gpu_report.analyse.timeline.activity import FOREIGN, OWN
 from gpu_report.analyse.timeline.thresholds import PROCESSES_EVERY_S
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import Run
-
-OWN = "trainer"
-FOREIGN = ("other", "not visible")
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from gpu_report.analyse.timeline import thresholds as th
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, Spans, intersect, mask_in_any, minus, union
 from gpu_report.model import EpochRow, Run
+
+# Who a process on a GPU belongs to (schema.PROCESS_OWNERS): the training, or certainly somebody else.
+OWN = "trainer"
+FOREIGN = ("other", "not visible")
 
 
 @dataclass(frozen=True)
@@ -178,17 +183,11 @@ def work_begins(series: GpuSeries, after_s: float, bar_pct: float) -> float | No
 
 
 def _presence(run: Run) -> dict[int, list[Span]]:
-    """Return, for each GPU, when a process of this run was on it; empty where processes are not known.
-
-    A process that was there at the first look belongs to somebody else, unless none came later: then the recording
-    began in the middle of the training.
-    """
+    """Return, for each GPU, when a process of this run was on it; empty where processes are not known."""
     table = run.processes
     if not len(table):
         return {}
-    appeared = table[table["change"] == "appeared"]
-    late = appeared[appeared["t_s"] > th.FIRST_LOOK_S]
-    own = set((late if len(late) else appeared)["pid"])
+    own = _own_pids(table)
     spans: dict[int, list[Span]] = {}
     open_since: dict[tuple[int, int], float] = {}
     mine = table[table["pid"].isin(own)]
@@ -201,6 +200,21 @@ def _presence(run: Run) -> dict[int, list[Span]]:
     for (gpu, _), since in open_since.items():
         spans.setdefault(gpu, []).append((since, run.duration_s))
     return spans
+
+
+def _own_pids(table: pd.DataFrame) -> set[int]:
+    """Return the processes of this run: the training's, and those that nobody knows the owner of.
+
+    Where no owner is known at all, a process that was there at the first look belongs to somebody else, unless none
+    came later: then the recording began in the middle of the training.
+    """
+    appeared = table[table["change"] == "appeared"]
+    late = appeared[appeared["t_s"] > th.FIRST_LOOK_S]
+    candidates = late if len(late) else appeared
+    trains = set(table[table["owner"] == OWN]["pid"])
+    if not trains:
+        return set(candidates["pid"])
+    return trains | set(candidates[~candidates["owner"].isin([OWN, *FOREIGN])]["pid"])
 
 
 def _idle_spans(run: Run, used: Sequence[GpuSeries], presence: dict[int, list[Span]]) -> list[Span]:

@@ -60,7 +60,7 @@ def build_summary(analysis: Analysis) -> Json:
             {
                 "name": row.name,
                 "expected": row.expected,
-                "seconds": row.gpu_seconds / max(len(run.gpus), 1),
+                "seconds": row.share * run.duration_s,
                 "gpu_seconds": row.gpu_seconds,
                 "energy_j": row.energy_j,
                 "money": row.money,

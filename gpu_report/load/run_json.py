@@ -109,6 +109,7 @@ def _gpu(index: int, entry: Mapping[str, Any]) -> Gpu:
         pci_bus_id=_text(entry.get("pci_bus_id")),
         memory_total_mib=_number(entry.get("memory_total_mib")),
         power_limit_w=_number(entry.get("power_limit_w")),
+        power_limit_default_w=_number(entry.get("power_limit_default_w")),
         max_sm_clock_mhz=_number(entry.get("max_sm_clock_mhz")),
         max_memory_clock_mhz=_number(entry.get("max_memory_clock_mhz")),
         health_start=_health(entry.get("health_start")),

@@ -47,6 +47,7 @@ class Gpu:
     pci_bus_id: str | None = None
     memory_total_mib: float | None = None
     power_limit_w: float | None = None
+    power_limit_default_w: float | None = None
     max_sm_clock_mhz: float | None = None
     max_memory_clock_mhz: float | None = None
     health_start: Mapping[str, int | str] | None = None

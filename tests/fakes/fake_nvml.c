@@ -412,6 +412,9 @@ EXPORT nvmlReturn_t nvmlDeviceGetTotalEnergyConsumption(nvmlDevice_t d, uint64_t
 EXPORT nvmlReturn_t nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_t d, unsigned *out) {
     DEVICE; *out = (unsigned)(number(s, d->index, "power_limit_w", 700) * 1000); DONE(OK);
 }
+EXPORT nvmlReturn_t nvmlDeviceGetPowerManagementDefaultLimit(nvmlDevice_t d, unsigned *out) {
+    DEVICE; *out = (unsigned)(number(s, d->index, "power_default_w", 700) * 1000); DONE(OK);
+}
 EXPORT nvmlReturn_t nvmlDeviceGetPowerManagementLimit(nvmlDevice_t d, unsigned *out) {
     DEVICE; *out = (unsigned)(number(s, d->index, "power_limit_w", 700) * 1000); DONE(OK);
 }

@@ -77,6 +77,9 @@ def _summary(throttle: Throttle) -> str:
     for_s = f"{throttle.throttled_s.sum():,.0f} s of work"
     if not throttle.lost.any():
         return f"GPU {throttle.gpu} was at {HOT_C:.0f} °C or more for {for_s}, at no cost in clock so far"
+    if throttle.by_design:
+        clock = (1 - throttle.cost_pct / 100) * throttle.typical_mhz
+        return f"GPU {throttle.gpu} ran at its own power limit for {for_s}, at {clock:,.0f} MHz: that is what it can do"
     clock = (1 - throttle.cost_pct / 100) * throttle.typical_mhz
     slower = f"{clock:,.0f} MHz instead of {throttle.typical_mhz:,.0f} for {for_s}"
     return f"{_by_what(throttle)} held GPU {throttle.gpu} at {slower}: at most {throttle.lost_s:,.0f} s lost"
@@ -91,6 +94,8 @@ def _by_what(throttle: Throttle) -> str:
 def _explanation(throttle: Throttle) -> str:
     if not throttle.lost.any():
         return f"it was at {HOT_C:.0f} °C or more, where cards begin to slow down"
+    if throttle.by_design:
+        return "the card draws all the power that it is made for; only less work an image would make it faster"
     typical = "its usual" if throttle.alike else "what this card reaches under less load"
     return f"{_by_what(throttle).lower()} held the clock {throttle.cost_pct:.0f} % under {typical}"
 

@@ -6,7 +6,7 @@ held since the driver was loaded, read every 10 s. Idle (0x1), application clock
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -37,8 +37,9 @@ class Throttle:
     typical clock that it lacked, 0 to 1; `hard` marks what the board itself did; `brake` says that mostly an outside
     power signal did it. `spans` are the stretches, longest first. `typical_mhz` is the clock of work of which nothing
     was held down, the card's highest where there was none; `alike` says that work at that clock was as heavy. `share`
-    is of all work, 0 to 1. `lost_s` is the time lost at most: what was busy, by the clock that it lacked (work that
-    waits for memory loses less).
+    is of all work, 0 to 1. `by_design` says that the card is at the power limit that it came with, in nearly all of its
+    work: that is what it can do. `lost_s` is the time lost at most: what was busy, by the clock that it lacked (work
+    that waits for memory loses less).
     """
 
     gpu: int
@@ -52,6 +53,7 @@ class Throttle:
     alike: bool
     share: float
     lost_s: float
+    by_design: bool = False
 
     @property
     def cost_pct(self) -> float:
@@ -62,6 +64,8 @@ class Throttle:
     def severity(self) -> Severity:
         """Return how bad it was (thresholds.py); what the board itself halves is worst."""
         hard_s = self.throttled_s[self.hard]
+        if self.by_design:
+            return "info"
         halved = float((hard_s * self.lost[self.hard]).sum()) >= th.HALVED_PCT / 100 * float(hard_s.sum())
         if float(hard_s.sum()) >= th.THROTTLED_AT_LEAST_S and halved:
             return "critical"
@@ -99,7 +103,18 @@ def throttles(series: GpuSeries, activity: Activity, gpu: Gpu) -> tuple[Throttle
     if typical_mhz is None:
         return ()
     found = (_throttle(series, rows, cause, typical_mhz) for cause in (POWER_CAP, THERMAL))
-    return tuple(throttle for throttle in found if throttle is not None)
+    return tuple(replace(each, by_design=_by_design(each, gpu)) for each in found if each is not None)
+
+
+def _by_design(throttle: Throttle, gpu: Gpu) -> bool:
+    """Tell whether nothing but the card's own power limit held it down, in nearly all of its work.
+
+    A limit that somebody has lowered is none of the card's; where nobody asked for its default, it is taken to be that.
+    """
+    limit_w, default_w = gpu.power_limit_w, gpu.power_limit_default_w
+    lowered = limit_w is not None and default_w is not None and limit_w < th.LOWERED_SHARE * default_w
+    by_power = throttle.cause == POWER_CAP and not throttle.brake and not throttle.hard.any()
+    return by_power and not throttle.alike and not lowered and throttle.share >= th.BY_DESIGN_SHARE
 
 
 def counted_s(rows: pd.DataFrame, column: str, span: Span) -> float | None:

@@ -56,6 +56,10 @@ THROTTLED_COST_PCT = 5.0  # of the clock: what costs less is a note
 SAME_LOAD_SHARE = 0.95
 LOADED_LEAST_PCT = 10.0
 LOADED_COST_PCT = 25.0
+# A card that draws its limit in nearly all of its work, and never showed what it does below it, does what it can: small
+# cards (a T4 of 70 W) train so all the time.
+BY_DESIGN_SHARE = 0.8
+LOWERED_SHARE = 0.98  # of the default limit: less was set by somebody
 HALVED_PCT = 45.0  # nvml.h: HW slowdown divides the clock by two or more; the rest is for ticks at its edges
 
 # A rise is growth from this on. 4 % of what the training held: 0.1 % was measured in the labelled runs after their

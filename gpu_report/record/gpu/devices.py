@@ -103,6 +103,7 @@ def _describe(index: int, handle: Any) -> NvmlDevice:
             "name": _maybe(pynvml.nvmlDeviceGetName, handle),
             "memory_total_mib": _maybe(lambda: round(pynvml.nvmlDeviceGetMemoryInfo(handle).total / MIB)),
             "power_limit_w": _maybe(lambda: pynvml.nvmlDeviceGetEnforcedPowerLimit(handle) / 1000),
+            "power_limit_default_w": _maybe(lambda: pynvml.nvmlDeviceGetPowerManagementDefaultLimit(handle) / 1000),
             "max_sm_clock_mhz": _maybe(pynvml.nvmlDeviceGetMaxClockInfo, handle, pynvml.NVML_CLOCK_SM),
             "max_memory_clock_mhz": _maybe(pynvml.nvmlDeviceGetMaxClockInfo, handle, pynvml.NVML_CLOCK_MEM),
             "mig_enabled": _maybe(lambda: pynvml.nvmlDeviceGetMigMode(handle)[0] == 1),

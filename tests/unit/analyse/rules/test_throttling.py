@@ -205,11 +205,25 @@ def test_short_touches_count_when_they_are_enough_of_the_work():
 
 
 def test_a_run_held_down_throughout_is_measured_against_the_highest_clock_of_the_card():
-    (finding,) = throttled(run(CAP, start=0, end=SECONDS))
+    (finding,) = throttled(with_default(1000.0, run(CAP, start=0, end=SECONDS)))
     assert (finding.severity, evidence(finding)["under less load"]) == ("warning", FULL_MHZ)
     unknown = run(CAP, start=0, end=SECONDS)
     gpus = tuple(dataclasses.replace(gpu, max_sm_clock_mhz=None) for gpu in unknown.gpus)
     assert throttled(dataclasses.replace(unknown, gpus=gpus)) == []
+
+
+def with_default(limit_w, given):
+    gpus = tuple(dataclasses.replace(gpu, power_limit_default_w=limit_w) for gpu in given.gpus)
+    return dataclasses.replace(given, gpus=gpus)
+
+
+@pytest.mark.parametrize("default_w", [700.0, None])
+def test_a_card_at_the_limit_that_it_came_with_does_what_it_can(default_w):
+    given = with_default(default_w, run(CAP, start=0, end=SECONDS))
+    (finding,) = throttled(given)
+    assert (finding.severity, "that is what it can do" in finding.summary) == ("info", True)
+    assert "power-cap" not in ledger(given)
+    assert [f.severity for f in throttled(with_default(default_w, run(CAP)))] == ["warning"]  # it has shown more
 
 
 @pytest.mark.parametrize(("temperature", "found"), [(85, 1), (84, 0)])

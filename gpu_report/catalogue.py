@@ -103,6 +103,12 @@ _RULES = (
         takes_epoch_time=True,
         mentioned_once=True,
     ),
+    RuleRow(
+        "slow-validation", "slow-validation", "Slow validation", "Slow validation", takes_time=True, mentioned_once=True
+    ),
+    RuleRow(
+        "slow-checkpoint", "slow-checkpoint", "Slow checkpoint", "Slow checkpoint", takes_time=True, mentioned_once=True
+    ),
     RuleRow("slow-epoch", "slow-epoch", "Slow epoch", "Slow epoch", mentioned_once=True, without_cause=True),
     RuleRow("epochs-slowing", "epochs-slowing", "Epochs slowing", "Epochs slowing", mentioned_once=True),
     RuleRow("data-wait-growing", "data-wait-growing", "Data wait growing", "Data wait growing", mentioned_once=True),

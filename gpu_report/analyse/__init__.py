@@ -47,7 +47,11 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
         options=options,
         verdict=_renamed(said, ids_of(together)),
         gpus=tuple(
-            summarise_gpu(gpu, by_gpu.get(gpu.index), run.duration_s, used=gpu.index in used) for gpu in run.gpus
+            replace(
+                summarise_gpu(gpu, by_gpu.get(gpu.index), run.duration_s, used=gpu.index in used),
+                of_others=gpu.index in context.gpus_of_others,
+            )
+            for gpu in run.gpus
         ),
         epochs=epochs,
         phases=context.phases,

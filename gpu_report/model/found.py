@@ -28,7 +28,8 @@ class GpuSummary:
     So it is where a part of the run was not measured, for a sum would be low by that. `energy_source` is what it was
     read from all the same, none where nothing was.
 
-    `used` says whether the run worked on it at all: a GPU that it did not use is no part of the run's means.
+    `used` says whether the run worked on it at all: a GPU that it did not use is no part of the run's means. One that
+    is `of_others` is no part of its GPU time either: only other processes worked on it.
     """
 
     gpu: Gpu
@@ -37,6 +38,7 @@ class GpuSummary:
     energy_j: float | None
     energy_source: Literal["counter", "power", "none"]
     used: bool = True
+    of_others: bool = False
 
 
 PartName = Literal["train", "validation", "checkpoint", "data wait", "stall"]

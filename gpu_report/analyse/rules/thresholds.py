@@ -8,6 +8,7 @@ SLOWED_PERCENT = 30.0
 SLOWED_CONFIDENCE = 0.75  # ... but a cause must be beside it, and not one among several
 
 ABUTS_S = 1.0  # what lies within this of a phase touches it: a fault that goes on does, a later one does not
+REACHES_S = 4.0  # ... and what reaches further into training is no ramp of it (REMAINS_AT_LEAST_S)
 # Of the least length of a drop: what is left of one without the validation and checkpoint in it is a finding from here
 # on.
 REMAINS_SHARE = 0.5

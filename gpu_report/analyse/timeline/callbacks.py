@@ -142,4 +142,6 @@ class _Ends:
         metrics = nearest.metrics if nearest else {}
         row = EpochRow(number, segment, epoch.epoch, row_s, epoch.start_t_s, metrics, saved_s)
         begin_s = validation.start_t_s if validation else row_s
-        return EpochEnd(row, first, (begin_s, saved_s if saved_s is not None else row_s), from_callbacks=True)
+        pause = begin_s, saved_s if saved_s is not None else row_s
+        cut = nearest is None and validation is not None and validation is self.phases[-1]
+        return EpochEnd(row, first, pause, from_callbacks=True, cut=cut)

@@ -22,7 +22,7 @@ class EpochEnd:
     """The end of an epoch: its row, whether it is the first of its process, and the pause around it (None: none seen).
 
     The GPU pauses for validation and checkpoint. `from_callbacks` says that these are as YOLO's callbacks reported
-    them, and not as the readings show.
+    them, and not as the readings show; `cut` that the training ended in the midst of them.
     `mosaic_closes` is the first epoch of its run without mosaic, None where there is none.
     """
 
@@ -30,6 +30,7 @@ class EpochEnd:
     first: bool
     pause: Span | None = None
     from_callbacks: bool = False
+    cut: bool = False
     mosaic_closes: int | None = None
 
     @property
@@ -152,7 +153,7 @@ class EpochEnds:
             mine = [b for b in self.all if b.row.run == run]
             firsts = [b.first for b in mine]
             for part in ("validation_s", "checkpoint_s"):
-                lengths = [math.nan if (value := getattr(b, part)) is None else value for b in mine]
+                lengths = [math.nan if (value := getattr(b, part)) is None or b.cut else value for b in mine]
                 found[run, part] = mine, SiblingLengths(lengths, firsts)
         return found
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from statistics import median
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.signals.thresholds import PHASE_EDGE_S
 from gpu_report.analyse.signals.utilisation_drops import Drop
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
-from gpu_report.analyse.timeline.thresholds import FIRST_EPOCH_END_EXTRA_S, FIRST_VALIDATION_EXTRA_S, SIBLING_FACTOR
+from gpu_report.analyse.timeline.thresholds import FIRST_EPOCH_END_EXTRA_S
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, minus, union
 from gpu_report.model import Phase
@@ -39,7 +38,7 @@ def drop_parts(context: Context, drops: Sequence[Drop], line_share: float, least
     remains are all shorter than `least_s` is explained by its pauses. `line_share` of the level is the line that they
     fell under.
     """
-    pauses = context.cached(_typical_pauses)
+    pauses = context.cached(_reported_pauses)
     found = [part for drop in drops for part in _parts(context, drop, pauses, line_share, least_s)]
     return sorted(found, key=lambda part: (part.drop.start_t_s, part.drop.gpu))
 
@@ -47,8 +46,9 @@ def drop_parts(context: Context, drops: Sequence[Drop], line_share: float, least
 def _parts(
     context: Context, drop: Drop, pauses: IntervalIndex[Span], line_share: float, least_s: float
 ) -> list[DropPart]:
-    near = pauses(*drop.span)
-    inner = [pause for pause in near if pause[0] < drop.end_t_s and pause[1] > drop.start_t_s]
+    near = [pause for pause in pauses(*drop.span) if pause[0] < drop.end_t_s and pause[1] > drop.start_t_s]
+    slow = context.cached(slow_pauses)
+    inner = [pause for pause in near if pause not in slow or not reaches_into_training(drop, pause)]
     explained = context.epoch_ends.explains(*drop.span)
     if explained or not inner:
         return [DropPart(drop, explained, whole_s=drop.duration_s)]
@@ -99,26 +99,30 @@ def _joined(parts: Sequence[Span], pauses: Sequence[Span]) -> list[Span]:
     return joined
 
 
-def _typical_pauses(context: Context) -> IntervalIndex[Span]:
-    """Return the validations and checkpoints that were reported and are about as long as they are in this run.
+def slow_pauses(context: Context) -> frozenset[Span]:
+    """Return the pauses, as `_reported_pauses` has them, in which a validation or checkpoint took far too long."""
+    ends = context.epoch_ends
+    slow = [end.row.row_t_s for end in ends.all if end.from_callbacks and not end.cut and ends.is_slow(end)]
+    pauses = context.cached(_reported_pauses)
+    return frozenset(pause for row_s in slow for pause in pauses(row_s, row_s) if pause[0] <= row_s <= pause[1])
+
+
+def reaches_into_training(drop: Drop, pause: Span) -> bool:
+    """Tell whether a drop began well before a pause or went on well after it: then the pause is a part of it."""
+    return pause[0] - drop.start_t_s > th.REACHES_S or drop.end_t_s - pause[1] > th.REACHES_S
+
+
+def _reported_pauses(context: Context) -> IntervalIndex[Span]:
+    """Return the validations and checkpoints that were reported, whatever they took: `slow_epoch_ends` judges that.
 
     One that is only seen from outside may be made of the very drop. Those that follow each other are one pause, with
     the loader made anew where the mosaic closes.
     """
     every = [phase for phase in context.phases if phase.source == FROM_CALLBACKS]
-    reported = [phase for phase in every if phase.name in AT_THE_END]
-    typical_s = {name: median([_length_s(p) for p in reported if p.name == name] or [0.0]) for name in AT_THE_END}
-    is_first = context.epoch_ends.is_in_first
-    allowed = [p for p in reported if _length_s(p) <= _longest_s(p, typical_s[p.name], first=is_first(p.start_t_s))]
+    allowed = [phase for phase in every if phase.name in AT_THE_END]
     anew = [p for p in every if p.detail == CLOSING and _length_s(p) <= FIRST_EPOCH_END_EXTRA_S]
     near = union([(p.start_t_s, p.end_t_s + th.ABUTS_S) for p in (*allowed, *anew)])
     return IntervalIndex([(start, end - th.ABUTS_S) for start, end in near], lambda span: span)
-
-
-def _longest_s(phase: Phase, typical_s: float, *, first: bool) -> float:
-    """Return how long a phase may be to count as typical; the first validation of a process takes longer."""
-    extra_s = FIRST_VALIDATION_EXTRA_S if first and phase.name == "validation" else 0.0
-    return SIBLING_FACTOR * typical_s + extra_s
 
 
 def _length_s(phase: Phase) -> float:

@@ -1,0 +1,150 @@
+"""Rules: a validation or a checkpoint that took far longer than its siblings, or in which all work stopped for a while.
+
+Only of epochs whose phases YOLO's callbacks reported: seen from outside, a longer validation is a drop like any other.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpu_report.analyse.causes import explain
+from gpu_report.analyse.causes.thresholds import IDLE_CPU_PCT
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.evidence import evidence
+from gpu_report.analyse.rules.drops.at_epoch_end import reaches_into_training
+from gpu_report.analyse.timeline.epoch_ends import EpochEnd
+from gpu_report.analyse.timeline.siblings import SiblingLength, SiblingLengths
+from gpu_report.analyse.timeline.thresholds import FIRST_VALIDATION_EXTRA_S, LOW_PCT
+from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
+from gpu_report.analyse.timeseries.intervals import Span, intersect, length_s
+from gpu_report.analyse.timeseries.thresholds import STRAY_S
+from gpu_report.model import Finding
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A part of every epoch's end: which rule it is, and where it lies, None where it did not take place."""
+
+    rule: str
+    name: str
+    spans: tuple[Span | None, ...]
+
+
+def slow_epoch_ends(context: Context) -> list[Finding]:
+    """Report validations and checkpoints that their siblings do not explain, with what held them up."""
+    found: list[Finding] = []
+    for training in context.trainings:
+        first, last = training.span
+        mine = [e for e in context.epoch_ends.all if e.from_callbacks and first <= e.row.row_t_s <= last + 1.0]
+        gpu = min(training.gpus, default=None)
+        if gpu is not None:
+            found += [finding for part in _parts(mine) for finding in _slow(context, gpu, mine, part)]
+    return found
+
+
+def _parts(ends: Sequence[EpochEnd]) -> tuple[_Part, _Part]:
+    validations = tuple(None if e.pause is None or e.cut else (e.pause[0], e.row.row_t_s) for e in ends)
+    checkpoints = tuple(None if e.pause is None or e.cut else (e.row.row_t_s, e.pause[1]) for e in ends)
+    return (
+        _Part("slow-validation", "validation", tuple(map(_lasting, validations))),
+        _Part("slow-checkpoint", "checkpoint", tuple(map(_lasting, checkpoints))),
+    )
+
+
+def _lasting(span: Span | None) -> Span | None:
+    return span if span is not None and span[0] < span[1] else None
+
+
+def _slow(context: Context, gpu: int, ends: Sequence[EpochEnd], part: _Part) -> Iterator[Finding]:
+    """Yield the parts that are too long, or in which the GPU or the trainer rested for too long, by their siblings."""
+    firsts = [end.first for end in ends]
+    stopped = [_stops(context, gpu, span) if span else [] for span in part.spans]
+    measures = ([span[1] - span[0] if span else np.nan for span in part.spans], list(map(_longest_s, stopped)))
+    siblings = [SiblingLengths(lengths, firsts) for lengths in measures]
+    for number, (end, span) in enumerate(zip(ends, part.spans, strict=True)):
+        if span is None:
+            continue
+        whole, rests = (each.of(number, context.options.drop_seconds, FIRST_VALIDATION_EXTRA_S) for each in siblings)
+        is_long = whole is not None and span[1] - span[0] > whole.longest_s
+        has_stopped = rests is not None and _longest_s(stopped[number]) > rests.longest_s
+        in_drop = any(
+            drop.start_t_s < span[1] and drop.end_t_s > span[0] and reaches_into_training(drop, span)
+            for drop in context.drops
+        )
+        if whole is not None and (is_long or has_stopped) and not in_drop:
+            yield _finding(context, gpu, end, part, span, stopped[number], whole)
+
+
+def _longest_s(spans: Sequence[Span]) -> float:
+    return max((end - start for start, end in spans), default=0.0)
+
+
+def _stops(context: Context, gpu: int, span: Span) -> list[Span]:
+    """Return when the workers used no CPU within a span, or, where nobody watched them, when the GPU rested."""
+    watched = context.cached(_host_idle)
+    if watched is not None:
+        t_s, workers_idle, _ = watched
+        return _runs(t_s, workers_idle, span)
+    series = context.series_of(gpu)
+    return _runs(series.t_s, series.util_pct < LOW_PCT, span)
+
+
+def _core(context: Context, stop: Span) -> Span:
+    """Return the part of a stop in which the main process did nothing either, for there the cause shows."""
+    watched = context.cached(_host_idle)
+    quiet = _runs(watched[0], watched[1] & watched[2], stop) if watched is not None else []
+    core = max(quiet, key=lambda each: each[1] - each[0], default=stop)
+    return core if core[1] - core[0] >= STRAY_S else stop
+
+
+def _host_idle(context: Context) -> tuple[Floats, Bools, Bools] | None:
+    """Return the times of the host's rows, and in which the workers and the main process used no CPU; None unknown."""
+    host = context.run.host
+    if "main_cpu_pct" not in host or not host["main_cpu_pct"].notna().any():
+        return None
+    main = host["main_cpu_pct"].to_numpy(dtype=float)
+    workers = np.nan_to_num(host["workers_cpu_pct"].to_numpy(dtype=float))
+    return host["t_s"].to_numpy(dtype=float), workers < IDLE_CPU_PCT, main < IDLE_CPU_PCT
+
+
+def _runs(t_s: Floats, idle: Bools, span: Span) -> list[Span]:
+    """Return the stretches within a span in which each reading says that nothing was done."""
+    first, last = np.searchsorted(t_s, span)
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], idle[first:last], [False]]).astype(np.int8)))
+    begins = t_s[np.maximum(first + edges[::2] - 1, 0)]  # a row of the host is the mean since the row before
+    ends = t_s[first + edges[1::2] - 1]
+    return intersect([span], list(zip(begins.tolist(), ends.tolist(), strict=True)))
+
+
+def _finding(  # noqa: PLR0913, PLR0917 - what is slow, where, and by what
+    context: Context, gpu: int, end: EpochEnd, part: _Part, span: Span, stopped: Sequence[Span], usual: SiblingLength
+) -> Finding:
+    """Return the finding: over the longest stop in it, else over all of it."""
+    took_s, stop = span[1] - span[0], max(stopped, key=lambda each: each[1] - each[0], default=span)
+    held = stop if stop[1] - stop[0] >= context.options.drop_seconds else span
+    explained = explain(
+        context.signals.of(gpu, *_core(context, held)), kernel_was_read=context.run.kernel.status == "read"
+    )
+    longer = f"The {part.name} of epoch {end.row.epoch} took {took_s:.0f} s, usually {usual.typical_s:.0f} s"
+    rested = "" if held == span else f": for {length_s([held]):.0f} s of it no worker did anything"
+    return context.finding(
+        part.rule,
+        "warning",
+        held,
+        f"{longer}{rested}",
+        gpu=gpu,
+        epoch=end.row.epoch,
+        phase=part.name,
+        at_boundary=True,
+        evidence=(
+            *evidence(
+                (f"this {part.name}", took_s, "s"),
+                (f"{part.name} of the other epochs (median)", usual.typical_s, "s"),
+                ("of it, the workers used no CPU", length_s(stopped) or None, "s"),
+            ),
+            *explained.evidence,
+        ),
+        cause=explained.cause,
+        advice=explained.advice,
+    )

@@ -1,0 +1,79 @@
+"""A validation or checkpoint far longer than its siblings is a finding; one in which the loader stalls is, too."""
+
+import dataclasses
+
+import pandas as pd
+import pytest
+from support.runs import make_run, readings
+
+from gpu_report.analyse import analyse
+from gpu_report.model import InsideEpoch, InsideRun, Phase
+
+TRAIN_S, VALIDATION_S, SAVE_S, EPOCHS = 60.0, 40.0, 2.0, 6
+BUSY, VALIDATES = 90, 50
+
+
+def run_with(longer_s=0.0, at_epoch=4, part="validation", stalled_s=0.0, cut=False):
+    """Return a run by callbacks in which one epoch's validation or checkpoint takes longer, some of it in a stall."""
+    phases, epochs, util, host, at = [], [], [(0, 20)], [(50, 0, 20)], 20.0
+    for epoch in range(1, EPOCHS + 1):
+        more = {part: longer_s} if epoch == at_epoch else {}
+        lengths = (
+            ("train", TRAIN_S),
+            ("validation", VALIDATION_S + more.get("validation", 0.0)),
+            ("checkpoint", SAVE_S + more.get("checkpoint", 0.0)),
+        )
+        epochs.append(InsideEpoch(epoch, 1, at, at + TRAIN_S, 1000, 10, 0.1, 0.1, 0.1, 1.0, 0.01))
+        for name, seconds in lengths:
+            phases.append(Phase(name, epoch, at, at + seconds, "inside"))
+            stall_s = stalled_s if name == part and epoch == at_epoch else 0.0
+            util += [({"train": BUSY, "validation": VALIDATES}.get(name, 0), seconds - stall_s), (0, stall_s)]
+            workers = {"train": 500, "validation": 200}.get(name, 0)
+            host += [(100, workers, seconds - stall_s), (0, 0, stall_s)]
+            at += seconds
+        if cut and epoch == at_epoch:
+            phases.pop()
+            break
+    made = make_run(readings(*util), duration_s=at)
+    rows = [row for *row, seconds in host for _ in range(round(seconds))]
+    table = pd.DataFrame(rows, columns=["main_cpu_pct", "workers_cpu_pct"], dtype=float).assign(
+        cpu_pct=30.0, workers=8.0
+    )
+    table.insert(0, "t_s", [float(second) for second in range(1, len(rows) + 1)])
+    inside = InsideRun(1, 0, 1, "train", {}, tuple(phases), tuple(epochs))
+    return dataclasses.replace(made, inside=(inside,), host=table)
+
+
+def slow(run):
+    return [f for f in analyse(run).findings if f.rule.startswith("slow-")]
+
+
+@pytest.mark.parametrize(("longer_s", "found"), [(0.0, 0), (4.0, 0), (28.0, 1)])
+def test_a_validation_is_held_against_its_siblings(longer_s, found):
+    findings = slow(run_with(longer_s))
+    assert [f.rule for f in findings] == ["slow-validation"] * found
+    assert all((f.epoch, f.phase, f.expected) == (4, "validation", False) for f in findings)
+
+
+def test_a_stall_in_it_is_where_the_finding_lies_and_has_the_cause_of_a_stall():
+    (finding,) = slow(run_with(20.0, stalled_s=20.0))
+    begun = 20 + 3 * (TRAIN_S + VALIDATION_S + SAVE_S) + TRAIN_S + VALIDATION_S
+    assert finding.span == pytest.approx((begun, begun + 20.0), abs=1.5)
+    assert finding.cause.name in {"trainer-blocked", "input-stalled"}
+
+
+def test_a_stall_is_found_in_a_validation_that_is_no_longer_than_others():
+    """It took 40 s as ever; for 15 s of it no worker did anything, which none of its siblings shows."""
+    (finding,) = slow(run_with(0.0, stalled_s=15.0))
+    assert finding.duration_s == pytest.approx(15.0, abs=1.5)
+
+
+def test_a_slow_checkpoint_is_one():
+    (finding,) = slow(run_with(30.0, part="checkpoint"))
+    assert (finding.rule, finding.epoch) == ("slow-checkpoint", 4)
+    assert "took 32 s, usually 2 s" in finding.summary
+
+
+def test_a_validation_that_the_end_of_the_training_cut_short_is_no_sibling():
+    run = run_with(-35.0, at_epoch=3, cut=True)
+    assert slow(run) == []

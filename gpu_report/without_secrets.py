@@ -2,14 +2,18 @@
 
 import contextlib
 import json
+import re
 from collections.abc import Mapping
 
 from gpu_report import schema
-from gpu_report.inside.on_path.gpu_report_inside.hide_secrets import hide_in_text, hide_in_values, hide_in_yaml
+from gpu_report.inside.on_path.gpu_report_inside.hide_secrets import hide_in_text, hide_in_values
+from gpu_report.inside.on_path.gpu_report_inside.secret_yaml import hide_in_yaml
 
 LARGEST_ARGUMENTS = 262_144  # characters of args.yaml: 100 lines of YOLO's have 3,000
 MOST_ALIASES = 16  # of one YAML: values are written out, and a few lists of lists of aliases would fill the memory
 LONGEST_TEXT = 65_536  # characters of an event: a kernel line has 1,000
+# A line of which YAML sees no more than line by line can be seen: a key and a plain value, an item of a list.
+_FLAT_LINE = re.compile(r"[\w.\-]+:(?: [^&*!|>{\[?\"'%@` ].*)?|- [\w.\-/]+| *(?:#.*)?")
 
 
 def event_line(kind: str, wall_s: float, mono_s: float, fields: Mapping[str, object]) -> bytes:
@@ -28,16 +32,28 @@ def safe_arguments(text: str) -> str:
     What is longer than LARGEST_ARGUMENTS is none of YOLO's, and left out.
     """
     safe = hide_in_yaml(text[:LARGEST_ARGUMENTS])
-    if safe == text:
+    if safe == text and all(map(_FLAT_LINE.fullmatch, text.splitlines())):
         return text
-    import yaml  # noqa: PLC0415 - most arguments hold no secret: a recording starts without it
+    import yaml  # noqa: PLC0415 - YOLO's own arguments are flat, and hold no secret: a recording starts without it
 
     unreadable = (yaml.YAMLError, ValueError, TypeError, AttributeError, LookupError, OverflowError, RecursionError)
+    is_readable = False
     with contextlib.suppress(*unreadable):
         yaml.compose(safe)
-        return safe
+        is_readable = True
     with contextlib.suppress(*unreadable):
         if sum(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text)) <= MOST_ALIASES:
-            dumped: str = yaml.safe_dump(hide_in_values(yaml.safe_load(text)), sort_keys=False, allow_unicode=True)
-            return dumped
+            values = yaml.safe_load(text)
+            hidden = hide_in_values(values)
+            secrets = _scalars(values) - _scalars(hidden)
+            if not is_readable or any(map("\0".join(_scalars(yaml.safe_load(safe))).count, secrets)):
+                dumped: str = yaml.safe_dump(hidden, sort_keys=False, allow_unicode=True)
+                return dumped
     return safe
+
+
+def _scalars(values: object) -> set[str]:
+    """Return what YAML holds, keys as well, as text."""
+    if isinstance(values, Mapping):
+        return set().union(*map(_scalars, values), *map(_scalars, values.values()))
+    return set().union(*map(_scalars, values)) if isinstance(values, list | tuple) else {str(values)}

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.secrets_corpus import harmless, harmless_yamls, secrets, yaml_secrets
 
-from gpu_report.inside.on_path.gpu_report_inside.hide_secrets import HIDDEN, hide_in_command, hide_in_text, hide_in_yaml
+from gpu_report.inside.on_path.gpu_report_inside.hide_secrets import HIDDEN, hide_in_command, hide_in_text
+from gpu_report.inside.on_path.gpu_report_inside.secret_yaml import hide_in_yaml
 from gpu_report.without_secrets import safe_arguments
 
 SECRET = st.text(string.ascii_letters + string.digits, min_size=12, max_size=40)

@@ -14,9 +14,11 @@ from re import Match
 from typing import Any
 
 from .secret_commands import hide_by_place
+from .secret_headers import hide_headers
 from .secret_names import HIDDEN, gives_away, hides, is_secret_name, may_hide, words_of
+from .secret_pairs import hide_pairs
 from .secret_scripts import hide_in_scripts
-from .secret_sentences import hide_headers, hide_in_sentences
+from .secret_sentences import hide_in_sentences
 from .secret_shapes import hide_in_urls, hide_keys, hide_shapes
 
 DEEPEST = 20  # a=b=c=...: nobody nests names deeper; what lies below is hidden
@@ -27,7 +29,7 @@ _PAIR = re.compile(rf"(?P<lead>-D|[-+~]{{0,2}})(?P<name>{NAME})(?P<sep>[=:])(?P<
 # A name and its value within a text: quoted or bare, escaped or not, with = or :, in JSON, a query, an environment.
 _QUOTE = r"\\{0,7}[\"']|&quot;|&#3[49];|%22|%27"
 _IN_TEXT = re.compile(
-    rf"(?P<before>(?:(?P<q>{_QUOTE})|(?<![\w.\-]))(?P<name>{NAME})(?(q)(?P=q)\]{{0,2}})\s{{0,20}}"
+    rf"(?P<before>(?:(?P<q>{_QUOTE})|(?<![\w.\-])-{{0,2}})(?P<name>{NAME})(?(q)(?P=q)\]{{0,2}})\s{{0,20}}"
     r"(?:[?+:!]{0,2}={1,3}>?|:(?!//)|%3[AaDd])\s{0,20})"
 )
 _END = rf"(?=\s|$|[\"'{{\[]|\s?{NAME}\s{{0,3}}[=:])"  # behind a comma: the next pair, or a sentence goes on
@@ -41,14 +43,21 @@ _CODE = re.compile(r"[A-Za-z_][\w.]*(?:\([^()]*\)|\[[^\[\]]*\])")  # token = sel
 _OPTION = re.compile(
     rf"(?P<before>(?<![\w\-])--?(?P<name>{NAME})\s{{1,3}})(?P<value>'[^'\n]*'|\"[^\"\n]*\"|[^\s-]\S{{0,4000}})"
 )
-_ON_OPTIONS = frozenset("to is or and for as in with must not option flag argument was requires needs if when on".split())
+_ON_OPTIONS = frozenset(
+    {
+        *("to", "is", "or", "and", "for", "as", "in", "with", "must", "not", "option", "flag", "argument", "was"),
+        *("requires", "needs", "if", "when", "on"),
+    }
+)
 _QUERY = re.compile(r"(?<=[\w+.\-]{2})(:/+[^\s?#]*)[?#]\S*")
 _SCRIPT = re.compile(r"[;|&\n`]|\s--?[A-Za-z]|\s\w+=")
 _ITEM = r"(?:'(?:\\.|[^'\\\n])*'|\"(?:\\.|[^\"\\\n])*\")"
 _LIST = re.compile(rf"\[\s?{_ITEM}(?:,\s{{0,3}}{_ITEM}){{1,400}},?\s?\]")
 _ITEMS = re.compile(_ITEM)
 _AUDITED = re.compile(r"(?<=\s)(?P<name>a\d+(?:\[\d+\])?)=(?P<value>\"[^\"]*\"|(?:[0-9A-F]{2})+(?![\w]))")
-_ENCODED = re.compile(r"(?P<name>\b(?:proctitle|cmd|data|exe|comm|path|name|cwd|key))=(?P<value>(?:[0-9A-Fa-f]{2}){4,}\b)")
+_ENCODED = re.compile(
+    r"(?P<name>\b(?:proctitle|cmd|data|exe|comm|path|name|cwd|key))=(?P<value>(?:[0-9A-Fa-f]{2}){4,}\b)"
+)
 
 
 def hide_in_command(command: Sequence[str]) -> tuple[str, ...]:
@@ -65,7 +74,7 @@ def hide_in_text(text: str) -> str:
         text = _ENCODED.sub(_decoded, _in_audit(text))
     text = hide_in_scripts(hide_in_urls(text))
     text = _OPTION.sub(_option, _without_pairs(text))
-    return hide_shapes(hide_in_sentences(text))
+    return hide_shapes(hide_in_sentences(hide_pairs(text)))
 
 
 def hide_and_cut(text: str) -> str:
@@ -107,7 +116,8 @@ def _word(word: str, depth: int = 0) -> str:
             kept = hide_in_text(word)
             is_one = kept == word and hides(pair["name"], pair["value"]) and HIDDEN not in word
             return f"{pair['lead']}{pair['name']}: {HIDDEN}" if is_one else kept
-        if hides(pair["name"], pair["value"]):
+        glued = pair["name"][1:] if pair["lead"] == "-" else ""  # docker run -eHF_TOKEN=X
+        if hides(pair["name"], pair["value"]) or hides(glued, pair["value"]):
             return f"{pair['lead']}{pair['name']}{pair['sep']}{_listed(pair['value'])}"
         if pair["sep"] == "=":
             return f"{pair['lead']}{pair['name']}={_word(pair['value'], depth + 1) if depth < DEEPEST else HIDDEN}"
@@ -181,20 +191,29 @@ def _without_pairs(text: str) -> str:
     while (found := _IN_TEXT.search(text, at)) is not None:
         safe.append(text[at : found.end()])
         at = found.end()
+        name = _unescaped(found)
         # a header was looked at before; most names are no secret's, and their values are not even read
-        if may_hide(found["name"]) and words_of(found["name"])[-1] not in {"authorization", "cookie"}:
-            hidden, at = _value(found, _VALUE.match(text, at), at)
+        if may_hide(name) and words_of(name)[-1] != "authorization":
+            hidden, at = _value(name, found, at)
             safe.append(hidden)
     return "".join(safe) + text[at:]
 
 
-def _value(found: Match[str], given: Match[str] | None, at: int) -> tuple[str, int]:
+def _unescaped(found: Match[str]) -> str:
+    r"""Return a name without the letter of an escape before it: `\r\nX-Api-Key` of a quoted text."""
+    name: str = found["name"]
+    escaped = name[0] in "nrt" and found.string[found.start("name") - 1 : found.start("name")] == "\\"
+    return name[1:] if escaped and not is_secret_name(name) else name
+
+
+def _value(name: str, found: Match[str], at: int) -> tuple[str, int]:
     """Return what stands for the value of a pair, and where the text goes on; nothing where it stays as it is."""
-    if given is None or not hides(found["name"], given["value"]) or _is_none(found, given):
+    given = _VALUE.match(found.string, at)
+    if given is None or not hides(name, given["value"]) or _is_none(found, given):
         return "", at
     first = given["value"][0]
     prose = not found["q"] and found["before"].rstrip()[-1] == ":" and first not in "\"'"
-    if prose and not gives_away(found["name"], given["value"]):
+    if prose and not gives_away(name, given["value"]):
         return "", at
     quote = first if found["q"] and first in "\"'" else ""
     return f"{quote}{HIDDEN}{quote}", given.end()

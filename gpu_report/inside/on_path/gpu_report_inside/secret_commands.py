@@ -10,8 +10,10 @@ from .secret_names import HIDDEN, hides, is_secret_name, looks_random, mixes, wo
 # Programs by the flag behind which, or glued to which, they take a password.
 _PASSWORD_FLAGS = {
     "-p": (
-        "mysql mysqldump mysqladmin mysqlimport mysqlsh mariadb mariadb-dump mariadb-admin sshpass mongo mongosh mongodump "
-        "mongorestore mongoexport mongoimport 7z 7za 7zr 7zz rar unrar cqlsh ncftpget ncftpput twine useradd usermod rdesktop"
+        "mysql mysqldump mysqladmin mysqlimport mysqlsh mariadb mariadb-dump mariadb-admin sshpass mongo mongosh "
+        "mongodump "
+        "mongorestore mongoexport mongoimport 7z 7za 7zr 7zz rar unrar cqlsh ncftpget ncftpput twine "
+        "useradd usermod rdesktop"
     ),
     "-P": "zip unzip zipcloak sqlcmd bcp ipmitool mosquitto_pub mosquitto_sub",
     "-a": "redis-cli",
@@ -29,16 +31,21 @@ _LOGIN_PROGRAMS = frozenset(
 _LOGIN_FLAGS = frozenset({"-u", "-a", "-A", "-U", "-E", "--cert", "--user", "--proxy-user", "--userpwd"})
 _ANY_LOGIN_FLAGS = frozenset({"-u", "--user", "--login", "--userpass"})
 _USER_AND_GROUP = frozenset(  # ... while -u of these takes a user and a group
-    "docker podman nerdctl kubectl chroot apptainer singularity enroot sudo runuser su gosu setpriv".split()
+    {"docker", "podman", "nerdctl", "kubectl", "chroot", "apptainer", "singularity", "enroot", "sudo", "runuser", "su"}
 )
 _ORACLE = frozenset({"sqlplus", "expdp", "impdp", "sqlldr", "rman"})
 _LOGGING_IN = frozenset({"login", "auth", "authorize", "authorize-account", "signin", "relogin", "activate"})
 # Programs that keep secrets, and what they are told to do with one.
 _KEEPERS = frozenset(
-    "kubectl oc k vault gh fly flyctl modal doppler az aws gcloud heroku docker podman wrangler consul op bw".split()
+    {
+        *("kubectl", "oc", "k", "vault", "gh", "fly", "flyctl", "modal", "doppler", "az", "aws", "gcloud", "heroku"),
+        *("docker", "podman", "wrangler", "consul", "op", "bw"),
+    }
 )
 _KEPT = frozenset({"secret", "secrets", "kv", "secretsmanager", "ssm", "keyvault", "auth", "write"})
-_KEEPING = frozenset({"create", "put", "set", "write", "update", "patch", "add", "put-parameter", "create-secret", "edit"})
+_KEEPING = frozenset(
+    {"create", "put", "set", "write", "update", "patch", "add", "put-parameter", "create-secret", "edit"}
+)
 _KEPT_VALUE = re.compile(r"((?:--(?:from-literal|body|value|data|secret-string|string)=)?(?!-)(?:[\w.\-/]+=)?)(.+)")
 _KEPT_FLAGS = frozenset({"-b", "--body", "--value", "--data", "--string", "--secret-string", "--from-literal"})
 # Programs whose last word is a secret, and the words that tell that they take one.
@@ -59,7 +66,8 @@ PROGRAMS = frozenset(
     {
         *(name for names in _PASSWORD_FLAGS.values() for name in names.split()),
         *(_LOGIN_PROGRAMS | _ORACLE | _KEEPERS | set(_LAST_OF)),
-        *("wandb hf huggingface-cli yolo comet clearml-init dvc poetry npm yarn pip conda git nmcli skopeo helm".split()),
+        *("wandb", "hf", "huggingface-cli", "yolo", "comet", "clearml-init", "dvc", "poetry", "npm", "yarn", "pip"),
+        *("conda", "git", "nmcli", "skopeo", "helm"),
     }
 )
 _ENDS = frozenset({"|", "||", "&&", "&", ";", "\n"})
@@ -81,7 +89,7 @@ def hide_by_place(words: Sequence[str]) -> list[str | None]:
     for word in words:
         command.append(word)
         if word in _ENDS:
-            safe += _Command(command).hidden()
+            safe += _Command(command).hidden() if len(command) > 1 else [None]
             command = []
     return safe + _Command(command).hidden()
 
@@ -120,7 +128,9 @@ class _Command:
         places = [
             at
             for at, word in enumerate(self._words)
-            if at > 1 and not word.startswith(("-", "@", "%:", "/", "\\\\")) and not self._words[at - 1].startswith("--")
+            if at > 1
+            and not word.startswith(("-", "@", "%:", "/", "\\\\"))
+            and not self._words[at - 1].startswith("--")
         ]
         return places[-1] if places and "://" not in self._words[places[-1]] else None
 
@@ -159,17 +169,15 @@ class _Command:
         return _all_but_first(found) if found and (found[1] or before in _KEPT_FLAGS) else None
 
     def _is_secret(self, at: int, before: str, word: str) -> bool:
-        if before in self._flags or (before == "-p" and self._is_docker_login):
-            return True
-        if before in {"-p", "-P", "-k"} and _SIGNED_KEY.fullmatch(word):
-            return looks_random(word) or not re.fullmatch(r"[\w\-+.=]*", word)
-        if before.startswith("-") and len(before) > 2 and "=" not in before and _is_value_of(before.lstrip("-"), word):
+        """Tell whether a word that is no option is a secret by what stands before it."""
+        if before in self._flags or (before == "-p" and self._is_docker_login) or _follows_option(before, word):
             return True
         if _SETTING_WORD.fullmatch(word):
             return False
-        if before in {"-v", "--value"} and at > 2 and self._follows_name(self._words[at - 2], word):
+        earlier = self._words[at - 2] if at > 2 else ""
+        if before in {"-v", "--value"} and self._follows_name(earlier, word):
             return True
-        if self._follows_name(before, word) or (self._sets and at > 2 and self._words[at - 2].startswith("http-basic")):
+        if self._follows_name(before, word) or (self._sets and earlier.startswith("http-basic")):
             return True
         return self._logs_in and ":" not in word and "/" not in word and looks_random(word)
 
@@ -189,6 +197,14 @@ def _named(name: str, *, deep: bool) -> str:
         return name
     above = name.rsplit(".", 1)[0]
     return above if deep and above != name and is_secret_name(above) and words_of(above)[-1] != "credential" else ""
+
+
+def _follows_option(before: str, word: str) -> bool:
+    """Tell whether a word is the value of a secret's option; -p of any program takes one where it looks like one."""
+    if before in {"-p", "-P", "-k"} and _SIGNED_KEY.fullmatch(word):
+        return looks_random(word) or not re.fullmatch(r"[\w\-+.=]*", word)
+    is_option = before.startswith("-") and len(before) > 2 and "=" not in before
+    return is_option and _is_value_of(before.lstrip("-"), word)
 
 
 def _is_value_of(option: str, word: str) -> bool:

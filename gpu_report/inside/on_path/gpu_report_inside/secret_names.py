@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from re import Match
 
 HIDDEN = "***"
 
 # A name is a secret's by one of its words (`HF_TOKEN`, `dbPassword`) or by how its last one ends (`PGPASSWORD`).
 SECRET_WORDS = frozenset(
     (  # noqa: SIM905 - a word a line is forty lines
-        "password passwords passwd passwds passphrase passcode pwd pw psw secret secrets credential credentials cred creds "
+        "password passwords passwd passwds passphrase passcode pwd pw psw secret secrets credential credentials "
+        "cred creds "
         "apikey apikeys authorization bearer cookie cookies dsn jwt sas webhook otp totp authtoken psk mnemonic oauth "
         "passwort kennwort senha contrasena contrase clave wachtwoord haslo пароль 密码 口令 パスワード 비밀번호"
     ).split()
@@ -21,7 +23,8 @@ SECRET_ENDS = (
     *("pswd", "passw", "loginpas", "auth", "securestring"),
 )
 NO_SECRETS = re.compile(  # bypass, prepass, noauth
-    r"(?:by|com|over|under|low|high|band|all|multi|single|two|sur|tres|first|second|pre|post)pass|(?:no|un|de|re|pre)auth"
+    r"(?:by|com|over|under|low|high|band|all|multi|single|two|sur|tres|first|second|pre|post)pass|"
+    r"(?:no|un|de|re|pre)auth"
 )
 # Behind such a word: api_key_prod, client-key-data, tokenValue.
 ASIDES = frozenset(
@@ -39,22 +42,29 @@ HARMLESS_BEFORE = frozenset(
 # A key is a secret after one of these; after any other word, or alone, it is one where what it holds looks random.
 SECRET_KEYS = frozenset(
     (  # noqa: SIM905 - see above
-        "api access secret private account auth encryption master signing wandb ssh storage client deploy hub hf rf comet "
+        "api access secret private account auth encryption master signing wandb ssh storage client deploy hub hf "
+        "rf comet "
         "openai license licence activation product recovery bot webhook admin root service subscription shared roboflow"
     ).split()
 )
 _CODES = frozenset({"code", "codes", "phrase", "phrases", "pin"})
 _CODES_OF = frozenset(
-    "recovery backup verification security seed access pairing unlock otp login mfa tfa auth device".split()
+    {
+        *("recovery", "backup", "verification", "security", "seed", "access", "pairing", "unlock", "otp", "login"),
+        *("mfa", "tfa", "auth", "device"),
+    }
 )
 MAYBE_WORDS = frozenset({"key", "keys", "pat", "signature", "sig", "license", "licence", "session", "sid", "ticket"})
 ABOUT = frozenset(
     (  # noqa: SIM905 - see above
-        "file path dir folder type length len size count limit name field url mode policy manager provider helper source "
-        "status error class expiry expires expiration ttl timeout required enabled version rotation method backend store"
+        "file path dir folder type length len size count limit name field url mode policy manager provider helper "
+        "source status error class expiry expires expiration ttl timeout required enabled version rotation method "
+        "backend store"
     ).split()
 )
-_FILE = re.compile(r".*\.(?:jpe?g|png|bmp|tiff?|txt|py|ya?ml|json|pt|onnx|cfg|ini|log|csv|zip|cache|mp4)", re.IGNORECASE)
+_FILE = re.compile(
+    r".*\.(?:jpe?g|png|bmp|tiff?|txt|py|ya?ml|json|pt|onnx|cfg|ini|log|csv|zip|cache|mp4)", re.IGNORECASE
+)
 NUMBER = re.compile(r"[+-]?\d[\d.,]{0,11}(?:e[+-]?\d+)?(?:[kKmMbBgGtT]|ms|s|%)?")
 NOTHING = frozenset({"", "null", "none", "~", "true", "false", "yes", "no", "on", "off", "0", "1", "(null)", "nil"})
 _PLAIN = re.compile(
@@ -123,7 +133,7 @@ def _is_plain(value: str) -> bool:
 
 
 def looks_random(value: str) -> bool:
-    """Tell whether a value is a key by its looks: long hexadecimal digits, letters and digits all mixed, a product key."""
+    """Tell whether a value is a key by its looks: long hexadecimal, letters and digits mixed, a product key."""
     bare = value.rstrip("=")
     if re.fullmatch(r"(?:0x)?[0-9a-fA-F-]{24,}", bare):
         return any(map(str.isalpha, bare)) and any(map(str.isdigit, bare))
@@ -153,3 +163,12 @@ def gives_away(name: str, value: str) -> bool:
     words = words_of(name)
     is_of_a_model = words[-1] == "tokens" or (len(words) == 1 and words[-1] in {"token", "pass"})
     return is_secret_name(name) and not (is_of_a_model and _is_plain(value))
+
+
+def without_value(found: Match[str]) -> str:
+    """Return what is found with its `value` hidden; what quotes it stays.
+
+    Such functions stand where templates could: those would stay in `re`'s table, and push out the user's own.
+    """
+    quote = found["value"][0] if found["value"][0] in "\"'" else ""
+    return f"{found['before']}{quote}{HIDDEN}{quote}"

@@ -11,17 +11,21 @@ from .secret_shapes import hide_keys
 
 # A name beside its value, an option and its value in a list, a key and its value in a line or in braces.
 _NAMED_VALUE = re.compile(
-    r"(?P<before>\b(?:name|key)[\"']?:\s{0,9}[\"']?(?P<name>[\w.\-]{1,80})[\"']?[ \t]{0,9}\r?[\n,]\s{0,80}[\"']?value[\"']?:\s{0,9})"
+    r"(?P<before>\b(?:name|key)[\"']?:\s{0,9}[\"']?(?P<name>[\w.\-]{1,80})[\"']?"
+    r"[ \t]{0,9}\r?[\n,]\s{0,80}[\"']?value[\"']?:\s{0,9})"
     r"(?P<value>[^\s,}]+)"
 )
 _LISTED_OPTION = re.compile(
     r"(?P<before>(?:[\[,]\s{0,80}|(?<![^\s])-\s{1,9})[\"']?--?(?P<name>\w[\w.\-]{0,80})[\"']?\s{0,9}(?:,|\n\s{0,80}-)\s{1,80})"
-    r"(?P<value>[^\s,\]\-][^\s,\]]*)"
+    r"(?P<value>'[^'\n]*'|\"[^\"\n]*\"|[^\s,\]\-][^\s,\]]*)"
 )
 _KEY = re.compile(
-    r"(?P<lead>\s*(?:-\s+)*(?:!\S+\s+|&\S+\s+)?[\"']?(?P<name>[\w.\-]+(?: [\w\-]+)?)[\"']?\s*:)(?P<gap>\s*)(?P<value>.*)"
+    r"(?P<lead>\s*(?:-\s+)*(?:!\S+\s+|&\S+\s+)?[\"']?(?P<name>[\w.\-]+(?: [\w\-]+)?)[\"']?"
+    r"\s*:)(?P<gap>\s*)(?P<value>.*)"
 )
-_ASKED_KEY = re.compile(r"(?m)^(?P<indent>[ \t]*(?:-[ \t]+)*)\?[ \t]+(?P<name>[\"']?[\w.\-]+[\"']?)[ \t]*\r?\n[ \t]*:(?=\s)")
+_ASKED_KEY = re.compile(
+    r"(?m)^(?P<indent>[ \t]*(?:-[ \t]+)*)\?[ \t]+(?P<name>[\"']?[\w.\-]+[\"']?)[ \t]*\r?\n[ \t]*:(?=\s)"
+)
 _ALIAS = re.compile(r"(?<![\w.\-])(?P<name>[\w.\-]{1,80})[\"']?[ \t]{0,9}:[ \t]{1,9}\*(?P<anchor>[\w\-]+)")
 _PLAIN_HIDDEN = re.compile(r"(?P<before>(?::|-)\s+|[\[,{]\s*)(?P<value>\*\*\*[^\s,\]}]*)")  # bare, `*` is an alias
 _FLOW_PAIR = re.compile(

@@ -125,7 +125,7 @@ def written(kind, text):
 
 
 @pytest.mark.parametrize(
-    ("name", "attacks", "harmless"), [("secrets_attacks", 200, 100), ("secrets_attacks_2", 332, 172)]
+    ("name", "attacks", "harmless"), [("secrets_attacks", 200, 100), ("secrets_attacks_2", 442, 172)]
 )
 def test_of_what_attackers_wrote_against_it_nothing_is_left(name, attacks, harmless):
     cases = json.loads((Path(__file__).parents[2] / "data" / f"{name}.json").read_text("utf-8"))

@@ -185,6 +185,8 @@ class _Command:
         """Tell whether a word is the value of the bare name before it: set aws_secret_access_key X, password X."""
         if before == "bearer":
             return mixes(word) or looks_random(word)
+        if self._sets:
+            before = re.split(r"[/:]", before)[-1]  # npm config set //registry/:_authToken
         if _BARE_NAME.fullmatch(before) is None or not (names := _named(before, deep=self._sets)):
             return False
         is_password = any("password" in name or name in {"passwd", "passphrase"} for name in words_of(names))

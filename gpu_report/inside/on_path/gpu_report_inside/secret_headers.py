@@ -14,7 +14,7 @@ _WITH_PARAMETERS = re.compile(
     rf"(?P<value>{_PARAMETER}(?:\s{{0,3}},\s{{0,3}}{_PARAMETER})*)"
 )
 _AUTHORIZATION = re.compile(
-    r"(?i)(?P<before>(?:\b|(?<=\\n))(?:proxy-)?authorization\\{0,3}[\"']?\s{0,3}[:=,]\s{0,3}\\{0,3}b?[\"']?)"
+    r"(?i)(?P<before>(?:\b|(?<=\\n))(?:proxy-)?authorization\\{0,3}[\"']?\s{0,3}[:=,]\s{0,3}(?:value\s?=\s?)?\\{0,3}b?[\"']?)"
     r"(?P<kind>[A-Za-z][\w\-]*[ \t]+)?(?P<value>[^\s\"',;}\\]+)"
 )
 _BEARER = re.compile(r"(?i)(?P<before>\bbearer\s+)(?P<value>[\w\-.~+/]{6,}=*)")

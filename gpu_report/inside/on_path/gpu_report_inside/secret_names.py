@@ -162,7 +162,8 @@ def gives_away(name: str, value: str) -> bool:
     """Tell whether `name: value` in prose gives a secret away: "signed with key: ..." and "77 tokens: ok" do not."""
     words = words_of(name)
     is_of_a_model = words[-1] == "tokens" or (len(words) == 1 and words[-1] in {"token", "pass"})
-    return is_secret_name(name) and not (is_of_a_model and _is_plain(value))
+    is_secret = is_secret_name(name) or words[-1] in {"license", "licence"}
+    return is_secret and not (is_of_a_model and _is_plain(value))
 
 
 def without_value(found: Match[str]) -> str:

@@ -46,7 +46,12 @@ _TAKES_SECRET = re.compile(
     r"(?i)(?:.*\.)?(?:set|add|use|put|save|store|update)_?\w*(?:password|token|secret|key|credentials?)"
     r"|.*(?:auth|credentials?|secret)"
 )
-_LOGIN_CALL = re.compile(r"(?P<before>(?:login|authenticate)\(\s*)(?P<value>'[^'\n]{12,200}'|\"[^\"\n]{12,200}\")")
+# comet_ml.init("..."), Roboflow("..."): what they are given first looks like a key
+_LOGIN_CALL = re.compile(
+    r"(?i)(?P<before>(?:login|authenticate|init|configure|connect|client|api|experiment|roboflow)\(\s*)"
+    r"(?P<value>'[^'\n]{12,200}'|\"[^\"\n]{12,200}\")"
+)
+_LOGIN = re.compile(r"(?i)(?:.*\.)?(?:login|sign_?in|authenticate)")  # (user, password)
 _INSERT = re.compile(
     r"(?i)\binsert\s+into\s[^\n(]{1,200}\((?P<names>[^()\n]{1,1000})\)\s*values\s*(?P<values>\([^\n]{1,4000})"
 )
@@ -61,13 +66,18 @@ def hide_pairs(text: str) -> str:
         text = pattern.sub(_named, text)
     if "input_value=" in text:
         text = _INPUT_VALUE.sub(_named, text)
-    text = _CALL.sub(lambda found: without_value(found) if _TAKES_SECRET.fullmatch(found["name"]) else found[0], text)
+    text = _CALL.sub(lambda found: without_value(found) if _takes_secret(found) else found[0], text)
     text = _LOGIN_CALL.sub(lambda found: without_value(found) if looks_random(found["value"][1:-1]) else found[0], text)
     return _in_sql(text)
 
 
 def _named(found: Match[str]) -> str:
     return without_value(found) if hides(found["name"], found["value"]) else found[0]
+
+
+def _takes_secret(found: Match[str]) -> bool:
+    is_login = _LOGIN.fullmatch(found["name"]) and "," in found["before"]
+    return bool(is_login) or _TAKES_SECRET.fullmatch(found["name"]) is not None
 
 
 def _in_sql(text: str) -> str:

@@ -71,7 +71,7 @@ _RULES: tuple[tuple[re.Pattern[str], Judge], ...] = (
     # proxy me:...@proxy.lab:3128; reg/yolo:v8@sha256:... is an image
     (
         re.compile(
-            r"(?P<before>(?<![\w/@.:\-])[A-Za-z][\w.\-+%]{0,60}:)(?P<value>(?!\d+@)[^\s:@/'\"]{3,200})"
+            r"(?P<before>(?<![\w/@.:\-])[A-Za-z][\w.\-+%]{0,60}:)(?P<value>(?!\d+@)[^\s@/'\"]{3,200})"
             r"(?=@(?!sha\d|md5)(?:[A-Za-z0-9\-]*[A-Za-z]|\d{1,3}\.\d)[\w.\-]*(?:[:/\s'\",)]|$))"
         ),
         _always,
@@ -111,6 +111,14 @@ _RULES: tuple[tuple[re.Pattern[str], Judge], ...] = (
             r"(?P<value>(?=[^\s'\"(),;<>{}\[\]\\]{0,200}\d)[^\s'\"(),;<>{}\[\]\\]{8,200})"
         ),
         lambda found: mixes(found["value"]),
+    ),
+    # ... is your API key
+    (
+        re.compile(
+            r"(?i)(?P<before>(?<!\S))(?P<value>[\w+/=\-]{12,300})"
+            rf"(?=\s(?:as|is)\s(?:(?:a|an|the|your|my)\s)?(?:\w{{1,20}}\s)?{_TELLING}(?![a-z]))"
+        ),
+        lambda found: looks_random(found["value"]),
     ),
     # Paste an API key from your profile and hit enter: ...: what a line with a telling word ends with
     (

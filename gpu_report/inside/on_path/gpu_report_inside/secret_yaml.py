@@ -45,6 +45,9 @@ def hide_in_yaml(text: str) -> str:
     for number, line in enumerate(lines):
         if below is not None and (not line.strip() or _lies_below(line, below)):
             continue
+        if not line.strip():
+            safe.append(line)
+            continue
         bare = line.rstrip("\r\n")
         column = len(bare) - len(bare.lstrip(" -"))
         hidden, is_hidden = _line(bare, anchors, goes_on=_lies_below(following[number], column))

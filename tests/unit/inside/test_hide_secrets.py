@@ -21,7 +21,7 @@ from support.secrets_corpus import (
 
 from gpu_report.inside.on_path.gpu_report_inside.hide_secrets import HIDDEN, hide_in_command, hide_in_text
 from gpu_report.inside.on_path.gpu_report_inside.secret_yaml import hide_in_yaml
-from gpu_report.without_secrets import safe_arguments
+from gpu_report.without_secrets import event_line, safe_arguments
 
 SECRET = st.text(string.ascii_letters + string.digits, min_size=12, max_size=40)
 NAMES = st.sampled_from(
@@ -160,6 +160,21 @@ def test_aliases_of_aliases_are_not_written_out():
     began = time.perf_counter()
     assert "abc" not in safe_arguments(bomb)
     assert time.perf_counter() - began < 5
+
+
+def test_an_event_holds_no_secret_in_whatever_it_carries():
+    fields = {"text": f"token={'x' * 9}1", "path": Path("/data/pass=abc"), "metrics": {"a": ["https://u:abc@h/x", 1.5]}}
+    event = json.loads(event_line("marker", 1.0, 2.0, fields))
+    assert {name: event[name] for name in fields} == {
+        "text": "token=***",
+        "path": "/data/pass=***",
+        "metrics": {"a": ["https://***@h/x", 1.5]},
+    }
+
+
+def test_yaml_is_read_as_yaml_where_lines_do_not_show_all_of_it():
+    assert yaml.safe_load(safe_arguments('a: {"pass\\x77ord": abc}\nb: 1\n')) == {"a": {"password": HIDDEN}, "b": 1}
+    assert safe_arguments("a: {b: [1, 2]}  # kept\n") == "a: {b: [1, 2]}  # kept\n"
 
 
 @given(st.text(max_size=200))

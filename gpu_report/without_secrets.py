@@ -2,24 +2,36 @@
 
 import contextlib
 import json
+import re
 from collections.abc import Mapping
 
 from gpu_report import schema
-from gpu_report.inside.on_path.gpu_report_inside.hide_secrets import hide_in_text, hide_in_values, hide_in_yaml
+from gpu_report.inside.on_path.gpu_report_inside.hide_secrets import hide_in_text, hide_in_values
+from gpu_report.inside.on_path.gpu_report_inside.secret_yaml import hide_in_yaml
 
-LARGEST_ARGUMENTS = 262_144  # characters of args.yaml: 100 lines of YOLO's have 3,000
+LARGEST_ARGUMENTS = 65_536  # characters of args.yaml: 100 lines of YOLO's have 3,000
 MOST_ALIASES = 16  # of one YAML: values are written out, and a few lists of lists of aliases would fill the memory
 LONGEST_TEXT = 65_536  # characters of an event: a kernel line has 1,000
+# A line of which YAML sees no more than line by line can be seen: a key and a plain value, an item of a list.
+_FLAT_LINE = re.compile(r"[\w.\-]+:(?: [^&*!|>{\[?\"'%@` ].*)?|- [\w.\-/]+| *(?:#.*)?")
 
 
 def event_line(kind: str, wall_s: float, mono_s: float, fields: Mapping[str, object]) -> bytes:
     """Return one line of events.jsonl without secrets; KeyError for a kind that schema.EVENT_KINDS does not name."""
     schema.EVENT_KINDS[kind]
-    safe = {
-        name: hide_in_text(value[:LONGEST_TEXT]) if isinstance(value, str) else value for name, value in fields.items()
-    }
+    safe = {name: _safe(value) for name, value in fields.items()}
     event = {"wall_s": round(wall_s, 3), "mono_s": round(mono_s, 3), "kind": kind, **safe}
-    return (json.dumps(event, ensure_ascii=False, default=str) + "\n").encode("utf-8", "backslashreplace")
+    line = json.dumps(event, ensure_ascii=False, default=lambda value: _safe(str(value)))
+    return (line + "\n").encode("utf-8", "backslashreplace")
+
+
+def _safe(value: object) -> object:
+    """Return a field of an event without secrets, also within a list or a mapping."""
+    if isinstance(value, str):
+        return hide_in_text(value[:LONGEST_TEXT])
+    if isinstance(value, Mapping):
+        return {key: _safe(item) for key, item in value.items()}
+    return [_safe(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def safe_arguments(text: str) -> str:
@@ -27,17 +39,30 @@ def safe_arguments(text: str) -> str:
 
     What is longer than LARGEST_ARGUMENTS is none of YOLO's, and left out.
     """
-    safe = hide_in_yaml(text[:LARGEST_ARGUMENTS])
-    if safe == text:
+    text = text[:LARGEST_ARGUMENTS]
+    safe = hide_in_yaml(text)
+    if safe == text and all(map(_FLAT_LINE.fullmatch, text.splitlines())):
         return text
-    import yaml  # noqa: PLC0415 - most arguments hold no secret: a recording starts without it
+    import yaml  # noqa: PLC0415 - YOLO's own arguments are flat, and hold no secret: a recording starts without it
 
     unreadable = (yaml.YAMLError, ValueError, TypeError, AttributeError, LookupError, OverflowError, RecursionError)
+    is_readable = False
     with contextlib.suppress(*unreadable):
         yaml.compose(safe)
-        return safe
+        is_readable = True
     with contextlib.suppress(*unreadable):
         if sum(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text)) <= MOST_ALIASES:
-            dumped: str = yaml.safe_dump(hide_in_values(yaml.safe_load(text)), sort_keys=False, allow_unicode=True)
-            return dumped
+            values = yaml.safe_load(text)
+            hidden = hide_in_values(values)
+            secrets = _scalars(values) - _scalars(hidden)
+            if not is_readable or any(map("\0".join(_scalars(yaml.safe_load(safe))).count, secrets)):
+                dumped: str = yaml.safe_dump(hidden, sort_keys=False, allow_unicode=True)
+                return dumped
     return safe
+
+
+def _scalars(values: object) -> set[str]:
+    """Return what YAML holds, keys as well, as text."""
+    if isinstance(values, Mapping):
+        return set().union(*map(_scalars, values), *map(_scalars, values.values()))
+    return set().union(*map(_scalars, values)) if isinstance(values, list | tuple) else {str(values)}

@@ -148,6 +148,46 @@ YAMLS = (
     "# token: {}\nbatch: 16\n",
 )
 
+SECRET_NAMES = [
+    *PAIRS,
+    *("passwd", "passphrase", "hf-token", "hubToken", "refresh_token", "API-KEY", "wandb.api_key", "SharedAccessKey"),
+    *("secrets", "basic_auth", "X-Api-Key", "X-Auth-Token", "PRIVATE-TOKEN", "encryption_key", "db.auth.password"),
+    *("storepass", "RootPass", "token2", "2fa_token", "key2_token"),
+]
+SECRET_VALUES = ("sunflowerfield", "Ahorn-Birke42", "83920174", RANDOM, "pX9c/V4+mZ7kLw2Tn8QQ==", "Som,mer;24")
+# How a name (n) and its value (v) stand in commands, texts and YAML.
+FORMS: dict[str, tuple[str, tuple[str, ...] | str]] = {
+    "option": ("command", ("python", "--{n}", "{v}")),
+    "option=": ("command", ("python", "--{n}={v}")),
+    "pair": ("command", ("python", "{n}={v}")),
+    "hydra": ("command", ("python", "++a.{n}={v}")),
+    "-e": ("command", ("docker", "run", "-e", "{n}={v}")),
+    "glued": ("command", ("docker", "run", "-e{n}={v}")),
+    "json": ("command", ("x", '{{"{n}": "{v}"}}')),
+    "script": ("command", ("sh", "-c", "yolo train --{n} '{v}' --b 1")),
+    "assertion": ("text", "failed: {n}={v} at 3"),
+    "keyword": ("text", "f({n}='{v}', b=1)"),
+    "dict": ("text", "x {{'a': 1, '{n}': '{v}'}}"),
+    "escaped": ("text", 'x {{\\"{n}\\": \\"{v}\\"}}'),
+    "unquoted option": ("text", "cmd --{n} {v} -b 1"),
+    "environ": ("text", "env['{n}'] = '{v}'"),
+    "tuple": ("text", "[('{n}', '{v}')]"),
+    "element": ("text", "<{n}>{v}</{n}>"),
+    "attributes": ("text", '<add key="{n}" value="{v}"/>'),
+    "argv": ("text", "Command '['x', '--{n}', '{v}']' failed"),
+    "query": ("text", "https://h/x?a=1&{n}={v}"),
+    "sent header": ("text", "b'GET / HTTP/1.1\\r\\n{n}: {v}1\\r\\nHost: h'"),
+    "audit": ("text", 'audit: a0="x" a1="--{n}" a2="{v}"'),
+    "pydantic": ("text", "error for S\n{n}\n  Input should be x [type=int_parsing, input_value='{v}', input_type=str]"),
+    "yaml": ("yaml", "a:\n  {n}: {v}\n  b: 1\n"),
+    "flow": ("yaml", "a: {{{n}: '{v}', c: 1}}\n"),
+    "block": ("yaml", "{n}: |\n  {v}\nb: 1\n"),
+    "below": ("yaml", "{n}:\n- {v}\nb: 1\n"),
+    "asked": ("yaml", "? {n}\n: {v}\n"),
+    "named": ("yaml", "env:\n- name: {n}\n  value: '{v}'\n"),
+    "anchor": ("yaml", "a: &x '{v}'\n{n}: *x\n"),
+}
+
 
 def secrets() -> list[Case]:
     """Return texts that hold a secret each."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import pynvml
 
+from gpu_report.inside.on_path.gpu_report_inside.hide_secrets import hide_in_text
 from gpu_report.record.gpu.nvml_quantities import MIB, NEVER
 from gpu_report.record.gpu.process_owners import UNKNOWN, Owners, TrainerHints
 
@@ -136,10 +137,13 @@ def read_processes(handle: Any) -> dict[int, float | None]:
 
 
 def process_name(pid: int, proc: Path = Path("/proc")) -> str:
-    """Return a short name (`python train.py`), empty when the pid is not visible here (another namespace)."""
+    """Return a short name (`python train.py`), empty when the pid is not visible here (another namespace).
+
+    A process may have written anything over its own name, such as its whole command line in one word.
+    """
     try:
         words = (proc / str(pid) / "cmdline").read_bytes().decode("utf-8", "replace").split("\0")
-        name = Path(words[0]).name
+        name = Path(hide_in_text(words[0])).name
         if name.startswith(PYTHON) and len(words) > 1 and words[1] and not words[1].startswith("-"):
             return f"{name} {Path(words[1]).name}"
         return name or (proc / str(pid) / "comm").read_text(encoding="utf-8", errors="replace").strip()

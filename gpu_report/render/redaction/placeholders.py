@@ -6,6 +6,7 @@ in a sentence). Words of everyday use are never looked for in sentences: a machi
 word.
 """
 
+import contextlib
 import ipaddress
 import re
 from collections.abc import Callable, Mapping
@@ -13,6 +14,8 @@ from pathlib import PurePosixPath
 
 from gpu_report.catalogue import CAUSES
 from gpu_report.render.recorder_events import WHAT
+from gpu_report.render.redaction.hosts import hosts_in_command, hosts_in_text
+from gpu_report.render.redaction.yolo_arguments import YOLO_ARGUMENTS
 
 LEAST_LETTERS = 3  # a shorter name is hidden where it stands, but not looked for within sentences
 LONGEST_TEXT = 8192  # characters: a longer text is no sentence of anybody, and is hidden as a whole
@@ -69,10 +72,12 @@ _SERIAL = re.compile(
     r"(\b(?:serial(?:[ _-]?(?:number|no\.?))?|s/n)\s{0,3}[:=]?\s{0,3})([A-Z0-9-]{0,32}\d[A-Z0-9-]{3,})", re.I
 )
 _MAC = re.compile(r"\b(?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2}\b", re.IGNORECASE)
-_IP = re.compile(
-    r"(?<![\w:.])(?:(?:\d{1,3}\.){3}\d{1,3}|[0-9a-f:]{0,39}::[0-9a-f:]{0,39}|(?:[0-9a-f]{1,4}:){7}[0-9a-f]{1,4})(?![\w:])",
+_IP = re.compile(  # a port may follow
+    r"(?<![\w:.])(?:(?:\d{1,3}\.){3}\d{1,3}|[0-9a-f:]{0,39}::(?:[0-9a-f]{1,4}:){0,5}(?:\d{1,3}\.){3}\d{1,3}"
+    r"|[0-9a-f:]{0,39}::[0-9a-f:]{0,39}|(?:[0-9a-f]{1,4}:){7}[0-9a-f]{1,4})(?!\w)(?!:(?!\d{1,5}(?!\w)))",
     re.IGNORECASE,
 )
+_WITH_PORT = re.compile(r"(\[(?:host|address) \d+\]\]?):(\d{1,5})(?!\d)")
 _DOMAIN = re.compile(
     r"\b(?:[a-z0-9][a-z0-9-]{0,62}\.){1,8}"
     r"(?:com|org|net|edu|gov|io|ai|local|lan|internal|intranet|corp|home|arpa|example)\b",
@@ -83,6 +88,7 @@ _SERVER = re.compile(r"(?<=server )[A-Za-z0-9][\w.-]{0,253}(?= (?:not responding
 _LOGGED_BY = re.compile(
     r"^((?:\w{3} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-][\d:]+)?) )(\S+)(?= \S+: )", re.M
 )
+_KEY = re.compile(r"[\"']([A-Za-z_]\w{2,80})[\"']\s?:")  # of a mapping, which is a value as text
 _FILE = re.compile(r".+\.[A-Za-z]\w{0,5}", re.DOTALL)
 
 
@@ -127,6 +133,8 @@ class Hider:
         """Return a command line as its program and one placeholder for all of its arguments."""
         if not words:
             return ()
+        for host in hosts_in_command(words, _COMMON_WORDS):
+            self.host(host)
         for word in words[1:]:
             if PurePosixPath(word).suffix and not _PLAIN_VALUE.fullmatch(word):
                 self._learn(word, self._file(PurePosixPath(word).name) if "/" not in word else self.path(word))
@@ -183,11 +191,27 @@ class Hider:
         """Return the value of an argument: a number or a word of YOLO's own stays, a path or a name is hidden."""
         if len(value) > LONGEST_TEXT:
             return self._hidden("text", value)
-        if any(looks.fullmatch(value) for looks in (_URL, _UUID, _IP)):
+        for host in hosts_in_text(value, _COMMON_WORDS):
+            self.host(host)
+        if _URL.fullmatch(value) or _UUID.fullmatch(value) or _is_addresses(value):
             return self.text(value)
+        for key in _KEY.findall(value) if value.startswith("{") else ():
+            self.argument(key)
         if _PLAIN_VALUE.fullmatch(value) or value.lower() in _COMMON_WORDS:
             return value
         return self.path(value) if "/" in value or "\\" in value or _FILE.fullmatch(value) else self.name(value)
+
+    def argument(self, name: str) -> str:
+        """Return an argument's name: YOLO's own and ours stay, any other is one that somebody gave."""
+        if name in YOLO_ARGUMENTS:
+            return name
+        hidden = self._hidden("argument", name)
+        self._learn(name, hidden)
+        return hidden
+
+    def change(self, before: str, after: str) -> None:
+        """Learn how a sentence tells of an argument that was changed: its values may be words like any other."""
+        self._learn(f"{before} \u2192 {after}", f"{self.value(before)} \u2192 {self.value(after)}")
 
     # --- what is found in sentences -----------------------------------------------------------------------------
 
@@ -202,9 +226,12 @@ class Hider:
         for pattern, kind in ((_URL, "address"), (_MAIL, "address"), (_UUID, "id"), (_MAC, "address")):
             text = pattern.sub(self._replacement(kind), text)
         text = _SERIAL.sub(lambda found: found[1] + self._hidden("serial", found[2]), text)
+        for host in hosts_in_text(text, _COMMON_WORDS):
+            text = re.sub(rf"(?<![\w.-]){re.escape(host)}(?![\w-])", self.host(host), text)
         text = _IP.sub(self._address, text)
         for pattern in (_REMOTE, _SERVER, _DOMAIN):
             text = pattern.sub(lambda found: self.host(found[0]), text)
+        text = _WITH_PORT.sub(lambda found: f"{found[1]}:{self._hidden('port', found[2])}", text)
         text = _PATH.sub(lambda found: self._path_in_text(found[0]), text)
         text = _LONG_HEX.sub(self._replacement("id"), text)
         return _replaced(self._words, text)
@@ -214,11 +241,12 @@ class Hider:
         return self.path(bare) + path[len(bare) :]
 
     def _address(self, found: re.Match[str]) -> str:
-        try:
-            ipaddress.ip_address(found[0])
-        except ValueError:
-            return found[0]
-        return self._hidden("address", found[0])
+        address, _, port = found[0].rpartition(":")
+        for known, rest in ((found[0], ""), (address, f":{port}")):  # an IPv6 address may have a port behind it
+            with contextlib.suppress(ValueError):
+                ipaddress.ip_address(known)
+                return self._hidden("address", known) + rest
+        return found[0]
 
     def _replacement(self, kind: str) -> Callable[[re.Match[str]], str]:
         return lambda found: self._hidden(kind, found[0])
@@ -241,6 +269,11 @@ class Hider:
         learned = self._paths if re.search(r"[/\\\s]", word) else self._words
         if secret != hidden:
             learned.setdefault(word, hidden)
+
+
+def _is_addresses(value: str) -> bool:
+    """Tell whether a value is a list of addresses, with ports or without, and nothing else."""
+    return _IP.search(value) is not None and not _IP.sub("", value).strip(" \t[]:,;0123456789")
 
 
 def _is_telling(word: str) -> bool:

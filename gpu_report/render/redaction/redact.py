@@ -36,7 +36,7 @@ _OURS = frozenset(
         ),
         *(("Gate", name) for name in ("text", "metric", "statistic", "kind", "level")),
         *(("MetricComparison", name) for name in ("metric", "statistic", "unit", "basis", "judgement", "note")),
-        *(("Difference", "name"), ("GateResult", "outcome"), ("Comparison", "setup"), ("Comparison", "judgement")),
+        *(("GateResult", "outcome"), ("Comparison", "setup"), ("Comparison", "judgement")),
         *(
             ("Cause", "runner_up"),
             ("Ending", "name"),
@@ -97,6 +97,7 @@ def _field(owner: Any, name: str, hider: Hider) -> Any:
         return value
     special: dict[tuple[str, str], Callable[[Any], Any]] = {
         ("Recording", "host"): hider.host,
+        ("Difference", "name"): lambda name: hider.argument(name) if owner.kind == "argument" else name,
         ("Difference", "baseline"): lambda text: _differing(owner, text, hider),
         ("Difference", "run"): lambda text: _differing(owner, text, hider),
         ("Recording", "command"): hider.command,
@@ -125,11 +126,13 @@ def _arguments(value: Any, hider: Hider) -> Any:
     if isinstance(value, str):
         return hider.value(value)
     if isinstance(value, Mapping):
-        return {key: _arguments(item, hider) for key, item in value.items()}
+        return {hider.argument(str(key)): _arguments(item, hider) for key, item in value.items()}
     return [_arguments(item, hider) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _differing(difference: Difference, text: str, hider: Hider) -> str:
+    if difference.kind == "argument" and difference.baseline is not None and difference.run is not None:
+        hider.change(difference.baseline, difference.run)
     return hider.host(text) if difference.name == "host" else hider.value(text)
 
 

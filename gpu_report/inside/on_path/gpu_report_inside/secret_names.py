@@ -3,64 +3,76 @@
 from __future__ import annotations
 
 import re
+from re import Match
 
 HIDDEN = "***"
 
 # A name is a secret's by one of its words (`HF_TOKEN`, `dbPassword`) or by how its last one ends (`PGPASSWORD`).
 SECRET_WORDS = frozenset(
     (  # noqa: SIM905 - a word a line is forty lines
-        "password passwords passwd passphrase passcode pwd pw psw secret secrets credential credentials cred creds "
-        "apikey apikeys authorization bearer cookie cookies dsn jwt sas webhook otp authtoken"
+        "password passwords passwd passwds passphrase passcode pwd pw psw secret secrets credential credentials "
+        "cred creds "
+        "apikey apikeys authorization bearer cookie cookies dsn jwt sas webhook otp totp authtoken psk mnemonic oauth "
+        "passwort kennwort senha contrasena contrase clave wachtwoord haslo пароль 密码 口令 パスワード 비밀번호"
     ).split()
 )
 LAST_WORDS = frozenset({"token", "tokens", "pass", "auth", "key", "keys"})  # secrets' only at the end of a name
 SECRET_ENDS = (
-    "password",
-    "passwd",
-    "passphrase",
-    "apikey",
-    "secret",
-    "token",
-    "accesskey",
-    "secretkey",
-    "authkey",
-    "pw",
+    *("password", "passwd", "passphrase", "apikey", "secret", "token", "accesskey", "secretkey", "authkey"),
+    *("accountkey", "privatekey", "pw", "pwd", "pass", "passwort", "sessid", "sessionid"),
+    *("pswd", "passw", "loginpas", "auth", "securestring"),
 )
-ASIDES = frozenset({"prod", "dev", "test", "staging", "value", "env", "str", "id"})  # behind such a word: api_key_prod
+NO_SECRETS = re.compile(  # bypass, prepass, noauth
+    r"(?:by|com|over|under|low|high|band|all|multi|single|two|sur|tres|first|second|pre|post)pass|"
+    r"(?:no|un|de|re|pre)auth"
+)
+# Behind such a word: api_key_prod, client-key-data, tokenValue.
+ASIDES = frozenset(
+    (  # noqa: SIM905 - see above
+        "prod dev test staging value env str id string data raw plain pem hex base json old new current default primary"
+    ).split()
+)
 # ... and no secrets' after one of these: a model's tokens, a pass over the data.
 HARMLESS_BEFORE = frozenset(
-    (  # noqa: SIM905 - a word a line is forty lines
+    (  # noqa: SIM905 - see above
         "pad eos bos mask cls sep unk special max min num n new image per stop start end first second last next "
-        "forward backward single multi two by no low high band prompt input output total"
+        "forward backward single multi two by no low high band prompt input output total patch text visual query class"
     ).split()
 )
 # A key is a secret after one of these; after any other word, or alone, it is one where what it holds looks random.
 SECRET_KEYS = frozenset(
+    (  # noqa: SIM905 - see above
+        "api access secret private account auth encryption master signing wandb ssh storage client deploy hub hf "
+        "rf comet "
+        "openai license licence activation product recovery bot webhook admin root service subscription shared roboflow"
+    ).split()
+)
+_CODES = frozenset({"code", "codes", "phrase", "phrases", "pin"})
+_CODES_OF = frozenset(
     {
-        "api",
-        "access",
-        "secret",
-        "private",
-        "account",
-        "auth",
-        "encryption",
-        "master",
-        "signing",
-        "wandb",
-        "ssh",
-        "storage",
+        *("recovery", "backup", "verification", "security", "seed", "access", "pairing", "unlock", "otp", "login"),
+        *("mfa", "tfa", "auth", "device"),
     }
 )
-MAYBE_WORDS = frozenset({"key", "keys", "pat", "signature", "sig"})
+MAYBE_WORDS = frozenset({"key", "keys", "pat", "signature", "sig", "license", "licence", "session", "sid", "ticket"})
 ABOUT = frozenset(
-    {"file", "path", "dir", "folder", "type", "length", "len", "size", "count", "limit", "name", "field", "url"}
+    (  # noqa: SIM905 - see above
+        "file path dir folder type length len size count limit name field url mode policy manager provider helper "
+        "source status error class expiry expires expiration ttl timeout required enabled version rotation method "
+        "backend store"
+    ).split()
+)
+_FILE = re.compile(
+    r".*\.(?:jpe?g|png|bmp|tiff?|txt|py|ya?ml|json|pt|onnx|cfg|ini|log|csv|zip|cache|mp4)", re.IGNORECASE
 )
 NUMBER = re.compile(r"[+-]?\d[\d.,]{0,11}(?:e[+-]?\d+)?(?:[kKmMbBgGtT]|ms|s|%)?")
 NOTHING = frozenset({"", "null", "none", "~", "true", "false", "yes", "no", "on", "off", "0", "1", "(null)", "nil"})
 _PLAIN = re.compile(
     r"(?:[A-Za-z][a-z]*|\d{1,6})?(?:[-_.,/ ](?:[A-Za-z][a-z]*|\d{1,6})?)*"
 )  # words, numbers, lists of them
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_a-zA-Z]+")
+_VARIABLE = re.compile(r"\$(?:\{\{?[\w. ]{0,60}\}?\}?|[A-Z_][A-Z0-9_]*|\(.*)?|%[A-Z_]+%", re.DOTALL)
+_PRODUCT_KEY = re.compile(r"(?=[A-Z\-]*\d)[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){3,}")
 
 
 def is_secret_name(name: str) -> bool:
@@ -68,13 +80,19 @@ def is_secret_name(name: str) -> bool:
     words = words_of(name)
     while len(words) > 1 and words[-1] in ASIDES and words[-2] in LAST_WORDS | SECRET_WORDS:
         words.pop()
-    if not words or words[-1] in ABOUT:
+    if not words or words[-1] in ABOUT or _FILE.fullmatch(name):
         return False
     if words[-1] in {"key", "keys"}:
         return len(words) > 1 and words[-2] in SECRET_KEYS
     if words[-1] in LAST_WORDS:
         return len(words) == 1 or words[-2] not in HARMLESS_BEFORE
-    return any(word in SECRET_WORDS for word in words) or words[-1].endswith(SECRET_ENDS)
+    if words[-1] in _CODES and len(words) > 1:
+        return words[-2] in _CODES_OF
+    return any(word in SECRET_WORDS for word in words) or _ends_as_secret(words[-1])
+
+
+def _ends_as_secret(word: str) -> bool:
+    return word.endswith(SECRET_ENDS) and NO_SECRETS.fullmatch(word) is None
 
 
 def words_of(name: str) -> list[str]:
@@ -86,20 +104,17 @@ def hides(name: str, value: str) -> bool:
     """Tell whether a value under a name is to be hidden."""
     bare = value.strip().strip("\"'")
     words = words_of(name)
-    if (
-        not words
-        or bare.lower() in NOTHING
-        or bare.startswith(HIDDEN)
-        or re.fullmatch(r"\$(?:\{?[A-Z_]+\}?|\(.*)?", bare)
-    ):
+    if not words or bare.lower() in NOTHING or not bare.strip("*") or _VARIABLE.fullmatch(bare):
         return False
     if not is_secret_name(name):
         return may_hide(name) and looks_random(bare)
-    if words[-1] in {"token", "tokens", "pass", "pw"} and all(
-        map(NUMBER.fullmatch, re.split(r"[\s,\[\]()/]+", bare.strip("[]()")))
-    ):
-        return bare.isdigit() and len(bare) > 7
+    if words[-1] in {"token", "tokens", "pass", "pw"} and _is_numbers(bare):
+        return bare.isdigit() and words[-1] != "tokens" and len(bare) >= (6 if len(words) == 1 else 4)
     return not (words[-1] in {"pwd", "key", "keys", "credentials"} and _is_path(bare))
+
+
+def _is_numbers(value: str) -> bool:
+    return all(map(NUMBER.fullmatch, re.split(r"[\s,\[\]()/]+", value.strip("[]()"))))
 
 
 def may_hide(name: str) -> bool:
@@ -118,11 +133,12 @@ def _is_plain(value: str) -> bool:
 
 
 def looks_random(value: str) -> bool:
-    """Tell whether a value is a key by its looks: long hexadecimal digits, or letters and digits all mixed."""
+    """Tell whether a value is a key by its looks: long hexadecimal, letters and digits mixed, a product key."""
     bare = value.rstrip("=")
     if re.fullmatch(r"(?:0x)?[0-9a-fA-F-]{24,}", bare):
         return any(map(str.isalpha, bare)) and any(map(str.isdigit, bare))
-    return any(len(run) >= 12 and _is_mixed(run) for run in re.split(r"[^A-Za-z0-9]+", bare))
+    mixed = any(len(run) >= 12 and _is_mixed(run) for run in re.split(r"[^A-Za-z0-9]+", bare))
+    return mixed or _PRODUCT_KEY.fullmatch(bare) is not None
 
 
 def _is_mixed(run: str) -> bool:
@@ -144,4 +160,16 @@ def mixes(value: str) -> bool:
 
 def gives_away(name: str, value: str) -> bool:
     """Tell whether `name: value` in prose gives a secret away: "signed with key: ..." and "77 tokens: ok" do not."""
-    return is_secret_name(name) and not (words_of(name)[-1] in {"token", "tokens", "pass"} and _is_plain(value))
+    words = words_of(name)
+    is_of_a_model = words[-1] == "tokens" or (len(words) == 1 and words[-1] in {"token", "pass"})
+    is_secret = is_secret_name(name) or words[-1] in {"license", "licence"}
+    return is_secret and not (is_of_a_model and _is_plain(value))
+
+
+def without_value(found: Match[str]) -> str:
+    """Return what is found with its `value` hidden; what quotes it stays.
+
+    Such functions stand where templates could: those would stay in `re`'s table, and push out the user's own.
+    """
+    quote = found["value"][0] if found["value"][0] in "\"'" else ""
+    return f"{found['before']}{quote}{HIDDEN}{quote}"

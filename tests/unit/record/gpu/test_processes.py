@@ -95,6 +95,7 @@ def test_all_owners_are_asked_anew_when_a_process_appears_and_not_otherwise(monk
         (b"/usr/bin/python3\0-c\0import torch\0", "python3"),
         (b"/opt/app\0x\0", "app"),
         (b"", "comm-name"),
+        (b"train --hub-token a/b --epochs 3\0\0", "train --hub-token *** --epochs 3"),
     ],
 )
 def test_a_process_is_named_by_its_program_and_script(tmp_path, command, name):

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from support.matching import is_alarm
 from support.played_folder import write_played
 from support.played_training import Card, Low, Played
 
@@ -97,7 +98,7 @@ def examined(tmp_path_factory):
 
 
 def alarms(analysis):
-    return [f for f in analysis.findings if f.severity != "info" and not f.expected]
+    return [finding for finding in analysis.findings if is_alarm(finding)]
 
 
 def share_of(analysis, row):

@@ -68,10 +68,11 @@ class Played:
 
     Lengths `_s` in seconds (`_jitter`: standard deviation, as a share), utilisation and CPU `_pct` in %, power `_w`.
     `first_batch_s` comes before the first epoch's training. `validation_of` gives the seconds of an epoch's validation
-    in place of `validation_s`. `data_wait_share` (0 to 1) of training is what callbacks (`inside`) report of it. `ring`
-    are the driver's own readings, `gpm` SM activity and the like, `host` and `processes` the files of that name.
-    With `peers_spin` GPUs but the first wait for it in validations and checkpoints: 100 % and little power. `lows`
-    leave the training's timetable as it is; `low_main_cpu_pct` is the main process's CPU in them and in the `stall`.
+    in place of `validation_s`. `final_w` None is 0.6 of the power of validation. `data_wait_share` (0 to 1) of training
+    is what callbacks (`inside`) report of it. `ring` are the driver's own readings, `gpm` SM activity and the like,
+    `host` and `processes` the files of that name. With `peers_spin` GPUs but the first wait for it in validations and
+    checkpoints, at 100 % and little power, as where only rank 0 validates (ultralytics up to 8.3). `lows` leave the
+    training's timetable as it is; `low_main_cpu_pct` is the main process's CPU in them and in the `stall`.
     """
 
     epochs: int = 10
@@ -101,9 +102,11 @@ class Played:
     has_utilisation: bool = True
     train_pct: float = 92.0
     validation_pct: float = 40.0
+    final_pct: float = 20.0
     noise_pct: float = 4.0
     train_w: float = 330.0
     validation_w: float = 200.0
+    final_w: float | None = None
     train_clock_mhz: int = 2700
     validation_clock_mhz: int | None = None
     train_clock_reasons: int = 0
@@ -266,7 +269,9 @@ def _readings(played: Played, parts: list[Part], t_s: Floats, random: np.random.
 
 
 def _utilisation(played: Played, readings: Readings, gpu: int, random: np.random.Generator) -> Floats:
-    util_pct = np.array([0, 1, 3, played.train_pct, STALLED_PCT, played.validation_pct, 1, 20.0])[readings.kinds]
+    util_pct = np.array([0, 1, 3, played.train_pct, STALLED_PCT, played.validation_pct, 1, played.final_pct])[
+        readings.kinds
+    ]
     busy = np.isin(readings.kinds, BUSY)
     noise = played.noise_pct * random.standard_normal(int(busy.sum()))
     util_pct[busy] = np.clip(util_pct[busy] + noise, 0, 100)
@@ -286,7 +291,7 @@ def _power(played: Played, ticks: Readings, random: np.random.Generator) -> Floa
     """Return power (W) with a row for each tick and a column for each GPU."""
     idle_w, train_w, validation_w = played.card.idle_w, played.train_w, played.validation_w
     level_w = np.array([1.0, 1.5, 2.0, 0.0, 2.0, 0.0, 2.2, 0.0]) * idle_w
-    level_w[[TRAIN, VALIDATION, FINAL]] = train_w, validation_w, 0.6 * validation_w
+    level_w[[TRAIN, VALIDATION, FINAL]] = train_w, validation_w, played.final_w or 0.6 * validation_w
     power_w = level_w[ticks.kinds][:, None] * (1 + 0.02 * random.standard_normal((len(ticks.t_s), played.gpus)))
     power_w[in_low(played, ticks)] = 2 * idle_w
     for gpu in range(played.gpus):

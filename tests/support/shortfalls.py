@@ -15,8 +15,24 @@ HELD_OUT_MISSED = {
     ("ab-batch-32: small-batch throughout", MISSED): "9.4 s of epochs beyond the first: under 10 s nothing is judged",
 }
 
+# Faults of kinds that no rule had been written for when they were recorded.
+NEW_KINDS = {
+    ("m-long-validation: stall at 104 s", MISSED): "validation is cut out of a drop up to twice its usual length, "
+    "whatever workers and host show",
+    ("m-rank-pinned: pin-rank1 at 53 s", CAUSE): "nobody records on which cores a process may run, and a GPU that "
+    "waits and works by turns draws too much power to be spinning",
+    ("s-batchwork: busy-callback throughout", CAUSE): "no cause knows a main process that is busy between batches",
+    ("s-latency: slow-samples throughout", MISSED): "ended in its second epoch: less than 10 s of ordinary training, "
+    "though callbacks told of the wait in the first; and no cause knows workers that wait themselves",
+    (
+        "s-shared-gpu: other-process-1",
+        FALSE_ALARM,
+    ): "a GPU that only somebody else uses is taken for one of the training",
+}
+
 KNOWN = {
     **HELD_OUT_MISSED,
+    **NEW_KINDS,
     ("yolo26m-detail: hog at 247 s", EDGES): "recorded before the recorder told whose a process is: it is told by the "
     "whole epoch that it made longer",
     ("yolo26m-stalls: stall at 66 s", CAUSE): "recorded before the recorder watched the loader's workers",

@@ -17,7 +17,7 @@ from gpu_report.analyse.signals.utilisation_drops import Drop, find_drops
 from gpu_report.analyse.timeline.activity import Activity, outside
 from gpu_report.analyse.timeline.callbacks import CallbackView
 from gpu_report.analyse.timeline.epoch_ends import EpochEnd, EpochEnds
-from gpu_report.analyse.timeline.phases import final_evaluations
+from gpu_report.analyse.timeline.phases import final_evaluations, usual_validations
 from gpu_report.analyse.timeline.ranks import RankGroup
 from gpu_report.analyse.timeline.steady_state import steady_phases, steady_spans, undisturbed_epochs
 from gpu_report.analyse.timeline.throughput import Throughput, throughput_of
@@ -187,7 +187,10 @@ def build_context(run: Run, options: Options) -> Context:
         for drop in find_drops(each, use, train, options, begun_later(trainings, each.gpu))
     )
     others = tuple(other for each in series for other in other_processes_on(run, each))
-    waits = busy_waits_of(series, usable, activity.used_gpus)
+    # in a validation ranks wait for the one that validates: in one that takes far too long, for what holds it up
+    validated = union(usual_validations(timeline.phases, timeline.epoch_ends))
+    waiting = tuple(use & outside(each, validated) for each, use in zip(series, usable, strict=True))
+    waits = busy_waits_of(series, waiting, activity.used_gpus)
     disturbed = [drop.span for drop in drops] + [wait.span for wait in waits]
     disturbed += [other.span for other in _working(others, activity)]
     steady_in = steady_phases(timeline.phases, timeline.epoch_ends)

@@ -16,8 +16,15 @@ HELD_OUT_MISSED = {
     ("power-cap: power-cap at 0 s", MISSED): "a note: the cards are at the limit that they came with, all the time",
 }
 
+# Faults of kinds that no rule had been written for when they were recorded.
+NEW_KINDS = {
+    ("m-rank-pinned: pin-rank1 at 53 s", CAUSE): "nobody records on which cores a process may run, and a GPU that "
+    "waits and works by turns draws too much power to be spinning",
+}
+
 KNOWN = {
     **HELD_OUT_MISSED,
+    **NEW_KINDS,
     ("yolo26m-detail: hog at 247 s", EDGES): "recorded before the recorder told whose a process is: it is told by the "
     "whole epoch that it made longer",
     ("yolo26m-stalls: stall at 66 s", CAUSE): "recorded before the recorder watched the loader's workers",

@@ -10,6 +10,7 @@ from gpu_report.analyse.timeline.activity import Activity, unfinished
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS, CallbackView
 from gpu_report.analyse.timeline.epoch_end_fit import Pause, fit_epoch_ends, most_idle_gpu
 from gpu_report.analyse.timeline.epoch_ends import EpochEnds
+from gpu_report.analyse.timeline.siblings import SiblingLengths
 from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, minus
 from gpu_report.model import EpochRow, Phase, Run, YoloRun
@@ -92,6 +93,19 @@ def final_evaluations(phases: Sequence[Phase], epoch_ends: EpochEnds) -> list[Sp
         p.span
         for p in phases
         if p.name == "final evaluation" and (p.source == FROM_CALLBACKS or p.end_t_s - p.start_t_s <= allowed)
+    ]
+
+
+def usual_validations(phases: Sequence[Phase], epoch_ends: EpochEnds) -> list[Span]:
+    """Return the validations that are as long as their siblings are, whoever saw them."""
+    found = [phase for phase in phases if phase.name == "validation"]
+    firsts = [epoch_ends.is_in_first(phase.start_t_s) for phase in found]
+    lengths = SiblingLengths([phase.end_t_s - phase.start_t_s for phase in found], firsts)
+    usual = (lengths.of(at, th.LONGER_TOLERATED_S, th.FIRST_VALIDATION_EXTRA_S) for at in range(len(found)))
+    return [
+        phase.span
+        for phase, each in zip(found, usual, strict=True)
+        if each is None or phase.end_t_s - phase.start_t_s <= each.longest_s
     ]
 
 

@@ -52,6 +52,8 @@ class SiblingLengths:
             return None
         typical_s = self._median(siblings)
         drift_s = max(typical_s, *map(self._median, self._beside(number)))
+        if self._first[number]:  # lengths shrink most at first: the next one is nearest to it
+            drift_s = max(drift_s, float(self._lengths_s[siblings[0]]))
         share = th.FEW_SIBLINGS_SHARE * min(1.0, th.FEW_SIBLINGS / len(siblings))
         spread_s = min(OUTLIER_Z * self._spread_s, th.SPREAD_AT_MOST * drift_s)
         longer_s = max(tolerated_s, share * drift_s, spread_s)

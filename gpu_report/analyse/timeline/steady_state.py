@@ -60,5 +60,7 @@ def steady_spans(
 
 def _inner(span: Span, *, reported: bool) -> Span:
     """Return a span without its edges, whose rows belong half to what was before and after."""
-    edge_s = th.STEADY_CALLBACK_EDGE_S if reported else th.STEADY_EDGE_S
+    edge_s = min(
+        th.STEADY_CALLBACK_EDGE_S if reported else th.STEADY_EDGE_S, th.STEADY_EDGE_SHARE * (span[1] - span[0])
+    )
     return span[0] + edge_s, span[1] - edge_s

@@ -58,6 +58,7 @@ FINAL_EVALUATION_S = 30.0
 FINAL_FACTOR = 3.0
 
 STEADY_EDGE_S = 2.0  # training this close to a phase's edge or a drop is no steady state
+STEADY_EDGE_SHARE = 0.2  # ... and no more than this of a short one, or nothing would be left of it
 STEADY_CALLBACK_EDGE_S = 1.0  # ... to an edge that callbacks reported, which is exact: a row is the mean of a second
 
 # The first epoch of a process warms up: workers start, kernels are tuned; 5 to 20 s on 36 labelled runs. Its last batch

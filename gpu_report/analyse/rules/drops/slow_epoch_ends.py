@@ -18,7 +18,7 @@ from gpu_report.analyse.timeline.siblings import SiblingLength, SiblingLengths
 from gpu_report.analyse.timeline.thresholds import FIRST_VALIDATION_EXTRA_S, LOW_PCT
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
 from gpu_report.analyse.timeseries.intervals import Span, intersect, length_s
-from gpu_report.analyse.timeseries.thresholds import STRAY_S
+from gpu_report.analyse.timeseries.thresholds import READING_SLACK
 from gpu_report.model import Finding
 
 
@@ -90,12 +90,12 @@ def _stops(context: Context, gpu: int, span: Span) -> list[Span]:
     return _runs(series.t_s, series.util_pct < LOW_PCT, span)
 
 
-def _core(context: Context, stop: Span) -> Span:
-    """Return the part of a stop in which the main process did nothing either, for there the cause shows."""
+def _core(context: Context, stop: Span, least_s: float) -> Span:
+    """Return the part of a stop in which the main process did nothing either: before, it lived on what was ready."""
     watched = context.cached(_host_idle)
     quiet = _runs(watched[0], watched[1] & watched[2], stop) if watched is not None else []
     core = max(quiet, key=lambda each: each[1] - each[0], default=stop)
-    return core if core[1] - core[0] >= STRAY_S else stop
+    return core if core[1] - core[0] >= least_s else stop
 
 
 def _host_idle(context: Context) -> tuple[Floats, Bools, Bools] | None:
@@ -122,12 +122,11 @@ def _finding(  # noqa: PLR0913, PLR0917 - what is slow, where, and by what
 ) -> Finding:
     """Return the finding: over the longest stop in it, else over all of it."""
     took_s, stop = span[1] - span[0], max(stopped, key=lambda each: each[1] - each[0], default=span)
-    held = stop if stop[1] - stop[0] >= context.options.drop_seconds else span
-    explained = explain(
-        context.signals.of(gpu, *_core(context, held)), kernel_was_read=context.run.kernel.status == "read"
-    )
+    least_s = context.options.drop_seconds
+    held = _core(context, stop, READING_SLACK * least_s) if stop[1] - stop[0] >= least_s else span
+    explained = explain(context.signals.of(gpu, *held), kernel_was_read=context.run.kernel.status == "read")
     longer = f"The {part.name} of epoch {end.row.epoch} took {took_s:.0f} s, usually {usual.typical_s:.0f} s"
-    rested = "" if held == span else f": for {length_s([held]):.0f} s of it no worker did anything"
+    rested = "" if held == span else f": for {length_s([held]):.0f} s of it nothing was done"
     return context.finding(
         part.rule,
         "warning",

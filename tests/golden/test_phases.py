@@ -58,6 +58,7 @@ RIGHT_PCT = {
     "s-leak-oom": 95.6,
     "s-memory-steps": 94.5,
     "s-batchwork": 96,
+    "m-long-stall": 94,  # its last epoch, which was cut short, is taken for the final evaluation
 }
 NOT_HELD = {
     "m-long-validation": "ended within a validation, of which no row tells",

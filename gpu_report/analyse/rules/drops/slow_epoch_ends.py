@@ -1,6 +1,6 @@
 """Rules: a validation or a checkpoint that took far longer than its siblings, or in which all work stopped for a while.
 
-Only of epochs whose phases YOLO's callbacks reported: seen from outside, a longer validation is a drop like any other.
+Of epochs seen from outside only stops are judged: a longer validation is a drop like any other there.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,6 +21,8 @@ from gpu_report.analyse.timeseries.intervals import Span, intersect, length_s
 from gpu_report.analyse.timeseries.thresholds import READING_SLACK
 from gpu_report.model import Finding
 
+ENDS_WITH_S = 1.0  # a training's last row may be stamped a moment after its end
+
 
 @dataclass(frozen=True)
 class _Part:
@@ -36,11 +38,20 @@ def slow_epoch_ends(context: Context) -> list[Finding]:
     found: list[Finding] = []
     for training in context.trainings:
         first, last = training.span
-        mine = [e for e in context.epoch_ends.all if e.from_callbacks and first <= e.row.row_t_s <= last + 1.0]
+        mine = [e for e in context.epoch_ends.all if first <= e.row.row_t_s <= last + ENDS_WITH_S]
+        reported, seen = [e for e in mine if e.from_callbacks], [e for e in mine if not e.from_callbacks]
         gpu = min(training.gpus, default=None)
         if gpu is not None:
-            found += [finding for part in _parts(mine) for finding in _slow(context, gpu, mine, part)]
+            found += [finding for part in _parts(reported) for finding in _slow(context, gpu, reported, part)]
+            found += _slow(context, gpu, seen, _seen_validations(context, seen))
     return found
+
+
+def _seen_validations(context: Context, ends: Sequence[EpochEnd]) -> _Part:
+    """Return validations as they were seen from outside, where somebody watched the trainer's processes."""
+    by_end = {phase.end_t_s: phase.span for phase in context.phases if phase.name == "validation"}
+    watched = context.cached(_host_idle) is not None
+    return _Part("slow-validation", "validation", tuple(by_end.get(e.row.row_t_s) if watched else None for e in ends))
 
 
 def _parts(ends: Sequence[EpochEnd]) -> tuple[_Part, _Part]:
@@ -66,7 +77,7 @@ def _slow(context: Context, gpu: int, ends: Sequence[EpochEnd], part: _Part) -> 
         if span is None:
             continue
         whole, rests = (each.of(number, context.options.drop_seconds, FIRST_VALIDATION_EXTRA_S) for each in siblings)
-        is_long = whole is not None and span[1] - span[0] > whole.longest_s
+        is_long = end.from_callbacks and whole is not None and span[1] - span[0] > whole.longest_s
         has_stopped = rests is not None and _longest_s(stopped[number]) > rests.longest_s
         in_drop = any(
             drop.start_t_s < span[1] and drop.end_t_s > span[0] and reaches_into_training(drop, span)
@@ -110,7 +121,7 @@ def _host_idle(context: Context) -> tuple[Floats, Bools, Bools] | None:
 
 def _runs(t_s: Floats, idle: Bools, span: Span) -> list[Span]:
     """Return the stretches within a span in which each reading says that nothing was done."""
-    first, last = np.searchsorted(t_s, span)
+    first, last = np.searchsorted(t_s, span, side="right")
     edges = np.flatnonzero(np.diff(np.concatenate([[False], idle[first:last], [False]]).astype(np.int8)))
     begins = t_s[np.maximum(first + edges[::2] - 1, 0)]  # a row of the host is the mean since the row before
     ends = t_s[first + edges[1::2] - 1]

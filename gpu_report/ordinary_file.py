@@ -9,10 +9,17 @@ from typing import BinaryIO
 from gpu_report.errors import InputError
 
 MIB = 2**20
-LARGEST_JSON = 16 * MIB  # run.json: 100 KiB with 16 GPUs of 7 MIG devices each, and 256 mounts
-LARGEST_EVENTS = 1024 * MIB  # events.jsonl: 100 kernel lines a second, which the recorder keeps at most, for half a day
+LARGEST_JSON = (
+    4 * MIB
+)  # run.json: 100 KiB with 16 GPUs of 7 MIG devices each, and 256 mounts; a command has 2 MiB at most
+LARGEST_EVENTS = 1024 * MIB  # events.jsonl: 34 kernel lines a second, which the recorder keeps at most, for two days
 LARGEST_HEADER = 2**16  # bytes of a CSV's first line: 400 in our own, 3,000 with all that nvidia-smi can query
 LARGEST_CONFIG = MIB  # of gates
+LARGEST_SMI_LOG = 1024 * MIB  # a week of eight GPUs at 1 Hz has 900
+LARGEST_KERNEL_LOG = 256 * MIB  # a machine's busy year
+LARGEST_RESULTS = 64 * MIB  # results.csv: 100,000 epochs with all metrics have 30
+MOST_GPUS = 256  # of a machine: 16, each in 7 MIG devices, are 128
+LARGEST_INDEX = 65535  # of a GPU
 KINDS = (
     (stat.S_ISFIFO, "a named pipe"),
     (stat.S_ISCHR, "a device"),

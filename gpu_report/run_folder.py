@@ -18,9 +18,11 @@ from typing import Any
 
 from gpu_report import schema
 from gpu_report.errors import InputError, UsageError
+from gpu_report.ordinary_file import LARGEST_EVENTS, LARGEST_JSON, refuse_special
 
 RUNS_DIR = "gpu-runs"  # where runs go, and are looked for, when nothing else is said
 
+LARGEST_STAMP_S = 1e11  # in the year 5138; what lies beyond is no time in seconds
 LINES_AT_ONCE = 500  # of JSON that are parsed as one
 
 Value = str | float | int | None
@@ -99,7 +101,8 @@ def write_text(path: Path, text: str) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return the object in `path`; InputError when it is missing, cut short, or no object."""
+    """Return the object in `path`; InputError when it is missing, cut short, no object, or no ordinary file."""
+    refuse_special(path, LARGEST_JSON)
     try:
         value = json.loads(path.read_text(encoding="utf-8-sig", errors="replace"))
     except OSError as error:
@@ -113,15 +116,30 @@ def read_json(path: Path) -> dict[str, Any]:
     return value
 
 
-def read_events(path: Path) -> tuple[list[dict[str, Any]], int]:
+def read_events(path: Path, most_bytes: int = LARGEST_EVENTS) -> tuple[list[dict[str, Any]], int]:
     """Return the events of a JSON-lines file in order, and how many lines could not be read.
 
-    Every event has a finite `wall_s`, a `mono_s` that is finite or None, and a text as its `kind`.
+    Every event has a `wall_s` that is a time, a `mono_s` that is one or None, and a text as its `kind`. Of a larger
+    file the whole lines in its first `most_bytes` are read; what is no ordinary file has none.
     """
     try:
-        return parse_events(path.read_bytes())
+        return parse_events(read_lines(path, most_bytes)[0])
     except OSError:
         return [], 0
+
+
+def read_lines(path: Path, most_bytes: int) -> tuple[bytes, bool]:
+    """Return a file as far as `most_bytes` go, in whole lines, and whether that is less than all of it.
+
+    Nothing of what is no ordinary file: it may never end. OSError where it cannot be read.
+    """
+    if not path.is_file():
+        return b"", False
+    with path.open("rb") as file:
+        data = file.read(min(most_bytes, os.fstat(file.fileno()).st_size) + 1)  # room for all of it is made at once
+    if len(data) <= most_bytes:
+        return data, False
+    return data[: data.rfind(b"\n", 0, most_bytes) + 1], True
 
 
 def parse_events(data: bytes) -> tuple[list[dict[str, Any]], int]:
@@ -153,11 +171,17 @@ def _value(line: str) -> Any:
 def _event(value: Any) -> dict[str, Any] | None:
     if not isinstance(value, dict) or not isinstance(value.get("kind"), str):
         return None
-    wall_s, mono_s = finite(value.get("wall_s")), finite(value.get("mono_s"))
+    wall_s, mono_s = stamp(value.get("wall_s")), stamp(value.get("mono_s"))
     if wall_s is None or (mono_s is None and value.get("mono_s") is not None):
         return None
     value["wall_s"], value["mono_s"] = wall_s, mono_s
     return value
+
+
+def stamp(value: object) -> float | None:
+    """Return a time in seconds, of whichever clock, None for what cannot be one."""
+    number = finite(value)
+    return number if number is not None and abs(number) <= LARGEST_STAMP_S else None
 
 
 def finite(value: object) -> float | None:

@@ -1,6 +1,7 @@
 """Words for numbers: amounts and changes with their units, lengths of time, counts; and how sentences begin."""
 
 import math
+from collections.abc import Sequence
 
 from gpu_report.model import Ending
 
@@ -130,3 +131,8 @@ def _seconds(value: float) -> str:
     if size < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def first_few(notes: Sequence[str], most: int = 50) -> tuple[str, ...]:
+    """Return notes for a person: as many as anybody reads, and how many more there are."""
+    return tuple(notes) if len(notes) <= most else (*notes[:most], f"... and {len(notes) - most:,} more of such notes")

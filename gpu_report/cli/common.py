@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from gpu_report.model import Analysis, Run
 
+LONGEST_LINE = 1000  # characters
 Command = TypeVar("Command", bound="Callable[..., object]")
 
 
@@ -63,7 +64,15 @@ def options_of_analysis(command: Command) -> Command:
 
 
 def say(line: str) -> None:
-    """Print one line to stderr, in place of a line of progress; a closed stderr is not worth ending a recording for."""
+    """Print one line to stderr, in place of a line of progress; a closed stderr is not worth ending a recording for.
+
+    Of a line that quotes far too much of a file the beginning is printed.
+    """
+    line = (
+        line
+        if len(line) <= LONGEST_LINE
+        else f"{line[:LONGEST_LINE]} ... ({len(line) - LONGEST_LINE:,} more characters)"
+    )
     try:
         at_start = ERASE_LINE if sys.stderr is not None and sys.stderr.isatty() else ""
         click.echo(f"{at_start}gpu-report: {without_commands(plain(line))}", err=True)

@@ -29,7 +29,7 @@ def read_config(path: Path | None = None, folder: Path = Path()) -> GateConfig:
     if path is not None:
         return _read(path)
     found = (folder / name for name in (TOML, CFG))
-    configs = (_read(each) for each in found if each.is_file())
+    configs = (_read(each) for each in found if each.exists())
     return next((config for config in configs if config.path is not None), GateConfig())
 
 
@@ -51,7 +51,7 @@ def _read(path: Path) -> GateConfig:
 def _of_toml(path: Path, text: str) -> Mapping[str, tuple[str, ...]]:
     try:
         table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # a TOMLDecodeError, and a number of thousands of digits
         raise UsageError(f"{path} is no TOML: {error}") from error
     values = {}
     for name, value in table.items():

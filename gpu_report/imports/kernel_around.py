@@ -8,7 +8,7 @@ from typing import Final
 from gpu_report.errors import InputError
 from gpu_report.imports.kernel_log import LogLine, parse_kernel_log
 from gpu_report.imports.smi_merge import ImportedEvent
-from gpu_report.ordinary_file import refuse_special
+from gpu_report.ordinary_file import LARGEST_KERNEL_LOG, refuse_special
 
 # Lines from this long before the recording may explain what happened in it; those after it are another story, but
 # a log with whole seconds, or a clock a little off, is not to lose the last ones.
@@ -31,7 +31,7 @@ def kernel_happenings(
     if path is None:
         reason, advice = "no kernel log was given with the import", f"import again with --kernel-log FILE, {_HOW}"
         return [ImportedEvent("kernel_log", start_s, 0.0, _unavailable(None, reason, advice))], ()
-    refuse_special(path)
+    refuse_special(path, LARGEST_KERNEL_LOG)
     try:
         text = path.read_bytes().decode("utf-8-sig", "replace")
     except OSError as error:

@@ -119,13 +119,16 @@ def read_journal_json(line: str) -> Reading:
 
 def read_dmesg_json(text: str) -> list[Stamped]:
     """Return the records in the text of dmesg --json, also where its beginning or its end is cut off."""
-    decoder, records, position = json.JSONDecoder(), [], 0
+    decoder, position = json.JSONDecoder(), 0
+    records: list[Stamped] = []
     while found := _JSON_RECORD.search(text, position):
         try:
             entry, position = decoder.raw_decode(text, found.start())
-        except (ValueError, RecursionError):
+        except ValueError:
             position = found.end()
             continue
+        except RecursionError:  # no kernel's: records are flat
+            return records
         record = _json_record(entry)
         records += [record] if record else []
     return records

@@ -13,6 +13,7 @@ from gpu_report.imports.smi_columns import DEVICE_NUMBERS
 from gpu_report.imports.smi_file import Section, read_log
 from gpu_report.imports.smi_merge import Device, ImportedEvent, Log, merge
 from gpu_report.imports.smi_table import Numbering, power_column, read_section
+from gpu_report.wording import first_few
 
 _POWER_NAMES: Final = "power.draw.average, power.draw and power.draw.instant"
 
@@ -51,7 +52,7 @@ def import_nvidia_smi(  # noqa: PLR0913 (the command's options)
         run_writer.write_run_json(folder, facts)
 
     run_writer.write_whole(output, fill)
-    return (*problems, *log.problems, *kernel_problems, *yolo_problems)
+    return first_few((*problems, *log.problems, *kernel_problems, *yolo_problems))
 
 
 def _read_logs(paths: Sequence[Path], zone: tzinfo | None) -> tuple[Log, list[str]]:

@@ -11,7 +11,7 @@ import pandas as pd
 from gpu_report import run_folder, schema
 from gpu_report.errors import UsageError
 from gpu_report.imports.smi_merge import ImportedEvent
-from gpu_report.ordinary_file import refuse_special
+from gpu_report.ordinary_file import LARGEST_RESULTS, refuse_special
 from gpu_report.without_secrets import event_line, safe_arguments
 
 
@@ -62,7 +62,7 @@ def write_yolo(folder: Path, files: Sequence[Path]) -> None:
     if files:
         (folder / schema.YOLO_DIR).mkdir()
     for path in files:
-        refuse_special(path)
+        refuse_special(path, LARGEST_RESULTS)
         target = folder / schema.YOLO_DIR / path.name
         if path.name == schema.YOLO_ARGS:
             run_folder.write_text(target, safe_arguments(path.read_text(encoding="utf-8", errors="replace")))

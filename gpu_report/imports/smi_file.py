@@ -5,8 +5,9 @@ from pathlib import Path
 
 from gpu_report.errors import InputError
 from gpu_report.imports.smi_columns import NEEDED, QUERY, column_name
-from gpu_report.ordinary_file import refuse_special
+from gpu_report.ordinary_file import LARGEST_HEADER, LARGEST_SMI_LOG, refuse_special
 
+_MOST_SECTIONS = 200  # of a log that was appended to, where each does not go on where the one before ended
 _SHOWN = 80  # characters of a line that is quoted in a problem
 
 
@@ -33,7 +34,7 @@ def read_log(path: Path) -> LogFile:
     lines = text.split("\n")
     torn = lines.pop()  # behind the last line break: empty, or a row that was being written
     sections, strays = _sections(path, lines)
-    usable = [section for section in sections if set(NEEDED) <= set(section.columns)]
+    usable = _joined([section for section in sections if set(NEEDED) <= set(section.columns)])
     if not usable:
         raise InputError(_why_unusable(path, sections))
     problems = []
@@ -42,13 +43,16 @@ def read_log(path: Path) -> LogFile:
     if strays:
         shown = strays[0].strip()[:_SHOWN]
         problems.append(f"{len(strays)} lines of {path} are no whole rows and were left out; the first: {shown!r}.")
-    if len(usable) < len(sections):
+    if len(usable) > _MOST_SECTIONS:
+        problems.append(f"{path} has {len(usable):,} headers with rows of different times; {_MOST_SECTIONS} are read.")
+        usable = usable[:_MOST_SECTIONS]
+    if not all(set(NEEDED) <= set(section.columns) for section in sections):
         problems.append(f"A part of {path} has no {' or no '.join(NEEDED)} column and was left out.")
     return LogFile(usable, problems)
 
 
 def _text(path: Path) -> str:
-    refuse_special(path)
+    refuse_special(path, LARGEST_SMI_LOG)
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -63,7 +67,7 @@ def _sections(path: Path, lines: list[str]) -> tuple[list[Section], list[str]]:
     strays: list[str] = []
     separators = -1
     for line in lines:
-        if "timestamp" in line or "utilization" in line:
+        if len(line) <= LARGEST_HEADER and ("timestamp" in line or "utilization" in line):
             columns = tuple(column_name(cell) for cell in line.split(","))
             if not set(NEEDED).isdisjoint(columns):
                 sections.append(Section(path, columns))
@@ -74,6 +78,24 @@ def _sections(path: Path, lines: list[str]) -> tuple[list[Section], list[str]]:
         elif line.strip():
             strays.append(line)
     return sections, strays
+
+
+def _joined(sections: list[Section]) -> list[Section]:
+    """Return the sections, those as one that go on where the one before ended: some log with a header each time."""
+    joined: list[Section] = []
+    for section in sections:
+        if joined and joined[-1].columns == section.columns and _goes_on(joined[-1], section):
+            joined[-1].rows += section.rows
+        else:
+            joined.append(section)
+    return joined
+
+
+def _goes_on(before: Section, after: Section) -> bool:
+    """Tell whether rows are later than others, or there are none; nvidia-smi's times sort as text."""
+    at = before.columns.index("timestamp")
+    times = [rows[end].split(",")[at].strip() for rows, end in ((before.rows, -1), (after.rows, 0)) if rows]
+    return times == sorted(times)
 
 
 def _why_unusable(path: Path, sections: list[Section]) -> str:

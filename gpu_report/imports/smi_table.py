@@ -20,6 +20,7 @@ from gpu_report.imports.smi_columns import (
     read_text,
 )
 from gpu_report.imports.smi_file import Section
+from gpu_report.ordinary_file import LARGEST_INDEX, MOST_GPUS
 
 Floats = npt.NDArray[np.float64]
 
@@ -29,6 +30,8 @@ _CLOSE_S: Final = 0.2
 _SEVERAL_SHARE: Final = 0.1  # of the rows: fewer that are close are a hiccup
 _TICK_PERCENTILE: Final = 95  # of the steps between rows: of 16 GPUs one step in 16 is from tick to tick
 _STAMP_FORMATS: Final = ("%Y/%m/%d %H:%M:%S.%f", "%Y/%m/%d %H:%M:%S")
+_MOST_REASONS: Final = 1000  # why cells hold no number: N/A, ERR!, Unknown Error ... on each of many GPUs
+_LONGEST_REASON: Final = 200  # characters
 _NANOSECONDS: Final = 1_000_000_000
 
 
@@ -60,16 +63,19 @@ class Numbering:
 
     def __init__(self) -> None:
         self._index: dict[str, int] = {}
+        self._next = 0
 
     def learn(self, keys: Sequence[str], indices: npt.NDArray[np.float64]) -> None:
         """Remember which index nvidia-smi gave to each key."""
         for key, index in zip(keys, indices, strict=True):
             if np.isfinite(index):
-                self._index.setdefault(key, int(index))
+                self._next = max(self._next, self._index.setdefault(key, int(index)) + 1)
 
     def index_of(self, key: str) -> int:
         """Return the index of `key`, the next free one where it has none yet."""
-        return self._index.setdefault(key, max(self._index.values(), default=-1) + 1)
+        if key not in self._index:
+            self._index[key], self._next = self._next, self._next + 1
+        return self._index[key]
 
 
 def read_section(section: Section, power_column: str | None, numbering: Numbering) -> SmiTable:
@@ -80,7 +86,9 @@ def read_section(section: Section, power_column: str | None, numbering: Numberin
     cells = _cells(section)
     local_s = _local_s(cells["timestamp"])
     gpu = _gpu_indices(cells, local_s, section, numbering)
-    keep = np.isfinite(local_s) & np.isfinite(gpu)
+    keep = np.isfinite(local_s) & (gpu <= LARGEST_INDEX)
+    if len(known := np.unique(gpu[keep])) > MOST_GPUS:
+        keep &= gpu < known[MOST_GPUS]
     cells = cells[keep]
     indices = gpu[keep].astype(np.int64)
     quantities: dict[str, Floats] = {}
@@ -207,8 +215,10 @@ def _repeats(cells: pd.DataFrame) -> npt.NDArray[np.bool_]:
 def _model_names(cells: pd.DataFrame, local_s: Floats, section: Section) -> pd.Series:
     """Return the column of models where it tells GPUs apart; InputError where nothing does."""
     column = next((cells[name] for name in DEVICE_TEXTS["name"] if name in cells), None)
-    if column is None or any(
-        _are_several(cells[column == name], local_s[(column == name).to_numpy()]) for name in column.unique()
+    if (
+        column is None
+        or len(column.cat.categories) > MOST_GPUS
+        or any(_are_several(cells[column == name], local_s[(column == name).to_numpy()]) for name in column.unique())
     ):
         raise InputError(
             f"{section.path} has rows of several GPUs, and no column says which is whose: "
@@ -224,17 +234,17 @@ def _keys(cells: pd.DataFrame) -> pd.Series | None:
 
 
 def _failures(quantity: str, column: pd.Series, values: Floats, gpu: npt.NDArray[np.int64]) -> list[Failure]:
-    """Return which cells hold no number, by GPU and by what they hold instead."""
+    """Return which cells hold no number, by GPU and by what they hold instead; of very many reasons some."""
     missing = np.flatnonzero(np.isnan(values))
     if not missing.size:
         return []
     codes = column.cat.codes.to_numpy()[missing]
-    pairs = np.unique(np.stack([gpu[missing], codes]), axis=1).T
+    pairs = np.unique(np.stack([gpu[missing], codes]), axis=1).T[:_MOST_REASONS]
     return [
         Failure(
             int(index),
             quantity,
-            str(column.cat.categories[code]).strip("[] ") or "empty",
+            str(column.cat.categories[code])[:_LONGEST_REASON].strip("[] ") or "empty",
             missing[(gpu[missing] == index) & (codes == code)],
         )
         for index, code in pairs

@@ -150,7 +150,7 @@ def _parse(path: Path, span: tuple[int, int], width: int, there: dict[str, int])
             low_memory=False,
             encoding_errors="replace",
         )
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError):
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError, OverflowError):
         return None
     columns = {name: cells[at].to_numpy() for name, at in there.items()}
     if any(np.isinf(column).any() for column in columns.values()):
@@ -270,6 +270,16 @@ def _is_torn(path: Path) -> bool:
 def _numbers(raw: pd.DataFrame, name: str) -> tuple[Floats, int]:
     if name not in raw:
         return np.full(len(raw), np.nan, dtype=np.float32), 0
-    numbers = pd.to_numeric(raw[name], errors="coerce").to_numpy(dtype=np.float64, copy=True)
+    try:
+        numbers = pd.to_numeric(raw[name], errors="coerce").to_numpy(dtype=np.float64, copy=True)
+    except OverflowError:  # hundreds of digits: pandas means to keep them all
+        numbers = np.array([_number(str(cell)) for cell in raw[name]], dtype=np.float64)
     numbers[np.isinf(numbers)] = np.nan
     return _small(numbers), int((np.isnan(numbers) & raw[name].notna().to_numpy()).sum())
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return np.nan

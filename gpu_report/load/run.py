@@ -1,6 +1,7 @@
 """Put the files of a run folder together into one `Run` on one clock."""
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -10,17 +11,20 @@ import pandas as pd
 
 from gpu_report import schema
 from gpu_report.errors import InputError
-from gpu_report.load.kernel import RawLine, kernel_events
-from gpu_report.load.problems import lines_left_out
+from gpu_report.load.kernel import MOST_EVENTS, RawLine, kernel_events
+from gpu_report.load.limits import SHORT, Limits, limits_of
+from gpu_report.load.problems import lines_left_out, too_large, too_many
 from gpu_report.load.release_memory import give_back_memory
 from gpu_report.load.run_clock import ABSURD_DISTANCE_S, RunClock
 from gpu_report.load.run_json import gpus, load_info, recording, whole_index
 from gpu_report.load.samples import Ahead, Samples, load_host, load_processes, load_ring, load_samples
 from gpu_report.load.yolo.callbacks import Outside, load_inside, with_versions
 from gpu_report.load.yolo.results_csv import load_epochs
+from gpu_report.load.yolo.run_folders import numbered_places
 from gpu_report.model import Gpu, KernelEvent, KernelLog, RecordedEvent, Run
-from gpu_report.ordinary_file import LARGEST_EVENTS, LARGEST_JSON, refuse_special
-from gpu_report.run_folder import finite, read_events
+from gpu_report.ordinary_file import LARGEST_JSON, refuse_special
+from gpu_report.run_folder import finite, parse_events, read_lines
+from gpu_report.wording import first_few
 
 Events = Sequence[Mapping[str, Any]]
 
@@ -36,7 +40,7 @@ STATUSES: Mapping[str, Literal["read", "restricted"]] = {"read": "read", "restri
 ELSEWHERE = {"kernel", "kernel_log", "xid", "xid_events", "epoch", "checkpoint", "yolo_run"}
 
 
-MOST_BYTES = {schema.RUN_JSON: LARGEST_JSON, schema.EVENTS_JSONL: LARGEST_EVENTS}
+MOST_BYTES = {schema.RUN_JSON: LARGEST_JSON}
 
 
 def load_run(path: Path) -> Run:
@@ -47,42 +51,78 @@ def load_run(path: Path) -> Run:
     for file in _files(folder) if folder else (samples_path,):
         refuse_special(file, MOST_BYTES.get(file.name))
     ahead = Ahead(folder) if folder else None
-    events, bad_events = read_events(folder / schema.EVENTS_JSONL) if folder else ([], 0)
     try:
         samples = load_samples(samples_path)
     except InputError as error:
         if ahead:
             ahead.cancel()
-        raise _explained(error, events) from error
+        raise _explained(error, _events(folder, SHORT)[0]) from error
+    limits = limits_of(samples.frame)
+    events, event_problems = _events(folder, limits, samples)
     info, info_problems = load_info(folder) if folder else ({}, ())
-    run = _assemble(path, samples, info, events, ahead)
-    problems = [*samples.problems, *info_problems, *run.problems]
-    if bad_events:
-        problems.append(lines_left_out(schema.EVENTS_JSONL, bad_events))
+    run = _assemble(path, samples, info, events, limits, ahead)
     give_back_memory()
-    return dataclasses.replace(run, problems=tuple(problems))
+    problems = (*samples.problems, *info_problems, *run.problems, *event_problems)
+    return dataclasses.replace(run, problems=first_few(problems))
+
+
+def _events(folder: Path | None, limits: Limits, samples: Samples | None = None) -> tuple[Events, list[str]]:
+    """Return the events of a run folder in order, as many as a recording of this length has, and what is left out."""
+    if folder is None:
+        return [], []
+    try:
+        data, is_cut = read_lines(folder / schema.EVENTS_JSONL, limits.event_bytes)
+    except OSError:
+        return [], []
+    read, bad = parse_events(data)
+    events = [event for event in read if samples is None or _is_near(event, samples)]
+    bad += len(read) - len(events)
+    counts: Counter[str] = Counter()
+    kept: list[Mapping[str, Any]] = []
+    for event in events:
+        kind = event["kind"] if event["kind"] in schema.EVENT_KINDS else "other"
+        counts[kind] += 1
+        if counts[kind] <= limits.of_kind(kind):
+            kept.append(event)
+    most = [(kind, count, limits.of_kind(kind)) for kind, count in counts.items()]
+    problems = [
+        too_many(f"{schema.EVENTS_JSONL} has {count:,} events of the kind {kind}", limit)
+        for kind, count, limit in most
+        if count > limit
+    ]
+    problems += [too_large(schema.EVENTS_JSONL, len(data))] if is_cut else []
+    return kept, [*problems, *([lines_left_out(schema.EVENTS_JSONL, bad)] if bad else [])]
+
+
+def _is_near(event: Mapping[str, Any], samples: Samples) -> bool:
+    """Tell whether an event is of the recording, or of what led to it: not years away."""
+    last_s = float(samples.frame["t_s"].to_numpy()[-1])
+    return -ABSURD_DISTANCE_S < _time(event, samples.clock) < last_s + ABSURD_DISTANCE_S
 
 
 def _files(folder: Path) -> Iterator[Path]:
     """Yield the files of a run folder that are read; of those of callbacks what is no file is left out anyway."""
     names = (schema.RUN_JSON, schema.SAMPLES_CSV, schema.RING_CSV, schema.HOST_CSV, schema.PROCESSES_CSV)
     yield from (folder / name for name in (*names, schema.EVENTS_JSONL))
-    for name in (schema.YOLO_ARGS, schema.YOLO_RESULTS):
-        yield from (folder / schema.YOLO_DIR).rglob(name)
+    for place in (folder / schema.YOLO_DIR, *(path for _, path in numbered_places(folder / schema.YOLO_DIR))):
+        yield from (place / name for name in (schema.YOLO_ARGS, schema.YOLO_RESULTS))
 
 
-def _assemble(path: Path, read: Samples, info: Mapping[str, Any], events: Events, ahead: Ahead | None) -> Run:
+def _assemble(  # noqa: PLR0913, PLR0917 - what was read before, and how much may be
+    path: Path, read: Samples, info: Mapping[str, Any], events: Events, limits: Limits, ahead: Ahead | None
+) -> Run:
     """Load what stands beside the samples; its `problems` are those of the files read here."""
     samples, clock = read.frame, read.clock
     folder = path if path.is_dir() else path.parent / "no-run-folder"
     ring, ring_problems = load_ring(folder / schema.RING_CSV, clock, ahead)
     host, host_problems = load_host(folder / schema.HOST_CSV, clock, ahead)
-    processes, process_problems = load_processes(folder / schema.PROCESSES_CSV, clock)
+    processes, process_problems = load_processes(folder / schema.PROCESSES_CSV, clock, limits)
     devices = gpus(info, samples)
-    yolo_runs, rows, epoch_problems = load_epochs(folder / schema.YOLO_DIR, info, events, clock, samples)
+    yolo_runs, rows, epoch_problems = load_epochs(folder / schema.YOLO_DIR, info, events, clock, samples, limits)
     duration_s = _duration([samples, host, ring], info, clock)
     outside = _outside(processes, events, clock)
-    inside, inside_problems = load_inside(folder / schema.INSIDE_DIR, clock, duration_s, yolo_runs, outside)
+    inside, inside_problems = load_inside(folder / schema.INSIDE_DIR, clock, duration_s, yolo_runs, outside, limits)
+    kernel = _kernel_log(events, clock, devices, frozenset(int(pid) for pid in processes["pid"]))
     recorded = with_versions(recording(info, samples), inside)
     return Run(
         path=str(path),
@@ -96,12 +136,13 @@ def _assemble(path: Path, read: Samples, info: Mapping[str, Any], events: Events
         processes=processes,
         yolo_runs=yolo_runs,
         epoch_rows=rows,
-        kernel=_kernel_log(events, clock, devices, frozenset(int(pid) for pid in processes["pid"])),
+        kernel=kernel,
         events=tuple(_recorded(event, clock) for event in events if event["kind"] not in ELSEWHERE),
         problems=(
             *_holes(samples, recorded.interval_s or 1.0),
             *_ends_early(samples, duration_s, recorded.interval_s),
             *(*ring_problems, *host_problems, *process_problems, *epoch_problems, *inside_problems),
+            *_many_faults(kernel),
         ),
         inside=inside,
     )
@@ -194,6 +235,13 @@ def _kernel_log(events: Events, clock: RunClock, devices: Sequence[Gpu], pids: f
         advice=_text(status, "advice"),
         events=no_alarm_before_start(kernel_events(lines, devices, pids, xids)),
         xid_events="listening" if listening else "unavailable",
+    )
+
+
+def _many_faults(kernel: KernelLog) -> tuple[str, ...]:
+    many = len(kernel.events) >= MOST_EVENTS
+    return (
+        (f"the kernel log has {MOST_EVENTS:,} different events or more: the worst of them are shown",) if many else ()
     )
 
 

@@ -13,6 +13,11 @@ Floats = npt.NDArray[np.float64]
 WALL_STEP_S = 60.0
 # mono_s falling by more than this while the wall goes on: the machine was restarted between two segments.
 REBOOT_MONO_FALL_S = 1.0
+# Clocks that are this far apart (s, and of what they measure) in most stretches do not both count seconds.
+COARSEST_S = 1.0
+MOST_APART = 0.5
+MOST_STRETCHES = 1000
+OLDEST_S, NEWEST_S = 946_684_800.0, 7_258_118_400.0  # the years 2000 and 2200
 # A stamp this far from the middle of the recording is no stamp (NULs after a crash, a garbled row).
 ABSURD_DISTANCE_S = 366 * 86400.0
 
@@ -62,9 +67,13 @@ class RunClock:
         starts = np.array([(b.wall_s - b.mono_s, b.mono_s, b.t_s) for b in self.boots])
         if not np.isfinite(starts).all():
             return by_wall
-        nearest = np.abs((wall - mono)[:, None] - starts[None, :, 0])
-        boot = np.argmin(np.where(np.isfinite(nearest), nearest, np.inf), axis=1)
-        by_mono = starts[boot, 2] + mono - starts[boot, 1]
+        by_mono = np.full(len(wall), np.nan)
+        nearest = np.full(len(wall), np.inf)
+        for offset, mono_s, t_s in starts.tolist():  # at most MOST_BOOTS
+            away = np.abs(wall - mono - offset)
+            nearer = away < nearest
+            nearest[nearer] = away[nearer]
+            by_mono[nearer] = t_s + mono[nearer] - mono_s
         return np.where(np.isfinite(by_mono), by_mono, by_wall)
 
 
@@ -97,9 +106,7 @@ def _without_steps(wall: Floats) -> tuple[Floats, bool]:
 def _across_boots(wall: Floats, mono: Floats) -> tuple[Floats, tuple[Boot, ...]]:
     """Join segments recorded in different boots: within one by `mono`, between two by the wall clock."""
     known = np.flatnonzero(np.isfinite(mono))
-    fell = np.diff(mono[known], prepend=mono[known][0]) < -REBOOT_MONO_FALL_S
-    rose = np.diff(wall[known], prepend=wall[known][0]) > 0
-    starts = [0, *np.flatnonzero(fell & rose).tolist()]
+    starts = [0, *_restarts(wall[known], mono[known])]
     t = np.full(len(wall), np.nan)
     boots: list[Boot] = []
     for start, stop in zip(starts, [*starts[1:], len(known)], strict=True):
@@ -111,6 +118,39 @@ def _across_boots(wall: Floats, mono: Floats) -> tuple[Floats, tuple[Boot, ...]]
     return t, tuple(boots)
 
 
+def restarts(wall: Floats, mono: Floats) -> int:
+    """Return how often the machine was started anew meanwhile, as the monotonic clock tells it."""
+    known = np.isfinite(mono)
+    return len(_restarts(wall[known], mono[known]))
+
+
+def are_of_our_days(wall: Floats) -> bool:
+    """Tell whether times lie between the years 2000 and 2200: a machine without a clock begins in 1970."""
+    return bool(OLDEST_S < np.nanmedian(wall) < NEWEST_S) if np.isfinite(wall).any() else False
+
+
+def run_together(wall: Floats, mono: Floats) -> bool:
+    """Tell whether both clocks count the same seconds; one that is set now and then does, and one in whole seconds.
+
+    They are compared over many stretches of a twentieth of the rows.
+    """
+    known = np.isfinite(wall) & np.isfinite(mono)
+    wall, mono = wall[known], mono[known]
+    rows = max(len(wall) // 20, 3)
+    if len(wall) <= rows:
+        return True
+    begins = np.linspace(0, len(wall) - rows - 1, MOST_STRETCHES).astype(int)
+    by_wall, by_mono = (clock[begins + rows] - clock[begins] for clock in (wall, mono))
+    apart, least = np.median(np.abs(by_wall - by_mono)), min(np.median(np.abs(by_wall)), np.median(np.abs(by_mono)))
+    return bool(apart <= COARSEST_S + MOST_APART * least)
+
+
+def _restarts(wall: Floats, mono: Floats) -> list[int]:
+    """Return the rows before which the monotonic clock fell while the wall clock went on."""
+    rows: list[int] = (np.flatnonzero((np.diff(mono) < -REBOOT_MONO_FALL_S) & (np.diff(wall) > 0)) + 1).tolist()
+    return rows
+
+
 def plausible(t: Floats) -> npt.NDArray[np.bool_]:
     """Return which rows have a stamp within a year of the middle one."""
     known = np.isfinite(t)
@@ -119,5 +159,7 @@ def plausible(t: Floats) -> npt.NDArray[np.bool_]:
     finite = t if known.all() else t[known]
     if float(finite.max()) - float(finite.min()) < ABSURD_DISTANCE_S:  # a median of millions takes long
         return known
-    close: npt.NDArray[np.bool_] = known & (np.abs(t - np.median(finite)) < ABSURD_DISTANCE_S)
+    half = (len(finite) - 1) // 2
+    middle = np.partition(finite, half)[half]  # one of them: a mean of the two in the middle may be near neither
+    close: npt.NDArray[np.bool_] = known & (np.abs(t - middle) < ABSURD_DISTANCE_S)
     return close

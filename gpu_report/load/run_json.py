@@ -9,14 +9,15 @@ import pandas as pd
 from gpu_report import schema
 from gpu_report.errors import InputError
 from gpu_report.model import Gpu, Mount, Recording
+from gpu_report.ordinary_file import LARGEST_INDEX, MOST_GPUS
 from gpu_report.run_folder import finite, read_json
 
 # What lies beyond these is a broken file, not a machine.
 LARGEST_NUMBER = 1e12
-LARGEST_INDEX = 65535
 MOST_MOUNTS = 1024
-MOST_GPUS = 256  # of a machine: 16, each in 7 MIG devices, are 128
-LONGEST_INTERVAL_S = 86400.0
+LONGEST_VERSION = 20  # characters
+SHORTEST_INTERVAL_S, LONGEST_INTERVAL_S = 0.01, 7200.0  # half and twice of what the recorder takes
+MOST_TIMES = 10  # ticks are as close together only where others were asked for
 
 
 def load_info(folder: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -29,8 +30,9 @@ def load_info(folder: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
         return {}, (f"{why}: host, driver and command are not known",)
     version = info.get("format")
     if isinstance(version, int) and version > schema.FORMAT_VERSION:
+        newer = str(version)[:LONGEST_VERSION]
         raise InputError(
-            f"{folder} has format {version}, this gpu-report reads up to {schema.FORMAT_VERSION}: update gpu-report"
+            f"{folder} has format {newer}, this gpu-report reads up to {schema.FORMAT_VERSION}: update gpu-report"
         )
     listed = info.get("gpus")
     if isinstance(listed, list) and len(listed) > MOST_GPUS:
@@ -62,7 +64,7 @@ def recording(info: Mapping[str, Any], samples: pd.DataFrame) -> Recording:
         ultralytics=_text(info.get("ultralytics")),
         command=_words(info.get("command")),
         cuda_visible_devices=_visible(info.get("cuda_visible_devices")),
-        interval_s=_interval_s(info) or measured_interval(samples),
+        interval_s=_interval_s(info, measured_interval(samples)),
         ended_by=_text(info.get("ended_by")),
         exit_code=_whole(info.get("exit_code")),
         exit_signal=_text(info.get("exit_signal")),
@@ -85,9 +87,10 @@ def gpus(info: Mapping[str, Any], samples: pd.DataFrame) -> tuple[Gpu, ...]:
 
 
 def measured_interval(samples: pd.DataFrame) -> float | None:
-    """Return the median distance of two rows of one GPU in seconds, None with fewer than two."""
+    """Return the median distance of two rows of one GPU in seconds, None with fewer than two or where that is none."""
     steps = samples.groupby("gpu")["t_s"].diff().dropna()
-    return round(float(steps.median()), 3) if len(steps) else None
+    median_s = round(float(steps.median()), 3) if len(steps) else 0.0
+    return median_s if 0 < median_s <= LONGEST_INTERVAL_S else None
 
 
 def whole_index(value: object) -> int | None:
@@ -96,9 +99,12 @@ def whole_index(value: object) -> int | None:
     return index if index is not None and 0 <= index <= LARGEST_INDEX and index == value else None
 
 
-def _interval_s(info: Mapping[str, Any]) -> float | None:
+def _interval_s(info: Mapping[str, Any], measured_s: float | None) -> float | None:
+    """Return the interval that was asked for, the measured one where that cannot be: a long one would hide gaps."""
     interval_s = finite(info.get("interval_s"))
-    return interval_s if interval_s is not None and 0 < interval_s <= LONGEST_INTERVAL_S else None
+    if interval_s is None or not SHORTEST_INTERVAL_S <= interval_s <= LONGEST_INTERVAL_S:
+        return measured_s
+    return measured_s if measured_s and interval_s > MOST_TIMES * measured_s else interval_s
 
 
 def _gpu(index: int, entry: Mapping[str, Any]) -> Gpu:

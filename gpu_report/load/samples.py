@@ -13,9 +13,11 @@ import pandas as pd
 from gpu_report import schema
 from gpu_report.errors import InputError
 from gpu_report.load.csv_file import MISSING, CsvFile, Floats, read_csv
-from gpu_report.load.problems import noted
-from gpu_report.load.run_clock import RunClock, plausible, run_times
-from gpu_report.load.run_json import LARGEST_INDEX, MOST_GPUS
+from gpu_report.load.limits import MOST_BOOTS, SHORT, Limits
+from gpu_report.load.problems import noted, too_many
+from gpu_report.load.run_clock import RunClock, are_of_our_days, plausible, restarts, run_times, run_together
+from gpu_report.ordinary_file import LARGEST_INDEX, MOST_GPUS
+from gpu_report.run_folder import LARGEST_STAMP_S
 
 QUANTITIES = [column.name for column in schema.GPU_QUANTITIES]
 RING_QUANTITIES = [column.name for column in schema.RING_QUANTITIES]
@@ -28,6 +30,10 @@ OF_ONE_CORE = {"main_cpu_pct", "busiest_worker_cpu_pct", "workers_cpu_pct"}
 PRESSURES = {name for name in HOST_QUANTITIES if name.endswith("_pressure_pct")}
 LATE_PCT = 150.0  # a look half a tick late; more is no pressure
 LARGEST_PID = 2**32
+SAME_MOMENT_S = 0.0005
+MOST_A_SECOND = 200  # rows of a GPU: the recorder and the driver make 50 at most
+LARGEST_READING = 1e15  # a board that takes 1 kW has used 1e12 J after thirty years, and nothing has more of anything
+LONGEST_NAME = 1000  # characters of a process's
 UNKNOWN_OWNER = "unknown"
 Bools = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.intp]
@@ -75,13 +81,34 @@ def load_samples(path: Path) -> Samples:
 
 def _clocked(columns: Columns, path: Path, problems: list[str]) -> RunClock:
     """Return the clock that a table's stamps define, which it puts into the place of them, as `t_s`."""
-    wall, mono = (columns.pop(name).astype(np.float64, copy=False) for name in (WALL, MONO))
+    given = bool(np.isfinite(columns[WALL]).any())
+    wall, mono = (_stamps(columns.pop(name)) for name in (WALL, MONO))
     if not (np.isfinite(wall).any() or np.isfinite(mono).any()):
         raise InputError(f"{path} has not one valid row: nothing was recorded, or it is no samples CSV")
-    columns["t_s"], boots, stepped = run_times(np.where(np.isnan(wall), mono, wall), mono)
+    if given and not np.isfinite(wall).any():
+        problems.append(f"{path.name}: wall_s is no time in seconds since 1970")
+    wall = np.where(np.isnan(wall), mono, wall)
+    if not _is_sound(wall, mono):
+        problems.append(f"{path.name}: mono_s does not go on as wall_s does, in seconds; wall_s is used alone")
+        mono = np.full(len(wall), np.nan)
+    times, boots, stepped = run_times(wall, mono)
+    if not (near := plausible(times)).all():  # the run does not begin with a row that is none
+        times, boots, stepped = run_times(np.where(near, wall, np.nan), np.where(near, mono, np.nan))
+    columns["t_s"] = times
     if stepped:
         problems.append(f"{path.name}: the clock was set back during the recording; rows after it are moved on")
     return RunClock(boots)
+
+
+def _is_sound(wall: npt.NDArray[np.float64], mono: npt.NDArray[np.float64]) -> bool:
+    """Tell whether the monotonic clock is one; where the wall clock is none, there is nothing to tell it by."""
+    return not are_of_our_days(wall) or (restarts(wall, mono) <= MOST_BOOTS and run_together(wall, mono))
+
+
+def _stamps(column: Floats) -> npt.NDArray[np.float64]:
+    """Return a column of times, NaN for what cannot be one."""
+    stamps = column.astype(np.float64, copy=False)
+    return np.where(np.abs(stamps) <= LARGEST_STAMP_S, stamps, np.nan)
 
 
 class Ahead:
@@ -111,7 +138,11 @@ class Ahead:
 def load_ring(path: Path, clock: RunClock, ahead: Ahead | None = None) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Read ring.csv, what the driver kept between ticks; an empty table when there is none."""
     columns, _, problems = _load_optional(path, BESIDE[schema.RING_CSV], [], clock, ahead)
-    return _tidy(columns, path.name, problems, by_gpu=True, merge=True), tuple(problems)
+    try:
+        return _tidy(columns, path.name, problems, by_gpu=True, merge=True), tuple(problems)
+    except InputError as error:
+        nothing: Columns = {name: np.empty(0) for name in ["t_s", *BESIDE[schema.RING_CSV]]}
+        return _tidy(nothing, path.name, [], by_gpu=True), (f"{error}; it is left out",)
 
 
 def load_host(path: Path, clock: RunClock, ahead: Ahead | None = None) -> tuple[pd.DataFrame, tuple[str, ...]]:
@@ -120,17 +151,22 @@ def load_host(path: Path, clock: RunClock, ahead: Ahead | None = None) -> tuple[
     return _tidy(columns, path.name, problems, by_gpu=False), tuple(problems)
 
 
-def load_processes(path: Path, clock: RunClock) -> tuple[pd.DataFrame, tuple[str, ...]]:
+def load_processes(path: Path, clock: RunClock, limits: Limits = SHORT) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Read processes.csv, an empty table when there is none."""
     numbers, texts = ["gpu", "pid", "memory_used_mib", "gpu_util_pct"], ["name", "change", "owner"]
     columns, words, problems = _load_optional(path, numbers, texts, clock)
-    _blank_incredible(columns, ["gpu_util_pct"], path.name, problems)
+    _blank_incredible(columns, ["memory_used_mib", "gpu_util_pct"], path.name, problems)
     # a file from before there were owners tells none
+    words["name"] = words["name"].str.slice(0, LONGEST_NAME)
     words["owner"] = words["owner"].where(words["owner"].isin(schema.PROCESS_OWNERS), UNKNOWN_OWNER)
     known = plausible(columns["t_s"].astype(np.float64, copy=False)) & _are_whole(columns["pid"], LARGEST_PID)
     known &= _are_whole(columns["gpu"], LARGEST_INDEX)
     frame = pd.DataFrame({**columns, **words})
     frame = frame[known & frame["change"].isin(schema.PROCESS_CHANGES)].sort_values("t_s", kind="stable")
+    pids = frame["pid"].unique()
+    if len(pids) > limits.processes:
+        problems.append(too_many(f"{path.name} has {len(pids):,} processes", limits.processes))
+        frame = frame[frame["pid"].isin(pids[: limits.processes])]
     frame = frame.astype({"gpu": "int64", "pid": "int64", "memory_used_mib": float, "gpu_util_pct": float})
     order = ["t_s", "gpu", "pid", "name", "memory_used_mib", "change", "owner", "gpu_util_pct"]
     return frame[order].reset_index(drop=True), tuple(problems)
@@ -144,7 +180,7 @@ def _load_optional(
         csv = ahead.take(path) if ahead and clock.is_of_one_boot else None
         if csv is None and clock.is_of_one_boot:
             csv = read_csv(path, [MONO, *numeric], text)
-        if csv is None or not np.isfinite(csv.numbers[MONO]).all():
+        if csv is None or not np.isfinite(_stamps(csv.numbers[MONO])).all():
             csv = read_csv(path, [WALL, MONO, *numeric], text)
     except InputError as error:
         columns: Columns = {name: np.empty(0) for name in ["t_s", *numeric]}
@@ -152,9 +188,7 @@ def _load_optional(
         return columns, words, [str(error)] if path.exists() else []
     columns = dict(csv.numbers)
     walls, monos = columns.pop(WALL, None), columns.pop(MONO)
-    times = (
-        clock.of_one_boot(monos) if walls is None else clock.times(walls.astype(np.float64), monos.astype(np.float64))
-    )
+    times = clock.of_one_boot(_stamps(monos)) if walls is None else clock.times(_stamps(walls), _stamps(monos))
     return {"t_s": times, **columns}, csv.words, list(csv.problems)
 
 
@@ -168,8 +202,10 @@ def _tidy(columns: Columns, name: str, problems: list[str], *, by_gpu: bool, mer
         valid &= _are_whole(columns["gpu"], LARGEST_INDEX)
         valid &= _are_of_few(columns["gpu"], valid, name, problems)
     _note(problems, name, int((~valid).sum()), *UNPLACED)
+    if by_gpu:
+        _refuse_dense(columns["t_s"][valid], columns["gpu"][valid], name)
     order = _order(columns["t_s"], columns.get("gpu") if by_gpu else None, valid)
-    tidy: dict[str, npt.NDArray[Any]] = {"t_s": columns.pop("t_s")[order]}
+    tidy: dict[str, npt.NDArray[Any]] = {"t_s": _to_milliseconds(columns.pop("t_s")[order])}
     if by_gpu:
         tidy["gpu"] = columns.pop("gpu")[order].astype(np.int32)
     again = _repeats(list(tidy.values()))
@@ -200,6 +236,17 @@ def _are_of_few(gpus: Floats, valid: Bools, name: str, problems: list[str]) -> B
     return few
 
 
+def _refuse_dense(t_s: Floats, gpus: Floats, name: str) -> None:
+    """Raise InputError where a GPU has more rows a second than any recorder writes, or driver keeps."""
+    if not len(t_s):
+        return
+    seconds = float(t_s.max()) - float(t_s.min()) + 1.0
+    if len(t_s) > MOST_A_SECOND * seconds and len(t_s) > MOST_A_SECOND * seconds * len(np.unique(gpus)):
+        raise InputError(
+            f"{name} has {len(t_s):,} rows in {seconds:,.0f} s, more than any recorder writes: its clock is broken"
+        )
+
+
 def _order(t_s: Floats, gpus: Floats | None, valid: Bools) -> Rows:
     """Return the valid rows by GPU and time, those of one moment as they stand in the file."""
     if gpus is None:
@@ -211,6 +258,12 @@ def _order(t_s: Floats, gpus: Floats | None, valid: Bools) -> Rows:
 def _by_time(t_s: Floats, rows: Rows) -> Rows:
     times = t_s[rows]
     return rows if (np.diff(times) >= 0).all() else rows[np.argsort(times, kind="stable")]
+
+
+def _to_milliseconds(t_s: Floats) -> Floats:
+    """Return sorted times as they are, to the millisecond where some are closer: stamps are no finer."""
+    steps = np.diff(t_s)
+    return np.round(t_s, 3) if ((steps > 0) & (steps < SAME_MOMENT_S)).any() else t_s
 
 
 def _repeats(keys: Sequence[Floats]) -> Bools:
@@ -239,12 +292,12 @@ def _are_whole(numbers: Floats, largest: int) -> Bools:
 def _blank_incredible(
     columns: Columns, quantities: Sequence[str], name: str, problems: list[str], valid: Bools | None = None
 ) -> None:
-    """Blank percentages outside 0 to 100 and negative readings: no driver means them."""
+    """Blank percentages outside 0 to 100, negative readings and enormous ones: no driver means them."""
     for quantity in quantities:
         values = columns[quantity]
         if quantity in PRESSURES:
             values = columns[quantity] = np.where(values <= LATE_PCT, np.minimum(values, 100.0), values)
-        wrong = values < 0
+        wrong = (values < 0) | (values > LARGEST_READING)
         if quantity in PERCENTAGES:
             wrong |= values > 100
         if wrong.any():

@@ -8,11 +8,12 @@ process of its own. Client: `client.py SOCKET ARGUMENT...`, written by `write_cl
 import array
 import json
 import os
+import resource
 import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -29,8 +30,12 @@ sys.exit(server.recv(1)[0])
 
 
 @contextmanager
-def warm_server(environment: dict[str, str]) -> Iterator[list[str]]:
-    """Yield the words that run `gpu-report` through a server, which ends with the block."""
+def warm_server(environment: dict[str, str], most: Mapping[int, int] | None = None) -> Iterator[list[str]]:
+    """Yield the words that run `gpu-report` through a server, which ends with the block.
+
+    `most` limits each command: to so many seconds of a core (`resource.RLIMIT_CPU`), and to so many bytes of address
+    space (`RLIMIT_AS`) more than the server has.
+    """
     with tempfile.TemporaryDirectory(prefix="warm-") as folder:
         address, client = Path(folder) / "socket", Path(folder) / "client.py"
         client.write_text(CLIENT)
@@ -40,10 +45,18 @@ def warm_server(environment: dict[str, str]) -> Iterator[list[str]]:
         try:
             assert server.stdout is not None
             assert server.stdout.readline() == "ready\n"
+            for kind, limit in (most or {}).items():
+                more = _address_space(server.pid) if kind == resource.RLIMIT_AS else 0
+                resource.prlimit(server.pid, kind, (limit + more, limit + more))
             yield [sys.executable, "-I", "-S", str(client), str(address)]
         finally:
             server.terminate()
             server.wait()
+
+
+def _address_space(pid: int) -> int:
+    """Return the bytes of a process's address space."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[0]) * resource.getpagesize()
 
 
 def serve(address: str) -> None:

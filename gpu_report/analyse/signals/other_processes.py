@@ -1,6 +1,11 @@
 """Which other processes were on a GPU of the training: when they came and went, and what they took."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isnan
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -44,20 +49,34 @@ class OtherProcess:
         return f"{self.name or 'a process'} (pid {self.pid})"
 
 
+class _Look(NamedTuple):
+    """A row of the table of processes; what the driver did not say is NaN."""
+
+    t_s: float
+    pid: int
+    name: str
+    memory_used_mib: float
+    change: str
+    gpu_util_pct: float
+
+
 def other_processes_on(run: Run, series: GpuSeries) -> tuple[OtherProcess, ...]:
     """Return the other processes of a GPU. When they came and went shows in its memory between two looks."""
     rows = run.processes[run.processes["gpu"] == series.gpu]
-    found = [_other_process(run, series, rows[rows["pid"] == pid]) for pid in _pids(run, rows)]
+    of_pid: dict[int, list[_Look]] = {}
+    for look in map(_Look._make, zip(*(rows[name].tolist() for name in _Look._fields), strict=True)):
+        of_pid.setdefault(look.pid, []).append(look)
+    found = [_other_process(run, series, of_pid[pid]) for pid in _pids(run, rows)]
     return tuple(other for other in found if other.span[0] < other.span[1])
 
 
-def _other_process(run: Run, series: GpuSeries, rows: pd.DataFrame) -> OtherProcess:
-    memory = max(rows["memory_used_mib"].dropna().tolist(), default=None)
-    used = max(rows["gpu_util_pct"].dropna().tolist(), default=None)
-    gone = rows[rows["change"] == "gone"]["t_s"].tolist()
-    came_s, went_s = float(rows["t_s"].iloc[0]), gone[-1] if gone else run.duration_s
+def _other_process(run: Run, series: GpuSeries, looks: Sequence[_Look]) -> OtherProcess:
+    memory = max((look.memory_used_mib for look in looks if not isnan(look.memory_used_mib)), default=None)
+    used = max((look.gpu_util_pct for look in looks if not isnan(look.gpu_util_pct)), default=None)
+    gone = [look.t_s for look in looks if look.change == "gone"]
+    came_s, went_s = looks[0].t_s, gone[-1] if gone else run.duration_s
     span = (_step(series, came_s, memory, up=True), _step(series, went_s, memory, up=False) if gone else went_s)
-    return OtherProcess(series.gpu, int(rows["pid"].iloc[0]), str(rows["name"].iloc[0]), span, memory, used)
+    return OtherProcess(series.gpu, looks[0].pid, str(looks[0].name), span, memory, used)
 
 
 def _pids(run: Run, rows: pd.DataFrame) -> list[int]:
@@ -74,8 +93,9 @@ def _pids(run: Run, rows: pd.DataFrame) -> list[int]:
 def _step(series: GpuSeries, look_s: float, memory_mib: float | None, *, up: bool) -> float:
     """Return when the GPU's memory stepped by about a process's before a look, else the middle of the time since."""
     since_s = look_s - PROCESSES_EVERY_S - th.LATE_LOOK_TICKS * series.tick_s
-    rows = series.samples[(series.samples["t_s"] > since_s) & (series.samples["t_s"] <= look_s + series.tick_s)]
-    used, t_s = rows["memory_used_mib"].to_numpy(dtype=float), rows["t_s"].to_numpy(dtype=float)
+    times_s = series.samples["t_s"].to_numpy(dtype=float)
+    rows = slice(*np.searchsorted(times_s, [since_s, look_s + series.tick_s], side="right").tolist())
+    used, t_s = series.samples["memory_used_mib"].to_numpy(dtype=float)[rows], times_s[rows]
     if memory_mib and len(used) > 1:
         steps = np.diff(used) if up else -np.diff(used)
         at = int(np.argmax(np.nan_to_num(steps)))

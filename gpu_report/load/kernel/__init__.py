@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from gpu_report.catalogue import SEVERITIES
 from gpu_report.load.kernel.host_patterns import RULES
 from gpu_report.load.kernel.join import ONE_EVENT_S, join_details, join_lines
 from gpu_report.load.kernel.log_prefix import message_of
@@ -16,12 +17,15 @@ __all__ = ["RawLine", "classify", "kernel_events"]
 
 FOLD_SILENCE_S: Final = 180.0  # repeats are one event until 3 min of silence (practice of NVIDIA's fleet tools)
 NVML_WINDOW_S: Final = 5.0  # NVML's Xid event and the log's line of the same fault lie closer than this
+MOST_EVENTS: Final = 1000  # different ones of a recording; a poor machine has dozens, and nobody reads more
+MOST_XIDS: Final = 2000  # of NVML; the log's own are folded, these are not yet
 _LASTING_KINDS: Final = frozenset({"nfs", "suspend"})  # these last until the line that ends them, however long
 # A sound PCIe link repairs a handful of errors a day; one that repairs this many (1/s) for a minute is poor.
 POOR_LINK_PER_S: Final = 1.0
 _RATED_FROM_S: Final = 60.0
 _NVML: Final = "NVML"
 _LOST_XID: Final = 79
+_Fault = tuple[object, ...]
 _NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+|\d+")
 
 
@@ -39,15 +43,16 @@ def kernel_events(
     """Return the events in `lines`, sorted by time.
 
     `xid_codes` are NVML's own Xid events (t_s, gpu, code): each joins the log's event of the same fault where
-    there is one. Lines of one event are joined, and repeats folded until 3 min of silence.
+    there is one. Lines of one event are joined, and repeats folded until 3 min of silence. Of more than MOST_EVENTS the
+    worst, and of those the first, are returned.
     """
     ordered = join_lines(sorted(lines, key=lambda line: line.t_s))
     items = [MatchedLine(line, _match(line.text)) for line in ordered]
     indices = _pci_to_index(gpus, items)
     matched = [item for item in join_details(items) if item.match.role != "introduction"]
-    folded = _fold([(_event(item, indices, run_pids), item.match) for item in matched])
+    folded = _worst(_fold([(_event(item, indices, run_pids), item.match) for item in matched]))
     events = _unplugged([_rated(event) for event in folded])
-    return tuple(sorted(_with_nvml(events, xid_codes), key=lambda event: event.t_s))
+    return tuple(sorted(_with_nvml(events, xid_codes[:MOST_XIDS]), key=lambda event: event.t_s))
 
 
 def _match(text: str) -> Match:
@@ -91,21 +96,29 @@ def _event(item: MatchedLine, indices: Mapping[PciAddress, int], run_pids: froze
 def _fold(matched: Sequence[tuple[KernelEvent, Match]]) -> list[KernelEvent]:
     """Return the events with repeats of one fault counted in the first of them (`count`, `last_t_s`)."""
     events: list[KernelEvent] = []
-    still_open: dict[tuple[object, ...], int] = {}
+    still_open: dict[_Fault, dict[tuple[object, ...], int]] = {}
     for event, match in matched:
-        if match.role == "resolved" and _resolve(events, still_open, event, match):
+        of_fault = still_open.setdefault(_fault(event, match), {})
+        if match.role == "resolved" and _resolve(events, of_fault, event):
             continue
-        key = (event.severity, event.code, event.pid, *_fault(event, match))
-        index = still_open.get(key)
+        key = event.severity, event.code, event.pid
+        index = of_fault.get(key)
         if index is not None and _lasts(events[index], event):
             events[index] = replace(events[index], count=events[index].count + 1, last_t_s=event.t_s)
         else:
-            still_open[key] = len(events)
+            of_fault[key] = len(events)
             events.append(event)
     return events
 
 
-def _fault(event: KernelEvent, match: Match) -> tuple[object, ...]:
+def _worst(events: Sequence[KernelEvent]) -> Sequence[KernelEvent]:
+    if len(events) <= MOST_EVENTS:
+        return events
+    worst = sorted(events, key=lambda event: SEVERITIES.index(event.severity))[:MOST_EVENTS]
+    return sorted(worst, key=lambda event: event.t_s)
+
+
+def _fault(event: KernelEvent, match: Match) -> _Fault:
     """Return what a fault sticks to; lines of no known fault are the same when they differ in numbers only."""
     if event.kind in ("other", "driver") and not match.subject:
         return event.kind, event.gpu, match.pci, _NUMBER.sub("#", message_of(event.text))
@@ -117,14 +130,11 @@ def _lasts(first: KernelEvent, event: KernelEvent) -> bool:
     return event.kind in _LASTING_KINDS or event.t_s - last <= FOLD_SILENCE_S
 
 
-def _resolve(
-    events: list[KernelEvent], still_open: dict[tuple[object, ...], int], event: KernelEvent, match: Match
-) -> bool:
-    """Let the open events that `event` ends last until now; False where there are none."""
-    fault = _fault(event, match)
-    ended = [key for key, index in still_open.items() if key[-len(fault) :] == fault and _lasts(events[index], event)]
+def _resolve(events: list[KernelEvent], of_fault: dict[tuple[object, ...], int], event: KernelEvent) -> bool:
+    """Let the open events of a fault, which `event` ends, last until now; False where there are none."""
+    ended = [key for key, index in of_fault.items() if _lasts(events[index], event)]
     for key in ended:
-        index = still_open.pop(key)
+        index = of_fault.pop(key)
         events[index] = replace(events[index], last_t_s=event.t_s)
     return bool(ended)
 

@@ -49,7 +49,7 @@ class CallbackLine(NamedTuple):
     content: Any
 
 
-def read_lines(data: bytes, clock: RunClock, end_t_s: float) -> tuple[list[CallbackLine], int]:
+def lines_of(data: bytes, clock: RunClock, end_t_s: float) -> tuple[list[CallbackLine], int]:
     """Return the lines of a file in order of time, and how many could not be read or placed."""
     lines: list[CallbackLine] = []
     bad = 0

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpu_report import schema
-from gpu_report.load.problems import lines_left_out
+from gpu_report.load.limits import SHORT, Limits
+from gpu_report.load.problems import lines_left_out, too_many
 from gpu_report.load.run_clock import RunClock
-from gpu_report.load.yolo.callback_lines import LEFT_OUT, LONGEST_TEXT, CallbackLine, read_lines, text, whole
+from gpu_report.load.yolo.callback_lines import LEFT_OUT, LONGEST_TEXT, CallbackLine, lines_of, text, whole
 from gpu_report.model import InsideEpoch, InsideRun, Phase, Recording, YoloRun
-from gpu_report.run_folder import finite
+from gpu_report.run_folder import finite, read_lines
 
 Lines = Sequence[CallbackLine]
 
@@ -34,8 +35,6 @@ NO_SETTINGS: Final = {"wall_s", "mono_s", "t_s", "kind", "task", "pid", "rank"}
 SILENCE_S: Final = 20.0  # ... and a batch takes less than this
 SILENCE_SHARE: Final = 1 / 1800
 LARGEST_SETTING: Final = 1e15
-LARGEST_FILE: Final = 64 << 20  # bytes; 10,000 epochs of 7 lines have 15 MiB
-LARGEST_TOTAL: Final = 256 << 20  # bytes of all files; their lines take ten times that in memory
 MOST_FILES: Final = 4096  # processes of YOLO under one recording
 LONGEST_LIST: Final = 16
 
@@ -61,8 +60,13 @@ class BegunRun:
     run: InsideRun
 
 
-def load_inside(
-    folder: Path, clock: RunClock, end_t_s: float, yolo_runs: Sequence[YoloRun], outside: Outside
+def load_inside(  # noqa: PLR0913, PLR0917 - what is known of the recording, and how much may be
+    folder: Path,
+    clock: RunClock,
+    end_t_s: float,
+    yolo_runs: Sequence[YoloRun],
+    outside: Outside,
+    limits: Limits = SHORT,
 ) -> tuple[tuple[InsideRun, ...], tuple[str, ...]]:
     """Return every run that a process reported, by its beginning, and what could not be read.
 
@@ -70,21 +74,44 @@ def load_inside(
     """
     problems: list[str] = []
     parts: list[Lines] = []
-    left = LARGEST_TOTAL
+    left = limits.inside_bytes
     for path in _files(folder):
-        data, cut = _head(path, min(left, LARGEST_FILE))
+        data, cut = _head(path, left)
         left -= len(data)
-        lines, bad = read_lines(data, clock, end_t_s)
+        lines, bad = lines_of(data, clock, end_t_s)
         if cut:
             problems.append(f"{schema.INSIDE_DIR}/{path.name}: {cut}")
         if bad:
             problems.append(lines_left_out(f"{schema.INSIDE_DIR}/{path.name}", bad))
         problems += _faults(path, lines)
         parts += _parts(lines)
-    parts.sort(key=lambda part: part[0].t_s)
+    parts, many = _few(sorted(parts, key=lambda part: part[0].t_s), limits.yolo_runs)
     begins = [part[0].t_s for part in parts if not whole(part[0].content.get("rank"))]
     found = [_found(part, begins, end_t_s, outside) for part in parts]
-    return _matched(found, yolo_runs), tuple(problems)
+    runs, more = _of_few_epochs(_matched(found, yolo_runs), limits.epochs)
+    return runs, (*problems, *many, *more)
+
+
+def _few(parts: list[Lines], most: int) -> tuple[list[Lines], list[str]]:
+    """Return as many trainings as there can be, with all other runs, and what is left out."""
+    trains = [at for at, part in enumerate(parts) if part[0].content["task"] == "train"]
+    if len(trains) <= most:
+        return parts, []
+    excess = set(trains[most:])
+    few = [part for at, part in enumerate(parts) if at not in excess]
+    return few, [too_many(f"{schema.INSIDE_DIR}/ has {len(trains):,} trainings", most)]
+
+
+def _of_few_epochs(runs: Sequence[InsideRun], most: int) -> tuple[tuple[InsideRun, ...], list[str]]:
+    """Return the runs with as many epochs as there can be, and what is left out."""
+    count = sum(len(run.epochs) for run in runs)
+    if count <= most:
+        return tuple(runs), []
+    left, few = most, []
+    for run in runs:
+        few.append(dataclasses.replace(run, epochs=run.epochs[:left]))
+        left -= len(few[-1].epochs)
+    return tuple(few), [too_many(f"{schema.INSIDE_DIR}/ has {count:,} epochs", most)]
 
 
 def with_versions(recording: Recording, runs: Iterable[InsideRun]) -> Recording:
@@ -110,14 +137,11 @@ def _head(path: Path, most: int) -> tuple[bytes, str]:
     try:
         if not path.is_file():
             return b"", "is no file and is left out"
-        with path.open("rb") as file:
-            data = file.read(most + 1)
+        data, is_cut = read_lines(path, most)
     except OSError as error:
         return b"", f"could not be read ({error.strerror})"
-    if len(data) <= most:
-        return data, ""
-    whole = data[: data.rfind(b"\n", 0, most) + 1]
-    return whole, f"only the first {len(whole)} bytes are read: the file, or all of them, are too large"
+    cut = f"only the first {len(data)} bytes are read: the file, or all of them, are too large" if is_cut else ""
+    return data, cut
 
 
 def _faults(path: Path, lines: Lines) -> list[str]:

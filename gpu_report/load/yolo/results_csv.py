@@ -8,23 +8,29 @@ else the rows are fitted to the samples (load/yolo/fit_training_start.py).
 import csv
 import itertools
 import math
-from bisect import bisect_right
+import os
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from gpu_report import schema
+from gpu_report.load.limits import SHORT, Limits
 from gpu_report.load.run_clock import ABSURD_DISTANCE_S, RunClock
 from gpu_report.load.yolo.args_yaml import load_arguments
 from gpu_report.load.yolo.fit_training_start import fit_train_start
+from gpu_report.load.yolo.run_folders import entries_by_run, events_by_run, places
 from gpu_report.model import EpochRow, YoloRun
+from gpu_report.ordinary_file import LARGEST_HEADER
 
 Events = Sequence[Mapping[str, Any]]
 LARGEST_EPOCH = 1e7  # what lies beyond these is a garbled row
 LONGEST_TRAINING_S = ABSURD_DISTANCE_S
+TOO_LARGE = "larger than that of a recording of this length can be"
 
 # Weights are written at once after a row: what is written later is no checkpoint of that row (DDP with a slow disk and
 # the largest model stays under a minute).
@@ -44,8 +50,64 @@ class ResultsRow:
     metrics: Mapping[str, float]
 
 
-def load_epochs(
-    folder: Path, info: Mapping[str, Any], events: Events, clock: RunClock, samples: pd.DataFrame
+@dataclass(frozen=True, eq=False)
+class ResultsFile:
+    """A results.csv that is read when it is asked for, once; why it could not be goes to `problems`."""
+
+    path: Path
+    limits: Limits
+    problems: list[str]
+
+    @cached_property
+    def rows(self) -> list[ResultsRow]:
+        """Return its rows, none where there is no file.
+
+        Of a file that is too large nothing is read: the last row says when the training began.
+        """
+        try:
+            with self.path.open("rb") as file:
+                if self._is_refused(os.fstat(file.fileno()).st_size, file.readline(LARGEST_HEADER + 1)):
+                    return []
+                file.seek(0)
+                data = file.read()
+            if data.count(b"\n") > self.limits.results_rows:
+                self._refuse(TOO_LARGE)
+                return []
+            return parse_results(data.decode("utf-8", "replace"))
+        except OSError:
+            return []
+        except csv.Error as error:
+            self._refuse(f"no table ({error})")
+            return []
+
+    @cached_property
+    def ends(self) -> dict[int, list[float]]:
+        """Return when each epoch ended, seconds after the start of its training, in order; a resume has it again."""
+        ends: dict[int, list[float]] = {}
+        for row in sorted(self.rows, key=lambda each: each.time_s):
+            ends.setdefault(row.epoch, []).append(row.time_s)
+        return ends
+
+    def _is_refused(self, size: int, header: bytes) -> bool:
+        if size > self.limits.results_bytes:
+            self._refuse(TOO_LARGE)
+        elif len(header) > LARGEST_HEADER:
+            self._refuse(f"no table (its first line has more than {LARGEST_HEADER:,} bytes)")
+        else:
+            return False
+        return True
+
+    def _refuse(self, why: str) -> None:
+        self.problems.append(f"{schema.YOLO_DIR}/{self.path.name} is not read, for it is {why}")
+
+
+def load_epochs(  # noqa: PLR0913, PLR0917 - what is known of the recording, and how much may be
+    folder: Path,
+    info: Mapping[str, Any],
+    events: Events,
+    clock: RunClock,
+    samples: pd.DataFrame,
+    limits: Limits = SHORT,
 ) -> Loaded:
     """Return the YOLO runs of a recording, their epoch rows, and what could not be placed.
 
@@ -53,21 +115,24 @@ def load_epochs(
     """
     runs: list[YoloRun] = []
     rows: list[EpochRow] = []
-    problems: list[str] = []
-    for number, place in _places(folder, events):
-        said = _entry(info, number)
+    found, problems = places(folder, events, limits.yolo_runs)
+    entries, mine = entries_by_run(info), events_by_run(events)
+    for number, place in found:
+        said, seen = entries.get(number, {}), mine.get(number, {})
         args, note = load_arguments(place / schema.YOLO_ARGS)
+        file = ResultsFile(place / schema.YOLO_RESULTS, limits, problems)
         problems += note
-        recorded = [e for e in events if e["kind"] == "epoch" and e.get("run", 1) == number]
+        recorded = seen.get("epoch", [])
+        path = _path(said, seen.get("yolo_run", []))
         if recorded:
-            run = YoloRun(number, _path(said, events, number), args, "recorded", None)
-            placed = _recorded_rows(number, recorded, clock, place)
+            run = YoloRun(number, path, args, "recorded", None)
+            placed = _recorded_rows(number, recorded, clock, file)
         else:
-            run, placed = _place_after_the_fact(number, place, said, args, clock, samples)
+            run, placed = _place_after_the_fact(YoloRun(number, path, args, "none", None), file, said, clock, samples)
             problems += [run.note] if run.anchor in {"none", "no-epoch"} and run.note else []
         run = _with_file_times(run, said, placed, clock)
         runs.append(run)
-        saved = _saved(placed, _saves(events, number, clock), run.checkpoint_s)
+        saved = _saved(placed, _saves(seen.get("checkpoint", []), clock), run.checkpoint_s)
         rows += [replace(row, saved_t_s=t_s) for row, t_s in zip(placed, saved, strict=True)]
     return tuple(runs), tuple(rows), tuple(problems)
 
@@ -84,10 +149,9 @@ def _with_file_times(run: YoloRun, said: Mapping[str, Any], rows: Sequence[Epoch
     )
 
 
-def _saves(events: Events, number: int, clock: RunClock) -> list[float]:
+def _saves(events: Events, clock: RunClock) -> list[float]:
     """Return when the recorder saw weights being written, in order."""
-    mine = (e for e in events if e["kind"] == "checkpoint" and e.get("run", 1) == number)
-    return sorted(clock.t(e["wall_s"], e.get("mono_s")) for e in mine)
+    return sorted(clock.t(e["wall_s"], e.get("mono_s")) for e in events)
 
 
 def _saved(rows: Sequence[EpochRow], saves: Sequence[float], last_took_s: float | None) -> list[float | None]:
@@ -136,36 +200,15 @@ def segments(rows: Sequence[ResultsRow]) -> list[list[ResultsRow]]:
     return parts
 
 
-def _places(folder: Path, events: Events) -> list[tuple[int, Path]]:
-    numbered = sorted((int(p.name), p) for p in folder.glob("*") if p.is_dir() and p.name.isdecimal())
-    if numbered:
-        return numbered
-    known = folder.is_dir() and any(folder.iterdir())
-    return [(1, folder)] if known or any(e["kind"] == "epoch" for e in events) else []
+def _path(said: Mapping[str, Any], seen: Events) -> str | None:
+    paths = (said.get("path"), *(event.get("path") for event in seen))
+    return next((path for path in paths if isinstance(path, str) and path), None)
 
 
-def _entry(info: Mapping[str, Any], number: int) -> Mapping[str, Any]:
-    entries = info.get("yolo")
-    found = [e for e in entries if isinstance(e, Mapping)] if isinstance(entries, list) else []
-    return next((e for e in found if e.get("number") == number), {})
-
-
-def _path(said: Mapping[str, Any], events: Events, number: int) -> str | None:
-    seen = [e.get("path") for e in events if e["kind"] == "yolo_run" and e.get("number", 1) == number]
-    return next((path for path in (said.get("path"), *seen) if isinstance(path, str) and path), None)
-
-
-def _rows_in(place: Path) -> list[ResultsRow]:
-    try:
-        return parse_results((place / schema.YOLO_RESULTS).read_text("utf-8", errors="replace"))
-    except OSError:
-        return []
-
-
-def _recorded_rows(number: int, events: Events, clock: RunClock, place: Path) -> list[EpochRow]:
+def _recorded_rows(number: int, events: Events, clock: RunClock, file: ResultsFile) -> list[EpochRow]:
     """Return the rows that a recorder stamped as they appeared.
 
-    The first one seen may be epoch 7 of a run that was going on already: where it began, the file in `place` says.
+    The first one seen may be epoch 7 of a run that was going on already: where it began, the rows of its file say.
     """
     rows: list[EpochRow] = []
     segment, previous = 1, -math.inf
@@ -176,7 +219,7 @@ def _recorded_rows(number: int, events: Events, clock: RunClock, place: Path) ->
             continue
         resumed = time_s <= previous
         segment += resumed
-        known = rows[-1].row_t_s if rows and not resumed else _start(row_t, time_s, int(epoch), place)
+        known = rows[-1].row_t_s if rows and not resumed else _start(row_t, time_s, int(epoch), file)
         metrics = event.get("metrics")
         numbers = {k: _number(v) for k, v in metrics.items()} if isinstance(metrics, dict) else {}
         rows.append(EpochRow(number, segment, int(epoch), row_t, known, numbers))
@@ -184,41 +227,42 @@ def _recorded_rows(number: int, events: Events, clock: RunClock, place: Path) ->
     return rows
 
 
-def _start(row_t: float, time_s: float, epoch: int, place: Path) -> float:
+def _start(row_t: float, time_s: float, epoch: int, file: ResultsFile) -> float:
     """Return when the epoch of a segment's first stamped row began: at the row before it, else at train start."""
-    in_file = _rows_in(place) if epoch > 1 else []
-    before = [row.time_s for row in in_file if row.epoch == epoch - 1 and row.time_s < time_s]
-    return row_t - time_s + max(before, default=0.0) if math.isfinite(time_s) else row_t
+    if not math.isfinite(time_s):
+        return row_t
+    previous = file.ends.get(epoch - 1, ()) if epoch > 1 else ()
+    before = bisect_left(previous, time_s)
+    return row_t - time_s + (previous[before - 1] if before else 0.0)
 
 
-def _place_after_the_fact(  # noqa: PLR0913, PLR0917 - what is known of one YOLO run, from five sources
-    number: int, place: Path, said: Mapping[str, Any], args: dict[str, object], clock: RunClock, samples: pd.DataFrame
+def _place_after_the_fact(
+    run: YoloRun, file: ResultsFile, said: Mapping[str, Any], clock: RunClock, samples: pd.DataFrame
 ) -> tuple[YoloRun, list[EpochRow]]:
     """Place the rows of a copied results.csv; only the last segment after a resume can be placed."""
-    path = _path(said, [], number)
-    parts = segments(_rows_in(place))
+    number, parts = run.number, segments(file.rows)
     if not parts:
-        return YoloRun(number, path, args, "no-epoch", None, "yolo/results.csv has no complete row"), []
+        return replace(run, anchor="no-epoch", note="yolo/results.csv has no complete row"), []
     rows = parts[-1]
     end, last = float(samples["t_s"].max()), rows[-1].time_s
     by_option = _number(said.get("train_start_s")) - clock.start_wall_s
     by_file = _number(said.get("results_mtime_s")) - clock.start_wall_s - last
     notes = [f"the {len(parts) - 1} earlier segments of a resumed run are not placed"] if len(parts) > 1 else []
     if by_option < end and by_option + last > 0:
-        return YoloRun(number, path, args, "train-start", None, "; ".join(notes)), _rows_from(
+        return replace(run, anchor="train-start", note="; ".join(notes)), _rows_from(
             number, len(parts), rows, by_option
         )
     if math.isfinite(by_option):
         notes.append("--train-start lies outside the recording and is not used")
     if _lies_inside(by_file, last, end):
         note = "; ".join(notes)
-        return YoloRun(number, path, args, "file-time", None, note), _rows_from(number, len(parts), rows, by_file)
+        return replace(run, anchor="file-time", note=note), _rows_from(number, len(parts), rows, by_file)
     notes += _zone_hint(by_file, last, end)
     fit = fit_train_start([row.time_s for row in rows], samples)
     if fit is None:
         notes.append("the epochs of yolo/results.csv do not fit into the recording: give --train-start")
-        return YoloRun(number, path, args, "none", None, "; ".join(notes)), []
-    run = YoloRun(number, path, args, "fitted", fit.uncertainty_s, "; ".join([fit.note, *notes]))
+        return replace(run, note="; ".join(notes)), []
+    run = replace(run, anchor="fitted", uncertainty_s=fit.uncertainty_s, note="; ".join([fit.note, *notes]))
     return run, _rows_from(number, len(parts), rows, fit.train_start_t_s)
 
 

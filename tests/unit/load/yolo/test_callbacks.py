@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from gpu_report import schema
 from gpu_report.analyse import analyse
 from gpu_report.load import load_run
+from gpu_report.load.limits import SHORT, Limits
 from gpu_report.load.run_clock import Boot, RunClock
-from gpu_report.load.yolo import callbacks
 from gpu_report.load.yolo.callbacks import Outside, load_inside, with_versions
 from gpu_report.model import Recording, YoloRun
 from gpu_report.render.run.summary_json import build_summary
@@ -39,18 +39,22 @@ def epoch_line(t_s, kind="epoch", begun=10.0, **fields):
     return line(t_s, kind, **{**values, **waits, **fields})
 
 
+def most_bytes(monkeypatch, most):
+    monkeypatch.setattr(Limits, "inside_bytes", property(lambda limits: most))
+
+
 def ended(t_s, how="finished"):
     return line(t_s, "ended", how=how)
 
 
 @pytest.fixture
 def load(tmp_path):
-    def loaded(*texts, yolo_runs=(), outside=None, clock=CLOCK):
+    def loaded(*texts, yolo_runs=(), outside=None, clock=CLOCK, limits=SHORT):
         (tmp_path / "inside").mkdir(exist_ok=True)
         for number, text in enumerate(texts):
             data = text if isinstance(text, bytes) else text.encode()
             (tmp_path / "inside" / f"{number}.jsonl").write_bytes(data)
-        return load_inside(tmp_path / "inside", clock, END_S, yolo_runs, outside or Outside())
+        return load_inside(tmp_path / "inside", clock, END_S, yolo_runs, outside or Outside(), limits)
 
     return loaded
 
@@ -170,7 +174,7 @@ def test_a_torn_line_costs_itself_only_and_is_said(load):
 
 
 def test_a_file_too_large_is_read_as_far_as_may_be_and_that_is_said(load, monkeypatch):
-    monkeypatch.setattr(callbacks, "LARGEST_FILE", len(WHOLE) + 5)
+    most_bytes(monkeypatch, len(WHOLE) + 5)
     (run,), problems = load(WHOLE + epoch_line(21))
     assert run.ended == "finished"
     assert problems == (
@@ -179,9 +183,19 @@ def test_a_file_too_large_is_read_as_far_as_may_be_and_that_is_said(load, monkey
 
 
 def test_all_files_together_are_bounded_too(load, monkeypatch):
-    monkeypatch.setattr(callbacks, "LARGEST_TOTAL", len(WHOLE) + 5)
+    most_bytes(monkeypatch, len(WHOLE) + 5)
     runs, problems = load(WHOLE, WHOLE)
     assert len(runs) == len(problems) == 1
+
+
+def test_more_trainings_and_epochs_than_there_can_be_are_left_out_and_that_is_said(load):
+    runs, problems = load("".join(run_line(t / 100) for t in range(2000)) + run_line(90, "val"))
+    assert [run.task for run in runs] == [*["train"] * SHORT.yolo_runs, "val"]
+    assert problems == (f"inside/ has 2,000 trainings: those after the first {SHORT.yolo_runs} are left out",)
+    epochs = "".join(epoch_line(20, epoch=number + 1) for number in range(2000))
+    (run,), problems = load(run_line() + epochs)
+    assert len(run.epochs) == SHORT.epochs == 1000
+    assert problems == ("inside/ has 2,000 epochs: those after the first 1,000 are left out",)
 
 
 def test_thousands_of_runs_are_told_apart_in_time(load):
@@ -214,7 +228,7 @@ def test_of_other_ranks_the_beginning_and_the_end_of_each_run_is_read_where_much
 
 
 def test_of_rank_0_all_is_read(load):
-    (run,), _ = load(epochs_of(0, 3000) + ended(75))
+    (run,), _ = load(epochs_of(0, 3000) + ended(75), limits=Limits(1000))
     assert len(run.epochs) == 3000
     assert len(run.phases) == 3001
 

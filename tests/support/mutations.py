@@ -292,6 +292,7 @@ def _dumped(pick: Random, value: object) -> bytes:
 
 # --- YAML ---------------------------------------------------------------------------------------------------------
 
+
 def mutate_yaml(pick: Random, data: bytes) -> bytes:
     """Return arguments with an odd value or key, or without one."""
     lines = data.decode("utf-8", "replace").splitlines()

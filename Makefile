@@ -21,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE
 BEGAN := $(shell date +%s)
 TOOK = echo "make $@ took $$(( $$(date +%s) - $(BEGAN) )) s"
 
-.PHONY: help report chart-library chart-library-if-any test test-fast test-yolo accuracy lint package sample-reports
+.PHONY: help report chart-library chart-library-if-any test test-fast test-long fuzz test-yolo accuracy lint package sample-reports
 .PHONY: screenshots clean
 
 help: ## Say what can be made
@@ -45,12 +45,20 @@ test: chart-library
 test: $(VENV)/.test ## Run all tests, the browser and the YOLO ones included
 	@$(BIN)/python tests/needs.py
 	@bash .ci/fetch-npm $(AXE) .npm/axe-core
-	@$(BIN)/pytest -q --durations=3 -m live $(TOGETHER) -n 3 || $(call ALONE,live)
-	@$(BIN)/pytest -q --durations=3 -m "not live" $(TOGETHER) -n 2 || $(call ALONE,"not live")
+	@$(BIN)/pytest -q --durations=3 -m "live and not long" $(TOGETHER) -n 3 || $(call ALONE,"live and not long")
+	@$(BIN)/pytest -q --durations=3 -m "not live and not long" $(TOGETHER) -n 2 || $(call ALONE,"not live and not long")
 	@$(TOOK)
 
 test-fast: $(VENV)/.test ## Run the tests that need neither a browser nor a training, nor the time that a recording takes
-	$(BIN)/pytest -q -m "not browser and not yolo and not live" $(TOGETHER) -n 2
+	$(BIN)/pytest -q -m "not browser and not yolo and not live and not long" $(TOGETHER) -n 2
+
+test-long: $(VENV)/.test ## Draw 400 trainings of each kind, and say how often the report is right (10 minutes)
+	$(BIN)/pytest -q -m long $(TOGETHER) -n 2
+
+FUZZ_MUTATIONS ?= 100000
+FUZZ_SEED ?= 1
+fuzz: $(VENV)/.test ## Mutate run folders and logs (FUZZ_MUTATIONS, FUZZ_SEED); what fails is kept under .fuzz/
+	$(BIN)/python tests/fuzz.py --mutations $(FUZZ_MUTATIONS) --seed $(FUZZ_SEED)
 
 test-yolo: $(VENV)/.test ## Run the trainings with ultralytics 8.3.0, 8.4.0 and the newest
 	@bash .ci/test-yolo && $(TOOK)

@@ -230,7 +230,7 @@ def _failure(case: Case) -> Failure | None:
 
 
 def _called(command: Arguments) -> tuple[int, str, str, str | None]:
-    """Run the command line; return its exit code, what it printed, and the traceback of an error that is no GpuReportError."""
+    """Run the command line; return its exit code, what it printed, and the traceback of what is no GpuReportError."""
     out, err, faults = io.StringIO(), io.StringIO(), []
     show = cli._show
 

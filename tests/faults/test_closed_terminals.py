@@ -26,7 +26,7 @@ class OnTerminal:
     def __init__(self, words, cwd, env):
         self.end, child = pty.openpty()
         self.process = subprocess.Popen(
-            ["setsid", "--ctty", "--wait", *words],
+            ["env", "--default-signal=HUP", "setsid", "--ctty", "--wait", *words],  # the tests may run under nohup
             stdin=child, stdout=child, stderr=child, cwd=cwd, env=clean_environment(env),
         )  # fmt: skip
         os.close(child)

@@ -66,12 +66,25 @@ def test_a_second_ctrl_c_ends_a_recorder_whose_disk_hangs(start_cli, fake_nvml, 
     assert running.stop(signal.SIGINT, timeout_s=5).returncode == 130
 
 
+# What an open of a file on a network drive does whose server is gone: it never returns.
+HANGS_AT_OPENING = """
+import os, threading
+real = os.open
+def hangs(path, *rest, **more):
+    if str(path).endswith("samples.csv"):
+        threading.Event().wait()
+    return real(path, *rest, **more)
+os.open = hangs
+"""
+
+
 def test_a_folder_that_does_not_answer_does_not_keep_the_command_from_running(fake_nvml, recorded, tmp_path):
-    recorded.path.mkdir()
-    os.mkfifo(recorded.path / "events.jsonl")  # to open it for reading waits for a writer, for ever
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "sitecustomize.py").write_text(HANGS_AT_OPENING)
     words = cli_command("record", "--output", recorded.path, "--", "sh", "-c", "exit 5")
     began = time.monotonic()
-    env = clean_environment(fake_nvml.env())
+    env = {**clean_environment(fake_nvml.env()), "PYTHONPATH": str(site)}
     done = subprocess.run(words, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 5, done.stderr
     assert "does not answer" in done.stderr

@@ -87,7 +87,7 @@ def main() -> None:
     print(table(found))
     for name, one in found.items():
         print(f"\n`{name}`, in seconds:\n\n{confusion(one)}")
-        if options.epoch_ends:
+        if options.boundaries:
             print(lengths(*told[name]))
 
 

@@ -8,6 +8,7 @@ from gpu_report.analyse.advice.speedup_limits import find_speedup_limits
 from gpu_report.analyse.context import build_context
 from gpu_report.analyse.results.epoch_summaries import summarise_epochs
 from gpu_report.analyse.results.gpu_summary import summarise_gpu
+from gpu_report.analyse.results.not_checked import not_checked
 from gpu_report.analyse.results.occurrences import group_findings, groups_of, ids_of, joined
 from gpu_report.analyse.results.time_ledger import build_ledger
 from gpu_report.analyse.results.training_outcome import training_outcome
@@ -63,6 +64,7 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
         coverage=min(measured / expected, 1.0) if expected > 0 else 0.0,
         longest_gap_s=max((gap.end_t_s - gap.start_t_s for gap in missing), default=0.0),
         ending=ending,
+        not_checked=not_checked(context),
     )
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypedDict, TypeVar, Unpack
 
+import numpy as np
+
 from gpu_report.analyse.signals.busy_wait import busy_waits_of
 from gpu_report.analyse.signals.clock_throttling import Throttle, throttles
 from gpu_report.analyse.signals.gpu_memory import GpuMemory, gpu_memory
@@ -27,6 +29,7 @@ from gpu_report.analyse.timeseries.energy import Energy, energy
 from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries, gpu_series
 from gpu_report.analyse.timeseries.intervals import Span, union
 from gpu_report.model import (
+    STARVED_PCT,
     Advice,
     Cause,
     EpochRow,
@@ -72,6 +75,7 @@ class Context:
     are where a GPU of several is busy only waiting for another, `throttles` what held clocks down. `undisturbed` are
     the train phases of epochs in which nothing happened; `signals` knows what every signal is in the steady state:
     outside drops, waits and the stay of other processes. `throughput` is None where callbacks reported nothing.
+    In spans that are `too_coarse` readings cannot tell training from validation: nothing is judged by them.
     """
 
     run: Run
@@ -85,6 +89,7 @@ class Context:
     epoch_ends: EpochEnds
     phases: tuple[Phase, ...]
     trainings: tuple[Training, ...]
+    too_coarse: tuple[Span, ...]
     drops: tuple[Drop, ...]
     other_processes: tuple[OtherProcess, ...]
     busy_waits: tuple[Interval, ...]
@@ -181,17 +186,22 @@ def build_context(run: Run, options: Options) -> Context:
     final = final_evaluations(timeline.phases, timeline.epoch_ends)
     usable = tuple(activity.usable(each) & outside(each, (*final, *away(trainings, each.gpu))) for each in series)
     trains = tuple(use & _trains(each, timeline.phases) for each, use in zip(series, usable, strict=True))
+
+    def apart(each: GpuSeries) -> Bools:
+        return outside(each, timeline.too_coarse)
+
     drops = tuple(
         drop
         for each, use, train in zip(series, usable, trains, strict=True)
-        for drop in find_drops(each, use, train, options, begun_later(trainings, each.gpu))
+        for drop in find_drops(each, use & apart(each), train & apart(each), options, begun_later(trainings, each.gpu))
     )
     others = tuple(other for each in series for other in other_processes_on(run, each))
     # in a validation ranks wait for the one that validates: in one that takes far too long, for what holds it up
     validated = union(usual_validations(timeline.phases, timeline.epoch_ends))
-    waiting = tuple(use & outside(each, validated) for each, use in zip(series, usable, strict=True))
+    waiting = tuple(use & apart(each) & outside(each, validated) for each, use in zip(series, usable, strict=True))
     waits = busy_waits_of(series, waiting, activity.used_gpus)
-    disturbed = [drop.span for drop in drops] + [wait.span for wait in waits]
+    disturbed = [*(drop.span for drop in drops), *(wait.span for wait in waits)]
+    disturbed += [span for span in timeline.too_coarse if _is_busy_at_times(series, span)]
     disturbed += [other.span for other in _working(others, activity)]
     steady_in = steady_phases(timeline.phases, timeline.epoch_ends)
     steady = steady_spans(steady_in, activity, run.duration_s, disturbed)
@@ -228,6 +238,12 @@ def _trains(series: GpuSeries, phases: Sequence[Phase]) -> Bools:
     edge_s = series.interval_s
     ends = union([(p.start_t_s - edge_s, p.end_t_s + edge_s) for p in phases if p.name in AT_EPOCH_END])
     return outside(series, ends)
+
+
+def _is_busy_at_times(all_series: Sequence[GpuSeries], span: Span) -> bool:
+    """Tell whether a GPU was busy in more than a few readings of a span: else it waited, whatever its phases were."""
+    parts = [series.util_pct[series.between(*span)] for series in all_series]
+    return any(len(part) > 0 and float(np.percentile(part, 90)) >= STARVED_PCT for part in parts)
 
 
 def _gpu_memory(context: Context, series: GpuSeries) -> GpuMemory:

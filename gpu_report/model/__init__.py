@@ -17,6 +17,7 @@ from gpu_report.model.comparison import (
 )
 from gpu_report.model.found import (
     HEALTHY_PCT,
+    STARVED_PCT,
     WELL_COVERED,
     Advice,
     Analysis,
@@ -31,6 +32,7 @@ from gpu_report.model.found import (
     Interval,
     LedgerRow,
     NearbyKernelEvent,
+    NotChecked,
     Occurrence,
     Options,
     Outlier,

@@ -348,6 +348,14 @@ class LedgerRow:
 
 
 @dataclass(frozen=True)
+class NotChecked:
+    """A rule that could not look, or not closely enough, and the reason: what to do about it is part of that."""
+
+    rule: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class Options:
     """What the user may set. Defaults are the project's definition of a drop (docs/findings.md).
 
@@ -366,6 +374,7 @@ class Options:
 
 # Mean utilisation of training (%) from which on it is healthy for YOLO; below there is room.
 HEALTHY_PCT = 60.0
+STARVED_PCT = 40.0  # ... and below this the GPU mostly waits
 
 # Of the time (0 to 1): with less of it measured "no drop" is no news, a sum would be too low, and a mean or a peak says
 # of how much it is. A tick or two that a busy host missed in a minute leave more.
@@ -390,3 +399,4 @@ class Analysis:
     coverage: float
     longest_gap_s: float
     ending: Ending | None = None
+    not_checked: tuple[NotChecked, ...] = ()

@@ -166,7 +166,7 @@ class Phase(Stretch):
     """What YOLO was doing from `start_t_s` to `end_t_s`, and where that is known from.
 
     `detail` names the part of a phase where that is known: of startup `imports`, `setup`, `data set`, `model` or
-    `first batch`, of train `close mosaic`.
+    `first batch`, of train `close mosaic`. Its edges are known to `uncertainty_s`, None where nobody can say how well.
     """
 
     name: PhaseName
@@ -175,6 +175,7 @@ class Phase(Stretch):
     end_t_s: float
     source: str
     detail: str = ""
+    uncertainty_s: float | None = None
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,6 @@ KNOWN = {
     ("yolo26m-detail: hog at 247 s", EDGES): "recorded before the recorder told whose a process is: it is told by the "
     "whole epoch that it made longer",
     ("yolo26m-stalls: stall at 66 s", CAUSE): "recorded before the recorder watched the loader's workers",
-    ("ddp: stop-rank1 at 69 s", EDGES): "a validation of 6 s right before it is taken into the drop of GPU 1: without "
-    "callbacks a longer one is not told from a stall beside it",
     ("ddp: hog1 at 105 s", MISSED): NO_PROCESSES,
     ("faulted: stall at 41 s", CAUSE): NO_HOST,
     ("faulted: hog at 83 s", MISSED): NO_PROCESSES,

@@ -6,8 +6,8 @@ from typing import TypeGuard
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
+from gpu_report.analyse.results.not_checked import not_checked
 from gpu_report.analyse.results.verdict_drops import MergedDrop, drops_sentence, merged_drops, waiting_sentence
-from gpu_report.analyse.rules.thresholds import STARVED_PCT
 from gpu_report.analyse.rules.unused_gpus import idle_gpus
 from gpu_report.analyse.signals.clock_throttling import POWER_CAP, THERMAL
 from gpu_report.analyse.timeline.activity import outside
@@ -15,7 +15,17 @@ from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S, LOW_PCT
 from gpu_report.analyse.timeseries.gpu_series import unsampled_s
 from gpu_report.analyse.timeseries.intervals import as_array
 from gpu_report.catalogue import CAUSES, RULES, UNEXPLAINED, cause_words, row_words
-from gpu_report.model import HEALTHY_PCT, WELL_COVERED, Ending, Finding, LedgerRow, Sentence, SpeedupLimit, Verdict
+from gpu_report.model import (
+    HEALTHY_PCT,
+    STARVED_PCT,
+    WELL_COVERED,
+    Ending,
+    Finding,
+    LedgerRow,
+    Sentence,
+    SpeedupLimit,
+    Verdict,
+)
 from gpu_report.wording import counted, ending_words, length, lower_first, upper_first
 
 WAITING = "waiting-for-peer"
@@ -44,7 +54,7 @@ def verdict(
         _work(context, trained, unseen, findings),
         *_starved(findings),
         *_speedup(limits, findings),
-        *_drops(context, merged, findings, trained, max(unseen, unsampled)),
+        *_drops(context, merged, findings, telling=_is_telling(trained, max(unseen, unsampled))),
         *_others(findings, merged),
         *_throttled(findings),
         *_fault(foreign),
@@ -193,7 +203,9 @@ def _work(context: Context, trained: Trained, unseen: float, findings: Sequence[
     else:
         what = f"{length(seconds)} after startup" if context.activity.startups else f"the {length(seconds)} recorded"
     reading = ", which is too short to judge"
-    if seconds >= LEVEL_AT_LEAST_S:
+    if context.too_coarse:
+        reading = ", validation included"
+    elif seconds >= LEVEL_AT_LEAST_S:
         reading = _reading(util, gpus, marred=_is_marred(findings))
     return Sentence("work", f"{subject} busy {util:.0f} % of {what}{reading}.")
 
@@ -233,16 +245,24 @@ def _reading(util: float, gpus: int, *, marred: bool) -> str:
 
 
 def _drops(
-    context: Context, merged: Sequence[MergedDrop], findings: Sequence[Finding], trained: Trained, unseen: float
+    context: Context, merged: Sequence[MergedDrop], findings: Sequence[Finding], *, telling: bool
 ) -> Iterator[Sentence]:
-    """Yield the drops together, or that there was none where that is known."""
-    # a GPU that never worked has no level to fall from, in too short a time none is known, and where nobody looked
-    # nothing is seen to fall; where the driver alone did, nothing tells why, nor whether its readings are credible
-    telling = _is_long(trained) and trained[0] >= STARVED_PCT and unseen <= 1 - WELL_COVERED
+    """Yield the drops together, or that there was none where that is known; else why it is not."""
+    unchecked = [each.reason for each in not_checked(context) if each.rule == "drop"]
     if merged:
         yield Sentence("drops", drops_sentence(merged, several_gpus=len(context.activity.used_gpus) > 1))
-    elif telling and not _is_marred(findings):
+    elif telling and not unchecked and not _is_marred(findings):
         yield Sentence("drops", "No unexpected drop.")
+    yield from (Sentence("not checked", f"Not checked for drops: {reason}.") for reason in unchecked[:1])
+
+
+def _is_telling(trained: Trained, unseen: float) -> bool:
+    """Tell whether a drop would have been seen.
+
+    A GPU that never worked has no level to fall from, in too short a time none is known, and where nobody looked
+    nothing is seen to fall; where the driver alone did, nothing tells why, nor whether its readings are credible.
+    """
+    return _is_long(trained) and trained[0] >= STARVED_PCT and unseen <= 1 - WELL_COVERED
 
 
 def _is_long(trained: Trained) -> TypeGuard[tuple[float, float]]:

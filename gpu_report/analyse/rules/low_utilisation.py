@@ -13,7 +13,7 @@ from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import Span, Spans, as_array
-from gpu_report.model import HEALTHY_PCT, Cause, Finding, Severity
+from gpu_report.model import HEALTHY_PCT, STARVED_PCT, Cause, Finding, Severity
 
 ORDINARY = "without warm-up and disturbed epochs"  # what the number is over: the verdict's is over all training
 
@@ -87,7 +87,7 @@ def _finding(context: Context, signals: IntervalSignals, span: Span, mean_pct: f
 
 def _severity(cause: Cause, mean_pct: float) -> Severity:
     """Return a note for what is between starved and healthy, unless its cause can be repaired without another batch."""
-    if mean_pct < th.STARVED_PCT:
+    if mean_pct < STARVED_PCT:
         return "warning"
     by_nature = cause.name == "launch-bound" and mean_pct >= MAIN_BOUND_UTIL_PCT
     return "info" if by_nature or not cause.confidence else "warning"

@@ -18,7 +18,6 @@ REMAINS_AT_LEAST_S = 5.0
 
 # --- low utilisation ---
 
-STARVED_PCT = 40.0  # mean utilisation of training below this: the GPU mostly waits
 WAITING_SHARE = 0.1  # of the steady state: less is not what holds it back
 DATA_WAIT_SHARE = 0.2  # of the steady state: 0.1 to 1 % where the loader keeps up, and a fifth is worth a fix
 STARVED_AT_LEAST_S = 10.0  # of the steady state: less is too little to call it the run's way

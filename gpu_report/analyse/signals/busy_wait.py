@@ -35,7 +35,7 @@ def busy_waits(series: GpuSeries, usable: Bools) -> list[Interval]:
     return [
         Interval(series.gpu, float(start), float(end), series.mean_util_pct(float(start), float(end)))
         for start, end in found
-        if end - start >= th.LOW_AT_LEAST_S - READING_SLACK * series.tick_s
+        if end - start >= max(th.LOW_AT_LEAST_S, th.LOW_READINGS * series.tick_s) - READING_SLACK * series.tick_s
     ]
 
 

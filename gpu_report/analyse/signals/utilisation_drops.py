@@ -106,8 +106,8 @@ class _Search:
         self.usable = usable
         self.window = max(round(th.LEVEL_OVER_S / series.interval_s), 1)
         self.at_least = max(round(LEVEL_AT_LEAST_S / series.interval_s), 1)
-        # readings that the level is made of: of training (before there is enough of it, of any work), and in no drop
-        self.kept = trains | (usable & (np.cumsum(trains) < self.at_least))
+        # readings that the level is made of: of training (without enough of it, of any work), and in no drop
+        self.kept = trains.copy() if trains.sum() >= self.at_least else usable.copy()
         self.trained_s = np.concatenate([[0.0], np.cumsum(np.where(trains, series.weight_s, 0.0))])
         self.sustained_s = max(th.SUSTAINED_AFTER_S, th.SUSTAINED_SHARE * float(self.trained_s[-1]))
         self.low = stretch_bounds(series, usable & (series.util_pct < share * 100), usable, STRAY_S)

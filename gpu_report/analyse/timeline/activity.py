@@ -1,5 +1,6 @@
 """When a GPU had work to do at all: outside startup and outside the time in which no YOLO run was going on."""
 
+import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -123,13 +124,33 @@ def _first_work(begin: _Begin, used: Sequence[GpuSeries], duration_s: float) -> 
 def _first_on(series: GpuSeries, begin: _Begin) -> float | None:
     """Return when a process first worked on a GPU, by utilisation or by power; None if it never did.
 
-    A rank that waits for another spins at full utilisation, but draws next to nothing: there power has the say.
+    A rank that waits for another spins at full utilisation, but draws next to nothing: there power has the say. It has
+    not where utilisation, too, is higher then: training may be less work than the validation after it.
     """
     by_util = first_work(series, begin.train_start_s)
     by_power = _first_power(series, begin.train_start_s, begin.row_s) if begin.row_s is not None else None
     if by_util is None or by_power is None:
         return by_power if by_util is None else by_util
-    return by_power if by_power - by_util > th.BUSY_WITHOUT_POWER_S else min(by_util, by_power)
+    late = by_power - by_util > th.BUSY_WITHOUT_POWER_S and not _works(series, by_util, by_power, begin.row_s)
+    return by_power if late else min(by_util, by_power)
+
+
+def _works(series: GpuSeries, start_t_s: float, then_t_s: float, end_t_s: float | None) -> bool:
+    """Tell whether a GPU that was busy before a moment worked: it did not spin, as busy as after it with less power."""
+    spans = (start_t_s, then_t_s), (then_t_s, end_t_s or math.inf)
+    before, after = (_medians(series, span) for span in spans)
+    if before is None or after is None or before[0] < th.LOW_PCT:
+        return False
+    return before[0] < th.SPINS_FROM * after[0] or before[1] > th.SPINS_UP_TO * after[1]
+
+
+def _medians(series: GpuSeries, span: Span) -> tuple[float, float] | None:
+    """Return median utilisation (%) and power above the least (W) in a span, None without readings."""
+    util = series.util_pct[series.between(*span)]
+    every = series.samples["power_w"].to_numpy(dtype=float)
+    power = every[series.between_rows(*span)]
+    power = power[np.isfinite(power)]
+    return (float(np.median(util)), float(np.median(power) - np.nanmin(every))) if len(util) and len(power) else None
 
 
 def _first_power(series: GpuSeries, after_s: float, row_s: float) -> float | None:

@@ -1,31 +1,39 @@
 """Where each epoch's validation began and its checkpoint ended, as the GPU's own readings tell around each row.
 
-A row of results.csv appears between the two, to the millisecond. How long they took is fitted: training is work,
-validation and checkpoint are rest, and the lengths that contradict the readings least, over an epoch and its
-neighbours, are taken. Neighbours are what makes it finer than one reading a second: rows fall anywhere between
-ticks.
+A row of results.csv appears between the two, to the millisecond. How long they took is fitted: training reads one
+level, validation and checkpoint another (epoch_levels.py), and the lengths that contradict the readings least, over
+an epoch and its neighbours, are taken. Neighbours are what makes it finer than one reading a second: rows fall
+anywhere between ticks.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gpu_report.analyse.timeline import thresholds as th
+from gpu_report.analyse.timeline.epoch_levels import (
+    BLURRED_S,
+    CHECKPOINT_AT_MOST,
+    EpochLevels,
+    Levels,
+    Signal,
+    find_levels,
+    signals_of,
+)
+from gpu_report.analyse.timeline.shared_epoch_ends import checkpoints_beside, other_work, validations_beside
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
-from gpu_report.model import WELL_COVERED, EpochRow
+from gpu_report.model import EpochRow
 
-# Of the median epoch: lengths up to half of it are tried, and nearly all of it where those come out as long as can be.
-PAUSE_SHARES = (0.5, 0.98)
-AT_THE_MOST = 0.9  # of the longest that was tried
-# Readings in the median epoch: with fewer each part has less than one, and which of them it had is chance.
-EPOCH_READINGS = 3
 # A first validation so many readings long is fitted by itself: a shorter one is all start of its loader.
 FIRST_READINGS = 10
 PAUSE_STEP_S = 0.1  # lengths to try: half of the driver's sampling period of 0.2 s ...
 PAUSE_STEP_SHARE = 0.03  # ... and no finer than this share of the length itself
+# ... until the best is known, which is then tried this finely about it: to a thousandth of its length.
+FINER = 1 + PAUSE_STEP_SHARE * np.linspace(-1, 1, 61)
 # A length differs from its siblings' only where readings insist: for more than this much of a reading (of those that
 # are clearly work or clearly rest), and this share of a second for each second of difference.
 PAUSE_READINGS = 1.0
@@ -33,22 +41,24 @@ PAUSE_PRIOR = 0.3
 PAUSE_DRIFT = 0.15  # price, in contradicted seconds a row, of a second between its neighbours' length and that of all
 PAUSE_OUTVOTED_S = 1.0  # the most contradicted seconds with which one row may vote on the length it shares with others
 PAUSE_ROWS_AT_ONCE = 2000  # a table of lengths by rows: 3 MB at a time, however long the run
-READING_TRAILS_S = 0.2  # a reading is of the driver's last sampling period (0.2 s on H200): half of it ago, on average
-POWER_MEAN_S = 0.9  # power is the mean of the last second, and ticks are a little early or late
-POWER_TRAILS_S = 0.6  # half of that second, and the board follows a little later
-VALIDATION_POWER = 0.45  # of the power of training, above the least: 0.1 to 0.45 on three labelled runs
-IDLE_POWER_SHARE = 0.5  # the least power must lie this far below that of work to tell the two apart
-FINE_S = 0.5  # readings this close or closer are the driver's own
-# Traffic to device memory in training, in % of its time: 20 to 56 on the labelled H200 runs, 0 to 3 in validation.
-TRAFFIC_PCT = 10.0
+GPUS_ENOUGH = 4  # of a training, whose readings are looked at: more tell nothing else
+FINE_S = 0.5  # readings this close or closer are the driver's own: of a checkpoint they tell most
+SHORT_READINGS = 3.0  # a validation of so many readings of power or fewer has none that is of it alone
+# Of the power of training, above the least, what a validation takes that is over before power is read: 0.1 to 0.45 on
+# three labelled runs.
+VALIDATION_POWER = 0.45
+ROWS_TELL = 3  # with fewer epochs, a stall in one of them is what differs
+SEPARATION_AT_MOST = 10.0  # standard deviations: a signal this clear is no less sure than one that is clearer
+# Training and validation less than this far apart, in standard deviations of a reading, are not told apart.
+SEPARATION = 2.0
+# ... nor are checkpoint and training: one that is starved goes idle for moments, too.
+CHECKPOINT_SEPARATION = 3.0
+# A level of validation explains something where readings vary so many times less around the two than around one.
+CLEARER = 1.5
 # The first batch of a validation takes this much more memory than training had: 12 to 23 % on four labelled runs.
 MEMORY_STEP_SHARE = 0.05
 # ... and is there this long after the validation began, at most: 2.2 to 2.9 s on three runs, 8.3 with a stalled loader.
 FIRST_BATCH_S = 6.0
-# Power this far over that of the training, for this long, is of another process beside it: 1.5 in `faulted`, where
-# training itself never exceeds 1.15 for longer than two readings.
-OTHER_PROCESS_POWER = 1.25
-OTHER_PROCESS_POWER_S = 5.0
 AROUND_ROW_S = 1.0  # on either side of a row lie validation and checkpoint
 
 
@@ -60,23 +70,44 @@ class Pause:
     checkpoint_s: float
 
 
+@dataclass(frozen=True)
+class EpochFit:
+    """The pauses of one YOLO run, to how many seconds their edges are known, and whether readings are `too_coarse`.
+
+    Too coarse: they cannot tell training from validation, though these differ.
+    """
+
+    pauses: tuple[Pause, ...]
+    uncertainty_s: float
+    too_coarse: bool
+
+
 @dataclass(frozen=True, eq=False)
 class _Costs:
-    """Running integrals of what calling the time up to `t_s` work, or rest, contradicts the readings."""
+    """Running integrals of what calling the time up to `t_s` work, or rest, contradicts the readings.
+
+    `weight` is how much the readings have to say: how far training and validation lie apart in them.
+    """
 
     t_s: Floats
     work: Floats
     paused: Floats
+    weight: float
 
-    def before(self, at: Floats, lengths: Floats) -> Floats:
-        """Return, for each moment and length, the cost of rest that long before the moment and work before that."""
-        begin = at[:, None] - lengths
-        return self._paused(begin, at[:, None]) + self._work(at[:, None] - lengths[-1], begin)
+    def before(self, at: Floats, lengths: Floats, since: Floats) -> Floats:
+        """Return, for each moment and length, the cost of rest that long before it and work before that, `since` when.
 
-    def after(self, at: Floats, lengths: Floats) -> Floats:
-        """Return, for each moment and length, the cost of rest that long after the moment and work after that."""
-        end = at[:, None] + lengths
-        return self._paused(at[:, None], end) + self._work(end, at[:, None] + lengths[-1])
+        A rest that would have begun before `since` costs what it lasts all the same.
+        """
+        begin = np.maximum(at[:, None] - lengths, since[:, None])
+        beyond: Floats = np.maximum(since[:, None] - (at[:, None] - lengths), 0.0)
+        return self._paused(begin, at[:, None]) + self._work(since[:, None], begin) + beyond
+
+    def after(self, at: Floats, lengths: Floats, until: Floats) -> Floats:
+        """Return, for each moment and length, the cost of rest that long after it and work after that, `until` when."""
+        end = np.minimum(at[:, None] + lengths, until[:, None])
+        beyond: Floats = np.maximum(at[:, None] + lengths - until[:, None], 0.0)
+        return self._paused(at[:, None], end) + self._work(end, until[:, None]) + beyond
 
     def _work(self, start: Floats, end: Floats) -> Floats:
         cost: Floats = np.interp(end, self.t_s, self.work) - np.interp(start, self.t_s, self.work)
@@ -88,123 +119,104 @@ class _Costs:
 
 
 def fit_epoch_ends(
-    rows: Sequence[EpochRow], firsts: Sequence[bool], goes_on: Sequence[bool], series: GpuSeries, usable: Bools
-) -> list[Pause]:
-    """Return the rest around each row of one YOLO run, in order of time, from one GPU's readings.
+    rows: Sequence[EpochRow],
+    firsts: Sequence[bool],
+    goes_on: Sequence[bool],
+    all_series: Sequence[GpuSeries],
+    usable: Sequence[Bools],
+) -> EpochFit:
+    """Return the pause around each row of one YOLO run, in order of time, from the readings of its GPUs.
 
     `goes_on` says of which rows training follows upon the checkpoint at once: not of the last, and not where the
     mosaic closes and the loader is made anew.
 
     The first validation of a process starts its loader and warms kernels up: it tells nothing of the others. Where
-    utilisation is too low for a level (docs/findings.md) rest looks like work:
-    then only its memory shows it.
+    nothing tells training from validation, only its memory shows it.
     """
-    if not rows:
-        return []
-    before, after = _from_work(rows, np.array(firsts), np.array(goes_on), series, usable)
+    gpu = _most_idle_gpu(rows, all_series, usable)
+    if gpu is None:
+        return EpochFit((Pause(math.nan, math.nan),) * len(rows), 0.0, too_coarse=False)
+    series = all_series[gpu]
+    others = [each for each, use in zip(all_series, usable, strict=True) if each is not series and use.any()]
+    at, starts = (np.array([getattr(row, name) for row in rows]) for name in ("row_t_s", "start_t_s"))
+    fit = _Fit.of(at, starts, np.array(firsts), [series, *others][:GPUS_ENOUGH])
+    before = fit.validations(at, starts, ~np.array(firsts), series.interval_s)
+    after = fit.checkpoints(at, np.array(goes_on), series.interval_s)
+    others_worked = other_work(series, usable[gpu])
+    after = checkpoints_beside(at, after, others_worked)
+    before = validations_beside(rows, before, after, others_worked)
+    before, after = (np.where(lengths > 0, lengths, np.nan) for lengths in (before, after))
     for number, (row, first) in enumerate(zip(rows, firsts, strict=True)):
         if first and (begun := _first_validation(series, row)) is not None:
             before[number] = row.row_t_s - begun
-    return [Pause(*pair) for pair in zip(before.tolist(), after.tolist(), strict=True)]
+    pauses = (Pause(*pair) for pair in zip(before.tolist(), after.tolist(), strict=True))
+    return EpochFit(tuple(pauses), fit.uncertainty_s, fit.too_coarse)
 
 
-def _from_work(
-    rows: Sequence[EpochRow], firsts: Bools, goes_on: Bools, series: GpuSeries, usable: Bools
-) -> tuple[Floats, Floats]:
-    if not _works(rows, series, usable):
-        return np.full(len(rows), np.nan), np.full(len(rows), np.nan)
-    at = np.array([row.row_t_s for row in rows])
-    starts = np.array([row.start_t_s for row in rows])
-    epoch_s = float(np.median(at - starts))
-    if epoch_s < EPOCH_READINGS * float(np.median(series.sample_weight_s)):
-        return np.full(len(rows), np.nan), np.full(len(rows), np.nan)
-    in_validation, in_checkpoint = _costs(series, usable)
-    for share in PAUSE_SHARES:
-        lengths = _lengths(epoch_s * share)
-        before = _fitted(in_validation, at, lengths, series.interval_s, ~firsts, ahead=False)
-        if float(np.median(before)) < AT_THE_MOST * lengths[-1]:
-            break
-    after = _fitted(in_checkpoint, at, _lengths(epoch_s * PAUSE_SHARES[0]), series.interval_s, goes_on, ahead=True)
-    foreign = _foreign(series, usable)
-    after = _saved_beside_others(at, after, foreign)
-    before = _validated_beside_others(rows, before, after, foreign)
-    return np.where(before > 0, before, np.nan), np.where(after > 0, after, np.nan)
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """What the readings of a YOLO run tell its validations and checkpoints by; nothing where they do not.
+
+    `epoch_s` is the median length of an epoch. For `uncertainty_s` and `too_coarse` see `EpochFit`.
+    """
+
+    epoch_s: float
+    in_validation: Sequence[_Costs]
+    in_checkpoint: Sequence[_Costs]
+    uncertainty_s: float
+    too_coarse: bool
+
+    @classmethod
+    def of(cls, at: Floats, starts: Floats, firsts: Bools, all_series: Sequence[GpuSeries]) -> _Fit:
+        epoch_s = float(np.median(at - starts))
+        signals = [signal for each in all_series for signal in signals_of(each) if signal.sees(epoch_s)]
+        if not signals:
+            return cls(epoch_s, (), (), 0.0, too_coarse=True)
+        representative = ~firsts if not firsts.all() else firsts
+        found = find_levels(starts[representative], at[representative], signals, _lengths(epoch_s))
+        pairs = [_with_short(*pair, found.validation_s) for pair in zip(signals, found.levels, strict=True)]
+        apart = [(signal, levels) for signal, levels in pairs if levels.separation >= SEPARATION]
+        is_short = found.validation_s <= SHORT_READINGS * max(each.interval_s for each in signals)
+        unclear = bool(apart) and (found.at_most or (found.clearer < CLEARER and not is_short))
+        validating = [] if unclear else [_cost(signal, levels) for signal, levels in apart]
+        # theory of change points: their place is known to the square of spread over step, in readings (Hinkley 1970)
+        known_to_s = [BLURRED_S + signal.interval_s * (0.5 + levels.separation**-2) for signal, levels in apart]
+        saving = _saving(signals, found)
+        too_coarse = unclear and sum(representative) >= ROWS_TELL
+        return cls(epoch_s, validating, saving, min(known_to_s, default=0.0), too_coarse)
+
+    def validations(self, at: Floats, starts: Floats, decides: Bools, interval_s: float) -> Floats:
+        """Return the seconds of validation before each row, NaN where readings do not tell."""
+        if not self.in_validation:
+            return np.full(len(at), np.nan)
+        lengths = _lengths(self.epoch_s)
+        return _fitted(_Side(self.in_validation, at, starts, lengths, interval_s, ahead=False), decides)
+
+    def checkpoints(self, at: Floats, decides: Bools, interval_s: float) -> Floats:
+        """Return the seconds of checkpoint after each row, NaN where readings do not tell."""
+        if not self.in_checkpoint:
+            return np.full(len(at), np.nan)
+        lengths = _lengths(CHECKPOINT_AT_MOST * self.epoch_s)
+        until = np.minimum(at + lengths[-1], np.append(at[1:], np.inf))
+        return _fitted(_Side(self.in_checkpoint, at, until, lengths, interval_s, ahead=True), decides)
 
 
-@dataclass(frozen=True)
-class _Foreign:
-    """A stretch in which another process worked on the GPU, too, and whether the GPU rested right after it."""
-
-    start_s: float
-    end_s: float
-    pause_follows: bool
-
-
-def _foreign(series: GpuSeries, usable: Bools) -> list[_Foreign]:
-    """Return when the GPU drew more power than this training ever does for long: another process worked on it, too."""
-    t_s = series.samples["t_s"].to_numpy(dtype=float)
-    power = series.samples["power_w"].to_numpy(dtype=float)
-    known = power[np.isfinite(power) & _working(series, t_s, usable)]
-    if not len(known):
-        return []
-    level, least = float(np.median(known)), float(np.nanmin(power))
-    above = np.concatenate([[False], power >= OTHER_PROCESS_POWER * level, [False]])
-    edges = np.flatnonzero(np.diff(above.astype(np.int8)))
-    ends = t_s + series.sample_weight_s
-    settled = np.searchsorted(t_s, t_s + POWER_MEAN_S)  # the first reading that has nothing of that moment in it
-    rests = np.append(power < (least + level) / 2, False)[settled]
-    spans = [
-        _Foreign(float(t_s[a]), float(ends[b - 1]), bool(rests[b - 1]))
-        for a, b in zip(edges[::2], edges[1::2], strict=True)
+def _saving(signals: Sequence[Signal], found: EpochLevels) -> list[_Costs]:
+    """Return the costs that tell checkpoints: utilisation's where it is fine, else power's, of the first GPU."""
+    saving = [
+        (signal, _cost(signal, replace(levels, validation=signal.least)))
+        for signal, levels in zip(signals, found.levels, strict=True)
+        if signal.gpu == signals[0].gpu and levels.train - signal.least >= CHECKPOINT_SEPARATION * levels.spread
     ]
-    return [span for span in spans if span.end_s - span.start_s >= OTHER_PROCESS_POWER_S]
+    fine = [cost for signal, cost in saving if signal.is_utilisation and signal.interval_s < FINE_S]
+    return fine or [cost for signal, cost in saving if not signal.is_utilisation] or [cost for _, cost in saving]
 
 
-def _saved_beside_others(at: Floats, after: Floats, foreign: Sequence[_Foreign]) -> Floats:
-    """Return the checkpoints, those in which another process kept the GPU at work corrected.
-
-    If the GPU rests once that one is gone, training has not resumed before.
-    """
-    for span in foreign:
-        covered = (at >= span.start_s) & (at + after < span.end_s) & (at < span.end_s)
-        if span.pause_follows and covered.any():
-            last = int(np.flatnonzero(covered)[-1])  # training resumed after the rows before it
-            after[last] = span.end_s - at[last]
-    return after
-
-
-def _validated_beside_others(
-    rows: Sequence[EpochRow], before: Floats, after: Floats, foreign: Sequence[_Foreign]
-) -> Floats:
-    """Return the validations, those that began while another process kept the GPU at work corrected.
-
-    There readings tell nothing: training is taken to have lasted as long as in the other epochs.
-    """
-    ends = np.array([row.row_t_s for row in rows])
-    begins = np.array([row.start_t_s for row in rows])
-    follows = np.concatenate([[False], begins[1:] == ends[:-1]])
-    begins = begins + np.where(follows, np.concatenate([[0.0], after[:-1]]), 0.0)
-    typical = float(np.median(ends - before - begins))
-    for span in foreign:
-        for number in np.flatnonzero((ends - before > span.start_s) & (ends - before <= span.end_s)).tolist():
-            begun = max(span.start_s, begins[number] + typical)
-            before[number] = max(before[number], ends[number] - begun)
-    return before
-
-
-def _working(series: GpuSeries, t_s: Floats, usable: Bools) -> Bools:
-    """Return at which of its ticks a GPU worked, by the reading of utilisation at or next after it."""
-    nearest = np.clip(np.searchsorted(series.t_s, t_s), 0, len(series.t_s) - 1)
-    working: Bools = usable[nearest] & (series.util_pct[nearest] >= th.LOW_PCT)
-    return working
-
-
-def _works(rows: Sequence[EpochRow], series: GpuSeries, usable: Bools) -> bool:
-    """Tell whether a GPU is busy most of the time between the rows; the first epoch, which waits, is no measure."""
-    between = series.between(rows[0].row_t_s, rows[-1].row_t_s)
-    judged = series.util_pct[between][usable[between]]
-    judged = judged if len(judged) else series.util_pct[usable]
-    return bool(len(judged)) and float(np.median(judged)) >= th.LOW_PCT
+def _with_short(signal: Signal, levels: Levels, validation_s: float) -> tuple[Signal, Levels]:
+    """Return a signal with its levels, that of a validation too short to be seen in its readings filled in."""
+    if signal.is_utilisation or validation_s > SHORT_READINGS * signal.interval_s or levels.validation > levels.train:
+        return signal, levels
+    return signal, replace(levels, validation=signal.least + VALIDATION_POWER * (levels.train - signal.least))
 
 
 def _lengths(longest_s: float) -> Floats:
@@ -215,85 +227,61 @@ def _lengths(longest_s: float) -> Floats:
     return np.array(lengths)
 
 
-def _costs(series: GpuSeries, usable: Bools) -> tuple[list[_Costs], list[_Costs]]:
-    """Return the costs of calling time work or rest, in a validation and in a checkpoint, by each signal that tells.
+def _cost(signal: Signal, levels: Levels) -> _Costs:
+    """Return what it costs to call time training where readings are of the pause, or the other way round."""
+    part = np.clip((signal.values - levels.validation) / (levels.train - levels.validation), 0.0, 1.0)
+    hold = np.diff(signal.begins_s)
+    work, paused = (np.concatenate([[0.0], np.cumsum(each**2 * hold)]) for each in (1 - part, part))
+    return _Costs(signal.begins_s, work, paused, min(levels.separation, SEPARATION_AT_MOST))
 
-    Utilisation says little of a validation: its bursts read as work, and so does the waiting of other ranks for it.
-    Power tells. Of a checkpoint the driver's own fine readings tell most; of one reading a second, the traffic to
-    device memory and power together.
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """One side of rows `at` some moments, before them or `ahead`: the signals that tell of it, the lengths to try.
+
+    `reach` is how far each epoch goes: to the row before, or `ahead` to the next.
     """
-    t_s = series.samples["t_s"].to_numpy(dtype=float)
-    working, fine = _working(series, t_s, usable), series.interval_s < FINE_S
-    validating, saving = (_power(series, t_s, working, share) for share in (VALIDATION_POWER, 0.0))
-    util_pct = series.util_pct.astype(float)
-    util = _cost(series.t_s - READING_TRAILS_S, util_pct, _level(util_pct[usable]), 0.0)
-    if fine or saving is None:
-        return [validating or util], [util]
-    traffic = _traffic(series, t_s, working)
-    return [validating or util], [saving, *([traffic] if traffic else [])]
+
+    costs: Sequence[_Costs]
+    at: Floats
+    reach: Floats
+    lengths: Floats
+    interval_s: float
+    ahead: bool
+
+    def cost(self, chunk: slice, lengths: Floats) -> Floats:
+        """Return the contradicted seconds at some of the rows for each length: means over the signals."""
+        at, reach = self.at[chunk], self.reach[chunk]
+        each = [(one.after if self.ahead else one.before)(at, lengths, reach) for one in self.costs]
+        cost: Floats = np.average(each, axis=0, weights=[one.weight for one in self.costs])
+        return cost
+
+    def own(self, chunk: slice, lengths: Floats, shared: Floats, cost: Floats | None = None) -> Floats:
+        """Return each row's own length, which readings must insist on where it is not its neighbours'."""
+        apart = np.abs(lengths - shared)
+        price = PAUSE_PRIOR * apart + PAUSE_READINGS * np.minimum(apart, self.interval_s)
+        likely = (lengths <= th.SIBLING_FACTOR * shared + self.interval_s) & (lengths >= shared / th.SIBLING_FACTOR)
+        total = np.where(likely, (self.cost(chunk, lengths) if cost is None else cost) + price, np.inf)
+        best = np.argmin(total, axis=1)[:, None]
+        found: Floats = np.take_along_axis(np.broadcast_to(lengths, total.shape), best, axis=1)
+        return found
 
 
-def _traffic(series: GpuSeries, t_s: Floats, working: Bools) -> _Costs | None:
-    """Return costs by the traffic to device memory: a training has it, the small kernels of a validation have not."""
-    traffic = series.samples["memory_util_pct"].to_numpy(dtype=float)
-    known = np.isfinite(traffic)
-    level = _level(traffic[known & working])
-    if known.mean() <= WELL_COVERED or level < TRAFFIC_PCT:
-        return None
-    return _cost(t_s[known] - READING_TRAILS_S, traffic[known], level, 0.0)
-
-
-def _power(series: GpuSeries, t_s: Floats, working: Bools, idle_power: float) -> _Costs | None:
-    """Return costs by power, which a driver gives as the mean of the last second: no burst escapes or fools it."""
-    power = series.samples["power_w"].to_numpy(dtype=float)
-    known = np.isfinite(power)
-    level = _level(power[known & working])
-    least = float(power[known].min()) if known.any() else 0.0
-    if known.mean() <= WELL_COVERED or level <= 0 or least > IDLE_POWER_SHARE * level:
-        return None
-    return _cost(t_s[known] - POWER_TRAILS_S, power[known], level, least + idle_power * (level - least))
-
-
-def _cost(t_s: Floats, values: Floats, level: float, least: float) -> _Costs:
-    """Return what it costs to call time work where `values` are near `least`, or rest where they are near `level`."""
-    signal = np.clip((values - least) / (level - least), 0.0, 1.0)
-    begins = np.concatenate([[t_s[0]], (t_s[1:] + t_s[:-1]) / 2, [t_s[-1]]])
-    hold = np.diff(begins)
-    return _Costs(
-        begins,
-        np.concatenate([[0.0], np.cumsum((1 - signal) ** 2 * hold)]),
-        np.concatenate([[0.0], np.cumsum(signal**2 * hold)]),
-    )
-
-
-def _level(values: Floats) -> float:
-    """Return what a busy GPU reads: the median of what is not under half of the highest tenth; 0 without any."""
-    if not len(values):
-        return 0.0
-    return float(np.median(values[values >= np.percentile(values, 90) / 2]))
-
-
-def _fitted(  # noqa: PLR0913 - what is fitted, and which rows tell
-    costs: Sequence[_Costs], at: Floats, lengths: Floats, interval_s: float, decides: Bools, *, ahead: bool
-) -> Floats:
+def _fitted(side: _Side, decides: Bools) -> Floats:
     """Return the length that fits best at each row: its own where its readings insist, else its neighbours'.
 
     Rows that do not tell of others have their neighbours' length, too. One longer than its siblings by
     SIBLING_FACTOR has a stall beside it, which is no part of it as far as is known.
     """
-    found = np.empty(len(at))
-    for begin in range(0, len(at), PAUSE_ROWS_AT_ONCE):
+    found = np.empty(len(side.at))
+    for begin in range(0, len(found), PAUSE_ROWS_AT_ONCE):
         chunk = slice(begin, begin + PAUSE_ROWS_AT_ONCE)
-        each = [one.after(at[chunk], lengths) if ahead else one.before(at[chunk], lengths) for one in costs]
-        cost = np.mean(each, axis=0)
-        reported = decides[chunk] if decides[chunk].any() else ~decides[chunk]
-        shared = _shared(cost, reported, lengths)[:, None]
-        apart = np.abs(lengths - shared)
-        price = PAUSE_PRIOR * apart + PAUSE_READINGS * np.minimum(apart, interval_s)
-        likely = (lengths <= th.SIBLING_FACTOR * shared + interval_s) & (lengths >= shared / th.SIBLING_FACTOR)
-        own = np.where(likely, cost + price, np.inf)
-        alone = decides[chunk] | (shared[:, 0] >= FIRST_READINGS * interval_s)
-        found[chunk] = np.where(alone, lengths[np.argmin(own, axis=1)], shared[:, 0])
+        tell, cost = decides[chunk], side.cost(chunk, side.lengths)
+        shared = _shared(cost, tell if tell.any() else ~tell, side.lengths)[:, None]
+        own = side.own(chunk, side.lengths, shared, cost)
+        own = side.own(chunk, own * FINER, shared)
+        alone = tell | (shared[:, 0] >= FIRST_READINGS * side.interval_s)
+        found[chunk] = np.where(alone, own[:, 0], shared[:, 0])
     return found
 
 
@@ -333,7 +321,7 @@ def _first_validation(series: GpuSeries, row: EpochRow) -> float | None:
     return float(max((worked + step) / 2, step - FIRST_BATCH_S))
 
 
-def most_idle_gpu(rows: Sequence[EpochRow], all_series: Sequence[GpuSeries], usable: Sequence[Bools]) -> int | None:
+def _most_idle_gpu(rows: Sequence[EpochRow], all_series: Sequence[GpuSeries], usable: Sequence[Bools]) -> int | None:
     """Return which GPU works least around the rows (validation runs on one rank), None where none was usable."""
     means: dict[int, float] = {}
     if not rows:

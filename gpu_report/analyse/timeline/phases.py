@@ -4,11 +4,12 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from gpu_report.analyse.timeline import thresholds as th
 from gpu_report.analyse.timeline.activity import Activity, unfinished
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS, CallbackView
-from gpu_report.analyse.timeline.epoch_end_fit import Pause, fit_epoch_ends, most_idle_gpu
+from gpu_report.analyse.timeline.epoch_end_fit import EpochFit, Pause, fit_epoch_ends
 from gpu_report.analyse.timeline.epoch_ends import EpochEnds
 from gpu_report.analyse.timeline.siblings import SiblingLengths
 from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries
@@ -23,9 +24,16 @@ FITNESS = "metrics/mAP50-95(B)"
 FROM_ARGS = "args.yaml, end from utilisation"
 
 
+class SeenPhases(NamedTuple):
+    """Phases as seen from outside, in order; in spans that are `too_coarse` training holds validations unseen."""
+
+    all: tuple[Phase, ...]
+    too_coarse: tuple[Span, ...]
+
+
 def find_phases(
     run: Run, activity: Activity, epoch_ends: EpochEnds, all_series: Sequence[GpuSeries], usable: Sequence[Bools]
-) -> tuple[Phase, ...]:
+) -> SeenPhases:
     """Return the phases in order, without overlap. Where no epochs are known, only startup and idle are."""
     began = {yolo.started_t_s for yolo in run.yolo_runs}
     phases = [
@@ -33,9 +41,19 @@ def find_phases(
         for start, end in activity.startups
     ]
     phases += [Phase("idle", None, start, end, FROM_SAMPLES) for start, end in activity.idle]
+    too_coarse: list[Span] = []
     for yolo in run.yolo_runs:
-        phases += _phases_of(run, yolo, epoch_ends, all_series, usable)
-    return _without_overlap(phases, run.duration_s)
+        rows = [epoch_end.row for epoch_end in epoch_ends.all if epoch_end.row.run == yolo.number]
+        fit = _fit(yolo, rows, epoch_ends, all_series, usable)
+        phases += [
+            phase
+            for row, pause in zip(rows, fit.pauses, strict=True)
+            for phase in _epoch_phases(yolo, row, pause, fit.uncertainty_s)
+        ]
+        phases += _after_the_last(run, yolo, epoch_ends)
+        if rows and fit.too_coarse and yolo.args.get("val") is not False:
+            too_coarse.append((rows[0].start_t_s, rows[-1].row_t_s))
+    return SeenPhases(_without_overlap(phases, run.duration_s), tuple(too_coarse))
 
 
 def joined(inside: CallbackView, seen: Sequence[Phase], activity: Activity, duration_s: float) -> tuple[Phase, ...]:
@@ -57,19 +75,16 @@ def _of_reported(phase: Phase, inside: CallbackView) -> bool:
     return inside.covers(phase.start_t_s) or inside.covers(phase.end_t_s)
 
 
-def _phases_of(
-    run: Run, yolo: YoloRun, epoch_ends: EpochEnds, all_series: Sequence[GpuSeries], usable: Sequence[Bools]
-) -> list[Phase]:
-    """Return the phases of one YOLO run."""
-    mine = [epoch_end for epoch_end in epoch_ends.all if epoch_end.row.run == yolo.number]
-    rows = [epoch_end.row for epoch_end in mine]
-    gpu = most_idle_gpu(rows, all_series, usable)
-    rests = [Pause(math.nan, math.nan)] * len(rows)
-    if gpu is not None:
-        firsts = [epoch_end.first for epoch_end in mine]
-        rests = fit_epoch_ends(rows, firsts, _goes_on(yolo, rows), all_series[gpu], usable[gpu])
-    phases = [phase for row, rest in zip(rows, rests, strict=True) for phase in _epoch_phases(yolo, row, rest)]
-    return phases + _after_the_last(run, yolo, epoch_ends)
+def _fit(
+    yolo: YoloRun,
+    rows: Sequence[EpochRow],
+    epoch_ends: EpochEnds,
+    all_series: Sequence[GpuSeries],
+    usable: Sequence[Bools],
+) -> EpochFit:
+    """Return what readings tell of the ends of a YOLO run's epochs."""
+    firsts = [epoch_end.first for epoch_end in epoch_ends.all if epoch_end.row.run == yolo.number]
+    return fit_epoch_ends(rows, firsts, _goes_on(yolo, rows), all_series, usable)
 
 
 def _goes_on(yolo: YoloRun, rows: Sequence[EpochRow]) -> list[bool]:
@@ -109,17 +124,21 @@ def usual_validations(phases: Sequence[Phase], epoch_ends: EpochEnds) -> list[Sp
     ]
 
 
-def _epoch_phases(yolo: YoloRun, row: EpochRow, rest: Pause) -> list[Phase]:
-    """Return train, validation and checkpoint of an epoch, as far as they are distinguished and take place at all."""
+def _epoch_phases(yolo: YoloRun, row: EpochRow, rest: Pause, known_to_s: float) -> list[Phase]:
+    """Return train, validation and checkpoint of an epoch, as far as they are distinguished and take place at all.
+
+    Where readings tell where training ended, they do to `known_to_s`.
+    """
     last = row.epoch == yolo.args.get("epochs")
     validates, saves = (last or yolo.args.get(name) is not False for name in ("val", "save"))
-    begin, train_source = row.row_t_s, FROM_ROWS
+    begin, train_source, uncertainty_s = row.row_t_s, FROM_ROWS, None
     if validates and math.isfinite(rest.validation_s):
         begin, train_source = max(row.row_t_s - rest.validation_s, row.start_t_s), FROM_BOTH
+        uncertainty_s = known_to_s
     saved, save_source = _saved(yolo, row, rest)
     phases = [
-        Phase("train", row.epoch, row.start_t_s, begin, train_source),
-        Phase("validation", row.epoch, begin, row.row_t_s, train_source),
+        Phase("train", row.epoch, row.start_t_s, begin, train_source, uncertainty_s=uncertainty_s),
+        Phase("validation", row.epoch, begin, row.row_t_s, train_source, uncertainty_s=uncertainty_s),
         Phase("checkpoint", row.epoch, row.row_t_s, saved if saves else row.row_t_s, save_source),
     ]
     return [phase for phase in phases if phase.end_t_s > phase.start_t_s]

@@ -45,7 +45,7 @@ class SiblingLengths:
         """Return what the siblings of an epoch's part take, None without any.
 
         `tolerated_s` longer is never an exception: what edges are known to. The first of a process may take half as
-        long again, or `first_extra_s` more where that is longer.
+        long again on top of what all vary by, or `first_extra_s` more where that is longer.
         """
         siblings = self._near(number)
         if not len(siblings):
@@ -56,9 +56,10 @@ class SiblingLengths:
             drift_s = max(drift_s, float(self._lengths_s[siblings[0]]))
         share = th.FEW_SIBLINGS_SHARE * min(1.0, th.FEW_SIBLINGS / len(siblings))
         spread_s = min(OUTLIER_Z * self._spread_s, th.SPREAD_AT_MOST * drift_s)
-        longer_s = max(tolerated_s, share * drift_s, spread_s)
+        varies_s = max(share * drift_s, spread_s)
+        longer_s = max(tolerated_s, varies_s)
         if self._first[number]:
-            longer_s = max(longer_s, th.FIRST_SHARE * drift_s, first_extra_s)
+            longer_s = max(longer_s, th.FIRST_SHARE * drift_s + varies_s, first_extra_s)
         return SiblingLength(typical_s, drift_s + longer_s)
 
     def _median(self, places: Indices) -> float:

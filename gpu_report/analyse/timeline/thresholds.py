@@ -51,6 +51,9 @@ PAUSE_LEVEL_SHARE = 0.5
 
 # Busy, but without the power of work for longer than this: power trails by a second, and is read once in one.
 BUSY_WITHOUT_POWER_S = 3.0
+# What waits in a kernel for another GPU reads about what work does, and takes a tenth of its power above the least.
+SPINS_FROM = 0.75  # of the utilisation of work
+SPINS_UP_TO = 0.35  # of its power
 
 UNUSED_PCT = 1.0  # a GPU whose mean is below this did nothing
 # The final evaluation is no training; one longer than this and than FINAL_FACTOR validations is judged all the same.

@@ -1,0 +1,65 @@
+"""What this recording cannot show, by rule: silence about it is no good news."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.signals.thresholds import LOW_READINGS
+from gpu_report.analyse.timeseries.gpu_series import GpuSeries
+from gpu_report.model import NotChecked
+from gpu_report.wording import length
+
+BY_UTILISATION = ("drop", "starved", "imbalance")
+SEVERAL = 2
+
+
+def not_checked(context: Context) -> tuple[NotChecked, ...]:
+    """Return which rules could not look, or not closely enough, each with the reason."""
+    used = context.used_series or list(context.series)
+    return (*_utilisation(used), *_epochs(context), *_drops(context, used), *_waits(used), *_kernel(context))
+
+
+def _utilisation(used: Sequence[GpuSeries]) -> Iterator[NotChecked]:
+    """Yield what needs utilisation, where no GPU that was used reports it."""
+    if used and not any(len(series.t_s) for series in used):
+        reason = "this GPU, or its driver, does not report utilisation"
+        yield from (NotChecked(rule, reason) for rule in BY_UTILISATION)
+
+
+def _epochs(context: Context) -> Iterator[NotChecked]:
+    """Yield what cannot be judged where epochs are too short for the readings to show a validation in them."""
+    if not context.too_coarse:
+        return
+    rows = [end.row for end in context.epoch_ends.all]
+    epoch_s = float(np.median([row.row_t_s - row.start_t_s for row in rows]))
+    interval_s = max(series.interval_s for series in context.used_series)
+    reason = (
+        f"readings {length(interval_s)} apart do not show which part of an epoch of {length(epoch_s)} is validation"
+    )
+    yield from (
+        NotChecked(rule, f"{reason}; record with callbacks, or a shorter --interval") for rule in BY_UTILISATION
+    )
+
+
+def _drops(context: Context, used: Sequence[GpuSeries]) -> Iterator[NotChecked]:
+    """Yield how short a drop may be without being seen: it takes LOW_READINGS readings to see one."""
+    seen_s = LOW_READINGS * max((series.interval_s for series in used if len(series.t_s)), default=0.0)
+    if seen_s > context.options.drop_seconds:
+        why = f"drops shorter than {length(seen_s)} cannot be seen in readings {length(seen_s / LOW_READINGS)} apart"
+        yield NotChecked("drop", f"{why}; record with --interval {context.options.drop_seconds / LOW_READINGS:.0f}")
+
+
+def _waits(used: Sequence[GpuSeries]) -> Iterator[NotChecked]:
+    """Yield that a rank's wait for another reads as work, where power is not reported."""
+    without = [series for series in used if not np.isfinite(series.samples["power_w"].to_numpy(dtype=float)).any()]
+    if len(used) >= SEVERAL and without:
+        yield NotChecked("waiting-for-peer", "without power, a GPU that waits for another looks busy")
+
+
+def _kernel(context: Context) -> Iterator[NotChecked]:
+    """Yield that errors may have gone unseen, where neither the kernel log nor NVML could be asked for them."""
+    kernel = context.run.kernel
+    if kernel.status != "read":
+        partly = " (Xid errors were listened for)" if kernel.xid_events == "listening" else ""
+        yield NotChecked("kernel", f"the kernel log could not be read{partly}")

@@ -56,7 +56,7 @@ def test_render_writes_the_report_and_the_summary(run_cli, tmp_path):
     done = run_cli("render", "out/r.html", "--run", STALLS, "--json", "out/s.json")
     assert (done.returncode, done.stderr) == (0, "")
     summary = json.loads((tmp_path / "out" / "s.json").read_text())
-    assert summary["verdict"] in done.stdout
+    assert " ".join(said["text"] for said in summary["verdict"]) in done.stdout
     assert "<html" in (tmp_path / "out" / "r.html").read_text()
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["r.html", "s.json"]
 

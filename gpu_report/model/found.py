@@ -63,7 +63,8 @@ class EpochSummary(Stretch):
 
     One that was reported by callbacks lasts from the start of its training to the end of its checkpoint. `gpu_util_pct`
     and `energy_j` are over all recorded GPUs, `gpus` and `gpu_utils_pct` (means) per device index. `train_s`,
-    `validation_s` and `checkpoint_s` are its phases, None where not distinguished; `source` is its training's.
+    `validation_s` and `checkpoint_s` are its phases, None where not distinguished; `source` is its training's, whose
+    end is known to `uncertainty_s`.
     `warm_up_s` is what of it was startup still: the first batch of a process; 0 in any other epoch. Images and data
     wait are of `train_s`, and known from inside only; `data_wait_share` is of it, 0 to 1. `stall_s` are seconds between
     its batches for which a finding has another cause (`stall_cause`) than the loader: reported as a wait for data, and
@@ -97,6 +98,7 @@ class EpochSummary(Stretch):
     warm_up_s: float | None = None
     stall_s: float | None = None
     stall_cause: str = ""
+    uncertainty_s: float | None = None
 
     @property
     def is_longer_by_nature(self) -> bool:

@@ -49,10 +49,12 @@ def _required(value, wanted, schema, root, at):
 
 
 def _additional(value, wanted, schema, root, at):
-    assert wanted is False
-    return [
-        f"{at} has {name}" for name in (value if isinstance(value, dict) else ()) if name not in schema["properties"]
-    ]
+    more = {
+        name: value[name] for name in (value if isinstance(value, dict) else ()) if name not in schema["properties"]
+    }
+    if wanted is False:
+        return [f"{at} has {name}" for name in more]
+    return [e for name, each in more.items() for e in errors(each, wanted, root, f"{at}.{name}")]
 
 
 def _items(value, wanted, schema, root, at):

@@ -195,6 +195,7 @@ def _summarise(  # noqa: PLR0913, PLR0917 - what is known of an epoch, from each
         data_wait_share=min(wait_s / train_s, 1.0) if wait_s is not None and train_s else None,
         longest_wait_s=_longest_s(reported, warm_up_s),
         source=next((phase.source for phase in parts if phase.name == "train"), ""),
+        uncertainty_s=next((phase.uncertainty_s for phase in parts if phase.name == "train"), None),
         first=epoch_end.first,
         closing=epoch_end.closing,
     )

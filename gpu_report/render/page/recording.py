@@ -1,5 +1,6 @@
 """Where the data came from: the recording and what of it is missing, and the kernel log."""
 
+from gpu_report.catalogue import rule_words
 from gpu_report.model import Analysis, Ending, Gap, KernelLog, Recording
 from gpu_report.render.formatting import (
     duration,
@@ -66,6 +67,7 @@ def _facts(analysis: Analysis) -> tuple[Fact, ...]:
         Fact("One sample every", duration(source.interval_s) if source.interval_s else ""),
         Fact("Coverage", f"{share(analysis.coverage)} of the samples that should be there"),
         Fact("Longest gap", duration(analysis.longest_gap_s)),
+        *(Fact("Not checked", f"{rule_words(each.rule)}: {each.reason}") for each in analysis.not_checked),
         Fact("Host", ", ".join(str(part) for part in (source.host, *host) if part)),
         Fact("Driver", ", ".join(p for p in (source.driver, source.cuda and f"CUDA {source.cuda}") if p)),
         Fact("Python", source.python or ""),

@@ -1,4 +1,4 @@
-"""summary.json, schema 1: the report's facts for machines. Missing is null."""
+"""summary.json, schema 2 (docs/summary.schema.json): the report's facts for machines. Missing is null."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -20,7 +20,7 @@ from gpu_report.render.formatting import outlier_words
 from gpu_report.render.machine_values import iso_utc, json_ready, json_text
 from gpu_report.wording import ending_words
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 # What every GPU has in the summary, null where it was not recorded.
 GPU_QUANTITIES = (
@@ -48,7 +48,12 @@ def build_summary(analysis: Analysis) -> Json:
     summary = {
         "schema_version": SCHEMA_VERSION,
         "tool": {"name": "gpu-report", "version": __version__},
-        "verdict": analysis.verdict.text,
+        "verdict": [
+            {"kind": said.kind, "text": said.text, "findings": list(said.findings), "about": said.about or None}
+            for said in analysis.verdict.sentences
+        ],
+        "ending": _ending(analysis),
+        "not_checked": [{"rule": each.rule, "reason": each.reason} for each in analysis.not_checked],
         "run": _run(analysis),
         "environment": _environment(run),
         "gpus": [_gpu(gpu) for gpu in analysis.gpus],
@@ -100,7 +105,6 @@ def _run(analysis: Analysis) -> Json:
         "source": recording.source,
         "coverage_pct": analysis.coverage * 100,
         "longest_gap_s": analysis.longest_gap_s,
-        "training_ended": _ending(analysis),
         "problems": list(run.problems),
     }
 
@@ -111,7 +115,7 @@ def _ending(analysis: Analysis) -> Json | None:
     if ending is None:
         return None
     return {
-        "name": ending.name,
+        "kind": ending.name,
         "text": ending_words(ending),
         "time": iso_utc(analysis.run.start_wall_s + ending.t_s),
         "time_s": ending.t_s,
@@ -158,6 +162,8 @@ def _gpu(summary: GpuSummary) -> Json:
         "uuid": gpu.uuid,
         "name": gpu.name,
         "memory_total_mib": gpu.memory_total_mib,
+        "ours": summary.used,
+        "allocated": not summary.of_others,
         "samples": summary.samples,
         **dict.fromkeys(GPU_QUANTITIES),
         **recorded,
@@ -184,12 +190,13 @@ def _epoch(epoch: EpochSummary) -> Json:
         "data_wait_s": epoch.data_wait_s,
         "data_wait_share": epoch.data_wait_share,
         "longest_wait_s": epoch.longest_wait_s,
-        "held_s": epoch.stall_s,
-        "held_by": epoch.stall_cause or None,
+        "stall_s": epoch.stall_s,
+        "stall_cause": epoch.stall_cause or None,
         "loss": epoch.loss,
         "lr": epoch.lr,
-        "odd": list(outlier_words(epoch)),
+        "outliers": list(outlier_words(epoch)),
         "source": epoch.source or None,
+        "uncertainty_s": epoch.uncertainty_s,
         "gpus": {
             str(gpu): {name: {"mean": stats.mean, "max": stats.max} for name, stats in quantities.items()}
             for gpu, quantities in epoch.gpus.items()
@@ -205,6 +212,7 @@ def _phase(phase: Phase) -> Json:
         "end_s": phase.end_t_s,
         "source": phase.source,
         "detail": phase.detail or None,
+        "uncertainty_s": phase.uncertainty_s,
     }
 
 
@@ -213,8 +221,7 @@ def _finding(finding: Finding, run: Run) -> Json:
         "id": finding.id,
         "rule": finding.rule,
         "severity": finding.severity,
-        "gpu": finding.gpu,
-        "gpus": list(finding.gpus),
+        "gpus": list(finding.gpus) or ([] if finding.gpu is None else [finding.gpu]),
         "lost_gpu_s": finding.lost_gpu_s,
         "share_of_training": finding.share_of_training,
         "occurrences": [
@@ -255,13 +262,13 @@ def _limit(limit: SpeedupLimit) -> Json:
         "epoch_s_estimate": limit.epoch_s_estimate,
         "speed_up_at_most": limit.speed_up_at_most,
         "speed_up_estimate": limit.speed_up_estimate,
-        "repair": limit.fix or None,
+        "fix": limit.fix or None,
         "basis": limit.basis,
     }
 
 
 def _evidence(numbers: Sequence[Evidence]) -> list[Json]:
-    return [{"text": each.text, "value": each.value, "unit": each.unit} for each in numbers]
+    return [{"text": each.text, "value": each.value, "unit": each.unit, "key": each.key or None} for each in numbers]
 
 
 def _kernel(run: Run) -> Json:

@@ -44,10 +44,10 @@ def test_the_terminal_and_the_summary_say_it_too(analysis: model.Analysis) -> No
     said = "The training: It stopped early after epoch 57 of 300."
     assert said in plain(render_text(ended, width=200))
     assert said in plain(render_markdown(ended))
-    told = build_summary(ended)["run"]["training_ended"]
-    assert (told["name"], told["epoch"], told["epochs"], told["time_s"]) == ("early stop", 57, 300, 590.0)
-    assert told["last_minute"][0] == {"text": "GPU 0 busy", "value": 84.4, "unit": "%"}
-    assert build_summary(analysis)["run"]["training_ended"] is None
+    told = build_summary(ended)["ending"]
+    assert (told["kind"], told["epoch"], told["epochs"], told["time_s"]) == ("early stop", 57, 300, 590.0)
+    assert told["last_minute"][0] == {"text": "GPU 0 busy", "value": 84.4, "unit": "%", "key": None}
+    assert build_summary(analysis)["ending"] is None
     assert "The training:" not in render_text(analysis, width=200)
 
 

@@ -141,7 +141,7 @@ def test_what_does_not_tell_whose_it_is_stays(analysis: model.Analysis, shared: 
     assert summary["environment"]["args"]["optimizer"] == "AdamW"
     assert summary["environment"]["args"]["batch"] == 16
     assert summary["environment"]["effective"]["torch"] == "2.11.0+cu130"
-    assert summary["findings"][0] | {"id": "kernel-1", "rule": "kernel", "gpu": 0} == summary["findings"][0]
+    assert summary["findings"][0] | {"id": "kernel-1", "rule": "kernel", "gpus": [0]} == summary["findings"][0]
     assert summary["gpus"][0]["name"] == "NVIDIA H200"
     assert summary["run"]["command"] == ["python3", "[arguments 1]"]
     assert shared.run.samples is analysis.run.samples

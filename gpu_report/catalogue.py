@@ -141,6 +141,7 @@ _CAUSES = (
     CauseRow("checkpoint", "Saving a checkpoint", phase=True, expected=True),
     CauseRow("final evaluation", "Final evaluation", of_findings=False, phase=True, expected=True, paid_once=True),
     CauseRow("idle", "Idle, outside training", untold="Idle", of_findings=False, phase=True, expected=True),
+    CauseRow("training", "Training (how busy is not known)", of_findings=False, expected=True),
     CauseRow("short gaps", "Short gaps between batches", untold="Not busy, in short gaps", of_findings=False),
     CauseRow("unmeasured", "Not measured", of_findings=False),
     CauseRow(

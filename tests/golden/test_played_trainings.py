@@ -11,6 +11,7 @@ from gpu_report.analyse import analyse
 from gpu_report.analyse.compare import compare
 from gpu_report.analyse.compare.gate_syntax import default_gates
 from gpu_report.load import load_run
+from gpu_report.model import Analysis
 from gpu_report.render.run.summary_json import build_summary
 
 T4 = Card("Tesla T4", memory_mib=15360, limit_w=70.0, idle_w=10.0, clock_mhz=1590)
@@ -70,6 +71,9 @@ TRAININGS = {
         epochs=8, ring=True, inside=True, lows=(Low(150, 170), Low(300, 318)), low_main_cpu_pct=101
     ),
     "no utilisation": Played(epochs=6, has_utilisation=False, inside=True),
+    "no utilisation, starved": Played(
+        epochs=6, has_utilisation=False, inside=True, workers=2, worker_cpu_pct=97, main_cpu_pct=45, data_wait_share=0.72
+    ),
     "a day, one stall": replace(DAY, lows=(Low(40000, 40130),)),
     "a day, many stalls": replace(DAY, lows=tuple(Low(t_s, t_s + 39) for t_s in range(2000, 84000, 600))),
 }
@@ -154,7 +158,6 @@ def test_a_busy_callback_is_the_main_process(examined):
     assert [finding.cause.name for finding in alarms(analysis)] == ["main-process"] * 2
 
 
-@pytest.mark.xfail(reason="the ledger books seconds by readings of utilisation only")
 def test_without_utilisation_callbacks_tell_the_time(examined):
     training, analysis = examined("no utilisation")
     assert share_of(analysis, "validation") == pytest.approx(
@@ -162,6 +165,18 @@ def test_without_utilisation_callbacks_tell_the_time(examined):
     )
     assert share_of(analysis, "unmeasured") < 0.9
     assert "100 %" not in analysis.verdict.text
+    assert {each.rule for each in analysis.not_checked} >= {"drop", "starved"}
+
+
+def test_without_utilisation_a_wait_for_data_has_its_cause(examined):
+    _, analysis = examined("no utilisation, starved")
+    (finding,) = alarms(analysis)
+    assert (finding.rule, finding.cause.name) == ("starved", "input-cpu")
+    assert share_of(analysis, "input-cpu") == pytest.approx(0.72 * share_of_training(analysis), rel=NEAR)
+
+
+def share_of_training(analysis: Analysis) -> float:
+    return phase_s(analysis, "train") / analysis.run.duration_s
 
 
 def test_a_stall_of_two_minutes_in_a_day_is_a_warning(examined):

@@ -49,8 +49,9 @@ def build_ledger(context: Context, findings: Sequence[Finding], low: Sequence[In
     A train second at 70 % is 0.7 s of work and 0.3 s of what held it back: the drop or low interval it lies in, or
     short gaps between batches. Of its work, throttling takes the share that the clock lacked (not where that is a note
     only). Startup, validation, checkpoint, final evaluation and idle keep their seconds whole. Seconds without a
-    sample go by the driver's own readings of utilisation; unmeasured are those without either. The time of GPUs on
-    which only others worked is no part of it.
+    sample go by the driver's own readings of utilisation; unmeasured are those without either. A GPU that reports no
+    utilisation has what YOLO's callbacks reported: phases, and of training the wait for data. The time of GPUs on which
+    only others worked is no part of it.
     """
     seconds: dict[str, float] = {}
     joules: dict[str, float] = {}
@@ -59,7 +60,10 @@ def build_ledger(context: Context, findings: Sequence[Finding], low: Sequence[In
     pairs = zip(context.series, context.energies, strict=True)
     ours = [(series, curve) for series, curve in pairs if series.gpu not in not_ours]
     for series, curve in ours:
-        _book(_account(context, series, curve, findings, low), seconds, joules, known_s)
+        if len(series.t_s):
+            _book(_account(context, series, curve, findings, low), seconds, joules, known_s)
+        else:
+            _book_phases(context, series.gpu, curve, findings, (seconds, joules, known_s))
     if lost_s := sum(_unread_s(context, finding) for finding in findings if finding.rule == GPU_LOST):
         seconds["gpu-fault"] = seconds.get("gpu-fault", 0.0) + lost_s
     gpus = max(sum(gpu.index not in not_ours for gpu in context.run.gpus), 1)
@@ -109,6 +113,30 @@ def _book(account: _Account, seconds: dict[str, float], joules: dict[str, float]
         of_each = np.bincount(account.numbers, spent * (1 - work), minlength=len(account.names)).tolist()
         for row in account.present:
             totals[row] = totals.get(row, 0.0) + of_each[account.names.index(row)]
+
+
+def _book_phases(
+    context: Context, gpu: int, curve: Energy, findings: Sequence[Finding], sums: Sequence[dict[str, float]]
+) -> None:
+    """Add the phases that callbacks reported of a GPU without utilisation: how busy it was in training is not known."""
+    if gpu not in context.activity.used_gpus or not context.callbacks.spans:
+        return
+    waits = {name for name, _ in _starved_by(context, gpu, findings)}
+    for phase in context.phases:
+        length_s, (used_j, known_s) = phase.end_t_s - phase.start_t_s, _energy_of(curve, phase.span)
+        waited = 0.0
+        if phase.name == "train" and waits and context.throughput:
+            waited = context.throughput.data_wait_share([phase.span]) or 0.0
+        row = phase.name if phase.name in PHASE_ROWS else "training"
+        for name, share in ((row, 1 - waited), (min(waits, default=row), waited)):
+            for totals, spent in zip(sums, (length_s, used_j, known_s), strict=True):
+                totals[name] = totals.get(name, 0.0) + spent * share
+
+
+def _energy_of(curve: Energy, span: Span) -> tuple[float, float]:
+    """Return the joules in a span, and the seconds of it of which they are known."""
+    used_j, known_s = curve.of_each(np.array([span[0]]), np.array([span[1]]))
+    return float(np.nan_to_num(used_j)[0]), float(known_s[0])
 
 
 def _account(

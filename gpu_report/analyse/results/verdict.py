@@ -13,7 +13,7 @@ from gpu_report.analyse.signals.clock_throttling import POWER_CAP, THERMAL
 from gpu_report.analyse.timeline.activity import outside
 from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S, LOW_PCT
 from gpu_report.analyse.timeseries.gpu_series import unsampled_s
-from gpu_report.analyse.timeseries.intervals import as_array
+from gpu_report.analyse.timeseries.intervals import as_array, length_s
 from gpu_report.catalogue import CAUSES, RULES, UNEXPLAINED, cause_words, row_words
 from gpu_report.model import (
     HEALTHY_PCT,
@@ -193,7 +193,7 @@ def _is_marred(findings: Sequence[Finding]) -> bool:
 def _work(context: Context, trained: Trained, unseen: float, findings: Sequence[Finding]) -> Sentence:
     """Return how busy the GPUs were in training, and what to think of that."""
     if trained is None:
-        return Sentence("work", _no_work(context, unseen))
+        return Sentence("work", _reported_work(context) or _no_work(context, unseen))
     util, seconds = trained
     gpus = len(context.activity.used_gpus)
     the_gpu = "The GPU" if len(context.series) == 1 else f"GPU {min(context.activity.used_gpus)}"
@@ -208,6 +208,16 @@ def _work(context: Context, trained: Trained, unseen: float, findings: Sequence[
     elif seconds >= LEVEL_AT_LEAST_S:
         reading = _reading(util, gpus, marred=_is_marred(findings))
     return Sentence("work", f"{subject} busy {util:.0f} % of {what}{reading}.")
+
+
+def _reported_work(context: Context) -> str:
+    """Return what callbacks reported of a training on GPUs that report no utilisation, empty where that is not so."""
+    spans = [phase.span for phase in context.phases if phase.name == "train"]
+    waited = context.throughput.data_wait_share(spans) if context.throughput and spans else None
+    if waited is None or any(len(series.t_s) for series in context.series):
+        return ""
+    known = f"in the {length(length_s(spans))} of training the trainer waited for data {100 * waited:.0f} % of the time"
+    return f"How busy the GPU was is not known, since it reports no utilisation; {known}."
 
 
 def _saw_training(context: Context) -> bool:

@@ -33,14 +33,19 @@ def starved_gpus(context: Context) -> list[Finding]:
     return found
 
 
-def _low(context: Context, training: Training) -> Iterator[tuple[IntervalSignals, float, float | None]]:
-    """Yield the GPUs of a training that wait: their signals, mean utilisation (%), the share that waited for data."""
+def _low(context: Context, training: Training) -> Iterator[tuple[IntervalSignals, float | None, float | None]]:
+    """Yield the GPUs of a training that wait: their signals, mean utilisation (%), the share that waited for data.
+
+    One that reports no utilisation waits where the trainer reported that it waited for data.
+    """
     undisturbed, waited = as_array(training.within(context.undisturbed)), _data_wait(context, training)
     waits = waited is not None and waited >= th.DATA_WAIT_SHARE
     for series, use in zip(context.series, context.usable, strict=True):
         mean_pct = _mean_pct(series, use, undisturbed) if series.gpu in training.gpus else None
-        signals = context.signals.of_training(series.gpu, training)
-        if signals is not None and mean_pct is not None and (mean_pct < HEALTHY_PCT or waits):
+        signals = context.signals.of_training(series.gpu, training) if series.gpu in training.gpus else None
+        if signals is None or (mean_pct is None and len(series.t_s)):
+            continue
+        if waits or (mean_pct is not None and mean_pct < HEALTHY_PCT):
             yield signals, mean_pct, waited
 
 
@@ -60,7 +65,9 @@ def _mean_pct(series: GpuSeries, usable: Bools, undisturbed: Spans) -> float | N
     return None if seconds < th.STARVED_AT_LEAST_S else mean_pct
 
 
-def _finding(context: Context, signals: IntervalSignals, span: Span, mean_pct: float, waited: float | None) -> Finding:
+def _finding(
+    context: Context, signals: IntervalSignals, span: Span, mean_pct: float | None, waited: float | None
+) -> Finding:
     """Return the finding; without a cause, what is between starved and healthy is a note."""
     explained = _explained(signals, waited)
     cause = explained.cause
@@ -72,7 +79,7 @@ def _finding(context: Context, signals: IntervalSignals, span: Span, mean_pct: f
         "starved",
         _severity(cause, mean_pct),
         span,
-        f"GPU {signals.gpu} was busy {mean_pct:.0f} % of its ordinary training ({ORDINARY}): {cause.explanation}",
+        f"{_how_busy(signals.gpu, mean_pct, waited)}: {cause.explanation}",
         gpu=signals.gpu,
         evidence=(
             *numbers,
@@ -85,9 +92,15 @@ def _finding(context: Context, signals: IntervalSignals, span: Span, mean_pct: f
     )
 
 
-def _severity(cause: Cause, mean_pct: float) -> Severity:
+def _how_busy(gpu: int, mean_pct: float | None, waited: float | None) -> str:
+    if mean_pct is None:
+        return f"The trainer of GPU {gpu} waited for data {100 * (waited or 0.0):.0f} % of its ordinary training"
+    return f"GPU {gpu} was busy {mean_pct:.0f} % of its ordinary training ({ORDINARY})"
+
+
+def _severity(cause: Cause, mean_pct: float | None) -> Severity:
     """Return a note for what is between starved and healthy, unless its cause can be repaired without another batch."""
-    if mean_pct < STARVED_PCT:
+    if mean_pct is None or mean_pct < STARVED_PCT:
         return "warning"
     by_nature = cause.name == "launch-bound" and mean_pct >= MAIN_BOUND_UTIL_PCT
     return "info" if by_nature or not cause.confidence else "warning"

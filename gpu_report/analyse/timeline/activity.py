@@ -56,9 +56,13 @@ def find_activity(run: Run, all_series: Sequence[GpuSeries]) -> Activity:
 def _used(all_series: Sequence[GpuSeries], presence: dict[int, list[Span]]) -> list[GpuSeries]:
     """Return the GPUs that the run worked on: where it has processes, if processes are known, and busy more than once.
 
-    Where no GPU was ever busy for long, those that did anything at all.
+    Where no GPU was ever busy for long, those that did anything at all. One that does not report utilisation was used
+    where the run has processes on it, or where nothing says that it has none.
     """
-    candidates = [series for series in all_series if len(series.t_s) and (not presence or series.gpu in presence)]
+    present = [series for series in all_series if not presence or series.gpu in presence]
+    candidates = [series for series in present if len(series.t_s)]
+    if not candidates:
+        return [series for series in present if len(series.samples)]
     worked = [series for series in candidates if work_begins(series, 0.0, th.LOW_PCT) is not None]
     return worked or [series for series in candidates if series.mean_util_pct(0.0, np.inf) >= th.UNUSED_PCT]
 

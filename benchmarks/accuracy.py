@@ -13,6 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 from support.accuracy import judge_all, page, written_into  # noqa: E402 - the path is set above
+from support.other_gpus import table  # noqa: E402
 
 DOCUMENT = ROOT / "docs" / "accuracy.md"
 
@@ -22,7 +23,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--write", action="store_true", help="write them into docs/accuracy.md")
     options = parser.parse_args()
-    generated = page(judge_all())
+    generated = page(judge_all(), table())
     if options.write:
         text = written_into(DOCUMENT.read_text(encoding="utf-8"), generated)
         DOCUMENT.write_text(text, encoding="utf-8")

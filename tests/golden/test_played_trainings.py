@@ -72,7 +72,13 @@ TRAININGS = {
     ),
     "no utilisation": Played(epochs=6, has_utilisation=False, inside=True),
     "no utilisation, starved": Played(
-        epochs=6, has_utilisation=False, inside=True, workers=2, worker_cpu_pct=97, main_cpu_pct=45, data_wait_share=0.72
+        epochs=6,
+        has_utilisation=False,
+        inside=True,
+        workers=2,
+        worker_cpu_pct=97,
+        main_cpu_pct=45,
+        data_wait_share=0.72,
     ),
     "a day, one stall": replace(DAY, lows=(Low(40000, 40130),)),
     "a day, many stalls": replace(DAY, lows=tuple(Low(t_s, t_s + 39) for t_s in range(2000, 84000, 600))),

@@ -60,10 +60,10 @@ def _short_in(verdict: Verdict) -> Iterator[str]:
         yield EDGES
 
 
-def page(judged: Sequence[Judged]) -> str:
-    """Return the generated part of the page."""
+def page(judged: Sequence[Judged], as_other_gpus: str) -> str:
+    """Return the generated part of the page; `as_other_gpus` is the table of other_gpus.py."""
     parts = [_of_set(of, in_set(judged, of)) for of in SETS if in_set(judged, of)]
-    return "\n\n".join([*parts, _list_of(judged)])
+    return "\n\n".join([*parts, "### As another GPU", as_other_gpus, _list_of(judged)])
 
 
 def written_into(text: str, generated: str) -> str:

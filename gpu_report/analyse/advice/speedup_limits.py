@@ -134,8 +134,11 @@ def _lasting(
         best_s = min(epoch.train_s - (epoch.summary.data_wait_s or 0.0) for epoch in epochs)
         return _limit(cause, now_s, best_s, f"the shortest epoch without the time it waited for data; {which}")
     occupancy = signals.gpu_within("sm_occupancy_pct") if signals else None
-    # what is but a note lies in the kernels that this batch makes: they stay as they are, and only its gaps go
-    if cause == "launch-bound" and severity != "info" and occupancy is not None:
+    # what is but a note lies in the kernels that this batch makes: they stay as they are, and only its gaps go; where
+    # the kernels themselves could be fewer and fuller, utilisation is no limit
+    if cause == "launch-bound" and severity != "info":
+        if occupancy is None:
+            return None
         best_s = now_s * occupancy / th.MOST_OCCUPANCY_PCT
         return _limit(
             cause,

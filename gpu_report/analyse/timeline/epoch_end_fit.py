@@ -28,8 +28,8 @@ from gpu_report.analyse.timeline.shared_epoch_ends import checkpoints_beside, ot
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.model import EpochRow
 
-# A first validation so many readings long is fitted by itself: a shorter one is all start of its loader.
-FIRST_READINGS = 10
+# A length of so many readings is fitted by itself, also the first one: a shorter first is all start of its loader.
+LONG_READINGS = 4
 PAUSE_STEP_S = 0.1  # lengths to try: half of the driver's sampling period of 0.2 s ...
 PAUSE_STEP_SHARE = 0.03  # ... and no finer than this share of the length itself
 # ... until the best is known, which is then tried this finely about it: to a thousandth of its length.
@@ -47,6 +47,9 @@ SHORT_READINGS = 3.0  # a validation of so many readings of power or fewer has n
 # Of the power of training, above the least, what a validation takes that is over before power is read: 0.1 to 0.45 on
 # three labelled runs.
 VALIDATION_POWER = 0.45
+# Readings this much further from training than validation reads, in what the two are apart, are of a stall: 4 standard
+# deviations at least.
+NEITHER_FROM, NOISE = 0.5, 4.0
 ROWS_TELL = 3  # with fewer epochs, a stall in one of them is what differs
 SEPARATION_AT_MOST = 10.0  # standard deviations: a signal this clear is no less sure than one that is clearer
 # Training and validation less than this far apart, in standard deviations of a reading, are not told apart.
@@ -93,6 +96,7 @@ class _Costs:
     work: Floats
     paused: Floats
     weight: float
+    interval_s: float
 
     def before(self, at: Floats, lengths: Floats, since: Floats) -> Floats:
         """Return, for each moment and length, the cost of rest that long before it and work before that, `since` when.
@@ -142,6 +146,8 @@ def fit_epoch_ends(
     fit = _Fit.of(at, starts, np.array(firsts), [series, *others][:GPUS_ENOUGH])
     before = fit.validations(at, starts, ~np.array(firsts), series.interval_s)
     after = fit.checkpoints(at, np.array(goes_on), series.interval_s)
+    if sum(~np.array(firsts)) < ROWS_TELL and not _agree(before):
+        before = np.full(len(rows), np.nan)
     others_worked = other_work(series, usable[gpu])
     after = checkpoints_beside(at, after, others_worked)
     before = validations_beside(rows, before, after, others_worked)
@@ -151,6 +157,12 @@ def fit_epoch_ends(
             before[number] = row.row_t_s - begun
     pauses = (Pause(*pair) for pair in zip(before.tolist(), after.tolist(), strict=True))
     return EpochFit(tuple(pauses), fit.uncertainty_s, fit.too_coarse)
+
+
+def _agree(validations: Floats) -> bool:
+    """Tell whether the few validations of a run are about as long: else one is a stall. A first one takes longer."""
+    most = th.SIBLING_FACTOR * float(np.min(validations)) + th.FIRST_EPOCH_END_EXTRA_S
+    return bool(np.max(validations) <= most)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +190,14 @@ class _Fit:
         apart = [(signal, levels) for signal, levels in pairs if levels.separation >= SEPARATION]
         is_short = found.validation_s <= SHORT_READINGS * max(each.interval_s for each in signals)
         unclear = bool(apart) and (found.at_most or (found.clearer < CLEARER and not is_short))
-        validating = [] if unclear else [_cost(signal, levels) for signal, levels in apart]
+        neither = math.inf if is_short else NEITHER_FROM
+        validating = (
+            []
+            if unclear
+            else [
+                _cost(signal, levels, neither_from=max(neither, NOISE / levels.separation)) for signal, levels in apart
+            ]
+        )
         # theory of change points: their place is known to the square of spread over step, in readings (Hinkley 1970)
         known_to_s = [BLURRED_S + signal.interval_s * (0.5 + levels.separation**-2) for signal, levels in apart]
         saving = _saving(signals, found)
@@ -189,7 +208,7 @@ class _Fit:
         """Return the seconds of validation before each row, NaN where readings do not tell."""
         if not self.in_validation:
             return np.full(len(at), np.nan)
-        lengths = _lengths(self.epoch_s)
+        lengths = _lengths(float(np.max(at - starts)))
         return _fitted(_Side(self.in_validation, at, starts, lengths, interval_s, ahead=False), decides)
 
     def checkpoints(self, at: Floats, decides: Bools, interval_s: float) -> Floats:
@@ -227,12 +246,16 @@ def _lengths(longest_s: float) -> Floats:
     return np.array(lengths)
 
 
-def _cost(signal: Signal, levels: Levels) -> _Costs:
-    """Return what it costs to call time training where readings are of the pause, or the other way round."""
-    part = np.clip((signal.values - levels.validation) / (levels.train - levels.validation), 0.0, 1.0)
-    hold = np.diff(signal.begins_s)
+def _cost(signal: Signal, levels: Levels, *, neither_from: float = math.inf) -> _Costs:
+    """Return what it costs to call time training where readings are of the pause, or the other way round.
+
+    Readings beyond those of the pause by `neither_from` times what the two are apart are of neither: a stall.
+    """
+    part = (signal.values - levels.validation) / (levels.train - levels.validation)
+    hold = np.diff(signal.begins_s) * (part >= -neither_from)
+    part = np.clip(part, 0.0, 1.0)
     work, paused = (np.concatenate([[0.0], np.cumsum(each**2 * hold)]) for each in (1 - part, part))
-    return _Costs(signal.begins_s, work, paused, min(levels.separation, SEPARATION_AT_MOST))
+    return _Costs(signal.begins_s, work, paused, min(levels.separation, SEPARATION_AT_MOST), signal.interval_s)
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,6 +272,11 @@ class _Side:
     interval_s: float
     ahead: bool
 
+    @property
+    def long_s(self) -> float:
+        """Return from how many seconds on a length is long: there are readings enough in it to go by them alone."""
+        return LONG_READINGS * max(one.interval_s for one in self.costs)
+
     def cost(self, chunk: slice, lengths: Floats) -> Floats:
         """Return the contradicted seconds at some of the rows for each length: means over the signals."""
         at, reach = self.at[chunk], self.reach[chunk]
@@ -257,10 +285,13 @@ class _Side:
         return cost
 
     def own(self, chunk: slice, lengths: Floats, shared: Floats, cost: Floats | None = None) -> Floats:
-        """Return each row's own length, which readings must insist on where it is not its neighbours'."""
+        """Return each row's own length, which readings must insist on where it is not its neighbours' (`shared`)."""
         apart = np.abs(lengths - shared)
         price = PAUSE_PRIOR * apart + PAUSE_READINGS * np.minimum(apart, self.interval_s)
-        likely = (lengths <= th.SIBLING_FACTOR * shared + self.interval_s) & (lengths >= shared / th.SIBLING_FACTOR)
+        is_long = shared >= self.long_s
+        likely = is_long | (
+            (lengths <= th.SIBLING_FACTOR * shared + self.interval_s) & (lengths >= shared / th.SIBLING_FACTOR)
+        )
         total = np.where(likely, (self.cost(chunk, lengths) if cost is None else cost) + price, np.inf)
         best = np.argmin(total, axis=1)[:, None]
         found: Floats = np.take_along_axis(np.broadcast_to(lengths, total.shape), best, axis=1)
@@ -270,7 +301,7 @@ class _Side:
 def _fitted(side: _Side, decides: Bools) -> Floats:
     """Return the length that fits best at each row: its own where its readings insist, else its neighbours'.
 
-    Rows that do not tell of others have their neighbours' length, too. One longer than its siblings by
+    Rows that do not tell of others have their neighbours' length, too. A short one that is longer than its siblings by
     SIBLING_FACTOR has a stall beside it, which is no part of it as far as is known.
     """
     found = np.empty(len(side.at))
@@ -279,9 +310,10 @@ def _fitted(side: _Side, decides: Bools) -> Floats:
         tell, cost = decides[chunk], side.cost(chunk, side.lengths)
         shared = _shared(cost, tell if tell.any() else ~tell, side.lengths)[:, None]
         own = side.own(chunk, side.lengths, shared, cost)
-        own = side.own(chunk, own * FINER, shared)
-        alone = tell | (shared[:, 0] >= FIRST_READINGS * side.interval_s)
-        found[chunk] = np.where(alone, own[:, 0], shared[:, 0])
+        is_long = shared >= side.long_s
+        finer = own * FINER
+        own = np.where(is_long, side.own(chunk, finer, finer), own)
+        found[chunk] = np.where(tell[:, None] | is_long, own, shared)[:, 0]
     return found
 
 

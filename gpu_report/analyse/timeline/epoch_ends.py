@@ -22,7 +22,8 @@ class EpochEnd:
     """The end of an epoch: its row, whether it is the first of its process, and the pause around it (None: none seen).
 
     The GPU pauses for validation and checkpoint. `from_callbacks` says that these are as YOLO's callbacks reported
-    them, and not as the readings show; `cut` that the training ended in the midst of them.
+    them, and not as the readings show; `fitted` that they are as fitted to readings, busy moments and all; `cut` that
+    the training ended in the midst of them.
     `mosaic_closes` is the first epoch of its run without mosaic, None where there is none.
     """
 
@@ -30,6 +31,7 @@ class EpochEnd:
     first: bool
     pause: Span | None = None
     from_callbacks: bool = False
+    fitted: bool = False
     cut: bool = False
     mosaic_closes: int | None = None
 
@@ -82,11 +84,12 @@ class EpochEnds:
     def touching(self, start_s: float, end_s: float) -> EpochEnd | None:
         """Return the epoch end whose row appeared within [start, end] give or take EPOCH_END_S, the first if several.
 
-        Of one that callbacks reported, any of its validation and checkpoint lies there.
+        Of one that callbacks reported, or that was fitted, any of its validation and checkpoint lies there.
         """
         at = bisect_left(self.all, start_s - th.EPOCH_END_S, key=lambda b: b.row.row_t_s)
         for found in self.all[max(at - 1, 0) : at + 1]:
-            begin, end = found.pause if found.from_callbacks and found.pause else (found.row.row_t_s, found.row.row_t_s)
+            whole = found.pause if found.from_callbacks or found.fitted else None
+            begin, end = whole or (found.row.row_t_s, found.row.row_t_s)
             if begin <= end_s + th.EPOCH_END_S and end >= start_s - th.EPOCH_END_S:
                 return found
         return None
@@ -108,12 +111,19 @@ class EpochEnds:
         if validation is None or checkpoint is None:
             return end_s <= row_t + th.FIRST_EPOCH_END_EXTRA_S
         before_s, after_s = validation.longest_s + self.edge_s, checkpoint.longest_s + self.edge_s
-        longer_s = end_s - start_s - validation.typical_s - checkpoint.typical_s
+        drain_s = th.FIRST_DRAIN_S if touched.first else 0.0
+        longer_s = end_s - start_s - drain_s - validation.typical_s - checkpoint.typical_s
+        if touched.fitted and touched.pause and start_s < touched.pause[0] - self._early_s(touched):
+            return False
         return (
             row_t - start_s <= before_s
             and end_s - row_t <= after_s
             and longer_s <= max(validation.longer_s, checkpoint.longer_s) + self.edge_s
         )
+
+    def _early_s(self, touched: EpochEnd) -> float:
+        """Return how long before a validation that was fitted a drop may begin: its edges are no better known."""
+        return self.edge_s + (th.FIRST_EPOCH_END_EXTRA_S if touched.first else th.LONGER_TOLERATED_S)
 
     def _reported_explains(self, touched: EpochEnd, pause: Span, start_s: float, end_s: float) -> bool:
         """Tell whether a drop lies within a validation and checkpoint as reported, and these are as long as others."""
@@ -187,7 +197,18 @@ def with_pauses(
         return bare
     interval_s = max(series.interval_s for series in all_series)
     seen = EpochEnds(tuple(max(per_gpu, key=lambda found: sum(b.pause is not None for b in found))), interval_s)
-    return replace(seen, all=tuple(_trimmed(epoch_end, seen) for epoch_end in seen.all))
+    trimmed = replace(seen, all=tuple(_trimmed(epoch_end, seen) for epoch_end in seen.all))
+    return replace(trimmed, all=tuple(_fitted(epoch_end, phases) for epoch_end in trimmed.all))
+
+
+def _fitted(epoch_end: EpochEnd, phases: Sequence[Phase]) -> EpochEnd:
+    """Return an epoch end with the pause that was fitted to its readings, where that is known."""
+    row_t = epoch_end.row.row_t_s
+    mine = {p.name: p for p in phases if row_t in p.span and p.uncertainty_s is not None}
+    if "validation" not in mine:
+        return epoch_end
+    end = next((p.end_t_s for p in phases if p.name == "checkpoint" and p.start_t_s == row_t), row_t)
+    return replace(epoch_end, pause=(mine["validation"].start_t_s, end), fitted=True)
 
 
 def _firsts(rows: Sequence[EpochRow]) -> list[bool]:

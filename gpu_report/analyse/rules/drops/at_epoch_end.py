@@ -16,6 +16,7 @@ from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, minus, 
 from gpu_report.model import Phase
 
 CLOSING = "close mosaic"  # the part of training in which the loader is made anew
+SEVERAL = 2
 AT_THE_END = ("validation", "checkpoint")  # the phases at the end of an epoch
 
 
@@ -49,6 +50,7 @@ def _parts(
     near = [pause for pause in pauses(*drop.span) if pause[0] < drop.end_t_s and pause[1] > drop.start_t_s]
     slow = context.cached(slow_pauses)
     inner = [pause for pause in near if pause not in slow or not reaches_into_training(drop, pause)]
+    inner = inner or _chained(context, drop)
     explained = context.epoch_ends.explains(*drop.span)
     if explained or not inner:
         return [DropPart(drop, explained, whole_s=drop.duration_s)]
@@ -61,6 +63,17 @@ def _parts(
     found = [replace(drop, start_t_s=a, end_t_s=b, mean_pct=series.mean_util_pct(a, b)) for a, b in spans]
     parted = [DropPart(part, explained=False, whole_s=drop.duration_s) for part in found]
     return parted or [DropPart(drop, explained=True, whole_s=drop.duration_s)]
+
+
+def _chained(context: Context, drop: Drop) -> list[Span]:
+    """Return the pauses that were fitted and are as long as others, where a drop holds several.
+
+    The training between them may be too short for it to end a drop.
+    """
+    ends = context.epoch_ends
+    fitted = [end for end in ends.all if end.fitted and end.pause and not ends.is_slow(end)]
+    held = [end.pause for end in fitted if end.pause and end.pause[0] < drop.end_t_s and end.pause[1] > drop.start_t_s]
+    return held if len(held) >= SEVERAL else []
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,7 @@ FIRST_MONO_S, FIRST_WALL_S, FIRST_BOOT_S = 1_000.0, 1_795_000_000.0, 1_060.0
 RING_EVERY_S, RING_S = 0.2, 14.0  # what an H200 keeps
 COUNTER_A_SECOND = 0.1  # by what every counter grows
 PERIOD_S = 97  # of all other readings: each second has one of its own, and none is 0
+ROUNDED = 1e-4  # what arithmetic may add to a moment, which is of whole milliseconds, as stamps in a run folder are
 BLOCKS_AT = "power_w"  # the call that takes its time; what stands before it in a row was read before
 COLUMNS = tuple(name for call in NVML_CALLS for name in call.columns)
 
@@ -87,7 +88,8 @@ class Machine:
         return Clocks(mono_s + wall, mono_s, mono_s + boot)
 
     def pass_until(self, mono_s: float) -> None:
-        self.mono_s = max(self.mono_s, mono_s)
+        """Let time go by, in whole milliseconds."""
+        self.mono_s = max(self.mono_s, math.ceil(1000 * mono_s - ROUNDED) / 1000)
 
     def set_clock(self, by_s: float) -> None:
         _, wall, boot = self.offsets[-1]

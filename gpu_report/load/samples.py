@@ -193,7 +193,7 @@ def _load_optional(
 
 
 def _times(wall: npt.NDArray[np.float64], mono: npt.NDArray[np.float64], clock: RunClock) -> npt.NDArray[np.float64]:
-    """Return when rows are of, NaN for one that alone has no monotonic stamp: the wall clock may have been set since."""
+    """Return when rows are of, NaN where one alone has no monotonic stamp: the wall clock may have been set since."""
     given = np.isfinite(mono)
     return np.where(given | ~given.any(), clock.times(wall, mono), np.nan)
 

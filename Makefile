@@ -52,7 +52,7 @@ test: $(VENV)/.test ## Run all tests, the browser and the YOLO ones included
 test-fast: $(VENV)/.test ## Run the tests that need neither a browser nor a training, nor the time that a recording takes
 	$(BIN)/pytest -q -m "not browser and not yolo and not live and not long" $(TOGETHER) -n 2
 
-test-long: $(VENV)/.test ## Draw 400 trainings of each kind, and say how often the report is right (10 minutes)
+test-long: $(VENV)/.test ## Draw 400 trainings of each kind, play 300 broken machines and a recorded week (15 minutes)
 	$(BIN)/pytest -q -m long $(TOGETHER) -n 2
 
 FUZZ_MUTATIONS ?= 100000

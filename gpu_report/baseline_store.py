@@ -163,8 +163,8 @@ def _copy(run: Path, target: Path) -> None:
         return
     for name in FILES:
         _copy_file(run / name, target / name)
-    for folder in FOLDERS:
-        for source in sorted((run / folder).rglob("*")) if (run / folder).is_dir() else ():
+    for folder in (run / name for name in FOLDERS):
+        for source in sorted(folder.rglob("*")) if folder.is_dir() and not folder.is_symlink() else ():
             _copy_file(source, target / source.relative_to(run))
 
 

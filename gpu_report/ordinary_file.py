@@ -44,6 +44,17 @@ def refuse_special(path: Path, most_bytes: int | None = None) -> None:
         raise InputError(f"{path} has {status.st_size:,} bytes, and is not read: a real one has {most_bytes:,} at most")
 
 
+def refuse_way_out(path: Path, folder: Path) -> None:
+    """Raise InputError where links lead from a path in a folder to what lies outside of it.
+
+    Who renders a stranger's run folder would else put any file of this machine into the page. The folder itself may be
+    reached by a link.
+    """
+    inside = os.path.realpath(folder)
+    if os.path.commonpath((inside, os.path.realpath(path))) != inside:
+        raise InputError(f"{path} leads out of {folder} by a link, and is not read: put a copy in its place")
+
+
 def open_ordinary(path: Path) -> BinaryIO:
     """Open a file to read; OSError at once for what may never answer or never end: a pipe, a device, a socket."""
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

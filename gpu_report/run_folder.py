@@ -24,6 +24,8 @@ RUNS_DIR = "gpu-runs"  # where runs go, and are looked for, when nothing else is
 
 LARGEST_STAMP_S = 1e11  # in the year 5138; what lies beyond is no time in seconds
 LINES_AT_ONCE = 500  # of JSON that are parsed as one
+# After what was written of a row that was cut short: half of a number must not be read as one.
+END_OF_TORN = b"?\n"
 
 Value = str | float | int | None
 
@@ -206,14 +208,18 @@ class Appender:
         self.lost_reason = ""
         self._torn = False
         self._fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        if claim:
-            self._lock()
-        self._begin(header)
+        try:
+            if claim:
+                self._lock()
+            self._begin(header)
+        except Exception:
+            self.close()
+            raise
 
     def write(self, lines: bytes, *, rows: int = 1) -> bool:
         """Append whole lines with one write; False when these `rows` were lost (a full disk, a removed folder)."""
         torn, self._torn = self._torn, False
-        text = b"\n" + lines if torn else lines  # a torn row must not swallow the next one
+        text = END_OF_TORN + lines if torn else lines  # a torn row must not swallow the next one
         try:
             if os.fstat(self._fd).st_nlink == 0:
                 return self._lose("the run folder was removed", rows)
@@ -244,7 +250,6 @@ class Appender:
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            self.close()
             raise UsageError(
                 f"{self.path.parent} is in use by a running recorder: name another folder with --output"
             ) from error
@@ -256,7 +261,7 @@ class Appender:
         if size == 0 and header:
             os.write(self._fd, header)
         elif size and os.pread(self._fd, 1, size - 1) != b"\n":
-            os.write(self._fd, b"\n")  # a killed recorder left a torn row: end it, so that readers drop only that one
+            os.write(self._fd, END_OF_TORN)  # of a killed recorder
 
 
 def csv_appender(folder: Path, name: str, columns: Sequence[schema.Column], *, claim: bool = False) -> Appender:

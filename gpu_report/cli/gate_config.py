@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ def read_config(path: Path | None = None, folder: Path = Path()) -> GateConfig:
     if path is not None:
         return _read(path)
     found = (folder / name for name in (TOML, CFG))
-    configs = (_read(each) for each in found if each.exists())
+    configs = (_read(each) for each in found if os.path.lexists(each))  # a link to nothing is no lack of gates
     return next((config for config in configs if config.path is not None), GateConfig())
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 from gpu_report import run_folder, schema
 from gpu_report.errors import UsageError
 from gpu_report.imports.smi_merge import ImportedEvent
-from gpu_report.ordinary_file import LARGEST_RESULTS, refuse_special
+from gpu_report.ordinary_file import LARGEST_RESULTS, refuse_special, refuse_way_out
 from gpu_report.without_secrets import event_line, safe_arguments
 
 
@@ -63,6 +63,7 @@ def write_yolo(folder: Path, files: Sequence[Path]) -> None:
         (folder / schema.YOLO_DIR).mkdir()
     for path in files:
         refuse_special(path, LARGEST_RESULTS)
+        refuse_way_out(path, path.parent)
         target = folder / schema.YOLO_DIR / path.name
         if path.name == schema.YOLO_ARGS:
             run_folder.write_text(target, safe_arguments(path.read_text(encoding="utf-8", errors="replace")))

@@ -4,6 +4,7 @@ A file of nothing but numbers, which is what a recorder writes, is read in piece
 whole and with more care. Both ways come to the same.
 """
 
+import itertools
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -219,7 +220,7 @@ class _Table:
 
 def _read_any(path: Path, numeric: Sequence[str], text: Sequence[str]) -> CsvFile:
     raw = _read_cells(path, {*numeric, *text})
-    problems = []
+    problems = [f"{path.name} has several columns {name}: the first is read" for name in _repeated(path, numeric, text)]
     if _is_torn(path) and len(raw):
         raw = raw.iloc[:-1]
         problems.append(f"{path.name}: the last row was cut short and is left out")
@@ -251,7 +252,13 @@ def _read_cells(path: Path, wanted: set[str]) -> pd.DataFrame:
     except (pd.errors.EmptyDataError, ValueError) as error:
         raise InputError(f"{path} holds no table: expected a header line that names the columns") from error
     raw.columns = raw.columns.str.strip()
-    return raw
+    return raw.loc[:, ~raw.columns.duplicated()]
+
+
+def _repeated(path: Path, *wanted: Iterable[str]) -> list[str]:
+    """Return the wanted columns that a file has more than once; their names may differ by spaces."""
+    names, _, _ = _outline(path)
+    return [name for name in itertools.chain(*wanted) if names.count(name) > 1]
 
 
 def _words(column: pd.Series) -> pd.Series:

@@ -22,7 +22,7 @@ from gpu_report.load.yolo.callbacks import Outside, load_inside, with_versions
 from gpu_report.load.yolo.results_csv import load_epochs
 from gpu_report.load.yolo.run_folders import numbered_places
 from gpu_report.model import Gpu, KernelEvent, KernelLog, RecordedEvent, Run
-from gpu_report.ordinary_file import LARGEST_JSON, refuse_special
+from gpu_report.ordinary_file import LARGEST_JSON, refuse_special, refuse_way_out
 from gpu_report.run_folder import finite, parse_events, read_lines
 from gpu_report.wording import first_few
 
@@ -50,6 +50,9 @@ def load_run(path: Path) -> Run:
     folder, samples_path = (path, path / schema.SAMPLES_CSV) if path.is_dir() else (None, path)
     for file in _files(folder) if folder else (samples_path,):
         refuse_special(file, MOST_BYTES.get(file.name))
+    if folder:
+        for file in (*_files(folder), *_links_of_callbacks(folder)):
+            refuse_way_out(file, folder)
     ahead = Ahead(folder) if folder else None
     try:
         samples = load_samples(samples_path)
@@ -106,6 +109,12 @@ def _files(folder: Path) -> Iterator[Path]:
     yield from (folder / name for name in (*names, schema.EVENTS_JSONL))
     for place in (folder / schema.YOLO_DIR, *(path for _, path in numbered_places(folder / schema.YOLO_DIR))):
         yield from (place / name for name in (schema.YOLO_ARGS, schema.YOLO_RESULTS))
+
+
+def _links_of_callbacks(folder: Path) -> Iterator[Path]:
+    """Yield inside/ and the links in it: of what callbacks write, only these can lead anywhere else."""
+    yield folder / schema.INSIDE_DIR
+    yield from (path for path in (folder / schema.INSIDE_DIR).glob("*.jsonl") if path.is_symlink())
 
 
 def _assemble(  # noqa: PLR0913, PLR0917 - what was read before, and how much may be

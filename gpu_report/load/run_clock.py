@@ -13,9 +13,11 @@ Floats = npt.NDArray[np.float64]
 WALL_STEP_S = 60.0
 # mono_s falling by more than this while the wall goes on: the machine was restarted between two segments.
 REBOOT_MONO_FALL_S = 1.0
-# Clocks that are this far apart (s, and of what they measure) in most stretches do not both count seconds.
+# Clocks that are this far apart (s, and of what they measure) in so many stretches do not both count seconds. A clock
+# that is set, or a machine that sleeps, spoils a twentieth of them each time.
 COARSEST_S = 1.0
 MOST_APART = 0.5
+MOST_SPOILT = 0.75
 MOST_STRETCHES = 1000
 OLDEST_S, NEWEST_S = 946_684_800.0, 7_258_118_400.0  # the years 2000 and 2200
 # A stamp this far from the middle of the recording is no stamp (NULs after a crash, a garbled row).
@@ -141,8 +143,8 @@ def run_together(wall: Floats, mono: Floats) -> bool:
         return True
     begins = np.linspace(0, len(wall) - rows - 1, MOST_STRETCHES).astype(int)
     by_wall, by_mono = (clock[begins + rows] - clock[begins] for clock in (wall, mono))
-    apart, least = np.median(np.abs(by_wall - by_mono)), min(np.median(np.abs(by_wall)), np.median(np.abs(by_mono)))
-    return bool(apart <= COARSEST_S + MOST_APART * least)
+    apart, least = np.abs(by_wall - by_mono), np.minimum(np.abs(by_wall), np.abs(by_mono))
+    return bool((apart > COARSEST_S + MOST_APART * least).mean() < MOST_SPOILT)
 
 
 def _restarts(wall: Floats, mono: Floats) -> list[int]:

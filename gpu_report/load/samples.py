@@ -188,8 +188,14 @@ def _load_optional(
         return columns, words, [str(error)] if path.exists() else []
     columns = dict(csv.numbers)
     walls, monos = columns.pop(WALL, None), columns.pop(MONO)
-    times = clock.of_one_boot(_stamps(monos)) if walls is None else clock.times(_stamps(walls), _stamps(monos))
+    times = clock.of_one_boot(_stamps(monos)) if walls is None else _times(_stamps(walls), _stamps(monos), clock)
     return {"t_s": times, **columns}, csv.words, list(csv.problems)
+
+
+def _times(wall: npt.NDArray[np.float64], mono: npt.NDArray[np.float64], clock: RunClock) -> npt.NDArray[np.float64]:
+    """Return when rows are of, NaN where one alone has no monotonic stamp: the wall clock may have been set since."""
+    given = np.isfinite(mono)
+    return np.where(given | ~given.any(), clock.times(wall, mono), np.nan)
 
 
 def _tidy(columns: Columns, name: str, problems: list[str], *, by_gpu: bool, merge: bool = False) -> pd.DataFrame:

@@ -25,11 +25,19 @@ class Journal:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder.absolute()
         self._say = say
-        self._samples = run_folder.csv_appender(self.folder, schema.SAMPLES_CSV, schema.SAMPLES_COLUMNS, claim=True)
-        self._host = run_folder.csv_appender(self.folder, schema.HOST_CSV, schema.HOST_COLUMNS)
-        self._processes = run_folder.csv_appender(self.folder, schema.PROCESSES_CSV, schema.PROCESSES_COLUMNS)
-        self._events = run_folder.Appender(self.folder / schema.EVENTS_JSONL)
-        self._ring = run_folder.csv_appender(self.folder, schema.RING_CSV, schema.RING_COLUMNS)
+        with contextlib.ExitStack() as opened:  # one that cannot be opened must leave none open, and let the folder go
+
+            def table(name: str, columns: Sequence[schema.Column], *, claim: bool = False) -> run_folder.Appender:
+                return opened.enter_context(
+                    contextlib.closing(run_folder.csv_appender(self.folder, name, columns, claim=claim))
+                )
+
+            self._samples = table(schema.SAMPLES_CSV, schema.SAMPLES_COLUMNS, claim=True)
+            self._host = table(schema.HOST_CSV, schema.HOST_COLUMNS)
+            self._processes = table(schema.PROCESSES_CSV, schema.PROCESSES_COLUMNS)
+            self._ring = table(schema.RING_CSV, schema.RING_COLUMNS)
+            self._events = run_folder.Appender(self.folder / schema.EVENTS_JSONL)
+            opened.pop_all()
         self._files = (self._samples, self._host, self._processes, self._ring, self._events)
         self._losses = {file.path.name: _Loss() for file in self._files}
         self._complained = False

@@ -1,4 +1,4 @@
-"""Where a test records to; all tests of this folder are live, but for those that only read."""
+"""Where a test records to; all tests of this folder are live, but for those that only read, or simulate."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,6 +7,7 @@ import pytest
 from support.run_folder_reader import RunFolder
 
 READING = ("test_fuzz.py", "test_hostile_folders.py")
+SIMULATED = ("test_recorder_states.py",)  # time, too
 
 
 @pytest.fixture
@@ -19,5 +20,5 @@ def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
     """Mark the tests of this folder that record; the hook is given those of all."""
     here = Path(__file__).parent
     for item in items:
-        if here in item.path.parents and item.path.name not in READING:
+        if here in item.path.parents and item.path.name not in (*READING, *SIMULATED):
             item.add_marker("live")

@@ -265,7 +265,7 @@ def _wrong(case: Case, code: int, out: str, err: str) -> str | None:
     }
     found = next((words for words, is_so in faults.items() if is_so), None)
     if found is None and code == 0 and "json" in case.command:
-        return _implausible(json.loads(out, parse_constant=_no_number))
+        return implausible(json.loads(out, parse_constant=_no_number))
     return found
 
 
@@ -273,7 +273,7 @@ def _no_number(text: str) -> None:
     raise ValueError(f"{text} in JSON")
 
 
-def _implausible(summary: dict[str, Any]) -> str | None:
+def implausible(summary: dict[str, Any]) -> str | None:
     """Return what of a summary no recording can have shown."""
     run, gpus, ledger = summary["run"], summary["gpus"], summary["ledger"]
     shares = [gpu.get(name) or {} for gpu in gpus for name in gpu if name.endswith("_pct")]

@@ -2,16 +2,23 @@
 
 import json
 import os
+import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+from gpu_report.schema import EVENT_KINDS, INSIDE_KINDS
 
 SAMPLE = Path(__file__).resolve().parents[2] / "sample_runs" / "s-healthy"
 MIB = 2**20
 FULL = os.environ.get("HOSTILE") == "full"  # as large as `make fuzz` makes them; else a tenth, which takes a third
 MANY = 200_000 if FULL else 20_000  # lines, rows, items
 HUGE = "9" * 400
+ODD = (
+    *(None, True, [], {}, "", "text", -1, 0, 1e308, 10**400, float("nan"), float("-inf"), 2**63, 0.5, "1", "\ud800"),
+    *([None] * 2000, {"a": {"b": [1]}}, [{}], [[[[[]]]]], "9" * 400, {str(n): n for n in range(500)}, "x" * 5000),
+)
 WALL_S, MONO_S = 1_795_258_300.0, 1_233.6  # a moment in the run
 
 Make = Callable[[Path], object]
@@ -238,6 +245,228 @@ def many_yolo_runs(folder: Path) -> None:
     _info(folder, yolo=[{"number": number, "path": "/x"} for number in range(MANY // 2)])
     for number in range(1, MANY // 60):
         (folder / "yolo" / str(number)).mkdir()
+
+
+# --- events.jsonl, and what callbacks wrote -----------------------------------------------------------------------
+
+
+def _fields(kinds: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield each kind with each name that may be a field of one: all words of what the schema says of them."""
+    names = sorted({name for words in kinds.values() for name in re.findall("[a-z_]{2,}", words)})
+    return ((kind, name) for kind in kinds for name in names)
+
+
+def _odd_events(kinds: Mapping[str, str]) -> Iterator[dict[str, object]]:
+    """Yield every kind with every field of a wrong type: a part of all pairs, each field with each value."""
+    for number, (kind, name) in enumerate(_fields(kinds)):
+        yield {"kind": kind, name: ODD[number % len(ODD)]}
+        yield {"kind": kind, "gpu": ODD[(number // 3) % len(ODD)], name: ODD[(number // 7) % len(ODD)]}
+
+
+def _spoilt(path: Path) -> None:
+    """Spoil each field of each real line of a file in turn."""
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    fields = [(line, name) for line in lines for name in line]
+    spoilt = [{**line, name: ODD[number % len(ODD)]} for number, (line, name) in enumerate(fields)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in [*lines, *spoilt]))
+
+
+def _huge_numbers(path: Path) -> None:
+    """Append real lines whose numbers have 400 digits, or are none."""
+    text = path.read_text()
+    digits = re.sub(r"(?<=: )[0-9.]+", HUGE, text)
+    of_fields = re.sub(r'("(?!wall_s|mono_s)[a-z_]+": )[0-9.]+', rf"\g<1>-{HUGE}", text)
+    none = re.sub(r'("(?!wall_s|mono_s)[a-z_]+": )[0-9.]+', r"\1NaN", text)
+    infinite = re.sub(r'("(?!kind)[a-z_]+": )[0-9.]+', r"\1-Infinity", text)
+    path.write_text("\n".join([text, digits, of_fields, none, infinite]))
+
+
+def _odd_times(path: Path) -> None:
+    """Append real lines at times that are none, or in no order."""
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    times = [(1e300, 1e300), (-1e300, None), (1e11, -1e11), (0, 0), (WALL_S, 1e300), (WALL_S, None), (-1e11, 1e11)]
+    away = [{**line, "wall_s": wall, "mono_s": mono} for line in lines for wall, mono in times]
+    moved = [{**line, "mono_s": line["mono_s"] * 3.3 % 60 + MONO_S} for line in lines * 20]
+    path.write_text("".join(json.dumps(line) + "\n" for line in [*lines[::-1], *away, *moved]))
+
+
+def _nested(path: Path) -> None:
+    """Append lines that are nested more deeply than any parser bears."""
+    with path.open("a") as file:
+        for kind in ("marker", "epoch", "phase", "settings", "gap"):
+            for opening, closing in ("[]", ('{"a":', "}")):
+                inner = opening * MANY + "1" + closing * MANY
+                file.write(f'{{"wall_s": {WALL_S}, "mono_s": {MONO_S}, "kind": "{kind}", "metrics": {inner}}}\n')
+
+
+def _long_lines(path: Path, kinds: Iterable[str]) -> None:
+    """Append a line of ten megabytes of each kind, in each field that is a text."""
+    text = "x=1 NVRM: Xid (PCI:0000:01:00): 79, " * (MIB // 4)
+    names = ("text", "reason", "path", "name", "detail", "error", "where", "model", "data_folder")
+    with path.open("a") as file:
+        for kind in kinds:
+            line = {"wall_s": WALL_S, "mono_s": MONO_S, "kind": kind, **dict.fromkeys(names[:1], text)}
+            short = {**line, **dict.fromkeys(names, text[: MIB // 8])}
+            file.write(json.dumps(line) + "\n" + json.dumps(short) + "\n")
+
+
+@_hostile
+def events_of_wrong_types(folder: Path) -> None:
+    _spoilt(folder / "events.jsonl")
+    _events(folder, _odd_events(EVENT_KINDS))
+
+
+@_hostile
+def callbacks_of_wrong_types(folder: Path) -> None:
+    path = _inside(folder)
+    _spoilt(path)
+    _events(folder, _odd_events(INSIDE_KINDS), str(path.relative_to(folder)))
+
+
+@_hostile
+def events_with_numbers_of_four_hundred_digits(folder: Path) -> None:
+    _huge_numbers(folder / "events.jsonl")
+
+
+@_hostile
+def callbacks_with_numbers_of_four_hundred_digits(folder: Path) -> None:
+    _huge_numbers(_inside(folder))
+
+
+@_hostile
+def events_at_odd_times(folder: Path) -> None:
+    _odd_times(folder / "events.jsonl")
+
+
+@_hostile
+def callbacks_at_odd_times(folder: Path) -> None:
+    _odd_times(_inside(folder))
+
+
+@_hostile
+def events_nested_deeply(folder: Path) -> None:
+    _nested(folder / "events.jsonl")
+
+
+@_hostile
+def callbacks_nested_deeply(folder: Path) -> None:
+    _nested(_inside(folder))
+
+
+@_hostile
+def a_marker_of_ten_megabytes(folder: Path) -> None:
+    _long_lines(folder / "events.jsonl", ["marker"])
+
+
+@_hostile
+def a_kernel_line_of_ten_megabytes(folder: Path) -> None:
+    _long_lines(folder / "events.jsonl", ["kernel"])
+
+
+@_hostile
+def reasons_of_megabytes(folder: Path) -> None:
+    kinds = ("gap", "nvml_error", "nvml_unavailable", "kernel_log", "rows_lost", "yolo_run", "xid_events")
+    for kind in kinds:
+        _events(folder, [{"kind": kind, "gpu": 0, "reason": "r " * MIB, "path": "/p" * MIB, "quantity": "q" * MIB}])
+
+
+@_hostile
+def callbacks_of_ten_megabytes(folder: Path) -> None:
+    _long_lines(_inside(folder), ["run", "settings", "phase", "error", "ended"])
+
+
+@_hostile
+def an_epoch_with_endless_metrics(folder: Path) -> None:
+    metrics = {f"m{number}": number for number in range(5 * MANY)}
+    _events(folder, ({"kind": "epoch", "run": 1, "epoch": 9 + n, "time_s": 90, "metrics": metrics} for n in range(3)))
+
+
+# --- yolo/ --------------------------------------------------------------------------------------------------------
+
+
+def _results(folder: Path, lines: Iterable[str]) -> None:
+    _without_epochs(folder)
+    (folder / "yolo" / "results.csv").write_text("\n".join([*lines, ""]))
+
+
+@_hostile
+def results_of_sixteen_thousand_columns(folder: Path) -> None:
+    header = ["epoch", "time", *(f"c{n}" for n in range(9_000))]
+    _results(folder, [",".join(header), *(",".join([str(n), str(n * 5), *["1"] * 9_000]) for n in range(1, 20))])
+
+
+@_hostile
+def results_with_columns_of_one_name(folder: Path) -> None:
+    _results(folder, ["epoch, epoch,time,time ,epoch", *(f"{n},{n},{5 * n},{5 * n},7" for n in range(1, 9))])
+
+
+@_hostile
+def results_of_odd_numbers(folder: Path) -> None:
+    cells = (HUGE, "nan", "inf", "-inf", "1e300", "-1", "", "x", "1e308", "0", "9007199254740993", "True", "1_0")
+    rows = (f"{a},{b},{c}" for a in cells for b in cells for c in cells[:3])
+    _results(folder, ["epoch,time,train/box_loss", *rows])
+
+
+@_hostile
+def results_of_a_resume_a_row(folder: Path) -> None:
+    _results(folder, ["epoch,time,loss", *(f"{n % 100},{(MANY - n) / 1000},1" for n in range(MANY))])
+
+
+@_hostile
+def results_with_cells_of_a_megabyte(folder: Path) -> None:
+    _results(folder, ["epoch,time,loss", *(f"{n},{n * 5},{'7' * MIB}" for n in range(1, 7))])
+
+
+@_hostile
+def results_with_a_quote_that_never_ends(folder: Path) -> None:
+    _results(folder, ["epoch,time,loss", '1,5,"' + "1,2,3\n" * 2 * MANY])
+
+
+def _args(folder: Path, text: str) -> None:
+    (folder / "yolo" / "args.yaml").write_text(text)
+
+
+@_hostile
+def settings_of_wrong_types(folder: Path) -> None:
+    names = re.findall(r"(?m)^(\w+):", (folder / "yolo" / "args.yaml").read_text())
+    _args(folder, "".join(f"{name}: {json.dumps(ODD[n % len(ODD)])}\n" for n, name in enumerate(names)))
+
+
+@_hostile
+def settings_nested_deeply(folder: Path) -> None:
+    _args(folder, "data: " + "[" * 100_000 + "]" * 100_000)
+
+
+@_hostile
+def settings_that_share_parts_a_million_times(folder: Path) -> None:
+    levels = "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 30))
+    _args(folder, f"a0: &a0 [x, x]\n{levels}")
+
+
+@_hostile
+def settings_of_as_many_keys_as_are_read(folder: Path) -> None:
+    _args(folder, "".join(f"k{n}: {n}\n" for n in range(18_000)))
+
+
+@_hostile
+def settings_of_numbers_without_end(folder: Path) -> None:
+    numbers = (HUGE, "1:" * 5000 + "1", "0x" + "f" * 9000, "1_" * 5000 + "1", ".nan", "-.inf", "1e400", "0b1" * 9)
+    _args(
+        folder,
+        "".join(
+            f"{name}: {number}\n"
+            for name, number in zip(
+                ("batch", "epochs", "imgsz", "workers", "lr0", "close_mosaic", "patience", "cache"),
+                numbers,
+                strict=True,
+            )
+        ),
+    )
+
+
+@_hostile
+def settings_of_ten_megabytes(folder: Path) -> None:
+    _args(folder, "model: " + "m" * 10 * MIB)
 
 
 # --- all of it ----------------------------------------------------------------------------------------------------

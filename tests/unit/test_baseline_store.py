@@ -77,9 +77,13 @@ def test_links_are_not_followed_out_of_the_run(tmp_path):
     run = make_run(tmp_path / "run")
     (run / "host.csv").symlink_to(secret)
     (run / "yolo" / "results.csv").symlink_to(secret)
+    (tmp_path / "private").mkdir()
+    (tmp_path / "private" / "key").write_text("password")
+    (run / "inside").symlink_to(tmp_path / "private")
     target = Shelf(tmp_path / "shelf", "main").accept(run, "set-up", {})
     assert not (target / "host.csv").exists()
     assert not (target / "yolo" / "results.csv").exists()
+    assert not (target / "inside").exists()
 
 
 def test_other_files_of_a_run_stay_behind(tmp_path):

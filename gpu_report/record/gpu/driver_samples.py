@@ -4,13 +4,14 @@ On an H200 the driver keeps utilisation every 200 ms for 14 s and power every 20
 0.6 ms of CPU whatever it returns, so each ring is drained as seldom as it can be without losing anything.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pynvml
 
-from gpu_report.record.clocks import Clocks
+from gpu_report.record.clocks import JUMP_S, Clocks
 
 UTILISATION_EVERY_S = 5.0  # of 14 s (10 s by nvml.h): two drains may fail before a reading is lost
 POWER_EVERY_S = 1.0  # of 2.4 s
@@ -46,29 +47,56 @@ class RingReading:
 
 @dataclass
 class Ring:
-    """One ring of one GPU: what has been drained, on which clock its stamps are, and whether it holds anything."""
+    """One ring of one GPU: what has been drained and when, on which clock its stamps are, and whether it has any."""
 
     kind: DriverRing
     start: Clocks
     last_us: int = 0
     due_s: float = 0.0
     to_clocks: Callable[[int, Clocks], Clocks] | None = None
+    clock: str | None = None
+    before: Clocks | None = None
     seen: bool = False
 
     def drain(self, handle: Any, now: Clocks) -> list[RingReading]:
         """Return the readings taken since the last drain and since the start; NVMLError where there is no ring."""
         self.due_s = now.mono_s + self.kind.every_s
-        found = self._new(handle)
+        before, self.before = self.before or self.start, now
+        if self._has_jumped(before, now):
+            self._skip(handle, now)
+            return []
+        found = self._new(handle, now)
         if not found:
             return []
         if self.to_clocks is None:
-            self.to_clocks = stamp_clock(found[-1][0], now)
+            newest_us = next((stamp for stamp, _ in reversed(found) if clock_of(stamp, now)), found[-1][0])
+            self.to_clocks, self.clock = stamp_clock(newest_us, now), clock_of(newest_us, now)
         self.last_us, self.seen = found[-1][0], True
+        if self._has_jumped(before, now):  # at the first drain only now is known by which clock
+            self._skip(handle, now)
+            return []
         readings = [RingReading(self.to_clocks(stamp, now), self.kind.column, value) for stamp, value in found]
         return [reading for reading in readings if reading.at.mono_s >= self.start.mono_s]
 
-    def _new(self, handle: Any) -> list[tuple[int, float]]:
-        """Return (stamp in us, value), sorted, one a stamp: drivers return zero stamps, old ones and any order."""
+    def _has_jumped(self, before: Clocks, now: Clocks) -> bool:
+        """Tell whether the stamps' clock was set meanwhile, or the machine slept."""
+        return self.clock is not None and abs(_ahead(self.clock, now) - _ahead(self.clock, before)) > JUMP_S
+
+    def _skip(self, handle: Any, now: Clocks) -> None:
+        """Pass over what the ring holds when its clock has jumped: which stamps are of before that nobody can tell."""
+        known = (self.last_us, *(stamp for stamp, _ in self._new(handle, now)))
+        self.last_us = int(max([self._us(now), *(stamp for stamp in known if stamp < self._us(now, SAME_CLOCK_S))]))
+
+    def _us(self, now: Clocks, later_s: float = 0.0) -> float:
+        """Return the stamp of a moment; infinity while it is not known by which clock they are."""
+        return math.inf if self.clock is None else round((getattr(now, self.clock) + later_s) * 1e6)
+
+    def _new(self, handle: Any, now: Clocks) -> list[tuple[int, float]]:
+        """Return (stamp in us, value), sorted, one a stamp: drivers return zero stamps, old ones and any order.
+
+        Those from before a clock was set back lie in the future, and are left out.
+        """
+        until_us = self._us(now, SAME_CLOCK_S)
         try:
             value_type, samples = pynvml.nvmlDeviceGetSamples(handle, self.kind.sampling_type, self.last_us)
         except pynvml.NVMLError as error:
@@ -76,7 +104,7 @@ class Ring:
                 return []
             raise
         values = {sample.timeStamp: decode(sample.sampleValue, value_type) * self.kind.scale for sample in samples}
-        return sorted((t, v) for t, v in values.items() if t > self.last_us and 0 <= v <= self.kind.limit)
+        return sorted((t, v) for t, v in values.items() if self.last_us < t < until_us and 0 <= v <= self.kind.limit)
 
 
 @dataclass
@@ -113,13 +141,22 @@ class Rings:
 
 def stamp_clock(newest_us: int, now: Clocks) -> Callable[[int, Clocks], Clocks]:
     """Return how a ring's stamps become moments: by the wall clock, by boot time (DGX Spark), else by its newest."""
-    newest_s = newest_us / 1e6
-    if abs(now.wall_s - newest_s) < SAME_CLOCK_S:
-        return lambda stamp, at: _earlier(at, at.wall_s - stamp / 1e6)
-    if abs(now.boot_s - newest_s) < SAME_CLOCK_S:
-        return lambda stamp, at: _earlier(at, at.boot_s - stamp / 1e6)
-    offset = now.mono_s - newest_s
+    clock = clock_of(newest_us, now)
+    if clock is not None:
+        return lambda stamp, at: _earlier(at, getattr(at, clock) - stamp / 1e6)
+    offset = now.mono_s - newest_us / 1e6
     return lambda stamp, at: _earlier(at, at.mono_s - (stamp / 1e6 + offset))
+
+
+def clock_of(newest_us: int, now: Clocks) -> str | None:
+    """Return which of our clocks a ring's stamps are of, None for another one."""
+    near = (name for name in ("wall_s", "boot_s") if abs(getattr(now, name) - newest_us / 1e6) < SAME_CLOCK_S)
+    return next(near, None)
+
+
+def _ahead(clock: str, now: Clocks) -> float:
+    """Return by how much a clock is ahead of the monotonic one: it changes where it is set, or the machine sleeps."""
+    return float(getattr(now, clock)) - now.mono_s
 
 
 def decode(value: Any, value_type: int) -> float:

@@ -32,7 +32,11 @@ class KernelLogThread:
         """Read what is there, then stop; False when a read does not return."""
         os.write(self._wake_write, b"x")
         self._thread.join(wait_s)
-        return not self._thread.is_alive()
+        if self._thread.is_alive():
+            return False
+        os.close(self._wake_read)
+        os.close(self._wake_write)
+        return True
 
     def _run(self) -> None:
         try:

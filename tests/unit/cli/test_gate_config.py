@@ -1,9 +1,12 @@
 """Gates from a file: found, read, and refused with a reason."""
 
+import os
+import time
+
 import pytest
 
 from gpu_report.cli.gate_config import read_config
-from gpu_report.errors import UsageError
+from gpu_report.errors import InputError, UsageError
 
 CFG = "[metadata]\nname = x\n[gpu-report]\nfail_on =\n    util.mean:-10%\n    xid.fatal:0\nwarn_on = energy:+10%\n"
 TOML = 'fail_on = ["epoch_time:+5%"]\n'
@@ -53,3 +56,27 @@ def test_a_file_that_is_named_must_be_readable(tmp_path):
     (tmp_path / "gates.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(UsageError, match="cannot be read"):
         read_config(tmp_path / "gates.toml")
+
+
+@pytest.mark.parametrize("name", ["gpu-report.toml", "setup.cfg"])
+@pytest.mark.parametrize(
+    ("make", "error"),
+    [
+        (os.mkfifo, InputError),
+        (lambda path: path.symlink_to("/dev/zero"), InputError),
+        (lambda path: path.mkdir(), UsageError),
+        (lambda path: path.write_bytes(b"\xff\xfe"), UsageError),
+        (lambda path: path.symlink_to("nothing"), UsageError),
+        (lambda path: path.symlink_to(path.name), UsageError),
+    ],
+    ids=["pipe", "device", "folder", "encoding", "link to nothing", "link to itself"],
+)
+def test_what_cannot_be_read_in_a_working_directory_is_refused_at_once(tmp_path, name, make, error):
+    make(tmp_path / name)
+    began = time.monotonic()
+    with pytest.raises(error) as refused:
+        read_config(folder=tmp_path)
+    assert refused.value.exit_code in {2, 4}
+    assert name in str(refused.value)
+    assert "\n" not in str(refused.value)
+    assert time.monotonic() - began < 2

@@ -479,6 +479,13 @@ def test_a_yolo_run_without_results_is_said(tmp_path, yolo):
     assert run.facts["yolo"][0]["results_mtime_s"] is None
 
 
+def test_a_link_out_of_the_yolo_run_is_no_setting_of_it(tmp_path, yolo):
+    (yolo / "args.yaml").rename(tmp_path / "key")
+    (yolo / "args.yaml").symlink_to(tmp_path / "key")
+    with pytest.raises(InputError, match=r"args.yaml leads out of .* by a link"):
+        Imported([log(tmp_path, row(0))], tmp_path, yolo=yolo)
+
+
 def test_a_folder_that_is_no_yolo_run(tmp_path):
     with pytest.raises(InputError, match="--yolo"):
         Imported([log(tmp_path, row(0))], tmp_path, yolo=tmp_path)

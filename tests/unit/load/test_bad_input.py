@@ -54,6 +54,13 @@ def test_a_row_cut_short_is_dropped_and_said(load):
     assert any("cut short" in problem for problem in run.problems)
 
 
+def test_a_row_beside_the_samples_that_was_cut_in_its_stamp_is_not_placed_by_a_clock_that_was_set(load):
+    run = load(lines(*STEADY), host_csv=HOST.replace(f"{START + 20},120,5", f"{START + 7000},12?"))
+    assert run.host["t_s"].max() == 59
+    assert run.duration_s < 61
+    assert "host.csv: 1 row has no usable time stamp or GPU and is left out" in run.problems
+
+
 def test_samples_that_end_before_the_recording_did_are_told(load):
     end = json.dumps({"format": 1, "interval_s": 1, "end": {"wall_s": START + 60, "mono_s": 160}})
     run = load(lines(*STEADY), run_json=end)

@@ -86,3 +86,12 @@ def test_a_column_that_stops_being_whole_is_exact_from_its_beginning(tmp_path, m
     values = [*range(100), 0.1, 16777217]
     path = written(tmp_path, "wall_s,gpu,power_w\n" + "".join(f"1,0,{value}\n" for value in values))
     assert read_csv(path, COLUMNS).numbers["power_w"].tolist() == values
+
+
+@pytest.mark.parametrize("again", ["power_w", " power_w", "power_w "])
+@pytest.mark.parametrize("text", [(), ("name",)])
+def test_of_columns_that_are_called_the_same_the_first_is_read_and_said(tmp_path, again, text):
+    path = written(tmp_path, f"wall_s,power_w,{again},name\n1795000000,5,6,a\n1795000001,7,8,b\n")
+    csv = read_csv(path, COLUMNS, text)
+    assert csv.numbers["power_w"].tolist() == [5, 7]
+    assert csv.problems == ("samples.csv has several columns power_w: the first is read",)

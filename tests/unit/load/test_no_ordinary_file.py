@@ -39,6 +39,31 @@ def test_what_never_ends_is_refused_at_once_by_name(folder, name, kind):
     assert time.monotonic() - began < 2
 
 
+@pytest.mark.parametrize("name", [*FILES, "yolo/results.csv", "yolo", "inside", "inside/1.jsonl"])
+@pytest.mark.parametrize("relative", [False, True])
+def test_a_link_out_of_the_run_folder_is_refused(folder, tmp_path, name, relative):
+    path, other = folder / name, tmp_path / "other"
+    if path.exists():
+        shutil.move(path, other)
+    else:
+        other.write_text("root:x:0:0:secret\n")
+    path.symlink_to(os.path.relpath(other, path.parent) if relative else other)
+    with pytest.raises(InputError, match=f"{name}(/args.yaml)? leads out of .*/run by a link, and is not read"):
+        load_run(folder)
+
+
+def test_a_link_within_the_run_folder_and_one_to_it_are_read(folder, tmp_path):
+    (folder / "inside").rename(folder / "told")
+    (folder / "inside").symlink_to("told")
+    (folder / "kept.csv").hardlink_to(folder / "samples.csv")
+    (folder / "samples.csv").unlink()
+    (folder / "samples.csv").symlink_to(folder / "kept.csv")
+    (tmp_path / "latest").symlink_to(folder)
+    (tmp_path / "smi.csv").symlink_to(folder / "samples.csv")
+    assert load_run(tmp_path / "latest").inside
+    assert len(load_run(tmp_path / "smi.csv").samples) == len(load_run(folder).samples)
+
+
 def test_a_pipe_among_what_callbacks_wrote_is_left_out(folder):
     (path,) = (folder / "inside").glob("*.jsonl")
     path.unlink()

@@ -85,7 +85,7 @@ def test_a_row_after_a_torn_one_stands_on_its_own_line(tmp_path, monkeypatch):
     assert not file.write(b"1,2,3\n")
     monkeypatch.setattr(os, "write", real)
     assert file.write(b"4,5,6\n")
-    assert (tmp_path / "rows.csv").read_bytes() == b"1,2\n4,5,6\n"
+    assert (tmp_path / "rows.csv").read_bytes() == b"1,2?\n4,5,6\n"
 
 
 def test_a_mistyped_command_leaves_an_earlier_recording_as_it_was(run_cli, fake_nvml, tmp_path):

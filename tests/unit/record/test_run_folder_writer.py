@@ -1,11 +1,16 @@
+import errno
 import json
+import os
 import shutil
+from pathlib import Path
 
 import pytest
 
 from gpu_report.errors import UsageError
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.run_folder_writer import REPORT_LOST_EVERY_S, Journal, earlier_start, open_journal
+
+FDS = Path("/proc/self/fd")
 
 
 def at(seconds):
@@ -69,6 +74,25 @@ def test_a_folder_holds_one_recorder_at_a_time(tmp_path):
         open_journal(tmp_path, lambda _line: None)
     journal.close()
     open_journal(tmp_path, lambda _line: None).close()
+
+
+def test_a_folder_that_cannot_be_opened_is_let_go(tmp_path, monkeypatch):
+    (tmp_path / "host.csv").mkdir()
+    before = len(list(FDS.iterdir()))
+    with pytest.raises(UsageError, match="cannot record into"):
+        open_journal(tmp_path, lambda _line: None)
+    (tmp_path / "host.csv").rmdir()
+    (tmp_path / "samples.csv").write_text("wall_s,mon")
+    monkeypatch.setattr("gpu_report.run_folder.os.write", _no_space)
+    with pytest.raises(UsageError, match="No space left"):
+        open_journal(tmp_path, lambda _line: None)
+    assert len(list(FDS.iterdir())) == before
+    monkeypatch.undo()
+    open_journal(tmp_path, lambda _line: None).close()
+
+
+def _no_space(fd, data):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def test_a_new_folder_has_no_earlier_start(tmp_path):

@@ -1,6 +1,7 @@
 """Following logs live. The kernel itself cannot be made to speak here, so files, pipes and helpers stand in for it."""
 
 import os
+import threading
 import time
 from pathlib import Path
 
@@ -112,6 +113,14 @@ def test_a_file_that_is_not_there_is_unavailable_with_advice(tmp_path):
     assert (kind, fields["status"]) == ("kernel_log", "unavailable")
     assert "missing" in fields["reason"]
     assert fields["advice"]
+
+
+@pytest.mark.parametrize("name", ["kern.log", "missing"])
+def test_what_has_ended_holds_no_file_and_no_thread(tmp_path, name):
+    (tmp_path / "kern.log").write_text("")
+    before = len(list(Path("/proc/self/fd").iterdir())), threading.active_count()
+    assert KernelLogThread(tmp_path / name, Emitted()).finish(5)
+    assert (len(list(Path("/proc/self/fd").iterdir())), threading.active_count()) == before
 
 
 def test_a_flood_is_cut_and_counted(tmp_path):

@@ -1,19 +1,27 @@
-"""Eight hours at one tick a second, by a clock that runs fast: no drift, and no growth of what the recorder keeps."""
+"""Hours and days at a tick a second, by a clock that runs fast: no drift, and no growth of what the recorder keeps."""
 
 import itertools
+import math
+import os
 import statistics
+import threading
 import time
 import tracemalloc
+from pathlib import Path
 
 import pytest
+from support.simulated_machine import WELL, Health, Machine, recorder_on
 
+from gpu_report.load import load_run
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.cost import Cost
 from gpu_report.record.gpu.flapping import Flapping
 from gpu_report.record.gpu.nvml_quantities import Change
 from gpu_report.record.gpu.process_owners import Owners
 from gpu_report.record.gpu.processes import ProcessWatch
+from gpu_report.record.gpu.sampler import GpuWatch
 from gpu_report.record.lifecycle import tick_loop
+from gpu_report.record.lifecycle.recording import OpenRecording
 from gpu_report.record.lifecycle.stop_request import End
 from gpu_report.record.lifecycle.tick_loop import Session, Surroundings
 from gpu_report.record.options import RecordOptions
@@ -126,3 +134,76 @@ def test_cost_keeps_no_tick():
     for _ in range(10_000):
         many.tick(0.0, 0.001)
     assert len(few._ticks) == len(many._ticks)
+
+
+MOST_GROWN_MIB = 4.0  # of the process, from its first hour to its last; a page an hour would be 0.7 in a week
+BAD_S = 30.0  # so long each trouble lasts, once an hour
+
+
+class Hours:
+    """A StopRequest: lets a machine's hours go by, each with every trouble in it, and then ends the recording."""
+
+    def __init__(self, machine, hours):
+        self.machine, self.hours = machine, hours
+        self.began_s, self.rss_mib = machine.mono_s, []
+        self.todo = self.troubles()
+        self.at_s, self.change = next(self.todo)
+
+    def troubles(self):
+        machine = self.machine
+        for begin_s in itertools.count(self.began_s, 3600.0):
+            yield begin_s + 300.0, lambda: machine.becomes(0, Health(lost=True))
+            yield begin_s + 300.0 + BAD_S, lambda: machine.becomes(0, WELL)
+            yield begin_s + 900.0, lambda: machine.becomes(0, Health(takes_s=math.inf))
+            yield begin_s + 900.0 + BAD_S, lambda: machine.becomes(0, WELL)
+            yield begin_s + 1500.0, lambda: machine.becomes(0, Health(columns=frozenset({"power_w"})))
+            yield begin_s + 1500.0 + BAD_S, lambda: machine.becomes(0, WELL)
+            yield begin_s + 2100.0, lambda: setattr(machine, "full", True)
+            yield begin_s + 2100.0 + BAD_S, lambda: setattr(machine, "full", False)
+            yield begin_s + 2700.0, lambda: machine.set_clock(3600.0)
+            yield begin_s + 2700.0 + BAD_S, lambda: machine.set_clock(-3600.0)
+            yield begin_s + 3500.0, lambda: self.rss_mib.append(rss_mib())
+
+    def wait_until(self, mono_s):
+        self.machine.pass_until(mono_s)
+        while self.at_s <= self.machine.mono_s:
+            self.change()
+            self.at_s, self.change = next(self.todo)
+        return End("signal", "SIGTERM") if mono_s >= self.began_s + 3600.0 * self.hours else None
+
+
+def rss_mib():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def held():
+    """Return what a process holds: its file handles, and its threads."""
+    return sorted(path.name for path in Path("/proc/self/fd").iterdir())[:-1], threading.active_count()
+
+
+@pytest.mark.parametrize(
+    "hours", [2, pytest.param(24, marks=pytest.mark.long), pytest.param(7 * 24, marks=pytest.mark.long)]
+)
+@pytest.mark.timeout(3000)
+def test_days_of_every_trouble_leave_nothing_behind_but_a_run(tmp_path, hours):
+    machine, said, before = Machine(), [], held()
+    with recorder_on(machine):
+        gpus, ending = GpuWatch((), 1.0), Hours(machine, hours)
+        options = RecordOptions(output=tmp_path / "run", yolo=tmp_path / "none")
+        OpenRecording(options, said.append).run(gpus, None, ending)
+    assert held() == before
+    assert len(ending.rss_mib) == hours
+    assert ending.rss_mib[-1] - ending.rss_mib[min(1, hours - 2)] < MOST_GROWN_MIB
+    assert said == [
+        f"{tmp_path / 'run' / 'samples.csv'} could not be written (No space left on device): rows are being lost"
+    ]
+    run = load_run(tmp_path / "run")
+    assert run.duration_s == pytest.approx(3600.0 * hours, abs=2.0)
+    ticks = 3600 * hours - machine.refused["samples.csv"]
+    assert ticks - 2 * hours <= len(run.samples) <= ticks + 1
+    kinds = [event.kind for event in run.events]
+    assert kinds.count("clock_step") == 2 * hours
+    assert kinds.count("nvml_stalled") == hours
+    lost = [event.fields for event in run.events if event.kind == "rows_lost"]
+    for name in ("samples.csv", "host.csv", "ring.csv"):
+        assert sum(fields["rows"] for fields in lost if fields["file"] == name) == machine.refused[name] > 0

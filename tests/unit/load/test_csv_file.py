@@ -5,6 +5,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from gpu_report.errors import InputError
 from gpu_report.load import csv_file
 from gpu_report.load.csv_file import _read_any, _read_plain, read_csv
 
@@ -86,3 +87,13 @@ def test_a_column_that_stops_being_whole_is_exact_from_its_beginning(tmp_path, m
     values = [*range(100), 0.1, 16777217]
     path = written(tmp_path, "wall_s,gpu,power_w\n" + "".join(f"1,0,{value}\n" for value in values))
     assert read_csv(path, COLUMNS).numbers["power_w"].tolist() == values
+
+
+def test_what_is_read_as_a_whole_has_a_largest_size(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_file, "LARGEST_ANY_CSV", 100)
+    path = tmp_path / "samples.csv"
+    path.write_text("a\n" + "1\n" * 100)
+    assert read_csv(path, ["a"]).rows == 100  # in pieces
+    path.write_text("a\n" + '"1"\n' * 100)
+    with pytest.raises(InputError, match="has 402 bytes, and is not read"):
+        read_csv(path, ["a"])

@@ -14,6 +14,8 @@ LARGEST_JSON = (
 )  # run.json: 100 KiB with 16 GPUs of 7 MIG devices each, and 256 mounts; a command has 2 MiB at most
 LARGEST_EVENTS = 1024 * MIB  # events.jsonl: 34 kernel lines a second, which the recorder keeps at most, for two days
 LARGEST_HEADER = 2**16  # bytes of a CSV's first line: 400 in our own, 3,000 with all that nvidia-smi can query
+LARGEST_LINE = 64 * MIB  # of any other: a machine that went down may leave as much of nothing but zeros
+LARGEST_ANY_CSV = 1024 * MIB  # one that holds more than numbers, and is read as a whole
 LARGEST_CONFIG = MIB  # of gates
 LARGEST_SMI_LOG = 1024 * MIB  # a week of eight GPUs at 1 Hz has 900
 LARGEST_KERNEL_LOG = 256 * MIB  # a machine's busy year

@@ -23,6 +23,11 @@ _CI_COMMAND = re.compile(r"(?m)^(?=[^\S\n]*::)|(?<=#)(?=#\w*\[)")
 _NOTHING = "\u200b"  # a space of no width
 
 
+def is_terminal(stream: TextIO | None) -> bool:
+    """Say whether a stream is a terminal; one that was closed before the program began (`>&-`) is none at all."""
+    return stream is not None and stream.isatty()
+
+
 def takes_text(stream: TextIO, wait_s: float = 0.0) -> bool:
     """Say whether a line can be written at once: not while Ctrl-S holds a terminal, or a pipe is full.
 
@@ -64,7 +69,7 @@ class ProgressLine:
 
     def __enter__(self) -> Self:
         """Begin; nothing is written before PATIENCE_S."""
-        if self._stream is not None and self._stream.isatty():
+        if is_terminal(self._stream):
             self._thread = threading.Thread(target=self._show, name="progress", daemon=True)
             self._thread.start()
         return self

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from gpu_report import __version__
+from tests.conftest import clean_environment, cli_command
 
 SAMPLES = Path(__file__).resolve().parent.parent / "sample_runs"
 STALLS = SAMPLES / "yolo26m-stalls"
@@ -44,6 +45,10 @@ def test_every_command_has_help(run_cli, command):
         ["render", "r.html", "--drop-seconds", "-1"],
         ["record", "--interval", "0"],
         ["record", "--typo", "--", "true"],
+        ["record", "--interval", "nan", "--", "true"],
+        ["record", "--duration", "inf"],
+        ["summary", STALLS, "--price-per-hour", "nan"],
+        ["summary", STALLS, "--drop-seconds", "nan"],
     ],
 )
 def test_wrong_usage_is_exit_2(run_cli, arguments):
@@ -185,6 +190,34 @@ def test_an_old_report_is_replaced_whole(run_warm, tmp_path):
     (tmp_path / "r.html").write_text("old")
     assert run_warm("render", "r.html", "--run", STALLS).returncode == 0
     assert (tmp_path / "r.html").read_text()[:3] != "old"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["summary", "x" * 5000], "File name too long"),
+        (["render", f"{'x' * 300}.html", STALLS], "File name too long"),
+        (["summary", STALLS], "No space left on device"),
+        (["render", "r.html", STALLS], "No space left on device"),
+    ],
+)
+def test_what_the_system_refuses_is_one_line_and_exit_4(tmp_path, words, says):
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            cli_command(*words), env=clean_environment(), cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert done.returncode == 4
+    line = one_line(done.stderr.decode())
+    assert says in line
+    assert "internal error" not in line
+
+
+@pytest.mark.parametrize("words", [["summary", STALLS], ["compare", STALLS, STALLS]])
+def test_a_closed_stdout_is_no_error(tmp_path, words):
+    shell = ["sh", "-c", '"$@" >&-', "sh", *cli_command(*words)]
+    done = subprocess.run(shell, env=clean_environment(), cwd=tmp_path, stderr=subprocess.PIPE, check=False)
+    assert done.returncode in {0, 3}
+    assert done.stderr == b""
 
 
 def test_debug_shows_the_traceback(run_warm):

@@ -63,6 +63,10 @@ def main() -> NoReturn:
         if isinstance(error, FileNotFoundError) and not _is_somewhere():
             _show(error, "the working directory does not exist any more: change into another one", debug=debug)
             sys.exit(InputError.exit_code)
+        if isinstance(error, OSError) and error.strerror:  # a full disk under our output, a name that is too long
+            what = error.filename if error.filename is not None else "what was printed"
+            _show(error, f"{error.strerror}: {what}", debug=debug)
+            sys.exit(InputError.exit_code)
         _show(
             error,
             f"internal error: {type(error).__name__}: {error} (run `gpu-report --debug ...` and report it)",

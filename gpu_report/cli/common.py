@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from gpu_report import run_folder
 from gpu_report.baseline_store import one_run
 from gpu_report.errors import UsageError
-from gpu_report.terminal import ERASE_LINE, ProgressLine, plain, without_commands
+from gpu_report.terminal import ERASE_LINE, ProgressLine, is_terminal, plain, without_commands
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +21,17 @@ if TYPE_CHECKING:
 
 LONGEST_LINE = 1000  # characters
 Command = TypeVar("Command", bound="Callable[..., object]")
+
+
+class FiniteRange(click.FloatRange):
+    """A number within limits: nan is within none, and inf is no duration, price or share."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number; wrong use for what is none."""
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is no number to reckon with.", param, ctx)
+        return number
 
 
 def option_of_run(command: Command) -> Command:
@@ -40,21 +52,21 @@ def options_of_analysis(command: Command) -> Command:
     for option in (
         click.option(
             "--drop-percent",
-            type=click.FloatRange(0, 100, min_open=True, max_open=True),
+            type=FiniteRange(0, 100, min_open=True, max_open=True),
             default=50.0,
             show_default=True,
             help="How far utilisation falls below its level to count as a drop.",
         ),
         click.option(
             "--drop-seconds",
-            type=click.FloatRange(0, min_open=True),
+            type=FiniteRange(0, min_open=True),
             default=10.0,
             show_default=True,
             help="How long a drop lasts at least.",
         ),
         click.option(
             "--price-per-hour",
-            type=click.FloatRange(0),
+            type=FiniteRange(0),
             default=None,
             help="What one GPU costs an hour; the ledger then shows money.",
         ),
@@ -74,7 +86,7 @@ def say(line: str) -> None:
         else f"{line[:LONGEST_LINE]} ... ({len(line) - LONGEST_LINE:,} more characters)"
     )
     try:
-        at_start = ERASE_LINE if sys.stderr is not None and sys.stderr.isatty() else ""
+        at_start = ERASE_LINE if is_terminal(sys.stderr) else ""
         click.echo(f"{at_start}gpu-report: {without_commands(plain(line))}", err=True)
     except (OSError, ValueError):
         return

@@ -11,6 +11,7 @@ import click
 
 from gpu_report.cli.common import say
 from gpu_report.cli.output_files import OutputFile, write
+from gpu_report.terminal import is_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -57,7 +58,7 @@ def finish(comparison: Comparison, paths: Mapping[str, Path | None]) -> NoReturn
     for name, path in paths.items():
         if path is not None:
             write(path, _content(name.removesuffix("_path"), comparison))
-    text = render_comparison_text(comparison, colour=sys.stdout.isatty())
+    text = render_comparison_text(comparison, colour=is_terminal(sys.stdout))
     if os.environ.get("GITHUB_ACTIONS") == "true":
         text += "".join(f"{line}\n" for line in annotations(comparison))
     click.echo(text, nl=False)

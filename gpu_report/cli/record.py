@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from gpu_report.cli.common import say
+from gpu_report.cli.common import FiniteRange, say
 from gpu_report.errors import UsageError
 
 if TYPE_CHECKING:
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 @click.command(context_settings={"allow_interspersed_args": False})
 @click.option(
     "--duration",
-    type=click.FloatRange(0, min_open=True),
+    type=FiniteRange(0, min_open=True),
     default=None,
     help="Seconds; until Ctrl-C or the command's end when left out.",
 )
 @click.option(
-    "--interval", type=click.FloatRange(0.02, 3600), default=1.0, show_default=True, help="Seconds between two samples."
+    "--interval", type=FiniteRange(0.02, 3600), default=1.0, show_default=True, help="Seconds between two samples."
 )
 @click.option("--gpus", default="", help="Indices or UUIDs, separated by commas; all when left out.")
 @click.option(

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from gpu_report.cli.common import analysed, option_of_run, options_of_analysis, run_of
-from gpu_report.terminal import ProgressLine
+from gpu_report.terminal import ProgressLine, is_terminal
 
 
 @click.command()
@@ -37,5 +37,7 @@ def summary(  # noqa: PLR0913, PLR0917 - one parameter an option of the command 
     else:
         from gpu_report.render.run.terminal import render_markdown, render_text
 
-        text = render_markdown(analysis) if form == "markdown" else render_text(analysis, colour=sys.stdout.isatty())
+        text = (
+            render_markdown(analysis) if form == "markdown" else render_text(analysis, colour=is_terminal(sys.stdout))
+        )
     click.echo(text, nl=False)

@@ -19,7 +19,7 @@ import pandas as pd
 
 from gpu_report.errors import InputError
 from gpu_report.load.problems import noted
-from gpu_report.ordinary_file import LARGEST_HEADER
+from gpu_report.ordinary_file import LARGEST_ANY_CSV, LARGEST_HEADER, LARGEST_LINE, refuse_special
 
 Floats = npt.NDArray[np.floating[Any]]
 _Piece = tuple[dict[str, Floats], int]
@@ -76,6 +76,18 @@ def _refuse_long_header(path: Path) -> None:
             raise InputError(f"{path} has a first line of more than {LARGEST_HEADER:,} bytes: it is no table of ours")
 
 
+def _line(path: Path, file: BinaryIO) -> bytes:
+    """Return the rest of a line; InputError for one that no recorder, and no crash of a machine, leaves behind."""
+    line = file.readline(LARGEST_LINE + 1)
+    if len(line) > LARGEST_LINE:
+        raise _too_long(path)
+    return line
+
+
+def _too_long(path: Path) -> InputError:
+    return InputError(f"{path} has a line of more than {LARGEST_LINE:,} bytes: it is no table of ours")
+
+
 # --- nothing but numbers ------------------------------------------------------------------------------------------
 
 
@@ -103,17 +115,19 @@ def _outline(path: Path) -> tuple[list[str], int, int]:
     with path.open("rb") as file:
         header = file.readline()
         begin = file.tell()
-        first = file.readline()
-        end = _last_line_end(file, begin)
+        first = _line(path, file)
+        end = _last_line_end(path, file, begin)
     plain = first.count(b",") == header.count(b",") and not any(sign in header for sign in NOT_PLAIN)
     names = header.removeprefix(BYTE_ORDER_MARK).decode("utf-8", "replace").split(",")
     return [name.strip() for name in names], begin, end if plain else begin
 
 
-def _last_line_end(file: BinaryIO, begin: int) -> int:
-    """Return where the last whole line ends, `begin` where there is none."""
-    at = file.seek(0, os.SEEK_END)
+def _last_line_end(path: Path, file: BinaryIO, begin: int) -> int:
+    """Return where the last whole line ends, `begin` where there is none; InputError for a last line without end."""
+    at = size = file.seek(0, os.SEEK_END)
     while at > begin:
+        if size - at > LARGEST_LINE:
+            raise _too_long(path)
         until, at = at, max(at - PIECE_BYTES, begin)
         file.seek(at)
         if (last := file.read(until - at).rfind(b"\n")) >= 0:
@@ -126,7 +140,7 @@ def _spans(path: Path, begin: int, end: int) -> Iterator[tuple[int, int]]:
     with path.open("rb") as file:
         while begin < end:
             file.seek(min(begin + PIECE_BYTES, end))
-            file.readline()
+            _line(path, file)
             stop = min(file.tell(), end)
             yield begin, stop
             begin = stop
@@ -219,6 +233,7 @@ class _Table:
 
 
 def _read_any(path: Path, numeric: Sequence[str], text: Sequence[str]) -> CsvFile:
+    refuse_special(path, LARGEST_ANY_CSV)
     raw = _read_cells(path, {*numeric, *text})
     problems = [f"{path.name} has several columns {name}: the first is read" for name in _repeated(path, numeric, text)]
     if _is_torn(path) and len(raw):

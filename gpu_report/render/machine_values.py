@@ -17,12 +17,15 @@ MAY_BE_SMALL = frozenset({"share", "data_wait_share", "gain_at_most", "gain_esti
 SMALL_DIGITS = 3
 NOISE_DECIMALS = 6  # coarser than what the order of additions changes, and than what a wall time of today holds
 LONGEST_TEXT = 16_384  # characters: no line of a kernel log or of a command is longer; a megabyte of text is no fact
+# What JSON may hold as it is, and a terminal would obey, or show in another order: written as escapes.
+COMMANDING = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # JSON and YAML can hold them as escapes, UTF-8 cannot
 
 
 def json_text(value: object) -> str:
-    """Return JSON-ready values as text in which no CI service finds a command of its own (##[error])."""
+    """Return JSON-ready values as text in which neither a CI service (##[error]) nor a terminal finds a command."""
     text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
+    text = COMMANDING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     return re.sub(r"#(?=#\w*\[)", r"\\u0023", text) + "\n"
 
 

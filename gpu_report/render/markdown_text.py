@@ -13,7 +13,7 @@ def words(text: str) -> str:
     text = re.sub(r"\s+", " ", plain(_shortened(text, LONGEST_SENTENCE)))
     text = re.sub(r"([\\`*_\[\]#|<>~&])", r"\\\1", text)
     # GitHub links and mentions in the text that is left, whatever is escaped: a space of no width stands between.
-    return without_commands(re.sub(r"(@|://|www\.|\b(?=#\d))", "\\1\u200b", text))
+    return without_commands(re.sub(r"(@|://|www\.|#(?=\d)|\bGH-(?=\d))", "\\1\u200b", text))
 
 
 def code(text: str) -> str:

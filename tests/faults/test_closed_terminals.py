@@ -85,6 +85,15 @@ def test_watching_without_a_duration_ends_with_its_terminal(on_terminal, recorde
     assert (ended["ended_by"], ended["signal"]) == ("signal", "SIGHUP")
 
 
+@pytest.mark.parametrize(("key", "name"), [(b"\x03", "SIGINT"), (b"\x1c", "SIGQUIT")])
+def test_a_key_ends_watching(on_terminal, recorded, key, name):
+    terminal = on_terminal(*cli_command("record", *FAST, "--output", recorded.path))
+    wait_for(lambda: has_rows(recorded))
+    os.write(terminal.end, key)
+    assert terminal.process.wait(timeout=20) == 0
+    assert recorded.events("recording_ended")[-1]["signal"] == name
+
+
 @pytest.mark.parametrize("before", [("nohup",), ()], ids=["nohup", "a duration"])
 def test_who_asked_for_more_is_recorded_to_the_end(on_terminal, recorded, before):
     limit = () if before else ("--duration", "4")

@@ -135,3 +135,15 @@ def test_stamps_by_boot_time_become_the_same_moments(run_cli, fake_nvml, recorde
 def test_detail_adds_power_every_20_ms(run_cli, fake_nvml, recorded, arguments, a_second):
     run_cli("record", "--duration", "2", "--output", recorded.path, *arguments, env=fake_nvml.env())
     assert len(ring(recorded, 0, "power_w")) == pytest.approx(2 * a_second, rel=0.1)
+
+
+def test_readings_of_the_driver_that_fail_are_told_once_and_so_is_their_return(run_cli, fake_nvml, recorded):
+    """They are kept for 2.4 s: one failed drain loses none, and is no event."""
+    failing = "gpu0.error.nvmlDeviceGetSamples"
+    fake_nvml.script("count=1", f"at=1 {failing}=999", f"at=6 {failing}=0")
+    run_cli("record", "--detail", "--duration", "9", "--output", recorded.path, env=fake_nvml.env())
+    events = [event for event in recorded.events() if event.get("quantity") == "ring power_w"]
+    assert [(event["kind"], event.get("reason")) for event in events] == [
+        ("nvml_error", "Unknown Error"),
+        ("nvml_recovered", None),
+    ]

@@ -111,6 +111,20 @@ def a_row_without_end(folder: Path) -> None:
 
 
 @_hostile
+def zeros_without_end(folder: Path) -> None:
+    os.truncate(folder / "samples.csv", 20 * 1024 * MIB)  # takes no room on the disk
+
+
+@_hostile
+def zeros_between_rows(folder: Path) -> None:
+    path = folder / "samples.csv"
+    rows = path.read_bytes()
+    os.truncate(path, 20 * 1024 * MIB)
+    with path.open("ab") as file:
+        file.write(b"\n" + rows.split(b"\n", 1)[1])
+
+
+@_hostile
 def a_quote_that_never_ends(folder: Path) -> None:
     with (folder / "samples.csv").open("a") as file:
         file.write('"' + "1,2,3\n" * 20 * MANY)

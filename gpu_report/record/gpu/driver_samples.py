@@ -15,6 +15,7 @@ from gpu_report.record.clocks import JUMP_S, Clocks
 
 UTILISATION_EVERY_S = 5.0  # of 14 s (10 s by nvml.h): two drains may fail before a reading is lost
 POWER_EVERY_S = 1.0  # of 2.4 s
+TOLD_AT = 3  # drains that fail running: readings are lost from here on
 SAME_CLOCK_S = 60.0  # the newest reading is 0.2 s old: a clock that is further off than this is not its clock
 # "Nothing since the last time" in the tongues of various drivers; with none ever, the ring is empty.
 _NOTHING_NEW = frozenset({pynvml.NVML_ERROR_NOT_FOUND, pynvml.NVML_ERROR_INVALID_ARGUMENT, pynvml.NVML_SUCCESS})
@@ -113,28 +114,44 @@ class Rings:
 
     rings: Sequence[Ring]
     said: set[str] = field(default_factory=set)
+    failed: dict[str, int] = field(default_factory=dict)  # how often running
 
-    def drain(self, handle: Any, now: Clocks, *, everything: bool) -> tuple[list[RingReading], list[tuple[str, str]]]:
-        """Return what the rings that are due hold, and (column, reason) for each that is found to hold nothing."""
+    def drain(
+        self, handle: Any, now: Clocks, *, everything: bool
+    ) -> tuple[list[RingReading], list[tuple[str, str | None]]]:
+        """Return what the rings that are due hold, and (column, reason) for each that holds nothing, or does again."""
         readings: list[RingReading] = []
-        failures: list[tuple[str, str]] = []
+        failures: list[tuple[str, str | None]] = []
         for ring in self.rings:
             if ring.kind.column in self.said or (now.mono_s < ring.due_s and not everything):
                 continue
-            reason = self._drain_one(ring, handle, now, readings)
+            column = ring.kind.column
+            try:
+                reason = self._drain_one(ring, handle, now, readings)
+            except pynvml.NVMLError as error:  # it may pass, and is asked again; told when it has not
+                self.failed[column] = self.failed.get(column, 0) + 1
+                if self.failed[column] == TOLD_AT:
+                    failures.append((column, str(error)))
+                continue
+            told = self.failed.pop(column, 0) >= TOLD_AT
             if reason is not None:
-                self.said.add(ring.kind.column)
-                failures.append((ring.kind.column, reason))
+                self.said.add(column)
+            if reason is not None or told:
+                failures.append((column, reason))
         return readings, failures
 
     def _drain_one(self, ring: Ring, handle: Any, now: Clocks, readings: list[RingReading]) -> str | None:
-        """Drain one ring into `readings`; return why it will not be asked again, None while it will be."""
+        """Drain one ring into `readings`; return why it will not be asked again, None while it will be.
+
+        NVMLError for what may pass.
+        """
         first = ring.due_s == 0.0
         try:
             readings += ring.drain(handle, now)
         except pynvml.NVMLError as error:
-            gone = {pynvml.NVML_ERROR_NOT_SUPPORTED, pynvml.NVML_ERROR_FUNCTION_NOT_FOUND}
-            return str(error) if error.value in gone else None  # anything else may pass
+            if error.value in {pynvml.NVML_ERROR_NOT_SUPPORTED, pynvml.NVML_ERROR_FUNCTION_NOT_FOUND}:
+                return str(error)
+            raise
         # an idle GPU may answer "not found" once; one that still has nothing after a full period has no ring
         return EMPTY if not ring.seen and not first else None
 

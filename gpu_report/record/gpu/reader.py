@@ -90,6 +90,7 @@ class GpuReader:
         if self._reader.lost_reason:
             return (), []
         try:
+            failures: list[tuple[str, str | None]]
             readings, failures = self._rings.drain(self._reader.handle, clocks.now(), everything=everything)
         except Exception as error:  # noqa: BLE001 - a binding or driver of another version may raise anything
             readings, failures = [], [(RING, describe_error(error))]

@@ -112,9 +112,10 @@ class _Run:
         return ended.code
 
     def _stopping_signals(self) -> tuple[signal.Signals, ...]:
-        """Return what ends a recording: without a duration its terminal's end, too, unless `nohup` is before it."""
+        """Return what ends a recording: a key, and without a duration its terminal's end, too, unless under `nohup`."""
         bound = self._options.duration_s is None and signals.has_terminal() and not signals.ignored(signal.SIGHUP)
-        return (*signals.STOPPING, signal.SIGHUP) if bound else signals.STOPPING
+        keys = (*signals.STOPPING, signal.SIGQUIT)
+        return (*keys, signal.SIGHUP) if bound else keys
 
     def _so_far(self, began_s: float) -> Callable[[], str]:
         """Return what says on a terminal how long was recorded; a command has the terminal to itself."""

@@ -19,7 +19,12 @@ from support.secrets_corpus import (
     yaml_secrets,
 )
 
-from gpu_report.inside.on_path.gpu_report_inside.hide_secrets import HIDDEN, hide_in_command, hide_in_text
+from gpu_report.inside.on_path.gpu_report_inside.hide_secrets import (
+    HIDDEN,
+    hide_in_command,
+    hide_in_text,
+    hide_in_values,
+)
 from gpu_report.inside.on_path.gpu_report_inside.secret_yaml import hide_in_yaml
 from gpu_report.without_secrets import event_line, safe_arguments
 
@@ -121,17 +126,20 @@ def written(kind, text):
     """Return what reaches the disk of a text; the words of a command with a NUL between."""
     if kind == "command":
         return "\0".join(hide_in_command(text))
+    if kind == "values":
+        return json.dumps(hide_in_values(text))
     return safe_arguments(text) if kind == "yaml" else hide_in_text(text)
 
 
 @pytest.mark.parametrize(
-    ("name", "attacks", "harmless"), [("secrets_attacks", 200, 100), ("secrets_attacks_2", 442, 172)]
+    ("name", "attacks", "harmless"),
+    [("secrets_attacks", 200, 100), ("secrets_attacks_2", 442, 172), ("secrets_attacks_3", 246, 87)],
 )
 def test_of_what_attackers_wrote_against_it_nothing_is_left(name, attacks, harmless):
     cases = json.loads((Path(__file__).parents[2] / "data" / f"{name}.json").read_text("utf-8"))
     assert (len(cases["attacks"]), len(cases["harmless"])) == (attacks, harmless)
     assert [text for kind, text, secret in cases["attacks"] if secret in written(kind, text)] == []
-    joined = {"command": "\0".join}
+    joined = {"command": "\0".join, "values": json.dumps}
     assert [text for kind, text in cases["harmless"] if written(kind, text) != joined.get(kind, str)(text)] == []
 
 

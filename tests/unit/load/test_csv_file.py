@@ -5,6 +5,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from gpu_report.errors import InputError
 from gpu_report.load import csv_file
 from gpu_report.load.csv_file import _read_any, _read_plain, read_csv
 
@@ -95,3 +96,13 @@ def test_of_columns_that_are_called_the_same_the_first_is_read_and_said(tmp_path
     csv = read_csv(path, COLUMNS, text)
     assert csv.numbers["power_w"].tolist() == [5, 7]
     assert csv.problems == ("samples.csv has several columns power_w: the first is read",)
+
+
+def test_what_is_read_as_a_whole_has_a_largest_size(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_file, "LARGEST_ANY_CSV", 100)
+    path = tmp_path / "samples.csv"
+    path.write_text("a\n" + "1\n" * 100)
+    assert read_csv(path, ["a"]).rows == 100  # in pieces
+    path.write_text("a\n" + '"1"\n' * 100)
+    with pytest.raises(InputError, match="has 402 bytes, and is not read"):
+        read_csv(path, ["a"])

@@ -7,6 +7,7 @@ none. The recorder uses this module, too: standard library, Python 3.8 on.
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from typing import Any
 
 from .secret_commands import hide_by_place
 from .secret_headers import hide_headers
-from .secret_names import HIDDEN, gives_away, hides, is_secret_name, may_hide, words_of
+from .secret_names import HIDDEN, gives_away, hides, is_secret_name, may_hide, without_value, words_of
 from .secret_pairs import hide_pairs
 from .secret_scripts import hide_in_scripts
 from .secret_sentences import hide_in_sentences
@@ -37,7 +38,8 @@ _VALUE = re.compile(
     r"(?P<value>\\{1,7}\"[^\"\n]{0,4000}\"?|\\{1,7}'[^'\n]{0,4000}'?|&quot;[^&\n]{0,4000}|&#3[49];[^&\n]{0,4000}|"
     r"\"(?:\\.|[^\"\\\n]){0,4000}\"?|'(?:\\.|[^'\\\n]){0,4000}'?|[|>][-+\d]{0,2}[ \t]*\n[^\n]{0,4000}|"
     r"\[[^\]\n]{1,4000}\]|\([^)\n]{1,400}\)|\{[^}\n]{1,4000}\}|"
-    rf"(?:[^\s,;&\"'(){{}}\[\]\\]|\\(?![\"'nrt])|[,;&](?!{_END})|[({{\[]|[)}}\]\"'](?![\s,;:.)}}\]\"'>&\\]|$)){{1,4000}})"
+    rf"(?:[^\s,;&\"'(){{}}\[\]\\]|\\ |\\(?![\"'nrt])|[,;&](?!{_END})|[({{\[]|"
+    r"[)}\]\"'](?![\s,;:.)}\]\"'>&\\]|$)){1,4000})"
 )
 _CODE = re.compile(r"[A-Za-z_][\w.]*(?:\([^()]*\)|\[[^\[\]]*\])")  # token = self.tokenizer(texts) is no secret
 _OPTION = re.compile(
@@ -50,6 +52,14 @@ _ON_OPTIONS = frozenset(
     }
 )
 _QUERY = re.compile(r"(?<=[\w+.\-]{2})(:/+[^\s?#]*)[?#]\S*")
+# Server=db;User Id=me;Password=...: how a database is reached, with values that may have blanks
+_CONNECTION = re.compile(
+    r"(?i)\b(?:server|host|data source|database|initial catalog|driver|dsn|user id|uid)="
+    r"[^;\n\"']{1,200};[^\n\"']{1,2000}"
+)
+_CONNECTED = re.compile(r"(?P<before>;\s?(?P<name>[A-Za-z][\w \-]{0,60})=)(?P<value>[^;\n]+)")
+# base64 of JSON: {" is eyJ or, with a blank between, eyA or ewo
+_BASE64 = re.compile(r"(?<![\w+/=.\-])e(?:yJ|yA|wo)[\w+/\-]{12,}={0,2}(?![\w.])")
 _SCRIPT = re.compile(r"[;|&\n`]|\s--?[A-Za-z]|\s\w+=")
 _ITEM = r"(?:'(?:\\.|[^'\\\n])*'|\"(?:\\.|[^\"\\\n])*\")"
 _LIST = re.compile(rf"\[\s?{_ITEM}(?:,\s{{0,3}}{_ITEM}){{1,400}},?\s?\]")
@@ -68,10 +78,12 @@ def hide_in_command(command: Sequence[str]) -> tuple[str, ...]:
 
 def hide_in_text(text: str) -> str:
     """Return any text without secrets: a kernel's line, an exception's words, a path, a script."""
-    text = hide_headers(hide_keys(text))
+    text = _BASE64.sub(_in_base64, hide_headers(hide_keys(text)))
     text = _LIST.sub(_list, text)
     if "audit" in text or "proctitle=" in text:
         text = _ENCODED.sub(_decoded, _in_audit(text))
+    if ";" in text:
+        text = _CONNECTION.sub(_connection, text)
     text = hide_in_scripts(hide_in_urls(text))
     text = _OPTION.sub(_option, _without_pairs(text))
     return hide_shapes(hide_in_sentences(hide_pairs(text)))
@@ -110,6 +122,9 @@ def _name_of(key: Any, above: str) -> str:
 def _word(word: str, depth: int = 0) -> str:
     """Return a word of a command without the secrets within it."""
     is_script = any(map(str.isspace, word)) and _SCRIPT.search(word) is not None
+    word = _BASE64.sub(_in_base64, word)  # before its = is one between a name and a value
+    if ";" in word:
+        word = _CONNECTION.sub(_connection, word)
     pair = None if is_script else _PAIR.fullmatch(word)
     if pair and not pair["value"].startswith("//") and (pair["sep"] == "=" or pair["name"].lower() != "http"):
         if pair["sep"] == ":" and pair["value"][:1].isspace():  # a header
@@ -142,6 +157,24 @@ def _json(text: str) -> str | None:
         return json.dumps(safe) if safe != value else text
     except (ValueError, RecursionError):
         return None
+
+
+def _in_base64(found: Match[str]) -> str:
+    """Return base64 as it is, hidden where it is JSON with a secret in it."""
+    bare = found[0].rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        text = base64.b64decode(bare + "=" * (-len(bare) % 4)).decode("utf-8")
+    except ValueError:
+        return found[0]
+    return found[0] if _json(text) in {None, text} else HIDDEN
+
+
+def _connection(found: Match[str]) -> str:
+    return _CONNECTED.sub(_connected, found[0])
+
+
+def _connected(found: Match[str]) -> str:
+    return without_value(found) if hides(found["name"], found["value"]) else found[0]
 
 
 def _list(found: Match[str]) -> str:
@@ -213,10 +246,16 @@ def _value(name: str, found: Match[str], at: int) -> tuple[str, int]:
         return "", at
     first = given["value"][0]
     prose = not found["q"] and found["before"].rstrip()[-1] == ":" and first not in "\"'"
-    if prose and not gives_away(name, given["value"]):
+    if prose and not gives_away(name, given["value"]) and not _is_braced(found):
         return "", at
     quote = first if found["q"] and first in "\"'" else ""
     return f"{quote}{HIDDEN}{quote}", given.end()
+
+
+def _is_braced(found: Match[str]) -> bool:
+    """Tell whether a name stands in braces, as in YAML's {key: ...}: that is no prose."""
+    before = found.string[max(0, found.start() - LONGEST_TEXT) : found.start()]
+    return before.rfind("{") > before.rfind("}")
 
 
 def _is_none(found: Match[str], given: Match[str]) -> bool:

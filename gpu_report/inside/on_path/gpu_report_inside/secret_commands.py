@@ -71,6 +71,7 @@ PROGRAMS = frozenset(
     }
 )
 _ENDS = frozenset({"|", "||", "&&", "&", ";", "\n"})
+_SIGNS = frozenset({"=", ":", ":=", "=="})  # between a name and its value
 _BARE_NAME = re.compile(r"[A-Za-z_][\w.\-:/]{0,80}")
 _WINDOWS = re.compile(r"(/(?P<name>[A-Za-z]{1,20}):)(?P<value>[^/\\].*)", re.DOTALL)
 _LOGIN_VALUE = re.compile(r"([^\s:%,/=]+[:%,])\S+")
@@ -120,7 +121,7 @@ class _Command:
         for at, word in enumerate(self._words):
             safe.append(self._hide(at, before, word))
             many = before.endswith("s") and safe[-1] == HIDDEN  # --tokens A B
-            before = before if many else word
+            before = before if many or word in _SIGNS else word
         return safe
 
     def _last_place(self) -> int | None:
@@ -135,7 +136,7 @@ class _Command:
         return places[-1] if places and "://" not in self._words[places[-1]] else None
 
     def _hide(self, at: int, before: str, word: str) -> str | None:
-        if not word or word in _ENDS or word == HIDDEN:
+        if not word or word in _ENDS or word in _SIGNS or word == HIDDEN:
             return None
         if at == self._last:
             return HIDDEN

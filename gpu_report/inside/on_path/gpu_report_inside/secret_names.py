@@ -16,7 +16,9 @@ SECRET_WORDS = frozenset(
         "passwort kennwort senha contrasena contrase clave wachtwoord haslo пароль 密码 口令 パスワード 비밀번호"
     ).split()
 )
-LAST_WORDS = frozenset({"token", "tokens", "pass", "auth", "key", "keys"})  # secrets' only at the end of a name
+LAST_WORDS = frozenset(
+    {"token", "tokens", "pass", "passe", "auth", "key", "keys"}
+)  # secrets' only at the end of a name
 SECRET_ENDS = (
     *("password", "passwd", "passphrase", "apikey", "secret", "token", "accesskey", "secretkey", "authkey"),
     *("accountkey", "privatekey", "pw", "pwd", "pass", "passwort", "sessid", "sessionid"),
@@ -72,6 +74,7 @@ _PLAIN = re.compile(
 )  # words, numbers, lists of them
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_a-zA-Z]+")
 _VARIABLE = re.compile(r"\$(?:\{\{?[\w. ]{0,60}\}?\}?|[A-Z_][A-Z0-9_]*|\(.*)?|%[A-Z_]+%", re.DOTALL)
+_LONG_PIN = re.compile(r"\d{6,12}")  # a smart card's: a processor's pins have fewer digits
 _PRODUCT_KEY = re.compile(r"(?=[A-Z\-]*\d)[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){3,}")
 
 
@@ -107,8 +110,8 @@ def hides(name: str, value: str) -> bool:
     if not words or bare.lower() in NOTHING or not bare.strip("*") or _VARIABLE.fullmatch(bare):
         return False
     if not is_secret_name(name):
-        return may_hide(name) and looks_random(bare)
-    if words[-1] in {"token", "tokens", "pass", "pw"} and _is_numbers(bare):
+        return (may_hide(name) and looks_random(bare)) or (words[-1] == "pin" and _LONG_PIN.fullmatch(bare) is not None)
+    if words[-1] in {"token", "tokens", "pass", "passe", "pw"} and _is_numbers(bare):
         return bare.isdigit() and words[-1] != "tokens" and len(bare) >= (6 if len(words) == 1 else 4)
     return not (words[-1] in {"pwd", "key", "keys", "credentials"} and _is_path(bare))
 

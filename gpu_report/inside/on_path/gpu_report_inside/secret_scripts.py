@@ -6,14 +6,15 @@ import re
 
 from .secret_commands import PROGRAMS, hide_by_place
 
-_WORD = re.compile(r"\n|(?:'[^'\n]*'|\"[^\"\n]*\"|[^\s'\"]|['\"])+")
+_SAYS = r"\b(?:cmd|cmdline|command|args|argv|exe|script|exec\w*)[=:]\s?(?=[\"'])"  # cmd="curl -u me:..."
+_WORD = re.compile(rf"\n|(?i:{_SAYS})|(?:'[^'\n]*'|\"[^\"\n]*\"|[^\s'\"]|['\"])+")
 DEEPEST_QUOTES = 3  # of a command in a command: one kind of quotes cannot stand within itself
 _AROUND = "'\"()[]{},;`"  # quotes, and what a sentence or a subshell puts around a word
 
 
 def hide_in_scripts(text: str, depth: int = 0) -> str:
     """Return a text without what is a secret by its place in a command line that the text, or what it quotes, holds."""
-    if PROGRAMS.isdisjoint(_core(word)[1].rsplit("/", 1)[-1] for word in text.split()):
+    if PROGRAMS.isdisjoint(_core(word)[1].rsplit("/", 1)[-1] for word in re.split(r"[\s=]+", text)):
         return text
     safe, at = [], 0
     for start, word, hidden in _read(text):

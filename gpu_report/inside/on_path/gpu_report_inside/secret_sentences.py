@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 _TELLING = (
     r"(?:pass(?:word|wd|phrase|code)s?|pwd|tokens?|api[ _\-]?keys?|secrets?(?:str)?|credentials?|authtoken|"
     r"identified by|"
-    r"(?:access|secret|private|account|auth|licen[sc]e|activation|product|master|recovery|signing)[ _\-]?keys?)"
+    r"(?:access|secret|private|account|auth|licen[sc]e|activation|product|master|recovery|signing)[ _\-]?keys?|"
+    r"(?:wandb|comet|clearml|neptune|hub|hf|roboflow|openai)[ _\-]?key)"
 )
 _SOURCE = re.compile(r".*\.(?:py|cu|cuh|c|cc|cpp|h|hpp|js|ts|rs|go|sh|ya?ml):\d")
 
@@ -76,6 +77,14 @@ _RULES: tuple[tuple[re.Pattern[str], Judge], ...] = (
         ),
         _always,
     ),
+    # What curl reads with -K: user = "me:..."
+    (
+        re.compile(
+            r"(?P<before>\b(?:proxy-)?user\s{0,3}[=:]?\s{0,3}[\"'][^\s:\"']{1,80}:)"
+            r"(?P<value>(?!\d+[\"'])[^\s\"']+)(?=[\"'])"
+        ),
+        lambda found: "curl" in found.string,
+    ),
     # First copy your one-time code: 8F3A-K2Q7
     (
         re.compile(
@@ -123,7 +132,7 @@ _RULES: tuple[tuple[re.Pattern[str], Judge], ...] = (
     # Paste an API key from your profile and hit enter: ...: what a line with a telling word ends with
     (
         re.compile(
-            rf"(?im)(?P<before>\b{_TELLING}\b[^\n]{{0,80}}?(?:[:=]|\bis|\bbe)\s{{1,3}})"
+            rf"(?im)(?P<before>\b{_TELLING}\b[^\n]{{0,80}}?(?:[:=]|\b(?:is|be|was|got))\s{{1,3}})"
             r"(?P<value>[^\s:]{8,300})(?=[ \t]*$)"
         ),
         _chosen_or_random,
@@ -131,11 +140,11 @@ _RULES: tuple[tuple[re.Pattern[str], Judge], ...] = (
 )
 # echo ... | docker login --password-stdin
 _PIPED = re.compile(
-    r"(?P<before>(?:\becho|\bprintf)(?:\s+-\w+|\s+'%s\S*')*\s+|<<<\s*)(?P<value>'[^']+'|\"[^\"]+\"|[^\s|;&]+)"
-    r"(?=\s*(?:\||$))"
+    r"(?P<before>(?:\becho|\bprintf)(?:\s+-\w+|\s+'%s\S*')*\s+|(?P<here><<<\s*))"
+    r"(?P<value>'[^']+'|\"[^\"]+\"|[^\s|;&]+)(?(here)|(?=\s*(?:\||$)))"
 )
 _TAKES_PIPED = re.compile(
-    r"password-stdin|with-token|sudo\s+-S|chpasswd|--stdin|\blogin\b|cryptsetup|passphrase-fd|secret"
+    r"password-stdin|with-token|sudo\s+(?:-\w+\s+(?:[a-z]\w*\s+)?){0,4}-\w*S|chpasswd|--stdin|\blogin\b|cryptsetup|passphrase-fd|secret"
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from re import Match
 
-from .secret_names import HIDDEN, NOTHING, hides, looks_random, words_of
+from .secret_names import HIDDEN, NOTHING, hides, looks_random, without_value, words_of
 
 _PEM = re.compile(
     r"(-----BEGIN [A-Z0-9 ]{0,20}PRIVATE KEY[A-Z ]{0,20}-----).*?(-----END [A-Z0-9 ]{0,40}-----|$)", re.DOTALL
@@ -38,6 +38,10 @@ _HASHES = re.compile(
 # A scheme has two letters at least, a drive one; `pathlib` makes one slash of two.
 _URL = re.compile(r"(?<![A-Za-z0-9+.\-])(?P<scheme>[A-Za-z][A-Za-z0-9+.\-]{1,30}:/{1,3})(?P<rest>[^\s\"'<>]+)")
 _PLACE = re.compile(r"(?<=\burl: )(?P<scheme>)(?P<rest>/[^\s\"'<>]+)")  # requests writes host and path apart
+# ... within another URL, in which its signs are written as numbers: https%3A%2F%2Fme%3A...%40host
+_ENCODED_LOGIN = re.compile(
+    r"(?i)(?P<before>%3a%2f%2f[\w.\-~+]{0,80}%3a)(?P<value>(?:(?!%2f|%40)[^\s&\"'<>]){1,200})(?=%40)"
+)
 # A password with a blank or a quote in it, up to its @: what stands before the first blank is no port.
 _BROKEN_LOGIN = re.compile(
     r"([A-Za-z][A-Za-z0-9+.\-]{1,30}://)[^\s/:@\"'<>]{0,80}:(?!\d{1,5}(?:[/?#\s,;)]|$))"
@@ -69,6 +73,7 @@ def hide_shapes(text: str) -> str:
 
 def hide_in_urls(text: str) -> str:
     """Return a text without the logins and signatures of its URLs, and without URLs that are secrets themselves."""
+    text = _ENCODED_LOGIN.sub(without_value, text)
     if "/" not in text:
         return text
     text = _BROKEN_LOGIN.sub(lambda found: f"{found[1]}{HIDDEN}@", text)

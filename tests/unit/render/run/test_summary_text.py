@@ -13,7 +13,7 @@ from gpu_report.render.run.terminal import render_markdown, render_text
 COMMAND = re.compile(r"(?m)^\s*::|##\w*\[")
 WORDS = (
     *("::error::A", "##[error]B", "##vso[task.complete]C"),
-    *("@everyone #1 www.evil.test https://evil.test", "\x1b[2J\x07"),
+    *("@everyone #1 me/repo#12 GH-12 www.evil.test https://evil.test", "\x1b[2J\x07\x9b2J\u202e"),
 )
 
 
@@ -39,10 +39,11 @@ def test_a_log_holds_no_command_of_a_runs(hostile, width):
 def test_markdown_mentions_links_and_commands_nothing(hostile):
     text = render_markdown(hostile)
     assert not COMMAND.search(text)
-    assert not re.search(r"@\w|://\w|www\.\w|\x1b", text)
+    assert not re.search(r"@\w|://\w|www\.\w|#\d|GH-\d|[\x1b\x9b\u202e]", text)
 
 
 def test_json_says_the_same_without_a_command(hostile):
     text = render_summary(hostile)
     assert not COMMAND.search(text)
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", text)
     assert json.loads(text)["run"]["problems"][0] == hostile.run.problems[0]

@@ -53,8 +53,8 @@ class Signal:
         """Return the signal of readings that each stand for half of the way to the ones beside it."""
         begins = np.concatenate([[t_s[0]], (t_s[1:] + t_s[:-1]) / 2, [t_s[-1]]])
         integral = np.concatenate([[0.0], np.cumsum(values * np.diff(begins))])
-        interval_s = float(np.median(np.diff(t_s))) if len(t_s) > 1 else math.inf
-        return cls(gpu, is_utilisation, values, begins, integral, interval_s)
+        interval_s = float(np.median(np.diff(t_s))) if len(t_s) > 1 else 0.0
+        return cls(gpu, is_utilisation, values, begins, integral, interval_s or math.inf)
 
     @property
     def least(self) -> float:

@@ -62,7 +62,7 @@ def test_every_label_has_a_name_of_its_own():
 
 def test_the_page_names_what_was_missed_and_that_nobody_said_why():
     labels = Labels("run", "held out", "completed", (Fault("run", "stall", "input-stalled", 0, (0, 20), (2, 20)),))
-    text = page([judge(labels, [], 60.0)])
+    text = page([judge(labels, [], 60.0)], "")
     assert "### Held out" in text
     assert "| input-stalled | 1 | 0 | 0 | - | - | - | - |" in text
     assert "| run: stall at 2 s | not found | **not explained** |" in text

@@ -151,6 +151,13 @@ _CAUSES = (
         is_input=True,
     ),
     CauseRow(
+        "cpu-limit",
+        "Too few CPU cores: affinity or quota",
+        "let it run on more cores: `taskset`, Slurm's `--cpus-per-task`, Docker's `--cpus` and `--cpuset-cpus`.",
+        coloured=False,
+        is_input=True,
+    ),
+    CauseRow(
         "input-storage",
         "Waiting for data: storage",
         "move the data to a faster disk of this machine, or keep other readers off that disk.",

@@ -51,7 +51,7 @@ def played(fake_library, tmp_path_factory):
 def test_the_drop_of_12_s_is_found_at_its_second_and_that_of_8_s_is_not(played):
     summary, offset, _ = played
     (drop,) = [f for f in summary["findings"] if f["rule"] == "drop"]
-    assert drop["gpu"] == 0
+    assert drop["gpus"] == [0]
     assert drop["start_s"] == pytest.approx(14 + offset, abs=0.7)
     assert drop["end_s"] == pytest.approx(26 + offset, abs=0.7)
     assert drop["level_pct"] == 92
@@ -63,7 +63,7 @@ def test_the_kernel_event_stands_beside_it(played):
     (drop,) = [f for f in summary["findings"] if f["rule"] == "drop"]
     assert drop["cause"]["name"] == "gpu-fault"
     (event,) = [e for e in drop["kernel_events"] if e["code"] == 79]
-    assert event["gpu"] == 0
+    assert event["gpus"] == 0
     assert event["t_s"] == pytest.approx(15 + offset, abs=0.7)
     assert XID_LINE.strip() in event["text"]
     assert "NVRM: Xid (PCI:0000:01:00): 79" in page

@@ -20,7 +20,7 @@ from gpu_report.analyse.causes.data_loading import (
     loader_latency,
 )
 from gpu_report.analyse.causes.gpu import gpu_fault, other_process, power_cap, thermal
-from gpu_report.analyse.causes.host import cores_taken, memory_pressure, own_cores_full
+from gpu_report.analyse.causes.host import cores_taken, held_on_few_cores, memory_pressure, own_cores_full
 from gpu_report.analyse.causes.kernel_log import kernel_said
 from gpu_report.analyse.causes.main_process import launch_bound, main_process_bound, trainer_blocked, trainer_stopped
 from gpu_report.analyse.causes.yolo_phases import phase_itself, tuning
@@ -39,6 +39,7 @@ CAUSES: tuple[Scorer, ...] = (
     input_storage,
     cores_taken,
     loader_cpu_bound,
+    held_on_few_cores,
     own_cores_full,
     loader_idle,
     loader_latency,

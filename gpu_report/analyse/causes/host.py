@@ -3,7 +3,7 @@
 from gpu_report.analyse.causes import thresholds as th
 from gpu_report.analyse.causes.candidate import Candidate, risen, trainer_cpu
 from gpu_report.analyse.causes.confidence import LIKELY, OWN_CORES, STRONG
-from gpu_report.analyse.evidence import evidence
+from gpu_report.analyse.evidence import evidence, usually
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 
 
@@ -38,9 +38,31 @@ def cores_taken(signals: IntervalSignals) -> Candidate | None:
     return Candidate("input-cpu", STRONG, f"other processes took {others:.0f} % of all cores", numbers)
 
 
+def held_on_few_cores(signals: IntervalSignals) -> Candidate | None:
+    """Find that a process of the training was held on fewer cores than before, by its affinity.
+
+    Ranks share nothing of this: the fewest cores are those of the one that is late.
+    """
+    held = [
+        (now, before)
+        for name in ("main_cores", "worker_cores")
+        if (now := signals.within(name)) is not None and (before := signals.typical(name)) and now < before - 0.5
+    ]
+    if not held:
+        return None
+    now, before = min(held)
+    numbers = evidence(
+        ("cores that a process of the training may run on (mean)", now, ""),
+        usually(before, ""),
+        ("of the time a process waited for a core", signals.within("cpu_pressure_pct"), "%"),
+    )
+    text = f"a process of the training was held on {now:.0f} of {before:.0f} cores"
+    return Candidate("cpu-limit", STRONG if now <= th.FEW_CORES_SHARE * before else LIKELY, text, numbers)
+
+
 def own_cores_full(signals: IntervalSignals) -> Candidate | None:
     """Find that the training had fewer cores than it needs: it filled all that it may use by itself."""
-    trainer, cores = trainer_cpu(signals), signals.usable_cores or signals.cores
+    trainer, cores = trainer_cpu(signals), _usable(signals)
     if trainer is None or not cores or trainer < th.OWN_CORES_PCT * cores:
         return None
     numbers = evidence(
@@ -48,8 +70,22 @@ def own_cores_full(signals: IntervalSignals) -> Candidate | None:
         ("cores that they may use", float(cores), ""),
         ("processes waited for a core", signals.within("cpu_pressure_pct"), "%"),
     )
-    of = f" of {signals.cores}" if signals.cores and signals.cores > cores else ""
-    return Candidate("input-cpu", OWN_CORES, f"the training filled all {cores:g}{of} cores that it may use", numbers)
+    limited = bool(signals.cores and signals.cores > cores)
+    of = f" of {signals.cores}" if limited else ""
+    text = f"the training filled all {cores:g}{of} cores that it may use"
+    return Candidate("cpu-limit" if limited else "input-cpu", OWN_CORES, text, numbers)
+
+
+def _usable(signals: IntervalSignals) -> float | None:
+    """Return how many cores the training may use: by its cgroup's quota, and by the affinity of its processes.
+
+    That counts where it is the same all the time: of a process that is held on few for a while, others are not.
+    """
+    own = [signals.within(name) for name in ("main_cores", "worker_cores")]
+    usual = [signals.typical(name) for name in ("main_cores", "worker_cores")]
+    lasting = [now for now, typical in zip(own, usual, strict=True) if typical is None or now == typical]
+    known = [cores for cores in (signals.usable_cores or signals.cores, *lasting) if cores]
+    return min(known, default=None)
 
 
 def cores_short(signals: IntervalSignals) -> bool:

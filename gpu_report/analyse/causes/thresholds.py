@@ -24,6 +24,7 @@ MAIN_BOUND_UTIL_PCT = 50.0  # where it is known that data always came, a full ma
 # beside a wait), 1.0 in ab-workers-2.
 WAITING_WORKERS_SHARE = WORKERS_FULL_PCT / 100
 PRESENT_SHARE = 0.5  # of the interval
+FEW_CORES_SHARE = 0.5  # of the cores that a process had: with less than half little else explains what follows
 OWN_CORES_PCT = 90.0  # of each core that the training may use: 97 to 100 with 8 workers under a quota of 4 cores (H200)
 TUNING_CPU_PCT = 60.0  # of one core: the main process, while it tunes kernels and nothing else goes on
 PHASE_SHARE = 0.8  # of an interval: then it is that phase which took it

@@ -33,8 +33,10 @@ class Look:
 class TrainerTree:
     """The processes of the trainings that are watched."""
 
-    def __init__(self, proc: Path = Path("/proc")) -> None:
-        self._proc = proc
+    def __init__(
+        self, proc: Path = Path("/proc"), affinity: Callable[[int], Collection[int]] = os.sched_getaffinity
+    ) -> None:
+        self._proc, self._affinity = proc, affinity
         self._cgroup = CgroupSampler(proc)
         self._due_s = 0.0
         self._mains: frozenset[int] = frozenset()
@@ -77,10 +79,22 @@ class TrainerTree:
             "busiest_worker_cpu_pct": max(workers, default=None),
             "workers_cpu_pct": sum(workers) if workers else None,
             "workers": len(alive),
+            "main_cores": self._fewest_cores(self._mains & after.keys()),
+            "worker_cores": self._fewest_cores(self._workers & after.keys()),
             "workers_blocked": sum(look.state == BLOCKED for look in alive),
             "trainer_stopped": sum(look.state in STOPPED for look in after.values()),
             "trainer_read_mib_s": _read_rate(before, after, elapsed_s),
         }
+
+    def _fewest_cores(self, pids: Iterable[int]) -> int | None:
+        """Return the least number of cores that one of some processes may run on: a system call of 1 us each."""
+        return min((cores for pid in pids if (cores := self._cores(pid)) is not None), default=None)
+
+    def _cores(self, pid: int) -> int | None:
+        try:
+            return len(self._affinity(pid))
+        except OSError:
+            return None  # it is gone
 
 
 def read_process(proc: Path, pid: int) -> Look | None:

@@ -14,6 +14,8 @@ START, END, SECONDS = 30.0, 45.0, 60
 # What a fed YOLO26m does on 16 cores: its main process spins while it waits for the GPU.
 FED = {
     "cpu_pct": 30,
+    "main_cores": 16,
+    "worker_cores": 16,
     "cpu_pressure_pct": 0,
     "io_pressure_pct": 0,
     "io_full_pressure_pct": 0,
@@ -209,7 +211,7 @@ def test_what_yolo_was_doing_explains_what_nothing_else_does(phase, name):
 def test_a_loader_is_at_its_limit_when_the_cores_that_it_may_use_are_full():
     held = signals({"main_cpu_pct": 30, "busiest_worker_cpu_pct": 95, "workers_cpu_pct": 380, "workers": 12})
     assert explain(held).cause.name == "unexplained"
-    assert explain(dataclasses.replace(held, usable_cores=4.0)).cause.name == "input-cpu"
+    assert explain(dataclasses.replace(held, usable_cores=4.0)).cause.name == "cpu-limit"
 
 
 def test_a_training_that_fills_the_cores_of_its_quota_lacks_cores():
@@ -217,9 +219,24 @@ def test_a_training_that_fills_the_cores_of_its_quota_lacks_cores():
     assert explain(held).cause.name == "unexplained"
     explained = explain(dataclasses.replace(held, usable_cores=4.0))
     cause, proof = explained.cause, explained.evidence
-    assert (cause.name, cause.explanation) == ("input-cpu", "the training filled all 4 of 16 cores that it may use")
+    assert (cause.name, cause.explanation) == ("cpu-limit", "the training filled all 4 of 16 cores that it may use")
     assert [number.value for number in proof[:2]] == [405, 4]
     assert explain(dataclasses.replace(held, usable_cores=4.6)).cause.name == "unexplained"
+
+
+def test_a_process_that_was_held_on_few_cores_lacks_them():
+    few = signals({"main_cpu_pct": 60, "workers_cpu_pct": 300, "main_cores": 1})
+    cause = explain(few).cause
+    assert (cause.name, cause.explanation) == ("cpu-limit", "a process of the training was held on 1 of 16 cores")
+    assert [number.value for number in explain(few).evidence[:2]] == [1, 16]
+    assert explain(signals({"main_cpu_pct": 60, "workers_cpu_pct": 300})).cause.name == "unexplained"
+
+
+def test_an_affinity_from_the_start_is_a_limit_like_a_quota():
+    held = {"main_cpu_pct": 52, "busiest_worker_cpu_pct": 49, "workers_cpu_pct": 353, "workers": 8}
+    for cores, name in ((4, "cpu-limit"), (16, "unexplained")):
+        host = signal_table({**FED, "main_cores": cores, "worker_cores": cores}, held)
+        assert explain(dataclasses.replace(signals(held), host=host)).cause.name == name
 
 
 def test_kernels_are_tuned_in_the_first_epoch_only():

@@ -104,7 +104,8 @@ def test_rates_are_percent_of_one_core(tmp_path):
 
     per_s = os.sysconf("SC_CLK_TCK")
     process(10, 0)
-    tree = TrainerTree(tmp_path)
+    affinity = {10: range(16), 12: range(4)}
+    tree = TrainerTree(tmp_path, lambda pid: affinity[pid] if pid in affinity else os.sched_getaffinity(2**22 + 1))
     tree._mains, tree._workers, tree._due_s = frozenset({10}), frozenset({11, 12}), 1e9
     process(11, 0)
     process(12, 0)
@@ -115,6 +116,7 @@ def test_rates_are_percent_of_one_core(tmp_path):
     columns = tree.sample(102.0, 10, set)
     assert (columns["main_cpu_pct"], columns["busiest_worker_cpu_pct"], columns["workers_cpu_pct"]) == (25, 100, 150)
     assert (columns["workers"], columns["workers_blocked"], columns["trainer_read_mib_s"]) == (2, 1, 2)
+    assert (columns["main_cores"], columns["worker_cores"]) == (16, 4)
 
 
 def test_a_process_that_is_gone_is_no_error():

@@ -63,7 +63,7 @@ def test_the_kernel_event_stands_beside_it(played):
     (drop,) = [f for f in summary["findings"] if f["rule"] == "drop"]
     assert drop["cause"]["name"] == "gpu-fault"
     (event,) = [e for e in drop["kernel_events"] if e["code"] == 79]
-    assert event["gpus"] == 0
+    assert event["gpu"] == 0
     assert event["t_s"] == pytest.approx(15 + offset, abs=0.7)
     assert XID_LINE.strip() in event["text"]
     assert "NVRM: Xid (PCI:0000:01:00): 79" in page

@@ -16,6 +16,7 @@ PROCESSES_CSV = "processes.csv"
 EVENTS_JSONL = "events.jsonl"
 YOLO_DIR = "yolo"
 INSIDE_DIR = "inside"
+STACKS_DIR = "stacks"
 YOLO_ARGS = "args.yaml"
 YOLO_RESULTS = "results.csv"
 YOLO_WEIGHTS = "weights/last.pt"  # in YOLO's own folder: only its time is looked at

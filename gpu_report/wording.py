@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from gpu_report.model import Ending
+from gpu_report.model import CodeLocation, Ending
 
 MISSING = "n/a"
 MIB_PER_GIB = 1024
@@ -83,6 +83,12 @@ def length(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def where_words(location: CodeLocation) -> str:
+    """Return a line of code as a person says it: log_images (callbacks.py:41) 92 %."""
+    file = location.file.replace("\\", "/").rpartition("/")[2]
+    return f"{location.function} ({file}:{location.line}) {100 * location.share:.0f} %"
 
 
 def memory_words(mib: float) -> str:

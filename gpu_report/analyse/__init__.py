@@ -1,11 +1,12 @@
 """Stage 3: a `Run` becomes an `Analysis`. Pure functions over typed values; nothing here touches a disk."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from gpu_report.analyse.advice import advise
 from gpu_report.analyse.advice.speedup_limits import find_speedup_limits
 from gpu_report.analyse.context import build_context
+from gpu_report.analyse.results.code_locations import with_locations
 from gpu_report.analyse.results.epoch_summaries import summarise_epochs
 from gpu_report.analyse.results.gpu_summary import summarise_gpu
 from gpu_report.analyse.results.not_checked import not_checked
@@ -18,9 +19,12 @@ from gpu_report.analyse.signals.kernel_event_owner import mark_foreign_kernel_ev
 from gpu_report.analyse.signals.utilisation_drops import find_low_intervals
 from gpu_report.analyse.timeseries.gpu_series import gaps, measured_s
 from gpu_report.catalogue import SEVERITIES
-from gpu_report.model import Analysis, Finding, Options, Run, Verdict
+from gpu_report.model import Analysis, Finding, Options, Run, Sentence, Verdict
+from gpu_report.wording import where_words
 
 __all__ = ["analyse"]
+
+MOST_SHARE = 0.5  # of the time of a finding in one line of code: then that is what it waited for
 
 
 def analyse(run: Run, options: Options | None = None) -> Analysis:
@@ -38,7 +42,7 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
     findings, limits = advise(context, epochs, findings, find_speedup_limits(context, epochs, findings))
     said = verdict(context, findings, ledger, limits, ending)
     together = groups_of(groups, findings)
-    reported = sorted((joined(context, group) for group in together), key=_badness)
+    reported = sorted((with_locations(context, joined(context, group)) for group in together), key=_badness)
     used = context.activity.used_gpus
     by_gpu = {t.gpu: (t, curve) for t, curve in zip(context.series, context.energies, strict=True)}
     measured = sum(measured_s(series, run.duration_s) for series in context.series)
@@ -46,7 +50,7 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
     return Analysis(
         run=run,
         options=options,
-        verdict=_renamed(said, ids_of(together)),
+        verdict=_with_where(_renamed(said, ids_of(together)), reported),
         gpus=tuple(
             replace(
                 summarise_gpu(gpu, by_gpu.get(gpu.index), run.duration_s, used=gpu.index in used),
@@ -70,6 +74,16 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
 
 def _badness(finding: Finding) -> tuple[bool, int, float, float]:
     return finding.expected, SEVERITIES.index(finding.severity), -finding.duration_s, finding.start_t_s
+
+
+def _with_where(said: Verdict, findings: Sequence[Finding]) -> Verdict:
+    """Return the verdict with the line of code in which the training stood for most of its worst finding."""
+    named = [f for f in findings if f.where and f.where[0].share >= MOST_SHARE and f.severity != "info"]
+    if not named:
+        return said
+    worst, who = named[0], "the loader's workers were" if named[0].where[0].process == "workers" else "the training was"
+    text = f"During {worst.id}, {who} in {where_words(worst.where[0])} of the time."
+    return Verdict((*said.sentences, Sentence("where", text, (worst.id,))))
 
 
 def _renamed(said: Verdict, ids: Mapping[str, str]) -> Verdict:

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 @click.option(
     "--no-inject", is_flag=True, help="Do not load our callbacks into the command; phases are then seen from outside."
 )
+@click.option("--no-stacks", is_flag=True, help="Do not note in which line of code the command's processes stand.")
 @click.option("--background", is_flag=True, help="Return at once and record on, also after logout; `stop` ends it.")
 @click.option("--with-parent", type=int, default=None, hidden=True, help="End when this parent process does.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
@@ -57,6 +58,7 @@ def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
     kernel_log: Path | None,
     detail: bool,  # noqa: FBT001 - click passes flags so
     no_inject: bool,  # noqa: FBT001 - click passes flags so
+    no_stacks: bool,  # noqa: FBT001 - click passes flags so
     background: bool,  # noqa: FBT001 - click passes flags so
     with_parent: int | None,
     command: tuple[str, ...],
@@ -88,6 +90,7 @@ def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
         kernel_log=kernel_log,
         detail=detail,
         inject=not no_inject,
+        stacks=not no_stacks,
     )
     sys.exit(_record_in_background(options) if background else record_run(options, say=say))
 

@@ -51,6 +51,11 @@ class Limits:
         return self._so_much(4 * MIB, 16 * 1024)
 
     @property
+    def stack_bytes(self) -> int:
+        """Return how much of the stacks of all processes: 60 B/s of a main process, 35 of a worker, 128 of them."""
+        return self._so_much(8 * MIB, 8 * 1024)
+
+    @property
     def results_bytes(self) -> int:
         """Return how much results.csv may have: it may be of a training that began days before the recording."""
         return self._so_much(8 * MIB, 4 * 1024)

@@ -22,6 +22,7 @@ from gpu_report.model.found import (
     Advice,
     Analysis,
     Cause,
+    CodeLocation,
     Ending,
     EndingName,
     EpochSummary,
@@ -45,6 +46,7 @@ from gpu_report.model.found import (
 )
 from gpu_report.model.recorded import (
     EpochRow,
+    Frame,
     Gpu,
     InsideEpoch,
     InsideRun,
@@ -54,11 +56,13 @@ from gpu_report.model.recorded import (
     OomReport,
     Phase,
     PhaseName,
+    ProcessStacks,
     Progress,
     RecordedEvent,
     Recording,
     Run,
     Severity,
+    Stack,
     Stretch,
     YoloRun,
 )

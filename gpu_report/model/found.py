@@ -210,6 +210,20 @@ class SpeedupLimit:
 
 
 @dataclass(frozen=True)
+class CodeLocation:
+    """A line in which a process stood while the GPU had nothing to do, and its share (0 to 1) of that time.
+
+    `process` is `main`, `rank N`, or `workers` for those of a loader together.
+    """
+
+    process: str
+    function: str
+    file: str
+    line: int
+    share: float
+
+
+@dataclass(frozen=True)
 class Occurrence(Stretch):
     """One time that something happened, which is found again and again: when, on which GPUs, and what it took of them.
 
@@ -229,6 +243,7 @@ class Finding(Stretch):
     `gpus` are those that felt it, `gpu` the only one, None where it was several or concerns the run as a whole. What
     recurs is one finding, from the first of its `occurrences` to the end of the last; empty of what happened once.
     `lost_gpu_s` (GPU seconds) and `share_of_training` (0 to 1) are what all of it took, None where that is not known.
+    `where` are the lines in which the training stood meanwhile, most of the time first.
     `at_boundary` says that it touches the end of an epoch; `expected` that its phase explains it.
     `level_pct` and `low_pct` are utilisation before a drop and the mean within it. `ran_out` says that memory grew
     until there was no more of it, `names_epoch` that the summary says in which epoch it was.
@@ -257,6 +272,7 @@ class Finding(Stretch):
     lost_gpu_s: float | None = None
     share_of_training: float | None = None
     occurrences: tuple[Occurrence, ...] = ()
+    where: tuple[CodeLocation, ...] = ()
 
     @property
     def each(self) -> tuple[Finding, ...]:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     import pandas as pd
 
 Severity = Literal["critical", "warning", "info"]
@@ -179,6 +181,33 @@ class Phase(Stretch):
 
 
 @dataclass(frozen=True)
+class Frame:
+    """A line of Python that a thread stood in, and the function around it."""
+
+    file: str
+    line: int
+    function: str
+
+
+Stack = tuple[Frame, ...]  # innermost frame first
+
+
+@dataclass(frozen=True, eq=False)
+class ProcessStacks:
+    """Where the main thread of a process stood: from `start_s` to `end_s` of the run in the stack of that `number`.
+
+    `role` is `main`, `rank N` or `worker N` (of a loader). Of stack 0 nothing is known.
+    """
+
+    pid: int
+    role: str
+    start_s: npt.NDArray[np.float64]
+    end_s: npt.NDArray[np.float64]
+    number: npt.NDArray[np.int32]
+    stacks: Mapping[int, Stack]
+
+
+@dataclass(frozen=True)
 class InsideEpoch:
     """The training part of one epoch as our callbacks saw it, from on_train_epoch_start to on_train_epoch_end.
 
@@ -330,6 +359,7 @@ class Run:
     events: tuple[RecordedEvent, ...]
     problems: tuple[str, ...] = ()
     inside: tuple[InsideRun, ...] = ()
+    stacks: tuple[ProcessStacks, ...] = ()
 
     def gpu(self, index: int) -> Gpu:
         """Return a GPU by its device index; of one that the recording does not list nothing is known."""

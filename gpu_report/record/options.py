@@ -9,7 +9,8 @@ class RecordOptions:
     """What to record and for how long.
 
     `gpus` holds indices or UUIDs; empty means every GPU of the machine. `detail` adds power every 20 ms.
-    `inject` loads our callbacks into a command that trains with ultralytics.
+    `inject` loads our callbacks into a command that trains with ultralytics; `stacks` has them note the line of code
+    that each of its processes stands in.
     """
 
     command: tuple[str, ...] = ()
@@ -21,3 +22,4 @@ class RecordOptions:
     kernel_log: Path | None = None
     detail: bool = False
     inject: bool = True
+    stacks: bool = True

@@ -63,23 +63,30 @@ def loader_cpu_bound(signals: IntervalSignals) -> Candidate | None:
 
 
 def loader_idle(signals: IntervalSignals) -> Candidate | None:
-    """Find that workers went idle before the GPU did: what they read from did not answer, and the queue ran dry."""
+    """Find that workers went idle before the GPU did: what they read from did not answer, and the queue ran dry.
+
+    Where the main process stood by its stacks decides: in its loader, or elsewhere.
+    """
     main, workers = signals.within("main_cpu_pct"), signals.within("workers_cpu_pct")
-    lead = signals.workers_lead_s()
-    if main is None or workers is None or not idle(signals) or lead is None or data_came(signals):
+    lead, stood = signals.workers_lead_s(), signals.stood_in_loader
+    if main is None or workers is None or not idle(signals) or data_came(signals):
+        return None
+    if (lead is None and stood is None) or (stood is not None and stood < th.STOOD_SHARE):
         return None
     surge = signals.workers_surge()
-    first, refilled = lead >= th.LEAD_S, surge is not None and surge >= th.SURGE_FACTOR
-    if not first and not refilled:
+    first, refilled = lead is not None and lead >= th.LEAD_S, surge is not None and surge >= th.SURGE_FACTOR
+    if not first and not refilled and stood is None:
         return None
     numbers = evidence(
+        ("the main process waited for the loader", None if stood is None else 100 * stood, "% of this time"),
         ("workers idle before the GPU fell", lead, "s"),
         ("CPU of all workers", workers, "% of a core"),
         usually(signals.typical("workers_cpu_pct"), "% of a core"),
         ("CPU of all workers right after it, against usual", surge, "times as much"),
     )
     text = "the loader's workers stood still first, without using CPU or disk (a network drive, a lock, a sleep)"
-    return Candidate("input-stalled", SUPPORTED if first and refilled else POSSIBLE, text, numbers)
+    sure = STRONG if stood is not None else SUPPORTED if first and refilled else POSSIBLE
+    return Candidate("input-stalled", sure, text, numbers)
 
 
 def loader_latency(signals: IntervalSignals) -> Candidate | None:

@@ -2,7 +2,7 @@
 
 from gpu_report.analyse.causes import thresholds as th
 from gpu_report.analyse.causes.candidate import Candidate, data_came, idle, mostly_one_core
-from gpu_report.analyse.causes.confidence import CERTAIN, LIKELY, POSSIBLE
+from gpu_report.analyse.causes.confidence import CERTAIN, LIKELY, POSSIBLE, STRONG
 from gpu_report.analyse.causes.data_loading import loader_idle
 from gpu_report.analyse.evidence import evidence, stopped_processes, usually
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
@@ -28,7 +28,8 @@ def trainer_blocked(signals: IntervalSignals) -> Candidate | None:
         ("CPU of all workers", signals.within("workers_cpu_pct"), "% of a core"),
     )
     text = "the trainer's main process did nothing: no CPU, no disk (a callback, a lock, a logger, a remote service)"
-    return Candidate("trainer-blocked", LIKELY, text, numbers)
+    elsewhere = signals.stood_in_loader is not None and signals.stood_in_loader < th.STOOD_SHARE
+    return Candidate("trainer-blocked", STRONG if elsewhere else LIKELY, text, numbers)
 
 
 def main_process_bound(signals: IntervalSignals) -> Candidate | None:

@@ -16,6 +16,7 @@ from gpu_report.analyse.signals.interval_signals import (
 )
 from gpu_report.analyse.signals.kernel_events import kernel_events_near
 from gpu_report.analyse.signals.other_processes import OtherProcess
+from gpu_report.analyse.signals.stack_notes import stood_in_loader
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
 from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S
 from gpu_report.analyse.timeline.throughput import Throughput
@@ -110,6 +111,7 @@ class SignalsIndex:
             data_wait_share=self._throughput.data_wait_share([(start_t_s, end_t_s)]) if self._throughput else None,
             loader_workers=training.workers if training else None,
             phases=_shares(self._phases(start_t_s, end_t_s), start_t_s, end_t_s),
+            stood_in_loader=stood_in_loader(self._run.stacks, (start_t_s, end_t_s)) if self._run.stacks else None,
             in_first_epoch=any(
                 start <= start_t_s and end_t_s <= end + th.PHASE_EDGE_S for start, end in self._first_epochs
             ),

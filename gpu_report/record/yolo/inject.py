@@ -4,15 +4,18 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from gpu_report.inside import ON_PATH, RUN_FOLDER_VARIABLE
+from gpu_report.inside import ON_PATH, RUN_FOLDER_VARIABLE, STACKS_VARIABLE
 
 PYTHONPATH = "PYTHONPATH"
 
 
-def environment(run_folder: Path | None, base: Mapping[str, str] = os.environ) -> dict[str, str]:
+def environment(
+    run_folder: Path | None, base: Mapping[str, str] = os.environ, *, stacks: bool = True
+) -> dict[str, str]:
     """Return `base` with our folder first on PYTHONPATH and the run folder's name; without a run folder just `base`.
 
-    What PYTHONPATH held stays behind ours. A folder whose path holds a colon cannot stand on it: then nothing is done.
+    Without `stacks` no process notes where it stands. What PYTHONPATH held stays behind ours. A folder whose path holds
+    a colon cannot stand on it: then nothing is done.
     """
     env = dict(base)
     if run_folder is None or os.pathsep in str(ON_PATH):
@@ -20,4 +23,6 @@ def environment(run_folder: Path | None, base: Mapping[str, str] = os.environ) -
     kept = [entry for entry in (env.get(PYTHONPATH) or "").split(os.pathsep) if entry != str(ON_PATH)]
     env[PYTHONPATH] = os.pathsep.join([str(ON_PATH), *kept]) if kept != [""] else str(ON_PATH)
     env[RUN_FOLDER_VARIABLE] = str(run_folder)
+    if not stacks:
+        env[STACKS_VARIABLE] = "0"
     return env

@@ -20,7 +20,7 @@ from gpu_report.render.page.evidence import evidence
 from gpu_report.render.page.next_steps import gaps_step, next_step
 from gpu_report.render.page.view import AdviceView, Fact, FindingView, KernelRow
 from gpu_report.render.run_clock import WallClock
-from gpu_report.wording import counted
+from gpu_report.wording import counted, where_words
 
 SEVERITY_WORDS = {"critical": "Critical", "warning": "Warning", "info": "Note"}
 
@@ -57,7 +57,7 @@ def finding_view(finding: Finding, clock: WallClock, analysis: Analysis) -> Find
         confidence=_confidence(cause) if cause else "",
         explanation=sentence(cause.explanation) if cause else "",
         runner_up=cause_words(cause.runner_up) if cause and cause.runner_up else "",
-        evidence=evidence(finding),
+        evidence=(*_where(finding), *evidence(finding)),
         kernel=tuple(_nearby(event, clock, finding) for event in finding.kernel_events),
         advice=tuple(_advice(a) for a in finding.advice if a.text != analysis.run.kernel.advice),
         step=sentence(next_step(finding, analysis)),
@@ -124,6 +124,9 @@ def nothing_found(analysis: Analysis) -> str:
     if analysis.run.samples.empty:
         return "There are no samples to judge."
     options = analysis.options
+    unchecked = [each.reason for each in analysis.not_checked if each.rule == "drop"]
+    if unchecked:
+        return f"Nothing to report. Not checked for drops: {unchecked[0]}."
     return (
         f"Nothing to report: utilisation never fell by over {options.drop_percent:g} % of its level for "
         f"{options.drop_seconds:g} s or more without a reason that training itself gives."
@@ -149,6 +152,14 @@ def _facts(finding: Finding, *, several_gpus: bool) -> tuple[Fact, ...]:
         facts.append(Fact("GPU", _gpus(finding)))
     is_placed = finding.epoch is not None or level is not None
     return (*facts, _place(finding)) if is_placed else tuple(facts)
+
+
+def _where(finding: Finding) -> Iterator[Fact]:
+    """Yield the lines of code in which the main process and the loader's workers stood."""
+    for process in dict.fromkeys(location.process for location in finding.where):
+        mine = [where_words(location) for location in finding.where if location.process == process]
+        who = "The loader's workers were in" if process == "workers" else "The training was in"
+        yield Fact(f"{who} ({process})" if process.startswith("rank") else who, ", ".join(mine))
 
 
 def _gpus(finding: Finding) -> str:

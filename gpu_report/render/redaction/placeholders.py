@@ -147,6 +147,19 @@ class Hider:
         self._learn(name, hidden)
         return hidden
 
+    def function(self, name: str) -> str:
+        """Return a placeholder for a function of the user's."""
+        hidden = self._hidden("function", name)
+        self._learn(name, hidden)
+        return hidden
+
+    def code_file(self, path: str) -> str:
+        """Return a placeholder for a file of the user's code, which sentences call by its last part."""
+        hidden = self.path(path)
+        name = PurePosixPath(path.replace("\\", "/")).name
+        self._learn(name, PurePosixPath(hidden).name or hidden)
+        return hidden
+
     def program(self, path: str) -> str:
         """Return a program's name where it is one that everybody has, else its placeholder."""
         name = PurePosixPath(path.replace("\\", "/")).name or path

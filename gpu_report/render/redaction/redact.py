@@ -23,6 +23,7 @@ STATEMENT = (
 # Fields whose words are our own or a version's number, by (class, field); None is any class.
 _OURS = frozenset(
     {
+        ("CodeLocation", "process"),
         *((None, name) for name in ("rule", "severity", "kind", "status", "anchor", "argument", "ended_by")),
         *((None, name) for name in ("exit_signal", "driver", "cuda", "python", "torch", "ultralytics")),
         *((None, name) for name in ("tool_version", "xid_events", "energy_source", "task", "ended", "phase")),
@@ -107,6 +108,9 @@ def _field(owner: Any, name: str, hider: Hider) -> Any:
         ("InsideRun", "settings"): lambda settings: _arguments(settings, hider),
         ("KernelEvent", "process"): hider.process,
         ("Mount", "point"): hider.path,
+        ("CodeLocation", "file"): lambda file: _code_file(file, hider),
+        ("CodeLocation", "function"): lambda name: name if _is_library(owner.file) else hider.function(name),
+        ("Run", "stacks"): lambda _: (),
         ("Mount", "source"): lambda source: source if source == owner.type else hider.source(source),
     }
     return special.get((kind, name), lambda rest: _hidden(rest, hider))(value)
@@ -134,6 +138,15 @@ def _differing(difference: Difference, text: str, hider: Hider) -> str:
     if difference.kind == "argument" and difference.baseline is not None and difference.run is not None:
         hider.change(difference.baseline, difference.run)
     return hider.host(text) if difference.name == "host" else hider.value(text)
+
+
+def _is_library(file: str) -> bool:
+    return "site-packages" in file or file.startswith("<")
+
+
+def _code_file(file: str, hider: Hider) -> str:
+    """Return the file of a line of code: of a library where it lies in it, of the user's own a placeholder."""
+    return file.rpartition("site-packages")[2] if _is_library(file) else hider.code_file(file)
 
 
 def _run_path(path: str, hider: Hider) -> str:

@@ -228,6 +228,7 @@ def _finding(finding: Finding, run: Run) -> Json:
             {**_span(run, *one.span), "gpus": list(one.gpus), "lost_gpu_s": one.lost_gpu_s}
             for one in finding.occurrences
         ],
+        "where": [asdict(location) for location in finding.where],
         **_span(run, finding.start_t_s, finding.end_t_s),
         "duration_s": finding.duration_s,
         "expected": finding.expected,

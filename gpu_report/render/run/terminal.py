@@ -23,7 +23,7 @@ from gpu_report.render.formatting import (
 from gpu_report.render.machine_values import iso_utc
 from gpu_report.render.markdown_text import words
 from gpu_report.terminal import plain, without_commands
-from gpu_report.wording import ending_words
+from gpu_report.wording import ending_words, where_words
 
 SHOWN_FINDINGS = 20
 SHOWN_OUTLIERS = 5
@@ -121,7 +121,10 @@ def _finding_row(analysis: Analysis, finding: Finding) -> tuple[str, ...]:
     lines = finding.kernel_events
     kernel = plain(lines[0].event.text) + (f" (+{len(lines) - 1})" if len(lines) > 1 else "") if lines else ""
     epoch = "" if finding.epoch is None else f"{finding.epoch}{' (at its end)' if finding.at_boundary else ''}"
-    return (finding.id, at, plain(finding.summary), epoch, finding.cause.name if finding.cause else "", kernel)
+    cause = finding.cause.name if finding.cause else ""
+    if finding.where:
+        cause = plain(f"{cause}: {where_words(finding.where[0])}".removeprefix(": "))
+    return (finding.id, at, plain(finding.summary), epoch, cause, kernel)
 
 
 def _closing(analysis: Analysis) -> list[str]:

@@ -30,6 +30,9 @@ def add_callbacks(base: ModuleType) -> None:
             registered = base.default_callbacks.setdefault(event, [])
             if function not in registered:
                 registered.append(function)
+        from .stacks import start  # noqa: PLC0415 - likewise
+
+        start()
     except Exception as error:  # noqa: BLE001 - whatever ultralytics has become, the training must go on
         from .lines import report  # noqa: PLC0415 - likewise
 

@@ -18,7 +18,8 @@ LONGEST_WAIT_S = 1.0  # for the lines still waiting, when a run or the process e
 class File:
     """The file of this process in one run folder; only the writer's thread touches it."""
 
-    def __init__(self) -> None:
+    def __init__(self, within: str = FOLDER) -> None:
+        self._within = within
         self._fd: int | None = None
         self._folder: str | None = None
         self._torn = False
@@ -39,8 +40,8 @@ class File:
             self._close()
             if not os.path.isdir(folder):  # noqa: PTH112 - os.path is loaded already, pathlib may not be
                 return None
-            os.makedirs(os.path.join(folder, FOLDER), exist_ok=True)  # noqa: PTH103, PTH118 - likewise
-            path = os.path.join(folder, FOLDER, f"{os.getpid()}.jsonl")  # noqa: PTH118 - likewise
+            os.makedirs(os.path.join(folder, self._within), exist_ok=True)  # noqa: PTH103, PTH118 - likewise
+            path = os.path.join(folder, self._within, f"{os.getpid()}.jsonl")  # noqa: PTH118 - likewise
             self._fd = _regular(path)
             self._folder, self._torn = folder, False
         return self._fd
@@ -54,7 +55,8 @@ class File:
 class Writer:
     """A queue of lines and the daemon thread that empties it, in one process: a fork makes its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, within: str = FOLDER) -> None:
+        self._within = within
         self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -87,7 +89,7 @@ class Writer:
                 self._thread = thread
 
     def _work(self) -> None:
-        file, folder = File(), ""
+        file, folder = File(self._within), ""
         while True:
             item = self._queue.get()
             awaited = isinstance(item, threading.Event)

@@ -77,6 +77,8 @@ _LABELS = {
     "busiest_worker_cpu_pct": "Busiest worker",
     "workers_cpu_pct": "All workers",
     "workers": "Workers",
+    "main_cores": "Cores of the main process",
+    "worker_cores": "Cores of the workers",
     "workers_blocked": "Workers blocked",
     "trainer_stopped": "Stopped by a signal",
     "trainer_read_mib_s": "Read by the trainer",

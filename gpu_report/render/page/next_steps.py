@@ -2,6 +2,7 @@
 
 from gpu_report.catalogue import CAUSES, RULES, row_words
 from gpu_report.model import Analysis, Finding
+from gpu_report.wording import where_words
 
 _GAPS = "short gaps"  # a row of the ledger
 _STOPPED = "find who stopped the training: Ctrl-Z in its terminal, `kill -STOP`, a scheduler that suspends jobs."
@@ -13,6 +14,8 @@ _INJECT = (
     "then it tells what YOLO did at every second."
 )
 
+MOST_SHARE = 0.5  # of the time of a finding in one line of code: then that is where to look
+
 
 def next_step(finding: Finding, analysis: Analysis) -> str:
     """Return what to do about a finding that has no advice of its own, empty where that is not known."""
@@ -22,6 +25,8 @@ def next_step(finding: Finding, analysis: Analysis) -> str:
         return _anothers(finding)
     if any(evidence.key == "stopped_processes" for evidence in finding.evidence):
         return _STOPPED if finding.cause.name == "trainer-blocked" else ""
+    if finding.where and finding.where[0].share >= MOST_SHARE:
+        return f"look at {where_words(finding.where[0])} of the time."
     if finding.cause.name == "unexplained":
         return "" if analysis.run.inside else _from_inside(analysis)
     if finding.cause.name == "memory-pressure":

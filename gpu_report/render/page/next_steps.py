@@ -23,15 +23,19 @@ def next_step(finding: Finding, analysis: Analysis) -> str:
         return ""
     if finding.cause is None:
         return _anothers(finding)
+    return _of_cause(finding, finding.cause.name, analysis)
+
+
+def _of_cause(finding: Finding, cause: str, analysis: Analysis) -> str:
     if any(evidence.key == "stopped_processes" for evidence in finding.evidence):
-        return _STOPPED if finding.cause.name == "trainer-blocked" else ""
+        return _STOPPED if cause == "trainer-blocked" else ""
     if finding.where and finding.where[0].share >= MOST_SHARE:
         return f"look at {where_words(finding.where[0])} of the time."
-    if finding.cause.name == "unexplained":
+    if cause == "unexplained":
         return "" if analysis.run.inside else _from_inside(analysis)
-    if finding.cause.name == "memory-pressure":
+    if cause == "memory-pressure":
         return _less_memory(analysis)
-    return CAUSES[finding.cause.name].step
+    return CAUSES[cause].step
 
 
 def _less_memory(analysis: Analysis) -> str:

@@ -55,6 +55,7 @@ from gpu_report.model.recorded import (
     Phase,
     PhaseName,
     Progress,
+    Raised,
     RecordedEvent,
     Recording,
     Run,

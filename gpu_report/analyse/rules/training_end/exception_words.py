@@ -18,7 +18,7 @@ WHAT: Mapping[ExceptionKind, str] = {
 AGAIN = "Run it again with `CUDA_LAUNCH_BLOCKING=1`: the traceback then names the operation that failed"
 ADVICE: Mapping[ExceptionKind, str] = {
     "disk full": "Free space on that disk (`df -h` shows it), or write elsewhere with `project=`",
-    "gpu memory": "Lower `batch` or `imgsz`; `batch=-1` lets ultralytics choose one that fits",
+    "gpu memory": "Unless its memory kept growing, lower `batch` or `imgsz`; `batch=-1` lets ultralytics choose one",
     "cuda": AGAIN,
     "communication": "Find the rank that stopped first: its output says why. `NCCL_DEBUG=INFO` shows more",
     "loader worker": "Train with `workers=0` once: the error then comes with its own traceback",

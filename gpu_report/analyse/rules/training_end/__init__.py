@@ -108,15 +108,14 @@ def _command(context: Context, event: RecordedEvent, reported: Sequence[RankGrou
     going = [t for t in reported if not t.is_good and t.end_t_s >= event.t_s - ENDED_TOGETHER_S]
     how = command_exit(context, event, _pids(context, going))
     before = find_hang(context, going[-1], event.t_s) if going else None
-    by_hand, full = is_by_hand(event), not reported and full_just_before(context, event)
-    summary = f"{how.summary}{full or _after(before)}"
-    found = _finding(context, event.t_s, summary, how.cause.explanation)
+    full = "" if reported else full_just_before(context, event)
+    by_hand = bool(going) and is_by_hand(event)
+    summary = _stopped(going[-1], before) if by_hand else f"{how.summary}{full}{_after(before)}"
     found = replace(
-        found,
-        summary=_stopped(going[-1], before) if going and by_hand else summary,
-        names_epoch=bool(going and by_hand) or (before is not None and before.names_epoch),
+        _finding(context, event.t_s, summary, how.cause.explanation),
+        names_epoch=by_hand or (before is not None and before.names_epoch),
         severity="warning" if by_hand and before else how.severity,
-        evidence=(*found.evidence, *how.evidence, *(before.evidence if before else ())),
+        evidence=(*memory_just_before(context, event.t_s), *how.evidence, *(before.evidence if before else ())),
         cause=how.cause,
         kernel_events=how.kernel,
         advice=how.advice,

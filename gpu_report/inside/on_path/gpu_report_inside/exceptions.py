@@ -51,7 +51,7 @@ def _interrupt(error: BaseException) -> BaseException | None:
 def _end_of_worker(error: BaseException) -> BaseException | None:
     """Return the exception that names the signal that ended a loader's worker, where another one was made of it."""
     cause = error.__cause__
-    return cause if isinstance(cause, RuntimeError) and str(cause).startswith(_WORKER_ENDED) else None
+    return cause if type(cause) is RuntimeError and str(cause).startswith(_WORKER_ENDED) else None
 
 
 def _bases(error: BaseException) -> list[str]:

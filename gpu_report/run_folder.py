@@ -11,6 +11,7 @@ import io
 import json
 import math
 import os
+import re
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -26,6 +27,8 @@ LARGEST_STAMP_S = 1e11  # in the year 5138; what lies beyond is no time in secon
 LINES_AT_ONCE = 500  # of JSON that are parsed as one
 # After what was written of a row that was cut short: half of a number must not be read as one.
 END_OF_TORN = b"?\n"
+
+_JOB = re.compile(r"[0-9]{1,20}")
 
 Value = str | float | int | None
 
@@ -184,6 +187,11 @@ def stamp(value: object) -> float | None:
     """Return a time in seconds, of whichever clock, None for what cannot be one."""
     number = finite(value)
     return number if number is not None and abs(number) <= LARGEST_STAMP_S else None
+
+
+def slurm_job_id(value: object) -> str | None:
+    """Return the number of a Slurm job as text, None for what can be none."""
+    return value if isinstance(value, str) and _JOB.fullmatch(value) else None
 
 
 def finite(value: object) -> float | None:

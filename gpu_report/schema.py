@@ -184,6 +184,6 @@ INSIDE_KINDS = {
     "progress": "batches, data_wait_s: of the epoch so far, every 3 s at first and in a long training more seldom",
     "epoch": "the same of a whole epoch, and images, images_per_s, loss (sum of the means), lr: its train part ended",
     "calls": "calls: predictions so far",
-    "ended": "how (finished, early stop, exception), error: the name of the exception",
+    "ended": "how (finished, early stop, exception), error: its type, bases, message, errno, cuda_error, raised_in",
     "error": "where, reason: a fault of ours, which the training did not feel",
 }

@@ -114,7 +114,7 @@ def ending_words(ending: Ending, subject: str = "It") -> str:
     if ending.name == "early stop":
         why = "" if ending.patience is None else f": none was better for {ending.patience} epochs (patience)"
         return f"{subject} stopped early after epoch {ending.epoch}{of}{why}"
-    if ending.name == "failed":
+    if ending.name in {"failed", "interrupted"}:
         return f"{ending.failure}{where}"
     if ending.name == "going on":
         return f"{subject} was going on when the recording ended{where}"

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from support.yolo import IMAGES, MODEL, version
 
+from gpu_report.analyse.timeline.exception_kinds import exception_kind
 from gpu_report.load import load_run
 from tests.conftest import REPOSITORY, clean_environment, wait_for
 
@@ -106,6 +107,42 @@ SLOW = (
 get = dataset.YOLODataset.__getitem__
 dataset.YOLODataset.__getitem__ = lambda self, index: (time.sleep(0.2), get(self, index))[1]
 model().train(**args, epochs=9, name="killed")
+"""
+)
+ENDED = (
+    PREAMBLE
+    + """
+import inspect, os
+from ultralytics.engine.trainer import BaseTrainer
+print("told", "teardown" in inspect.getsource(BaseTrainer.train), hasattr(BaseTrainer, "_handle_nan_recovery"))
+
+def ended(name, event, callback, **more):
+    mine = model()
+    mine.add_callback(event, callback)
+    try:
+        mine.train(**{**args, **more}, epochs=9, name=name)
+    except Exception as error:
+        print(name, error)
+
+def full(trainer):
+    with open("/dev/full", "wb", buffering=0) as file:
+        file.write(b"x" * 4096)
+
+def broken(trainer):
+    trainer.loss = trainer.loss * float("nan")
+
+get = dataset.YOLODataset.__getitem__
+ended("full", "on_train_epoch_start", full)
+ended("nan", "on_train_batch_end", broken, val=False)
+with_worker = model()
+with_worker.add_callback("on_pretrain_routine_start", lambda trainer: setattr(trainer.args, "workers", 1))
+dataset.YOLODataset.__getitem__ = lambda self, index: os.kill(os.getpid(), 9)
+try:
+    with_worker.train(**args, epochs=1, name="killed")
+except RuntimeError as error:
+    print("killed", error)
+dataset.YOLODataset.__getitem__ = get
+model().train(**{**args, "data": "not-here.yaml"}, epochs=1, name="data")
 """
 )
 LOOK = """
@@ -205,6 +242,7 @@ def test_a_script_with_everything_that_can_happen(run_cli, yolo_home, offline, t
     assert slow2.settings["workers"] == 2
     assert (slow0.ended, raised.ended, stopped.ended) == ("finished", "exception", "early stop")
     assert names(raised)[-1] in [("checkpoint", 1), ("train", 2)]
+    assert (raised.error, raised.raised.message) in [("KeyError", "'theirs'"), (None, "")]  # told from some 8.4 on
     assert (resumed.settings["resumed"], resumed.settings["start_epoch"]) == (True, 2)
     assert [epoch.epoch for epoch in resumed.epochs] == [2, 3]
     assert resumed.settings["save_dir"] == raised.settings["save_dir"]
@@ -242,6 +280,24 @@ def test_a_training_killed_in_its_first_epoch_leaves_what_it_did(start_cli, yolo
     (epoch,) = killed.epochs
     assert (epoch.end_t_s, epoch.batches) == (None, 1)
     assert epoch.data_wait_s > 0.2 * 8
+
+
+def test_what_ended_a_training_is_told_with_its_words(run_cli, yolo_home, offline, tmp_path):
+    (yolo_home / "ended.py").write_text(ENDED)
+    run = tmp_path / "run"
+    done = record(run_cli, run, sys.executable, "ended.py", yolo_home / "runs", env=offline, cwd=yolo_home)
+    assert done.returncode == 1, done.stderr  # of the data set that is not there
+    loaded = load_run(run)
+    *caught, last = loaded.inside
+    assert (last.error, exception_kind(last)) == ("RuntimeError", "data set")
+    assert "not-here.yaml" in last.raised.message
+    if "told True" in done.stdout:  # older versions tell of no exception that is caught
+        full, *_, killed = caught
+        assert (full.error, full.raised.code) == ("OSError", "ENOSPC")
+        assert full.raised.message == "No space left on device"  # the disk of its folder is not the one that was full
+        assert (killed.error, killed.raised.loader_worker) == ("RuntimeError", "SIGKILL")
+    if "told True True" in done.stdout:
+        assert exception_kind(caught[1]) == "nan", caught[1].raised
 
 
 def test_both_ranks_of_a_ddp_training_tell_theirs(run_cli, yolo_home, offline, tmp_path):

@@ -10,7 +10,7 @@ from gpu_report import schema
 from gpu_report.errors import InputError
 from gpu_report.model import Gpu, Mount, Recording
 from gpu_report.ordinary_file import LARGEST_INDEX, MOST_GPUS
-from gpu_report.run_folder import finite, read_json
+from gpu_report.run_folder import finite, read_json, slurm_job_id
 
 # What lies beyond these is a broken file, not a machine.
 LARGEST_NUMBER = 1e12
@@ -64,6 +64,7 @@ def recording(info: Mapping[str, Any], samples: pd.DataFrame) -> Recording:
         ultralytics=_text(info.get("ultralytics")),
         command=_words(info.get("command")),
         cuda_visible_devices=_visible(info.get("cuda_visible_devices")),
+        slurm_job_id=slurm_job_id(info.get("slurm_job_id")),
         interval_s=_interval_s(info, measured_interval(samples)),
         ended_by=_text(info.get("ended_by")),
         exit_code=_whole(info.get("exit_code")),

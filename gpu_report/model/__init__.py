@@ -58,6 +58,7 @@ from gpu_report.model.recorded import (
     PhaseName,
     ProcessStacks,
     Progress,
+    Raised,
     RecordedEvent,
     Recording,
     Run,

@@ -326,7 +326,7 @@ class Verdict:
         return frozenset(found for sentence in self.sentences for found in sentence.findings)
 
 
-EndingName = Literal["finished", "early stop", "failed", "going on", "unknown"]
+EndingName = Literal["finished", "early stop", "interrupted", "failed", "going on", "unknown"]
 
 
 @dataclass(frozen=True)
@@ -334,7 +334,8 @@ class Ending:
     """How the last training of a run ended (wording.ending_words says it), and when.
 
     `epoch` is the one it had come to, or with `whole_epochs` the last that came to its end; `epochs` are how many were
-    to come. `failure` is the summary of the finding that it failed with, which with `names_epoch` says in which epoch;
+    to come. `failure` is the summary of the finding that it failed with, or was interrupted (Ctrl-C), which with
+    `names_epoch` says in which epoch; `type` and `message` are those of the exception that ended it;
     `patience` in epochs is what an early stop had waited for. `last_minute` is what its GPUs and the host's memory were
     like in the minute before.
     """
@@ -348,6 +349,8 @@ class Ending:
     failure: str = ""
     names_epoch: bool = False
     patience: int | None = None
+    type: str | None = None
+    message: str | None = None
 
 
 @dataclass(frozen=True)

@@ -78,6 +78,7 @@ class Recording:
     """How the data came about: by whom, where, when, and how it ended.
 
     `cuda_visible_devices` is what the command found of that variable, None where it was not set or is not known.
+    `slurm_job_id` is that of the Slurm job that it was part of, None outside one.
     `ended_by` is duration, signal, command, import, or None when there is no end marker (the recorder was
     killed, crashed, or the machine went down). `interval_s` is the intended distance of two ticks.
     `cores` is by CPU affinity, `cpu_limit` the cores' worth of time that cgroups allow; `memory_limit_mib` is theirs,
@@ -103,6 +104,7 @@ class Recording:
     ultralytics: str | None = None
     command: tuple[str, ...] = ()
     cuda_visible_devices: str | None = None
+    slurm_job_id: str | None = None
     interval_s: float | None = None
     ended_by: str | None = None
     exit_code: int | None = None
@@ -238,12 +240,30 @@ class Progress:
 
 
 @dataclass(frozen=True)
+class Raised:
+    """What an exception said of itself beside its type's name; `message` is one line, and hostile until escaped.
+
+    `bases` are the types that it derives from. `code` is the fault's own name, where it has one: an error number's
+    (ENOSPC), CUDA's or one of its libraries' (cudaErrorAssert, CUDNN_STATUS_EXECUTION_FAILED). `loader_worker` is how a
+    worker of the loader went, of which it tells: the signal's name (SIGKILL), or `exited`. `raised_in` is the function
+    of ultralytics that it came from, as `module:function`.
+    """
+
+    message: str = ""
+    bases: tuple[str, ...] = ()
+    code: str | None = None
+    loader_worker: str | None = None
+    raised_in: str | None = None
+
+
+@dataclass(frozen=True)
 class InsideRun:
     """What our callbacks wrote in one process of YOLO: rank 0 of a training, another rank, a prediction, an export.
 
     `run` is the number of its YoloRun where one lies in the same folder. `settings` are the effective ones (workers,
     batch, accumulate, amp, world_size, parameters, gflops, images, torch, cuda, ultralytics ...), None where unknown.
-    `ended` says how: finished, early stop, exception (`error` is its name), or None when nothing said so (killed).
+    `ended` says how: finished, early stop, exception (`error` is its type's name, `raised` what else it said), or None
+    when nothing said so (killed).
     `progress` is how far it was within its epochs, every few seconds, in order. Ranks beyond the first keep step with
     it: of theirs, in a long run, `phases`, `epochs` and `progress` hold the beginning and the end only.
     """
@@ -258,6 +278,7 @@ class InsideRun:
     ended: str | None = None
     error: str | None = None
     progress: tuple[Progress, ...] = ()
+    raised: Raised = Raised()
 
 
 @dataclass(frozen=True)

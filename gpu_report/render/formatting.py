@@ -189,6 +189,7 @@ def outlier_words(epoch: EpochSummary) -> tuple[str, ...]:
 ENDINGS = {
     "finished": "finished",
     "early stop": "stopped early",
+    "interrupted": "stopped by Ctrl-C",
     "failed": "failed",
     "going on": "went on",
     "unknown": "end not seen",

@@ -1,6 +1,7 @@
 """The command under `record --`: its signals, its terminal and its exit code, whatever happens to the recorder."""
 
 import errno
+import json
 import os
 import pty
 import signal
@@ -76,6 +77,32 @@ def test_a_signal_to_the_recorder_is_passed_on(start_cli, fake_nvml, recorded, t
     assert done.returncode == 9, done.stderr
     assert recorded.info()["exit_code"] == 9
     assert recorded.events()[-1]["kind"] == "recording_ended"
+
+
+@pytest.mark.parametrize(
+    ("number", "said", "severity"),
+    [
+        (signal.SIGINT, "Stopped by Ctrl-C", "info"),
+        (
+            signal.SIGTERM,
+            "SIGTERM ended the command: its Slurm job was cancelled, preempted or over its time limit",
+            "critical",
+        ),
+    ],
+)
+def test_who_stopped_a_command_is_said(start_cli, run_cli, fake_nvml, recorded, tmp_path, number, said, severity):
+    script = f"{LOOPS}signal.signal(signal.SIGINT, signal.SIG_DFL)\nopen('ready', 'w').close()\ntime.sleep(60)"
+    slurm = {"SLURM_JOB_ID": "4711", "SLURM_JOB_USER": "someone-else"}
+    words = ("record", *FAST, "--output", recorded.path, "--", sys.executable, "-c", script)
+    running = start_cli(*words, env={**fake_nvml.env(), **slurm})
+    wait_for((tmp_path / "ready").exists)
+    time.sleep(0.5)  # a row or two
+    assert running.stop(number).returncode == 128 + number
+    assert "someone-else" not in (recorded.path / "run.json").read_text()
+    summary = json.loads(run_cli("summary", recorded.path, "--format", "json").stdout)
+    (finding,) = (each for each in summary["findings"] if each["rule"] == "run-ended")
+    assert (finding["summary"], finding["severity"]) == (said, severity)
+    assert summary["ending"]["kind"] == ("interrupted" if number == signal.SIGINT else "failed")
 
 
 def test_a_key_on_the_terminal_reaches_the_command_once(fake_nvml, recorded, tmp_path):

@@ -18,6 +18,7 @@ from gpu_report.model import (
     Options,
     Phase,
     Progress,
+    Raised,
     RecordedEvent,
     Recording,
     Run,
@@ -124,6 +125,7 @@ def _recording(pick: Random, interval_s: float) -> Recording:
         ended_by=pick.choice([None, "command"]),
         exit_code=pick.choice([None, 0, 1]),
         cuda_visible_devices=pick.choice([None, "", "0,1"]),
+        slurm_job_id=pick.choice([None, "4711"]),
     )
 
 
@@ -164,11 +166,26 @@ def _process(pick: Random, number: int, rank: int, begin_s: float, length_s: flo
         epochs.append(InsideEpoch(n, pick.choice([1, 1, 2]), start, over, pick.choice([None, 900]), 9, wait_s, 0, 0))
         told.append(Progress(start + length_s / 2, pick.choice([0, 4, 90]), wait_s / 2))
     ended = pick.choice([None, "finished", "early stop", "exception"])
-    error = pick.choice([None, "OutOfMemoryError", "RuntimeError"]) if ended == "exception" else None
+    error = (
+        pick.choice([None, "OutOfMemoryError", "RuntimeError", "KeyboardInterrupt"]) if ended == "exception" else None
+    )
     seen = tuple(phases[: pick.choice([0, len(phases), len(phases)])])
     settings = {name: None if isinstance(value, float) else value for name, value in _mixed(pick, SETTINGS).items()}
     of = pick.choice([number, None])
-    return InsideRun(of, rank, 100 + rank, "train", settings, seen, tuple(epochs), ended, error, tuple(told))
+    return InsideRun(
+        of, rank, 100 + rank, "train", settings, seen, tuple(epochs), ended, error, tuple(told), _raised(pick)
+    )
+
+
+def _raised(pick: Random) -> Raised:
+    """Return what an exception said, of whatever kind."""
+    return Raised(
+        pick.choice(["", "x", "x" * 300]),
+        pick.choice([(), ("DistError",)]),
+        pick.choice([None, "ENOSPC", "cudaErrorAssert", "cudaErrorMemoryAllocation", "x"]),
+        pick.choice([None, "SIGKILL", "exited"]),
+        pick.choice([None, "ultralytics.engine.trainer:get_dataset", "x"]),
+    )
 
 
 def _processes(pick: Random, gpus: int, end_s: float) -> pd.DataFrame:
@@ -188,7 +205,10 @@ def _processes(pick: Random, gpus: int, end_s: float) -> pd.DataFrame:
 
 def _events(pick: Random, gpus: int, end_s: float) -> tuple[RecordedEvent, ...]:
     lost = {"quantity": pick.choice(["all", "processes"]), "reason": pick.choice(["GPU is lost", None])}
-    ended = {"exit_code": pick.choice([0, 1, 137, None, "x"]), "signal": pick.choice([None, "SIGKILL", 5])}
+    ended = {
+        "exit_code": pick.choice([0, 1, 137, None, "x"]),
+        "signal": pick.choice([None, "SIGKILL", "SIGINT", "SIGTERM", 5]),
+    }
     kinds = [
         ("command_started", None, {"pid": pick.choice([100, None, "x"])}),
         ("command_ended", None, ended),

@@ -1,7 +1,8 @@
 """Findings held against labels: which faults were found, with which cause, how far off, and what was a false alarm.
 
 Pure functions over values; docs/accuracy.md says the same in prose. Only warnings and critical findings that are not
-expected count, for only these call somebody. A finding finds at most one fault, the one that it fits best.
+expected count, for only these call somebody; and the note that somebody pressed Ctrl-C, who needs no call. A finding
+finds at most one fault, the one that it fits best.
 """
 
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ EFFECT_AT_LEAST_S = 10.0  # shorter effects are not counted: a drop is one from 
 OVERLAP_AT_LEAST = 0.5  # of the effect
 END_WITHIN_S = 2.0  # an end is a moment: its finding must end this near to it
 ENDED, GROWTH = "run-ended", "memory-growth"
+BY_HAND = "sigint"  # whoever pressed Ctrl-C knows it: a note is what is to be said
 OWN_RULE = {ENDED, GROWTH}  # causes that only the rule of the same name finds: they show in no drop
 
 
@@ -49,7 +51,8 @@ class Judged:
 def judge(labels: Labels, findings: Sequence[Finding], duration_s: float) -> Judged:
     """Hold the findings of a run against its labels."""
     alarms = [each for finding in findings if is_alarm(finding) for each in felt_alone(finding)]
-    claims = [(best_fitting(labels.faults, alarm), alarm) for alarm in alarms]
+    notes = [finding for finding in findings if finding.rule == ENDED and not is_alarm(finding)]
+    claims = [(best_fitting(labels.faults, told), told) for told in (*alarms, *notes)]
     verdicts = tuple(
         verdict(fault, [alarm for claimed, alarm in claims if claimed is fault])
         for fault in labels.faults
@@ -106,6 +109,8 @@ def best_fitting(faults: Sequence[Fault], finding: Finding) -> Fault | None:
 def finds(fault: Fault, finding: Finding) -> bool:
     """Tell whether a finding shows a fault: on its GPU, over at least half of its effect."""
     if not is_on(fault, finding) or (fault.cause in OWN_RULE and finding.rule != fault.cause):
+        return False
+    if fault.cause == ENDED and finding.severity == "info" and fault.kind != BY_HAND:
         return False
     if fault.cause == ENDED:
         return fault.felt[0] - END_WITHIN_S <= finding.end_t_s <= fault.felt[1] + END_WITHIN_S

@@ -59,7 +59,7 @@ def compare(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[Gate] 
     sides, notes = _sides([each.training for each in usable], training)
     obstacles = [
         *(usable[0].obstacles if usable else ()),
-        *cut_short_obstacle(training.analysis, "The run"),
+        *cut_short_obstacle(training.analysis, "The run", alone=not baselines),
         *_too_little(sides, usable),
     ]
     metrics = judge_all(sides[:-1], sides[-1])

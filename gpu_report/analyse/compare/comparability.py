@@ -26,9 +26,13 @@ def matched_epochs(trainings: Sequence[RunSample]) -> Chosen:
     return chosen, (*_apart(trainings), *notes, *more)
 
 
-def cut_short_obstacle(analysis: Analysis, which: str) -> list[Obstacle]:
-    """Return that a run, the baseline or the compared one (`which`), was cut short; nothing where it was not."""
-    short = cut_short(analysis)
+def cut_short_obstacle(analysis: Analysis, which: str, *, alone: bool = False) -> list[Obstacle]:
+    """Return that a run, the baseline or the compared one (`which`), was cut short; nothing where it was not.
+
+    What somebody stopped by Ctrl-C is judged by what it did, where it is compared with nothing (`alone`).
+    """
+    by_hand = analysis.ending is not None and analysis.ending.name == "interrupted"
+    short = "" if alone and by_hand else cut_short(analysis)
     return [Obstacle("cut short", f"{which} was cut short", lower_first(short))] if short else []
 
 
@@ -40,7 +44,7 @@ def cut_short(analysis: Analysis) -> str:
     ending, by = analysis.ending, analysis.run.recording.ended_by
     if ending is None or ending.name in {"finished", "early stop"}:
         return ""
-    return "" if by == "duration" and ending.name != "failed" else ending_words(ending)
+    return "" if by == "duration" and ending.name not in {"failed", "interrupted"} else ending_words(ending)
 
 
 def _apart(trainings: Sequence[RunSample]) -> list[str]:

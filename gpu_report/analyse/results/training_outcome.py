@@ -8,12 +8,13 @@ import numpy as np
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules.thresholds import LAST_MINUTE_S
+from gpu_report.analyse.rules.training_end.exit_signal import is_by_hand
 from gpu_report.analyse.rules.training_end.oom_kill import host_memory
 from gpu_report.analyse.timeline.phases import finished
 from gpu_report.analyse.timeline.ranks import RankGroup
 from gpu_report.analyse.timeline.thresholds import ENDED_TOGETHER_S
 from gpu_report.analyse.timeseries.columns import column_values
-from gpu_report.model import Ending, EpochRow, Evidence, Finding
+from gpu_report.model import Ending, EndingName, EpochRow, Evidence, Finding
 
 
 def training_outcome(context: Context, findings: Sequence[Finding]) -> Ending | None:
@@ -38,7 +39,7 @@ def _reported(context: Context, training: RankGroup, bad: Sequence[Finding]) -> 
     if training.main.ended == "early stop":
         return replace(reached, name="early stop", patience=_patience(settings, training.epoch))
     if ended:
-        return _failed(context, reached, ended[0])
+        return _with_exception(_failed(context, reached, ended[0]), training)
     commanded = any(event.kind == "command_ended" for event in context.run.events)
     return reached if commanded else replace(reached, name="going on")
 
@@ -58,11 +59,20 @@ def _seen(context: Context, rows: Sequence[EpochRow], bad: Sequence[Finding]) ->
     return _failed(context, reached, ended[0]) if ended else reached
 
 
+def _with_exception(ending: Ending, training: RankGroup) -> Ending:
+    """Return an ending with the type and the words of the exception that it came of."""
+    culprit = training.crashed
+    if culprit is None:
+        return ending
+    name: EndingName = "interrupted" if training.is_interrupted else ending.name
+    return replace(ending, name=name, type=culprit.error, message=culprit.raised.message or None)
+
+
 def _failed(context: Context, reached: Ending, ended: Finding) -> Ending:
     """Return an ending as that of a finding."""
     return replace(
         reached,
-        name="failed",
+        name="interrupted" if _is_by_hand(context, ended) else "failed",
         t_s=ended.end_t_s,
         failure=ended.summary,
         names_epoch=reached.names_epoch or (ended.names_epoch and not reached.whole_epochs),
@@ -70,9 +80,18 @@ def _failed(context: Context, reached: Ending, ended: Finding) -> Ending:
     )
 
 
+def _is_by_hand(context: Context, ended: Finding) -> bool:
+    """Tell whether Ctrl-C ended the command at a finding's time."""
+    return any(e.kind == "command_ended" and e.t_s == ended.end_t_s and is_by_hand(e) for e in context.run.events)
+
+
 def last_minute(context: Context, end_s: float) -> tuple[Evidence, ...]:
-    """Return what the used GPUs and the host's memory were like in the minute before an end."""
-    start_s = max(end_s - LAST_MINUTE_S, 0.0)
+    """Return what the used GPUs and the host's memory were like in the minute before an end.
+
+    Of a training that was shorter, or began later, it is that training's time: what came before may have filled a GPU.
+    """
+    training = context.training_at(end_s)
+    start_s = max(end_s - LAST_MINUTE_S, training.span[0] if training else 0.0, 0.0)
     numbers: list[tuple[str, float | None, str]] = []
     for series in context.used_series:
         used, total = (

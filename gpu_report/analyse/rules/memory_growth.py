@@ -11,7 +11,7 @@ from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.signals.gpu_memory import GpuMemory
 from gpu_report.analyse.signals.memory_growth import Growth, Step, find_growth, mosaic_step
-from gpu_report.analyse.timeline.ranks import OUT_OF_MEMORY
+from gpu_report.analyse.timeline.exception_kinds import exception_kind
 from gpu_report.analyse.timeline.training_epochs import TrainingEpochs
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.model import Cause, Evidence, Finding
@@ -47,7 +47,7 @@ class _Case:
     def out_of_memory(self) -> bool:
         """Tell whether an exception ended the training that says that CUDA was out of memory."""
         culprit = self.training.rank_group.crashed if self.training.rank_group else None
-        return culprit is not None and culprit.error == OUT_OF_MEMORY
+        return culprit is not None and exception_kind(culprit) == "gpu memory"
 
     @property
     def whose(self) -> str:

@@ -25,6 +25,8 @@ STARVED_AT_LEAST_S = 10.0  # of the steady state: less is too little to call it 
 # --- memory of a GPU ---
 
 FULL_SHARE = 0.97  # of a card: what fails to be allocated asks for more than the rest, so that it never reads as full
+# ... and what is left on a card whose process has gone: its driver's, a desktop's.
+EMPTY_SHARE = 0.1
 NEAR_LIMIT_PCT = 95.0  # of what the card can hold is in use
 NEAR_LIMIT_S = 10.0  # held for so long: an allocator that is at its limit for a moment gives its cache back
 LAST_MINUTE_S = 60.0  # what led to the end of a training that ran out of memory is looked for in this time

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gpu_report.analyse.timeline.exception_kinds import exception_kind
+from gpu_report.analyse.timeline.thresholds import ENDED_TOGETHER_S
 from gpu_report.model import InsideRun, Phase, Run
 
 GOOD = ("finished", "early stop")
-OUT_OF_MEMORY = "OutOfMemoryError"  # torch's exception for a GPU that has no more
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,20 @@ class RankGroup:
 
     @property
     def crashed(self) -> InsideRun | None:
-        """Return the process that an exception ended first; the others then go down with it, mostly without a word."""
-        reported = [rank for rank in self.ranks if rank.ended == "exception"]
-        return None if self.is_good else min(reported, key=end_of, default=None)
+        """Return the process that an exception ended first; the others then go down with it, mostly without a word.
+
+        Ctrl-C reaches all ranks at once, and what one of them makes of another's end may come first.
+        """
+        reported = sorted((rank for rank in self.ranks if rank.ended == "exception"), key=end_of)
+        if self.is_good or not reported:
+            return None
+        together = [rank for rank in reported if end_of(rank) <= end_of(reported[0]) + ENDED_TOGETHER_S]
+        return next((rank for rank in together if exception_kind(rank) == "interrupted"), reported[0])
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Tell whether Ctrl-C ended it."""
+        return self.crashed is not None and exception_kind(self.crashed) == "interrupted"
 
     @property
     def epoch(self) -> int | None:

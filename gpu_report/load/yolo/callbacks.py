@@ -17,7 +17,8 @@ from gpu_report.load.limits import SHORT, Limits
 from gpu_report.load.problems import lines_left_out, too_many
 from gpu_report.load.run_clock import RunClock
 from gpu_report.load.yolo.callback_lines import LEFT_OUT, LONGEST_TEXT, CallbackLine, lines_of, text, whole
-from gpu_report.model import InsideEpoch, InsideRun, Phase, Recording, YoloRun
+from gpu_report.load.yolo.exceptions import raised
+from gpu_report.model import InsideEpoch, InsideRun, Phase, Raised, Recording, YoloRun
 from gpu_report.run_folder import finite, read_lines
 
 Lines = Sequence[CallbackLine]
@@ -188,6 +189,7 @@ def _run(lines: Lines, silent_until_s: float, outside: Outside) -> InsideRun:
         ended=how if isinstance(how, str) and how in ENDINGS else None,
         error=None if ended is None else text(ended.content.get("error")),
         progress=tuple(line.content.progress for line in lines if line.kind in PACED and line.content.progress),
+        raised=Raised() if ended is None else raised(ended.content),
     )
 
 

@@ -12,9 +12,11 @@ from gpu_report.record.clocks import Clocks
 from gpu_report.record.host import cgroup, cpu_memory, mounts, psi_disk
 from gpu_report.record.lifecycle.command import Ended, environment_version
 from gpu_report.record.options import RecordOptions
+from gpu_report.run_folder import slurm_job_id
 
 SOURCE = "gpu-report record"
 CUDA_DEVICES = "CUDA_VISIBLE_DEVICES"
+SLURM_JOB = "SLURM_JOB_ID"  # nothing else of the environment is kept
 
 
 def at_start(options: RecordOptions, start: Clocks, earlier: Mapping[str, object]) -> dict[str, object]:
@@ -33,6 +35,7 @@ def at_start(options: RecordOptions, start: Clocks, earlier: Mapping[str, object
         "command": list(hide_in_command(options.command)) or None,
         "working_directory": _working_directory(),
         "cuda_visible_devices": _cuda_visible_devices(options.command),
+        "slurm_job_id": slurm_job_id(os.environ.get(SLURM_JOB)),
         "host": _host(),
         "gpus": [],
         "driver": None,

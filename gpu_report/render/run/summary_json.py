@@ -117,6 +117,8 @@ def _ending(analysis: Analysis) -> Json | None:
     return {
         "kind": ending.name,
         "text": ending_words(ending),
+        "type": ending.type,
+        "message": ending.message,
         "time": iso_utc(analysis.run.start_wall_s + ending.t_s),
         "time_s": ending.t_s,
         "epoch": ending.epoch,

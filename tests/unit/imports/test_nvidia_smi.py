@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from gpu_report import schema
+from gpu_report.analyse import analyse
 from gpu_report.errors import InputError, UsageError
 from gpu_report.imports import import_nvidia_smi
+from gpu_report.load import load_run
 
 TESTS = Path(__file__).parents[2]
 DATA = TESTS / "data" / "nvidia_smi"
@@ -662,3 +664,16 @@ class TestGpusWithoutAnIndex:
         assert any("are mixed: import each" in problem for problem in Imported(logs, tmp_path).problems)
         again = Imported([logs[0], logs[0]], tmp_path / "twice").problems
         assert not any("mixed" in problem for problem in again)
+
+
+@pytest.mark.parametrize(("full_mib", "found"), [(79_500, 1), (60_000, 0)])
+def test_a_log_that_ends_with_a_full_card_and_nothing_on_it_says_out_of_memory(tmp_path, full_mib, found):
+    header = "timestamp, index, utilization.gpu [%], memory.used [MiB], memory.total [MiB]"
+    states = [(0, 4)] * 10 + [(95, full_mib)] * 80 + [(0, 4)] * 10
+    rows = [
+        f"2026/11/21 01:{n // 60:02d}:{n % 60:02d}.000, 0, {util} %, {mib} MiB, 81559 MiB"
+        for n, (util, mib) in enumerate(states)
+    ]
+    imported = Imported([log(tmp_path, *rows, header=header)], tmp_path)
+    ends = [each for each in analyse(load_run(imported.folder)).findings if each.rule == "run-ended"]
+    assert [(each.severity, each.end_t_s) for each in ends] == [("warning", 90.0)] * found

@@ -248,7 +248,7 @@ def test_an_exception_is_told_by_the_teardown_of_newer_versions(folder):
 
     def train():
         try:
-            raise KeyboardInterrupt
+            raise KeyboardInterrupt("now, token=hunter2")
         finally:
             call(trainer, "teardown")
 
@@ -256,6 +256,7 @@ def test_an_exception_is_told_by_the_teardown_of_newer_versions(folder):
         train()
     (ended,) = written(folder, "ended")
     assert (ended["how"], ended["error"]) == ("exception", "KeyboardInterrupt")
+    assert ended["message"] == "now, token=***"
 
 
 def test_an_exception_is_told_by_the_interpreters_end_otherwise(folder):
@@ -264,6 +265,17 @@ def test_an_exception_is_told_by_the_interpreters_end_otherwise(folder):
     at_exit()
     at_exit()
     assert [line["how"] for line in written(folder, "ended")] == ["exception"]
+
+
+def test_the_interpreters_end_tells_what_python_last_printed(folder, monkeypatch):
+    trainer = Trainer(folder)
+    start(trainer)
+    full = OSError(28, "No space left on device", "/data/runs")
+    monkeypatch.setattr(sys, "last_value", full, raising=False)
+    at_exit()
+    (ended,) = written(folder, "ended")
+    said = (ended["error"], ended["errno"], ended["message"])
+    assert said == ("OSError", "ENOSPC", "No space left on device: /data/runs")
 
 
 def test_another_rank_tells_what_it_sees(folder, monkeypatch):

@@ -26,6 +26,11 @@ def test_the_devices_that_a_command_was_given_are_a_text_or_unknown(told, known)
     assert recording({}, NO_SAMPLES).cuda_visible_devices is None
 
 
+@pytest.mark.parametrize(("job", "known"), [("123", "123"), (123, None), ("12;rm", None), ("", None), ("9" * 21, None)])
+def test_a_slurm_job_is_a_number_or_unknown(job, known):
+    assert recording({"slurm_job_id": job}, NO_SAMPLES).slurm_job_id == known
+
+
 def told(**info):
     return recording(info, pd.DataFrame({"gpu": [], "t_s": []}))
 

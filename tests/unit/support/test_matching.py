@@ -1,5 +1,7 @@
 """What counts as found, named, off and false (docs/accuracy.md), on invented labels and findings."""
 
+import dataclasses
+
 import pytest
 from support.accuracy import EDGE_S, alarms_per_hour, shortfalls
 from support.labels import Fault, Labels
@@ -32,6 +34,15 @@ def verdict(one_fault, *findings):
 
 def false_alarms(one_fault, *findings):
     return list(judged([one_fault], findings).false_alarms)
+
+
+@pytest.mark.parametrize(
+    ("kind", "severity", "is_found"), [("sigint", "info", 1), ("kill", "info", 0), ("kill", "critical", 1)]
+)
+def test_of_ctrl_c_a_note_is_enough_and_of_no_other_end(kind, severity, is_found):
+    ended = dataclasses.replace(fault("run-ended", effect=(100.0, 120.0)), kind=kind)
+    told = finding(119.0, 119.0, "run-ended", rule="run-ended", severity=severity)
+    assert verdict(ended, told).is_found == is_found
 
 
 def test_a_finding_over_the_effect_finds_it_names_it_and_is_no_alarm():

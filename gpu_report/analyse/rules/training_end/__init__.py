@@ -6,19 +6,26 @@ from dataclasses import replace
 from gpu_report.analyse.causes.confidence import CERTAIN
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.rules.training_end.exit_signal import command_exit
+from gpu_report.analyse.rules.training_end.exception_words import (
+    exception_advice,
+    exception_cause,
+    exception_summary,
+)
+from gpu_report.analyse.rules.training_end.exit_signal import STOPPED, command_exit, is_by_hand
 from gpu_report.analyse.rules.training_end.final_gpu_memory import held_at_the_end, memory_just_before
+from gpu_report.analyse.rules.training_end.full_card import full_card_gone, full_just_before
 from gpu_report.analyse.rules.training_end.hang import Hang, find_hang
 from gpu_report.analyse.rules.training_end.oom_kill import KILLED, OomKill, host_memory, memory_was_full, oom_kill
 from gpu_report.analyse.rules.training_end.oom_owner import MemoryOwner, memory_advice, memory_evidence, memory_owner
-from gpu_report.analyse.timeline.ranks import OUT_OF_MEMORY, RankGroup
+from gpu_report.analyse.timeline.exception_kinds import exception_kind
+from gpu_report.analyse.timeline.ranks import RankGroup, end_of
 from gpu_report.analyse.timeline.thresholds import ENDED_TOGETHER_S
-from gpu_report.model import Cause, Finding, InsideRun, RecordedEvent
+from gpu_report.analyse.timeline.trainings import whole
+from gpu_report.model import Cause, Finding, InsideRun, RecordedEvent, Severity
 
 COMMAND_ENDED = "command-ended"  # rule and cause of a command that failed after its training had finished
 RECORDED = "gpu-report record"  # run.json's `source`; an imported log has no end marker either
 WORKER_DIED = "RuntimeError"
-INTERRUPTED = "KeyboardInterrupt"  # whoever pressed Ctrl-C knows it
 
 
 def bad_endings(context: Context) -> list[Finding]:
@@ -37,17 +44,18 @@ def bad_endings(context: Context) -> list[Finding]:
     if not found:
         found = [_command(context, event, reported) for event in bad]
     found += [last for training in reported if (last := _unended(context, training, found)) is not None]
-    return found or _broken_off(context)
+    return found or _broken_off(context) or full_card_gone(context)
 
 
 def _reported_crash(context: Context, training: RankGroup, culprit: InsideRun) -> Finding:
     """Return the finding of a training that an exception ended, in the process that it ended first."""
+    if training.is_interrupted:
+        return _interrupted(context, training, culprit)
     found = _crash(context, culprit)
     where = f" on rank {culprit.rank}{_gpu_of(context, culprit)}" if len(training.ranks) > 1 else ""
     before = find_hang(context, training, found.end_t_s)
     found = replace(
         found,
-        severity="warning" if culprit.error == INTERRUPTED else found.severity,
         summary=f"{found.summary}{where}{_after(before)}",
         names_epoch=before is not None and before.names_epoch,
         epoch=training.epoch,
@@ -56,7 +64,7 @@ def _reported_crash(context: Context, training: RankGroup, culprit: InsideRun) -
     )
     # a loader's worker that is killed becomes a RuntimeError of the trainer
     oom = oom_kill(context, found.end_t_s, KILLED if culprit.error == WORKER_DIED else None, training.pids)
-    if oom is None or culprit.error == OUT_OF_MEMORY:
+    if oom is None or exception_kind(culprit) == "gpu memory":
         return found
     return _with_oom(context, found, oom, memory_owner(context, oom, training.pids, ended_it=False))
 
@@ -75,11 +83,24 @@ def _with_oom(context: Context, found: Finding, oom: OomKill, owner: MemoryOwner
 
 def _crash(context: Context, run: InsideRun) -> Finding:
     end_s = run.phases[-1].end_t_s if run.phases else context.run.duration_s
-    if run.error == OUT_OF_MEMORY:
-        ended = _finding(context, end_s, "The training ended: CUDA was out of memory", "CUDA was out of memory")
-        return replace(ended, evidence=(*ended.evidence, *held_at_the_end(context, end_s)))
-    what = f" ({run.error})" if run.error else ""
-    return _finding(context, end_s, f"The training ended with an exception{what}", f"an exception{what} ended it")
+    ended = _finding(context, end_s, exception_summary(run), exception_cause(run))
+    held = held_at_the_end(context, end_s) if exception_kind(run) == "gpu memory" else ()
+    return replace(ended, evidence=(*ended.evidence, *held), advice=exception_advice(run))
+
+
+def _interrupted(context: Context, training: RankGroup, culprit: InsideRun) -> Finding:
+    """Return the note of a training that somebody stopped, who knows it; a warning where it had hung before."""
+    end_s = end_of(culprit)
+    before = find_hang(context, training, end_s)
+    found = _finding(context, end_s, _stopped(training, before), "somebody pressed Ctrl-C")
+    return replace(
+        found,
+        severity="warning" if before else "info",
+        names_epoch=True,
+        epoch=training.epoch,
+        phase=training.phase.name,
+        evidence=(*found.evidence, *(before.evidence if before else ())),
+    )
 
 
 def _command(context: Context, event: RecordedEvent, reported: Sequence[RankGroup]) -> Finding:
@@ -87,12 +108,14 @@ def _command(context: Context, event: RecordedEvent, reported: Sequence[RankGrou
     going = [t for t in reported if not t.is_good and t.end_t_s >= event.t_s - ENDED_TOGETHER_S]
     how = command_exit(context, event, _pids(context, going))
     before = find_hang(context, going[-1], event.t_s) if going else None
-    found = _finding(context, event.t_s, f"{how.summary}{_after(before)}", how.cause.explanation)
+    full = "" if reported else full_just_before(context, event)
+    by_hand = bool(going) and is_by_hand(event)
+    summary = _stopped(going[-1], before) if by_hand else f"{how.summary}{full}{_after(before)}"
     found = replace(
-        found,
-        names_epoch=before is not None and before.names_epoch,
-        severity=how.severity,
-        evidence=(*found.evidence, *how.evidence, *(before.evidence if before else ())),
+        _finding(context, event.t_s, summary, how.cause.explanation),
+        names_epoch=by_hand or (before is not None and before.names_epoch),
+        severity="warning" if by_hand and before else how.severity,
+        evidence=(*memory_just_before(context, event.t_s), *how.evidence, *(before.evidence if before else ())),
         cause=how.cause,
         kernel_events=how.kernel,
         advice=how.advice,
@@ -108,7 +131,8 @@ def _after_its_training(found: Finding) -> Finding:
     """Return the finding of a command that failed when its training had come to its end, which is none of it."""
     cause = found.cause and replace(found.cause, name=COMMAND_ENDED)
     summary = f"{found.summary}, after its training had finished"
-    return replace(found, rule=COMMAND_ENDED, severity="warning", summary=summary, cause=cause)
+    severity: Severity = "info" if found.severity == "info" else "warning"
+    return replace(found, rule=COMMAND_ENDED, severity=severity, summary=summary, cause=cause)
 
 
 def _unended(context: Context, training: RankGroup, found: Sequence[Finding]) -> Finding | None:
@@ -165,6 +189,16 @@ def _broken_off(context: Context) -> list[Finding]:
     found = _finding(context, end_s, what, "the kernel's OOM killer may have ended the recorder with the training")
     advice = memory_advice(context, end_s, None, MemoryOwner())
     return [replace(found, evidence=(*found.evidence, *host_memory(context, end_s)), advice=advice)]
+
+
+def _stopped(training: RankGroup, before: Hang | None) -> str:
+    """Return that somebody stopped a training, and how far it had come."""
+    if before is not None:
+        return f"{STOPPED}{_after(before)}"
+    if training.epoch is None:
+        return f"{STOPPED} before its first epoch"
+    asked = whole(training.main.settings.get("epochs"))
+    return f"{STOPPED} in epoch {training.epoch}{f' of {asked}' if asked else ''}"
 
 
 def _after(before: Hang | None) -> str:

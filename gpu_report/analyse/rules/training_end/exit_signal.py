@@ -29,7 +29,11 @@ MEANINGS = {
     "SIGILL": "it crashed on an instruction that this CPU does not have",
 }
 WHO_KILLED = "Find who killed it: somebody's kill -9, a scheduler at its limit, a container that was stopped"
-BY_HAND = frozenset({"SIGINT"})  # whoever pressed Ctrl-C knows it
+BY_HAND = "SIGINT"  # whoever pressed Ctrl-C knows it
+STOPPED = "Stopped by Ctrl-C"
+TIME_LIMIT = "`sacct -j JOB -o State` shows which; ask for more time (`--time`), or submit it again to resume"
+ASKED_TO_END = "SIGTERM"
+BY_SLURM = "its Slurm job was cancelled, preempted or over its time limit"
 
 
 @dataclass(frozen=True)
@@ -53,8 +57,18 @@ def command_exit(context: Context, event: RecordedEvent, pids: frozenset[int]) -
         return _by_the_oom_killer(context, event, oom, how, memory_owner(context, oom, pids, ended_it=name == KILLED))
     if name == KILLED:
         return _without_a_sign(context, event, how)
+    if name == BY_HAND:
+        return CommandExit(STOPPED, Cause("run-ended", CERTAIN, MEANINGS[name]), "info")
+    if name == ASKED_TO_END and context.run.recording.slurm_job_id:
+        how = f"{how}: {BY_SLURM}"
+        return CommandExit(how, Cause("run-ended", CERTAIN, lower_first(how)), "critical", advice=(Advice(TIME_LIMIT),))
     why = lower_first(how) + (f": {MEANINGS[name]}" if name in MEANINGS else "")
-    return CommandExit(how, Cause("run-ended", CERTAIN, why), "warning" if name in BY_HAND else "critical")
+    return CommandExit(how, Cause("run-ended", CERTAIN, why))
+
+
+def is_by_hand(event: RecordedEvent) -> bool:
+    """Tell whether Ctrl-C ended a command."""
+    return _signal(event) == BY_HAND
 
 
 def _by_the_oom_killer(

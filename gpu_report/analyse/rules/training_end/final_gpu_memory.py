@@ -16,13 +16,13 @@ def memory_just_before(context: Context, end_s: float) -> tuple[Evidence, ...]:
     """Return how full each used GPU was shortly before the end."""
     found = []
     for series in context.used_series:
-        share = _share_just_before(context.gpu_memory(series), end_s)
+        share = share_just_before(context.gpu_memory(series), end_s)
         if share is not None:
             found.append(Evidence(f"memory of GPU {series.gpu} in use just before", 100 * share, "%"))
     return tuple(found)
 
 
-def _share_just_before(memory: GpuMemory, end_s: float) -> float | None:
+def share_just_before(memory: GpuMemory, end_s: float) -> float | None:
     """Return how much of what a GPU can hold was in use just before a moment, None where that is not known."""
     used = memory.used_mib[memory.between(end_s - th.BEFORE_THE_END_S, end_s)]
     if memory.capacity_mib is None or not np.isfinite(used).any():
@@ -33,10 +33,10 @@ def _share_just_before(memory: GpuMemory, end_s: float) -> float | None:
 def held_at_the_end(context: Context, end_s: float) -> tuple[Evidence, ...]:
     """Return of the fullest GPU who held its memory just before the end, and what it grew by in the minute before."""
     used = context.used_series
-    memories = [memory for memory in (context.gpu_memory(t) for t in used) if _share_just_before(memory, end_s)]
+    memories = [memory for memory in (context.gpu_memory(t) for t in used) if share_just_before(memory, end_s)]
     if not memories:
         return ()
-    fullest = max(memories, key=lambda memory: _share_just_before(memory, end_s) or 0.0)
+    fullest = max(memories, key=lambda memory: share_just_before(memory, end_s) or 0.0)
     return (*_held_by(context, fullest, end_s), *_last_growth(fullest, end_s))
 
 
@@ -47,7 +47,9 @@ def _held_by(context: Context, memory: GpuMemory, end_s: float) -> tuple[Evidenc
     others = None if memory.others_mib is None else float(memory.others_mib[at])
     own = None if others is None or not np.isfinite(others) else float(memory.used_mib[at]) - others
     there = [other for other in context.other_processes if other.gpu == memory.gpu and _covers(other, memory.t_s[at])]
-    named = [Evidence(f"memory of {other.who}, at most", gib(other.memory_mib), "GiB") for other in there]
+    named = [
+        Evidence(f"memory of {other.who}, at most", gib(_held_lately(context, other, end_s)), "GiB") for other in there
+    ]
     return (
         *evidence(
             (f"memory of GPU {memory.gpu} in use just before", gib(float(memory.used_mib[at])), "GiB"),
@@ -57,6 +59,17 @@ def _held_by(context: Context, memory: GpuMemory, end_s: float) -> tuple[Evidenc
         ),
         *[fact for fact in named if fact.value is not None],
     )
+
+
+def _held_lately(context: Context, other: OtherProcess, end_s: float) -> float | None:
+    """Return what another process held in the last minute, at most: an earlier peak is none of this end's."""
+    table = context.run.processes
+    rows = table[(table["gpu"] == other.gpu) & (table["pid"] == other.pid) & (table["t_s"] <= end_s)]
+    looks = rows.dropna(subset="memory_used_mib")
+    before = looks[looks["t_s"] <= end_s - th.LAST_MINUTE_S].tail(1)  # a row stands for all the time to the next one
+    within = looks[looks["t_s"] > end_s - th.LAST_MINUTE_S]
+    held = [*before["memory_used_mib"], *within["memory_used_mib"]]
+    return max(held) if held else other.memory_mib
 
 
 def _covers(other: OtherProcess, t_s: float) -> bool:

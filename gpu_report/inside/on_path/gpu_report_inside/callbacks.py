@@ -108,8 +108,8 @@ def teardown(trainer: Any) -> None:
     run = CURRENT.run
     if isinstance(run, ReportedTraining) and run.is_of(trainer):
         run.leave(trainer)
-        how, error = run.torn_down(trainer)
-        CURRENT.end(how, error=error)
+        how, fields = run.torn_down(trainer)
+        CURRENT.end(how, **fields)
 
 
 @guarded

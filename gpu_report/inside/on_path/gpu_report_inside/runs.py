@@ -7,7 +7,7 @@ import os
 import sys
 from typing import Any
 
-from . import facts
+from . import exceptions, facts
 from .lines import LINES
 
 Moment = Any  # (wall seconds, monotonic seconds)
@@ -20,8 +20,9 @@ class ReportedRun:
         """Say that it begins."""
         self.task = task
         self.instance = id(instance)
+        self.save_dir = facts.save_dir(instance)
         self.phase_now: tuple[str, str, int | None] | None = None
-        LINES.write("run", {"task": task, **facts.of_process(), "save_dir": facts.save_dir(instance)})
+        LINES.write("run", {"task": task, **facts.of_process(), "save_dir": self.save_dir})
 
     def phase(self, name: str, detail: str = "", epoch: int | None = None, at: Moment = None) -> None:
         """Say that a phase begins, which ends the one before; nothing where it goes on already."""
@@ -73,7 +74,6 @@ def at_exit() -> None:
         if pause is not None:
             pause()
         else:
-            error = getattr(sys, "last_type", None)
-            CURRENT.end("exception", error=getattr(error, "__name__", None))
+            CURRENT.end("exception", **exceptions.described(getattr(sys, "last_value", None), run.save_dir))
     except Exception:  # noqa: BLE001, S110 - the process is ending; there is nobody left to tell
         pass

@@ -8,7 +8,7 @@ import weakref
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from . import facts
+from . import exceptions, facts
 from .batches import PROGRESS_EVERY_S, PROGRESS_SHARE, TOTALS_EVERY_S, Batches
 from .lines import LINES, now
 from .runs import ReportedRun
@@ -26,7 +26,6 @@ class ReportedTraining(ReportedRun):
     def __init__(self, trainer: Any) -> None:
         """Begin with startup; ranks other than 0 are first heard of when theirs is over."""
         super().__init__("train", trainer)
-        self._save_dir = facts.save_dir(trainer)
         self._trainer = _reference(trainer)
         self.epoch = 0
         self.attempt = 1
@@ -43,7 +42,7 @@ class ReportedTraining(ReportedRun):
         """Say whether it is this trainer's: an id alone may be that of one that is gone."""
         if self._trainer is not None:
             return self._trainer() is trainer
-        return (self.instance, self._save_dir) == (id(trainer), facts.save_dir(trainer))
+        return (self.instance, self.save_dir) == (id(trainer), facts.save_dir(trainer))
 
     def watch_startup(self, trainer: Any) -> None:
         """Tell the parts of startup apart, as far as the trainer's methods let us."""
@@ -138,15 +137,15 @@ class ReportedTraining(ReportedRun):
         whole = self.epoch >= trainer.epochs or bool(trainer.args.time)
         return "finished" if whole else "early stop"
 
-    def torn_down(self, trainer: Any) -> tuple[str, str | None]:
-        """Return how it ended, and the error's name, when nothing has said so before.
+    def torn_down(self, trainer: Any) -> tuple[str, dict[str, Any]]:
+        """Return how it ended, and what its exception says of itself, when nothing has said so before.
 
         Ranks other than 0 never hear of the end; rank 0 does, unless an exception came first.
         """
-        error = sys.exc_info()[0]
+        error = sys.exc_info()[1]
         if error is None and facts.rank() > 0 and getattr(trainer, "stop", False):
-            return self.over(trainer), None
-        return "exception", getattr(error, "__name__", None)
+            return self.over(trainer), {"error": None}
+        return "exception", exceptions.described(error, self.save_dir)
 
     def abandoned(self) -> tuple[float, float]:
         """Return when it was last heard of: versions up to some 8.4 do not tell that an exception ended it."""

@@ -26,6 +26,17 @@ def test_the_devices_that_cuda_may_see_are_those_of_the_command(monkeypatch, our
     assert at_start(RecordOptions(command=command), START, {})["cuda_visible_devices"] == found
 
 
+@pytest.mark.parametrize(("found", "kept"), [("4711", "4711"), ("$(x)", None), (None, None)])
+def test_of_slurm_the_jobs_number_is_kept_and_nothing_else(monkeypatch, found, kept):
+    monkeypatch.setenv("SLURM_JOB_PARTITION", "secret-partition")
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    if found is not None:
+        monkeypatch.setenv("SLURM_JOB_ID", found)
+    written = at_start(RecordOptions(), START, {})
+    assert written["slurm_job_id"] == kept
+    assert "secret-partition" not in str(written)
+
+
 def test_the_machine_is_described_by_exactly_the_fields_of_the_format():
     host = at_start(RecordOptions(), START, {})["host"]
     assert set(host) == {c.name for c in schema.RUN_HOST}

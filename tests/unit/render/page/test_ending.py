@@ -6,6 +6,7 @@ from gpu_report import model
 from gpu_report.render.page.compose import compose
 from gpu_report.render.page.page import render_html
 from gpu_report.render.page.view import Fact
+from gpu_report.render.redaction.redact import redact
 from gpu_report.render.run.summary_json import build_summary
 from gpu_report.render.run.terminal import render_markdown, render_text
 
@@ -69,6 +70,24 @@ def test_the_terminal_lists_no_epoch_that_is_longer_by_its_nature(analysis: mode
     text = plain(render_text(replace(analysis, epochs=(nature, slow)), width=200))
     assert f"Epochs that stand out: {slow.epoch} (training took 9.0 s, usually 4.0 s)." in text
     assert "stand out" not in render_text(replace(analysis, epochs=(nature,)), width=200)
+
+
+def test_an_exception_is_told_by_type_and_message(analysis: model.Analysis) -> None:
+    full = replace(ENDING, name="failed", failure="x", type="OSError", message="No space left on device: /data/runs")
+    told = build_summary(replace(analysis, ending=full))["ending"]
+    assert (told["kind"], told["type"], told["message"]) == ("failed", "OSError", full.message)
+    shared = redact(replace(analysis, ending=full)).ending
+    assert shared is not None
+    assert (shared.type, "/data/runs" in str(shared.message)) == ("OSError", False)
+
+
+def test_ctrl_c_has_words_of_its_own(analysis: model.Analysis) -> None:
+    stopped = replace(ENDING, name="interrupted", failure="Stopped by Ctrl-C in epoch 57 of 300", names_epoch=True)
+    (tile,) = tiles(replace(analysis, ending=stopped))
+    assert tile.value == "stopped by Ctrl-C"
+    text = plain(render_text(replace(analysis, ending=stopped), width=200))
+    assert "Stopped by Ctrl-C in epoch 57 of 300." in text
+    assert build_summary(replace(analysis, ending=stopped))["ending"]["kind"] == "interrupted"
 
 
 def test_an_exceptions_name_is_text_and_nothing_else(analysis: model.Analysis) -> None:

@@ -9,8 +9,10 @@ from support.runs import PROCESSES, make_run, readings
 
 from gpu_report import schema
 from gpu_report.analyse import analyse
+from gpu_report.analyse.compare import compare
 from gpu_report.analyse.compare.comparability import cut_short
 from gpu_report.analyse.compare.finding_changes import compare_findings
+from gpu_report.analyse.compare.gate_syntax import default_gates
 from gpu_report.analyse.rules.training_end.exit_signal import WHO_KILLED
 from gpu_report.catalogue import RULES
 from gpu_report.model import (
@@ -21,6 +23,7 @@ from gpu_report.model import (
     KernelLog,
     Phase,
     Progress,
+    Raised,
     RecordedEvent,
     YoloRun,
 )
@@ -136,7 +139,122 @@ def test_a_rank_of_another_training_does_not_end_this_one():
 
 def test_who_interrupts_a_training_knows_it():
     (finding,) = ends(recorded(rank(ended="exception", error="KeyboardInterrupt")))
-    assert finding.severity == "warning"
+    assert (finding.severity, finding.summary) == ("info", "Stopped by Ctrl-C in epoch 5 of 30")
+
+
+BROKEN = "an image is broken"
+
+
+@pytest.mark.parametrize(
+    ("error", "said", "words", "advice"),
+    [
+        ("KeyError", {"message": "'x'"}, "with an exception (KeyError: 'x')", None),
+        (
+            "OSError",
+            {"message": "No space left on device: /data/runs", "code": "ENOSPC"},
+            ": a disk was full (OSError: No space left on device: /data/runs)",
+            "project=",
+        ),
+        ("OutOfMemoryError", {"message": "Tried to allocate 2 GiB"}, ": CUDA was out of memory", "batch"),
+        ("RuntimeError", {"code": "cudaErrorMemoryAllocation"}, ": CUDA was out of memory", "batch"),
+        (
+            "AcceleratorError",
+            {"message": "CUDA error: x", "code": "cudaErrorUnknown"},
+            ": CUDA failed (AcceleratorError: CUDA error: x)",
+            "CUDA_LAUNCH_BLOCKING",
+        ),
+        ("RuntimeError", {"code": "cudaErrorAssert"}, ": CUDA failed (RuntimeError)", "labels"),
+        ("RuntimeError", {"code": "CUDNN_STATUS_EXECUTION_FAILED"}, ": CUDA failed (RuntimeError)", "CUDA_LAUNCH"),
+        (
+            "MyError",
+            {"bases": ("DistError", "RuntimeError")},
+            ": communication between its processes failed (MyError)",
+            "NCCL_DEBUG",
+        ),
+        ("RuntimeError", {"loader_worker": "SIGBUS"}, ": a data-loader worker died (RuntimeError)", "--shm-size"),
+        ("RuntimeError", {"loader_worker": "exited"}, ": a data-loader worker died (RuntimeError)", "workers=0"),
+        (
+            "RuntimeError",
+            {"raised_in": "ultralytics.engine.trainer:_handle_nan_recovery"},
+            ": the loss was NaN and did not recover (RuntimeError)",
+            "lr0",
+        ),
+        (
+            "AssertionError",
+            {"message": BROKEN, "raised_in": "ultralytics.data.base:load_image"},
+            f": the data set could not be read (AssertionError: {BROKEN})",
+            "YAML",
+        ),
+        (
+            "RuntimeError",
+            {"raised_in": "ultralytics.engine.trainer:get_dataset"},
+            ": the data set could not be read (RuntimeError)",
+            "YAML",
+        ),
+        ("RuntimeError", {"raised_in": "ultralytics.data.build:__iter__"}, "with an exception (RuntimeError)", None),
+        ("AssertionError", {"raised_in": "ultralytics.nn.tasks:loss"}, "with an exception (AssertionError)", None),
+        ("ValueError", {"message": "x" * 300}, f"with an exception (ValueError: {'x' * 160} ...)", None),
+    ],
+)
+def test_an_exception_is_told_by_its_kind_and_its_own_words(error, said, words, advice):
+    crashed = dataclasses.replace(rank(ended="exception", error=error), raised=Raised(**said))
+    found = analyse(recorded(crashed))
+    (finding,) = (each for each in found.findings if each.rule == "run-ended")
+    assert finding.summary == f"The training ended{'' if words[0] == ':' else ' '}{words}"
+    assert finding.severity == "critical"
+    assert [advice in each.text for each in finding.advice] == ([True] if advice else [])
+    assert found.verdict.text.startswith(finding.summary)
+    assert (found.ending.name, found.ending.type) == ("failed", error)
+    assert found.ending.message == (said.get("message") or None)
+
+
+def test_ctrl_c_is_no_crash_of_the_rank_that_it_reached_last():
+    other = rank(1, ended="exception", error="DistBackendError", end=104.0)
+    (finding,) = ends(recorded(rank(ended="exception", error="KeyboardInterrupt", end=106.0), other))
+    assert finding.summary == "Stopped by Ctrl-C in epoch 5 of 30"
+    late = rank(ended="exception", error="KeyboardInterrupt", end=120.0)  # somebody ended what had crashed before
+    (crash,) = ends(recorded(late, dataclasses.replace(other)))
+    assert crash.severity == "critical"
+
+
+@pytest.mark.parametrize(
+    ("process", "events", "text"),
+    [
+        (rank(ended="exception", error="KeyboardInterrupt"), (), "Stopped by Ctrl-C in epoch 5 of 30"),
+        (rank(), [command(signal="SIGINT")], "Stopped by Ctrl-C in epoch 5 of 30"),
+        (rank(), [command(exit_code=130)], "Stopped by Ctrl-C in epoch 5 of 30"),
+    ],
+)
+def test_ctrl_c_is_a_note_and_passes_every_gate(process, events, text):
+    found = analyse(recorded(process, events=events))
+    (finding,) = (each for each in found.findings if RULES[each.rule].ending)
+    assert (finding.severity, found.ending.name, ending_words(found.ending)) == ("info", "interrupted", text)
+    assert found.verdict.text.startswith(f"{text}, 1 min 50 s after")
+    results = compare((), dataclasses.replace(found, findings=(finding,)), default_gates(baseline=False)).gates
+    outcomes = {result.gate.statistic: result.outcome for result in results if result.gate.metric == "findings"}
+    assert (outcomes["critical"], outcomes["warning"]) == ("passed", "passed")
+
+
+def test_ctrl_c_before_the_first_epoch_and_after_the_last():
+    early = dataclasses.replace(
+        rank(ended="exception", error="KeyboardInterrupt"), phases=(Phase("startup", None, 10.0, END, "inside"),)
+    )
+    assert [finding.summary for finding in ends(recorded(early))] == ["Stopped by Ctrl-C before its first epoch"]
+    (after,) = ends(recorded(rank(ended="finished", end=90.0), events=[command(signal="SIGINT")]))
+    assert (after.rule, after.severity) == ("command-ended", "info")
+
+
+def test_slurm_says_what_it_may_have_been():
+    events = [command(signal="SIGTERM")]
+    (finding,) = ends(recorded(rank(), events=events, slurm_job_id="12345"))
+    assert finding.summary == (
+        "SIGTERM ended the command: its Slurm job was cancelled, preempted or over its time limit"
+    )
+    assert (finding.severity, "sacct" in finding.advice[0].text) == ("critical", True)
+    (other,) = ends(recorded(rank(), events=events))
+    assert other.summary == "SIGTERM ended the command"
+    (crash,) = ends(recorded(rank(), events=[command(signal="SIGSEGV")], slurm_job_id="12345"))
+    assert crash.summary == "SIGSEGV ended the command"
 
 
 def test_a_command_that_fails_after_its_training_is_another_matter():
@@ -268,7 +386,7 @@ def test_a_kill_without_a_sign_says_what_is_known_of_it(known, words):
 @pytest.mark.parametrize(
     ("fields", "severity", "words"),
     [
-        ({"signal": "SIGINT"}, "warning", "somebody interrupted it"),
+        ({"signal": "SIGINT"}, "info", "somebody interrupted it"),
         ({"signal": "SIGTERM"}, "critical", "asked it to end"),
         ({"exit_code": 139}, "critical", "it crashed"),
         ({"exit_code": 255}, "critical", "the command ended with exit code 255"),
@@ -329,7 +447,7 @@ HUNG = {"duration": 300, "util": 100.0}
     ("events", "words"),
     [
         ((), "The training hung in epoch 5: it told nothing for its last 210 s"),
-        ([command(280.0, signal="SIGINT")], "SIGINT ended the command, after it had hung in epoch 5 for 210 s"),
+        ([command(280.0, signal="SIGINT")], "Stopped by Ctrl-C, after it had hung in epoch 5 for 210 s"),
     ],
 )
 def test_a_training_that_stopped_telling_hung(events, words):
@@ -358,8 +476,8 @@ def test_a_training_that_a_signal_had_stopped_did_not_hang_by_itself():
 def test_an_exception_after_a_long_silence_was_a_hang():
     (finding,) = ends(recorded(rank(ended="exception", error="DistBackendError", end=280.0, heard=70.0), **HUNG))
     assert (
-        finding.summary
-        == "The training ended with an exception (DistBackendError), after it had hung in epoch 5 for 210 s"
+        finding.summary == "The training ended: communication between its processes failed (DistBackendError), "
+        "after it had hung in epoch 5 for 210 s"
     )
 
 

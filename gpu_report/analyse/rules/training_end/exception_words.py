@@ -1,0 +1,70 @@
+"""An exception that ended a training, in words: what it was, what it said, and what can be done about it."""
+
+from collections.abc import Mapping
+
+from gpu_report.analyse.timeline.exception_kinds import ExceptionKind, exception_kind
+from gpu_report.model import Advice, InsideRun
+
+LONGEST_SHOWN = 160  # characters of an exception's own words in a sentence: an error of NCCL has hundreds
+WHAT: Mapping[ExceptionKind, str] = {
+    "disk full": "a disk was full",
+    "gpu memory": "CUDA was out of memory",
+    "cuda": "CUDA failed",
+    "communication": "communication between its processes failed",
+    "loader worker": "a data-loader worker died",
+    "nan": "the loss was NaN and did not recover",
+    "data set": "the data set could not be read",
+}
+AGAIN = "Run it again with `CUDA_LAUNCH_BLOCKING=1`: the traceback then names the operation that failed"
+ADVICE: Mapping[ExceptionKind, str] = {
+    "disk full": "Free space on that disk (`df -h` shows it), or write elsewhere with `project=`",
+    "gpu memory": "Unless its memory kept growing, lower `batch` or `imgsz`; `batch=-1` lets ultralytics choose one",
+    "cuda": AGAIN,
+    "communication": "Find the rank that stopped first: its output says why. `NCCL_DEBUG=INFO` shows more",
+    "loader worker": "Train with `workers=0` once: the error then comes with its own traceback",
+    "nan": "Lower the learning rate (`lr0`), or train with `amp=False`; look for broken labels",
+    "data set": "Check the paths in the data set's YAML file, and the image or label that the message names",
+}
+# ... and where its code says more.
+OF_CODE: Mapping[str, str] = {
+    "cudaErrorAssert": "Check the labels: mostly a class number is not below `nc`. `device=cpu` names the operation",
+    "cudaErrorNoKernelImageForDevice": "Install a PyTorch that was built for this GPU",
+    "cudaErrorECCUncorrectable": "The GPU's memory failed: let an administrator look at it, and train on another GPU",
+    "cudaErrorDevicesUnavailable": "Another process holds the GPU (exclusive mode): `nvidia-smi` shows which",
+}
+OF_WORKER: Mapping[str, str] = {
+    "SIGKILL": "Lower `workers` or leave out `cache=ram`: mostly the kernel killed it for host memory",
+    "SIGBUS": "Give the container more shared memory (`--shm-size=8g` or `--ipc=host`), or lower `workers`",
+}
+
+
+def exception_summary(process: InsideRun) -> str:
+    """Return how an exception ended a training, as a sentence without its full stop."""
+    kind = exception_kind(process)
+    if kind == "gpu memory":  # its own words are numbers of the allocator; what held memory is evidence
+        return f"The training ended: {WHAT[kind]}"
+    said = _said(process)
+    if kind in WHAT:
+        return f"The training ended: {WHAT[kind]}{said}"
+    return f"The training ended with an exception{said}"
+
+
+def exception_cause(process: InsideRun) -> str:
+    """Return why a training ended, as a part of a sentence."""
+    kind = exception_kind(process)
+    return WHAT[kind] if kind in WHAT else f"an exception{_said(process)} ended it"
+
+
+def exception_advice(process: InsideRun) -> tuple[Advice, ...]:
+    """Return what can be done about it, nothing where nobody knows."""
+    raised, usual = process.raised, ADVICE.get(exception_kind(process), "")
+    text = OF_WORKER.get(raised.loader_worker or "") or OF_CODE.get(raised.code or "") or usual
+    return (Advice(text),) if text else ()
+
+
+def _said(process: InsideRun) -> str:
+    """Return an exception's type and words in brackets, as far as they are known."""
+    message = process.raised.message
+    short = message if len(message) <= LONGEST_SHOWN else f"{message[:LONGEST_SHOWN].rstrip()} ..."
+    known = ": ".join(part for part in (process.error, short) if part)
+    return f" ({known})" if known else ""

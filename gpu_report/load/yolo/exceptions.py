@@ -1,0 +1,73 @@
+"""What an exception in the training said of itself: fixed formats and numbers become codes, its words stay words."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from gpu_report.load.yolo.callback_lines import text, whole
+from gpu_report.model import Raised
+
+LONGEST_MESSAGE: Final = 300
+MOST_BASES: Final = 8
+
+# How torch words the end of a loader's worker, which has no type of its own; the signal is as strsignal() words it.
+_WORKER = re.compile(
+    r"DataLoader worker \(pid(?:\(s\))? [\d, ]{1,80}\) "
+    r"(?:is killed by signal: (?P<signal>[A-Z][a-z]*(?: [a-z]+){0,3})|exited unexpectedly)"
+)
+_SIGNALS: Final = {
+    "Killed": "SIGKILL",
+    "Bus error": "SIGBUS",
+    "Segmentation fault": "SIGSEGV",
+    "Terminated": "SIGTERM",
+    "Aborted": "SIGABRT",
+}
+_LIBRARY_CODE = re.compile(r"\b(?:CUDNN|CUBLAS|CUFFT|CUSPARSE|CUSOLVER)_STATUS_[A-Z_]{2,60}\b")
+_CUDA = re.compile(r"CUDA error: (?P<said>[^.\n]{1,100}?)(?:$|[.\n]| (?:CUDA kernel errors|Search for|Compile with))")
+ANY_CUDA_ERROR: Final = "cudaError"
+# cudaError_t (driver_types.h), by number and by the words of cudaGetErrorString: torch before 2.8 has only these.
+_CUDA_ERRORS: Final = (
+    (2, "out of memory", "cudaErrorMemoryAllocation"),
+    (46, "CUDA-capable device(s) is/are busy or unavailable", "cudaErrorDevicesUnavailable"),
+    (209, "no kernel image is available for execution on the device", "cudaErrorNoKernelImageForDevice"),
+    (214, "uncorrectable ECC error encountered", "cudaErrorECCUncorrectable"),
+    (700, "an illegal memory access was encountered", "cudaErrorIllegalAddress"),
+    (710, "device-side assert triggered", "cudaErrorAssert"),
+    (716, "misaligned address", "cudaErrorMisalignedAddress"),
+    (719, "unspecified launch failure", "cudaErrorLaunchFailure"),
+    (999, "unknown error", "cudaErrorUnknown"),
+)
+_BY_NUMBER: Final = {number: name for number, _, name in _CUDA_ERRORS}
+_BY_WORDS: Final = {words: name for _, words, name in _CUDA_ERRORS}
+
+
+def raised(ended: Mapping[str, Any]) -> Raised:
+    """Return what an `ended` line tells of the exception beside its type."""
+    said = one_line(ended.get("message"))
+    bases = ended.get("bases")
+    names = [one_line(name) for name in bases[:MOST_BASES]] if isinstance(bases, list) else []
+    worker = _WORKER.search(said)
+    return Raised(
+        message=said,
+        bases=tuple(name for name in names if name),
+        code=one_line(ended.get("errno")) or _cuda_code(whole(ended.get("cuda_error")), said),
+        loader_worker=_SIGNALS.get(worker["signal"] or "", "exited") if worker else None,
+        raised_in=one_line(ended.get("raised_in")) or None,
+    )
+
+
+def one_line(value: object) -> str:
+    """Return a text on one line, without what no terminal prints; empty where it is none."""
+    words = " ".join((text(value) or "").split())
+    return "".join(letter for letter in words if letter.isprintable())[:LONGEST_MESSAGE]
+
+
+def _cuda_code(number: int | None, said: str) -> str | None:
+    """Return the name of an error of CUDA or of its libraries, None where it is none."""
+    library = _LIBRARY_CODE.search(said)
+    if library:
+        return library[0]
+    words = _CUDA.match(said)
+    if number is None and words is None:
+        return None
+    return _BY_NUMBER.get(number or 0) or (_BY_WORDS.get(words["said"]) if words else None) or ANY_CUDA_ERROR

@@ -13,6 +13,7 @@ from itertools import combinations, permutations
 from pathlib import Path
 
 import numpy as np
+from blocks import block_length
 
 from gpu_report.analyse import analyse
 from gpu_report.analyse.compare import compare, fingerprint_of
@@ -23,7 +24,6 @@ from gpu_report.analyse.compare.metrics import METRICS
 from gpu_report.analyse.compare.samples import run_sample, with_epochs
 from gpu_report.analyse.compare.significance import SampleValues, values_of, without_outliers
 from gpu_report.analyse.compare.thresholds import BAND_AT_LEAST
-from gpu_report.analyse.timeseries.block_bootstrap import block_length
 from gpu_report.load import load_run
 from gpu_report.model import Analysis
 

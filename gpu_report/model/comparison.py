@@ -32,12 +32,13 @@ class MetricComparison:
 
     Values, `change` and `interval` (of the change) are in `unit`; of a metric in percent the change is in percentage
     points. `change_share` and `interval_share` are of the baseline (0.1 is 10 %). `counts` says how many epochs or
-    windows of training each side has (`basis`; `run` is one figure a run), `block` how long the blocks of the bootstrap
-    are. `significant` is None where there are too few for an interval. `each` has the values of several baselines,
-    newest first; `band` is where one more like them would lie, from three on, and `in_band` says that a change is more
-    than chance, and yet no more than the baselines differ by: it cannot be judged. `least_change` is the smallest
-    change that counts, in `unit`. `outliers` counts the values of each side that are left out because they stand far
-    out from their siblings.
+    windows of training each side has (`basis`; `run` is one figure a run), `correlation` what neighbours of them may
+    have in common (0 to 1). `significant` is None where there are too few for an interval. `enough_epochs` is set
+    where a change would be certain if neighbours had nothing in common, and is not: so many ordinary epochs of each
+    run would show it. `each` has the values of several baselines, newest first; `band` is where one more like them
+    would lie, from three on, and `in_band` says that a change is more than chance, and yet no more than the baselines
+    differ by: it cannot be judged. `least_change` is the smallest change that counts, in `unit`. `outliers` counts
+    the values of each side that are left out because they stand far out from their siblings.
     """
 
     metric: str
@@ -51,7 +52,8 @@ class MetricComparison:
     interval_share: tuple[float, float] | None = None
     basis: Literal["epochs", "windows", "run"] = "epochs"
     counts: tuple[int, int] = (0, 0)
-    block: int = 1
+    correlation: float = 0.0
+    enough_epochs: int | None = None
     significant: bool | None = None
     each: tuple[float, ...] = ()
     band: tuple[float, float] | None = None

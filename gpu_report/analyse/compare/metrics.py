@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from gpu_report.analyse.compare import thresholds as th
-from gpu_report.analyse.timeseries.block_bootstrap import Statistic
+from gpu_report.analyse.timeseries.bootstrap import Statistic
 from gpu_report.analyse.timeseries.gpu_series import Floats
 
 EPOCH_TIME = "epoch_time"

@@ -35,9 +35,10 @@ from gpu_report.analyse.compare.samples import (
     with_epochs,
 )
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
-from gpu_report.analyse.timeseries.block_bootstrap import change_intervals, student_quantile
+from gpu_report.analyse.timeseries.bootstrap import change_interval
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.robust_outliers import tolerance
+from gpu_report.analyse.timeseries.student import student_quantile
 from gpu_report.analyse.timeseries.thresholds import OUTLIER_SHARE, OUTLIER_SIBLINGS
 from gpu_report.model import Judgement, MetricComparison
 
@@ -113,9 +114,10 @@ def judge(baselines: Sequence[SampleValues], run: SampleValues, metric: Metric, 
         return replace(compared, note=_too_few(counts, basis) if baselines and fewest else "")
     if metric.name in OF_A_PHASE and len({side.from_callbacks for side in (*baselines, run)}) > 1:
         return replace(compared, note=SEEN_OTHERWISE)
-    ends, share, block = change_intervals(values[:-1], values[-1], STATISTICS[statistic])
-    compared = replace(compared, interval=ends, interval_share=share, block=block)
-    return _judged(_held_against_band(compared, is_sure=ends[0] > 0 or ends[1] < 0), metric)
+    found = change_interval(values[:-1], values[-1], STATISTICS[statistic])
+    compared = replace(compared, interval=found.ends, interval_share=found.share, correlation=found.correlation)
+    enough = None if found.enough is None else _epochs_for(found.enough, (*baselines, run), basis, metric.name)
+    return _judged(replace(_held_against_band(compared, is_sure=found.is_certain), enough_epochs=enough), metric)
 
 
 def first_epochs(baselines: Sequence[SampleValues], run: SampleValues) -> MetricComparison | None:
@@ -186,6 +188,20 @@ def _outliers(known: Sequence[Floats], kept: Sequence[Floats]) -> tuple[int, int
     return sum(left_out[:-1]), left_out[-1]
 
 
+def _unsure(compared: MetricComparison) -> MetricComparison:
+    """Return a change that may be chance: nobody knows where more epochs would show it, else it is the same."""
+    if compared.enough_epochs is not None:
+        return replace(compared, note=_joined(not_enough(compared), compared.note))
+    return replace(compared, judgement="same", note=_joined(NOISE, compared.note))
+
+
+def _epochs_for(enough: int, sides: Sequence[SampleValues], basis: Basis, metric: str) -> int:
+    """Return how many ordinary epochs hold so many values; of windows as many make an epoch as in the longest one."""
+    if basis == "epochs":
+        return enough
+    return max(math.ceil(enough * len(side.training.epochs) / len(side.known(metric, basis))) for side in sides)
+
+
 def _too_few(counts: tuple[int, int], basis: Basis) -> str:
     return f"too few {basis} to judge: {counts[0]} and {counts[1]}, {th.COMPARED_AT_LEAST} of each are needed"
 
@@ -219,10 +235,16 @@ def _judged(compared: MetricComparison, metric: Metric) -> MetricComparison:
     if compared.in_band:
         return replace(compared, note=_joined(IN_BAND, compared.note))
     if not compared.significant:
-        return replace(compared, judgement="same", note=_joined(NOISE, compared.note))
+        return _unsure(compared)
     if metric.better is None:
         return replace(compared, judgement="changed")
     return replace(compared, judgement="better" if (change < 0) == (metric.better == "lower") else "worse")
+
+
+def not_enough(compared: MetricComparison) -> str:
+    """Return what would decide a change that may come of neighbouring epochs being alike, and which way it points."""
+    way = "more" if (compared.change or 0) > 0 else "less"
+    return f"not enough data: it points to {way}, and about {compared.enough_epochs} epochs of each run would show it"
 
 
 def _by_epoch_time(utilisation: MetricComparison, time: MetricComparison) -> MetricComparison:

@@ -25,7 +25,8 @@ SAID_APART = frozenset({EPOCH_TIME, "images_per_s", DATA_WAIT, *WORK})
 def judgement_of(metrics: Sequence[MetricComparison]) -> Whole | None:
     """Return what a run comes to: by its epoch time where that changed, else by all else together.
 
-    None where the epoch time changed by no more than the baselines differ by, and nothing else is certain.
+    None where the epoch time changed by no more than the baselines differ by, or takes more epochs to tell, and nothing
+    else is certain.
     """
     judged = {metric.metric: metric.judgement for metric in metrics}
     time = judged.get(EPOCH_TIME)
@@ -34,7 +35,7 @@ def judgement_of(metrics: Sequence[MetricComparison]) -> Whole | None:
     if time == "worse":
         return "worse"
     rest = {judgement for name, judgement in judged.items() if name != "first_epoch_time"} & {"better", "worse"}
-    if not rest and any(metric.metric == EPOCH_TIME and is_in_band(metric) for metric in metrics):
+    if not rest and any(metric.metric == EPOCH_TIME and _is_open(metric) for metric in metrics):
         return None
     return "mixed" if len(rest) == 2 else rest.pop() if rest else "same"  # type: ignore[return-value]
 
@@ -60,6 +61,16 @@ def verdict_of(
     changed = "" if alone else _changed(unlike, metrics)
     parts = [*_in_order(metrics, time, why, as_the_cores=alone), changed]
     return " ".join(sentence for sentence in parts if sentence)
+
+
+def _is_open(time: MetricComparison) -> bool:
+    """Tell whether the epoch time changed in a way that nobody can tell from chance, or from the baselines' range."""
+    return is_in_band(time) or _takes_more(time)
+
+
+def _takes_more(time: MetricComparison) -> bool:
+    """Tell whether a change that is worth a word takes more epochs to tell from chance."""
+    return time.judgement == "unknown" and time.enough_epochs is not None
 
 
 def failed_by_itself(gates: Sequence[GateResult]) -> str:
@@ -117,10 +128,19 @@ def _epochs(time: MetricComparison | None, *, as_the_cores: bool, is_first: bool
     if is_in_band(time):
         how = f"{'Slower' if slower else 'Faster'} than the median baseline"
         return f"{how}, but the baselines differ by as much: an epoch trains in {sure}.{_differ(time, slower=slower)}"
-    if time.note == NOISE:
-        return f"No certain change in epoch time: {sure}."
+    if unsure := _unsure(time, sure):
+        return unsure
     start = "The same: an epoch" if is_first else "Epochs are as fast as before: one"
     return f"{start} trains in {values} ({by}{windows})."
+
+
+def _unsure(time: MetricComparison, sure: str) -> str:
+    """Return a change that may be chance, with what would show it; empty where it is sure, or too small to matter."""
+    if _takes_more(time):
+        way = "slower" if (time.change or 0) > 0 else "faster"
+        enough = f"About {time.enough_epochs} epochs of each run would show it"
+        return f"Not enough data, but it points to {way}: an epoch trains in {sure}. {enough}."
+    return f"No certain change in epoch time: {sure}." if time.note == NOISE else ""
 
 
 def _differ(time: MetricComparison, *, slower: bool) -> str:

@@ -85,7 +85,8 @@ def _metric(metric: MetricComparison) -> Json:
         "run_count": metric.counts[1],
         "baseline_outliers": metric.outliers[0],
         "run_outliers": metric.outliers[1],
-        "block": metric.block,
+        "correlation": metric.correlation,
+        "enough_epochs": metric.enough_epochs,
         "note": metric.note or None,
     }
 

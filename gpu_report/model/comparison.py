@@ -161,7 +161,8 @@ class Comparison:
     """A run compared with its baselines (none: `check`), and what its gates made of it.
 
     `obstacles` say why nothing can be said: set-ups that cannot be compared, a run cut short, too little data; then
-    `metrics` are empty. `first_epochs` are those that warm a process up, judged by nobody. `stutter` says of the
+    `metrics` are empty. `first_epochs` are those that warm a process up, judged by nobody, `all_epochs` the mean time
+    of all ordinary ones, where disturbed time was set aside. `stutter` says of the
     baseline and the run whether the GPU stalled at times. `notes` say which epochs were left out. `outcome` is what
     the gates come to. `judgement` is of the whole, None with obstacles, without a baseline, or where baselines differ
     by as much as the epoch time changed and nothing else is certain; `verdict` is one or two sentences. `setup` names
@@ -176,6 +177,7 @@ class Comparison:
     metrics: tuple[MetricComparison, ...]
     first_epochs: MetricComparison | None
     findings: tuple[FindingChange, ...]
+    all_epochs: MetricComparison | None
     stutter: tuple[str, str]
     gates: tuple[GateResult, ...]
     outcome: Outcome

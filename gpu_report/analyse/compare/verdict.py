@@ -3,7 +3,10 @@
 Worse comes before better, and what is certain before what cannot be told.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from gpu_report.analyse.compare import thresholds as th
@@ -20,6 +23,20 @@ AS_THE_CORES = {True: "Slower, as are the cores", False: "Faster, as are the cor
 ARGUMENTS_SHOWN = 5
 # Told with the epoch time or the cores, or another view of the same.
 SAID_APART = frozenset({EPOCH_TIME, "images_per_s", DATA_WAIT, *WORK})
+
+
+@dataclass(frozen=True)
+class Reasons:
+    """What may have changed a run: its set-up, its cores, and what disturbed it.
+
+    Of that there are sentences, empty where there is nothing to say: what the run as a whole took (`whole`), and that
+    disturbances are the likely reason (`disturbances`).
+    """
+
+    unlike: Sequence[Difference]
+    cores: HostSlowdown | None = None
+    whole: str = ""
+    disturbances: str = ""
 
 
 def judgement_of(metrics: Sequence[MetricComparison]) -> Whole | None:
@@ -43,8 +60,7 @@ def judgement_of(metrics: Sequence[MetricComparison]) -> Whole | None:
 def verdict_of(
     obstacles: Sequence[Obstacle],
     metrics: Sequence[MetricComparison],
-    unlike: Sequence[Difference],
-    cores: HostSlowdown | None,
+    reasons: Reasons,
     *,
     baselines: int,
 ) -> str:
@@ -56,10 +72,11 @@ def verdict_of(
     if not baselines:
         return _alone(metrics)
     time = next((metric for metric in metrics if metric.metric == EPOCH_TIME), None)
+    cores = reasons.cores
     alone = cores is not None and is_all(cores, time)
     why = slowdown_words(cores, time) if cores else ""
-    changed = "" if alone else _changed(unlike, metrics)
-    parts = [*_in_order(metrics, time, why, as_the_cores=alone), changed]
+    changed = "" if alone else _changed(reasons, metrics)
+    parts = [*_in_order(metrics, time, why, as_the_cores=alone), reasons.whole, changed]
     return " ".join(sentence for sentence in parts if sentence)
 
 
@@ -164,17 +181,19 @@ def _mention(metric: MetricComparison) -> str:
     return f"{METRICS[metric.metric].label} {values} ({by})"
 
 
-def _changed(unlike: Sequence[Difference], metrics: Sequence[MetricComparison]) -> str:
-    """Return the changed arguments, the likely reason where the epoch time changed."""
+def _changed(reasons: Reasons, metrics: Sequence[MetricComparison]) -> str:
+    """Return the likely reason where the epoch time changed: what disturbed a run, else changed arguments."""
+    reason = reasons.disturbances
     judged = {metric.metric: metric.judgement for metric in metrics}
-    arguments = [d for d in unlike if d.kind == "argument" and d.name not in SAME_EPOCH]
+    arguments = [d for d in reasons.unlike if d.kind == "argument" and d.name not in SAME_EPOCH]
     if not arguments:
         changed = any(judgement in {"better", "worse"} for judgement in judged.values())
-        return "No argument of the training was changed." if changed else ""
+        return f"{reason} No argument of the training was changed.".strip() if changed or reason else ""
     parts = [f"{d.name} {d.baseline} \u2192 {d.run}" for d in sorted(arguments, key=_telling)[:ARGUMENTS_SHOWN]]
     more = f" and {len(arguments) - len(parts)} more" if len(arguments) > len(parts) else ""
     likely = judged.get(EPOCH_TIME) in {"better", "worse"}
-    return f"{'Likely reason, changed' if likely else 'Changed'}: {', '.join(parts)}{more}."
+    start = "Also changed" if reason else "Likely reason, changed" if likely else "Changed"
+    return f"{reason} {start}: {', '.join(parts)}{more}.".strip()
 
 
 def _telling(difference: Difference) -> tuple[bool, str]:

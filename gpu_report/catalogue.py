@@ -24,6 +24,7 @@ class RuleRow:
     - `drop`, `fall`: utilisation fell below its line, or at least far;
     - `takes_time`: the ledger books the time of its findings to their cause;
     - `takes_epoch_time`: it makes an epoch longer while it lasts, so that limits of speed-up have a row for its cause;
+    - `disturbs`: a comparison of two runs sets its time aside, unless it recurs;
     - `explains_slow_epoch`: an epoch that is long because of it is no finding of its own;
     - `harmless`: even a warning of it leaves a run healthy (a note, `info`, always does);
     - `mentioned_once`: the verdict has a sentence on its longest finding; `without_cause`: and adds the cause to it;
@@ -41,6 +42,7 @@ class RuleRow:
     fall: bool = False
     takes_time: bool = False
     takes_epoch_time: bool = False
+    disturbs: bool = False
     explains_slow_epoch: bool = False
     harmless: bool = False
     mentioned_once: bool = False
@@ -71,7 +73,7 @@ class CauseRow:
     is_input: bool = False
 
 
-_fall = partial(RuleRow, numbered=True, fall=True, takes_time=True, takes_epoch_time=True)
+_fall = partial(RuleRow, numbered=True, fall=True, takes_time=True, takes_epoch_time=True, disturbs=True)
 _throttled = partial(RuleRow, subject="sm_clock_mhz", takes_epoch_time=True, explains_slow_epoch=True)
 _end = partial(RuleRow, anchor="ended", title="How it ended", ending=True, owns_kernel_lines=True)
 
@@ -92,7 +94,13 @@ _RULES = (
     RuleRow("kernel", "kernel", "Kernel message", "Kernel event", harmless=True),
     RuleRow("gpu-lost", "gpu-lost", "GPU lost", "GPU lost", owns_kernel_lines=True),
     RuleRow(
-        "other-process", "other-process", "Other process", "Other process", takes_epoch_time=True, mentioned_once=True
+        "other-process",
+        "other-process",
+        "Other process",
+        "Other process",
+        takes_epoch_time=True,
+        disturbs=True,
+        mentioned_once=True,
     ),
     RuleRow(
         "waiting-for-peer",
@@ -101,15 +109,24 @@ _RULES = (
         "Waiting GPU",
         takes_time=True,
         takes_epoch_time=True,
+        disturbs=True,
         mentioned_once=True,
     ),
     RuleRow(
-        "slow-validation", "slow-validation", "Slow validation", "Slow validation", takes_time=True, mentioned_once=True
+        "slow-validation",
+        "slow-validation",
+        "Slow validation",
+        "Slow validation",
+        takes_time=True,
+        disturbs=True,
+        mentioned_once=True,
     ),
     RuleRow(
         "slow-checkpoint", "slow-checkpoint", "Slow checkpoint", "Slow checkpoint", takes_time=True, mentioned_once=True
     ),
-    RuleRow("slow-epoch", "slow-epoch", "Slow epoch", "Slow epoch", mentioned_once=True, without_cause=True),
+    RuleRow(
+        "slow-epoch", "slow-epoch", "Slow epoch", "Slow epoch", disturbs=True, mentioned_once=True, without_cause=True
+    ),
     RuleRow("epochs-slowing", "epochs-slowing", "Epochs slowing", "Epochs slowing", mentioned_once=True),
     RuleRow("data-wait-growing", "data-wait-growing", "Data wait growing", "Data wait growing", mentioned_once=True),
     RuleRow(

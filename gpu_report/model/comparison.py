@@ -32,12 +32,13 @@ class MetricComparison:
 
     Values, `change` and `interval` (of the change) are in `unit`; of a metric in percent the change is in percentage
     points. `change_share` and `interval_share` are of the baseline (0.1 is 10 %). `counts` says how many epochs or
-    windows of training each side has (`basis`; `run` is one figure a run), `block` how long the blocks of the bootstrap
-    are. `significant` is None where there are too few for an interval. `each` has the values of several baselines,
-    newest first; `band` is where one more like them would lie, from three on, and `in_band` says that a change is more
-    than chance, and yet no more than the baselines differ by: it cannot be judged. `least_change` is the smallest
-    change that counts, in `unit`. `outliers` counts the values of each side that are left out because they stand far
-    out from their siblings.
+    windows of training each side has (`basis`; `run` is one figure a run), `correlation` what neighbours of them may
+    have in common (0 to 1). `significant` is None where there are too few for an interval. `enough_epochs` is set
+    where a change would be certain if neighbours had nothing in common, and is not: so many ordinary epochs of each
+    run would show it. `each` has the values of several baselines, newest first; `band` is where one more like them
+    would lie, from three on, and `in_band` says that a change is more than chance, and yet no more than the baselines
+    differ by: it cannot be judged. `least_change` is the smallest change that counts, in `unit`. `outliers` counts
+    the values of each side that are left out because they stand far out from their siblings.
     """
 
     metric: str
@@ -51,7 +52,8 @@ class MetricComparison:
     interval_share: tuple[float, float] | None = None
     basis: Literal["epochs", "windows", "run"] = "epochs"
     counts: tuple[int, int] = (0, 0)
-    block: int = 1
+    correlation: float = 0.0
+    enough_epochs: int | None = None
     significant: bool | None = None
     each: tuple[float, ...] = ()
     band: tuple[float, float] | None = None
@@ -159,7 +161,8 @@ class Comparison:
     """A run compared with its baselines (none: `check`), and what its gates made of it.
 
     `obstacles` say why nothing can be said: set-ups that cannot be compared, a run cut short, too little data; then
-    `metrics` are empty. `first_epochs` are those that warm a process up, judged by nobody. `stutter` says of the
+    `metrics` are empty. `first_epochs` are those that warm a process up, judged by nobody, `all_epochs` the mean time
+    of all ordinary ones, where disturbed time was set aside. `stutter` says of the
     baseline and the run whether the GPU stalled at times. `notes` say which epochs were left out. `outcome` is what
     the gates come to. `judgement` is of the whole, None with obstacles, without a baseline, or where baselines differ
     by as much as the epoch time changed and nothing else is certain; `verdict` is one or two sentences. `setup` names
@@ -174,6 +177,7 @@ class Comparison:
     metrics: tuple[MetricComparison, ...]
     first_epochs: MetricComparison | None
     findings: tuple[FindingChange, ...]
+    all_epochs: MetricComparison | None
     stutter: tuple[str, str]
     gates: tuple[GateResult, ...]
     outcome: Outcome

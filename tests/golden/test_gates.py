@@ -115,6 +115,17 @@ def test_by_the_document_a_tenth_slower_is_caught_with_ten_epochs_or_it_says_how
         if name == "all":
             continue
         assert re.fullmatch(r"\d+|over 40", needed)
-        if spread <= 3.0:
+        if spread <= 2.0:
             assert rates[1][1] >= 95.0, name
-            assert int(needed) <= 10
+        if spread <= 3.0:
+            assert int(needed) <= 15, name
+
+
+def test_by_the_document_intervals_hold_for_correlated_epochs_and_what_they_miss_is_undecided():
+    rows = re.findall(
+        r"^\| (\d+) \| ([\d.]+) \| ([\d.]+) % \| ([\d.]+) % \| \d+ % \| (\d+) % \| (\d+) % \|$", DOCUMENT, re.M
+    )
+    assert len(rows) == 15
+    assert max(float(row[3]) for row in rows) <= 1.0
+    assert max(float(row[2]) for row in rows) > 20
+    assert all(int(caught) + int(undecided) >= 95 for count, *_, caught, undecided in rows if int(count) >= 10)

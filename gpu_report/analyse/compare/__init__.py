@@ -21,10 +21,12 @@ from gpu_report.analyse.compare.finding_changes import compare_findings, stutter
 from gpu_report.analyse.compare.fingerprint import Fingerprint, differences, fingerprint, slug
 from gpu_report.analyse.compare.gate_results import of_part, outcome_of, results, unmeasured
 from gpu_report.analyse.compare.gate_syntax import COUNTS
+from gpu_report.analyse.compare.metrics import EPOCH_TIME
 from gpu_report.analyse.compare.samples import RunSample, run_sample
-from gpu_report.analyse.compare.significance import SampleValues, first_epochs, judge_all, values_of
+from gpu_report.analyse.compare.set_aside import likely_disturbances, whole_words, with_enough_left
+from gpu_report.analyse.compare.significance import SampleValues, all_epochs, first_epochs, judge_all, values_of
 from gpu_report.analyse.compare.slower_host import HostSlowdown, host_slowdown
-from gpu_report.analyse.compare.verdict import failed_by_itself, judgement_of, verdict_of
+from gpu_report.analyse.compare.verdict import Reasons, failed_by_itself, judgement_of, verdict_of
 from gpu_report.model import (
     Analysis,
     Comparison,
@@ -70,7 +72,10 @@ def compare(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[Gate] 
     kept = tuple(each.training.analysis for each in usable)
     findings = compare_findings(kept, run) if kept else ()
     gated = _gated(gates, sides, findings, obstacles, cores)
-    verdict = verdict_of(obstacles, metrics, unlike, cores, baselines=len(kept))
+    whole = all_epochs(sides[:-1], sides[-1])
+    time = next((metric for metric in metrics if metric.metric == EPOCH_TIME), None)
+    reasons = Reasons(unlike, cores, whole_words(whole), likely_disturbances(sides, whole, time))
+    verdict = verdict_of(obstacles, metrics, reasons, baselines=len(kept))
     return Comparison(
         baselines=kept,
         run=run,
@@ -78,6 +83,7 @@ def compare(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[Gate] 
         differences=unlike,
         metrics=tuple(_unjudged(each) for each in metrics) if obstacles else metrics,
         first_epochs=_first(sides, obstacles),
+        all_epochs=None if obstacles else whole,
         findings=findings,
         stutter=(stutter(kept[0]) if kept else "", stutter(run)),
         gates=gated,
@@ -171,7 +177,8 @@ def _baseline(analysis: Analysis, run: RunSample) -> _Baseline:
 
 def _sides(baselines: Sequence[RunSample], run: RunSample) -> tuple[list[SampleValues], tuple[str, ...]]:
     chosen, notes = matched_epochs([*baselines, run])
-    return [values_of(training) for training in chosen], notes
+    sides, more = with_enough_left([values_of(training) for training in chosen])
+    return sides, (*notes, *more)
 
 
 def _too_little(sides: Sequence[SampleValues], baselines: Sequence[_Baseline]) -> list[Obstacle]:

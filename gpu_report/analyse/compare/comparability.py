@@ -147,7 +147,7 @@ def _enough(sides: Sequence[SampleValues]) -> int:
 
 
 def _windows(side: SampleValues) -> int:
-    return len(side.known(EPOCH_TIME, "windows"))
+    return len(side.steady(EPOCH_TIME, "windows"))
 
 
 def recording_notes(baselines: Sequence[RunSample], run: RunSample) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from gpu_report.analyse.compare.gate_counts import count
 from gpu_report.analyse.compare.gate_syntax import COUNTS
 from gpu_report.analyse.compare.metrics import DATA_WAIT, EPOCH_TIME, METRICS, TYPICAL, UTILISATION, WAIT_SHARE
 from gpu_report.analyse.compare.samples import RunSample
-from gpu_report.analyse.compare.significance import OF_A_WHOLE, SampleValues, judge
+from gpu_report.analyse.compare.significance import OF_A_WHOLE, SampleValues, judge, not_enough
 from gpu_report.analyse.compare.slower_host import HostSlowdown
 from gpu_report.model import FindingChange, Gate, GateResult, MetricComparison, Obstacle, Outcome
 from gpu_report.wording import amount, between, change, counted, interval, share_change
@@ -170,12 +170,19 @@ def _change_result(gate: Gate, compared: MetricComparison, time: MetricCompariso
     if gate.kind == "share" and (tiny := _too_little(compared, time)):
         return replace(passed, summary=f"{text}, but {tiny}")
     if not compared.significant and not compared.in_band:
-        doubt = "the epochs differ too much among themselves to be sure of it"
-        return replace(passed, summary=f"{text}; {doubt}", unsure=True)
+        return _unsure(compared, passed)
     if gate.metric == UTILISATION and value < 0 and time.judgement == "better":
         better = f"epoch time {share_change(time.change_share)}: an improvement"
         return replace(passed, summary=f"{text}, but {better}")
     return _undecided(failed, "the baselines differ by as much", _band_words(compared)) if compared.in_band else failed
+
+
+def _unsure(compared: MetricComparison, passed: GateResult) -> GateResult:
+    """Return a change beyond its limit that may be chance: undecided where more epochs would show it, else passed."""
+    if compared.enough_epochs is not None:
+        return _undecided(replace(passed, outcome="failed"), "not enough data", not_enough(compared))
+    doubt = "the epochs differ too much among themselves to be sure of it"
+    return replace(passed, summary=f"{passed.summary}; {doubt}", unsure=True)
 
 
 def _too_little(compared: MetricComparison, time: MetricComparison) -> str:

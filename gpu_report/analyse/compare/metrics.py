@@ -11,10 +11,11 @@ from typing import Literal
 import numpy as np
 
 from gpu_report.analyse.compare import thresholds as th
-from gpu_report.analyse.timeseries.block_bootstrap import Statistic
+from gpu_report.analyse.timeseries.bootstrap import Statistic
 from gpu_report.analyse.timeseries.gpu_series import Floats
 
 EPOCH_TIME = "epoch_time"
+IMAGES = "images_per_s"
 UTILISATION = "util"
 DATA_WAIT = "data_wait"
 WAIT_SHARE = "data_wait_share"
@@ -53,7 +54,7 @@ METRICS: Mapping[str, Metric] = {
     metric.name: metric
     for metric in (
         Metric(EPOCH_TIME, "epoch time", "s", TYPICAL, "lower", least_share=th.LEAST_TIME_SHARE),
-        Metric("images_per_s", "images a second", "images/s", TYPICAL, "higher", least_share=th.LEAST_TIME_SHARE),
+        Metric(IMAGES, "images a second", "images/s", TYPICAL, "higher", least_share=th.LEAST_TIME_SHARE),
         Metric(DATA_WAIT, "data wait an epoch", "s", TYPICAL, "lower"),
         Metric(WAIT_SHARE, "share of training that waited for data", "%", TYPICAL, "lower", least=th.LEAST_WAIT_PP),
         Metric(UTILISATION, "GPU utilisation", "%", TYPICAL, None, least=th.LEAST_UTIL_PP),
@@ -79,6 +80,10 @@ def _mean(values: Floats) -> Floats:
     return np.asarray(values.mean(axis=-1))
 
 
+def _harmonic_mean(values: Floats) -> Floats:
+    return np.asarray(1 / (1 / values).mean(axis=-1))
+
+
 def _quantile(share: float) -> Statistic:
     return lambda values: np.asarray(np.quantile(values, share, axis=-1))
 
@@ -92,4 +97,13 @@ STATISTICS: Mapping[str, Statistic] = {
     "min": _quantile(0.0),
     "max": _quantile(1.0),
 }
+
+
+def statistic_of(metric: str, statistic: str) -> Statistic:
+    """Return a statistic; means of rates are harmonic, so that images a second are an epoch's images by its time."""
+    if metric == IMAGES and statistic in {TYPICAL, "mean"}:
+        return _harmonic_mean
+    return STATISTICS[statistic]
+
+
 ALSO_CALLED = {"median": "p50", "peak": "max", "avg": "mean"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import fmean
@@ -83,8 +83,8 @@ def of_epochs(training: RunSample) -> Values:
     return _table([_of_epoch(training, epoch) for epoch in training.epochs])
 
 
-def of_windows(training: RunSample) -> Values:
-    """Return the metrics of equal parts of each ordinary epoch's work, scaled to a whole epoch.
+def of_windows(training: RunSample, keep: Callable[[Span], bool] = lambda _: True) -> Values:
+    """Return the metrics of equal parts of each ordinary epoch's work, scaled to a whole epoch, of those to be kept.
 
     Each part has as many batches, so that the mean over an epoch's parts is the epoch. Empty where nobody told how far
     the epochs were.
@@ -93,7 +93,8 @@ def of_windows(training: RunSample) -> Values:
     if throughput is None:
         return {}
     parts = [part for epoch in training.epochs for part in _parts(throughput, epoch)]
-    return _table([_of_part(training, throughput, start, end, count) for start, end, count in parts])
+    kept = [part for part in parts if keep(part[:2])]
+    return _table([_of_part(training, throughput, start, end, count) for start, end, count in kept])
 
 
 def first_epoch_s(training: RunSample) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import fmean, median, stdev
@@ -12,17 +12,25 @@ from typing import Literal
 import numpy as np
 
 from gpu_report.analyse.compare import thresholds as th
+from gpu_report.analyse.compare.disturbances import (
+    cover_of,
+    is_steady,
+    rare_disturbances,
+    train_span,
+    validation_span,
+)
 from gpu_report.analyse.compare.metrics import (
     DATA_WAIT,
     EPOCH_TIME,
+    IMAGES,
     MEMORY,
     METRICS,
-    STATISTICS,
     TYPICAL,
     UTILISATION,
     VALIDATION,
     WORK,
     Metric,
+    statistic_of,
 )
 from gpu_report.analyse.compare.samples import (
     RunSample,
@@ -35,11 +43,12 @@ from gpu_report.analyse.compare.samples import (
     with_epochs,
 )
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
-from gpu_report.analyse.timeseries.block_bootstrap import change_intervals, student_quantile
-from gpu_report.analyse.timeseries.gpu_series import Floats
+from gpu_report.analyse.timeseries.bootstrap import change_interval
+from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
 from gpu_report.analyse.timeseries.robust_outliers import tolerance
+from gpu_report.analyse.timeseries.student import student_quantile
 from gpu_report.analyse.timeseries.thresholds import OUTLIER_SHARE, OUTLIER_SIBLINGS
-from gpu_report.model import Judgement, MetricComparison
+from gpu_report.model import Finding, Judgement, MetricComparison
 
 Basis = Literal["epochs", "windows", "run"]
 OF_A_WHOLE = frozenset({TYPICAL, "mean"})  # statistics that a run without epochs has, too
@@ -56,13 +65,23 @@ class SampleValues:
 
     training: RunSample
     epochs: Values
+    disturbances: tuple[Finding, ...] = ()
 
     @cached_property
     def windows(self) -> Values:
         """Return the values of windows of training: of a long run there are many, and nobody needs them."""
+        return of_windows(self._without_far_epochs())
+
+    @cached_property
+    def steady_windows(self) -> Values:
+        """Return the values of windows of training in which little was disturbed."""
+        cover = cover_of(self.disturbances)
+        return of_windows(self._without_far_epochs(), lambda span: is_steady(cover, span))
+
+    def _without_far_epochs(self) -> RunSample:
         times = np.array([epoch.train_s for epoch in self.training.epochs], dtype=float)
         kept = set(without_outliers(times, METRICS[EPOCH_TIME]).tolist())
-        return of_windows(with_epochs(self.training, [e for e in self.training.epochs if e.train_s in kept]))
+        return with_epochs(self.training, [e for e in self.training.epochs if e.train_s in kept])
 
     @property
     def from_callbacks(self) -> bool:
@@ -71,18 +90,47 @@ class SampleValues:
 
     @property
     def is_short(self) -> bool:
-        """Tell whether its epochs are too few to be compared."""
-        return len(self.training.epochs) < th.COMPARED_AT_LEAST
+        """Tell whether its epochs in the steady state are too few to be compared."""
+        return len(self.steady(EPOCH_TIME, "epochs")) < th.COMPARED_AT_LEAST
 
     def known(self, metric: str, basis: Basis) -> Floats:
         """Return the known values of a metric, in order."""
-        values = (self.epochs if basis == "epochs" else self.windows).get(metric, np.array([]))
-        return values[np.isfinite(values)]
+        values, is_known = _known_rows(self.epochs if basis == "epochs" else self.windows, metric)
+        return values[is_known]
+
+    def steady(self, metric: str, basis: Basis) -> Floats:
+        """Return the known values of a metric in the steady state, in order."""
+        values, is_known = _known_rows(self.epochs if basis == "epochs" else self.steady_windows, metric)
+        return values[is_known & (self._steady_epochs(metric) if basis == "epochs" else True)]
+
+    def typical(self, metric: Metric, basis: Basis) -> Floats:
+        """Return the values in the steady state that do not stand out; of rates those of the epochs of times."""
+        values = self.steady(metric.name, basis)
+        if basis != "epochs":
+            return values
+        times = self.steady(EPOCH_TIME, basis)
+        if metric.name != IMAGES or len(times) != len(values):
+            return without_outliers(values, metric)
+        return values[np.isin(times, without_outliers(times, METRICS[EPOCH_TIME]))]
+
+    def _steady_epochs(self, metric: str) -> Bools | bool:
+        """Return in which epochs little was disturbed: of their training, or of their validation."""
+        if not self.disturbances:
+            return True
+        span_of = validation_span if metric == VALIDATION else train_span
+        cover = cover_of(self.disturbances)
+        return np.array([is_steady(cover, span_of(epoch)) for epoch in self.training.epochs], dtype=bool)
 
 
 def values_of(training: RunSample) -> SampleValues:
-    """Return a run's values."""
-    return SampleValues(training, of_epochs(training))
+    """Return a run's values, and what of its time is set aside."""
+    return SampleValues(training, of_epochs(training), rare_disturbances(training))
+
+
+def _known_rows(table: Values, metric: str) -> tuple[Floats, Bools]:
+    """Return all values of a metric and which of them are known; a rate of zero is of an epoch without known images."""
+    values = table.get(metric, np.array([]))
+    return values, np.isfinite(values) & (values > 0 if metric == IMAGES else True)
 
 
 def judge_all(baselines: Sequence[SampleValues], run: SampleValues) -> tuple[MetricComparison, ...]:
@@ -99,11 +147,11 @@ def judge(baselines: Sequence[SampleValues], run: SampleValues, metric: Metric, 
         return _peaks(baselines, run, metric)
     if metric.name == UTILISATION and not baselines and not run.training.epochs and statistic in OF_A_WHOLE:
         return _compared(metric, statistic, [whole_utilisation_pct(run.training)], "run")
-    basis = _basis(baselines, run, metric.name)
-    known = [side.known(metric.name, basis) for side in (*baselines, run)]
-    choose = basis == "epochs" and statistic in {TYPICAL, "p50"}
-    values = [without_outliers(each, metric) if choose else each for each in known]
-    figures = [float(STATISTICS[statistic](each)) if len(each) else None for each in values]
+    sides, choose, figure_of = (*baselines, run), statistic in {TYPICAL, "p50"}, statistic_of(metric.name, statistic)
+    basis = _basis([side.steady if choose else side.known for side in sides], metric.name)
+    known = [side.steady(metric.name, basis) if choose else side.known(metric.name, basis) for side in sides]
+    values = [side.typical(metric, basis) for side in sides] if choose else known
+    figures = [float(figure_of(each)) if len(each) else None for each in values]
     compared = _compared(metric, statistic, figures, basis)
     fewest = min(len(each) for each in known)
     counts = (min((len(each) for each in values[:-1]), default=0), len(values[-1]))
@@ -113,9 +161,10 @@ def judge(baselines: Sequence[SampleValues], run: SampleValues, metric: Metric, 
         return replace(compared, note=_too_few(counts, basis) if baselines and fewest else "")
     if metric.name in OF_A_PHASE and len({side.from_callbacks for side in (*baselines, run)}) > 1:
         return replace(compared, note=SEEN_OTHERWISE)
-    ends, share, block = change_intervals(values[:-1], values[-1], STATISTICS[statistic])
-    compared = replace(compared, interval=ends, interval_share=share, block=block)
-    return _judged(_held_against_band(compared, is_sure=ends[0] > 0 or ends[1] < 0), metric)
+    found = change_interval(values[:-1], values[-1], figure_of)
+    compared = replace(compared, interval=found.ends, interval_share=found.share, correlation=found.correlation)
+    enough = None if found.enough is None else _epochs_for(found.enough, (*baselines, run), basis, metric.name)
+    return _judged(replace(_held_against_band(compared, is_sure=found.is_certain), enough_epochs=enough), metric)
 
 
 def first_epochs(baselines: Sequence[SampleValues], run: SampleValues) -> MetricComparison | None:
@@ -127,15 +176,24 @@ def first_epochs(baselines: Sequence[SampleValues], run: SampleValues) -> Metric
     return replace(compared, metric="first_epoch_time", note="shown, not judged: there is one a process")
 
 
-def _basis(baselines: Sequence[SampleValues], run: SampleValues, metric: str) -> Basis:
+def all_epochs(baselines: Sequence[SampleValues], run: SampleValues) -> MetricComparison | None:
+    """Return the mean time of all ordinary epochs where something of a run was set aside: the run as a whole."""
+    if not baselines or not any(side.disturbances for side in (*baselines, run)):
+        return None
+    known = [side.known(EPOCH_TIME, "epochs") for side in (*baselines, run)]
+    figures = [float(values.mean()) if len(values) else None for values in known]
+    compared = _compared(METRICS[EPOCH_TIME], "mean", figures, "run")
+    return replace(compared, metric="all_epochs_time", note="shown, not judged: disturbed time is in it")
+
+
+def _basis(picks: Sequence[Callable[[str, Basis], Floats]], metric: str) -> Basis:
     """Return what is counted of a metric: epochs where all sides have enough, else windows where they have."""
-    sides = (*baselines, run)
 
-    def enough(basis: Basis) -> bool:
-        return all(len(side.known(metric, basis)) >= th.COMPARED_AT_LEAST for side in sides)
+    def enough(name: str, basis: Basis) -> bool:
+        return all(len(pick(name, basis)) >= th.COMPARED_AT_LEAST for pick in picks)
 
-    short = any(side.is_short for side in sides)
-    return "windows" if short and not enough("epochs") and enough("windows") else "epochs"
+    by_windows = not enough(EPOCH_TIME, "epochs") and not enough(metric, "epochs") and enough(metric, "windows")
+    return "windows" if by_windows else "epochs"
 
 
 def _compared(metric: Metric, statistic: str, figures: Sequence[float | None], basis: Basis) -> MetricComparison:
@@ -186,6 +244,20 @@ def _outliers(known: Sequence[Floats], kept: Sequence[Floats]) -> tuple[int, int
     return sum(left_out[:-1]), left_out[-1]
 
 
+def _unsure(compared: MetricComparison) -> MetricComparison:
+    """Return a change that may be chance: nobody knows where more epochs would show it, else it is the same."""
+    if compared.enough_epochs is not None:
+        return replace(compared, note=_joined(not_enough(compared), compared.note))
+    return replace(compared, judgement="same", note=_joined(NOISE, compared.note))
+
+
+def _epochs_for(enough: int, sides: Sequence[SampleValues], basis: Basis, metric: str) -> int:
+    """Return how many ordinary epochs hold so many values; of windows as many make an epoch as in the longest one."""
+    if basis == "epochs":
+        return enough
+    return max(math.ceil(enough * len(side.training.epochs) / len(side.known(metric, basis))) for side in sides)
+
+
 def _too_few(counts: tuple[int, int], basis: Basis) -> str:
     return f"too few {basis} to judge: {counts[0]} and {counts[1]}, {th.COMPARED_AT_LEAST} of each are needed"
 
@@ -219,10 +291,16 @@ def _judged(compared: MetricComparison, metric: Metric) -> MetricComparison:
     if compared.in_band:
         return replace(compared, note=_joined(IN_BAND, compared.note))
     if not compared.significant:
-        return replace(compared, judgement="same", note=_joined(NOISE, compared.note))
+        return _unsure(compared)
     if metric.better is None:
         return replace(compared, judgement="changed")
     return replace(compared, judgement="better" if (change < 0) == (metric.better == "lower") else "worse")
+
+
+def not_enough(compared: MetricComparison) -> str:
+    """Return what would decide a change that may come of neighbouring epochs being alike, and which way it points."""
+    way = "more" if (compared.change or 0) > 0 else "less"
+    return f"not enough data: it points to {way}, and about {compared.enough_epochs} epochs of each run would show it"
 
 
 def _by_epoch_time(utilisation: MetricComparison, time: MetricComparison) -> MetricComparison:

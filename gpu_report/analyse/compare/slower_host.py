@@ -10,14 +10,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpu_report.analyse.compare import thresholds as th
-from gpu_report.analyse.compare.metrics import EPOCH_TIME, GPU_WORK, MAIN_CPU, UTILISATION, VALIDATION, WORKERS_CPU
+from gpu_report.analyse.compare.metrics import (
+    EPOCH_TIME,
+    GPU_WORK,
+    IMAGES,
+    MAIN_CPU,
+    UTILISATION,
+    VALIDATION,
+    WORKERS_CPU,
+)
 from gpu_report.model import Difference, MetricComparison
 
 # Arguments that change how long a training is, or where it lies, and not what an epoch of it costs.
 SAME_EPOCH = frozenset({"epochs", "patience", "seed", "save_period", "plots", "time"})
 SOFTWARE = frozenset({"torch", "ultralytics", "CUDA", "driver", "amp in effect", "processes of the training"})
 TIMES = frozenset({EPOCH_TIME, VALIDATION})
-IMAGES = "images_per_s"
 RATES = frozenset({IMAGES, UTILISATION})
 
 

@@ -33,4 +33,9 @@ GATED_WAIT_PP = 0.5
 # activity within 3 % of the fastest's. A training that does more work of all kinds has all three risen alike.
 CORES_AGREE = 0.12  # the one factor over the other
 GPU_WORK_SHARE = 1 / 3  # of the cores' change: from here on the GPU's work is another, too
+# What lies in more of a run's ordinary epochs is how that run trains: a loader that stalls in every other epoch makes
+# the run slower, and no gate may overlook it. A third is one of three epochs, the fewest that show a habit.
+RECURS_SHARE = 1 / 3
+DISTURBED_SHARE = LEAST_TIME_SHARE  # of an epoch or a window: less moves its time by less than what counts as a change
+DISTURBANCES_SHARE = 0.5  # of the slow-down of the run as a whole: from here on they are named as its likely reason
 SHARED_GPU_SHARE = 0.05  # of the time: less of another process on the GPUs is not worth a word

@@ -3,7 +3,10 @@
 Worse comes before better, and what is certain before what cannot be told.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from gpu_report.analyse.compare import thresholds as th
@@ -22,10 +25,25 @@ ARGUMENTS_SHOWN = 5
 SAID_APART = frozenset({EPOCH_TIME, "images_per_s", DATA_WAIT, *WORK})
 
 
+@dataclass(frozen=True)
+class Reasons:
+    """What may have changed a run: its set-up, its cores, and what disturbed it.
+
+    Of that there are sentences, empty where there is nothing to say: what the run as a whole took (`whole`), and that
+    disturbances are the likely reason (`disturbances`).
+    """
+
+    unlike: Sequence[Difference]
+    cores: HostSlowdown | None = None
+    whole: str = ""
+    disturbances: str = ""
+
+
 def judgement_of(metrics: Sequence[MetricComparison]) -> Whole | None:
     """Return what a run comes to: by its epoch time where that changed, else by all else together.
 
-    None where the epoch time changed by no more than the baselines differ by, and nothing else is certain.
+    None where the epoch time changed by no more than the baselines differ by, or takes more epochs to tell, and nothing
+    else is certain.
     """
     judged = {metric.metric: metric.judgement for metric in metrics}
     time = judged.get(EPOCH_TIME)
@@ -34,7 +52,7 @@ def judgement_of(metrics: Sequence[MetricComparison]) -> Whole | None:
     if time == "worse":
         return "worse"
     rest = {judgement for name, judgement in judged.items() if name != "first_epoch_time"} & {"better", "worse"}
-    if not rest and any(metric.metric == EPOCH_TIME and is_in_band(metric) for metric in metrics):
+    if not rest and any(metric.metric == EPOCH_TIME and _is_open(metric) for metric in metrics):
         return None
     return "mixed" if len(rest) == 2 else rest.pop() if rest else "same"  # type: ignore[return-value]
 
@@ -42,8 +60,7 @@ def judgement_of(metrics: Sequence[MetricComparison]) -> Whole | None:
 def verdict_of(
     obstacles: Sequence[Obstacle],
     metrics: Sequence[MetricComparison],
-    unlike: Sequence[Difference],
-    cores: HostSlowdown | None,
+    reasons: Reasons,
     *,
     baselines: int,
 ) -> str:
@@ -55,11 +72,22 @@ def verdict_of(
     if not baselines:
         return _alone(metrics)
     time = next((metric for metric in metrics if metric.metric == EPOCH_TIME), None)
+    cores = reasons.cores
     alone = cores is not None and is_all(cores, time)
     why = slowdown_words(cores, time) if cores else ""
-    changed = "" if alone else _changed(unlike, metrics)
-    parts = [*_in_order(metrics, time, why, as_the_cores=alone), changed]
+    changed = "" if alone else _changed(reasons, metrics)
+    parts = [*_in_order(metrics, time, why, as_the_cores=alone), reasons.whole, changed]
     return " ".join(sentence for sentence in parts if sentence)
+
+
+def _is_open(time: MetricComparison) -> bool:
+    """Tell whether the epoch time changed in a way that nobody can tell from chance, or from the baselines' range."""
+    return is_in_band(time) or _takes_more(time)
+
+
+def _takes_more(time: MetricComparison) -> bool:
+    """Tell whether a change that is worth a word takes more epochs to tell from chance."""
+    return time.judgement == "unknown" and time.enough_epochs is not None
 
 
 def failed_by_itself(gates: Sequence[GateResult]) -> str:
@@ -117,10 +145,19 @@ def _epochs(time: MetricComparison | None, *, as_the_cores: bool, is_first: bool
     if is_in_band(time):
         how = f"{'Slower' if slower else 'Faster'} than the median baseline"
         return f"{how}, but the baselines differ by as much: an epoch trains in {sure}.{_differ(time, slower=slower)}"
-    if time.note == NOISE:
-        return f"No certain change in epoch time: {sure}."
+    if unsure := _unsure(time, sure):
+        return unsure
     start = "The same: an epoch" if is_first else "Epochs are as fast as before: one"
     return f"{start} trains in {values} ({by}{windows})."
+
+
+def _unsure(time: MetricComparison, sure: str) -> str:
+    """Return a change that may be chance, with what would show it; empty where it is sure, or too small to matter."""
+    if _takes_more(time):
+        way = "slower" if (time.change or 0) > 0 else "faster"
+        enough = f"About {time.enough_epochs} epochs of each run would show it"
+        return f"Not enough data, but it points to {way}: an epoch trains in {sure}. {enough}."
+    return f"No certain change in epoch time: {sure}." if time.note == NOISE else ""
 
 
 def _differ(time: MetricComparison, *, slower: bool) -> str:
@@ -144,17 +181,19 @@ def _mention(metric: MetricComparison) -> str:
     return f"{METRICS[metric.metric].label} {values} ({by})"
 
 
-def _changed(unlike: Sequence[Difference], metrics: Sequence[MetricComparison]) -> str:
-    """Return the changed arguments, the likely reason where the epoch time changed."""
+def _changed(reasons: Reasons, metrics: Sequence[MetricComparison]) -> str:
+    """Return the likely reason where the epoch time changed: what disturbed a run, else changed arguments."""
+    reason = reasons.disturbances
     judged = {metric.metric: metric.judgement for metric in metrics}
-    arguments = [d for d in unlike if d.kind == "argument" and d.name not in SAME_EPOCH]
+    arguments = [d for d in reasons.unlike if d.kind == "argument" and d.name not in SAME_EPOCH]
     if not arguments:
         changed = any(judgement in {"better", "worse"} for judgement in judged.values())
-        return "No argument of the training was changed." if changed else ""
+        return f"{reason} No argument of the training was changed.".strip() if changed or reason else ""
     parts = [f"{d.name} {d.baseline} \u2192 {d.run}" for d in sorted(arguments, key=_telling)[:ARGUMENTS_SHOWN]]
     more = f" and {len(arguments) - len(parts)} more" if len(arguments) > len(parts) else ""
     likely = judged.get(EPOCH_TIME) in {"better", "worse"}
-    return f"{'Likely reason, changed' if likely else 'Changed'}: {', '.join(parts)}{more}."
+    start = "Also changed" if reason else "Likely reason, changed" if likely else "Changed"
+    return f"{reason} {start}: {', '.join(parts)}{more}.".strip()
 
 
 def _telling(difference: Difference) -> tuple[bool, str]:

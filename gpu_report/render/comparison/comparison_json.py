@@ -32,6 +32,7 @@ def build_comparison(comparison: Comparison) -> Json:
             "differences": [_difference(difference) for difference in comparison.differences],
             "metrics": [_metric(metric) for metric in comparison.metrics],
             "first_epochs": _metric(comparison.first_epochs) if comparison.first_epochs else None,
+            "all_epochs": _metric(comparison.all_epochs) if comparison.all_epochs else None,
             "stutter": {"baseline": comparison.stutter[0] or None, "run": comparison.stutter[1]},
             "findings": [_finding(finding) for finding in comparison.findings],
             "gates": [_gate(result) for result in comparison.gates],
@@ -85,7 +86,8 @@ def _metric(metric: MetricComparison) -> Json:
         "run_count": metric.counts[1],
         "baseline_outliers": metric.outliers[0],
         "run_outliers": metric.outliers[1],
-        "block": metric.block,
+        "correlation": metric.correlation,
+        "enough_epochs": metric.enough_epochs,
         "note": metric.note or None,
     }
 

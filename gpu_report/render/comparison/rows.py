@@ -19,6 +19,7 @@ LABELS = {
     "main_cpu": "CPU, main process",
     "workers_cpu": "CPU, workers",
     "gpu_work": "SM activity",
+    "all_epochs_time": "Epoch, all included",
     "first_epoch_time": "First epoch",
 }
 TOO_MANY_TIMES = (
@@ -124,8 +125,8 @@ def metric_notes(comparison: Comparison) -> list[str]:
 
 
 def shown(comparison: Comparison) -> list[MetricComparison]:
-    """Return the metrics, the first epochs last."""
-    return [*comparison.metrics, *([comparison.first_epochs] if comparison.first_epochs else [])]
+    """Return the metrics, then all epochs with what was set aside of them, and the first epochs."""
+    return [*comparison.metrics, *(m for m in (comparison.all_epochs, comparison.first_epochs) if m)]
 
 
 def difference_rows(comparison: Comparison) -> list[Row]:

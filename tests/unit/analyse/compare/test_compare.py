@@ -399,7 +399,7 @@ def test_a_large_change_that_may_be_chance_is_not_called_the_same_speed():
 def test_what_only_changed_is_not_listed_under_what_is_worse():
     found = compare([analysed("m-healthy")], analysed("m-other-process-leak"))
     assert "Worse: memory peak" in found.verdict
-    changed = compare([analysed("n-healthy-disk")], analysed("n-cpu-quota")).verdict
+    changed = compare([analysed("n-healthy-disk")], analysed("ab-workers-2")).verdict
     assert "Also changed: GPU utilisation" in changed
     assert "Worse: GPU utilisation" not in changed
 

@@ -43,11 +43,10 @@ def test_healthy_runs_of_one_set_up_pass_or_are_told_to_have_had_slower_cores():
     outcomes = {(before, after): held(before, after).outcome for before in BASELINES for after in HEALTHY}
     outcomes = {pair: outcome for pair, outcome in outcomes.items() if pair[0] != pair[1]}
     assert sum(outcome == "passed" for outcome in outcomes.values()) == 9
-    # the cores explain 14 of the 20 % that run-6 is slower than run-7, and the rest is over the limit
-    assert [pair for pair, outcome in outcomes.items() if outcome == "failed"] == [("run-7", "run-6")]
+    assert "failed" not in outcomes.values()
 
 
-@pytest.mark.parametrize(("baseline", "name"), [("run-1", "run-6"), ("run-3", "run-4"), ("run-2", "run-3")])
+@pytest.mark.parametrize(("baseline", "name"), [("run-1", "run-6"), ("run-3", "run-6")])
 def test_slower_cores_are_named_and_decide_nothing(baseline, name):
     found = held(baseline, name)
     assert (found.exit_code, found.judgement) == (3, "worse")
@@ -62,16 +61,17 @@ def test_slower_cores_are_named_and_decide_nothing(baseline, name):
 def test_a_loader_stall_in_every_epoch_fails_whatever_the_cores(baseline, name):
     found = held(baseline, name)
     assert found.exit_code == 1
-    as_slow = baseline == "run-6"  # whose cores were slow enough to take as long
-    assert failed(found) == {"data_wait_share"} | (set() if as_slow else {"epoch_time"})
-    assert found.verdict.startswith("Worse: " if not as_slow else "")
+    slow = baseline != "run-1"  # run-6 took as long, and the epochs of run-4 wander by as much
+    assert failed(found) == {"data_wait_share"} | (set() if slow else {"epoch_time"})
+    assert found.verdict.startswith("Worse: " if not slow else "")
     assert "not the training" not in found.verdict
 
 
 def test_slower_cores_that_are_only_a_part_of_it_are_told_as_that():
-    found = held("run-1", "stalls-2")
-    assert (
-        "A part of it is the machine (a busy host, a lower clock): for the same work the main process" in found.verdict
+    time = next(metric for metric in held("run-1", "stalls-2").metrics if metric.metric == "epoch_time")
+    said = slowdown_words(HostSlowdown(0.15, 0.17), time)
+    assert said.startswith(
+        "A part of it is the machine (a busy host, a lower clock): for the same work the main process"
     )
 
 
@@ -228,7 +228,9 @@ def test_a_run_without_any_cpu_time_says_nothing_of_its_cores():
 def test_gates_on_the_tail_of_the_epochs_are_not_excused_by_the_cores():
     gates = parse_gates(["epoch_time:+5%", "epoch_time.p95:+5%", "epoch_time:+0.1s", "epoch_time:7s"], [])
     found = compare([run("run-3")], run("run-6"), gates)
-    assert [result.outcome for result in found.gates] == ["not measured", "failed", "not measured", "failed"]
+    assert [result.outcome for result in found.gates] == ["not measured", "not measured", "not measured", "failed"]
+    assert ["cores explain" in result.summary for result in found.gates] == [True, False, True, False]
+    assert found.gates[1].why == "not enough data"
 
 
 def test_every_baseline_must_speak_for_the_cores():

@@ -58,8 +58,8 @@ def compared(name):
             [analysed(n) for n in ("s-cpu-taken", "s-loader-stall", "s-storage")], analysed("s-storage"), gates
         ),
         "in the band": lambda: compare(
-            [analysed(f"../tests/data/same_setup/run-{n}") for n in (1, 3, 6)],
-            analysed("../tests/data/same_setup/run-7"),
+            [slower(analysed("m-healthy"), factor) for factor in (1.0, 1.02, 1.09)],
+            slower(analysed("m-healthy"), 1.1),
             gates,
         ),
         "no baseline": lambda: without_baseline(analysed("m-healthy"), gates, "there is no baseline yet"),

@@ -24,8 +24,6 @@ from gpu_report.wording import where_words
 
 __all__ = ["analyse"]
 
-MOST_SHARE = 0.5  # of the time of a finding in one line of code: then that is what it waited for
-
 
 def analyse(run: Run, options: Options | None = None) -> Analysis:
     """Return what is to be said about a run: findings worst first, expected ones last."""
@@ -78,7 +76,7 @@ def _badness(finding: Finding) -> tuple[bool, int, float, float]:
 
 def _with_where(said: Verdict, findings: Sequence[Finding]) -> Verdict:
     """Return the verdict with the line of code in which the training stood for most of its worst finding."""
-    named = [f for f in findings if f.where and f.where[0].share >= MOST_SHARE and f.severity != "info"]
+    named = [f for f in findings if f.where and f.where[0].is_most and f.severity != "info"]
     if not named:
         return said
     worst, who = named[0], "the loader's workers were" if named[0].where[0].process == "workers" else "the training was"

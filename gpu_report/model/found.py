@@ -222,6 +222,14 @@ class CodeLocation:
     line: int
     share: float
 
+    @property
+    def is_most(self) -> bool:
+        """Tell whether it took most of the time: then that is what the GPU waited for."""
+        return self.share >= MOST_SHARE
+
+
+MOST_SHARE = 0.5
+
 
 @dataclass(frozen=True)
 class Occurrence(Stretch):

@@ -1,12 +1,11 @@
 """The lines of code in which a training stood while a finding took its GPU's time."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.signals.stack_notes import Seconds, stood
-from gpu_report.analyse.timeseries.intervals import Span, intersect
+from gpu_report.analyse.timeseries.intervals import Span, intersect, union
 from gpu_report.catalogue import CAUSES, RULES
 from gpu_report.model import CodeLocation, Finding, ProcessStacks
 
@@ -55,7 +54,7 @@ def _spans(context: Context, finding: Finding) -> list[Span]:
             series.t_s[series.util_pct < IDLE_PCT], series.ends_s[series.util_pct < IDLE_PCT], strict=True
         )
     ]
-    return intersect(intersect(spans, trained), idle) if trained else intersect(spans, idle)
+    return intersect(union(idle), intersect(spans, trained) if trained else spans)
 
 
 def _processes(context: Context, finding: Finding, role: str) -> list[ProcessStacks]:
@@ -72,13 +71,14 @@ def _processes(context: Context, finding: Finding, role: str) -> list[ProcessSta
 
 def _locations(processes: Sequence[ProcessStacks], role: str, spans: Sequence[Span]) -> Iterator[CodeLocation]:
     """Yield the lines in which some processes stood in some spans, those of most of the time first."""
-    seconds: Seconds = Counter()
+    seconds: Seconds = {}
     for process in processes:
-        seconds.update(stood(process, spans, of_worker=role == WORKERS))
+        for frame, spent in stood(process, spans, of_worker=role == WORKERS).items():
+            seconds[frame] = seconds.get(frame, 0.0) + spent
     total = sum(seconds.values())
     if total < LEAST_NOTED_S:
         return
     name = processes[0].role if len(processes) == 1 and role != WORKERS else role
-    for frame, spent in seconds.most_common(SHOWN):
+    for frame, spent in sorted(seconds.items(), key=lambda each: -each[1])[:SHOWN]:
         if spent >= LEAST_SHARE * total:
             yield CodeLocation(name, frame.function, frame.file, frame.line, spent / total)

@@ -1,13 +1,12 @@
 """Where processes stood, from the notes that were made inside them: seconds by line of code."""
 
 import re
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
 
-from gpu_report.analyse.timeseries.intervals import Span
+from gpu_report.analyse.timeseries.intervals import Span, union
 from gpu_report.model import Frame, ProcessStacks, Stack
 
 # Where a loader's worker begins: what lies further out is of the process that it was forked from.
@@ -22,7 +21,7 @@ PLUMBING = re.compile(
 # Frames of the main process while it waits for the loader's workers.
 LOADER = re.compile(r"[\\/]torch[\\/]utils[\\/]data[\\/]dataloader\.py$")
 
-Seconds = Counter[Frame]
+Seconds = dict[Frame, float]
 
 
 def stood_in_loader(stacks: Sequence[ProcessStacks], span: Span) -> float | None:
@@ -47,24 +46,25 @@ def _waits(stack: Stack) -> bool:
 
 def stood(process: ProcessStacks, spans: Sequence[Span], *, of_worker: bool) -> Seconds:
     """Return the seconds that a process stood at each location within spans."""
-    seconds: Seconds = Counter()
+    seconds: Seconds = {}
     for number, spent in _seconds(process, spans).items():
         frame = location_of(process.stacks.get(number, ()), of_worker=of_worker)
         if frame is not None:
-            seconds[frame] += spent
+            seconds[frame] = seconds.get(frame, 0.0) + spent
     return seconds
 
 
-def _seconds(process: ProcessStacks, spans: Sequence[Span]) -> Counter[int]:
-    """Return the seconds that a process stood in each of its stacks within spans."""
-    numbers: Counter[int] = Counter()
-    for start_s, end_s in spans:
-        first, last = np.searchsorted(process.end_s, start_s, "right"), np.searchsorted(process.start_s, end_s, "left")
-        part = slice(int(first), int(last))
-        held = np.minimum(process.end_s[part], end_s) - np.maximum(process.start_s[part], start_s)
-        for number, spent in zip(process.number[part].tolist(), held.tolist(), strict=True):
-            numbers[number] += max(spent, 0.0)
-    return numbers
+def _seconds(process: ProcessStacks, spans: Sequence[Span]) -> Mapping[int, float]:
+    """Return the seconds that a process stood in each of its stacks within spans, which may be many."""
+    edges = np.array(union(spans), dtype=float).reshape(-1, 2)
+    if not len(edges):
+        return {}
+    so_far = np.concatenate([[0.0], np.cumsum(edges[:, 1] - edges[:, 0])])
+    known = np.column_stack([so_far[:-1], so_far[1:]]).ravel()
+    ends, starts = (np.interp(at, edges.ravel(), known) for at in (process.end_s, process.start_s))
+    numbers, places = np.unique(process.number, return_inverse=True)
+    seconds = np.bincount(places, np.maximum(ends - starts, 0.0), minlength=len(numbers))
+    return {number: spent for number, spent in zip(numbers.tolist(), seconds.tolist(), strict=True) if spent > 0}
 
 
 @lru_cache(maxsize=4096)

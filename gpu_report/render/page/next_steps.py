@@ -14,8 +14,6 @@ _INJECT = (
     "then it tells what YOLO did at every second."
 )
 
-MOST_SHARE = 0.5  # of the time of a finding in one line of code: then that is where to look
-
 
 def next_step(finding: Finding, analysis: Analysis) -> str:
     """Return what to do about a finding that has no advice of its own, empty where that is not known."""
@@ -29,7 +27,7 @@ def next_step(finding: Finding, analysis: Analysis) -> str:
 def _of_cause(finding: Finding, cause: str, analysis: Analysis) -> str:
     if any(evidence.key == "stopped_processes" for evidence in finding.evidence):
         return _STOPPED if cause == "trainer-blocked" else ""
-    if finding.where and finding.where[0].share >= MOST_SHARE:
+    if finding.where and finding.where[0].is_most:
         return f"look at {where_words(finding.where[0])} of the time."
     if cause == "unexplained":
         return "" if analysis.run.inside else _from_inside(analysis)

@@ -34,9 +34,8 @@ def _epochs(context: Context) -> Iterator[NotChecked]:
     rows = [end.row for end in context.epoch_ends.all]
     epoch_s = float(np.median([row.row_t_s - row.start_t_s for row in rows]))
     interval_s = max(series.interval_s for series in context.used_series)
-    reason = (
-        f"readings {length(interval_s)} apart do not show which part of an epoch of {length(epoch_s)} is validation"
-    )
+    apart = f" {length(interval_s)} apart" if interval_s >= 1 else ""
+    reason = f"readings{apart} do not show which part of an epoch of {length(epoch_s)} is validation"
     yield from (
         NotChecked(rule, f"{reason}; record with callbacks, or a shorter --interval") for rule in BY_UTILISATION
     )

@@ -10,7 +10,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.timeline.trainings import away
 from gpu_report.analyse.timeseries.energy import Energy
 from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
-from gpu_report.analyse.timeseries.intervals import Span, Spans, as_array, row_ranges, rows_before, slices
+from gpu_report.analyse.timeseries.intervals import Span, Spans, as_array, minus, row_ranges, rows_before, slices
 from gpu_report.analyse.timeseries.thresholds import MEASURED_SHARE
 from gpu_report.catalogue import CAUSES, RULES, UNEXPLAINED
 from gpu_report.model import Finding, Interval, LedgerRow
@@ -64,10 +64,10 @@ def build_ledger(context: Context, findings: Sequence[Finding], low: Sequence[In
             _book(_account(context, series, curve, findings, low), seconds, joules, known_s)
         else:
             _book_phases(context, series.gpu, curve, findings, (seconds, joules, known_s))
-    if lost_s := sum(_unread_s(context, finding) for finding in findings if finding.rule == GPU_LOST):
+    listed = {gpu.index for gpu in context.run.gpus} - not_ours
+    if lost_s := sum(_unread_s(context, each) for each in findings if each.rule == GPU_LOST and each.gpu in listed):
         seconds["gpu-fault"] = seconds.get("gpu-fault", 0.0) + lost_s
-    gpus = max(sum(gpu.index not in not_ours for gpu in context.run.gpus), 1)
-    total = context.run.duration_s * gpus
+    total = context.run.duration_s * max(len(listed), 1)
     seconds["unmeasured"] = total - sum(seconds.values())
     joules["unmeasured"] = sum(curve.total_j or 0.0 for _, curve in ours) - sum(joules.values())
     known_s["unmeasured"] = sum(curve.total_s for _, curve in ours) - sum(known_s.values())
@@ -90,11 +90,9 @@ def build_ledger(context: Context, findings: Sequence[Finding], low: Sequence[In
 def _unread_s(context: Context, finding: Finding) -> float:
     """Return how long nothing could be read of a GPU that was lost: the last reading before stands for some of it.
 
-    What lies before the first sample, and a GPU that the run does not list, have no time in the ledger.
+    What lies before the first sample has no time in the ledger.
     """
     start_s, end_s = max(finding.start_t_s, 0.0), min(finding.end_t_s, context.run.duration_s)
-    if all(gpu.index != finding.gpu for gpu in context.run.gpus):
-        return 0.0
     mine = [series for series in context.series if series.gpu == finding.gpu]
     shared = [np.minimum(t.ends_s, end_s) - np.maximum(t.t_s, start_s) for t in mine]
     return max(end_s - start_s - sum(float(np.maximum(read, 0.0).sum()) for read in shared), 0.0)
@@ -118,15 +116,20 @@ def _book(account: _Account, seconds: dict[str, float], joules: dict[str, float]
 def _book_phases(
     context: Context, gpu: int, curve: Energy, findings: Sequence[Finding], sums: Sequence[dict[str, float]]
 ) -> None:
-    """Add the phases that callbacks reported of a GPU without utilisation: how busy it was in training is not known."""
+    """Add the phases that callbacks reported of a GPU without utilisation: how busy it was in training is not known.
+
+    What lies after the GPU was lost is not theirs.
+    """
     if gpu not in context.activity.used_gpus or not context.callbacks.spans:
         return
     waits = {name for name, _ in _starved_by(context, gpu, findings)}
-    for phase in context.phases:
-        length_s, (used_j, known_s) = phase.end_t_s - phase.start_t_s, _energy_of(curve, phase.span)
+    lost = [finding.span for finding in findings if finding.rule == GPU_LOST and finding.gpu == gpu]
+    pieces = [(phase, span) for phase in context.phases for span in minus([phase.span], lost)]
+    for phase, span in pieces:
+        length_s, (used_j, known_s) = span[1] - span[0], _energy_of(curve, span)
         waited = 0.0
         if phase.name == "train" and waits and context.throughput:
-            waited = context.throughput.data_wait_share([phase.span]) or 0.0
+            waited = context.throughput.data_wait_share([span]) or 0.0
         row = phase.name if phase.name in PHASE_ROWS else "training"
         for name, share in ((row, 1 - waited), (min(waits, default=row), waited)):
             for totals, spent in zip(sums, (length_s, used_j, known_s), strict=True):

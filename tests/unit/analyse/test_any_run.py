@@ -4,7 +4,7 @@ import math
 from random import Random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from support.any_run import any_options, any_run
 
@@ -28,6 +28,8 @@ def numbers(analysis: Analysis) -> list[float]:
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@example(40784146)  # a GPU that only others used is lost
+@example(501213)  # a GPU without utilisation is lost while callbacks report phases
 @given(SEEDS)
 def test_an_analysis_never_fails_and_what_it_says_holds_together(seed):
     analysis = analysed(seed)

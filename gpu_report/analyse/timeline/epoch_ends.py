@@ -197,18 +197,23 @@ def with_pauses(
         return bare
     interval_s = max(series.interval_s for series in all_series)
     seen = EpochEnds(tuple(max(per_gpu, key=lambda found: sum(b.pause is not None for b in found))), interval_s)
-    trimmed = replace(seen, all=tuple(_trimmed(epoch_end, seen) for epoch_end in seen.all))
-    return replace(trimmed, all=tuple(_fitted(epoch_end, phases) for epoch_end in trimmed.all))
+    fitted = _fitted(phases)
+    return replace(
+        seen, all=tuple(_with_fitted(epoch_end, fitted) or _trimmed(epoch_end, seen) for epoch_end in seen.all)
+    )
 
 
-def _fitted(epoch_end: EpochEnd, phases: Sequence[Phase]) -> EpochEnd:
-    """Return an epoch end with the pause that was fitted to its readings, where that is known."""
-    row_t = epoch_end.row.row_t_s
-    mine = {p.name: p for p in phases if row_t in p.span and p.uncertainty_s is not None}
-    if "validation" not in mine:
-        return epoch_end
-    end = next((p.end_t_s for p in phases if p.name == "checkpoint" and p.start_t_s == row_t), row_t)
-    return replace(epoch_end, pause=(mine["validation"].start_t_s, end), fitted=True)
+def _with_fitted(epoch_end: EpochEnd, fitted: Mapping[float, Span]) -> EpochEnd | None:
+    """Return an epoch end with the pause that was fitted, busy moments and all; None where there is none."""
+    pause = fitted.get(epoch_end.row.row_t_s)
+    return None if pause is None else EpochEnd(epoch_end.row, epoch_end.first, pause, fitted=True)
+
+
+def _fitted(phases: Sequence[Phase]) -> Mapping[float, Span]:
+    """Return the pauses that were fitted to readings, by the time of the row that lies in them."""
+    saved = {phase.start_t_s: phase.end_t_s for phase in phases if phase.name == "checkpoint"}
+    validated = [phase for phase in phases if phase.name == "validation" and phase.uncertainty_s is not None]
+    return {phase.end_t_s: (phase.start_t_s, saved.get(phase.end_t_s, phase.end_t_s)) for phase in validated}
 
 
 def _firsts(rows: Sequence[EpochRow]) -> list[bool]:

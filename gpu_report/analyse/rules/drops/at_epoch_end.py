@@ -70,10 +70,14 @@ def _chained(context: Context, drop: Drop) -> list[Span]:
 
     The training between them may be too short for it to end a drop.
     """
-    ends = context.epoch_ends
-    fitted = [end for end in ends.all if end.fitted and end.pause and not ends.is_slow(end)]
-    held = [end.pause for end in fitted if end.pause and end.pause[0] < drop.end_t_s and end.pause[1] > drop.start_t_s]
+    fitted = context.cached(_fitted_pauses)(*drop.span)
+    held = [pause for pause in fitted if pause[0] < drop.end_t_s and pause[1] > drop.start_t_s]
     return held if len(held) >= SEVERAL else []
+
+
+def _fitted_pauses(context: Context) -> IntervalIndex[Span]:
+    ends = context.epoch_ends
+    return IntervalIndex([e.pause for e in ends.all if e.fitted and e.pause and not ends.is_slow(e)], lambda span: span)
 
 
 @dataclass(frozen=True)

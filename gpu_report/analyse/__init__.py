@@ -66,7 +66,7 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
         coverage=min(measured / expected, 1.0) if expected > 0 else 0.0,
         longest_gap_s=max((gap.end_t_s - gap.start_t_s for gap in missing), default=0.0),
         ending=ending,
-        not_checked=not_checked(context),
+        not_checked=context.cached(not_checked),
     )
 
 

@@ -258,7 +258,7 @@ def _drops(
     context: Context, merged: Sequence[MergedDrop], findings: Sequence[Finding], *, telling: bool
 ) -> Iterator[Sentence]:
     """Yield the drops together, or that there was none where that is known; else why it is not."""
-    unchecked = [each.reason for each in not_checked(context) if each.rule == "drop"]
+    unchecked = [each.reason for each in context.cached(not_checked) if each.rule == "drop"]
     if merged:
         yield Sentence("drops", drops_sentence(merged, several_gpus=len(context.activity.used_gpus) > 1))
     elif telling and not unchecked and not _is_marred(findings):

@@ -13,10 +13,11 @@ import numpy as np
 from gpu_report import schema
 from gpu_report.load.limits import MIB, SHORT, Limits
 from gpu_report.load.problems import lines_left_out
+from gpu_report.load.process_files import process_files, read_head
 from gpu_report.load.run_clock import RunClock
 from gpu_report.load.yolo.callback_lines import text, whole
 from gpu_report.model import Frame, ProcessStacks, Stack
-from gpu_report.run_folder import finite, parse_events, read_lines
+from gpu_report.run_folder import finite, parse_events
 
 KIND: Final = "stacks"
 MOST_PROCESSES: Final = 1024  # 64 GPUs with 16 workers each
@@ -32,10 +33,12 @@ def load_stacks(
 ) -> tuple[tuple[ProcessStacks, ...], tuple[str, ...]]:
     """Return the stacks of each process, by pid, and what could not be read; `end_t_s` is the end of the recording."""
     found, problems, left = [], [], limits.stack_bytes
-    for path in _files(folder):
+    for path in process_files(folder, MOST_PROCESSES):
         pid = whole(int(path.stem)) if path.stem.isdecimal() and len(path.stem) < len("1000000000") else None
-        data = _read(path, left)
+        data, cut = read_head(path, left)
         left -= len(data)
+        if cut:
+            problems.append(f"{schema.STACKS_DIR}/{path.name}: {cut}")
         lines, bad = parse_events(data)
         process = _Process(clock, end_t_s)
         bad += sum(not process.take(line) for line in lines if line["kind"] == KIND)
@@ -44,20 +47,6 @@ def load_stacks(
         stacks = process.stacks_of(pid) if pid is not None else None
         found += [stacks] if stacks is not None else []
     return tuple(found), tuple(problems)
-
-
-def _files(folder: Path) -> list[Path]:
-    try:
-        return sorted(folder.glob("*.jsonl"))[:MOST_PROCESSES]
-    except OSError:
-        return []
-
-
-def _read(path: Path, most: int) -> bytes:
-    try:
-        return read_lines(path, most)[0] if path.is_file() else b""
-    except OSError:
-        return b""
 
 
 class _Process:

@@ -208,6 +208,11 @@ class ProcessStacks:
     number: npt.NDArray[np.int32]
     stacks: Mapping[int, Stack]
 
+    @property
+    def is_worker(self) -> bool:
+        """Return whether this is a worker of a loader, not a main process."""
+        return self.role.startswith("worker")
+
 
 @dataclass(frozen=True)
 class InsideEpoch:

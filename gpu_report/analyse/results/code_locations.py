@@ -61,8 +61,8 @@ def _processes(context: Context, finding: Finding, role: str) -> list[ProcessSta
     """Return the processes of a role; of several ranks those on the finding's GPUs, where that is known."""
     stacks = context.run.stacks
     if role == WORKERS:
-        return [each for each in stacks if each.role.startswith("worker")]
-    mains = [each for each in stacks if not each.role.startswith("worker")]
+        return [each for each in stacks if each.is_worker]
+    mains = [each for each in stacks if not each.is_worker]
     table = context.run.processes
     gpus = set(finding.gpus) or ({finding.gpu} if finding.gpu is not None else set())
     mine = set(table[table["gpu"].isin(gpus)]["pid"].tolist())

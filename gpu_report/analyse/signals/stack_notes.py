@@ -31,7 +31,7 @@ def stood_in_loader(stacks: Sequence[ProcessStacks], span: Span) -> float | None
     """
     shares = []
     for process in stacks:
-        seconds = _seconds(process, [span]) if not process.role.startswith("worker") else {}
+        seconds = _seconds(process, [span]) if not process.is_worker else {}
         total = sum(seconds.values())
         if total > 0:
             waited = sum(spent for number, spent in seconds.items() if _waits(process.stacks.get(number, ())))

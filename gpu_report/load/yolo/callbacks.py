@@ -15,11 +15,12 @@ from typing import Any, Final
 from gpu_report import schema
 from gpu_report.load.limits import SHORT, Limits
 from gpu_report.load.problems import lines_left_out, too_many
+from gpu_report.load.process_files import process_files, read_head
 from gpu_report.load.run_clock import RunClock
 from gpu_report.load.yolo.callback_lines import LEFT_OUT, LONGEST_TEXT, CallbackLine, lines_of, text, whole
 from gpu_report.load.yolo.exceptions import raised
 from gpu_report.model import InsideEpoch, InsideRun, Phase, Raised, Recording, YoloRun
-from gpu_report.run_folder import finite, read_lines
+from gpu_report.run_folder import finite
 
 Lines = Sequence[CallbackLine]
 
@@ -76,8 +77,8 @@ def load_inside(  # noqa: PLR0913, PLR0917 - what is known of the recording, and
     problems: list[str] = []
     parts: list[Lines] = []
     left = limits.inside_bytes
-    for path in _files(folder):
-        data, cut = _head(path, left)
+    for path in process_files(folder, MOST_FILES):
+        data, cut = read_head(path, left)
         left -= len(data)
         lines, bad = lines_of(data, clock, end_t_s)
         if cut:
@@ -124,25 +125,6 @@ def with_versions(recording: Recording, runs: Iterable[InsideRun]) -> Recording:
         if getattr(recording, name) is None and isinstance(settings.get(name), str)
     }
     return dataclasses.replace(recording, **unknown)
-
-
-def _files(folder: Path) -> list[Path]:
-    try:
-        return sorted(folder.glob("*.jsonl"))[:MOST_FILES]
-    except OSError:
-        return []
-
-
-def _head(path: Path, most: int) -> tuple[bytes, str]:
-    """Return a file as far as `most` bytes go, in whole lines, and what is left out of it, empty if nothing is."""
-    try:
-        if not path.is_file():
-            return b"", "is no file and is left out"
-        data, is_cut = read_lines(path, most)
-    except OSError as error:
-        return b"", f"could not be read ({error.strerror})"
-    cut = f"only the first {len(data)} bytes are read: the file, or all of them, are too large" if is_cut else ""
-    return data, cut
 
 
 def _faults(path: Path, lines: Lines) -> list[str]:

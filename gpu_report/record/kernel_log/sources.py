@@ -76,7 +76,7 @@ class LogSource:
             self.helper.wait()
         os.close(self.fd)
 
-    def _read_records(self) -> list[bytes]:
+    def _read_records(self) -> list[bytes] | None:
         records: list[bytes] = []
         while True:
             try:
@@ -85,12 +85,14 @@ class LogSource:
                 return records
             except BrokenPipeError:
                 continue  # the ring went round before we read: the next read goes on behind the gap
+            if not record:
+                return records or None  # what ends is no kernel log: some containers have /dev/null in its place
             self._count_overwritten(record)
             records.append(record)
 
     def _count_overwritten(self, record: bytes) -> None:
         """Count the records between this one and the one before: their numbers follow each other."""
-        number = record.split(b",", 2)[1]
+        _, number, *_ = *record.split(b",", 2), b"", b""
         before, self.sequence = self.sequence, int(number) if number.isdigit() else None
         if before is not None and self.sequence is not None:
             self.overwritten += max(0, self.sequence - before - 1)
@@ -139,10 +141,14 @@ def open_kmsg(path: Path = KMSG) -> LogSource:
     source = LogSource(str(path), fd, parse_kmsg, is_record_stream=True)
     try:
         os.lseek(fd, 0, os.SEEK_END)
-        source.early = source.read() or []  # some containers let it be opened and then refuse to read it
+        first = source.read()  # some containers let it be opened and then refuse to read it
     except OSError as error:
         source.close()
         raise Refused(f"{path}: {error.strerror}", restricted=isinstance(error, PermissionError)) from error
+    if first is None:
+        source.close()
+        raise Refused(f"{path} is no kernel log here", restricted=False)
+    source.early = first
     return source
 
 

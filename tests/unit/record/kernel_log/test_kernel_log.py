@@ -207,3 +207,13 @@ def test_records_that_the_ring_lost_are_counted_by_their_numbers():
     assert source.overwritten == 3
     source.close()
     os.close(writing)
+
+
+@pytest.mark.parametrize("content", [None, b"", b"no record of a kernel\n"])
+def test_what_stands_in_the_place_of_the_kernel_log_in_some_containers_is_none(tmp_path, content):
+    path = Path("/dev/null")
+    if content is not None:
+        path = tmp_path / "kmsg"
+        path.write_bytes(content)
+    with pytest.raises(sources.Refused, match="is no kernel log here"):
+        sources.open_kmsg(path)

@@ -6,6 +6,7 @@ from pathlib import Path
 from gpu_report import schema
 from gpu_report.analyse.compare.gate_syntax import default_gates, parse_gate
 from gpu_report.analyse.compare.metrics import METRICS, STATISTICS
+from gpu_report.catalogue import CAUSES, RULES
 from gpu_report.cli import cli
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -41,9 +42,23 @@ def test_the_format_names_exactly_the_kinds_of_lines_from_inside():
     assert dict(rows) == schema.INSIDE_KINDS
 
 
-def test_every_command_and_option_is_in_the_readme_or_its_help():
-    readme = (ROOT / "README.md").read_text()
-    assert [name for name in cli.commands if f"gpu-report {name}" not in readme] == []
+def test_every_command_is_on_the_page_of_commands():
+    page = (ROOT / "docs" / "commands.md").read_text()
+    assert [name for name in cli.commands if f"gpu-report {name}" not in page] == []
+
+
+def test_every_rule_and_every_cause_has_its_paragraph():
+    page = (ROOT / "docs" / "findings.md").read_text()
+    headings = set(re.findall(r"^### (.+)$", page, re.MULTILINE))
+    causes = {cause.id for cause in CAUSES.values() if cause.of_findings}
+    assert {*RULES, *causes} - headings == set()
+
+
+def test_every_cause_says_what_speaks_for_it_what_against_and_what_it_is_mistaken_for():
+    page = (ROOT / "docs" / "findings.md").read_text().split("## Causes")[1].split("\n## ")[0]
+    for paragraph in page.split("\n### ")[1:]:
+        for part in ("For", "Against", "Mistaken for", "Do"):
+            assert paragraph.count(f"- **{part}**: ") == 1, f"{paragraph.splitlines()[0]}: {part}"
 
 
 COMPARE = (ROOT / "docs" / "compare.md").read_text()

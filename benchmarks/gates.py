@@ -223,7 +223,7 @@ def coverage_rates(count: int, coefficient: float, draws: int) -> tuple[int, int
 def coverage(draws: int) -> list[str]:
     """Return the table of coverage: wrong intervals before and after, and what becomes of a slower run."""
     lines = [
-        "| ordinary epochs | correlation | wrong before | wrong | caught before | caught | undecided |",
+        "| steady epochs | correlation | wrong before | wrong | caught before | caught | undecided |",
         "|---|---|---|---|---|---|---|",
     ]
     for (count, coefficient), (wrong_before, caught_before) in BY_BLOCKS.items():
@@ -278,7 +278,7 @@ def pairs() -> list[str]:
 
 
 def same_setup() -> list[str]:
-    """Return the table of nine real runs of one set-up, each held against each: change, and what the gates come to."""
+    """Return the table of nine real runs of one set-up, each compared with each: change, and what the gates come to."""
     runs = {path.name: analyse(load_run(path)) for path in sorted(SAME_SETUP.iterdir()) if path.is_dir()}
     lines = [f"| baseline | {' | '.join(f'`{name}`' for name in runs)} |", "|---" * (len(runs) + 1) + "|"]
     for before in (name for name in runs if name.startswith("run")):
@@ -332,25 +332,25 @@ def main() -> None:
 def document(draws: int) -> str:
     parts = [
         f"Pairs of made runs whose epochs spread by {100 * CORRELATED_SPREAD:.0f} %, each epoch correlated with the "
-        f"one before it ({COVERAGE_DRAWS} pairs a row; *before*: 300, with the bootstrap in blocks of 2026-11-22). "
+        f"one before it: {COVERAGE_DRAWS} pairs a row. *Before*: 300, with the bootstrap in blocks of 2026-11-22. "
         "*Wrong*: the 99 % interval of two runs of the same excludes no change. *Caught*: it excludes no change where "
-        "every epoch is 10 % longer; *undecided*: that points to slower, and the gate says how many epochs would show "
+        "every epoch is 10 % longer. *Undecided*: that points to slower, and the gate says how many epochs would show "
         "it.",
         "\n".join(coverage(COVERAGE_DRAWS)),
-        f"Each of {draws} pairs a run and length is drawn from the run's own ordinary epochs in which nothing was done "
-        "to it, in circular blocks as long as the rule of Politis and White (2004) finds best. *Alarms*: the default "
-        "gates on epochs fail a pair of the same. *Caught*: they fail a run whose every epoch is 10 % longer. *Spread* "
-        "is the standard deviation of the epochs. The first epoch of a run is one of those in the head of the table. "
-        "Epochs of `yolo26n-cli` get shorter along the way; two runs of it do so alike, which its second row allows "
-        "for.",
+        f"Each of {draws} pairs a run and length is drawn from the run's own steady epochs in which nothing was done "
+        "to it. It is drawn in circular blocks as long as the rule of Politis and White (2004) finds best. *Alarms*: "
+        "the default gates on epochs fail a pair of the same. *Caught*: they fail a run whose every epoch is 10 % "
+        "longer. *Spread* is the standard deviation of the epochs. The first epoch of a run is one of those in the "
+        "head of the table. Epochs of `yolo26n-cli` get shorter along the way; two runs of it do so alike, which its "
+        "second row allows for.",
         "\n".join(resampled(draws)),
         "Two real runs of one set-up (all arguments the same but the number of epochs), each way round:",
         "\n".join(pairs()),
-        "Nine runs of one set-up that were recorded for this (`tests/data/same_setup`): seven to which nothing was "
-        "done, and two whose loader stood still in every epoch. Change of the epoch time, and what the default gates "
-        "come to; *undecided*: exit 3, for the cores were slower, or the epochs too few.",
+        "Nine runs of one set-up were recorded for this (`tests/data/same_setup`). Nothing was done to seven; the "
+        "loader of two stalled in every epoch. The table has the change of the epoch time, and what the default gates "
+        "come to. *Undecided* is exit 3, because the machine was slower, or the epochs too few.",
         "\n".join(same_setup()),
-        "Every set of so many of the seven healthy runs as baselines, and each of the others held against it; not "
+        "Every set of so many of the seven healthy runs as baselines, and each of the others compared with it; not "
         "decided is exit 3:",
         "\n".join(sets()),
         "What the epochs of one run cannot know is how runs differ from each other. Epochs of `s-healthy`, ten a run, "

@@ -49,7 +49,7 @@ GPU_QUANTITIES = (
     Column("memory_clock_mhz", 0, "memory clock"),
     Column("performance_state", 0, "P-state: 0 is the fastest"),
     Column("clock_event_reasons", 0, "bitmask of why clocks are where they are (nvmlClocksEventReason*)"),
-    Column("memory_temperature_c", 0, "temperature of the device memory, where the board tells"),
+    Column("memory_temperature_c", 0, "temperature of the device memory, where the board reports it"),
     Column("sm_active_pct", 1, "share of cycles in which an SM had work, since the row before (GPM: Hopper and later)"),
     Column("sm_occupancy_pct", 1, "share of the SMs' warp slots that were in use (GPM)"),
     Column("tensor_active_pct", 1, "share of cycles in which the tensor cores worked (GPM)"),
@@ -111,7 +111,7 @@ PROCESSES_COLUMNS = (
     Column("memory_used_mib", 0, "its device memory; empty when the driver does not say"),
     Column("change", 0, "appeared, changed or gone"),
     Column("owner", 0, "trainer, other, not visible (another container, or hidden from this user) or unknown"),
-    Column("gpu_util_pct", 0, "SM utilisation by this process, mean since it was last read; empty where not told"),
+    Column("gpu_util_pct", 0, "SM utilisation by this process, mean since it was last read; empty where not reported"),
 )
 
 # What run.json says of the machine in `host`, as it is when the recording begins; null where it could not be had.

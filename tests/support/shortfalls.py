@@ -25,7 +25,7 @@ NEW_KINDS = {
 KNOWN = {
     **HELD_OUT_MISSED,
     **NEW_KINDS,
-    ("yolo26m-detail: hog at 247 s", EDGES): "recorded before the recorder told whose a process is: it is told by the "
+    ("yolo26m-detail: hog at 247 s", EDGES): "recorded before the recorder knew whose a process is: it is known by the "
     "whole epoch that it made longer",
     ("yolo26m-stalls: stall at 66 s", CAUSE): "recorded before the recorder watched the loader's workers",
     ("ddp: hog1 at 105 s", MISSED): NO_PROCESSES,

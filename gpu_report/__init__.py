@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 __all__ = ["__version__", "attach"]
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 
 def attach(model: Any, run: str | os.PathLike[str] | None = None) -> Path:

@@ -18,8 +18,8 @@ HELD_OUT_MISSED = {
 
 # Faults of kinds that no rule had been written for when they were recorded.
 NEW_KINDS = {
-    ("m-rank-pinned: pin-rank1 at 53 s", CAUSE): "nobody records on which cores a process may run, and a GPU that "
-    "waits and works by turns draws too much power to be spinning",
+    ("m-rank-pinned: pin-rank1 at 53 s", CAUSE): "recorded before the recorder knew on which cores a process may "
+    "run, and a GPU that waits and works by turns draws too much power to be known as waiting",
 }
 
 KNOWN = {

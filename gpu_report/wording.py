@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from gpu_report.model import CodeLocation, Ending
+from gpu_report.model import CodeLine, CodeLocation, Ending
 
 MISSING = "n/a"
 MIB_PER_GIB = 1024
@@ -87,8 +87,23 @@ def length(seconds: float) -> str:
 
 def where_words(location: CodeLocation) -> str:
     """Return a line of code as a person says it: log_images (callbacks.py:41) 92 %."""
-    file = location.file.replace("\\", "/").rpartition("/")[2]
-    return f"{location.function} ({file}:{location.line}) {100 * location.share:.0f} %"
+    return f"{place_words(location)} {100 * location.share:.0f} %"
+
+
+def place_words(place: CodeLocation | CodeLine) -> str:
+    """Return where a line of code stands: log_images (callbacks.py:41)."""
+    file = place.file.replace("\\", "/").rpartition("/")[2]
+    return f"{place.function} ({file}:{place.line})"
+
+
+def line_words(line: CodeLine) -> str:
+    """Return a line of code, and that it waited for data where it did."""
+    return f"{place_words(line)}, waiting for the data loader" if line.waits_for_data else place_words(line)
+
+
+def role_words(role: str) -> str:
+    """Return what people call the processes of a role: Main process, Rank 1, Loader workers."""
+    return {"main": "Main process", "workers": "Loader workers"}.get(role, upper_first(role))
 
 
 def memory_words(mib: float) -> str:

@@ -6,7 +6,8 @@ from dataclasses import replace
 from gpu_report.analyse.advice import advise
 from gpu_report.analyse.advice.speedup_limits import find_speedup_limits
 from gpu_report.analyse.context import build_context
-from gpu_report.analyse.results.code_locations import with_locations
+from gpu_report.analyse.results.code_locations import with_locations, with_row_locations
+from gpu_report.analyse.results.code_time import code_lines, code_time
 from gpu_report.analyse.results.epoch_summaries import summarise_epochs
 from gpu_report.analyse.results.gpu_summary import summarise_gpu
 from gpu_report.analyse.results.not_checked import not_checked
@@ -36,11 +37,13 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
     low = [interval for series, usable in pairs for interval in find_low_intervals(series, usable)]
     missing = [gap for series in context.series for gap in gaps(series, run.duration_s)]
     ending = training_outcome(context, findings)
+    counted = findings
     ledger, epochs = build_ledger(context, findings, low), summarise_epochs(context, findings)
     findings, limits = advise(context, epochs, findings, find_speedup_limits(context, epochs, findings))
     said = verdict(context, findings, ledger, limits, ending)
     together = groups_of(groups, findings)
     reported = sorted((with_locations(context, joined(context, group)) for group in together), key=_badness)
+    where = code_time(context) if run.stacks else ()
     used = context.activity.used_gpus
     by_gpu = {t.gpu: (t, curve) for t, curve in zip(context.series, context.energies, strict=True)}
     measured = sum(measured_s(series, run.duration_s) for series in context.series)
@@ -61,12 +64,14 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
         low_intervals=tuple(low),
         gaps=tuple(missing),
         findings=tuple(reported),
-        ledger=ledger,
+        ledger=with_row_locations(context, ledger, counted, low),
         speedup_limits=limits,
         coverage=min(measured / expected, 1.0) if expected > 0 else 0.0,
         longest_gap_s=max((gap.end_t_s - gap.start_t_s for gap in missing), default=0.0),
         ending=ending,
         not_checked=context.cached(not_checked),
+        code_time=where,
+        code_lines=code_lines(where),
     )
 
 

@@ -228,6 +228,7 @@ def build_context(run: Run, options: Options) -> Context:
             first_epochs=timeline.epoch_ends.first_epochs,
             others=others,
             throughput=throughput,
+            used_gpus=activity.used_gpus,
         ),
         throughput=throughput,
     )

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+import numpy as np
+import numpy.typing as npt
+
 from gpu_report.model.recorded import Gpu, KernelEvent, Phase, Run, Severity, Stretch
 
 
@@ -231,6 +234,57 @@ class CodeLocation:
 MOST_SHARE = 0.5
 
 
+CodeKind = Literal["own", "yolo", "library", "loader"]
+
+
+@dataclass(frozen=True)
+class CodeFrame:
+    """A frame of a stack, and whose code it is: the user's own, YOLO's, a library's, or torch's data loader."""
+
+    function: str
+    file: str
+    line: int
+    kind: CodeKind
+
+
+@dataclass(frozen=True, eq=False)
+class CodeTime:
+    """Where the processes of one role spent their time, and for how long GPUs were idle meanwhile.
+
+    `role` is `main`, `rank N`, or `workers` for all of the loaders'. Each stack has its outermost frame first. Row i is
+    of stack `stack[i]` in stretch number `bucket[i]`, each `bucket_s` seconds long, within phases of the name
+    `phases[phase[i]]`, empty outside all: `seconds[i]` of processes, `idle_gpu_s[i]` GPU seconds.
+    """
+
+    role: str
+    bucket_s: float
+    stacks: tuple[tuple[CodeFrame, ...], ...]
+    phases: tuple[str, ...]
+    bucket: npt.NDArray[np.int64]
+    phase: npt.NDArray[np.int64]
+    stack: npt.NDArray[np.int64]
+    seconds: npt.NDArray[np.float64]
+    idle_gpu_s: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CodeLine:
+    """A line of code, and how long processes of one role (`process`) stood in it, or in what it called.
+
+    `seconds` are of processes, `idle_gpu_s` GPU seconds in which a GPU was idle meanwhile, most of it in `phase` (empty
+    outside all). `waits_for_data` says that it asked the loader for a batch.
+    """
+
+    process: str
+    function: str
+    file: str
+    line: int
+    seconds: float
+    idle_gpu_s: float
+    phase: str
+    waits_for_data: bool = False
+
+
 @dataclass(frozen=True)
 class Occurrence(Stretch):
     """One time that something happened, which is found again and again: when, on which GPUs, and what it took of them.
@@ -366,6 +420,7 @@ class LedgerRow:
     """Where GPU time went. Rows add up to duration x GPUs exactly. `share` is of all GPU seconds, 0 to 1.
 
     `energy_j` is None where that of a good part of the row's time is not known: the rest of it would be too low.
+    `where` are the lines in which the training stood meanwhile, most of the time first, where that was noted.
     """
 
     name: str
@@ -374,6 +429,7 @@ class LedgerRow:
     energy_j: float | None
     money: float | None
     share: float
+    where: tuple[CodeLocation, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -429,3 +485,5 @@ class Analysis:
     longest_gap_s: float
     ending: Ending | None = None
     not_checked: tuple[NotChecked, ...] = ()
+    code_time: tuple[CodeTime, ...] = ()
+    code_lines: tuple[CodeLine, ...] = ()

@@ -58,8 +58,21 @@ def workers_have_time(signals: IntervalSignals) -> bool:
     return busiest < th.WORKER_FULL_PCT and total < th.WAITING_WORKERS_SHARE * could
 
 
+def stood_elsewhere(signals: IntervalSignals) -> bool:
+    """Tell whether stacks show the main process in a line in which it does not stand while its GPU works.
+
+    Then what it did there is the cause, whatever else was short meanwhile.
+    """
+    stood = signals.stood
+    if stood is None or stood.usual is None or stood.share < th.STOOD_SHARE:
+        return False
+    return stood.share >= th.RISEN_FACTOR * stood.usual
+
+
 def data_came(signals: IntervalSignals) -> bool:
     """Tell whether the trainer was never kept waiting for data, where that is known: then no loader is to blame."""
+    if stood_elsewhere(signals):
+        return True
     return signals.data_wait_share is not None and signals.data_wait_share < th.DATA_CAME_SHARE
 
 

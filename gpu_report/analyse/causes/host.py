@@ -1,7 +1,7 @@
 """Causes in the machine: memory or cores that the training did not get."""
 
 from gpu_report.analyse.causes import thresholds as th
-from gpu_report.analyse.causes.candidate import Candidate, risen, trainer_cpu
+from gpu_report.analyse.causes.candidate import Candidate, risen, stood_elsewhere, trainer_cpu
 from gpu_report.analyse.causes.confidence import LIKELY, OWN_CORES, STRONG
 from gpu_report.analyse.evidence import evidence, usually
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
@@ -27,6 +27,8 @@ def cores_taken(signals: IntervalSignals) -> Candidate | None:
     full = signals.share_above("cpu_pct", th.ALL_CORES_PCT)
     if cpu is None or trainer is None or full is None or not signals.cores or full < th.CORES_TAKEN_SHARE:
         return None
+    if stood_elsewhere(signals):
+        return None
     others = cpu - trainer / signals.cores
     if others < th.OTHERS_CPU_PCT:
         return None
@@ -48,7 +50,7 @@ def held_on_few_cores(signals: IntervalSignals) -> Candidate | None:
         for name in ("main_cores", "worker_cores")
         if (now := signals.within(name)) is not None and (before := signals.typical(name)) and now < before - 0.5
     ]
-    if not held:
+    if not held or stood_elsewhere(signals):
         return None
     now, before = min(held)
     numbers = evidence(
@@ -63,7 +65,7 @@ def held_on_few_cores(signals: IntervalSignals) -> Candidate | None:
 def own_cores_full(signals: IntervalSignals) -> Candidate | None:
     """Find that the training had fewer cores than it needs: it filled all that it may use by itself."""
     trainer, cores = trainer_cpu(signals), _usable(signals)
-    if trainer is None or not cores or trainer < th.OWN_CORES_PCT * cores:
+    if trainer is None or not cores or trainer < th.OWN_CORES_PCT * cores or stood_elsewhere(signals):
         return None
     numbers = evidence(
         ("CPU of the trainer and its workers", trainer, "% of a core"),

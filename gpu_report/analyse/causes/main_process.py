@@ -1,7 +1,9 @@
 """Causes in the trainer's main process: stopped, blocked, or full."""
 
+from collections.abc import Iterator
+
 from gpu_report.analyse.causes import thresholds as th
-from gpu_report.analyse.causes.candidate import Candidate, data_came, idle, mostly_one_core
+from gpu_report.analyse.causes.candidate import Candidate, data_came, idle, mostly_one_core, stood_elsewhere
 from gpu_report.analyse.causes.confidence import CERTAIN, LIKELY, POSSIBLE, STRONG
 from gpu_report.analyse.causes.data_loading import loader_idle
 from gpu_report.analyse.evidence import evidence, stopped_processes, usually
@@ -19,28 +21,44 @@ def trainer_stopped(signals: IntervalSignals) -> Candidate | None:
 
 
 def trainer_blocked(signals: IntervalSignals) -> Candidate | None:
-    """Find that the main process itself stalled: no CPU, no disk, and the workers waited for it."""
-    if not idle(signals) or loader_idle(signals) is not None:
+    """Find that the main process itself stalled: no CPU, no disk, and the workers waited for it.
+
+    Where its stacks show it in a line of its own, that it used no CPU there is enough.
+    """
+    main, elsewhere = signals.within("main_cpu_pct"), stood_elsewhere(signals)
+    blocked = elsewhere and main is not None and main < th.IDLE_CPU_PCT
+    if not blocked and (not idle(signals) or loader_idle(signals) is not None):
         return None
     numbers = evidence(
-        ("CPU of the main process", signals.within("main_cpu_pct"), "% of a core"),
+        *_in_one_line(signals),
+        ("CPU of the main process", main, "% of a core"),
         usually(signals.typical("main_cpu_pct"), "% of a core"),
         ("CPU of all workers", signals.within("workers_cpu_pct"), "% of a core"),
     )
     text = "the trainer's main process did nothing: no CPU, no disk (a callback, a lock, a logger, a remote service)"
-    elsewhere = signals.stood_in_loader is not None and signals.stood_in_loader < th.STOOD_SHARE
     return Candidate("trainer-blocked", STRONG if elsewhere else LIKELY, text, numbers)
 
 
 def main_process_bound(signals: IntervalSignals) -> Candidate | None:
-    """Find one core full with the main process while workers idled: it cannot feed the GPU faster."""
-    if not mostly_one_core(signals):
+    """Find one core full with the main process while workers idled: it cannot feed the GPU faster.
+
+    Where its stacks show it in a line of its own, it need not be all of a core: what it computes there may have threads
+    or wait for a disk in between.
+    """
+    main, elsewhere = signals.within("main_cpu_pct"), stood_elsewhere(signals)
+    works_there = elsewhere and main is not None and main >= th.IDLE_CPU_PCT
+    if not works_there and not mostly_one_core(signals):
         return None
     numbers = evidence(
+        *_in_one_line(signals),
         ("CPU of the main process", signals.within("main_cpu_pct"), "% of a core"),
         ("CPU of all workers", signals.within("workers_cpu_pct"), "% of a core"),
         ("CPU, all cores", signals.within("cpu_pct"), "%"),
     )
+    if works_there:
+        return Candidate(
+            "main-process", STRONG, "the trainer's main process did other work, and the GPU waited", numbers
+        )
     return Candidate(
         "main-process", POSSIBLE, "the trainer's main process filled one core, and the GPU waited for it", numbers
     )
@@ -54,7 +72,7 @@ def launch_bound(signals: IntervalSignals) -> Candidate | None:
     main process does something else.
     """
     util, sm = signals.gpu_within("gpu_util_pct"), signals.gpu_within("sm_active_pct")
-    if util is None or util < th.LAUNCH_UTIL_PCT or not mostly_one_core(signals):
+    if util is None or util < th.LAUNCH_UTIL_PCT or stood_elsewhere(signals) or not mostly_one_core(signals):
         return None
     small = sm is not None and sm < th.LAUNCH_SM_SHARE * util
     if not (small or data_came(signals)):
@@ -67,3 +85,9 @@ def launch_bound(signals: IntervalSignals) -> Candidate | None:
     )
     text = "kernels were too small to fill the GPU, and the main process launched them as fast as one core can"
     return Candidate("launch-bound", LIKELY, text, numbers)
+
+
+def _in_one_line(signals: IntervalSignals) -> Iterator[tuple[str, float, str]]:
+    """Yield for how much of the GPU's idle time the main process stood in one line that is none of its usual ones."""
+    if stood_elsewhere(signals) and signals.stood:
+        yield ("the main process stood in one line of code", 100 * signals.stood.share, "% of the idle time")

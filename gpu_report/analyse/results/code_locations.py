@@ -1,19 +1,26 @@
-"""The lines of code in which a training stood while a finding took its GPU's time."""
+"""The lines of code in which a training stood while its GPUs were idle: of findings, and of rows of the ledger."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.signals.stack_notes import Seconds, stood
-from gpu_report.analyse.timeseries.intervals import Span, intersect, union
+from gpu_report.analyse.results.time_ledger import WHOLE_ROWS, IdleRows, idle_rows
+from gpu_report.analyse.signals.idle_stacks import IdleStacks, Rows
+from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
+from gpu_report.analyse.timeseries.intervals import Span, intersect
 from gpu_report.catalogue import CAUSES, RULES
-from gpu_report.model import CodeLocation, Finding, ProcessStacks
+from gpu_report.model import CodeLocation, Finding, Frame, Interval, LedgerRow
 
 SHOWN = 4  # locations of a finding: what comes after them is seldom what held it up
 LEAST_SHARE = 0.05  # of the notes of a process: less is passing by
 LEAST_NOTED_S = 1.0  # of a process within the finding: less of it may be chance
-IDLE_PCT = 50.0  # utilisation under which a GPU is taken to wait, where a finding is of the whole training
 MAIN, WORKERS = "main", "workers"
+NOT_LOST = frozenset({"work", "unmeasured"})  # rows of the ledger in which nothing waited
+
+# A process, some of its pieces, and of each of these the seconds and the idle GPU seconds.
+Weighted = tuple[IdleStacks, Rows, Floats, Floats]
 
 
 def with_locations(context: Context, finding: Finding) -> Finding:
@@ -21,9 +28,54 @@ def with_locations(context: Context, finding: Finding) -> Finding:
     if not context.run.stacks or finding.expected or not _takes_time(finding):
         return finding
     spans = _spans(context, finding)
-    roles = _roles(finding)
-    found = [location for role in roles for location in _locations(_processes(context, finding, role), role, spans)]
+    found: list[CodeLocation] = []
+    for role in _roles(finding.cause.name if finding.cause else ""):
+        processes = _processes(context, finding, role)
+        found += _locations(role, [_weighted(each, spans) for each in processes])
     return replace(finding, where=tuple(found[:SHOWN]))
+
+
+def with_row_locations(
+    context: Context, rows: Sequence[LedgerRow], findings: Sequence[Finding], low: Sequence[Interval]
+) -> tuple[LedgerRow, ...]:
+    """Return the ledger with the lines of code in which the training stood in the time of each row, where noted."""
+    if not context.run.stacks:
+        return tuple(rows)
+    parts = []
+    for process in context.signals.idle_stacks:
+        series = next((each for each in context.series if each.gpu in process.gpus and len(each.t_s)), None)
+        if series is not None:
+            parts.append(_RowParts(process, series, idle_rows(context, series, findings, low)))
+    return tuple(replace(row, where=_where(row.name, parts)) for row in rows)
+
+
+class _RowParts:
+    """The pieces of a process by the ledger's row that the readings of its GPU belong to."""
+
+    def __init__(self, process: IdleStacks, series: GpuSeries, rows: IdleRows) -> None:
+        at = np.searchsorted(series.t_s, process.middle_s, side="right") - 1
+        self.process, self._rows, self._is_read = process, rows, at >= 0
+        self._numbers = rows.numbers[np.maximum(at, 0)]
+
+    def __call__(self, name: str) -> Weighted:
+        """Return the process with the seconds and the lost GPU seconds of each of its pieces in a row."""
+        mine = np.flatnonzero(self._is_read & (self._numbers == self._rows.number(name)))
+        seconds = self.process.seconds[mine]
+        return self.process, mine, seconds, seconds if name in WHOLE_ROWS else self.process.idle_s[mine]
+
+
+def _weighted(process: IdleStacks, spans: Sequence[Span]) -> Weighted:
+    rows, share = process.within(spans)
+    return process, rows, process.seconds[rows] * share, process.idle_s[rows] * share
+
+
+def _where(row: str, parts: Sequence[_RowParts]) -> tuple[CodeLocation, ...]:
+    if row in NOT_LOST:
+        return ()
+    found = [
+        each for role in _roles(row) for each in _locations(role, [p(row) for p in parts if _has(p.process, role)])
+    ]
+    return tuple(found[:SHOWN])
 
 
 def _takes_time(finding: Finding) -> bool:
@@ -34,51 +86,44 @@ def _takes_time(finding: Finding) -> bool:
     )
 
 
-def _roles(finding: Finding) -> tuple[str, ...]:
+def _roles(cause: str) -> tuple[str, ...]:
     """Return whose lines tell: the workers' before the main process's where data was waited for."""
-    is_input = finding.cause is not None and finding.cause.name in CAUSES and CAUSES[finding.cause.name].is_input
-    return (WORKERS, MAIN) if is_input else (MAIN,)
+    return (WORKERS, MAIN) if cause in CAUSES and CAUSES[cause].is_input else (MAIN,)
 
 
 def _spans(context: Context, finding: Finding) -> list[Span]:
-    """Return when a finding took time: of one about a whole training, the moments in which its GPU was idle."""
+    """Return when a finding took time: of one about a whole training, while it trained."""
     spans = [one.span for one in finding.each]
-    if finding.rule != "starved":
-        return spans
     trained = [phase.span for phase in context.phases if phase.name == "train"]
-    idle = [
-        (float(start), float(end))
-        for series in context.series
-        if series.gpu in (finding.gpus or [finding.gpu])
-        for start, end in zip(
-            series.t_s[series.util_pct < IDLE_PCT], series.ends_s[series.util_pct < IDLE_PCT], strict=True
-        )
-    ]
-    return intersect(union(idle), intersect(spans, trained) if trained else spans)
+    return intersect(spans, trained) if finding.rule == "starved" and trained else spans
 
 
-def _processes(context: Context, finding: Finding, role: str) -> list[ProcessStacks]:
-    """Return the processes of a role; of several ranks those on the finding's GPUs, where that is known."""
-    stacks = context.run.stacks
-    if role == WORKERS:
-        return [each for each in stacks if each.is_worker]
-    mains = [each for each in stacks if not each.is_worker]
-    table = context.run.processes
+def _processes(context: Context, finding: Finding, role: str) -> list[IdleStacks]:
+    """Return the processes of a role; of several ranks those that fed the finding's GPUs, where that is known."""
+    mine = [each for each in context.signals.idle_stacks if _has(each, role)]
     gpus = set(finding.gpus) or ({finding.gpu} if finding.gpu is not None else set())
-    mine = set(table[table["gpu"].isin(gpus)]["pid"].tolist())
-    return [each for each in mains if each.pid in mine] or mains
+    fed = [each for each in mine if gpus.intersection(each.gpus)]
+    return fed or mine
 
 
-def _locations(processes: Sequence[ProcessStacks], role: str, spans: Sequence[Span]) -> Iterator[CodeLocation]:
-    """Yield the lines in which some processes stood in some spans, those of most of the time first."""
-    seconds: Seconds = {}
-    for process in processes:
-        for frame, spent in stood(process, spans, of_worker=role == WORKERS).items():
-            seconds[frame] = seconds.get(frame, 0.0) + spent
-    total = sum(seconds.values())
-    if total < LEAST_NOTED_S:
+def _has(process: IdleStacks, role: str) -> bool:
+    return process.process.is_worker == (role == WORKERS)
+
+
+def _locations(role: str, weighted: Sequence[Weighted]) -> Iterator[CodeLocation]:
+    """Yield the lines in which some processes stood while GPUs were idle, those of most of the time first.
+
+    Where no GPU was seen idle meanwhile, as one without readings of utilisation, all of their time counts.
+    """
+    if sum(float(seconds.sum()) for _, _, seconds, _ in weighted) < LEAST_NOTED_S:
         return
-    name = processes[0].role if len(processes) == 1 and role != WORKERS else role
-    for frame, spent in sorted(seconds.items(), key=lambda each: -each[1])[:SHOWN]:
+    is_idle = sum(float(idle.sum()) for _, _, _, idle in weighted) >= LEAST_NOTED_S
+    lines: dict[Frame, float] = {}
+    for process, rows, seconds, idle in weighted:
+        for frame, spent in process.by_line(rows, idle if is_idle else seconds).items():
+            lines[frame] = lines.get(frame, 0.0) + spent
+    total, first = sum(lines.values()), weighted[0][0].process
+    name = first.role if len(weighted) == 1 and role != WORKERS else role
+    for frame, spent in sorted(lines.items(), key=lambda each: -each[1])[:SHOWN]:
         if spent >= LEAST_SHARE * total:
             yield CodeLocation(name, frame.function, frame.file, frame.line, spent / total)

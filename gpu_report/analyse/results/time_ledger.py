@@ -1,5 +1,7 @@
 """Where all GPU time went: every second of every GPU in one row, adding up to duration x GPUs exactly."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -19,6 +21,7 @@ PHASE_ROWS = tuple(name for name, cause in CAUSES.items() if cause.phase)
 
 GPU_LOST = "gpu-lost"
 BUSY_WAIT = "waiting-for-peer"  # full utilisation that is no work
+WHOLE_ROWS = (*PHASE_ROWS, BUSY_WAIT)  # which take the seconds of their time whole, busy or not
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +148,19 @@ def _energy_of(curve: Energy, span: Span) -> tuple[float, float]:
 def _account(
     context: Context, series: GpuSeries, curve: Energy, findings: Sequence[Finding], low: Sequence[Interval]
 ) -> _Account:
-    rows = _Rows(series, "short gaps")
+    rows = idle_rows(context, series, findings, low)
+    whole = np.isin(rows.numbers, [rows.number(name) for name in WHOLE_ROWS])
+    work = np.where(whole, 0.0, series.util_pct.astype(float) / 100)
+    used_j, known_s = curve.of_each(series.t_s, series.ends_s)
+    known = np.divide(known_s, series.weight_s, out=np.zeros_like(known_s), where=series.weight_s > 0)
+    return _Account(
+        series.weight_s, np.nan_to_num(used_j), known, work, rows.numbers, rows.names, _lost(context, series)
+    )
+
+
+def idle_rows(context: Context, series: GpuSeries, findings: Sequence[Finding], low: Sequence[Interval]) -> IdleRows:
+    """Return which row of the ledger the idle part of each reading of a GPU belongs to."""
+    rows = IdleRows(series, "short gaps")
     rows.give(UNEXPLAINED, [i.span for i in low if i.gpu == series.gpu])
     for name, span in _starved_by(context, series.gpu, findings):
         rows.give(name, [span])
@@ -157,13 +172,7 @@ def _account(
     if series.gpu not in context.activity.used_gpus:
         rows.give("idle", [(-np.inf, np.inf)])
     rows.give("idle", away(context.trainings, series.gpu))
-    whole = np.isin(rows.numbers, [rows.number(name) for name in (*PHASE_ROWS, BUSY_WAIT)])
-    work = np.where(whole, 0.0, series.util_pct.astype(float) / 100)
-    used_j, known_s = curve.of_each(series.t_s, series.ends_s)
-    known = np.divide(known_s, series.weight_s, out=np.zeros_like(known_s), where=series.weight_s > 0)
-    return _Account(
-        series.weight_s, np.nan_to_num(used_j), known, work, rows.numbers, rows.names, _lost(context, series)
-    )
+    return rows
 
 
 def _phase_spans(context: Context) -> dict[str, Floats]:
@@ -175,7 +184,7 @@ def _phase_spans(context: Context) -> dict[str, Floats]:
     return {name: as_array(mine) for name, mine in spans.items()}
 
 
-class _Rows:
+class IdleRows:
     """Which row of the ledger the idle part of each reading of a series belongs to, as the number of a name."""
 
     def __init__(self, series: GpuSeries, name: str) -> None:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.signals.other_processes import OtherProcess
+from gpu_report.analyse.signals.stack_habits import Stood
 from gpu_report.analyse.timeseries.columns import Columns
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
 from gpu_report.analyse.timeseries.intervals import Span, Spans, mask_in_any
@@ -113,7 +114,7 @@ class IntervalSignals:
 
     `phases` are the shares of the interval (0 to 1) by what callbacks said that YOLO was doing, empty where none did.
     `tick_s` is the time that a row of the host stands for.
-    `stood_in_loader` is the share (0 to 1) of it in which the main process waited for its loader, by its stacks.
+    `stood` is where the main process stood in its idle GPU time, None without its stacks.
     `waits` says that its host rows are only those of an interval in which the trainer waited.
     None where not known are the cores of the machine (`cores`), those that a quota and an affinity leave
     (`usable_cores`), the share of its training that waited for data, and how many workers load for training.
@@ -135,7 +136,7 @@ class IntervalSignals:
     phases: Mapping[str, float] = field(default_factory=dict)
     in_first_epoch: bool = False
     waits: bool = False
-    stood_in_loader: float | None = None
+    stood: Stood | None = None
 
     @property
     def span(self) -> Span:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from gpu_report import schema
 from gpu_report.analyse.signals import thresholds as th
+from gpu_report.analyse.signals.idle_stacks import IdleStacks, idle_stacks
 from gpu_report.analyse.signals.interval_signals import (
     NO_SIGNALS,
     IntervalSignals,
@@ -16,7 +17,7 @@ from gpu_report.analyse.signals.interval_signals import (
 )
 from gpu_report.analyse.signals.kernel_events import kernel_events_near
 from gpu_report.analyse.signals.other_processes import OtherProcess
-from gpu_report.analyse.signals.stack_notes import stood_in_loader
+from gpu_report.analyse.signals.stack_habits import StackHabits, stood_of
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
 from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S
 from gpu_report.analyse.timeline.throughput import Throughput
@@ -60,11 +61,14 @@ class SignalsIndex:
         first_epochs: Sequence[Span] = (),
         others: Sequence[OtherProcess] = (),
         throughput: Throughput | None = None,
+        used_gpus: Collection[int] | None = None,
     ) -> None:
-        """Take what is known; nothing is worked out before it is asked for."""
+        """Take what is known; nothing is worked out before it is asked for. `used_gpus` None is all."""
         self.steady = tuple(steady)
         self._run, self._series, self._trainings = run, series, trainings
         self._first_epochs, self._others, self._throughput = first_epochs, others, throughput
+        self._used = [each for each in series if used_gpus is None or each.gpu in used_gpus]
+        self._all_phases = phases
         reported = (phase for phase in phases if phase.source == FROM_CALLBACKS)
         self._phases = IntervalIndex(reported, lambda phase: phase.span)
         self._kernel = IntervalIndex(run.kernel.events, lambda event: (event.t_s, event.last_t_s or event.t_s))
@@ -111,11 +115,20 @@ class SignalsIndex:
             data_wait_share=self._throughput.data_wait_share([(start_t_s, end_t_s)]) if self._throughput else None,
             loader_workers=training.workers if training else None,
             phases=_shares(self._phases(start_t_s, end_t_s), start_t_s, end_t_s),
-            stood_in_loader=stood_in_loader(self._run.stacks, (start_t_s, end_t_s)) if self._run.stacks else None,
+            stood=stood_of(self._habits, gpu, (start_t_s, end_t_s)),
             in_first_epoch=any(
                 start <= start_t_s and end_t_s <= end + th.PHASE_EDGE_S for start, end in self._first_epochs
             ),
         )
+
+    @cached_property
+    def idle_stacks(self) -> tuple[IdleStacks, ...]:
+        """Return where every process of the run stood while its GPUs were idle, main processes and ranks first."""
+        return idle_stacks(self._run, self._used)
+
+    @cached_property
+    def _habits(self) -> list[StackHabits]:
+        return [StackHabits(each, self._all_phases) for each in self.idle_stacks if not each.process.is_worker]
 
     def _typical_in(self, training: Training | None) -> _Readings:
         """Return the readings with what is typical in a training; of one too short for that, in all of them."""

@@ -23,7 +23,9 @@ STATEMENT = (
 # Fields whose words are our own or a version's number, by (class, field); None is any class.
 _OURS = frozenset(
     {
-        ("CodeLocation", "process"),
+        *((kind, "process") for kind in ("CodeLocation", "CodeLine")),
+        *(("CodeTime", name) for name in ("role", "phases")),
+        ("CodeFrame", "kind"),
         *((None, name) for name in ("rule", "severity", "kind", "status", "anchor", "argument", "ended_by")),
         *((None, name) for name in ("exit_signal", "driver", "cuda", "python", "torch", "ultralytics")),
         *((None, name) for name in ("tool_version", "xid_events", "energy_source", "task", "ended", "phase")),
@@ -55,6 +57,7 @@ _OURS = frozenset(
         ),
     }
 )
+_LINES_OF_CODE = ("CodeLocation", "CodeLine", "CodeFrame")
 _OUR_COLUMNS = frozenset({"change", "owner"})  # of the table of processes
 _PATHS = frozenset({"path", "file", "folder", "working_directory", "save_dir"})  # entries of events that hold one
 _OWN_NAMES = r"\d{8}-\d{6}(?:-\d+)?"  # of run folders: the time at which they were made
@@ -108,8 +111,11 @@ def _field(owner: Any, name: str, hider: Hider) -> Any:
         ("InsideRun", "settings"): lambda settings: _arguments(settings, hider),
         ("KernelEvent", "process"): hider.process,
         ("Mount", "point"): hider.path,
-        ("CodeLocation", "file"): lambda file: _code_file(file, hider),
-        ("CodeLocation", "function"): lambda name: name if _is_library(owner.file) else hider.function(name),
+        **{(line, "file"): lambda file: _code_file(file, hider) for line in _LINES_OF_CODE},
+        **{
+            (line, "function"): lambda name: name if _is_library(owner.file) else hider.function(name)
+            for line in _LINES_OF_CODE
+        },
         ("Run", "stacks"): lambda _: (),
         ("Mount", "source"): lambda source: source if source == owner.type else hider.source(source),
     }

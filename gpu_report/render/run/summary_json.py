@@ -70,9 +70,11 @@ def build_summary(analysis: Analysis) -> Json:
                 "energy_j": row.energy_j,
                 "money": row.money,
                 "share": row.share,
+                "where": [asdict(location) for location in row.where],
             }
             for row in analysis.ledger
         ],
+        "code_lines": [asdict(line) | {"phase": line.phase or None} for line in analysis.code_lines],
         "bounds": [_limit(limit) for limit in analysis.speedup_limits],
         "recorder": _recorder(run),
     }

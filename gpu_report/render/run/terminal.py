@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from gpu_report.catalogue import RULES, row_words
+from gpu_report.catalogue import RULES, phase_words, row_words
 from gpu_report.model import Advice, Analysis, EpochSummary, Finding, GpuSummary, Stats
 from gpu_report.render.formatting import (
     SHOWN_SECONDS,
@@ -23,10 +23,11 @@ from gpu_report.render.formatting import (
 from gpu_report.render.machine_values import iso_utc
 from gpu_report.render.markdown_text import words
 from gpu_report.terminal import plain, without_commands
-from gpu_report.wording import ending_words, where_words
+from gpu_report.wording import ending_words, line_words, role_words, where_words
 
 SHOWN_FINDINGS = 20
 SHOWN_OUTLIERS = 5
+SHOWN_LINES = 5  # of code
 SUBJECT = "The training"
 AS_PLANNED = frozenset({"finished", "early stop"})
 
@@ -91,7 +92,21 @@ def _tables(analysis: Analysis) -> Iterable[tuple[str, tuple[str, ...], Rows]]:
         for limit in analysis.speedup_limits
     ]
     yield "What could be won", ("without", "training of an epoch now", "at best", "times faster", "likely"), won
+    yield "Lines of code with the most idle GPU time", ("", "idle GPU time", "mostly during"), _code_rows(analysis)
     yield "Findings", ("id", "at", "what", "epoch", "cause", "kernel log"), findings
+
+
+def _code_rows(analysis: Analysis) -> Rows:
+    """Return the worst lines, each with its process where there are several roles."""
+    several = len(analysis.code_time) > 1
+    return [
+        (
+            plain(f"{role_words(line.process)}: {line_words(line)}" if several else line_words(line)),
+            f"{line.idle_gpu_s:.1f} s",
+            phase_words(line.phase) if line.phase else "",
+        )
+        for line in analysis.code_lines[:SHOWN_LINES]
+    ]
 
 
 def _gpu_row(summary: GpuSummary) -> tuple[str, ...]:

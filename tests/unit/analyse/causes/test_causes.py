@@ -8,7 +8,8 @@ import pytest
 from gpu_report.analyse.causes import CAUSES, explain
 from gpu_report.analyse.signals.interval_signals import IntervalSignals, SignalTable
 from gpu_report.analyse.signals.other_processes import OtherProcess
-from gpu_report.model import Cause, KernelEvent, NearbyKernelEvent
+from gpu_report.analyse.signals.stack_habits import Stood
+from gpu_report.model import Cause, Frame, KernelEvent, NearbyKernelEvent
 
 START, END, SECONDS = 30.0, 45.0, 60
 # What a fed YOLO26m does on 16 cores: its main process spins while it waits for the GPU.
@@ -61,6 +62,10 @@ TOO_FEW = {"main_cpu_pct": 26, "busiest_worker_cpu_pct": 106, "workers_cpu_pct":
 ONE_CORE = {"main_cpu_pct": 103, "busiest_worker_cpu_pct": 9, "workers_cpu_pct": 55}
 SLOW_IMAGES = {"main_cpu_pct": 6, "busiest_worker_cpu_pct": 19, "workers_cpu_pct": 230}
 BUSY_CALLBACK = {"main_cpu_pct": 107, "busiest_worker_cpu_pct": 30, "workers_cpu_pct": 120}
+LINE = Frame("/home/me/callbacks.py", 41, "log_images")
+ELSEWHERE = Stood(in_loader=0.0, line=LINE, share=0.95, usual=0.01)  # in a line where it never stands while a GPU works
+AS_USUAL = Stood(in_loader=0.0, line=LINE, share=0.95, usual=0.6)
+IN_LOADER = Stood(in_loader=0.9, line=LINE, share=0.1, usual=0.3)
 OTHER = OtherProcess(0, 798, "python3", (START, START + 0.9 * (END - START)), 842.0, 50.0)
 
 
@@ -83,6 +88,15 @@ OTHER = OtherProcess(0, 798, "python3", (START, START + 0.9 * (END - START)), 84
         ("main-process", signals(BUSY_CALLBACK, gpu={"gpu_util_pct": 22, "sm_active_pct": 14}, data_wait_share=0.67)),
         ("input-latency", signals(SLOW_IMAGES, data_wait_share=0.8, loader_workers=12)),
         ("input-stalled", signals(IDLE, start=START - 4, data_wait_share=1.0, loader_workers=12)),
+        # what the stacks show counts for more than what was short meanwhile
+        ("trainer-blocked", signals({**TAKEN, "main_cpu_pct": 1}, stood=ELSEWHERE)),
+        ("trainer-blocked", signals({**IDLE, **STORAGE}, stood=ELSEWHERE)),
+        ("main-process", signals(TOO_FEW, stood=ELSEWHERE)),
+        ("main-process", signals(ONE_CORE, gpu={"gpu_util_pct": 28, "sm_active_pct": 7}, stood=ELSEWHERE)),
+        ("input-cpu", signals(TAKEN, stood=AS_USUAL)),
+        ("input-cpu", signals(TOO_FEW, stood=IN_LOADER)),
+        ("input-stalled", signals(IDLE, stood=IN_LOADER)),
+        ("launch-bound", signals(ONE_CORE, gpu={"gpu_util_pct": 28, "sm_active_pct": 7}, stood=AS_USUAL)),
         ("other-process", signals({}, other_processes=(OTHER,))),
         ("gpu-fault", signals(IDLE, nvml_lost="GPU is lost")),
     ],

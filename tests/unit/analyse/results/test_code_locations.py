@@ -7,7 +7,7 @@ import pytest
 from support.samples import run_of
 
 from gpu_report.analyse import analyse
-from gpu_report.analyse.signals.stack_notes import location_of, stood_in_loader
+from gpu_report.analyse.signals.stack_notes import location_of
 from gpu_report.model import Frame, ProcessStacks
 
 TORCH = "/venv/lib/python3.11/site-packages/torch/utils/data/"
@@ -31,7 +31,7 @@ def process(stack, role="main", pid=1, start_s=0.0, end_s=1000.0):
 
 
 @pytest.mark.parametrize(
-    ("stack", "frame"), [(CALLBACK, LOG), (WAITS, TRAINER), ((SLEEP,), SLEEP), ((), None), ((LOADER, SLEEP), LOADER)]
+    ("stack", "frame"), [(CALLBACK, LOG), (WAITS, TRAINER), ((SLEEP,), SLEEP), ((), None), ((SLEEP, LOADER), LOADER)]
 )
 def test_a_location_is_the_innermost_frame_that_is_no_plumbing(stack, frame):
     assert location_of(stack) == frame
@@ -40,13 +40,6 @@ def test_a_location_is_the_innermost_frame_that_is_no_plumbing(stack, frame):
 def test_a_worker_that_waits_for_work_is_nowhere():
     assert location_of(READS, of_worker=True) == READ
     assert location_of(RESTS, of_worker=True) is None
-
-
-def test_waiting_for_the_loader_is_known_by_the_stack_and_of_ranks_the_least_counts():
-    both = [process(WAITS, "rank 0"), process(CALLBACK, "rank 1")]
-    assert stood_in_loader([process(WAITS)], (10, 20)) == 1
-    assert stood_in_loader(both, (10, 20)) == 0
-    assert stood_in_loader([process(READS, "worker 0")], (10, 20)) is None
 
 
 def analysed(*stacks):

@@ -1,0 +1,144 @@
+"""What the GPUs waited for, as a whole: the time of each role's processes by stack, over the run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.results.code_locations import WORKERS
+from gpu_report.analyse.signals.idle_stacks import IdleStacks
+from gpu_report.analyse.signals.stack_notes import kind_of, shown_frames
+from gpu_report.model import CodeFrame, CodeLine, CodeTime, Phase, Stack
+
+MOST_BUCKETS = 600  # of a run: a day is seen in stretches of 144 s, and 8 workers take 0.4 MB of the page
+LEAST_BUCKET_S = 0.5  # ten notes of a main process
+# Of all stacks of a role, those that took most time; what others took counts for the longest beginning they have in
+# common with one of these. A line that took a thousandth of the time is among them.
+MOST_STACKS = 300
+MOST_LINES = 20  # a table that is read: on a CPU training they held three quarters of the idle time
+LEAST_IDLE_S = 0.1  # two notes: less is chance
+
+Counts = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+def code_time(context: Context) -> tuple[CodeTime, ...]:
+    """Return where each role's processes spent their time, of roles that were noted at all."""
+    roles: dict[str, list[IdleStacks]] = {}
+    for process in context.signals.idle_stacks:
+        role = WORKERS if process.process.is_worker else process.process.role
+        roles.setdefault(role, []).append(process)
+    phases = _PhaseIndex(context.phases)
+    bucket_s = max(context.run.duration_s / MOST_BUCKETS, LEAST_BUCKET_S)
+    return tuple(_of_role(role, processes, phases, bucket_s) for role, processes in roles.items())
+
+
+def code_lines(all_time: Sequence[CodeTime]) -> tuple[CodeLine, ...]:
+    """Return the lines in which processes stood while GPUs were idle for longest, the worst first.
+
+    A line is the innermost of the user's own or YOLO's, else of a library.
+    """
+    lines = [line for time in all_time for line in _lines(time) if line.idle_gpu_s >= LEAST_IDLE_S]
+    return tuple(sorted(lines, key=lambda line: -line.idle_gpu_s)[:MOST_LINES])
+
+
+def _lines(time: CodeTime) -> Iterator[CodeLine]:
+    """Yield the lines of a role, each with its time in all stacks that end there."""
+    stacks_of: dict[tuple[CodeFrame, bool], list[int]] = {}
+    for at, stack in enumerate(time.stacks):
+        own = [frame for frame in stack if frame.kind in {"own", "yolo"}]
+        waits = any(frame.kind == "loader" for frame in stack)
+        stacks_of.setdefault(((own or stack)[-1], waits), []).append(at)
+    for (line, waits), stacks in stacks_of.items():
+        mine = np.isin(time.stack, stacks)
+        idle, seconds = time.idle_gpu_s[mine], float(time.seconds[mine].sum())
+        by_phase = np.bincount(time.phase[mine], idle, minlength=len(time.phases))
+        phase = time.phases[int(by_phase.argmax())]
+        place = (time.role, line.function, line.file, line.line)
+        yield CodeLine(*place, seconds, float(idle.sum()), phase, waits)
+
+
+def _of_role(role: str, processes: Sequence[IdleStacks], phases: _PhaseIndex, bucket_s: float) -> CodeTime:
+    places: dict[Stack, int] = {}
+    pieces = [_pieces(process, phases, bucket_s, places) for process in processes]
+    bucket, phase, place, seconds, idle = (np.concatenate(column) for column in zip(*pieces, strict=True))
+    stacks, of_place = _told_apart(tuple(places), _shares(place, seconds, idle, len(places)))
+    shape = (len(phases.names), max(len(stacks), 1))
+    keys = (bucket.astype(np.int64) * shape[0] + phase.astype(np.int64)) * shape[1] + of_place[place.astype(np.int64)]
+    unique, at = np.unique(keys, return_inverse=True)
+    return CodeTime(
+        role=role,
+        bucket_s=bucket_s,
+        stacks=tuple(map(_frames, stacks)),
+        phases=phases.names,
+        bucket=unique // (shape[0] * shape[1]),
+        phase=unique // shape[1] % shape[0],
+        stack=unique % shape[1],
+        seconds=_sums(at, seconds, len(unique)),
+        idle_gpu_s=_sums(at, idle, len(unique)),
+    )
+
+
+def _frames(stack: Stack) -> tuple[CodeFrame, ...]:
+    return tuple(CodeFrame(frame.function, frame.file, frame.line, kind_of(frame)) for frame in stack)
+
+
+class _PhaseIndex:
+    """Which phase a moment lies in, as the place of its name in `names`; the last of these is for none."""
+
+    def __init__(self, phases: Sequence[Phase]) -> None:
+        self.names = (*dict.fromkeys(phase.name for phase in phases), "")
+        self._starts = np.array([phase.start_t_s for phase in phases])
+        self._ends = np.array([phase.end_t_s for phase in phases])
+        self._numbers = np.array([self.names.index(phase.name) for phase in phases], dtype=np.int64)
+
+    def __call__(self, at_s: Floats) -> Counts:
+        if not len(self._starts):
+            return np.zeros(len(at_s), dtype=np.int64)
+        which = np.maximum(np.searchsorted(self._starts, at_s, side="right") - 1, 0)
+        inside = (at_s >= self._starts[which]) & (at_s < self._ends[which])
+        return np.where(inside, self._numbers[which], len(self.names) - 1)
+
+
+def _pieces(
+    process: IdleStacks, phases: _PhaseIndex, bucket_s: float, places: dict[Stack, int]
+) -> tuple[npt.NDArray[Any], ...]:
+    """Return bucket, phase, place in `places`, seconds and idle GPU seconds of a process's pieces.
+
+    Of a worker only those in which it was at work. `places` takes up the stacks that are new.
+    """
+    of, numbers = process.process, np.unique(process.number)
+    shown = [shown_frames(of.stacks.get(number, ()), of_worker=of.is_worker) for number in numbers.tolist()]
+    known = np.array([places.setdefault(stack, len(places)) if stack else -1 for stack in shown], dtype=np.int64)
+    place = known[np.searchsorted(numbers, process.number)] if len(numbers) else numbers
+    mine = place >= 0
+    middle_s = process.middle_s[mine]
+    return middle_s // bucket_s, phases(middle_s), place[mine], process.seconds[mine], process.idle_s[mine]
+
+
+def _shares(place: Counts, seconds: Floats, idle_gpu_s: Floats, count: int) -> Floats:
+    """Return of each stack its share of the time or of the idle time, whichever is larger."""
+    sums = (np.bincount(place.astype(np.int64), weight, minlength=count) for weight in (seconds, idle_gpu_s))
+    largest: Floats = np.max([each / max(float(each.sum()), 1e-9) for each in sums], axis=0)
+    return largest
+
+
+def _told_apart(stacks: Sequence[Stack], shares: Floats) -> tuple[tuple[Stack, ...], Counts]:
+    """Return the stacks that are told apart, and for each of those given which of them it counts for."""
+    most = [stacks[at] for at in np.argsort(-shares, kind="stable")[:MOST_STACKS].tolist()]
+    beginnings = {stack[:length] for stack in most for length in range(1, len(stack) + 1)}
+    places: dict[Stack, int] = {}
+    of_each = [places.setdefault(_longest_known(stack, beginnings), len(places)) for stack in stacks]
+    return tuple(places), np.array(of_each, dtype=np.int64)
+
+
+def _longest_known(stack: Stack, beginnings: set[Stack]) -> Stack:
+    return next((stack[:length] for length in range(len(stack), 1, -1) if stack[:length] in beginnings), stack[:1])
+
+
+def _sums(at: Counts, values: Floats, count: int) -> Floats:
+    return np.bincount(at, values, minlength=count).astype(np.float64)

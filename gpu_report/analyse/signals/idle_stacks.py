@@ -1,0 +1,253 @@
+"""Where a process stood while its GPUs were idle: idle GPU seconds by stack, from its notes and GPU readings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_report.analyse.signals.stack_notes import location_of, stacks_waiting_for_loader
+from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
+from gpu_report.analyse.timeseries.interval_cover import interval_cover
+from gpu_report.analyse.timeseries.intervals import Span, mask_of_ranges, union
+from gpu_report.model import Frame, ProcessStacks, Run
+
+Places = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.int64]
+
+# Each round moves idle time to lines at which a GPU is seen idle; on drawn steps the share of a line that waits for the
+# GPU falls little after 20 of them, and noise takes over after 100.
+ROUNDS = 20
+RANK = "rank "
+
+
+@dataclass(frozen=True, eq=False)
+class IdleStacks:
+    """One process, cut where its stack or a GPU's reading changed, in order of time.
+
+    From `start_s` to `end_s` (s) it stood in the stack of that `number`; of this time its GPUs were idle for `idle_s`
+    (GPU seconds: with two GPUs up to twice the time). `seconds` add up to the time that was noted. `gpus` are those
+    that it fed; of a worker those of the main processes that waited for it.
+    """
+
+    process: ProcessStacks
+    gpus: tuple[int, ...]
+    start_s: Floats
+    end_s: Floats
+    number: npt.NDArray[np.int32]
+    seconds: Floats
+    idle_s: Floats
+
+    @property
+    def middle_s(self) -> Floats:
+        """Return the middle of each piece."""
+        return (self.start_s + self.end_s) / 2
+
+    def by_line(self, rows: Rows, weights: Floats) -> dict[Frame, float]:
+        """Return the sum of a weight of some pieces by line of code; of a worker only while it was at work."""
+        lines, line_of = self.lines
+        sums = np.bincount(line_of[rows], weights, minlength=len(lines)).tolist()
+        return {line: total for line, total in zip(lines, sums, strict=True) if line is not None and total > 0}
+
+    def within(self, spans: Sequence[Span]) -> tuple[Rows, Floats]:
+        """Return the pieces that lie in some spans, and which share of each does (0 to 1)."""
+        apart = union(spans)
+        first = np.searchsorted(self._latest_s, [start for start, _ in apart], side="right")
+        last = np.searchsorted(self.start_s, [end for _, end in apart])
+        rows = np.flatnonzero(mask_of_ranges(len(self.start_s), first, last))
+        starts, ends = self.start_s[rows], self.end_s[rows]
+        inside = interval_cover(apart).seconds_in_each(np.column_stack([starts, ends]))
+        return rows, np.divide(inside, ends - starts, out=np.zeros_like(inside), where=ends > starts)
+
+    @cached_property
+    def _latest_s(self) -> Floats:
+        return np.maximum.accumulate(self.end_s)
+
+    @cached_property
+    def waits(self) -> Bools:
+        """Return the pieces in which a main process waited for its loader."""
+        return np.isin(self.number, stacks_waiting_for_loader(self.process))
+
+    @cached_property
+    def lines(self) -> tuple[list[Frame | None], Places]:
+        """Return the lines of code that the process stood in, and which of them each piece is of (its place).
+
+        None is a worker that waits for work, and a stack of which nothing is known.
+        """
+        numbers, of = np.unique(self.number, return_inverse=True)
+        stacks, of_worker = self.process.stacks, self.process.is_worker
+        known: dict[Frame | None, int] = {}
+        places = [
+            known.setdefault(location_of(stacks.get(number, ()), of_worker=of_worker), len(known))
+            for number in numbers.tolist()
+        ]
+        return list(known), np.array(places, dtype=np.int64)[of]
+
+
+def idle_stacks(run: Run, used: Sequence[GpuSeries]) -> tuple[IdleStacks, ...]:
+    """Return where every process of a run stood while its GPUs were idle, main processes and ranks first.
+
+    `used` are the readings of the GPUs that the run used.
+    """
+    mains = [main_idle_stacks(each, _fed_by(run, each, used)) for each in run.stacks if not each.is_worker]
+    workers = [each for each in run.stacks if each.is_worker]
+    return (*mains, *(worker_idle_stacks(workers, mains) if workers else ()))
+
+
+def main_idle_stacks(process: ProcessStacks, all_series: Sequence[GpuSeries]) -> IdleStacks:
+    """Return where a main process stood, and for how long its GPUs were idle meanwhile."""
+    parts = [_pieces(process, *_looks_back(series)) for series in all_series]
+    parts = parts or [_pieces(process, np.empty(0), np.empty(0), np.empty(0))]
+    start, end, number, idle = (np.concatenate(column) for column in zip(*parts, strict=True))
+    order = np.argsort(start, kind="stable")
+    seconds = (end - start) / len(parts)
+    gpus = tuple(series.gpu for series in all_series)
+    return IdleStacks(process, gpus, start[order], end[order], number[order], seconds[order], idle[order])
+
+
+def worker_idle_stacks(workers: Sequence[ProcessStacks], mains: Sequence[IdleStacks]) -> list[IdleStacks]:
+    """Return what loaders' workers did, with the idle GPU seconds in which main processes waited for their loader.
+
+    Each such second is shared out among the workers that were at work in it: one that waits for work holds up nobody.
+    """
+    at_work = [_is_working(worker) for worker in workers]
+    stays = [(worker.start_s[mine], worker.end_s[mine]) for worker, mine in zip(workers, at_work, strict=True)]
+    waited = [_waits(main) for main in mains]
+    edges = np.unique(
+        np.concatenate([each for stretch in (*stays, *(wait[:2] for wait in waited)) for each in stretch])
+    )
+    rate = sum((_heights(edges, *wait[:2], wait[2] / (wait[1] - wait[0])) for wait in waited), np.zeros(len(edges)))
+    busy = sum((_heights(edges, *stay, np.ones(len(stay[0]))) for stay in stays), np.zeros(len(edges)))
+    of_each = np.divide(rate, busy, out=np.zeros_like(rate), where=busy > 0.5)  # a count, with dust of sums
+    so_far = np.concatenate([[0.0], np.cumsum(of_each[:-1] * np.diff(edges))])[: len(edges)]
+    gpus = tuple(sorted({gpu for main in mains for gpu in main.gpus}))
+    return [
+        _of_worker(worker, gpus, np.where(mine, _between(worker, edges, so_far), 0.0))
+        for worker, mine in zip(workers, at_work, strict=True)
+    ]
+
+
+def share_out(reading: Places, place: Places, length_s: Floats, idle_s: Floats) -> Floats:
+    """Return for how much of each piece a GPU was idle, of what its readings say of all pieces within each.
+
+    `reading` and `place` (n) number the reading and the line of code of each piece, `length_s` (n) its length, `idle_s`
+    the idle time of each reading. A reading does not say when within it the GPU was idle; but where it mixes lines
+    otherwise than its siblings it says at which of them: the Richardson-Lucy iteration (Richardson 1972, Lucy 1974)
+    from no preference, stopped early. Where all readings have the same mix, each line keeps its share of the time.
+    """
+    total = np.bincount(place, length_s)
+    usual = np.ones(len(total))
+    given = np.zeros_like(length_s)
+    for _ in range(ROUNDS):
+        wanted = length_s * usual[place]
+        of_reading = np.bincount(reading, wanted, minlength=len(idle_s))
+        scale = np.divide(idle_s, of_reading, out=np.zeros_like(of_reading), where=of_reading > 0)
+        given = np.minimum(wanted * scale[reading], length_s)
+        usual = np.divide(np.bincount(place, given), total, out=np.zeros_like(total), where=total > 0)
+    return given + _left_over(reading, length_s, idle_s, given)
+
+
+def _left_over(reading: Places, length_s: Floats, idle_s: Floats, given: Floats) -> Floats:
+    """Return what no piece has taken, of each in proportion to what it has left: no piece is idle longer than it is."""
+    missing = np.maximum(idle_s - np.bincount(reading, given, minlength=len(idle_s)), 0.0)
+    room = np.bincount(reading, length_s - given, minlength=len(idle_s))
+    scale = np.divide(missing, room, out=np.zeros_like(room), where=room > 0)
+    return np.maximum(np.minimum((length_s - given) * scale[reading], length_s - given), 0.0)
+
+
+def _fed_by(run: Run, process: ProcessStacks, used: Sequence[GpuSeries]) -> list[GpuSeries]:
+    """Return the readings of the GPUs that a main process feeds: by its pid, else by its rank, else all that are used.
+
+    One that only started the ranks feeds none.
+    """
+    read, table = [series for series in used if len(series.t_s)], run.processes
+    mine = set(table[table["pid"] == process.pid]["gpu"].tolist())
+    if mine:
+        return [series for series in read if series.gpu in mine]
+    ranks = {each.role for each in run.stacks if each.role.startswith(RANK)}
+    if process.role in ranks:
+        rank = int(process.role.removeprefix(RANK))
+        return [read[rank]] if len(ranks) == len(read) > rank else read
+    return [] if ranks else read
+
+
+def _looks_back(series: GpuSeries) -> tuple[Floats, Floats, Floats]:
+    """Return from when to when each reading was, and its idle share: a driver's reading is of the time before it."""
+    steps = np.diff(series.t_s, prepend=-np.inf)
+    follows = np.concatenate([[False], np.abs(series.ends_s[:-1] - series.t_s[1:]) < 1e-6])[: len(series.t_s)]
+    starts = series.t_s - np.where(follows, steps, series.interval_s)
+    return starts, series.t_s, 1 - series.util_pct.astype(float) / 100
+
+
+def _pieces(process: ProcessStacks, starts: Floats, ends: Floats, idle: Floats) -> tuple[npt.NDArray[Any], ...]:
+    """Return start, end, stack and idle seconds of the pieces of one process against one GPU."""
+    edges = _distinct(np.concatenate([process.start_s, process.end_s, starts, ends]))
+    middle, length = (edges[:-1] + edges[1:]) / 2, np.diff(edges)
+    stay, is_stay = _holding(process.start_s, process.end_s, middle)
+    reading, is_reading = _holding(starts, ends, middle)
+    number = process.number[stay[is_stay]] if len(process.number) else process.number
+    places = _places(process)
+    spent = np.zeros(len(middle))
+    both = is_stay & is_reading
+    if both.any():
+        read = np.bincount(reading[both], length[both], minlength=len(starts))
+        place = places[np.searchsorted(np.unique(process.number), process.number[stay[both]])]
+        spent[both] = share_out(reading[both], place, length[both], read * idle)
+    return edges[:-1][is_stay], edges[1:][is_stay], number, spent[is_stay]
+
+
+def _distinct(values: Floats) -> Floats:
+    """Return values in order, each once: np.unique takes twenty times as long for a million."""
+    ordered = np.sort(values)
+    distinct: Floats = ordered[np.append(True, ordered[1:] > ordered[:-1])[: len(ordered)]]
+    return distinct
+
+
+def _holding(starts: Floats, ends: Floats, at: Floats) -> tuple[Places, Bools]:
+    """Return which of many stretches, in order of their starts, holds each moment, and whether any does."""
+    if not len(starts):
+        return np.zeros(len(at), dtype=np.int64), np.zeros(len(at), dtype=bool)
+    which = np.searchsorted(starts, at, side="right") - 1
+    return np.maximum(which, 0), (which >= 0) & (at < ends[np.maximum(which, 0)])
+
+
+def _places(process: ProcessStacks) -> Places:
+    """Return the number of the line of code of each of a process's stacks, in the order of their numbers."""
+    known: dict[Frame | None, int] = {}
+    numbers = np.unique(process.number).tolist()
+    lines = [location_of(process.stacks.get(number, ())) for number in numbers]
+    return np.array([known.setdefault(line, len(known)) for line in lines], dtype=np.int64)
+
+
+def _heights(edges: Floats, starts: Floats, ends: Floats, heights: Floats) -> Floats:
+    """Return the sum of the heights of the stretches that hold each edge; all of them begin and end at edges."""
+    steps = np.zeros(len(edges))
+    np.add.at(steps, np.searchsorted(edges, starts), heights)
+    np.add.at(steps, np.searchsorted(edges, ends), -heights)
+    sums: Floats = np.cumsum(steps)
+    return sums
+
+
+def _waits(main: IdleStacks) -> tuple[Floats, Floats, Floats]:
+    """Return start, end and idle GPU seconds of the pieces in which a main process waited for its loader."""
+    rows = main.waits & (main.idle_s > 0)
+    return main.start_s[rows], main.end_s[rows], main.idle_s[rows]
+
+
+def _is_working(worker: ProcessStacks) -> Bools:
+    numbers = np.unique(worker.number).tolist()
+    working = [n for n in numbers if location_of(worker.stacks.get(n, ()), of_worker=True) is not None]
+    return np.isin(worker.number, working)
+
+
+def _between(worker: ProcessStacks, edges: Floats, so_far: Floats) -> Floats:
+    mine: Floats = np.interp(worker.end_s, edges, so_far) - np.interp(worker.start_s, edges, so_far)
+    return mine
+
+
+def _of_worker(worker: ProcessStacks, gpus: tuple[int, ...], idle_s: Floats) -> IdleStacks:
+    return IdleStacks(worker, gpus, worker.start_s, worker.end_s, worker.number, worker.end_s - worker.start_s, idle_s)

@@ -1,0 +1,121 @@
+"""Where a main process stood in an interval, against where it stands while its GPU works: what it waited in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from gpu_report.analyse.signals.idle_stacks import IdleStacks, Places, Rows
+from gpu_report.analyse.timeseries.gpu_series import Floats
+from gpu_report.analyse.timeseries.intervals import Span
+from gpu_report.model import Frame, Phase
+
+LEAST_IDLE_S = 1.0  # of an interval: 20 notes; less of it may be chance
+DUST_S = 1e-9  # of sums
+LEAST_ELSEWHERE_S = 1.0  # likewise of the same phases outside the interval, which it is compared with
+
+
+@dataclass(frozen=True)
+class Stood:
+    """Where a main process stood in most of an interval's idle GPU time.
+
+    `in_loader` is the share (0 to 1) of that time in which it waited for its loader. `share` is that of `line`, the one
+    of most of the rest; `usual` is the share that this line has of the GPU's work in the same phases outside the
+    interval, None where too little of that was noted.
+    """
+
+    in_loader: float
+    line: Frame | None
+    share: float
+    usual: float | None
+
+
+class StackHabits:
+    """Says of any interval where one main process stood in it, and whether it stands there when all is well."""
+
+    def __init__(self, stacks: IdleStacks, phases: Sequence[Phase]) -> None:
+        """Take the notes of a main process, and the phases of the run in order of time."""
+        self.stacks, self._all_phases = stacks, phases
+
+    def within(self, span: Span) -> Stood | None:
+        """Return where it stood in an interval, None where too little was noted of its idle time."""
+        rows, share = self.stacks.within([span])
+        idle = self.stacks.idle_s[rows] * share
+        total = float(idle.sum())
+        if total < LEAST_IDLE_S:
+            return None
+        waits = self.stacks.waits[rows]
+        lines, line_of = self.stacks.lines
+        by_line = np.bincount(line_of[rows], np.where(waits, 0.0, idle), minlength=len(lines))
+        most = int(by_line.argmax())
+        usual = self._usual(most, rows, share)
+        return Stood(float(idle[waits].sum()) / total, lines[most], float(by_line[most]) / total, usual)
+
+    def _usual(self, line: int, rows: Rows, share: Floats) -> float | None:
+        """Return the share that a line has of the GPU's work in the phases it stands in, outside of some pieces.
+
+        Of a phase in which a GPU does no work, as a checkpoint, it is that of the time.
+        """
+        inside = self._sums(rows, share)
+        work, time = self._whole.work - inside.work, self._whole.time - inside.time
+        stood = inside.time[:, line] - inside.work[:, line]  # idle
+        usual = 0.0
+        for phase in np.flatnonzero(stood > DUST_S):
+            spent = work[phase] if float(work[phase].sum()) >= LEAST_ELSEWHERE_S else time[phase]
+            if float(spent.sum()) < LEAST_ELSEWHERE_S:
+                return None
+            usual += float(stood[phase] / stood.sum() * spent[line] / spent.sum())
+        return usual
+
+    def _sums(self, rows: Rows, share: Floats) -> _Sums:
+        """Return the time, and the GPU's work in it, of some pieces by phase and line."""
+        lines, line_of = self.stacks.lines
+        shape = (len(self._phase_names) + 1, len(lines))
+        cells = self._phase_of[rows] * shape[1] + line_of[rows]
+        seconds, idle = self.stacks.seconds[rows] * share, self.stacks.idle_s[rows] * share
+        time, work = (
+            np.bincount(cells, values, minlength=shape[0] * shape[1]).astype(np.float64).reshape(shape)
+            for values in (seconds, np.maximum(seconds - idle, 0.0))
+        )
+        return _Sums(time, work)
+
+    @cached_property
+    def _whole(self) -> _Sums:
+        return self._sums(np.arange(len(self.stacks.start_s)), np.ones(len(self.stacks.start_s)))
+
+    @cached_property
+    def _phase_names(self) -> list[str]:
+        return list(dict.fromkeys(phase.name for phase in self._all_phases))
+
+    @cached_property
+    def _phase_of(self) -> Places:
+        """Return the number of the kind of phase that each piece begins in, 0 outside all."""
+        starts = np.array([phase.start_t_s for phase in self._all_phases])
+        numbers = np.array([1 + self._phase_names.index(phase.name) for phase in self._all_phases], dtype=np.int64)
+        at = np.searchsorted(starts, self.stacks.middle_s, side="right")
+        return np.append(0, numbers)[at]
+
+
+@dataclass(frozen=True, eq=False)
+class _Sums:
+    """Seconds, and the GPU's work in them, by phase (rows) and line of code (columns)."""
+
+    time: Floats
+    work: Floats
+
+
+def stood_of(habits: Sequence[StackHabits], gpu: int, span: Span) -> Stood | None:
+    """Return where the main process of a GPU stood in an interval; of several that feed it the one least in its loader.
+
+    One that does not wait for data is what the others wait for.
+    """
+    return min(_all_within(habits, gpu, span), key=lambda stood: stood.in_loader, default=None)
+
+
+def _all_within(habits: Sequence[StackHabits], gpu: int, span: Span) -> Iterator[Stood]:
+    for each in habits:
+        if gpu in each.stacks.gpus and (stood := each.within(span)) is not None:
+            yield stood

@@ -1,0 +1,71 @@
+"""Idle GPU time by stack: what each line took of it, and which worker was waited for."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.stacks import LOG, LOGS, READ, READS, RESTS, STARTS, TRAINER, TRAINS, WAITS, process, series
+
+from gpu_report.analyse.signals.idle_stacks import main_idle_stacks, share_out, worker_idle_stacks
+
+
+def by_line(stacks):
+    return stacks.by_line(np.arange(len(stacks.idle_s)), stacks.idle_s)
+
+
+def test_each_line_has_the_idle_time_of_the_readings_it_stood_in():
+    found = main_idle_stacks(process((0, 6, TRAINS), (6, 9, LOGS), (9, 10, TRAINS)), [series(*[90] * 6, 0, 0, 0, 90)])
+    assert by_line(found) == pytest.approx({TRAINER: 0.7, LOG: 3.0})
+    assert found.seconds.sum() == pytest.approx(10)
+
+
+def test_where_readings_mix_lines_the_idle_time_goes_to_those_at_which_a_gpu_is_idle():
+    """A reading of a second holds half a second of logging now and then; alone, in steps alike, nobody could say."""
+    stays, util = [], []
+    for second in range(200):
+        logs = 0.5 if second % 4 == 0 else 0.1
+        stays += [(second, second + 1 - logs, TRAINS), (second + 1 - logs, second + 1, LOGS)]
+        util.append(100 * (1 - logs))
+    found = by_line(main_idle_stacks(process(*stays), [series(*util)]))
+    assert found[LOG] > 0.9 * 40
+    assert found[TRAINER] + found[LOG] == pytest.approx(40)
+    alike = [stay for n in range(200) for stay in ((n, n + 0.8, TRAINS), (n + 0.8, n + 1, LOGS))]
+    found = by_line(main_idle_stacks(process(*alike), [series(*[80] * 200)]))
+    assert found == pytest.approx({TRAINER: 32, LOG: 8})
+
+
+def test_two_gpus_count_twice_and_time_without_readings_is_not_idle():
+    both = main_idle_stacks(process((0, 4, LOGS)), [series(0, 0), series(50, 50, gpu=1)])
+    assert both.idle_s.sum() == pytest.approx(3)
+    assert both.seconds.sum() == pytest.approx(4)
+    assert main_idle_stacks(process((0, 4, LOGS)), []).idle_s.sum() == 0
+
+
+def test_the_worker_that_was_at_work_is_the_one_that_was_waited_for():
+    main = main_idle_stacks(process((0, 4, TRAINS), (4, 8, WAITS)), [series(*[100] * 4, 0, 0, 0, 0)])
+    busy = process((0, 1, STARTS), (1, 6, READS), (6, 8, RESTS), role="worker 0", pid=2)
+    late = process((0, 8, READS), role="worker 1", pid=3)
+    first, second = worker_idle_stacks([busy, late], [main])
+    assert by_line(first) == pytest.approx({READ: 1.0})  # two of the four seconds, shared with the other
+    assert by_line(second) == pytest.approx({READ: 3.0})
+
+
+def test_a_part_of_a_piece_counts_for_that_part():
+    found = main_idle_stacks(process((0, 10, LOGS)), [series(*[0] * 10)])
+    rows, share = found.within([(2, 4), (3, 5.5)])
+    assert (found.seconds[rows] * share).sum() == pytest.approx(3.5)
+    assert found.within([])[0].size == found.within([(20, 30)])[0].size == 0
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 5), st.integers(0, 3), st.floats(0.001, 1), st.floats(0, 1)), min_size=1, max_size=40
+    )
+)
+def test_no_piece_is_idle_for_longer_than_it_is_and_nothing_is_lost(pieces):
+    reading, place, length = (np.array([piece[i] for piece in pieces]) for i in range(3))
+    idle = np.bincount(reading, length * np.array([piece[3] for piece in pieces]), minlength=6)
+    given_s = share_out(reading, place, length, idle)
+    assert (given_s >= 0).all()
+    assert (given_s <= length + 1e-9).all()
+    assert np.bincount(reading, given_s, minlength=6) == pytest.approx(idle, abs=1e-6)

@@ -4,6 +4,7 @@ import { leaveAddress, placeNamed, setAddress } from "./address.js";
 import { fromText, inflate } from "./codec.js";
 import { setUpDownloads } from "./downloads.js";
 import { clearFilter, setUpFilter } from "./filter.js";
+import { setUpFlame } from "./flame.js";
 import { setUpKeys } from "./keys.js";
 import { setUpCopy, setUpPrint, setUpTheme, setUpZone } from "./settings.js";
 import { Snapshot } from "./snapshot.js";
@@ -140,6 +141,7 @@ async function startTimeline(run, zone, onBegin) {
   await timeline.complete();
   snapshot.refresh(); // of one that was opened before all was there
   setUpDownloads(store);
+  setUpFlame(run.code, store.packed, timeline);
   followAddress(timeline, snapshot);
   window.addEventListener("hashchange", () => followAddress(timeline, snapshot));
 }

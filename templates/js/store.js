@@ -7,7 +7,7 @@ import { breakIndexes } from "./window.js";
 /**
  * Return the store of a run: the samples of its GPUs and those of the host, as far as the lanes show them, long lines as
  * their overview (`hasOverview`). `run` gets its phases and epochs. `complete()` unpacks all else: every reading of every quantity, and
- * the processes; `isWhole` tells whether it has.
+ * the processes; `isWhole` tells whether it has. `packed` unpacks what else the page holds.
  */
 export async function openStore(run) {
   const textOf = (id) => document.getElementById(id).textContent;
@@ -24,7 +24,7 @@ export async function openStore(run) {
   ]);
   const gpus = run.gpus.map((gpu, position) => ({ ...gpu, position, ...first[position] }));
   const hasOverview = sources.some(([source]) => source.overview.length > 0);
-  const base = { run, startWall: run.start_wall_s * 1000, hasOverview, isWhole: false };
+  const base = { run, packed: columns, startWall: run.start_wall_s * 1000, hasOverview, isWhole: false };
   const store = { ...base, gpus, host: first.at(-1).series };
   store.complete = async () => {
     for (const [i, [source, gaps]] of sources.entries()) {

@@ -150,6 +150,7 @@ export class Timeline {
     Object.assign(this.view, { from: start, to: start + length });
     document.getElementById("zoom-reset").disabled = this.isWhole;
     setAddress(this.address, false);
+    document.dispatchEvent(new CustomEvent("windowshown"));
     return this.draw();
   }
 

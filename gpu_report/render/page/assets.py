@@ -40,6 +40,8 @@ SCRIPTS = (
     "heads",
     "drag",
     "timeline",
+    "icicle",
+    "flame",
     "downloads",
     "filter",
     "keys",

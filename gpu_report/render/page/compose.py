@@ -6,6 +6,7 @@ from pathlib import PurePath
 from gpu_report.model import HEALTHY_PCT, Analysis, Finding, Run
 from gpu_report.render.formatting import clean, first_sentence, tied
 from gpu_report.render.page import (
+    code_time,
     epochs,
     findings,
     gpu_tables,
@@ -49,6 +50,7 @@ def compose(analysis: Analysis) -> ReportView:
         findings=views[:FINDINGS_IN_FULL],
         more_findings=views[FINDINGS_IN_FULL:],
         findings_count=f"{len(views):,}",
+        code_time=code_time.code_time(analysis),
         expected=_finding_views(expected, EXPECTED_IN_FULL, analysis, tracks),
         no_findings=findings.nothing_found(analysis),
         phases_note=yolo_run.phases_note(analysis),

@@ -8,6 +8,7 @@ from typing import Any
 from gpu_report.model import Analysis, Finding
 from gpu_report.render import recorder_events
 from gpu_report.render.formatting import clean, known, sentence
+from gpu_report.render.page.code_time import flame_data
 from gpu_report.render.page.findings import finding_title
 from gpu_report.render.quantity_labels import (
     CLOCK_EVENT_REASONS,
@@ -39,6 +40,7 @@ def chart_data(analysis: Analysis, packing: Packing | None = None) -> tuple[Json
         for index, columns in packing.gpus().items()
     ]
     host = blob.put(packing.host())
+    code = {"code": flame_data(analysis, blob)} if analysis.code_lines else {}
     data: Json = {
         **_run(analysis),
         "gpus": gpus,
@@ -51,6 +53,7 @@ def chart_data(analysis: Analysis, packing: Packing | None = None) -> tuple[Json
         "reasons": [[bit, words] for bit, words in CLOCK_EVENT_REASONS.items()],
         **_marks(analysis),
         **first,
+        **code,
     }
     return data, blob.text()
 

@@ -266,6 +266,16 @@ class LegendItem:
 
 
 @dataclass(frozen=True)
+class CodeTimeView:
+    """What the GPUs waited for: the roles and phases to choose from (key and words), and the worst lines."""
+
+    roles: tuple[tuple[str, str], ...]
+    phases: tuple[tuple[str, str], ...]
+    lines: Table
+    note: str
+
+
+@dataclass(frozen=True)
 class ReportView:
     """All that the page says."""
 
@@ -287,6 +297,7 @@ class ReportView:
     findings: tuple[FindingView, ...]
     more_findings: tuple[FindingView, ...]
     findings_count: str
+    code_time: CodeTimeView | None
     expected: tuple[FindingView, ...]
     no_findings: str
     phases_note: str

@@ -1,0 +1,94 @@
+"""What the GPUs waited for: the table of its lines of code, and what the flame graph is drawn from."""
+
+from collections.abc import Sequence
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+
+from gpu_report.catalogue import phase_words
+from gpu_report.model import Analysis, CodeFrame, CodeLine, CodeTime
+from gpu_report.render.formatting import clean, duration, share
+from gpu_report.render.page.view import CodeTimeView, Table
+from gpu_report.render.samples.column_codec import MILLISECOND_DECIMALS, Scale
+from gpu_report.render.samples.columns import Blob, pack_table
+from gpu_report.wording import line_words, role_words, upper_first
+
+Json = dict[str, Any]
+WHOLE, SECONDS = Scale(0), Scale(MILLISECOND_DECIMALS)
+
+
+def code_time(analysis: Analysis) -> CodeTimeView | None:
+    """Return the section on lines of code, None where no GPU was idle in any that was noted."""
+    if not analysis.code_lines:
+        return None
+    total = sum(float(time.idle_gpu_s.sum()) for time in analysis.code_time if time.role != "workers")
+    return CodeTimeView(
+        roles=tuple((time.role, role_words(time.role)) for time in analysis.code_time),
+        phases=tuple((name, upper_first(phase_words(name))) for name in _phases(analysis.code_time)),
+        lines=_table(analysis.code_lines, total),
+        note=_note(analysis, total),
+    )
+
+
+def flame_data(analysis: Analysis, blob: Blob) -> Json:
+    """Return the frames and stacks that the flame graph is drawn from, and where its columns lie in `blob`."""
+    frames: dict[CodeFrame, int] = {}
+    roles = [_role(time, frames, blob) for time in analysis.code_time]
+    return {"frames": [_frame(frame) for frame in frames], "roles": roles}
+
+
+def _role(time: CodeTime, frames: dict[CodeFrame, int], blob: Blob) -> Json:
+    columns = {
+        "bucket": (time.bucket.tolist(), WHOLE),
+        "phase": (time.phase.tolist(), WHOLE),
+        "stack": (time.stack.tolist(), WHOLE),
+        "seconds": (np.round(time.seconds, 3).tolist(), SECONDS),
+        "idle_gpu_s": (np.round(time.idle_gpu_s, 3).tolist(), SECONDS),
+    }
+    return {
+        "role": time.role,
+        "bucket_s": round(time.bucket_s, 6),
+        "phases": list(time.phases),
+        "stacks": [[frames.setdefault(frame, len(frames)) for frame in stack] for stack in time.stacks],
+        "columns": blob.put(pack_table(columns)),
+    }
+
+
+def _frame(frame: CodeFrame) -> list[Any]:
+    file = frame.file.replace("\\", "/")
+    return [clean(frame.function), clean(PurePath(file).name), frame.line, clean(file), frame.kind]
+
+
+def _phases(all_time: Sequence[CodeTime]) -> list[str]:
+    return [name for name in dict.fromkeys(name for time in all_time for name in time.phases) if name]
+
+
+def _table(lines: Sequence[CodeLine], total_s: float) -> Table:
+    several = len({line.process for line in lines}) > 1
+    rows = tuple(_row(line, total_s, several=several) for line in lines)
+    process = ("Process",) if several else ()
+    columns = ("Line of code", *process, "Idle GPU time", "Share", "Mostly during")
+    return Table(columns, (False, *(False for _ in process), True, True, False), rows)
+
+
+def _row(line: CodeLine, total_s: float, *, several: bool) -> tuple[str, ...]:
+    idle = line.idle_gpu_s / total_s if total_s else None
+    process = (role_words(line.process),) if several else ()
+    return (
+        line_words(line),
+        *process,
+        duration(line.idle_gpu_s),
+        share(idle),
+        phase_words(line.phase) if line.phase else "",
+    )
+
+
+def _note(analysis: Analysis, total_s: float) -> str:
+    idle = duration(total_s)
+    of = "the GPUs were" if len(analysis.gpus) > 1 else "the GPU was"
+    return (
+        f"While {of} idle for {idle} in all, the training stood in these lines. "
+        "Readings of utilisation say how long a GPU was idle within each fifth of a second or longer: lines that take "
+        "turns within one share its idle time."
+    )

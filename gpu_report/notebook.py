@@ -11,6 +11,7 @@ from typing import Any
 from gpu_report import run_folder
 from gpu_report.errors import GpuReportError, InputError, UsageError
 from gpu_report.inside import RUN_FOLDER_VARIABLE
+from gpu_report.inside.on_path.gpu_report_inside import stacks
 from gpu_report.inside.on_path.gpu_report_inside.callbacks import CALLBACKS
 from gpu_report.record import RecordOptions
 from gpu_report.record.lifecycle import background
@@ -39,6 +40,7 @@ def attach(model: Any, run: str | os.PathLike[str] | None = None) -> Path:
         for event, function in CALLBACKS.items():
             model.add_callback(event, function)
         model.add_callback("teardown", end_recorder)
+    stacks.start()
     return folder
 
 

@@ -56,6 +56,7 @@ from gpu_report.model.recorded import (
     InsideRun,
     KernelEvent,
     KernelLog,
+    LockHeld,
     Mount,
     OomReport,
     Phase,
@@ -69,5 +70,6 @@ from gpu_report.model.recorded import (
     Severity,
     Stack,
     Stretch,
+    ThreadStacks,
     YoloRun,
 )

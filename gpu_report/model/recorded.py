@@ -194,11 +194,34 @@ class Frame:
 Stack = tuple[Frame, ...]  # innermost frame first
 
 
+@dataclass(frozen=True)
+class LockHeld(Stretch):
+    """A stretch in which no thread could run Python: C code kept the interpreter's lock (GIL).
+
+    `cpu_s` is the CPU that the main thread used meanwhile.
+    """
+
+    start_t_s: float
+    end_t_s: float
+    cpu_s: float
+
+
+@dataclass(frozen=True, eq=False)
+class ThreadStacks:
+    """Where another thread of a process stood, in the process's stacks; seen once a second."""
+
+    name: str
+    start_s: npt.NDArray[np.float64]
+    end_s: npt.NDArray[np.float64]
+    number: npt.NDArray[np.int32]
+
+
 @dataclass(frozen=True, eq=False)
 class ProcessStacks:
     """Where the main thread of a process stood: from `start_s` to `end_s` of the run in the stack of that `number`.
 
-    `role` is `main`, `rank N` or `worker N` (of a loader). Of stack 0 nothing is known.
+    `role` is `main`, `rank N` or `worker N` (of a loader). Of stack 0 nothing is known. A line in which the thread
+    stood when C code kept the interpreter's lock (`lock_held`) is the one that had called that code.
     """
 
     pid: int
@@ -207,6 +230,8 @@ class ProcessStacks:
     end_s: npt.NDArray[np.float64]
     number: npt.NDArray[np.int32]
     stacks: Mapping[int, Stack]
+    threads: tuple[ThreadStacks, ...] = ()
+    lock_held: tuple[LockHeld, ...] = ()
 
     @property
     def is_worker(self) -> bool:

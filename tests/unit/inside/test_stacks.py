@@ -1,23 +1,40 @@
 """The notes of where a process stands: what a block holds, and that nothing of ours reaches the training."""
 
-import base64
 import json
 import os
+import subprocess
 import sys
 import threading
-import time
-import zlib
+from types import SimpleNamespace
 
 import pytest
 
-from gpu_report.inside.on_path.gpu_report_inside import stacks
-from tests.conftest import wait_for
+from gpu_report.inside.on_path.gpu_report_inside import notes, process_role, stacks, threads
+from gpu_report.inside.on_path.gpu_report_inside.writer import DraftFile
+from gpu_report.load.stacks import load_stacks
+from tests.conftest import REPOSITORY, clean_environment, wait_for
+
+ON_PATH = REPOSITORY / "gpu_report" / "inside" / "on_path"
 
 
-def content(line):
-    """Return a block's line, and what is packed in it."""
-    told = json.loads(line)
-    return told, json.loads(zlib.decompress(base64.b64decode(told["notes"])))
+class Clock:
+    """The monotonic clock itself."""
+
+    def t(self, wall_s, mono_s):
+        return mono_s
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Write blocks as one process, and return what a reader makes of them."""
+
+    def written(*blocks):
+        (tmp_path / "77.jsonl").write_bytes(b"".join(blocks))
+        (process,), problems = load_stacks(tmp_path, Clock(), 1e9)
+        assert problems == ()
+        return process
+
+    return written
 
 
 def here():
@@ -34,59 +51,197 @@ def here():
 waiting = []
 
 
-def test_a_stack_is_written_once_and_then_only_when_it_changes():
-    notes = stacks.Notes()
-    same = here()
+def stood(process):
+    """Return where a process stood, as (since, function)."""
+    return [
+        (round(start, 2), process.stacks[number][0].function if number else None)
+        for start, number in zip(process.start_s, process.number, strict=True)
+    ]
+
+
+def test_a_stack_is_named_once_and_told_only_when_it_changes(read):
+    block = notes.Notes(0.05)
+    same, other = here(), sys._getframe()
     for at_s in (10.0, 10.05, 10.1):
-        notes.note(same, at_s)
-    notes.note(None, 10.2)
-    told, packed = content(notes.block("main", 15.0))
-    assert (told["mono_s"], told["seconds"], told["role"]) == (10.0, 5.0, "main")
-    assert [number for _, number in packed["at"]] == [1, 2]
-    assert [at_ms for at_ms, _ in packed["at"]] == [0, 200]
-    number, frames = packed["stacks"][0]
-    first = next(frame for frame in packed["frames"] if frame[0] == frames[0])
-    assert (number, first[1], first[3]) == (1, __file__, "stands")
-    notes.note(same, 15.05)
-    _, second = content(notes.block("main", 20.0))
-    assert (second["frames"], second["stacks"]) == ([], [])
-    assert second["at"] == [[0, 2], [50, 1]]
+        block.note(block.known.stack(same), at_s)
+    block.note(block.known.stack(other), 10.2)
+    first = block.block("main", 15.0)
+    block.end(15.0)
+    block.note(block.known.stack(same), 15.05)
+    second = block.block("main", 20.0)
+    process = read(first, second)
+    me = "test_a_stack_is_named_once_and_told_only_when_it_changes"
+    assert stood(process) == [(10.0, "stands"), (10.2, me), (15.0, me), (15.05, "stands")]
+    assert process.end_s.tolist() == pytest.approx([10.2, 15.0, 15.05, 20.0])
+    assert process.stacks[process.number[0]][0].file == __file__
+    assert len(second) < len(first) / 2
+
+
+def test_a_block_can_be_written_before_it_is_full(read):
+    block = notes.Notes(0.05)
+    block.note(block.known.stack(here()), 10.0)
+    block.block("main", 12.0)
+    block.note(block.known.stack(sys._getframe()), 13.0)
+    assert [since for since, _ in stood(read(block.block("main", 14.0)))] == [10.0, 13.0]
+
+
+def test_other_threads_and_who_kept_the_lock_of_the_interpreter(read):
+    block = notes.Notes(0.05)
+    block.note(block.known.stack(here()), 10.0)
+    logger, plots = block.known.thread("Thread-7 (logger)"), block.known.thread("plots")
+    stack = block.known.stack(here())
+    block.threads({0: (logger, stack)}, 10.0)
+    block.threads({0: (logger, stack), 1: (plots, stack)}, 11.0)
+    block.held(12.0, 3.2, 0.4)
+    block.threads({1: (plots, stack)}, 13.0)
+    process = read(block.block("main", 14.0))
+    assert [(t.name, t.start_s.tolist(), t.end_s.tolist()) for t in process.threads] == [
+        ("Thread (logger)", [10.0], [13.0]),
+        ("plots", [11.0], [14.0]),
+    ]
+    (held,) = process.lock_held
+    assert (held.start_t_s, held.end_t_s, held.cpu_s) == (12.0, 14.0, 0.4)
 
 
 def test_more_stacks_than_there_can_be_are_not_told_apart(monkeypatch):
-    monkeypatch.setattr(stacks, "MOST_STACKS", 1)
-    notes = stacks.Notes()
-    notes.note(here(), 1.0)
-    notes.note(sys._getframe(), 1.1)
-    _, packed = content(notes.block("main", 2.0))
-    assert [number for _, number in packed["at"]] == [1, stacks.OTHER]
+    monkeypatch.setattr(notes, "MOST_STACKS", 1)
+    known = notes.Dictionary()
+    assert known.stack(here()) == 1
+    assert known.stack(sys._getframe()) == notes.OTHER
 
 
-def test_a_deep_stack_is_cut_at_its_outer_end():
+def test_a_deep_stack_is_cut_at_its_outer_end(read):
     def deep(levels):
         return sys._getframe() if not levels else deep(levels - 1)
 
-    notes = stacks.Notes()
-    notes.note(deep(200), 1.0)
-    _, packed = content(notes.block("main", 2.0))
-    assert len(packed["stacks"][0][1]) == stacks.DEEPEST
+    block = notes.Notes(0.05)
+    block.note(block.known.stack(deep(200)), 1.0)
+    process = read(block.block("main", 2.0))
+    assert len(process.stacks[process.number[0]]) == notes.DEEPEST
 
 
-def test_a_thread_notes_where_the_main_thread_stands(tmp_path, monkeypatch):
-    monkeypatch.setenv("GPU_REPORT_RUN_FOLDER", str(tmp_path))
-    monkeypatch.setattr(stacks, "BLOCK_S", 0.3)
+def test_many_stacks_in_a_block_keep_their_places(read):
+    block = notes.Notes(0.05)
+    frames = [here() for _ in range(300)]
+    numbers = []
+    for at, frame in enumerate(frames):  # each in a function of its own would be another stack: here it is one line
+        numbers.append(block.known.stack(frame))
+        block.note(at + 1, 10.0 + at * 0.05)
+    told = json.loads(block.block("main", 30.0))
+    assert len(set(numbers)) == 1
+    assert told["seconds"] == 20.0
+    assert len({notes._letters(place) for place in range(5000)}) == 5000
+
+
+def test_a_draft_gives_way_to_what_follows_and_is_never_left_behind(tmp_path):
+    (tmp_path / "run").mkdir()
+    file = DraftFile("stacks")
+    path = tmp_path / "run" / "stacks" / f"{os.getpid()}.jsonl"
+    for line, draft in ((b"{1234567}\n", True), (b"{12}\n", True), (b"{3}\n", False), (b"{4}\n", True)):
+        file.append(str(tmp_path / "run"), line, draft=draft)
+    assert [line.strip() for line in path.read_text().splitlines()] == ["{3}", "{4}"]
+    DraftFile("stacks").append(str(tmp_path / "run"), b"{5}\n")  # another process of this pid
+    assert [line.strip() for line in path.read_text().splitlines()] == ["{3}", "{4}", "{5}"]
+
+
+SCRIPT = """
+import ctypes, os, sys, threading, time
+sys.path.insert(0, sys.argv[1])
+from gpu_report_inside import stacks
+lock = threading.Lock()
+def keeps_the_lock():
+    with lock:
+        time.sleep(3)
+def in_c():
+    ctypes.PyDLL(None).usleep(2_000_000)  # as an extension that does not let go of the interpreter's lock
+def waits():
+    with lock:
+        pass
+stacks.start()
+threading.Thread(target=keeps_the_lock, name="logger", daemon=True).start()
+time.sleep(0.2)
+waits()
+in_c()
+if sys.argv[2] == "killed":
+    time.sleep(2.5)
+    os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.parametrize("end", ["ended", "killed"])
+def test_a_process_notes_itself_to_its_end(tmp_path, end):
+    env = {**clean_environment(), "GPU_REPORT_RUN_FOLDER": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", SCRIPT, ON_PATH, end], env=env, timeout=60, check=end == "ended")
+    (process,), problems = load_stacks(tmp_path / "stacks", Clock(), 1e9)
+    assert problems == ()
+    assert process.role == "main"
+    spent = {}
+    for start, stop, number in zip(process.start_s, process.end_s, process.number, strict=True):
+        function = process.stacks[number][0].function
+        spent[function] = spent.get(function, 0) + stop - start
+    assert spent["waits"] == pytest.approx(2.8, abs=0.7)
+    assert spent["in_c"] == pytest.approx(2.0, abs=0.7)
+    (held,) = [held for held in process.lock_held if held.duration_s > 1]
+    assert held.duration_s == pytest.approx(2.0, abs=0.7)
+    assert held.cpu_s < 0.5
+    (logger,) = [thread for thread in process.threads if thread.name == "logger"]
+    assert process.stacks[logger.number[0]][0].function == "keeps_the_lock"
+
+
+def test_a_busy_machine_is_not_taken_for_a_lock(monkeypatch):
+    counted = iter([0, 0, 40])
+    monkeypatch.setattr(threads.Lock, "_count", staticmethod(lambda: next(counted)))
+    lock = threads.Lock()
+    assert not lock.was_held(0.4)  # it did not ask: something kept it from running at all
+    assert lock.was_held(0.4)  # it asked 40 times, once every 5 ms
+
+
+def test_a_thread_notes_until_nobody_records_and_can_begin_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("GPU_REPORT_RUN_FOLDER", str(tmp_path / "one"))
+    monkeypatch.setattr(stacks, "WRITE_EVERY_S", 0.1)
+    monkeypatch.setattr(stacks, "EXTEND_EVERY_S", 0.1)
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
     before = threading.active_count()
-    stacks.Sampler(0.02).start()
-    file = tmp_path / "stacks" / f"{os.getpid()}.jsonl"
-    end = time.monotonic() + 5
-    while not file.exists() and time.monotonic() < end:
-        time.sleep(0.05)
-    told, packed = content(file.read_text().splitlines()[0])
-    names = {frame[3] for frame in packed["frames"]}
-    assert "test_a_thread_notes_where_the_main_thread_stands" in names
-    assert told["role"] == "main"
-    monkeypatch.delenv("GPU_REPORT_RUN_FOLDER")  # its end: nobody records any more
+    stacks.start()
+    file = f"stacks/{os.getpid()}.jsonl"
+    wait_for(lambda: (tmp_path / "one" / file).stat().st_size)
+    monkeypatch.setenv("GPU_REPORT_RUN_FOLDER", str(tmp_path / "two"))
+    wait_for(lambda: (tmp_path / "two" / file).stat().st_size)
+    (process,), problems = load_stacks(tmp_path / "two" / "stacks", Clock(), 1e9)
+    names = {frame.function for stack in process.stacks.values() for frame in stack}
+    assert problems == ()
+    assert "test_a_thread_notes_until_nobody_records_and_can_begin_again" in names
+    monkeypatch.delenv("GPU_REPORT_RUN_FOLDER")  # its end
     wait_for(lambda: threading.active_count() <= before + 1)  # the writer's waits for ever, as a daemon
+    assert stacks._STARTED.add()
+    stacks._STARTED.end()
+
+
+@pytest.mark.parametrize(
+    ("process", "env", "expected"),
+    [
+        ({}, {}, "main"),
+        ({}, {"RANK": "3", "WORLD_SIZE": "4"}, "rank 3"),
+        ({}, {"RANK": "0", "WORLD_SIZE": "1"}, "main"),
+        ({"module": "somebody"}, {"RANK": "3", "WORLD_SIZE": "4"}, None),  # what a rank has forked
+        ({"module": process_role.SPAWNED_RANK, "args": ("f", 2, ())}, {}, "rank 2"),
+        ({"module": process_role.SPAWNED_RANK, "args": ("f", 2, ())}, {"RANK": "6", "WORLD_SIZE": "8"}, "rank 6"),
+        ({"module": "loader", "worker": 5}, {"RANK": "1", "WORLD_SIZE": "2"}, "worker 5"),
+    ],
+)
+def test_what_a_process_is(monkeypatch, process, env, expected):
+    for name in ("RANK", "WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    child = SimpleNamespace(_target=SimpleNamespace(__module__=process.get("module")), _args=process.get("args", ()))
+    info = SimpleNamespace(id=process["worker"]) if "worker" in process else None
+    known = SimpleNamespace(parent_process=lambda: process.get("module"), current_process=lambda: child)
+    monkeypatch.setitem(sys.modules, "multiprocessing.process", known)
+    monkeypatch.setitem(sys.modules, "torch.utils.data._utils.worker", SimpleNamespace(_worker_info=info))
+    monkeypatch.setitem(sys.modules, "torch.distributed", None)
+    assert process_role.role() == expected
 
 
 @pytest.mark.parametrize("fault", ["_current_frames", "getpid"])
@@ -96,6 +251,7 @@ def test_a_fault_of_ours_is_no_fault_of_the_training(monkeypatch, fault):
 
     monkeypatch.setattr(sys if fault == "_current_frames" else os, fault, broken)
     monkeypatch.setattr(stacks, "report", lambda *_: None)
+    stacks._STARTED.end()
     stacks.start()
     stacks._in_child()
 

@@ -9,11 +9,20 @@ import pytest
 from gpu_report.load.stacks import load_stacks
 from gpu_report.model import Frame
 
-SLEEP, LOG = [0, "/usr/lib/python3.11/time.py", 1, "sleep"], [1, "/home/me/train.py", 9, "log_images"]
+SLEEP, LOG = ["/usr/lib/python3.11/time.py", 1, "sleep"], ["/home/me/train.py", 9, "log_images"]
+NAMES = {
+    "files": [0, SLEEP[0], LOG[0]],
+    "frames": [0, [0, *SLEEP[1:]], [1, *LOG[1:]]],
+    "stacks": [1, [0, 1], [1, 0]],  # 1: log_images, 2: sleep, called from 1
+}
 
 
-def block(mono_s, at, frames=(), stacks=(), seconds=5.0, role="main"):
-    packed = zlib.compress(json.dumps({"frames": frames, "stacks": stacks, "at": at}).encode())
+def block(mono_s, at, more=None, seconds=5.0, role="main"):
+    """Return a block with notes at (milliseconds, place in `used`), of which the stacks are 1 and 2."""
+    steps = [now // 50 - before // 50 for (before, _), (now, _) in zip([(0, 0), *at], at, strict=False)]
+    letters = "".join("#$%"[place] for _, place in at)
+    content = {"step_ms": 50, "used": [1, 1], "at": letters, "steps": steps, **(more or {})}
+    packed = zlib.compress(json.dumps(content).encode())
     told = {"wall_s": 1_795_000_000 + mono_s, "mono_s": mono_s, "kind": "stacks", "role": role, "seconds": seconds}
     return json.dumps({**told, "notes": base64.b64encode(packed).decode()}) + "\n"
 
@@ -35,17 +44,20 @@ class Clock:
 
 
 def test_a_later_block_goes_by_the_names_of_those_before_it(load):
-    text = block(110, [[0, 1], [2000, 2]], [SLEEP, LOG], [[1, [0, 1]], [2, [1]]]) + block(115, [[0, 2], [1000, 1]])
+    text = block(110, [[0, 1], [2000, 0]], NAMES) + block(115, [[0, 0], [1000, 1]])
     (process,), problems = load(text)
     assert problems == ()
     assert (process.pid, process.role) == (77, "main")
     assert process.start_s.tolist() == [10, 12, 15, 16]
     assert process.end_s.tolist() == [12, 15, 16, 20]
-    assert process.number.tolist() == [1, 2, 2, 1]
-    assert process.stacks[1] == (
-        Frame("/usr/lib/python3.11/time.py", 1, "sleep"),
-        Frame("/home/me/train.py", 9, "log_images"),
-    )
+    sleep, log = Frame(*SLEEP), Frame(*LOG)
+    assert [process.stacks[number] for number in process.number] == [(sleep, log), (log,), (log,), (sleep, log)]
+
+
+def test_the_numbers_of_another_process_with_the_same_pid_are_its_own(load):
+    other = {**NAMES, "files": [0, "/other.py", "/other.py"]}
+    (process,), _ = load(block(110, [[0, 0]], NAMES) + block(120, [[0, 0]], other))
+    assert [process.stacks[number][0].file for number in process.number] == [LOG[0], "/other.py"]
 
 
 @pytest.mark.parametrize(
@@ -55,19 +67,42 @@ def test_a_later_block_goes_by_the_names_of_those_before_it(load):
         '{"wall_s": 1795000110, "mono_s": 110, "kind": "stacks", "role": "main", "seconds": 5, "notes": "====="}\n',
         block(110, [[0, 1]], seconds=1e9),
         block(110, [[0, 1]], role="<script>"),
+        block(110, [[0, 1]], {"step_ms": 10**9}),
         json.dumps(
             {**json.loads(block(110, [])), "notes": base64.b64encode(zlib.compress(b"[" * 50_000_000)).decode()}
         ),
     ],
 )
 def test_what_is_no_block_is_left_out_and_said(load, line):
-    (process,), (problem,) = load(block(105, [[0, 1]], [LOG], [[1, [0]]]) + line + "\n")
+    (process,), (problem,) = load(block(105, [[0, 1]], NAMES) + line + "\n")
     assert process.start_s.tolist() == [5]
     assert "77.jsonl" in problem
 
 
-def test_odd_notes_are_left_out(load):
-    at = [[0, 1], ["x", 1], [-5, 1], [9_000_000, 1], [1000, 2**40], [1000, 1], None]
-    (process,), _ = load(block(110, at, [LOG, ["a"], None], [[1, [0, 99, "x"]], [None, []], [2]]))
-    assert process.start_s.tolist() == [10, 11]
-    assert list(process.stacks) == [1]
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"steps": [0, "x", 3]},
+        {"steps": [0, -5]},
+        {"steps": [0, 2**70]},
+        {"at": "#\x00#"},
+        {"at": "#!#"},
+        {"at": "#~~"},
+        {"at": [0, 1]},
+        {"used": "#"},
+        {"used": [2**40]},
+        {"files": [0, None, 5], "frames": [0, [9, 9, "x"], None]},
+        {"frames": [0, [2**70, 1, "f"], [0, "x", "f"]]},
+        {"stacks": [1, [2**70, 1], [-1, 0], None, [1, 99]]},
+        {"stacks": "x"},
+        {"threads": [[0, 0, 0, 1], [1, 0], [1, 0], [2**70, 0, 0, 1], ["x"], None, [0, 0, 2**70, 2**70], [3, 1, 0, -9]]},
+        {"held": [[0, -1, 0], [0, 1], None, [2**70, 1, 1], [0, 2**70, 0]]},
+    ],
+)
+def test_odd_notes_are_left_out(load, odd):
+    found, _ = load(block(105, [[0, 1]], NAMES) + block(110, [[0, 1], [1000, 0]], odd))
+    (process,) = found
+    assert process.start_s[0] == 5
+    assert set(process.number.tolist()) <= {0, *process.stacks}
+    assert all(set(thread.number.tolist()) <= {0, *process.stacks} for thread in process.threads)
+    assert all(held.end_t_s <= 15 for held in process.lock_held)

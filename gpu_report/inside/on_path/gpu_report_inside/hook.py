@@ -1,4 +1,7 @@
-"""Waits until ultralytics' default callbacks are imported, and adds ours: no import is needed before that moment."""
+"""Waits until ultralytics' default callbacks are imported, and adds ours: no import is needed before that moment.
+
+Likewise for torch: with it, where the process stands is noted, also of a training that knows no ultralytics.
+"""
 
 from __future__ import annotations
 
@@ -10,27 +13,25 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-TARGET = "ultralytics.utils.callbacks.base"
+CALLBACKS = "ultralytics.utils.callbacks.base"
+TORCH = "torch.utils.data._utils.worker"  # imported with torch, and it says which worker of a loader a process is
 
 
 def install() -> None:
-    """Watch for the target's import; where it has been imported already, add the callbacks at once."""
-    if TARGET in sys.modules:
-        add_callbacks(sys.modules[TARGET])
-    elif not any(isinstance(finder, Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, Finder())
+    """Watch for the targets' import; where one has been imported already, do what it was waited for at once."""
+    for name in (CALLBACKS, TORCH):
+        if name in sys.modules:
+            imported(sys.modules[name])
+    if CALLBACKS not in sys.modules and not any(isinstance(finder, Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, Finder({CALLBACKS, TORCH} - set(sys.modules)))
 
 
-def add_callbacks(base: ModuleType) -> None:
-    """Append our functions to `default_callbacks`, in place and once; never raises."""
+def imported(module: ModuleType) -> None:
+    """Do what a target was waited for; never raises."""
     try:
-        from .callbacks import CALLBACKS  # noqa: PLC0415 - most Python processes never get here
-
-        for event, function in CALLBACKS.items():
-            registered = base.default_callbacks.setdefault(event, [])
-            if function not in registered:
-                registered.append(function)
-        from .stacks import start  # noqa: PLC0415 - likewise
+        if module.__name__ == CALLBACKS:
+            _add_callbacks(module)
+        from .stacks import start  # noqa: PLC0415 - most Python processes never get here
 
         start()
     except Exception as error:  # noqa: BLE001 - whatever ultralytics has become, the training must go on
@@ -39,18 +40,29 @@ def add_callbacks(base: ModuleType) -> None:
         report("add_callbacks", error)
 
 
-class Finder:
-    """Finds nothing itself: it lets the others find the target, and has its loader call us when it is done.
+def _add_callbacks(base: ModuleType) -> None:
+    """Append our functions to `default_callbacks`, in place and once."""
+    from .callbacks import CALLBACKS as OURS  # noqa: PLC0415 - likewise
 
-    It stays until the target has been imported: to look for a module is not yet to import it.
+    for event, function in OURS.items():
+        registered = base.default_callbacks.setdefault(event, [])
+        if function not in registered:
+            registered.append(function)
+
+
+class Finder:
+    """Finds nothing itself: it lets the others find a target, and has its loader call us when it is done.
+
+    It stays until ultralytics has been imported: to look for a module is not yet to import it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, targets: set[str]) -> None:
+        self.targets = targets
         self._asking = False  # a finder that asks all finders in its turn must not come back to us for ever
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """Return the target's real spec with our loader around its own; None for every other module."""
-        if name != TARGET or self._asking:
+        """Return a target's real spec with our loader around its own; None for every other module."""
+        if name not in self.targets or self._asking:
             return None
         self._asking = True
         try:
@@ -92,5 +104,8 @@ class Loader:
             module.__spec__.loader = self._real
         module.__loader__ = self._real
         self._real.exec_module(module)
-        sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, Finder)]
-        add_callbacks(module)
+        for finder in [each for each in sys.meta_path if isinstance(each, Finder)]:
+            finder.targets.discard(module.__name__)
+            if CALLBACKS not in finder.targets:  # then there is nothing more to do at the other
+                sys.meta_path.remove(finder)
+        imported(module)

@@ -1,138 +1,129 @@
 """A thread that notes several times a second in which line of Python this process stands.
 
-Where the GPU had nothing to do, that line is what it waited for. A note costs 50 to 80 us; nothing of the training is
-touched, and nobody waits for this thread. Blocks of notes go to the run folder's `stacks/<pid>.jsonl`, compressed: a
-code object's file, line and name once, each stack once, and then only when the stack changed.
+Where the GPU had nothing to do, that line is what it waited for. Nothing of the training is touched, and nobody waits
+for this thread. Blocks of notes go to the run folder's `stacks/<pid>.jsonl`. A main thread that has used no CPU since
+the note before stands where it stood: then a note costs no more than waking up.
 """
 
 from __future__ import annotations
 
-import base64
-import json
+import atexit
 import os
 import sys
 import threading
 import time
-import zlib
-from typing import TYPE_CHECKING, Any
 
 from .lines import RUN_FOLDER_VARIABLE, report
-from .writer import Writer
-
-if TYPE_CHECKING:
-    from types import CodeType, FrameType
+from .notes import Notes
+from .process_role import is_child, role
+from .threads import OURS, Lock, MainThread, OtherThreads
+from .writer import DraftFile, Writer
 
 FOLDER = "stacks"
 OFF_VARIABLE = "GPU_REPORT_STACKS"  # "0": no notes
 PERIOD_S = 0.05  # of a main process: a callback of a tenth of a second is seen
 WORKER_PERIOD_S = 0.2  # of a loader's worker, of which there are many
-BLOCK_S = 5.0  # so much is lost at most with a process that is killed
-DEEPEST = 64  # frames of a stack, counted from the innermost
-MOST_STACKS = 5000  # different ones of a process: more are a program that recurses, and are not told apart
-OTHER = 0  # the number of those
-
-
-class Notes:
-    """The notes of one process that have not been written yet, and the numbers of all that it has seen."""
-
-    def __init__(self) -> None:
-        self._frames: dict[Any, int] = {}
-        self._stacks: dict[Any, int] = {}
-        self._kept: list[CodeType] = []  # so that no other code object gets the id of one that is gone
-        self._new_frames: list[Any] = []
-        self._new_stacks: list[Any] = []
-        self._at: list[Any] = []
-        self._begun = (0.0, 0.0)
-        self._last = -1
-
-    def note(self, frame: FrameType | None, mono_s: float) -> None:
-        """Take in where a thread stands; only where that is not where it stood before, there is something to write."""
-        if not self._begun[1]:
-            self._begun = (time.time(), mono_s)
-        number = self._number(frame)
-        if number != self._last:
-            self._at.append([round(1000 * (mono_s - self._begun[1])), number])
-            self._last = number
-
-    def due(self, mono_s: float) -> bool:
-        """Tell whether a block is full."""
-        return bool(self._begun[1]) and mono_s - self._begun[1] >= BLOCK_S
-
-    def block(self, role: str, mono_s: float) -> bytes:
-        """Return the notes up to now as a line, and begin a new block."""
-        wall_s, begun_s = self._begun
-        content = {"frames": self._new_frames, "stacks": self._new_stacks, "at": self._at}
-        packed = base64.b64encode(zlib.compress(json.dumps(content).encode(), 6)).decode("ascii")
-        line = {"wall_s": round(wall_s, 6), "mono_s": round(begun_s, 6), "kind": "stacks", "role": role}
-        line.update(seconds=round(mono_s - begun_s, 3), notes=packed)
-        last, self._new_frames, self._new_stacks = self._last, [], []
-        self._begun, self._at = (time.time(), mono_s), [[0, last]]
-        return (json.dumps(line) + "\n").encode("ascii")
-
-    def _number(self, frame: FrameType | None) -> int:
-        """Return the number of a stack, innermost frame first."""
-        places: list[tuple[CodeType, int]] = []
-        while frame is not None and len(places) < DEEPEST:
-            places.append((frame.f_code, frame.f_lineno))
-            frame = frame.f_back
-        key = tuple((id(code), line) for code, line in places)
-        number = self._stacks.get(key)
-        if number is None:
-            if len(self._stacks) >= MOST_STACKS:
-                return OTHER
-            number = self._stacks[key] = len(self._stacks) + 1
-            self._new_stacks.append([number, [self._frame(code, line) for code, line in places]])
-        return number
-
-    def _frame(self, code: CodeType, line: int) -> int:
-        place = (id(code), line)
-        number = self._frames.get(place)
-        if number is None:
-            number = self._frames[place] = len(self._frames)
-            self._kept.append(code)
-            self._new_frames.append([number, code.co_filename, line, code.co_name])
-        return number
+BLOCK_S = 20.0  # of notes on a line: in shorter ones its head, and what is repeated in each, take the room
+# What has changed is written so often, over what the block said before: so much is lost with a process that is killed.
+WRITE_EVERY_S = 2.0
+WORKER_WRITE_EVERY_S = 5.0
+EXTEND_EVERY_S = 5.0  # a block to which nothing was added
+LATE_PERIODS = 3  # a note later than this has a reason
 
 
 class Sampler:
-    """The thread of one process: it notes where the main thread stands, until the process ends."""
+    """The thread of one process: it notes where the others stand, until the process ends."""
 
     def __init__(self, period_s: float) -> None:
         self._period_s = period_s
-        self._notes = Notes()
-        self._writer = Writer(FOLDER)
+        self._writer = Writer(FOLDER, DraftFile)
+        self._writing = threading.Lock()
+        self._pid = os.getpid()
+        self._folder: str | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        self._main = MainThread()
+        self._notes = Notes(PERIOD_S)
+        self._others = OtherThreads(self._notes, self._main.ident)
+        self._written_s = time.monotonic()
 
     def start(self) -> None:
         """Begin to note."""
-        threading.Thread(target=self._run, name="gpu-report-stacks", daemon=True).start()
+        threading.Thread(target=self._run, name=f"{OURS}-stacks", daemon=True).start()
 
     def _run(self) -> None:
         try:
-            self._sample(threading.main_thread().ident or 0)
+            atexit.register(self._at_exit)
+            self._sample()
         except BaseException as error:  # noqa: BLE001 - also while the interpreter shuts down: nobody may hear of it
             report("stacks", error)
+        _STARTED.end()
 
-    def _sample(self, thread: int) -> None:
-        due_s = time.monotonic()
+    def _sample(self) -> None:
+        lock, due_s, number = Lock(), time.monotonic(), 0
         while True:
             now_s = time.monotonic()
-            self._notes.note(sys._current_frames().get(thread), now_s)
-            if self._notes.due(now_s):
-                folder = os.environ.get(RUN_FOLDER_VARIABLE)
-                role = _role()
-                if not folder or role is None:
-                    return
-                self._writer.put(folder, self._notes.block(role, now_s))
+            late_s = now_s - due_s if now_s - due_s > LATE_PERIODS * self._period_s else None
+            held, ran_s = lock.was_held(late_s), self._main.ran_s()
+            looks = self._others.due(now_s) or held
+            if ran_s or looks:
+                frames = sys._current_frames()
+                number = self._notes.known.stack(frames.get(self._main.ident)) if ran_s else number
+                if looks:
+                    self._others.note(frames, now_s)
+                del frames  # what stands in them must not live on because we looked
+            self._notes.note(number, due_s if held else now_s)  # whoever held the lock went on in no other line
+            if held and late_s is not None:
+                self._notes.held(due_s, late_s, ran_s)
+            if not self._write(now_s):
+                return
             due_s = max(due_s + self._period_s, now_s)  # one that comes late is not made up for
             time.sleep(max(due_s - time.monotonic(), 0.001))
+
+    def _write(self, now_s: float) -> bool:
+        """Write the block where that is due; return whether to go on."""
+        full, often = self._notes.seconds(now_s) >= BLOCK_S, self._often()
+        if not full and now_s - self._written_s < (often if self._notes.changed else EXTEND_EVERY_S):
+            return True
+        folder, name = os.environ.get(RUN_FOLDER_VARIABLE), role()
+        if not folder or name is None:
+            return False
+        if self._folder not in {None, folder}:  # another recording: what was named in the one before is not known there
+            self._begin()
+            self._folder = folder
+            return True
+        self._folder = folder
+        self._period_s = WORKER_PERIOD_S if name.startswith("worker") else PERIOD_S
+        with self._writing:
+            if full or self._writer.is_idle:  # a disk that does not keep up gets whole blocks only
+                self._writer.put(folder, self._notes.block(name, now_s), draft=not full)
+            self._written_s = now_s
+            if full:
+                self._notes.end(now_s)
+        return True
+
+    def _often(self) -> float:
+        return WRITE_EVERY_S if self._period_s < WORKER_PERIOD_S else WORKER_WRITE_EVERY_S
+
+    def _at_exit(self) -> None:
+        """Write what is left: the interpreter ends, and with it this thread."""
+        try:
+            folder, name, now_s = os.environ.get(RUN_FOLDER_VARIABLE), role(), time.monotonic()
+            mine = self._pid == os.getpid() and folder == (self._folder or folder)
+            if mine and folder and name is not None and self._writing.acquire(timeout=1):
+                self._writer.put(folder, self._notes.block(name, now_s), draft=True)
+                self._writer.drain()  # with the lock: nothing may follow
+        except Exception as error:  # noqa: BLE001 - the process is ending
+            report("stacks", error)
 
 
 def start() -> None:
     """Begin to note in this process, once, and in the workers that it forks; never raises."""
     try:
         if os.environ.get(OFF_VARIABLE) != "0" and _STARTED.add():
-            Sampler(PERIOD_S).start()
-            os.register_at_fork(after_in_child=_in_child)
+            Sampler(WORKER_PERIOD_S if is_child() else PERIOD_S).start()
+            _STARTED.follow_forks()
     except Exception as error:  # noqa: BLE001 - a training without our notes is better than none
         report("stacks", error)
 
@@ -142,11 +133,22 @@ class _Started:
 
     def __init__(self) -> None:
         self._pid = 0
+        self._follows = False
 
     def add(self) -> bool:
         """Return whether it had not begun in this process."""
         begun, self._pid = self._pid == os.getpid(), os.getpid()
         return not begun
+
+    def end(self) -> None:
+        """Let it begin again: `attach` may record another training in this process."""
+        self._pid = 0
+
+    def follow_forks(self) -> None:
+        """Have each fork of this process begin, too."""
+        if not self._follows:
+            self._follows = True
+            os.register_at_fork(after_in_child=_in_child)
 
 
 _STARTED = _Started()
@@ -158,16 +160,3 @@ def _in_child() -> None:
             Sampler(WORKER_PERIOD_S).start()
     except Exception as error:  # noqa: BLE001 - the loader must go on
         report("stacks", error)
-
-
-def _role() -> str | None:
-    """Return what this process is: `main`, `rank N`, `worker N`, or None for a fork that is none of them."""
-    module = sys.modules.get("torch.utils.data._utils.worker")
-    info = getattr(module, "_worker_info", None)
-    if info is not None:
-        return f"worker {info.id}"
-    process = sys.modules.get("multiprocessing.process")
-    if process is not None and getattr(process, "parent_process", lambda: None)() is not None:
-        return None
-    rank = os.environ.get("RANK", "-1")
-    return f"rank {rank}" if rank.isdigit() and os.environ.get("WORLD_SIZE", "1") != "1" else "main"

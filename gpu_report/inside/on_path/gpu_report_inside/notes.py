@@ -1,0 +1,223 @@
+"""Notes of where the threads of a process stand, as few bytes: what was named once goes by its number."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import time
+import zlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from types import CodeType, FrameType
+
+DEEPEST = 64  # frames of a stack, counted from the innermost
+MOST_STACKS = 50_000  # places in the tree of all stacks: more are a program that recurses, and are not told apart
+MOST_KNOWN = 10_000  # stacks that are found again without a walk through the tree; then they are learnt anew
+MOST_NAMES = 256  # of threads
+MOST_HELD = 50  # in a block
+OTHER = 0  # the number of a stack that is none of those
+
+# What stands for a place in a list: a letter, or from the 91st on MORE and two of them. JSON writes each as it is.
+LETTERS = "".join(chr(code) for code in range(ord("#"), ord("~")) if chr(code) != "\\")
+MORE = "!"
+
+_COUNT = re.compile(r"-\d+")  # of a thread's name: `Thread-12 (plot)` is one of many
+
+
+class Table:
+    """Numbers of things in the order in which they were first seen, and those that have not been written yet."""
+
+    def __init__(self, first: int = 0) -> None:
+        self._numbers: dict[Any, int] = {}
+        self._first = first
+        self._written = 0
+        self._new: list[Any] = []
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def number(self, key: Any) -> int | None:
+        """Return the number of what was seen before."""
+        return self._numbers.get(key)
+
+    def add(self, key: Any, told: Any) -> int:
+        """Give something its number; `told` is what will be written of it."""
+        number = self._numbers[key] = self._first + len(self._numbers)
+        self._new.append(told)
+        return number
+
+    def find(self, key: Any) -> int:
+        """Return the number of what says all of itself."""
+        number = self._numbers.get(key)
+        return self.add(key, key) if number is None else number
+
+    def new(self) -> list[Any]:
+        """Return the number of the first that was not written yet, and those from there on."""
+        return [self._first + self._written, *self._new]
+
+    def written(self) -> None:
+        """Forget what has been written."""
+        self._written, self._new = len(self._numbers), []
+
+
+class Dictionary:
+    """All files, lines and stacks of one process that have a number. A stack is its outermost part and one frame."""
+
+    def __init__(self) -> None:
+        self.files = Table()
+        self.frames = Table()
+        self.stacks = Table(first=1)
+        self.names = Table()
+        self._known: dict[int, int] = {}
+        self._kept: dict[int, CodeType] = {}  # so that no other code object gets the id of one that is gone
+
+    def stack(self, frame: FrameType | None) -> int:
+        """Return the number of the stack that a frame is the innermost of, `OTHER` where there are too many."""
+        places: list[int] = []
+        add, inner = places.append, frame
+        while frame is not None and len(places) < 2 * DEEPEST:
+            add(id(frame.f_code))
+            add(frame.f_lasti)
+            frame = frame.f_back
+        key = hash(tuple(places))  # itself it would take 3 kB: two stacks in 2**64 are the same
+        number = self._known.get(key)
+        if number is None:
+            number = self._walk(inner)
+            if number != OTHER:
+                if len(self._known) >= MOST_KNOWN:
+                    self._known.clear()
+                self._known[key] = number
+        return number
+
+    def _walk(self, frame: FrameType | None) -> int:
+        frames: list[FrameType] = []
+        while frame is not None and len(frames) < DEEPEST:
+            frames.append(frame)
+            frame = frame.f_back
+        number = OTHER
+        for each in reversed(frames):
+            place = number, self._frame(each)
+            found = self.stacks.number(place)
+            if found is None and len(self.stacks) >= MOST_STACKS:
+                return OTHER
+            number = self._stack(place) if found is None else found
+        return number
+
+    def _stack(self, place: tuple[int, int]) -> int:
+        """Give a new stack its number; what lies outside its frame is mostly the one before it: it goes by distance."""
+        outer, frame = place
+        number = len(self.stacks) + 1
+        return self.stacks.add(place, (number - outer if outer else 0, frame))
+
+    def _frame(self, frame: FrameType) -> int:
+        code, line = frame.f_code, frame.f_lineno or 0
+        place = id(code), line
+        number = self.frames.number(place)
+        if number is None:
+            self._kept[id(code)] = code
+            number = self.frames.add(place, (self.files.find(code.co_filename), line, code.co_name))
+        return number
+
+    def thread(self, name: str) -> int:
+        """Return the number of a thread's name."""
+        name = _COUNT.sub("", name)[:64]
+        return self.names.find(name if len(self.names) < MOST_NAMES else "")
+
+    def new(self) -> dict[str, list[Any]]:
+        """Return what no block has told yet."""
+        tables = {"files": self.files, "frames": self.frames, "stacks": self.stacks, "names": self.names}
+        return {name: new for name, table in tables.items() for new in (table.new(),) if len(new) > 1}
+
+    def written(self) -> None:
+        """Forget what has been written."""
+        for table in (self.files, self.frames, self.stacks, self.names):
+            table.written()
+
+
+class Notes:
+    """A block of notes of one process: it can be written again and again while it grows, and then ends."""
+
+    def __init__(self, step_s: float) -> None:
+        """Take the unit in which times are told: a note every so many seconds."""
+        self.known = Dictionary()
+        self._step_s = step_s
+        self._begun = (0.0, 0.0)
+        self._at: list[tuple[int, int]] = []
+        self._held: list[list[int]] = []
+        self._threads: list[list[int]] = []
+        self._threads_now: dict[int, tuple[int, int]] = {}
+        self._last: int | None = None
+        self.changed = False  # since it was last written
+
+    def note(self, number: int, mono_s: float) -> None:
+        """Take in the stack in which the main thread stands; only where that has changed there is something to keep."""
+        if not self._begun[1]:
+            self._begun = (time.time(), mono_s)
+        if number != self._last:
+            self._at.append((self._step(mono_s), number))
+            self._last, self.changed = number, True
+
+    def held(self, mono_s: float, seconds: float, cpu_s: float) -> None:
+        """Take in that no thread could run Python for so long, in which the main thread used so much CPU."""
+        if len(self._held) < MOST_HELD:
+            self._held.append([self._step(mono_s), round(1000 * seconds), round(1000 * cpu_s)])
+            self.changed = True
+
+    def threads(self, now: dict[int, tuple[int, int]], mono_s: float) -> None:
+        """Take in the name and the stack, by their numbers, of each other thread, by a number that it keeps."""
+        if now == self._threads_now:
+            return
+        at = self._step(mono_s)
+        for place in sorted({*now, *self._threads_now}):
+            if now.get(place) != self._threads_now.get(place):
+                self._threads.append([at, place, *now.get(place, ())])
+        self._threads_now, self.changed = now, True
+
+    def seconds(self, mono_s: float) -> float:
+        """Return for how long it has been taking notes."""
+        return mono_s - self._begun[1] if self._begun[1] else 0.0
+
+    def block(self, role: str, mono_s: float) -> bytes:
+        """Return the notes up to now as a line."""
+        wall_s, begun_s = self._begun
+        packed = zlib.compress(json.dumps(self._content(), separators=(",", ":")).encode(), 9)
+        line = {"wall_s": round(wall_s, 3), "mono_s": round(begun_s, 3), "kind": "stacks", "role": role}
+        line.update(seconds=round(mono_s - begun_s, 3), notes=base64.b64encode(packed).decode("ascii"))
+        self.changed = False
+        return (json.dumps(line, separators=(",", ":")) + "\n").encode("ascii")
+
+    def end(self, mono_s: float) -> None:
+        """Begin a new block: all that was in the one before has been written."""
+        self.known.written()
+        self._begun = (time.time(), mono_s)
+        self._at = [] if self._last is None else [(0, self._last)]
+        self._held = []
+        self._threads = [[0, place, *now] for place, now in self._threads_now.items()]
+
+    def _content(self) -> dict[str, Any]:
+        """Return what a block says: stacks by their place in `used`, and that and times by the distance to the last."""
+        used = sorted({number for _, number in self._at})
+        letters = {number: _letters(place) for place, number in enumerate(used)}
+        told = {
+            "step_ms": round(1000 * self._step_s),
+            "used": _distances(used),
+            "at": "".join([letters[number] for _, number in self._at]),
+            "steps": _distances([step for step, _ in self._at]),
+        }
+        extra = {"held": self._held, "threads": self._threads}
+        return {**self.known.new(), **told, **{name: each for name, each in extra.items() if each}}
+
+    def _step(self, mono_s: float) -> int:
+        return max(round((mono_s - self._begun[1]) / self._step_s), 0) if self._begun[1] else 0
+
+
+def _distances(numbers: list[int]) -> list[int]:
+    """Return how far each is from the one before it, the first from 0."""
+    return [now - before for before, now in zip([0, *numbers], numbers)]  # noqa: B905 - `strict` is of 3.10
+
+
+def _letters(place: int) -> str:
+    many = len(LETTERS)
+    return LETTERS[place] if place < many else MORE + LETTERS[place // many % many] + LETTERS[place % many]

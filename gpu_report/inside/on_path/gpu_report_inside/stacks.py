@@ -28,6 +28,7 @@ BLOCK_S = 20.0  # of notes on a line: in shorter ones its head, and what is repe
 WRITE_EVERY_S = 2.0
 WORKER_WRITE_EVERY_S = 5.0
 EXTEND_EVERY_S = 5.0  # a block to which nothing was added
+BECOMES_S = 60.0  # a process that has not become a worker or a rank by then (it imports torch first) is none
 LATE_PERIODS = 3  # a note later than this has a reason
 
 
@@ -88,7 +89,7 @@ class Sampler:
             return True
         folder, name = os.environ.get(RUN_FOLDER_VARIABLE), role()
         if not folder or name is None:
-            return False
+            return bool(folder) and self._notes.seconds(now_s) < BECOMES_S
         if self._folder not in {None, folder}:  # another recording: what was named in the one before is not known there
             self._begin()
             self._folder = folder

@@ -28,6 +28,7 @@ FILES = (
     schema.RING_CSV,
     schema.HOST_CSV,
     schema.PROCESSES_CSV,
+    schema.WAITS_CSV,
     schema.EVENTS_JSONL,
 )
 FOLDERS = (schema.YOLO_DIR, schema.INSIDE_DIR)

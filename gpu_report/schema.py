@@ -13,6 +13,7 @@ SAMPLES_CSV = "samples.csv"
 RING_CSV = "ring.csv"
 HOST_CSV = "host.csv"
 PROCESSES_CSV = "processes.csv"
+WAITS_CSV = "waits.csv"
 EVENTS_JSONL = "events.jsonl"
 YOLO_DIR = "yolo"
 INSIDE_DIR = "inside"
@@ -112,6 +113,19 @@ PROCESSES_COLUMNS = (
     Column("change", 0, "appeared, changed or gone"),
     Column("owner", 0, "trainer, other, not visible (another container, or hidden from this user) or unknown"),
     Column("gpu_util_pct", 0, "SM utilisation by this process, mean since it was last read; empty where not reported"),
+)
+
+# A wait of one process of the training, stamped with its beginning; one that goes on is told again, longer.
+WAITS_COLUMNS = (
+    *TIME_COLUMNS,
+    Column("pid", 0, "the process"),
+    Column("role", 0, "main (a process on a GPU, or the command itself) or worker (what one of these started)"),
+    Column("seconds", 1, "how long it had waited when it was last seen to"),
+    Column("state", 0, "the kernel's letter: S (asleep), D (asleep, cannot be interrupted), T (stopped) ..."),
+    Column("channel", 0, "the kernel's function in which it slept (/proc/PID/wchan); empty where it may not be read"),
+    Column("call", 0, "the system call on a file that it was in; empty where it was in none, or nobody may look"),
+    Column("file", 0, "the file: its path, pipe or socket; secrets redacted"),
+    Column("filesystem", 0, "the type of the filesystem that the file lies on"),
 )
 
 # What run.json says of the machine in `host`, as it is when the recording begins; null where it could not be had.

@@ -24,6 +24,7 @@ TABLES = {
     schema.RING_CSV: schema.RING_COLUMNS,
     schema.HOST_CSV: schema.HOST_COLUMNS,
     schema.PROCESSES_CSV: schema.PROCESSES_COLUMNS,
+    schema.WAITS_CSV: schema.WAITS_COLUMNS,
 }
 
 

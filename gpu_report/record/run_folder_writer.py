@@ -36,9 +36,10 @@ class Journal:
             self._host = table(schema.HOST_CSV, schema.HOST_COLUMNS)
             self._processes = table(schema.PROCESSES_CSV, schema.PROCESSES_COLUMNS)
             self._ring = table(schema.RING_CSV, schema.RING_COLUMNS)
+            self._waits = table(schema.WAITS_CSV, schema.WAITS_COLUMNS)
             self._events = run_folder.Appender(self.folder / schema.EVENTS_JSONL)
             opened.pop_all()
-        self._files = (self._samples, self._host, self._processes, self._ring, self._events)
+        self._files = (self._samples, self._host, self._processes, self._ring, self._waits, self._events)
         self._losses = {file.path.name: _Loss() for file in self._files}
         self._complained = False
         self._lock = threading.Lock()
@@ -70,6 +71,10 @@ class Journal:
     def process(self, at: Clocks, values: Mapping[str, run_folder.Value]) -> None:
         """Append a process that appeared, changed or went."""
         self._processes.write(run_folder.format_row(schema.PROCESSES_COLUMNS, {**_stamp(at), **values}))
+
+    def wait(self, since: Clocks, values: Mapping[str, run_folder.Value]) -> None:
+        """Append what a process of the training waited for, from `since` on."""
+        self._waits.write(run_folder.format_row(schema.WAITS_COLUMNS, {**_stamp(since), **values}))
 
     def event(self, kind: str, at: Clocks, fields: Mapping[str, object]) -> bool:
         """Append an event; False when it was lost. Safe from any thread, and after the end."""

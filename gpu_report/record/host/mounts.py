@@ -58,10 +58,10 @@ def _mount(line: str, sys: Path) -> Filesystem | None:
     fields, rest = before.split(" "), after.split(" ")
     if len(fields) < 6 or len(rest) < 2:
         return None
-    point = _plain(fields[4])
+    point = plain(fields[4])
     if NEARBY.match(point):
         return None
-    kind, source = rest[0], _plain(rest[1])
+    kind, source = rest[0], plain(rest[1])
     block = _block(fields[2], source, sys)
     local = kind == MEMORY or (block is not None and not kind.startswith("fuse"))
     return Filesystem(
@@ -74,7 +74,7 @@ def _mount(line: str, sys: Path) -> Filesystem | None:
     )
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Return a field without its octal escapes (space, tab, newline, backslash)."""
     return _OCTAL.sub(lambda match: chr(int(match[1], 8)), text)
 

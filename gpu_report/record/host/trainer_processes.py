@@ -62,6 +62,16 @@ class TrainerTree:
         """Return the folder of the trainer's cgroup; None while there is no trainer, and where it has none."""
         return self._cgroup.folder
 
+    @property
+    def looks(self) -> dict[int, Look]:
+        """Return what each process was seen to do at the last tick."""
+        return self._before
+
+    @property
+    def mains(self) -> frozenset[int]:
+        """Return the main processes: those on a GPU, else the command itself."""
+        return self._mains
+
     def _find(self, command_pid: int | None, gpu_pids: Collection[int]) -> None:
         """Take the processes on a GPU as main ones, the command itself where none is; all they started are workers."""
         family = set(descendants(command_pid, MAX_PROCESSES)) if command_pid is not None else set()

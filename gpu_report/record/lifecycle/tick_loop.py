@@ -11,6 +11,7 @@ from gpu_report.record.guard import Guard
 from gpu_report.record.host import cgroup
 from gpu_report.record.host.cpu_memory import HostSampler
 from gpu_report.record.host.oom_counters import OomWatch
+from gpu_report.record.host.process_waits import ProcessWaits
 from gpu_report.record.host.psi_disk import PressureSampler
 from gpu_report.record.host.trainer_processes import TrainerTree
 from gpu_report.record.lifecycle.stop_request import End, StopRequest
@@ -45,6 +46,7 @@ class Session:
         self._host = HostSampler()
         self._pressure = PressureSampler()
         self._trainer = TrainerTree()
+        self._waits = ProcessWaits(self._journal.wait)
         self._oom = OomWatch(own_group=None if self._command_pid is None else cgroup.group_of("self"))
         self._before: Clocks | None = None
         self._guard = Guard(say)
@@ -76,7 +78,8 @@ class Session:
         began = clocks.now()
         sample_gpus = self._sample_gpus_last if last else self._sample_gpus
         watch_oom = self._watch_oom_last if last else self._watch_oom
-        for sampler in (self._check_clocks, self._sample_host, watch_oom, sample_gpus, self._watch_yolo):
+        look = self._look_at_waits_last if last else self._look_at_waits
+        for sampler in (self._check_clocks, self._sample_host, look, watch_oom, sample_gpus, self._watch_yolo):
             self._guard.call(sampler, began)
         self._journal.settle(began)
         self._before = began
@@ -118,6 +121,12 @@ class Session:
             return  # the last tick right after a regular one
         trainer = self._trainer.sample(at.mono_s, self._command_pid, self._on_gpus)
         self._journal.host(at, {**self._host.sample(), **self._pressure.sample(at.mono_s), **trainer})
+
+    def _look_at_waits(self, at: Clocks) -> None:
+        self._waits.look(at, self._trainer.looks, self._trainer.mains)
+
+    def _look_at_waits_last(self, at: Clocks) -> None:
+        self._waits.look(at, self._trainer.looks, self._trainer.mains, last=True)
 
     def _watch_oom(self, at: Clocks) -> None:
         self._oom.look(at, self._trainer.cgroup, self._journal.event)

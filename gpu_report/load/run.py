@@ -19,6 +19,7 @@ from gpu_report.load.run_clock import ABSURD_DISTANCE_S, RunClock
 from gpu_report.load.run_json import gpus, load_info, recording, whole_index
 from gpu_report.load.samples import Ahead, Samples, load_host, load_processes, load_ring, load_samples
 from gpu_report.load.stacks import load_stacks
+from gpu_report.load.waits import load_waits
 from gpu_report.load.yolo.callbacks import Outside, load_inside, with_versions
 from gpu_report.load.yolo.results_csv import load_epochs
 from gpu_report.load.yolo.run_folders import numbered_places
@@ -141,6 +142,7 @@ def _assemble(  # noqa: PLR0913, PLR0917 - what was read before, and how much ma
     outside = _outside(processes, events, clock)
     inside, inside_problems = load_inside(folder / schema.INSIDE_DIR, clock, duration_s, yolo_runs, outside, limits)
     stacks, stack_problems = load_stacks(folder / schema.STACKS_DIR, clock, duration_s, limits)
+    waits, wait_problems = load_waits(folder / schema.WAITS_CSV, clock, duration_s, limits)
     kernel = _kernel_log(events, clock, devices, frozenset(int(pid) for pid in processes["pid"]))
     recorded = with_versions(recording(info, samples), inside)
     return Run(
@@ -160,11 +162,20 @@ def _assemble(  # noqa: PLR0913, PLR0917 - what was read before, and how much ma
         problems=(
             *_holes(samples, recorded.interval_s or 1.0),
             *_ends_early(samples, duration_s, recorded.interval_s),
-            *(*ring_problems, *host_problems, *process_problems, *epoch_problems, *inside_problems, *stack_problems),
+            *(
+                *ring_problems,
+                *host_problems,
+                *process_problems,
+                *epoch_problems,
+                *inside_problems,
+                *stack_problems,
+                *wait_problems,
+            ),
             *_many_faults(kernel),
         ),
         inside=inside,
         stacks=stacks,
+        waits=waits,
     )
 
 

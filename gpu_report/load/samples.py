@@ -137,7 +137,7 @@ class Ahead:
 
 def load_ring(path: Path, clock: RunClock, ahead: Ahead | None = None) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Read ring.csv, what the driver kept between ticks; an empty table when there is none."""
-    columns, _, problems = _load_optional(path, BESIDE[schema.RING_CSV], [], clock, ahead)
+    columns, _, problems = load_optional(path, BESIDE[schema.RING_CSV], [], clock, ahead)
     try:
         return _tidy(columns, path.name, problems, by_gpu=True, merge=True), tuple(problems)
     except InputError as error:
@@ -147,19 +147,19 @@ def load_ring(path: Path, clock: RunClock, ahead: Ahead | None = None) -> tuple[
 
 def load_host(path: Path, clock: RunClock, ahead: Ahead | None = None) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Read host.csv, an empty table when there is none."""
-    columns, _, problems = _load_optional(path, BESIDE[schema.HOST_CSV], [], clock, ahead)
+    columns, _, problems = load_optional(path, BESIDE[schema.HOST_CSV], [], clock, ahead)
     return _tidy(columns, path.name, problems, by_gpu=False), tuple(problems)
 
 
 def load_processes(path: Path, clock: RunClock, limits: Limits = SHORT) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Read processes.csv, an empty table when there is none."""
     numbers, texts = ["gpu", "pid", "memory_used_mib", "gpu_util_pct"], ["name", "change", "owner"]
-    columns, words, problems = _load_optional(path, numbers, texts, clock)
+    columns, words, problems = load_optional(path, numbers, texts, clock)
     _blank_incredible(columns, ["memory_used_mib", "gpu_util_pct"], path.name, problems)
     # a file from before there were owners tells none
     words["name"] = words["name"].str.slice(0, LONGEST_NAME)
     words["owner"] = words["owner"].where(words["owner"].isin(schema.PROCESS_OWNERS), UNKNOWN_OWNER)
-    known = plausible(columns["t_s"].astype(np.float64, copy=False)) & _are_whole(columns["pid"], LARGEST_PID)
+    known = plausible(columns["t_s"].astype(np.float64, copy=False)) & are_pids(columns["pid"])
     known &= _are_whole(columns["gpu"], LARGEST_INDEX)
     frame = pd.DataFrame({**columns, **words})
     frame = frame[known & frame["change"].isin(schema.PROCESS_CHANGES)].sort_values("t_s", kind="stable")
@@ -172,7 +172,7 @@ def load_processes(path: Path, clock: RunClock, limits: Limits = SHORT) -> tuple
     return frame[order].reset_index(drop=True), tuple(problems)
 
 
-def _load_optional(
+def load_optional(
     path: Path, numeric: list[str], text: list[str], clock: RunClock, ahead: Ahead | None = None
 ) -> tuple[Columns, dict[str, pd.Series], list[str]]:
     """Return a file's columns and texts with `t_s`, and its problems; all empty when there is none."""
@@ -287,6 +287,11 @@ def _merged(frame: pd.DataFrame, keys: list[str], again: Bools) -> pd.DataFrame:
     joined = pd.concat([frame[~several], merged], ignore_index=True).sort_values(keys, kind="stable")
     tidy: pd.DataFrame = joined[frame.columns.tolist()].reset_index(drop=True)
     return tidy
+
+
+def are_pids(numbers: Floats) -> Bools:
+    """Return which cells hold what can be a process's number."""
+    return _are_whole(numbers, LARGEST_PID)
 
 
 def _are_whole(numbers: Floats, largest: int) -> Bools:

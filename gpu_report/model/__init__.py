@@ -62,6 +62,7 @@ from gpu_report.model.recorded import (
     Phase,
     PhaseName,
     ProcessStacks,
+    ProcessWait,
     Progress,
     Raised,
     RecordedEvent,

@@ -195,6 +195,25 @@ Stack = tuple[Frame, ...]  # innermost frame first
 
 
 @dataclass(frozen=True)
+class ProcessWait(Stretch):
+    """A wait of the main thread of a process, as the kernel told of it.
+
+    `role` is `main` or `worker`; `state` the kernel's letter, `channel` its function. `call`, `file` (a path, `pipe` or
+    `socket`) and `filesystem` (its type) are empty where it waited for no file, or where nobody could look.
+    """
+
+    start_t_s: float
+    end_t_s: float
+    pid: int
+    role: str
+    state: str
+    channel: str = ""
+    call: str = ""
+    file: str = ""
+    filesystem: str = ""
+
+
+@dataclass(frozen=True)
 class LockHeld(Stretch):
     """A stretch in which no thread could run Python: C code kept the interpreter's lock (GIL).
 
@@ -411,6 +430,7 @@ class Run:
     problems: tuple[str, ...] = ()
     inside: tuple[InsideRun, ...] = ()
     stacks: tuple[ProcessStacks, ...] = ()
+    waits: tuple[ProcessWait, ...] = ()
 
     def gpu(self, index: int) -> Gpu:
         """Return a GPU by its device index; of one that the recording does not list nothing is known."""

@@ -17,6 +17,7 @@ from gpu_report.model import (
     OomReport,
     Options,
     Phase,
+    ProcessWait,
     Progress,
     Raised,
     RecordedEvent,
@@ -77,7 +78,22 @@ def any_run(pick: Random) -> Run:
         inside=inside,
         kernel=KernelLog(pick.choice(["read", "restricted"]), events=_kernel(pick, end_s)),
         events=_events(pick, gpus, end_s),
+        waits=_waits(pick, end_s),
     )
+
+
+def _waits(pick: Random, end_s: float) -> tuple[ProcessWait, ...]:
+    """Return waits of processes, for files with and without names."""
+    waits = []
+    for _ in range(pick.choice([0, 1, 30])):
+        start_s = pick.random() * end_s
+        file, filesystem = pick.choice([("/mnt/x y/`a`.npy", "nfs4"), ("/data/1.jpg", "ext4"), ("pipe", ""), ("", "")])
+        who = pick.choice([10, 11]), pick.choice(["main", "worker"]), pick.choice(["S", "D"])
+        end = min(start_s + pick.choice([0.0, 1.0, 20.0, end_s]), end_s)
+        waits.append(
+            ProcessWait(start_s, end, *who, pick.choice(["", "w"]), pick.choice(["read", ""]), file, filesystem)
+        )
+    return tuple(sorted(waits, key=lambda wait: wait.start_t_s))
 
 
 def _utilisation(pick: Random, count: int) -> list[float]:

@@ -19,6 +19,7 @@ from gpu_report.analyse.causes.data_loading import (
     loader_idle_at_times,
     loader_latency,
 )
+from gpu_report.analyse.causes.file_waits import WAITING, main_waits_for_file, wait_evidence, workers_wait_for_network
 from gpu_report.analyse.causes.gpu import gpu_fault, other_process, power_cap, thermal
 from gpu_report.analyse.causes.host import cores_taken, held_on_few_cores, memory_pressure, own_cores_full
 from gpu_report.analyse.causes.kernel_log import kernel_said
@@ -37,6 +38,8 @@ CAUSES: tuple[Scorer, ...] = (
     kernel_said,
     memory_pressure,
     input_storage,
+    workers_wait_for_network,
+    main_waits_for_file,
     cores_taken,
     loader_cpu_bound,
     held_on_few_cores,
@@ -77,7 +80,8 @@ def explain(signals: IntervalSignals, *, expected: Cause | None = None, kernel_w
         best = ranked[0]
         rival = next((c.name for c in ranked if c.name != best.name), expected.name if expected else None)
         rival = None if best.confidence >= CERTAIN else rival
-        return Explanation(Cause(best.name, best.confidence, best.explanation, rival), best.evidence, best.advice)
+        numbers = (*best.evidence, *(wait_evidence(signals) if best.name in WAITING else ()))
+        return Explanation(Cause(best.name, best.confidence, best.explanation, rival), numbers, best.advice)
     if expected is not None:
         return Explanation(expected)
     unread = "" if kernel_was_read else "; the kernel log was not read"

@@ -111,6 +111,7 @@ def _field(owner: Any, name: str, hider: Hider) -> Any:
         ("InsideRun", "settings"): lambda settings: _arguments(settings, hider),
         ("KernelEvent", "process"): hider.process,
         ("Mount", "point"): hider.path,
+        ("ProcessWait", "file"): hider.path,
         **{(line, "file"): lambda file: _code_file(file, hider) for line in _LINES_OF_CODE},
         **{
             (line, "function"): lambda name: name if _is_library(owner.file) else hider.function(name)

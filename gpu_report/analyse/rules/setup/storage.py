@@ -8,20 +8,13 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.setup.check import SHM, SetupIssue, host_mean
+from gpu_report.analyse.signals.filesystems import is_network
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.columns import column_values
 from gpu_report.model import Advice, Cause, Mount
 from gpu_report.wording import MIB_PER_GIB
 
 MEMORY = "tmpfs"
-NETWORK = frozenset(
-    {
-        *("nfs", "nfs4", "cifs", "smb3", "smbfs", "ceph", "lustre", "glusterfs", "beegfs", "gpfs", "afs", "orangefs"),
-        *("wekafs", "9p", "virtiofs", "davfs", "ncpfs", "pvfs2", "panfs"),
-    }
-)
-# A program's own filesystem is named by the program; what is none of these may be local (fuse-overlayfs).
-PROGRAMS = ("sshfs", "s3fs", "mountpoint-s3", "gcsfuse", "goofys", "rclone", "juicefs", "glusterfs", "ceph", "blobfuse")
 
 
 def data_disk(context: Context, training: Training) -> SetupIssue | None:
@@ -81,8 +74,7 @@ def _slow(mount: Mount) -> str:
 
 
 def _is_network(mount: Mount) -> bool:
-    named = (mount.type.removeprefix("fuse."), mount.source) if mount.type.startswith("fuse") else ()
-    return mount.type in NETWORK or any(name.startswith(PROGRAMS) for name in named)
+    return is_network(mount.type, mount.source)
 
 
 def _waited_for_reads_s(context: Context, training: Training) -> float:

@@ -1,0 +1,56 @@
+"""Causes that the kernel names: a process of the training waited for a file, and for which."""
+
+from gpu_report.analyse.causes import thresholds as th
+from gpu_report.analyse.causes.candidate import Candidate
+from gpu_report.analyse.causes.confidence import CERTAIN, STRONG
+from gpu_report.analyse.evidence import evidence
+from gpu_report.analyse.signals.interval_signals import IntervalSignals
+from gpu_report.analyse.signals.process_waits import FileWait
+from gpu_report.model import Evidence
+
+# Causes in which a process waits: what it waited for belongs to their evidence.
+WAITING = frozenset({"trainer-blocked", "input-storage", "input-stalled", "input-latency", "waiting-for-peer"})
+
+
+def main_waits_for_file(signals: IntervalSignals) -> Candidate | None:
+    """Find the main process in one system call on a file for most of the interval: a state is no guess.
+
+    Where it loads the data itself (workers=0), that is storage which the loader waits for.
+    """
+    wait = signals.main_file_wait
+    if wait is None or not wait.is_named or not _took(signals, wait):
+        return None
+    loads = signals.stood is not None and signals.stood.in_loader >= th.STOOD_SHARE
+    name = "input-storage" if loads else "trainer-blocked"
+    return Candidate(name, CERTAIN, f"the trainer's main process waited in {wait_words(wait)}")
+
+
+def workers_wait_for_network(signals: IntervalSignals) -> Candidate | None:
+    """Find a worker in one system call on a network filesystem for most of it, while the trainer waited for data."""
+    wait, stood = signals.worker_file_wait, signals.stood
+    elsewhere = stood is not None and stood.in_loader < th.STOOD_SHARE
+    if wait is None or not wait.is_network or not _took(signals, wait) or elsewhere:
+        return None
+    return Candidate("input-storage", STRONG, f"a loader worker waited in {wait_words(wait)}, on a network filesystem")
+
+
+def wait_evidence(signals: IntervalSignals) -> tuple[Evidence, ...]:
+    """Return for how long of the interval processes waited for which file, and kept Python's lock."""
+    of = f"s of {signals.end_t_s - signals.start_t_s:.0f}"
+    waits = (("the main process", signals.main_file_wait), ("a loader worker", signals.worker_file_wait))
+    found = ((f"{who} waited in {wait_words(wait)}", wait.seconds, of) for who, wait in waits if wait is not None)
+    return evidence(*found, ("C code kept Python's lock (GIL)", signals.lock_held_s, "s"))
+
+
+def wait_words(wait: FileWait) -> str:
+    """Return what was waited for, in words: `read of /mnt/x/a.jpg (nfs4)`."""
+    told = wait.wait
+    if not told.file:
+        where = f" ({told.channel})" if told.channel else ""
+        return f"{told.call or 'a wait'} that cannot be interrupted{where}"
+    what = told.file if wait.is_named else f"a {told.file}"
+    return f"{told.call} of {what}{f' ({told.filesystem})' if told.filesystem else ''}"
+
+
+def _took(signals: IntervalSignals, wait: FileWait) -> bool:
+    return wait.seconds >= th.STOOD_SHARE * (signals.end_t_s - signals.start_t_s)

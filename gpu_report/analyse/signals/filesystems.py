@@ -1,0 +1,16 @@
+"""Filesystems that lie across a network, by their type and what is mounted."""
+
+NETWORK = frozenset(
+    {
+        *("nfs", "nfs4", "cifs", "smb3", "smbfs", "ceph", "lustre", "glusterfs", "beegfs", "gpfs", "afs", "orangefs"),
+        *("wekafs", "9p", "virtiofs", "davfs", "ncpfs", "pvfs2", "panfs"),
+    }
+)
+# A program's own filesystem is named by the program; what is none of these may be local (fuse-overlayfs).
+PROGRAMS = ("sshfs", "s3fs", "mountpoint-s3", "gcsfuse", "goofys", "rclone", "juicefs", "glusterfs", "ceph", "blobfuse")
+
+
+def is_network(kind: str, source: str = "") -> bool:
+    """Tell whether a filesystem of this type, mounted from there, answers across a network."""
+    named = (kind.removeprefix("fuse."), source) if kind.startswith("fuse") else ()
+    return kind in NETWORK or any(name.startswith(PROGRAMS) for name in named)

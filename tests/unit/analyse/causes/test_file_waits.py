@@ -1,0 +1,86 @@
+"""What the kernel says of waits for files, as a cause and as evidence of others."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from gpu_report.analyse.causes import explain
+from gpu_report.analyse.causes.file_waits import wait_words
+from gpu_report.analyse.signals.interval_signals import NO_SIGNALS, IntervalSignals
+from gpu_report.analyse.signals.process_waits import lock_held_s, longest_file_wait
+from gpu_report.analyse.signals.stack_habits import Stood
+from gpu_report.model import LockHeld, ProcessStacks, ProcessWait
+
+NFS = ProcessWait(2.0, 10.0, 7, "main", "D", "rpc_wait_bit_killable", "read", "/mnt/nfs/a.npy", "nfs4")
+
+
+def of(*waits, span=(0.0, 12.0), **more):
+    waited = {f"{role}_file_wait": longest_file_wait(waits, role, span) for role in ("main", "worker")}
+    return IntervalSignals(0, *span, NO_SIGNALS, NO_SIGNALS, **waited, **more)
+
+
+def changed(**fields):
+    return dataclasses.replace(NFS, **fields)
+
+
+def test_a_main_process_that_waits_for_a_file_most_of_the_time_is_the_cause():
+    found = explain(of(NFS))
+    assert (found.cause.name, found.cause.confidence) == ("trainer-blocked", 0.95)
+    assert "read of /mnt/nfs/a.npy (nfs4)" in found.cause.explanation
+    (number,) = found.evidence
+    assert (number.text, number.value, number.unit) == (
+        "the main process waited in read of /mnt/nfs/a.npy (nfs4)",
+        8.0,
+        "s of 12",
+    )
+
+
+@pytest.mark.parametrize(
+    "wait",
+    [
+        changed(end_t_s=4.0),  # a part of it
+        changed(file="pipe", filesystem=""),  # whoever writes into it has the cause
+        changed(file="", call="", filesystem=""),  # nobody knows which
+        changed(start_t_s=20.0, end_t_s=30.0),
+    ],
+)
+def test_other_waits_are_no_cause_by_themselves(wait):
+    assert explain(of(wait)).cause.name == "unexplained"
+
+
+def test_a_worker_that_waits_for_the_network_is_input():
+    worker = changed(role="worker", pid=8)
+    assert explain(of(worker)).cause.name == "input-storage"
+    assert explain(of(worker, stood=Stood(0.9, None, 0.0, None))).cause.name == "input-storage"
+    assert (
+        explain(of(worker, stood=Stood(0.1, None, 0.0, None))).cause.name == "unexplained"
+    )  # the trainer did not wait for it
+    assert explain(of(changed(role="worker", filesystem="ext4"))).cause.name == "unexplained"  # the pressures say
+
+
+def test_waits_of_one_process_for_one_filesystem_count_together():
+    parts = [changed(start_t_s=start, end_t_s=start + 2.0, file=f"/mnt/nfs/{start}") for start in (0.0, 4.0, 8.0)]
+    wait = longest_file_wait([*parts, changed(pid=9, end_t_s=7.0)], "main", (1.0, 12.0))
+    assert wait.seconds == 5.0
+    assert longest_file_wait([changed(state="S", file="", call="")], "main", (0.0, 9.0)) is None
+
+
+@pytest.mark.parametrize(
+    ("wait", "words"),
+    [
+        (changed(file="socket", filesystem="", call="recvfrom"), "recvfrom of a socket"),
+        (changed(file="", filesystem="", call=""), "a wait that cannot be interrupted (rpc_wait_bit_killable)"),
+        (changed(file="", filesystem="", call="fsync", channel=""), "fsync that cannot be interrupted"),
+    ],
+)
+def test_what_was_waited_for_in_words(wait, words):
+    assert wait_words(longest_file_wait([wait], "main", (0.0, 12.0))) == words
+
+
+def test_how_long_c_code_kept_pythons_lock():
+    held = (LockHeld(3.0, 6.0, 0.1), LockHeld(8.0, 20.0, 0.0))
+    nothing = np.empty(0), np.empty(0), np.empty(0, dtype=np.int32), {}
+    stacks = [ProcessStacks(7, "main", *nothing, (), held), ProcessStacks(8, "worker 0", *nothing, (), held[1:])]
+    assert lock_held_s(stacks, (0.0, 10.0)) == 5.0
+    assert lock_held_s(stacks, (0.0, 2.0)) is None

@@ -25,6 +25,8 @@ from gpu_report.wording import where_words
 
 __all__ = ["analyse"]
 
+ENDED = "run-ended"  # which says itself where the training was last seen
+
 
 def analyse(run: Run, options: Options | None = None) -> Analysis:
     """Return what is to be said about a run: findings worst first, expected ones last."""
@@ -81,7 +83,7 @@ def _badness(finding: Finding) -> tuple[bool, int, float, float]:
 
 def _with_where(said: Verdict, findings: Sequence[Finding]) -> Verdict:
     """Return the verdict with the line of code in which the training stood for most of its worst finding."""
-    named = [f for f in findings if f.where and f.where[0].is_most and f.severity != "info"]
+    named = [f for f in findings if f.where and f.where[0].is_most and f.severity != "info" and f.rule != ENDED]
     if not named:
         return said
     worst, who = named[0], "the loader's workers were" if named[0].where[0].process == "workers" else "the training was"

@@ -106,3 +106,8 @@ HANG_LINES = 5.0
 PROGRESS_SHARE = 1 / 1800
 HANG_FIRST_S = 600.0  # the first batch may compile the model, and fill a cache
 HANG_SIBLINGS = 5.0
+
+# Where a training that ended was last seen.
+LAST_SEEN_S = 60.0  # of a hang: what it did before may have been work still
+PROCESSES_TOLD = 4  # of a training of eight ranks half are enough to see which one is elsewhere
+UNNOTED_S = 10.0  # without a note: a process writes every 5 s at least what it has noted

@@ -15,6 +15,7 @@ from gpu_report.analyse.rules.training_end.exit_signal import STOPPED, command_e
 from gpu_report.analyse.rules.training_end.final_gpu_memory import held_at_the_end, memory_just_before
 from gpu_report.analyse.rules.training_end.full_card import full_card_gone, full_just_before
 from gpu_report.analyse.rules.training_end.hang import Hang, find_hang
+from gpu_report.analyse.rules.training_end.last_stacks import with_last_stacks
 from gpu_report.analyse.rules.training_end.oom_kill import KILLED, OomKill, host_memory, memory_was_full, oom_kill
 from gpu_report.analyse.rules.training_end.oom_owner import MemoryOwner, memory_advice, memory_evidence, memory_owner
 from gpu_report.analyse.timeline.exception_kinds import exception_kind
@@ -62,6 +63,8 @@ def _reported_crash(context: Context, training: RankGroup, culprit: InsideRun) -
         phase=training.phase.name,
         evidence=(*found.evidence, *(before.evidence if before else ())),
     )
+    if before is not None:  # else the exception says where it was
+        found = with_last_stacks(context, found, training.pids, before.start_t_s)
     # a loader's worker that is killed becomes a RuntimeError of the trainer
     oom = oom_kill(context, found.end_t_s, KILLED if culprit.error == WORKER_DIED else None, training.pids)
     if oom is None or exception_kind(culprit) == "gpu memory":
@@ -93,6 +96,8 @@ def _interrupted(context: Context, training: RankGroup, culprit: InsideRun) -> F
     end_s = end_of(culprit)
     before = find_hang(context, training, end_s)
     found = _finding(context, end_s, _stopped(training, before), "somebody pressed Ctrl-C")
+    if before is not None:
+        found = with_last_stacks(context, found, training.pids, before.start_t_s)
     return replace(
         found,
         severity="warning" if before else "info",
@@ -121,10 +126,13 @@ def _command(context: Context, event: RecordedEvent, reported: Sequence[RankGrou
         advice=how.advice,
     )
     if going:
+        if before is not None or not by_hand:
+            found = with_last_stacks(context, found, _pids(context, going), before.start_t_s if before else None)
         return replace(found, epoch=going[-1].epoch, phase=going[-1].phase.name)
     if reported and all(training.is_good for training in reported):
         return _after_its_training(found)
-    return found
+    was_killed = not reported and event.fields.get("signal") and not is_by_hand(event)
+    return with_last_stacks(context, found, frozenset()) if was_killed else found
 
 
 def _after_its_training(found: Finding) -> Finding:
@@ -160,6 +168,7 @@ def _went(context: Context, training: RankGroup) -> Finding | None:
         return None
     why = "its process left the GPU, and told no end: it was killed, or crashed outside Python"
     found = _finding(context, end_s, "The training's process went without a word", why)
+    found = with_last_stacks(context, found, training.pids)
     oom = oom_kill(context, end_s, KILLED, training.pids)
     if oom is None:
         return found
@@ -176,7 +185,8 @@ def _left_hanging(context: Context, training: RankGroup) -> Finding | None:
     what = f"The training {how} {hung.where}: it told nothing for its last {hung.seconds:.0f} s"
     found = _finding(context, end_s, what, "it hung, and the recording ended before it did")
     evidence = (*found.evidence, *hung.evidence)
-    return replace(found, start_t_s=hung.start_t_s, names_epoch=hung.names_epoch, evidence=evidence)
+    found = replace(found, names_epoch=hung.names_epoch, evidence=evidence)
+    return replace(with_last_stacks(context, found, training.pids, hung.start_t_s), start_t_s=hung.start_t_s)
 
 
 def _broken_off(context: Context) -> list[Finding]:

@@ -1,0 +1,107 @@
+"""Where a training was last seen that hung or was killed."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from support.runs import make_run, readings
+
+from gpu_report.analyse import analyse
+from gpu_report.model import Frame, InsideRun, Phase, ProcessStacks, Progress, RecordedEvent
+
+REDUCE = Frame("/usr/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py", 2501, "all_reduce")
+STEP = Frame("/home/me/train.py", 41, "step")
+LOG = Frame("/home/me/callbacks.py", 9, "log_images")
+HUNG, LOGS = (REDUCE, STEP), (LOG, STEP)
+
+
+def stacks(*notes, pid=41, role="main", end=300.0):
+    """Return the stacks of a process from notes of (since, stack)."""
+    starts = [since for since, _ in notes]
+    known = {1: HUNG, 2: LOGS}
+    numbers = [next(number for number, of in known.items() if of == stack) for _, stack in notes]
+    ends = [*starts[1:], end]
+    return ProcessStacks(pid, role, np.array(starts), np.array(ends), np.array(numbers, dtype=np.int32), known)
+
+
+def recorded(*processes, ended=None, command=None, heard=70.0, end=290.0, ranks=1):
+    run = make_run(readings((0, 10), (95, 290)))
+    phases = (Phase("train", 1, 10.0, 20.0, "inside"), Phase("train", 2, 20.0, end, "inside"))
+    progress = tuple(Progress(float(t), 1, 0.0) for t in np.arange(13.0, heard, 3.0))
+    inside = tuple(
+        InsideRun(1, rank, 41 + rank, "train", {}, phases, (), ended, "RuntimeError" if ended else None, progress)
+        for rank in range(ranks)
+    )
+    events = [] if command is None else [RecordedEvent(end, "command_ended", None, command)]
+    known = {"source": "gpu-report record", "ended_by": "command"}
+    recording = dataclasses.replace(run.recording, **known)
+    return dataclasses.replace(run, inside=inside, events=tuple(events), stacks=processes, recording=recording)
+
+
+def the_end(run):
+    (finding,) = [finding for finding in analyse(run).findings if finding.rule == "run-ended"]
+    return finding
+
+
+def numbers(finding):
+    return {each.text: each.value for each in finding.evidence if "seen" in each.text or "noted" in each.text}
+
+
+def test_a_hang_names_what_it_hung_in_and_who_called_that():
+    finding = the_end(recorded(stacks((10.0, LOGS), (75.0, HUNG))))
+    words = "all_reduce (distributed_c10d.py:2501), called from step (train.py:41)"
+    assert finding.summary.endswith(f"; it was last seen in {words}")
+    assert numbers(finding) == {f"the main process was last seen in {words}": 215.0}
+    ((location,),) = (finding.where,)
+    assert (location.process, location.function, location.file, location.line) == (
+        "main",
+        "step",
+        "/home/me/train.py",
+        41,
+    )
+
+
+def test_what_follows_a_hang_is_not_what_it_hung_in():
+    finding = the_end(recorded(stacks((10.0, HUNG), (285.0, LOGS)), ended="exception"))
+    assert "all_reduce" in finding.summary
+
+
+def test_a_kill_names_the_last_line():
+    finding = the_end(recorded(stacks((10.0, HUNG), (288.0, LOGS)), command={"signal": "SIGKILL"}, heard=285.0))
+    assert finding.summary.endswith("; it was last seen in log_images (callbacks.py:9)")
+    assert numbers(finding) == {"the main process was last seen in log_images (callbacks.py:9)": 2.0}
+
+
+def test_an_exception_says_itself_where_it_was():
+    finding = the_end(recorded(stacks((10.0, LOGS)), ended="exception", heard=285.0))
+    assert finding.where == ()
+    assert "seen" not in finding.summary
+
+
+def test_ctrl_c_in_a_training_that_went_on_needs_no_line():
+    assert the_end(recorded(stacks((10.0, LOGS)), command={"signal": "SIGINT"}, heard=285.0)).where == ()
+
+
+def test_a_process_that_noted_nothing_more_is_said():
+    finding = the_end(recorded(stacks((10.0, LOGS), end=80.0)))
+    told = numbers(finding)
+    assert told["the main process was last seen in log_images (callbacks.py:9)"] == 70.0
+    assert told["the main process noted nothing more (C code kept Python's lock, or a signal stopped it)"] == 210.0
+
+
+def test_each_rank_has_its_own_line():
+    ranks = stacks((10.0, HUNG), role="rank 0"), stacks((10.0, LOGS), pid=42, role="rank 1")
+    launcher, worker = stacks((0.0, LOGS), pid=40), stacks((0.0, LOGS), pid=50, role="worker 0")
+    finding = the_end(recorded(launcher, *ranks, worker, ranks=2))
+    assert [location.process for location in finding.where] == ["rank 0", "rank 1"]
+    assert len(numbers(finding)) == 2
+
+
+@pytest.mark.parametrize("signal", ["SIGKILL", "SIGSEGV"])
+def test_a_script_that_knows_no_yolo_is_seen_as_well(signal):
+    run = dataclasses.replace(recorded(stacks((10.0, LOGS)), command={"signal": signal}), inside=())
+    assert "log_images (callbacks.py:9)" in the_end(run).summary
+
+
+def test_without_stacks_all_is_as_before():
+    assert "seen" not in the_end(recorded()).summary

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from gpu_report.model import CodeLine, CodeLocation, Ending
+from gpu_report.model import CodeLine, CodeLocation, Ending, Frame
 
 MISSING = "n/a"
 MIB_PER_GIB = 1024
@@ -90,15 +90,16 @@ def where_words(location: CodeLocation) -> str:
     return f"{place_words(location)} {100 * location.share:.0f} %"
 
 
-def place_words(place: CodeLocation | CodeLine) -> str:
+def place_words(place: CodeLocation | CodeLine | Frame) -> str:
     """Return where a line of code stands: log_images (callbacks.py:41)."""
     file = place.file.replace("\\", "/").rpartition("/")[2]
     return f"{place.function} ({file}:{place.line})"
 
 
 def line_words(line: CodeLine) -> str:
-    """Return a line of code, and that it waited for data where it did."""
-    return f"{place_words(line)}, waiting for the data loader" if line.waits_for_data else place_words(line)
+    """Return a line of code, and what it waited for where that is known."""
+    waits = {"data": ", waiting for the data loader", "gpu": ", waiting for the GPU"}
+    return place_words(line) + (waits[line.waits_for] if line.waits_for else "")
 
 
 def role_words(role: str) -> str:

@@ -133,6 +133,8 @@ def test_a_callback_that_sleeps_is_named_by_its_line(run_cli, fake_nvml, yolo_ho
     line = 1 + SCRIPT.splitlines().index("    time.sleep(seconds)  # as a slow server would take")
     assert (first.process, first.function, first.line) == ("main", "log_images", line)
     assert first.file.endswith("callback.py")
+    innermost = {stack[-1].function for time in analyse(load_run(folder)).code_time for stack in time.stacks}
+    assert ("sleep()" in innermost) is (sys.version_info >= (3, 11))
     assert first.share > 0.9
 
 

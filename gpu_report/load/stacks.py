@@ -87,8 +87,9 @@ class _Names:
 
     def _frame(self, told: object) -> Frame | None:
         match told:
-            case [int(file), int(line), str(function)] if file in self._files:
-                return Frame(self._files[file], whole(line) or 0, text(function) or "")
+            case [int(file), int(line), str(function), *calls] if file in self._files:
+                called = (text(calls[0]) or "") if len(calls) == 1 else ""
+                return Frame(self._files[file], whole(line) or 0, text(function) or "", called)
         return None
 
 

@@ -234,12 +234,15 @@ class CodeLocation:
 MOST_SHARE = 0.5
 
 
-CodeKind = Literal["own", "yolo", "library", "loader"]
+CodeKind = Literal["own", "yolo", "library", "loader", "gpu"]
 
 
 @dataclass(frozen=True)
 class CodeFrame:
-    """A frame of a stack, and whose code it is: the user's own, YOLO's, a library's, or torch's data loader."""
+    """A frame of a stack, and whose code it is: the user's own, YOLO's, a library's, or torch's data loader.
+
+    `gpu` is a call that waits for the GPU. What a line calls in C is a frame of its own, of the same line: `item()`.
+    """
 
     function: str
     file: str
@@ -272,7 +275,7 @@ class CodeLine:
     """A line of code, and how long processes of one role (`process`) stood in it, or in what it called.
 
     `seconds` are of processes, `idle_gpu_s` GPU seconds in which a GPU was idle meanwhile, most of it in `phase` (empty
-    outside all). `waits_for_data` says that it asked the loader for a batch.
+    outside all). `waits_for` says that it asked the loader for a batch (`data`), or the GPU for a result (`gpu`).
     """
 
     process: str
@@ -282,7 +285,7 @@ class CodeLine:
     seconds: float
     idle_gpu_s: float
     phase: str
-    waits_for_data: bool = False
+    waits_for: Literal["data", "gpu"] | None = None
 
 
 @dataclass(frozen=True)

@@ -184,11 +184,15 @@ class Phase(Stretch):
 
 @dataclass(frozen=True)
 class Frame:
-    """A line of Python that a thread stood in, and the function around it."""
+    """A line of Python that a thread stood in, and the function around it.
+
+    `called` is the function of C that the innermost frame of a stack calls, empty where it calls none, or not known.
+    """
 
     file: str
     line: int
     function: str
+    called: str = ""
 
 
 Stack = tuple[Frame, ...]  # innermost frame first

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -11,8 +11,8 @@ import numpy.typing as npt
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results.code_locations import WORKERS
 from gpu_report.analyse.signals.idle_stacks import IdleStacks
-from gpu_report.analyse.signals.stack_notes import kind_of, shown_frames
-from gpu_report.model import CodeFrame, CodeLine, CodeTime, Phase, Stack
+from gpu_report.analyse.signals.stack_notes import WAIT_FOR_GPU, kind_of, shown_frames
+from gpu_report.model import CodeFrame, CodeKind, CodeLine, CodeTime, Phase, Stack
 
 MOST_BUCKETS = 600  # of a run: a day is seen in stretches of 144 s, and 8 workers take 0.4 MB of the page
 LEAST_BUCKET_S = 0.5  # ten notes of a main process
@@ -48,10 +48,11 @@ def code_lines(all_time: Sequence[CodeTime]) -> tuple[CodeLine, ...]:
 
 def _lines(time: CodeTime) -> Iterator[CodeLine]:
     """Yield the lines of a role, each with its time in all stacks that end there."""
-    stacks_of: dict[tuple[CodeFrame, bool], list[int]] = {}
+    stacks_of: dict[tuple[CodeFrame, Literal["data", "gpu"] | None], list[int]] = {}
     for at, stack in enumerate(time.stacks):
         own = [frame for frame in stack if frame.kind in {"own", "yolo"}]
-        waits = any(frame.kind == "loader" for frame in stack)
+        kinds = {frame.kind for frame in stack}
+        waits: Literal["data", "gpu"] | None = "data" if "loader" in kinds else "gpu" if "gpu" in kinds else None
         stacks_of.setdefault(((own or stack)[-1], waits), []).append(at)
     for (line, waits), stacks in stacks_of.items():
         mine = np.isin(time.stack, stacks)
@@ -84,7 +85,12 @@ def _of_role(role: str, processes: Sequence[IdleStacks], phases: _PhaseIndex, bu
 
 
 def _frames(stack: Stack) -> tuple[CodeFrame, ...]:
-    return tuple(CodeFrame(frame.function, frame.file, frame.line, kind_of(frame)) for frame in stack)
+    """Return a stack with whose code each frame is, and with what its last line calls in C."""
+    frames = [CodeFrame(frame.function, frame.file, frame.line, kind_of(frame)) for frame in stack]
+    if last := stack[-1].called if stack else "":
+        kind: CodeKind = "gpu" if last in WAIT_FOR_GPU else "library"
+        frames.append(CodeFrame(f"{last}()", stack[-1].file, stack[-1].line, kind))
+    return tuple(frames)
 
 
 class _PhaseIndex:

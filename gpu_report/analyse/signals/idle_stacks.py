@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu_report.analyse.signals.stack_notes import location_of, stacks_waiting_for_loader
+from gpu_report.analyse.signals.stack_notes import location_of, stacks_waiting_for_loader, waits_for_gpu
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import Span, mask_of_ranges, union
@@ -22,6 +22,9 @@ Rows = npt.NDArray[np.int64]
 # Each round moves idle time to lines at which a GPU is seen idle; on drawn steps the share of a line that waits for the
 # GPU falls little after 20 of them, and noise takes over after 100.
 ROUNDS = 20
+# Of the time that a main process waits for its GPU (`.item()`): from the end of the GPU's work to the next note.
+# Without this a line that waits would keep half of the idle time of short steps that are all alike.
+IDLE_WHILE_WAITED_FOR = 0.05
 RANK = "rank "
 
 
@@ -117,9 +120,8 @@ def worker_idle_stacks(workers: Sequence[ProcessStacks], mains: Sequence[IdleSta
     at_work = [_is_working(worker) for worker in workers]
     stays = [(worker.start_s[mine], worker.end_s[mine]) for worker, mine in zip(workers, at_work, strict=True)]
     waited = [_waits(main) for main in mains]
-    edges = np.unique(
-        np.concatenate([each for stretch in (*stays, *(wait[:2] for wait in waited)) for each in stretch])
-    )
+    stretches = (*stays, *(wait[:2] for wait in waited))
+    edges = _distinct(np.concatenate([np.zeros(1), *(each for stretch in stretches for each in stretch)]))
     rate = sum((_heights(edges, *wait[:2], wait[2] / (wait[1] - wait[0])) for wait in waited), np.zeros(len(edges)))
     busy = sum((_heights(edges, *stay, np.ones(len(stay[0]))) for stay in stays), np.zeros(len(edges)))
     of_each = np.divide(rate, busy, out=np.zeros_like(rate), where=busy > 0.5)  # a count, with dust of sums
@@ -131,23 +133,27 @@ def worker_idle_stacks(workers: Sequence[ProcessStacks], mains: Sequence[IdleSta
     ]
 
 
-def share_out(reading: Places, place: Places, length_s: Floats, idle_s: Floats) -> Floats:
+def share_out(
+    reading: Places, place: Places, length_s: Floats, idle_s: Floats, at_most: Floats | None = None
+) -> Floats:
     """Return for how much of each piece a GPU was idle, of what its readings say of all pieces within each.
 
     `reading` and `place` (n) number the reading and the line of code of each piece, `length_s` (n) its length, `idle_s`
     the idle time of each reading. A reading does not say when within it the GPU was idle; but where it mixes lines
     otherwise than its siblings it says at which of them: the Richardson-Lucy iteration (Richardson 1972, Lucy 1974)
     from no preference, stopped early. Where all readings have the same mix, each line keeps its share of the time.
+    `at_most` says how idle a GPU may be at each line (0 to 1), as long as the others can have been idle in its place.
     """
-    total = np.bincount(place, length_s)
-    usual = np.ones(len(total))
+    at_most = np.ones(int(place.max(initial=-1)) + 1) if at_most is None else at_most
+    total, usual = np.bincount(place, length_s, minlength=len(at_most)), at_most
     given = np.zeros_like(length_s)
     for _ in range(ROUNDS):
         wanted = length_s * usual[place]
         of_reading = np.bincount(reading, wanted, minlength=len(idle_s))
         scale = np.divide(idle_s, of_reading, out=np.zeros_like(of_reading), where=of_reading > 0)
         given = np.minimum(wanted * scale[reading], length_s)
-        usual = np.divide(np.bincount(place, given), total, out=np.zeros_like(total), where=total > 0)
+        idle = np.bincount(place, given, minlength=len(total))
+        usual = np.minimum(np.divide(idle, total, out=np.zeros_like(total), where=total > 0), at_most)
     return given + _left_over(reading, length_s, idle_s, given)
 
 
@@ -190,13 +196,13 @@ def _pieces(process: ProcessStacks, starts: Floats, ends: Floats, idle: Floats) 
     stay, is_stay = _holding(process.start_s, process.end_s, middle)
     reading, is_reading = _holding(starts, ends, middle)
     number = process.number[stay[is_stay]] if len(process.number) else process.number
-    places = _places(process)
+    places, at_most = _places(process)
     spent = np.zeros(len(middle))
     both = is_stay & is_reading
     if both.any():
         read = np.bincount(reading[both], length[both], minlength=len(starts))
         place = places[np.searchsorted(np.unique(process.number), process.number[stay[both]])]
-        spent[both] = share_out(reading[both], place, length[both], read * idle)
+        spent[both] = share_out(reading[both], place, length[both], read * idle, at_most)
     return edges[:-1][is_stay], edges[1:][is_stay], number, spent[is_stay]
 
 
@@ -215,12 +221,16 @@ def _holding(starts: Floats, ends: Floats, at: Floats) -> tuple[Places, Bools]:
     return np.maximum(which, 0), (which >= 0) & (at < ends[np.maximum(which, 0)])
 
 
-def _places(process: ProcessStacks) -> Places:
-    """Return the number of the line of code of each of a process's stacks, in the order of their numbers."""
-    known: dict[Frame | None, int] = {}
-    numbers = np.unique(process.number).tolist()
-    lines = [location_of(process.stacks.get(number, ())) for number in numbers]
-    return np.array([known.setdefault(line, len(known)) for line in lines], dtype=np.int64)
+def _places(process: ProcessStacks) -> tuple[Places, Floats]:
+    """Return the place of each of a process's stacks, in the order of their numbers, and how idle a GPU may be in each.
+
+    A place is a line of code, in which it waits for its GPU or not.
+    """
+    known: dict[tuple[Frame | None, bool], int] = {}
+    stacks = [process.stacks.get(number, ()) for number in np.unique(process.number).tolist()]
+    places = [known.setdefault((location_of(stack), waits_for_gpu(stack)), len(known)) for stack in stacks]
+    at_most = [IDLE_WHILE_WAITED_FOR if waits else 1.0 for _, waits in known]
+    return np.array(places, dtype=np.int64), np.array(at_most)
 
 
 def _heights(edges: Floats, starts: Floats, ends: Floats, heights: Floats) -> Floats:

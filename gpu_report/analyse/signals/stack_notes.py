@@ -1,6 +1,7 @@
 """What a stack says: the line of code that a process stood in, and whether it waited for its loader."""
 
 import re
+from dataclasses import replace
 from functools import lru_cache
 
 from gpu_report.model import CodeKind, Frame, ProcessStacks, Stack
@@ -25,6 +26,19 @@ def stacks_waiting_for_loader(process: ProcessStacks) -> list[int]:
     return [number for number, stack in process.stacks.items() if any(map(is_loader, stack))]
 
 
+# Calls that return once a GPU has done all that was asked of it: they give a number on the host. A tensor is one
+# of few things that `int`, `float` and `bool` take so long for that a note falls into them.
+WAIT_FOR_GPU = frozenset(
+    {"item", "tolist", "cpu", "numpy", "nonzero", "masked_select", "unique", "int", "float", "bool", "is_nonzero"}
+    | {"synchronize", "_cuda_synchronize"}
+)
+
+
+def waits_for_gpu(stack: Stack) -> bool:
+    """Tell whether a main process that stands in this stack waits for what it asked of its GPU."""
+    return bool(stack) and stack[0].called in WAIT_FOR_GPU
+
+
 @lru_cache(maxsize=8192)
 def location_of(stack: Stack, *, of_worker: bool = False) -> Frame | None:
     """Return the innermost frame of the user's or YOLO's own code; of a worker that waits for work None.
@@ -33,10 +47,9 @@ def location_of(stack: Stack, *, of_worker: bool = False) -> Frame | None:
     """
     inner = of_worker_alone(stack) if of_worker else stack
     own = next((frame for frame in inner if not is_plumbing(frame)), None)
-    if own is not None or not inner:
-        return own
     package = next((frame for frame in inner if not INTERPRETER.search(frame.file)), None)
-    return package if of_worker else package or inner[0]
+    line = own or package or (inner[0] if inner and not of_worker else None)
+    return line and replace(line, called="")  # a line is one, whatever it calls
 
 
 @lru_cache(maxsize=8192)

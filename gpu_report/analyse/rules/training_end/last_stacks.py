@@ -11,6 +11,7 @@ from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.signals.stack_notes import location_of
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import CodeLocation, Evidence, Finding, Frame, ProcessStacks, Stack
+from gpu_report.wording import place_words
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,8 @@ class LastSeen:
     @property
     def words(self) -> str:
         """Return where it stood: all_reduce (distributed_c10d.py:2501), called from step (train.py:41)."""
-        called = "" if self.stack[0] == self.location else f", called from {_words(self.location)}"
-        return f"{_words(self.stack[0])}{called}"
+        called = "" if self.stack[0] == self.location else f", called from {place_words(self.location)}"
+        return f"{place_words(self.stack[0])}{called}"
 
     def evidence(self, count: int) -> tuple[Evidence, ...]:
         """Return where it stood and for how long; `count` processes are told of."""
@@ -93,8 +94,3 @@ def _last_of(process: ProcessStacks, span: Span) -> LastSeen | None:
 def _location(seen: LastSeen) -> CodeLocation:
     frame = seen.location
     return CodeLocation(seen.process.role, frame.function, frame.file, frame.line, 1.0)
-
-
-def _words(frame: Frame) -> str:
-    file = frame.file.replace("\\", "/").rpartition("/")[2]
-    return f"{frame.function} ({file}:{frame.line})"

@@ -9,6 +9,8 @@ import time
 import zlib
 from typing import TYPE_CHECKING, Any
 
+from .called import called
+
 if TYPE_CHECKING:
     from types import CodeType, FrameType
 
@@ -98,7 +100,8 @@ class Dictionary:
             frame = frame.f_back
         number = OTHER
         for each in reversed(frames):
-            place = number, self._frame(each)
+            calls = called(each.f_code, each.f_lasti) if each is frames[0] else ""
+            place = number, self._frame(each, calls)
             found = self.stacks.number(place)
             if found is None and len(self.stacks) >= MOST_STACKS:
                 return OTHER
@@ -111,13 +114,15 @@ class Dictionary:
         number = len(self.stacks) + 1
         return self.stacks.add(place, (number - outer if outer else 0, frame))
 
-    def _frame(self, frame: FrameType) -> int:
+    def _frame(self, frame: FrameType, calls: str) -> int:
+        """Return the number of a line; of the innermost frame it says, too, which function of C it calls."""
         code, line = frame.f_code, frame.f_lineno or 0
-        place = id(code), line
+        place = id(code), line, calls
         number = self.frames.number(place)
         if number is None:
             self._kept[id(code)] = code
-            number = self.frames.add(place, (self.files.find(code.co_filename), line, code.co_name))
+            told = self.files.find(code.co_filename), line, code.co_name
+            number = self.frames.add(place, (*told, calls) if calls else told)
         return number
 
     def thread(self, name: str) -> int:

@@ -57,9 +57,9 @@ def test_a_stack_is_shown_without_what_lies_between_its_own_lines():
 
 def test_lines_are_the_innermost_of_ones_own_and_waiting_for_data_stands_by_itself():
     lines = analysed((0.0, 1), (30.0, 2), (60.0, 3)).code_lines
-    assert {(line.function, line.line, line.waits_for_data) for line in lines} == {
-        ("_do_train", 632, False),
-        ("_do_train", 600, True),
+    assert {(line.function, line.line, line.waits_for) for line in lines} == {
+        ("_do_train", 632, None),
+        ("_do_train", 600, "data"),
     }
     assert [line.idle_gpu_s for line in lines] == sorted((line.idle_gpu_s for line in lines), reverse=True)
 

@@ -1,5 +1,7 @@
 """Idle GPU time by stack: what each line took of it, and which worker was waited for."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -34,6 +36,14 @@ def test_where_readings_mix_lines_the_idle_time_goes_to_those_at_which_a_gpu_is_
     assert found == pytest.approx({TRAINER: 32, LOG: 8})
 
 
+def test_a_line_that_waits_for_its_gpu_holds_nobody_up_also_where_all_steps_are_alike():
+    item = (replace(TRAINER, line=700, called="item"),)
+    stays = [stay for n in range(100) for stay in ((n, n + 0.6, item), (n + 0.6, n + 1, TRAINS))]
+    found = by_line(main_idle_stacks(process(*stays), [series(*[70] * 100)]))
+    assert found[TRAINER] > 0.9 * 30
+    assert sum(found.values()) == pytest.approx(30)
+
+
 def test_two_gpus_count_twice_and_time_without_readings_is_not_idle():
     both = main_idle_stacks(process((0, 4, LOGS)), [series(0, 0), series(50, 50, gpu=1)])
     assert both.idle_s.sum() == pytest.approx(3)
@@ -48,6 +58,12 @@ def test_the_worker_that_was_at_work_is_the_one_that_was_waited_for():
     first, second = worker_idle_stacks([busy, late], [main])
     assert by_line(first) == pytest.approx({READ: 1.0})  # two of the four seconds, shared with the other
     assert by_line(second) == pytest.approx({READ: 3.0})
+
+
+def test_workers_that_only_wait_for_work_held_nobody_up():
+    main = main_idle_stacks(process((0, 8, TRAINS)), [series(*[50] * 8)])
+    (rests,) = worker_idle_stacks([process((0, 8, RESTS), role="worker 0")], [main])
+    assert by_line(rests) == {}
 
 
 def test_a_part_of_a_piece_counts_for_that_part():

@@ -19,7 +19,13 @@ from gpu_report.analyse.causes.data_loading import (
     loader_idle_at_times,
     loader_latency,
 )
-from gpu_report.analyse.causes.file_waits import WAITING, main_waits_for_file, wait_evidence, workers_wait_for_network
+from gpu_report.analyse.causes.file_waits import (
+    WAITING,
+    lock_kept,
+    main_waits_for_file,
+    wait_evidence,
+    workers_wait_for_network,
+)
 from gpu_report.analyse.causes.gpu import gpu_fault, other_process, power_cap, thermal
 from gpu_report.analyse.causes.host import cores_taken, held_on_few_cores, memory_pressure, own_cores_full
 from gpu_report.analyse.causes.kernel_log import kernel_said
@@ -40,6 +46,7 @@ CAUSES: tuple[Scorer, ...] = (
     input_storage,
     workers_wait_for_network,
     main_waits_for_file,
+    lock_kept,
     cores_taken,
     loader_cpu_bound,
     held_on_few_cores,

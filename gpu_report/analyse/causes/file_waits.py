@@ -9,7 +9,9 @@ from gpu_report.analyse.signals.process_waits import FileWait
 from gpu_report.model import Evidence
 
 # Causes in which a process waits: what it waited for belongs to their evidence.
-WAITING = frozenset({"trainer-blocked", "input-storage", "input-stalled", "input-latency", "waiting-for-peer"})
+WAITING = frozenset(
+    {"trainer-blocked", "main-process", "input-storage", "input-stalled", "input-latency", "waiting-for-peer"}
+)
 
 
 def main_waits_for_file(signals: IntervalSignals) -> Candidate | None:
@@ -34,12 +36,27 @@ def workers_wait_for_network(signals: IntervalSignals) -> Candidate | None:
     return Candidate("input-storage", STRONG, f"a loader worker waited in {wait_words(wait)}, on a network filesystem")
 
 
+def lock_kept(signals: IntervalSignals) -> Candidate | None:
+    """Find that nothing of the main process could run Python for most of it: C code had the lock, and worked or waited.
+
+    However busy the machine is: who waits for a core does not ask for the lock meanwhile.
+    """
+    kept = signals.lock_kept
+    if kept is None or kept.seconds < th.STOOD_SHARE * (signals.end_t_s - signals.start_t_s):
+        return None
+    computes = kept.cpu_share >= th.STOOD_SHARE
+    what = "computed" if computes else "waited"
+    text = f"C code {what} without letting go of Python's lock (GIL), so that no thread of the main process could run"
+    return Candidate("main-process" if computes else "trainer-blocked", CERTAIN, text)
+
+
 def wait_evidence(signals: IntervalSignals) -> tuple[Evidence, ...]:
     """Return for how long of the interval processes waited for which file, and kept Python's lock."""
     of = f"s of {signals.end_t_s - signals.start_t_s:.0f}"
     waits = (("the main process", signals.main_file_wait), ("a loader worker", signals.worker_file_wait))
     found = ((f"{who} waited in {wait_words(wait)}", wait.seconds, of) for who, wait in waits if wait is not None)
-    return evidence(*found, ("C code kept Python's lock (GIL)", signals.lock_held_s, "s"))
+    kept = signals.lock_kept
+    return evidence(*found, ("C code kept Python's lock (GIL)", None if kept is None else kept.seconds, of))
 
 
 def wait_words(wait: FileWait) -> str:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.signals.other_processes import OtherProcess
-from gpu_report.analyse.signals.process_waits import FileWait
+from gpu_report.analyse.signals.process_waits import FileWait, LockKept
 from gpu_report.analyse.signals.stack_habits import Stood
 from gpu_report.analyse.timeseries.columns import Columns
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
@@ -116,7 +116,7 @@ class IntervalSignals:
     `phases` are the shares of the interval (0 to 1) by what callbacks said that YOLO was doing, empty where none did.
     `tick_s` is the time that a row of the host stands for.
     `stood` is where the main process stood in its idle GPU time, None without its stacks.
-    `main_file_wait` and `worker_file_wait` are the longest waits for a file in it, `lock_held_s` how long of it C code
+    `main_file_wait` and `worker_file_wait` are the longest waits for a file in it, `lock_kept` how long of it C code
     kept Python's lock.
     `waits` says that its host rows are only those of an interval in which the trainer waited.
     None where not known are the cores of the machine (`cores`), those that a quota and an affinity leave
@@ -142,7 +142,7 @@ class IntervalSignals:
     stood: Stood | None = None
     main_file_wait: FileWait | None = None
     worker_file_wait: FileWait | None = None
-    lock_held_s: float | None = None
+    lock_kept: LockKept | None = None
 
     @property
     def span(self) -> Span:

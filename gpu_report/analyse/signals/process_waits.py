@@ -1,11 +1,11 @@
 """For which file processes of the training waited in an interval, and for how long, by the kernel."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from gpu_report.analyse.signals.filesystems import is_network
 from gpu_report.analyse.timeseries.intervals import Span, length_s, union
-from gpu_report.model import LockHeld, ProcessStacks, ProcessWait
+from gpu_report.model import LockHeld, ProcessWait
 
 UNINTERRUPTIBLE = "D"
 UNNAMED = frozenset({"pipe", "socket"})  # files that have no name
@@ -40,10 +40,26 @@ def longest_file_wait(waits: Sequence[ProcessWait], role: str, span: Span) -> Fi
     return max(found, key=lambda each: each.seconds, default=None)
 
 
-def lock_held_s(stacks: Sequence[ProcessStacks], span: Span) -> float | None:
-    """Return for how long of an interval C code of a main process kept Python's lock, None where it never did."""
-    held = (_within(process.lock_held, span) for process in stacks if not process.is_worker)
-    return max(held, default=0.0) or None
+@dataclass(frozen=True)
+class LockKept:
+    """How long of an interval C code kept Python's lock, and the share (0 to 1) of it that the main thread computed."""
+
+    seconds: float
+    cpu_share: float
+
+
+def longest_lock(held: Iterable[Sequence[LockHeld]], span: Span) -> LockKept | None:
+    """Return for how long of an interval C code of one process kept Python's lock, None where it never did.
+
+    `held` are the stretches of each process that touch the interval.
+    """
+    kept = (_kept(process, span) for process in held)
+    return max((each for each in kept if each.seconds), key=lambda each: each.seconds, default=None)
+
+
+def _kept(held: Sequence[LockHeld], span: Span) -> LockKept:
+    in_all = sum(each.duration_s for each in held)
+    return LockKept(_within(held, span), sum(each.cpu_s for each in held) / in_all if in_all else 0.0)
 
 
 def _within(stretches: Sequence[ProcessWait] | Sequence[LockHeld], span: Span) -> float:

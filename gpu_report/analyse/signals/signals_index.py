@@ -17,7 +17,7 @@ from gpu_report.analyse.signals.interval_signals import (
 )
 from gpu_report.analyse.signals.kernel_events import kernel_events_near
 from gpu_report.analyse.signals.other_processes import OtherProcess
-from gpu_report.analyse.signals.process_waits import lock_held_s, longest_file_wait
+from gpu_report.analyse.signals.process_waits import longest_file_wait, longest_lock
 from gpu_report.analyse.signals.stack_habits import StackHabits, stood_of
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
 from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S
@@ -73,6 +73,8 @@ class SignalsIndex:
         reported = (phase for phase in phases if phase.source == FROM_CALLBACKS)
         self._phases = IntervalIndex(reported, lambda phase: phase.span)
         self._kernel = IntervalIndex(run.kernel.events, lambda event: (event.t_s, event.last_t_s or event.t_s))
+        mains = (process for process in run.stacks if not process.is_worker)
+        self._held = [IntervalIndex(process.lock_held, lambda held: held.span) for process in mains]
         self._waits = IntervalIndex(run.waits, lambda wait: wait.span)
         self._steady: dict[Span, Sequence[Span]] = {}  # by the span of the training that they are in
         self._typical: dict[Span | None, _Readings] = {}  # likewise; None for all trainings together
@@ -120,7 +122,7 @@ class SignalsIndex:
             stood=stood_of(self._habits, gpu, (start_t_s, end_t_s)),
             main_file_wait=longest_file_wait(self._waits(start_t_s, end_t_s), "main", (start_t_s, end_t_s)),
             worker_file_wait=longest_file_wait(self._waits(start_t_s, end_t_s), "worker", (start_t_s, end_t_s)),
-            lock_held_s=lock_held_s(self._run.stacks, (start_t_s, end_t_s)),
+            lock_kept=longest_lock((held(start_t_s, end_t_s) for held in self._held), (start_t_s, end_t_s)),
             in_first_epoch=any(
                 start <= start_t_s and end_t_s <= end + th.PHASE_EDGE_S for start, end in self._first_epochs
             ),

@@ -2,15 +2,14 @@
 
 import dataclasses
 
-import numpy as np
 import pytest
 
 from gpu_report.analyse.causes import explain
 from gpu_report.analyse.causes.file_waits import wait_words
 from gpu_report.analyse.signals.interval_signals import NO_SIGNALS, IntervalSignals
-from gpu_report.analyse.signals.process_waits import lock_held_s, longest_file_wait
+from gpu_report.analyse.signals.process_waits import longest_file_wait, longest_lock
 from gpu_report.analyse.signals.stack_habits import Stood
-from gpu_report.model import LockHeld, ProcessStacks, ProcessWait
+from gpu_report.model import LockHeld, ProcessWait
 
 NFS = ProcessWait(2.0, 10.0, 7, "main", "D", "rpc_wait_bit_killable", "read", "/mnt/nfs/a.npy", "nfs4")
 
@@ -78,9 +77,21 @@ def test_what_was_waited_for_in_words(wait, words):
     assert wait_words(longest_file_wait([wait], "main", (0.0, 12.0))) == words
 
 
+def kept(*held, span=(0.0, 10.0)):
+    return longest_lock([[each for each in held if each.end_t_s > span[0] and each.start_t_s < span[1]]], span)
+
+
 def test_how_long_c_code_kept_pythons_lock():
-    held = (LockHeld(3.0, 6.0, 0.1), LockHeld(8.0, 20.0, 0.0))
-    nothing = np.empty(0), np.empty(0), np.empty(0, dtype=np.int32), {}
-    stacks = [ProcessStacks(7, "main", *nothing, (), held), ProcessStacks(8, "worker 0", *nothing, (), held[1:])]
-    assert lock_held_s(stacks, (0.0, 10.0)) == 5.0
-    assert lock_held_s(stacks, (0.0, 2.0)) is None
+    found = kept(LockHeld(3.0, 6.0, 3.0), LockHeld(8.0, 20.0, 0.0))
+    assert (found.seconds, found.cpu_share) == (5.0, 0.2)
+    assert kept(LockHeld(3.0, 6.0, 0.1), span=(0.0, 2.0)) is None
+
+
+@pytest.mark.parametrize(
+    ("seconds", "cpu_s", "cause"),
+    [(9.0, 0.0, "trainer-blocked"), (9.0, 8.9, "main-process"), (4.0, 0.0, "unexplained")],
+)
+def test_c_code_that_keeps_pythons_lock_most_of_the_time_is_the_cause(seconds, cpu_s, cause):
+    found = explain(of(span=(0.0, 10.0), lock_kept=kept(LockHeld(0.5, 0.5 + seconds, cpu_s))))
+    assert found.cause.name == cause
+    assert [number.value for number in found.evidence] == ([] if cause == "unexplained" else [seconds])

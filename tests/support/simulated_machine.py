@@ -215,6 +215,8 @@ class _Quiet:
 
     metrics: Mapping[str, int] = {}
     cgroup = None
+    looks: Mapping[int, object] = {}
+    mains = frozenset()
     given_up = False
 
     def __init__(self, *_: object) -> None:

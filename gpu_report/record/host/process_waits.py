@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.host.system_calls import UNNAMED, Filesystems, call_of, file_of, shown
-from gpu_report.record.host.trainer_processes import BLOCKED, Look
+from gpu_report.record.host.trainer_processes import BLOCKED, TICKS_PER_S, Look
 from gpu_report.record.proc_files import read_text
 from gpu_report.run_folder import Value
 
@@ -18,6 +18,10 @@ RUNNING = "R"
 # A wait for anything but a file is told once it has lasted so long without the process using any CPU: a worker whose
 # queue is full, and a main process that waits for one, wait shorter in steady training.
 WAIT_S = 5.0
+# Of a core, since the look before, and one tick of the kernel's clock: other threads of a process that waits use that
+# much, ours among them.
+REST_SHARE = 0.05
+CLOCK_TICK_S = 1 / TICKS_PER_S
 TELL_AGAIN = 2.0  # times as long: a recorder that is killed has told of half of a wait
 ROWS_PER_MINUTE = 30  # of 80 bytes: 3.5 MB a day; a storage-bound loader has more, and a sample of them is enough
 WINDOW_S = 60.0
@@ -95,7 +99,7 @@ class ProcessWaits:
     def _take(self, pid: int, look: Look, at: Clocks, tick_s: float, mains: frozenset[int]) -> None:
         place = None if look.state == RUNNING else self._place(pid, look.state)
         wait = self._waits.get(pid)
-        if wait is not None and place is not None and wait.place.goes_on(place) and _rests(wait, look):
+        if wait is not None and place is not None and wait.place.goes_on(place) and _rests(wait, look, tick_s):
             wait.last_s, wait.cpu_s = at.mono_s, look.cpu_s
             if wait.seconds >= max(WAIT_S, TELL_AGAIN * wait.told_s):
                 self._tell(pid, wait, mains)
@@ -132,6 +136,6 @@ class ProcessWaits:
         self._write(wait.since, {**who, **what, "file": shown(place.file), "filesystem": place.filesystem})
 
 
-def _rests(wait: Wait, look: Look) -> bool:
+def _rests(wait: Wait, look: Look, tick_s: float) -> bool:
     """Tell whether a process has not gone on meanwhile: one that reads files uses CPU for what it has read."""
-    return wait.place.is_file or look.cpu_s == wait.cpu_s
+    return wait.place.is_file or look.cpu_s - wait.cpu_s <= REST_SHARE * tick_s + CLOCK_TICK_S

@@ -1,4 +1,5 @@
-# Two commands do everything on a machine with Python 3.11 or later, make and a C compiler: `make report`, `make test`.
+# Two commands do everything on a machine with Python 3.11 or later, and make: `make report`, `make test`. What else they
+# need is installed where that asks nothing (root with apt), else the command for it is named (.ci/needs).
 
 PYTHON ?= python3
 VENV := .venv
@@ -9,9 +10,9 @@ INSTALL := $(BIN)/pip install --quiet --no-compile --editable
 # Checks accessibility in the browser tests; never committed, never shipped. A new version: npm view axe-core dist.integrity
 AXE := axe-core 4.14.1 sha512-FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ==
 # Several files at once, each in one process. Those of `live` tests mostly wait, the others fill the cores: one after
-# the other, for what waits is told by the clock.
+# the other, for what waits is judged by the clock.
 TOGETHER := --dist loadfile
-# A test that fails beside others is held to its word once more with the machine to itself. Both are shown.
+# A test that fails while others run is run once more with the machine to itself. Both are shown.
 ALONE = { echo "again, one at a time: what failed"; $(BIN)/pytest -q --last-failed --last-failed-no-failures none -m $(1); }
 # Draws the timeline; never committed, shipped in the wheel where it is there. As new as what the newest plotly.py brings.
 CHARTS := plotly.js-basic-dist-min 4.1.1 sha512-1oNF8PeQx2hv/y7tqEVWKD3JGwn/MGEMQ8mL9HUwsaqG9FGy/OU5FHUHvzqbqxN4mnwZGI9abTiE775C4kkjMQ==
@@ -21,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 BEGAN := $(shell date +%s)
 TOOK = echo "make $@ took $$(( $$(date +%s) - $(BEGAN) )) s"
 
-.PHONY: help report chart-library chart-library-if-any test test-fast test-long fuzz test-yolo accuracy lint package sample-reports
+.PHONY: help report chart-library chart-library-if-any needs-of-test test test-fast test-long fuzz test-yolo accuracy lint package sample-reports
 .PHONY: screenshots clean
 
 help: ## Say what can be made
@@ -31,19 +32,23 @@ report: $(VENV)/.report ## Record this machine's GPU for a moment and render it;
 	@$(BIN)/python -m gpu_report.cli.first_report $(REPORTS) && $(TOOK)
 
 chart-library: ## Fetch the smaller chart library (needs npm): reports take 1.3 MB less, and open sooner
+	@bash .ci/needs npm
 	@bash .ci/fetch-npm $(CHARTS) $(CHARTS_DIR)
 
 # Where it cannot be had, a report takes all of plotly.js, which plotly.py brings. A network that drops packets would
 # block npm for five minutes; milliseconds.
 chart-library-if-any:
 	@npm_config_fetch_retries=0 npm_config_fetch_timeout=15000 bash .ci/fetch-npm $(CHARTS) $(CHARTS_DIR) 2>/dev/null || \
-	    echo "without the smaller chart library (make chart-library says why): reports take 1.3 MB more"
+	    echo "note: reports take 1.3 MB more without the smaller chart library: make chart-library"
 
 report sample-reports package: chart-library-if-any
-test: chart-library
+test: needs-of-test chart-library
+
+needs-of-test: # before gigabytes are fetched
+	@bash .ci/needs test $(PYTHON)
 
 test: $(VENV)/.test ## Run all tests, the browser and the YOLO ones included
-	@$(BIN)/python tests/needs.py
+	@bash .ci/needs browser
 	@bash .ci/fetch-npm $(AXE) .npm/axe-core
 	@$(BIN)/pytest -q --durations=3 -m "live and not long" $(TOGETHER) -n 3 || $(call ALONE,"live and not long")
 	@$(BIN)/pytest -q --durations=3 -m "not live and not long" $(TOGETHER) -n 2 || $(call ALONE,"not live and not long")
@@ -83,7 +88,7 @@ screenshots: $(VENV)/.test ## Make the pictures of docs/ from sample runs (ARGS=
 	@$(BIN)/python docs/screenshots.py $(ARGS)
 
 $(VENV)/bin/python:
-	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or later is needed: make PYTHON=python3.12")'
+	@bash .ci/needs venv $(PYTHON)
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.report: setup.cfg pyproject.toml | $(VENV)/bin/python

@@ -24,6 +24,9 @@ from statistics import median
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+from support.chromium import find_chromium  # noqa: E402 - the path is set above
+
 DOCUMENT = ROOT / "docs" / "performance.md"
 BEGIN, END = "<!-- measured: begin (benchmarks/pages.py --write) -->", "<!-- measured: end -->"
 MEMORY_LIMIT_MB = 9_000  # of plain Plotly: a week of everything would take the machine down
@@ -219,7 +222,7 @@ def opened(page_file: Path, repeats: int) -> Json:
     painted, plotted, zoomed = [], [], []
     for number in range(repeats):
         with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=list(SEEN))
+            browser = playwright.chromium.launch(executable_path=find_chromium(), args=list(SEEN))
             page = browser.new_page(viewport=VIEWPORT)
             page.add_init_script(WATCH)
             try:

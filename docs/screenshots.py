@@ -4,7 +4,6 @@ Needs Chromium; fonts are those of the machine.
 """
 
 import io
-import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,6 +24,9 @@ from gpu_report.render import render_html
 from gpu_report.render.comparison.page import render_comparison_html
 
 DOCS = Path(__file__).resolve().parent
+sys.path.insert(0, str(DOCS.parent / "tests"))
+from support.chromium import HOW, find_chromium  # noqa: E402 - the path is set above
+
 SAMPLES = DOCS.parent / "sample_runs"
 FOLDER = DOCS / "pictures"
 CI_EXAMPLE = "ci-example"
@@ -104,7 +106,7 @@ PICTURES = (
 
 def main() -> None:
     """Make every picture, or those that are named."""
-    chromium = shutil.which("chromium") or sys.exit("Chromium is missing: apt-get install chromium")
+    chromium = find_chromium() or sys.exit(HOW)
     FOLDER.mkdir(exist_ok=True)
     with TemporaryDirectory() as folder, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])

@@ -6,7 +6,7 @@ from types import ModuleType
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
-from support.chromium import find_chromium
+from support.chromium import HOW, find_chromium
 
 from gpu_report.model import Analysis
 from gpu_report.render import render_html
@@ -51,7 +51,7 @@ def analysis(builder: ModuleType) -> Analysis:
 def browser() -> Iterator[Browser]:
     chromium = find_chromium()
     if chromium is None:
-        pytest.fail("Chromium is missing: apt-get install chromium", pytrace=False)
+        pytest.fail(HOW, pytrace=False)
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_ARGUMENTS)
         yield opened

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from gpu_report.cli.demo import NAME as DEMO
 from gpu_report.render.page import assets
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -44,6 +45,15 @@ def test_every_template_matches_a_pattern_that_ships_it(config):
     assert [f for f in files if not any(fnmatch(str(f), p.replace("**/", "")) for p in patterns)] == []
 
 
+def test_the_demo_run_ships_as_a_whole(config):
+    mapping = dict(line.split(" = ") for line in listed(config, "options", "package_dir"))
+    run = ROOT / "sample_runs" / DEMO
+    assert ROOT / mapping["gpu_report.demo_run"] == run
+    patterns = listed(config, "options.package_data", "gpu_report.demo_run")
+    shipped = {path for pattern in patterns for path in run.glob(pattern) if path.is_file()}
+    assert shipped == {path for path in run.rglob("*") if path.is_file()}
+
+
 def test_the_core_needs_neither_torch_nor_ultralytics(config):
     core = " ".join(listed(config, "options", "install_requires"))
     assert "torch" not in core
@@ -61,10 +71,10 @@ def test_templates_and_demo_run_are_found(layout, tmp_path):
     package = site / "gpu_report"
     places = {
         "wheel": (package / "templates", package / "demo_run"),
-        "checkout": (site / "templates", site / "sample_runs" / "yolo26m-stalls"),
+        "checkout": (site / "templates", site / "sample_runs" / DEMO),
     }[layout]
     shutil.copytree(ROOT / "templates", places[0])
-    shutil.copytree(ROOT / "sample_runs" / "yolo26m-stalls", places[1])
+    shutil.copytree(ROOT / "sample_runs" / DEMO, places[1])
     code = f"import sys; sys.path.insert(0, {str(site)!r}); import gpu_report; print(gpu_report.__file__); {RENDER}"
     done = subprocess.run([sys.executable, "-P", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert str(site) in done.stdout
@@ -73,7 +83,7 @@ def test_templates_and_demo_run_are_found(layout, tmp_path):
 
 def test_without_templates_the_error_names_both_places(tmp_path):
     shutil.copytree(ROOT / "gpu_report", tmp_path / "gpu_report", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(ROOT / "sample_runs" / "yolo26m-stalls", tmp_path / "gpu_report" / "demo_run")
+    shutil.copytree(ROOT / "sample_runs" / DEMO, tmp_path / "gpu_report" / "demo_run")
     code = (
         f"import sys; sys.path.insert(0, {str(tmp_path)!r}); sys.argv = ['gpu-report', 'demo', 'r.html']; "
         "from gpu_report.cli import main; main()"

@@ -13,7 +13,7 @@ from gpu_report.cli.report_files import write_report
 from gpu_report.errors import InputError
 from gpu_report.terminal import ProgressLine, plain, without_commands
 
-NAME = "yolo26m-stalls"
+NAME = "n-starved"  # a clear answer: which argument to change, and what that saves
 
 
 @click.command()

@@ -13,17 +13,22 @@ def main(folder: Path) -> int:
     """Record and render, say which run it is and where the HTML lies; return the exit code."""
     folder.mkdir(parents=True, exist_ok=True)
     live, output = folder / "live", folder / "report.html"
-    sys.stdout.write(f"recording this machine's GPU for {LIVE_SECONDS} s ...\n")
-    sys.stdout.flush()
+    _say(f"recording this machine's GPU for {LIVE_SECONDS} s ...")
     recorded = _gpu_report("record", "--duration", str(LIVE_SECONDS), "--output", str(live))
     if recorded == NothingToRecordError.exit_code:
-        sys.stdout.write("no GPU to record here: rendering a real YOLO26 run on an H200 that comes with gpu-report\n")
+        _say("no GPU here: rendering a real YOLO26 training on an H200 instead, which comes with gpu-report")
         code = _gpu_report("demo", str(output))
     else:
         code = recorded or _gpu_report("render", str(output), "--run", str(live))
     if code == 0:
-        sys.stdout.write(f"the report is {output.resolve()}\n")
+        _say(f"open {output.resolve()} in a browser")
     return code
+
+
+def _say(line: str) -> None:
+    """Print a line before the next command prints its own."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 def _gpu_report(*arguments: str) -> int:

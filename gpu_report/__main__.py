@@ -1,5 +1,19 @@
-"""`python -m gpu_report`."""
+"""`gpu-report` and `python -m gpu_report`: the first line of ours that runs.
 
-from gpu_report.cli import main
+Importing the command line takes a moment, in which Ctrl-C would print a traceback. Until it is there, the signal ends
+the process as it ends any program that does not catch it.
+"""
 
-main()
+import signal
+
+_AS_PYTHON_DOES = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not where a parent had it ignored
+if _AS_PYTHON_DOES:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+from gpu_report.cli import main  # noqa: E402 - see above
+
+if _AS_PYTHON_DOES:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+if __name__ == "__main__":
+    main()

@@ -94,13 +94,21 @@ class Shelf:
     def _lacks(self) -> str:
         """Return what is wrong with a directory that has no baseline of the key."""
         if not self.directory.exists():
-            return "does not exist, as is right in a first run and a wrong path in any other"
+            return "does not exist: either this is the first run, or the path is wrong"
         if any(map(_is_run, (self.directory, *self.directory.glob("*")))):
-            return f"holds runs that nobody accepted (`gpu-report compare {self.directory} RUN` takes them as they are)"
+            return f"holds runs that were not accepted (use `gpu-report compare {self.directory} RUN`)"
         keys = sorted(unquote(path.name) for path in self.directory.glob("*") if path.is_dir() and path != self.folder)
         if keys:
             return f"has none of key {self.key}, and has {', '.join(keys)}"
         return f"has none of key {self.key}" if self.folder.exists() else "is empty"
+
+
+def shelves(directory: Path) -> list[Shelf]:
+    """Return every key's baselines by name, of keys that have any; InputError where there is no such directory."""
+    if not directory.is_dir():
+        raise InputError(f"{directory} does not exist: name the folder that `gpu-report baseline accept` wrote to")
+    places = {place.parent for place in directory.glob("*/*") if place.is_dir() and _of_place(place)}
+    return [Shelf(directory, unquote(folder.name)) for folder in sorted(places)]
 
 
 def runs_in(path: Path, but: Path | None = None) -> list[Path]:

@@ -127,7 +127,7 @@ def test_check_leaves_a_files_gates_on_changes_out_names_them_and_takes_its_defa
     assert done.returncode == 0
     assert "findings.critical:0" in done.stdout
     said = one_line(done.stderr)
-    assert "gpu-report.toml: left out is epoch_time:+5%, findings.new:0, for `check` has no baseline" in said
+    assert "gpu-report.toml: epoch_time:+5%, findings.new:0 left out, because `check` has no baseline" in said
 
 
 @pytest.mark.parametrize("gate", ["epoch_time:+5%", "util:-10pp", "findings.new:0"])
@@ -194,6 +194,28 @@ def test_baselines_are_found_by_set_up_and_moved_on(run_warm, tmp_path):
     assert run_warm("compare", SAMPLES / "n-starved", *shelf).returncode == 0
 
 
+def test_baselines_are_listed_by_set_up_the_newest_first(run_warm, tmp_path):
+    kept = {}
+    for name, key in (("m-healthy", "main"), ("n-fed", "feature/x"), ("n-starved", "feature/x")):
+        done = run_warm("baseline", "accept", SAMPLES / name, "--baseline-dir", "shelf", "--key", key)
+        kept[name] = Path(done.stdout.strip())
+    every = run_warm("baseline", "list", "--baseline-dir", "shelf")
+    assert (every.returncode, every.stderr) == (0, "")
+    lines = [line.split("  accepted ")[0].strip() for line in every.stdout.splitlines()]
+    folder = kept["n-fed"].parent
+    assert lines == [
+        *(str(folder), kept["n-starved"].name, kept["n-fed"].name),
+        *(str(kept["m-healthy"].parent), kept["m-healthy"].name),
+    ]
+    assert re.search(r"  accepted 2\d{3}-\d\d-\d\d \d\d:\d\d:\d\d UTC$", every.stdout, re.MULTILINE)
+    one = run_warm("baseline", "list", "--baseline-dir", "shelf", "--key", "main")
+    assert one.stdout.splitlines()[0] == str(kept["m-healthy"].parent)
+    none = run_warm("baseline", "list", "--baseline-dir", "shelf", "--key", "other")
+    assert (none.returncode, none.stdout) == (0, "")
+    assert "no baseline of key other" in one_line(none.stderr)
+    assert run_warm("baseline", "list", "--baseline-dir", "nowhere").returncode == 4
+
+
 def test_a_first_baseline_is_accepted_only_where_there_is_none(run_warm, tmp_path):
     accept = ["baseline", "accept", "--baseline-dir", "shelf", "--if-none"]
     first = run_warm(*accept, ALIKE / "run-1")
@@ -206,11 +228,11 @@ def test_a_first_baseline_is_accepted_only_where_there_is_none(run_warm, tmp_pat
 
 
 NO_BASELINE = {
-    "nowhere": "nowhere does not exist, as is right in a first run and a wrong path in any other",
+    "nowhere": "nowhere does not exist: either this is the first run, or the path is wrong",
     "empty": "empty is empty",
     "other-key": "other-key has none of key default, and has main",
-    "other-set-up": "No baseline of this set-up lies under key default in other-set-up (GPUs used is 1 there, 2 here",
-    "runs": "runs holds runs that nobody accepted",
+    "other-set-up": "No baseline of this set-up under key default in other-set-up (GPUs used is 1 there, 2 here",
+    "runs": "runs holds runs that were not accepted",
 }
 
 
@@ -283,7 +305,7 @@ def test_the_newest_run_is_compared_when_none_is_named(run_warm, tmp_path):
     shutil.copytree(SAMPLES / "n-fed", tmp_path / "gpu-runs" / "20261121-010000")
     done = run_warm("compare", SAMPLES / "n-starved")
     assert done.returncode == 0
-    assert "the newest, gpu-runs/20261121-010000, is held against the baseline" in one_line(done.stderr)
+    assert "the newest, gpu-runs/20261121-010000, is compared with the baseline" in one_line(done.stderr)
     assert run_warm("check").returncode == 0
 
 
@@ -293,7 +315,7 @@ def test_a_folder_of_runs_is_several_baselines(run_warm, tmp_path):
     done = run_warm("compare", "several", SAMPLES / "s-storage", env={"COLUMNS": "200"})
     assert done.returncode == 0
     assert "2 baselines" in done.stdout
-    assert "a baseline that is the run itself is left out" in one_line(done.stderr)
+    assert "one baseline is the run itself, and is left out" in one_line(done.stderr)
 
 
 OUTPUTS = {

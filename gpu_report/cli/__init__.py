@@ -18,6 +18,7 @@ from gpu_report.cli.common import say
 from gpu_report.cli.compare import compare
 from gpu_report.cli.demo import demo
 from gpu_report.cli.doctor import doctor
+from gpu_report.cli.help_text import COMPLETION, KEEP_LINES, CommandList, HelpContext, examples
 from gpu_report.cli.import_logs import import_logs
 from gpu_report.cli.record import record
 from gpu_report.cli.render import render
@@ -29,16 +30,29 @@ COMMANDS = (record, render, summary, import_logs, stop, doctor, demo, compare, c
 INTERRUPTED = 130  # 128 + SIGINT, as shells say it
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+EXAMPLES = examples(
+    "gpu-report record -- yolo detect train data=data.yaml model=yolo26n.pt",
+    "gpu-report render report.html",
+    "gpu-report demo --open",
+)
+
+
+@click.group(
+    cls=CommandList,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    epilog=f"{EXAMPLES}\n\n{KEEP_LINES}{COMPLETION}",
+)
 @click.version_option(__version__, prog_name="gpu-report")
-@click.option("--debug", is_flag=True, help="Show a traceback when something goes wrong.")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def cli(debug: bool) -> None:  # noqa: FBT001 - click passes flags so
-    """Record the GPU while a YOLO run trains; learn when it was idle and what stood beside it."""
+    """Record the GPU while YOLO trains. Learn when it was idle, why, and what to change."""
     del debug  # main() looks for it: it concerns errors, which click does not hand to us
 
 
 for command in COMMANDS:
     cli.add_command(command)
+for command in (cli, *COMMANDS, *baseline.commands.values()):
+    command.context_class = HelpContext
 
 
 def main() -> NoReturn:
@@ -48,7 +62,7 @@ def main() -> NoReturn:
         sys.stdout.reconfigure(errors="replace")  # a terminal of another encoding than UTF-8 gets `?`, not an error
     try:
         cli.main(standalone_mode=False, prog_name="gpu-report")
-    except click.exceptions.Abort:
+    except (click.exceptions.Abort, KeyboardInterrupt):
         sys.exit(INTERRUPTED)
     except click.ClickException as error:
         error.show()
@@ -57,11 +71,11 @@ def main() -> NoReturn:
         _show(error, str(error), debug=debug)
         sys.exit(error.exit_code)
     except BrokenPipeError:
-        sys.stderr.close()  # whoever read us has gone; nobody is left to be told
+        sys.stderr.close()  # whoever read us is no longer there
         sys.exit(0)
     except Exception as error:  # noqa: BLE001 - the last resort: a user never sees a traceback unasked
         if isinstance(error, FileNotFoundError) and not _is_somewhere():
-            _show(error, "the working directory does not exist any more: change into another one", debug=debug)
+            _show(error, "the working directory no longer exists: change into another one", debug=debug)
             sys.exit(InputError.exit_code)
         if isinstance(error, OSError) and error.strerror:  # a full disk under our output, a name that is too long
             what = error.filename if error.filename is not None else "what was printed"

@@ -32,7 +32,7 @@ def newest_beside(baseline: Path) -> Path:
         raise InputError(f"{baseline} alone is a baseline, and no run is named: {BOTH} ({error})") from error
     if newest.resolve() == baseline.resolve():
         raise UsageError(f"{baseline} alone is a baseline, and it is the newest run itself: name both, {BOTH}")
-    say(f"note: no RUN is named: the newest, {newest}, is held against the baseline {baseline}")
+    say(f"note: no RUN is named, so the newest run, {newest}, is compared with the baseline {baseline}")
     return newest
 
 
@@ -41,11 +41,9 @@ def others(baselines: Sequence[Path], run: Path) -> list[Path]:
     own = digest_of(run)
     found = [path for path in baselines if not _is_recording(path, own)]
     if not found:
-        raise NotComparableError(
-            f"the baseline is the run itself ({baselines[0]}): held against itself it says nothing"
-        )
+        raise NotComparableError(f"the baseline is the run itself ({baselines[0]}): name another baseline")
     if len(found) < len(baselines):
-        say("note: a baseline that is the run itself is left out")
+        say("note: one baseline is the run itself, and is left out")
     return found
 
 
@@ -91,7 +89,7 @@ def fitting(shelf: Shelf, run: Analysis) -> list[tuple[Accepted, Fingerprint]]:
         return found
     nearest = "; ".join(f"{d.name} is {d.baseline} there, {d.run} here" for d in min(hard, key=len, default=[]))
     why = f" ({nearest})" if nearest else ""
-    raise NotComparableError(f"no baseline of this set-up lies under key {shelf.key} in {shelf.directory}{why}")
+    raise NotComparableError(f"no baseline of this set-up under key {shelf.key} in {shelf.directory}{why}")
 
 
 def _accepting(shelf: Shelf, run: Path) -> str:
@@ -112,10 +110,10 @@ def _fingerprint(kept: Accepted, like: Fingerprint) -> Fingerprint | None:
     """Return what a baseline was set up with, None where its facts are not what this version writes."""
     facts: Any = kept.facts.get("fingerprint")
     if not isinstance(facts, dict) or not all(isinstance(facts.get(each), dict) for each in ("hard", "arguments")):
-        say_notes((f"{kept.path} has no fingerprint, and is left out",))
+        say_notes((f"{kept.path} has no fingerprint and is left out",))
         return None
     if set(facts["hard"]) != set(like.hard):
-        say_notes((f"{kept.path} was accepted by another version, and is left out: accept it again",))
+        say_notes((f"{kept.path} was accepted by another version and is left out: accept it again",))
         return None
     parameters = facts.get("parameters")
     return replace(

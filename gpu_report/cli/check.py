@@ -10,11 +10,18 @@ import click
 from gpu_report.cli.common import analysed, option_of_run, options_of_analysis, run_of
 from gpu_report.cli.gate_options import gates_asked_for, options_of_gates
 from gpu_report.cli.gate_outputs import finish, options_of_outputs, redacted_comparison
+from gpu_report.cli.help_text import examples
 from gpu_report.cli.output_files import refuse_twice
 from gpu_report.terminal import ProgressLine
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "gpu-report check",
+        "gpu-report check --fail-on 'util:60%' --fail-on 'xid.fatal:0'",
+        "gpu-report check gpu-runs/20261121-103501 --junit gates.xml",
+    )
+)
 @click.argument("run", type=click.Path(path_type=Path), required=False)
 @option_of_run
 @options_of_gates
@@ -32,9 +39,12 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option of the command li
     price_per_hour: float | None,
     **paths: Path | None,
 ) -> NoReturn:
-    """Hold RUN against gates that need no baseline; exit 0, 1 or 3 (the newest under ./gpu-runs when left out).
+    """Check a run against gates, without a baseline.
 
-    Folders on the way to a file to write that are missing are made.
+    RUN is a run folder or a samples CSV. Default: the newest run under ./gpu-runs. Missing parent folders of files to
+    write are created.
+
+    Exit code: 0 passed, 1 a gate failed, 3 not enough data to decide.
     """
     from gpu_report.analyse.compare import compare as compare_runs
 

@@ -26,24 +26,40 @@ Command = TypeVar("Command", bound="Callable[..., object]")
 class FiniteRange(click.FloatRange):
     """A number within limits: nan is within none, and inf is no duration, price or share."""
 
+    name = "number"
+
+    def _describe_range(self) -> str:
+        """Return nothing, which click would show in the help as [x>0]: an option that has limits says so in words."""
+        return ""
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Return the number; wrong use for what is none."""
         number: float = super().convert(value, param, ctx)
         if not math.isfinite(number):
-            self.fail(f"{value!r} is no number to reckon with.", param, ctx)
+            self.fail(f"{value!r} is not a number in range.", param, ctx)
         return number
+
+
+class CountRange(click.IntRange):
+    """A whole number within limits."""
+
+    def _describe_range(self) -> str:
+        """Return nothing, as FiniteRange does."""
+        return ""
 
 
 def option_of_run(command: Command) -> Command:
     """Add --run, which names the run as a second argument does: nobody is to remember which command takes which."""
-    option = click.option("--run", "named", type=click.Path(path_type=Path), default=None, help="The same as RUN.")
+    option = click.option(
+        "--run", "named", metavar="RUN", type=click.Path(path_type=Path), default=None, help="The same as RUN."
+    )
     return option(command)
 
 
 def run_of(run: Path | None, named: Path | None) -> Path | None:
     """Return the run that was named, as an argument or by --run; UsageError where both name one."""
     if run is not None and named is not None and run != named:
-        raise UsageError(f"two runs are named, {run} and --run {named}: name one")
+        raise UsageError(f"two runs are named, {run} and --run {named}: name only one")
     return run if run is not None else named
 
 
@@ -54,21 +70,22 @@ def options_of_analysis(command: Command) -> Command:
             "--drop-percent",
             type=FiniteRange(0, 100, min_open=True, max_open=True),
             default=50.0,
-            show_default=True,
-            help="How far utilisation falls below its level to count as a drop.",
+            metavar="PERCENT",
+            help="Drops fall by more than this. Default: 50.",
         ),
         click.option(
             "--drop-seconds",
             type=FiniteRange(0, min_open=True),
             default=10.0,
-            show_default=True,
-            help="How long a drop lasts at least.",
+            metavar="SECONDS",
+            help="Drops last this long or longer. Default: 10.",
         ),
         click.option(
             "--price-per-hour",
             type=FiniteRange(0),
             default=None,
-            help="What one GPU costs an hour; the ledger then shows money.",
+            metavar="PRICE",
+            help="Price of one GPU for one hour: also show what the time cost.",
         ),
     ):
         command = option(command)
@@ -131,5 +148,5 @@ def examined(
     from gpu_report.analyse import analyse
     from gpu_report.model import Options
 
-    progress.step("looking for what took the GPU's time ...")
+    progress.step("finding where the GPU time went ...")
     return analyse(recorded, Options(drop_percent, drop_seconds, price_per_hour))

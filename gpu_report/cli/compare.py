@@ -13,6 +13,7 @@ from gpu_report.cli.baseline_choice import newest_beside, of_shelf, others, read
 from gpu_report.cli.common import analysed, options_of_analysis
 from gpu_report.cli.gate_options import gates_asked_for, options_of_gates
 from gpu_report.cli.gate_outputs import finish, options_of_outputs, redacted_comparison
+from gpu_report.cli.help_text import examples
 from gpu_report.cli.output_files import OutputFile, refuse_twice
 from gpu_report.errors import NotComparableError, UsageError
 from gpu_report.terminal import ProgressLine
@@ -23,18 +24,25 @@ if TYPE_CHECKING:
     from gpu_report.model import Analysis, Comparison, Gate
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "gpu-report compare gpu-runs/before gpu-runs/after",
+        "gpu-report compare gpu-runs/before gpu-runs/after --fail-on 'epoch_time:+5%'",
+        "gpu-report compare gpu-runs/after --baseline-dir baselines --junit gates.xml",
+    )
+)
 @click.argument("baseline", type=click.Path(path_type=Path), required=False)
 @click.argument("run", type=click.Path(path_type=Path), required=False)
 @click.option(
     "--baseline-dir",
     type=click.Path(path_type=Path, file_okay=False),
     default=None,
-    help="Take the baselines from here, those of the same set-up; name RUN alone then.",
+    metavar="FOLDER",
+    help="Find the baselines here, by set-up. Then name only RUN.",
 )
-@click.option("--key", default="default", show_default=True, help="Which baselines of --baseline-dir.")
+@click.option("--key", default="default", metavar="NAME", help="Name of the baselines. Default: default.")
 @options_of_gates
-@click.option("--html", "html_path", type=OutputFile(), default=None, help="Write a page here.")
+@click.option("--html", "html_path", metavar="FILE", type=OutputFile(), default=None, help="Write a page here.")
 @options_of_outputs
 @options_of_analysis
 def compare(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
@@ -52,11 +60,13 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option of the command 
     price_per_hour: float | None,
     **paths: Path | None,
 ) -> NoReturn:
-    """Hold RUN against BASELINE: better, worse, the same or not comparable; exit 0, 1 or 3 by the gates.
+    """Compare a run with a baseline: faster, slower or the same.
 
-    BASELINE is a run, or a folder of several, which give a noise band. A single name is the BASELINE: RUN is the newest
-    under ./gpu-runs then. With --baseline-dir a single name is the RUN. Folders on the way to a file to write that are
-    missing are made.
+    BASELINE is a run, or a folder of several runs: they show how much runs differ by chance. With one name alone, it is
+    the BASELINE and RUN is the newest run under ./gpu-runs. With --baseline-dir, one name is the RUN. Missing parent
+    folders of files to write are created.
+
+    Exit code: 0 passed, 1 a gate failed, 3 not comparable, or not enough data to decide.
     """
     refuse_twice((*paths.values(), html_path))
     gates = gates_asked_for(fail_on, warn_on, config, baseline=True)
@@ -83,11 +93,13 @@ def _sides(
     """Return the run, and what finds its baselines once it is analysed; UsageError where too few or many are named."""
     if shelf is None:
         if baseline is None:
-            raise UsageError("name a baseline: gpu-report compare BASELINE RUN, or compare RUN --baseline-dir DIR")
+            raise UsageError(
+                "name a baseline: gpu-report compare BASELINE RUN, or gpu-report compare RUN --baseline-dir FOLDER"
+            )
         path = run if run is not None else newest_beside(baseline)
         return path, lambda _: runs_in(baseline, but=path)
     if run is not None:
-        raise UsageError("with --baseline-dir name the run alone: it is compared with the baselines there")
+        raise UsageError("with --baseline-dir, name only the run: it is compared with the baselines in that folder")
     path = baseline if baseline is not None else run_folder.newest_run(Path(run_folder.RUNS_DIR))
     return path, lambda after: of_shelf(shelf, path, after)
 

@@ -8,6 +8,7 @@ import click
 
 from gpu_report import schema
 from gpu_report.cli.common import analysed
+from gpu_report.cli.help_text import examples
 from gpu_report.cli.output_files import OutputFile
 from gpu_report.cli.report_files import write_report
 from gpu_report.errors import InputError
@@ -16,11 +17,14 @@ from gpu_report.terminal import ProgressLine, plain, without_commands
 NAME = "n-starved"  # a clear answer: which argument to change, and what that saves
 
 
-@click.command()
+@click.command(epilog=examples("gpu-report demo", "gpu-report demo /tmp/demo.html --open"))
 @click.argument("output", type=OutputFile(), default=Path("demo.html"))
 @click.option("--open", "open_it", is_flag=True, help="Open the report in a browser.")
 def demo(output: Path, open_it: bool) -> None:  # noqa: FBT001 - click passes flags so
-    """Render a real YOLO26 run on an H200 that comes with gpu-report."""
+    """Render the report of a real run that comes with gpu-report.
+
+    It is a YOLO26 training on an H200 that waited for its data. OUTPUT is the file to write.
+    """
     with ProgressLine("starting ...") as progress:
         from gpu_report.render import begin_blank_page
 

@@ -2,10 +2,15 @@
 
 import click
 
+from gpu_report.cli.help_text import examples
 
-@click.command()
+
+@click.command(epilog=examples("gpu-report doctor"))
 def doctor() -> None:
-    """Say what can be recorded here, what cannot, why, and what would change it."""
+    """Check what can be recorded on this machine.
+
+    For everything that cannot be recorded, it shows why, and the command that would change it.
+    """
     from gpu_report.record import examine
 
     for found in examine():

@@ -25,14 +25,15 @@ def options_of_gates(command: Command) -> Command:
             "--config",
             type=click.Path(path_type=Path, dir_okay=False, exists=True),
             default=None,
-            help="A file with gates; gpu-report.toml or [gpu-report] in setup.cfg when left out.",
+            metavar="FILE",
+            help="Read gates from here. Default: gpu-report.toml, or setup.cfg.",
         ),
-        click.option("--warn-on", multiple=True, metavar="GATE", help="Likewise, but it only warns."),
+        click.option("--warn-on", multiple=True, metavar="GATE", help="The same, but it only warns."),
         click.option(
             "--fail-on",
             multiple=True,
             metavar="GATE",
-            help="A gate, such as 'epoch_time:+5%', 'util.mean:-10pp' or 'xid.fatal:0'; repeatable.",
+            help="A gate: 'epoch_time:+5%', 'util.mean:-10pp', 'xid.fatal:0'. Repeatable.",
         ),
     ):
         command = option(command)
@@ -63,14 +64,12 @@ def _refuse_changes(gates: Sequence[Gate]) -> None:
     """Refuse gates that no run alone can decide."""
     for gate in gates:
         if gate.needs_baseline:
-            raise UsageError(
-                f"gate {gate.text!r} needs a baseline, and `check` has none: it is for `gpu-report compare`"
-            )
+            raise UsageError(f"gate {gate.text!r} needs a baseline, and `check` has none: use `gpu-report compare`")
 
 
 def _alone(gates: Sequence[Gate], path: Path | None) -> tuple[Gate, ...]:
     """Return the gates of a file that a run alone can decide; the others are named."""
     left_out = [gate.text for gate in gates if gate.needs_baseline]
     if left_out:
-        say(f"note: {path}: left out is {', '.join(left_out)}, for `check` has no baseline")
+        say(f"note: {path}: {', '.join(left_out)} left out, because `check` has no baseline")
     return tuple(gate for gate in gates if not gate.needs_baseline)

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from gpu_report.model import Comparison
 
 OUTPUTS = {
-    "json": "Write everything for machines here (docs/compare.schema.json).",
+    "json": "Write JSON here (docs/compare.schema.json).",
     "markdown": "Write a summary for a pull request here.",
-    "junit": "Write JUnit XML here, a test case a gate.",
+    "junit": "Write JUnit XML here: one test case per gate.",
     "bencher": "Write Bencher Metric Format here.",
-    "smaller-is-better": "Write github-action-benchmark's customSmallerIsBetter here.",
-    "bigger-is-better": "Write github-action-benchmark's customBiggerIsBetter here.",
+    "smaller-is-better": "Write JSON for github-action-benchmark here.",
+    "bigger-is-better": "The same, for values of which more is better.",
 }
 
 
@@ -35,11 +35,13 @@ def options_of_outputs(command: Command) -> Command:
         "--redact",
         "redacted",
         is_flag=True,
-        help="For sharing: replace hosts, users, folders, commands, addresses and serial numbers by placeholders.",
+        help="For sharing: hide names of hosts, users, folders and commands, addresses and serial numbers.",
     )(command)
     for option, words in reversed(OUTPUTS.items()):
         name = f"{option.replace('-', '_')}_path"
-        command = click.option(f"--{option}", name, type=OutputFile(), default=None, help=words)(command)
+        command = click.option(f"--{option}", name, metavar="FILE", type=OutputFile(), default=None, help=words)(
+            command
+        )
     return command
 
 

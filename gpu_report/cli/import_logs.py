@@ -7,40 +7,62 @@ from pathlib import Path
 import click
 
 from gpu_report.cli.common import say, say_notes
+from gpu_report.cli.help_text import examples
 
 
-@click.command("import")
+@click.command(
+    "import",
+    epilog=examples(
+        "gpu-report import smi.csv --output run",
+        "gpu-report import smi.csv --yolo runs/detect/train --output run",
+        "gpu-report import smi.csv --kernel-log dmesg.txt --output run",
+        "# how to log:",
+        "nvidia-smi --query-gpu=timestamp,index,utilization.gpu,memory.used \\",
+        "    --format=csv -l 1 > smi.csv",
+    ),
+)
 @click.argument("logs", type=click.Path(path_type=Path), nargs=-1, required=True)
 @click.option(
     "--from",
     "source",
     type=click.Choice(["nvidia-smi"]),
     default="nvidia-smi",
-    show_default=True,
-    help="The tool that wrote the logs.",
+    help="The tool that wrote the logs. Default: nvidia-smi.",
 )
-@click.option("--output", type=click.Path(path_type=Path), required=True, help="The run folder to make.")
 @click.option(
-    "--yolo", type=click.Path(path_type=Path), default=None, help="The folder of the YOLO run (args.yaml, results.csv)."
+    "--output", metavar="FOLDER", type=click.Path(path_type=Path), required=True, help="The run folder to create."
+)
+@click.option(
+    "--yolo",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path),
+    default=None,
+    help="Where YOLO wrote its args.yaml and results.csv.",
 )
 @click.option(
     "--kernel-log",
     type=click.Path(path_type=Path),
     default=None,
-    help="A kernel log: dmesg in any of its forms, kmsg, journalctl, kern.log.",
+    metavar="FILE",
+    help="A kernel log: from dmesg, /dev/kmsg, journalctl or kern.log.",
 )
 @click.option(
     "--timezone",
     default=None,
-    help="Zone of time stamps that carry none, such as Europe/Berlin; the local one when left out.",
+    metavar="ZONE",
+    help="Time zone of the logs, such as Europe/Berlin. Default: the local one.",
 )
 @click.option(
-    "--boot-time", default=None, help="When that machine was booted (ISO 8601 or seconds since 1970), for plain dmesg."
+    "--boot-time",
+    default=None,
+    metavar="TIME",
+    help="For a plain dmesg: when that machine booted (ISO 8601, or seconds since 1970).",
 )
 @click.option(
     "--train-start",
     default=None,
-    help="When training started (ISO 8601 or seconds since 1970), if results.csv lost its file time.",
+    metavar="TIME",
+    help="When training started, if results.csv lost its file time.",
 )
 def import_logs(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
     logs: tuple[Path, ...],
@@ -52,7 +74,10 @@ def import_logs(  # noqa: PLR0913, PLR0917 - one parameter an option of the comm
     boot_time: str | None,
     train_start: str | None,
 ) -> None:
-    """Make a run folder from what another tool logged."""
+    """Make a run folder from the logs of another tool.
+
+    LOGS are files that `nvidia-smi --query-gpu=... --format=csv` wrote.
+    """
     from gpu_report.imports import import_nvidia_smi
 
     del source  # one so far

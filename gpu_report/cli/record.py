@@ -9,46 +9,64 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from gpu_report.cli.common import FiniteRange, say
+from gpu_report.cli.help_text import examples
 from gpu_report.errors import UsageError
 
 if TYPE_CHECKING:
     from gpu_report.record import RecordOptions
 
 
-@click.command(context_settings={"allow_interspersed_args": False})
+@click.command(
+    context_settings={"allow_interspersed_args": False},
+    epilog=examples(
+        "gpu-report record -- yolo detect train data=data.yaml model=yolo26n.pt",
+        "gpu-report record -- python train.py",
+        "gpu-report record --duration 3600        # no command: watch for an hour",
+        "gpu-report record --background           # until `gpu-report stop`",
+    ),
+)
 @click.option(
     "--duration",
     type=FiniteRange(0, min_open=True),
     default=None,
-    help="Seconds; until Ctrl-C or the command's end when left out.",
+    metavar="SECONDS",
+    help="How long to record. Default: until the command ends, or Ctrl-C.",
 )
 @click.option(
-    "--interval", type=FiniteRange(0.02, 3600), default=1.0, show_default=True, help="Seconds between two samples."
+    "--interval",
+    type=FiniteRange(0.02, 3600),
+    default=1.0,
+    metavar="SECONDS",
+    help="Time between two samples, 0.02 to 3600. Default: 1.",
 )
-@click.option("--gpus", default="", help="Indices or UUIDs, separated by commas; all when left out.")
+@click.option("--gpus", default="", metavar="LIST", help="Indices or UUIDs, separated by commas. Default: all GPUs.")
 @click.option(
-    "--output", type=click.Path(path_type=Path), default=None, help="The run folder; gpu-runs/<UTC time> when left out."
+    "--output",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path),
+    default=None,
+    help="The run folder. Default: gpu-runs/<UTC time>.",
 )
 @click.option(
     "--yolo",
     type=click.Path(path_type=Path),
     default=None,
-    help="The folder of the YOLO run (its results.csv); found by itself when left out.",
+    metavar="FOLDER",
+    help="Where YOLO writes its results.csv. Default: found automatically.",
 )
 @click.option(
     "--kernel-log",
     type=click.Path(path_type=Path),
     default=None,
-    help="A file that kernel messages are appended to, where the kernel log itself cannot be read.",
+    metavar="FILE",
+    help="A file with kernel messages, where the kernel log itself cannot be read.",
 )
-@click.option("--detail", is_flag=True, help="Also record power every 20 ms, where the driver keeps it.")
-@click.option(
-    "--no-inject", is_flag=True, help="Do not load our callbacks into the command; phases are then seen from outside."
-)
-@click.option("--no-stacks", is_flag=True, help="Do not note in which line of code the command's processes stand.")
-@click.option("--background", is_flag=True, help="Return at once and record on, also after logout; `stop` ends it.")
+@click.option("--detail", is_flag=True, help="Also record power every 20 ms, if the driver has it.")
+@click.option("--no-inject", is_flag=True, help="Do not add callbacks to YOLO. Phases are then estimated.")
+@click.option("--no-stacks", is_flag=True, help="Do not record which line of code runs.")
+@click.option("--background", is_flag=True, help="Return at once and keep recording, even after logout.")
 @click.option("--with-parent", type=int, default=None, hidden=True, help="End when this parent process does.")
-@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@click.argument("command", metavar="[-- COMMAND ...]", nargs=-1, type=click.UNPROCESSED)
 def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
     duration: float | None,
     interval: float,
@@ -63,11 +81,10 @@ def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
     with_parent: int | None,
     command: tuple[str, ...],
 ) -> NoReturn:
-    """Record GPUs, host, kernel log and epochs into a run folder.
+    """Record a training into a run folder.
 
-    With a COMMAND after -- it is started, recorded until it ends, and its exit code is passed on:
-
-      gpu-report record -- yolo detect train data=data.yaml model=yolo26n.yaml
+    COMMAND is started and recorded until it ends. Its exit code becomes that of `record`. Without a COMMAND, the GPUs
+    of this machine are recorded until Ctrl-C.
     """
     from gpu_report.record import RecordOptions, record_run
 
@@ -79,7 +96,7 @@ def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
     if gpus and not chosen:
         raise UsageError(f"--gpus {gpus} names no GPU")
     if not command and "--" in sys.argv:
-        raise UsageError("there is no command after --: leave it out to watch without one")
+        raise UsageError("there is no command after --: leave -- out to record without a command")
     options = RecordOptions(
         command=command,
         duration_s=duration,
@@ -101,7 +118,7 @@ def _record_in_background(options: RecordOptions) -> int:
 
     if options.command:
         raise UsageError(
-            "--background watches; to start a command that outlives the shell: nohup gpu-report record -- ..."
+            "--background takes no command; to start one that outlives the shell: nohup gpu-report record -- ..."
         )
     click.echo(background.start(options))
     return 0

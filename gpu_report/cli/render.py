@@ -7,12 +7,20 @@ from pathlib import Path
 import click
 
 from gpu_report.cli.common import examined, folder_of, option_of_run, options_of_analysis, read, run_of
+from gpu_report.cli.help_text import examples
 from gpu_report.cli.output_files import OutputFile, refuse_twice
 from gpu_report.cli.report_files import write_report
 from gpu_report.terminal import ProgressLine, plain, without_commands
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "gpu-report render report.html",
+        "gpu-report render report.html gpu-runs/20261121-103501 --json summary.json",
+        "gpu-report render report.html --redact           # to share it",
+        "gpu-report render report.html --price-per-hour 3.5",
+    )
+)
 @click.argument("output", type=OutputFile(before_run=True))
 @click.argument("run", type=click.Path(path_type=Path), required=False)
 @option_of_run
@@ -21,6 +29,7 @@ from gpu_report.terminal import ProgressLine, plain, without_commands
     "json_path",
     type=OutputFile(),
     default=None,
+    metavar="FILE",
     help="Also write summary.json here.",
 )
 @click.option("--open", "open_it", is_flag=True, help="Open the report in a browser.")
@@ -28,7 +37,7 @@ from gpu_report.terminal import ProgressLine, plain, without_commands
     "--redact",
     "redacted",
     is_flag=True,
-    help="For sharing: replace hosts, users, folders, commands, addresses and serial numbers by placeholders.",
+    help="For sharing: hide names of hosts, users, folders and commands, addresses and serial numbers.",
 )
 @options_of_analysis
 def render(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
@@ -44,8 +53,8 @@ def render(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
 ) -> None:
     """Render a run as one self-contained HTML file.
 
-    OUTPUT is the file to write; folders on the way to it that are missing are made. RUN is a run folder or a samples
-    CSV, the newest under ./gpu-runs when left out.
+    OUTPUT is the file to write. Missing parent folders are created. RUN is a run folder or a samples CSV. Default: the
+    newest run under ./gpu-runs.
     """
     refuse_twice((output, json_path))
     with ProgressLine("starting ...") as progress:

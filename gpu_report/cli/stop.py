@@ -7,12 +7,16 @@ from pathlib import Path
 import click
 
 from gpu_report import run_folder
+from gpu_report.cli.help_text import examples
 
 
-@click.command()
+@click.command(epilog=examples("gpu-report stop", "gpu-report stop gpu-runs/20261121-103501"))
 @click.argument("run", type=click.Path(path_type=Path), required=False)
 def stop(run: Path | None) -> None:
-    """End a recorder that was started with --background (the newest under ./gpu-runs when RUN is left out)."""
+    """Stop a recording that was started with --background.
+
+    RUN is its run folder. Default: the newest one under ./gpu-runs that is still being recorded.
+    """
     from gpu_report.record.lifecycle import background
 
     folder = run if run is not None else background.running(Path(run_folder.RUNS_DIR))

@@ -8,13 +8,23 @@ from pathlib import Path
 import click
 
 from gpu_report.cli.common import analysed, option_of_run, options_of_analysis, run_of
+from gpu_report.cli.help_text import examples
 from gpu_report.terminal import ProgressLine, is_terminal
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "gpu-report summary",
+        "gpu-report summary gpu-runs/20261121-103501",
+        'gpu-report summary --format markdown >> "$GITHUB_STEP_SUMMARY"',
+        "gpu-report summary --format json | jq '.verdict[0].text'",
+    )
+)
 @click.argument("run", type=click.Path(path_type=Path), required=False)
 @option_of_run
-@click.option("--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", help="Default: text."
+)
 @options_of_analysis
 def summary(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
     run: Path | None,
@@ -24,9 +34,9 @@ def summary(  # noqa: PLR0913, PLR0917 - one parameter an option of the command 
     drop_seconds: float,
     price_per_hour: float | None,
 ) -> None:
-    """Print what the report says, for a terminal, a machine or a pull request.
+    """Print the report's main facts in the terminal.
 
-    RUN is a run folder or a samples CSV, the newest under ./gpu-runs when left out.
+    RUN is a run folder or a samples CSV. Default: the newest run under ./gpu-runs.
     """
     with ProgressLine("starting ...") as progress:
         analysis = analysed(run_of(run, named), drop_percent, drop_seconds, price_per_hour, progress)

@@ -122,6 +122,4 @@ def test_a_working_directory_that_is_gone_is_said_in_a_line(tmp_path):
     script = f"cd {gone} && rmdir {gone} && {sys.executable} -m gpu_report render report.html {SAMPLE}"
     done = subprocess.run(["/bin/sh", "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 4
-    assert done.stderr.splitlines() == [
-        "gpu-report: the working directory does not exist any more: change into another one"
-    ]
+    assert done.stderr.splitlines() == ["gpu-report: the working directory no longer exists: change into another one"]

@@ -7,6 +7,8 @@ from gpu_report.model import CodeLine, CodeLocation, Ending, Frame
 
 MISSING = "n/a"
 MIB_PER_GIB = 1024
+JOULE_PER_WATT_HOUR = 3600
+RATIO_FROM = 1.5  # a time that changed by more is said to be so many times as long: +322 % is hard to picture
 ROUND_FROM = 9.95  # what would read 10.0 reads 10
 MILLISECONDS_UNDER = 0.0995  # s: hundredths of a second would hide that 18 ms became 22 ms
 SMALLEST_SHOWN_SHARE = 0.0005  # under this a change reads 0.0 %, and has no sign
@@ -21,7 +23,7 @@ def amount(value: float | None, unit: str) -> str:
     if unit == "MiB":
         return f"{value / MIB_PER_GIB:,.1f} GiB" if abs(value) >= MIB_PER_GIB else f"{value:,.0f} MiB"
     if unit == "J":
-        return f"{value / 1000:,.2f} kJ" if abs(value) >= 1000 else f"{value:,.0f} J"
+        return _watt_hours(value / JOULE_PER_WATT_HOUR)
     if unit == "%":
         return f"{value:.1f} %" if abs(value) < ROUND_FROM else f"{value:.0f} %"
     text = f"{value:,.1f}" if abs(value) < 100 and value != round(value) else f"{value:,.0f}"
@@ -62,7 +64,36 @@ def share_change(share: float | None) -> str:
 
 def interval(ends: tuple[float, float] | None) -> str:
     """Return an interval of a change as shares, empty without one."""
-    return "" if ends is None else f"{share_change(ends[0])} to {share_change(ends[1])}"
+    return "" if ends is None else ends_of_change(*map(share_change, ends))
+
+
+def ends_of_change(low: str, high: str) -> str:
+    """Return two changes as the ends of a range: a unit that both have is said once."""
+    unit = high.rpartition(" ")[2]
+    return f"{low.removesuffix(f' {unit}')} to {high}"
+
+
+def speed_change(time_share: float) -> str:
+    """Return how much faster or slower something is whose time changed by this share of what it was.
+
+    4.2x slower, 4.2x faster; where the longer time is less than RATIO_FROM of the other one, 16 % slower.
+    """
+    way = "slower" if time_share > 0 else "faster"
+    if abs(time_share) < SMALLEST_SHOWN_SHARE:
+        return "0.0 %"
+    if time_share <= -1:
+        return share_change(time_share)
+    ratio = 1 + time_share if time_share > 0 else 1 / (1 + time_share)
+    if ratio < RATIO_FROM:
+        return f"{share_change(abs(time_share)).removeprefix('+')} {way}"
+    return f"{ratio:.1f}\u00d7 {way}" if ratio < ROUND_FROM else f"{ratio:,.0f}\u00d7 {way}"
+
+
+def brief_seconds(seconds: float | None) -> str:
+    """Return a time for a sentence, where a hundredth of a second is no news: 2.9 s, 12.2 s, 19 ms."""
+    if seconds is None or not MILLISECONDS_UNDER < abs(seconds) < 9.95:
+        return amount(seconds, "s")
+    return f"{seconds:.1f} s"
 
 
 def lower_first(words: str) -> str:
@@ -139,6 +170,15 @@ def ending_words(ending: Ending, subject: str = "It") -> str:
 
 def _sign(value: float) -> str:
     return "\u2212" if value < 0 else "+"
+
+
+def _watt_hours(value: float) -> str:
+    size = abs(value)
+    if size >= 1000:
+        return f"{value / 1000:,.2f} kWh"
+    if size >= ROUND_FROM:
+        return f"{value:,.0f} Wh"
+    return f"{value:.2f} Wh" if size >= 0.0995 or not value else f"{value:.2g} Wh"
 
 
 def _seconds(value: float) -> str:

@@ -26,8 +26,8 @@ def one_line(stderr):
 def test_an_improvement_passes_and_says_why(run_cli):
     done = run_cli("compare", SAMPLES / "n-starved", SAMPLES / "n-fed", env={"COLUMNS": "200"})
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("Passed. Better: an epoch trains in 2.89 s, 12.2 s before")
-    assert "cache off \u2192 ram, workers 2 \u2192 14" in done.stdout
+    assert done.stdout.startswith("Passed. Epoch time 12.2 s \u2192 2.9 s (4.2\u00d7 faster).")
+    assert "Likely reason: cache off \u2192 ram, workers 2 \u2192 14." in " ".join(done.stdout.split())
     assert "Passed:" in done.stdout.splitlines()[-1]
 
 
@@ -149,12 +149,15 @@ def test_a_pass_that_is_unsure_says_so_in_its_last_line(run_warm):
 @pytest.mark.parametrize(
     ("arguments", "first"),
     [
-        (["check", ALIKE / "run-1"], "Passed. An epoch trains in"),
-        (["check", SAMPLES / "n-starved"], "Passed (2 warnings). An epoch trains in"),
+        (["check", ALIKE / "run-1"], "Passed. Epoch time"),
+        (["check", SAMPLES / "n-starved"], "Passed (2 warnings). Epoch time"),
         (["check", SAMPLES / "s-oom"], "Failed: critical findings: 1"),
-        (["check", ALIKE / "run-1", "--fail-on", "data_wait:1ms"], "Failed: data wait an epoch 17 ms"),
-        (["compare", ALIKE / "run-1", ALIKE / "stalls-1"], "Failed (2 warnings). Worse: an epoch trains in"),
-        (["compare", ALIKE / "run-1", ALIKE / "stalls-1", *ONLY_WARN], "Passed (2 warnings). Worse: an epoch trains"),
+        (["check", ALIKE / "run-1", "--fail-on", "data_wait:1ms"], "Failed: waiting for data per epoch 17 ms"),
+        (
+            ["compare", ALIKE / "run-1", ALIKE / "stalls-1"],
+            "Failed (2 warnings). Epoch time 5.9 s \u2192 8.1 s (37 % slower).",
+        ),
+        (["compare", ALIKE / "run-1", ALIKE / "stalls-1", *ONLY_WARN], "Passed (2 warnings). Epoch time 5.9 s"),
         (["compare", SAMPLES / "m-healthy", SAMPLES / "m-ddp"], "Not decided. Not comparable. GPUs used"),
     ],
 )
@@ -284,11 +287,12 @@ def test_baselines_that_differ_as_much_are_named_and_too_few_epochs_decide_nothi
     done = run_warm("compare", "several", ALIKE / "run-4", *options, env={"COLUMNS": "400"})
     assert done.returncode == 3
     assert done.stdout.startswith(
-        "Not decided. Not enough data, but it points to slower: an epoch trains in 6.82 s, 5.89 s in the median of 3 "
+        "Not decided. Epoch time 5.9 s (median of 3 baselines) \u2192 6.8 s (16 % slower), but"
     )
-    band = "5.88 to 6.34 s, and one more like them may come to 4.75 to 7.32 s"
-    assert f"The epoch time of 3 baselines ranges from {band} (95 %)." in done.stdout
-    assert done.stdout.splitlines()[-1] == "Not decided: epoch_time:+5% (not enough data)."
+    assert "too few epochs to be sure" in done.stdout
+    band = "5.88 to 6.34 s. One more may take 4.75 to 7.32 s"
+    assert f"Epoch time of 3 baselines: {band} (95 %)." in done.stdout
+    assert done.stdout.splitlines()[-1] == "Not decided: epoch_time:+5% (too few epochs)."
     for name in ("c.html", "c.md"):
         words = (tmp_path / name).read_text().replace("<br>", " ")
         assert "5.88 to 6.34 s (4.75 to 7.32 s)" in words
@@ -305,7 +309,7 @@ def test_the_newest_run_is_compared_when_none_is_named(run_warm, tmp_path):
     shutil.copytree(SAMPLES / "n-fed", tmp_path / "gpu-runs" / "20261121-010000")
     done = run_warm("compare", SAMPLES / "n-starved")
     assert done.returncode == 0
-    assert "the newest, gpu-runs/20261121-010000, is compared with the baseline" in one_line(done.stderr)
+    assert "the newest run, gpu-runs/20261121-010000, is compared with the baseline" in one_line(done.stderr)
     assert run_warm("check").returncode == 0
 
 

@@ -67,7 +67,7 @@ def test_every_command_has_examples_that_it_understands(words):
 
 
 def _called(example: str) -> list[click.Command]:
-    called = [cli.commands[example.split()[0]]]
+    called = [cli.commands[example.partition(" ")[0]]]
     return [*called, *(getattr(called[0], "commands", {}).values())]
 
 

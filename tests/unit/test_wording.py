@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpu_report.wording import amount, between, change, counted, interval, share_change
+from gpu_report.wording import amount, between, brief_seconds, change, counted, interval, share_change, speed_change
 
 
 @pytest.mark.parametrize(
@@ -19,8 +19,11 @@ from gpu_report.wording import amount, between, change, counted, interval, share
         (0.0998, "s", "0.10 s"),
         (512.0, "MiB", "512 MiB"),
         (43801.0, "MiB", "42.8 GiB"),
-        (812.0, "J", "812 J"),
-        (2292.8, "J", "2.29 kJ"),
+        (8.0, "J", "0.0022 Wh"),
+        (812.0, "J", "0.23 Wh"),
+        (2292.8, "J", "0.64 Wh"),
+        (43_200.0, "J", "12 Wh"),
+        (4_320_000.0, "J", "1.20 kWh"),
         (77.4, "%", "77 %"),
         (0.33, "%", "0.3 %"),
         (9.96, "%", "10 %"),
@@ -43,7 +46,7 @@ def test_changes_have_signs_and_percentages_change_by_points():
     assert share_change(0.0991) == "+9.9 %"
     assert share_change(0.00001) == "0.0 %"
     assert share_change(None) == "n/a"
-    assert interval((-0.05, 0.123)) == "\u22125.0 % to +12 %"
+    assert interval((-0.05, 0.123)) == "\u22125.0 to +12 %"
     assert interval(None) == ""
 
 
@@ -57,3 +60,28 @@ def test_the_ends_of_a_range_have_one_unit_and_are_one_where_they_read_the_same(
 def test_one_is_one():
     assert [counted(n, "epoch") for n in (0, 1, 2)] == ["0 epochs", "1 epoch", "2 epochs"]
     assert counted(2, "training that went on", "trainings that went on") == "2 trainings that went on"
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (3.22, "4.2\u00d7 slower"),
+        (-0.763, "4.2\u00d7 faster"),
+        (0.5, "1.5\u00d7 slower"),
+        (0.075, "7.5 % slower"),
+        (-0.3, "30 % faster"),
+        (-0.34, "1.5\u00d7 faster"),
+        (11.0, "12\u00d7 slower"),
+        (0.0001, "0.0 %"),
+        (-1.0, "\u2212100 %"),  # it took no time at all
+    ],
+)
+def test_a_change_of_speed_is_said_as_how_many_times_where_it_is_large(share, text):
+    assert speed_change(share) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(2.894, "2.9 s"), (12.2, "12.2 s"), (0.018, "18 ms"), (125.0, "2 min 5 s"), (None, "n/a")]
+)
+def test_a_time_in_a_sentence_is_brief(seconds, text):
+    assert brief_seconds(seconds) == text

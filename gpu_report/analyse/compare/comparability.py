@@ -51,9 +51,9 @@ def _apart(trainings: Sequence[RunSample]) -> list[str]:
     """Return what is no ordinary epoch in any of them."""
     notes = []
     if any(training.first for training in trainings):
-        notes.append("The first epoch of a process warms up and is told apart.")
+        notes.append("The first epoch is warm-up and is not compared.")
     if closing := _closing(trainings):
-        notes.append(f"{closing} left out: the mosaic was closed and the loader made anew.")
+        notes.append(f"{closing} left out: YOLO closed the mosaic and restarted the data loader.")
     return notes
 
 
@@ -88,9 +88,9 @@ def _same_mosaic(trainings: Sequence[RunSample]) -> Chosen:
     kinds = ((full, "without"), (bare, "with"))
     kept, left_out = max(kinds, key=lambda kind: min(map(len, kind[0])))
     if min(map(len, kept)) < th.COMPARED_AT_LEAST:
-        said = "One of the runs has far more epochs without mosaic, whose images take less work to make."
+        said = "One of the runs has far more epochs without mosaic, whose images are faster to prepare."
         return tuple(trainings), (said,)
-    note = f"Epochs {left_out} mosaic are left out: the runs have them in other shares."
+    note = f"Epochs {left_out} mosaic are left out: the runs have different shares of them."
     return _with(trainings, kept), (note,)
 
 
@@ -105,7 +105,7 @@ def _same_numbers(trainings: Sequence[RunSample]) -> Chosen:
         len(some) == len(training.epochs) for some, training in zip(kept, trainings, strict=True)
     ):
         return tuple(trainings), ()
-    return _with(trainings, kept), (f"Epochs {low} to {high} are compared, which all of them have.",)
+    return _with(trainings, kept), (f"Only epochs {low} to {high} are compared, because every run has them.",)
 
 
 def _with(trainings: Sequence[RunSample], kept: Sequence[Sequence[EpochSummary]]) -> tuple[RunSample, ...]:
@@ -120,12 +120,12 @@ def has_windows(sides: Sequence[SampleValues]) -> bool:
 def too_little(sides: Sequence[SampleValues]) -> Obstacle:
     """Return that steady epochs are too few, why windows of them are no help, and how many epochs would be enough."""
     *baselines, run = [len(side.training.epochs) for side in sides]
-    few = f"{counted(run, 'ordinary epoch')} in the run, {min(baselines)} in the baseline"
+    few = f"{counted(run, 'epoch')} after warm-up in the run, {min(baselines)} in the baseline"
     least = th.COMPARED_AT_LEAST
     return Obstacle(
         "too little data",
-        "Too little data",
-        f"{few}; {least} of each are needed, or {least} windows of {th.WINDOW_S:g} s of their training, "
+        "Too few epochs",
+        f"{few}. At least {least} each are needed, or {least} windows of {th.WINDOW_S:g} s: "
         f"{_why_no_windows(sides)}. Train at least {_enough(sides)} epochs",
     )
 
@@ -135,9 +135,9 @@ def _why_no_windows(sides: Sequence[SampleValues]) -> str:
     named = [*((side, "the baseline") for side in sides[:-1]), (sides[-1], "the run")]
     untold = [name for side, name in named if side.training.throughput is None]
     if untold:
-        return f"which {untold[-1]} cannot be cut into, for nobody told from inside how far its epochs were"
+        return f"{untold[-1]} has no callbacks, so it has none"
     fewest, name = min((_windows(side), name) for side, name in named)
-    return f"of which {name} has {fewest or 'none'}"
+    return f"{name} has {fewest or 'none'}"
 
 
 def _enough(sides: Sequence[SampleValues]) -> int:
@@ -154,12 +154,13 @@ def recording_notes(baselines: Sequence[RunSample], run: RunSample) -> tuple[str
     """Return what is to be known of the recordings: several trainings in one, and whether they saw alike."""
     named = [("The run", run), *(("A baseline", each) for each in baselines)]
     counts = [(name, len({epoch.run for epoch in training.analysis.epochs})) for name, training in named]
-    notes = tuple(f"{name} holds {count} trainings; the longest is compared." for name, count in counts if count > 1)
+    notes = tuple(
+        f"{name} holds {count} trainings. The longest one is compared." for name, count in counts if count > 1
+    )
     told = {all(e.source == FROM_CALLBACKS for e in training.epochs) for _, training in named if training.epochs}
     seen = (
-        "One of the runs is seen from outside, another was told from inside: the edges of an epoch's phases are found "
-        "otherwise and may be off by up to a second, so that utilisation, energy, CPU time, SM activity and validation "
-        "are not judged."
+        "One of the runs has no callbacks, so its phases are estimated, to about a second. "
+        "Utilisation, energy, CPU time, SM activity and validation are therefore not judged."
     )
     return (*notes, seen) if len(told) > 1 else notes
 
@@ -179,7 +180,7 @@ def crash_note(run: RunSample, obstacles: Sequence[Obstacle]) -> tuple[str, ...]
     """Return who fails on a training that was cut short, where it is not compared for that."""
     if not obstacles or not cut_short(run.analysis):
         return ()
-    return ("A run that was cut short is not compared; `gpu-report check` fails on a crash.",)
+    return ("A run that was cut short is not compared. `gpu-report check` fails on a crash.",)
 
 
 def _of_windows(time: MetricComparison) -> tuple[str, ...]:
@@ -188,9 +189,9 @@ def _of_windows(time: MetricComparison) -> tuple[str, ...]:
         return ()
     before, after = time.counts
     return (
-        f"Epochs are too few to compare ({th.COMPARED_AT_LEAST} ordinary ones of each run are needed), so windows of "
-        f"about {th.WINDOW_S:g} s of training are compared: {before} of the baseline and {after} of the run, each "
-        "scaled to a whole epoch.",
+        f"There are too few epochs to compare (at least {th.COMPARED_AT_LEAST} of each run are needed). Instead, "
+        f"windows of about {th.WINDOW_S:g} s of training are compared: {before} of the baseline and {after} of the "
+        "run. Each is scaled to a whole epoch.",
     )
 
 
@@ -199,7 +200,7 @@ def _stood_out(time: MetricComparison) -> tuple[str, ...]:
     told = [f"{n} of {whose}" for n, whose in zip(time.outliers, ("the baseline", "the run"), strict=True) if n]
     if not told:
         return ()
-    return (f"Epochs whose time stands far out are left out of it: {' and '.join(told)}.",)
+    return (f"Epochs with an unusual time are left out: {' and '.join(told)}.",)
 
 
 def _of_band(time: MetricComparison, gates: Sequence[Gate]) -> tuple[str, ...]:
@@ -207,16 +208,16 @@ def _of_band(time: MetricComparison, gates: Sequence[Gate]) -> tuple[str, ...]:
     if not time.each or not time.baseline:
         return ()
     differ = between((min(time.each), max(time.each)), "s")
-    told = f"The epoch time of {counted(len(time.each), 'baseline')} ranges from {differ}"
+    told = f"Epoch time of {counted(len(time.each), 'baseline')}: {differ}"
     if time.band is None:
-        return (f"{told}; from {th.BAND_AT_LEAST} on they tell how much one more may.",)
+        return (f"{told}. With {th.BAND_AT_LEAST} or more, the range of one more is known.",)
     until = time.band[1] / time.baseline - 1
     gate = next((g for g in gates if g.metric == EPOCH_TIME and g.kind == "share" and g.limit < until), None)
-    band = f"{told}, and one more like them may come to {between(time.band, 's')} (95 %)."
+    band = f"{told}. One more may take {between(time.band, 's')} (95 %)."
     if gate is None:
         return (band,)
     blind = (
-        f"Between {share_change(gate.limit)} and {share_change(until)} {gate.text} cannot decide: more baselines, and "
-        "none of other machines (--key), make that less."
+        f"{gate.text} cannot decide between {share_change(gate.limit)} and {share_change(until)}. More baselines make "
+        "that range smaller, and so does a --key of their own for each machine."
     )
     return (band, blind)

@@ -27,7 +27,7 @@ def count(metric: str, statistic: str, run: Analysis, changes: Sequence[FindingC
     if metric == "xid":
         return _xids(run, fatal=statistic == "fatal")
     if metric == "coverage":
-        return Count(100 * run.coverage, "measured")
+        return Count(100 * run.coverage, "time with samples")
     if statistic == "new":
         return _new(changes)
     severities = {"critical"} if statistic == "critical" else {"critical", "warning"}
@@ -41,7 +41,7 @@ def _xids(run: Analysis, *, fatal: bool) -> Count:
     mine = [event for event in seen if event.severity == "critical" or not fatal]
     if not mine and kernel.status != "read" and kernel.xid_events != "listening":
         why = f": {kernel.reason}" if kernel.reason else ""
-        return Count(None, f"neither the kernel log nor Xid events were read{why}")
+        return Count(None, f"the kernel log and Xid events are unknown{why}")
     codes = sorted({f"Xid {event.code}" if event.code is not None else "GPU lost" for event in mine})
     return Count(float(sum(event.count for event in mine)), "fatal Xids" if fatal else "Xids", ", ".join(codes))
 
@@ -55,14 +55,14 @@ def _named(change: FindingChange) -> str:
 def _findings(findings: Sequence[Finding], statistic: str) -> Count:
     ids = list(dict.fromkeys(finding.id for finding in findings))
     named = f"{ids[0]}: {findings[0].summary.rstrip('.')}" if len(ids) == 1 else ", ".join(ids)
-    what = "critical findings" if statistic == "critical" else "findings, warnings or worse"
+    what = "critical findings" if statistic == "critical" else "warnings and critical findings"
     return Count(float(len(findings)), what, named)
 
 
 def _new(changes: Sequence[FindingChange] | None) -> Count:
     """Return how many kinds of findings, warnings or worse, no baseline has."""
     if changes is None:
-        return Count(None, "there is no baseline to be new against")
+        return Count(None, "there is no baseline to compare with")
     new = [change for change in changes if change.status == "new" and change.severity != "info"]
     named = ", ".join(_named(change) for change in new)
     return Count(float(len(new)), "new kinds of findings", named)

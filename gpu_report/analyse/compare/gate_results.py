@@ -16,7 +16,7 @@ from gpu_report.analyse.compare.samples import RunSample
 from gpu_report.analyse.compare.significance import OF_A_WHOLE, SampleValues, judge, not_enough
 from gpu_report.analyse.compare.slower_host import HostSlowdown
 from gpu_report.model import FindingChange, Gate, GateResult, MetricComparison, Obstacle, Outcome
-from gpu_report.wording import amount, between, change, counted, interval, share_change
+from gpu_report.wording import RATIO_FROM, amount, between, change, counted, share_change, speed_change
 
 MIDDLE = frozenset({TYPICAL, "mean", "p50"})  # statistics that go with the cores as a whole
 
@@ -83,7 +83,7 @@ def _result(
     if not gate.limits_change:
         return _bound_result(gate, judged(gate.metric, gate.statistic, alone=True), run)
     if not has_baseline:
-        return _unknown(gate, "there is no baseline to hold it against")
+        return _unknown(gate, "there is no baseline to compare with")
     time = judged(EPOCH_TIME, METRICS[EPOCH_TIME].statistic, alone=False)
     return _change_result(gate, judged(gate.metric, gate.statistic, alone=False), time)
 
@@ -100,7 +100,7 @@ def _undecided(result: GateResult, why: str, said: str) -> GateResult:
 
 
 def _beside_cores(result: GateResult, judged: Judge, cores: HostSlowdown) -> GateResult:
-    """Return a failure that the cores explain as not measured: what the training did cannot be told then.
+    """Return a failure that the cores explain as not measured: what the training did is not known then.
 
     Likewise a pass that it owes to faster cores is marked as unsure. Of the tails of the epochs (p95, max) nobody knows
     whether they come of the cores.
@@ -115,10 +115,10 @@ def _beside_cores(result: GateResult, judged: Judge, cores: HostSlowdown) -> Gat
         return result
     limit = gate.limit if gate.kind == "share" else gate.limit / baseline
     if result.outcome != "passed" and cores.explain(gate.metric, limit, share):
-        why = "slower cores explain it"
-        return _undecided(result, why, f"the same work took {100 * cores.most:.0f} % more CPU time: {why}")
+        why = "the machine was slower"
+        return _undecided(result, why, f"{why}: the same work took {100 * cores.most:.0f} % more CPU time")
     if result.outcome == "passed" and cores.hide(gate.metric, limit, share):
-        why = f"but the same work took {-100 * cores.most:.0f} % less CPU time: faster cores may hide a change"
+        why = f"but the machine was faster, which may hide a change: {-100 * cores.most:.0f} % less CPU time"
         return replace(result, unsure=True, summary=f"{result.summary}, {why}")
     return result
 
@@ -129,15 +129,15 @@ def _count_result(gate: Gate, run: SampleValues, findings: Sequence[FindingChang
         return _unknown(gate, found.what)
     unit = "%" if gate.metric == "coverage" else ""
     which = f" ({found.which})" if found.which else ""
-    text = f"{found.what}: {amount(found.value, unit)}{which}, allowed: {_allowed(gate, unit)}"
+    text = f"{found.what}: {amount(found.value, unit)}{which}, limit: {_limit(gate, unit)}"
     return GateResult(gate, "failed" if _breaks(found.value, gate) else "passed", text, found.value)
 
 
 def _bound_result(gate: Gate, compared: MetricComparison, run: SampleValues) -> GateResult:
     label = METRICS[gate.metric].label
     if compared.run is None:
-        return _unknown(gate, f"{label} is not known of this run{_without_epochs(gate, run.training)}")
-    text = f"{label} {amount(compared.run, compared.unit)}, allowed: {_allowed(gate, compared.unit)}"
+        return _unknown(gate, f"{label} is not known{_without_epochs(gate, run.training)}")
+    text = f"{label} {amount(compared.run, compared.unit)}, limit: {_limit(gate, compared.unit)}"
     return GateResult(gate, "failed" if _breaks(compared.run, gate) else "passed", text, compared.run)
 
 
@@ -146,12 +146,12 @@ def _without_epochs(gate: Gate, training: RunSample) -> str:
     if training.epochs:
         return ""
     if gate.metric == UTILISATION and gate.statistic in OF_A_WHOLE:
-        return ": too little of it was recorded"
+        return ": too little was recorded"
     if training.first or training.closing:
-        return ", which has no epoch after the first: it needs more"
+        return ": it needs more than one epoch"
     if training.analysis.run.recording.source == "nvidia-smi":
         return ": it needs epochs, so import the log with --yolo RUN_DIR"
-    return ": it needs epochs, and no training was seen"
+    return ": it needs epochs, and there was no training"
 
 
 def _change_result(gate: Gate, compared: MetricComparison, time: MetricComparison) -> GateResult:
@@ -161,9 +161,9 @@ def _change_result(gate: Gate, compared: MetricComparison, time: MetricCompariso
     if value is None or compared.significant is None:
         missing = "the run" if compared.run is None else "the baseline"
         known = compared.baseline is not None and compared.run is not None
-        why = compared.note or ("the baseline is zero" if known else f"it is not known of {missing}")
+        why = compared.note or ("the baseline is zero" if known else f"{missing} does not have it")
         return _unknown(gate, why, label)
-    text = f"{label} {_by(gate, value, compared)}, allowed: {_allowed(gate, compared.unit)}"
+    text = f"{label} {_by(gate, value, compared)}, limit: {_limit(gate, compared.unit)}"
     passed, failed = (GateResult(gate, outcome, text, value) for outcome in ("passed", "failed"))
     if not _breaks(value, gate):
         return passed
@@ -172,7 +172,7 @@ def _change_result(gate: Gate, compared: MetricComparison, time: MetricCompariso
     if not compared.significant and not compared.in_band:
         return _unsure(compared, passed)
     if gate.metric == UTILISATION and value < 0 and time.judgement == "better":
-        better = f"epoch time {share_change(time.change_share)}: an improvement"
+        better = f"epochs are {speed_change(time.change_share or 0.0)}: an improvement"
         return replace(passed, summary=f"{text}, but {better}")
     return _undecided(failed, "the baselines differ by as much", _band_words(compared)) if compared.in_band else failed
 
@@ -180,8 +180,8 @@ def _change_result(gate: Gate, compared: MetricComparison, time: MetricCompariso
 def _unsure(compared: MetricComparison, passed: GateResult) -> GateResult:
     """Return a change beyond its limit that may be chance: undecided where more epochs would show it, else passed."""
     if compared.enough_epochs is not None:
-        return _undecided(replace(passed, outcome="failed"), "not enough data", not_enough(compared))
-    doubt = "the epochs differ too much among themselves to be sure of it"
+        return _undecided(replace(passed, outcome="failed"), "too few epochs", not_enough(compared))
+    doubt = "the epochs differ too much to be sure"
     return replace(passed, summary=f"{passed.summary}; {doubt}", unsure=True)
 
 
@@ -193,15 +193,15 @@ def _too_little(compared: MetricComparison, time: MetricComparison) -> str:
         return ""
     unit = "pp" if compared.unit == "%" else compared.unit
     floor = f"{least:.1f} pp" if unit == "pp" else amount(least, unit)
-    return f"less than {floor} ({th.GATED_WAIT_PP:g} % of an epoch) is no wait to speak of"
+    return f"less than {floor} ({th.GATED_WAIT_PP:g} % of an epoch) is too short to matter"
 
 
 def _band_words(compared: MetricComparison) -> str:
     """Return what several baselines differ by, and where one more like them may lie."""
-    differ = f"{counted(len(compared.each), 'baseline')} range from {between(_ends(compared.each), compared.unit)}"
+    differ = f"{counted(len(compared.each), 'baseline')} took {between(_ends(compared.each), compared.unit)}"
     if compared.band is None:
         return differ
-    return f"{differ}, and one more like them may come to {between(compared.band, compared.unit)}"
+    return f"{differ}, and one more may take {between(compared.band, compared.unit)}"
 
 
 def _ends(values: Sequence[float]) -> tuple[float, float]:
@@ -209,13 +209,11 @@ def _ends(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _by(gate: Gate, value: float, compared: MetricComparison) -> str:
-    """Return a change with both values and its interval, which is in the gate's own terms."""
+    """Return both values, and the change in the gate's own terms; of the epoch time how much faster or slower."""
     by = share_change(value) if gate.kind == "share" else change(value, compared.unit)
-    values = f"{amount(compared.baseline, compared.unit)} \u2192 {amount(compared.run, compared.unit)}"
-    ends = interval(compared.interval_share) if gate.kind == "share" else ""
-    if gate.kind == "amount" and compared.interval:
-        ends = f"{change(compared.interval[0], compared.unit)} to {change(compared.interval[1], compared.unit)}"
-    return f"{by} ({values}{f', 99 % interval {ends}' if ends else ''})"
+    if compared.metric == EPOCH_TIME and gate.kind == "share" and abs(value) >= RATIO_FROM - 1:
+        by = speed_change(value)
+    return f"{amount(compared.baseline, compared.unit)} \u2192 {amount(compared.run, compared.unit)} ({by})"
 
 
 def _breaks(value: float, gate: Gate) -> bool:
@@ -226,9 +224,9 @@ def _breaks(value: float, gate: Gate) -> bool:
     return value < gate.limit if math.copysign(1, gate.limit) < 0 else value > gate.limit
 
 
-def _allowed(gate: Gate, unit: str) -> str:
+def _limit(gate: Gate, unit: str) -> str:
     if gate.kind == "share":
-        return f"up to {share_change(gate.limit) if gate.limit else 'no change'}"
+        return share_change(gate.limit) if gate.limit else "no change"
     if gate.kind == "amount":
-        return f"up to {change(gate.limit, unit) if gate.limit else 'no change'}"
-    return f"{'at most' if gate.kind == 'most' else 'at least'} {amount(gate.limit, unit)}"
+        return change(gate.limit, unit) if gate.limit else "no change"
+    return f"{'' if gate.kind == 'most' else 'at least '}{amount(gate.limit, unit)}"

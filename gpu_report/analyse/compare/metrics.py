@@ -54,11 +54,11 @@ METRICS: Mapping[str, Metric] = {
     metric.name: metric
     for metric in (
         Metric(EPOCH_TIME, "epoch time", "s", TYPICAL, "lower", least_share=th.LEAST_TIME_SHARE),
-        Metric(IMAGES, "images a second", "images/s", TYPICAL, "higher", least_share=th.LEAST_TIME_SHARE),
-        Metric(DATA_WAIT, "data wait an epoch", "s", TYPICAL, "lower"),
-        Metric(WAIT_SHARE, "share of training that waited for data", "%", TYPICAL, "lower", least=th.LEAST_WAIT_PP),
+        Metric(IMAGES, "images per second", "images/s", TYPICAL, "higher", least_share=th.LEAST_TIME_SHARE),
+        Metric(DATA_WAIT, "waiting for data per epoch", "s", TYPICAL, "lower"),
+        Metric(WAIT_SHARE, "waiting for data", "%", TYPICAL, "lower", least=th.LEAST_WAIT_PP),
         Metric(UTILISATION, "GPU utilisation", "%", TYPICAL, None, least=th.LEAST_UTIL_PP),
-        Metric("energy", "energy an epoch", "J", TYPICAL, "lower", least_share=th.LEAST_ENERGY_SHARE),
+        Metric("energy", "energy per epoch", "J", TYPICAL, "lower", least_share=th.LEAST_ENERGY_SHARE),
         Metric(
             VALIDATION,
             "validation time",
@@ -68,10 +68,10 @@ METRICS: Mapping[str, Metric] = {
             least_share=th.LEAST_VALIDATION_SHARE,
             least=th.LEAST_VALIDATION_S,
         ),
-        Metric(MEMORY, "memory peak", "MiB", "max", "lower", least_share=th.LEAST_MEMORY_SHARE),
-        Metric(MAIN_CPU, "CPU time of the main process an epoch", "s", TYPICAL, None, least_share=th.LEAST_WORK_SHARE),
-        Metric(WORKERS_CPU, "CPU time of the workers an epoch", "s", TYPICAL, None, least_share=th.LEAST_WORK_SHARE),
-        Metric(GPU_WORK, "SM activity an epoch", "s", TYPICAL, None, least_share=th.LEAST_WORK_SHARE),
+        Metric(MEMORY, "peak memory", "MiB", "max", "lower", least_share=th.LEAST_MEMORY_SHARE),
+        Metric(MAIN_CPU, "CPU time of the main process per epoch", "s", TYPICAL, None, least_share=th.LEAST_WORK_SHARE),
+        Metric(WORKERS_CPU, "CPU time of the workers per epoch", "s", TYPICAL, None, least_share=th.LEAST_WORK_SHARE),
+        Metric(GPU_WORK, "SM activity per epoch", "s", TYPICAL, None, least_share=th.LEAST_WORK_SHARE),
     )
 }
 

@@ -11,9 +11,9 @@ from gpu_report.analyse.compare.disturbances import cover_of, train_span
 from gpu_report.analyse.compare.significance import SampleValues
 from gpu_report.catalogue import cause_words, rule_words
 from gpu_report.model import Finding, MetricComparison
-from gpu_report.wording import amount, lower_first, share_change
+from gpu_report.wording import amount, brief_seconds, lower_first, speed_change
 
-KEPT = "Too little training is left without the disturbed time, so it is compared, too: {}."
+KEPT = "Interruptions are compared, too, because too little training would be left without them: {}."
 
 
 def with_enough_left(sides: Sequence[SampleValues]) -> tuple[list[SampleValues], tuple[str, ...]]:
@@ -23,15 +23,15 @@ def with_enough_left(sides: Sequence[SampleValues]) -> tuple[list[SampleValues],
         return list(sides), ()
     if any(side.is_short for side in sides) and not has_windows(sides):
         return [replace(side, disturbances=()) for side in sides], (KEPT.format("; ".join(told)),)
-    return list(sides), (f"Speed is compared in the steady state; disturbed time is set aside: {'; '.join(told)}.",)
+    return list(sides), (f"Speed is compared in the steady state. Interruptions are left out: {'; '.join(told)}.",)
 
 
 def whole_words(whole: MetricComparison | None) -> str:
     """Return in a sentence what became of the run as a whole; empty where nothing of it was set aside."""
     if whole is None or whole.change_share is None:
         return ""
-    values = f"from {amount(whole.baseline, 's')} to {amount(whole.run, 's')}"
-    return f"With disturbed time, an epoch went {values} ({share_change(whole.change_share)})."
+    values = f"{brief_seconds(whole.baseline)} \u2192 {brief_seconds(whole.run)} ({speed_change(whole.change_share)})"
+    return f"With interruptions, epoch time {values}."
 
 
 def likely_disturbances(

@@ -53,8 +53,8 @@ from gpu_report.model import Finding, Judgement, MetricComparison
 Basis = Literal["epochs", "windows", "run"]
 OF_A_WHOLE = frozenset({TYPICAL, "mean"})  # statistics that a run without epochs has, too
 NOISE = "within the noise"
-IN_BAND = "certain, but no more than the baselines differ by"
-SEEN_OTHERWISE = "not judged: one of the runs is seen from outside, where the edges of its phases are found otherwise"
+IN_BAND = "changed, but the baselines differ by as much"
+SEEN_OTHERWISE = "not judged: one of the runs has no callbacks, so its phases are estimated"
 # What a phase holds, which is another amount where its edges lie otherwise: the training part reaches into pauses then.
 OF_A_PHASE = frozenset({VALIDATION, UTILISATION, "energy", *WORK})
 
@@ -173,7 +173,7 @@ def first_epochs(baselines: Sequence[SampleValues], run: SampleValues) -> Metric
     if all(value is None for value in known):
         return None
     compared = _compared(METRICS[EPOCH_TIME], "mean", known, "run")
-    return replace(compared, metric="first_epoch_time", note="shown, not judged: there is one a process")
+    return replace(compared, metric="first_epoch_time", note="not judged: there is only one")
 
 
 def all_epochs(baselines: Sequence[SampleValues], run: SampleValues) -> MetricComparison | None:
@@ -183,7 +183,7 @@ def all_epochs(baselines: Sequence[SampleValues], run: SampleValues) -> MetricCo
     known = [side.known(EPOCH_TIME, "epochs") for side in (*baselines, run)]
     figures = [float(values.mean()) if len(values) else None for values in known]
     compared = _compared(METRICS[EPOCH_TIME], "mean", figures, "run")
-    return replace(compared, metric="all_epochs_time", note="shown, not judged: disturbed time is in it")
+    return replace(compared, metric="all_epochs_time", note="not judged: it includes interruptions")
 
 
 def _basis(picks: Sequence[Callable[[str, Basis], Floats]], metric: str) -> Basis:
@@ -259,7 +259,7 @@ def _epochs_for(enough: int, sides: Sequence[SampleValues], basis: Basis, metric
 
 
 def _too_few(counts: tuple[int, int], basis: Basis) -> str:
-    return f"too few {basis} to judge: {counts[0]} and {counts[1]}, {th.COMPARED_AT_LEAST} of each are needed"
+    return f"too few {basis} to judge: {counts[0]} and {counts[1]}, at least {th.COMPARED_AT_LEAST} each are needed"
 
 
 def _held_against_band(compared: MetricComparison, *, is_sure: bool) -> MetricComparison:
@@ -300,7 +300,8 @@ def _judged(compared: MetricComparison, metric: Metric) -> MetricComparison:
 def not_enough(compared: MetricComparison) -> str:
     """Return what would decide a change that may come of neighbouring epochs being alike, and which way it points."""
     way = "more" if (compared.change or 0) > 0 else "less"
-    return f"not enough data: it points to {way}, and about {compared.enough_epochs} epochs of each run would show it"
+    enough = f"about {compared.enough_epochs} epochs of each run would be enough"
+    return f"too few epochs to be sure: it points to {way}, and {enough}"
 
 
 def _by_epoch_time(utilisation: MetricComparison, time: MetricComparison) -> MetricComparison:

@@ -20,6 +20,7 @@ from gpu_report.analyse.compare.metrics import (
     WORKERS_CPU,
 )
 from gpu_report.model import Difference, MetricComparison
+from gpu_report.wording import upper_first
 
 # Arguments that change how long a training is, or where it lies, and not what an epoch of it costs.
 SAME_EPOCH = frozenset({"epochs", "patience", "seed", "save_period", "plots", "time"})
@@ -101,13 +102,15 @@ def slowdown_words(cores: HostSlowdown, time: MetricComparison | None) -> str:
     """Return in sentences what the cores took for the same work, beside what became of the epoch time."""
     slower = cores.main > 0
     main, workers = (f"{100 * abs(share):.0f} %" for share in (cores.main, cores.workers))
-    took = f"the main process took {main} and the workers {workers} {'more' if slower else 'less'} CPU time"
-    why = "a busy host, a lower clock" if slower else "a host that is less busy, a higher clock"
+    took = (
+        f"the same work took {main} {'more' if slower else 'less'} CPU time in the main process, {workers} in workers"
+    )
+    why = "a busy host or a lower clock" if slower else "a host with less load or a higher clock"
     if not goes_with(cores, time):
-        return f"The cores were {'slower' if slower else 'faster'} ({why}): for the same work {took}."
+        return f"The machine was {'slower' if slower else 'faster'} ({why}): {took}."
     if not is_all(cores, time):
-        return f"A part of it is the machine ({why}): for the same work {took}."
-    return f"For the same work {took}, and the GPU did as much: that is the machine ({why}), not the training."
+        return f"Part of it is the machine ({why}): {took}."
+    return f"{upper_first(took)}. The reason is the machine ({why}), not the training."
 
 
 def goes_with(cores: HostSlowdown, time: MetricComparison | None) -> bool:

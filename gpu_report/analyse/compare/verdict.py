@@ -1,6 +1,6 @@
 """The verdict of a comparison in a few sentences: what decided first, then what else changed, and what was set up so.
 
-Worse comes before better, and what is certain before what cannot be told.
+Worse comes before better, and what is certain before what is not.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from gpu_report.analyse.compare import thresholds as th
 from gpu_report.analyse.compare.metrics import DATA_WAIT, EPOCH_TIME, METRICS, UTILISATION, WAIT_SHARE, WORK
 from gpu_report.analyse.compare.significance import NOISE
 from gpu_report.analyse.compare.slower_host import SAME_EPOCH, HostSlowdown, is_all, is_in_band, slowdown_words
 from gpu_report.model import Difference, GateResult, MetricComparison, Obstacle
-from gpu_report.wording import amount, between, change, counted, interval, share_change
+from gpu_report.wording import amount, between, brief_seconds, counted, speed_change
 
 Whole = Literal["better", "worse", "same", "mixed"]
 
-WORDS = {"better": "Better", "worse": "Worse"}
-AS_THE_CORES = {True: "Slower, as are the cores", False: "Faster, as are the cores"}
+CERTAIN = frozenset({"better", "worse"})
+AS_THE_CORES = {True: "because the machine was slower", False: "because the machine was faster"}
 ARGUMENTS_SHOWN = 5
-# Told with the epoch time or the cores, or another view of the same.
+METRICS_SHOWN = 3  # the table has all of them
+# Said with the epoch time or the cores, or another view of the same.
 SAID_APART = frozenset({EPOCH_TIME, "images_per_s", DATA_WAIT, *WORK})
 
 
@@ -68,6 +68,8 @@ def verdict_of(
     if obstacles:
         only_short = all(obstacle.kind == "too little data" for obstacle in obstacles)
         why = ". ".join(obstacle.text for obstacle in obstacles)
+        if baselines and only_short and (way := _although_short(metrics)):
+            return f"{way}: {obstacles[0].particulars}."
         return f"{'Not comparable. ' if baselines and not only_short else ''}{why}."
     if not baselines:
         return _alone(metrics)
@@ -80,8 +82,16 @@ def verdict_of(
     return " ".join(sentence for sentence in parts if sentence)
 
 
+def _although_short(metrics: Sequence[MetricComparison]) -> str:
+    """Return which way the epoch time went although too few epochs say so; empty where it is not known."""
+    time = next((metric for metric in metrics if metric.metric == EPOCH_TIME), None)
+    if time is None or time.change_share is None:
+        return ""
+    return f"{_values(time)}, but too few epochs to gate on"
+
+
 def _is_open(time: MetricComparison) -> bool:
-    """Tell whether the epoch time changed in a way that nobody can tell from chance, or from the baselines' range."""
+    """Tell whether the epoch time changed in a way that may be chance, or the baselines' own range."""
     return is_in_band(time) or _takes_more(time)
 
 
@@ -103,14 +113,11 @@ def _in_order(
     metrics: Sequence[MetricComparison], time: MetricComparison | None, cores: str, *, as_the_cores: bool
 ) -> list[str]:
     """Return what changed: the epoch time first where that is certain or all there is, else what is certain."""
-    groups = {
-        judgement: "; ".join(_mention(m) for m in metrics if m.metric not in SAID_APART and m.judgement == judgement)
-        for judgement in ("worse", "better", "changed")
-    }
-    decides = time is not None and (time.judgement in WORDS or as_the_cores)
+    groups = {judgement: _mentions(metrics, judgement) for judgement in ("worse", "better", "changed")}
+    decides = time is not None and (time.judgement in CERTAIN or as_the_cores)
     epochs = _epochs(time, as_the_cores=as_the_cores, is_first=decides or not (groups["worse"] or groups["better"]))
     words = {"worse": "Worse", "better": "Better", "changed": "Also changed"}
-    if decides and time is not None and time.judgement in WORDS:
+    if decides and time is not None and time.judgement in CERTAIN:
         words[time.judgement] = f"Also {time.judgement}"
     rest = {judgement: f"{words[judgement]}: {said}." if said else "" for judgement, said in groups.items()}
     if decides:
@@ -122,42 +129,42 @@ def _alone(metrics: Sequence[MetricComparison]) -> str:
     """Return a run's own figures, for gates without a baseline."""
     known = {metric.metric: metric for metric in metrics if metric.run is not None}
     if EPOCH_TIME not in known:
-        return "No epoch of a training is known."
+        return "No training epoch is known."
     others = [known[name] for name in (UTILISATION, WAIT_SHARE) if name in known]
     parts = [f"{METRICS[metric.metric].label} {amount(metric.run, metric.unit)}" for metric in others]
-    return "; ".join([f"An epoch trains in {amount(known[EPOCH_TIME].run, 's')}", *parts]) + "."
+    return ", ".join([f"Epoch time {brief_seconds(known[EPOCH_TIME].run)}", *parts]) + "."
 
 
 def _epochs(time: MetricComparison | None, *, as_the_cores: bool, is_first: bool) -> str:
     """Return what became of the epoch time, in sentences that begin the verdict or go on with it."""
     if time is None or time.change_share is None:
-        return "The same in all that is known." if is_first else ""
-    before = f"in the median of {counted(len(time.each), 'baseline')}" if time.each else "before"
-    values = f"{amount(time.run, 's')}, {amount(time.baseline, 's')} {before}"
-    by = share_change(time.change_share)
-    windows = f", by windows of {th.WINDOW_S:g} s" if time.basis == "windows" else ""
-    sure = f"{values} ({by}, 99 % interval {interval(time.interval_share)}{windows})"
+        return "No change in anything that is known." if is_first else ""
     slower = time.change_share > 0
     if as_the_cores:
-        return f"{AS_THE_CORES[slower]}: an epoch trains in {sure}.{_differ(time, slower=slower)}"
-    if time.judgement in WORDS:
-        return f"{WORDS[time.judgement]}: an epoch trains in {sure}."
+        return f"{_values(time)}, {AS_THE_CORES[slower]}.{_differ(time, slower=slower)}"
+    if time.judgement in CERTAIN:
+        return f"{_values(time)}."
     if is_in_band(time):
-        how = f"{'Slower' if slower else 'Faster'} than the median baseline"
-        return f"{how}, but the baselines differ by as much: an epoch trains in {sure}.{_differ(time, slower=slower)}"
-    if unsure := _unsure(time, sure):
-        return unsure
-    start = "The same: an epoch" if is_first else "Epochs are as fast as before: one"
-    return f"{start} trains in {values} ({by}{windows})."
+        return f"{_values(time)}, but the baselines differ by as much.{_differ(time, slower=slower)}"
+    return _unsure(time) or f"{'No change: epoch' if is_first else 'Epoch'} time {_from_to(time)}."
 
 
-def _unsure(time: MetricComparison, sure: str) -> str:
+def _unsure(time: MetricComparison) -> str:
     """Return a change that may be chance, with what would show it; empty where it is sure, or too small to matter."""
     if _takes_more(time):
-        way = "slower" if (time.change or 0) > 0 else "faster"
-        enough = f"About {time.enough_epochs} epochs of each run would show it"
-        return f"Not enough data, but it points to {way}: an epoch trains in {sure}. {enough}."
-    return f"No certain change in epoch time: {sure}." if time.note == NOISE else ""
+        enough = f"About {time.enough_epochs} epochs of each run would be enough"
+        return f"{_values(time)}, but there are too few epochs to be sure. {enough}."
+    return f"{_values(time)}, but that is within the noise: no certain change." if time.note == NOISE else ""
+
+
+def _values(time: MetricComparison) -> str:
+    """Return from what to what the epoch time changed, and by how much."""
+    return f"Epoch time {_from_to(time)} ({speed_change(time.change_share or 0.0)})"
+
+
+def _from_to(time: MetricComparison) -> str:
+    several = f" (median of {counted(len(time.each), 'baseline')})" if time.each else ""
+    return f"{brief_seconds(time.baseline)}{several} \u2192 {brief_seconds(time.run)}"
 
 
 def _differ(time: MetricComparison, *, slower: bool) -> str:
@@ -168,17 +175,21 @@ def _differ(time: MetricComparison, *, slower: bool) -> str:
     if not is_in_band(time) or time.band is None:
         return ""
     low, high = time.band
-    far = f"less than {amount(low, 's')}" if not slower else f"more than {amount(high, 's')}"
-    until = (
-        f"only {far} would be out of their range (95 %)" if slower or low > 0 else "no time would be out of their range"
-    )
+    far = f"less than {brief_seconds(low)}" if not slower else f"more than {brief_seconds(high)}"
+    until = f"only {far} would stand out (95 %)" if slower or low > 0 else "no time would stand out"
     return f" The baselines took {between((min(time.each), max(time.each)), 's')}: {until}."
 
 
+def _mentions(metrics: Sequence[MetricComparison], judgement: str) -> str:
+    """Return metrics of a judgement in a line, and how many more there are than anybody reads."""
+    named = [_mention(m) for m in metrics if m.metric not in SAID_APART and m.judgement == judgement]
+    more = len(named) - METRICS_SHOWN
+    return ", ".join([*named[:METRICS_SHOWN], *([f"{more} more"] if more > 0 else [])])
+
+
 def _mention(metric: MetricComparison) -> str:
-    by = change(metric.change, "%") if metric.unit == "%" else share_change(metric.change_share)
     values = f"{amount(metric.baseline, metric.unit)} \u2192 {amount(metric.run, metric.unit)}"
-    return f"{METRICS[metric.metric].label} {values} ({by})"
+    return f"{METRICS[metric.metric].label} {values}"
 
 
 def _changed(reasons: Reasons, metrics: Sequence[MetricComparison]) -> str:
@@ -188,11 +199,11 @@ def _changed(reasons: Reasons, metrics: Sequence[MetricComparison]) -> str:
     arguments = [d for d in reasons.unlike if d.kind == "argument" and d.name not in SAME_EPOCH]
     if not arguments:
         changed = any(judgement in {"better", "worse"} for judgement in judged.values())
-        return f"{reason} No argument of the training was changed.".strip() if changed or reason else ""
+        return f"{reason} No training argument was changed.".strip() if changed or reason else ""
     parts = [f"{d.name} {d.baseline} \u2192 {d.run}" for d in sorted(arguments, key=_telling)[:ARGUMENTS_SHOWN]]
     more = f" and {len(arguments) - len(parts)} more" if len(arguments) > len(parts) else ""
     likely = judged.get(EPOCH_TIME) in {"better", "worse"}
-    start = "Also changed" if reason else "Likely reason, changed" if likely else "Changed"
+    start = "Also changed" if reason else "Likely reason" if likely else "Changed"
     return f"{reason} {start}: {', '.join(parts)}{more}.".strip()
 
 

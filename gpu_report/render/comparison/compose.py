@@ -121,7 +121,7 @@ def _metric(metric: MetricComparison, reach: float) -> MetricRow:
 
 
 def _stutter(comparison: Comparison) -> MetricRow:
-    return MetricRow("Stutter", *comparison.stutter, "", "", "", "", "")
+    return MetricRow("Stalls", *comparison.stutter, "", "", "", "", "")
 
 
 def _reach(metrics: Sequence[MetricComparison]) -> float:

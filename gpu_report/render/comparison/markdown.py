@@ -28,7 +28,7 @@ Cell = Callable[[str], str]
 
 
 def render_comparison_markdown(comparison: Comparison) -> str:
-    """Return a comparison as Markdown of at most MOST_BYTES; what does not fit is left out, the least telling first."""
+    """Return a comparison as Markdown of at most MOST_BYTES; the least important is left out."""
     heading = f"GPU report: the gate {HEADINGS[comparison.outcome]}" if comparison.gates else "GPU report: comparison"
     parts = [f"## {heading}", f"**{words(comparison.verdict)}**"]
     parts += [words(outcome_words(comparison))] if comparison.gates else []
@@ -70,9 +70,9 @@ def _sections(comparison: Comparison) -> list[tuple[str, tuple[str, ...], Rows, 
     changed = [(words(name), code(a), code(b), kind) for name, a, b, kind in difference_rows(comparison)]
     findings = [(status, *map(words, rest)) for status, *rest in finding_rows(comparison)]
     return [
-        ("Gates", ("", "gate", "what came of it"), gates, True),
+        ("Gates", ("", "gate", "result"), gates, True),
         ("Metrics", header, metrics, True),
-        ("What was set up otherwise", ("", "baseline", "run", ""), changed, True),
+        ("Changed settings", ("", "baseline", "run", ""), changed, True),
         ("Findings", ("", "what", "baseline", "run"), findings, False),
     ]
 

@@ -5,21 +5,21 @@ from statistics import median
 
 from gpu_report.catalogue import cause_words, rule_words
 from gpu_report.model import Analysis, Comparison, Difference, FindingChange, GateResult, MetricComparison
-from gpu_report.wording import amount, between, change, counted, interval, lower_first, share_change
+from gpu_report.wording import amount, between, change, counted, ends_of_change, interval, lower_first, share_change
 
 LABELS = {
     "epoch_time": "Epoch time",
-    "images_per_s": "Images a second",
-    "data_wait": "Data wait",
-    "data_wait_share": "Data wait, share",
+    "images_per_s": "Images per second",
+    "data_wait": "Waiting for data",
+    "data_wait_share": "Waiting, share",
     "util": "GPU utilisation",
-    "energy": "Energy an epoch",
+    "energy": "Energy per epoch",
     "validation_time": "Validation",
-    "memory_peak": "Memory peak",
+    "memory_peak": "Peak memory",
     "main_cpu": "CPU, main process",
     "workers_cpu": "CPU, workers",
     "gpu_work": "SM activity",
-    "all_epochs_time": "Epoch, all included",
+    "all_epochs_time": "All epochs",
     "first_epoch_time": "First epoch",
 }
 TOO_MANY_TIMES = (
@@ -41,7 +41,7 @@ def heading(comparison: Comparison) -> str:
         return f"{run_name(comparison.run)}, without a baseline"
     newest, *more = map(run_name, comparison.baselines)
     beside = f" and {counted(len(more), 'other')}" if more else ""
-    return f"{run_name(comparison.run)} against {newest}{beside}"
+    return f"{run_name(comparison.run)} compared with {newest}{beside}"
 
 
 def label(metric: MetricComparison) -> str:
@@ -68,7 +68,7 @@ def interval_words(metric: MetricComparison) -> str:
         return ""
     if _in_percent(metric) and metric.interval_share is not None:
         return interval(metric.interval_share)
-    return f"{change(metric.interval[0], metric.unit)} to {change(metric.interval[1], metric.unit)}"
+    return ends_of_change(*(change(end, metric.unit) for end in metric.interval))
 
 
 def _in_percent(metric: MetricComparison) -> bool:
@@ -112,7 +112,7 @@ def metric_rows(comparison: Comparison) -> list[Row]:
     rows: list[Row] = [
         (label(m), *values(m), change_words(m), interval_words(m), judgement_words(m)) for m in shown(comparison)
     ]
-    return [*rows, ("Stutter", *comparison.stutter, "", "", "")]
+    return [*rows, ("Stalls", *comparison.stutter, "", "", "")]
 
 
 def metric_notes(comparison: Comparison) -> list[str]:

@@ -272,7 +272,7 @@ def test_bencher_has_a_measure_a_metric_with_its_bounds():
 
 def test_the_rows_of_github_action_benchmark_are_told_apart_by_direction():
     smaller, bigger = (github_benchmark(compared("failed"), bigger_is_better=b) for b in (False, True))
-    assert {row["name"].split(": ")[1] for row in bigger} == {"Images a second", "GPU utilisation"}
+    assert {row["name"].split(": ")[1] for row in bigger} == {"Images per second", "GPU utilisation"}
     assert "Epoch time" in {row["name"].split(": ")[1] for row in smaller}
     assert all({"name", "unit", "value"} <= set(row) and isinstance(row["value"], float) for row in smaller + bigger)
 

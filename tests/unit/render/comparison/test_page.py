@@ -24,7 +24,7 @@ def worse():
 
 def test_the_verdict_the_gates_and_the_changed_arguments_are_there(worse):
     view = compose_comparison(worse)
-    assert view.verdict.startswith("Worse: an epoch trains in 12.2\u00a0s")
+    assert view.verdict.startswith("Epoch time 2.9\u00a0s \u2192 12.2\u00a0s (4.2\u00d7 slower)")
     assert [gate.word for gate in view.gates[:2]] == ["failed", "failed"]
     assert {row.name for row in view.differences if row.kind == "argument"} == {"workers", "cache", "epochs"}
     assert [(row.status, row.severity) for row in view.findings] == [("new", "warning")]

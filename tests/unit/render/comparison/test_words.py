@@ -1,0 +1,70 @@
+"""What `compare` and `check` print is plain: from what to what, how many times as fast, in lines of 80 columns."""
+
+from itertools import takewhile
+
+import pytest
+from support.compared import analysed
+from support.plain_words import banned, without
+
+from gpu_report.analyse.compare import compare
+from gpu_report.analyse.compare.gate_syntax import default_gates
+from gpu_report.render.comparison.markdown import render_comparison_markdown
+from gpu_report.render.comparison.terminal import render_comparison_text
+
+ALIKE = "../tests/data/same_setup"
+WIDTH = 80
+PAIRS = (
+    ("n-starved", "n-fed"),
+    ("n-fed", "n-starved"),
+    ("m-healthy", "m-ddp"),
+    ("s-healthy", "s-killed"),
+    ("m-healthy", "m-mixed"),
+    ("yolo26m-detail", "m-healthy"),
+    ("ab-workers-2", "ab-workers-14"),
+    (f"{ALIKE}/run-1", f"{ALIKE}/run-6"),
+    (f"{ALIKE}/run-5", f"{ALIKE}/run-7"),
+    (f"{ALIKE}/run-1", f"{ALIKE}/stalls-1"),
+    *(("", alone) for alone in ("n-starved", "s-oom", "healthy", "xid31")),
+)
+
+
+def compared(baseline, run):
+    before = [analysed(baseline)] if baseline else []
+    return compare(before, analysed(run), default_gates(baseline=bool(baseline)))
+
+
+@pytest.mark.parametrize(("baseline", "run"), PAIRS)
+def test_our_own_words_are_those_of_the_field(baseline, run):
+    comparison = compared(baseline, run)
+    runs = [*comparison.baselines, comparison.run]
+    for text in (render_comparison_text(comparison, width=1000), render_comparison_markdown(comparison)):
+        assert banned(without(text, runs)) == []
+
+
+@pytest.mark.parametrize(("baseline", "run"), PAIRS)
+def test_no_metric_takes_two_lines_of_80_columns(baseline, run):
+    comparison = compared(baseline, run)
+    lines = iter(render_comparison_text(comparison, width=WIDTH).splitlines())
+    while not next(lines).startswith("   "):  # the header
+        pass
+    rows = list(takewhile(lambda line: not line.startswith("Stalls"), lines))
+    assert len(rows) == len(comparison.metrics) + bool(comparison.all_epochs) + bool(comparison.first_epochs)
+    assert all(len(row) <= WIDTH for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("baseline", "run", "says"),
+    [
+        ("n-fed", "n-starved", "Epoch time 2.9 s → 12.2 s (4.2\u00d7 slower)."),
+        ("n-starved", "n-fed", "Epoch time 12.2 s → 2.9 s (4.2\u00d7 faster)."),
+        (f"{ALIKE}/run-1", f"{ALIKE}/stalls-1", "Epoch time 5.9 s → 8.1 s (37 % slower)."),
+        (
+            "ab-workers-2",
+            "ab-workers-14",
+            "Epoch time 17.0 s → 3.4 s (5.0\u00d7 faster), but too few epochs to gate on: 2 ",
+        ),
+        (f"{ALIKE}/run-5", f"{ALIKE}/run-7", "Epoch time 6.5 s → 7.0 s (7.5 % slower), but that is within the noise"),
+    ],
+)
+def test_the_verdict_says_from_what_to_what_and_how_many_times(baseline, run, says):
+    assert compared(baseline, run).verdict.startswith(says)

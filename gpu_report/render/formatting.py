@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from gpu_report.catalogue import cause_words
-from gpu_report.model import WELL_COVERED, Analysis, Ending, EpochSummary, Evidence, KernelEvent, Recording
+from gpu_report.model import WELL_COVERED, Analysis, Ending, EpochSummary, Evidence, KernelEvent, LedgerRow, Recording
 from gpu_report.wording import MIB_PER_GIB, counted, lower_first
 
 MISSING = "n/a"
@@ -96,6 +96,16 @@ def saw_training(analysis: Analysis) -> bool:
 def partly(coverage: float) -> str:
     """Return of which part of a recording its samples are, empty where they are of all of it."""
     return "" if coverage >= WELL_COVERED else f"{share(coverage)} of the time"
+
+
+def ledger_rows(analysis: Analysis) -> list[LedgerRow]:
+    """Return where GPU time went, without next to nothing: work, what was lost, phases, idle; the largest first."""
+    return sorted((row for row in analysis.ledger if row.gpu_seconds >= SHOWN_SECONDS), key=_ledger_place)
+
+
+def _ledger_place(row: LedgerRow) -> tuple[int, float]:
+    ends = {"work": 0, "idle": 3, "unmeasured": 4}
+    return ends.get(row.name, 2 if row.expected else 1), -row.gpu_seconds
 
 
 def share(fraction: float | None) -> str:

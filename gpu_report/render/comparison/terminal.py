@@ -25,6 +25,7 @@ Rows = Sequence[tuple[str, ...]]
 
 RATE = " images/s"  # the label says it, and 80 columns have no room for it twice
 NOT_BROKEN = frozenset({"", "99 % interval"})  # headers of columns
+OUTCOMES = {"failed": "bold red", "not measured": "bold yellow", "passed": "bold green"}
 COLOURS = {
     "failed": "red",
     "warning": "yellow",
@@ -40,7 +41,9 @@ def render_comparison_text(comparison: Comparison, *, width: int | None = None, 
     """Return a comparison for a terminal of `width` columns (the real one's when None)."""
     out = io.StringIO()
     console = Console(file=out, width=width, force_terminal=colour, highlight=False, soft_wrap=False)
-    console.print(Text(plain(first_words(comparison)), style="bold"))
+    console.print(
+        Text(plain(first_words(comparison)), style=OUTCOMES[comparison.outcome] if comparison.gates else "bold")
+    )
     for line in _head(comparison):
         console.print(Text(plain(line)))
     for title, header, rows in _tables(comparison):

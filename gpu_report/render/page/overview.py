@@ -9,13 +9,13 @@ from gpu_report.model import Analysis, Ending, GpuSummary, LedgerRow, Run
 from gpu_report.render.formatting import (
     ENDINGS,
     MISSING,
-    SHOWN_SECONDS,
     duration,
     energy,
     gibibytes,
     how_far,
     how_it_ended,
     known,
+    ledger_rows,
     number,
     partly,
     quantity,
@@ -99,17 +99,11 @@ def _line_legend(run: Run) -> tuple[LegendItem, ...]:
 def ledger(analysis: Analysis) -> tuple[LedgerItem, ...]:
     """Return where all GPU time went, as parts of one bar: work, what it lost, what belongs to training, the rest."""
     items, start, is_training = [], 0.0, saw_training(analysis)
-    for row in sorted((row for row in analysis.ledger if row.gpu_seconds >= SHOWN_SECONDS), key=_ledger_place):
+    for row in ledger_rows(analysis):
         width = max(known(row.share) or 0.0, 0.0) * 100
         items.append(_ledger_item(row, start, width, is_training=is_training))
         start += width
     return tuple(items)
-
-
-def _ledger_place(row: LedgerRow) -> tuple[int, float]:
-    """Return where a row stands: by its group, in which the largest is first."""
-    ends = {"work": 0, "idle": 3, "unmeasured": 4}
-    return ends.get(row.name, 2 if row.expected else 1), -row.gpu_seconds
 
 
 def ledger_note(analysis: Analysis) -> str:

@@ -1,35 +1,47 @@
-"""The summary for a terminal and as Markdown. Everything from outside is plain text here: no markup, no controls."""
+"""The summary for a terminal and as Markdown, in the page's order. Text from outside has no markup and no controls."""
 
 import io
 from collections.abc import Iterable, Sequence
 from statistics import median
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from gpu_report.catalogue import RULES, phase_words, row_words
-from gpu_report.model import Advice, Analysis, EpochSummary, Finding, GpuSummary, Stats
+from gpu_report.catalogue import RULES, SEVERITIES, cause_words, phase_words, row_words
+from gpu_report.model import Advice, Analysis, EpochSummary, Finding, GpuSummary, LedgerRow, SpeedupLimit, Stats
 from gpu_report.render.formatting import (
-    SHOWN_SECONDS,
+    duration,
+    energy,
     heard,
     how_it_ended,
+    ledger_rows,
+    number,
     numbers,
     outlier_words,
     partly,
     saw_training,
     sentence,
+    share,
 )
 from gpu_report.render.machine_values import iso_utc
 from gpu_report.render.markdown_text import words
 from gpu_report.terminal import plain, without_commands
-from gpu_report.wording import ending_words, line_words, role_words, where_words
+from gpu_report.wording import MIB_PER_GIB, ending_words, line_words, role_words, speed_change, where_words
 
 SHOWN_FINDINGS = 20
 SHOWN_OUTLIERS = 5
 SHOWN_LINES = 5  # of code
 SUBJECT = "The training"
 AS_PLANNED = frozenset({"finished", "early stop"})
+INDENT = 4
+COLOURS = {"critical": "bold red", "warning": "bold yellow", "info": "cyan"}
+FINE = "bold green"  # no critical finding and no warning
+FIX, NOTE, TITLE = "bold cyan", "dim", "bold"
+LONGEST_NUMBER = 12  # characters
+NUMBER_BEGINS = tuple("0123456789<")
+TIED = "\u00a0"  # the page keeps numbers and units together by it; a terminal breaks lines where it likes
 
 Rows = list[tuple[str, ...]]
 
@@ -38,93 +50,189 @@ def render_text(analysis: Analysis, *, width: int | None = None, colour: bool = 
     """Return the summary for a terminal of `width` columns (the real one's when None)."""
     out = io.StringIO()
     console = Console(file=out, width=width, force_terminal=colour, highlight=False, soft_wrap=False)
-    console.print(Text(plain(analysis.verdict.text), style="bold"))
-    console.print(Text(plain(_head(analysis))))
-    for title, header, rows in _tables(analysis):
-        if rows:
-            console.print()
-            console.print(_table(title, header, rows))
-    console.print()
-    for line in _closing(analysis):
-        console.print(Text(plain(line)))
-    return without_commands(out.getvalue())
+    first, *rest = [each.text for each in analysis.verdict.sentences] or [""]
+    console.print(Text(plain(first), style=_mood(analysis)))
+    if rest:
+        console.print(Text(plain(" ".join(rest))))
+    console.print(Text(plain(_head(analysis)), style=NOTE))
+    _print_changes(console, analysis)
+    _print_tables(console, (_ledger_table(analysis), _speedup_table(analysis)))
+    _print_findings(console, analysis)
+    _print_tables(console, (_code_table(analysis),))
+    _print_lines(console, "Training", _training_lines(analysis))
+    _print_tables(console, (_gpu_table(analysis),))
+    _print_lines(console, "Recording", _recording_lines(analysis))
+    return without_commands("".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines()))
 
 
 def render_markdown(analysis: Analysis) -> str:
     """Return the summary as Markdown, for a pull request or a job summary."""
     parts = [f"**{words(analysis.verdict.text)}**", words(_head(analysis))]
-    for title, header, rows in _tables(analysis):
-        if rows:
-            lines = [header, tuple("---" for _ in header), *rows]
-            body = "\n".join(
-                "| " + " | ".join(words(c) if i != 1 else c for c in row) + " |" for i, row in enumerate(lines)
-            )
-            parts.append(f"### {title}\n\n{body}")
-    parts += [words(line) for line in _closing(analysis)]
+    if steps := _steps(analysis):
+        items = "\n".join(f"- {words(': '.join(part for part in step if part))}" for step in steps)
+        parts.append(f"### What to change\n\n{items}")
+    tables = (_ledger_table, _speedup_table, _finding_table, _code_table)
+    for title, header, rows in (table(analysis) for table in tables):
+        parts += _markdown_table(title, header, rows)
+    parts += [words(line) for line in _training_lines(analysis)]
+    parts += _markdown_table(*_gpu_table(analysis))
+    parts += [words(line) for line in _recording_lines(analysis)]
     return "\n\n".join(parts) + "\n"
+
+
+def _markdown_table(title: str, header: tuple[str, ...], rows: Rows) -> list[str]:
+    if not rows:
+        return []
+    lines = [tuple(map(words, header)), tuple("---" for _ in header), *(tuple(map(words, row)) for row in rows)]
+    body = "\n".join(f"| {' | '.join(row)} |" for row in lines)
+    return [f"### {title}\n\n{body}"]
+
+
+def _mood(analysis: Analysis) -> str:
+    """Return the colour of the verdict: that of the worst finding."""
+    found = {finding.severity for finding in analysis.findings if not finding.expected}
+    worst = next((severity for severity in SEVERITIES if severity in found), "info")
+    return FINE if worst == "info" else COLOURS[worst]
+
+
+def _print_lines(console: Console, title: str, lines: Sequence[str]) -> None:
+    if lines:
+        console.print()
+        console.print(Text(title, style=TITLE))
+    for line in lines:
+        console.print(Text(plain(line)))
+
+
+def _print_changes(console: Console, analysis: Analysis) -> None:
+    steps = _steps(analysis)
+    if not steps:
+        return
+    console.print()
+    console.print(Text("What to change", style=TITLE))
+    for setting, why in steps:
+        if setting:
+            console.print(Text(plain(setting), style=FIX))
+        console.print(Padding(Text(plain(why)), (0, 0, 0, INDENT if setting else 0), expand=False))
+
+
+def _print_tables(console: Console, tables: Iterable[tuple[str, tuple[str, ...], Rows]]) -> None:
+    for title, header, rows in tables:
+        if rows:
+            console.print()
+            console.print(_table(title, header, rows))
+
+
+def _print_findings(console: Console, analysis: Analysis) -> None:
+    """Print each finding as a paragraph: a table of 80 columns would break its id."""
+    found = [finding for finding in analysis.findings if not finding.expected]
+    if not found:
+        return
+    console.print()
+    console.print(Text(f"Findings ({len(found)})", style=TITLE))
+    for finding in found[:SHOWN_FINDINGS]:
+        name, at, summary, *rest = _finding_row(analysis, finding)
+        when = "   ".join(
+            part for part in (finding.severity, f"{at} UTC", f"epoch {rest[0]}" if rest[0] else "") if part
+        )
+        console.print(Text.assemble((plain(name), COLOURS[finding.severity]), f"   {when}"))
+        labels = ("", "Cause: ", "Kernel log: ")
+        for label, text in zip(labels, (summary, *rest[1:]), strict=True):
+            if text:
+                console.print(Padding(Text(plain(f"{label}{text}")), (0, 0, 0, INDENT), expand=False))
+    if len(found) > SHOWN_FINDINGS:
+        console.print(Text(f"and {len(found) - SHOWN_FINDINGS} more, which the report shows", style=NOTE))
 
 
 def _head(analysis: Analysis) -> str:
     run = analysis.run
     start = (iso_utc(run.start_wall_s) or "time unknown")[:19].replace("T", " ")
-    parts = [run.path, f"{start} UTC", f"{run.duration_s:.0f} s", f"{len(analysis.epochs)} epochs"]
-    return "   ".join([*parts, f"coverage {analysis.coverage:.1%}"])
+    epochs = len(analysis.epochs)
+    parts = [run.path, f"{start} UTC", duration(run.duration_s), f"{epochs} epoch{'' if epochs == 1 else 's'}"]
+    return "   ".join(parts).replace(TIED, " ")
 
 
-def _tables(analysis: Analysis) -> Iterable[tuple[str, tuple[str, ...], Rows]]:
-    header = ("GPU", "utilisation mean", "peak", "memory peak", "power mean", "temperature mean", "energy")
-    partial = partly(analysis.coverage)
-    over = f"GPUs, over the {partial} that was sampled" if partial else "GPUs, over the whole recording"
-    yield over, header, [_gpu_row(gpu) for gpu in analysis.gpus]
-    shown = [row for row in analysis.ledger if row.gpu_seconds >= SHOWN_SECONDS]
-    names = [row_words(row.name, is_training=saw_training(analysis)) for row in shown]
-    ledger: Rows = [(name, f"{r.gpu_seconds:.1f} s", f"{r.share:.1%}") for name, r in zip(names, shown, strict=True)]
-    yield "Where the GPU time went", ("", "GPU time", "share"), ledger
-    findings = [_finding_row(analysis, f) for f in analysis.findings if not f.expected][:SHOWN_FINDINGS]
-    won: Rows = [
-        (
-            row_words(limit.cause),
-            f"{limit.epoch_s_now:.1f} s",
-            f"{limit.epoch_s_at_best:.1f} s",
-            f"{limit.speed_up_at_most:.1f}",
-            "" if limit.epoch_s_estimate is None else f"{limit.epoch_s_estimate:.1f} s with {limit.fix}",
-        )
-        for limit in analysis.speedup_limits
-    ]
-    yield "What could be won", ("without", "training of an epoch now", "at best", "times faster", "likely"), won
-    yield "Lines of code with the most idle GPU time", ("", "idle GPU time", "mostly during"), _code_rows(analysis)
-    yield "Findings", ("id", "at", "what", "epoch", "cause", "kernel log"), findings
-
-
-def _code_rows(analysis: Analysis) -> Rows:
-    """Return the worst lines, each with its process where there are several roles."""
-    several = len(analysis.code_time) > 1
+def _steps(analysis: Analysis) -> list[tuple[str, str]]:
+    """Return what to change: a setting with its value now, empty where there is none, and why; each once."""
+    steps = [("", sentence(advice.text)) for advice in _after_the_end(analysis)]
     return [
+        *steps,
+        *((f"{a.argument}={a.to_value} (now {a.from_value})", sentence(a.text)) for a in _changes(analysis)),
+    ]
+
+
+def _ledger_table(analysis: Analysis) -> tuple[str, tuple[str, ...], Rows]:
+    is_training, has_price = saw_training(analysis), analysis.options.price_per_hour is not None
+    header = ("", "GPU time", "share", *(["cost"] if has_price else []))
+    rows = [_ledger_row(row, is_training=is_training)[: len(header)] for row in ledger_rows(analysis)]
+    return "Where the GPU time went", header, rows
+
+
+def _ledger_row(row: LedgerRow, *, is_training: bool) -> tuple[str, ...]:
+    name = row_words(row.name, is_training=is_training)
+    cells = (name, duration(row.gpu_seconds, aligned=True), share(row.share), number(row.money, 2))
+    return tuple(cell.replace(TIED, " ") for cell in cells)
+
+
+def _speedup_table(analysis: Analysis) -> tuple[str, tuple[str, ...], Rows]:
+    title = "Possible speed-up of an epoch's training part"
+    return title, ("without", "now", "expected", "limit"), [_speedup_row(limit) for limit in analysis.speedup_limits]
+
+
+def _speedup_row(limit: SpeedupLimit) -> tuple[str, ...]:
+    expected = "unknown"
+    if limit.epoch_s_estimate is not None:
+        by = speed_change(limit.epoch_s_estimate / limit.epoch_s_now - 1)
+        expected = f"{duration(limit.epoch_s_estimate)} ({by}) with {limit.fix}"
+    cells = (row_words(limit.cause), duration(limit.epoch_s_now), expected, duration(limit.epoch_s_at_best))
+    return tuple(cell.replace(TIED, " ") for cell in cells)
+
+
+def _finding_table(analysis: Analysis) -> tuple[str, tuple[str, ...], Rows]:
+    rows = [_finding_row(analysis, f) for f in analysis.findings if not f.expected][:SHOWN_FINDINGS]
+    return "Findings", ("id", "at (UTC)", "what", "epoch", "cause", "kernel log"), rows
+
+
+def _gpu_table(analysis: Analysis) -> tuple[str, tuple[str, ...], Rows]:
+    partial = partly(analysis.coverage)
+    over = f"GPUs, over the {partial} with samples" if partial else "GPUs, over the whole recording"
+    header = ("GPU", "busy", "peak", "peak memory", "power", "temperature", "energy")
+    return over.replace(TIED, " "), header, [_gpu_row(gpu) for gpu in analysis.gpus]
+
+
+def _code_table(analysis: Analysis) -> tuple[str, tuple[str, ...], Rows]:
+    """Return the worst lines of code, each with its process where there are several roles."""
+    several = len(analysis.code_time) > 1
+    rows: Rows = [
         (
-            plain(f"{role_words(line.process)}: {line_words(line)}" if several else line_words(line)),
-            f"{line.idle_gpu_s:.1f} s",
+            f"{role_words(line.process)}: {line_words(line)}" if several else line_words(line),
+            duration(line.idle_gpu_s).replace(TIED, " "),
             phase_words(line.phase) if line.phase else "",
         )
         for line in analysis.code_lines[:SHOWN_LINES]
     ]
+    return "Lines of code with the most idle GPU time", ("", "idle GPU time", "mostly during"), rows
 
 
 def _gpu_row(summary: GpuSummary) -> tuple[str, ...]:
     gpu, quantities = summary.gpu, summary.quantities
     util = quantities.get("gpu_util_pct")
     name = f"{gpu.index} {plain(gpu.name or '')}".strip()
-    memory = _value(quantities.get("memory_used_mib"), "max", "MiB")
-    total = f" of {gpu.memory_total_mib:.0f}" if gpu.memory_total_mib else ""
-    energy = f"{summary.energy_j / 1000:.1f} kJ" if summary.energy_j is not None else "n/a"
     return (
         name,
         _value(util, "mean", "%"),
         _value(util, "max", "%"),
-        memory + total,
+        _memory(quantities.get("memory_used_mib"), gpu.memory_total_mib),
         _value(quantities.get("power_w"), "mean", "W"),
         _value(quantities.get("temperature_c"), "mean", "°C"),
-        energy,
+        energy(summary.energy_j).replace(TIED, " "),
     )
+
+
+def _memory(used: Stats | None, total_mib: float | None) -> str:
+    if used is None:
+        return "n/a"
+    total = f" of {total_mib / MIB_PER_GIB:.1f}" if total_mib else ""
+    return f"{used.max / MIB_PER_GIB:.1f}{total} GiB"
 
 
 def _value(stats: Stats | None, which: str, unit: str) -> str:
@@ -136,30 +244,31 @@ def _finding_row(analysis: Analysis, finding: Finding) -> tuple[str, ...]:
     lines = finding.kernel_events
     kernel = plain(lines[0].event.text) + (f" (+{len(lines) - 1})" if len(lines) > 1 else "") if lines else ""
     epoch = "" if finding.epoch is None else f"{finding.epoch}{' (at its end)' if finding.at_boundary else ''}"
-    cause = finding.cause.name if finding.cause else ""
+    cause = cause_words(finding.cause.name) if finding.cause and not RULES[finding.rule].ending else ""
     if finding.where:
-        cause = plain(f"{cause}: {where_words(finding.where[0])}".removeprefix(": "))
-    return (finding.id, at, plain(finding.summary), epoch, cause, kernel)
+        cause = f"{cause}: {where_words(finding.where[0])}".removeprefix(": ")
+    return (finding.id, at, plain(finding.summary), epoch, plain(cause), kernel)
 
 
-def _closing(analysis: Analysis) -> list[str]:
-    expected = sum(f.expected for f in analysis.findings)
-    ended = how_it_ended(analysis.run.recording)
+def _training_lines(analysis: Analysis) -> list[str]:
+    """Return how the training ended, and what its epochs were like."""
+    return [*_ending(analysis), *_epochs(analysis), *(f"Epochs: {y.note}." for y in analysis.run.yolo_runs if y.note)]
+
+
+def _recording_lines(analysis: Analysis) -> list[str]:
+    """Return how the recording ended, and what of it is to be known."""
+    run, kernel = analysis.run, analysis.run.kernel
+    ended = how_it_ended(run.recording)
     lines = [f"Ended: {ended}."] if ended else []
-    lines += _ending(analysis)
-    lines += _epochs(analysis)
-    lines += [f"To do: {sentence(a.text)}" for a in _after_the_end(analysis)]
-    lines += [f"Try {a.argument}={a.to_value} (now {a.from_value}): {a.text}." for a in _changes(analysis)]
+    lines.append(f"Samples: {share(analysis.coverage)} of the time.".replace(TIED, " "))
+    expected = sum(f.expected for f in analysis.findings)
     if expected:
         lines.append(f"{expected} expected drop{'s are' if expected > 1 else ' is'} not listed.")
-    kernel = analysis.run.kernel
     if kernel.status != "read":
         lines.append(f"Kernel log: unknown ({kernel.reason or 'it was not read'}). {kernel.advice}".strip())
     else:
         lines.append(f"Kernel log: read ({kernel.source}), {heard(kernel.events)}.")
-    lines += [f"Epochs: {y.note}." for y in analysis.run.yolo_runs if y.note]
-    lines += [f"Note: {problem}." for problem in analysis.run.problems]
-    return lines
+    return [*lines, *(f"Note: {problem}." for problem in run.problems)]
 
 
 def _changes(analysis: Analysis) -> list[Advice]:
@@ -181,11 +290,9 @@ def _ending(analysis: Analysis) -> list[str]:
     ending = analysis.ending
     if ending is None:
         return []
-    tells = bool(ending.last_minute) and ending.name not in AS_PLANNED
-    last = f" In its last minute: {numbers(ending.last_minute)}." if tells else ""
-    text = ending_words(ending)
-    subject = "" if text.startswith(SUBJECT) else f"{SUBJECT}: "
-    return [f"{subject}{sentence(text)}{last}".replace("\u00a0", " ")]
+    shows_last = bool(ending.last_minute) and ending.name not in AS_PLANNED
+    last = f" In its last minute: {numbers(ending.last_minute)}." if shows_last else ""
+    return [f"{sentence(ending_words(ending, SUBJECT))}{last}".replace(TIED, " ")]
 
 
 def _epochs(analysis: Analysis) -> list[str]:
@@ -204,8 +311,8 @@ def _epochs(analysis: Analysis) -> list[str]:
     shown = ", ".join(f"{words} {seconds:.1f} s" for words, seconds in typical.items() if seconds is not None)
     parts += [f"({shown})"] if shown else []
     speed = _median([e.images_per_s for e in every])
-    parts += [f"{speed:.0f} images/s"] if speed is not None else []
-    return [f"Epochs: {len(every):,}, median {' '.join(parts)}.", *_outliers(every)]
+    rate = f", {speed:.0f} images/s" if speed is not None else ""
+    return [f"Epochs: {len(every):,}, median {' '.join(parts)}{rate}.", *_outliers(every)]
 
 
 def _outliers(epochs: Sequence[EpochSummary]) -> list[str]:
@@ -222,9 +329,14 @@ def _median(values: Iterable[float | None]) -> float | None:
 
 
 def _table(title: str, header: Sequence[str], rows: Rows) -> Table:
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
-    for name in header:
-        table.add_column(name)
+    table = Table(title=title, title_justify="left", title_style=TITLE, header_style=NOTE, box=None, pad_edge=False)
+    for place, name in enumerate(header):
+        table.add_column(name, justify="right" if place and _are_numbers(rows, place) else "left")
     for row in rows:
         table.add_row(*(Text(plain(cell)) for cell in row))
     return table
+
+
+def _are_numbers(rows: Rows, place: int) -> bool:
+    """Tell whether a column holds one quantity a row, which are easier to compare one below the other's end."""
+    return all(row[place][:1] in NUMBER_BEGINS and len(row[place]) <= LONGEST_NUMBER for row in rows)

@@ -42,7 +42,7 @@ def test_the_recording_says_what_the_last_minute_was_like(analysis: model.Analys
 
 def test_the_terminal_and_the_summary_say_it_too(analysis: model.Analysis) -> None:
     ended = replace(analysis, ending=ENDING)
-    said = "The training: It stopped early after epoch 57 of 300."
+    said = "The training stopped early after epoch 57 of 300."
     assert said in plain(render_text(ended, width=200))
     assert said in plain(render_markdown(ended))
     told = build_summary(ended)["ending"]

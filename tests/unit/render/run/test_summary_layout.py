@@ -1,0 +1,93 @@
+"""How the summary reads in a terminal: the order of the page, ids in one piece, 80 columns, colour, our words."""
+
+import re
+from pathlib import Path
+
+import pytest
+from support.compared import analysed
+from support.plain_words import banned, without
+
+from gpu_report.render.run.terminal import render_markdown, render_text
+
+WIDTHS = (80, 120)
+RUNS = sorted(path.name for path in (Path(__file__).parents[4] / "sample_runs").iterdir() if path.is_dir())
+ORDER = (
+    *("What to change", "Where the GPU time went", "Possible speed-up", "Findings (", "Training", "GPUs, over"),
+    "Recording",
+)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_our_own_words_are_those_of_the_field(name):
+    analysis = analysed(name)
+    for text in (render_text(analysis, width=1000), render_markdown(analysis)):
+        assert banned(without(text, [analysis])) == []
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_it_has_the_order_of_the_page_in_80_and_120_columns(name):
+    analysis = analysed(name)
+    for width in WIDTHS:
+        lines = render_text(analysis, width=width).splitlines()
+        assert max(map(len, lines)) <= width
+        assert not [line for line in lines if line != line.rstrip()]
+        places = [
+            next((number for number, line in enumerate(lines) if line.startswith(title)), None) for title in ORDER
+        ]
+        known = [place for place in places if place is not None]
+        assert known == sorted(known)
+        assert " ".join(lines).startswith(analysis.verdict.sentences[0].text[:40])
+
+
+@pytest.mark.parametrize("name", ["n-mixed", "m-storage", "s-leak-oom", "yolo26m-detail"])
+def test_an_id_is_in_one_piece_with_its_severity_and_its_time(name):
+    analysis = analysed(name)
+    lines = render_text(analysis, width=80).splitlines()
+    shown = [finding for finding in analysis.findings if not finding.expected]
+    assert shown
+    for finding in shown:
+        (line,) = [each for each in lines if each.startswith(f"{finding.id} ")]
+        assert re.fullmatch(
+            rf"{finding.id}   {finding.severity}   \d\d:\d\d:\d\d UTC(   epoch \d+( \(at its end\))?)?", line
+        )
+
+
+def test_the_ledger_begins_with_work_and_the_largest_loss_in_rows_of_one_line():
+    lines = render_text(analysed("n-starved"), width=80).splitlines()
+    begin = next(number for number, line in enumerate(lines) if line.startswith("Where the GPU time went"))
+    assert re.fullmatch(r"Work +6\.8 s +11 %", lines[begin + 2])
+    assert re.search(r"31\.2 s +51 %$", lines[begin + 3])
+
+
+def test_the_speed_up_is_expected_first_and_its_limit_last():
+    lines = render_text(analysed("n-starved"), width=120).splitlines()
+    row = next(line for line in lines if "faster) with workers=11" in line)
+    assert re.search(r"12\.1 s  2\.9 s \(4\.2\u00d7 faster\) with workers=11  +2\.7 s$", row)
+
+
+def test_energy_is_in_watt_hours_and_memory_in_gib():
+    text = render_text(analysed("n-starved"), width=80)
+    assert "2.8 Wh" in text
+    assert "23.2 of 140.4 GiB" in text
+    assert not re.search(r"\d kJ|\d MiB", text)
+
+
+def test_colour_goes_by_severity_and_only_where_it_is_wanted():
+    critical, fine = analysed("s-oom"), analysed("m-healthy")
+    assert "\x1b" not in render_text(critical, width=80)
+    assert "\x1b[1;31mended-1\x1b[0m" in render_text(critical, width=80, colour=True)
+    assert render_text(fine, width=80, colour=True).startswith("\x1b[1;32m")
+
+
+def test_without_colour_by_the_users_wish_severity_is_still_there(monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    text = render_text(analysed("s-oom"), width=80, colour=True)
+    assert not re.search(r"\x1b\[[0-9;]*3[1-6]", text)
+    assert "critical" in text
+
+
+def test_a_price_gives_the_ledger_a_column_of_money(run_warm):
+    run = Path(__file__).parents[4] / "sample_runs" / "n-starved"
+    with_price = run_warm("summary", run, "--price-per-hour", "36", env={"COLUMNS": "80"}).stdout
+    assert re.search(r"GPU time  share  cost\n", with_price)
+    assert re.search(r"31\.2 s   51 %  0\.31\n", with_price)

@@ -62,6 +62,11 @@ class GpuWatch:
             raise answer.error
         return answer
 
+    @property
+    def answer(self) -> Opened | OpenFailed | None:
+        """Return what NVML answered when it was opened, None so far."""
+        return self._opening.answer(0)
+
     def go_on_from(self, earlier: Mapping[str, object]) -> None:
         """Keep the start that GPUs had in an earlier recording into the same folder (its run.json)."""
         gpus = earlier.get("gpus")

@@ -20,19 +20,21 @@ from gpu_report.record.gpu.sampler import GpuWatch
 from gpu_report.record.guard import quiet
 from gpu_report.record.lifecycle import signals
 from gpu_report.record.lifecycle.command import SIGNAL_BASE, Ended, NotStarted, TrainingCommand
+from gpu_report.record.lifecycle.first_result import first_result
 from gpu_report.record.lifecycle.recording import Started
 from gpu_report.record.lifecycle.recording_thread import RecordingThread, refusal
 from gpu_report.record.lifecycle.stop_request import End
 from gpu_report.record.options import RecordOptions
 from gpu_report.record.run_folder_writer import Say
 from gpu_report.record.yolo import inject
-from gpu_report.terminal import ProgressLine
+from gpu_report.terminal import ProgressLine, is_terminal, takes_text
 
 OPEN_LIMIT_S = 30.0  # NVML may take seconds to wake GPUs without persistence mode; a hung driver takes for ever
 OPEN_GRACE_S = 3.0  # with a command, readings may begin later than that, but it must not wait for the driver
 FOLDER_LIMIT_S = 5.0  # claiming a folder takes milliseconds; a disk that hangs must not keep a command from starting
 REPEAT_S = 1.0  # a signal again so soon is the same wish: `timeout` sends it to a process and then to its group
 CLOSE_LIMIT_S = 15.0  # the last readings, kernel log, NVML and files take at most 10 s when one of them hangs
+HURRYING = frozenset({signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT})
 A_LONG_TIME_S = 3600.0  # between two looks when nothing happens: everything that matters is a signal
 
 
@@ -48,6 +50,8 @@ def record_run(options: RecordOptions, *, say: Say) -> int:
         run = _Run(options, gpus, say)
         code = run.with_command(mask) if options.command else run.watching()
         clean = run.closed and gpus.finish()
+        if clean:
+            run.say_result()
     if not clean:
         for stream in filter(None, (sys.stdout, sys.stderr)):  # a closed one is None
             with contextlib.suppress(OSError, ValueError):
@@ -63,7 +67,17 @@ class _Run:
         self._options = options
         self._gpus = gpus
         self._say = say
+        self._recording: RecordingThread | None = None
+        self._is_hurried = False  # somebody wants us gone: by SIGTERM, a closed terminal, or Ctrl-C again
         self.closed = True
+
+    def say_result(self) -> None:
+        """Say what the verdict begins with, to whoever sits at the terminal."""
+        folder = self._recording.recorded if self._recording is not None else None
+        if folder is None or self._is_hurried or not (is_terminal(sys.stderr) and takes_text(sys.stderr)):
+            return
+        if sentence := first_result(folder):
+            self._say(sentence)
 
     def watching(self) -> int:
         """Record without a command, until the duration or a signal."""
@@ -71,18 +85,18 @@ class _Run:
         opened = _open_gpus(self._gpus)
         if isinstance(opened, int):
             return SIGNAL_BASE + opened
-        recording = RecordingThread(self._options, self._gpus, self._say)
+        self._recording = recording = RecordingThread(self._options, self._gpus, self._say)
         folder = recording.await_folder(OPEN_LIMIT_S, _stopping)
         if folder is None:
             recording.discard()
             return self._not_begun(recording)
         recording.begin(None)
         stopping = self._stopping_signals()
-        self._say(f"recording {len(opened.devices)} GPU(s) into {folder}; Ctrl-C ends it")
         with ProgressLine(self._so_far(time.monotonic())):  # its thread begins here, where signals are blocked already
             while not recording.done:
                 arrived = signals.wait_until(time.monotonic() + A_LONG_TIME_S)
                 if arrived is not None and arrived.number in stopping:
+                    self._note(arrived)
                     recording.end(End("signal", arrived.name))
                     break
         again = self._close(recording)
@@ -94,7 +108,7 @@ class _Run:
         """Start the command, record beside it, and return its exit code."""
         if self._options.gpus:  # an unknown GPU stops us here
             self._gpus.await_open(OPEN_LIMIT_S, lambda: signals.pending(signals.FORWARDED))
-        recording = RecordingThread(self._options, self._gpus, self._say)
+        self._recording = recording = RecordingThread(self._options, self._gpus, self._say)
         folder = self._await_folder(recording)
         if (early := signals.first_pending(signals.STOPPING)) is not None:  # the user thought better of it
             return self._take_back(recording, SIGNAL_BASE + early)
@@ -106,10 +120,23 @@ class _Run:
             return self._take_back(recording, error.code)
         self._await_gpus(command)
         recording.begin(Started(command.pid, command.started))
-        ended = _await(command)
+        ended = self._await(command)
         recording.end(End("command", command=ended))
         self._close(recording)
         return ended.code
+
+    def _await(self, command: TrainingCommand) -> Ended:
+        """Wait for the command's end, passing signals on."""
+        while (ended := command.poll()) is None:
+            arrived = signals.wait_until(time.monotonic() + A_LONG_TIME_S)
+            if arrived is not None:
+                self._note(arrived)
+                command.handle(arrived)
+        return ended
+
+    def _note(self, arrived: signals.Signal) -> None:
+        """Note a signal that asks for more than Ctrl-C does."""
+        self._is_hurried |= arrived.number in HURRYING
 
     def _stopping_signals(self) -> tuple[signal.Signals, ...]:
         """Return what ends a recording: a key, and without a duration its terminal's end, too, unless under `nohup`."""
@@ -165,6 +192,7 @@ class _Run:
             late = time.monotonic() - began_s > REPEAT_S
             again = arrived.number if arrived is not None and late and arrived.number in signals.STOPPING else None
         self.closed = recording.done
+        self._is_hurried |= again is not None
         if not self.closed:
             self._say("the recording was given up before it was closed: it ends with its last row")
         return again
@@ -187,15 +215,6 @@ def _open_gpus(gpus: GpuWatch) -> Opened | int:
 
 def _nothing(why: Unavailable) -> NothingToRecordError:
     return NothingToRecordError(f"nothing to record: {why.reason}; {why.advice}")
-
-
-def _await(command: TrainingCommand) -> Ended:
-    """Wait for the command's end, passing signals on."""
-    while (ended := command.poll()) is None:
-        arrived = signals.wait_until(time.monotonic() + A_LONG_TIME_S)
-        if arrived is not None:
-            command.handle(arrived)
-    return ended
 
 
 def _stopping() -> bool:

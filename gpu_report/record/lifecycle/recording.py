@@ -10,7 +10,7 @@ from gpu_report.record import clocks
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.gpu.sampler import GpuWatch
 from gpu_report.record.kernel_log.thread import KernelLogThread
-from gpu_report.record.lifecycle import run_json
+from gpu_report.record.lifecycle import announcement, run_json
 from gpu_report.record.lifecycle.stop_request import End, StopRequest
 from gpu_report.record.lifecycle.tick_loop import Session, Surroundings
 from gpu_report.record.options import RecordOptions
@@ -54,7 +54,7 @@ class OpenRecording:
     @property
     def outcome(self) -> str:
         """Return what is said at the end."""
-        return f"recorded into {self.folder}" + (", but not all of it" if self._journal.lossy else "")
+        return announcement.ending(self.folder, lossy=self._journal.lossy)
 
     def run(self, gpus: GpuWatch, command: Started | None, ending: StopRequest) -> None:
         """Record until the end, and close."""
@@ -62,6 +62,7 @@ class OpenRecording:
             fields = {"pid": command.pid, "command": list(hide_in_command(self._options.command))}
             self._journal.event("command_started", command.at, fields)
         gpus.go_on_from(self._earlier)
+        self._say(announcement.beginning(gpus.answer, self._options, self.folder))
         surroundings = Surroundings(self._journal, gpus, self._yolo, None if command is None else command.pid)
         session = Session(self._options, surroundings, self._say)
         end = session.run(ending)

@@ -29,6 +29,7 @@ class RecordingThread:
         self._orders: queue.SimpleQueue[Callable[[OpenRecording], None]] = queue.SimpleQueue()
         self._ending = StopRequest()
         self.done = False
+        self.recorded: Path | None = None  # the run folder, once something was recorded and it has been closed
         self.error: Exception | None = None
         threading.Thread(target=self._run, name="recording", daemon=True).start()
 
@@ -80,6 +81,7 @@ class RecordingThread:
     def _record(self, recording: OpenRecording, command: Started | None) -> None:
         recording.run(self._gpus, command, self._ending)
         self._say(recording.outcome)
+        self.recorded = recording.folder
 
 
 def refusal(error: Exception) -> UsageError | None:

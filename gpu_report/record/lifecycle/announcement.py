@@ -1,0 +1,43 @@
+"""What a recording says of itself: what it records, how often and into which folder; at the end how to see it."""
+
+import shlex
+from collections import Counter
+from pathlib import Path
+
+from gpu_report.record.gpu.devices import Opened
+from gpu_report.record.gpu.nvml_thread import OpenFailed
+from gpu_report.record.options import RecordOptions
+
+UNNAMED = "GPU of unknown model"
+
+
+def beginning(answer: Opened | OpenFailed | None, options: RecordOptions, folder: Path) -> str:
+    """Return what is recorded and where; `answer` is NVML's, None while it has not come."""
+    how_long = f" for {options.duration_s:g} s" if options.duration_s is not None else ""
+    stop = "" if options.command or how_long else "; Ctrl-C stops it"
+    return f"recording {_gpus(answer)}, every {options.interval_s:g} s{how_long}, into {_short(folder)}{stop}"
+
+
+def ending(folder: Path, *, lossy: bool) -> str:
+    """Return where it was recorded, and the command that renders it."""
+    missing = ", but some of it could not be written" if lossy else ""
+    render = shlex.join(["gpu-report", "render", "report.html", _short(folder)])
+    return f"recorded into {_short(folder)}{missing}. Next: {render}"
+
+
+def _short(folder: Path) -> str:
+    """Return a folder as it is typed from here, where it lies under the working directory."""
+    try:
+        return str(folder.relative_to(Path.cwd()))
+    except (ValueError, OSError):  # it lies elsewhere; the working directory was removed
+        return str(folder)
+
+
+def _gpus(answer: Opened | OpenFailed | None) -> str:
+    if answer is None:
+        return "this machine (its GPU driver has not answered yet)"
+    if isinstance(answer, OpenFailed) or not answer.devices:
+        return "this machine without a GPU"
+    names = Counter(str(device.description["name"] or UNNAMED) for device in answer.devices)
+    models = ", ".join(name if count == 1 or len(names) == 1 else f"{count} x {name}" for name, count in names.items())
+    return f"{len(answer.devices)} GPU{'s' if len(answer.devices) > 1 else ''} ({models})"

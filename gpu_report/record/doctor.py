@@ -47,7 +47,8 @@ def _gpu_checks() -> list[DoctorCheck]:
     answer = OpenThread(()).answer(OPEN_LIMIT_S)
     if not isinstance(answer, Opened):
         return [_no_nvml(answer)]
-    found = f"driver {answer.driver}, NVML {answer.nvml}, CUDA {answer.cuda}, {len(answer.devices)} GPU(s)"
+    gpus = f"{len(answer.devices)} GPU{'s' * (len(answer.devices) > 1)}"
+    found = f"driver {answer.driver}, NVML {answer.nvml}, CUDA {answer.cuda}, {gpus}"
     checks = [DoctorCheck("NVIDIA driver", ok=True, finding=found)]
     checks += [_unusable(index, reason) for index, reason in answer.unusable]
     readers = [GpuReader(device, clocks.now(), Owners(), detail=False) for device in answer.devices]
@@ -82,7 +83,7 @@ def _both(first: GpuReading, second: GpuReading | None) -> GpuReading:
 
 def _no_nvml(answer: OpenFailed | None) -> DoctorCheck:
     if answer is None:
-        return DoctorCheck("NVIDIA driver", ok=False, finding="it does not answer", remedy=HUNG)
+        return DoctorCheck("NVIDIA driver", ok=False, finding="the driver does not answer", remedy=HUNG)
     why = explain(answer.code, answer.error)
     return DoctorCheck("NVIDIA driver", ok=False, finding=why.reason, remedy=why.advice)
 
@@ -113,7 +114,7 @@ def _quantities(
     absent += [f"processes ({reason})" for quantity, reason in missing.items() if quantity == "processes"]
     finding = f"{what}: {len(read)} of {len(columns)} quantities can be read"
     if absent:
-        finding += f"; not {', '.join(absent)}"
+        finding += f". Not available: {', '.join(absent)}"
     remedy = (
         "in MIG mode NVML gives utilisation only through GPM (Hopper and later); the other quantities are recorded"
         if mig
@@ -137,7 +138,7 @@ def _xid_events(devices: Sequence[NvmlDevice]) -> DoctorCheck:
     ok = status["status"] == "listening"
     finding = "NVML reports them as they happen" if ok else f"not available: {status['reason']}"
     return DoctorCheck(
-        "Xid events", ok=ok, finding=finding, remedy="" if ok else "the kernel log tells them too, where it can be read"
+        "Xid events", ok=ok, finding=finding, remedy="" if ok else "the kernel log has them too, where it can be read"
     )
 
 
@@ -152,10 +153,10 @@ def _kernel_log() -> DoctorCheck:
 
 def _pressure() -> DoctorCheck:
     if read_text(PRESSURE):
-        return DoctorCheck("pressure (PSI)", ok=True, finding="the kernel tells what processes wait for")
-    remedy = "start the kernel with `psi=1`; without it, causes of a starved GPU are told apart less well"
+        return DoctorCheck("pressure (PSI)", ok=True, finding="the kernel reports what processes wait for")
+    remedy = "start the kernel with `psi=1`; without it, it is harder to say why a GPU waits for data"
     return DoctorCheck(
-        "pressure (PSI)", ok=False, finding="this kernel does not tell what processes wait for", remedy=remedy
+        "pressure (PSI)", ok=False, finding="this kernel does not report what processes wait for", remedy=remedy
     )
 
 
@@ -165,5 +166,5 @@ def _package(name: str) -> DoctorCheck:
     try:
         return DoctorCheck(name, ok=True, finding=f"version {metadata.version(name)}")
     except metadata.PackageNotFoundError:
-        finding = "not installed beside gpu-report; a training in another environment is recorded all the same"
+        finding = "not in the environment of gpu-report; a training in another environment is recorded all the same"
         return DoctorCheck(name, ok=False, finding=finding, remedy="pip install gpu-report[yolo], if you want it here")

@@ -17,7 +17,7 @@ STATE = (
 BOARD = (
     "board",
     "power, energy, temperatures, clocks, memory utilisation and, without GPM, utilisation "
-    "are told of the whole board only: see GPU 1",
+    "are known of the whole board only: see GPU 1",
 )
 RING = ("ring gpu_util_pct", "Not Supported")
 UUID = "MIG-00000000-0000-4000-8002-000000000002"

@@ -266,7 +266,7 @@ class DeviceReader:
 
 def _of_the_board(mig: MigPlace) -> str:
     what = "power, energy, temperatures, clocks, memory utilisation and, without GPM, utilisation"
-    return f"{what} are told of the whole board only: see GPU {mig.parent}"
+    return f"{what} are known of the whole board only: see GPU {mig.parent}"
 
 
 def describe_error(error: Exception) -> str:

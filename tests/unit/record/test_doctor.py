@@ -30,7 +30,7 @@ def test_a_healthy_machine(fake_nvml):
     fake_nvml.write("count=2\ngpm=1\n")
     checks = examine(fake_nvml.env())
     assert checks["NVIDIA driver"]["ok"]
-    assert "2 GPU(s)" in checks["NVIDIA driver"]["finding"]
+    assert "2 GPUs" in checks["NVIDIA driver"]["finding"]
     assert f"{len(schema.GPU_QUANTITIES)} of {len(schema.GPU_QUANTITIES)}" in checks["GPU 1"]["finding"]
     assert checks["Xid events"]["ok"]
     assert {"kernel log", "pressure (PSI)", "ultralytics", "torch"} <= set(checks)

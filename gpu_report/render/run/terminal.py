@@ -1,11 +1,11 @@
 """The summary for a terminal and as Markdown, in the page's order. Text from outside has no markup and no controls."""
 
 import io
+import textwrap
 from collections.abc import Iterable, Sequence
 from statistics import median
 
 from rich.console import Console
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -24,6 +24,7 @@ from gpu_report.render.formatting import (
     saw_training,
     sentence,
     share,
+    tied,
 )
 from gpu_report.render.machine_values import iso_utc
 from gpu_report.render.markdown_text import words
@@ -39,6 +40,7 @@ INDENT = 4
 COLOURS = {"critical": "bold red", "warning": "bold yellow", "info": "cyan"}
 FINE = "bold green"  # no critical finding and no warning
 FIX, NOTE, TITLE = "bold cyan", "dim", "bold"
+MAKER = "NVIDIA "  # of every GPU that NVML knows
 LONGEST_NUMBER = 12  # characters
 NUMBER_BEGINS = tuple("0123456789<")
 TIED = "\u00a0"  # the page keeps numbers and units together by it; a terminal breaks lines where it likes
@@ -51,10 +53,10 @@ def render_text(analysis: Analysis, *, width: int | None = None, colour: bool = 
     out = io.StringIO()
     console = Console(file=out, width=width, force_terminal=colour, highlight=False, soft_wrap=False)
     first, *rest = [each.text for each in analysis.verdict.sentences] or [""]
-    console.print(Text(plain(first), style=_mood(analysis)))
+    _print(console, first, _mood(analysis))
     if rest:
-        console.print(Text(plain(" ".join(rest))))
-    console.print(Text(plain(_head(analysis)), style=NOTE))
+        _print(console, " ".join(rest))
+    _print(console, _head(analysis), NOTE)
     _print_changes(console, analysis)
     _print_tables(console, (_ledger_table(analysis), _speedup_table(analysis)))
     _print_findings(console, analysis)
@@ -100,7 +102,14 @@ def _print_lines(console: Console, title: str, lines: Sequence[str]) -> None:
         console.print()
         console.print(Text(title, style=TITLE))
     for line in lines:
-        console.print(Text(plain(line)))
+        _print(console, line)
+
+
+def _print(console: Console, text: str, style: str = "", indent: int = 0) -> None:
+    """Print a paragraph, whose numbers do not part from their units at the end of a line."""
+    room = max(console.width - indent, 1)
+    lines = textwrap.wrap(tied(plain(text)), room, break_on_hyphens=False)
+    console.print(Text("\n".join(" " * indent + line for line in lines).replace(TIED, " "), style=style))
 
 
 def _print_changes(console: Console, analysis: Analysis) -> None:
@@ -111,8 +120,8 @@ def _print_changes(console: Console, analysis: Analysis) -> None:
     console.print(Text("What to change", style=TITLE))
     for setting, why in steps:
         if setting:
-            console.print(Text(plain(setting), style=FIX))
-        console.print(Padding(Text(plain(why)), (0, 0, 0, INDENT if setting else 0), expand=False))
+            _print(console, setting, FIX)
+        _print(console, why, indent=INDENT if setting else 0)
 
 
 def _print_tables(console: Console, tables: Iterable[tuple[str, tuple[str, ...], Rows]]) -> None:
@@ -138,7 +147,7 @@ def _print_findings(console: Console, analysis: Analysis) -> None:
         labels = ("", "Cause: ", "Kernel log: ")
         for label, text in zip(labels, (summary, *rest[1:]), strict=True):
             if text:
-                console.print(Padding(Text(plain(f"{label}{text}")), (0, 0, 0, INDENT), expand=False))
+                _print(console, f"{label}{text}", indent=INDENT)
     if len(found) > SHOWN_FINDINGS:
         console.print(Text(f"and {len(found) - SHOWN_FINDINGS} more, which the report shows", style=NOTE))
 
@@ -216,7 +225,7 @@ def _code_table(analysis: Analysis) -> tuple[str, tuple[str, ...], Rows]:
 def _gpu_row(summary: GpuSummary) -> tuple[str, ...]:
     gpu, quantities = summary.gpu, summary.quantities
     util = quantities.get("gpu_util_pct")
-    name = f"{gpu.index} {plain(gpu.name or '')}".strip()
+    name = f"{gpu.index} {plain(gpu.name or '').removeprefix(MAKER)}".strip()
     return (
         name,
         _value(util, "mean", "%"),
@@ -265,7 +274,7 @@ def _recording_lines(analysis: Analysis) -> list[str]:
     if expected:
         lines.append(f"{expected} expected drop{'s are' if expected > 1 else ' is'} not listed.")
     if kernel.status != "read":
-        lines.append(f"Kernel log: unknown ({kernel.reason or 'it was not read'}). {kernel.advice}".strip())
+        lines.append(f"Kernel log: unknown ({kernel.reason or 'it was not read'}). {sentence(kernel.advice)}".strip())
     else:
         lines.append(f"Kernel log: read ({kernel.source}), {heard(kernel.events)}.")
     return [*lines, *(f"Note: {problem}." for problem in run.problems)]

@@ -55,8 +55,10 @@ class RuleRow:
 class CauseRow:
     """What GPU time can go to: the cause of a finding, or another row of the ledger (`of_findings` False).
 
-    `step` is what to do about it, where that depends on nothing else. `coloured` rows have a colour of their own in the
-    ledger (templates/report.css, `fill-...`). `untold` is its name where nobody knows of any training. `phase` says
+    `step` is what to do about it, where that depends on nothing else. `once` and `always` are the same as the verdict
+    leads with it, where it took time at moments (`{took}`, `{probably}` and `{gpu}` are filled in) and where it lasts;
+    without their full stop, empty where nothing can be said. `coloured` rows have a colour of their own in the ledger
+    (templates/report.css, `fill-...`). `untold` is its name where nobody knows of any training. `phase` says
     that it is what YOLO does besides training, `expected` that it is no loss, `paid_once` that a training pays it once,
     however long it is, `is_input` that it is felt as waiting for data.
     """
@@ -64,6 +66,8 @@ class CauseRow:
     id: str
     name: str
     step: str = ""
+    once: str = ""
+    always: str = ""
     coloured: bool = True
     untold: str = ""
     of_findings: bool = True
@@ -79,8 +83,8 @@ _end = partial(RuleRow, anchor="ended", title="How it ended", ending=True, owns_
 
 # The order is that in which the verdict mentions them.
 _RULES = (
-    _fall("drop", "drop", "Drop in utilisation", "Drop", drop=True),
-    _fall("sustained-low", "drop", "Utilisation low for long", "Drop", drop=True),
+    _fall("drop", "drop", "Drop in GPU utilisation", "Drop", drop=True),
+    _fall("sustained-low", "drop", "Low GPU utilisation for long", "Drop", drop=True),
     _fall(
         "slowdown",
         "slowdown",
@@ -90,14 +94,14 @@ _RULES = (
         mentioned_once=True,
         without_cause=True,
     ),
-    RuleRow("starved", "starved", "Starved", "Starved GPU", note_title="Room to win"),
-    RuleRow("kernel", "kernel", "Kernel message", "Kernel event", harmless=True),
+    RuleRow("starved", "starved", "GPU under-utilised", "Under-utilised GPU", note_title="Could be faster"),
+    RuleRow("kernel", "kernel", "Kernel message", "Kernel message", harmless=True),
     RuleRow("gpu-lost", "gpu-lost", "GPU lost", "GPU lost", owns_kernel_lines=True),
     RuleRow(
         "other-process",
         "other-process",
-        "Other process",
-        "Other process",
+        "Another process on the GPU",
+        "Another process",
         takes_epoch_time=True,
         disturbs=True,
         mentioned_once=True,
@@ -105,7 +109,7 @@ _RULES = (
     RuleRow(
         "waiting-for-peer",
         "waiting",
-        "Waiting for peer",
+        "Waiting for a slower GPU",
         "Waiting GPU",
         takes_time=True,
         takes_epoch_time=True,
@@ -127,25 +131,35 @@ _RULES = (
     RuleRow(
         "slow-epoch", "slow-epoch", "Slow epoch", "Slow epoch", disturbs=True, mentioned_once=True, without_cause=True
     ),
-    RuleRow("epochs-slowing", "epochs-slowing", "Epochs slowing", "Epochs slowing", mentioned_once=True),
-    RuleRow("data-wait-growing", "data-wait-growing", "Data wait growing", "Data wait growing", mentioned_once=True),
+    RuleRow("epochs-slowing", "epochs-slowing", "Epochs get slower", "Epochs get slower", mentioned_once=True),
+    RuleRow(
+        "data-wait-growing",
+        "data-wait-growing",
+        "Waiting for data grows",
+        "Waiting for data grows",
+        mentioned_once=True,
+    ),
     RuleRow(
         "memory-growth",
         "memory-growth",
-        "Memory growth",
-        "Growing memory",
+        "GPU memory growth",
+        "Growing GPU memory",
         subject="memory_used_mib",
         mentioned_once=True,
     ),
     RuleRow(
-        "memory-near-limit", "memory-near-limit", "Memory near limit", "Memory near limit", subject="memory_used_mib"
+        "memory-near-limit",
+        "memory-near-limit",
+        "GPU memory nearly full",
+        "GPU memory nearly full",
+        subject="memory_used_mib",
     ),
-    _throttled("power-cap", "power-cap", "Power cap", "Power cap"),
-    _throttled("thermal", "thermal", "Thermal", "Throttling by heat"),
-    RuleRow("imbalance", "imbalance", "Imbalance", "Imbalance"),
-    RuleRow("unused-gpu", "unused-gpu", "Unused gpu", "Unused GPU", harmless=True),
-    RuleRow("not-credible", "not-credible", "Not credible", "Reading not credible"),
-    RuleRow("environment", "environment", "Set-up at odds with the machine", "Set-up"),
+    _throttled("power-cap", "power-cap", "Power limit", "Power limit"),
+    _throttled("thermal", "thermal", "Throttled by heat", "Throttled by heat"),
+    RuleRow("imbalance", "imbalance", "Uneven GPUs", "Uneven GPUs"),
+    RuleRow("unused-gpu", "unused-gpu", "Unused GPU", "Unused GPU", harmless=True),
+    RuleRow("not-credible", "not-credible", "Implausible reading", "Implausible reading"),
+    RuleRow("environment", "environment", "Configuration problem", "Configuration"),
     _end("run-ended", name="Training cut short"),
     # A signal or an error ended the command after its training had come to its end: nothing was cut short.
     _end("command-ended", name="Command ended badly after its training"),
@@ -158,73 +172,122 @@ _CAUSES = (
     CauseRow("checkpoint", "Saving a checkpoint", phase=True, expected=True),
     CauseRow("final evaluation", "Final evaluation", of_findings=False, phase=True, expected=True, paid_once=True),
     CauseRow("idle", "Idle, outside training", untold="Idle", of_findings=False, phase=True, expected=True),
-    CauseRow("training", "Training (how busy is not known)", of_findings=False, expected=True),
-    CauseRow("short gaps", "Short gaps between batches", untold="Not busy, in short gaps", of_findings=False),
+    CauseRow("training", "Training (GPU utilisation unknown)", of_findings=False, expected=True),
+    CauseRow("short gaps", "Gaps between training steps", untold="Idle in short gaps", of_findings=False),
     CauseRow("unmeasured", "Not measured", of_findings=False),
     CauseRow(
         "input-cpu",
-        "Waiting for data: the loader's CPU",
-        "keep other programs off these cores while it trains, or give the training more of them.",
+        "Waiting for data (CPU)",
+        "keep other programs off these CPU cores while it trains, or give the training more of them.",
+        "Keep other programs off the CPU: the GPU {probably}waited {took} for data",
+        "Give the training more CPU cores: the data-loader workers are the limit",
         is_input=True,
     ),
     CauseRow(
         "cpu-limit",
-        "Too few CPU cores: affinity or quota",
+        "Too few CPU cores (affinity or quota)",
         "let it run on more cores: `taskset`, Slurm's `--cpus-per-task`, Docker's `--cpus` and `--cpuset-cpus`.",
+        "Give the training more CPU cores: it {probably}lost {took} for lack of them",
+        "Give the training more CPU cores: it uses all that it may",
         coloured=False,
         is_input=True,
     ),
     CauseRow(
         "input-storage",
-        "Waiting for data: storage",
-        "move the data to a faster disk of this machine, or keep other readers off that disk.",
+        "Waiting for data (storage)",
+        "move the data to a faster disk of this machine, or keep other programs off that disk.",
+        "Move the data to a faster disk: the GPU {probably}waited {took} for storage",
+        "Move the data to a faster disk: the GPU waits for storage",
         is_input=True,
     ),
     CauseRow(
         "input-stalled",
-        "Waiting for data: the loader stood still",
-        "find what the loader's workers waited for then: a network drive, a lock, a download. "
-        "A copy of the data on a local disk rules the drive out.",
+        "Waiting for data (workers blocked)",
+        "find what the data-loader workers waited for: a network drive, a lock, a download. "
+        "Try with a copy of the data on a local disk.",
+        "Check what blocked the data-loader workers (network drive, lock): the GPU {probably}waited {took} for them",
+        "Check what blocks the data-loader workers again and again (network drive, lock)",
         is_input=True,
     ),
     CauseRow(
         "input-latency",
-        "Waiting for data: each image takes long to come",
-        "read the data from a local disk, or cache it (`cache=disk`, `cache=ram`); more workers wait side by side.",
+        "Waiting for data (slow reads)",
+        "read the data from a local disk, or cache it (`cache=disk`, `cache=ram`). More workers read side by side.",
+        "Read the data from a local disk: the GPU {probably}waited {took} for slow reads",
+        "Read the data from a local disk, or cache it: each image takes long to arrive",
         coloured=False,
         is_input=True,
     ),
-    CauseRow("memory-pressure", "Memory pressure", is_input=True),
-    CauseRow("main-process", "Waiting for the trainer's main process"),
-    CauseRow("launch-bound", "Kernels too small for the GPU"),
+    CauseRow(
+        "memory-pressure",
+        "Too little host memory",
+        "",
+        "Free host memory: the training {probably}waited {took} for it",
+        "Free host memory: the training waits for it",
+        is_input=True,
+    ),
+    CauseRow(
+        "main-process",
+        "Waiting for the main process",
+        "look at what runs in the main process between two steps: callbacks, loggers, your own code.",
+        "Look at what the main process did (callbacks, loggers): the GPU {probably}waited {took} for it",
+        "Look at what the main process does between steps (callbacks, loggers): the GPU waits for it",
+    ),
+    CauseRow(
+        "launch-bound",
+        "Launch-bound (steps too small for the GPU)",
+        "",
+        "",
+        "Try a larger `batch`: each step is too small to keep this GPU busy",
+    ),
     CauseRow(
         "trainer-blocked",
-        "The trainer itself stood still",
-        "find what the main process waited for then: a callback, a logger, a lock, a remote service. "
+        "Main process blocked",
+        "find what the main process waited for: a callback, a logger, a lock, a remote service. "
         "No argument of YOLO changes it.",
+        "Find what blocked the main process (callback, logger, lock): the GPU was {probably}idle for {took}",
+        "Find what blocks the main process: a callback, a logger, a lock or a remote service",
     ),
-    CauseRow("other-process", "Another process on the GPU", "keep other programs off this GPU while it trains."),
+    CauseRow(
+        "other-process",
+        "Another process on the GPU",
+        "keep other programs off this GPU while it trains.",
+        "Keep other programs off {gpu}: they {probably}cost the training {took}",
+        "Keep other programs off this GPU while it trains",
+    ),
     CauseRow(
         "power-cap",
-        "Power cap",
+        "Power limit",
         "`nvidia-smi -q -d POWER` shows the limit, and how far an administrator may raise it.",
+        "Raise the power limit of {gpu}, if you may: it slowed the training",
     ),
-    CauseRow("thermal", "Throttled by heat", "look at the cooling: fans, dust, the air around the machine."),
-    CauseRow("gpu-fault", "GPU fault"),
-    CauseRow("waiting-for-peer", "Waiting for another GPU"),
-    CauseRow("imbalance", "GPUs of one training far apart", coloured=False),
+    CauseRow(
+        "thermal",
+        "Throttled by heat",
+        "look at the cooling: fans, dust, the air around the machine.",
+        "Improve the cooling of {gpu}: heat slowed the training",
+    ),
+    CauseRow("gpu-fault", "GPU fault", once="Check {gpu}: a fault of it {probably}cost {took}"),
+    CauseRow(
+        "waiting-for-peer",
+        "Waiting for a slower GPU",
+        "find what held up the slower GPU: every step takes as long as the slowest one.",
+        "Find what held up the slower GPU: {gpu} waited {took} for it",
+    ),
+    CauseRow("imbalance", "Uneven GPUs of one training", coloured=False),
     CauseRow(
         "memory-growth",
         "GPU memory growing",
         "look for what is kept from batch to batch: a list of losses or predictions, a loss summed up "
         "with its graph, a callback that caches.",
+        always="Find what keeps GPU memory from batch to batch: a list of losses, or a callback that caches",
         coloured=False,
     ),
-    CauseRow("not-credible", "A reading that is not credible", coloured=False),
-    CauseRow("unused-gpu", "A GPU that nobody used", coloured=False),
-    CauseRow("run-ended", "The end of the training"),
-    CauseRow("command-ended", "The end of the command", coloured=False),
-    CauseRow(UNEXPLAINED, "Not explained by anything recorded"),
+    CauseRow("not-credible", "Implausible reading", coloured=False),
+    CauseRow("unused-gpu", "Unused GPU", coloured=False),
+    CauseRow("run-ended", "Training ended"),
+    CauseRow("command-ended", "Command ended", coloured=False),
+    CauseRow(UNEXPLAINED, "Unknown cause"),
 )
 
 RULES: Mapping[str, RuleRow] = {rule.id: rule for rule in _RULES}

@@ -11,6 +11,7 @@ JOULE_PER_WATT_HOUR = 3600
 RATIO_FROM = 1.5  # a time that changed by more is said to be so many times as long: +322 % is hard to picture
 ROUND_FROM = 9.95  # what would read 10.0 reads 10
 MILLISECONDS_UNDER = 0.0995  # s: hundredths of a second would hide that 18 ms became 22 ms
+SMALLEST_MONEY, WHOLE_MONEY_FROM = 0.005, 1000  # less than half a cent is not nothing
 SMALLEST_SHOWN_SHARE = 0.0005  # under this a change reads 0.0 %, and has no sign
 
 
@@ -116,26 +117,54 @@ def length(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
+def about_length(seconds: float) -> str:
+    """Return a duration with the digits that matter: 44 s, 4.5 min, 20 min, 3 h 10 min, 2 d 5 h."""
+    if round(seconds) < 90:
+        return f"{seconds:.0f} s"
+    minutes = seconds / 60
+    if minutes < ROUND_FROM:
+        return f"{minutes:.1f}".removesuffix(".0") + " min"
+    if round(minutes) < 60:
+        return f"{minutes:.0f} min"
+    hours = minutes / 60
+    if hours < 24:
+        return _two(divmod(round(minutes), 60), "h", "min")
+    return _two(divmod(round(hours), 24), "d", "h")
+
+
+def _two(parts: tuple[int, int], larger: str, smaller: str) -> str:
+    return f"{parts[0]} {larger}" + (f" {parts[1]} {smaller}" if parts[1] else "")
+
+
 def where_words(location: CodeLocation) -> str:
     """Return a line of code as a person says it: log_images (callbacks.py:41) 92 %."""
-    return f"{place_words(location)} {100 * location.share:.0f} %"
+    return f"{where_it_is(location)} {100 * location.share:.0f} %"
 
 
-def place_words(place: CodeLocation | CodeLine | Frame) -> str:
+def where_it_is(place: CodeLocation | CodeLine | Frame) -> str:
     """Return where a line of code stands: log_images (callbacks.py:41)."""
-    file = place.file.replace("\\", "/").rpartition("/")[2]
-    return f"{place.function} ({file}:{place.line})"
+    return f"{place.function} ({_line(place)})"
 
 
 def line_words(line: CodeLine) -> str:
     """Return a line of code, and what it waited for where that is known."""
     waits = {"data": ", waiting for the data loader", "gpu": ", waiting for the GPU"}
-    return place_words(line) + (waits[line.waits_for] if line.waits_for else "")
+    return where_it_is(line) + (waits[line.waits_for] if line.waits_for else "")
 
 
 def role_words(role: str) -> str:
     """Return what people call the processes of a role: Main process, Rank 1, Loader workers."""
     return {"main": "Main process", "workers": "Loader workers"}.get(role, upper_first(role))
+
+
+def place_words(location: CodeLocation) -> str:
+    """Return a line of code as within a sentence: `log_images` (callbacks.py:41)."""
+    function, line = (text.replace("`", "'") for text in (location.function, _line(location)))
+    return f"`{function}` ({line})"
+
+
+def _line(location: CodeLocation | CodeLine | Frame) -> str:
+    return f"{location.file.replace(chr(92), '/').rpartition('/')[2]}:{location.line}"
 
 
 def memory_words(mib: float) -> str:
@@ -146,6 +175,13 @@ def memory_words(mib: float) -> str:
 def gib(mib: float | None) -> float | None:
     """Return MiB as GiB, None for what is not known."""
     return None if mib is None else mib / MIB_PER_GIB
+
+
+def money_words(amount: float) -> str:
+    """Return an amount of money, in the currency of the price that was given: with cents while they matter."""
+    if 0 < amount < SMALLEST_MONEY:
+        return "< 0.01"
+    return f"{amount:,.2f}" if amount < WHOLE_MONEY_FROM else f"{amount:,.0f}"
 
 
 def ending_words(ending: Ending, subject: str = "It") -> str:
@@ -159,13 +195,13 @@ def ending_words(ending: Ending, subject: str = "It") -> str:
             return f"{subject} finished" + (f" all {ending.epochs} epochs" if ending.epochs else "")
         return f"{subject} finished: its time was up after epoch {ending.epoch}"
     if ending.name == "early stop":
-        why = "" if ending.patience is None else f": none was better for {ending.patience} epochs (patience)"
+        why = "" if ending.patience is None else f": no better result for {ending.patience} epochs (patience)"
         return f"{subject} stopped early after epoch {ending.epoch}{of}{why}"
     if ending.name in {"failed", "interrupted"}:
         return f"{ending.failure}{where}"
     if ending.name == "going on":
-        return f"{subject} was going on when the recording ended{where}"
-    return f"Nothing says how it ended{where}"
+        return f"{subject} still ran when the recording ended{where}"
+    return f"It is unknown how it ended{where}"
 
 
 def _sign(value: float) -> str:

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from gpu_report.analyse.advice import advise
-from gpu_report.analyse.advice.speedup_limits import find_speedup_limits
+from gpu_report.analyse.advice.projection import project
+from gpu_report.analyse.advice.speedup_limits import find_speedup_limits, training_of_limits
 from gpu_report.analyse.context import build_context
 from gpu_report.analyse.results.code_locations import with_locations, with_row_locations
 from gpu_report.analyse.results.code_time import code_lines, code_time
@@ -20,12 +21,9 @@ from gpu_report.analyse.signals.kernel_event_owner import mark_foreign_kernel_ev
 from gpu_report.analyse.signals.utilisation_drops import find_low_intervals
 from gpu_report.analyse.timeseries.gpu_series import gaps, measured_s
 from gpu_report.catalogue import SEVERITIES
-from gpu_report.model import Analysis, Finding, Options, Run, Sentence, Verdict
-from gpu_report.wording import where_words
+from gpu_report.model import Analysis, Finding, Options, Run, Verdict
 
 __all__ = ["analyse"]
-
-ENDED = "run-ended"  # which says itself where the training was last seen
 
 
 def analyse(run: Run, options: Options | None = None) -> Analysis:
@@ -42,10 +40,12 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
     counted = findings
     ledger, epochs = build_ledger(context, findings, low), summarise_epochs(context, findings)
     findings, limits = advise(context, epochs, findings, find_speedup_limits(context, epochs, findings))
-    said = verdict(context, findings, ledger, limits, ending)
     together = groups_of(groups, findings)
     reported = sorted((with_locations(context, joined(context, group)) for group in together), key=_badness)
     where = code_time(context) if run.stacks else ()
+    projection = project(context, training_of_limits(context, epochs), limits, ending)
+    located = _located(findings, reported, ids_of(together))
+    said = verdict(context, located, ledger, limits, ending, projection)
     used = context.activity.used_gpus
     by_gpu = {t.gpu: (t, curve) for t, curve in zip(context.series, context.energies, strict=True)}
     measured = sum(measured_s(series, run.duration_s) for series in context.series)
@@ -53,7 +53,7 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
     return Analysis(
         run=run,
         options=options,
-        verdict=_with_where(_renamed(said, ids_of(together)), reported),
+        verdict=_renamed(said, ids_of(together)),
         gpus=tuple(
             replace(
                 summarise_gpu(gpu, by_gpu.get(gpu.index), run.duration_s, used=gpu.index in used),
@@ -74,6 +74,7 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
         not_checked=context.cached(not_checked),
         code_time=where,
         code_lines=code_lines(where),
+        projection=projection,
     )
 
 
@@ -81,14 +82,10 @@ def _badness(finding: Finding) -> tuple[bool, int, float, float]:
     return finding.expected, SEVERITIES.index(finding.severity), -finding.duration_s, finding.start_t_s
 
 
-def _with_where(said: Verdict, findings: Sequence[Finding]) -> Verdict:
-    """Return the verdict with the line of code in which the training stood for most of its worst finding."""
-    named = [f for f in findings if f.where and f.where[0].is_most and f.severity != "info" and f.rule != ENDED]
-    if not named:
-        return said
-    worst, who = named[0], "the loader's workers were" if named[0].where[0].process == "workers" else "the training was"
-    text = f"During {worst.id}, {who} in {where_words(worst.where[0])} of the time."
-    return Verdict((*said.sentences, Sentence("where", text, (worst.id,))))
+def _located(findings: Sequence[Finding], reported: Sequence[Finding], ids: Mapping[str, str]) -> list[Finding]:
+    """Return the findings, each with the lines of code that are known of the one under which it is reported."""
+    of = {finding.id: finding.where for finding in reported}
+    return [replace(finding, where=of[ids[finding.id]]) for finding in findings]
 
 
 def _renamed(said: Verdict, ids: Mapping[str, str]) -> Verdict:

@@ -42,11 +42,13 @@ from gpu_report.model.found import (
     Options,
     Outlier,
     PartName,
+    Projection,
     Reference,
     Sentence,
     SpeedupLimit,
     Stats,
     Verdict,
+    epoch_now_s,
 )
 from gpu_report.model.recorded import (
     EpochRow,

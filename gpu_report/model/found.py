@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -172,7 +172,8 @@ class Advice:
     """One thing to change: in words, and as an argument of the run with its value now and the one to try.
 
     `gain_at_most` is the share of the time of training (0 to 1) that can be won at all, `gain_estimate` what this
-    change is likely to win of it; None where that cannot be worked out.
+    change is likely to win of it; None where that cannot be worked out. `short` is the same in a few words, empty where
+    the text is no longer than that; `resume` is the command that it says to resume the training with.
     """
 
     text: str
@@ -181,6 +182,8 @@ class Advice:
     to_value: str | None = None
     gain_at_most: float | None = None
     gain_estimate: float | None = None
+    short: str = ""
+    resume: str = ""
 
 
 @dataclass(frozen=True)
@@ -191,7 +194,7 @@ class SpeedupLimit:
     epoch of a process and the one that closes the mosaic are in neither.
     `epoch_s_at_best` cannot be beaten by removing this cause alone; `epoch_s_estimate` is what the best fix among
     the advice (`fix`, as it is typed) is likely to reach, None where that cannot be worked out. `basis` says what
-    the figures rest on.
+    the figures rest on. `rest_s` is what an epoch takes beside its training (validation, checkpoint): it stays.
     """
 
     cause: str
@@ -200,6 +203,17 @@ class SpeedupLimit:
     basis: str
     epoch_s_estimate: float | None = None
     fix: str = ""
+    rest_s: float = 0.0
+
+    @property
+    def saves_at_most_s(self) -> float:
+        """Return the seconds of an epoch that go with its cause."""
+        return self.epoch_s_now - self.epoch_s_at_best
+
+    @property
+    def saves_s(self) -> float | None:
+        """Return the seconds of an epoch that the fix is likely to save, None without an estimate."""
+        return None if self.epoch_s_estimate is None else self.epoch_s_now - self.epoch_s_estimate
 
     @property
     def speed_up_at_most(self) -> float:
@@ -210,6 +224,50 @@ class SpeedupLimit:
     def speed_up_estimate(self) -> float | None:
         """Return now over the estimate, None without one."""
         return self.epoch_s_now / self.epoch_s_estimate if self.epoch_s_estimate else None
+
+
+def epoch_now_s(limits: Sequence[SpeedupLimit]) -> float | None:
+    """Return the length in seconds of the epoch that all limits are compared with, None without any.
+
+    It is the mean of all epochs where a limit is of what disturbed some of them, else the median of the steady ones.
+    """
+    return max((limit.epoch_s_now + limit.rest_s for limit in limits), default=None)
+
+
+@dataclass(frozen=True)
+class Projection:
+    """What one fix is likely to do to a whole epoch, and to all epochs that are projected, in seconds.
+
+    `epochs` are those that were left when the training ended or the recording did (`left`), else all that were asked
+    for. Start-up and final evaluation are not in it. `price_per_s` is that of all GPUs of the training, None without a
+    price.
+    """
+
+    fix: str
+    cause: str
+    epoch_s_now: float
+    epoch_s_expected: float
+    epochs: int | None = None
+    left: bool = False
+    price_per_s: float | None = None
+
+    @property
+    def speed_up(self) -> float:
+        """Return how many times as fast an epoch is then."""
+        return self.epoch_s_now / self.epoch_s_expected
+
+    @property
+    def seconds(self) -> tuple[float, float] | None:
+        """Return what all the epochs take now, and with the fix; None where nobody knows how many there are."""
+        return None if not self.epochs else (self.epochs * self.epoch_s_now, self.epochs * self.epoch_s_expected)
+
+    @property
+    def money(self) -> tuple[float, float] | None:
+        """Return what all the epochs cost now, and with the fix; None without a price."""
+        if self.seconds is None or self.price_per_s is None:
+            return None
+        now_s, expected_s = self.seconds
+        return now_s * self.price_per_s, expected_s * self.price_per_s
 
 
 @dataclass(frozen=True)
@@ -365,13 +423,15 @@ class Finding(Stretch):
 class Sentence:
     """A sentence of the verdict: what kind it is, the findings that it reports (their ids), and what it is about.
 
-    `about` is a cause or another row of the ledger, empty where that is nothing of the kind.
+    `about` is a cause or another row of the ledger, empty where that is nothing of the kind. `advice` is what it says
+    to do, None where it says nothing of the kind: nobody needs to say that again.
     """
 
     kind: str
     text: str
     findings: tuple[str, ...] = ()
     about: str = ""
+    advice: Advice | None = None
 
 
 @dataclass(frozen=True)
@@ -490,3 +550,4 @@ class Analysis:
     not_checked: tuple[NotChecked, ...] = ()
     code_time: tuple[CodeTime, ...] = ()
     code_lines: tuple[CodeLine, ...] = ()
+    projection: Projection | None = None

@@ -14,6 +14,7 @@ from gpu_report.analyse.causes.host import cores_short
 from gpu_report.analyse.causes.thresholds import WORKER_FULL_PCT
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.model import SpeedupLimit
+from gpu_report.wording import counted
 
 
 @dataclass(frozen=True)
@@ -45,12 +46,11 @@ def more_workers(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSi
     if try_ <= now:
         return None
     expected_s = max(th.REACHED * limit.epoch_s_at_best, limit.epoch_s_now * now / try_)
-    each = " for each rank" if settings.ranks > 1 else ""
-    whose = "the cores allow" if most == free else "ultralytics shares the cores out among all GPUs that it sees:"
-    enough = f"{try_} keep up with the GPU" if try_ == needed else f"{needed} would keep up, {whose} {try_}"
-    reason = (
-        f"{settings.workers} loader worker{_s(settings.workers)}{each} on {settings.cores} cores were too few: {enough}"
-    )
+    each = " per GPU" if settings.ranks > 1 else ""
+    whose = "the cores allow" if most == free else "ultralytics divides the cores among all GPUs that it sees:"
+    enough = f"{try_} would keep up with the GPU" if try_ == needed else f"{needed} would keep up, {whose} {try_}"
+    workers = counted(settings.workers, "data-loader worker")
+    reason = f"{workers}{each} on {settings.cores} cores {'is' if settings.workers == 1 else 'are'} too few: {enough}"
     return Fix("workers", str(settings.workers), str(try_), reason, expected_s)
 
 
@@ -62,7 +62,7 @@ def cache_in_memory(settings: RunSettings, limit: SpeedupLimit, signals: Interva
     needed = size * settings.ranks
     if needed * th.CACHE_NEEDS > free:
         return None
-    held = f"{needed / 1024:.1f} GiB of images fit in the {free / 1024:.0f} GiB of memory that were free"
+    held = f"{needed / 1024:.1f} GiB of images fit into the {free / 1024:.0f} GiB of free memory"
     return Fix("cache", str(settings.args.get("cache")), "ram", held, _without_reading_s(settings, limit, signals))
 
 
@@ -86,7 +86,7 @@ def larger_batch(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSi
     floor_s = limit.epoch_s_now * active / 100 if active is not None else limit.epoch_s_at_best
     expected_s = max(limit.epoch_s_now * batch / try_ * slower, floor_s, limit.epoch_s_at_best)
     reason = (
-        f"a batch of {batch} is too small for this GPU; with {try_} the optimiser still steps every {nominal} images"
+        f"a batch of {batch} is too small for this GPU; with {try_} the optimizer still steps every {nominal} images"
     )
     return Fix("batch", str(batch), str(try_), reason, expected_s)
 
@@ -124,7 +124,3 @@ def _without_reading_s(settings: RunSettings, limit: SpeedupLimit, signals: Inte
     if cpu is None or busiest is None or not settings.workers or busiest >= WORKER_FULL_PCT:
         return None
     return max(limit.epoch_s_at_best, limit.epoch_s_now * cpu / 100 / settings.workers)
-
-
-def _s(count: int) -> str:
-    return "" if count == 1 else "s"

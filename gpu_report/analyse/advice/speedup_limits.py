@@ -4,7 +4,7 @@ A limit holds for the removal of one cause alone: the rest of the epoch, above a
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, median
 
 from gpu_report.analyse.advice import thresholds as th
@@ -20,7 +20,7 @@ from gpu_report.model import EpochSummary, Finding, SpeedupLimit
 WAITING = "waiting-for-peer"
 GAPS = "short gaps"
 # Of which epochs a limit calls one the epoch now: the table of epochs has others beside them, the first above all.
-ALL, STEADY = "all epochs", "the epochs that nothing disturbed"
+ALL, STEADY = "all epochs", "the steady-state epochs"
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,16 @@ def find_speedup_limits(
     lasting = [limit for limit in [_lasting(context, training, steady or mine, findings, which)] if limit]
     found = [*lasting, *_momentary(mine, steady, disturbing, f"now is the mean of {ALL}{left_out}")]
     worthwhile = [limit for limit in found if limit.speed_up_at_most >= th.LEAST_SPEED_UP]
-    return tuple(sorted(worthwhile, key=lambda limit: -limit.speed_up_at_most))
+    rest_s = _rest_s(mine)
+    return tuple(
+        replace(limit, rest_s=rest_s) for limit in sorted(worthwhile, key=lambda limit: -limit.speed_up_at_most)
+    )
+
+
+def _rest_s(epochs: Sequence[_Epoch]) -> float:
+    """Return what an epoch takes beside its training (s, median): validation, checkpoint, and what lies between."""
+    rests = [epoch.summary.end_t_s - epoch.summary.start_t_s - epoch.train_s for epoch in epochs]
+    return max(median(rests), 0.0) if rests else 0.0
 
 
 def _disturbing(findings: Sequence[Finding]) -> list[Finding]:
@@ -99,7 +108,7 @@ def _left_out(epochs: Sequence[EpochSummary]) -> str:
     """Return which epochs of the longest YOLO run are not judged, in words; empty where all are."""
     mine = _of_the_longest(epochs)
     kinds = (
-        ("the first", any(epoch.summary.first for epoch in mine)),
+        ("the first epoch", any(epoch.summary.first for epoch in mine)),
         ("the one that closes the mosaic", any(epoch.summary.closing for epoch in mine)),
     )
     named = " and ".join(words for words, there in kinds if there)
@@ -132,7 +141,7 @@ def _lasting(
     short = signals is not None and cores_short(signals)
     if CAUSES[cause].is_input and not short and all(wait is not None for wait in waits):
         best_s = min(epoch.train_s - (epoch.summary.data_wait_s or 0.0) for epoch in epochs)
-        return _limit(cause, now_s, best_s, f"the shortest epoch without the time it waited for data; {which}")
+        return _limit(cause, now_s, best_s, f"shortest epoch, without its wait for data; {which}")
     occupancy = signals.gpu_within("sm_occupancy_pct") if signals else None
     # what is but a note lies in the kernels that this batch makes: they stay as they are, and only its gaps go; where
     # the kernels themselves could be fewer and fuller, utilisation is no limit
@@ -144,10 +153,10 @@ def _lasting(
             cause,
             now_s,
             best_s,
-            f"the same work with the SMs {th.MOST_OCCUPANCY_PCT:.0f} % full of warps throughout; {which}",
+            f"same work at {th.MOST_OCCUPANCY_PCT:.0f} % SM occupancy; {which}",
         )
     busy = _busy_share(context, training, epochs)
-    return _limit(cause, now_s, now_s * busy, f"the GPU at 100 % utilisation throughout; {which}") if busy else None
+    return _limit(cause, now_s, now_s * busy, f"GPU always at 100 %; {which}") if busy else None
 
 
 def _limit(cause: str, now_s: float, best_s: float, basis: str) -> SpeedupLimit | None:
@@ -171,7 +180,7 @@ def _momentary(
     if not steady:
         return []
     typical_s, now_s = median(epoch.train_s for epoch in steady), fmean(epoch.train_s for epoch in epochs)
-    basis = f"without what it took beyond the median of the epochs that nothing disturbed; {which}"
+    basis = f"steady-state epochs; {which}"
     return [
         SpeedupLimit(cause, now_s, max(now_s - lost_s / len(epochs), typical_s), basis)
         for cause, lost_s in _lost_s(epochs, typical_s, findings).items()

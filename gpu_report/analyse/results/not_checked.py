@@ -35,10 +35,8 @@ def _epochs(context: Context) -> Iterator[NotChecked]:
     epoch_s = float(np.median([row.row_t_s - row.start_t_s for row in rows]))
     interval_s = max(series.interval_s for series in context.used_series)
     apart = f" {length(interval_s)} apart" if interval_s >= 1 else ""
-    reason = f"readings{apart} do not show which part of an epoch of {length(epoch_s)} is validation"
-    yield from (
-        NotChecked(rule, f"{reason}; record with callbacks, or a shorter --interval") for rule in BY_UTILISATION
-    )
+    reason = f"readings{apart} are too far apart to separate training from validation in epochs of {length(epoch_s)}"
+    yield from (NotChecked(rule, f"{reason}; use a shorter --interval") for rule in BY_UTILISATION)
 
 
 def _drops(context: Context, used: Sequence[GpuSeries]) -> Iterator[NotChecked]:

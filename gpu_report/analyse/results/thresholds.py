@@ -2,6 +2,12 @@
 
 COMPUTE_BOUND_PCT = 95.0  # above this: the time is in the model
 
+# What the verdict leads with.
+WORTH_LEADING_SHARE = 0.01  # of the training: what costs less is said later, and is nothing to fix first
+UNSURE = 0.5  # what is only known to win at most so much stands behind what is likely to win half of that
+HALF = 0.5  # of all GPUs: where so many were not used, nothing else costs as much
+TENTHS_UNDER_S = 60.0  # an epoch as long as that is told to a tenth of a second: 12.1 s, not 12
+
 # Of a drop: so much of it reported as one wait between batches, and it is that wait. A trainer stopped within a batch
 # has next to none of it (0 to 2 s of 12 to 15, on labelled H200 runs), one between two has all (13 and 18 s).
 STALLED_SHARE = 0.5

@@ -1,19 +1,17 @@
-"""The one sentence that a person came for."""
+"""What a run comes to, in sentences: what to change first, then what happened."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import TypeGuard
 
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.results.not_checked import not_checked
-from gpu_report.analyse.results.verdict_drops import MergedDrop, drops_sentence, merged_drops, waiting_sentence
+from gpu_report.analyse.results.verdict_drops import MergedDrop, drop_sentences, merged_drops, waiting_sentence
+from gpu_report.analyse.results.verdict_end import ended_badly, interrupted, led_to, lost, stopped_early
+from gpu_report.analyse.results.verdict_lead import FIX, Lead, epoch_length, leads
+from gpu_report.analyse.results.verdict_work import Trained, is_long, saw_training, training, work_sentences
 from gpu_report.analyse.rules.unused_gpus import idle_gpus
 from gpu_report.analyse.signals.clock_throttling import POWER_CAP, THERMAL
-from gpu_report.analyse.timeline.activity import outside
-from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S, LOW_PCT
 from gpu_report.analyse.timeseries.gpu_series import unsampled_s
-from gpu_report.analyse.timeseries.intervals import as_array, length_s
 from gpu_report.catalogue import CAUSES, RULES, UNEXPLAINED, cause_words, row_words
 from gpu_report.model import (
     HEALTHY_PCT,
@@ -22,151 +20,85 @@ from gpu_report.model import (
     Ending,
     Finding,
     LedgerRow,
+    Projection,
     Sentence,
     SpeedupLimit,
     Verdict,
 )
-from gpu_report.wording import counted, ending_words, length, lower_first, upper_first
+from gpu_report.wording import about_length, length, lower_first, money_words, upper_first
 
 WAITING = "waiting-for-peer"
+SEVERAL = 2  # epochs: of fewer the epoch itself says all
 
-Trained = tuple[float, float] | None  # mean utilisation in %, and seconds
 
-
-def verdict(
+def verdict(  # noqa: PLR0913, PLR0917 - all that was found
     context: Context,
     findings: Sequence[Finding],
     ledger: Sequence[LedgerRow],
     limits: Sequence[SpeedupLimit] = (),
     ending: Ending | None = None,
+    projection: Projection | None = None,
 ) -> Verdict:
-    """Return what the run comes to, in plain words, with the numbers behind it."""
+    """Return what the run comes to: a bad end first, then what saves most, then what happened and what it cost."""
     trained, unseen = training(context), sum(row.share for row in ledger if row.name == "unmeasured")
     unsampled = _unsampled(context)
     foreign = [f for f in findings if f.rule == "kernel" and any(near.event.of_another for near in f.kernel_events)]
-    merged = merged_drops(findings)
+    merged, found = merged_drops(findings), leads(context, findings, limits, projection)
+    first = [*lost(findings), *ended_badly(findings, ending), *_fault([f for f in findings if f not in foreign])]
+    lead = found[0] if found else None
     sentences = (
-        *_lost(findings),
-        *_ended(findings),
-        *_stopped_early(ending),
-        *_fault([f for f in findings if f not in foreign]),
-        *_setup(findings),
-        _work(context, trained, unseen, findings),
-        *_starved(findings),
-        *_speedup(limits, findings),
-        *_drops(context, merged, findings, telling=_is_telling(trained, max(unseen, unsampled))),
+        *first,
+        *([lead.sentence] if lead else ()),
+        *work_sentences(
+            context, trained, unseen, findings, is_lead=not first and lead is None, marred=_is_marred(findings)
+        ),
+        *_projected(projection, lead),
+        *_second(found),
+        *_limit(limits, findings, projection),
+        *interrupted(findings),
+        *stopped_early(ending),
+        *_setup(findings, lead),
+        *_drops(context, merged, findings, lead, telling=_is_telling(trained, max(unseen, unsampled))),
         *_others(findings, merged),
         *_throttled(findings),
         *_fault(foreign),
         *_unmeasured(trained, unseen, unsampled),
-        *_largest_loss(trained, findings, ledger, is_training=_saw_training(context)),
-        *_unused(context),
+        *_largest_loss(trained, findings, ledger, is_training=saw_training(context)),
+        *_unused(context, lead),
+        *_cost(context, findings, ledger),
     )
     return Verdict(sentences)
 
 
-def training(context: Context) -> Trained:
-    """Return mean utilisation (%) and length (s) of the training of the used GPUs, None where nothing ran.
-
-    Training is the train phases; where no epochs are known, all outside startup and idle. A GPU that spins for another
-    reads as fully busy and does nothing: that counts as no work.
-    """
-    spans = as_array([p.span for p in context.phases if p.name == "train"])
-    weight = busy = 0.0
-    for series, usable in zip(context.series, context.usable, strict=True):
-        mine = usable & ~outside(series, spans) if len(spans) else usable
-        waits = [wait.span for wait in context.busy_waits if wait.gpu == series.gpu]
-        weight += float(series.weight_s[mine].sum())
-        busy += float((series.weight_s * series.util_pct)[mine & outside(series, waits)].sum())
-    return (busy / weight, weight / len(context.activity.used_gpus)) if weight else None
+def _projected(projection: Projection | None, lead: Lead | None) -> Iterator[Sentence]:
+    """Yield what the fix comes to for all epochs, or those that were left, where it leads."""
+    if projection is None or lead is None or lead.sentence.about != projection.cause or projection.seconds is None:
+        return
+    if (projection.epochs or 0) < SEVERAL:
+        return
+    now_s, expected_s = projection.seconds
+    which = f"The {projection.epochs:,} epochs left" if projection.left else f"All {projection.epochs:,} epochs"
+    cost = "" if projection.money is None else f", cost {' → '.join(map(money_words, projection.money))}"
+    text = f"{which}: {about_length(now_s)} → about {about_length(expected_s)}{cost}."
+    yield Sentence("projection", text, about=projection.cause)
 
 
-def _lost(findings: Sequence[Finding]) -> Iterator[Sentence]:
-    """Yield the first GPU that the driver lost: before the end of a training, which follows from it."""
-    lost = min((f for f in findings if f.rule == "gpu-lost"), key=lambda f: f.start_t_s, default=None)
-    if lost:
-        yield _summary("lost", lost)
+def _second(found: Sequence[Lead]) -> Iterator[Sentence]:
+    """Yield the argument to set where something else leads: it is worth it all the same."""
+    yield from (lead.sentence for lead in found[1:] if lead.sentence.kind == FIX)
 
 
-def _summary(kind: str, finding: Finding) -> Sentence:
-    """Return a finding's summary as a sentence."""
-    return Sentence(kind, f"{upper_first(finding.summary)}.", (finding.id,))
-
-
-def _ended(findings: Sequence[Finding]) -> Iterator[Sentence]:
-    """Yield how a training ended that came to no good end, and the growth of memory that led there."""
-    ended = [f for f in findings if RULES[f.rule].ending]
-    if ended:
-        after = f"{length(ended[0].end_t_s)} after the recording began"
-        yield Sentence("ended", f"{ended[0].summary}, {after}.", (ended[0].id,))
-        yield from (Sentence("ended", f"{f.summary}.", (f.id,)) for f in findings if _led_to(f, ended[0]))
-
-
-def _stopped_early(ending: Ending | None) -> Iterator[Sentence]:
-    """Yield that the last training came to fewer epochs than were asked for, since none got better any more."""
-    if ending is not None and ending.name == "early stop":
-        yield Sentence("stopped early", f"{ending_words(ending, 'The training')}.")
-
-
-def _led_to(finding: Finding, ended: Finding) -> bool:
-    """Tell whether memory grew until there was no more of it when a training ended."""
-    return finding.ran_out and finding.start_t_s < ended.end_t_s
-
-
-def _starved(findings: Sequence[Finding]) -> Iterator[Sentence]:
-    """Yield what holds training back all the time, where that is known."""
-    ids: dict[str, list[str]] = {}
-    for finding in findings:
-        if finding.rule == "starved" and finding.cause and finding.cause.confidence > 0:
-            ids.setdefault(finding.cause.explanation, []).append(finding.id)
-    yield from (Sentence("starved", f"{upper_first(cause)}.", tuple(mine)) for cause, mine in ids.items())
-
-
-def _speedup(limits: Sequence[SpeedupLimit], findings: Sequence[Finding]) -> Iterator[Sentence]:
-    """Yield what could be won against what holds training back all the time, and what a fix is likely to reach."""
+def _limit(
+    limits: Sequence[SpeedupLimit], findings: Sequence[Finding], projection: Projection | None
+) -> Iterator[Sentence]:
+    """Yield the limit of what holds training back all the time, where nobody can say what a fix would reach."""
     lasting = {f.cause.name for f in findings if f.rule == "starved" and f.cause and f.severity != "info"}
     limit = next((limit for limit in limits if limit.cause in lasting), None)
-    if limit is None:
+    if limit is None or (projection is not None and projection.cause == limit.cause):
         return
-    without = "If it never waited" if limit.cause == UNEXPLAINED else "Without that"
-    at_best = f"{without}, the {epoch_length(limit.epoch_s_now)} of training an epoch become "
-    at_best += f"{epoch_length(limit.epoch_s_at_best)} at best, {limit.speed_up_at_most:.1f} times faster"
-    expect = ""
-    if limit.epoch_s_estimate is not None:
-        expect = f"; with {limit.fix} expect about {epoch_length(limit.epoch_s_estimate)}"
-    yield Sentence("speed-up", f"{at_best}{expect}.", about=limit.cause)
-
-
-def epoch_length(seconds: float) -> str:
-    """Return an epoch's length: to a tenth of a second where that is worth telling."""
-    return f"{seconds:.1f} s" if seconds < 10 else length(seconds)
-
-
-def _others(findings: Sequence[Finding], merged: Sequence[MergedDrop]) -> Iterator[Sentence]:
-    """Yield who else was on the GPUs, who waited for whom, slow epochs, growing memory: the longest of each."""
-    ended = [f for f in findings if RULES[f.rule].ending]
-    for rule in (rule.id for rule in RULES.values() if rule.mentioned_once):
-        mine = [f for f in findings if f.rule == rule and not f.expected]
-        mine = [f for f in mine if not ended or not _led_to(f, ended[0])]
-        waited = waiting_sentence(merged, mine) if rule == WAITING else ""
-        if waited:
-            yield Sentence(rule, waited)
-        elif mine:
-            longest = max(mine, key=lambda f: f.duration_s)
-            yield Sentence(rule, f"{longest.summary}{_why(longest)}.", (longest.id,))
-
-
-def _why(finding: Finding) -> str:
-    """Return a finding's cause, in brackets, where its summary has none."""
-    known = RULES[finding.rule].without_cause and finding.cause and finding.cause.confidence > 0
-    return f" ({lower_first(cause_words(finding.cause.name))})" if known and finding.cause else ""
-
-
-def _throttled(findings: Sequence[Finding]) -> Iterator[Sentence]:
-    """Yield what held clocks down at a cost that matters: the worst of each cause."""
-    mine = [f for f in findings if f.rule in {POWER_CAP, THERMAL} and f.severity != "info"]
-    worst = {f.rule: f for f in reversed(mine)}  # findings come worst first
-    yield from (_summary("throttled", worst[rule]) for rule in sorted(worst))
+    now, best = (epoch_length(each + limit.rest_s) for each in (limit.epoch_s_now, limit.epoch_s_at_best))
+    text = f"Without these waits an epoch of {now} could take {best} at best."
+    yield Sentence("speed-up", text, about=limit.cause)
 
 
 def _fault(of: Sequence[Finding]) -> Iterator[Sentence]:
@@ -176,13 +108,54 @@ def _fault(of: Sequence[Finding]) -> Iterator[Sentence]:
     faults = [f for f in messages if not any(near.event.kind in said for near in f.kernel_events)]
     worst = min(faults, key=lambda f: (f.severity != "critical", f.start_t_s), default=None)
     if worst:
-        yield _summary("fault", worst)
+        yield Sentence("fault", f"{_of_another(worst) or upper_first(worst.summary)}.", (worst.id,))
 
 
-def _setup(findings: Sequence[Finding]) -> Iterator[Sentence]:
-    """Yield what of the set-up does not fit the machine, where that is more than a note: the worst."""
-    issues = (f for f in findings if f.rule == "environment" and f.severity != "info")  # findings come worst first
-    yield from (_summary("set-up", issue) for issue in islice(issues, 1))
+def _of_another(finding: Finding) -> str:
+    """Return that a fault was another program's, empty where that is not known."""
+    event = next((near.event for near in finding.kernel_events if near.event.of_another), None)
+    if event is None:
+        return ""
+    what = f"Xid {event.code} on GPU {event.gpu}" if event.code is not None else "A kernel message"
+    return f"{what} was about {event.who('a process')}, not this training"
+
+
+def _setup(findings: Sequence[Finding], lead: Lead | None) -> Iterator[Sentence]:
+    """Yield the worst configuration problem that is more than a note, unless it leads."""
+    said = set(lead.sentence.findings) if lead else set()
+    issues = (f for f in findings if f.rule == "environment" and f.severity != "info" and f.id not in said)
+    yield from (Sentence("set-up", f"{upper_first(f.summary)}.", (f.id,)) for f in islice(issues, 1))
+
+
+def _others(findings: Sequence[Finding], merged: Sequence[MergedDrop]) -> Iterator[Sentence]:
+    """Yield who else was on the GPUs, who waited for whom, slow epochs, growing memory: the longest of each."""
+    ended = [f for f in findings if RULES[f.rule].ending]
+    for rule in (rule.id for rule in RULES.values() if rule.mentioned_once):
+        mine = [f for f in findings if f.rule == rule and not f.expected and not _leads_urgently(f)]
+        mine = [f for f in mine if not ended or not led_to(f, ended[0])]
+        waited = waiting_sentence(merged, mine) if rule == WAITING else ""
+        if waited:
+            yield Sentence(rule, waited)
+        elif mine:
+            longest = max(mine, key=lambda f: f.duration_s)
+            yield Sentence(rule, f"{longest.summary}{_why(longest)}.", (longest.id,))
+
+
+def _leads_urgently(finding: Finding) -> bool:
+    return finding.rule == "memory-growth" and finding.severity == "critical"
+
+
+def _why(finding: Finding) -> str:
+    """Return a finding's cause, as the end of a sentence, where its summary has none."""
+    known = RULES[finding.rule].without_cause and finding.cause and finding.cause.confidence > 0
+    return f"; cause: {lower_first(cause_words(finding.cause.name))}" if known and finding.cause else ""
+
+
+def _throttled(findings: Sequence[Finding]) -> Iterator[Sentence]:
+    """Yield what held clocks down at a cost that matters: the worst of each cause."""
+    mine = [f for f in findings if f.rule in {POWER_CAP, THERMAL} and f.severity != "info"]
+    worst = {f.rule: f for f in reversed(mine)}  # findings come worst first
+    yield from (Sentence("throttled", f"{worst[rule].summary}.", (worst[rule].id,)) for rule in sorted(worst))
 
 
 def _is_marred(findings: Sequence[Finding]) -> bool:
@@ -190,77 +163,26 @@ def _is_marred(findings: Sequence[Finding]) -> bool:
     return any(not RULES[f.rule].harmless and f.severity != "info" and not f.expected for f in findings)
 
 
-def _work(context: Context, trained: Trained, unseen: float, findings: Sequence[Finding]) -> Sentence:
-    """Return how busy the GPUs were in training, and what to think of that."""
-    if trained is None:
-        return Sentence("work", _reported_work(context) or _no_work(context, unseen))
-    util, seconds = trained
-    gpus = len(context.activity.used_gpus)
-    the_gpu = "The GPU" if len(context.series) == 1 else f"GPU {min(context.activity.used_gpus)}"
-    subject = f"{the_gpu} was" if gpus == 1 else f"{gpus} GPUs were"
-    if _saw_training(context):
-        what = f"the {length(seconds)} in which {'it' if gpus == 1 else 'they'} trained"
-    else:
-        what = f"{length(seconds)} after startup" if context.activity.startups else f"the {length(seconds)} recorded"
-    reading = ", which is too short to judge"
-    if context.too_coarse:
-        reading = ", validation included"
-    elif seconds >= LEVEL_AT_LEAST_S:
-        reading = _reading(util, gpus, marred=_is_marred(findings))
-    return Sentence("work", f"{subject} busy {util:.0f} % of {what}{reading}.")
-
-
-def _reported_work(context: Context) -> str:
-    """Return what callbacks reported of a training on GPUs that report no utilisation, empty where that is not so."""
-    spans = [phase.span for phase in context.phases if phase.name == "train"]
-    waited = context.throughput.data_wait_share(spans) if context.throughput and spans else None
-    if waited is None or any(len(series.t_s) for series in context.series):
-        return ""
-    known = f"in the {length(length_s(spans))} of training the trainer waited for data {100 * waited:.0f} % of the time"
-    return f"How busy the GPU was is not known, since it reports no utilisation; {known}."
-
-
-def _saw_training(context: Context) -> bool:
-    return any(phase.name == "train" for phase in context.phases)
-
-
-def _no_work(context: Context, unseen: float) -> str:
-    """Return that no GPU worked, where that is known: of a few readings, or none of utilisation, it is not.
-
-    Nor is it of the share of the time that was not measured (`unseen`, 0 to 1): an idle beginning tells of itself.
-    """
-    readings = sum(len(series.t_s) for series in context.series)
-    if not readings:
-        return "Nobody read how busy a GPU was: whether any worked is not known."
-    longest_s = max(float(series.weight_s.sum()) for series in context.series)
-    busiest = max(float(series.util_pct.max()) for series in context.series if len(series.t_s))
-    is_whole = unseen <= 1 - WELL_COVERED
-    if longest_s < LEVEL_AT_LEAST_S and (busiest >= LOW_PCT or not is_whole):
-        held = f"{counted(readings, 'reading')} of utilisation in {length(longest_s)}"
-        return f"Too little was recorded to say whether a GPU worked: {held}, {busiest:.0f} % at most."
-    if not is_whole:
-        return f"No GPU worked in the {length(longest_s)} that were measured."
-    return "No GPU worked during this recording."
-
-
-def _reading(util: float, gpus: int, *, marred: bool) -> str:
-    """Return what to think of mean utilisation in training; it is not called healthy where something went wrong."""
-    if util < STARVED_PCT:
-        return f": {'it' if gpus == 1 else 'they'} mostly waited"
-    if util < HEALTHY_PCT:
-        return ": there is room to win"
-    if util > th.COMPUTE_BOUND_PCT:
-        return ": the time is in the model"
-    return "" if marred else ", which is healthy for YOLO"
-
-
 def _drops(
-    context: Context, merged: Sequence[MergedDrop], findings: Sequence[Finding], *, telling: bool
+    context: Context,
+    merged: Sequence[MergedDrop],
+    findings: Sequence[Finding],
+    lead: Lead | None,
+    *,
+    telling: bool,
 ) -> Iterator[Sentence]:
     """Yield the drops together, or that there was none where that is known; else why it is not."""
     unchecked = [each.reason for each in context.cached(not_checked) if each.rule == "drop"]
     if merged:
-        yield Sentence("drops", drops_sentence(merged, several_gpus=len(context.activity.used_gpus) > 1))
+        said = lead.sentence.findings if lead else ()
+        if (
+            lead
+            and lead.sentence.about == UNEXPLAINED
+            and {found for each in merged for found in each.ids} <= set(said)
+        ):
+            return
+        several = len(context.activity.used_gpus) > 1
+        yield from (Sentence("drops", text) for text in drop_sentences(merged, said, several_gpus=several))
     elif telling and not unchecked and not _is_marred(findings):
         yield Sentence("drops", "No unexpected drop.")
     yield from (Sentence("not checked", f"Not checked for drops: {reason}.") for reason in unchecked[:1])
@@ -272,12 +194,7 @@ def _is_telling(trained: Trained, unseen: float) -> bool:
     A GPU that never worked has no level to fall from, in too short a time none is known, and where nobody looked
     nothing is seen to fall; where the driver alone did, nothing tells why, nor whether its readings are credible.
     """
-    return _is_long(trained) and trained[0] >= STARVED_PCT and unseen <= 1 - WELL_COVERED
-
-
-def _is_long(trained: Trained) -> TypeGuard[tuple[float, float]]:
-    """Tell whether there was training enough to judge it."""
-    return trained is not None and trained[1] >= LEVEL_AT_LEAST_S
+    return is_long(trained) and trained[0] >= STARVED_PCT and unseen <= 1 - WELL_COVERED
 
 
 def _unsampled(context: Context) -> float:
@@ -290,12 +207,11 @@ def _unsampled(context: Context) -> float:
 def _unmeasured(trained: Trained, unseen: float, unsampled: float) -> Iterator[Sentence]:
     """Yield how much of the time is not known, or of how much the driver kept readings of utilisation alone."""
     if unseen > 1 - WELL_COVERED:
-        text = f"{100 * unseen:.0f} % of the time was not measured: what happened then is not known."
+        text = f"{100 * unseen:.0f} % of the time was not measured: what happened then is unknown."
         yield Sentence("unmeasured", text)
     elif trained is not None and unsampled > 1 - WELL_COVERED:
         missing = f"{100 * unsampled:.0f} % of the samples are missing"
-        known = "of that time only the driver's own readings of utilisation are known, and no memory or power"
-        yield Sentence("unmeasured", f"{missing}: {known}.")
+        yield Sentence("unmeasured", f"{missing}: there only the driver's own utilisation readings are known.")
 
 
 def _largest_loss(
@@ -308,16 +224,15 @@ def _largest_loss(
     lost = sorted((r for r in ledger if r.name not in {"work", "idle", "unmeasured"}), key=lambda r: -r.gpu_seconds)
     if trained is None or trained[0] >= HEALTHY_PCT or not lost:
         return
-    startup = f"Start-up took {100 * lost[0].share:.0f} % of all GPU time" if lost[0].name == "startup" else ""
+    if lost[0].name == "startup":
+        yield Sentence("largest loss", f"Start-up took {100 * lost[0].share:.0f} % of the GPU time.", about="startup")
     most = next((row for row in lost if not CAUSES[row.name].paid_once), None)
-    if most is None or not _is_long(trained) or _mentioned_s(findings, lost) >= most.gpu_seconds:
-        yield from (Sentence("largest loss", f"{text}.", about="startup") for text in (startup,) if text)
+    if most is None or not is_long(trained) or _mentioned_s(findings, lost) >= most.gpu_seconds:
         return
     words = lower_first(row_words(most.name, is_training=is_training))
-    what = "waiting that nothing recorded explains" if most.name == UNEXPLAINED else words
-    took = f"{length(most.gpu_seconds)}, {100 * most.share:.0f} %"
-    text = f"{startup}; of what else was lost, {what} took most: {took}." if startup else ""
-    yield Sentence("largest loss", text or f"The largest loss is {what}: {took} of all GPU time.", about=most.name)
+    what = "waiting, for an unknown reason" if most.name == UNEXPLAINED else words
+    text = f"Largest loss: {what}, {length(most.gpu_seconds)} ({100 * most.share:.0f} % of the GPU time)."
+    yield Sentence("largest loss", text, about=most.name)
 
 
 def _mentioned_s(findings: Sequence[Finding], lost: Sequence[LedgerRow]) -> float:
@@ -327,10 +242,27 @@ def _mentioned_s(findings: Sequence[Finding], lost: Sequence[LedgerRow]) -> floa
     return sum(row.gpu_seconds for row in lost if row.name in causes)
 
 
-def _unused(context: Context) -> Iterator[Sentence]:
-    """Yield which GPUs did nothing in all of the recording."""
+def _unused(context: Context, lead: Lead | None) -> Iterator[Sentence]:
+    """Yield which GPUs did nothing in all of the recording, unless that leads."""
     unused = [str(series.gpu) for series in idle_gpus(context)]
-    if unused:
+    if unused and (lead is None or lead.sentence.about != "unused-gpu"):
         several = len(unused) > 1
         names = f"GPU{'s' if several else ''} {', '.join(unused)}"
         yield Sentence("unused GPU", f"{names} {'were' if several else 'was'} never used.")
+
+
+def _cost(context: Context, findings: Sequence[Finding], ledger: Sequence[LedgerRow]) -> Iterator[Sentence]:
+    """Yield what the run cost, and how much of it was wasted, where a price was given.
+
+    Wasted is what is no work and no part of training (validation, start-up, ...), with the whole time of GPUs that the
+    training could have had.
+    """
+    price = context.options.price_per_hour
+    if price is None:
+        return
+    known = [row for row in ledger if row.money is not None]
+    total = sum(row.money or 0.0 for row in known)
+    wasted = sum(row.money or 0.0 for row in known if not row.expected and row.name not in {"work", "unmeasured"})
+    free = [f for f in findings if f.rule == "unused-gpu" and f.severity != "info"]
+    wasted += len(idle_gpus(context)) * context.run.duration_s / 3600 * price if free else 0.0
+    yield Sentence("cost", f"The run cost {money_words(total)}, of which {money_words(wasted)} was wasted.")

@@ -1,12 +1,14 @@
 """The verdict's words on drops: what several GPUs felt at once is one drop, and who waited for it is named with it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.catalogue import RULES, UNEXPLAINED, cause_words
 from gpu_report.model import Finding
 from gpu_report.wording import length, lower_first
+
+SHOWN_CAUSES = 3  # in one sentence
 
 
 @dataclass(frozen=True)
@@ -16,6 +18,7 @@ class MergedDrop:
     cause: str
     span: Span
     gpus: tuple[int | None, ...]
+    ids: tuple[str, ...] = ()
 
     @property
     def seconds(self) -> float:
@@ -28,7 +31,7 @@ def merged_drops(findings: Sequence[Finding]) -> list[MergedDrop]:
     merged: list[MergedDrop] = []
     drops = [f for f in findings if RULES[f.rule].drop and not f.expected]
     for drop in sorted(drops, key=lambda f: f.start_t_s):
-        mine = MergedDrop(drop.cause.name if drop.cause else UNEXPLAINED, drop.span, (drop.gpu,))
+        mine = MergedDrop(drop.cause.name if drop.cause else UNEXPLAINED, drop.span, (drop.gpu,), (drop.id,))
         at = next((n for n, each in enumerate(merged) if _is_same(each, mine)), None)
         if at is None:
             merged.append(mine)
@@ -37,12 +40,22 @@ def merged_drops(findings: Sequence[Finding]) -> list[MergedDrop]:
     return merged
 
 
-def drops_sentence(merged: Sequence[MergedDrop], *, several_gpus: bool) -> str:
-    """Return how many drops there were, how long they took, on which GPUs where there are several, and why."""
+def drop_sentences(merged: Sequence[MergedDrop], said: Collection[str] = (), *, several_gpus: bool) -> Iterator[str]:
+    """Yield how many drops there were, how long they took, on which GPUs where there are several, and why.
+
+    The cause is not said again where it is the only one and `said` holds the ids of all drops.
+    """
     noun = "drop" if len(merged) == 1 else "drops"
     took = length(sum(each.seconds for each in merged))
     where = _where(merged) if several_gpus else ""
-    return f"{len(merged):,} unexpected {noun} took {took}{where}: {_by_cause(merged)}."
+    text = f"{len(merged):,} unexpected {noun} took {took}{where}"
+    causes = {each.cause for each in merged}
+    if len(causes) > 1:
+        yield f"{text}."
+        yield f"Causes: {_by_cause(merged)}."
+    else:
+        known = all(found in said for each in merged for found in each.ids)
+        yield f"{text}." if known else f"{text}: {lower_first(cause_words(causes.pop()))}."
 
 
 def waiting_sentence(merged: Sequence[MergedDrop], waits: Sequence[Finding]) -> str:
@@ -53,7 +66,7 @@ def waiting_sentence(merged: Sequence[MergedDrop], waits: Sequence[Finding]) -> 
     if any(f.gpu in merged[0].gpus or f.start_t_s >= end_s or f.end_t_s <= start_s for f in waits):
         return ""
     who = f"GPU {gpus[0]}" if len(gpus) == 1 else f"{len(gpus)} GPUs"
-    return f"Meanwhile {who} waited for it, though reading as fully busy."
+    return f"Meanwhile {who} waited for it, which shows as 100 % busy."
 
 
 def _is_same(merged: MergedDrop, other: MergedDrop) -> bool:
@@ -63,7 +76,7 @@ def _is_same(merged: MergedDrop, other: MergedDrop) -> bool:
 
 def _joined(merged: MergedDrop, other: MergedDrop) -> MergedDrop:
     span = min(merged.span[0], other.span[0]), max(merged.span[1], other.span[1])
-    return MergedDrop(merged.cause, span, (*merged.gpus, *other.gpus))
+    return MergedDrop(merged.cause, span, (*merged.gpus, *other.gpus), (*merged.ids, *other.ids))
 
 
 def _where(merged: Sequence[MergedDrop]) -> str:
@@ -75,10 +88,12 @@ def _where(merged: Sequence[MergedDrop]) -> str:
 
 
 def _by_cause(merged: Sequence[MergedDrop]) -> str:
-    """Return the causes of drops in words, the one that took most first, with what each took where they are several."""
+    """Return the causes of drops in words with what each took, the one that took most first; of many the first two."""
     took: dict[str, float] = {}
     for each in merged:
         took[each.cause] = took.get(each.cause, 0.0) + each.seconds
-    each_took = " ({})" if len(took) > 1 else ""
     ordered = sorted(took, key=lambda name: -took[name])
-    return ", ".join(lower_first(cause_words(name)) + each_took.format(length(took[name])) for name in ordered)
+    shown = ordered if len(ordered) <= SHOWN_CAUSES else ordered[: SHOWN_CAUSES - 1]
+    said = [f"{length(took[name])} {lower_first(cause_words(name))}" for name in shown]
+    rest_s = sum(took[name] for name in ordered[len(shown) :])
+    return ", ".join([*said, *([f"{length(rest_s)} others"] if rest_s else [])])

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from gpu_report.model import HEALTHY_PCT, Analysis, Finding, Run
-from gpu_report.render.formatting import clean, first_sentence, tied
+from gpu_report.render.formatting import clean
 from gpu_report.render.page import (
     code_time,
     epochs,
@@ -30,13 +30,13 @@ def compose(analysis: Analysis) -> ReportView:
     unexpected, expected = findings.ranked(analysis.findings)
     tracks = _Tracks(analysis.run)
     views = _finding_views(unexpected, FINDINGS_IN_FULL, analysis, tracks)
-    lead, rest = first_sentence(analysis.verdict.text)
+    said = overview.verdict(analysis)
     return ReportView(
         title=clean(PurePath(analysis.run.path).name or analysis.run.path),
-        verdict=tied(lead),
-        verdict_rest=tied(rest),
+        verdict=said,
         mood=_mood(unexpected, analysis),
         advice=findings.first_advice(unexpected, analysis),
+        advice_title=findings.advice_title(analysis),
         subtitle=overview.subtitle(analysis),
         start=clock.moment(0.0),
         end=clock.moment(analysis.run.duration_s),

@@ -81,7 +81,8 @@ def first_advice(unexpected: tuple[Finding, ...], analysis: Analysis) -> tuple[A
     log = analysis.run.kernel
     urgent = {each for finding in unexpected if RULES[finding.rule].ending for each in finding.advice}
     every = dict.fromkeys(each for finding in unexpected for each in finding.advice)
-    advice = sorted(every, key=lambda each: (each not in urgent, -_wins(each)))
+    said = {each.advice for each in analysis.verdict.sentences if each.advice is not None}
+    advice = sorted(every.keys() - said, key=lambda each: (each not in urgent, -_wins(each), list(every).index(each)))
     read_log = f"To see what the kernel said: {with_code(log.advice)}"
     views = (replace(_advice(a), text=read_log) if a.text == log.advice else _advice(a) for a in advice)
     gaps = gaps_step(analysis)
@@ -89,11 +90,19 @@ def first_advice(unexpected: tuple[Finding, ...], analysis: Analysis) -> tuple[A
     return (*views, *largest, *_steps(unexpected, analysis))[:FIRST_ADVICE]
 
 
+def advice_title(analysis: Analysis) -> str:
+    """Return what stands over the advice: the verdict may have said the first of it."""
+    says = any(each.kind in {"fix", "look", "prevent"} for each in analysis.verdict.sentences)
+    return "Also" if says else "What to do"
+
+
 def _steps(unexpected: tuple[Finding, ...], analysis: Analysis) -> Iterator[AdviceView]:
     """Yield each next step once, with the findings that it is for."""
     of: dict[str, list[str]] = {}
+    said = {each.about for each in analysis.verdict.sentences if each.kind in {"look", "prevent"} and each.about}
     for finding in unexpected:
-        of.setdefault(next_step(finding, analysis), []).append(finding_title(finding))
+        if finding.cause is None or finding.cause.name not in said:
+            of.setdefault(next_step(finding, analysis), []).append(finding_title(finding))
     for step, titles in of.items():
         if step:
             yield AdviceView(f"{_several(titles)}: {step}", "", "", "")
@@ -128,8 +137,8 @@ def nothing_found(analysis: Analysis) -> str:
     if unchecked:
         return f"Nothing to report. Not checked for drops: {unchecked[0]}."
     return (
-        f"Nothing to report: utilisation never fell by over {options.drop_percent:g} % of its level for "
-        f"{options.drop_seconds:g} s or more without a reason that training itself gives."
+        f"No unexpected drop: GPU utilisation never fell by more than {options.drop_percent:g} % for "
+        f"{options.drop_seconds:g} s or longer, except at the end of epochs."
     )
 
 
@@ -142,7 +151,7 @@ def _facts(finding: Finding, *, several_gpus: bool) -> tuple[Fact, ...]:
     level, low = known(finding.level_pct), known(finding.low_pct)
     facts = [Fact("Length", duration(finding.took_s))] if finding.duration_s > 0 else []
     if finding.occurrences:
-        facts = [Fact("Times", f"{len(finding.occurrences):,}"), Fact("In all", duration(finding.took_s))]
+        facts = [Fact("Times", f"{len(finding.occurrences):,}"), Fact("Total", duration(finding.took_s))]
     if level is not None or low is not None:
         facts.append(Fact("Utilisation before", quantity(level, "%")))
         facts.append(Fact("During it", quantity(low, "%")))
@@ -158,7 +167,7 @@ def _where(finding: Finding) -> Iterator[Fact]:
     """Yield the lines of code in which the main process and the loader's workers stood."""
     for process in dict.fromkeys(location.process for location in finding.where):
         mine = [where_words(location) for location in finding.where if location.process == process]
-        who = "The loader's workers were in" if process == "workers" else "The training was in"
+        who = "Data-loader workers were in" if process == "workers" else "The training was in"
         yield Fact(f"{who} ({process})" if process.startswith("rank") else who, ", ".join(mine))
 
 
@@ -168,7 +177,7 @@ def _gpus(finding: Finding) -> str:
 
 
 def _place(finding: Finding) -> Fact:
-    boundary = "at the epoch's boundary" if finding.at_boundary else ""
+    boundary = "at the end of the epoch" if finding.at_boundary else ""
     phase = phase_words(finding.phase or "")
     epoch = MISSING if finding.epoch is None else str(finding.epoch)
     return Fact("Epoch", epoch, ", ".join(part for part in (phase, boundary) if part))
@@ -219,7 +228,7 @@ def _gain(advice: Advice) -> str:
         return ""
     if likely is None:
         return f"saves at most {share(most)} of the training time"
-    return f"likely saves {share(likely)} of the training time, at most {share(most)}"
+    return f"expected to save {share(likely)} of the training time"
 
 
 def _advice(advice: Advice) -> AdviceView:

@@ -5,13 +5,13 @@ from gpu_report.model import Analysis, Finding
 from gpu_report.wording import where_words
 
 _GAPS = "short gaps"  # a row of the ledger
-_STOPPED = "find who stopped the training: Ctrl-Z in its terminal, `kill -STOP`, a scheduler that suspends jobs."
-_RECORD = "record the next training with `gpu-report record -- COMMAND`, which tells what YOLO did at every second."
+_STOPPED = "find who paused the training: Ctrl-Z in its terminal, `kill -STOP`, a scheduler that suspends jobs."
+_RECORD = "record the next training with `gpu-report record -- COMMAND`: it shows what YOLO did at every second."
 
 # Recorded with its command, and yet nothing came from inside it.
 _INJECT = (
-    "record the next training without `--no-inject`, and start it with neither `python -I` nor a cleared environment: "
-    "then it tells what YOLO did at every second."
+    "record the next training with callbacks: start it with neither `python -I` nor a cleared environment. "
+    "Then the report shows what YOLO did at every second."
 )
 
 
@@ -49,7 +49,7 @@ def _anothers(finding: Finding) -> str:
     if finding.rule != "kernel" or event is None:
         return ""
     who = event.who("the process")
-    return f"nothing for this training, which went on. If {who} is yours, its own output says more."
+    return f"nothing for this training, which continued. If {who} is yours, its own output says more."
 
 
 def gaps_step(analysis: Analysis) -> str:
@@ -63,8 +63,8 @@ def gaps_step(analysis: Analysis) -> str:
     if not is_largest or not trained or any(RULES[finding.rule].ending for finding in analysis.findings):
         return ""
     return (
-        f"{row_words(_GAPS)}: no argument is known to close them. Look at what runs in the main process between two "
-        "batches (callbacks, loggers); a larger batch, where it fits, makes fewer of them."
+        f"{row_words(_GAPS)}: no setting is known to close them. Look at what runs in the main process between two "
+        "steps (callbacks, loggers). A larger batch means fewer gaps."
     )
 
 

@@ -5,10 +5,11 @@ from collections.abc import Iterable
 from statistics import median
 
 from gpu_report.catalogue import CAUSES, SEVERITIES, phase_words, row_words
-from gpu_report.model import Analysis, Ending, GpuSummary, LedgerRow, Run
+from gpu_report.model import Analysis, Ending, GpuSummary, LedgerRow, Run, Sentence
 from gpu_report.render.formatting import (
     ENDINGS,
     MISSING,
+    clean,
     duration,
     energy,
     gibibytes,
@@ -21,13 +22,40 @@ from gpu_report.render.formatting import (
     quantity,
     saw_training,
     share,
+    tied,
 )
-from gpu_report.render.page.view import Fact, LedgerItem, LegendItem, Table
+from gpu_report.render.page.view import Fact, LedgerItem, LegendItem, Table, VerdictView
 from gpu_report.render.quantity_labels import LANES, label
 from gpu_report.render.recorder_events import marked
 from gpu_report.wording import lower_first
 
 LABEL_PCT = 8.0  # of the ledger's width, from which on a part has room for its share
+
+
+# Kinds of sentences that hold code of ours, to be copied.
+OWN_CODE = frozenset({"fix", "look", "prevent", "resume"})
+# Kinds that belong to the lead: what happened, what prevents it, what it comes to. The rest is small print.
+NEAR = OWN_CODE | {"lost", "ended", "work", "starved", "projection", "cost", "fault"}
+
+
+def verdict(analysis: Analysis) -> VerdictView:
+    """Return the verdict: its first sentence, those that belong to it, and the rest."""
+    first, *others = analysis.verdict.sentences or (Sentence("work", ""),)
+    advice = first.advice
+    copied = f"{advice.argument}={advice.to_value}" if advice and advice.argument and first.kind == "fix" else ""
+    near = [each for each in others if each.kind in NEAR]
+    return VerdictView(
+        lead=_text([first]),
+        copy=copied,
+        rest=_text(near),
+        more=_text([each for each in others if each.kind not in NEAR]),
+    )
+
+
+def _text(sentences: Iterable[Sentence]) -> str:
+    """Return sentences as one text; in those that may quote somebody else nothing becomes code."""
+    texts = (each.text if each.kind in OWN_CODE else each.text.replace("`", "'") for each in sentences)
+    return tied(clean(" ".join(texts)))
 
 
 def subtitle(analysis: Analysis) -> tuple[str, ...]:
@@ -76,7 +104,7 @@ def legend(analysis: Analysis) -> tuple[LegendItem, ...]:
         (analysis.gaps, "swatch gap", "no data"),
         ([phase for phase in analysis.phases if phase.name == "checkpoint"], "event checkpoint", "weights saved"),
         (kernel, f"event kernel {worst}", "kernel message"),
-        (marked(analysis.run.events), "event happening", "something about the recording"),
+        (marked(analysis.run.events), "event happening", "recorder event"),
     )
     return (
         *signs,
@@ -87,7 +115,7 @@ def legend(analysis: Analysis) -> tuple[LegendItem, ...]:
 
 def _line_legend(run: Run) -> tuple[LegendItem, ...]:
     """Return the lines that are not one for each GPU, as far as they were recorded."""
-    sm_activity = LegendItem("line sm-activity", "SM activity: what the GPU really did")
+    sm_activity = LegendItem("line sm-activity", "SM activity: actual work")
     several = [lane.drawn for lane in LANES if lane.kind == "host" and len(lane.drawn) > 1]
     lines = {name: LegendItem(f"line {name}", lower_first(label(name))) for names in several for name in names}
     return (
@@ -173,7 +201,7 @@ def _memory(gpus: tuple[GpuSummary, ...]) -> Fact:
 def _epochs(analysis: Analysis) -> Fact:
     lengths = [epoch.end_t_s - epoch.start_t_s for epoch in analysis.epochs]
     if not lengths:
-        return Fact("Epochs", MISSING, "no YOLO run was seen")
+        return Fact("Epochs", MISSING, "no YOLO run found")
     return Fact("Epochs", number(len(lengths)), f"median {duration(median(lengths))} each")
 
 

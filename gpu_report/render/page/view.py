@@ -276,14 +276,27 @@ class CodeTimeView:
 
 
 @dataclass(frozen=True)
+class VerdictView:
+    """What stands on top: the lead with what it says to set (`copy`), what belongs to it, and the rest in small print.
+
+    In all three code stands between backticks: ours alone.
+    """
+
+    lead: str
+    copy: str
+    rest: str
+    more: str
+
+
+@dataclass(frozen=True)
 class ReportView:
     """All that the page says."""
 
     title: str
-    verdict: str
-    verdict_rest: str
+    verdict: VerdictView
     mood: str
     advice: tuple[AdviceView, ...]
+    advice_title: str
     subtitle: tuple[str, ...]
     start: Moment
     end: Moment

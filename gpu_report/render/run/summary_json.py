@@ -13,6 +13,7 @@ from gpu_report.model import (
     GpuSummary,
     KernelEvent,
     Phase,
+    Projection,
     Run,
     SpeedupLimit,
 )
@@ -52,6 +53,7 @@ def build_summary(analysis: Analysis) -> Json:
             {"kind": said.kind, "text": said.text, "findings": list(said.findings), "about": said.about or None}
             for said in analysis.verdict.sentences
         ],
+        "projection": _projection(analysis.projection),
         "ending": _ending(analysis),
         "not_checked": [{"rule": each.rule, "reason": each.reason} for each in analysis.not_checked],
         "run": _run(analysis),
@@ -126,6 +128,24 @@ def _ending(analysis: Analysis) -> Json | None:
         "epoch": ending.epoch,
         "epochs": ending.epochs,
         "last_minute": _evidence(ending.last_minute),
+    }
+
+
+def _projection(projection: Projection | None) -> Json | None:
+    """Return what the fix that saves most does to an epoch and to the whole training, None without an estimate."""
+    if projection is None:
+        return None
+    argument, _, value = projection.fix.partition("=")
+    (now_s, then_s), money = projection.seconds or (None, None), projection.money
+    return {
+        "epoch_s_now": projection.epoch_s_now,
+        "epoch_s_expected": projection.epoch_s_expected,
+        "epochs": projection.epochs,
+        "epochs_left": projection.epochs if projection.left else None,
+        "seconds_saved": None if now_s is None or then_s is None else now_s - then_s,
+        "money_saved": None if money is None else money[0] - money[1],
+        "cause": projection.cause,
+        "setting": {"argument": argument, "to": value},
     }
 
 

@@ -11,7 +11,7 @@ from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.signals.stack_notes import location_of
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import CodeLocation, Evidence, Finding, Frame, ProcessStacks, Stack
-from gpu_report.wording import place_words
+from gpu_report.wording import where_it_is
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class LastSeen:
     @property
     def words(self) -> str:
         """Return where it stood: all_reduce (distributed_c10d.py:2501), called from step (train.py:41)."""
-        called = "" if self.stack[0] == self.location else f", called from {place_words(self.location)}"
-        return f"{place_words(self.stack[0])}{called}"
+        called = "" if self.stack[0] == self.location else f", called from {where_it_is(self.location)}"
+        return f"{where_it_is(self.stack[0])}{called}"
 
     def evidence(self, count: int) -> tuple[Evidence, ...]:
         """Return where it stood and for how long; `count` processes are told of."""

@@ -204,16 +204,16 @@ def test_a_bound_says_which_epoch_it_calls_the_one_now():
     analysis = analyse(load_run(SAMPLES / "m-blocked"))
     trained = [epoch.train_s for epoch in analysis.epochs if not epoch.first]
     moment = next(limit for limit in analysis.speedup_limits if limit.cause == "trainer-blocked")
-    assert moment.basis.endswith("; now is the mean of all epochs, without the first")
+    assert moment.basis.endswith("; now is the mean of all epochs, without the first epoch")
     assert moment.epoch_s_now == pytest.approx(fmean(trained))
     gaps = next(limit for limit in analysis.speedup_limits if limit.cause == "short gaps")
-    assert gaps.basis.endswith("; now is the median of the epochs that nothing disturbed, without the first")
+    assert gaps.basis.endswith("; now is the median of the steady-state epochs, without the first epoch")
     assert gaps.epoch_s_now == median(epoch.train_s for epoch in analysis.epochs if epoch.epoch in {3, 5, 6, 7})
     standing = bound_of(starved_run(lengths_s=(20.0, 14.0, 22.0, 30.0, 16.0, 18.0), wait_s=8.0), "input-cpu")
-    assert standing.basis.endswith("; now is the median of all epochs, without the first")
+    assert standing.basis.endswith("; now is the median of all epochs, without the first epoch")
     assert standing.epoch_s_now == median((14.0, 22.0, 30.0, 16.0, 18.0))
     closing = bound_of(starved_run(args={**ARGS, "close_mosaic": 2}), "input-cpu")
-    assert closing.basis.endswith(", without the first and the one that closes the mosaic")
+    assert closing.basis.endswith(", without the first epoch and the one that closes the mosaic")
 
 
 def test_a_bound_has_the_name_of_the_ledgers_row_also_where_its_cause_is_but_a_note():
@@ -239,7 +239,7 @@ def test_no_more_workers_are_advised_than_ultralytics_takes():
     run = on_gpus(starved_run(cores=64), 8)
     assert changes(run)["workers"] == "8"  # 64 cores shared out among 8 GPUs
     (advice,) = [a for f in analyse(run).findings for a in f.advice if a.argument == "workers"]
-    assert "10 would keep up, ultralytics shares the cores out among all GPUs that it sees: 8" in advice.text
+    assert "10 would keep up, ultralytics divides the cores among all GPUs that it sees: 8" in advice.text
     alone = dataclasses.replace(run.recording, cuda_visible_devices="3")
     assert changes(dataclasses.replace(run, recording=alone))["workers"] == "10"
     assert changes(on_gpus(starved_run(cores=16), 8)) == {"cache": "ram"}  # it has the two that it may have
@@ -283,7 +283,7 @@ def test_advice_is_of_the_run_that_the_bound_is_of():
 def test_no_workers_at_all_are_named_as_none():
     run = starved_run(settings={**SETTINGS, "workers": 0}, args={**ARGS, "workers": 0})
     (advice,) = [a for f in analyse(run).findings for a in f.advice if a.argument == "workers"]
-    assert (advice.from_value, advice.text[:16]) == ("0", "0 loader workers")
+    assert (advice.from_value, advice.text[:16]) == ("0", "0 data-loader wo")
 
 
 def test_each_epoch_is_held_against_the_findings_near_it_only(monkeypatch):

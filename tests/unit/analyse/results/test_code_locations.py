@@ -51,7 +51,7 @@ def test_a_drop_names_the_line_that_the_training_stood_in():
     analysis = analysed(process(CALLBACK), process(READS, "worker 0", 2))
     drop = next(f for f in analysis.findings if f.rule == "drop" and not f.expected)
     assert (drop.where[0].function, drop.where[0].line, drop.where[0].share) == ("log_images", 41, 1)
-    assert "log_images (callbacks.py:41) 100 %" in analysis.verdict.text
+    assert "Look at `log_images` (callbacks.py:41): the GPU was idle for 24 s there." in analysis.verdict.text
 
 
 def test_while_the_training_waits_for_data_the_workers_lines_come_first():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpu_report.analyse.results.verdict_drops import drops_sentence, merged_drops, waiting_sentence
+from gpu_report.analyse.results.verdict_drops import drop_sentences, merged_drops, waiting_sentence
 from gpu_report.model import Cause, Finding
 
 
@@ -15,7 +15,7 @@ def wait(gpu, start_s, end_s):
 
 
 def said(*drops):
-    return drops_sentence(merged_drops(drops), several_gpus=True)
+    return " ".join(drop_sentences(merged_drops(drops), several_gpus=True))
 
 
 def test_one_drop_that_two_gpus_felt_is_one_and_takes_its_time_once():
@@ -38,11 +38,9 @@ def test_expected_drops_and_other_findings_are_none():
 
 
 def test_where_drops_were_is_told_only_with_several_gpus():
-    assert said(drop(1, 40.0, 52.0)) == (
-        "1 unexpected drop took 12 s on GPU 1: waiting for data: the loader stood still."
-    )
-    one = drops_sentence(merged_drops([drop(0, 40.0, 52.0)]), several_gpus=False)
-    assert one == "1 unexpected drop took 12 s: waiting for data: the loader stood still."
+    assert said(drop(1, 40.0, 52.0)) == ("1 unexpected drop took 12 s on GPU 1: waiting for data (workers blocked).")
+    (one,) = drop_sentences(merged_drops([drop(0, 40.0, 52.0)]), several_gpus=False)
+    assert one == "1 unexpected drop took 12 s: waiting for data (workers blocked)."
     assert " took 22 s on 2 GPUs: " in said(drop(0, 40.0, 52.0), drop(1, 70.0, 80.0))
 
 

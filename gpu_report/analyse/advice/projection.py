@@ -1,0 +1,45 @@
+"""What a fix comes to for a whole training: an epoch now and with it, times the epochs that are left, or all."""
+
+from collections.abc import Sequence
+
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.timeline.trainings import Training
+from gpu_report.model import Ending, Projection, SpeedupLimit, epoch_now_s
+
+OVER = frozenset({"finished", "early stop"})  # no epoch is left of a training that ended so
+SECONDS_PER_HOUR = 3600
+
+
+def project(
+    context: Context, training: Training | None, limits: Sequence[SpeedupLimit], ending: Ending | None
+) -> Projection | None:
+    """Return what the fix that saves most does, None where none can be estimated.
+
+    The epochs are those that were asked for; of a training that was cut short, or goes on, those that are left.
+    """
+    estimated = [limit for limit in limits if limit.saves_s]
+    best = max(estimated, key=lambda limit: limit.saves_s or 0.0, default=None)
+    now_s = epoch_now_s(limits)
+    if best is None or now_s is None:
+        return None
+    epochs, left = _epochs(ending)
+    price, gpus = context.options.price_per_hour, len(training.gpus) if training and training.gpus else 1
+    return Projection(
+        fix=best.fix,
+        cause=best.cause,
+        epoch_s_now=now_s,
+        epoch_s_expected=now_s - (best.saves_s or 0.0),
+        epochs=epochs,
+        left=left,
+        price_per_s=None if price is None else gpus * price / SECONDS_PER_HOUR,
+    )
+
+
+def _epochs(ending: Ending | None) -> tuple[int | None, bool]:
+    """Return how many epochs are projected, and whether they are those that were left when the training ended."""
+    if ending is None:
+        return None, False
+    if ending.name in OVER or ending.epoch is None or ending.epochs is None:
+        return (ending.epoch if ending.name == "early stop" else ending.epochs), False
+    done = ending.epoch if ending.whole_epochs else ending.epoch - 1
+    return max(ending.epochs - done, 0) or None, True

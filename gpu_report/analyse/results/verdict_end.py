@@ -1,0 +1,68 @@
+"""The verdict's words on a bad end: what happened, what prevents it, and how to resume."""
+
+from collections.abc import Iterator, Sequence
+
+from gpu_report.catalogue import CAUSES, RULES
+from gpu_report.model import Advice, Ending, Finding, Sentence
+from gpu_report.wording import ending_words, upper_first
+
+
+def lost(findings: Sequence[Finding]) -> Iterator[Sentence]:
+    """Yield the first GPU that the driver lost: before the end of a training, which follows from it."""
+    first = min((f for f in findings if f.rule == "gpu-lost"), key=lambda f: f.start_t_s, default=None)
+    if first:
+        yield Sentence("lost", f"{upper_first(first.summary)}.", (first.id,))
+        yield from _prevented(first.advice, first.id)
+
+
+def ended_badly(findings: Sequence[Finding], ending: Ending | None) -> Iterator[Sentence]:
+    """Yield how a training ended that came to no good end, what prevents that, and how to resume it."""
+    ended = next((f for f in findings if RULES[f.rule].ending and f.severity != "info"), None)
+    if ended is None:
+        return
+    yield Sentence("ended", f"{upper_first(ended.summary)}{_where(ended, ending)}.", (ended.id,))
+    grew = [f for f in findings if led_to(f, ended)]
+    yield from (Sentence("ended", f"{f.summary}.", (f.id,)) for f in grew)
+    if grew:
+        instead = next((each for each in ended.advice if each.short), None)  # less memory only delays it
+        yield Sentence("prevent", f"{CAUSES['memory-growth'].always}.", (grew[0].id,), "memory-growth", instead)
+    else:
+        yield from _prevented(ended.advice, ended.id)
+    yield from _resumed(ended)
+
+
+def interrupted(findings: Sequence[Finding]) -> Iterator[Sentence]:
+    """Yield that somebody stopped a training by hand, who knows it, and how to resume it."""
+    stopped = next((f for f in findings if RULES[f.rule].ending and f.severity == "info"), None)
+    if stopped is not None:
+        yield Sentence("ended", f"{upper_first(stopped.summary)}.", (stopped.id,))
+        yield from _resumed(stopped)
+
+
+def stopped_early(ending: Ending | None) -> Iterator[Sentence]:
+    """Yield that the last training came to fewer epochs than were asked for, since none got better any more."""
+    if ending is not None and ending.name == "early stop":
+        yield Sentence("stopped early", f"{ending_words(ending, 'The training')}.")
+
+
+def led_to(finding: Finding, ended: Finding) -> bool:
+    """Tell whether memory grew until there was no more of it when a training ended."""
+    return finding.ran_out and finding.start_t_s < ended.end_t_s
+
+
+def _where(ended: Finding, ending: Ending | None) -> str:
+    """Return in which epoch a training ended, in brackets, where its summary does not say it."""
+    if ending is None or ending.epoch is None or ended.names_epoch or ended.rule != "run-ended":
+        return ""
+    of = f" of {ending.epochs}" if ending.epochs else ""
+    return f" ({'after ' if ending.whole_epochs else ''}epoch {ending.epoch}{of})"
+
+
+def _prevented(advice: Sequence[Advice], found: str) -> Iterator[Sentence]:
+    """Yield the first thing to do that prevents it, where there is one that can be said in a sentence."""
+    yield from (Sentence("prevent", f"{a.short}.", (found,), advice=a) for a in [a for a in advice if a.short][:1])
+
+
+def _resumed(ended: Finding) -> Iterator[Sentence]:
+    """Yield how to resume the training, where that is known."""
+    yield from (Sentence("resume", f"{a.text}.", (ended.id,), advice=a) for a in ended.advice if a.resume)

@@ -1,0 +1,187 @@
+"""What the verdict leads with: the one thing to change that saves most, else that there is nothing to fix."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from gpu_report.analyse.causes.confidence import LIKELY
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.results import thresholds as th
+from gpu_report.analyse.timeseries.intervals import length_s, union
+from gpu_report.catalogue import CAUSES, RULES, UNEXPLAINED, rule_words
+from gpu_report.model import Advice, Finding, Projection, Sentence, SpeedupLimit
+from gpu_report.wording import about_length, counted, lower_first, place_words, upper_first
+
+FIX, LOOK, FINE = "fix", "look", "fine"  # kinds of sentences: set an argument, look at something, nothing to do
+
+
+@dataclass(frozen=True)
+class Lead:
+    """A sentence that may lead the verdict, and the seconds of the recorded training that it is about."""
+
+    sentence: Sentence
+    saves_s: float
+
+
+def leads(
+    context: Context, findings: Sequence[Finding], limits: Sequence[SpeedupLimit], projection: Projection | None
+) -> list[Lead]:
+    """Return what may be changed, what saves most first; what is too little to speak of is left out."""
+    found = [
+        *_urgent(findings),
+        *_setting(context, findings, projection),
+        *_lasting(context, findings, limits, projection),
+        *_momentary(findings, limits, _epochs(context)),
+        *_unused(context, findings),
+    ]
+    trained_s = _trained_s(context)
+    worth = [lead for lead in found if lead.saves_s >= th.WORTH_LEADING_SHARE * trained_s]
+    return sorted(worth, key=lambda lead: -lead.saves_s)
+
+
+def _trained_s(context: Context) -> float:
+    trained = length_s(union([phase.span for phase in context.phases if phase.name == "train"]))
+    return trained or context.run.duration_s
+
+
+def _epochs(context: Context) -> int:
+    return sum(1 for phase in context.phases if phase.name == "train")
+
+
+def _urgent(findings: Sequence[Finding]) -> Iterator[Lead]:
+    """Yield what will end the training, or keeps it from using a GPU at all: nothing is worth more."""
+    for finding in findings:
+        if finding.rule == "environment" and finding.severity == "critical":
+            yield Lead(_of(finding, LOOK, _plain(finding.summary)), float("inf"))
+        if finding.rule == "memory-growth" and finding.severity == "critical" and not finding.ran_out:
+            yield Lead(_of(finding, LOOK, _plain(finding.summary)), float("inf"))
+
+
+def _of(finding: Finding, kind: str, text: str, advice: Advice | None = None) -> Sentence:
+    about = finding.cause.name if finding.cause else ""
+    return Sentence(kind, f"{upper_first(text)}.", (finding.id,), about, advice)
+
+
+def _plain(text: str) -> str:
+    """Return what somebody else wrote without the backticks that would make code of it, to be copied."""
+    return text.replace("`", "'")
+
+
+def _setting(context: Context, findings: Sequence[Finding], projection: Projection | None) -> Iterator[Lead]:
+    """Yield the argument of YOLO to set, with what an epoch comes to."""
+    if projection is None:
+        return
+    mine = [f for f in findings if f.cause and f.cause.name == projection.cause]
+    finding, advice = next(((f, a) for f in mine for a in f.advice if a.gain_estimate is not None), (None, None))
+    if finding is None or advice is None:
+        return
+    now = "" if advice.from_value is None else f" (now {_plain(advice.from_value)})"
+    epoch = f"{epoch_length(projection.epoch_s_now)} to about {epoch_length(projection.epoch_s_expected)}"
+    text = f"Set `{projection.fix}`{now}: epochs drop from {epoch}, {projection.speed_up:.1f}\u00d7 faster."
+    saved_s = (projection.epoch_s_now - projection.epoch_s_expected) * max(_epochs(context), 1)
+    yield Lead(Sentence(FIX, text, (finding.id,), projection.cause, advice), saved_s)
+
+
+def _lasting(
+    context: Context, findings: Sequence[Finding], limits: Sequence[SpeedupLimit], projection: Projection | None
+) -> Iterator[Lead]:
+    """Yield what to look at where something holds training back all the time, and no argument is known against it."""
+    for finding in findings:
+        cause = finding.cause
+        if finding.rule != "starved" or cause is None or finding.severity == "info":
+            continue
+        if projection is not None and cause.name == projection.cause:
+            continue
+        limit = next((limit for limit in limits if limit.cause == cause.name), None)
+        at_most_s = limit.saves_at_most_s * max(_epochs(context), 1) if limit else 0.0
+        text = _stood_in(finding) or CAUSES[cause.name].always
+        if text:
+            saves_s = max(th.UNSURE * at_most_s, th.WORTH_LEADING_SHARE * _trained_s(context))
+            yield Lead(Sentence(LOOK, f"{text}.", (finding.id,), cause.name), saves_s)
+
+
+def _stood_in(finding: Finding) -> str:
+    """Return the line of code in which the training stood for most of the time, empty where it is not known."""
+    if not finding.where or not finding.where[0].is_most:
+        return ""
+    at = finding.where[0]
+    who = "data-loader workers were" if at.process == "workers" else "the training was"
+    return f"Look at {place_words(at)}: {who} there {100 * at.share:.0f} % of the time that the GPU waited"
+
+
+def _momentary(findings: Sequence[Finding], limits: Sequence[SpeedupLimit], epochs: int) -> Iterator[Lead]:
+    """Yield what to look at for each cause that took time at moments: all of its findings together."""
+    of: dict[tuple[str, bool], list[Finding]] = {}
+    for finding in findings:
+        rule = RULES[finding.rule]
+        takes = rule.takes_time or rule.takes_epoch_time or rule.explains_slow_epoch
+        if takes and not finding.expected and finding.severity != "info" and finding.cause:
+            of.setdefault((finding.cause.name, _was_paused(finding)), []).append(finding)
+    lasting = {f.cause.name for f in findings if f.rule == "starved" and f.cause and f.severity != "info"}
+    waited_for = {"waiting-for-peer"} if len(of) > 1 else set()  # what was waited for says why
+    for (cause, _), mine in of.items():
+        limit = next((limit for limit in limits if limit.cause == cause), None)
+        took_s = _took_s(mine)
+        saves_s = took_s if limit is None else min(took_s, limit.saves_at_most_s * max(epochs, 1))
+        saves_s *= th.UNSURE if cause == UNEXPLAINED else 1.0
+        if cause not in waited_for | lasting:
+            yield Lead(_look(cause, mine, took_s), saves_s)
+
+
+def _was_paused(finding: Finding) -> bool:
+    """Tell whether a signal had stopped a process of the training meanwhile."""
+    return any(each.key == "stopped_processes" for each in finding.evidence)
+
+
+def _took_s(findings: Sequence[Finding]) -> float:
+    """Return the seconds on the clock that findings took; several GPUs that felt one at once count once."""
+    return length_s(union([finding.span for finding in findings]))
+
+
+def _look(cause: str, findings: Sequence[Finding], took_s: float) -> Sentence:
+    """Return where to look for what took time at moments: the line of code, the process, else what its cause says."""
+    worst = max(findings, key=lambda finding: finding.duration_s)
+    ids = tuple(finding.id for finding in findings)
+    advice = next((each for each in worst.advice if each.short), None)
+    sure = "" if worst.cause is None or worst.cause.confidence >= LIKELY else "probably "
+    took = about_length(took_s)
+    felt = f"the GPU was {sure}idle" if RULES[worst.rule].drop else f"the training was {sure}slowed"
+    if worst.where and worst.where[0].is_most:
+        text = f"Look at {place_words(worst.where[0])}: {felt} for {took} there"
+    elif advice is not None and cause == "other-process":  # how much it slowed the training is not always known
+        text = f"{advice.short}: it used the GPU for {took} of the training"
+    elif advice is not None:
+        text = f"{advice.short}: {felt} for {took}"
+    elif _was_paused(worst):
+        text = f"Find who paused the training (Ctrl-Z, `kill -STOP`): {felt} for {took}"
+    elif cause == UNEXPLAINED or not CAUSES[cause].once:
+        times = counted(len(findings), lower_first(rule_words(worst.rule)), "drops in GPU utilisation")
+        text = f"{times} took {took}; the cause is unknown"
+    else:
+        text = CAUSES[cause].once.format(took=took, probably=sure, gpu=_gpu(worst))
+    return Sentence(LOOK, f"{text}.", ids, cause, advice)
+
+
+def _gpu(finding: Finding) -> str:
+    return "the GPU" if finding.gpu is None else f"GPU {finding.gpu}"
+
+
+def _unused(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
+    """Yield the GPUs that the training could have had and did not use, where they are half of the bill or more."""
+    gpus = len(context.series)
+    for finding in findings:
+        unused = gpus - len(context.activity.used_gpus)
+        if finding.rule != "unused-gpu" or finding.severity == "info" or unused < th.HALF * gpus:
+            continue
+        advice = next((each for each in finding.advice if each.to_value is not None), None)
+        share = "half" if 2 * unused == gpus else f"{100 * unused / gpus:.0f} %"
+        names = ", ".join(str(series.gpu) for series in context.series if series.gpu not in context.activity.used_gpus)
+        text = f"GPU {names} was never used: {share} of all GPU time"
+        if advice is not None:
+            text = f"Set `{advice.argument}={advice.to_value}`: {text}"
+        sentence = _of(finding, FIX if advice else LOOK, text, advice)
+        yield Lead(sentence, th.HALF * context.run.duration_s * gpus)
+
+
+def epoch_length(seconds: float) -> str:
+    """Return an epoch's length with the precision that matters: to a tenth of a second under a minute."""
+    return f"{seconds:.1f} s" if seconds < th.TENTHS_UNDER_S else about_length(seconds)

@@ -1,0 +1,130 @@
+"""The verdict's words on how busy the GPUs were in training, and why they were not where that is known."""
+
+from collections.abc import Iterator, Sequence
+from typing import TypeGuard
+
+from gpu_report.analyse.causes.confidence import LIKELY
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.results import thresholds as th
+from gpu_report.analyse.timeline.activity import outside
+from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S, LOW_PCT
+from gpu_report.analyse.timeseries.intervals import as_array
+from gpu_report.model import HEALTHY_PCT, WELL_COVERED, Finding, Sentence
+from gpu_report.wording import counted, length, lower_first
+
+Trained = tuple[float, float] | None  # mean utilisation in %, and seconds
+
+
+def training(context: Context) -> Trained:
+    """Return mean utilisation (%) and length (s) of the training of the used GPUs, None where nothing ran.
+
+    Training is the train phases; where no epochs are known, all outside startup and idle. A GPU that spins for another
+    reads as fully busy and does nothing: that counts as no work.
+    """
+    spans = as_array([p.span for p in context.phases if p.name == "train"])
+    weight = busy = 0.0
+    for series, usable in zip(context.series, context.usable, strict=True):
+        mine = usable & ~outside(series, spans) if len(spans) else usable
+        waits = [wait.span for wait in context.busy_waits if wait.gpu == series.gpu]
+        weight += float(series.weight_s[mine].sum())
+        busy += float((series.weight_s * series.util_pct)[mine & outside(series, waits)].sum())
+    return (busy / weight, weight / len(context.activity.used_gpus)) if weight else None
+
+
+def is_long(trained: Trained) -> TypeGuard[tuple[float, float]]:
+    """Tell whether there was training enough to judge it."""
+    return trained is not None and trained[1] >= LEVEL_AT_LEAST_S
+
+
+def saw_training(context: Context) -> bool:
+    """Tell whether any training was seen, and when it trained."""
+    return any(phase.name == "train" for phase in context.phases)
+
+
+def work_sentences(  # noqa: PLR0913 - what it is judged by
+    context: Context, trained: Trained, unseen: float, findings: Sequence[Finding], *, is_lead: bool, marred: bool
+) -> Iterator[Sentence]:
+    """Yield how busy the GPUs were in training, with the cause where one lasts; as the lead, what to think of it."""
+    if trained is None:
+        yield Sentence("work", _reported_work(context) or _no_work(context, unseen))
+        return
+    util, seconds = trained
+    if seconds < LEVEL_AT_LEAST_S:
+        did = "trained" if saw_training(context) else "worked"
+        yield Sentence("work", f"Too short to judge: {lower_first(_who(context))} {did} for only {length(seconds)}.")
+        return
+    busy_pct = f"{'only ' if util < HEALTHY_PCT else ''}{util:.0f} %"
+    kept_busy = f"{_who(context)} {_be(context)} busy {busy_pct} of {_time(context, seconds)}"
+    judged = is_lead and not context.too_coarse
+    before = _judgement(util, marred=marred) if judged else ""
+    busy = f"{before}{lower_first(kept_busy) if before else kept_busy}"
+    cause, ids = _because(findings)
+    compute = ": the model itself is the limit" if util > th.COMPUTE_BOUND_PCT else ""
+    if before and cause:
+        yield Sentence("work", f"{busy}{compute}.")
+        yield Sentence("starved", f"Cause: {cause}.", ids)
+    else:
+        yield Sentence("work", f"{busy}{compute or (cause and f', because {cause}')}.", ids)
+
+
+def _judgement(util: float, *, marred: bool) -> str:
+    """Return what to think of a training before which nothing leads: it is not fine where something went wrong."""
+    if util < HEALTHY_PCT:
+        return "No clear fix found: "
+    return "Little to fix: " if marred else "Nothing to fix: "
+
+
+def _who(context: Context) -> str:
+    used = context.activity.used_gpus
+    if len(used) > 1:
+        return f"{len(used)} GPUs"
+    return "The GPU" if len(context.series) == 1 else f"GPU {min(used)}"
+
+
+def _be(context: Context) -> str:
+    return "were" if len(context.activity.used_gpus) > 1 else "was"
+
+
+def _time(context: Context, seconds: float) -> str:
+    """Return of what time: of training, or of what else was recorded."""
+    if saw_training(context):
+        return "training time" + (" (validation included)" if context.too_coarse else "")
+    return f"the {length(seconds)} {'after start-up' if context.activity.startups else 'recorded'}"
+
+
+def _because(findings: Sequence[Finding]) -> tuple[str, tuple[str, ...]]:
+    """Return why the GPUs waited all the time, as a part of a sentence, and the findings that say so."""
+    mine = [f for f in findings if f.rule == "starved" and f.cause and f.cause.confidence > 0]
+    causes = dict.fromkeys(f.cause.explanation for f in mine if f.cause)
+    if len(causes) != 1 or mine[0].cause is None:
+        return "", tuple(f.id for f in mine if not causes)
+    sure = "" if mine[0].cause.confidence >= LIKELY else "probably "
+    return f"{sure}{mine[0].cause.explanation}", tuple(f.id for f in mine)
+
+
+def _reported_work(context: Context) -> str:
+    """Return what callbacks reported of a training on GPUs that report no utilisation, empty where that is not so."""
+    spans = [phase.span for phase in context.phases if phase.name == "train"]
+    waited = context.throughput.data_wait_share(spans) if context.throughput and spans else None
+    if waited is None or any(len(series.t_s) for series in context.series):
+        return ""
+    return f"The training waited for data {100 * waited:.0f} % of its time; the GPU reports no utilisation."
+
+
+def _no_work(context: Context, unseen: float) -> str:
+    """Return that no GPU worked, where that is known: of a few readings, or none of utilisation, it is not.
+
+    Nor is it of the share of the time that was not measured (`unseen`, 0 to 1): an idle beginning tells of itself.
+    """
+    readings = sum(len(series.t_s) for series in context.series)
+    if not readings:
+        return "Unknown whether a GPU worked: its utilisation was never read."
+    longest_s = max(float(series.weight_s.sum()) for series in context.series)
+    busiest = max(float(series.util_pct.max()) for series in context.series if len(series.t_s))
+    is_whole = unseen <= 1 - WELL_COVERED
+    if longest_s < LEVEL_AT_LEAST_S and (busiest >= LOW_PCT or not is_whole):
+        held = f"{counted(readings, 'reading')} in {length(longest_s)}, {busiest:.0f} % at most"
+        return f"Too little was recorded to say whether a GPU worked: {held}."
+    if not is_whole:
+        return f"No GPU worked in the {length(longest_s)} that were measured."
+    return "No GPU worked during this recording."

@@ -1,0 +1,57 @@
+"""A fix for a whole training: the epochs that are left, or all, at what an epoch takes with its validation."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from gpu_report.analyse.advice.projection import project
+from gpu_report.model import Ending, Options, SpeedupLimit, epoch_now_s
+
+NOW = SpeedupLimit("input-cpu", 12.0, 2.0, "", epoch_s_estimate=3.0, fix="workers=8", rest_s=1.5)
+OTHER = SpeedupLimit("trainer-blocked", 14.0, 10.0, "", rest_s=1.5)
+
+
+def projected(*limits, ending=None, price=None):
+    context = SimpleNamespace(options=Options(price_per_hour=price))
+    return project(context, SimpleNamespace(gpus=(0, 1)), limits, ending)
+
+
+def test_an_epoch_is_told_with_its_validation():
+    found = projected(NOW)
+    assert (found.epoch_s_now, found.epoch_s_expected, found.fix) == (13.5, 4.5, "workers=8")
+    assert found.speed_up == pytest.approx(3.0)
+    assert (found.seconds, found.money) == (None, None)
+
+
+def test_all_limits_are_compared_with_one_epoch():
+    assert epoch_now_s((NOW, OTHER)) == 15.5
+    found = projected(NOW, OTHER)
+    assert (found.epoch_s_now, found.epoch_s_expected) == (15.5, 6.5)
+    assert epoch_now_s(()) is None
+
+
+def test_without_an_estimate_there_is_none():
+    assert projected(OTHER) is None
+    assert projected() is None
+
+
+@pytest.mark.parametrize(
+    ("ending", "epochs", "left"),
+    [
+        (Ending("finished", 9.0, epoch=100, epochs=100), 100, False),
+        (Ending("early stop", 9.0, epoch=30, epochs=100), 30, False),
+        (Ending("failed", 9.0, epoch=7, epochs=40), 34, True),  # the seventh is to be done again
+        (Ending("unknown", 9.0, epoch=9, epochs=400, whole_epochs=True), 391, True),
+        (Ending("unknown", 9.0, epoch=9), None, False),
+        (None, None, False),
+    ],
+)
+def test_the_epochs_are_those_left_or_all(ending, epochs, left):
+    found = projected(NOW, ending=ending)
+    assert (found.epochs, found.left) == (epochs, left)
+
+
+def test_money_is_that_of_all_gpus():
+    found = projected(NOW, ending=Ending("finished", 9.0, epoch=100, epochs=100), price=3.6)
+    assert found.seconds == (1350.0, 450.0)
+    assert found.money == pytest.approx((2.70, 0.90))

@@ -1,0 +1,103 @@
+"""What the verdict leads with: the fix that saves most, a bad end before it, and a limit never as if it were likely."""
+
+import dataclasses
+
+import pytest
+from support.runs import make_run, readings
+from support.samples import SAMPLES, analysis_of
+
+from gpu_report.analyse import analyse
+from gpu_report.load import load_run
+from gpu_report.model import Options
+
+
+def lead(name):
+    return analysis_of(name).verdict.sentences[0]
+
+
+def kinds(name):
+    return [sentence.kind for sentence in analysis_of(name).verdict.sentences]
+
+
+@pytest.mark.parametrize(
+    ("name", "about", "setting", "reached"),
+    [
+        ("ab-workers-2", "input-cpu", "workers", "ab-workers-14"),
+        ("n-starved", "input-cpu", "workers", "n-fed"),
+        ("ab-s-workers-3", "input-cpu", "workers", "ab-s-workers-10"),
+    ],
+)
+def test_the_setting_leads_with_a_whole_epoch_that_the_repaired_run_did_reach(name, about, setting, reached):
+    said, projection = lead(name), analysis_of(name).projection
+    assert (said.kind, said.about, said.advice.argument) == ("fix", about, setting)
+    assert said.text.startswith(f"Set `{projection.fix}` (now {said.advice.from_value}): epochs drop from ")
+    whole = sorted(epoch.duration_s for epoch in analysis_of(reached).epochs if not epoch.first)
+    assert projection.epoch_s_expected == pytest.approx(whole[len(whole) // 2], rel=0.1)
+
+
+def test_what_a_setting_comes_to_for_all_epochs_follows_it():
+    said = analysis_of("n-starved").verdict.sentences
+    assert [each.kind for each in said[:3]] == ["fix", "work", "projection"]
+    assert "because 2 data-loader workers could not keep up" in said[1].text
+    assert said[2].text == "All 3 epochs: 39 s \u2192 about 12 s."
+    assert "speed-up" not in kinds("n-starved")  # no limit beside an estimate
+
+
+def test_money_is_told_where_a_price_is_known():
+    said = {
+        s.kind: s.text for s in analyse(load_run(SAMPLES / "n-starved"), Options(price_per_hour=36.0)).verdict.sentences
+    }
+    assert said["projection"] == "All 3 epochs: 39 s \u2192 about 12 s, cost 0.39 \u2192 0.12."
+    total = analysis_of("n-starved").run.duration_s / 100
+    assert said["cost"].startswith(f"The run cost {total:.2f}, of which 0.3")
+    assert "cost" not in kinds("n-starved")
+
+
+@pytest.mark.parametrize("name", ["s-oom", "s-leak-oom", "s-killed", "n-oom-killed"])
+def test_a_bad_end_leads_then_what_prevents_it_then_how_to_resume(name):
+    said = [kind for kind in kinds(name) if kind in {"ended", "prevent", "resume"}]
+    assert list(dict.fromkeys(said)) == ["ended", "prevent", "resume"]
+    assert kinds(name)[: len(said)] == said
+
+
+def test_a_leak_is_not_answered_with_a_smaller_batch():
+    said = [each for each in analysis_of("s-leak-oom").verdict.sentences if each.kind == "prevent"]
+    assert [each.about for each in said] == ["memory-growth"]
+    assert "batch" not in said[0].text.replace("batch to batch", "")
+
+
+def test_who_pressed_ctrl_c_knows_it():
+    assert kinds("m-long-stall").index("ended") > 0
+    assert "resume" in kinds("m-long-stall")
+
+
+@pytest.mark.parametrize("name", ["m-healthy", "n-fed", "yolo26n-cli"])
+def test_where_nothing_is_wrong_one_sentence_says_so(name):
+    assert lead(name).text.startswith("Nothing to fix: the GPU was busy ")
+
+
+def test_a_gpu_that_was_never_used_leads_where_it_is_half_of_the_bill():
+    assert lead("m-two-gpus-one-used").text == "Set `device=0,1`: GPU 1 was never used: half of all GPU time."
+    assert kinds("m-two-gpus-one-used").count("unused GPU") == 0
+    assert lead("fed").kind == "work"  # an imported log: nobody knows whether it could have been had
+
+
+def test_a_doubt_is_told():
+    assert "probably" in lead("s-loader-stall").text  # 0.7
+    assert "probably" not in lead("s-cpu-taken").text  # 0.9
+
+
+def test_a_drop_of_a_long_training_does_not_lead():
+    run = make_run(readings((0, 10), (90, 1400), (0, 12), (90, 1400)), rows=[(1, 1400), (2, 2820)])
+    said = analyse(run).verdict.sentences
+    assert said[0].text == "Nothing to fix: the GPU was busy 90 % of training time."
+    assert "1 unexpected drop took 12 s: unknown cause." in [each.text for each in said]
+
+
+def test_what_somebody_else_wrote_becomes_no_code():
+    run = load_run(SAMPLES / "n-starved")
+    (yolo,) = run.yolo_runs
+    asked = dataclasses.replace(yolo, args={**yolo.args, "workers": "`sudo x`"})
+    inside = tuple(dataclasses.replace(i, settings={**i.settings, "workers": 2}) for i in run.inside)
+    said = analyse(dataclasses.replace(run, yolo_runs=(asked,), inside=inside)).verdict.text
+    assert "`sudo" not in said

@@ -1,26 +1,36 @@
-"""Possible speed-up: for each cause the training part of an epoch now, at best, and what a fix would reach."""
+"""Possible speed-up: an epoch now and with one cause removed, what a fix is expected to reach, and the limit."""
 
 from gpu_report.catalogue import row_words
-from gpu_report.model import Analysis, SpeedupLimit
-from gpu_report.render.formatting import duration, sentence
+from gpu_report.model import Analysis, SpeedupLimit, epoch_now_s
+from gpu_report.render.formatting import duration
 from gpu_report.render.page.view import Table
 
-COLUMNS = ("Without", "Training of an epoch now", "At best", "Times faster", "Likely", "At best means")
-NO_ESTIMATE = "not estimated"
-NUMERIC = (False, True, True, True, False, False)
+COLUMNS = ("Without", "Epoch now", "Expected", "Limit")
+NUMERIC = (False, True, True, False)
+UNKNOWN = "unknown"
+GAPS = "short gaps"  # what is left where nothing explains it: no setting is known to close them
 
 
 def limits(analysis: Analysis) -> Table:
-    """Return one row for each cause, the largest win first; no rows where epochs or causes are not known."""
-    return Table(COLUMNS, NUMERIC, tuple(_row(limit) for limit in analysis.speedup_limits))
+    """Return one row for each cause: what a fix is expected to save first, what nobody can act on last.
+
+    All are compared with the same epoch, which has its validation and checkpoint in it.
+    """
+    now_s = epoch_now_s(analysis.speedup_limits)
+    rows = sorted(analysis.speedup_limits, key=_place)
+    return Table(COLUMNS, NUMERIC, tuple(_row(limit, now_s) for limit in rows if now_s is not None))
 
 
-def _row(limit: SpeedupLimit) -> tuple[str, ...]:
-    return (
-        row_words(limit.cause),
-        duration(limit.epoch_s_now),
-        duration(limit.epoch_s_at_best),
-        f"{limit.speed_up_at_most:.1f}",
-        f"{duration(limit.epoch_s_estimate)} with {limit.fix}" if limit.epoch_s_estimate is not None else NO_ESTIMATE,
-        sentence(limit.basis),
-    )
+def _place(limit: SpeedupLimit) -> tuple[bool, bool, float]:
+    return limit.cause == GAPS, limit.saves_s is None, -(limit.saves_s or limit.saves_at_most_s)
+
+
+def _row(limit: SpeedupLimit, now_s: float) -> tuple[str, ...]:
+    best_s = now_s - limit.saves_at_most_s
+    name = row_words(limit.cause) + (" (no setting known)" if limit.cause == GAPS else "")
+    expected = UNKNOWN if limit.saves_s is None else _expected(limit, now_s, now_s - limit.saves_s)
+    return name, duration(now_s, aligned=True), expected, f"{duration(best_s, aligned=True)} ({limit.basis})"
+
+
+def _expected(limit: SpeedupLimit, now_s: float, then_s: float) -> str:
+    return f"{duration(then_s, aligned=True)} with {limit.fix}, {now_s / then_s:.1f}\u00d7 faster"

@@ -7,11 +7,11 @@ from gpu_report.model import Evidence, Reference
 
 # How a number is worded that says what the one before it is to be compared with.
 _WORDS: Mapping[Reference, str] = {
-    "typical": "usually",
+    "typical": "typical",
     "under less load": "under less load",
     "limit": "its limit when the recording began",
-    "capacity": "it can hold",
-    "allowance": "it may hold",
+    "capacity": "capacity",
+    "allowance": "limit",
     "before the end": "that long before the end",
 }
 
@@ -34,4 +34,4 @@ def usually(value: float | None, unit: str) -> Evidence:
 
 def stopped_processes(mean: float | None) -> Evidence:
     """Return how many processes of the training a signal had stopped (mean)."""
-    return Evidence("processes stopped by a signal (mean)", mean, "", key="stopped_processes")
+    return Evidence("processes paused by a signal (mean)", mean, "", key="stopped_processes")

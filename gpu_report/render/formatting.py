@@ -186,13 +186,13 @@ def outlier_words(epoch: EpochSummary) -> tuple[str, ...]:
     """Return in what an epoch stands out, in phrases, and last what makes an epoch of its kind longer."""
     said = [
         f"{_OUTLIERS.get(each.part) or lower_first(cause_words(each.cause)) + ' for'} {each.seconds:.1f} s, "
-        f"usually {each.typical_s:.1f} s"
+        f"typical {each.typical_s:.1f} s"
         for each in epoch.outliers
     ]
     if said and epoch.first:
         said.append("the first epoch of its process")
     elif said and epoch.closing:
-        said.append("the mosaic was closed and the loader made anew")
+        said.append("the mosaic was closed and the data loader restarted")
     return tuple(said)
 
 
@@ -201,7 +201,7 @@ ENDINGS = {
     "early stop": "stopped early",
     "interrupted": "stopped by Ctrl-C",
     "failed": "failed",
-    "going on": "went on",
+    "going on": "still running",
     "unknown": "end not seen",
 }
 

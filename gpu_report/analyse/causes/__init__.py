@@ -35,7 +35,7 @@ from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.catalogue import UNEXPLAINED
 from gpu_report.model import Advice, Cause, Evidence
 
-NOTHING = "nothing that was recorded explains it"
+NOTHING = "the cause is unknown"
 
 Scorer = Callable[[IntervalSignals], Candidate | None]
 

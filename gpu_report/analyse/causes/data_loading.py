@@ -31,12 +31,12 @@ def input_storage(signals: IntervalSignals) -> Candidate | None:
     if not waited or not touched or mostly_one_core(signals) or data_came(signals):
         return None
     numbers = evidence(
-        ("of the time a process waited for input or output", pressure, "%"),
-        ("of the time every process that had work did", full, "%"),
+        ("time with a process waiting for input or output", pressure, "%"),
+        ("time with all processes waiting for it", full, "%"),
         ("workers blocked on a device (mean)", blocked, ""),
         ("read from storage", read, "MiB/s"),
     )
-    dropped, text = cache_dropped(signals.kernel), "the loader waited for storage"
+    dropped, text = cache_dropped(signals.kernel), "the data loader waited for storage"
     sure = dropped is not None or (blocked or 0.0) >= th.WORKERS_BLOCKED
     if dropped is not None:
         text += (
@@ -59,8 +59,8 @@ def loader_cpu_bound(signals: IntervalSignals) -> Candidate | None:
         ("CPU of all workers", total, "% of a core"),
         ("CPU, all cores", signals.within("cpu_pct"), "%"),
     )
-    noun = "loader worker was" if busy == 1 else "loader workers were"
-    return Candidate("input-cpu", SUPPORTED, f"{busy} {noun} busy all the time and could not keep up", numbers)
+    noun = "data-loader worker" if busy == 1 else "data-loader workers"
+    return Candidate("input-cpu", SUPPORTED, f"{busy} {noun} could not keep up", numbers)
 
 
 def loader_idle(signals: IntervalSignals) -> Candidate | None:
@@ -85,7 +85,7 @@ def loader_idle(signals: IntervalSignals) -> Candidate | None:
         usually(signals.typical("workers_cpu_pct"), "% of a core"),
         ("CPU of all workers right after it, against usual", surge, "times as much"),
     )
-    text = "the loader's workers stood still first, without using CPU or disk (a network drive, a lock, a sleep)"
+    text = "the data-loader workers blocked first, using neither CPU nor disk (network drive, lock, sleep)"
     sure = STRONG if stood is not None else SUPPORTED if first and refilled else POSSIBLE
     return Candidate("input-stalled", sure, text, numbers)
 
@@ -113,10 +113,7 @@ def loader_latency(signals: IntervalSignals) -> Candidate | None:
         (f"CPU of all {could / 100:.0f} workers meanwhile", workers, "% of a core"),
         ("of this time a process waited for input or output", signals.within("io_pressure_pct"), "%"),
     )
-    text = (
-        "the loader's workers waited most of the time themselves, for neither CPU nor a local disk: each image takes "
-        "long to come (a remote store, a lock, a sleep)"
-    )
+    text = "each image took long to arrive (remote storage, lock)"
     return Candidate("input-latency", SUPPORTED, text, numbers)
 
 
@@ -148,10 +145,9 @@ def _most(*values: float | None) -> float | None:
 
 def _keep_cache(event: KernelEvent) -> Advice:
     """Return what to do about who emptied the page cache: a faster disk would not help."""
-    return Advice(
-        f"Find out what {_who(event)} is, and keep it from emptying the page cache (/proc/sys/vm/drop_caches), which "
-        f"it did{_often(event)}: however fast the disk is, each image is read from it again then"
-    )
+    short = f"Stop {_who(event)} from emptying the page cache"
+    why = "After that each image is read from the disk again, however fast the disk is"
+    return Advice(f"{short} (/proc/sys/vm/drop_caches), which it did{_often(event)}. {why}", short=short)
 
 
 def _who(event: KernelEvent) -> str:

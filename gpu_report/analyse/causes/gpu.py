@@ -13,7 +13,7 @@ def gpu_fault(signals: IntervalSignals) -> Candidate | None:
     """Find that the driver lost the GPU, or wants it reset."""
     if not signals.nvml_lost:
         return None
-    return Candidate("gpu-fault", CERTAIN, f"the driver said: {signals.nvml_lost}")
+    return Candidate("gpu-fault", CERTAIN, f"the driver reported: {signals.nvml_lost}")
 
 
 def other_process(signals: IntervalSignals) -> Candidate | None:
@@ -26,7 +26,7 @@ def other_process(signals: IntervalSignals) -> Candidate | None:
     share, other = max(there, key=lambda pair: (pair[0], pair[1].memory_mib or 0.0))
     memory = "" if other.memory_mib is None else f", {other.memory_mib / 1024:.1f} GiB"
     numbers = evidence(("of this time it was on the GPU", 100 * share, "%"), ("its memory", other.memory_mib, "MiB"))
-    return Candidate("other-process", PRESENT, f"{other.who}{memory} was on this GPU too", numbers)
+    return Candidate("other-process", PRESENT, f"{other.who}{memory} was on this GPU, too", numbers)
 
 
 def power_cap(signals: IntervalSignals) -> Candidate | None:
@@ -47,10 +47,12 @@ def _throttled(signals: IntervalSignals, name: str, bits: int, confidence: float
     if share < THROTTLED_SHARE or clock > th.CAUSE_CLOCK_SHARE * typical:
         return None
     numbers = evidence(
-        (f"of this time {what} held the clock down", 100 * share, "%"),
+        (f"of this time the clock was limited by {what}", 100 * share, "%"),
         ("SM clock meanwhile", clock, "MHz"),
         usually(typical, "MHz"),
         ("temperature", signals.gpu_within("temperature_c"), "°C"),
         ("power", signals.gpu_within("power_w"), "W"),
     )
-    return Candidate(name, confidence, f"{what} held its clock at {clock:,.0f} MHz instead of {typical:,.0f}", numbers)
+    return Candidate(
+        name, confidence, f"{what} limited its clock to {clock:,.0f} MHz instead of {typical:,.0f}", numbers
+    )

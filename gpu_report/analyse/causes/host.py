@@ -15,7 +15,7 @@ def memory_pressure(signals: IntervalSignals) -> Candidate | None:
     if not waited and not swapped:
         return None
     numbers = evidence(
-        ("of the time a process waited for memory", pressure, "%"), ("read back from swap", swap, "MiB/s")
+        ("time with a process waiting for memory", pressure, "%"), ("read back from swap", swap, "MiB/s")
     )
     text = "processes waited for memory" + (", and pages were read back from swap" if swapped else "")
     return Candidate("memory-pressure", STRONG if waited and swapped else LIKELY, text, numbers)
@@ -34,10 +34,10 @@ def cores_taken(signals: IntervalSignals) -> Candidate | None:
         return None
     numbers = evidence(
         ("CPU, all cores", cpu, "%"),
-        ("of all cores, taken by other processes than the training", others, "%"),
-        ("of the time a process waited for a core", pressure, "%"),
+        ("of all cores, used by other processes", others, "%"),
+        ("time with a process waiting for a CPU core", pressure, "%"),
     )
-    return Candidate("input-cpu", STRONG, f"other processes took {others:.0f} % of all cores", numbers)
+    return Candidate("input-cpu", STRONG, f"other processes used {others:.0f} % of all CPU cores", numbers)
 
 
 def held_on_few_cores(signals: IntervalSignals) -> Candidate | None:
@@ -56,9 +56,9 @@ def held_on_few_cores(signals: IntervalSignals) -> Candidate | None:
     numbers = evidence(
         ("cores that a process of the training may run on (mean)", now, ""),
         usually(before, ""),
-        ("of the time a process waited for a core", signals.within("cpu_pressure_pct"), "%"),
+        ("time with a process waiting for a CPU core", signals.within("cpu_pressure_pct"), "%"),
     )
-    text = f"a process of the training was held on {now:.0f} of {before:.0f} cores"
+    text = f"a process of the training could use only {now:.0f} of {before:.0f} CPU cores"
     return Candidate("cpu-limit", STRONG if now <= th.FEW_CORES_SHARE * before else LIKELY, text, numbers)
 
 
@@ -70,11 +70,10 @@ def own_cores_full(signals: IntervalSignals) -> Candidate | None:
     numbers = evidence(
         ("CPU of the trainer and its workers", trainer, "% of a core"),
         ("cores that they may use", float(cores), ""),
-        ("processes waited for a core", signals.within("cpu_pressure_pct"), "%"),
+        ("time with a process waiting for a CPU core", signals.within("cpu_pressure_pct"), "%"),
     )
     limited = bool(signals.cores and signals.cores > cores)
-    of = f" of {signals.cores}" if limited else ""
-    text = f"the training filled all {cores:g}{of} cores that it may use"
+    text = f"it may use only {cores:g} of {signals.cores} CPU cores" if limited else f"it used all {cores:g} CPU cores"
     return Candidate("cpu-limit" if limited else "input-cpu", OWN_CORES, text, numbers)
 
 

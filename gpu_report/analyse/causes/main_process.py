@@ -17,7 +17,7 @@ def trainer_stopped(signals: IntervalSignals) -> Candidate | None:
     if stopped is None or stopped < th.STOPPED:
         return None
     numbers = evidence(stopped_processes(stopped))
-    return Candidate("trainer-blocked", CERTAIN, "a signal had stopped the training (SIGSTOP, Ctrl-Z)", numbers)
+    return Candidate("trainer-blocked", CERTAIN, "a signal paused the training (SIGSTOP, Ctrl-Z)", numbers)
 
 
 def trainer_blocked(signals: IntervalSignals) -> Candidate | None:
@@ -35,7 +35,7 @@ def trainer_blocked(signals: IntervalSignals) -> Candidate | None:
         usually(signals.typical("main_cpu_pct"), "% of a core"),
         ("CPU of all workers", signals.within("workers_cpu_pct"), "% of a core"),
     )
-    text = "the trainer's main process did nothing: no CPU, no disk (a callback, a lock, a logger, a remote service)"
+    text = "the main process was blocked, using neither CPU nor disk (callback, lock, logger, remote service)"
     return Candidate("trainer-blocked", STRONG if elsewhere else LIKELY, text, numbers)
 
 
@@ -56,12 +56,8 @@ def main_process_bound(signals: IntervalSignals) -> Candidate | None:
         ("CPU, all cores", signals.within("cpu_pct"), "%"),
     )
     if works_there:
-        return Candidate(
-            "main-process", STRONG, "the trainer's main process did other work, and the GPU waited", numbers
-        )
-    return Candidate(
-        "main-process", POSSIBLE, "the trainer's main process filled one core, and the GPU waited for it", numbers
-    )
+        return Candidate("main-process", STRONG, "the main process did other work", numbers)
+    return Candidate("main-process", POSSIBLE, "the main process used one CPU core fully", numbers)
 
 
 def launch_bound(signals: IntervalSignals) -> Candidate | None:
@@ -83,11 +79,11 @@ def launch_bound(signals: IntervalSignals) -> Candidate | None:
         ("CPU of the main process", signals.within("main_cpu_pct"), "% of a core"),
         ("CPU of all workers", signals.within("workers_cpu_pct"), "% of a core"),
     )
-    text = "kernels were too small to fill the GPU, and the main process launched them as fast as one core can"
+    text = "each step was too small for the GPU"
     return Candidate("launch-bound", LIKELY, text, numbers)
 
 
 def _in_one_line(signals: IntervalSignals) -> Iterator[tuple[str, float, str]]:
     """Yield for how much of the GPU's idle time the main process stood in one line that is none of its usual ones."""
     if stood_elsewhere(signals) and signals.stood:
-        yield ("the main process stood in one line of code", 100 * signals.stood.share, "% of the idle time")
+        yield ("the main process was in one line of code", 100 * signals.stood.share, "% of the idle time")

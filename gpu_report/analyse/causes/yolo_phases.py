@@ -11,7 +11,7 @@ from gpu_report.analyse.timeline.thresholds import LOW_PCT
 PHASE_CAUSES = {
     "validation": ("validation", "YOLO validated"),
     "checkpoint": ("checkpoint", "YOLO saved its checkpoint"),
-    "close mosaic": ("startup", "the mosaic was closed, for which YOLO makes its loader anew"),
+    "close mosaic": ("startup", "YOLO restarted its data loader to close the mosaic"),
     "first batch": ("startup", "YOLO waited for the first batch"),
     "data set": ("startup", "YOLO read the data set"),
 }
@@ -26,7 +26,7 @@ def tuning(signals: IntervalSignals) -> Candidate | None:
     if (workers or 0.0) >= th.WORKERS_FULL_PCT or util >= LOW_PCT:
         return None
     numbers = evidence(("CPU of the main process", main, "% of a core"), ("CPU of all workers", workers, "% of a core"))
-    text = "in the first epoch the main process prepared kernels for batches of a new size, such as the last one"
+    text = "in the first epoch YOLO tuned kernels for a new batch size, such as the last batch's"
     return Candidate("startup", PRESENT, text, numbers)
 
 

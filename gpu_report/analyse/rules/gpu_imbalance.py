@@ -60,7 +60,7 @@ def _judge(used: Sequence[GpuSeries], spans: Sequence[Span], shares: Sequence[_S
         return None
     least, most = min(shares, key=lambda s: s.util_pct), max(shares, key=lambda s: s.util_pct)
     if most.util_pct - least.util_pct >= th.IMBALANCE_POINTS and _throughout(used, spans, least.gpu, most.gpu):
-        busy = f"GPU {most.gpu} was busy {most.util_pct:.0f} % of ordinary training, GPU {least.gpu}"
+        busy = f"GPU {most.gpu} was busy {most.util_pct:.0f} % of steady-state training, GPU {least.gpu}"
         return "warning", f"{busy} {least.util_pct:.0f} %: {_which(least, most)}"
     uneven = _uneven_memory(shares)
     return ("info", uneven) if uneven else None
@@ -103,10 +103,10 @@ def _which(least: _Share, most: _Share) -> str:
     """Return which GPU is late, where work is known of both: a rank that waits spins, busy and without work."""
     name = next((name for name in WORK if name in least.work and name in most.work), None)
     if name is None:
-        return "they are far apart; which of them is late, utilisation alone does not tell"
+        return "utilisation alone does not show which of them is late"
     if most.work[name] >= th.MORE_WORK * least.work[name]:
         return f"GPU {most.gpu} does more of the work"
-    return f"GPU {least.gpu} is late, and GPU {most.gpu} spins until it comes, without doing more work"
+    return f"GPU {most.gpu} waits for GPU {least.gpu} (shows as busy)"
 
 
 def _uneven_memory(shares: Sequence[_Share]) -> str:
@@ -127,7 +127,7 @@ def _finding(context: Context, spans: Sequence[Span], shares: Sequence[_Share], 
         (spans[0][0], spans[-1][1]),
         text,
         evidence=tuple(fact for share in shares for fact in _facts(share)),
-        cause=Cause(RULE, POSSIBLE, "ranks keep step: every batch takes as long as the slowest of them"),
+        cause=Cause(RULE, POSSIBLE, "every step takes as long as the slowest GPU"),
         epoch=None,
         phase=None,
     )

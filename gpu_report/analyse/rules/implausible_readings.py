@@ -13,7 +13,7 @@ from gpu_report.analyse.timeseries.low_stretches import low_stretches
 from gpu_report.model import Cause, Finding, Interval, Run
 
 WHY = (
-    "no process was on it and it drew no power for work: some drivers read this once a process was killed in the "
+    "no process was on it, and it drew only idle power: some drivers report this after a process was killed in the "
     "middle of a kernel, until the GPU is reset"
 )
 
@@ -87,11 +87,11 @@ def _finding(context: Context, interval: Interval) -> Finding:
         "not-credible",
         "warning",
         interval.span,
-        f"GPU {interval.gpu} read {interval.mean_pct:.0f} % for {interval.duration_s:.0f} s with no process on "
-        "it: the reading is not credible",
+        f"GPU {interval.gpu} showed {interval.mean_pct:.0f} % for {interval.duration_s:.0f} s with no process on "
+        "it: the reading is implausible",
         gpu=interval.gpu,
         evidence=evidence(
-            ("utilisation it read (mean)", interval.mean_pct, "%"),
+            ("utilisation shown (mean)", interval.mean_pct, "%"),
             ("power meanwhile", signals.gpu_within("power_w"), "W"),
             ("its limit", gpu.power_limit_w, "W"),
             ("SM activity meanwhile", signals.gpu_within("sm_active_pct"), "%"),

@@ -26,7 +26,7 @@ def _finding(context: Context, event: KernelEvent) -> Finding:
         f"{where}{event.meaning}{times}",
         gpu=event.gpu,
         kernel_events=kernel_events_near([event], event.t_s, event.t_s, event.gpu),
-        advice=(Advice(event.action),) if event.action else (),
+        advice=(Advice(event.action, short=event.action.rstrip(".")),) if event.action else (),
     )
 
 

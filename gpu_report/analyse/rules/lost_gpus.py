@@ -43,14 +43,14 @@ def losses(run: Run) -> Iterator[Loss]:
 
 def _finding(context: Context, loss: Loss) -> Finding:
     start_s, end_s = loss.span
-    until = "came back" if loss.came_back else "did not come back before the recording ended"
+    until = "came back" if loss.came_back else "did not come back"
     said = "" if loss.reason.lower() == PLAIN_LOSS else f" ({loss.reason})"
     return context.finding(
         "gpu-lost",
         "critical",
         (start_s, end_s),
-        f"The driver lost GPU {loss.gpu}{said} for {end_s - start_s:,.0f} s; it {until}",
+        f"The driver lost GPU {loss.gpu}{said} for {end_s - start_s:,.0f} s: it {until}",
         gpu=loss.gpu,
-        cause=Cause("gpu-fault", CERTAIN, f"the driver said: {loss.reason}"),
+        cause=Cause("gpu-fault", CERTAIN, f"the driver reported: {loss.reason}"),
         kernel_events=tuple(context.signals.of(loss.gpu, start_s, end_s).kernel),
     )

@@ -15,7 +15,7 @@ from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import Span, Spans, as_array
 from gpu_report.model import HEALTHY_PCT, STARVED_PCT, Cause, Finding, Severity
 
-ORDINARY = "without warm-up and disturbed epochs"  # what the number is over: the verdict's is over all training
+ORDINARY = "without warm-up and slow epochs"  # what the number is over: the verdict's is over all training
 
 
 def starved_gpus(context: Context) -> list[Finding]:
@@ -72,8 +72,8 @@ def _finding(
     explained = _explained(signals, waited)
     cause = explained.cause
     numbers = evidence(
-        (f"mean utilisation in ordinary training ({ORDINARY})", mean_pct, "%"),
-        ("the trainer waited for data, of ordinary training", None if waited is None else 100 * waited, "%"),
+        (f"mean utilisation in the steady state ({ORDINARY})", mean_pct, "%"),
+        ("of the steady state, the training waited for data", None if waited is None else 100 * waited, "%"),
     )
     return context.finding(
         "starved",
@@ -94,8 +94,8 @@ def _finding(
 
 def _how_busy(gpu: int, mean_pct: float | None, waited: float | None) -> str:
     if mean_pct is None:
-        return f"The trainer of GPU {gpu} waited for data {100 * (waited or 0.0):.0f} % of its ordinary training"
-    return f"GPU {gpu} was busy {mean_pct:.0f} % of its ordinary training ({ORDINARY})"
+        return f"The training on GPU {gpu} waited for data {100 * (waited or 0.0):.0f} % of the time in steady state"
+    return f"GPU {gpu} was busy only {mean_pct:.0f} % of the time in steady state"
 
 
 def _severity(cause: Cause, mean_pct: float | None) -> Severity:

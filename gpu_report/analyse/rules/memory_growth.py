@@ -18,8 +18,8 @@ from gpu_report.model import Cause, Evidence, Finding
 from gpu_report.wording import gib, memory_words
 
 RULE = "memory-growth"
-WHY = "memory is taken and not given back (tensors kept in a list, a loss summed up with its graph, a growing cache)"
-MOSAIC = "YOLO closes its mosaic for the last epochs and makes the loader anew: one step, no growth"
+WHY = "memory is taken and not released (tensors kept in a list, losses summed with their graph, a growing cache)"
+MOSAIC = "YOLO closes its mosaic for the last epochs and restarts its data loader: one step, no growth"
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +44,14 @@ class _Case:
         return max(asked - last, 0) if isinstance(asked, int) and last is not None else None
 
     @property
+    def goes_on(self) -> bool:
+        """Tell whether the training still went on when the recording ended: of one that is over no time is foretold."""
+        run, group = self.context.run, self.training.rank_group
+        is_last = self.training is self.context.trainings[-1]
+        over = any(event.kind == "command_ended" for event in run.events) or run.recording.ended_by is None
+        return is_last and not over and group is not None and group.main.ended is None
+
+    @property
     def out_of_memory(self) -> bool:
         """Tell whether an exception ended the training that says that CUDA was out of memory."""
         culprit = self.training.rank_group.crashed if self.training.rank_group else None
@@ -53,7 +61,7 @@ class _Case:
     def whose(self) -> str:
         """Return whose memory it is, in words."""
         known = self.memory.others_mib is not None
-        return f"The training's memory on GPU {self.memory.gpu}" if known else f"The memory of GPU {self.memory.gpu}"
+        return f"The training's memory on GPU {self.memory.gpu}" if known else f"Memory on GPU {self.memory.gpu}"
 
 
 def growing_memory(context: Context) -> list[Finding]:
@@ -85,7 +93,9 @@ def _finding(case: _Case, growth: Growth) -> Finding:
         gpu=case.memory.gpu,
         evidence=_evidence(case, growth),
         cause=Cause(
-            RULE, SUPPORTED if certain else POSSIBLE, WHY if certain else f"{WHY}; whose it is was not recorded"
+            RULE,
+            SUPPORTED if certain else POSSIBLE,
+            WHY if certain else f"{WHY}; which process took it was not recorded",
         ),
         ran_out=growth.goes_on and case.out_of_memory,
     )
@@ -94,7 +104,7 @@ def _finding(case: _Case, growth: Growth) -> Finding:
 def _ran_out(case: _Case, growth: Growth) -> str:
     """Return in words that memory grew until there was no more, empty where it did not."""
     if growth.goes_on and case.out_of_memory:
-        return "until CUDA was out of memory"
+        return "until none was left"
     capacity = case.memory.capacity_mib
     full = capacity and growth.free_mib is not None and growth.free_mib <= (1 - th.FULL_SHARE) * capacity
     return "until the card was full" if full else ""
@@ -108,16 +118,15 @@ def _runs_out(case: _Case, growth: Growth) -> bool:
 
 def _summary(case: _Case, growth: Growth) -> str:
     rate = _rate(growth, case.epochs.epoch_s)
-    grown = f"{case.whose} grew by {memory_words(growth.after_mib - growth.before_mib)}, {rate}"
+    grown = f"{case.whose} grew by {rate} ({memory_words(growth.after_mib - growth.before_mib)} in all)"
     if ended := _ran_out(case, growth):
         return f"{grown}, {ended}"
     left = growth.seconds_left
     if left is None:
-        return grown if growth.goes_on else f"{grown}, and then no more"
-    if case.epochs_left == 0:  # over: no clock will come to that time
-        return f"{grown}; a longer training would have filled the card {_in_time(left, case.epochs.epoch_s)}"
-    at = _clock(case.context.run.start_wall_s, growth.end_s + left)
-    return f"{grown}; at this rate the card would be full {_in_time(left, case.epochs.epoch_s)}, {at}"
+        return grown if growth.goes_on else f"{grown}, then stopped"
+    grown = f"{case.whose} grew {rate}"
+    at = f", {_clock(case.context.run.start_wall_s, growth.end_s + left)}" if case.goes_on else ""
+    return f"{grown}: full {_in_time(left, case.epochs.epoch_s)}{at}"
 
 
 def _rate(growth: Growth, epoch_s: float | None) -> str:
@@ -149,10 +158,10 @@ def _evidence(case: _Case, growth: Growth) -> tuple[Evidence, ...]:
         ("memory after it", gib(growth.after_mib), "GiB"),
         ("growth an epoch (median slope)", gib(growth.rate_mib_s * epoch_s) if epoch_s else None, "GiB"),
         ("growth a minute", gib(growth.rate_mib_s * 60), "GiB"),
-        ("the card can hold", gib(case.memory.capacity_mib), "GiB"),
-        ("other processes held, at most, which is not counted", gib(apart) if apart else None, "GiB"),
+        ("capacity of the GPU", gib(case.memory.capacity_mib), "GiB"),
+        ("held by other processes, at most (not counted)", gib(apart) if apart else None, "GiB"),
         ("epochs until it is full at this rate", seconds / epoch_s if seconds is not None and epoch_s else None, ""),
-        ("epochs that were still to come", case.epochs_left, ""),
+        ("epochs left", case.epochs_left, ""),
     )
 
 
@@ -161,7 +170,7 @@ def _mosaic_finding(case: _Case, step: Step) -> Finding:
         RULE,
         "info",
         (step.t_s, step.t_s),
-        f"{case.whose} stepped up by {memory_words(step.mib)} in the epoch in which the mosaic closed, and stayed",
+        f"{case.whose} rose by {memory_words(step.mib)} when the mosaic closed, and stayed there",
         gpu=case.memory.gpu,
         expected=True,
         evidence=evidence(("step", gib(step.mib), "GiB")),

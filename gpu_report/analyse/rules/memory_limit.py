@@ -42,12 +42,12 @@ def _finding(context: Context, memory: GpuMemory, spans: list[Span]) -> Finding:
     peak = float(np.nanmax(memory.used_mib[rows]))
     capacity = memory.capacity_mib or peak
     others = None if memory.others_mib is None else float(np.nan_to_num(memory.others_mib[rows]).max(initial=0.0))
-    whose = f", {memory_words(others)} of it other processes'" if others else ""
+    whose = f", {memory_words(others)} used by other processes" if others else ""
     return context.finding(
         "memory-near-limit",
         "warning",
         (start_s, end_s),
-        f"{100 * peak / capacity:.0f} % of GPU {memory.gpu}'s memory was in use for {end_s - start_s:.0f} s: "
+        f"GPU {memory.gpu}'s memory was {100 * peak / capacity:.0f} % full for {end_s - start_s:.0f} s: "
         f"{peak / 1024:.1f} of {memory_words(capacity)}{whose}",
         gpu=memory.gpu,
         evidence=_evidence(context, memory, spans, peak, others),
@@ -64,7 +64,7 @@ def _evidence(
     return (
         *evidence(
             ("memory in use (peak)", gib(peak_mib), "GiB"),
-            ("the card can hold", gib(memory.capacity_mib), "GiB"),
+            ("capacity of the GPU", gib(memory.capacity_mib), "GiB"),
             ("of it the training's", gib(own), "GiB"),
             ("of it other processes'", gib(others_mib) if others_mib else None, "GiB"),
         ),

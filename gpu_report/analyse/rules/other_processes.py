@@ -9,7 +9,7 @@ from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.analyse.timeseries.intervals import Span, intersect
-from gpu_report.model import Cause, Evidence, Finding
+from gpu_report.model import Advice, Cause, Evidence, Finding
 
 
 def other_processes(context: Context) -> list[Finding]:
@@ -26,21 +26,22 @@ def other_processes(context: Context) -> list[Finding]:
 
 def _finding(context: Context, other: OtherProcess) -> Finding:
     start_s, end_s = other.span
+    keep = f"Keep {other.who.replace('`', chr(39))} off GPU {other.gpu}"
     signals = context.signals.of(other.gpu, *other.span)
     return context.finding(
         "other-process",
         "warning",
         (start_s, end_s),
-        f"{other.who} worked on GPU {other.gpu} beside the training for {end_s - start_s:.0f} s"
-        f"{_at_pace(context, other)}",
+        f"{other.who} shared GPU {other.gpu} with the training for {end_s - start_s:.0f} s{_at_speed(context, other)}",
         gpu=other.gpu,
         evidence=_evidence(context, other, signals),
         cause=Cause("other-process", STRONG, f"{other.who} shared the GPU with the training"),
+        advice=(Advice(f"{keep} while it trains", short=keep),),
         kernel_events=tuple(signals.kernel),
     )
 
 
-def _at_pace(context: Context, other: OtherProcess) -> str:
+def _at_speed(context: Context, other: OtherProcess) -> str:
     """Return what the other process left of the training's throughput, empty where callbacks did not tell it."""
     throughput = context.throughput
     then, typical = (
@@ -48,11 +49,7 @@ def _at_pace(context: Context, other: OtherProcess) -> str:
         if throughput
         else (None, None)
     )
-    return (
-        f"; the training went on at {100 * then / typical:.0f} % of its usual pace"
-        if then is not None and typical
-        else ""
-    )
+    return f": training speed was {100 * then / typical:.0f} % of typical" if then is not None and typical else ""
 
 
 def _steady(context: Context, other: OtherProcess) -> Sequence[Span]:
@@ -64,9 +61,9 @@ def _steady(context: Context, other: OtherProcess) -> Sequence[Span]:
 def _evidence(context: Context, other: OtherProcess, signals: IntervalSignals) -> tuple[Evidence, ...]:
     throughput, steady = context.throughput, _steady(context, other)
     return evidence(
-        ("pace of the training meanwhile", throughput.images_per_s([other.span]) if throughput else None, "images/s"),
+        ("training speed meanwhile", throughput.images_per_s([other.span]) if throughput else None, "images/s"),
         usually(throughput.images_per_s(steady) if throughput else None, "images/s"),
-        ("its share of the GPU's time, at most", other.util_pct, "%"),
+        ("its share of the GPU time, at most", other.util_pct, "%"),
         ("its memory", other.memory_mib, "MiB"),
         ("utilisation meanwhile", signals.gpu_within("gpu_util_pct"), "%"),
         usually(signals.gpu_typical("gpu_util_pct"), "%"),

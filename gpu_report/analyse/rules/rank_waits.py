@@ -22,13 +22,13 @@ def _finding(context: Context, interval: Interval) -> Finding:
     signals = context.signals.of(interval.gpu, *span)
     late = _late(context, interval.gpu, span)
     power = signals.gpu_within("power_w")
-    peer = f"GPU {late}" if late is not None else "another rank"
+    peer = f"GPU {late}" if late is not None else "another GPU"
     seconds = f"{interval.duration_s:.0f} s"
     return context.finding(
         "waiting-for-peer",
         "warning",
         span,
-        f"GPU {interval.gpu} read {interval.mean_pct:.0f} % and waited {seconds} for {peer}",
+        f"GPU {interval.gpu} waited {seconds} for {peer} (shows as {interval.mean_pct:.0f} % busy)",
         gpu=interval.gpu,
         evidence=_evidence(signals, power),
         cause=Cause("waiting-for-peer", STRONG, _explanation(signals, peer)),
@@ -46,8 +46,8 @@ def _late(context: Context, gpu: int, span: Span) -> int | None:
 
 def _explanation(signals: IntervalSignals, peer: str) -> str:
     stopped = signals.within("trainer_stopped")
-    why = "; a signal had stopped a process of the training" if stopped is not None and stopped >= STOPPED else ""
-    return f"it was at full utilisation and idle power: its rank spun until the one on {peer} came{why}"
+    why = "; a signal had paused a process of the training" if stopped is not None and stopped >= STOPPED else ""
+    return f"it showed full utilisation at idle power: its rank waited for the one on {peer}{why}"
 
 
 def _evidence(signals: IntervalSignals, power: float | None) -> tuple[Evidence, ...]:

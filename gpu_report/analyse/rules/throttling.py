@@ -14,12 +14,13 @@ from gpu_report.analyse.signals.thresholds import HOT_C
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import intersect, length_s, mask_in_any, union
 from gpu_report.model import Cause, Evidence, Finding
+from gpu_report.wording import lower_first
 
 COUNTER_TEXTS = {
-    "power_cap_s": "held down by the power limit, by the driver's counter",
-    "power_brake_s": "held down by an outside power signal, by the driver's counter",
-    "sw_thermal_slowdown_s": "held down by the driver for heat, by its counter",
-    "hw_thermal_slowdown_s": "held down by the board for heat, by its counter",
+    "power_cap_s": "power-limited, by the driver's counter",
+    "power_brake_s": "limited by an outside power signal, by the driver's counter",
+    "sw_thermal_slowdown_s": "limited by the driver for heat, by its counter",
+    "hw_thermal_slowdown_s": "limited by the board for heat, by its counter",
 }
 
 
@@ -60,7 +61,7 @@ def _brought_by(context: Context, throttle: Throttle, series: GpuSeries) -> list
 
 def _while(others: Sequence[OtherProcess]) -> str:
     """Return who worked beside the training while a GPU was held down, with a comma before it; empty for nobody."""
-    return f", while {_names(others)} worked on it, too" if others else ""
+    return f", while {_names(others)} used it, too" if others else ""
 
 
 def _names(others: Sequence[OtherProcess]) -> str:
@@ -69,35 +70,37 @@ def _names(others: Sequence[OtherProcess]) -> str:
 
 def _cause(throttle: Throttle, others: Sequence[OtherProcess]) -> Cause:
     """Return the cause; what another process brought about is its consequence."""
-    why = f"; it came of {_names(others)} beside the training, and went with it" if others else ""
+    why = f"; it began and ended with {_names(others)}" if others else ""
     return Cause(throttle.cause, STRONG, f"{_explanation(throttle)}{why}")
 
 
 def _summary(throttle: Throttle) -> str:
-    for_s = f"{throttle.throttled_s.sum():,.0f} s of work"
+    for_s = f"{throttle.throttled_s.sum():,.0f} s"
     if not throttle.lost.any():
-        return f"GPU {throttle.gpu} was at {HOT_C:.0f} °C or more for {for_s}, at no cost in clock so far"
+        return f"GPU {throttle.gpu} was at {HOT_C:.0f} °C or more for {for_s}, without a lower clock so far"
     if throttle.by_design:
         clock = (1 - throttle.cost_pct / 100) * throttle.typical_mhz
-        return f"GPU {throttle.gpu} ran at its own power limit for {for_s}, at {clock:,.0f} MHz: that is what it can do"
+        return f"GPU {throttle.gpu} ran at its own power limit for {for_s} ({clock:,.0f} MHz): its full speed"
     clock = (1 - throttle.cost_pct / 100) * throttle.typical_mhz
-    slower = f"{clock:,.0f} MHz instead of {throttle.typical_mhz:,.0f} for {for_s}"
-    return f"{_by_what(throttle)} held GPU {throttle.gpu} at {slower}: at most {throttle.lost_s:,.0f} s lost"
+    slower = f"to {clock:,.0f} MHz instead of {throttle.typical_mhz:,.0f} for {for_s}"
+    return f"{_how(throttle, f'GPU {throttle.gpu}')} {slower}: at most {throttle.lost_s:,.0f} s lost"
 
 
-def _by_what(throttle: Throttle) -> str:
+def _how(throttle: Throttle, what: str) -> str:
     if throttle.cause == THERMAL:
-        return "Heat"
-    return "An outside power signal (power brake)" if throttle.brake else "Its power limit"
+        return f"Heat slowed {what}"
+    return (
+        f"An outside power signal (power brake) slowed {what}" if throttle.brake else f"The power limit slowed {what}"
+    )
 
 
 def _explanation(throttle: Throttle) -> str:
     if not throttle.lost.any():
-        return f"it was at {HOT_C:.0f} °C or more, where cards begin to slow down"
+        return f"it was at {HOT_C:.0f} °C or more, where GPUs begin to slow down"
     if throttle.by_design:
-        return "the card draws all the power that it is made for; only less work an image would make it faster"
-    typical = "its usual" if throttle.alike else "what this card reaches under less load"
-    return f"{_by_what(throttle).lower()} held the clock {throttle.cost_pct:.0f} % under {typical}"
+        return "the GPU draws all the power it is made for; only less work per image would make it faster"
+    typical = "typical" if throttle.alike else "what this GPU reaches under less load"
+    return lower_first(f"{_how(throttle, 'the clock')} to {throttle.cost_pct:.0f} % under {typical}")
 
 
 def _evidence(context: Context, throttle: Throttle, series: GpuSeries) -> tuple[Evidence, ...]:
@@ -107,7 +110,7 @@ def _evidence(context: Context, throttle: Throttle, series: GpuSeries) -> tuple[
         for name in COUNTERS[throttle.cause]
     ]
     return evidence(
-        ("held down, of the time in which it worked", 100 * throttle.share, "%"),
+        ("slowed, of the time in which it worked", 100 * throttle.share, "%"),
         *counted,
         ("SM clock meanwhile (mean)", _mean(series, "sm_clock_mhz", throttle.throttled_s), "MHz"),
         compared_with("typical" if throttle.alike else "under less load", throttle.typical_mhz, "MHz"),

@@ -16,8 +16,8 @@ from gpu_report.analyse.timeseries.intervals import Span, mask_in_any
 from gpu_report.analyse.timeseries.weighted_stats import weighted_stats
 from gpu_report.model import HEALTHY_PCT, Advice, Cause, Evidence, Finding
 
-NOT_OURS = "it did no work; a recording sees every GPU of the machine, also those that the job was not given"
-FREE = "nobody else was on it, and nothing kept the training from it"
+NOT_OURS = "it did no work; the recording sees every GPU of the machine, also those that the job may not use"
+FREE = "no other process was on it, and nothing kept the training from using it"
 BY_ORDER = "YOLO's device ids count the GPUs that torch sees, which here are those of the machine in their order"
 
 
@@ -125,7 +125,7 @@ def _advice(context: Context, training: Training, idle: Sequence[GpuSeries]) -> 
     args = training.args
     if "device" not in args or _waits(context, training):
         return ()
-    text = "Train on the free GPUs, too: the batch is shared out among them and must be a multiple of their number"
+    text = "Train on the free GPUs, too: they share the batch, which must be a multiple of their number"
     if not known_order(context.run):
         return (Advice(f"{text}; name them by torch's numbers, which may differ from those of this report"),)
     if not _shares_out(args.get("batch"), len(training.gpus) + len(idle)):

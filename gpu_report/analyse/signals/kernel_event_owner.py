@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from gpu_report.analyse.signals import thresholds as th
 from gpu_report.model import InsideRun, KernelEvent, Run
 
-NOT_OURS = "not the training, which went on"
+NOT_OURS = "not the training, which continued"
 # What these say of a process ends its work. One that hung, or emptied a cache, goes on, and may be one of the loader's.
 ENDS_ITS_PROCESS = frozenset({"xid", "oom", "segfault"})
 

@@ -51,8 +51,7 @@ _ROWS: Final[tuple[tuple[tuple[int, ...], Xid], ...]] = (
     (
         (13,),
         Xid(
-            "a compute or graphics engine stopped on an exception: usually the program (out of bounds, illegal "
-            "instruction), rarely the hardware",
+            "a GPU engine stopped on an exception (out of bounds, illegal instruction): usually a bug of the program",
             "warning",
             _BAD_ACCESS,
             "application",
@@ -63,8 +62,7 @@ _ROWS: Final[tuple[tuple[tuple[int, ...], Xid], ...]] = (
     (
         (31,),
         Xid(
-            "a GPU program touched memory that is not mapped: usually the program's fault, sometimes the driver's "
-            "or the hardware's",
+            "a GPU program touched memory that is not mapped: usually a bug of the program",
             "warning",
             _BAD_ACCESS,
             "application",

@@ -138,14 +138,14 @@ def outliers_note(analysis: Analysis) -> str:
     if not outliers:
         return ""
     what = "epoch stands" if outliers == 1 else "epochs stand"
-    return f"{number(outliers)} {what} out: a part took far longer than in most others."
+    return f"{number(outliers)} {what} out: a part of it took far longer than in most others."
 
 
 def unknown_note(analysis: Analysis) -> str:
     """Return what is not known of any epoch, and how it would be."""
     if any(known(epoch.data_wait_s) is not None for epoch in analysis.epochs):
         return ""
-    return "Images a second and data wait are known only of a run that tells them from inside."
+    return "Images per second and data wait are known only where YOLO's callbacks reported them."
 
 
 def chart(analysis: Analysis) -> EpochChartView | None:

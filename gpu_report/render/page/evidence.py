@@ -11,11 +11,11 @@ from gpu_report.wording import upper_first
 
 # How a number is shown that is no fact of its own: it says what the one before it is to be compared with.
 _COMPARED: Mapping[Reference, str] = {
-    "typical": "usually {}",
+    "typical": "typical {}",
     "under less load": "{} under less load",
     "limit": "limit {} when the recording began",
-    "capacity": "of {} that it can hold",
-    "allowance": "of {} that it may hold",
+    "capacity": "of {}",
+    "allowance": "limit {}",
     "before the end": "{} before the end",
 }
 

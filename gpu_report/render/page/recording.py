@@ -32,7 +32,7 @@ def kernel(log: KernelLog, clock: WallClock) -> KernelView:
     reason = f" ({log.reason.rstrip('.')})" if log.reason else ""
     statement = f"Unknown: the kernel log could not be read{reason}, so errors may have gone unseen."
     if log.xid_events == "listening":
-        statement += " Xid errors were listened for through NVML, which needs no log."
+        statement += " Xid errors were read through NVML, which needs no log."
     return KernelView(read=False, statement=statement, command=with_code(log.advice), lines=lines)
 
 
@@ -65,7 +65,7 @@ def _facts(analysis: Analysis) -> tuple[Fact, ...]:
         Fact("Command", " ".join(source.command)),
         *_ending(analysis.ending),
         Fact("One sample every", duration(source.interval_s) if source.interval_s else ""),
-        Fact("Coverage", f"{share(analysis.coverage)} of the samples that should be there"),
+        Fact("Coverage", f"{share(analysis.coverage)} of the expected samples"),
         Fact("Longest gap", duration(analysis.longest_gap_s)),
         *(Fact("Not checked", f"{rule_words(each.rule)}: {each.reason}") for each in analysis.not_checked),
         Fact("Host", ", ".join(str(part) for part in (source.host, *host) if part)),
@@ -82,7 +82,7 @@ def _ending(ending: Ending | None) -> tuple[Fact, ...]:
     if ending is None:
         return ()
     when = sentence(f"{ending_words(ending)}, {elapsed(ending.t_s)} after the start")
-    return Fact("The training's end", when), Fact("In its last minute", numbers(ending.last_minute))
+    return Fact("End of the training", when), Fact("In its last minute", numbers(ending.last_minute))
 
 
 def _recorder(source: Recording) -> str:

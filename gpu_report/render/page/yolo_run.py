@@ -49,13 +49,13 @@ def phases_note(analysis: Analysis) -> str:
     if not sources:
         return ""
     if sources == {FROM_CALLBACKS}:
-        return "Phases are as YOLO's own callbacks told them."
-    seen = "seen from outside: the ends of epochs by the rows of results.csv"
+        return "Phases as reported by YOLO's callbacks."
+    seen = "estimated from outside: the ends of epochs from the rows of results.csv"
     known_to_s = [phase.uncertainty_s for phase in analysis.phases if phase.uncertainty_s is not None]
     if known_to_s:
-        seen += f", the edges within them by utilisation and power, to within {max(known_to_s):.1f} s"
+        seen += f", the phases within them from utilisation and power, to within {max(known_to_s):.1f} s"
     if FROM_CALLBACKS in sources:
-        return f"Phases are as YOLO's own callbacks told them; of runs that told nothing they are {seen}."
+        return f"Phases as reported by YOLO's callbacks; in runs without callbacks they are {seen}."
     return f"Phases are {seen}."
 
 

@@ -232,7 +232,12 @@ class TestLedger:
 class TestVerdict:
     @pytest.mark.parametrize(
         ("util", "says"),
-        [(10, "mostly waited"), (50, "room to win"), (80, "healthy"), (99, "in the model")],
+        [
+            (10, "No clear fix found: the GPU was busy only 10 %"),
+            (50, "busy only 50 %"),
+            (80, "Nothing to fix"),
+            (99, "the model itself is the limit"),
+        ],
     )
     def test_it_reads_the_mean(self, util, says):
         assert says in analyse(make_run(readings((util, 100)))).verdict.text

@@ -55,7 +55,7 @@ def _fall_context(context: Context, part: DropPart, at_end: EpochEndCause | None
         return at_end.evidence
     if part.drop.duration_s >= context.options.drop_seconds or part.whole_s - part.drop.duration_s < PHASE_EDGE_S:
         return ()
-    return (Evidence("with the validation or checkpoint beside it, which is not counted", part.whole_s, "s"),)
+    return (Evidence("with the validation or checkpoint next to it (not counted)", part.whole_s, "s"),)
 
 
 def fall_evidence(context: Context, drop: Drop) -> tuple[Evidence, ...]:
@@ -65,12 +65,12 @@ def fall_evidence(context: Context, drop: Drop) -> tuple[Evidence, ...]:
         Evidence("utilisation before it (median)", drop.level_pct, "%"),
         Evidence("utilisation within it (mean)", drop.mean_pct, "%"),
         Evidence("length", drop.duration_s, "s"),
-        Evidence("time of full work lost", lost, "s"),
+        Evidence("GPU time lost", lost, "s"),
     ]
     epoch_end = context.epoch_ends.touching(*drop.span)
     typical = context.epoch_ends.typical_s(epoch_end) if epoch_end else None
     if typical:
-        found.append(Evidence("validation and checkpoint of the other epochs take (median)", sum(typical), "s"))
+        found.append(Evidence("validation and checkpoint of other epochs (median)", sum(typical), "s"))
     return tuple(found)
 
 

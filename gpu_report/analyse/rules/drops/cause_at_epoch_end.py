@@ -39,7 +39,7 @@ def epoch_end_cause(context: Context, drop: Drop) -> EpochEndCause:
     cause = Cause("validation", STRONG, _words(at_the_end_s, typical_s, trained_s, epoch_end))
     numbers = (
         ("of it, validation and checkpoint", at_the_end_s, "s"),
-        ("of it, the loader made anew as the mosaic closes", anew_s, "s"),
+        ("of it, data loader restarted as the mosaic closes", anew_s, "s"),
         ("of it, training before them", before_s, "s"),
         ("of it, training after them", trained_s - before_s, "s"),
     )
@@ -68,13 +68,13 @@ def _words(at_the_end_s: float, typical_s: float | None, trained_s: float, epoch
         return "the epoch ended here: validation and checkpoint"
     took = f"the epoch ended here: validation and checkpoint took {at_the_end_s:.1f} s of it"
     if typical_s is not None:
-        took += f", usually {typical_s:.1f} s"
+        took += f", typical {typical_s:.1f} s"
         if (
             epoch_end
             and epoch_end.first
             and at_the_end_s > typical_s + max(OUTLIER_AT_LEAST_S, OUTLIER_SHARE * typical_s)
         ):
-            took += " (the first takes longer: validation starts its loader and prepares its kernels)"
+            took += " (the first takes longer: validation starts its data loader and prepares its kernels)"
     if trained_s > EPOCH_END_S:
-        took += f"; {trained_s:.1f} s of it are training right beside them"
+        took += f"; {trained_s:.1f} s of it are training right next to them"
     return took

@@ -136,8 +136,8 @@ def _finding(  # noqa: PLR0913, PLR0917 - what is slow, where, and by what
     least_s = context.options.drop_seconds
     held = _core(context, stop, READING_SLACK * least_s) if stop[1] - stop[0] >= least_s else span
     explained = explain(context.signals.of(gpu, *held), kernel_was_read=context.run.kernel.status == "read")
-    longer = f"The {part.name} of epoch {end.row.epoch} took {took_s:.0f} s, usually {usual.typical_s:.0f} s"
-    rested = "" if held == span else f": for {length_s([held]):.0f} s of it nothing was done"
+    longer = f"The {part.name} of epoch {end.row.epoch} took {took_s:.0f} s (typical: {usual.typical_s:.0f} s)"
+    rested = "" if held == span else f", {length_s([held]):.0f} s of it idle"
     return context.finding(
         part.rule,
         "warning",
@@ -151,7 +151,7 @@ def _finding(  # noqa: PLR0913, PLR0917 - what is slow, where, and by what
             *evidence(
                 (f"this {part.name}", took_s, "s"),
                 (f"{part.name} of the other epochs (median)", usual.typical_s, "s"),
-                ("of it, the workers used no CPU", length_s(stopped) or None, "s"),
+                ("of it, workers without CPU use", length_s(stopped) or None, "s"),
             ),
             *explained.evidence,
         ),

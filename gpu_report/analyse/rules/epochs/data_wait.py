@@ -41,8 +41,7 @@ def _finding(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> 
         "data-wait-growing",
         "warning",
         (epochs[0].span[0], epochs[-1].span[1]),
-        f"The trainer waited for data longer and longer: {grown.first:.1f} s an epoch at first, "
-        f"{grown.last:.1f} s at last (medians of {third} epochs each)",
+        f"Waiting for data grew from {grown.first:.1f} s to {grown.last:.1f} s an epoch",
         evidence=(
             Evidence("waited for data in an epoch of the first third (median)", grown.first, "s"),
             Evidence("in the last third", grown.last, "s"),

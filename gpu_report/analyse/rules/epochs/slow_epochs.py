@@ -75,13 +75,13 @@ def _slow(context: Context, slow: Sequence[TrainedEpoch], siblings: Sequence[Tra
         "slow-epoch",
         "warning",
         (slow[0].span[0], slow[-1].span[1]),
-        f"The training of {which} took {took_s:.1f} s, usually {typical_s:.1f} s: {cost_s:.0f} s lost",
+        f"Training in {which} took {took_s:.1f} s (typical: {typical_s:.1f} s): {cost_s:.0f} s lost",
         epoch=slow[0].epoch,
         phase="train",
         evidence=(
             Evidence("training took", took_s, "s"),
-            Evidence("usually (median of its siblings)", typical_s, "s", reference="typical"),
-            *changed(context, rest, slow, ("usually", "then"), reference="typical of next"),
+            Evidence("typical (median of the other epochs)", typical_s, "s", reference="typical"),
+            *changed(context, rest, slow, ("typical", "then"), reference="typical of next"),
         ),
         cause=_something_else(context, slow, rest),
     )
@@ -110,7 +110,7 @@ def _something_else(context: Context, slow: Sequence[TrainedEpoch], rest: Sequen
     if then_s < th.BUSIER_FACTOR * typical_s * max(typical_mhz / then_mhz, 1.0):
         return None
     text = (
-        f"the GPU was busy {then_s:.0f} s of it, {typical_s:.0f} s usually for the same work: something else ran on it"
+        f"the GPU was busy {then_s:.0f} s of it, typical {typical_s:.0f} s for the same work: something else ran on it"
     )
     return Cause("other-process", HINTED, text)
 
@@ -134,8 +134,8 @@ def _slowing(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> 
         "epochs-slowing",
         "warning",
         (epochs[0].span[0], epochs[-1].span[1]),
-        f"Epochs got slower: training took {grown.first:.1f} s at first and {grown.last:.1f} s at last "
-        f"({percent:.0f} % more, medians of {third} epochs each)",
+        f"Epochs got slower: training went from {grown.first:.1f} s to {grown.last:.1f} s an epoch "
+        f"({percent:.0f} % more)",
         evidence=(
             Evidence("training of an epoch in the first third (median)", grown.first, "s"),
             Evidence("in the last third", grown.last, "s"),

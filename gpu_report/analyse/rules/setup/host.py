@@ -27,12 +27,12 @@ def shared_memory(context: Context, training: Training) -> SetupIssue | None:
         return None
     failed = need > total and _failed(training)
     workers = f"{training.quantity('workers') or 0:.0f} workers"
-    text = f"{SHM} has {memory_words(total)}, and the batches of {workers} may take {memory_words(need)}"
+    text = f"{SHM} has {memory_words(total)}; the batches of {workers} may need {memory_words(need)}"
     if full:
-        text = f"{SHM} ran full ({memory_words(total)}): the loader's workers leave their batches there"
+        text = f"{SHM} was full ({memory_words(total)}): data-loader workers keep their batches there"
     return SetupIssue(
         "warning" if full or failed else "info",
-        f"{text}. Without room there, a worker dies of a bus error" if failed else text,
+        f"{text}: a worker without room dies of a bus error" if failed else text,
         (full, failed) if full else (failed, workers, memory_words(need)),
         evidence(
             (f"size of {SHM}", total, "MiB"),
@@ -60,11 +60,11 @@ def threads(context: Context, training: Training) -> SetupIssue | None:
     times = f" in each of {training.ranks} processes" if training.ranks > 1 else ""
     return SetupIssue(
         "warning" if used else "info",
-        f"OMP_NUM_THREADS asks for {each:.0f} threads{times}, and {_cores(usable)} may be used",
+        f"OMP_NUM_THREADS asks for {each:.0f} threads{times}; only {_cores(usable)} may be used",
         (each, training.ranks),
         evidence(
             ("CPU of the main process in training", main, "% of a core"),
-            ("of the time in training a process waited for a core", waited, "%"),
+            ("training time with a process waiting for a CPU core", waited, "%"),
         ),
         (Advice(f"Set OMP_NUM_THREADS={fit}, or leave it to ultralytics, which sets 1"),),
     )
@@ -83,20 +83,20 @@ def cores(context: Context, training: Training) -> SetupIssue | None:
     used = main * training.ranks + loader  # `main` is the busiest rank's
     if used < th.CORES_FULL_PCT * usable or waited < th.CORES_WAITED_PCT:
         return None
-    all_workers = f"{workers * training.ranks:.0f} loader workers"
+    all_workers = f"{workers * training.ranks:.0f} data-loader workers"
     fewer = max(int(usable) // training.ranks, 1)
-    change = Advice("With these cores more workers win nothing", "workers", f"{workers:.0f}", str(fewer))
+    change = Advice("With these cores more workers gain nothing", "workers", f"{workers:.0f}", str(fewer))
     can_change = "workers" in training.args and fewer < workers
     return SetupIssue(
         "warning",
-        f"{all_workers} shared {_cores(usable)} (the machine shows {shown}), and needed more",
+        f"{all_workers} shared {_cores(usable)} (of {shown} in the machine) and needed more",
         (workers * training.ranks,),
         evidence(
             ("CPU of the trainer and its workers in training", used, "% of a core"),
-            ("of the time in training a process waited for a core", waited, "%"),
+            ("training time with a process waiting for a CPU core", waited, "%"),
         ),
         (Advice(MORE_CORES), *((change,) if can_change else ())),
-        Cause("input-cpu", LIKELY, f"its processes may use {_cores(usable)}, and used them up"),
+        Cause("input-cpu", LIKELY, f"its processes used all {_cores(usable)} that they may use"),
     )
 
 

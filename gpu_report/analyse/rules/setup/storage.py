@@ -32,11 +32,11 @@ def data_disk(context: Context, training: Training) -> SetupIssue | None:
     place = faster_place(mount, context.run.recording.mounts, size)
     return SetupIssue(
         "warning",
-        f"The images lie in {folder} on {slow}, and reads were waited for in {waited_s:.0f} s of the training",
+        f"The images are in {folder} on {slow}: training waited for reads in {waited_s:.0f} s",
         (folder, slow, round(waited_s)),
         evidence(
-            ("what the images take on disk", None if size is None else size / MIB_PER_GIB, "GiB"),
-            ("of training with processes waiting for reads", 100 * waited_s / trained_s, "%"),
+            ("size of the images on disk", None if size is None else size / MIB_PER_GIB, "GiB"),
+            ("training time with processes waiting for reads", 100 * waited_s / trained_s, "%"),
             ("read by the training, mean", host_mean(context, training, "trainer_read_mib_s"), "MiB/s"),
         ),
         () if place is None else (Advice(_copy_to(place, size)),),

@@ -16,10 +16,10 @@ def torch_without_cuda(context: Context, training: Training) -> SetupIssue | Non
     if not _on_cpu_beside_a_gpu(context, training) or torch is None or not _has_no_cuda(training, torch):
         return None
     served = context.run.recording.cuda
-    which = f" with CUDA, {served} at most, which is what the driver serves" if served else " with CUDA"
+    which = f" with CUDA, {served} at most, which is what the driver supports" if served else " with CUDA"
     return SetupIssue(
         _severity(training),
-        f"The training ran on the CPU beside {_gpus(context)}: its torch {torch} was built without CUDA",
+        f"The training ran on the CPU, not on {_gpus(context)}: torch {torch} has no CUDA",
         (torch,),
         _idle(context, training),
         (Advice(f"Install torch and torchvision{which}, and train again"),),
@@ -38,8 +38,8 @@ def torch_too_new(context: Context, training: Training) -> SetupIssue | None:
     driver = f"the driver {context.run.recording.driver or ''}".strip()
     return SetupIssue(
         _severity(training),
-        f"The training ran on the CPU beside {_gpus(context)}: its torch {training.text('torch') or ''} was built for "
-        f"CUDA {training.text('cuda')}, and {driver} serves {context.run.recording.cuda} at most",
+        f"The training ran on the CPU, not on {_gpus(context)}: torch needs "
+        f"CUDA {training.text('cuda')}, {driver} has {context.run.recording.cuda}",
         (training.text("torch"), training.text("cuda")),
         _idle(context, training),
         (Advice(f"Update the NVIDIA driver, or install torch and torchvision for CUDA {served[0]}"),),
@@ -54,11 +54,13 @@ def gpu_not_taken(context: Context, training: Training) -> SetupIssue | None:
         return None
     named = context.run.recording.cuda_visible_devices
     hidden = named is not None and not visible_devices(named)
-    why = ": CUDA_VISIBLE_DEVICES hides it" if hidden else ", which its torch could have used"
+    why = ": CUDA_VISIBLE_DEVICES hides it" if hidden else ", which torch could have used"
     do = (
-        "Unset CUDA_VISIBLE_DEVICES" if hidden else "Run `python -c 'import torch; torch.zeros(1).cuda()'`: it says why"
+        "Unset CUDA_VISIBLE_DEVICES"
+        if hidden
+        else "Run `python -c 'import torch; torch.zeros(1).cuda()'`: the error says why"
     )
-    text = f"The training ran on the CPU beside {_gpus(context)}{why}"
+    text = f"The training ran on the CPU, not on {_gpus(context)}{why}"
     return SetupIssue("warning", text, (), _idle(context, training), (Advice(do),))
 
 
@@ -70,7 +72,7 @@ def torch_a_little_newer(context: Context, training: Training) -> SetupIssue | N
     built, served = _version(training.text("cuda")), _version(context.run.recording.cuda)
     if not training.device.startswith("cuda") or not built or not served or built <= served:
         return None
-    served_text = f"the driver serves {context.run.recording.cuda}: the GPU worked"
+    served_text = f"the driver supports {context.run.recording.cuda}: the GPU worked"
     text = f"torch was built for CUDA {training.text('cuda')}, {served_text}"
     do = "If `compile=True` or a kernel of your own fails to load, update the NVIDIA driver: nothing else needs it"
     return SetupIssue("info", text, (training.text("cuda"),), (), (Advice(do),))

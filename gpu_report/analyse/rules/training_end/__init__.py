@@ -76,7 +76,7 @@ def _with_oom(context: Context, found: Finding, oom: OomKill, owner: MemoryOwner
     """Return a finding with a kill for want of memory just before it."""
     return replace(
         found,
-        summary=f"{found.summary}; just before, the kernel had killed a process for want of host memory",
+        summary=f"{found.summary}; the kernel had just killed a process to free host memory",
         evidence=(*found.evidence, *memory_evidence(context, oom, found.end_t_s)),
         cause=Cause("run-ended", oom.confidence, oom.why, "memory-pressure"),
         kernel_events=oom.kernel,
@@ -166,8 +166,8 @@ def _went(context: Context, training: RankGroup) -> Finding | None:
     rows = table[(table["pid"] == training.main.pid) & (table["change"] == "gone")]
     if not (rows["t_s"] >= training.last_message_t_s).any():
         return None
-    why = "its process left the GPU, and told no end: it was killed, or crashed outside Python"
-    found = _finding(context, end_s, "The training's process went without a word", why)
+    why = "its process left the GPU and reported no end: it was killed, or crashed outside Python"
+    found = _finding(context, end_s, "The training's process disappeared", why)
     found = with_last_stacks(context, found, training.pids)
     oom = oom_kill(context, end_s, KILLED, training.pids)
     if oom is None:
@@ -181,8 +181,8 @@ def _left_hanging(context: Context, training: RankGroup) -> Finding | None:
     hung = find_hang(context, training, end_s)
     if hung is None:
         return None
-    how = "was stopped by a signal" if hung.stopped else "hung"
-    what = f"The training {how} {hung.where}: it told nothing for its last {hung.seconds:.0f} s"
+    how = "was paused by a signal" if hung.stopped else "hung"
+    what = f"The training {how} {hung.where}: it reported nothing for its last {hung.seconds:.0f} s"
     found = _finding(context, end_s, what, "it hung, and the recording ended before it did")
     evidence = (*found.evidence, *hung.evidence)
     found = replace(found, names_epoch=hung.names_epoch, evidence=evidence)
@@ -195,7 +195,7 @@ def _broken_off(context: Context) -> list[Finding]:
     killed = run.recording.ended_by is None and run.recording.source == RECORDED
     if not killed or not memory_was_full(context, end_s):
         return []
-    what = "The recording broke off while host memory was full"
+    what = "The recording stopped while host memory was full"
     found = _finding(context, end_s, what, "the kernel's OOM killer may have ended the recorder with the training")
     advice = memory_advice(context, end_s, None, MemoryOwner())
     return [replace(found, evidence=(*found.evidence, *host_memory(context, end_s)), advice=advice)]
@@ -214,7 +214,7 @@ def _stopped(training: RankGroup, before: Hang | None) -> str:
 def _after(before: Hang | None) -> str:
     if before is None:
         return ""
-    how = "been stopped by a signal" if before.stopped else "hung"
+    how = "been paused by a signal" if before.stopped else "hung"
     return f", after it had {how} {before.where} for {before.seconds:.0f} s"
 
 

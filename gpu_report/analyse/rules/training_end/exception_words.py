@@ -8,7 +8,7 @@ from gpu_report.model import Advice, InsideRun
 LONGEST_SHOWN = 160  # characters of an exception's own words in a sentence: an error of NCCL has hundreds
 WHAT: Mapping[ExceptionKind, str] = {
     "disk full": "a disk was full",
-    "gpu memory": "CUDA was out of memory",
+    "gpu memory": "CUDA ran out of memory",
     "cuda": "CUDA failed",
     "communication": "communication between its processes failed",
     "loader worker": "a data-loader worker died",
@@ -18,7 +18,7 @@ WHAT: Mapping[ExceptionKind, str] = {
 AGAIN = "Run it again with `CUDA_LAUNCH_BLOCKING=1`: the traceback then names the operation that failed"
 ADVICE: Mapping[ExceptionKind, str] = {
     "disk full": "Free space on that disk (`df -h` shows it), or write elsewhere with `project=`",
-    "gpu memory": "Unless its memory kept growing, lower `batch` or `imgsz`; `batch=-1` lets ultralytics choose one",
+    "gpu memory": "Lower `batch` or `imgsz`, or set `batch=-1`: then ultralytics chooses it",
     "cuda": AGAIN,
     "communication": "Find the rank that stopped first: its output says why. `NCCL_DEBUG=INFO` shows more",
     "loader worker": "Train with `workers=0` once: the error then comes with its own traceback",
@@ -33,7 +33,7 @@ OF_CODE: Mapping[str, str] = {
     "cudaErrorDevicesUnavailable": "Another process holds the GPU (exclusive mode): `nvidia-smi` shows which",
 }
 OF_WORKER: Mapping[str, str] = {
-    "SIGKILL": "Lower `workers` or leave out `cache=ram`: mostly the kernel killed it for host memory",
+    "SIGKILL": "Lower `workers` or leave out `cache=ram`: mostly the kernel killed it to free host memory",
     "SIGBUS": "Give the container more shared memory (`--shm-size=8g` or `--ipc=host`), or lower `workers`",
 }
 
@@ -42,11 +42,11 @@ def exception_summary(process: InsideRun) -> str:
     """Return how an exception ended a training, as a sentence without its full stop."""
     kind = exception_kind(process)
     if kind == "gpu memory":  # its own words are numbers of the allocator; what held memory is evidence
-        return f"The training ended: {WHAT[kind]}"
+        return "The training ran out of GPU memory"
     said = _said(process)
     if kind in WHAT:
-        return f"The training ended: {WHAT[kind]}{said}"
-    return f"The training ended with an exception{said}"
+        return f"The training crashed: {WHAT[kind]}{said}"
+    return f"The training crashed{said}"
 
 
 def exception_cause(process: InsideRun) -> str:
@@ -59,7 +59,7 @@ def exception_advice(process: InsideRun) -> tuple[Advice, ...]:
     """Return what can be done about it, nothing where nobody knows."""
     raised, usual = process.raised, ADVICE.get(exception_kind(process), "")
     text = OF_WORKER.get(raised.loader_worker or "") or OF_CODE.get(raised.code or "") or usual
-    return (Advice(text),) if text else ()
+    return (Advice(text, short=text),) if text else ()
 
 
 def _said(process: InsideRun) -> str:

@@ -19,12 +19,12 @@ from gpu_report.wording import lower_first
 
 SHELL_BASE = 128  # a shell exits with 128 + n when signal n ended its command
 MEANINGS = {
-    "SIGINT": "somebody interrupted it (Ctrl-C)",
+    "SIGINT": "somebody pressed Ctrl-C",
     "SIGTERM": "somebody asked it to end (kill, a scheduler at its time limit, a container that is stopped)",
     "SIGHUP": "its terminal was closed: `record --background`, nohup or tmux outlive that",
     "SIGSEGV": "it crashed: a library touched memory that is not its own",
     "SIGBUS": "it crashed: memory that it had was not there, such as a full /dev/shm",
-    "SIGABRT": "it gave up on itself: a library found a fault, and its output says which",
+    "SIGABRT": "it aborted: a library found a fault, and its output says which",
     "SIGFPE": "it crashed on an impossible calculation",
     "SIGILL": "it crashed on an instruction that this CPU does not have",
 }
@@ -32,6 +32,7 @@ WHO_KILLED = "Find who killed it: somebody's kill -9, a scheduler at its limit, 
 BY_HAND = "SIGINT"  # whoever pressed Ctrl-C knows it
 STOPPED = "Stopped by Ctrl-C"
 TIME_LIMIT = "`sacct -j JOB -o State` shows which; ask for more time (`--time`), or submit it again to resume"
+ASK_MORE_TIME = "Ask for more time (`--time`), or submit it again to resume"
 ASKED_TO_END = "SIGTERM"
 BY_SLURM = "its Slurm job was cancelled, preempted or over its time limit"
 
@@ -61,7 +62,12 @@ def command_exit(context: Context, event: RecordedEvent, pids: frozenset[int]) -
         return CommandExit(STOPPED, Cause("run-ended", CERTAIN, MEANINGS[name]), "info")
     if name == ASKED_TO_END and context.run.recording.slurm_job_id:
         how = f"{how}: {BY_SLURM}"
-        return CommandExit(how, Cause("run-ended", CERTAIN, lower_first(how)), "critical", advice=(Advice(TIME_LIMIT),))
+        return CommandExit(
+            how,
+            Cause("run-ended", CERTAIN, lower_first(how)),
+            "critical",
+            advice=(Advice(TIME_LIMIT, short=ASK_MORE_TIME),),
+        )
     why = lower_first(how) + (f": {MEANINGS[name]}" if name in MEANINGS else "")
     return CommandExit(how, Cause("run-ended", CERTAIN, why))
 
@@ -75,8 +81,8 @@ def _by_the_oom_killer(
     context: Context, event: RecordedEvent, oom: OomKill, how: str, owner: MemoryOwner
 ) -> CommandExit:
     return CommandExit(
-        summary=f"The kernel's OOM killer ended the training: {oom.ran_out}{owner.words}",
-        cause=Cause("run-ended", oom.confidence, f"{lower_first(how)}: {oom.why}", "memory-pressure"),
+        summary=f"The kernel's OOM killer ended the training: {oom.ran_out}",
+        cause=Cause("run-ended", oom.confidence, f"{lower_first(how)}: {oom.why}{owner.words}", "memory-pressure"),
         evidence=memory_evidence(context, oom, event.t_s),
         kernel=oom.kernel,
         advice=memory_advice(context, event.t_s, oom, owner),
@@ -89,11 +95,11 @@ def _without_a_sign(context: Context, event: RecordedEvent, how: str) -> Command
     if was_ruled_out(context):
         why = "not the kernel's OOM killer: somebody or something sent the signal (kill -9, a scheduler, a container)"
         cause = Cause("run-ended", CERTAIN, f"{lower_first(how)}, and it was {why}")
-        text = f"{how}: somebody or something sent it, not the kernel's OOM killer"
-        return CommandExit(text, cause, "critical", memory, (), (Advice(WHO_KILLED),))
+        text = f"{how}: something sent it, not the kernel's OOM killer"
+        return CommandExit(text, cause, "critical", memory, (), (Advice(WHO_KILLED, short=WHO_KILLED),))
     advice = (Advice(log.advice),) if log.advice else ()
     full = memory_was_full(context, event.t_s)
-    why = "nothing recorded says who sent it; the kernel log, which names the OOM killer's victims, was not read"
+    why = "unknown who sent it: the kernel log, which names what the OOM killer ended, was not read"
     if full:
         why = "host memory was full, so that the kernel's OOM killer is likely; its log was not read"
     cause = Cause("run-ended", CERTAIN, f"{lower_first(how)}: {why}", "memory-pressure" if full else None)

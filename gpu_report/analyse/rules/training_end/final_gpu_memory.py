@@ -54,8 +54,8 @@ def _held_by(context: Context, memory: GpuMemory, end_s: float) -> tuple[Evidenc
         *evidence(
             (f"memory of GPU {memory.gpu} in use just before", gib(float(memory.used_mib[at])), "GiB"),
             compared_with("capacity", gib(memory.capacity_mib), "GiB"),
-            ("of it the training's own", gib(own), "GiB"),
-            ("of it other processes'", gib(others) if others else None, "GiB"),
+            ("of it used by the training", gib(own), "GiB"),
+            ("of it used by other processes", gib(others) if others else None, "GiB"),
         ),
         *[fact for fact in named if fact.value is not None],
     )

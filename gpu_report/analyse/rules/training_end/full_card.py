@@ -18,7 +18,7 @@ from gpu_report.model import Advice, Cause, Finding, RecordedEvent
 from gpu_report.wording import gib
 
 RAISED = 1  # Python's exit code after an exception
-WHY = "its memory was full, and a moment later its process had gone; a training that ends well gives memory back before"
+WHY = "its memory was full, and a moment later its process was gone; a good end frees memory first"
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def _finding(context: Context, case: _Gone) -> Finding:
         "run-ended",
         "warning",
         (case.t_s, case.t_s),
-        f"The work on GPU {gpu} ended with its memory full: it was probably out of memory",
+        f"The training probably ran out of memory on GPU {gpu}, which was full as it ended",
         epoch=epoch.epoch if epoch else None,
         evidence=evidence(
             (f"memory of GPU {gpu} in use at the last reading", gib(case.full_mib), "GiB"),
@@ -97,5 +97,5 @@ def _finding(context: Context, case: _Gone) -> Finding:
             ("in use at the next one", gib(case.left_mib), "GiB"),
         ),
         cause=Cause("run-ended", POSSIBLE if is_seen else HINTED, WHY),
-        advice=(Advice(ADVICE["gpu memory"]),),
+        advice=(Advice(ADVICE["gpu memory"], short=ADVICE["gpu memory"]),),
     )

@@ -49,7 +49,7 @@ def find_hang(context: Context, training: RankGroup, end_s: float) -> Hang | Non
         training.phase.name != "startup",
         stopped is not None and stopped >= STOPPED,
         evidence(
-            ("it told nothing for", end_s - training.last_message_t_s, "s"),
+            ("it reported nothing for", end_s - training.last_message_t_s, "s"),
             *((f"utilisation of GPU {series.gpu} meanwhile", series.mean_util_pct(*span), "%") for series in used),
             ("CPU of the trainer meanwhile", column_mean(context.run.host, "main_cpu_pct", [span]), "% of a core"),
             stopped_processes(stopped or None),

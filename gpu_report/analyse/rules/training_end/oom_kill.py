@@ -62,7 +62,7 @@ class OomKill:
             return "host memory ran out"
         limit_mib = self.report and self.report.limit_mib
         how_much = f" ({limit_mib / MIB_PER_GIB:.1f} GiB)" if limit_mib else ""
-        return f"the memory limit of its container or service{how_much} was reached"
+        return f"its container's memory limit{how_much} was reached"
 
 
 def oom_kill(context: Context, end_s: float, signal: str | None, pids: frozenset[int]) -> OomKill | None:

@@ -25,8 +25,8 @@ class MemoryOwner:
 
     @property
     def words(self) -> str:
-        """Return it as the end of a sentence that says which memory ran out, empty where it is not known."""
-        return f", {self.held_mib / MIB_PER_GIB:.1f} GiB of it held by its {self.who}" if self.who else ""
+        """Return it as the end of a sentence that says why a process was killed, empty where it is not known."""
+        return f"; {self.held_mib / MIB_PER_GIB:.1f} GiB were held by its {self.who}" if self.who else ""
 
 
 def memory_owner(context: Context, oom: OomKill, pids: frozenset[int], *, ended_it: bool) -> MemoryOwner:
@@ -58,11 +58,11 @@ def memory_evidence(context: Context, oom: OomKill, end_s: float) -> tuple[Evide
     return (
         *host_memory(context, end_s),
         *evidence(
-            ("memory of the cgroup as the kernel killed", gib(report.usage_mib), "GiB"),
+            ("memory of the cgroup at the kill", gib(report.usage_mib), "GiB"),
             compared_with("allowance", gib(report.limit_mib), "GiB"),
             (f"memory of {killed}: its own", gib(report.killed_own_mib), "GiB"),
             ("shared with others, such as batches in /dev/shm", gib(report.killed_shared_mib), "GiB"),
-            ("memory of all others in the cgroup: their own", gib(others_mib), "GiB"),
+            ("memory of all other processes in the cgroup", gib(others_mib), "GiB"),
         ),
         *_growth(context, end_s),
     )
@@ -90,20 +90,22 @@ def memory_advice(context: Context, end_s: float, oom: OomKill | None, owner: Me
     cached = None if training is None else _is_cached(training)
     more = _more(oom)
     if cached and owner.who != "other processes":
-        text = "`cache=ram` keeps all images in the memory of the main process; on a disk they take none of it"
+        text = "`cache=ram` keeps all images in host memory; `cache=disk` takes none of it"
+        short = "Set `cache=disk` instead of `cache=ram`, which keeps all images in host memory"
         if training is None or "cache" not in training.args:  # reported by callbacks alone
-            return (Advice(f"{text} (`cache=disk`). Or {more}"),)
-        return (Advice(f"{text}. Or {more}", "cache", "ram", "disk"),)
+            return (Advice(f"{text}. Or {more}", short=short),)
+        return (Advice(f"{text}. Or {more}", "cache", "ram", "disk", short=short),)
     if owner.who == "main process":
-        held = f"it held {owner.held_mib / MIB_PER_GIB:.1f} GiB itself"
+        held = f"it held {owner.held_mib / MIB_PER_GIB:.1f} GiB"
         kept = "a cache, a list of results, a callback that leaks"
-        text = f"Look for what the main process keeps from batch to batch ({kept}): {held}"
-        return (Advice(f"{text}. Or {more}, which helps only where that stops growing"),)
+        short = f"Find what the main process keeps from batch to batch: {held}"
+        return (Advice(f"{short} ({kept}). Or {more}, if that stops growing", short=short),)
     if owner.who == "other processes":
         now = "" if training is None or training.workers is None else f" (now {training.workers})"
-        return (Advice(f"Train with fewer loader workers{now}, each of which holds batches ahead. Or {more}"),)
+        short = f"Train with fewer data-loader workers{now}: each holds batches in memory"
+        return (Advice(f"{short}. Or {more}", short=short),)
     less = "fewer workers" if cached is False else "fewer workers, no cache=ram"
-    return (Advice(f"Use less host memory ({less}), or {more}"),)
+    return (Advice(f"Use less host memory ({less}), or {more}", short=f"Use less host memory ({less})"),)
 
 
 def _is_cached(training: Training) -> bool | None:

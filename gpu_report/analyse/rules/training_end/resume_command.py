@@ -31,8 +31,8 @@ def _with_resume_command(context: Context, finding: Finding) -> Finding:
     epoch, command = _saved_epoch(context, training, finding.end_t_s), _command(context, training)
     if epoch is None or not command:
         return finding
-    text = f"Go on from epoch {epoch}, the last one whose weights are saved, with `{command}`"
-    return replace(finding, advice=(*finding.advice, Advice(text)))
+    text = f"Resume from epoch {epoch}, the last with saved weights: `{command}`"
+    return replace(finding, advice=(*finding.advice, Advice(text, resume=command)))
 
 
 def _saved_epoch(context: Context, training: Training, end_s: float) -> int | None:

@@ -233,7 +233,7 @@ def test_a_training_that_fills_the_cores_of_its_quota_lacks_cores():
     assert explain(held).cause.name == "unexplained"
     explained = explain(dataclasses.replace(held, usable_cores=4.0))
     cause, proof = explained.cause, explained.evidence
-    assert (cause.name, cause.explanation) == ("cpu-limit", "the training filled all 4 of 16 cores that it may use")
+    assert (cause.name, cause.explanation) == ("cpu-limit", "it may use only 4 of 16 CPU cores")
     assert [number.value for number in proof[:2]] == [405, 4]
     assert explain(dataclasses.replace(held, usable_cores=4.6)).cause.name == "unexplained"
 
@@ -241,7 +241,10 @@ def test_a_training_that_fills_the_cores_of_its_quota_lacks_cores():
 def test_a_process_that_was_held_on_few_cores_lacks_them():
     few = signals({"main_cpu_pct": 60, "workers_cpu_pct": 300, "main_cores": 1})
     cause = explain(few).cause
-    assert (cause.name, cause.explanation) == ("cpu-limit", "a process of the training was held on 1 of 16 cores")
+    assert (cause.name, cause.explanation) == (
+        "cpu-limit",
+        "a process of the training could use only 1 of 16 CPU cores",
+    )
     assert [number.value for number in explain(few).evidence[:2]] == [1, 16]
     assert explain(signals({"main_cpu_pct": 60, "workers_cpu_pct": 300})).cause.name == "unexplained"
 

@@ -30,7 +30,7 @@ def test_epoch_time_and_images_a_second_are_of_the_same_time(mixed):
 
 def test_the_likely_reason_is_what_the_findings_name_and_not_the_arguments(mixed):
     reason = mixed.verdict.split("Likely reason: ")[1].split(".")[0]
-    assert reason.startswith("the trainer itself stood still (18")
+    assert reason.startswith("main process blocked (18")
     assert "another process on the GPU (14" in mixed.verdict
     assert "Also changed: batch 64 → 32" in mixed.verdict
     assert mixed.verdict.count("Likely reason") == 1

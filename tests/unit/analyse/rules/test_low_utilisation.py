@@ -42,9 +42,8 @@ def test_a_full_main_process_whose_data_came_is_the_cause_at_any_utilisation(nam
 
 def test_the_finding_says_what_its_utilisation_is_over():
     found = starved("run-4")
-    what = "ordinary training (without warm-up and disturbed epochs)"
-    assert f" % of its {what}: " in found.summary
-    assert found.evidence[0].text == f"mean utilisation in {what}"
+    assert " % of the time in steady state: " in found.summary
+    assert found.evidence[0].text == "mean utilisation in the steady state (without warm-up and slow epochs)"
 
 
 def test_what_is_healthy_is_not_starved():

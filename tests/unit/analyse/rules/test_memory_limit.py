@@ -47,8 +47,8 @@ def test_a_full_card_is_told_with_how_full_and_how_long():
     (finding,) = found(filled((40_000, 30), (LINE_MIB + 100, 40), (40_000, 40)))
     assert (finding.severity, finding.gpu) == ("warning", 0)
     assert (finding.start_t_s, finding.end_t_s) == (40.0, 80.0)
-    assert finding.summary == "95 % of GPU 0's memory was in use for 40 s: 132.9 of 139.8 GiB"
-    assert facts(finding)["the card can hold"] == pytest.approx(CAPACITY_MIB / 1024)
+    assert finding.summary == "GPU 0's memory was 95 % full for 40 s: 132.9 of 139.8 GiB"
+    assert facts(finding)["capacity of the GPU"] == pytest.approx(CAPACITY_MIB / 1024)
     assert "of it the training's" not in facts(finding)  # nobody recorded whose it is
 
 
@@ -90,7 +90,7 @@ def test_whose_it_is_is_told():
         (53.0, 0, 77, "serve", 117_000.0, "appeared", "other", 0.0),
     )
     (finding,) = found(run)
-    assert finding.summary.endswith("133.8 of 139.8 GiB, 114.3 GiB of it other processes'")
+    assert finding.summary.endswith("133.8 of 139.8 GiB, 114.3 GiB used by other processes")
     assert facts(finding)["of it the training's"] == pytest.approx(20_000 / 1024)
     assert facts(finding)["the largest of them: serve (pid 77)"] == pytest.approx(117_000 / 1024)
 
@@ -112,8 +112,8 @@ def test_out_of_memory_tells_who_held_it_and_what_it_last_grew_by():
     assert told == [
         ("memory of GPU 0 in use just before", 98.5),
         ("memory of GPU 0 in use just before", 137.7),
-        ("it can hold", 139.8),
-        ("of it the training's own", 137.7),
+        ("capacity", 139.8),
+        ("of it used by the training", 137.7),
         ("its largest step in the last minute", 78.1),
         ("that long before the end", 5.0),
     ]
@@ -127,8 +127,8 @@ def test_out_of_memory_beside_another_process_names_it():
     )
     (finding,) = found(run, "run-ended")
     told = facts(finding)
-    assert told["of it the training's own"] == pytest.approx(41_000 / 1024)
-    assert told["of it other processes'"] == pytest.approx(60_000 / 1024)
+    assert told["of it used by the training"] == pytest.approx(41_000 / 1024)
+    assert told["of it used by other processes"] == pytest.approx(60_000 / 1024)
     assert told["memory of serve (pid 77), at most"] == pytest.approx(60_000 / 1024)
     assert told["its largest step in the last minute"] == pytest.approx(60_000 / 1024)
     assert told["its last step"] == pytest.approx(1000 / 1024)
@@ -145,7 +145,7 @@ def test_the_sample_run_that_ran_out_says_how():
     run = load_run(SAMPLES / "s-oom")
     (finding,) = found(run, "run-ended")
     told = facts(finding)
-    assert told["of it the training's own"] == pytest.approx(138.8, abs=0.1)
+    assert told["of it used by the training"] == pytest.approx(138.8, abs=0.1)
     assert told["its largest step in the last minute"] == pytest.approx(116.0, abs=0.1)
     assert told["that long before the end"] < 1.5  # the next tick after the command (labels.json: 44.85)
     assert found(run) == []  # 2 s of it are no state of the card

@@ -42,8 +42,8 @@ def test_a_guest_is_told_with_the_moments_at_which_memory_stepped():
     assert (finding.start_t_s, finding.end_t_s) == (50.0, pytest.approx(69.0))
     assert "python3 (pid 77)" in finding.summary
     assert finding.cause.name == "other-process"
-    assert ("its share of the GPU's time, at most", 86.0) in {(e.text, e.value) for e in finding.evidence}
-    assert "python3 (pid 77) worked on GPU 0" in analyse(guest_run()).verdict.text
+    assert ("its share of the GPU time, at most", 86.0) in {(e.text, e.value) for e in finding.evidence}
+    assert "python3 (pid 77) shared GPU 0" in analyse(guest_run()).verdict.text
 
 
 def test_a_guest_that_the_training_started_itself_is_one_too():
@@ -75,7 +75,7 @@ def test_what_a_guest_left_of_the_trainings_pace_is_told_where_callbacks_told_th
     phases = tuple(Phase("train", epoch.epoch, epoch.start_t_s, epoch.end_t_s, "inside") for epoch in epochs)
     told = dataclasses.replace(guest_run(), inside=(InsideRun(1, 0, 41, "train", {}, phases, epochs),))
     (finding,) = findings(told, "other-process")
-    assert finding.summary.endswith("; the training went on at 50 % of its usual pace")
+    assert finding.summary.endswith(": training speed was 50 % of typical")
 
 
 def test_a_rank_that_spins_waits_for_the_gpu_that_does_nothing():
@@ -85,7 +85,7 @@ def test_a_rank_that_spins_waits_for_the_gpu_that_does_nothing():
     run = make_run([busy_waits, late], rows=[(1, 40), (2, 115)], quantities={"power_w": power})
     (finding,) = findings(run, "waiting-for-peer")
     assert (finding.gpu, finding.start_t_s, finding.end_t_s) == (0, 60.0, 75.0)
-    assert finding.summary == "GPU 0 read 100 % and waited 15 s for GPU 1"
+    assert finding.summary == "GPU 0 waited 15 s for GPU 1 (shows as 100 % busy)"
     assert finding.cause.name == "waiting-for-peer"
     ledger = {row.name: row.gpu_seconds for row in analyse(run).ledger}
     assert ledger["waiting-for-peer"] == pytest.approx(15)  # full utilisation, and no work
@@ -104,8 +104,8 @@ def test_a_gpu_that_always_waits_is_told_once_and_names_its_gaps():
     starved = dataclasses.replace(run, host=host)
     (finding,) = findings(starved, "starved")
     assert finding.cause.name == "input-cpu"
-    assert "2 loader workers were busy" in finding.summary
-    assert "2 loader workers were busy" in analyse(starved).verdict.text
+    assert "2 data-loader workers could not keep up" in finding.summary
+    assert "2 data-loader workers could not keep up" in analyse(starved).verdict.text
     names = {row.name for row in analyse(starved).ledger}
     assert "input-cpu" in names
     assert "short gaps" not in names
@@ -143,7 +143,7 @@ def test_out_of_memory_is_named_with_how_full_the_gpu_was():
     oom = InsideRun(1, 0, 41, "train", {}, phases, (), "exception", "OutOfMemoryError")
     run = make_run(readings((0, 10), (90, 110)), quantities={"memory_used_mib": [143_000.0] * SECONDS})
     (finding,) = findings(dataclasses.replace(run, inside=(oom,)), "run-ended")
-    assert finding.summary == "The training ended: CUDA was out of memory"
+    assert finding.summary == "The training ran out of GPU memory"
     assert [round(e.value) for e in finding.evidence] == [99, 140, 140]  # %, GiB in use, GiB that it can hold
 
 
@@ -187,7 +187,7 @@ def test_a_fault_of_another_program_is_not_put_on_the_training():
     run = make_run(readings((0, 10), (90, 110)), rows=[(1, 60), (2, 115)], kernel=[xid])
     told = dataclasses.replace(run, inside=(InsideRun(1, 0, 41, "train", {}, phases, epochs),))
     (finding,) = findings(told, "kernel")
-    assert finding.summary == "GPU 0: a bad address; it was python3 (pid 99), not the training, which went on"
+    assert finding.summary == "GPU 0: a bad address; it was python3 (pid 99), not the training, which continued"
     assert finding.advice == ()
     for own in (run, dataclasses.replace(told, inside=(InsideRun(1, 0, 99, "train", {}, phases, epochs),))):
         (finding,) = findings(own, "kernel")
@@ -205,5 +205,5 @@ def test_a_kill_that_the_training_outlived_was_not_its_own(at_s, severity):
     run = dataclasses.replace(run, inside=(InsideRun(1, 0, 41, "train", {}, phases, epochs),))
     (finding,) = findings(run, "kernel")
     outlived = severity == "warning"
-    assert finding.summary == said + ("; it was not the training, which went on" if outlived else "")
+    assert finding.summary == said + ("; it was not the training, which continued" if outlived else "")
     assert (finding.severity, bool(finding.advice)) == (severity, not outlived)

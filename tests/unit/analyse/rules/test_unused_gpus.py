@@ -66,7 +66,7 @@ def test_several_are_one_finding():
 def test_where_it_may_not_have_been_free_to_use_it_is_a_note_that_says_so(run):
     (finding,) = found(run)
     assert finding.severity == "info"
-    assert finding.cause.explanation.endswith("also those that the job was not given")
+    assert finding.cause.explanation.endswith("also those that the job may not use")
     assert finding.advice == ()
 
 

@@ -121,7 +121,7 @@ def test_a_validation_far_longer_than_its_siblings_is_a_finding_of_its_own():
     run = dataclasses.replace(make_run(util), inside=(process(*parts),))
     (slow,) = [f for f in analyse(run).findings if not f.expected and f.rule != "slow-epoch"]
     assert (slow.rule, slow.start_t_s, slow.phase, slow.epoch) == ("slow-validation", 134, "validation", 4)
-    assert slow.summary.startswith("The validation of epoch 4 took 16 s, usually 5 s")
+    assert slow.summary.startswith("The validation of epoch 4 took 16 s (typical: 5 s)")
 
 
 def test_a_stall_of_training_is_not_explained_by_a_validation_beside_it():
@@ -143,9 +143,7 @@ def test_a_stall_after_a_validation_is_told_though_it_alone_is_shorter_than_a_dr
     drop = after_the_first_validation(stalled_s=7)
     assert (drop.start_t_s, drop.end_t_s, drop.expected, drop.phase) == (50, 57, False, "train")
     assert drop.summary.endswith("for 7 s")
-    assert {e.text: e.value for e in drop.evidence}[
-        "with the validation or checkpoint beside it, which is not counted"
-    ] == 13
+    assert {e.text: e.value for e in drop.evidence}["with the validation or checkpoint next to it (not counted)"] == 13
 
 
 def test_the_ramp_of_a_validation_is_no_drop_where_short_ones_are_asked_for():
@@ -157,8 +155,8 @@ def test_an_expected_drop_says_what_of_it_was_validation_and_checkpoint_and_what
     drop = after_the_first_validation(stalled_s=4)
     assert (drop.start_t_s, drop.end_t_s, drop.expected) == (44, 54, True)
     assert drop.cause.explanation == (
-        "the epoch ended here: validation and checkpoint took 6.0 s of it, usually 6.0 s; "
-        "4.0 s of it are training right beside them"
+        "the epoch ended here: validation and checkpoint took 6.0 s of it, typical 6.0 s; "
+        "4.0 s of it are training right next to them"
     )
     told = {e.text: e.value for e in drop.evidence}
     assert (told["of it, validation and checkpoint"], told["of it, training after them"]) == (6, 4)
@@ -171,7 +169,7 @@ def test_a_first_validation_that_takes_longer_is_not_told_to_be_as_long_as_other
     run = dataclasses.replace(make_run(util), inside=(process(*parts),))
     (drop,) = [f for f in analyse(run).findings if f.rule == "drop"]
     assert drop.expected
-    assert "took 10.0 s of it, usually 6.0 s (the first takes longer" in drop.cause.explanation
+    assert "took 10.0 s of it, typical 6.0 s (the first takes longer" in drop.cause.explanation
 
 
 def standing_still(main_pct, workers_pct, wait_s=15.0, longest_s=15.0):

@@ -80,7 +80,7 @@ class TestSamplesThatWereCut:
 
     def test_the_verdict_says_so_and_does_not_tell_that_nothing_fell(self):
         found, whole = self.cut().verdict.text, self.cut(at=100).verdict.text
-        assert "40 % of the samples are missing: of that time only the driver's own readings of util" in found
+        assert "40 % of the samples are missing: there only the driver's own utilisation readings are known" in found
         assert "No unexpected drop" not in found
         assert "No unexpected drop" in whole
         assert "missing" not in whole

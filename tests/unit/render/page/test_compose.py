@@ -125,7 +125,7 @@ def test_a_drop_gives_its_size_length_levels_and_place(analysis: model.Analysis)
     assert facts["Utilisation before"] == ("80 %", "")
     assert facts["During it"] == ("20 %", "")
     assert facts["Fell by"] == ("60 points", "75 % of before")
-    assert facts["Epoch"] == ("3", "train, at the epoch's boundary")
+    assert facts["Epoch"] == ("3", "train, at the end of the epoch")
     assert facts["GPU"] == ("0", "")
 
 
@@ -159,7 +159,7 @@ def test_advice_gives_the_argument_as_it_is_typed(analysis: model.Analysis) -> N
     gain = "saves at most 25 % of the training time"
     assert (shown.change, shown.now, plain(shown.gain)) == ("workers=14", "now 2", gain)
     likely = replace(DROP, advice=(replace(advice, gain_estimate=0.2),))
-    gain = "likely saves 20 % of the training time, at most 25 %"
+    gain = "expected to save 20 % of the training time"
     assert plain(finding_view(likely, CLOCK, analysis).advice[0].gain) == gain
 
 
@@ -322,7 +322,7 @@ def test_throttle_counters_that_begin_again_lose_nothing_that_was_seen(analysis:
 
 def test_the_legend_names_the_lines_that_are_there(builder: ModuleType, view: ReportView) -> None:
     lines = [item.label for item in compose(builder.build_detailed_analysis()).legend if item.sign.startswith("line")]
-    assert lines == ["SM activity: what the GPU really did", "waiting for a core", "waiting for I/O"]
+    assert lines == ["SM activity: actual work", "waiting for a core", "waiting for I/O"]
     assert not [item for item in view.legend if item.sign.startswith("line")]
 
 
@@ -347,7 +347,7 @@ def test_a_finding_without_advice_says_where_to_look_and_the_top_says_it_once(an
 def test_a_training_that_was_stopped_asks_who_did_it(analysis: model.Analysis) -> None:
     sign = (stopped_processes(1.0),)
     stopped = replace(DROP, cause=model.Cause("trainer-blocked", 0.9, "a signal had stopped it"), evidence=sign)
-    assert "who stopped the training" in finding_view(stopped, CLOCK, analysis).step
+    assert "who paused the training" in finding_view(stopped, CLOCK, analysis).step
     waiting = replace(stopped, cause=model.Cause("waiting-for-peer", 0.9, "it spun"))
     assert finding_view(waiting, CLOCK, analysis).step == ""
 
@@ -358,7 +358,7 @@ def test_own_advice_stands_before_and_instead_of_where_to_look(analysis: model.A
     )
     advised = replace(DROP, cause=hog.cause, advice=(model.Advice("more workers", "workers", "2", "14"),))
     shown = compose(replace(analysis, findings=(hog, advised)))
-    assert [each.text.split()[0] for each in shown.advice] == ["More", "Other"]
+    assert [each.text.split()[0] for each in shown.advice] == ["More", "Another"]
     assert [finding.step == "" for finding in shown.findings] == [finding.id == "drop-1" for finding in shown.findings]
 
 
@@ -372,7 +372,7 @@ def test_what_the_verdict_says_is_known(analysis: model.Analysis, told: tuple[st
     ("rule", "id_", "title"),
     [
         ("drop", "drop-1", "Drop 1"),
-        ("starved", "starved-1", "Starved GPU"),
+        ("starved", "starved-1", "Under-utilised GPU"),
         ("unused-gpu", "unused-gpu-2", "Unused GPU 2"),
         ("run-ended", "ended-1", "How it ended"),
     ],
@@ -382,4 +382,4 @@ def test_only_what_the_timeline_numbers_is_numbered_from_one(rule: str, id_: str
 
 
 def test_a_gpu_that_waits_now_and_then_is_not_called_starved() -> None:
-    assert finding_title(replace(DROP, rule="starved", id="starved-2", severity="info")) == "Room to win 2"
+    assert finding_title(replace(DROP, rule="starved", id="starved-2", severity="info")) == "Could be faster 2"

@@ -32,7 +32,7 @@ def test_a_tile_says_how_the_training_ended_when_and_how_far(analysis: model.Ana
 
 def test_the_recording_says_what_the_last_minute_was_like(analysis: model.Analysis) -> None:
     facts = {fact.label: plain(fact.value) for fact in compose(replace(analysis, ending=ENDING)).recording.facts}
-    assert facts["The training's end"] == "It stopped early after epoch 57 of 300, 0:09:50 after the start."
+    assert facts["End of the training"] == "It stopped early after epoch 57 of 300, 0:09:50 after the start."
     assert facts["In its last minute"] == "GPU 0 busy: 84 %; host memory in use, at most: 99 %"
     without = {
         fact.label for fact in compose(replace(analysis, ending=replace(ENDING, last_minute=()))).recording.facts
@@ -55,9 +55,9 @@ def test_the_terminal_and_the_summary_say_it_too(analysis: model.Analysis) -> No
 def test_the_terminal_tells_the_last_minute_of_a_training_that_failed_and_names_it_once(
     analysis: model.Analysis,
 ) -> None:
-    failed = replace(ENDING, name="failed", failure="The training ended: CUDA was out of memory", names_epoch=True)
+    failed = replace(ENDING, name="failed", failure="The training ran out of GPU memory", names_epoch=True)
     text = plain(render_text(replace(analysis, ending=failed), width=200))
-    said = "The training ended: CUDA was out of memory. In its last minute: GPU 0 busy: 84 %;"
+    said = "The training ran out of GPU memory. In its last minute: GPU 0 busy: 84 %;"
     assert said in text
     assert f"The training: {said}" not in text
     assert "In its last minute" not in render_text(replace(analysis, ending=ENDING), width=200)
@@ -68,7 +68,7 @@ def test_the_terminal_lists_no_epoch_that_is_longer_by_its_nature(analysis: mode
     slow = replace(other, outliers=(model.Outlier("train", 9.0, 4.0),))
     nature = replace(first, outliers=(model.Outlier("validation", 9.0, 1.0),), first=True)
     text = plain(render_text(replace(analysis, epochs=(nature, slow)), width=200))
-    assert f"Epochs that stand out: {slow.epoch} (training took 9.0 s, usually 4.0 s)." in text
+    assert f"Epochs that stand out: {slow.epoch} (training took 9.0 s, typical 4.0 s)." in text
     assert "stand out" not in render_text(replace(analysis, epochs=(nature,)), width=200)
 
 

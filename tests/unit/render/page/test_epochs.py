@@ -59,7 +59,7 @@ def test_what_no_epoch_knows_has_no_column_and_what_some_know_has(analysis: mode
 
 
 def test_what_is_unknown_is_said_only_where_it_is(analysis: model.Analysis, full: model.Analysis) -> None:
-    assert "from inside" in unknown_note(analysis)
+    assert "callbacks reported them" in unknown_note(analysis)
     assert unknown_note(full) == ""
 
 
@@ -69,9 +69,9 @@ def test_an_epoch_that_stands_out_says_why_and_is_counted(full: model.Analysis) 
     assert [row.outliers for row in rows(analysis, CLOCK)] == [
         "",
         "",
-        "Training took 90.0 s, usually 36.0 s; the mosaic was closed and the loader made anew",
+        "Training took 90.0 s, typical 36.0 s; the mosaic was closed and the data loader restarted",
     ]
-    assert outliers_note(analysis) == "1 epoch stands out: a part took far longer than in most others."
+    assert outliers_note(analysis) == "1 epoch stands out: a part of it took far longer than in most others."
     assert [bar.outliers for bar in chart(analysis).bars] == [False, False, True]
 
 

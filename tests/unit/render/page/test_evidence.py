@@ -12,12 +12,12 @@ def shown(*numbers: tuple[str, float | None, str] | Evidence) -> list[tuple[str,
 def test_what_is_usual_stands_beside_what_it_is_usual_for():
     assert shown(
         ("its memory", 762.0, "MiB"),
-        ("pace of the training meanwhile", 156.27, "images/s"),
+        ("training speed meanwhile", 156.27, "images/s"),
         usually(362.5, "images/s"),
         ("CPU of all workers", 0.07, "% of a core"),
     ) == [
         ("Its memory", "762 MiB", ""),
-        ("Pace of the training meanwhile", "156 images/s", "usually 362 images/s"),
+        ("Training speed meanwhile", "156 images/s", "typical 362 images/s"),
         ("CPU of all workers", "0.1 % of a core", ""),
     ]
 
@@ -25,13 +25,13 @@ def test_what_is_usual_stands_beside_what_it_is_usual_for():
 def test_what_was_usual_first_stands_second():
     assert shown(
         ("training took", 19.58, "s"),
-        Evidence("usually (median of its siblings)", 7.8, "s", reference="typical"),
+        Evidence("typical (median of the other epochs)", 7.8, "s", reference="typical"),
         Evidence("SM clock usually", 1980.0, "MHz", "SM clock", "typical of next"),
         Evidence("SM clock then", 1725.0, "MHz", "SM clock"),
         Evidence("CPU of others usually", 0.35, "% of all cores", "CPU of others", "typical of next"),
     ) == [
-        ("Training took", "19.6 s", "usually 7.8 s"),
-        ("SM clock", "1,725 MHz", "usually 1,980 MHz"),
+        ("Training took", "19.6 s", "typical 7.8 s"),
+        ("SM clock", "1,725 MHz", "typical 1,980 MHz"),
         ("CPU of others usually", "0.3 % of all cores", ""),
     ]
 
@@ -44,13 +44,13 @@ def test_the_same_in_two_units_is_one_line_with_its_limit_and_a_step_says_when_i
         ("its last step", 7.0, "GiB"),
         compared_with("before the end", 3.667, "s"),
     ) == [
-        ("Memory in use just before", "98.4 %, 138 GiB", "of 140 GiB that it can hold"),
+        ("Memory in use just before", "98.4 %, 138 GiB", "of 140 GiB"),
         ("Its last step", "7 GiB", "3.7 s before the end"),
     ]
 
 
 def test_a_comparison_with_nothing_before_it_stands_by_itself_and_a_missing_number_is_left_open():
     assert shown(usually(5.0, "W"), ("seen beside it", None, "")) == [
-        ("Usually", "5 W", ""),
+        ("Typical", "5 W", ""),
         ("Seen beside it", "", ""),
     ]

@@ -15,7 +15,7 @@ UNEXPLAINED = model.Finding(
 
 @pytest.mark.parametrize(
     ("command", "told", "not_told"),
-    [((), "gpu-report record -- COMMAND", "--no-inject"), (("yolo", "train"), "--no-inject", "record -- COMMAND")],
+    [((), "gpu-report record -- COMMAND", "python -I"), (("yolo", "train"), "python -I", "record -- COMMAND")],
 )
 def test_a_recording_that_had_its_command_is_not_told_to_have_one(
     analysis: model.Analysis, command: tuple[str, ...], told: str, not_told: str
@@ -36,7 +36,7 @@ def test_a_cache_in_memory_is_advised_against_only_where_there_may_be_one(
     assert ("cache=ram" in step) is is_named
 
 
-GAPS = "The largest loss is short gaps between batches: 23 s, 18 % of all GPU time."
+GAPS = "The largest loss is gaps between training steps: 23 s, 18 % of all GPU time."
 
 
 def test_the_largest_loss_is_told_what_to_look_at_where_no_finding_is_of_it(analysis: model.Analysis) -> None:
@@ -45,7 +45,7 @@ def test_the_largest_loss_is_told_what_to_look_at_where_no_finding_is_of_it(anal
         verdict=model.Verdict((model.Sentence("largest loss", GAPS, about="short gaps"),)),
         findings=(UNEXPLAINED,),
     )
-    assert "no argument is known to close them" in gaps_step(told)
+    assert "no setting is known to close them" in gaps_step(told)
     assert first_advice((UNEXPLAINED,), told)[0].text == gaps_step(told)
     assert gaps_step(replace(told, verdict=model.Verdict((model.Sentence("work", "The GPU was busy 54 %."),)))) == ""
     unseen = tuple(phase for phase in told.phases if phase.name != "train")  # nobody knows of any batches

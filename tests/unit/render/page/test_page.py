@@ -135,7 +135,9 @@ def test_only_what_helps_can_be_copied(analysis: Analysis) -> None:
 
 
 def test_a_run_without_findings_says_so(builder: ModuleType) -> None:
-    assert "Nothing to report: utilisation never fell by over 50 %" in render_html(builder.build_quiet_analysis())
+    assert "No unexpected drop: GPU utilisation never fell by more than 50 %" in render_html(
+        builder.build_quiet_analysis()
+    )
 
 
 def test_a_run_without_samples_gives_a_page(builder: ModuleType) -> None:

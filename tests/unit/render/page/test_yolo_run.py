@@ -55,9 +55,9 @@ def test_the_settings_of_another_run_say_nothing(analysis: model.Analysis) -> No
 @pytest.mark.parametrize(
     ("sources", "words"),
     [
-        (["callbacks"], "as YOLO's own callbacks told them."),
-        (["results.csv", "results.csv, edges from utilisation"], "seen from outside"),
-        (["callbacks", "results.csv"], "of runs that told nothing"),
+        (["callbacks"], "as reported by YOLO's callbacks."),
+        (["results.csv", "results.csv, edges from utilisation"], "estimated from outside"),
+        (["callbacks", "results.csv"], "in runs without callbacks"),
         ([], ""),
     ],
 )

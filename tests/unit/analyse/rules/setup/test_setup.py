@@ -53,7 +53,7 @@ def said(run):
 def test_a_torch_without_cuda_beside_a_gpu(cuda):
     (finding,) = odds(trained({"torch": "2.13.0+cpu", "device": "cpu", **cuda}, util=0.0, cuda="13.0"))
     assert finding.severity == "critical"
-    assert "its torch 2.13.0+cpu was built without CUDA" in finding.summary
+    assert "torch 2.13.0+cpu has no CUDA" in finding.summary
     assert "CUDA, 13.0 at most" in finding.advice[0].text
     assert (finding.start_t_s, finding.end_t_s) == (10.0, 110.0)
     assert [(e.text, e.value) for e in finding.evidence] == [("utilisation of GPU 0 meanwhile", 0.0)]
@@ -96,7 +96,7 @@ def test_a_torch_for_a_newer_cuda_than_the_driver_serves():
     told = {"torch": "2.15.0+cu132", "cuda": "13.2", "device": "cpu"}
     (finding,) = odds(trained(told, util=0.0, cuda="12.4"))
     assert finding.severity == "critical"
-    assert finding.summary.endswith("was built for CUDA 13.2, and the driver 580.1 serves 12.4 at most")
+    assert finding.summary.endswith("torch needs CUDA 13.2, the driver 580.1 has 12.4")
     assert finding.advice[0].text == "Update the NVIDIA driver, or install torch and torchvision for CUDA 12"
     assert odds(trained(told, util=0.0)) == []  # nobody knows what the driver serves
 
@@ -128,7 +128,7 @@ def test_a_gpu_that_was_not_taken(args, devices, words):
 
 def test_a_small_dev_shm_is_a_note_as_long_as_nothing_came_of_it():
     ((severity, summary),) = said(trained(LOADER, shm_total_mib=64.0))
-    assert (severity, summary) == ("info", "/dev/shm has 64 MiB, and the batches of 8 workers may take 600 MiB")
+    assert (severity, summary) == ("info", "/dev/shm has 64 MiB; the batches of 8 workers may need 600 MiB")
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ BUSY = {"main_cpu_pct": 60.0, "workers_cpu_pct": 300.0, "cgroup_cpu_pressure_pct
 
 def test_workers_at_the_limit_of_a_quota_that_ultralytics_does_not_see():
     (finding,) = odds(trained({"workers": 8}, args={"workers": 8}, host=BUSY, **QUOTA))
-    assert finding.summary == "8 loader workers shared 4 cores (the machine shows 16), and needed more"
+    assert finding.summary == "8 data-loader workers shared 4 cores (of 16 in the machine) and needed more"
     assert (finding.severity, finding.cause.name) == ("warning", "input-cpu")
     assert [(a.argument, a.from_value, a.to_value) for a in finding.advice][1] == ("workers", "8", "4")
 
@@ -236,10 +236,7 @@ WAITING = {"cgroup_io_pressure_pct": [0.0] * 20 + [40.0] * 30 + [0.0] * 70, "tra
 def test_images_on_a_slow_disk_while_reads_are_waited_for(mount, words):
     settings = {"data_folder": "/data/coco/images/train", "data_mib": 20_480.0}
     (finding,) = odds(trained(settings, host=WAITING, mounts=(ROOT, mount, NVME, SHM)))
-    assert (
-        finding.summary
-        == f"The images lie in /data/coco/images/train on {words}, and reads were waited for in 30 s of the training"
-    )
+    assert finding.summary == f"The images are in /data/coco/images/train on {words}: training waited for reads in 30 s"
     assert (finding.severity, finding.cause.name) == ("warning", "input-storage")
     assert finding.advice[0].text.startswith("Copy the images (20.0 GiB) to /scratch (ext4 on nvme0n1, 879 GiB free)")
     assert ("read by the training, mean", 12.0) in {(e.text, e.value) for e in finding.evidence}

@@ -35,7 +35,7 @@ def ends(run):
 @pytest.mark.parametrize(("processes", "confidence"), [((), 0.6), ((CAME, GONE), 0.7)])
 def test_a_log_that_ends_full_and_empty_was_probably_out_of_memory(processes, confidence):
     (finding,) = ends(log([*FULL, *[4.0] * 20], processes=processes))
-    assert finding.summary == "The work on GPU 0 ended with its memory full: it was probably out of memory"
+    assert finding.summary == "The training probably ran out of memory on GPU 0, which was full as it ended"
     assert (finding.severity, finding.end_t_s, finding.cause.confidence) == ("warning", 100.0, confidence)
     assert "batch" in finding.advice[0].text
     assert [round(each.value, 2) for each in finding.evidence] == [77.15, 78.12, 0.0]

@@ -35,11 +35,11 @@ def cut_short(*inside, path=FOLDER, saved=(None, None), args=None, rows=((1, 45.
 def resuming(run):
     """Return the advice to resume of each finding that a training was cut short."""
     found = [finding for finding in analyse(run).findings if finding.rule == "run-ended"]
-    return [advice.text for finding in found for advice in finding.advice if "resume" in advice.text]
+    return [advice.text for finding in found for advice in finding.advice if advice.resume]
 
 
 def go_on(epoch, task="detect", model=f"model={FOLDER}/weights/last.pt"):
-    return [f"Go on from epoch {epoch}, the last one whose weights are saved, with `yolo {task} train resume {model}`"]
+    return [f"Resume from epoch {epoch}, the last with saved weights: `yolo {task} train resume {model}`"]
 
 
 @pytest.mark.parametrize(

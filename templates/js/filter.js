@@ -34,7 +34,8 @@ function applyFilter(query, severity, count) {
     if (!isOn) delete details.dataset.wasOpen;
     details.hidden = fitting === 0;
   }
-  count.textContent = isOn ? `${shown} of ${allFindings().length}` : "";
+  const none = "No finding matches. Clear the filter to see all.";
+  count.textContent = !isOn ? "" : shown === 0 ? none : `${shown} of ${allFindings().length}`;
 }
 
 /** Let the field and the choice of severity filter; the field shows itself, for without a script it would do nothing. */

@@ -11,6 +11,7 @@ from gpu_report.analyse.results.code_locations import with_locations, with_row_l
 from gpu_report.analyse.results.code_time import code_lines, code_time
 from gpu_report.analyse.results.epoch_summaries import summarise_epochs
 from gpu_report.analyse.results.gpu_summary import summarise_gpu
+from gpu_report.analyse.results.hypotheses import hypotheses
 from gpu_report.analyse.results.not_checked import not_checked
 from gpu_report.analyse.results.occurrences import group_findings, groups_of, ids_of, joined
 from gpu_report.analyse.results.time_ledger import build_ledger
@@ -75,6 +76,7 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
         code_time=where,
         code_lines=code_lines(where),
         projection=projection,
+        hypotheses=hypotheses(context, findings),
     )
 
 

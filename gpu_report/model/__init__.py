@@ -34,6 +34,7 @@ from gpu_report.model.found import (
     Finding,
     Gap,
     GpuSummary,
+    Hypothesis,
     Interval,
     LedgerRow,
     NearbyKernelEvent,

@@ -194,7 +194,8 @@ class SpeedupLimit:
     epoch of a process and the one that closes the mosaic are in neither.
     `epoch_s_at_best` cannot be beaten by removing this cause alone; `epoch_s_estimate` is what the best fix among
     the advice (`fix`, as it is typed) is likely to reach, None where that cannot be worked out. `basis` says what
-    the figures rest on. `rest_s` is what an epoch takes beside its training (validation, checkpoint): it stays.
+    the best rests on, `now_is` which epochs the epoch now is of. `rest_s` is what an epoch takes besides training
+    (validation, checkpoint): it stays.
     """
 
     cause: str
@@ -204,6 +205,7 @@ class SpeedupLimit:
     epoch_s_estimate: float | None = None
     fix: str = ""
     rest_s: float = 0.0
+    now_is: str = ""
 
     @property
     def saves_at_most_s(self) -> float:
@@ -496,6 +498,19 @@ class LedgerRow:
 
 
 @dataclass(frozen=True)
+class Hypothesis:
+    """A guess at what holds a training back, where nothing that was measured explains it, and what would decide it.
+
+    `confidence` (0 to 1) ranks guesses. `argument` is the argument of YOLO that it is about.
+    """
+
+    text: str
+    confidence: float
+    decided_by: str
+    argument: str
+
+
+@dataclass(frozen=True)
 class NotChecked:
     """A rule that could not look, or not closely enough, and the reason: what to do about it is part of that."""
 
@@ -551,3 +566,4 @@ class Analysis:
     code_time: tuple[CodeTime, ...] = ()
     code_lines: tuple[CodeLine, ...] = ()
     projection: Projection | None = None
+    hypotheses: tuple[Hypothesis, ...] = ()

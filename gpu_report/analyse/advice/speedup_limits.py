@@ -58,9 +58,12 @@ def find_speedup_limits(
     disturbing, held_up = IntervalIndex(took, _span), interval_cover(map(_span, took))
     steady = [epoch for epoch in mine if not held_up.touches(epoch.span)]
     left_out = _left_out(epochs)
-    which = f"now is the median of {STEADY if 0 < len(steady) < len(mine) else ALL}{left_out}"
-    lasting = [limit for limit in [_lasting(context, training, steady or mine, findings, which)] if limit]
-    found = [*lasting, *_momentary(mine, steady, disturbing, f"now is the mean of {ALL}{left_out}")]
+    which = f"median of {STEADY if 0 < len(steady) < len(mine) else ALL}{left_out}"
+    lasting = [limit for limit in [_lasting(context, training, steady or mine, findings)] if limit]
+    found = [
+        *(replace(limit, now_is=which) for limit in lasting),
+        *(replace(limit, now_is=f"mean of {ALL}{left_out}") for limit in _momentary(mine, steady, disturbing)),
+    ]
     worthwhile = [limit for limit in found if limit.speed_up_at_most >= th.LEAST_SPEED_UP]
     rest_s = _rest_s(mine)
     return tuple(
@@ -122,12 +125,9 @@ def lasting_causes(context: Context, training: Training, findings: Sequence[Find
 
 
 def _lasting(
-    context: Context, training: Training | None, epochs: Sequence[_Epoch], findings: Sequence[Finding], which: str
+    context: Context, training: Training | None, epochs: Sequence[_Epoch], findings: Sequence[Finding]
 ) -> SpeedupLimit | None:
-    """Return the limit of what holds training back all the time: of its cause where one is known, else of all gaps.
-
-    `which` says what the epoch now is.
-    """
+    """Return the limit of what holds training back all the time: of its cause where one is known, else of all gaps."""
     if not epochs or training is None:
         return None
     held_back = lasting_causes(context, training, findings)
@@ -141,7 +141,7 @@ def _lasting(
     short = signals is not None and cores_short(signals)
     if CAUSES[cause].is_input and not short and all(wait is not None for wait in waits):
         best_s = min(epoch.train_s - (epoch.summary.data_wait_s or 0.0) for epoch in epochs)
-        return _limit(cause, now_s, best_s, f"shortest epoch, without its wait for data; {which}")
+        return _limit(cause, now_s, best_s, "shortest epoch, without its wait for data")
     occupancy = signals.gpu_within("sm_occupancy_pct") if signals else None
     # what is but a note lies in the kernels that this batch makes: they stay as they are, and only its gaps go; where
     # the kernels themselves could be fewer and fuller, utilisation is no limit
@@ -153,10 +153,10 @@ def _lasting(
             cause,
             now_s,
             best_s,
-            f"same work at {th.MOST_OCCUPANCY_PCT:.0f} % SM occupancy; {which}",
+            f"same work at {th.MOST_OCCUPANCY_PCT:.0f} % SM occupancy",
         )
     busy = _busy_share(context, training, epochs)
-    return _limit(cause, now_s, now_s * busy, f"GPU always at 100 %; {which}") if busy else None
+    return _limit(cause, now_s, now_s * busy, "GPU always at 100 %") if busy else None
 
 
 def _limit(cause: str, now_s: float, best_s: float, basis: str) -> SpeedupLimit | None:
@@ -171,18 +171,14 @@ def _busy_share(context: Context, training: Training, epochs: Sequence[_Epoch]) 
 
 
 def _momentary(
-    epochs: Sequence[_Epoch], steady: Sequence[_Epoch], findings: IntervalIndex[Finding], which: str
+    epochs: Sequence[_Epoch], steady: Sequence[_Epoch], findings: IntervalIndex[Finding]
 ) -> list[SpeedupLimit]:
-    """Return a limit for each cause that disturbed some epochs, from what those took longer than undisturbed ones.
-
-    `which` says what the epoch now is.
-    """
+    """Return a limit for each cause that disturbed some epochs, from what those took longer than undisturbed ones."""
     if not steady:
         return []
     typical_s, now_s = median(epoch.train_s for epoch in steady), fmean(epoch.train_s for epoch in epochs)
-    basis = f"steady-state epochs; {which}"
     return [
-        SpeedupLimit(cause, now_s, max(now_s - lost_s / len(epochs), typical_s), basis)
+        SpeedupLimit(cause, now_s, max(now_s - lost_s / len(epochs), typical_s), "without the time it took")
         for cause, lost_s in _lost_s(epochs, typical_s, findings).items()
         if lost_s > 0
     ]

@@ -12,6 +12,12 @@ TENTHS_UNDER_S = 60.0  # an epoch as long as that is told to a tenth of a second
 # has next to none of it (0 to 2 s of 12 to 15, on labelled H200 runs), one between two has all (13 and 18 s).
 STALLED_SHARE = 0.5
 
+# Guesses, from arguments alone: an order, no measured probability. Two workers starved each GPU that was recorded with
+# them, four one (sample_runs/n-starved, ab-workers-2, ab-workers-4), and so did batches of 4 and 8 (n-small-batch,
+# ab-batch-8).
+FEW_WORKERS, SMALL_BATCH = 4, 8
+GUESS_WORKERS, GUESS_BATCH, GUESS_CACHE = 0.4, 0.35, 0.2
+
 # What is one finding.
 SAME_EVENT_SHARE = 0.5  # of the longer: so much of it two GPUs must share
 RECURS_TIMES = 3

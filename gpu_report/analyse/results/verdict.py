@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.results.hypotheses import hypotheses
 from gpu_report.analyse.results.not_checked import not_checked
 from gpu_report.analyse.results.verdict_drops import MergedDrop, drop_sentences, merged_drops, waiting_sentence
 from gpu_report.analyse.results.verdict_end import ended_badly, interrupted, led_to, lost, stopped_early
@@ -49,6 +50,8 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
     sentences = (
         *first,
         *([lead.sentence] if lead else ()),
+        *_against_growth(lead),
+        *_guessed(context, findings),
         *work_sentences(
             context, trained, unseen, findings, is_lead=not first and lead is None, marred=_is_marred(findings)
         ),
@@ -68,6 +71,19 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
         *_cost(context, findings, ledger),
     )
     return Verdict(sentences)
+
+
+def _against_growth(lead: Lead | None) -> Iterator[Sentence]:
+    """Yield what to do where growing memory leads, which says when it runs out."""
+    if lead is not None and lead.sentence.about == "memory-growth":
+        yield Sentence("prevent", f"{CAUSES['memory-growth'].always}.", lead.sentence.findings, "memory-growth")
+
+
+def _guessed(context: Context, findings: Sequence[Finding]) -> Iterator[Sentence]:
+    """Yield the likeliest guess where nothing explains why the GPU waits, and what would decide it."""
+    for guess in hypotheses(context, findings)[:1]:
+        yield Sentence("guess", f"Guess: {guess.text}.")
+        yield Sentence("guess", f"To check: {guess.decided_by}.")
 
 
 def _projected(projection: Projection | None, lead: Lead | None) -> Iterator[Sentence]:
@@ -173,19 +189,20 @@ def _drops(
 ) -> Iterator[Sentence]:
     """Yield the drops together, or that there was none where that is known; else why it is not."""
     unchecked = [each.reason for each in context.cached(not_checked) if each.rule == "drop"]
-    if merged:
+    several = len(context.activity.used_gpus) > 1
+    if merged and not _says_all(lead, merged, several_gpus=several):
         said = lead.sentence.findings if lead else ()
-        if (
-            lead
-            and lead.sentence.about == UNEXPLAINED
-            and {found for each in merged for found in each.ids} <= set(said)
-        ):
-            return
-        several = len(context.activity.used_gpus) > 1
         yield from (Sentence("drops", text) for text in drop_sentences(merged, said, several_gpus=several))
-    elif telling and not unchecked and not _is_marred(findings):
+    elif not merged and telling and not unchecked and not _is_marred(findings):
         yield Sentence("drops", "No unexpected drop.")
     yield from (Sentence("not checked", f"Not checked for drops: {reason}.") for reason in unchecked[:1])
+
+
+def _says_all(lead: Lead | None, merged: Sequence[MergedDrop], *, several_gpus: bool) -> bool:
+    """Tell whether the lead has said of the drops what there is to say: how many, or of one its length and cause."""
+    if lead is None or not {found for each in merged for found in each.ids} <= set(lead.sentence.findings):
+        return False
+    return lead.sentence.about == UNEXPLAINED or (len(merged) == 1 and not several_gpus)
 
 
 def _is_telling(trained: Trained, unseen: float) -> bool:

@@ -20,6 +20,7 @@ from gpu_report.render.page.view import FindingView, ReportView
 from gpu_report.render.run_clock import WallClock
 from gpu_report.render.samples.quantity_series import UTILISATION, QuantitySeries, series_of_each_gpu
 
+OPEN_FINDINGS = 10  # the worst stand open, the others are folded: nobody reads more of them unasked
 FINDINGS_IN_FULL = 100  # the worst; of more, each is a row of a table
 EXPECTED_IN_FULL = 20  # the first of the expected ones have a chart; a long run has thousands that look the same
 
@@ -47,7 +48,9 @@ def compose(analysis: Analysis) -> ReportView:
         ledger=overview.ledger(analysis),
         ledger_note=overview.ledger_note(analysis),
         speedup_limits=speedup_limits.limits(analysis),
+        speedup_note=speedup_limits.note(analysis),
         findings=views[:FINDINGS_IN_FULL],
+        open_findings=OPEN_FINDINGS,
         more_findings=views[FINDINGS_IN_FULL:],
         findings_count=f"{len(views):,}",
         code_time=code_time.code_time(analysis),

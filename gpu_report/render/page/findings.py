@@ -87,7 +87,10 @@ def first_advice(unexpected: tuple[Finding, ...], analysis: Analysis) -> tuple[A
     views = (replace(_advice(a), text=read_log) if a.text == log.advice else _advice(a) for a in advice)
     gaps = gaps_step(analysis)
     largest = [AdviceView(gaps, "", "", "")] if gaps else []
-    return (*views, *largest, *_steps(unexpected, analysis))[:FIRST_ADVICE]
+    guesses = [
+        AdviceView(f"Guess: {each.text}. To check: {each.decided_by}.", "", "", "") for each in analysis.hypotheses[1:]
+    ]
+    return (*views, *guesses, *largest, *_steps(unexpected, analysis))[:FIRST_ADVICE]
 
 
 def advice_title(analysis: Analysis) -> str:

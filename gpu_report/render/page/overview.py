@@ -33,7 +33,7 @@ LABEL_PCT = 8.0  # of the ledger's width, from which on a part has room for its 
 
 
 # Kinds of sentences that hold code of ours, to be copied.
-OWN_CODE = frozenset({"fix", "look", "prevent", "resume"})
+OWN_CODE = frozenset({"fix", "look", "prevent", "resume", "guess"})
 # Kinds that belong to the lead: what happened, what prevents it, what it comes to. The rest is small print.
 NEAR = OWN_CODE | {"lost", "ended", "work", "starved", "projection", "cost", "fault"}
 

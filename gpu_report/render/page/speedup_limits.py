@@ -7,8 +7,9 @@ from gpu_report.render.page.view import Table
 
 COLUMNS = ("Without", "Epoch now", "Expected", "Limit")
 NUMERIC = (False, True, True, False)
-UNKNOWN = "unknown"
-GAPS = "short gaps"  # what is left where nothing explains it: no setting is known to close them
+NOT_ESTIMATED = "not estimated"
+NO_FIX = "no fix known"  # nobody can act on it
+GAPS = "short gaps"  # what is left where nothing explains it
 
 
 def limits(analysis: Analysis) -> Table:
@@ -25,11 +26,24 @@ def _place(limit: SpeedupLimit) -> tuple[bool, bool, float]:
     return limit.cause == GAPS, limit.saves_s is None, -(limit.saves_s or limit.saves_at_most_s)
 
 
+def note(analysis: Analysis) -> str:
+    """Return which epochs the epoch now is of."""
+    longest = max(analysis.speedup_limits, key=lambda limit: limit.epoch_s_now, default=None)
+    which = f" Epoch now: {longest.now_is}." if longest and longest.now_is else ""
+    return f"One epoch now, and with one cause removed. The rest of the epoch stays as it is.{which}"
+
+
 def _row(limit: SpeedupLimit, now_s: float) -> tuple[str, ...]:
     best_s = now_s - limit.saves_at_most_s
-    name = row_words(limit.cause) + (" (no setting known)" if limit.cause == GAPS else "")
-    expected = UNKNOWN if limit.saves_s is None else _expected(limit, now_s, now_s - limit.saves_s)
-    return name, duration(now_s, aligned=True), expected, f"{duration(best_s, aligned=True)} ({limit.basis})"
+    expected = NO_FIX if limit.cause == GAPS else NOT_ESTIMATED
+    if limit.saves_s is not None:
+        expected = _expected(limit, now_s, now_s - limit.saves_s)
+    return (
+        row_words(limit.cause),
+        duration(now_s, aligned=True),
+        expected,
+        f"{duration(best_s, aligned=True)} ({limit.basis})",
+    )
 
 
 def _expected(limit: SpeedupLimit, now_s: float, then_s: float) -> str:

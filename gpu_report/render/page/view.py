@@ -307,7 +307,9 @@ class ReportView:
     ledger: tuple[LedgerItem, ...]
     ledger_note: str
     speedup_limits: Table
+    speedup_note: str
     findings: tuple[FindingView, ...]
+    open_findings: int
     more_findings: tuple[FindingView, ...]
     findings_count: str
     code_time: CodeTimeView | None

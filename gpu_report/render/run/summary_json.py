@@ -54,6 +54,10 @@ def build_summary(analysis: Analysis) -> Json:
             for said in analysis.verdict.sentences
         ],
         "projection": _projection(analysis.projection),
+        "hypotheses": [
+            {"text": each.text, "confidence": each.confidence, "decided_by": each.decided_by, "argument": each.argument}
+            for each in analysis.hypotheses
+        ],
         "ending": _ending(analysis),
         "not_checked": [{"rule": each.rule, "reason": each.reason} for each in analysis.not_checked],
         "run": _run(analysis),
@@ -288,7 +292,7 @@ def _limit(limit: SpeedupLimit) -> Json:
         "speed_up_at_most": limit.speed_up_at_most,
         "speed_up_estimate": limit.speed_up_estimate,
         "fix": limit.fix or None,
-        "basis": limit.basis,
+        "basis": f"{limit.basis}; now is the {limit.now_is}" if limit.now_is else limit.basis,
     }
 
 

@@ -204,16 +204,16 @@ def test_a_bound_says_which_epoch_it_calls_the_one_now():
     analysis = analyse(load_run(SAMPLES / "m-blocked"))
     trained = [epoch.train_s for epoch in analysis.epochs if not epoch.first]
     moment = next(limit for limit in analysis.speedup_limits if limit.cause == "trainer-blocked")
-    assert moment.basis.endswith("; now is the mean of all epochs, without the first epoch")
+    assert moment.now_is.endswith("mean of all epochs, without the first epoch")
     assert moment.epoch_s_now == pytest.approx(fmean(trained))
     gaps = next(limit for limit in analysis.speedup_limits if limit.cause == "short gaps")
-    assert gaps.basis.endswith("; now is the median of the steady-state epochs, without the first epoch")
+    assert gaps.now_is.endswith("median of the steady-state epochs, without the first epoch")
     assert gaps.epoch_s_now == median(epoch.train_s for epoch in analysis.epochs if epoch.epoch in {3, 5, 6, 7})
     standing = bound_of(starved_run(lengths_s=(20.0, 14.0, 22.0, 30.0, 16.0, 18.0), wait_s=8.0), "input-cpu")
-    assert standing.basis.endswith("; now is the median of all epochs, without the first epoch")
+    assert standing.now_is.endswith("median of all epochs, without the first epoch")
     assert standing.epoch_s_now == median((14.0, 22.0, 30.0, 16.0, 18.0))
     closing = bound_of(starved_run(args={**ARGS, "close_mosaic": 2}), "input-cpu")
-    assert closing.basis.endswith(", without the first epoch and the one that closes the mosaic")
+    assert closing.now_is.endswith(", without the first epoch and the one that closes the mosaic")
 
 
 def test_a_bound_has_the_name_of_the_ledgers_row_also_where_its_cause_is_but_a_note():

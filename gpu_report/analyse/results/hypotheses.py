@@ -1,0 +1,36 @@
+"""Guesses where nothing that was measured explains why the GPU waits: from the training's arguments alone."""
+
+from collections.abc import Iterator, Sequence
+
+from gpu_report.analyse.advice.run_settings import RunSettings, run_settings_of
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.results import thresholds as th
+from gpu_report.catalogue import UNEXPLAINED
+from gpu_report.model import Finding, Hypothesis
+from gpu_report.wording import counted
+
+
+def hypotheses(context: Context, findings: Sequence[Finding]) -> tuple[Hypothesis, ...]:
+    """Return guesses for the first training that waits all the time for an unknown reason, the likeliest first.
+
+    A guess is no finding: it says which one measurement would decide it.
+    """
+    waiting = [f for f in findings if f.rule == "starved" and f.severity != "info"]
+    unknown = next((f for f in waiting if f.cause and f.cause.name == UNEXPLAINED), None)
+    training = None if unknown is None else context.training_at(unknown.start_t_s, unknown.gpu)
+    if training is None:
+        return ()
+    return tuple(sorted(_guesses(run_settings_of(context, training)), key=lambda guess: -guess.confidence))
+
+
+def _guesses(settings: RunSettings) -> Iterator[Hypothesis]:
+    workers, batch = settings.workers, settings.batch
+    if workers is not None and workers <= th.FEW_WORKERS and settings.has("workers"):
+        few = f"{counted(workers, 'data-loader worker')} may be too few"
+        yield Hypothesis(few, th.GUESS_WORKERS, "watch their CPU in `top`; near 100 % each means yes", "workers")
+    if batch is not None and 0 < batch <= th.SMALL_BATCH and settings.has("batch"):
+        small = f"steps with a batch of {batch} may be too small for this GPU"
+        yield Hypothesis(small, th.GUESS_BATCH, "train one epoch with twice the `batch`; faster means yes", "batch")
+    if not settings.cached and settings.has("cache"):
+        reads = "reading images from disk in every epoch may be slow"
+        yield Hypothesis(reads, th.GUESS_CACHE, "train one epoch with `cache=ram`; faster means yes", "cache")

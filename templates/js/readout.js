@@ -50,12 +50,19 @@ function valueTable(store, lanes, gpus, time, pixelMs) {
     const texts = textsOf(store, lane, gpus, about, time, pixelMs);
     const cells = texts.map((text) => element("td", lane.kind === "gpu" ? {} : across, text));
     const unit = laneUnit(about);
-    return element("tr", {}, element("th", { scope: "row" }, about.label + (unit && `, ${unit}`)), ...cells);
+    const label = about.label + (unit && `, ${unit}`) + readingOf(lane, gpus, about);
+    return element("tr", {}, element("th", { scope: "row" }, label), ...cells);
   };
   const rows = lanes
     .filter((lane) => lane.quantities)
     .flatMap((lane) => [...lane.quantities, ...lane.told].map((about) => row(lane, about)));
   return element("table", {}, ...(gpus.length > 1 ? [head] : []), ...rows);
+}
+
+/** Return which reading a line shows where it is finer than the samples, which a click shows; empty elsewhere. */
+function readingOf(lane, gpus, about) {
+  const fine = lane.kind === "gpu" ? gpus.map(({ series }) => series.fine.get(about.name)).find(Boolean) : null;
+  return fine?.step ? ` (${(fine.step / 1000).toFixed(1)} s readings)` : "";
 }
 
 /** Return a quantity at a moment in words: one of each GPU, or one of the host or of the epoch. */

@@ -274,7 +274,9 @@ export class Timeline {
     fillReadout(this.readout, this.store, this.lanes, time, this.view, this.zone, pixelMs);
     const box = this.chart.getBoundingClientRect();
     const lowest = box.height - this.readout.offsetHeight - MARGIN.bottom;
-    this.readout.style.top = `${Math.max(Math.min(clientY - box.top + READOUT_OFFSET_PX, lowest), 0)}px`;
+    const inWindow = innerHeight - box.top - this.readout.offsetHeight; // a tall chart reaches below the window
+    const top = Math.min(clientY - box.top + READOUT_OFFSET_PX, lowest, inWindow);
+    this.readout.style.top = `${Math.max(top, 0, -box.top)}px`;
     const width = this.readout.offsetWidth;
     const beside =
       clientX - box.left > box.width / 2

@@ -73,7 +73,9 @@ def own_cores_full(signals: IntervalSignals) -> Candidate | None:
         ("time with a process waiting for a CPU core", signals.within("cpu_pressure_pct"), "%"),
     )
     limited = bool(signals.cores and signals.cores > cores)
-    text = f"it may use only {cores:g} of {signals.cores} CPU cores" if limited else f"it used all {cores:g} CPU cores"
+    text = f"the training used all {cores:g} CPU cores"
+    if limited:
+        text = f"the training may use only {cores:g} of {signals.cores} CPU cores"
     return Candidate("cpu-limit" if limited else "input-cpu", OWN_CORES, text, numbers)
 
 

@@ -58,13 +58,13 @@ def work_sentences(  # noqa: PLR0913 - what it is judged by
     judged = is_lead and not context.too_coarse
     before = _judgement(util, marred=marred) if judged else ""
     busy = f"{before}{lower_first(kept_busy) if before else kept_busy}"
-    cause, ids = _because(findings)
+    (sure, cause), ids = _because(findings)
     compute = ": the model itself is the limit" if util > th.COMPUTE_BOUND_PCT else ""
     if before and cause:
         yield Sentence("work", f"{busy}{compute}.")
-        yield Sentence("starved", f"Cause: {cause}.", ids)
+        yield Sentence("starved", f"Cause: {sure}{cause}.", ids)
     else:
-        yield Sentence("work", f"{busy}{compute or (cause and f', because {cause}')}.", ids)
+        yield Sentence("work", f"{busy}{compute or (cause and f', {sure}because {cause}')}.", ids)
 
 
 def _judgement(util: float, *, marred: bool) -> str:
@@ -92,14 +92,14 @@ def _time(context: Context, seconds: float) -> str:
     return f"the {length(seconds)} {'after start-up' if context.activity.startups else 'recorded'}"
 
 
-def _because(findings: Sequence[Finding]) -> tuple[str, tuple[str, ...]]:
-    """Return why the GPUs waited all the time, as a part of a sentence, and the findings that say so."""
+def _because(findings: Sequence[Finding]) -> tuple[tuple[str, str], tuple[str, ...]]:
+    """Return why the GPUs waited all the time, with a doubt where there is one, and the findings that say so."""
     mine = [f for f in findings if f.rule == "starved" and f.cause and f.cause.confidence > 0]
     causes = dict.fromkeys(f.cause.explanation for f in mine if f.cause)
     if len(causes) != 1 or mine[0].cause is None:
-        return "", tuple(f.id for f in mine if not causes)
+        return ("", ""), tuple(f.id for f in mine if not causes)
     sure = "" if mine[0].cause.confidence >= LIKELY else "probably "
-    return f"{sure}{mine[0].cause.explanation}", tuple(f.id for f in mine)
+    return (sure, mine[0].cause.explanation), tuple(f.id for f in mine)
 
 
 def _reported_work(context: Context) -> str:

@@ -99,8 +99,8 @@ def _explanation(throttle: Throttle) -> str:
         return f"it was at {HOT_C:.0f} °C or more, where GPUs begin to slow down"
     if throttle.by_design:
         return "the GPU draws all the power it is made for; only less work per image would make it faster"
-    typical = "typical" if throttle.alike else "what this GPU reaches under less load"
-    return lower_first(f"{_how(throttle, 'the clock')} to {throttle.cost_pct:.0f} % under {typical}")
+    typical = "typical" if throttle.alike else "what it reaches under less load"
+    return lower_first(f"{_how(throttle, 'the clock')} by {throttle.cost_pct:.0f} %, compared with {typical}")
 
 
 def _evidence(context: Context, throttle: Throttle, series: GpuSeries) -> tuple[Evidence, ...]:

@@ -75,7 +75,7 @@ def own_cores_full(signals: IntervalSignals) -> Candidate | None:
     limited = bool(signals.cores and signals.cores > cores)
     text = f"the training used all {cores:g} CPU cores"
     if limited:
-        text = f"the training may use only {cores:g} of {signals.cores} CPU cores"
+        text = f"training may use only {cores:g} of {signals.cores} CPU cores"
     return Candidate("cpu-limit" if limited else "input-cpu", OWN_CORES, text, numbers)
 
 

@@ -233,7 +233,7 @@ def test_a_training_that_fills_the_cores_of_its_quota_lacks_cores():
     assert explain(held).cause.name == "unexplained"
     explained = explain(dataclasses.replace(held, usable_cores=4.0))
     cause, proof = explained.cause, explained.evidence
-    assert (cause.name, cause.explanation) == ("cpu-limit", "the training may use only 4 of 16 CPU cores")
+    assert (cause.name, cause.explanation) == ("cpu-limit", "training may use only 4 of 16 CPU cores")
     assert [number.value for number in proof[:2]] == [405, 4]
     assert explain(dataclasses.replace(held, usable_cores=4.6)).cause.name == "unexplained"
 

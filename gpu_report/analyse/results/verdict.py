@@ -8,7 +8,7 @@ from gpu_report.analyse.results.hypotheses import hypotheses
 from gpu_report.analyse.results.not_checked import not_checked
 from gpu_report.analyse.results.verdict_drops import MergedDrop, drop_sentences, merged_drops, waiting_sentence
 from gpu_report.analyse.results.verdict_end import ended_badly, interrupted, led_to, lost, stopped_early
-from gpu_report.analyse.results.verdict_lead import FIX, Lead, epoch_length, leads
+from gpu_report.analyse.results.verdict_lead import FIX, URGENT_S, Lead, epoch_length, leads
 from gpu_report.analyse.results.verdict_work import Trained, is_long, saw_training, training, work_sentences
 from gpu_report.analyse.rules.unused_gpus import idle_gpus
 from gpu_report.analyse.signals.clock_throttling import POWER_CAP, THERMAL
@@ -50,7 +50,7 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
     sentences = (
         *first,
         *([lead.sentence] if lead else ()),
-        *_against_growth(lead),
+        *_against(lead),
         *_guessed(context, findings),
         *work_sentences(
             context, trained, unseen, findings, is_lead=not first and lead is None, marred=_is_marred(findings)
@@ -73,10 +73,14 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
     return Verdict(sentences)
 
 
-def _against_growth(lead: Lead | None) -> Iterator[Sentence]:
-    """Yield what to do where growing memory leads, which says when it runs out."""
-    if lead is not None and lead.sentence.about == "memory-growth":
-        yield Sentence("prevent", f"{CAUSES['memory-growth'].always}.", lead.sentence.findings, "memory-growth")
+def _against(lead: Lead | None) -> Iterator[Sentence]:
+    """Yield what to do where something urgent leads, which says what it is."""
+    if lead is None or lead.saves_s < URGENT_S:
+        return
+    said = lead.sentence
+    text = said.advice.short if said.advice else CAUSES[said.about].always if said.about in CAUSES else ""
+    if text:
+        yield Sentence("prevent", f"{text}.", said.findings, said.about)
 
 
 def _guessed(context: Context, findings: Sequence[Finding]) -> Iterator[Sentence]:

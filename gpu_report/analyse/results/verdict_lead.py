@@ -11,7 +11,8 @@ from gpu_report.catalogue import CAUSES, RULES, UNEXPLAINED, rule_words
 from gpu_report.model import Advice, Finding, Projection, Sentence, SpeedupLimit
 from gpu_report.wording import about_length, counted, lower_first, place_words, upper_first
 
-FIX, LOOK, FINE = "fix", "look", "fine"  # kinds of sentences: set an argument, look at something, nothing to do
+FIX, LOOK = "fix", "look"  # kinds of sentences: set an argument, look at something
+URGENT_S = float("inf")  # nothing is worth more
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,10 @@ def _urgent(findings: Sequence[Finding]) -> Iterator[Lead]:
     """Yield what will end the training, or keeps it from using a GPU at all: nothing is worth more."""
     for finding in findings:
         if finding.rule == "environment" and finding.severity == "critical":
-            yield Lead(_of(finding, LOOK, _plain(finding.summary)), float("inf"))
+            advice = next((each for each in finding.advice if each.short), None)
+            yield Lead(_of(finding, LOOK, _plain(finding.summary), advice), URGENT_S)
         if finding.rule == "memory-growth" and finding.severity == "critical" and not finding.ran_out:
-            yield Lead(_of(finding, LOOK, _plain(finding.summary)), float("inf"))
+            yield Lead(_of(finding, LOOK, _plain(finding.summary)), URGENT_S)
 
 
 def _of(finding: Finding, kind: str, text: str, advice: Advice | None = None) -> Sentence:
@@ -175,7 +177,8 @@ def _unused(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
         advice = next((each for each in finding.advice if each.to_value is not None), None)
         share = "half" if 2 * unused == gpus else f"{100 * unused / gpus:.0f} %"
         names = ", ".join(str(series.gpu) for series in context.series if series.gpu not in context.activity.used_gpus)
-        text = f"GPU {names} was never used: {share} of all GPU time"
+        subject = f"GPU {names} was" if unused == 1 else f"GPUs {names} were"
+        text = f"{subject} never used, {share} of all GPU time"
         if advice is not None:
             text = f"Set `{advice.argument}={advice.to_value}`: {text}"
         sentence = _of(finding, FIX if advice else LOOK, text, advice)

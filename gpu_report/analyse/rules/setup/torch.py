@@ -22,7 +22,7 @@ def torch_without_cuda(context: Context, training: Training) -> SetupIssue | Non
         f"The training ran on the CPU, not on {_gpus(context)}: torch {torch} has no CUDA",
         (torch,),
         _idle(context, training),
-        (Advice(f"Install torch and torchvision{which}, and train again"),),
+        (_do(f"Install torch and torchvision{which}, and train again"),),
     )
 
 
@@ -42,7 +42,7 @@ def torch_too_new(context: Context, training: Training) -> SetupIssue | None:
         f"CUDA {training.text('cuda')}, {driver} has {context.run.recording.cuda}",
         (training.text("torch"), training.text("cuda")),
         _idle(context, training),
-        (Advice(f"Update the NVIDIA driver, or install torch and torchvision for CUDA {served[0]}"),),
+        (_do(f"Update the NVIDIA driver, or install torch and torchvision for CUDA {served[0]}"),),
     )
 
 
@@ -76,6 +76,11 @@ def torch_a_little_newer(context: Context, training: Training) -> SetupIssue | N
     text = f"torch was built for CUDA {training.text('cuda')}, {served_text}"
     do = "If `compile=True` or a kernel of your own fails to load, update the NVIDIA driver: nothing else needs it"
     return SetupIssue("info", text, (training.text("cuda"),), (), (Advice(do),))
+
+
+def _do(text: str) -> Advice:
+    """Return advice that is short enough to stand in the verdict."""
+    return Advice(text, short=text)
 
 
 def _on_cpu_beside_a_gpu(context: Context, training: Training) -> bool:

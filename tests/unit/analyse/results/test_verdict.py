@@ -75,7 +75,10 @@ def test_no_run_is_called_healthy_beside_what_marred_it(run, verdict):
 def test_a_set_up_at_odds_is_told_before_the_work():
     run = machine(trained(util=0.0, torch="2.13.0+cpu", device="cpu"), cuda="13.0")
     odds = "The training ran on the CPU, not on GPU 0 (NVIDIA H200): torch 2.13.0+cpu has no CUDA."
-    assert analyse(run).verdict.text == f"{odds} No GPU worked during this recording."
+    install = (
+        "Install torch and torchvision with CUDA, 13.0 at most, which is what the driver supports, and train again."
+    )
+    assert analyse(run).verdict.text == f"{odds} {install} No GPU worked during this recording."
 
 
 def test_a_slow_epoch_is_told_after_the_work():

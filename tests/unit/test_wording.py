@@ -2,7 +2,20 @@
 
 import pytest
 
-from gpu_report.wording import amount, between, brief_seconds, change, counted, interval, share_change, speed_change
+from gpu_report.model import CodeLocation
+from gpu_report.wording import (
+    about_length,
+    amount,
+    between,
+    brief_seconds,
+    change,
+    counted,
+    interval,
+    money_words,
+    place_words,
+    share_change,
+    speed_change,
+)
 
 
 @pytest.mark.parametrize(
@@ -85,3 +98,37 @@ def test_a_change_of_speed_is_said_as_how_many_times_where_it_is_large(share, te
 )
 def test_a_time_in_a_sentence_is_brief(seconds, text):
     assert brief_seconds(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.4, "0 s"),
+        (44.4, "44 s"),
+        (89.4, "89 s"),
+        (90.0, "1.5 min"),
+        (270.0, "4.5 min"),
+        (299.0, "5 min"),
+        (1202.0, "20 min"),
+        (3594.0, "1 h"),
+        (11_400.0, "3 h 10 min"),
+        (86_400.0 * 2.2, "2 d 5 h"),
+    ],
+)
+def test_a_length_has_the_digits_that_matter(seconds, words):
+    assert about_length(seconds) == words
+
+
+def test_money_has_cents_while_they_matter():
+    assert [money_words(amount) for amount in (0.0, 0.001, 0.4, 12.345, 1234.5)] == [
+        "0.00",
+        "< 0.01",
+        "0.40",
+        "12.35",
+        "1,234",
+    ]
+
+
+def test_a_place_in_code_cannot_end_its_own_marks():
+    at = CodeLocation("main", "log`images", r"C:\a\call`backs.py", 41, 0.9)
+    assert place_words(at) == "`log'images` (call'backs.py:41)"

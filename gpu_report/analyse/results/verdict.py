@@ -51,10 +51,10 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
         *first,
         *([lead.sentence] if lead else ()),
         *_against(lead),
-        *_guessed(context, findings),
         *work_sentences(
             context, trained, unseen, findings, is_lead=not first and lead is None, marred=_is_marred(findings)
         ),
+        *_guessed(context, findings),
         *_projected(projection, lead),
         *_second(found),
         *_limit(limits, findings, projection),

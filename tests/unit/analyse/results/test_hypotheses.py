@@ -11,6 +11,7 @@ from gpu_report.load import load_run
 def test_an_imported_log_of_too_few_workers_has_that_guess_first():
     found = analysis_of("starved")
     assert found.hypotheses[0].argument == "workers"
+    assert found.verdict.sentences[0].text == "No clear fix found: the GPU was busy only 10 % of training time."
     said = [each.text for each in found.verdict.sentences if each.kind == "guess"]
     assert said == [
         "Guess: 2 data-loader workers may be too few.",

@@ -1,0 +1,59 @@
+"""The top of the page: the lead with what it says to set, what belongs to it, and one table of possible speed-up."""
+
+from dataclasses import replace
+
+from support.samples import analysis_of
+
+from gpu_report.model import Sentence, Verdict
+from gpu_report.render.page import speedup_limits
+from gpu_report.render.page.findings import advice_title, first_advice, ranked
+from gpu_report.render.page.overview import verdict
+
+
+def plain(text):
+    return text.replace("\u00a0", " ")
+
+
+def test_the_lead_can_be_copied_where_it_is_a_setting():
+    shown = verdict(analysis_of("n-starved"))
+    assert shown.copy == "workers=11"
+    assert plain(shown.lead).startswith("Set `workers=11` (now 2): epochs drop from 13.2 s to about 3.9 s")
+    assert plain(shown.rest).endswith("All 3 epochs: 39 s \u2192 about 12 s.")
+    assert verdict(analysis_of("m-mixed")).copy == ""
+
+
+def test_what_the_verdict_says_to_do_is_not_listed_again():
+    for name in ("n-starved", "s-oom", "s-storage"):
+        analysis = analysis_of(name)
+        assert first_advice(ranked(analysis.findings)[0], analysis) == ()
+        assert advice_title(analysis) == "Also"
+
+
+def test_a_leak_is_not_answered_with_a_smaller_batch():
+    analysis = analysis_of("s-leak-oom")
+    assert not any("batch=-1" in each.text for each in first_advice(ranked(analysis.findings)[0], analysis))
+
+
+def test_what_quotes_somebody_else_becomes_no_code():
+    hostile = Verdict((Sentence("ended", "It crashed (`sudo x`)."), Sentence("drops", "`nvidia-smi` fell.")))
+    shown = verdict(replace(analysis_of("n-fed"), verdict=hostile))
+    assert (shown.lead, shown.more) == ("It crashed ('sudo x').", "'nvidia-smi' fell.")
+
+
+def test_all_rows_of_the_table_have_one_baseline_and_those_with_a_fix_stand_first():
+    rows = [tuple(map(plain, row)) for row in speedup_limits.limits(analysis_of("m-mixed")).rows]
+    assert len({now for _, now, _, _ in rows}) == 1
+    assert rows[-1][0] == "Gaps between training steps"
+    assert rows[-1][2] == "no fix known"
+    assert {expected for _, _, expected, _ in rows[:-1]} == {"not estimated"}
+
+
+def test_the_expected_epoch_stands_before_the_limit():
+    (row,) = speedup_limits.limits(analysis_of("n-small-batch")).rows
+    name, now, expected, limit = map(plain, row)
+    assert (now, expected) == ("23.0 s", "4.0 s with batch=64, 5.7\u00d7 faster")
+    assert "faster" not in limit
+    assert speedup_limits.note(analysis_of("n-small-batch")).endswith(
+        "Epoch now: median of all epochs, without the first epoch."
+    )
+    assert name == "Launch-bound (steps too small for the GPU)"

@@ -45,15 +45,16 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
     unsampled = _unsampled(context)
     foreign = [f for f in findings if f.rule == "kernel" and any(near.event.of_another for near in f.kernel_events)]
     merged, found = merged_drops(findings), leads(context, findings, limits, projection)
-    first = [*lost(findings), *ended_badly(findings, ending), *_fault([f for f in findings if f not in foreign])]
+    own = [f for f in findings if f not in foreign]
     lead = found[0] if found else None
+    faults_first = lead is None or any(f.rule == "kernel" and f.severity == "critical" for f in own)
+    first = [*lost(findings), *ended_badly(findings, ending), *(_fault(own) if faults_first else ())]
+    is_lead = not first and lead is None and max(unseen, unsampled) <= 1 - WELL_COVERED  # of a part nothing is said
     sentences = (
         *first,
         *([lead.sentence] if lead else ()),
         *_against(lead),
-        *work_sentences(
-            context, trained, unseen, findings, is_lead=not first and lead is None, marred=_is_marred(findings)
-        ),
+        *work_sentences(context, trained, unseen, findings, is_lead=is_lead, marred=_is_marred(findings)),
         *_guessed(context, findings),
         *_projected(projection, lead),
         *_second(found),
@@ -64,6 +65,7 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
         *_drops(context, merged, findings, lead, telling=_is_telling(trained, max(unseen, unsampled))),
         *_others(findings, merged),
         *_throttled(findings),
+        *(() if faults_first else _fault(own)),
         *_fault(foreign),
         *_unmeasured(trained, unseen, unsampled),
         *_largest_loss(trained, findings, ledger, is_training=saw_training(context)),

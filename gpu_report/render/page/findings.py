@@ -82,7 +82,7 @@ def first_advice(unexpected: tuple[Finding, ...], analysis: Analysis) -> tuple[A
     urgent = {each for finding in unexpected if RULES[finding.rule].ending for each in finding.advice}
     every = dict.fromkeys(each for finding in unexpected for each in finding.advice)
     said = {each.advice for each in analysis.verdict.sentences if each.advice is not None}
-    advice = sorted(every.keys() - said, key=lambda each: (each not in urgent, -_wins(each), list(every).index(each)))
+    advice = sorted((each for each in every if each not in said), key=lambda each: (each not in urgent, -_wins(each)))
     read_log = f"To see what the kernel said: {with_code(log.advice)}"
     views = (replace(_advice(a), text=read_log) if a.text == log.advice else _advice(a) for a in advice)
     gaps = gaps_step(analysis)

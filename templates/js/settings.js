@@ -94,7 +94,7 @@ export function setUpCopy() {
     button.addEventListener("click", async () => {
       try {
         await navigator.clipboard.writeText(button.dataset.copy);
-        button.textContent = "Copied";
+        button.textContent = "Done"; // as wide as Copy: nothing moves
         setTimeout(() => (button.textContent = "Copy"), COPIED_MS);
       } catch {
         getSelection().selectAllChildren(button.previousElementSibling); // no clipboard here: mark it for Ctrl-C

@@ -34,7 +34,7 @@ LINES = (
 )
 # What is written on what, within marks and bands.
 WRITTEN = (
-    *(("on-accent", fill) for fill in ("accent", "ledger-work", "ledger-waste", "low", "gpu-3", "gpu-5")),
+    *(("on-accent", fill) for fill in ("accent", "ledger-work", "ledger-waste", "low", "gpu-3", "gpu-5", "host")),
     *(("on-phase", f"phase-{n}") for n in ("train", "startup", "validation", "checkpoint", "final-evaluation", "idle")),
     *(("on-phase", "ledger-short"), ("on-low", "low")),
     *((severity, f"{severity}-soft") for severity in ("critical", "warning", "info")),

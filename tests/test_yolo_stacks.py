@@ -33,9 +33,15 @@ def exports(seconds):
     with lock:
         time.sleep(seconds)  # keeps the lock meanwhile
 
-def feeds(seconds):
-    with open("slow.npy", "wb"):
+def feeds(seconds, path="slow.npy"):
+    with open(path, "wb"):
         time.sleep(seconds)
+
+def reads_an_image(seconds):
+    path = f"image-{{os.getpid()}}-{{time.monotonic_ns()}}.npy"
+    os.mkfifo(path)
+    threading.Thread(target=feeds, args=(seconds, path), daemon=True).start()
+    open(path, "rb").read()  # one image from a server that hangs, too
 
 def in_c():
     ctypes.PyDLL(None).sleep(13)  # an extension that does not let go of the interpreter's lock
@@ -73,12 +79,15 @@ def read_slowly(self, index):
     if os.path.exists("slow"):
         time.sleep(1.5)  # until what was loaded ahead is used up
         gpu(2)
-        time.sleep(14)  # one image from a server that hangs
+        if sys.argv[2] == "reader":
+            reads_an_image(14)
+        else:
+            time.sleep(14)  # one image from a server that hangs
         gpu(90)
     return get(self, index)
 
 def stall(trainer):
-    if trainer.epoch == 8 and sys.argv[2] == "loader":
+    if trainer.epoch == 8 and sys.argv[2] in ("loader", "reader"):
         open("slow", "w").close()
     elif trainer.epoch == 9 and os.path.exists("slow"):
         os.remove("slow")
@@ -130,7 +139,7 @@ def test_a_callback_that_sleeps_is_named_by_its_line(run_cli, fake_nvml, yolo_ho
     drop = the_drop(folder)
     assert drop.cause.name == "trainer-blocked"
     first, *_ = drop.where
-    line = 1 + SCRIPT.splitlines().index("    time.sleep(seconds)  # as a slow server would take")
+    line = line_of("    time.sleep(seconds)  # as a slow server would take")
     assert (first.process, first.function, first.line) == ("main", "log_images", line)
     assert first.file.endswith("callback.py")
     innermost = {stack[-1].function for time in analyse(load_run(folder)).code_time for stack in time.stacks}
@@ -143,7 +152,7 @@ def test_a_loaders_worker_that_sleeps_is_named_by_its_line(run_cli, fake_nvml, y
     drop = the_drop(folder)
     assert drop.cause.name == "input-stalled"
     first, *_ = drop.where
-    line = 1 + SCRIPT.splitlines().index("        time.sleep(14)  # one image from a server that hangs")
+    line = line_of("            time.sleep(14)  # one image from a server that hangs")
     assert (first.process, first.function, first.line) == ("workers", "read_slowly", line)
 
 
@@ -191,3 +200,14 @@ def test_a_training_that_is_killed_says_where_it_was_last_seen(run_cli, fake_nvm
     line = line_of("    time.sleep(6)  # then the OOM killer comes")
     assert (end.where[0].function, end.where[0].line) == ("is_killed", line)
     assert f"last seen in is_killed (is_killed.py:{line})" in end.summary
+
+
+def test_a_loaders_worker_that_reads_is_named_with_its_file(run_cli, fake_nvml, yolo_home, offline, tmp_path):
+    run = load_run(record(run_cli, fake_nvml, yolo_home, offline, tmp_path, "reader"))
+    (drop,) = [f for f in analyse(run).findings if f.rule == "drop" and not f.expected]
+    line = line_of('    open(path, "rb").read()  # one image from a server that hangs, too')
+    assert (drop.where[0].process, drop.where[0].function, drop.where[0].line) == ("workers", "reads_an_image", line)
+    longest = max((wait for wait in run.waits if wait.role == "worker" and wait.file), key=lambda wait: wait.duration_s)
+    assert longest.duration_s > 9
+    assert longest.call == "read"
+    assert longest.file.startswith(f"{yolo_home}/image-")

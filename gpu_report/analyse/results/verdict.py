@@ -119,7 +119,7 @@ def _limit(
     if limit is None or (projection is not None and projection.cause == limit.cause):
         return
     now, best = (epoch_length(each + limit.rest_s) for each in (limit.epoch_s_now, limit.epoch_s_at_best))
-    text = f"Without these waits an epoch of {now} could take {best} at best."
+    text = f"Limit: without these waits an epoch of {now} would take {best}."
     yield Sentence("speed-up", text, about=limit.cause)
 
 

@@ -1,48 +1,36 @@
-"""Words that nothing of ours says to people (the field has others): on a terminal, in `--help`, in what CI shows."""
+"""Words that nothing of ours says to people (the field has others): on the page, on a terminal, in what CI shows."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
-from gpu_report.catalogue import CAUSES, RULES
-from gpu_report.model import Analysis
-from gpu_report.render.markdown_text import words
-from gpu_report.wording import ending_words, lower_first
+from support.prose import banned_phrases
 
-# Not of a reader: "tell" is what a person does, "told" and "tells" are what a program did to them.
-BANNED = (
-    *("told", "tells", "stood still", "stands? still", "standing still", "room to win", "could be won", "held against"),
-    *("at odds", "beside the training", "stood beside", "calm", "undisturbed", "pace", "guest", "neighbou?rs?"),
-    *("nothing recorded explains", "anything recorded", "gone on", "go(?:es)? on from", "short gaps", "starved"),
-    *("times faster", "at best", "what came of it", "set up otherwise", "ledger", "repairs"),
+# Beside the phrases that documents must not hold either: names of ours for what has one in the field.
+OURS = (
+    *(
+        "short gaps between",
+        "starved",
+        "times faster",
+        "at best",
+        "what came of it",
+        "set up otherwise",
+        "ledger",
+        "repairs",
+    ),
+    *("went on", "made anew", "held down", "worked beside", "rested", "ordinary training"),
 )
-_ANY = re.compile(rf"\b(?:{'|'.join(BANNED)})\b", re.IGNORECASE)
+AROUND = 30  # characters that are shown on either side
+_OURS = [re.compile(rf"\b{phrase}\b", re.IGNORECASE) for phrase in OURS]
+_ID = re.compile(r"\b[a-z]+(?:-[a-z]+)*-\d+\b")  # of a finding: `starved-1`
 
 
-def banned(text: str) -> list[str]:
-    """Return what of a text is in words that nobody else uses, each with a little of what stands around it."""
-    flat = " ".join(text.split())
-    return [flat[max(found.start() - 30, 0) : found.end() + 30] for found in _ANY.finditer(flat)]
+def banned(text: str, names: Iterable[str] = ()) -> list[str]:
+    """Return what of a text is in words that nobody else uses, each with a little of what stands around it.
 
-
-def without(text: str, analyses: Iterable[Analysis]) -> str:
-    """Return a text without what runs and their findings are called, and what was found in them.
-
-    These words are held where they are made: in the analysis, and in the catalogue.
+    `names` are those of runs and the like, which somebody else gave.
     """
-    names = [row.name for row in (*RULES.values(), *CAUSES.values())]
-    names += [row.untold for row in CAUSES.values() if row.untold]
-    found = [sentence for each in analyses for sentence in _of_analysis(each)]
-    every = {*names, *map(lower_first, names), *found, *map(lower_first, found), *map(words, found)}
-    for each in sorted(filter(None, every), key=len, reverse=True):
-        text = text.replace(each, "")
-    return text
-
-
-def _of_analysis(analysis: Analysis) -> Iterator[str]:
-    yield from (each.text for each in analysis.verdict.sentences)
-    yield analysis.run.path
-    for finding in analysis.findings:
-        yield from (finding.summary, finding.summary.rstrip("."), *(advice.text for advice in finding.advice))
-    if analysis.ending is not None:
-        yield ending_words(analysis.ending)
-        yield from (each.text for each in analysis.ending.last_minute)
+    flat = _ID.sub("", " ".join(text.split()))
+    for name in names:
+        flat = flat.replace(name, "")
+    found = (match for phrase in (*banned_phrases(), *_OURS) for match in phrase.finditer(flat))
+    return [flat[max(match.start() - AROUND, 0) : match.end() + AROUND] for match in found]

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from support.plain_words import banned
 from support.samples import NAMES, ROOT, analysis_of
 
 from gpu_report.catalogue import CAUSES, RULES
@@ -11,14 +12,6 @@ from gpu_report.render.page import speedup_limits
 from gpu_report.render.page.findings import finding_view, first_advice, nothing_found, ranked
 from gpu_report.render.run_clock import WallClock
 
-# Phrases that were ours alone, or read as if translated; ids, keys, code and what somebody else wrote may hold them.
-BANNED = (
-    *("told", "tells", "stood still", "stands still", "standing still", "room to win", "could be won", "held against"),
-    *("at odds", "beside the training", "stood beside", "calm", "undisturbed", "pace", "guest", "neighbour", "starved"),
-    *("nothing recorded explains", "anything recorded", "gone on", "go on from", "went on", "ordinary training"),
-    *("made anew", "held down", "worked beside", "rested"),
-)
-SPEAKS_SO = re.compile(rf"\b({'|'.join(map(re.escape, BANNED))})\b", re.IGNORECASE)
 MOST_WORDS = 20  # of a sentence of the verdict: it is read by tired people whose first language is often another
 TEMPLATES = ROOT / "templates"
 PAGE = [TEMPLATES / "report.html.j2", *sorted((TEMPLATES / "partials").glob("*.j2"))]
@@ -50,7 +43,7 @@ def page_texts_of(analysis):
 
 
 def found_in(texts):
-    return {text: match.group() for text in texts if (match := SPEAKS_SO.search(text))}
+    return {text: found for text in texts if (found := banned(text))}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -86,6 +79,6 @@ def test_what_leads_the_verdict_about_a_cause_is_short():
 
 def test_the_search_knows_what_it_looks_for():
     assert found_in(["2 drops: the trainer itself stood still"]) == {
-        "2 drops: the trainer itself stood still": "stood still"
+        "2 drops: the trainer itself stood still": ["2 drops: the trainer itself stood still"]
     }
     assert found_in(["Spaces between steps, told2"]) == {}

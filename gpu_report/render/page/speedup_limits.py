@@ -1,29 +1,20 @@
 """Possible speed-up: an epoch now and with one cause removed, what a fix is expected to reach, and the limit."""
 
 from gpu_report.catalogue import row_words
-from gpu_report.model import Analysis, SpeedupLimit, epoch_now_s
+from gpu_report.model import Analysis
 from gpu_report.render.formatting import duration
 from gpu_report.render.page.view import Table
+from gpu_report.render.speedup_rows import SpeedupRow, speedup_rows
 
 COLUMNS = ("Without", "Epoch now", "Expected", "Limit")
 NUMERIC = (False, True, True, False)
 NOT_ESTIMATED = "not estimated"
-NO_FIX = "no fix known"  # nobody can act on it
-GAPS = "short gaps"  # what is left where nothing explains it
+NO_FIX = "no fix known"
 
 
 def limits(analysis: Analysis) -> Table:
-    """Return one row for each cause: what a fix is expected to save first, what nobody can act on last.
-
-    All are compared with the same epoch, which has its validation and checkpoint in it.
-    """
-    now_s = epoch_now_s(analysis.speedup_limits)
-    rows = sorted(analysis.speedup_limits, key=_place)
-    return Table(COLUMNS, NUMERIC, tuple(_row(limit, now_s) for limit in rows if now_s is not None))
-
-
-def _place(limit: SpeedupLimit) -> tuple[bool, bool, float]:
-    return limit.cause == GAPS, limit.saves_s is None, -(limit.saves_s or limit.saves_at_most_s)
+    """Return one row for each cause (see `speedup_rows`)."""
+    return Table(COLUMNS, NUMERIC, tuple(map(_row, speedup_rows(analysis))))
 
 
 def note(analysis: Analysis) -> str:
@@ -33,18 +24,13 @@ def note(analysis: Analysis) -> str:
     return f"One epoch now, and with one cause removed. The rest of the epoch stays as it is.{which}"
 
 
-def _row(limit: SpeedupLimit, now_s: float) -> tuple[str, ...]:
-    best_s = now_s - limit.saves_at_most_s
-    expected = NO_FIX if limit.cause == GAPS else NOT_ESTIMATED
-    if limit.saves_s is not None:
-        expected = _expected(limit, now_s, now_s - limit.saves_s)
-    return (
-        row_words(limit.cause),
-        duration(now_s, aligned=True),
-        expected,
-        f"{duration(best_s, aligned=True)} ({limit.basis})",
-    )
+def _row(row: SpeedupRow) -> tuple[str, ...]:
+    now, limit = (duration(seconds, aligned=True) for seconds in (row.now_s, row.limit_s))
+    return row_words(row.limit.cause), now, _expected(row), f"{limit} ({row.limit.basis})"
 
 
-def _expected(limit: SpeedupLimit, now_s: float, then_s: float) -> str:
-    return f"{duration(then_s, aligned=True)} with {limit.fix}, {now_s / then_s:.1f}\u00d7 faster"
+def _expected(row: SpeedupRow) -> str:
+    if row.expected_s is None:
+        return NO_FIX if row.has_no_fix else NOT_ESTIMATED
+    faster = f"{row.now_s / row.expected_s:.1f}\u00d7 faster"
+    return f"{duration(row.expected_s, aligned=True)} with {row.limit.fix}, {faster}"

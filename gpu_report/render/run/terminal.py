@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gpu_report.catalogue import RULES, SEVERITIES, cause_words, phase_words, row_words
-from gpu_report.model import Advice, Analysis, EpochSummary, Finding, GpuSummary, LedgerRow, SpeedupLimit, Stats
+from gpu_report.model import Advice, Analysis, EpochSummary, Finding, GpuSummary, LedgerRow, Stats
 from gpu_report.render.formatting import (
     duration,
     energy,
@@ -28,6 +28,7 @@ from gpu_report.render.formatting import (
 )
 from gpu_report.render.machine_values import iso_utc
 from gpu_report.render.markdown_text import words
+from gpu_report.render.speedup_rows import SpeedupRow, speedup_rows
 from gpu_report.terminal import plain, without_commands
 from gpu_report.wording import MIB_PER_GIB, ending_words, line_words, role_words, speed_change, where_words
 
@@ -183,16 +184,16 @@ def _ledger_row(row: LedgerRow, *, is_training: bool) -> tuple[str, ...]:
 
 
 def _speedup_table(analysis: Analysis) -> tuple[str, tuple[str, ...], Rows]:
-    title = "Possible speed-up of an epoch's training part"
-    return title, ("without", "now", "expected", "limit"), [_speedup_row(limit) for limit in analysis.speedup_limits]
+    rows = [_speedup_row(row) for row in speedup_rows(analysis)]
+    return "Possible speed-up of an epoch", ("without", "now", "expected", "limit"), rows
 
 
-def _speedup_row(limit: SpeedupLimit) -> tuple[str, ...]:
-    expected = "unknown"
-    if limit.epoch_s_estimate is not None:
-        by = speed_change(limit.epoch_s_estimate / limit.epoch_s_now - 1)
-        expected = f"{duration(limit.epoch_s_estimate)} ({by}) with {limit.fix}"
-    cells = (row_words(limit.cause), duration(limit.epoch_s_now), expected, duration(limit.epoch_s_at_best))
+def _speedup_row(row: SpeedupRow) -> tuple[str, ...]:
+    expected = "no fix known" if row.has_no_fix else "not estimated"
+    if row.expected_s is not None:
+        faster = speed_change(row.expected_s / row.now_s - 1)
+        expected = f"{duration(row.expected_s)} ({faster}) with {row.limit.fix}"
+    cells = (row_words(row.limit.cause), duration(row.now_s), expected, duration(row.limit_s))
     return tuple(cell.replace(TIED, " ") for cell in cells)
 
 

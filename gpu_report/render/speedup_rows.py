@@ -1,0 +1,39 @@
+"""Possible speed-up, as the page and the terminal list it: one row for each cause, all compared with the same epoch."""
+
+from dataclasses import dataclass
+
+from gpu_report.model import Analysis, SpeedupLimit, epoch_now_s
+
+GAPS = "short gaps"  # what is left where nothing explains it: nobody can act on it
+
+
+@dataclass(frozen=True)
+class SpeedupRow:
+    """A whole epoch in seconds: now, expected (None where that is not estimated), and the limit."""
+
+    limit: SpeedupLimit
+    now_s: float
+    expected_s: float | None
+    limit_s: float
+
+    @property
+    def has_no_fix(self) -> bool:
+        """Tell whether nobody can act on it."""
+        return self.limit.cause == GAPS
+
+
+def speedup_rows(analysis: Analysis) -> list[SpeedupRow]:
+    """Return what a fix is expected to save first, what nobody can act on last."""
+    now_s = epoch_now_s(analysis.speedup_limits)
+    if now_s is None:
+        return []
+    return [
+        SpeedupRow(
+            limit, now_s, None if limit.saves_s is None else now_s - limit.saves_s, now_s - limit.saves_at_most_s
+        )
+        for limit in sorted(analysis.speedup_limits, key=_place)
+    ]
+
+
+def _place(limit: SpeedupLimit) -> tuple[bool, bool, float]:
+    return limit.cause == GAPS, limit.saves_s is None, -(limit.saves_s or limit.saves_at_most_s)

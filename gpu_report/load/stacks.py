@@ -2,14 +2,14 @@
 
 import base64
 import binascii
-import itertools
 import json
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from gpu_report import schema
 from gpu_report.inside.on_path.gpu_report_inside.notes import LETTERS, MORE
@@ -26,13 +26,17 @@ MOST_PROCESSES: Final = 1024  # 64 GPUs with 16 workers each
 MOST_OF_BLOCK: Final = 4 * MIB  # unpacked: 20 s while everything is imported are 150 kB
 LONGEST_BLOCK_S: Final = 600.0  # one that a stopped process wrote late is of the time up to then
 MOST_NUMBER: Final = 100_000  # of a table: a process writes 50,000 at most
+MOST_DISTANCE: Final = np.iinfo(np.int32).max
 MOST_STEP_MS: Final = 60_000
 MOST_THREAD: Final = 64  # a process notes 16 at a time
 DEEPEST: Final = 64
 GONE: Final = -1  # in the place of a stack's number
 ROLES: Final = ("main", "rank ", "worker ")
 
-Spans = list[tuple[float, float, int]]  # start, end, number of a stack
+Floats = npt.NDArray[np.float64]
+Numbers = npt.NDArray[Any]  # whole ones
+Stays = tuple[Floats, Floats, Numbers]  # start, end, number of a stack
+PLACE_OF_LETTER: Final = np.array([LETTERS.find(chr(code)) for code in range(256)], dtype=np.int64)
 
 
 def load_stacks(
@@ -101,8 +105,8 @@ class _Process:
         self._known = _Names()
         self._numbers: dict[int, int] = {}  # of stacks as they are written: with another process they begin anew
         self._stacks: dict[int, Stack] = {}
-        self._spans: Spans = []
-        self._threads: dict[str, Spans] = {}
+        self._stays: list[Stays] = []
+        self._threads: dict[str, list[Stays]] = {}
         self._held: list[LockHeld] = []
         self._role = ""
 
@@ -120,20 +124,24 @@ class _Process:
         self._known.take(content)
         begin_s = self._clock.t(line["wall_s"], finite(line.get("mono_s")))
         end_s = min(begin_s + seconds, self._end_t_s)
-        self._spans += _spans([(at, self._number(stack)) for at, stack in _notes(content, begin_s, step_s)], end_s)
+        steps, place, used = _notes(content)
+        numbers = np.array([self._number(stack) for stack in used], dtype=np.int32)
+        self._stays.append(_stays(begin_s + steps * step_s, numbers[place] if len(used) else place, end_s))
         for name, notes in _of_threads(content.get("threads"), begin_s, step_s):
-            known = self._threads.setdefault(self._known.thread(name), [])
-            known += _spans([(at, self._number(stack)) for at, stack in notes], end_s)
+            at_s, stacks = zip(*notes, strict=True)
+            stood = np.array([self._number(stack) for stack in stacks], dtype=np.int32)
+            self._threads.setdefault(self._known.thread(name), []).append(_stays(np.array(at_s), stood, end_s))
         self._held += _held(content.get("held"), begin_s, step_s, end_s)
         return True
 
     def stacks_of(self, pid: int) -> ProcessStacks | None:
         """Return all that was taken, in order of time; None of nothing."""
-        if not self._spans:
+        if not sum(len(starts) for starts, _, _ in self._stays):
             return None
-        threads = (ThreadStacks(name, *_columns(spans)) for name, spans in sorted(self._threads.items()) if spans)
+        threads = [ThreadStacks(name, *_in_order(stays)) for name, stays in sorted(self._threads.items())]
         held = sorted(self._held, key=lambda held: held.start_t_s)
-        return ProcessStacks(pid, self._role, *_columns(self._spans), self._stacks, tuple(threads), tuple(held))
+        told = tuple(thread for thread in threads if len(thread.start_s))
+        return ProcessStacks(pid, self._role, *_in_order(self._stays), self._stacks, told, tuple(held))
 
     def _number(self, written: int) -> int:
         """Return the number under which a stack is told: 0 where nothing is known of it, GONE of a thread that went."""
@@ -147,17 +155,18 @@ class _Process:
         return self._numbers[written]
 
 
-def _columns(spans: Spans) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    spans = sorted(spans, key=lambda span: span[0])
-    starts, ends, numbers = zip(*spans, strict=True)
-    return np.array(starts), np.array(ends), np.array(numbers, dtype=np.int32)
+def _in_order(stays: Sequence[Stays]) -> Stays:
+    starts, ends = (np.concatenate([each[i] for each in stays]) for i in (0, 1))
+    numbers = np.concatenate([each[2] for each in stays])
+    order = np.argsort(starts, kind="stable")
+    return starts[order], ends[order], numbers[order]
 
 
-def _spans(notes: list[tuple[float, int]], end_s: float) -> Spans:
-    """Return from when to when a thread stood in each stack."""
-    ends = [*(at for at, _ in notes[1:]), end_s]
-    pairs = zip(notes, ends, strict=False)
-    return [(at, min(end, end_s), number) for (at, number), end in pairs if number >= 0 and at < min(end, end_s)]
+def _stays(at_s: Floats, numbers: Numbers, end_s: float) -> Stays:
+    """Return from when to when a thread stood in each stack: up to the next note, or to the end of its block."""
+    ends = np.minimum(np.append(at_s[1:], end_s)[: len(at_s)], end_s)
+    kept = (numbers >= 0) & (at_s < ends)
+    return at_s[kept], ends[kept], numbers[kept].astype(np.int32)
 
 
 def _table(told: object, read: Callable[[object], Any]) -> Iterator[tuple[int, Any]]:
@@ -188,23 +197,42 @@ def _step_s(told: object) -> float | None:
     return step_ms / 1000 if step_ms and step_ms <= MOST_STEP_MS else None
 
 
-def _notes(content: Mapping[str, Any], begin_s: float, step_s: float) -> Iterator[tuple[float, int]]:
-    """Yield when the main thread came to stand somewhere, and the number of its stack, in order of time."""
-    used, steps = (list(itertools.accumulate(_numbers(content.get(name)))) for name in ("used", "steps"))
-    for step, place in zip(steps, _places(content.get("at")), strict=False):
-        if place < len(used) and used[place] <= MOST_NUMBER and step <= MOST_NUMBER:
-            yield begin_s + step * step_s, used[place]
+def _notes(content: Mapping[str, Any]) -> tuple[Numbers, Numbers, list[int]]:
+    """Return when the main thread came to stand somewhere (steps), which of the used stacks that was, and these."""
+    used, steps = (np.cumsum(_numbers(content.get(name))) for name in ("used", "steps"))
+    places = _places(content.get("at"))
+    count = min(len(steps), len(places))
+    steps, places = steps[:count], places[:count]
+    kept = (places < len(used)) & (steps <= MOST_NUMBER)
+    kept[kept] &= used[places[kept]] <= MOST_NUMBER
+    return steps[kept], places[kept], used.tolist()
 
 
-def _places(told: object) -> Iterator[int]:
-    """Yield the places that a text stands for: a letter each, or MORE and two."""
-    letters = iter(told if isinstance(told, str) else "")
-    for letter in letters:
-        pair = (next(letters, ""), next(letters, "")) if letter == MORE else ("#", letter)
-        high, low = (LETTERS.find(each) if each else -1 for each in pair)
-        if high < 0 or low < 0:
-            return
-        yield high * len(LETTERS) + low
+def _places(told: object) -> Numbers:
+    """Return the places that a text stands for: a letter each, or MORE and two; up to the first that is none."""
+    letters = told if isinstance(told, str) else ""
+    codes = np.minimum(np.frombuffer(letters.encode("utf-32-le", "surrogatepass"), dtype="<u4"), 255)  # which is none
+    is_more = codes == ord(MORE)
+    places = PLACE_OF_LETTER[codes]
+    if is_more.any():
+        places = _with_pairs(places, is_more)
+    bad = np.flatnonzero(places < 0)
+    return places[: bad[0]] if len(bad) else places
+
+
+def _with_pairs(places: Numbers, is_more: npt.NDArray[np.bool_]) -> Numbers:
+    """Return places in which MORE and the two letters after it are one; -1 where the text ends within them."""
+    found, at, count = [], 0, len(places)
+    flags, values = is_more.tolist(), places.tolist()
+    while at < count:
+        if not flags[at]:
+            found.append(values[at])
+            at += 1
+            continue
+        high, low = (values[n] if n < count else -1 for n in (at + 1, at + 2))
+        found.append(high * len(LETTERS) + low if high >= 0 and low >= 0 else -1)
+        at += 3
+    return np.array(found, dtype=np.int64)
 
 
 def _of_threads(told: object, begin_s: float, step_s: float) -> Iterator[tuple[int, list[tuple[float, int]]]]:
@@ -236,14 +264,14 @@ def _held(told: object, begin_s: float, step_s: float, end_s: float) -> Iterator
                     yield LockHeld(start_s, min(start_s + held_ms / 1000, end_s), min(cpu_ms, held_ms) / 1000)
 
 
-def _numbers(told: object) -> list[int]:
+def _numbers(told: object) -> Numbers:
     """Return a list of whole numbers; from the first on that is none nothing of it."""
-    numbers: list[int] = []
-    for each in told if isinstance(told, list) else ():
-        if type(each) is not int or not 0 <= each <= np.iinfo(np.int32).max:
-            break
-        numbers.append(each)
-    return numbers
+    given = told if isinstance(told, list) else []
+    array = np.array(given) if all(type(each) is int for each in given) else np.empty(0, dtype=object)
+    if array.dtype.kind == "i" and not ((array < 0) | (array > MOST_DISTANCE)).any():
+        return array
+    wrong = (at for at, each in enumerate(given) if type(each) is not int or not 0 <= each <= MOST_DISTANCE)
+    return np.array(given[: next(wrong, len(given))], dtype=np.int64)
 
 
 def _unpacked(notes: object) -> Mapping[str, Any] | None:

@@ -83,8 +83,8 @@ _end = partial(RuleRow, anchor="ended", title="How it ended", ending=True, owns_
 
 # The order is that in which the verdict mentions them.
 _RULES = (
-    _fall("drop", "drop", "Drop in GPU utilisation", "Drop", drop=True),
-    _fall("sustained-low", "drop", "Low GPU utilisation for long", "Drop", drop=True),
+    _fall("drop", "drop", "Drop in GPU utilisation", "Utilisation drop", drop=True),
+    _fall("sustained-low", "drop", "Low GPU utilisation for long", "Utilisation drop", drop=True),
     _fall(
         "slowdown",
         "slowdown",
@@ -188,7 +188,7 @@ _CAUSES = (
         "Too few CPU cores (affinity or quota)",
         "let it run on more cores: `taskset`, Slurm's `--cpus-per-task`, Docker's `--cpus` and `--cpuset-cpus`.",
         "Give the training more CPU cores: it {probably}lost {took} for lack of them",
-        "Give the training more CPU cores: it uses all that it may",
+        "Give the training more CPU cores: it already uses all it is allowed",
         coloured=False,
         is_input=True,
     ),

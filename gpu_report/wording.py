@@ -90,6 +90,12 @@ def speed_change(time_share: float) -> str:
     return f"{ratio:.1f}\u00d7 {way}" if ratio < ROUND_FROM else f"{ratio:,.0f}\u00d7 {way}"
 
 
+def shown_ratio(longer_s: float, shorter_s: float) -> float:
+    """Return how many times as long one time is as another, by what is shown of both: a reader may divide them."""
+    longer, shorter = (round(seconds, 1) for seconds in (longer_s, shorter_s))
+    return longer / shorter if shorter else longer_s / shorter_s
+
+
 def brief_seconds(seconds: float | None) -> str:
     """Return a time for a sentence, where a hundredth of a second is no news: 2.9 s, 12.2 s, 19 ms."""
     if seconds is None or not MILLISECONDS_UNDER < abs(seconds) < 9.95:

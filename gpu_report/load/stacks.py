@@ -217,7 +217,8 @@ def _places(told: object) -> Numbers:
     if is_more.any():
         places = _with_pairs(places, is_more)
     bad = np.flatnonzero(places < 0)
-    return places[: bad[0]] if len(bad) else places
+    known: Numbers = places[: bad[0]] if len(bad) else places
+    return known
 
 
 def _with_pairs(places: Numbers, is_more: npt.NDArray[np.bool_]) -> Numbers:
@@ -269,7 +270,8 @@ def _numbers(told: object) -> Numbers:
     given = told if isinstance(told, list) else []
     array = np.array(given) if all(type(each) is int for each in given) else np.empty(0, dtype=object)
     if array.dtype.kind == "i" and not ((array < 0) | (array > MOST_DISTANCE)).any():
-        return array
+        whole: Numbers = array
+        return whole
     wrong = (at for at, each in enumerate(given) if type(each) is not int or not 0 <= each <= MOST_DISTANCE)
     return np.array(given[: next(wrong, len(given))], dtype=np.int64)
 

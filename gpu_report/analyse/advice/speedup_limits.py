@@ -112,7 +112,7 @@ def _left_out(epochs: Sequence[EpochSummary]) -> str:
     mine = _of_the_longest(epochs)
     kinds = (
         ("the first epoch", any(epoch.summary.first for epoch in mine)),
-        ("the one that closes the mosaic", any(epoch.summary.closing for epoch in mine)),
+        ("the one that turns mosaic off", any(epoch.summary.closing for epoch in mine)),
     )
     named = " and ".join(words for words, there in kinds if there)
     return f", without {named}" if named else ""

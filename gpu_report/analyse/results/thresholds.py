@@ -29,3 +29,5 @@ FEW_SHARE = 0.1  # ... but for a few of them
 CRITICAL_SHARE, CRITICAL_S = 0.05, 600.0
 WARNING_SHARE, WARNING_S = 0.005, 120.0
 SHORT_RUN_S, WARNING_SHORT_S = 1800.0, 5.0
+# Utilisation of training (%) that is healthy, and yet makes people ask whether it is: three readers doubted 67.
+DOUBTED_PCT = 80.0

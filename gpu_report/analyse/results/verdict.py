@@ -54,7 +54,9 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
         *first,
         *([lead.sentence] if lead else ()),
         *_against(lead),
-        *work_sentences(context, trained, unseen, findings, is_lead=is_lead, marred=_is_marred(findings)),
+        *work_sentences(
+            context, trained, unseen, () if first else findings, is_lead=is_lead, marred=_is_marred(findings)
+        ),
         *_guessed(context, findings),
         *_projected(projection, lead),
         *_second(found),
@@ -68,7 +70,7 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
         *(() if faults_first else _fault(own)),
         *_fault(foreign),
         *_unmeasured(trained, unseen, unsampled),
-        *_largest_loss(trained, findings, ledger, is_training=saw_training(context)),
+        *(() if first else _largest_loss(trained, findings, ledger, is_training=saw_training(context))),
         *_unused(context, lead),
         *_cost(context, findings, ledger),
     )
@@ -119,7 +121,7 @@ def _limit(
     if limit is None or (projection is not None and projection.cause == limit.cause):
         return
     now, best = (epoch_length(each + limit.rest_s) for each in (limit.epoch_s_now, limit.epoch_s_at_best))
-    text = f"Limit: without these waits an epoch of {now} would take {best}."
+    text = f"Without these waits an epoch takes {best} in the best case, instead of {now}."
     yield Sentence("speed-up", text, about=limit.cause)
 
 

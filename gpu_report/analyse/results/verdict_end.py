@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from gpu_report.catalogue import CAUSES, RULES
 from gpu_report.model import Advice, Ending, Finding, Sentence
-from gpu_report.wording import ending_words, upper_first
+from gpu_report.wording import ending_words, lower_first, upper_first
 
 
 def lost(findings: Sequence[Finding]) -> Iterator[Sentence]:
@@ -20,15 +20,15 @@ def ended_badly(findings: Sequence[Finding], ending: Ending | None) -> Iterator[
     ended = next((f for f in findings if RULES[f.rule].ending and f.severity != "info"), None)
     if ended is None:
         return
-    yield Sentence("ended", f"{upper_first(ended.summary)}{_where(ended, ending)}.", (ended.id,))
-    grew = [f for f in findings if led_to(f, ended)]
+    grew = [f for f in findings if led_to(f, ended)]  # which is the news: that it ended so, its traceback said
     yield from (Sentence("ended", f"{f.summary}.", (f.id,)) for f in grew)
+    yield Sentence("ended", f"{upper_first(ended.summary)}{_where(ended, ending)}.", (ended.id,))
     if grew:
         instead = next((each for each in ended.advice if each.short), None)  # less memory only delays it
         yield Sentence("prevent", f"{CAUSES['memory-growth'].always}.", (grew[0].id,), "memory-growth", instead)
     else:
         yield from _prevented(ended.advice, ended.id)
-    yield from _resumed(ended)
+    yield from _resumed(ended, after="Then " if grew or any(each.short for each in ended.advice) else "")
 
 
 def interrupted(findings: Sequence[Finding]) -> Iterator[Sentence]:
@@ -63,6 +63,9 @@ def _prevented(advice: Sequence[Advice], found: str) -> Iterator[Sentence]:
     yield from (Sentence("prevent", f"{a.short}.", (found,), advice=a) for a in [a for a in advice if a.short][:1])
 
 
-def _resumed(ended: Finding) -> Iterator[Sentence]:
-    """Yield how to resume the training, where that is known."""
-    yield from (Sentence("resume", f"{a.text}.", (ended.id,), advice=a) for a in ended.advice if a.resume)
+def _resumed(ended: Finding, after: str = "") -> Iterator[Sentence]:
+    """Yield how to resume the training, where that is known; `after` what else was done, which is to be said before."""
+    for advice in ended.advice:
+        if advice.resume:
+            text = f"{after}{lower_first(advice.text) if after else advice.text}."
+            yield Sentence("resume", text, (ended.id,), advice=advice)

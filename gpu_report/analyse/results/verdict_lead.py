@@ -9,7 +9,7 @@ from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.timeseries.intervals import length_s, union
 from gpu_report.catalogue import CAUSES, RULES, UNEXPLAINED, rule_words
 from gpu_report.model import Advice, Finding, Projection, Sentence, SpeedupLimit
-from gpu_report.wording import about_length, counted, lower_first, place_words, upper_first
+from gpu_report.wording import about_length, counted, lower_first, place_words, shown_ratio, upper_first
 
 FIX, LOOK = "fix", "look"  # kinds of sentences: set an argument, look at something
 URGENT_S = float("inf")  # nothing is worth more
@@ -78,7 +78,8 @@ def _setting(context: Context, findings: Sequence[Finding], projection: Projecti
         return
     now = "" if advice.from_value is None else f" (now {_plain(advice.from_value)})"
     epoch = f"{epoch_length(projection.epoch_s_now)} to about {epoch_length(projection.epoch_s_expected)}"
-    text = f"Set `{projection.fix}`{now}: epochs drop from {epoch}, {projection.speed_up:.1f}\u00d7 faster."
+    faster = shown_ratio(projection.epoch_s_now, projection.epoch_s_expected)
+    text = f"Set `{projection.fix}`{now}: epochs drop from {epoch}, {faster:.1f}\u00d7 faster."
     saved_s = (projection.epoch_s_now - projection.epoch_s_expected) * max(_epochs(context), 1)
     yield Lead(Sentence(FIX, text, (finding.id,), projection.cause, advice), saved_s)
 

@@ -58,6 +58,8 @@ def work_sentences(  # noqa: PLR0913 - what it is judged by
     judged = is_lead and not context.too_coarse
     before = _judgement(util, marred=marred) if judged else ""
     busy = f"{before}{lower_first(kept_busy) if before else kept_busy}"
+    if judged and HEALTHY_PCT <= util < th.DOUBTED_PCT:
+        busy = f"{busy} ({HEALTHY_PCT:.0f} % or more is good for YOLO)"
     (sure, cause), ids = _because(findings)
     compute = ": the model itself is the limit" if util > th.COMPUTE_BOUND_PCT else ""
     if before and cause:

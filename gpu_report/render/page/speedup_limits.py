@@ -5,6 +5,7 @@ from gpu_report.model import Analysis
 from gpu_report.render.formatting import duration
 from gpu_report.render.page.view import Table
 from gpu_report.render.speedup_rows import SpeedupRow, speedup_rows
+from gpu_report.wording import shown_ratio
 
 COLUMNS = ("Without", "Epoch now", "Expected", "Limit")
 NUMERIC = (False, True, True, False)
@@ -13,8 +14,9 @@ NO_FIX = "no fix known"
 
 
 def limits(analysis: Analysis) -> Table:
-    """Return one row for each cause (see `speedup_rows`)."""
-    return Table(COLUMNS, NUMERIC, tuple(map(_row, speedup_rows(analysis))))
+    """Return one row for each cause (see `speedup_rows`); none where nobody can act on any."""
+    rows = speedup_rows(analysis)
+    return Table(COLUMNS, NUMERIC, tuple(map(_row, rows)) if any(not row.has_no_fix for row in rows) else ())
 
 
 def note(analysis: Analysis) -> str:
@@ -32,5 +34,5 @@ def _row(row: SpeedupRow) -> tuple[str, ...]:
 def _expected(row: SpeedupRow) -> str:
     if row.expected_s is None:
         return NO_FIX if row.has_no_fix else NOT_ESTIMATED
-    faster = f"{row.now_s / row.expected_s:.1f}\u00d7 faster"
+    faster = f"{shown_ratio(row.now_s, row.expected_s):.1f}\u00d7 faster"
     return f"{duration(row.expected_s, aligned=True)} with {row.limit.fix}, {faster}"

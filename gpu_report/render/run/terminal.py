@@ -30,7 +30,7 @@ from gpu_report.render.machine_values import iso_utc
 from gpu_report.render.markdown_text import words
 from gpu_report.render.speedup_rows import SpeedupRow, speedup_rows
 from gpu_report.terminal import plain, without_commands
-from gpu_report.wording import MIB_PER_GIB, ending_words, line_words, role_words, speed_change, where_words
+from gpu_report.wording import MIB_PER_GIB, ending_words, line_words, role_words, shown_ratio, where_words
 
 SHOWN_FINDINGS = 20
 SHOWN_OUTLIERS = 5
@@ -191,7 +191,7 @@ def _speedup_table(analysis: Analysis) -> tuple[str, tuple[str, ...], Rows]:
 def _speedup_row(row: SpeedupRow) -> tuple[str, ...]:
     expected = "no fix known" if row.has_no_fix else "not estimated"
     if row.expected_s is not None:
-        faster = speed_change(row.expected_s / row.now_s - 1)
+        faster = f"{shown_ratio(row.now_s, row.expected_s):.1f}\u00d7 faster"
         expected = f"{duration(row.expected_s)} ({faster}) with {row.limit.fix}"
     cells = (row_words(row.limit.cause), duration(row.now_s), expected, duration(row.limit_s))
     return tuple(cell.replace(TIED, " ") for cell in cells)

@@ -52,7 +52,7 @@ def test_all_rows_of_the_table_have_one_baseline_and_those_with_a_fix_stand_firs
 def test_the_expected_epoch_stands_before_the_limit():
     (row,) = speedup_limits.limits(analysis_of("n-small-batch")).rows
     name, now, expected, limit = map(plain, row)
-    assert (now, expected) == ("23.0 s", "4.0 s with batch=64, 5.7\u00d7 faster")
+    assert (now, expected) == ("23.0 s", "4.0 s with batch=64, 5.8\u00d7 faster")
     assert "faster" not in limit
     assert speedup_limits.note(analysis_of("n-small-batch")).endswith(
         "Epoch now: median of all epochs, without the first epoch."

@@ -169,6 +169,7 @@ def test_c_code_that_keeps_pythons_lock_is_named_by_the_line_that_called_it(
     assert held > 9
 
 
+@pytest.mark.long  # a minute and more; what it adds is held by tests of the parts, too
 def test_a_lock_that_another_thread_keeps_is_named_with_who_keeps_it(run_cli, fake_nvml, yolo_home, offline, tmp_path):
     folder = record(run_cli, fake_nvml, yolo_home, offline, tmp_path, "waits")
     run = load_run(folder)
@@ -202,6 +203,7 @@ def test_a_training_that_is_killed_says_where_it_was_last_seen(run_cli, fake_nvm
     assert f"last seen in is_killed (is_killed.py:{line})" in end.summary
 
 
+@pytest.mark.long  # a minute and more; what it adds is held by tests of the parts, too
 def test_a_loaders_worker_that_reads_is_named_with_its_file(run_cli, fake_nvml, yolo_home, offline, tmp_path):
     run = load_run(record(run_cli, fake_nvml, yolo_home, offline, tmp_path, "reader"))
     (drop,) = [f for f in analyse(run).findings if f.rule == "drop" and not f.expected]

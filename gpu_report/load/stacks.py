@@ -3,6 +3,7 @@
 import base64
 import binascii
 import json
+import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -31,7 +32,7 @@ MOST_STEP_MS: Final = 60_000
 MOST_THREAD: Final = 64  # a process notes 16 at a time
 DEEPEST: Final = 64
 GONE: Final = -1  # in the place of a stack's number
-ROLES: Final = ("main", "rank ", "worker ")
+ROLE: Final = re.compile(r"main|(?:rank|worker) [0-9]{1,6}")
 
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[Any]  # whole ones
@@ -116,7 +117,7 @@ class _Process:
         if content is None or seconds is None or not 0 <= seconds <= LONGEST_BLOCK_S:
             return False
         step_s = _step_s(content.get("step_ms"))
-        if step_s is None or role is None or not role.startswith(ROLES):
+        if step_s is None or role is None or not ROLE.fullmatch(role):
             return False
         self._role = role
         if _first(content.get("files")) == 0:

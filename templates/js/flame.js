@@ -35,7 +35,11 @@ class FlameGraph {
     this.svg.addEventListener("click", (event) => this.onBox(event, (node) => this.zoom(node)));
     this.svg.addEventListener("pointermove", (event) => this.onBox(event, (node) => this.tell(node)));
     this.svg.addEventListener("pointerleave", () => this.tell(this.focus));
-    this.svg.addEventListener("keydown", (event) => this.key(event));
+    this.svg.addEventListener("keydown", (event) => {
+      this.detail.setAttribute("aria-live", "polite"); // what the pointer passes over is not read out
+      this.key(event);
+    });
+    this.svg.addEventListener("pointerenter", () => this.detail.removeAttribute("aria-live"));
     this.svg.addEventListener("focus", () => this.tell(this.focus));
     let width = 0;
     new ResizeObserver(() => {
@@ -53,7 +57,10 @@ class FlameGraph {
 
   /** Sum up what is chosen, and draw it from the top. */
   async choose() {
+    this.turn = (this.turn ?? 0) + 1;
+    const { turn } = this;
     const role = await this.opened(Number(this.field("role").value));
+    if (turn !== this.turn) return; // something else was chosen meanwhile
     if (role !== this.shown) [this.root, this.focus] = [0, 0];
     this.shown = role;
     const phase = this.field("phase").value;
@@ -170,7 +177,7 @@ class FlameGraph {
   }
 }
 
-/** Set up the flame graph where the run has one; it draws once it is near to being seen. */
+/** Set up the flame graph where the run has one. */
 export function setUpFlame(data, columns, timeline) {
   const section = document.getElementById("code");
   if (!section || !data) return;

@@ -306,7 +306,7 @@ def test_without_javascript_all_text_is_there(open_report, write_report, browser
     text = page.locator("body").inner_text()
     context.close()
     assert "need JavaScript" in text
-    assert "Drop 2" in text
+    assert "drop 2" in text
     assert "NVRM: Xid" in text
 
 

@@ -246,7 +246,7 @@ class RecorderStates(RuleBasedStateMachine):
                 assert told[name] == refused, (name, told, refused)
             assert told[name] <= refused
         if segment.told_end and self.machine.refused != self.refused_before:
-            assert "not all of it" in ended.recording.outcome
+            assert "some of it could not be written" in ended.recording.outcome
 
     def _compare_clocks(self, events: Sequence[dict]) -> None:
         """Gaps, set clocks and suspends are those that took place."""

@@ -12,7 +12,8 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.results.code_locations import WORKERS
 from gpu_report.analyse.signals.idle_stacks import IdleStacks
 from gpu_report.analyse.signals.stack_notes import WAIT_FOR_GPU, kind_of, shown_frames
-from gpu_report.model import CodeFrame, CodeKind, CodeLine, CodeTime, Phase, Stack
+from gpu_report.analyse.timeline.phase_index import PhaseIndex
+from gpu_report.model import CodeFrame, CodeKind, CodeLine, CodeTime, Stack
 
 MOST_BUCKETS = 600  # of a run: a day is seen in stretches of 144 s, and 8 workers take 0.4 MB of the page
 LEAST_BUCKET_S = 0.5  # ten notes of a main process
@@ -32,9 +33,10 @@ def code_time(context: Context) -> tuple[CodeTime, ...]:
     for process in context.signals.idle_stacks:
         role = WORKERS if process.process.is_worker else process.process.role
         roles.setdefault(role, []).append(process)
-    phases = _PhaseIndex(context.phases)
+    phases = PhaseIndex(context.phases)
     bucket_s = max(context.run.duration_s / MOST_BUCKETS, LEAST_BUCKET_S)
-    return tuple(_of_role(role, processes, phases, bucket_s) for role, processes in roles.items())
+    all_time = [_of_role(role, processes, phases, bucket_s) for role, processes in roles.items()]
+    return tuple(sorted(all_time, key=lambda time: (time.role == WORKERS, -float(time.idle_gpu_s.sum()))))
 
 
 def code_lines(all_time: Sequence[CodeTime]) -> tuple[CodeLine, ...]:
@@ -63,7 +65,7 @@ def _lines(time: CodeTime) -> Iterator[CodeLine]:
         yield CodeLine(*place, seconds, float(idle.sum()), phase, waits)
 
 
-def _of_role(role: str, processes: Sequence[IdleStacks], phases: _PhaseIndex, bucket_s: float) -> CodeTime:
+def _of_role(role: str, processes: Sequence[IdleStacks], phases: PhaseIndex, bucket_s: float) -> CodeTime:
     places: dict[Stack, int] = {}
     pieces = [_pieces(process, phases, bucket_s, places) for process in processes]
     bucket, phase, place, seconds, idle = (np.concatenate(column) for column in zip(*pieces, strict=True))
@@ -93,25 +95,8 @@ def _frames(stack: Stack) -> tuple[CodeFrame, ...]:
     return tuple(frames)
 
 
-class _PhaseIndex:
-    """Which phase a moment lies in, as the place of its name in `names`; the last of these is for none."""
-
-    def __init__(self, phases: Sequence[Phase]) -> None:
-        self.names = (*dict.fromkeys(phase.name for phase in phases), "")
-        self._starts = np.array([phase.start_t_s for phase in phases])
-        self._ends = np.array([phase.end_t_s for phase in phases])
-        self._numbers = np.array([self.names.index(phase.name) for phase in phases], dtype=np.int64)
-
-    def __call__(self, at_s: Floats) -> Counts:
-        if not len(self._starts):
-            return np.zeros(len(at_s), dtype=np.int64)
-        which = np.maximum(np.searchsorted(self._starts, at_s, side="right") - 1, 0)
-        inside = (at_s >= self._starts[which]) & (at_s < self._ends[which])
-        return np.where(inside, self._numbers[which], len(self.names) - 1)
-
-
 def _pieces(
-    process: IdleStacks, phases: _PhaseIndex, bucket_s: float, places: dict[Stack, int]
+    process: IdleStacks, phases: PhaseIndex, bucket_s: float, places: dict[Stack, int]
 ) -> tuple[npt.NDArray[Any], ...]:
     """Return bucket, phase, place in `places`, seconds and idle GPU seconds of a process's pieces.
 

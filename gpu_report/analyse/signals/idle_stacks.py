@@ -96,20 +96,23 @@ def idle_stacks(run: Run, used: Sequence[GpuSeries]) -> tuple[IdleStacks, ...]:
 
     `used` are the readings of the GPUs that the run used.
     """
-    mains = [main_idle_stacks(each, _fed_by(run, each, used)) for each in run.stacks if not each.is_worker]
+    mains = [main_idle_stacks(each, *_fed_by(run, each, used)) for each in run.stacks if not each.is_worker]
     workers = [each for each in run.stacks if each.is_worker]
     return (*mains, *(worker_idle_stacks(workers, mains) if workers else ()))
 
 
-def main_idle_stacks(process: ProcessStacks, all_series: Sequence[GpuSeries]) -> IdleStacks:
-    """Return where a main process stood, and for how long its GPUs were idle meanwhile."""
+def main_idle_stacks(process: ProcessStacks, all_series: Sequence[GpuSeries], share: float = 1.0) -> IdleStacks:
+    """Return where a main process stood, and for how long its GPUs were idle meanwhile.
+
+    `share` (0 to 1) is what of them is its own, where several processes feed the same and nobody knows which.
+    """
     parts = [_pieces(process, *_looks_back(series)) for series in all_series]
     parts = parts or [_pieces(process, np.empty(0), np.empty(0), np.empty(0))]
     start, end, number, idle = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.argsort(start, kind="stable")
     seconds = (end - start) / len(parts)
     gpus = tuple(series.gpu for series in all_series)
-    return IdleStacks(process, gpus, start[order], end[order], number[order], seconds[order], idle[order])
+    return IdleStacks(process, gpus, start[order], end[order], number[order], seconds[order], share * idle[order])
 
 
 def worker_idle_stacks(workers: Sequence[ProcessStacks], mains: Sequence[IdleStacks]) -> list[IdleStacks]:
@@ -165,20 +168,30 @@ def _left_over(reading: Places, length_s: Floats, idle_s: Floats, given: Floats)
     return np.maximum(np.minimum((length_s - given) * scale[reading], length_s - given), 0.0)
 
 
-def _fed_by(run: Run, process: ProcessStacks, used: Sequence[GpuSeries]) -> list[GpuSeries]:
-    """Return the readings of the GPUs that a main process feeds: by its pid, else by its rank, else all that are used.
+def _fed_by(run: Run, process: ProcessStacks, used: Sequence[GpuSeries]) -> tuple[list[GpuSeries], float]:
+    """Return the readings of the GPUs that a main process feeds, and what share of them is its own.
 
-    One that only started the ranks feeds none.
+    They are known by its pid. Where that of no process is known, as in a container, ranks feed a GPU each, in order,
+    where there are as many, else all of them together. One that only started the ranks feeds none.
     """
-    read, table = [series for series in used if len(series.t_s)], run.processes
-    mine = set(table[table["pid"] == process.pid]["gpu"].tolist())
-    if mine:
-        return [series for series in read if series.gpu in mine]
-    ranks = {each.role for each in run.stacks if each.role.startswith(RANK)}
-    if process.role in ranks:
-        rank = int(process.role.removeprefix(RANK))
-        return [read[rank]] if len(ranks) == len(read) > rank else read
-    return [] if ranks else read
+    read, mains = [series for series in used if len(series.t_s)], [each for each in run.stacks if not each.is_worker]
+    table = run.processes
+    if table["pid"].isin([each.pid for each in mains]).any():
+        mine = set(table[table["pid"] == process.pid]["gpu"].tolist())
+        return [series for series in read if series.gpu in mine], 1.0
+    ranks = sorted({int(each.role.removeprefix(RANK)) for each in mains if each.role.startswith(RANK)})
+    if not ranks:
+        return read, 1 / max(sum(_overlap(process, each) for each in mains), 1)
+    if not process.role.startswith(RANK):
+        return [], 1.0
+    place = ranks.index(int(process.role.removeprefix(RANK)))
+    return ([read[place]], 1.0) if len(ranks) == len(read) else (read, 1 / len(ranks))
+
+
+def _overlap(process: ProcessStacks, other: ProcessStacks) -> bool:
+    """Tell whether another process, or the same, was there for most of the time that a process was."""
+    start, end = (max(process.start_s[0], other.start_s[0]), min(process.end_s[-1], other.end_s[-1]))
+    return bool(end - start > (process.end_s[-1] - process.start_s[0]) / 2)
 
 
 def _looks_back(series: GpuSeries) -> tuple[Floats, Floats, Floats]:

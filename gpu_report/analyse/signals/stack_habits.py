@@ -8,7 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from gpu_report.analyse.signals.idle_stacks import IdleStacks, Places, Rows
+from gpu_report.analyse.signals.idle_stacks import IdleStacks, Rows
+from gpu_report.analyse.timeline.phase_index import Numbers, PhaseIndex
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import Frame, Phase
@@ -38,7 +39,7 @@ class StackHabits:
 
     def __init__(self, stacks: IdleStacks, phases: Sequence[Phase]) -> None:
         """Take the notes of a main process, and the phases of the run in order of time."""
-        self.stacks, self._all_phases = stacks, phases
+        self.stacks, self._phases = stacks, PhaseIndex(phases)
 
     def within(self, span: Span) -> Stood | None:
         """Return where it stood in an interval, None where too little was noted of its idle time."""
@@ -71,11 +72,12 @@ class StackHabits:
         return usual
 
     def _sums(self, rows: Rows, share: Floats) -> _Sums:
-        """Return the time, and the GPU's work in it, of some pieces by phase and line."""
+        """Return the GPU seconds, and the work in them, of some pieces by phase and line."""
         lines, line_of = self.stacks.lines
-        shape = (len(self._phase_names) + 1, len(lines))
+        shape = (len(self._phases.names), len(lines))
         cells = self._phase_of[rows] * shape[1] + line_of[rows]
-        seconds, idle = self.stacks.seconds[rows] * share, self.stacks.idle_s[rows] * share
+        seconds = self.stacks.seconds[rows] * share * max(len(self.stacks.gpus), 1)  # GPU seconds, as the idle ones are
+        idle = self.stacks.idle_s[rows] * share
         time, work = (
             np.bincount(cells, values, minlength=shape[0] * shape[1]).astype(np.float64).reshape(shape)
             for values in (seconds, np.maximum(seconds - idle, 0.0))
@@ -87,21 +89,14 @@ class StackHabits:
         return self._sums(np.arange(len(self.stacks.start_s)), np.ones(len(self.stacks.start_s)))
 
     @cached_property
-    def _phase_names(self) -> list[str]:
-        return list(dict.fromkeys(phase.name for phase in self._all_phases))
-
-    @cached_property
-    def _phase_of(self) -> Places:
-        """Return the number of the kind of phase that each piece begins in, 0 outside all."""
-        starts = np.array([phase.start_t_s for phase in self._all_phases])
-        numbers = np.array([1 + self._phase_names.index(phase.name) for phase in self._all_phases], dtype=np.int64)
-        at = np.searchsorted(starts, self.stacks.middle_s, side="right")
-        return np.append(0, numbers)[at]
+    def _phase_of(self) -> Numbers:
+        """Return the number of the kind of phase that each piece lies in."""
+        return self._phases(self.stacks.middle_s)
 
 
 @dataclass(frozen=True, eq=False)
 class _Sums:
-    """Seconds, and the GPU's work in them, by phase (rows) and line of code (columns)."""
+    """GPU seconds, and the GPU's work in them, by phase (rows) and line of code (columns)."""
 
     time: Floats
     work: Floats

@@ -10,7 +10,7 @@ from gpu_report.model import CodeKind, Frame, ProcessStacks, Stack
 WORKER_LOOP = "_worker_loop"
 # Frames that say nothing of what is done: the interpreter's own, the standard library's and ours.
 INTERPRETER = re.compile(
-    r"^<(?!ipython)|[\\/]lib[\\/]python3[^\\/]*[\\/](?!site-packages|dist-packages)|[\\/]gpu_report_inside[\\/]",
+    r"^<(?!ipython)|[\\/]lib(?:64)?[\\/]python3[^\\/]*[\\/](?!site-packages|dist-packages)|[\\/]gpu_report_inside[\\/]",
     re.IGNORECASE,
 )
 # What an installed package does is named by the line that calls it; YOLO's own lines its users can look up.
@@ -27,10 +27,10 @@ def stacks_waiting_for_loader(process: ProcessStacks) -> list[int]:
 
 
 # Calls that return once a GPU has done all that was asked of it: they give a number on the host. A tensor is one
-# of few things that `int`, `float` and `bool` take so long for that a note falls into them.
+# of few things that `int`, `float` and `bool` take so long for that a note falls into them. Names that NumPy has, too,
+# such as `unique`, are none of these: there they compute.
 WAIT_FOR_GPU = frozenset(
-    {"item", "tolist", "cpu", "numpy", "nonzero", "masked_select", "unique", "int", "float", "bool", "is_nonzero"}
-    | {"synchronize", "_cuda_synchronize"}
+    {"item", "cpu", "int", "float", "bool", "is_nonzero", "masked_select", "synchronize", "_cuda_synchronize"}
 )
 
 

@@ -4,6 +4,7 @@ Every text that the model holds is looked through, also in fields that are yet t
 words are our own, stay as they are.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from pathlib import PurePath
@@ -57,6 +58,7 @@ _OURS = frozenset(
         ),
     }
 )
+_PACKAGES = re.compile(r"[\\/](?:site|dist)-packages[\\/]")
 _LINES_OF_CODE = ("CodeLocation", "CodeLine", "CodeFrame")
 _OUR_COLUMNS = frozenset({"change", "owner"})  # of the table of processes
 _PATHS = frozenset({"path", "file", "folder", "working_directory", "save_dir"})  # entries of events that hold one
@@ -114,7 +116,7 @@ def _field(owner: Any, name: str, hider: Hider) -> Any:
         ("ProcessWait", "file"): hider.path,
         **{(line, "file"): lambda file: _code_file(file, hider) for line in _LINES_OF_CODE},
         **{
-            (line, "function"): lambda name: name if _is_library(owner.file) else hider.function(name)
+            (line, "function"): lambda name: name if _is_nobodys(owner) else hider.function(name)
             for line in _LINES_OF_CODE
         },
         ("Run", "stacks"): lambda _: (),
@@ -147,13 +149,21 @@ def _differing(difference: Difference, text: str, hider: Hider) -> str:
     return hider.host(text) if difference.name == "host" else hider.value(text)
 
 
+def _is_nobodys(line: Any) -> bool:
+    """Tell whether the name of a function is a library's, or that of a call which waits for the GPU."""
+    return _is_library(line.file) or getattr(line, "kind", "") == "gpu"
+
+
 def _is_library(file: str) -> bool:
-    return "site-packages" in file or file.startswith("<")
+    return _PACKAGES.search(file) is not None or file.startswith("<frozen ")
 
 
 def _code_file(file: str, hider: Hider) -> str:
     """Return the file of a line of code: of a library where it lies in it, of the user's own a placeholder."""
-    return file.rpartition("site-packages")[2] if _is_library(file) else hider.code_file(file)
+    found = _PACKAGES.search(file)
+    if found is not None:
+        return file[found.end() - 1 :]
+    return file if file.startswith("<frozen ") else hider.code_file(file)
 
 
 def _run_path(path: str, hider: Hider) -> str:

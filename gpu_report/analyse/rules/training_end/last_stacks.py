@@ -31,7 +31,9 @@ class LastSeen:
     @property
     def words(self) -> str:
         """Return where it stood: all_reduce (distributed_c10d.py:2501), called from step (train.py:41)."""
-        called = "" if self.stack[0] == self.location else f", called from {where_it_is(self.location)}"
+        called = (
+            "" if replace(self.stack[0], called="") == self.location else f", called from {where_it_is(self.location)}"
+        )
         return f"{where_it_is(self.stack[0])}{called}"
 
     def evidence(self, count: int) -> tuple[Evidence, ...]:

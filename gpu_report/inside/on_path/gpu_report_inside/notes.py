@@ -100,8 +100,10 @@ class Dictionary:
             frame = frame.f_back
         number = OTHER
         for each in reversed(frames):
-            calls = called(each.f_code, each.f_lasti) if each is frames[0] else ""
-            place = number, self._frame(each, calls)
+            line = self._frame(each, called(each.f_code, each.f_lasti) if each is frames[0] else "")
+            if line is None:
+                return OTHER
+            place = number, line
             found = self.stacks.number(place)
             if found is None and len(self.stacks) >= MOST_STACKS:
                 return OTHER
@@ -114,12 +116,18 @@ class Dictionary:
         number = len(self.stacks) + 1
         return self.stacks.add(place, (number - outer if outer else 0, frame))
 
-    def _frame(self, frame: FrameType, calls: str) -> int:
-        """Return the number of a line; of the innermost frame it says, too, which function of C it calls."""
+    def _frame(self, frame: FrameType, calls: str) -> int | None:
+        """Return the number of a line, None of a new one where there are too many.
+
+        Of the innermost frame it says, too, which function of C it calls. A program that makes code as it goes, each
+        step anew, has ever new lines.
+        """
         code, line = frame.f_code, frame.f_lineno or 0
         place = id(code), line, calls
         number = self.frames.number(place)
         if number is None:
+            if max(len(self.frames), len(self.stacks)) >= MOST_STACKS:
+                return None
             self._kept[id(code)] = code
             told = self.files.find(code.co_filename), line, code.co_name
             number = self.frames.add(place, (*told, calls) if calls else told)
@@ -203,13 +211,14 @@ class Notes:
 
     def _content(self) -> dict[str, Any]:
         """Return what a block says: stacks by their place in `used`, and that and times by the distance to the last."""
-        used = sorted({number for _, number in self._at})
+        at = list(self._at)  # once: the process may end meanwhile, and its other thread still note
+        used = sorted({number for _, number in at})
         letters = {number: _letters(place) for place, number in enumerate(used)}
         told = {
             "step_ms": round(1000 * self._step_s),
             "used": _distances(used),
-            "at": "".join([letters[number] for _, number in self._at]),
-            "steps": _distances([step for step, _ in self._at]),
+            "at": "".join([letters[number] for _, number in at]),
+            "steps": _distances([step for step, _ in at]),
         }
         extra = {"held": self._held, "threads": self._threads}
         return {**self.known.new(), **told, **{name: each for name, each in extra.items() if each}}

@@ -59,6 +59,7 @@ class Sampler:
             self._sample()
         except BaseException as error:  # noqa: BLE001 - also while the interpreter shuts down: nobody may hear of it
             report("stacks", error)
+        atexit.unregister(self._at_exit)  # which would keep all that was noted
         _STARTED.end()
 
     def _sample(self) -> None:

@@ -75,10 +75,13 @@ class DraftFile(File):
         try:
             fd = self._open(folder)
             if fd is not None:
+                if self._torn:  # a torn line must not swallow the next one
+                    self._end, self._torn = self._end + os.pwrite(fd, b"\n", self._end), False
                 line = line[:-1].ljust(self._draft - 1) + b"\n"
                 written = os.pwrite(fd, line, self._end)
                 self._draft = max(written, self._draft) if draft else 0
-                self._end += 0 if draft else len(line)
+                self._torn = not draft and 0 < written < len(line)
+                self._end += 0 if draft else written
         except OSError:  # as for others
             return
 

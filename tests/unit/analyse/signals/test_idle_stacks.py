@@ -1,14 +1,16 @@
 """Idle GPU time by stack: what each line took of it, and which worker was waited for."""
 
+import dataclasses
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.samples import run_of
 from support.stacks import LOG, LOGS, READ, READS, RESTS, STARTS, TRAINER, TRAINS, WAITS, process, series
 
-from gpu_report.analyse.signals.idle_stacks import main_idle_stacks, share_out, worker_idle_stacks
+from gpu_report.analyse.signals.idle_stacks import idle_stacks, main_idle_stacks, share_out, worker_idle_stacks
 
 
 def by_line(stacks):
@@ -85,3 +87,36 @@ def test_no_piece_is_idle_for_longer_than_it_is_and_nothing_is_lost(pieces):
     assert (given_s >= 0).all()
     assert (given_s <= length + 1e-9).all()
     assert np.bincount(reading, given_s, minlength=6) == pytest.approx(idle, abs=1e-6)
+
+
+@pytest.fixture
+def run():
+    return dataclasses.replace(run_of("s-loader-stall"), processes=NO_PROCESSES)
+
+
+NO_PROCESSES = run_of("s-loader-stall").processes.iloc[:0]
+
+
+def total_idle(run, stacks, count):
+    both = [series(*[50] * 8, gpu=gpu) for gpu in range(count)]
+    return [each.idle_s.sum() for each in idle_stacks(dataclasses.replace(run, stacks=tuple(stacks)), both)]
+
+
+def test_ranks_whose_pids_nobody_knows_feed_a_gpu_each_whatever_their_numbers(run):
+    ranks = [process((0, 8, LOGS), role=f"rank {rank}", pid=rank) for rank in (2, 3)]
+    launcher = process((0, 8, RESTS), pid=1)
+    assert total_idle(run, [launcher, *ranks], 2) == pytest.approx([0, 4, 4])
+
+
+def test_idle_time_is_counted_once_however_many_processes_may_have_fed_a_gpu(run):
+    mains = [process((0, 8, LOGS), pid=pid) for pid in (1, 2)]
+    assert total_idle(run, mains, 1) == pytest.approx([2, 2])
+    assert total_idle(run, [process((0, 4, LOGS), pid=1), process((4, 8, LOGS), pid=2)], 1) == pytest.approx([2, 2])
+    ranks = [process((0, 8, LOGS), role=f"rank {rank}", pid=rank) for rank in range(3)]
+    assert sum(total_idle(run, ranks, 2)) == pytest.approx(8)
+
+
+def test_a_process_that_is_not_on_a_gpu_beside_one_that_is_feeds_none(run):
+    known = NO_PROCESSES.reindex([0]).assign(pid=2, gpu=0, t_s=0.0)
+    known = dataclasses.replace(run, processes=known)
+    assert total_idle(known, [process((0, 8, RESTS), pid=1), process((0, 8, LOGS), pid=2)], 1) == pytest.approx([0, 4])

@@ -88,7 +88,6 @@ def _note(analysis: Analysis, total_s: float) -> str:
     idle = duration(total_s)
     of = "the GPUs were" if len(analysis.gpus) > 1 else "the GPU was"
     return (
-        f"While {of} idle for {idle} in all, the training stood in these lines. "
-        "Readings of utilisation say how long a GPU was idle within each fifth of a second or longer: lines that take "
-        "turns within one share its idle time."
+        f"These lines of code ran while {of} idle, {idle} in all. Each reading of utilisation covers a fifth of a "
+        "second or more: lines that take turns within one reading share its idle time."
     )

@@ -213,7 +213,7 @@ def test_a_bound_says_which_epoch_it_calls_the_one_now():
     assert standing.now_is.endswith("median of all epochs, without the first epoch")
     assert standing.epoch_s_now == median((14.0, 22.0, 30.0, 16.0, 18.0))
     closing = bound_of(starved_run(args={**ARGS, "close_mosaic": 2}), "input-cpu")
-    assert closing.now_is.endswith(", without the first epoch and the one that closes the mosaic")
+    assert closing.now_is.endswith(", without the first epoch and the one that turns mosaic off")
 
 
 def test_a_bound_has_the_name_of_the_ledgers_row_also_where_its_cause_is_but_a_note():

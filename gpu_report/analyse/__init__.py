@@ -45,7 +45,8 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
     reported = sorted((with_locations(context, joined(context, group)) for group in together), key=_badness)
     where = code_time(context) if run.stacks else ()
     projection = project(context, training_of_limits(context, epochs), limits, ending)
-    located = _located(findings, reported, ids_of(together))
+    ids = ids_of(together)
+    located = _located(findings, reported, ids)
     said = verdict(context, located, ledger, limits, ending, projection)
     used = context.activity.used_gpus
     by_gpu = {t.gpu: (t, curve) for t, curve in zip(context.series, context.energies, strict=True)}
@@ -54,7 +55,7 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
     return Analysis(
         run=run,
         options=options,
-        verdict=_renamed(said, ids_of(together)),
+        verdict=_renamed(said, ids),
         gpus=tuple(
             replace(
                 summarise_gpu(gpu, by_gpu.get(gpu.index), run.duration_s, used=gpu.index in used),

@@ -21,6 +21,11 @@ class SpeedupRow:
         """Tell whether nobody can act on it."""
         return self.limit.cause == GAPS
 
+    @property
+    def why_not_expected(self) -> str:
+        """Return what stands for an expected epoch where there is none."""
+        return "no fix known" if self.has_no_fix else "not estimated"
+
 
 def speedup_rows(analysis: Analysis) -> list[SpeedupRow]:
     """Return what a fix is expected to save first, what nobody can act on last."""

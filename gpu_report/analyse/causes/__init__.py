@@ -10,7 +10,7 @@ practice).
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gpu_report.analyse.causes.candidate import Candidate
+from gpu_report.analyse.causes.candidate import Candidate, stood_elsewhere
 from gpu_report.analyse.causes.confidence import CERTAIN
 from gpu_report.analyse.causes.data_loading import (
     input_storage,
@@ -65,6 +65,21 @@ CAUSES: tuple[Scorer, ...] = (
     phase_itself,
 )
 
+# What may be short while the main process stands in a line of its own code: what it does there is the cause then.
+WHILE_WAITED_FOR: frozenset[Scorer] = frozenset(
+    {
+        input_storage,
+        cores_taken,
+        loader_cpu_bound,
+        held_on_few_cores,
+        own_cores_full,
+        loader_idle,
+        loader_latency,
+        loader_idle_at_times,
+        launch_bound,
+    }
+)
+
 
 @dataclass(frozen=True)
 class Explanation:
@@ -81,7 +96,8 @@ def explain(signals: IntervalSignals, *, expected: Cause | None = None, kernel_w
     `expected` is the cause that the phase gives (a validation of typical length), which yields only to a stronger one.
     `kernel_was_read` is False when nobody looked.
     """
-    found = [candidate for scorer in CAUSES if (candidate := scorer(signals)) is not None]
+    scorers = (each for each in CAUSES if each not in WHILE_WAITED_FOR or not stood_elsewhere(signals))
+    found = [candidate for scorer in scorers if (candidate := scorer(signals)) is not None]
     ranked = sorted(found, key=lambda candidate: -candidate.confidence)
     if ranked and (expected is None or _outranks(ranked[0], expected)):
         best = ranked[0]

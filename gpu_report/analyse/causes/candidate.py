@@ -71,8 +71,6 @@ def stood_elsewhere(signals: IntervalSignals) -> bool:
 
 def data_came(signals: IntervalSignals) -> bool:
     """Tell whether the trainer was never kept waiting for data, where that is known: then no loader is to blame."""
-    if stood_elsewhere(signals):
-        return True
     return signals.data_wait_share is not None and signals.data_wait_share < th.DATA_CAME_SHARE
 
 

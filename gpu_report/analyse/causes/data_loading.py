@@ -8,7 +8,6 @@ from gpu_report.analyse.causes.candidate import (
     loading_workers,
     mostly_one_core,
     risen,
-    stood_elsewhere,
     workers_have_time,
 )
 from gpu_report.analyse.causes.confidence import LIKELY, POSSIBLE, STRONG, SUPPORTED
@@ -94,14 +93,7 @@ def loader_latency(signals: IntervalSignals) -> Candidate | None:
     """Find that the trainer waited for workers that themselves waited most of the time, for neither CPU nor disk."""
     wait, could = signals.data_wait_share, 100 * loading_workers(signals)
     workers, main = signals.within("workers_cpu_pct"), signals.within("main_cpu_pct")
-    if (
-        stood_elsewhere(signals)
-        or wait is None
-        or wait < th.LATENCY_WAIT_SHARE
-        or workers is None
-        or main is None
-        or main >= WAITING_MAIN_PCT
-    ):
+    if wait is None or wait < th.LATENCY_WAIT_SHARE or workers is None or main is None or main >= WAITING_MAIN_PCT:
         return None
     pressures = (signals.within(f"{kind}_pressure_pct") or 0.0 for kind in ("io", "cpu", "memory"))
     if workers < th.LATENCY_WORKERS_LEAST_SHARE * could or signals.workers_lead_s() is not None:
@@ -121,13 +113,7 @@ def loader_idle_at_times(signals: IntervalSignals) -> Candidate | None:
     """Find that workers stalled, too, while the trainer waited: again and again something held them up."""
     waiting, there = signals.within("workers_cpu_pct"), loading_workers(signals)
     could = 100 * min(there, signals.usable_cores or signals.cores or there)
-    if (
-        stood_elsewhere(signals)
-        or not signals.waits
-        or waiting is None
-        or not could
-        or waiting > th.WAITING_WORKERS_SHARE * could
-    ):
+    if not signals.waits or waiting is None or not could or waiting > th.WAITING_WORKERS_SHARE * could:
         return None
     numbers = evidence(
         (f"CPU of all {there:.0f} workers while the trainer waited", waiting, "% of a core"),

@@ -27,8 +27,6 @@ def cores_taken(signals: IntervalSignals) -> Candidate | None:
     full = signals.share_above("cpu_pct", th.ALL_CORES_PCT)
     if cpu is None or trainer is None or full is None or not signals.cores or full < th.CORES_TAKEN_SHARE:
         return None
-    if stood_elsewhere(signals):
-        return None
     others = cpu - trainer / signals.cores
     if others < th.OTHERS_CPU_PCT:
         return None
@@ -50,7 +48,7 @@ def held_on_few_cores(signals: IntervalSignals) -> Candidate | None:
         for name in ("main_cores", "worker_cores")
         if (now := signals.within(name)) is not None and (before := signals.typical(name)) and now < before - 0.5
     ]
-    if not held or stood_elsewhere(signals):
+    if not held:
         return None
     now, before = min(held)
     numbers = evidence(
@@ -65,7 +63,7 @@ def held_on_few_cores(signals: IntervalSignals) -> Candidate | None:
 def own_cores_full(signals: IntervalSignals) -> Candidate | None:
     """Find that the training had fewer cores than it needs: it filled all that it may use by itself."""
     trainer, cores = trainer_cpu(signals), _usable(signals)
-    if trainer is None or not cores or trainer < th.OWN_CORES_PCT * cores or stood_elsewhere(signals):
+    if trainer is None or not cores or trainer < th.OWN_CORES_PCT * cores:
         return None
     numbers = evidence(
         ("CPU of the trainer and its workers", trainer, "% of a core"),
@@ -93,4 +91,6 @@ def _usable(signals: IntervalSignals) -> float | None:
 
 def cores_short(signals: IntervalSignals) -> bool:
     """Tell whether the training got fewer cores than it needs, taken by others or by a quota."""
+    if stood_elsewhere(signals):
+        return False
     return cores_taken(signals) is not None or own_cores_full(signals) is not None

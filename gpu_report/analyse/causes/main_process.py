@@ -68,7 +68,7 @@ def launch_bound(signals: IntervalSignals) -> Candidate | None:
     main process does something else.
     """
     util, sm = signals.gpu_within("gpu_util_pct"), signals.gpu_within("sm_active_pct")
-    if util is None or util < th.LAUNCH_UTIL_PCT or stood_elsewhere(signals) or not mostly_one_core(signals):
+    if util is None or util < th.LAUNCH_UTIL_PCT or not mostly_one_core(signals):
         return None
     small = sm is not None and sm < th.LAUNCH_SM_SHARE * util
     if not (small or data_came(signals)):

@@ -41,11 +41,14 @@ def with_row_locations(
     """Return the ledger with the lines of code in which the training stood in the time of each row, where noted."""
     if not context.run.stacks:
         return tuple(rows)
-    parts = []
+    parts: list[_RowParts] = []
+    rows_of: dict[int, IdleRows] = {}
     for process in context.signals.idle_stacks:
         series = next((each for each in context.series if each.gpu in process.gpus and len(each.t_s)), None)
+        if series is not None and series.gpu not in rows_of:
+            rows_of[series.gpu] = idle_rows(context, series, findings, low)
         if series is not None:
-            parts.append(_RowParts(process, series, idle_rows(context, series, findings, low)))
+            parts.append(_RowParts(process, series, rows_of[series.gpu]))
     return tuple(replace(row, where=_where(row.name, parts)) for row in rows)
 
 
@@ -92,10 +95,9 @@ def _roles(cause: str) -> tuple[str, ...]:
 
 
 def _spans(context: Context, finding: Finding) -> list[Span]:
-    """Return when a finding took time: of one about a whole training, while it trained."""
+    """Return when a finding took time: of one about a whole training, the steady state that its figure is of."""
     spans = [one.span for one in finding.each]
-    trained = [phase.span for phase in context.phases if phase.name == "train"]
-    return intersect(spans, trained) if finding.rule == "starved" and trained else spans
+    return intersect(spans, context.signals.steady) if finding.rule == "starved" else spans
 
 
 def _processes(context: Context, finding: Finding, role: str) -> list[IdleStacks]:

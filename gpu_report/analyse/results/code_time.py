@@ -13,6 +13,7 @@ from gpu_report.analyse.results.code_locations import WORKERS
 from gpu_report.analyse.signals.idle_stacks import IdleStacks
 from gpu_report.analyse.signals.stack_notes import WAIT_FOR_GPU, kind_of, shown_frames
 from gpu_report.analyse.timeline.phase_index import PhaseIndex
+from gpu_report.analyse.timeseries.distinct import distinct
 from gpu_report.model import CodeFrame, CodeKind, CodeLine, CodeTime, Stack
 
 MOST_BUCKETS = 600  # of a run: a day is seen in stretches of 144 s, and 8 workers take 0.4 MB of the page
@@ -102,10 +103,9 @@ def _pieces(
 
     Of a worker only those in which it was at work. `places` takes up the stacks that are new.
     """
-    of, numbers = process.process, np.unique(process.number)
-    shown = [shown_frames(of.stacks.get(number, ()), of_worker=of.is_worker) for number in numbers.tolist()]
-    known = np.array([places.setdefault(stack, len(places)) if stack else -1 for stack in shown], dtype=np.int64)
-    place = known[np.searchsorted(numbers, process.number)] if len(numbers) else numbers
+    of = process.process
+    shown, at = distinct(process.number, lambda number: shown_frames(of.stacks.get(number, ()), of_worker=of.is_worker))
+    place = np.array([places.setdefault(stack, len(places)) if stack else -1 for stack in shown], dtype=np.int64)[at]
     mine = place >= 0
     middle_s = process.middle_s[mine]
     return middle_s // bucket_s, phases(middle_s), place[mine], process.seconds[mine], process.idle_s[mine]

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu_report.analyse.signals.stack_notes import location_of, stacks_waiting_for_loader, waits_for_gpu
+from gpu_report.analyse.signals.stack_notes import line_of, stacks_waiting_for_loader, waits_for_gpu
+from gpu_report.analyse.timeseries.distinct import Places, distinct
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import Span, mask_of_ranges, union
 from gpu_report.model import Frame, ProcessStacks, Run
 
-Places = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int64]
 
 # Each round moves idle time to lines at which a GPU is seen idle; on drawn steps the share of a line that waits for the
@@ -81,14 +81,7 @@ class IdleStacks:
 
         None is a worker that waits for work, and a stack of which nothing is known.
         """
-        numbers, of = np.unique(self.number, return_inverse=True)
-        stacks, of_worker = self.process.stacks, self.process.is_worker
-        known: dict[Frame | None, int] = {}
-        places = [
-            known.setdefault(location_of(stacks.get(number, ()), of_worker=of_worker), len(known))
-            for number in numbers.tolist()
-        ]
-        return list(known), np.array(places, dtype=np.int64)[of]
+        return distinct(self.number, lambda number: line_of(self.process, number))
 
 
 def idle_stacks(run: Run, used: Sequence[GpuSeries]) -> tuple[IdleStacks, ...]:
@@ -209,13 +202,12 @@ def _pieces(process: ProcessStacks, starts: Floats, ends: Floats, idle: Floats) 
     stay, is_stay = _holding(process.start_s, process.end_s, middle)
     reading, is_reading = _holding(starts, ends, middle)
     number = process.number[stay[is_stay]] if len(process.number) else process.number
-    places, at_most = _places(process)
+    places, at_most = _places(process, number)
     spent = np.zeros(len(middle))
     both = is_stay & is_reading
     if both.any():
         read = np.bincount(reading[both], length[both], minlength=len(starts))
-        place = places[np.searchsorted(np.unique(process.number), process.number[stay[both]])]
-        spent[both] = share_out(reading[both], place, length[both], read * idle, at_most)
+        spent[both] = share_out(reading[both], places[is_reading[is_stay]], length[both], read * idle, at_most)
     return edges[:-1][is_stay], edges[1:][is_stay], number, spent[is_stay]
 
 
@@ -234,16 +226,17 @@ def _holding(starts: Floats, ends: Floats, at: Floats) -> tuple[Places, Bools]:
     return np.maximum(which, 0), (which >= 0) & (at < ends[np.maximum(which, 0)])
 
 
-def _places(process: ProcessStacks) -> tuple[Places, Floats]:
-    """Return the place of each of a process's stacks, in the order of their numbers, and how idle a GPU may be in each.
+def _places(process: ProcessStacks, numbers: npt.NDArray[Any]) -> tuple[Places, Floats]:
+    """Return the place that each of some stacks is of, and how idle a GPU may be in each place (0 to 1).
 
-    A place is a line of code, in which it waits for its GPU or not.
+    A place is a line of code, in which the process waits for its GPU or not.
     """
-    known: dict[tuple[Frame | None, bool], int] = {}
-    stacks = [process.stacks.get(number, ()) for number in np.unique(process.number).tolist()]
-    places = [known.setdefault((location_of(stack), waits_for_gpu(stack)), len(known)) for stack in stacks]
-    at_most = [IDLE_WHILE_WAITED_FOR if waits else 1.0 for _, waits in known]
-    return np.array(places, dtype=np.int64), np.array(at_most)
+    known, places = distinct(numbers, lambda number: (line_of(process, number), _waits_for_gpu(process, number)))
+    return places, np.array([IDLE_WHILE_WAITED_FOR if waits else 1.0 for _, waits in known])
+
+
+def _waits_for_gpu(process: ProcessStacks, number: int) -> bool:
+    return waits_for_gpu(process.stacks.get(number, ()))
 
 
 def _heights(edges: Floats, starts: Floats, ends: Floats, heights: Floats) -> Floats:
@@ -262,9 +255,8 @@ def _waits(main: IdleStacks) -> tuple[Floats, Floats, Floats]:
 
 
 def _is_working(worker: ProcessStacks) -> Bools:
-    numbers = np.unique(worker.number).tolist()
-    working = [n for n in numbers if location_of(worker.stacks.get(n, ()), of_worker=True) is not None]
-    return np.isin(worker.number, working)
+    lines, places = distinct(worker.number, lambda number: line_of(worker, number))
+    return np.array([line is not None for line in lines], dtype=np.bool_)[places]
 
 
 def _between(worker: ProcessStacks, edges: Floats, so_far: Floats) -> Floats:

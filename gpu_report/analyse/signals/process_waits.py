@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from gpu_report.analyse.signals.filesystems import is_network
-from gpu_report.analyse.timeseries.intervals import Span, length_s, union
+from gpu_report.analyse.timeseries.interval_cover import interval_cover
+from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import LockHeld, ProcessWait
 
 UNINTERRUPTIBLE = "D"
@@ -63,5 +64,4 @@ def _kept(held: Sequence[LockHeld], span: Span) -> LockKept:
 
 
 def _within(stretches: Sequence[ProcessWait] | Sequence[LockHeld], span: Span) -> float:
-    inside = [(max(each.start_t_s, span[0]), min(each.end_t_s, span[1])) for each in stretches]
-    return length_s(union([each for each in inside if each[1] > each[0]]))
+    return interval_cover((each.start_t_s, each.end_t_s) for each in stretches).seconds_in(span)

@@ -98,7 +98,8 @@ class SignalsIndex:
         whole = self.of(gpu, steady[0][0], steady[-1][1])
         waited = self._throughput.data_wait_share(steady) if self._throughput else None
         host, own = whole.host.only_steady(), whole.own.only_steady()
-        return replace(whole, host=host, own=own, kernel=(), data_wait_share=waited)
+        stood = stood_of(self._habits, gpu, steady)
+        return replace(whole, host=host, own=own, kernel=(), data_wait_share=waited, stood=stood)
 
     def of(self, gpu: int, start_t_s: float, end_t_s: float) -> IntervalSignals:
         """Return the signals of an interval of one GPU, in the training that it begins in."""
@@ -119,7 +120,7 @@ class SignalsIndex:
             data_wait_share=self._throughput.data_wait_share([(start_t_s, end_t_s)]) if self._throughput else None,
             loader_workers=training.workers if training else None,
             phases=_shares(self._phases(start_t_s, end_t_s), start_t_s, end_t_s),
-            stood=stood_of(self._habits, gpu, (start_t_s, end_t_s)),
+            stood=stood_of(self._habits, gpu, [(start_t_s, end_t_s)]),
             main_file_wait=longest_file_wait(self._waits(start_t_s, end_t_s), "main", (start_t_s, end_t_s)),
             worker_file_wait=longest_file_wait(self._waits(start_t_s, end_t_s), "worker", (start_t_s, end_t_s)),
             lock_kept=longest_lock((held(start_t_s, end_t_s) for held in self._held), (start_t_s, end_t_s)),

@@ -41,9 +41,9 @@ class StackHabits:
         """Take the notes of a main process, and the phases of the run in order of time."""
         self.stacks, self._phases = stacks, PhaseIndex(phases)
 
-    def within(self, span: Span) -> Stood | None:
-        """Return where it stood in an interval, None where too little was noted of its idle time."""
-        rows, share = self.stacks.within([span])
+    def within(self, spans: Sequence[Span]) -> Stood | None:
+        """Return where it stood in some stretches, None where too little was noted of its idle time."""
+        rows, share = self.stacks.within(spans)
         idle = self.stacks.idle_s[rows] * share
         total = float(idle.sum())
         if total < LEAST_IDLE_S:
@@ -102,15 +102,15 @@ class _Sums:
     work: Floats
 
 
-def stood_of(habits: Sequence[StackHabits], gpu: int, span: Span) -> Stood | None:
-    """Return where the main process of a GPU stood in an interval; of several that feed it the one least in its loader.
+def stood_of(habits: Sequence[StackHabits], gpu: int, spans: Sequence[Span]) -> Stood | None:
+    """Return where the main process of a GPU stood in some stretches; of several the one that was least in its loader.
 
     One that does not wait for data is what the others wait for.
     """
-    return min(_all_within(habits, gpu, span), key=lambda stood: stood.in_loader, default=None)
+    return min(_all_within(habits, gpu, spans), key=lambda stood: stood.in_loader, default=None)
 
 
-def _all_within(habits: Sequence[StackHabits], gpu: int, span: Span) -> Iterator[Stood]:
+def _all_within(habits: Sequence[StackHabits], gpu: int, spans: Sequence[Span]) -> Iterator[Stood]:
     for each in habits:
-        if gpu in each.stacks.gpus and (stood := each.within(span)) is not None:
+        if gpu in each.stacks.gpus and (stood := each.within(spans)) is not None:
             yield stood

@@ -52,6 +52,11 @@ def location_of(stack: Stack, *, of_worker: bool = False) -> Frame | None:
     return line and replace(line, called="")  # a line is one, whatever it calls
 
 
+def line_of(process: ProcessStacks, number: int) -> Frame | None:
+    """Return the line of code of one of a process's stacks, None of a worker that waits for work."""
+    return location_of(process.stacks.get(number, ()), of_worker=process.is_worker)
+
+
 @lru_cache(maxsize=8192)
 def shown_frames(stack: Stack, *, of_worker: bool = False) -> Stack:
     """Return what a flame graph shows of a stack, outermost frame first.

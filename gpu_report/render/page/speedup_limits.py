@@ -9,8 +9,6 @@ from gpu_report.wording import shown_ratio
 
 COLUMNS = ("Without", "Epoch now", "Expected", "Limit")
 NUMERIC = (False, True, True, False)
-NOT_ESTIMATED = "not estimated"
-NO_FIX = "no fix known"
 
 
 def limits(analysis: Analysis) -> Table:
@@ -33,6 +31,6 @@ def _row(row: SpeedupRow) -> tuple[str, ...]:
 
 def _expected(row: SpeedupRow) -> str:
     if row.expected_s is None:
-        return NO_FIX if row.has_no_fix else NOT_ESTIMATED
+        return row.why_not_expected
     faster = f"{shown_ratio(row.now_s, row.expected_s):.1f}\u00d7 faster"
     return f"{duration(row.expected_s, aligned=True)} with {row.limit.fix}, {faster}"

@@ -189,7 +189,7 @@ def _speedup_table(analysis: Analysis) -> tuple[str, tuple[str, ...], Rows]:
 
 
 def _speedup_row(row: SpeedupRow) -> tuple[str, ...]:
-    expected = "no fix known" if row.has_no_fix else "not estimated"
+    expected = row.why_not_expected
     if row.expected_s is not None:
         faster = f"{shown_ratio(row.now_s, row.expected_s):.1f}\u00d7 faster"
         expected = f"{duration(row.expected_s)} ({faster}) with {row.limit.fix}"

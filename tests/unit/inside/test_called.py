@@ -43,6 +43,12 @@ def over_several_lines() -> None:
     )  # fmt: skip
 
 
+def after_many_calls() -> None:
+    sleeps = [0.0] * 100 + [SLEEPS_S]
+    for seconds in sleeps:
+        time.sleep(seconds)
+
+
 def of_a_method() -> None:
     LOCK.acquire(timeout=SLEEPS_S)
 
@@ -73,7 +79,7 @@ def noted(stands) -> str:
 
 
 @pytest.mark.skipif(not NEW, reason="code knows its columns since Python 3.11")
-@pytest.mark.parametrize("stands", [plain, within_arguments, after_a_chain, over_several_lines])
+@pytest.mark.parametrize("stands", [plain, within_arguments, after_a_chain, over_several_lines, after_many_calls])
 def test_a_call_is_named_by_the_last_part_of_what_is_called(stands):
     assert noted(stands) == "sleep"
 

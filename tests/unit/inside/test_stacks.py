@@ -120,6 +120,19 @@ def test_a_deep_stack_is_cut_at_its_outer_end(read):
     assert len(process.stacks[process.number[0]]) == notes.DEEPEST
 
 
+def test_frames_of_the_import_system_take_no_room(read):
+    code = compile("def imports(deeper):\n    return deeper()", "<frozen importlib._bootstrap>", "exec")
+    exec(code, names := {})
+
+    def module(levels):
+        return names["imports"](lambda: module(levels - 1)) if levels else sys._getframe()
+
+    block = notes.Notes(0.05)
+    block.note(block.known.stack(module(5)), 1.0)
+    process = read(block.block("main", 2.0))
+    assert "imports" not in {frame.function for frame in process.stacks[process.number[0]]}
+
+
 def test_many_stacks_in_a_block_keep_their_places(read):
     block = notes.Notes(0.05)
     frames = [here() for _ in range(300)]

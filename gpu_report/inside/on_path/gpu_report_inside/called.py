@@ -26,7 +26,12 @@ SHIFTS = {
 }
 _NAMING = {opcode.opmap[name]: shift for name, shift in SHIFTS.items() if name in opcode.opmap}
 _EXTENDED = opcode.opmap["EXTENDED_ARG"]
-_CALLS = {number for name, number in opcode.opmap.items() if name.startswith("CALL") and "INTRINSIC" not in name}
+# In Python 3.11 a call that has been specialised happens in the instruction before it.
+_CALLS = {
+    number
+    for name, number in opcode.opmap.items()
+    if name.startswith(("CALL", "PRECALL")) and "INTRINSIC" not in name
+}
 
 
 def called(code: CodeType, lasti: int) -> str:

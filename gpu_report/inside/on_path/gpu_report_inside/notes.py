@@ -19,6 +19,7 @@ MOST_STACKS = 50_000  # places in the tree of all stacks: more are a program tha
 MOST_KNOWN = 10_000  # stacks that are found again without a walk through the tree; then they are learnt anew
 MOST_NAMES = 256  # of threads
 MOST_HELD = 50  # in a block
+IMPORTS = "<frozen importlib"  # files of the interpreter's import system: four frames an import that say nothing
 OTHER = 0  # the number of a stack that is none of those
 
 # What stands for a place in a list: a letter, or from the 91st on MORE and two of them. JSON writes each as it is.
@@ -96,7 +97,8 @@ class Dictionary:
     def _walk(self, frame: FrameType | None) -> int:
         frames: list[FrameType] = []
         while frame is not None and len(frames) < DEEPEST:
-            frames.append(frame)
+            if not frames or not frame.f_code.co_filename.startswith(IMPORTS):
+                frames.append(frame)
             frame = frame.f_back
         number = OTHER
         for each in reversed(frames):

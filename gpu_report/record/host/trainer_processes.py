@@ -10,13 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpu_report.record.host.cgroup import CgroupSampler
-from gpu_report.record.proc_files import descendants
+from gpu_report.record.proc_files import descendants, read_text
 
 LOOK_EVERY_S = 5.0  # workers live for an epoch or for the run; a new one is missed for this long at most ...
 LOOK_AGAIN_S = 1.0  # ... and for this long while there is none: a look at a single process costs 10 us
 MAX_PROCESSES = 256  # a training on eight GPUs with 16 workers each has 137
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 MIB = 2**20
+# A forked worker has the command line of the process that it was forked from, another one says what it is made by.
+SPAWNED = ("multiprocessing.spawn", "multiprocessing.forkserver")
 BLOCKED = "D"
 STOPPED = ("T", "t")  # by a signal, by a debugger
 
@@ -73,12 +75,20 @@ class TrainerTree:
         return self._mains
 
     def _find(self, command_pid: int | None, gpu_pids: Collection[int]) -> None:
-        """Take the processes on a GPU as main ones, the command itself where none is; all they started are workers."""
+        """Take the processes on a GPU as main ones, the command itself where none is, and look for their workers."""
         family = set(descendants(command_pid, MAX_PROCESSES)) if command_pid is not None else set()
         on_gpu = {pid for pid in gpu_pids if (pid in family or not family) and (self._proc / str(pid)).exists()}
         self._mains = frozenset(on_gpu or family & {command_pid})
-        found = (child for pid in self._mains for child in descendants(pid, MAX_PROCESSES))
-        self._workers = frozenset(found) - self._mains
+        self._workers = frozenset(worker for pid in self._mains for worker in self._workers_of(pid)) - self._mains
+
+    def _workers_of(self, main: int) -> list[int]:
+        """Return the processes that `multiprocessing` made of a main one; a command that it runs is no loader's."""
+        own = self._command_line(main)
+        lines = {pid: self._command_line(pid) for pid in descendants(main, MAX_PROCESSES)}
+        return [pid for pid, line in lines.items() if line == own or any(word in line for word in SPAWNED)]
+
+    def _command_line(self, pid: int) -> str:
+        return read_text(self._proc / str(pid) / "cmdline")
 
     def _columns(self, before: dict[int, Look], after: dict[int, Look], elapsed_s: float) -> dict[str, float | None]:
         cpu = {pid: 100 * (after[pid].cpu_s - before[pid].cpu_s) / elapsed_s for pid in after if pid in before}

@@ -66,19 +66,21 @@ def test_without_psi_the_columns_are_absent(tmp_path):
 
 
 BUSY = """
-import multiprocessing, signal, sys, time
+import multiprocessing, signal, subprocess, sys, time
 signal.signal(signal.SIGTERM, lambda *a: sys.exit())
 def burn():
     while True: pass
 if __name__ == "__main__":
-    workers = [multiprocessing.get_context("fork").Process(target=burn, daemon=True) for _ in range(2)]
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    workers = [multiprocessing.get_context(how).Process(target=burn, daemon=True) for how in ("fork", "spawn")]
     [w.start() for w in workers]
     time.sleep(60)
 """
 
 
-def test_workers_are_told_from_the_main_process():
-    trainer = subprocess.Popen([sys.executable, "-c", BUSY])
+def test_workers_are_told_from_the_main_process_and_from_its_commands(tmp_path):
+    (tmp_path / "busy.py").write_text(BUSY)
+    trainer = subprocess.Popen([sys.executable, tmp_path / "busy.py"])
     tree = TrainerTree()
 
     def look():

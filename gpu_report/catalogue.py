@@ -22,6 +22,7 @@ class RuleRow:
     summaries it counts, and may be left out:
 
     - `drop`, `fall`: utilisation fell below its line, or at least far;
+    - `at_epoch_ends`: it makes the ends of epochs longer, all of them, and the GPU has nothing to do meanwhile;
     - `takes_time`: the ledger books the time of its findings to their cause;
     - `takes_epoch_time`: it makes an epoch longer while it lasts, so that limits of speed-up have a row for its cause;
     - `disturbs`: a comparison of two runs sets its time aside, unless it recurs;
@@ -40,6 +41,7 @@ class RuleRow:
     subject: str = "gpu_util_pct"
     drop: bool = False
     fall: bool = False
+    at_epoch_ends: bool = False
     takes_time: bool = False
     takes_epoch_time: bool = False
     disturbs: bool = False
@@ -127,6 +129,14 @@ _RULES = (
     ),
     RuleRow(
         "slow-checkpoint", "slow-checkpoint", "Slow checkpoint", "Slow checkpoint", takes_time=True, mentioned_once=True
+    ),
+    RuleRow(
+        "held-epoch-end",
+        "epoch-end",
+        "Time lost at the end of epochs",
+        "Slow end of epochs",
+        at_epoch_ends=True,
+        takes_time=True,
     ),
     RuleRow(
         "slow-epoch", "slow-epoch", "Slow epoch", "Slow epoch", disturbs=True, mentioned_once=True, without_cause=True

@@ -34,11 +34,13 @@ class Fix:
 def more_workers(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSignals) -> Fix | None:
     """Offer the loader workers that keep up with the GPU, as far as cores and ultralytics allow.
 
-    Workers that are busy all the time deliver in proportion to their number; so many are needed as the epoch now is
-    longer than at best, and a little more.
+    Workers that are busy all the time deliver in proportion to their number, unless they wait for each other; so many
+    are needed as the epoch now is longer than at best, and a little more.
     """
     now, free = max(settings.workers or 0, 1), settings.cores_free
     if settings.workers is None or free is None or not settings.has("workers") or cores_short(signals):
+        return None
+    if settings.loader is not None and settings.loader.in_lock >= th.IN_LOCK_SHARE:
         return None
     needed = ceil(now * limit.speed_up_at_most * th.WORKERS_MARGIN)
     most = free if settings.workers_most is None else min(free, settings.workers_most)
@@ -58,6 +60,8 @@ def cache_in_memory(settings: RunSettings, limit: SpeedupLimit, signals: Interva
     """Offer to keep the images in memory, where they fit: nothing is read or decoded after the first epoch."""
     size, free = settings.images_mib, settings.memory_free_mib
     if size is None or free is None or settings.cached or not settings.has("cache") or cores_short(signals):
+        return None
+    if settings.loader is not None and settings.loader.reading < th.READING_SHARE:
         return None
     needed = size * settings.ranks
     if needed * th.CACHE_NEEDS > free:
@@ -99,6 +103,7 @@ Offer = Callable[[RunSettings, SpeedupLimit, IntervalSignals], Fix | None]
 FIXES: Mapping[str, tuple[Offer, ...]] = {
     "input-cpu": (more_workers, cache_in_memory),
     "input-storage": (cache_in_memory,),
+    "input-latency": (more_workers, cache_in_memory),
     "launch-bound": (larger_batch,),
     "main-process": (larger_batch,),
 }

@@ -3,7 +3,7 @@
 A limit holds for the removal of one cause alone: the rest of the epoch, above all the model's work, stays as it is.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
 
@@ -64,11 +64,28 @@ def find_speedup_limits(
         *(replace(limit, now_is=which) for limit in lasting),
         *(replace(limit, now_is=f"mean of {ALL}{left_out}") for limit in _momentary(mine, steady, disturbing)),
     ]
-    worthwhile = [limit for limit in found if limit.speed_up_at_most >= th.LEAST_SPEED_UP]
     rest_s = _rest_s(mine)
-    return tuple(
-        replace(limit, rest_s=rest_s) for limit in sorted(worthwhile, key=lambda limit: -limit.speed_up_at_most)
-    )
+    found = [*(replace(limit, rest_s=rest_s) for limit in found), *_at_epoch_ends(mine, findings)]
+    worthwhile = [limit for limit in found if limit.speed_up_at_most >= th.LEAST_SPEED_UP]
+    return tuple(sorted(worthwhile, key=lambda limit: -limit.speed_up_at_most))
+
+
+def _at_epoch_ends(epochs: Sequence[_Epoch], findings: Sequence[Finding]) -> Iterator[SpeedupLimit]:
+    """Yield a limit for each cause that makes the ends of epochs longer: it is of whole epochs, their ends included."""
+    lost: dict[str, float] = {}
+    for finding in findings:
+        if RULES[finding.rule].at_epoch_ends and finding.cause:
+            shared_s = sum(_overlap_of(epoch.summary, finding) for epoch in epochs)
+            lost[finding.cause.name] = lost.get(finding.cause.name, 0.0) + shared_s
+    whole_s = fmean(epoch.summary.end_t_s - epoch.summary.start_t_s for epoch in epochs) if epochs else 0.0
+    for cause, lost_s in lost.items():
+        best_s = whole_s - lost_s / len(epochs) if epochs else 0.0
+        if 0 < best_s < whole_s:
+            yield SpeedupLimit(cause, whole_s, best_s, "without the time it took", now_is=f"mean of {ALL}")
+
+
+def _overlap_of(epoch: EpochSummary, finding: Finding) -> float:
+    return max(min(epoch.end_t_s, finding.end_t_s) - max(epoch.start_t_s, finding.start_t_s), 0.0)
 
 
 def _rest_s(epochs: Sequence[_Epoch]) -> float:

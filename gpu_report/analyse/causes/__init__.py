@@ -17,6 +17,7 @@ from gpu_report.analyse.causes.data_loading import (
     loader_cpu_bound,
     loader_idle,
     loader_idle_at_times,
+    loader_in_main,
     loader_latency,
 )
 from gpu_report.analyse.causes.file_waits import (
@@ -49,6 +50,7 @@ CAUSES: tuple[Scorer, ...] = (
     lock_kept,
     cores_taken,
     loader_cpu_bound,
+    loader_in_main,
     held_on_few_cores,
     own_cores_full,
     loader_idle,
@@ -71,6 +73,7 @@ WHILE_WAITED_FOR: frozenset[Scorer] = frozenset(
         input_storage,
         cores_taken,
         loader_cpu_bound,
+        loader_in_main,
         held_on_few_cores,
         own_cores_full,
         loader_idle,

@@ -62,14 +62,30 @@ def loader_cpu_bound(signals: IntervalSignals) -> Candidate | None:
     return Candidate("input-cpu", SUPPORTED, f"{busy} {noun} could not keep up", numbers)
 
 
+def loader_in_main(signals: IntervalSignals) -> Candidate | None:
+    """Find that there is no worker: the main process loads the data itself, and nothing else goes on meanwhile."""
+    wait = signals.waited_share
+    if signals.loader_workers != 0 or (wait or 0.0) < th.DATA_CAME_SHARE:
+        return None
+    main = signals.within("main_cpu_pct")
+    computes = main is None or wait is None or main >= th.LOADS_CPU_SHARE * 100 * wait
+    numbers = evidence(
+        ("the trainer loaded data", None if wait is None else 100 * wait, "% of this time"),
+        ("CPU of the main process", main, "% of a core"),
+    )
+    text = "the main process loaded the data itself, without any worker"
+    return Candidate("input-cpu" if computes else "input-latency", SUPPORTED, text, numbers)
+
+
 def loader_idle(signals: IntervalSignals) -> Candidate | None:
     """Find that workers went idle before the GPU did: what they read from did not answer, and the queue ran dry.
 
-    Where the main process stood by its stacks decides: in its loader, or elsewhere.
+    Where the main process stood by its stacks decides: in its loader, or elsewhere. That it waits for them all the time
+    is no stall: the images come, and too slowly.
     """
     main, workers = signals.within("main_cpu_pct"), signals.within("workers_cpu_pct")
     lead, stood = signals.workers_lead_s(), signals.stood.in_loader if signals.stood else None
-    if main is None or workers is None or not idle(signals) or data_came(signals):
+    if signals.is_lasting or main is None or workers is None or not idle(signals) or data_came(signals):
         return None
     if (lead is None and stood is None) or (stood is not None and stood < th.STOOD_SHARE):
         return None
@@ -91,13 +107,14 @@ def loader_idle(signals: IntervalSignals) -> Candidate | None:
 
 def loader_latency(signals: IntervalSignals) -> Candidate | None:
     """Find that the trainer waited for workers that themselves waited most of the time, for neither CPU nor disk."""
-    wait, could = signals.data_wait_share, 100 * loading_workers(signals)
+    wait, could = signals.waited_share, 100 * loading_workers(signals)
     workers, main = signals.within("workers_cpu_pct"), signals.within("main_cpu_pct")
     if wait is None or wait < th.LATENCY_WAIT_SHARE or workers is None or main is None or main >= WAITING_MAIN_PCT:
         return None
     pressures = (signals.within(f"{kind}_pressure_pct") or 0.0 for kind in ("io", "cpu", "memory"))
-    if workers < th.LATENCY_WORKERS_LEAST_SHARE * could or signals.workers_lead_s() is not None:
-        return None  # they stood still
+    stood_still = workers < th.LATENCY_WORKERS_LEAST_SHARE * could or signals.workers_lead_s() is not None
+    if stood_still and not signals.is_lasting:
+        return None
     if not could or not workers_have_time(signals) or any(pressure >= th.QUIET_PRESSURE_PCT for pressure in pressures):
         return None
     numbers = evidence(

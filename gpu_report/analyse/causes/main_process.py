@@ -27,7 +27,8 @@ def trainer_blocked(signals: IntervalSignals) -> Candidate | None:
     """
     main, elsewhere = signals.within("main_cpu_pct"), stood_elsewhere(signals)
     blocked = elsewhere and main is not None and main < th.IDLE_CPU_PCT
-    if not blocked and (not idle(signals) or loader_idle(signals) is not None):
+    loads = signals.stood is not None and signals.stood.in_loader >= th.STOOD_SHARE
+    if not blocked and (loads or not idle(signals) or loader_idle(signals) is not None):
         return None
     numbers = evidence(
         *_in_one_line(signals),

@@ -32,6 +32,7 @@ STOPPED = 0.5  # processes in state T on average: at least half the time
 
 # Of a training waited for data: then the wait is its way, and no stall now and then (0.1 to 0.3 in runs with stalls).
 LATENCY_WAIT_SHARE = 0.4
+LOADS_CPU_SHARE = 0.5  # of a core while it loads: a main process that uses less waits for what it reads
 LATENCY_WORKERS_LEAST_SHARE = 0.05  # of a core each: images come, only slowly; workers that stall use none
 STOOD_SHARE = 0.5  # of an interval: what a process did in most of it, by its stacks
 DATA_CAME_SHARE = 0.05  # of training waited for data: so little, and the loader is not what holds the GPU back

@@ -1,14 +1,15 @@
 """What the verdict leads with: the one thing to change that saves most, else that there is nothing to fix."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
+from gpu_report.analyse.signals.stack_notes import YOLO
 from gpu_report.analyse.timeseries.intervals import length_s, union
 from gpu_report.catalogue import CAUSES, RULES, UNEXPLAINED, rule_words
-from gpu_report.model import Advice, Finding, Projection, Sentence, SpeedupLimit
+from gpu_report.model import Advice, CodeLocation, Finding, Projection, Sentence, SpeedupLimit
 from gpu_report.wording import about_length, counted, lower_first, place_words, shown_ratio, upper_first
 
 FIX, LOOK = "fix", "look"  # kinds of sentences: set an argument, look at something
@@ -92,23 +93,43 @@ def _lasting(
         cause = finding.cause
         if finding.rule != "starved" or cause is None or finding.severity == "info":
             continue
-        if projection is not None and cause.name == projection.cause:
+        at = _most(finding)
+        is_own = at is not None and not YOLO.search(at.file)
+        if projection is not None and cause.name == projection.cause and not is_own:
             continue
         limit = next((limit for limit in limits if limit.cause == cause.name), None)
         at_most_s = limit.saves_at_most_s * max(_epochs(context), 1) if limit else 0.0
         text = _stood_in(finding) or CAUSES[cause.name].always
         if text:
-            saves_s = max(th.UNSURE * at_most_s, th.WORTH_LEADING_SHARE * _trained_s(context))
+            sure = (
+                at.share if at is not None and is_own else th.UNSURE
+            )  # what a line of one's own took, it can give back
+            saves_s = max(sure * at_most_s, th.WORTH_LEADING_SHARE * _trained_s(context))
             yield Lead(Sentence(LOOK, f"{text}.", (finding.id,), cause.name), saves_s)
 
 
 def _stood_in(finding: Finding) -> str:
     """Return the line of code in which the training stood for most of the time, empty where it is not known."""
-    if not finding.where or not finding.where[0].is_most:
+    at = _most(finding)
+    if at is None:
         return ""
-    at = finding.where[0]
+    if finding.cause and YOLO.search(at.file) and CAUSES[finding.cause.name].always:
+        return f"{CAUSES[finding.cause.name].always}. Most of the time they were in {place_words(at)}"
     who = "data-loader workers were" if at.process == "workers" else "the training was"
     return f"Look at {place_words(at)}: {who} there {100 * at.share:.0f} % of the time that the GPU waited"
+
+
+def _most(finding: Finding) -> CodeLocation | None:
+    """Return the function in which the training stood for most of the time, at its worst line; None where none is."""
+    shares: dict[tuple[str, str, str], float] = {}
+    for at in finding.where:
+        key = at.process, at.file, at.function
+        shares[key] = shares.get(key, 0.0) + at.share
+    worst = finding.where[0] if finding.where else None
+    if worst is None:
+        return None
+    whole = replace(worst, share=shares[worst.process, worst.file, worst.function])
+    return whole if whole.is_most else None
 
 
 def _momentary(findings: Sequence[Finding], limits: Sequence[SpeedupLimit], epochs: int) -> Iterator[Lead]:
@@ -147,20 +168,23 @@ def _look(cause: str, findings: Sequence[Finding], took_s: float) -> Sentence:
     advice = next((each for each in worst.advice if each.short), None)
     sure = "" if worst.cause is None or worst.cause.confidence >= LIKELY else "probably "
     took = about_length(took_s)
-    felt = f"the GPU was {sure}idle" if RULES[worst.rule].drop else f"the training was {sure}slowed"
-    if worst.where and worst.where[0].is_most:
-        text = f"Look at {place_words(worst.where[0])}: {felt} for {took} there"
+    rule = RULES[worst.rule]
+    felt = f"the GPU was {sure}idle" if rule.drop or rule.at_epoch_ends else f"the training was {sure}slowed"
+    at, row = _most(worst), CAUSES[cause]
+    if at is not None and not YOLO.search(at.file):
+        text = f"Look at {place_words(at)}: {felt} for {took} there"
     elif advice is not None and cause == "other-process":  # how much it slowed the training is not always known
         text = f"{advice.short}: it used the GPU for {took} of the training"
     elif advice is not None:
         text = f"{advice.short}: {felt} for {took}"
     elif _was_paused(worst):
         text = f"Find who paused the training (Ctrl-Z, `kill -STOP`): {felt} for {took}"
-    elif cause == UNEXPLAINED or not CAUSES[cause].once:
+    elif cause == UNEXPLAINED or not row.once:
         times = counted(len(findings), lower_first(rule_words(worst.rule)), "drops in GPU utilisation")
         text = f"{times} took {took}; the cause is unknown"
     else:
-        text = CAUSES[cause].once.format(took=took, probably=sure, gpu=_gpu(worst))
+        text = row.once.format(took=took, probably=sure, gpu=_gpu(worst))
+        text += "" if at is None else f". It stood in {place_words(at)}"
     return Sentence(LOOK, f"{text}.", ids, cause, advice)
 
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules.drops import drops
+from gpu_report.analyse.rules.drops.held_epoch_ends import held_epoch_ends
 from gpu_report.analyse.rules.drops.slow_epoch_ends import slow_epoch_ends
 from gpu_report.analyse.rules.drops.slowdowns import slowdowns
 from gpu_report.analyse.rules.epochs import compare_epochs
@@ -36,6 +37,7 @@ RULES: tuple[Rule, ...] = (
     drops,
     slowdowns,
     slow_epoch_ends,
+    held_epoch_ends,
     starved_gpus,
     kernel_faults,
     lost_gpus,

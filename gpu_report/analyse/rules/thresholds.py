@@ -16,6 +16,11 @@ REMAINS_SHARE = 0.5
 # H200 runs. Who asks for shorter drops (--drop-seconds) gets them.
 REMAINS_AT_LEAST_S = 5.0
 
+# --- ends of epochs ---
+
+HELD_SHARE = 0.05  # of the time of all epochs: to win less is not worth a change
+HELD_AT_LEAST_S = 0.2  # of one epoch's end: four notes of where it stood
+
 # --- low utilisation ---
 
 WAITING_SHARE = 0.1  # of the steady state: less is not what holds it back

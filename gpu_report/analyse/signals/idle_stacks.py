@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu_report.analyse.signals.stack_notes import line_of, stacks_waiting_for_loader, waits_for_gpu
+from gpu_report.analyse.signals.stack_notes import called_by_yolo, line_of, stacks_waiting_for_loader, waits_for_gpu
 from gpu_report.analyse.timeseries.distinct import Places, distinct
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
@@ -75,6 +75,11 @@ class IdleStacks:
         """Return the pieces in which a main process waited for its loader."""
         return np.isin(self.number, stacks_waiting_for_loader(self.process))
 
+    @property
+    def waiting_spans(self) -> list[Span]:
+        """Return when a main process waited for its loader."""
+        return list(zip(self.start_s[self.waits].tolist(), self.end_s[self.waits].tolist(), strict=True))
+
     @cached_property
     def lines(self) -> tuple[list[Frame | None], Places]:
         """Return the lines of code that the process stood in, and which of them each piece is of (its place).
@@ -82,6 +87,11 @@ class IdleStacks:
         None is a worker that waits for work, and a stack of which nothing is known.
         """
         return distinct(self.number, lambda number: line_of(self.process, number))
+
+    @cached_property
+    def calls(self) -> tuple[list[Frame | None], Places]:
+        """Return the user's functions that YOLO called (see `called_by_yolo`), and which of them each piece is of."""
+        return distinct(self.number, lambda number: called_by_yolo(self.process.stacks.get(number, ())))
 
 
 def idle_stacks(run: Run, used: Sequence[GpuSeries]) -> tuple[IdleStacks, ...]:

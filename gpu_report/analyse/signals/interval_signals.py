@@ -18,6 +18,8 @@ from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
 from gpu_report.analyse.timeseries.intervals import Span, Spans, mask_in_any
 from gpu_report.model import NearbyKernelEvent
 
+NOT_LOADING = "not_loading"  # column: share of each row (0 to 1) in which the main process did not wait for its loader
+WAITING = ((NOT_LOADING, th.NOT_LOADING_SHARE), ("main_cpu_pct", th.WAITING_MAIN_PCT))
 LARGEST_MASK = 2.0**53  # what a file can say exactly; more is no bitmask
 
 
@@ -77,6 +79,11 @@ class SignalTable:
         """Return the rows of the steady state alone, with nothing that is typical beside them."""
         return self._only(self.steady, np.zeros(int(self.steady.sum()), dtype=bool))
 
+    def with_column(self, name: str, values: Floats) -> SignalTable:
+        """Return the same with one column more, of a value a row."""
+        names = [*self.columns, name]
+        return replace(self, columns=Columns(names, lambda each: values if each == name else self.columns[each]))
+
     def where_below(self, name: str, line: float) -> SignalTable:
         """Return the rows in which a column was below a line; what is typical is that of the others."""
         below = self.columns[name] < line
@@ -118,7 +125,8 @@ class IntervalSignals:
     `stood` is where the main process stood in its idle GPU time, None without its stacks.
     `main_file_wait` and `worker_file_wait` are the longest waits for a file in it, `lock_kept` how long of it C code
     kept Python's lock.
-    `waits` says that its host rows are only those of an interval in which the trainer waited.
+    `is_lasting` says that it is all of a training's steady state, with nothing else to compare it with, and
+    `waits` that its host rows are only those of an interval in which the trainer waited.
     None where not known are the cores of the machine (`cores`), those that a quota and an affinity leave
     (`usable_cores`), the share of its training that waited for data, and how many workers load for training.
     """
@@ -138,6 +146,7 @@ class IntervalSignals:
     loader_workers: int | None = None
     phases: Mapping[str, float] = field(default_factory=dict)
     in_first_epoch: bool = False
+    is_lasting: bool = False
     waits: bool = False
     stood: Stood | None = None
     main_file_wait: FileWait | None = None
@@ -150,6 +159,13 @@ class IntervalSignals:
         return self.start_t_s, self.end_t_s
 
     @property
+    def waited_share(self) -> float | None:
+        """Return the share (0 to 1) waited for data, by callbacks, else by stacks; None where neither tells."""
+        if self.data_wait_share is None and self.stood is not None:
+            return self.stood.in_loader
+        return self.data_wait_share
+
+    @property
     def _inner(self) -> Span:
         """Return the interval without its edges, whose rows belong half to what was before and after."""
         edge = min(th.ROW_EDGE_S, (self.end_t_s - self.start_t_s) / 4)
@@ -158,11 +174,13 @@ class IntervalSignals:
     def while_waiting(self) -> IntervalSignals | None:
         """Return the interval with the host as it was while the trainer waited; None if that was seldom, or not known.
 
-        What is typical is then what it was while the trainer worked.
+        What is typical is then what it was while the trainer worked. That it waited is told by its stacks, else by the
+        CPU of its main process.
         """
-        if "main_cpu_pct" not in self.host.columns:
+        column, line = next((each for each in WAITING if each[0] in self.host.columns), ("", 0.0))
+        if not column:
             return None
-        waiting = self.host.where_below("main_cpu_pct", th.WAITING_MAIN_PCT)
+        waiting = self.host.where_below(column, line)
         waited_s = len(waiting.t_s) * self.tick_s
         return replace(self, host=waiting, waits=True) if waited_s >= th.WAITING_S else None
 

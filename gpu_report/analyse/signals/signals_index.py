@@ -6,11 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
+
 from gpu_report import schema
 from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.signals.idle_stacks import IdleStacks, idle_stacks
 from gpu_report.analyse.signals.interval_signals import (
     NO_SIGNALS,
+    NOT_LOADING,
     IntervalSignals,
     SignalTable,
     signal_table,
@@ -24,9 +27,12 @@ from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S
 from gpu_report.analyse.timeline.throughput import Throughput
 from gpu_report.analyse.timeline.trainings import Training, training_at
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
+from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, as_array, length_s
 from gpu_report.model import KernelEvent, Phase, Run
 
+SEVERAL = 2
+SHORTEST_ROW_S = 1e-3  # of the host: the first has nothing before it
 HOST_COLUMNS = tuple(column.name for column in schema.HOST_QUANTITIES)
 GPU_COLUMNS = tuple(column.name for column in schema.GPU_QUANTITIES)
 
@@ -99,7 +105,7 @@ class SignalsIndex:
         waited = self._throughput.data_wait_share(steady) if self._throughput else None
         host, own = whole.host.only_steady(), whole.own.only_steady()
         stood = stood_of(self._habits, gpu, steady)
-        return replace(whole, host=host, own=own, kernel=(), data_wait_share=waited, stood=stood)
+        return replace(whole, host=host, own=own, kernel=(), data_wait_share=waited, stood=stood, is_lasting=True)
 
     def of(self, gpu: int, start_t_s: float, end_t_s: float) -> IntervalSignals:
         """Return the signals of an interval of one GPU, in the training that it begins in."""
@@ -151,7 +157,18 @@ class SignalsIndex:
     def _readings(self) -> _Readings:
         """Return the readings without any marked: each column is made once, however many trainings there are."""
         gpus = {series.gpu: signal_table(series.samples, GPU_COLUMNS) for series in self._series}
-        return _Readings(signal_table(self._run.host, HOST_COLUMNS), gpus)
+        return _Readings(self._host, gpus)
+
+    @property
+    def _host(self) -> SignalTable:
+        """Return the readings of the host, and of each for how much of it no main process waited for its loader."""
+        host = signal_table(self._run.host, HOST_COLUMNS)
+        if not self._habits or len(host.t_s) < SEVERAL:
+            return host
+        loads = [span for each in self._habits for span in each.stacks.waiting_spans]
+        rows = np.column_stack([np.concatenate([[host.t_s[0]], host.t_s[:-1]]), host.t_s])
+        length = np.maximum(rows[:, 1] - rows[:, 0], SHORTEST_ROW_S)
+        return host.with_column(NOT_LOADING, 1 - interval_cover(loads).seconds_in_each(rows) / length)
 
     def _others_at(self, gpu: int, start_t_s: float, end_t_s: float) -> tuple[OtherProcess, ...]:
         """Return who else was on a GPU at some time of an interval."""

@@ -49,7 +49,24 @@ def location_of(stack: Stack, *, of_worker: bool = False) -> Frame | None:
     own = next((frame for frame in inner if not is_plumbing(frame)), None)
     package = next((frame for frame in inner if not INTERPRETER.search(frame.file)), None)
     line = own or package or (inner[0] if inner and not of_worker else None)
-    return line and replace(line, called="")  # a line is one, whatever it calls
+    return line and replace(line, called="", function=_named(line, inner))  # a line is one, whatever it calls
+
+
+def _named(line: Frame, stack: Stack) -> str:
+    """Return the function that a line is in: of an expression such as `<genexpr>` the one that it is written in."""
+    outer = (frame.function for frame in stack[stack.index(line) :] if frame.file == line.file)
+    return next((name for name in outer if not name.startswith("<")), line.function)
+
+
+def called_by_yolo(stack: Stack) -> Frame | None:
+    """Return the frame of the user's function that YOLO called and has not come back from, None where there is none.
+
+    A callback is one however many functions it calls itself.
+    """
+    own = [at for at, frame in enumerate(stack) if kind_of(frame) == "own"]
+    yolo = next((at for at, frame in enumerate(stack) if kind_of(frame) == "yolo"), 0)
+    inner = [at for at in own if at < yolo]
+    return replace(stack[inner[-1]], line=0, called="") if inner else None
 
 
 def line_of(process: ProcessStacks, number: int) -> Frame | None:
@@ -72,6 +89,21 @@ def shown_frames(stack: Stack, *, of_worker: bool = False) -> Stack:
     return tuple(
         frame for at, frame in enumerate(inner) if at == 0 or frame == line or frame is asks or not is_plumbing(frame)
     )[::-1]
+
+
+# YOLO's functions that read, decode and resize an image: what is cached is not read again.
+READING = frozenset({"load_image", "imread", "verify_image_label"})
+LOCKS = re.compile(r"[\\/](?:threading|synchronize)\.py$")
+
+
+def reads_image(stack: Stack) -> bool:
+    """Tell whether YOLO reads an image in a stack."""
+    return any(frame.function in READING and YOLO.search(frame.file) for frame in stack)
+
+
+def waits_for_lock(stack: Stack) -> bool:
+    """Tell whether the innermost frame of a stack is a lock's."""
+    return bool(stack) and (stack[0].called == "acquire" or bool(LOCKS.search(stack[0].file)))
 
 
 def is_loader(frame: Frame) -> bool:

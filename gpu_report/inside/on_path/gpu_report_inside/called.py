@@ -28,9 +28,7 @@ _NAMING = {opcode.opmap[name]: shift for name, shift in SHIFTS.items() if name i
 _EXTENDED = opcode.opmap["EXTENDED_ARG"]
 # In Python 3.11 a call that has been specialised happens in the instruction before it.
 _CALLS = {
-    number
-    for name, number in opcode.opmap.items()
-    if name.startswith(("CALL", "PRECALL")) and "INTRINSIC" not in name
+    number for name, number in opcode.opmap.items() if name.startswith(("CALL", "PRECALL")) and "INTRINSIC" not in name
 }
 
 

@@ -117,9 +117,15 @@ def test_images_are_kept_in_memory_only_where_they_fit_twice():
     assert changes(starved_run(cores=4, settings={**SETTINGS, "images": None})) == {}
 
 
+QUIET = {**STARVED, "workers_cpu_pct": 0.0, "busiest_worker_cpu_pct": 0.0, "main_cpu_pct": 0.0}
+
+
+def test_images_that_take_long_to_come_are_asked_for_by_more_workers():
+    assert changes(starved_run(host=QUIET)) == {"workers": "10"}
+
+
 def test_nothing_is_advised_against_what_no_argument_removes():
-    busy = {**STARVED, "workers_cpu_pct": 0.0, "busiest_worker_cpu_pct": 0.0, "main_cpu_pct": 0.0}
-    assert changes(starved_run(host=busy)) == {}
+    assert changes(starved_run(host=QUIET, wait_s=0.1)) == {}
 
 
 def launch_bound_run(batch=4, quantities=None, peak_mib=2_000.0, util=28.0):

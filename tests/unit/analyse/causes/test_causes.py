@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpu_report.analyse.causes import CAUSES, explain
-from gpu_report.analyse.signals.interval_signals import IntervalSignals, SignalTable
+from gpu_report.analyse.signals.interval_signals import NOT_LOADING, IntervalSignals, SignalTable
 from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.analyse.signals.stack_habits import Stood
 from gpu_report.model import Cause, Frame, KernelEvent, NearbyKernelEvent
@@ -187,6 +187,30 @@ def test_a_loader_that_kept_no_one_waiting_is_not_to_blame():
     assert explain(loaded).cause.name == "input-cpu"
     assert explain(dataclasses.replace(loaded, data_wait_share=0.3)).cause.name == "input-cpu"
     assert explain(dataclasses.replace(loaded, data_wait_share=0.01)).cause.name == "launch-bound"
+
+
+@pytest.mark.parametrize(("main_cpu_pct", "name"), [(90, "input-cpu"), (10, "input-latency")])
+def test_without_workers_the_main_process_loads_the_data_itself(main_cpu_pct, name):
+    alone = signals({"main_cpu_pct": main_cpu_pct, "workers": 0, "workers_cpu_pct": 0, "busiest_worker_cpu_pct": 0})
+    alone = dataclasses.replace(alone, data_wait_share=0.8)
+    assert explain(dataclasses.replace(alone, loader_workers=0)).cause.explanation.startswith("the main process loaded")
+    assert explain(dataclasses.replace(alone, loader_workers=0)).cause.name == name
+    assert explain(dataclasses.replace(alone, loader_workers=0, data_wait_share=0.0)).cause.name != name
+
+
+def test_images_that_come_too_slowly_all_the_time_are_no_stall():
+    """80 ms of sleep for each image leaves two workers 5 % of a core: what never was otherwise has not stopped."""
+    slow = signals({**IDLE, "workers_cpu_pct": 12, "workers": 12}, stood=Stood(0.9, None, 0.0, None), loader_workers=12)
+    assert explain(slow).cause.name == "input-stalled"
+    assert explain(dataclasses.replace(slow, is_lasting=True)).cause.name == "input-latency"
+
+
+def test_that_the_trainer_waited_is_told_by_its_stacks_before_its_cpu():
+    """A main process that waits for its GPU in a sleep uses no CPU either."""
+    quiet = signals({"main_cpu_pct": 5})
+    assert quiet.while_waiting() is not None
+    elsewhere = quiet.host.with_column(NOT_LOADING, np.ones(SECONDS))
+    assert dataclasses.replace(quiet, host=elsewhere).while_waiting() is None
 
 
 def test_a_main_process_that_neither_waits_nor_launches_small_kernels_is_named_itself():

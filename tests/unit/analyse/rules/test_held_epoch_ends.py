@@ -1,0 +1,91 @@
+"""What the end of every epoch waits for is a finding, where lines of code or the kernel tell of it."""
+
+import dataclasses
+
+import pandas as pd
+import pytest
+from support.runs import make_run, readings
+from support.stacks import LOADER, LOGS, READS, SELECT, TRAINER, TRAINS, process
+
+from gpu_report.analyse import analyse
+from gpu_report.model import InsideEpoch, InsideRun, Phase, ProcessWait
+
+STARTUP_S, TRAIN_S, EPOCHS = 20.0, 60.0, 6
+FILE = "/mnt/x/last.pt"
+
+
+def run_with(stack, part="checkpoint", end_s=15.0, main_cpu_pct=100.0, beside=(), wait=False):
+    """Return a run in which the main process stands in a stack at the end of every epoch, all of them alike."""
+    phases, epochs, stays, util, host, waits = [], [], [], [(0, STARTUP_S)], [(50, STARTUP_S)], []
+    at = STARTUP_S
+    for epoch in range(1, EPOCHS + 1):
+        ends = at + TRAIN_S
+        epochs.append(InsideEpoch(epoch, 1, at, ends, 1000, 10, 0.1, 0.1, 0.1, 1.0, 0.01))
+        phases += [Phase("train", epoch, at, ends, "inside"), Phase(part, epoch, ends, ends + end_s, "inside")]
+        stays += [(at, ends, TRAINS), (ends, ends + end_s, stack)]
+        util += [(90, TRAIN_S), (0, end_s)]
+        host += [(100, TRAIN_S), (main_cpu_pct, end_s)]
+        if wait:
+            waits.append(ProcessWait(ends, ends + end_s, 1, "main", "D", "folio_wait", "write", FILE, "nfs4"))
+        at = ends + end_s
+    table = pd.DataFrame(
+        [(cpu, 0.0) for cpu, seconds in host for _ in range(round(seconds))],
+        columns=["main_cpu_pct", "workers_cpu_pct"],
+    ).assign(cpu_pct=30.0, workers=8.0, busiest_worker_cpu_pct=0.0)
+    table.insert(0, "t_s", [float(second) for second in range(1, len(table) + 1)])
+    inside = InsideRun(1, 0, 1, "train", {}, tuple(phases), tuple(epochs))
+    made = make_run(readings(*util), duration_s=at)
+    stacks = (process(*stays), *beside)
+    return dataclasses.replace(made, inside=(inside,), host=table, stacks=stacks, waits=tuple(waits))
+
+
+def held(run):
+    return [f for f in analyse(run).findings if f.rule == "held-epoch-end"]
+
+
+@pytest.mark.parametrize("part", ["checkpoint", "validation"])
+@pytest.mark.parametrize(("cpu_pct", "cause"), [(100.0, "main-process"), (1.0, "trainer-blocked")])
+def test_a_callback_at_the_end_of_every_epoch_is_one_finding_with_its_line(part, cpu_pct, cause):
+    analysis = analyse(run_with(LOGS, part, main_cpu_pct=cpu_pct))
+    (finding,) = [f for f in analysis.findings if f.rule == "held-epoch-end"]
+    assert (finding.cause.name, len(finding.each)) == (cause, EPOCHS)
+    assert (finding.where[0].function, finding.where[0].line) == ("log_images", 41)
+    assert "Look at `log_images` (callbacks.py:41): the GPU was idle" in analysis.verdict.text
+    assert {row.name: round(row.gpu_seconds) for row in analysis.ledger}[cause] == 15 * EPOCHS
+    limit = next(each for each in analysis.speedup_limits if each.cause == cause)
+    assert limit.epoch_s_now == pytest.approx(75, abs=1)
+    assert limit.epoch_s_at_best == pytest.approx(60, abs=1.5)
+
+
+def test_what_yolo_does_itself_is_what_the_end_of_an_epoch_is_made_of():
+    assert held(run_with(TRAINS)) == []
+
+
+def test_little_of_all_epochs_is_not_worth_a_change():
+    assert held(run_with(LOGS, end_s=2.0)) == []
+
+
+def test_a_disk_that_takes_long_to_write_to_is_told_with_the_file():
+    analysis = analyse(run_with(TRAINS, main_cpu_pct=1.0, wait=True))
+    (finding,) = [f for f in analysis.findings if f.rule == "held-epoch-end"]
+    assert finding.cause.name == "trainer-blocked"
+    assert FILE in finding.cause.explanation
+    assert analysis.verdict.text.startswith("Set `project` to a folder on a faster disk: the GPU was idle")
+
+
+def test_a_callback_that_writes_to_such_a_disk_is_told_once_and_as_a_callback():
+    (finding,) = held(run_with(LOGS, main_cpu_pct=1.0, wait=True))
+    assert finding.where[0].function == "log_images"
+    assert finding.advice == ()
+
+
+def test_a_validation_that_waits_for_its_workers_has_their_cause():
+    workers = process((0, 1000, READS), role="worker 0", pid=2)
+    waits = (SELECT, LOADER, TRAINER)
+    (finding,) = held(run_with(waits, "validation", main_cpu_pct=1.0, beside=(workers,)))
+    assert finding.cause.name == "input-stalled"
+    assert finding.where[0].function == "read_slowly"
+
+
+def test_without_stacks_nobody_knows():
+    assert held(dataclasses.replace(run_with(LOGS), stacks=())) == []

@@ -1,0 +1,55 @@
+"""What the loader's workers did while the trainer waited for them, and which setting helps against it."""
+
+import dataclasses
+
+import pytest
+from support.samples import run_of
+from support.stacks import LOOP, READ, READS, RESTS, TRAINER, WAITS, process, series
+
+from gpu_report.analyse.signals.idle_stacks import idle_stacks
+from gpu_report.analyse.signals.loader_work import loader_work
+from gpu_report.analyse.signals.stack_notes import called_by_yolo, line_of, location_of
+from gpu_report.model import Frame
+
+YOLO = "/venv/lib/python3.11/site-packages/ultralytics/"
+LOADS = (Frame(YOLO + "utils/patches.py", 60, "imread"), Frame(YOLO + "data/base.py", 250, "load_image"), LOOP, TRAINER)
+LOCKED = (Frame("/usr/lib/python3.11/multiprocessing/synchronize.py", 96, "__enter__"), READ, LOOP, TRAINER)
+
+
+def run_with(*stacks):
+    run = run_of("s-loader-stall")
+    return dataclasses.replace(run, stacks=stacks, processes=run.processes.iloc[:0])
+
+
+@pytest.mark.parametrize(
+    ("stays", "reading", "in_lock"),
+    [
+        (((0, 20, LOADS),), 1, 0),
+        (((0, 20, READS),), 0, 0),
+        (((0, 10, READS), (10, 20, LOCKED)), 0, 0.5),
+        (((0, 10, LOADS), (10, 20, RESTS)), 1, 0),
+    ],
+)
+def test_what_the_workers_did(stays, reading, in_lock):
+    run = run_with(process((0, 20, WAITS)), process(*stays, role="worker 0", pid=2))
+    work = loader_work(idle_stacks(run, [series(*[0] * 20)]))
+    assert (work.reading, work.in_lock) == (pytest.approx(reading), pytest.approx(in_lock))
+
+
+def test_nothing_is_known_of_workers_that_were_not_noted():
+    assert loader_work(idle_stacks(run_with(process((0, 20, WAITS))), [series(*[0] * 20)])) is None
+
+
+def test_a_callback_is_the_function_that_yolo_called_whatever_it_calls():
+    helper, callback = Frame("/home/me/plots.py", 3, "draw"), Frame("/home/me/callbacks.py", 41, "on_end")
+    script = Frame("/home/me/train.py", 9, "<module>")
+    assert called_by_yolo((helper, callback, TRAINER, script)).function == "on_end"
+    assert called_by_yolo((TRAINER, script)) is None
+    assert called_by_yolo((helper, script)) is None
+
+
+def test_an_expression_is_named_by_the_function_that_it_is_written_in():
+    inner, outer = Frame("/home/me/callbacks.py", 54, "<genexpr>"), Frame("/home/me/callbacks.py", 54, "rank")
+    assert location_of((inner, outer, TRAINER)).function == "rank"
+    assert location_of((dataclasses.replace(inner, function="<module>"),)).function == "<module>"
+    assert line_of(process((0, 1, (inner, outer))), 1).line == 54

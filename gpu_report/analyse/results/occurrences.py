@@ -106,6 +106,9 @@ def _recurring(events: Sequence[Group]) -> Iterator[list[Group]]:
     for event in events:
         kinds.setdefault((_kind(event[0]), frozenset(each.gpu for each in event)), []).append(event)
     for alike in kinds.values():
+        if RULES[alike[0][0].rule].at_epoch_ends:  # of all epochs, however long each takes
+            yield alike
+            continue
         for cluster in _with_few(list(_of_a_length(alike))):
             if len(cluster) >= th.RECURS_TIMES:
                 yield cluster

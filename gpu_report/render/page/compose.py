@@ -22,6 +22,7 @@ from gpu_report.render.samples.quantity_series import UTILISATION, QuantitySerie
 
 OPEN_FINDINGS = 10  # the worst stand open, the others are folded: nobody reads more of them unasked
 FINDINGS_IN_FULL = 100  # the worst; of more, each is a row of a table
+FINDINGS_AT_THE_TOP = 3
 EXPECTED_IN_FULL = 20  # the first of the expected ones have a chart; a long run has thousands that look the same
 
 
@@ -31,7 +32,7 @@ def compose(analysis: Analysis) -> ReportView:
     unexpected, expected = findings.ranked(analysis.findings)
     tracks = _Tracks(analysis.run)
     views = _finding_views(unexpected, FINDINGS_IN_FULL, analysis, tracks)
-    said = overview.verdict(analysis)
+    said = overview.verdict(analysis, [each.id for each in unexpected[:FINDINGS_AT_THE_TOP]])
     return ReportView(
         title=clean(PurePath(analysis.run.path).name or analysis.run.path),
         verdict=said,
@@ -51,6 +52,7 @@ def compose(analysis: Analysis) -> ReportView:
         speedup_note=speedup_limits.note(analysis),
         findings=views[:FINDINGS_IN_FULL],
         open_findings=OPEN_FINDINGS,
+        at_the_top=views[:FINDINGS_AT_THE_TOP],
         more_findings=views[FINDINGS_IN_FULL:],
         findings_count=f"{len(views):,}",
         code_time=code_time.code_time(analysis),

@@ -18,6 +18,7 @@ from gpu_report.render.formatting import (
 )
 from gpu_report.render.page.evidence import evidence
 from gpu_report.render.page.next_steps import gaps_step, next_step
+from gpu_report.render.page.sentence_kinds import told
 from gpu_report.render.page.view import AdviceView, Fact, FindingView, KernelRow
 from gpu_report.render.run_clock import WallClock
 from gpu_report.wording import counted, where_words
@@ -51,6 +52,7 @@ def finding_view(finding: Finding, clock: WallClock, analysis: Analysis) -> Find
         expected=finding.expected,
         start=clock.moment(finding.start_t_s),
         end=clock.moment(finding.end_t_s),
+        when=_when(finding, clock),
         summary=tied(sentence(finding.summary)),
         facts=_facts(finding, several_gpus=len(analysis.gpus) > 1),
         cause=cause_words(cause.name) if cause else "",
@@ -61,8 +63,19 @@ def finding_view(finding: Finding, clock: WallClock, analysis: Analysis) -> Find
         kernel=tuple(_nearby(event, clock, finding) for event in finding.kernel_events),
         advice=tuple(_advice(a) for a in finding.advice if a.text != analysis.run.kernel.advice),
         step=sentence(next_step(finding, analysis)),
-        is_told=finding.id in analysis.verdict.findings,
+        is_told=finding.id in told(analysis),
     )
+
+
+def _when(finding: Finding, clock: WallClock) -> str:
+    """Return how long it took and in which epoch, of what takes no time at which moment it was."""
+    if finding.rule == "starved":
+        return "all through training"
+    if finding.occurrences:
+        return f"{counted(len(finding.occurrences), 'time')}, {duration(finding.took_s)} in all"
+    if RULES[finding.rule].ending or not finding.duration_s:
+        return f"at {clock.moment(finding.start_t_s).elapsed}"
+    return f"{duration(finding.took_s)}" + ("" if finding.epoch is None else f" in epoch {finding.epoch}")
 
 
 def finding_title(finding: Finding) -> str:

@@ -1,7 +1,7 @@
 """The top of the page: where and on what the run ran, its key numbers, and where the GPU time went."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from statistics import median
 
 from gpu_report.catalogue import CAUSES, SEVERITIES, phase_words, row_words
@@ -24,6 +24,7 @@ from gpu_report.render.formatting import (
     share,
     tied,
 )
+from gpu_report.render.page.sentence_kinds import NEAR, OWN_CODE
 from gpu_report.render.page.view import Fact, LedgerItem, LegendItem, Table, VerdictView
 from gpu_report.render.quantity_labels import LANES, label
 from gpu_report.render.recorder_events import marked
@@ -32,14 +33,8 @@ from gpu_report.wording import lower_first
 LABEL_PCT = 8.0  # of the ledger's width, from which on a part has room for its share
 
 
-# Kinds of sentences that hold code of ours, to be copied.
-OWN_CODE = frozenset({"fix", "look", "prevent", "resume", "guess"})
-# Kinds that belong to the lead: what happened, what prevents it, what it comes to. The rest is small print.
-NEAR = OWN_CODE | {"lost", "ended", "work", "starved", "projection", "cost", "fault"}
-
-
-def verdict(analysis: Analysis) -> VerdictView:
-    """Return the verdict: its first sentence, those that belong to it, and the rest."""
+def verdict(analysis: Analysis, listed: Collection[str] = ()) -> VerdictView:
+    """Return the verdict: its first sentence, those that belong to it, and of the rest what no listed finding says."""
     first, *others = analysis.verdict.sentences or (Sentence("work", ""),)
     advice = first.advice
     copied = f"{advice.argument}={advice.to_value}" if advice and advice.argument and first.kind == "fix" else ""
@@ -48,8 +43,12 @@ def verdict(analysis: Analysis) -> VerdictView:
         lead=_text([first]),
         copy=copied,
         rest=_text(near),
-        more=_text([each for each in others if each.kind not in NEAR]),
+        more=_text([each for each in others if each.kind not in NEAR and not _is_listed(each, listed)]),
     )
+
+
+def _is_listed(sentence: Sentence, listed: Collection[str]) -> bool:
+    return bool(sentence.findings) and set(sentence.findings) <= set(listed)
 
 
 def _text(sentences: Iterable[Sentence]) -> str:

@@ -110,7 +110,8 @@ class HeatCell:
 class FindingView:
     """A finding as it is listed; `id` is its anchor.
 
-    `step` is where to look where there is no advice; `is_told` says that the verdict tells it already.
+    `when` is when it was, or how long it took; `step` is where to look where there is no advice; `is_told` says that
+    the verdict tells it already.
     """
 
     id: str
@@ -120,6 +121,7 @@ class FindingView:
     expected: bool
     start: Moment
     end: Moment
+    when: str
     summary: str
     facts: tuple[Fact, ...]
     cause: str
@@ -310,6 +312,7 @@ class ReportView:
     speedup_note: str
     findings: tuple[FindingView, ...]
     open_findings: int
+    at_the_top: tuple[FindingView, ...]
     more_findings: tuple[FindingView, ...]
     findings_count: str
     code_time: CodeTimeView | None

@@ -25,7 +25,7 @@ from gpu_report.analyse.causes.file_waits import (
     lock_kept,
     main_waits_for_file,
     wait_evidence,
-    workers_wait_for_network,
+    workers_wait_for_file,
 )
 from gpu_report.analyse.causes.gpu import gpu_fault, other_process, power_cap, thermal
 from gpu_report.analyse.causes.host import cores_taken, held_on_few_cores, memory_pressure, own_cores_full
@@ -45,7 +45,7 @@ CAUSES: tuple[Scorer, ...] = (
     kernel_said,
     memory_pressure,
     input_storage,
-    workers_wait_for_network,
+    workers_wait_for_file,
     main_waits_for_file,
     lock_kept,
     cores_taken,

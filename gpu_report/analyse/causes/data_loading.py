@@ -46,12 +46,17 @@ def input_storage(signals: IntervalSignals) -> Candidate | None:
 
 
 def loader_cpu_bound(signals: IntervalSignals) -> Candidate | None:
-    """Find the loader's workers at their limit: a core each, while the main process waited for them."""
+    """Find the loader's workers at their limit: a core each, or most of it while the main process waited for them.
+
+    One that is full while the others wait for it holds them all up: batches come in order.
+    """
     busiest, total = signals.within("busiest_worker_cpu_pct"), signals.within("workers_cpu_pct")
-    if busiest is None or total is None or busiest < th.WORKER_FULL_PCT or data_came(signals):
+    waited = (signals.waited_share or 0.0) >= th.LATENCY_WAIT_SHARE
+    if busiest is None or total is None or data_came(signals) or (busiest < th.WORKER_FULL_PCT and not waited):
         return None
-    busy, there = round(total / busiest), loading_workers(signals)
-    if total < th.WORKERS_FULL_PCT * min(there, signals.usable_cores or signals.cores or there):
+    busy, there = max(round(total / max(busiest, 1.0)), 1), loading_workers(signals)
+    are_full = total >= th.WORKERS_FULL_PCT * min(there, signals.usable_cores or signals.cores or there)
+    if not there or (not are_full and not (waited and busiest >= th.WORKER_FULL_PCT)):
         return None
     numbers = evidence(
         ("CPU of the busiest worker", busiest, "% of a core"),
@@ -59,7 +64,8 @@ def loader_cpu_bound(signals: IntervalSignals) -> Candidate | None:
         ("CPU, all cores", signals.within("cpu_pct"), "%"),
     )
     noun = "data-loader worker" if busy == 1 else "data-loader workers"
-    return Candidate("input-cpu", SUPPORTED, f"{busy} {noun} could not keep up", numbers)
+    text = f"{busy} {noun} could not keep up" if are_full else "a few images took one worker far longer than the others"
+    return Candidate("input-cpu", SUPPORTED if are_full else LIKELY, text, numbers)
 
 
 def loader_in_main(signals: IntervalSignals) -> Candidate | None:

@@ -27,13 +27,14 @@ def main_waits_for_file(signals: IntervalSignals) -> Candidate | None:
     return Candidate(name, CERTAIN, f"the trainer's main process waited in {wait_words(wait)}")
 
 
-def workers_wait_for_network(signals: IntervalSignals) -> Candidate | None:
-    """Find a worker in one system call on a network filesystem for most of it, while the trainer waited for data."""
+def workers_wait_for_file(signals: IntervalSignals) -> Candidate | None:
+    """Find a worker in one system call on a remote filesystem for most of it, while the trainer waited for data."""
     wait, stood = signals.worker_file_wait, signals.stood
     elsewhere = stood is not None and stood.in_loader < th.STOOD_SHARE
-    if wait is None or not wait.is_network or not _took(signals, wait) or elsewhere:
+    if wait is None or not wait.is_remote or not _took(signals, wait) or elsewhere:
         return None
-    return Candidate("input-storage", STRONG, f"a loader worker waited in {wait_words(wait)}, on a network filesystem")
+    on = ", on a network filesystem" if wait.is_network else ""
+    return Candidate("input-storage", STRONG, f"a loader worker waited in {wait_words(wait)}{on}")
 
 
 def lock_kept(signals: IntervalSignals) -> Candidate | None:

@@ -12,11 +12,13 @@ from gpu_report.model import Evidence
 
 
 def trainer_stopped(signals: IntervalSignals) -> Candidate | None:
-    """Find that a signal had stopped the training, or a rank of it."""
+    """Find that a signal had stopped the training, a rank of it, or a worker that it waited for."""
     stopped = signals.within("trainer_stopped")
     if stopped is None or stopped < th.STOPPED:
         return None
     numbers = evidence(stopped_processes(stopped))
+    if _waits_for_loader(signals):
+        return Candidate("input-stalled", CERTAIN, "a signal paused a data-loader worker (SIGSTOP)", numbers)
     return Candidate("trainer-blocked", CERTAIN, "a signal paused the training (SIGSTOP, Ctrl-Z)", numbers)
 
 
@@ -27,8 +29,7 @@ def trainer_blocked(signals: IntervalSignals) -> Candidate | None:
     """
     main, elsewhere = signals.within("main_cpu_pct"), stood_elsewhere(signals)
     blocked = elsewhere and main is not None and main < th.IDLE_CPU_PCT
-    loads = signals.stood is not None and signals.stood.in_loader >= th.STOOD_SHARE
-    if not blocked and (loads or not idle(signals) or loader_idle(signals) is not None):
+    if not blocked and (_waits_for_loader(signals) or not idle(signals) or loader_idle(signals) is not None):
         return None
     numbers = evidence(
         *_in_one_line(signals),
@@ -82,6 +83,11 @@ def launch_bound(signals: IntervalSignals) -> Candidate | None:
     )
     text = "each step was too small for the GPU"
     return Candidate("launch-bound", LIKELY, text, numbers)
+
+
+def _waits_for_loader(signals: IntervalSignals) -> bool:
+    """Tell whether stacks show the main process in its loader."""
+    return signals.stood is not None and signals.stood.in_loader >= th.STOOD_SHARE
 
 
 def _in_one_line(signals: IntervalSignals) -> Iterator[tuple[str, float, str]]:

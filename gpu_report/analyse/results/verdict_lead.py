@@ -113,9 +113,10 @@ def _stood_in(finding: Finding) -> str:
     at = _most(finding)
     if at is None:
         return ""
-    if finding.cause and YOLO.search(at.file) and CAUSES[finding.cause.name].always:
-        return f"{CAUSES[finding.cause.name].always}. Most of the time they were in {place_words(at)}"
     who = "data-loader workers were" if at.process == "workers" else "the training was"
+    if finding.cause and YOLO.search(at.file):
+        always = CAUSES[finding.cause.name].always
+        return always and f"{always}. For {100 * at.share:.0f} % of that time {who} in {place_words(at)}"
     return f"Look at {place_words(at)}: {who} there {100 * at.share:.0f} % of the time that the GPU waited"
 
 

@@ -9,6 +9,7 @@ from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.timeline.activity import outside
 from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S, LOW_PCT
 from gpu_report.analyse.timeseries.intervals import as_array
+from gpu_report.catalogue import RULES
 from gpu_report.model import HEALTHY_PCT, WELL_COVERED, Finding, Sentence
 from gpu_report.wording import counted, length, lower_first
 
@@ -61,12 +62,20 @@ def work_sentences(  # noqa: PLR0913 - what it is judged by
     if judged and HEALTHY_PCT <= util < th.DOUBTED_PCT:
         busy = f"{busy} ({HEALTHY_PCT:.0f} % or more is good for YOLO)"
     (sure, cause), ids = _because(findings)
-    compute = ": the model itself is the limit" if util > th.COMPUTE_BOUND_PCT else ""
+    ends = _at_epoch_ends(findings, seconds)
+    compute = ends or (": the model itself is the limit" if util > th.COMPUTE_BOUND_PCT else "")
     if before and cause:
         yield Sentence("work", f"{busy}{compute}.")
         yield Sentence("starved", f"Cause: {sure}{cause}.", ids)
     else:
         yield Sentence("work", f"{busy}{compute or (cause and f', {sure}because {cause}')}.", ids)
+
+
+def _at_epoch_ends(findings: Sequence[Finding], trained_s: float) -> str:
+    """Return which share of the time the ends of epochs took where something holds them up, else nothing."""
+    took_s = sum(f.took_s for f in findings if RULES[f.rule].at_epoch_ends)
+    share_pct = 100 * took_s / (trained_s + took_s) if took_s else 0.0
+    return f", but the ends of epochs took {share_pct:.0f} % of the time" if took_s else ""
 
 
 def _judgement(util: float, *, marred: bool) -> str:

@@ -25,6 +25,11 @@ class FileWait:
         return bool(self.wait.file) and self.wait.file not in UNNAMED
 
     @property
+    def is_remote(self) -> bool:
+        """Tell whether that filesystem lies across a network or behind a program (FUSE): no disk's pressure tells."""
+        return self.is_network or self.wait.filesystem.partition(".")[0] == "fuse"
+
+    @property
     def is_network(self) -> bool:
         """Tell whether that filesystem lies across a network."""
         return is_network(self.wait.filesystem)

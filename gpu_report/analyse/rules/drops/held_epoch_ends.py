@@ -117,6 +117,8 @@ def _explained(context: Context, gpu: int, held: Sequence[_Held]) -> Explanation
     """Return the cause in the longest of them, None where that is what the end of an epoch is made of."""
     longest = max(held, key=lambda each: each.seconds)
     signals = context.signals.of(gpu, *longest.span)
+    if longest.by == LOADER:  # callbacks tell of the wait for training's loader alone; it is as long in all epochs
+        signals = replace(signals, is_lasting=True, data_wait_share=None)
     if longest.call is not None:  # whatever YOLO's own share of an epoch's end is, a callback is none of it
         signals = replace(signals, stood=Stood(0.0, longest.call, 1.0, 0.0))
     explained = explain(signals, kernel_was_read=context.run.kernel.status == "read")

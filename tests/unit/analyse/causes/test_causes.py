@@ -205,6 +205,29 @@ def test_images_that_come_too_slowly_all_the_time_are_no_stall():
     assert explain(dataclasses.replace(slow, is_lasting=True)).cause.name == "input-latency"
 
 
+def test_workers_that_share_their_cores_are_the_limit_though_none_has_one_to_itself():
+    """84 % of a core each, while the trainer waits for them most of the time: nothing else is left."""
+    busy = signals({"main_cpu_pct": 5, "workers": 2, "busiest_worker_cpu_pct": 80, "workers_cpu_pct": 150})
+    busy = dataclasses.replace(busy, loader_workers=2)
+    assert explain(dataclasses.replace(busy, data_wait_share=0.8)).cause.name == "input-cpu"
+    assert explain(dataclasses.replace(busy, data_wait_share=0.2)).cause.name != "input-cpu"
+
+
+def test_one_image_that_takes_far_longer_holds_up_all_workers():
+    one = signals({"main_cpu_pct": 5, "workers": 8, "busiest_worker_cpu_pct": 97, "workers_cpu_pct": 120})
+    cause = explain(dataclasses.replace(one, loader_workers=8, data_wait_share=0.8)).cause
+    assert (cause.name, cause.explanation) == (
+        "input-cpu",
+        "a few images took one worker far longer than the others",
+    )
+
+
+def test_a_stopped_worker_is_no_stopped_training():
+    stopped = signals({**IDLE, "trainer_stopped": 1})
+    assert explain(dataclasses.replace(stopped, stood=Stood(0.9, None, 0.0, None))).cause.name == "input-stalled"
+    assert explain(dataclasses.replace(stopped, stood=Stood(0.0, None, 0.0, None))).cause.name == "trainer-blocked"
+
+
 def test_that_the_trainer_waited_is_told_by_its_stacks_before_its_cpu():
     """A main process that waits for its GPU in a sleep uses no CPU either."""
     quiet = signals({"main_cpu_pct": 5})

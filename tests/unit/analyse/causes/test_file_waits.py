@@ -55,6 +55,7 @@ def test_a_worker_that_waits_for_the_network_is_input():
     assert (
         explain(of(worker, stood=Stood(0.1, None, 0.0, None))).cause.name == "unexplained"
     )  # the trainer did not wait for it
+    assert explain(of(changed(role="worker", filesystem="fuse"))).cause.name == "input-storage"
     assert explain(of(changed(role="worker", filesystem="ext4"))).cause.name == "unexplained"  # the pressures say
 
 

@@ -12,10 +12,11 @@ from gpu_report.load import load_run
 
 ARCHIVE = REPOSITORY / "tests" / "data" / "line_faults.tar.xz"
 HEALTHY = "healthy"
-# A thread of the user's that keeps the interpreter's lock: the main thread is late in all its lines, and theirs are told.
+# A thread of the user's that keeps the interpreter's lock: the main thread is late in all its lines.
 LINE_NOT_FOUND = {"busy-thread"}
 with tarfile.open(ARCHIVE) as packed:
-    NAMES = sorted(name.removesuffix(".json") for name in packed.getnames() if name.endswith(".json") and "/" not in name)
+    FILES = [name for name in packed.getnames() if "/" not in name]
+NAMES = sorted(name.removesuffix(".json") for name in FILES if name.endswith(".json"))
 
 
 @pytest.fixture(scope="module")

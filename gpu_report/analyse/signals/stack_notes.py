@@ -14,6 +14,7 @@ INTERPRETER = re.compile(
     re.IGNORECASE,
 )
 # What an installed package does is named by the line that calls it; YOLO's own lines its users can look up.
+INTEGRATIONS = re.compile(r"[\\/]ultralytics[\\/]utils[\\/]callbacks[\\/](?!base\.py)")
 YOLO = re.compile(r"[\\/]ultralytics[\\/]")
 PACKAGE = re.compile(r"[\\/](?:site|dist)-packages[\\/](?!ultralytics[\\/])", re.IGNORECASE)
 
@@ -61,11 +62,12 @@ def _named(line: Frame, stack: Stack) -> str:
 def called_by_yolo(stack: Stack) -> Frame | None:
     """Return the frame of the user's function that YOLO called and has not come back from, None where there is none.
 
-    A callback is one however many functions it calls itself.
+    A callback is one however many functions it calls itself. So is one of YOLO's for a logger, such as W&B.
     """
-    own = [at for at, frame in enumerate(stack) if kind_of(frame) == "own"]
-    yolo = next((at for at, frame in enumerate(stack) if kind_of(frame) == "yolo"), 0)
-    inner = [at for at in own if at < yolo]
+    own = [at for at, frame in enumerate(stack) if kind_of(frame) == "own" or INTEGRATIONS.search(frame.file)]
+    yolo = (at for at, frame in enumerate(stack) if kind_of(frame) == "yolo" and not INTEGRATIONS.search(frame.file))
+    trainer = next(yolo, 0)
+    inner = [at for at in own if at < trainer]
     return replace(stack[inner[-1]], line=0, called="") if inner else None
 
 

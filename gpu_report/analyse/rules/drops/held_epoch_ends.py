@@ -18,7 +18,7 @@ from gpu_report.analyse.signals.idle_stacks import IdleStacks
 from gpu_report.analyse.signals.stack_habits import Stood
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
 from gpu_report.analyse.timeline.trainings import Training
-from gpu_report.analyse.timeseries.intervals import Span, length_s, union
+from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, length_s, union
 from gpu_report.catalogue import CAUSES
 from gpu_report.model import Advice, Finding, Frame, ProcessWait
 
@@ -51,7 +51,9 @@ def _of_training(context: Context, training: Training) -> Iterator[Finding]:
     if gpu is None or not ends:
         return
     least_s = th.HELD_SHARE * (length_s(training.train_spans) + length_s(ends))
-    held = [each for end in ends for each in _held(context, gpu, end)]
+    mains = [wait for wait in context.run.waits if wait.role == "main" and wait.file]
+    waits = IntervalIndex(mains, lambda wait: wait.span)
+    held = [each for end in ends for each in (*_by_stacks(context, gpu, end), *_by_files(waits, end))]
     told: list[Span] = []
     for by in dict.fromkeys(each.by for each in held):  # code first: a callback that waits for a file is a callback
         mine = [each for each in held if each.by == by and not _lies_in(each.span, told)]
@@ -68,11 +70,10 @@ def _ends(context: Context, training: Training) -> list[Span]:
     return union([phase.span for phase in reported if first <= phase.start_t_s < last])
 
 
-def _held(context: Context, gpu: int, end: Span) -> Iterator[_Held]:
+def _by_stacks(context: Context, gpu: int, end: Span) -> Iterator[_Held]:
     for stacks in context.signals.idle_stacks:
         if not stacks.process.is_worker and gpu in stacks.gpus:
             yield from _by_code(stacks, end)
-    yield from _by_files(context, end)
 
 
 def _by_code(stacks: IdleStacks, end: Span) -> Iterator[_Held]:
@@ -91,11 +92,10 @@ def _by_code(stacks: IdleStacks, end: Span) -> Iterator[_Held]:
             yield _Held(LOADER if call is None else call, span, seconds, call)
 
 
-def _by_files(context: Context, end: Span) -> Iterator[_Held]:
+def _by_files(waits: IntervalIndex[ProcessWait], end: Span) -> Iterator[_Held]:
     """Yield the waits of a main process for a file, by system call and filesystem."""
-    mains = [wait for wait in context.run.waits if wait.role == "main" and wait.file]
-    waits = [wait for wait in mains if wait.start_t_s < end[1] and wait.end_t_s > end[0]]
-    for kind, group in groupby(sorted(waits, key=_kind), key=_kind):
+    mine = [wait for wait in waits(*end) if wait.start_t_s < end[1] and wait.end_t_s > end[0]]
+    for kind, group in groupby(sorted(mine, key=_kind), key=_kind):
         alike = list(group)
         spans = union([(max(wait.start_t_s, end[0]), min(wait.end_t_s, end[1])) for wait in alike])
         if length_s(spans) >= th.HELD_AT_LEAST_S:

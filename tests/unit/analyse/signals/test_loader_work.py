@@ -45,6 +45,11 @@ def test_a_callback_is_the_function_that_yolo_called_whatever_it_calls():
     script = Frame("/home/me/train.py", 9, "<module>")
     assert called_by_yolo((helper, callback, TRAINER, script)).function == "on_end"
     assert called_by_yolo((TRAINER, script)) is None
+    logger = Frame(YOLO + "utils/callbacks/wb.py", 150, "on_fit_epoch_end")
+    sends = Frame("/venv/lib/python3.11/site-packages/wandb/sdk/wandb_run.py", 9, "log")
+    runs = Frame(YOLO + "utils/callbacks/base.py", 20, "run_callbacks")
+    assert called_by_yolo((sends, logger, TRAINER)).function == "on_fit_epoch_end"
+    assert called_by_yolo((runs, TRAINER)) is None
     assert called_by_yolo((helper, script)) is None
 
 

@@ -39,7 +39,7 @@ def compose(analysis: Analysis) -> ReportView:
         mood=_mood(unexpected, analysis),
         advice=findings.first_advice(unexpected, analysis),
         advice_title=findings.advice_title(analysis),
-        subtitle=overview.subtitle(analysis),
+        subtitle=(*overview.subtitle(analysis), *yolo_run.set_up(analysis)),
         start=clock.moment(0.0),
         end=clock.moment(analysis.run.duration_s),
         tiles=overview.tiles(analysis),

@@ -1,6 +1,7 @@
 """The YOLO runs: where they lay, how well their phases are known, and their arguments, the changed ones first."""
 
 from collections.abc import Mapping
+from pathlib import PurePath
 
 from gpu_report.model import Analysis, InsideRun, YoloRun
 from gpu_report.render.formatting import clean, duration, known, number
@@ -41,6 +42,19 @@ def yolo(analysis: Analysis) -> tuple[YoloView, ...]:
         process.run: process for process in analysis.run.inside if process.rank == 0 and process.task == "train"
     }
     return tuple(_yolo(run, reported.get(run.number), several=len(runs) > 1) for run in runs)
+
+
+def set_up(analysis: Analysis) -> tuple[str, ...]:
+    """Return model, batch, workers and image size in effect, of a recording with one YOLO run; empty of others."""
+    if len(analysis.run.yolo_runs) != 1:
+        return ()
+    (run,) = analysis.run.yolo_runs
+    reported = (each.settings for each in analysis.run.inside if each.rank == 0 and each.run == run.number)
+    told = {**run.args, **{name: value for name, value in next(reported, {}).items() if value is not None}}
+    model = PurePath(str(told.get("model") or "").replace("\\", "/")).stem
+    words = {"batch": "batch {}", "workers": "{} data-loader workers", "imgsz": "{} px"}
+    numbers = {name: told[name] for name in words if isinstance(told.get(name), int)}
+    return tuple(map(clean, filter(None, (model, *(words[name].format(value) for name, value in numbers.items())))))
 
 
 def phases_note(analysis: Analysis) -> str:

@@ -7,7 +7,7 @@ import yaml
 
 from gpu_report import model
 from gpu_report.render.page.yolo_defaults import DEFAULTS, is_changed
-from gpu_report.render.page.yolo_run import phases_note, yolo
+from gpu_report.render.page.yolo_run import phases_note, set_up, yolo
 
 ARGS = {"model": "yolo26n.pt", "batch": 64, "workers": 8, "amp": True, "cls_remap": False, "optimizer": "auto"}
 
@@ -25,6 +25,13 @@ def test_changed_arguments_stand_first_with_their_default(analysis: model.Analys
         ("batch", "64", "default 16"),
     ]
     assert [f.label for f in view.arguments] == ["workers", "amp", "cls_remap", "optimizer"]
+
+
+def test_the_set_up_is_the_one_in_effect(analysis: model.Analysis) -> None:
+    capped = with_args(analysis, {"workers": 2, "imgsz": 640, "batch": None})
+    assert set_up(capped) == ("yolo26n", "batch 64", "2 data-loader workers", "640 px")
+    several = replace(analysis.run, yolo_runs=capped.run.yolo_runs * 2)
+    assert set_up(replace(analysis, run=several)) == ()
 
 
 def test_an_argument_of_unknown_default_is_never_called_changed() -> None:

@@ -38,6 +38,7 @@ sleep 1
 for name in "$@"; do
     began=$SECONDS
     [ "$name" = launch-blocking ] && export CUDA_LAUNCH_BLOCKING=1 || unset CUDA_LAUNCH_BLOCKING
+    [ "$name" = sigterm ] && export SLURM_JOB_ID=4242 || unset SLURM_JOB_ID
     timeout -s INT -k 20 "$seconds" gpu-report record --output "$out/$name" -- \
         python3 "$here/train.py" "$name" "$out/$name.json" "$data/data.yaml" > "$out/$name.log" 2>&1
     [ -n "${ARCHIVE:-}" ] && tar rf "$ARCHIVE" -C "$out" "$name" "$name.json" "$name.log"

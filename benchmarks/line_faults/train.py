@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import callbacks
+import ends
 import more
 import played_gpu
 import samples
@@ -72,6 +73,10 @@ def with_heap(model):
     model.add_callback(BATCH_END, more.annotate)
 
 
+def once(function, after_s=14):
+    return called(BATCH_END, ends.Once(after_s, function))
+
+
 def detect_anomalies(model):
     torch.autograd.set_detect_anomaly(True)
 
@@ -118,13 +123,33 @@ FAULTS = {
     "epoch-start": ("trainer-blocked", True, called(EPOCH_START, more.warm_up), dict(model=S, batch=32)),
     "cb-pool": ("trainer-blocked", True, called(EPOCH_END, more.evaluate_in_pool), dict(model=S, batch=32)),
     "w-stopped": ("input-stalled", False, called(BATCH_END, more.stop_worker), dict(model=S, batch=32, workers=2)),
+    "kill-worker": ("run-ended", False, once(ends.kill_worker), dict(model=S, batch=32, workers=2)),
+    "nan-loss": ("run-ended", False, once(ends.spoil_loss), dict(model=S, batch=32)),
+    "pause-often": ("trainer-blocked", True, called(BATCH_END, ends.pause_often), dict(model=S, batch=32)),
+    "val-stall": (
+        "trainer-blocked",
+        False,
+        called("on_val_start", ends.stall_validation),
+        dict(model=S, batch=32, val=True),
+    ),
+    "slow-save": (
+        "trainer-blocked",
+        False,
+        called("on_model_save", ends.slow_save),
+        dict(model=N, batch=32, save=True),
+    ),
+    "one-core": ("cpu-limit", False, once(ends.hold_on_one_core), dict(model=N, batch=64)),
+    "cores-taken": ("input-cpu", False, once(ends.take_cores), dict(model=N, batch=64)),
+    "sigstop": ("trainer-blocked", False, once(ends.stop_itself), dict(model=S, batch=32)),
+    "sigterm": ("run-ended", False, once(ends.terminate), dict(model=S, batch=32)),
+    "disk-full": ("run-ended", False, once(ends.fill_disk), dict(model=S, batch=32)),
     "healthy": (None, True, None, dict(model=M, batch=32)),
 }
 
 
 def marked(name):
     """Return file and line of a fault, None where it has none."""
-    for file in ("callbacks.py", "samples.py", "more.py"):
+    for file in ("callbacks.py", "samples.py", "more.py", "ends.py"):
         for number, line in enumerate((HERE / file).read_text().splitlines(), 1):
             if line.endswith(f"# slow: {name}"):
                 return [file, number]

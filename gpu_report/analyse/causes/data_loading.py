@@ -56,7 +56,7 @@ def loader_cpu_bound(signals: IntervalSignals) -> Candidate | None:
         return None
     busy, there = max(round(total / max(busiest, 1.0)), 1), loading_workers(signals)
     are_full = total >= th.WORKERS_FULL_PCT * min(there, signals.usable_cores or signals.cores or there)
-    if not there or (not are_full and not (waited and busiest >= th.WORKER_FULL_PCT)):
+    if signals.loader_workers == 0 or (not are_full and not (waited and busiest >= th.WORKER_FULL_PCT)):
         return None
     numbers = evidence(
         ("CPU of the busiest worker", busiest, "% of a core"),

@@ -88,7 +88,8 @@ def _by_code(stacks: IdleStacks, end: Span) -> Iterator[_Held]:
         first, last = rows[mine][0], rows[mine][-1]
         span = max(float(stacks.start_s[first]), end[0]), min(float(stacks.end_s[last]), end[1])
         seconds = float((stacks.idle_s[rows] * share)[mine].sum()) / max(len(stacks.gpus), 1)
-        if seconds >= th.HELD_AT_LEAST_S:
+        loads_s = max(th.LOADING_AT_LEAST_S, th.LOADING_SHARE * (end[1] - end[0]))
+        if seconds >= (loads_s if call is None else th.HELD_AT_LEAST_S):
             yield _Held(LOADER if call is None else call, span, seconds, call)
 
 

@@ -14,17 +14,17 @@ STARTUP_S, TRAIN_S, EPOCHS = 20.0, 60.0, 6
 FILE = "/mnt/x/last.pt"
 
 
-def run_with(stack, part="checkpoint", end_s=15.0, main_cpu_pct=100.0, beside=(), wait=False):
+def run_with(stack, part="checkpoint", end_s=15.0, main_cpu_pct=100.0, beside=(), wait=False, train_s=TRAIN_S):
     """Return a run in which the main process stands in a stack at the end of every epoch, all of them alike."""
     phases, epochs, stays, util, host, waits = [], [], [], [(0, STARTUP_S)], [(50, STARTUP_S)], []
     at = STARTUP_S
     for epoch in range(1, EPOCHS + 1):
-        ends = at + TRAIN_S
+        ends = at + train_s
         epochs.append(InsideEpoch(epoch, 1, at, ends, 1000, 10, 0.1, 0.1, 0.1, 1.0, 0.01))
         phases += [Phase("train", epoch, at, ends, "inside"), Phase(part, epoch, ends, ends + end_s, "inside")]
         stays += [(at, ends, TRAINS), (ends, ends + end_s, stack)]
-        util += [(90, TRAIN_S), (0, end_s)]
-        host += [(100, TRAIN_S), (main_cpu_pct, end_s)]
+        util += [(90, train_s), (0, end_s)]
+        host += [(100, train_s), (main_cpu_pct, end_s)]
         if wait:
             waits.append(ProcessWait(ends, ends + end_s, 1, "main", "D", "folio_wait", "write", FILE, "nfs4"))
         at = ends + end_s
@@ -86,6 +86,11 @@ def test_a_validation_that_waits_for_its_workers_has_their_cause():
     (finding,) = held(run_with(waits, "validation", main_cpu_pct=1.0, beside=(workers,)))
     assert finding.cause.name == "input-latency"
     assert finding.where[0].function == "read_slowly"
+
+
+def test_a_validation_that_waits_for_its_first_batch_alone_is_no_finding():
+    waits = (SELECT, LOADER, TRAINER)
+    assert held(run_with(waits, "validation", end_s=2.0, main_cpu_pct=1.0, train_s=20.0)) == []
 
 
 def test_without_stacks_nobody_knows():

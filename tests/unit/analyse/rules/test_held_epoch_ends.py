@@ -90,7 +90,9 @@ def test_a_validation_that_waits_for_its_workers_has_their_cause():
 
 def test_a_validation_that_waits_for_its_first_batch_alone_is_no_finding():
     waits = (SELECT, LOADER, TRAINER)
-    assert held(run_with(waits, "validation", end_s=2.0, main_cpu_pct=1.0, train_s=20.0)) == []
+    workers = process((0, 1000, READS), role="worker 0", pid=2)
+    assert held(run_with(waits, "validation", end_s=2.0, main_cpu_pct=1.0, train_s=20.0, beside=(workers,))) == []
+    assert held(run_with(waits, "validation", end_s=4.0, main_cpu_pct=1.0, train_s=20.0, beside=(workers,))) != []
 
 
 def test_without_stacks_nobody_knows():

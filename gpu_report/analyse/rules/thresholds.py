@@ -19,6 +19,7 @@ REMAINS_AT_LEAST_S = 5.0
 # --- ends of epochs ---
 
 HELD_SHARE = 0.05  # of the time of all epochs: to win less is not worth a change
+HELD_OF_ENDS = 0.5  # of the ends of epochs, and two at least: what comes once is a slow validation or checkpoint
 HELD_AT_LEAST_S = 0.2  # of one epoch's end: four notes of where it stood
 # Of a validation that waits for its loader: the first batch of any takes a second or two, of a short one most of it.
 LOADING_AT_LEAST_S = 3.0

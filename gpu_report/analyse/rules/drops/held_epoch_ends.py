@@ -22,6 +22,7 @@ from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, length_
 from gpu_report.catalogue import CAUSES
 from gpu_report.model import Advice, Finding, Frame, ProcessWait
 
+SEVERAL = 2
 LOADER = "loader"
 WRITES = frozenset({"write", "pwrite64", "writev", "fsync", "fdatasync", "close", "openat", "rename", "ftruncate"})
 
@@ -42,7 +43,7 @@ class _Held:
 
 
 def held_epoch_ends(context: Context) -> list[Finding]:
-    """Report what took HELD_SHARE of all epochs at their ends, one finding an epoch."""
+    """Report what took HELD_SHARE of all epochs at the ends of most, one finding an epoch."""
     return [finding for training in context.trainings for finding in _of_training(context, training)]
 
 
@@ -57,7 +58,9 @@ def _of_training(context: Context, training: Training) -> Iterator[Finding]:
     told: list[Span] = []
     for by in dict.fromkeys(each.by for each in held):  # code first: a callback that waits for a file is a callback
         mine = [each for each in held if each.by == by and not _lies_in(each.span, told)]
-        explained = _explained(context, gpu, mine) if sum(each.seconds for each in mine) >= least_s else None
+        recurs = len(mine) >= max(th.HELD_OF_ENDS * len(ends), SEVERAL)
+        is_much = recurs and sum(each.seconds for each in mine) >= least_s
+        explained = _explained(context, gpu, mine) if is_much else None
         if explained is not None:
             told += [each.span for each in mine]
             yield from (_finding(context, gpu, each, explained) for each in mine)

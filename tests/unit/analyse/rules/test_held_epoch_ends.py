@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import numpy as np
 import pandas as pd
 import pytest
 from support.runs import make_run, readings
@@ -60,6 +61,15 @@ def test_a_callback_at_the_end_of_every_epoch_is_one_finding_with_its_line(part,
 
 def test_what_yolo_does_itself_is_what_the_end_of_an_epoch_is_made_of():
     assert held(run_with(TRAINS)) == []
+
+
+def test_what_comes_once_is_no_habit():
+    run = run_with(LOGS, end_s=40.0)
+    (main,) = run.stacks
+    often = main.number == main.number[1]
+    often[1] = False
+    once = dataclasses.replace(main, number=np.where(often, main.number[0], main.number))
+    assert held(dataclasses.replace(run, stacks=(once,))) == []
 
 
 def test_little_of_all_epochs_is_not_worth_a_change():

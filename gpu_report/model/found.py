@@ -276,8 +276,7 @@ class Projection:
 class CodeLocation:
     """A line in which a process stood while the GPU had nothing to do, and its share (0 to 1) of that time.
 
-    `process` is `main`, `rank N`, `thread NAME` for one beside the main thread, or `workers` for those of a loader
-    together.
+    `process` is `main`, `rank N`, or `workers` for those of a loader together.
     """
 
     process: str

@@ -30,13 +30,7 @@ from gpu_report.analyse.causes.file_waits import (
 from gpu_report.analyse.causes.gpu import gpu_fault, other_process, power_cap, thermal
 from gpu_report.analyse.causes.host import cores_taken, held_on_few_cores, memory_pressure, own_cores_full
 from gpu_report.analyse.causes.kernel_log import kernel_said
-from gpu_report.analyse.causes.main_process import (
-    launch_bound,
-    main_process_bound,
-    thread_computes,
-    trainer_blocked,
-    trainer_stopped,
-)
+from gpu_report.analyse.causes.main_process import launch_bound, main_process_bound, trainer_blocked, trainer_stopped
 from gpu_report.analyse.causes.yolo_phases import phase_itself, tuning
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.catalogue import UNEXPLAINED
@@ -65,7 +59,6 @@ CAUSES: tuple[Scorer, ...] = (
     trainer_stopped,
     trainer_blocked,
     main_process_bound,
-    thread_computes,
     launch_bound,
     other_process,
     power_cap,

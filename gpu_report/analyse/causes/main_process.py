@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gpu_report.analyse.causes import thresholds as th
 from gpu_report.analyse.causes.candidate import Candidate, data_came, idle, mostly_one_core, stood_elsewhere
-from gpu_report.analyse.causes.confidence import CERTAIN, LIKELY, POSSIBLE, STRONG, SUPPORTED
+from gpu_report.analyse.causes.confidence import CERTAIN, LIKELY, POSSIBLE, STRONG
 from gpu_report.analyse.causes.data_loading import loader_idle
 from gpu_report.analyse.evidence import evidence, stopped_processes, usually
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
@@ -60,19 +60,6 @@ def main_process_bound(signals: IntervalSignals) -> Candidate | None:
     if works_there:
         return Candidate("main-process", STRONG, "the main process did other work", numbers)
     return Candidate("main-process", POSSIBLE, "the main process used one CPU core fully", numbers)
-
-
-def thread_computes(signals: IntervalSignals) -> Candidate | None:
-    """Find a thread beside the main one that computed in Python for most of the time, of which one can run at once."""
-    main, busy = signals.within("main_cpu_pct"), signals.busy_thread
-    if busy is None or busy.share < th.STOOD_SHARE or main is None or main < th.MAIN_FULL_PCT:
-        return None
-    numbers = evidence(
-        (f"thread {busy.name} in {busy.line.function}", 100 * busy.share, "% of this time"),
-        ("CPU of the main process", main, "% of a core"),
-    )
-    text = f"a thread ({busy.name}) computed in Python, which only one thread can do at a time (GIL)"
-    return Candidate("main-process", SUPPORTED, text, numbers)
 
 
 def launch_bound(signals: IntervalSignals) -> Candidate | None:

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from gpu_report.analyse.causes.thresholds import STOOD_SHARE
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results.time_ledger import WHOLE_ROWS, IdleRows, idle_rows
 from gpu_report.analyse.signals.idle_stacks import IdleStacks, Rows
@@ -18,7 +17,6 @@ SHOWN = 4  # locations of a finding: what comes after them is seldom what held i
 LEAST_SHARE = 0.05  # of the notes of a process: less is passing by
 LEAST_NOTED_S = 1.0  # of a process within the finding: less of it may be chance
 MAIN, WORKERS = "main", "workers"
-MAIN_PROCESS = "main-process"  # a cause
 NOT_LOST = frozenset({"work", "unmeasured"})  # rows of the ledger in which nothing waited
 
 # A process, some of its pieces, and of each of these the seconds and the idle GPU seconds.
@@ -34,16 +32,7 @@ def with_locations(context: Context, finding: Finding) -> Finding:
     for role in _roles(finding.cause.name if finding.cause else ""):
         processes = _processes(context, finding, role)
         found += _locations(role, [_weighted(each, spans) for each in processes])
-    return replace(finding, where=(*_thread(context, finding, spans), *found)[:SHOWN])
-
-
-def _thread(context: Context, finding: Finding, spans: Sequence[Span]) -> Iterator[CodeLocation]:
-    """Yield the thread that kept Python's lock from a main process whose CPU was full."""
-    busy = context.signals.busy_threads.within(spans)
-    full = finding.cause is not None and finding.cause.name == MAIN_PROCESS
-    if full and busy is not None and busy.share >= STOOD_SHARE:
-        line = busy.line
-        yield CodeLocation(f"thread {busy.name}", line.function, line.file, line.line, busy.share)
+    return replace(finding, where=tuple(found[:SHOWN]))
 
 
 def with_row_locations(

@@ -12,7 +12,6 @@ from gpu_report.catalogue import CAUSES, RULES, UNEXPLAINED, rule_words
 from gpu_report.model import Advice, CodeLocation, Finding, Projection, Sentence, SpeedupLimit
 from gpu_report.wording import about_length, counted, lower_first, place_words, shown_ratio, upper_first
 
-THREAD = "thread "  # how the process of a location begins that is a thread beside the main one
 FIX, LOOK = "fix", "look"  # kinds of sentences: set an argument, look at something
 URGENT_S = float("inf")  # nothing is worth more
 
@@ -115,7 +114,6 @@ def _stood_in(finding: Finding) -> str:
     if at is None:
         return ""
     who = "data-loader workers were" if at.process == "workers" else "the training was"
-    who = "a thread of the training was" if at.process.startswith(THREAD) else who
     if finding.cause and YOLO.search(at.file):
         always = CAUSES[finding.cause.name].always
         return always and f"{always}. For {100 * at.share:.0f} % of that time {who} in {place_words(at)}"

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from gpu_report.analyse.signals import thresholds as th
-from gpu_report.analyse.signals.busy_threads import BusyThread
 from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.analyse.signals.process_waits import FileWait, LockKept
 from gpu_report.analyse.signals.stack_habits import Stood
@@ -153,7 +152,6 @@ class IntervalSignals:
     main_file_wait: FileWait | None = None
     worker_file_wait: FileWait | None = None
     lock_kept: LockKept | None = None
-    busy_thread: BusyThread | None = None
 
     @property
     def span(self) -> Span:

@@ -10,7 +10,6 @@ import numpy as np
 
 from gpu_report import schema
 from gpu_report.analyse.signals import thresholds as th
-from gpu_report.analyse.signals.busy_threads import BusyThreads
 from gpu_report.analyse.signals.idle_stacks import IdleStacks, idle_stacks
 from gpu_report.analyse.signals.interval_signals import (
     NO_SIGNALS,
@@ -82,7 +81,6 @@ class SignalsIndex:
         self._kernel = IntervalIndex(run.kernel.events, lambda event: (event.t_s, event.last_t_s or event.t_s))
         mains = (process for process in run.stacks if not process.is_worker)
         self._held = [IntervalIndex(process.lock_held, lambda held: held.span) for process in mains]
-        self.busy_threads = BusyThreads(run.stacks)
         self._waits = IntervalIndex(run.waits, lambda wait: wait.span)
         self._steady: dict[Span, Sequence[Span]] = {}  # by the span of the training that they are in
         self._typical: dict[Span | None, _Readings] = {}  # likewise; None for all trainings together
@@ -106,10 +104,8 @@ class SignalsIndex:
         whole = self.of(gpu, steady[0][0], steady[-1][1])
         waited = self._throughput.data_wait_share(steady) if self._throughput else None
         host, own = whole.host.only_steady(), whole.own.only_steady()
-        stood, busy = stood_of(self._habits, gpu, steady), self.busy_threads.within(steady)
-        return replace(
-            whole, host=host, own=own, kernel=(), data_wait_share=waited, stood=stood, busy_thread=busy, is_lasting=True
-        )
+        stood = stood_of(self._habits, gpu, steady)
+        return replace(whole, host=host, own=own, kernel=(), data_wait_share=waited, stood=stood, is_lasting=True)
 
     def of(self, gpu: int, start_t_s: float, end_t_s: float) -> IntervalSignals:
         """Return the signals of an interval of one GPU, in the training that it begins in."""
@@ -133,7 +129,6 @@ class SignalsIndex:
             stood=stood_of(self._habits, gpu, [(start_t_s, end_t_s)]),
             main_file_wait=longest_file_wait(self._waits(start_t_s, end_t_s), "main", (start_t_s, end_t_s)),
             worker_file_wait=longest_file_wait(self._waits(start_t_s, end_t_s), "worker", (start_t_s, end_t_s)),
-            busy_thread=self.busy_threads.within([(start_t_s, end_t_s)]),
             lock_kept=longest_lock((held(start_t_s, end_t_s) for held in self._held), (start_t_s, end_t_s)),
             in_first_epoch=any(
                 start <= start_t_s and end_t_s <= end + th.PHASE_EDGE_S for start, end in self._first_epochs

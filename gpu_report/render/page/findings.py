@@ -8,7 +8,6 @@ from gpu_report.model import Advice, Analysis, Cause, Finding, KernelEvent, Near
 from gpu_report.render.formatting import (
     MISSING,
     SHOWN_SECONDS,
-    clean,
     duration,
     known,
     quantity,
@@ -185,7 +184,6 @@ def _where(finding: Finding) -> Iterator[Fact]:
     for process in dict.fromkeys(location.process for location in finding.where):
         mine = [where_words(location) for location in finding.where if location.process == process]
         who = "Data-loader workers were in" if process == "workers" else "The training was in"
-        who = f"Its {clean(process)} was in" if process.startswith("thread ") else who
         yield Fact(f"{who} ({process})" if process.startswith("rank") else who, ", ".join(mine))
 
 

@@ -167,4 +167,6 @@ def _package(name: str) -> DoctorCheck:
         return DoctorCheck(name, ok=True, finding=f"version {metadata.version(name)}")
     except metadata.PackageNotFoundError:
         finding = "not in the environment of gpu-report; a training in another environment is recorded all the same"
-        return DoctorCheck(name, ok=False, finding=finding, remedy="pip install gpu-report[yolo], if you want it here")
+        return DoctorCheck(
+            name, ok=False, finding=finding, remedy="pip install 'gpu-report[yolo]', if you want it here"
+        )

@@ -79,13 +79,19 @@ class TrainerTree:
         family = set(descendants(command_pid, MAX_PROCESSES)) if command_pid is not None else set()
         on_gpu = {pid for pid in gpu_pids if (pid in family or not family) and (self._proc / str(pid)).exists()}
         self._mains = frozenset(on_gpu or family & {command_pid})
-        self._workers = frozenset(worker for pid in self._mains for worker in self._workers_of(pid)) - self._mains
+        # a command in whose family no GPU is known to be may be a shell: then the trainer itself is among them
+        made_by = self._workers_of if on_gpu else self._descendants
+        self._workers = frozenset(child for pid in self._mains for child in made_by(pid)) - self._mains
 
     def _workers_of(self, main: int) -> list[int]:
         """Return the processes that `multiprocessing` made of a main one; a command that it runs is no loader's."""
         own = self._command_line(main)
-        lines = {pid: self._command_line(pid) for pid in descendants(main, MAX_PROCESSES)}
+        lines = {pid: self._command_line(pid) for pid in self._descendants(main)}
         return [pid for pid, line in lines.items() if line == own or any(word in line for word in SPAWNED)]
+
+    @staticmethod
+    def _descendants(pid: int) -> list[int]:
+        return descendants(pid, MAX_PROCESSES)
 
     def _command_line(self, pid: int) -> str:
         return read_text(self._proc / str(pid) / "cmdline")

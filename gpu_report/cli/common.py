@@ -33,15 +33,36 @@ class FiniteRange(click.FloatRange):
         return ""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the number; wrong use for what is none."""
-        number: float = super().convert(value, param, ctx)
+        """Return the number; wrong use for what is none, or lies outside."""
+        number: float = click.FLOAT.convert(value, param, ctx)
         if not math.isfinite(number):
             self.fail(f"{value!r} is not a number in range.", param, ctx)
+        if not _is_within(self, number):
+            self.fail(f"{value} is out of range: {_limits(self)}.", param, ctx)
         return number
+
+
+def _is_within(limits: click.FloatRange | click.IntRange, number: float) -> bool:
+    low = limits.min is None or number > limits.min or (number == limits.min and not limits.min_open)
+    return low and (limits.max is None or number < limits.max or (number == limits.max and not limits.max_open))
+
+
+def _limits(limits: click.FloatRange | click.IntRange) -> str:
+    """Return limits in words: above 0, at least 1 and at most 100."""
+    low = "" if limits.min is None else f"{'above' if limits.min_open else 'at least'} {limits.min:g}"
+    high = "" if limits.max is None else f"{'below' if limits.max_open else 'at most'} {limits.max:g}"
+    return " and ".join(filter(None, (low, high)))
 
 
 class CountRange(click.IntRange):
     """A whole number within limits."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the number; wrong use for what is none, or lies outside."""
+        number: int = click.INT.convert(value, param, ctx)
+        if not _is_within(self, number):
+            self.fail(f"{value} is out of range: {_limits(self)}.", param, ctx)
+        return number
 
     def _describe_range(self) -> str:
         """Return nothing, as FiniteRange does."""

@@ -12,6 +12,7 @@ from gpu_report.errors import InputError, UsageError
 
 RECORDED = frozenset({*FILES, schema.YOLO_ARGS, schema.YOLO_RESULTS})
 DEVICES = Path("/dev")
+PAGES = frozenset({".html", ".htm"})
 
 
 class OutputFile(click.Path):
@@ -33,8 +34,8 @@ class OutputFile(click.Path):
         way_out = f": the file to write comes first, gpu-report render report.html {path}" if self._before_run else ""
         if path.is_dir():
             self.fail(f"{path} is a folder{way_out or ': name a file to write'}", param, ctx)
-        if self._before_run and path.suffix == ".csv" and path.exists():
-            self.fail(f"{path} is a CSV and would be lost{way_out}", param, ctx)
+        if self._before_run and path.suffix.lower() not in PAGES and path.is_file() and path.stat().st_size:
+            self.fail(f"{path} is no HTML file and would be lost{way_out}", param, ctx)
         if path.name in RECORDED and path.exists() and not _is_special(path):
             self.fail(f"{path} may be part of a recording, and would be lost: name another file", param, ctx)
         return path

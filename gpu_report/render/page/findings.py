@@ -73,9 +73,11 @@ def _when(finding: Finding, clock: WallClock) -> str:
         return "all through training"
     if finding.occurrences:
         return f"{counted(len(finding.occurrences), 'time')}, {duration(finding.took_s)} in all"
-    if RULES[finding.rule].ending or not finding.duration_s:
+    rule = RULES[finding.rule]
+    if not (rule.takes_time or rule.takes_epoch_time) or not finding.duration_s:
         return f"at {clock.moment(finding.start_t_s).elapsed}"
-    return f"{duration(finding.took_s)}" + ("" if finding.epoch is None else f" in epoch {finding.epoch}")
+    is_one = rule.takes_time and finding.epoch is not None
+    return f"{duration(finding.took_s)}" + (f" in epoch {finding.epoch}" if is_one else "")
 
 
 def finding_title(finding: Finding) -> str:

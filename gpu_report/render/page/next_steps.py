@@ -28,7 +28,7 @@ def _of_cause(finding: Finding, cause: str, analysis: Analysis) -> str:
     if any(evidence.key == "stopped_processes" for evidence in finding.evidence):
         return _STOPPED if cause == "trainer-blocked" else ""
     if finding.where and finding.where[0].is_most:
-        return f"look at {where_words(finding.where[0])} of the time."
+        return f"look at {where_words(finding.where[0])} of the idle time."
     if cause == "unexplained":
         return "" if analysis.run.inside else _from_inside(analysis)
     if cause == "memory-pressure":

@@ -1,6 +1,5 @@
 """Possible speed-up: an epoch now and with one cause removed, what a fix is expected to reach, and the limit."""
 
-from gpu_report.catalogue import row_words
 from gpu_report.model import Analysis
 from gpu_report.render.formatting import duration
 from gpu_report.render.page.view import Table
@@ -26,7 +25,7 @@ def note(analysis: Analysis) -> str:
 
 def _row(row: SpeedupRow) -> tuple[str, ...]:
     now, limit = (duration(seconds, aligned=True) for seconds in (row.now_s, row.limit_s))
-    return row_words(row.limit.cause), now, _expected(row), f"{limit} ({row.limit.basis})"
+    return row.name, now, _expected(row), f"{limit} ({row.limit.basis})"
 
 
 def _expected(row: SpeedupRow) -> str:

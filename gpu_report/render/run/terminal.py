@@ -193,7 +193,7 @@ def _speedup_row(row: SpeedupRow) -> tuple[str, ...]:
     if row.expected_s is not None:
         faster = f"{shown_ratio(row.now_s, row.expected_s):.1f}\u00d7 faster"
         expected = f"{duration(row.expected_s)} ({faster}) with {row.limit.fix}"
-    cells = (row_words(row.limit.cause), duration(row.now_s), expected, duration(row.limit_s))
+    cells = (row.name, duration(row.now_s), expected, duration(row.limit_s))
     return tuple(cell.replace(TIED, " ") for cell in cells)
 
 

@@ -221,9 +221,9 @@ _CAUSES = (
     ),
     CauseRow(
         "input-latency",
-        "Waiting for data (slow reads)",
+        "Waiting for data (slow to arrive)",
         "read the data from a local disk, or cache it (`cache=disk`, `cache=ram`). More workers read side by side.",
-        "Read the data from a local disk: the GPU {probably}waited {took} for slow reads",
+        "Read the data from a local disk: the GPU {probably}waited {took} for images",
         "Read the data from a local disk, or cache it: each image takes long to arrive",
         coloured=False,
         is_input=True,

@@ -63,6 +63,7 @@ class FindingDetails(TypedDict, total=False):
     kernel_events: tuple[NearbyKernelEvent, ...]
     advice: tuple[Advice, ...]
     ran_out: bool
+    waited_for: str
 
 
 @dataclass(frozen=True, eq=False)

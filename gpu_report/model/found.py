@@ -195,7 +195,8 @@ class SpeedupLimit:
     `epoch_s_at_best` cannot be beaten by removing this cause alone; `epoch_s_estimate` is what the best fix among
     the advice (`fix`, as it is typed) is likely to reach, None where that cannot be worked out. `basis` says what
     the best rests on, `now_is` which epochs the epoch now is of. `rest_s` is what an epoch takes besides training
-    (validation, checkpoint): it stays.
+    (validation, checkpoint): it stays. `at_epoch_ends` says that it is of whole epochs, whose ends the cause makes
+    longer.
     """
 
     cause: str
@@ -206,6 +207,7 @@ class SpeedupLimit:
     fix: str = ""
     rest_s: float = 0.0
     now_is: str = ""
+    at_epoch_ends: bool = False
 
     @property
     def saves_at_most_s(self) -> float:
@@ -371,7 +373,8 @@ class Finding(Stretch):
     `where` are the lines in which the training stood meanwhile, most of the time first.
     `at_boundary` says that it touches the end of an epoch; `expected` that its phase explains it.
     `level_pct` and `low_pct` are utilisation before a drop and the mean within it. `ran_out` says that memory grew
-    until there was no more of it, `names_epoch` that the summary says in which epoch it was.
+    until there was no more of it, `names_epoch` that the summary says in which epoch it was. Of a cause
+    that may be several things `waited_for` names the one.
     """
 
     id: str
@@ -398,6 +401,7 @@ class Finding(Stretch):
     share_of_training: float | None = None
     occurrences: tuple[Occurrence, ...] = ()
     where: tuple[CodeLocation, ...] = ()
+    waited_for: str = ""
 
     @property
     def each(self) -> tuple[Finding, ...]:

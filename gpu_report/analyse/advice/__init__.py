@@ -26,12 +26,13 @@ def advise(
         return list(findings), tuple(limits)
     held_back = [f for f in lasting_causes(context, training, findings) if f.severity != "info"]  # a note has none
     lasting = {finding.cause.name for finding in held_back if finding.cause}
+    of_training = [limit for limit in limits if not limit.at_epoch_ends]
     offered = {
         limit.cause: found
-        for limit in limits
+        for limit in of_training
         if limit.cause in lasting and (found := _find_fix(context, training, limit)) is not None
     }
-    of = {limit.cause: limit for limit in limits}
+    of = {limit.cause: limit for limit in of_training}
     advised = [
         replace(f, advice=(*f.advice, _advice(of[f.cause.name], offered[f.cause.name])))
         if f in held_back and f.cause and f.cause.name in offered
@@ -65,6 +66,6 @@ def _advice(limit: SpeedupLimit, found: Fix) -> Advice:
 
 
 def _with_estimate(limit: SpeedupLimit, found: Fix | None) -> SpeedupLimit:
-    if found is None or found.epoch_s is None:
+    if found is None or found.epoch_s is None or limit.at_epoch_ends:
         return limit
     return replace(limit, epoch_s_estimate=found.epoch_s, fix=f"{found.argument}={found.to_value}")

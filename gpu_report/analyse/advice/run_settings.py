@@ -7,7 +7,7 @@ import numpy as np
 
 from gpu_report.analyse.advice import thresholds as th
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.signals.loader_work import LoaderWork, loader_work
+from gpu_report.analyse.signals.loader_work import LoaderWork
 from gpu_report.analyse.timeline.device_argument import visible_gpus
 from gpu_report.analyse.timeline.trainings import Training, whole
 from gpu_report.analyse.timeseries.columns import column_values
@@ -74,12 +74,8 @@ def run_settings_of(context: Context, training: Training) -> RunSettings:
         memory_free_mib=_memory_free_mib(context, training),
         gpu_peak_mib=None if fullest is None else peaks[fullest],
         gpu_total_mib=None if fullest is None else context.run.gpu(fullest).memory_total_mib,
-        loader=context.cached(_loader_work),
+        loader=context.signals.loader_work,
     )
-
-
-def _loader_work(context: Context) -> LoaderWork | None:
-    return loader_work(context.signals.idle_stacks)
 
 
 def _cores_free(context: Context, training: Training) -> int | None:

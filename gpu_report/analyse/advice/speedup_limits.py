@@ -65,27 +65,24 @@ def find_speedup_limits(
         *(replace(limit, now_is=f"mean of {ALL}{left_out}") for limit in _momentary(mine, steady, disturbing)),
     ]
     rest_s = _rest_s(mine)
-    found = [*(replace(limit, rest_s=rest_s) for limit in found), *_at_epoch_ends(mine, findings)]
+    found = [*(replace(limit, rest_s=rest_s) for limit in found), *_at_epoch_ends(mine, findings, left_out)]
     worthwhile = [limit for limit in found if limit.speed_up_at_most >= th.LEAST_SPEED_UP]
     return tuple(sorted(worthwhile, key=lambda limit: -limit.speed_up_at_most))
 
 
-def _at_epoch_ends(epochs: Sequence[_Epoch], findings: Sequence[Finding]) -> Iterator[SpeedupLimit]:
+def _at_epoch_ends(epochs: Sequence[_Epoch], findings: Sequence[Finding], left_out: str) -> Iterator[SpeedupLimit]:
     """Yield a limit for each cause that makes the ends of epochs longer: it is of whole epochs, their ends included."""
-    lost: dict[str, float] = {}
+    took: dict[str, list[Span]] = {}
     for finding in findings:
-        if RULES[finding.rule].at_epoch_ends and finding.cause:
-            shared_s = sum(_overlap_of(epoch.summary, finding) for epoch in epochs)
-            lost[finding.cause.name] = lost.get(finding.cause.name, 0.0) + shared_s
-    whole_s = fmean(epoch.summary.end_t_s - epoch.summary.start_t_s for epoch in epochs) if epochs else 0.0
-    for cause, lost_s in lost.items():
-        best_s = whole_s - lost_s / len(epochs) if epochs else 0.0
-        if 0 < best_s < whole_s:
-            yield SpeedupLimit(cause, whole_s, best_s, "without the time it took", now_is=f"mean of {ALL}")
-
-
-def _overlap_of(epoch: EpochSummary, finding: Finding) -> float:
-    return max(min(epoch.end_t_s, finding.end_t_s) - max(epoch.start_t_s, finding.start_t_s), 0.0)
+        if RULES[finding.rule].at_epoch_ends and finding.cause and finding.severity != "info":
+            took.setdefault(finding.cause.name, []).append(finding.span)
+    wholes = [(epoch.summary.start_t_s, epoch.summary.end_t_s) for epoch in epochs]
+    now_s = fmean(end - start for start, end in wholes) if wholes else 0.0
+    for cause, spans in took.items():
+        best_s = now_s - float(interval_cover(spans).seconds_in_each(wholes).mean()) if wholes else 0.0
+        if 0 < best_s < now_s:
+            basis, now_is = "without the time it took", f"mean of {ALL}{left_out}"
+            yield SpeedupLimit(cause, now_s, best_s, basis, now_is=now_is, at_epoch_ends=True)
 
 
 def _rest_s(epochs: Sequence[_Epoch]) -> float:

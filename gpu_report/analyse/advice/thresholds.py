@@ -16,7 +16,4 @@ OPTIMISER_STEP = 0.45
 BATCH_MEMORY_SHARE = 0.6  # of a card's memory: what ultralytics' own AutoBatch aims at
 BATCHES_AT_LEAST = 10  # of an epoch: fewer are a poor epoch for the loader and for batch normalisation
 
-# Of the idle time of the GPU that workers spend: in a lock, and more of them would wait there, too; reading images, and
-# with less of it a cache takes little away.
-IN_LOCK_SHARE = 0.25
-READING_SHARE = 0.5
+READING_SHARE = 0.5  # of what workers do while they are waited for: with less of it a cache takes little away

@@ -56,7 +56,8 @@ def loader_cpu_bound(signals: IntervalSignals) -> Candidate | None:
         return None
     busy, there = max(round(total / max(busiest, 1.0)), 1), loading_workers(signals)
     are_full = total >= th.WORKERS_FULL_PCT * min(there, signals.usable_cores or signals.cores or there)
-    if signals.loader_workers == 0 or (not are_full and not (waited and busiest >= th.WORKER_FULL_PCT)):
+    is_full = busiest >= th.WORKER_FULL_PCT
+    if signals.loader_workers == 0 or not (are_full or (waited and is_full)) or not (is_full or there):
         return None
     numbers = evidence(
         ("CPU of the busiest worker", busiest, "% of a core"),
@@ -64,19 +65,19 @@ def loader_cpu_bound(signals: IntervalSignals) -> Candidate | None:
         ("CPU, all cores", signals.within("cpu_pct"), "%"),
     )
     noun = "data-loader worker" if busy == 1 else "data-loader workers"
-    text = f"{busy} {noun} could not keep up" if are_full else "a few images took one worker far longer than the others"
+    text = f"{busy} {noun} could not keep up" if are_full else "one data-loader worker at a time was full"
     return Candidate("input-cpu", SUPPORTED if are_full else LIKELY, text, numbers)
 
 
 def loader_in_main(signals: IntervalSignals) -> Candidate | None:
     """Find that there is no worker: the main process loads the data itself, and nothing else goes on meanwhile."""
     wait = signals.waited_share
-    if signals.loader_workers != 0 or (wait or 0.0) < th.DATA_CAME_SHARE:
+    if signals.loader_workers != 0 or wait is None or wait < th.DATA_CAME_SHARE:
         return None
     main = signals.within("main_cpu_pct")
-    computes = main is None or wait is None or main >= th.LOADS_CPU_SHARE * 100 * wait
+    computes = main is None or main >= th.LOADS_CPU_SHARE * 100 * wait
     numbers = evidence(
-        ("the trainer loaded data", None if wait is None else 100 * wait, "% of this time"),
+        ("the trainer loaded data", 100 * wait, "% of this time"),
         ("CPU of the main process", main, "% of a core"),
     )
     text = "the main process loaded the data itself, without any worker"
@@ -128,8 +129,16 @@ def loader_latency(signals: IntervalSignals) -> Candidate | None:
         (f"CPU of all {could / 100:.0f} workers meanwhile", workers, "% of a core"),
         ("of this time a process waited for input or output", signals.within("io_pressure_pct"), "%"),
     )
-    text = "each image took long to arrive (remote storage, lock)"
-    return Candidate("input-latency", SUPPORTED, text, numbers)
+    return Candidate("input-latency", SUPPORTED, _why_slow(signals), numbers)
+
+
+def _why_slow(signals: IntervalSignals) -> str:
+    """Return what workers waited for that used neither CPU nor disk: a lock, where their stacks show one."""
+    if signals.loader is None:
+        return "images were slow to arrive (remote storage, lock)"
+    if signals.loader.in_lock >= th.IN_LOCK_SHARE:
+        return "the data-loader workers waited for a lock"
+    return "images were slow to arrive, using neither CPU nor disk"
 
 
 def loader_idle_at_times(signals: IntervalSignals) -> Candidate | None:

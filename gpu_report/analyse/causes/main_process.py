@@ -17,7 +17,9 @@ def trainer_stopped(signals: IntervalSignals) -> Candidate | None:
     if stopped is None or stopped < th.STOPPED:
         return None
     numbers = evidence(stopped_processes(stopped))
-    if _waits_for_loader(signals):
+    main, workers = signals.within("main_cpu_pct"), signals.within("workers")
+    # what is stopped notes nothing: the line in which it stood last says as little of a stopped main process
+    if _waits_for_loader(signals) and (main or 0.0) > 0 and stopped <= (workers or 0.0):
         return Candidate("input-stalled", CERTAIN, "a signal paused a data-loader worker (SIGSTOP)", numbers)
     return Candidate("trainer-blocked", CERTAIN, "a signal paused the training (SIGSTOP, Ctrl-Z)", numbers)
 

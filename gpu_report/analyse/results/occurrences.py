@@ -13,6 +13,7 @@ from gpu_report.model import Evidence, Finding, Occurrence, Severity
 from gpu_report.wording import length
 
 Group = list[Finding]
+TENTHS_S = 9.95  # a length under this is said to a tenth of a second
 
 
 def group_findings(context: Context, findings: Sequence[Finding]) -> list[Group]:
@@ -96,8 +97,8 @@ def _together(one: Finding, other: Finding) -> bool:
     return both >= th.SAME_EVENT_SHARE * max(one.duration_s, other.duration_s)
 
 
-def _kind(finding: Finding) -> tuple[str, str | None]:
-    return finding.rule, finding.cause.name if finding.cause else None
+def _kind(finding: Finding) -> tuple[str, str | None, str]:
+    return finding.rule, finding.cause.name if finding.cause else None, finding.waited_for
 
 
 def _recurring(events: Sequence[Group]) -> Iterator[list[Group]]:
@@ -182,8 +183,10 @@ def _trained_gpu_s(context: Context) -> float:
 def _summary(longest: Finding, gpus: Sequence[int], occurrences: Sequence[Occurrence]) -> str:
     """Return what happened to which GPUs, for how long, and how often."""
     named = f"GPU {gpus[0]}" if len(gpus) == 1 else f"GPUs {', '.join(map(str, gpus[:-1]))} and {gpus[-1]}"
-    took, each = (length(of(one.duration_s for one in occurrences)) for of in (sum, median))
-    times = f"{len(occurrences):,} times, for {each} each: {took} in all"
+    took = length(sum(one.duration_s for one in occurrences))
+    each_s = median(one.duration_s for one in occurrences)
+    each = f"{each_s:.1f} s" if each_s < TENTHS_S else length(each_s)
+    times = f"{len(occurrences):,} times, mostly for {each}: {took} in all"
     recurs = len(occurrences) > 1
     if longest.level_pct is None or longest.low_pct is None:
         return f"{longest.summary} ({times})" if recurs else longest.summary

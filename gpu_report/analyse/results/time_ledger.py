@@ -11,7 +11,8 @@ import numpy.typing as npt
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.timeline.trainings import away
 from gpu_report.analyse.timeseries.energy import Energy
-from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
+from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
+from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import Span, Spans, as_array, minus, row_ranges, rows_before, slices
 from gpu_report.analyse.timeseries.thresholds import MEASURED_SHARE
 from gpu_report.catalogue import CAUSES, RULES, UNEXPLAINED
@@ -19,6 +20,7 @@ from gpu_report.model import Finding, Interval, LedgerRow
 
 PHASE_ROWS = tuple(name for name, cause in CAUSES.items() if cause.phase)
 
+WAITED_SHARE = 0.5  # of a reading's idle time
 GPU_LOST = "gpu-lost"
 BUSY_WAIT = "waiting-for-peer"  # full utilisation that is no work
 WHOLE_ROWS = (*PHASE_ROWS, BUSY_WAIT)  # which take the seconds of their time whole, busy or not
@@ -162,6 +164,8 @@ def idle_rows(context: Context, series: GpuSeries, findings: Sequence[Finding], 
     """Return which row of the ledger the idle part of each reading of a GPU belongs to."""
     rows = IdleRows(series, "short gaps")
     rows.give(UNEXPLAINED, [i.span for i in low if i.gpu == series.gpu])
+    if cause := _data_cause(findings, series.gpu):
+        rows.give_where(cause, _waited(context, series))
     for name, span in _starved_by(context, series.gpu, findings):
         rows.give(name, [span])
     for name, spans in context.cached(_phase_spans).items():
@@ -173,6 +177,23 @@ def idle_rows(context: Context, series: GpuSeries, findings: Sequence[Finding], 
         rows.give("idle", [(-np.inf, np.inf)])
     rows.give("idle", away(context.trainings, series.gpu))
     return rows
+
+
+def _data_cause(findings: Sequence[Finding], gpu: int) -> str:
+    """Return for what data a GPU's training was seen to wait longest, empty where it was not."""
+    mine = [f for f in findings if f.gpu == gpu and f.cause and CAUSES[f.cause.name].is_input and not f.expected]
+    longest = max(mine, key=lambda finding: finding.duration_s, default=None)
+    return longest.cause.name if longest is not None and longest.cause else ""
+
+
+def _waited(context: Context, series: GpuSeries) -> Bools:
+    """Tell of which readings most of the idle time is a wait for the loader, by where the main process stood."""
+    mains = [each for each in context.signals.idle_stacks if series.gpu in each.gpus and not each.process.is_worker]
+    waits = interval_cover(span for each in mains for span in each.waiting_spans)
+    waited_s = waits.seconds_in_each(np.column_stack([series.t_s - series.weight_s, series.t_s]))
+    idle_s = series.weight_s * (1 - series.util_pct.astype(float) / 100)
+    is_wait: Bools = (waited_s > 0) & (waited_s >= WAITED_SHARE * idle_s)
+    return is_wait
 
 
 def _phase_spans(context: Context) -> dict[str, Floats]:
@@ -203,6 +224,11 @@ class IdleRows:
             number = self.number(name)
             for part in slices(*row_ranges(self.series.t_s, spans)):
                 self.numbers[part] = number
+
+    def give_where(self, name: str, mine: Bools) -> None:
+        """Give some readings to a row."""
+        if mine.any():
+            self.numbers[mine] = self.number(name)
 
 
 def _lost(context: Context, series: GpuSeries) -> dict[str, Floats]:

@@ -97,7 +97,7 @@ def _lasting(
         is_own = at is not None and not YOLO.search(at.file)
         if projection is not None and cause.name == projection.cause and not is_own:
             continue
-        limit = next((limit for limit in limits if limit.cause == cause.name), None)
+        limit = next((limit for limit in limits if limit.cause == cause.name and not limit.at_epoch_ends), None)
         at_most_s = limit.saves_at_most_s * max(_epochs(context), 1) if limit else 0.0
         text = _stood_in(finding) or CAUSES[cause.name].always
         if text:
@@ -116,8 +116,12 @@ def _stood_in(finding: Finding) -> str:
     who = "data-loader workers were" if at.process == "workers" else "the training was"
     if finding.cause and YOLO.search(at.file):
         always = CAUSES[finding.cause.name].always
-        return always and f"{always}. For {100 * at.share:.0f} % of that time {who} in {place_words(at)}"
-    return f"Look at {place_words(at)}: {who} there {100 * at.share:.0f} % of the time that the GPU waited"
+        return always and f"{always}. {upper_first(who)} in {place_words(at)} {_waited(at)}"
+    return f"Look at {place_words(at)}: {who} in it {_waited(at)}"
+
+
+def _waited(at: CodeLocation) -> str:
+    return f"{100 * at.share:.0f} % of the time that the GPU waited"
 
 
 def _most(finding: Finding) -> CodeLocation | None:

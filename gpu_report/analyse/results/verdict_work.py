@@ -72,10 +72,10 @@ def work_sentences(  # noqa: PLR0913 - what it is judged by
 
 
 def _at_epoch_ends(findings: Sequence[Finding], trained_s: float) -> str:
-    """Return which share of the time the ends of epochs took where something holds them up, else nothing."""
+    """Return for which share of the time something held up the ends of epochs, empty where nothing did."""
     took_s = sum(f.took_s for f in findings if RULES[f.rule].at_epoch_ends)
     share_pct = 100 * took_s / (trained_s + took_s) if took_s else 0.0
-    return f", but the ends of epochs took {share_pct:.0f} % of the time" if took_s else ""
+    return f", but waited at the ends of epochs for {share_pct:.0f} % of the time" if took_s else ""
 
 
 def _judgement(util: float, *, marred: bool) -> str:

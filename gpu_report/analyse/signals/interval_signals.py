@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from gpu_report.analyse.signals import thresholds as th
+from gpu_report.analyse.signals.loader_work import LoaderWork
 from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.analyse.signals.process_waits import FileWait, LockKept
 from gpu_report.analyse.signals.stack_habits import Stood
@@ -125,6 +126,7 @@ class IntervalSignals:
     `stood` is where the main process stood in its idle GPU time, None without its stacks.
     `main_file_wait` and `worker_file_wait` are the longest waits for a file in it, `lock_kept` how long of it C code
     kept Python's lock.
+    `loader` is what the workers of a whole training did while it waited, None where that was not noted.
     `is_lasting` says that it is all of a training's steady state, with nothing else to compare it with, and
     `waits` that its host rows are only those of an interval in which the trainer waited.
     None where not known are the cores of the machine (`cores`), those that a quota and an affinity leave
@@ -152,6 +154,7 @@ class IntervalSignals:
     main_file_wait: FileWait | None = None
     worker_file_wait: FileWait | None = None
     lock_kept: LockKept | None = None
+    loader: LoaderWork | None = None
 
     @property
     def span(self) -> Span:

@@ -22,7 +22,7 @@ class FileWait:
     @property
     def is_named(self) -> bool:
         """Tell whether the file is one on a filesystem."""
-        return bool(self.wait.file) and self.wait.file not in UNNAMED
+        return is_named(self.wait)
 
     @property
     def is_remote(self) -> bool:
@@ -52,6 +52,11 @@ class LockKept:
 
     seconds: float
     cpu_share: float
+
+
+def is_named(wait: ProcessWait) -> bool:
+    """Tell whether a wait is for a file on a filesystem, no pipe and no socket."""
+    return bool(wait.file) and wait.file not in UNNAMED
 
 
 def longest_lock(held: Iterable[Sequence[LockHeld]], span: Span) -> LockKept | None:

@@ -19,6 +19,7 @@ from gpu_report.analyse.signals.interval_signals import (
     signal_table,
 )
 from gpu_report.analyse.signals.kernel_events import kernel_events_near
+from gpu_report.analyse.signals.loader_work import LoaderWork, loader_work
 from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.analyse.signals.process_waits import longest_file_wait, longest_lock
 from gpu_report.analyse.signals.stack_habits import StackHabits, stood_of
@@ -104,8 +105,9 @@ class SignalsIndex:
         whole = self.of(gpu, steady[0][0], steady[-1][1])
         waited = self._throughput.data_wait_share(steady) if self._throughput else None
         host, own = whole.host.only_steady(), whole.own.only_steady()
-        stood = stood_of(self._habits, gpu, steady)
-        return replace(whole, host=host, own=own, kernel=(), data_wait_share=waited, stood=stood, is_lasting=True)
+        stood, loader = stood_of(self._habits, gpu, steady), self.loader_work
+        found = replace(whole, host=host, own=own, kernel=(), data_wait_share=waited, stood=stood)
+        return replace(found, loader=loader, is_lasting=True)
 
     def of(self, gpu: int, start_t_s: float, end_t_s: float) -> IntervalSignals:
         """Return the signals of an interval of one GPU, in the training that it begins in."""
@@ -139,6 +141,11 @@ class SignalsIndex:
     def idle_stacks(self) -> tuple[IdleStacks, ...]:
         """Return where every process of the run stood while its GPUs were idle, main processes and ranks first."""
         return idle_stacks(self._run, self._used)
+
+    @cached_property
+    def loader_work(self) -> LoaderWork | None:
+        """Return what the workers did while they were waited for, None where too little was noted of them."""
+        return loader_work(self.idle_stacks)
 
     @cached_property
     def _habits(self) -> list[StackHabits]:

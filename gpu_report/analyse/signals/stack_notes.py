@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from functools import lru_cache
+from itertools import pairwise, takewhile
 
 from gpu_report.model import CodeKind, Frame, ProcessStacks, Stack
 
@@ -55,20 +56,21 @@ def location_of(stack: Stack, *, of_worker: bool = False) -> Frame | None:
 
 def _named(line: Frame, stack: Stack) -> str:
     """Return the function that a line is in: of an expression such as `<genexpr>` the one that it is written in."""
-    outer = (frame.function for frame in stack[stack.index(line) :] if frame.file == line.file)
-    return next((name for name in outer if not name.startswith("<")), line.function)
+    outer = takewhile(lambda frame: frame.file == line.file, stack[stack.index(line) :])
+    return next((frame.function for frame in outer if not frame.function.startswith("<")), line.function)
 
 
 def called_by_yolo(stack: Stack) -> Frame | None:
     """Return the frame of the user's function that YOLO called and has not come back from, None where there is none.
 
-    A callback is one however many functions it calls itself. So is one of YOLO's for a logger, such as W&B.
+    A callback is one however many functions it calls itself, YOLO's among them; so is one of YOLO's for a logger, such
+    as W&B. A block of the user's model is none: it is torch that calls it.
     """
-    own = [at for at, frame in enumerate(stack) if kind_of(frame) == "own" or INTEGRATIONS.search(frame.file)]
-    yolo = (at for at, frame in enumerate(stack) if kind_of(frame) == "yolo" and not INTEGRATIONS.search(frame.file))
-    trainer = next(yolo, 0)
-    inner = [at for at in own if at < trainer]
-    return replace(stack[inner[-1]], line=0, called="") if inner else None
+    for outer, frame in pairwise(reversed(stack)):
+        by_yolo = YOLO.search(outer.file) and not INTEGRATIONS.search(outer.file)
+        if by_yolo and (kind_of(frame) == "own" or INTEGRATIONS.search(frame.file)):
+            return replace(frame, line=0, called="")
+    return None
 
 
 def line_of(process: ProcessStacks, number: int) -> Frame | None:

@@ -15,27 +15,31 @@ from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.drops.at_epoch_end import AT_THE_END
 from gpu_report.analyse.signals.idle_stacks import IdleStacks
+from gpu_report.analyse.signals.process_waits import is_named
 from gpu_report.analyse.signals.stack_habits import Stood
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
 from gpu_report.analyse.timeline.trainings import Training
+from gpu_report.analyse.timeseries.gpu_series import Floats
+from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval_cover
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, length_s, union
 from gpu_report.catalogue import CAUSES
 from gpu_report.model import Advice, Finding, Frame, ProcessWait
 
 SEVERAL = 2
-LOADER = "loader"
-WRITES = frozenset({"write", "pwrite64", "writev", "fsync", "fdatasync", "close", "openat", "rename", "ftruncate"})
+LOADER = "the data loader"
+WRITES = frozenset({"write", "pwrite64", "writev", "fsync", "fdatasync", "rename", "ftruncate"})
 
 
 @dataclass(frozen=True)
 class _Held:
-    """What the end of one epoch waited for: from when to when, and for how many seconds of that.
+    """What the end of one epoch (its number) waited for: from when to when, and for how many seconds of that.
 
-    `by` is the same in all epochs. `call` is the function of the user's that YOLO called, `wait` the longest one for a
-    file, where it was one of these.
+    `by` names it, the same in all epochs. `call` is the function of the user's that YOLO called, `wait` the longest one
+    for a file, where it was one of these.
     """
 
-    by: object
+    by: str
+    end: int
     span: Span
     seconds: float
     call: Frame | None = None
@@ -52,18 +56,27 @@ def _of_training(context: Context, training: Training) -> Iterator[Finding]:
     if gpu is None or not ends:
         return
     least_s = th.HELD_SHARE * (length_s(training.train_spans) + length_s(ends))
-    mains = [wait for wait in context.run.waits if wait.role == "main" and wait.file]
-    waits = IntervalIndex(mains, lambda wait: wait.span)
-    held = [each for end in ends for each in (*_by_stacks(context, gpu, end), *_by_files(waits, end))]
+    held = list(_held(context, gpu, ends))
     told: list[Span] = []
-    for by in dict.fromkeys(each.by for each in held):  # code first: a callback that waits for a file is a callback
-        mine = [each for each in held if each.by == by and not _lies_in(each.span, told)]
-        recurs = len(mine) >= max(th.HELD_OF_ENDS * len(ends), SEVERAL)
+    for by in dict.fromkeys(each.by for each in sorted(held, key=_is_file)):
+        cover = interval_cover(told)
+        mine = [each for each in held if each.by == by and not _is_told(each, cover)]
+        recurs = len({each.end for each in mine}) >= max(th.HELD_OF_ENDS * len(ends), SEVERAL)
         is_much = recurs and sum(each.seconds for each in mine) >= least_s
         explained = _explained(context, gpu, mine) if is_much else None
         if explained is not None:
             told += [each.span for each in mine]
             yield from (_finding(context, gpu, each, explained) for each in mine)
+
+
+def _is_file(held: _Held) -> bool:
+    """Tell whether it is a wait for a file: a callback that waits for one is a callback, and comes before."""
+    return held.wait is not None
+
+
+def _is_told(held: _Held, told: IntervalCover) -> bool:
+    """Tell whether something else has been told of most of its time."""
+    return told.seconds_in(held.span) > (held.span[1] - held.span[0]) / 2
 
 
 def _ends(context: Context, training: Training) -> list[Span]:
@@ -73,48 +86,58 @@ def _ends(context: Context, training: Training) -> list[Span]:
     return union([phase.span for phase in reported if first <= phase.start_t_s < last])
 
 
-def _by_stacks(context: Context, gpu: int, end: Span) -> Iterator[_Held]:
-    for stacks in context.signals.idle_stacks:
-        if not stacks.process.is_worker and gpu in stacks.gpus:
-            yield from _by_code(stacks, end)
+def _held(context: Context, gpu: int, ends: Sequence[Span]) -> Iterator[_Held]:
+    mains = [each for each in context.signals.idle_stacks if not each.process.is_worker and gpu in each.gpus]
+    pids = {each.process.pid for each in mains}
+    files = [w for w in context.run.waits if w.role == "main" and is_named(w) and (not pids or w.pid in pids)]
+    waits = IntervalIndex(files, lambda wait: wait.span)
+    for number, end in enumerate(ends):
+        for stacks in mains:
+            yield from _by_code(stacks, number, end)
+        yield from _by_files(waits, number, end)
 
 
-def _by_code(stacks: IdleStacks, end: Span) -> Iterator[_Held]:
+def _by_code(stacks: IdleStacks, number: int, end: Span) -> Iterator[_Held]:
     """Yield the user's functions that YOLO called, and the wait for the loader, by their idle time."""
     rows, share = stacks.within([end])
     calls, of = stacks.calls
-    for number in np.unique(of[rows]).tolist():
-        call = calls[number]
-        mine = (of[rows] == number) & (stacks.waits[rows] if call is None else True)
-        if not mine.any():
-            continue
-        first, last = rows[mine][0], rows[mine][-1]
-        span = max(float(stacks.start_s[first]), end[0]), min(float(stacks.end_s[last]), end[1])
-        seconds = float((stacks.idle_s[rows] * share)[mine].sum()) / max(len(stacks.gpus), 1)
-        loads_s = max(th.LOADING_AT_LEAST_S, th.LOADING_SHARE * (end[1] - end[0]))
-        if seconds >= (loads_s if call is None else th.HELD_AT_LEAST_S):
-            yield _Held(LOADER if call is None else call, span, seconds, call)
+    idle_s = stacks.idle_s[rows] * share / max(len(stacks.gpus), 1)
+    loads_s = max(th.LOADING_AT_LEAST_S, th.LOADING_SHARE * (end[1] - end[0]))
+    for at in np.unique(of[rows]).tolist():
+        call = calls[at]
+        mine = (of[rows] == at) & (stacks.waits[rows] if call is None else True)
+        if float(idle_s[mine].sum()) >= (loads_s if call is None else th.HELD_AT_LEAST_S):
+            by = LOADER if call is None else f"{call.function} {call.file}"
+            starts, stops = np.maximum(stacks.start_s[rows[mine]], end[0]), np.minimum(stacks.end_s[rows[mine]], end[1])
+            for span, seconds in _stretches(starts, stops, idle_s[mine]):
+                yield _Held(by, number, span, seconds, call)
 
 
-def _by_files(waits: IntervalIndex[ProcessWait], end: Span) -> Iterator[_Held]:
+def _stretches(starts: Floats, stops: Floats, idle_s: Floats) -> Iterator[tuple[Span, float]]:
+    """Yield pieces that follow each other as one, with their idle seconds.
+
+    What is done between the batches of a validation takes so much of them, from the first on.
+    """
+    breaks = np.flatnonzero(starts[1:] - stops[:-1] > th.HELD_APART_S) + 1
+    for part in np.split(np.arange(len(starts)), breaks):
+        start, stop, seconds = float(starts[part[0]]), float(stops[part[-1]]), float(idle_s[part].sum())
+        if seconds > 0:
+            yield (start, stop if 2 * seconds >= stop - start else start + seconds), seconds
+
+
+def _by_files(waits: IntervalIndex[ProcessWait], number: int, end: Span) -> Iterator[_Held]:
     """Yield the waits of a main process for a file, by system call and filesystem."""
     mine = [wait for wait in waits(*end) if wait.start_t_s < end[1] and wait.end_t_s > end[0]]
     for kind, group in groupby(sorted(mine, key=_kind), key=_kind):
         alike = list(group)
-        spans = union([(max(wait.start_t_s, end[0]), min(wait.end_t_s, end[1])) for wait in alike])
-        if length_s(spans) >= th.HELD_AT_LEAST_S:
-            longest = max(alike, key=lambda wait: wait.duration_s)
-            yield _Held(kind, (spans[0][0], spans[-1][1]), length_s(spans), wait=longest)
+        longest = max(alike, key=lambda wait: wait.duration_s)
+        for span in union([(max(wait.start_t_s, end[0]), min(wait.end_t_s, end[1])) for wait in alike]):
+            if span[1] - span[0] >= th.HELD_AT_LEAST_S:
+                yield _Held(" ".join(kind), number, span, span[1] - span[0], wait=longest)
 
 
 def _kind(wait: ProcessWait) -> tuple[str, str]:
     return wait.call, wait.filesystem
-
-
-def _lies_in(span: Span, told: Sequence[Span]) -> bool:
-    """Tell whether something else has been told of the most of a span."""
-    shared = sum(max(min(span[1], end) - max(span[0], start), 0.0) for start, end in told)
-    return shared > (span[1] - span[0]) / 2
 
 
 def _explained(context: Context, gpu: int, held: Sequence[_Held]) -> Explanation | None:
@@ -134,25 +157,27 @@ def _explained(context: Context, gpu: int, held: Sequence[_Held]) -> Explanation
 
 def _advice(held: _Held) -> tuple[Advice, ...]:
     """Return where to write to, of YOLO's own files."""
-    if held.call is not None or held.wait is None or held.wait.call not in WRITES:
+    if held.wait is None or held.wait.call not in WRITES:
         return ()
     on = f" ({held.wait.filesystem})" if held.wait.filesystem else ""
-    short = "Set `project` to a folder on a faster disk"
+    short = "Save to a faster disk (set `project`)"
     return (Advice(f"{short}: the training waited while it wrote {held.wait.file}{on}", "project", short=short),)
 
 
 def _finding(context: Context, gpu: int, held: _Held, explained: Explanation) -> Finding:
     epoch, _ = context.place_at(held.span[0])
-    by = f" for `{held.call.function}`" if held.call is not None else ""
+    what = held.call.function if held.call else LOADER if held.wait is None else f"{held.wait.call} of a file"
+    who = "the GPU was idle" if held.wait is None else "the main process waited"
     return context.finding(
         "held-epoch-end",
         "warning",
         held.span,
-        f"The end of an epoch waited {held.seconds:.1f} s{by}",
+        f"The end of an epoch waited for {what}",
         gpu=gpu,
         epoch=epoch,
         at_boundary=True,
-        evidence=(*evidence(("the GPU was idle", held.seconds, "s")), *explained.evidence),
+        evidence=(*evidence((who, held.seconds, "s")), *explained.evidence),
         cause=explained.cause,
         advice=explained.advice or _advice(held),
+        waited_for=held.by,
     )

@@ -7,6 +7,7 @@ import pytest
 
 from gpu_report.analyse.causes import CAUSES, explain
 from gpu_report.analyse.signals.interval_signals import NOT_LOADING, IntervalSignals, SignalTable
+from gpu_report.analyse.signals.loader_work import LoaderWork
 from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.analyse.signals.stack_habits import Stood
 from gpu_report.model import Cause, Frame, KernelEvent, NearbyKernelEvent
@@ -216,16 +217,21 @@ def test_workers_that_share_their_cores_are_the_limit_though_none_has_one_to_its
 def test_one_image_that_takes_far_longer_holds_up_all_workers():
     one = signals({"main_cpu_pct": 5, "workers": 8, "busiest_worker_cpu_pct": 97, "workers_cpu_pct": 120})
     cause = explain(dataclasses.replace(one, loader_workers=8, data_wait_share=0.8)).cause
-    assert (cause.name, cause.explanation) == (
-        "input-cpu",
-        "a few images took one worker far longer than the others",
-    )
+    assert (cause.name, cause.explanation) == ("input-cpu", "one data-loader worker at a time was full")
 
 
 def test_a_stopped_worker_is_no_stopped_training():
-    stopped = signals({**IDLE, "trainer_stopped": 1})
+    stopped = signals({**IDLE, "main_cpu_pct": 1, "trainer_stopped": 1})
     assert explain(dataclasses.replace(stopped, stood=Stood(0.9, None, 0.0, None))).cause.name == "input-stalled"
+    whole = signals({**IDLE, "trainer_stopped": 13}, stood=Stood(0.9, None, 0.0, None))
+    assert explain(whole).cause.name == "trainer-blocked"
     assert explain(dataclasses.replace(stopped, stood=Stood(0.0, None, 0.0, None))).cause.name == "trainer-blocked"
+
+
+def test_workers_that_wait_for_a_lock_are_said_to():
+    slow = signals({**IDLE, "workers_cpu_pct": 12}, stood=Stood(0.9, None, 0.0, None), is_lasting=True)
+    assert "a lock" in explain(dataclasses.replace(slow, loader=LoaderWork(0.0, 0.6))).cause.explanation
+    assert "lock" not in explain(dataclasses.replace(slow, loader=LoaderWork(0.0, 0.0))).cause.explanation
 
 
 def test_that_the_trainer_waited_is_told_by_its_stacks_before_its_cpu():

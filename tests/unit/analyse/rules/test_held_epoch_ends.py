@@ -53,7 +53,7 @@ def test_a_callback_at_the_end_of_every_epoch_is_one_finding_with_its_line(part,
     assert (finding.where[0].function, finding.where[0].line) == ("log_images", 41)
     assert "Look at `log_images` (callbacks.py:41): the GPU was idle" in analysis.verdict.text
     assert {row.name: round(row.gpu_seconds) for row in analysis.ledger}[cause] == 15 * EPOCHS
-    assert "but the ends of epochs took 20 % of the time" in analysis.verdict.text
+    assert "but waited at the ends of epochs for 20 % of the time" in analysis.verdict.text
     limit = next(each for each in analysis.speedup_limits if each.cause == cause)
     assert limit.epoch_s_now == pytest.approx(75, abs=1)
     assert limit.epoch_s_at_best == pytest.approx(60, abs=1.5)
@@ -61,6 +61,42 @@ def test_a_callback_at_the_end_of_every_epoch_is_one_finding_with_its_line(part,
 
 def test_what_yolo_does_itself_is_what_the_end_of_an_epoch_is_made_of():
     assert held(run_with(TRAINS)) == []
+
+
+def test_a_callback_between_the_batches_of_a_validation_takes_its_own_time_alone():
+    """4 s at the beginning and 4 s at the end of a validation of 40 s, in which the GPU works."""
+    run = run_with(TRAINS, "validation", end_s=40.0)
+    (main,) = run.stacks
+    stays = []
+    for start, end in zip(main.start_s.tolist(), main.end_s.tolist(), strict=True):
+        if end - start == 40.0:
+            stays += [(start, start + 4, LOGS), (start + 4, end - 4, TRAINS), (end - 4, end, LOGS)]
+        else:
+            stays.append((start, end, TRAINS))
+    (finding,) = held(dataclasses.replace(run, stacks=(process(*stays),)))
+    assert finding.took_s == pytest.approx(8 * EPOCHS, rel=0.05)
+
+
+def test_two_callbacks_are_two_findings():
+    run = run_with(LOGS, end_s=16.0)
+    (main,) = run.stacks
+    other = (dataclasses.replace(LOGS[0], function="upload", line=60), *LOGS[1:])
+    stays = []
+    for start, end in zip(main.start_s.tolist(), main.end_s.tolist(), strict=True):
+        half = (start + end) / 2
+        stays += [(start, half, LOGS), (half, end, other)] if end - start == 16.0 else [(start, end, TRAINS)]
+    found = held(dataclasses.replace(run, stacks=(process(*stays),)))
+    assert {finding.where[0].function for finding in found} == {"log_images", "upload"}
+    assert {len(finding.each) for finding in found} == {EPOCHS}
+
+
+def test_a_wait_for_a_pipe_or_for_what_is_read_is_no_slow_disk_of_the_project():
+    run = run_with(TRAINS, main_cpu_pct=1.0, wait=True)
+    pipes = tuple(dataclasses.replace(wait, file="pipe", filesystem="") for wait in run.waits)
+    assert held(dataclasses.replace(run, waits=pipes)) == []
+    reads = tuple(dataclasses.replace(wait, call="openat") for wait in run.waits)
+    (finding,) = held(dataclasses.replace(run, waits=reads))
+    assert finding.advice == ()
 
 
 def test_what_comes_once_is_no_habit():
@@ -81,7 +117,7 @@ def test_a_disk_that_takes_long_to_write_to_is_told_with_the_file():
     (finding,) = [f for f in analysis.findings if f.rule == "held-epoch-end"]
     assert finding.cause.name == "trainer-blocked"
     assert FILE in finding.cause.explanation
-    assert analysis.verdict.text.startswith("Set `project` to a folder on a faster disk: the GPU was idle")
+    assert analysis.verdict.text.startswith("Save to a faster disk (set `project`): the GPU was idle")
 
 
 def test_a_callback_that_writes_to_such_a_disk_is_told_once_and_as_a_callback():

@@ -50,6 +50,11 @@ def test_a_callback_is_the_function_that_yolo_called_whatever_it_calls():
     runs = Frame(YOLO + "utils/callbacks/base.py", 20, "run_callbacks")
     assert called_by_yolo((sends, logger, TRAINER)).function == "on_fit_epoch_end"
     assert called_by_yolo((runs, TRAINER)) is None
+    predicts = Frame(YOLO + "engine/model.py", 500, "predict")
+    assert called_by_yolo((predicts, callback, runs, TRAINER, script)).function == "on_end"
+    calls = Frame("/venv/lib/python3.11/site-packages/torch/nn/modules/module.py", 1798, "_call_impl")
+    block = Frame("/home/me/blocks.py", 12, "forward")
+    assert called_by_yolo((block, calls, predicts, TRAINER, script)) is None
     assert called_by_yolo((helper, script)) is None
 
 

@@ -12,7 +12,6 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.timeline.trainings import away
 from gpu_report.analyse.timeseries.energy import Energy
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
-from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import Span, Spans, as_array, minus, row_ranges, rows_before, slices
 from gpu_report.analyse.timeseries.thresholds import MEASURED_SHARE
 from gpu_report.catalogue import CAUSES, RULES, UNEXPLAINED
@@ -188,9 +187,9 @@ def _data_cause(findings: Sequence[Finding], gpu: int) -> str:
 
 def _waited(context: Context, series: GpuSeries) -> Bools:
     """Tell of which readings most of the idle time is a wait for the loader, by where the main process stood."""
-    mains = [each for each in context.signals.idle_stacks if series.gpu in each.gpus and not each.process.is_worker]
-    waits = interval_cover(span for each in mains for span in each.waiting_spans)
-    waited_s = waits.seconds_in_each(np.column_stack([series.t_s - series.weight_s, series.t_s]))
+    waited_s = context.signals.loading(series.gpu).seconds_in_each(
+        np.column_stack([series.t_s - series.weight_s, series.t_s])
+    )
     idle_s = series.weight_s * (1 - series.util_pct.astype(float) / 100)
     is_wait: Bools = (waited_s > 0) & (waited_s >= WAITED_SHARE * idle_s)
     return is_wait

@@ -28,7 +28,7 @@ from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S
 from gpu_report.analyse.timeline.throughput import Throughput
 from gpu_report.analyse.timeline.trainings import Training, training_at
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
-from gpu_report.analyse.timeseries.interval_cover import interval_cover
+from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval_cover
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, as_array, length_s
 from gpu_report.model import KernelEvent, Phase, Run
 
@@ -84,6 +84,7 @@ class SignalsIndex:
         self._held = [IntervalIndex(process.lock_held, lambda held: held.span) for process in mains]
         self._waits = IntervalIndex(run.waits, lambda wait: wait.span)
         self._steady: dict[Span, Sequence[Span]] = {}  # by the span of the training that they are in
+        self._loading: dict[int | None, IntervalCover] = {}  # by GPU
         self._typical: dict[Span | None, _Readings] = {}  # likewise; None for all trainings together
 
     def steady_of(self, training: Training) -> Sequence[Span]:
@@ -172,10 +173,16 @@ class SignalsIndex:
         host = signal_table(self._run.host, HOST_COLUMNS)
         if not self._habits or len(host.t_s) < SEVERAL:
             return host
-        loads = [span for each in self._habits for span in each.stacks.waiting_spans]
         rows = np.column_stack([np.concatenate([[host.t_s[0]], host.t_s[:-1]]), host.t_s])
         length = np.maximum(rows[:, 1] - rows[:, 0], SHORTEST_ROW_S)
-        return host.with_column(NOT_LOADING, 1 - interval_cover(loads).seconds_in_each(rows) / length)
+        return host.with_column(NOT_LOADING, 1 - self.loading(None).seconds_in_each(rows) / length)
+
+    def loading(self, gpu: int | None) -> IntervalCover:
+        """Return when the main processes of a GPU, or of all (None), waited for their loaders, by their stacks."""
+        if gpu not in self._loading:
+            mains = [each.stacks for each in self._habits if gpu is None or gpu in each.stacks.gpus]
+            self._loading[gpu] = interval_cover(span for each in mains for span in each.waiting_spans)
+        return self._loading[gpu]
 
     def _others_at(self, gpu: int, start_t_s: float, end_t_s: float) -> tuple[OtherProcess, ...]:
         """Return who else was on a GPU at some time of an interval."""

@@ -201,7 +201,9 @@ def _epochs(analysis: Analysis) -> Fact:
     lengths = [epoch.end_t_s - epoch.start_t_s for epoch in analysis.epochs]
     if not lengths:
         return Fact("Epochs", MISSING, "no YOLO run found")
-    return Fact("Epochs", number(len(lengths)), f"median {duration(median(lengths))} each")
+    later = [epoch.end_t_s - epoch.start_t_s for epoch in analysis.epochs if not epoch.first]  # which warms up
+    each = f"median {duration(median(later or lengths))} each"
+    return Fact("Epochs", number(len(lengths)), f"{each}, without the first" if len(later) < len(lengths) else each)
 
 
 def _ending(ending: Ending | None) -> tuple[Fact, ...]:

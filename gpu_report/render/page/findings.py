@@ -52,7 +52,7 @@ def finding_view(finding: Finding, clock: WallClock, analysis: Analysis) -> Find
         expected=finding.expected,
         start=clock.moment(finding.start_t_s),
         end=clock.moment(finding.end_t_s),
-        when=_when(finding, clock),
+        gist=_gist(finding, clock, is_told=finding.id in told(analysis)),
         summary=tied(sentence(finding.summary)),
         facts=_facts(finding, several_gpus=len(analysis.gpus) > 1),
         cause=cause_words(cause.name) if cause else "",
@@ -65,6 +65,13 @@ def finding_view(finding: Finding, clock: WallClock, analysis: Analysis) -> Find
         step=sentence(next_step(finding, analysis)),
         is_told=finding.id in told(analysis),
     )
+
+
+def _gist(finding: Finding, clock: WallClock, *, is_told: bool) -> str:
+    """Return the cause, where nothing beside it says that, and how long it took."""
+    cause = cause_words(finding.cause.name) if finding.cause else ""
+    says = finding_title(finding) in cause or RULES[finding.rule].ending or (not is_told and cause in finding.summary)
+    return ", ".join(filter(None, ("" if says else cause, _when(finding, clock))))
 
 
 def _when(finding: Finding, clock: WallClock) -> str:

@@ -110,7 +110,7 @@ class HeatCell:
 class FindingView:
     """A finding as it is listed; `id` is its anchor.
 
-    `when` is when it was, or how long it took; `step` is where to look where there is no advice; `is_told` says that
+    `gist` is its cause and how long it took; `step` is where to look where there is no advice; `is_told` says that
     the verdict tells it already.
     """
 
@@ -121,7 +121,7 @@ class FindingView:
     expected: bool
     start: Moment
     end: Moment
-    when: str
+    gist: str
     summary: str
     facts: tuple[Fact, ...]
     cause: str

@@ -62,7 +62,7 @@ class CauseRow:
     without their full stop, empty where nothing can be said. `coloured` rows have a colour of their own in the ledger
     (templates/report.css, `fill-...`). `untold` is its name where nobody knows of any training. `phase` says
     that it is what YOLO does besides training, `expected` that it is no loss, `paid_once` that a training pays it once,
-    however long it is, `is_input` that it is felt as waiting for data.
+    however long it is, `is_input` that it is felt as waiting for data, `has_line` that a line of code is to blame.
     """
 
     id: str
@@ -77,6 +77,7 @@ class CauseRow:
     expected: bool = False
     paid_once: bool = False
     is_input: bool = False
+    has_line: bool = False
 
 
 _fall = partial(RuleRow, numbered=True, fall=True, takes_time=True, takes_epoch_time=True, disturbs=True)
@@ -218,6 +219,7 @@ _CAUSES = (
         "Check what blocked the data-loader workers (network drive, lock): the GPU {probably}waited {took} for them",
         "Check what blocks the data-loader workers again and again (network drive, lock)",
         is_input=True,
+        has_line=True,
     ),
     CauseRow(
         "input-latency",
@@ -227,6 +229,7 @@ _CAUSES = (
         "Read the data from a local disk, or cache it: each image takes long to arrive",
         coloured=False,
         is_input=True,
+        has_line=True,
     ),
     CauseRow(
         "memory-pressure",
@@ -242,6 +245,7 @@ _CAUSES = (
         "look at what runs in the main process between two steps: callbacks, loggers, your own code.",
         "Look at what the main process did (callbacks, loggers): the GPU {probably}waited {took} for it",
         "Look at what the main process does between steps (callbacks, loggers): the GPU waits for it",
+        has_line=True,
     ),
     CauseRow(
         "launch-bound",
@@ -257,6 +261,7 @@ _CAUSES = (
         "No argument of YOLO changes it.",
         "Find what blocked the main process (callback, logger, lock): the GPU was {probably}idle for {took}",
         "Find what blocks the main process: a callback, a logger, a lock or a remote service",
+        has_line=True,
     ),
     CauseRow(
         "other-process",

@@ -8,7 +8,7 @@ from gpu_report.analyse.results.hypotheses import hypotheses
 from gpu_report.analyse.results.not_checked import not_checked
 from gpu_report.analyse.results.verdict_drops import MergedDrop, drop_sentences, merged_drops, waiting_sentence
 from gpu_report.analyse.results.verdict_end import ended_badly, interrupted, led_to, lost, stopped_early
-from gpu_report.analyse.results.verdict_lead import FIX, URGENT_S, Lead, epoch_length, leads
+from gpu_report.analyse.results.verdict_lead import FIX, LOOK, URGENT_S, Lead, epoch_length, leads
 from gpu_report.analyse.results.verdict_work import Trained, is_long, saw_training, training, work_sentences
 from gpu_report.analyse.rules.unused_gpus import idle_gpus
 from gpu_report.analyse.signals.clock_throttling import POWER_CAP, THERMAL
@@ -57,6 +57,7 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
         *work_sentences(
             context, trained, unseen, () if first else findings, is_lead=is_lead, marred=_is_marred(findings)
         ),
+        *_unnamed(context, lead),
         *_guessed(context, findings),
         *_projected(projection, lead),
         *_second(found),
@@ -85,6 +86,13 @@ def _against(lead: Lead | None) -> Iterator[Sentence]:
     text = said.advice.short if said.advice else CAUSES[said.about].always if said.about in CAUSES else ""
     if text:
         yield Sentence("prevent", f"{text}.", said.findings, said.about)
+
+
+def _unnamed(context: Context, lead: Lead | None) -> Iterator[Sentence]:
+    """Yield how to learn which line of code to look at, where none was noted."""
+    about = lead.sentence.about if lead is not None and lead.sentence.kind == LOOK else ""
+    if not context.run.stacks and about in CAUSES and CAUSES[about].has_line:
+        yield Sentence("record", "To see the line of code, record it again: `gpu-report record -- COMMAND`.", (), about)
 
 
 def _guessed(context: Context, findings: Sequence[Finding]) -> Iterator[Sentence]:

@@ -3,7 +3,7 @@
 from gpu_report.model import Analysis
 
 # Kinds of sentences that hold code of ours, to be copied.
-OWN_CODE = frozenset({"fix", "look", "prevent", "resume", "guess"})
+OWN_CODE = frozenset({"fix", "look", "prevent", "resume", "guess", "record"})
 # Kinds that belong to the lead: what happened, what prevents it, what it comes to. The rest is small print.
 NEAR = OWN_CODE | {"lost", "ended", "work", "starved", "projection", "speed-up", "cost", "fault"}
 

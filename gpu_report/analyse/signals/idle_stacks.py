@@ -61,7 +61,9 @@ class IdleStacks:
         apart = union(spans)
         first = np.searchsorted(self._latest_s, [start for start, _ in apart], side="right")
         last = np.searchsorted(self.start_s, [end for _, end in apart])
-        rows = np.flatnonzero(mask_of_ranges(len(self.start_s), first, last))
+        # of one stretch without a look at all of them: a long run has a million pieces and a thousand ends of epochs
+        one = len(apart) == 1
+        rows = np.arange(first[0], last[0]) if one else np.flatnonzero(mask_of_ranges(len(self.start_s), first, last))
         starts, ends = self.start_s[rows], self.end_s[rows]
         inside = interval_cover(apart).seconds_in_each(np.column_stack([starts, ends]))
         return rows, np.divide(inside, ends - starts, out=np.zeros_like(inside), where=ends > starts)

@@ -46,6 +46,12 @@ def validation_span(epoch: EpochSummary) -> Span:
     return end_s, end_s + (epoch.validation_s or 0.0)
 
 
+def checkpoint_span(epoch: EpochSummary) -> Span:
+    """Return what follows the validation of an epoch: its checkpoint, and callbacks."""
+    end_s = validation_span(epoch)[1]
+    return end_s, end_s + (epoch.checkpoint_s or 0.0)
+
+
 def whole_span(epoch: EpochSummary) -> Span:
     """Return an epoch's training and validation."""
     return epoch.start_t_s, validation_span(epoch)[1]

@@ -20,6 +20,7 @@ UTILISATION = "util"
 DATA_WAIT = "data_wait"
 WAIT_SHARE = "data_wait_share"
 VALIDATION = "validation_time"
+CHECKPOINT = "checkpoint_time"
 MEMORY = "memory_peak"
 # What an epoch costs in work, however long it takes (resource_use.py).
 MAIN_CPU = "main_cpu"
@@ -62,6 +63,15 @@ METRICS: Mapping[str, Metric] = {
         Metric(
             VALIDATION,
             "validation time",
+            "s",
+            TYPICAL,
+            "lower",
+            least_share=th.LEAST_VALIDATION_SHARE,
+            least=th.LEAST_VALIDATION_S,
+        ),
+        Metric(
+            CHECKPOINT,
+            "end of an epoch beside validation",
             "s",
             TYPICAL,
             "lower",

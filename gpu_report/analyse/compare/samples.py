@@ -10,7 +10,15 @@ from statistics import fmean
 import numpy as np
 
 from gpu_report.analyse.compare import thresholds as th
-from gpu_report.analyse.compare.metrics import DATA_WAIT, EPOCH_TIME, METRICS, UTILISATION, VALIDATION, WAIT_SHARE
+from gpu_report.analyse.compare.metrics import (
+    CHECKPOINT,
+    DATA_WAIT,
+    EPOCH_TIME,
+    METRICS,
+    UTILISATION,
+    VALIDATION,
+    WAIT_SHARE,
+)
 from gpu_report.analyse.compare.resource_use import Work, work_of
 from gpu_report.analyse.results.stalls_in_waits import throughput_without_stalls
 from gpu_report.analyse.timeline.phases import mosaic_closes
@@ -145,6 +153,7 @@ def _of_epoch(training: RunSample, epoch: EpochSummary) -> dict[str, float | Non
         DATA_WAIT: wait_s,
         WAIT_SHARE: 100 * wait_s / train_s if wait_s is not None and train_s else None,
         VALIDATION: epoch.validation_s,
+        CHECKPOINT: epoch.checkpoint_s or None,  # without one there is nothing to compare
         UTILISATION: _utilisation_pct(training, span),
         "energy": _energy_j(training, span),
         **training.work.within(span),

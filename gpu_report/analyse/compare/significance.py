@@ -13,6 +13,7 @@ import numpy as np
 
 from gpu_report.analyse.compare import thresholds as th
 from gpu_report.analyse.compare.disturbances import (
+    checkpoint_span,
     cover_of,
     is_steady,
     rare_disturbances,
@@ -20,6 +21,7 @@ from gpu_report.analyse.compare.disturbances import (
     validation_span,
 )
 from gpu_report.analyse.compare.metrics import (
+    CHECKPOINT,
     DATA_WAIT,
     EPOCH_TIME,
     IMAGES,
@@ -56,7 +58,8 @@ NOISE = "within the noise"
 IN_BAND = "changed, but the baselines differ by as much"
 SEEN_OTHERWISE = "not judged: one of the runs has no callbacks, so its phases are estimated"
 # What a phase holds, which is another amount where its edges lie otherwise: the training part reaches into pauses then.
-OF_A_PHASE = frozenset({VALIDATION, UTILISATION, "energy", *WORK})
+SPANS = {VALIDATION: validation_span, CHECKPOINT: checkpoint_span}  # of metrics that are not of the training part
+OF_A_PHASE = frozenset({VALIDATION, CHECKPOINT, UTILISATION, "energy", *WORK})
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,10 +117,10 @@ class SampleValues:
         return values[np.isin(times, without_outliers(times, METRICS[EPOCH_TIME]))]
 
     def _steady_epochs(self, metric: str) -> Bools | bool:
-        """Return in which epochs little was disturbed: of their training, or of their validation."""
+        """Return in which epochs little was disturbed: of their training, or of the part that a metric is of."""
         if not self.disturbances:
             return True
-        span_of = validation_span if metric == VALIDATION else train_span
+        span_of = SPANS.get(metric, train_span)
         cover = cover_of(self.disturbances)
         return np.array([is_steady(cover, span_of(epoch)) for epoch in self.training.epochs], dtype=bool)
 

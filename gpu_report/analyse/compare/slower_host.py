@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from gpu_report.analyse.compare import thresholds as th
 from gpu_report.analyse.compare.metrics import (
+    CHECKPOINT,
     EPOCH_TIME,
     GPU_WORK,
     IMAGES,
@@ -25,7 +26,7 @@ from gpu_report.wording import upper_first
 # Arguments that change how long a training is, or where it lies, and not what an epoch of it costs.
 SAME_EPOCH = frozenset({"epochs", "patience", "seed", "save_period", "plots", "time"})
 SOFTWARE = frozenset({"torch", "ultralytics", "CUDA", "driver", "amp in effect", "processes of the training"})
-TIMES = frozenset({EPOCH_TIME, VALIDATION})
+TIMES = frozenset({EPOCH_TIME, VALIDATION, CHECKPOINT})
 RATES = frozenset({IMAGES, UTILISATION})
 
 

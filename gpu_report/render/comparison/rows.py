@@ -15,6 +15,7 @@ LABELS = {
     "util": "GPU utilisation",
     "energy": "Energy per epoch",
     "validation_time": "Validation",
+    "checkpoint_time": "Checkpoint, callbacks",
     "memory_peak": "Peak memory",
     "main_cpu": "CPU, main process",
     "workers_cpu": "CPU, workers",

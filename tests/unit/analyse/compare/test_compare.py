@@ -38,6 +38,21 @@ def test_the_repair_of_a_starved_run_reads_as_the_improvement_that_it_is():
     assert [(c.rule, c.cause) for c in found.findings if c.status == "gone"] == [("starved", "input-cpu")]
 
 
+def test_a_callback_at_the_end_of_epochs_is_seen_though_their_training_is_as_fast():
+    def with_ends(seconds):
+        made = with_times(analysed(HEALTHY), TIMES)
+        first, *rest = made.epochs
+        ends = [replace(each, checkpoint_s=seconds and seconds + 0.01 * (n % 3)) for n, each in enumerate(rest)]
+        return replace(made, epochs=(first, *ends))
+
+    found = compare([with_ends(0.3)], with_ends(3.0), gates=parse_gates(["checkpoint_time:+50%"], []))
+    assert metric(found, "epoch_time").judgement == "same"
+    assert metric(found, "checkpoint_time").judgement == "worse"
+    assert [gate.outcome for gate in found.gates] == ["failed"]
+    none = compare([with_ends(0.0)], with_ends(0.0))
+    assert all(each.metric != "checkpoint_time" or each.judgement == "unknown" for each in none.metrics)
+
+
 def test_with_few_epochs_windows_of_training_are_compared():
     found = compare([analysed("n-starved")], analysed("n-fed"))
     assert {metric(found, name).basis for name in ("epoch_time", "data_wait_share", "util")} == {"windows"}

@@ -26,6 +26,7 @@ from gpu_report.catalogue import CAUSES
 from gpu_report.model import Advice, Finding, Frame, ProcessWait
 
 SEVERAL = 2
+ROWS = 2  # of the host: one of them lies within a span of this many, whenever it begins
 LOADER = "the data loader"
 WRITES = frozenset({"write", "pwrite64", "writev", "fsync", "fdatasync", "rename", "ftruncate"})
 
@@ -143,7 +144,7 @@ def _kind(wait: ProcessWait) -> tuple[str, str]:
 def _explained(context: Context, gpu: int, held: Sequence[_Held]) -> Explanation | None:
     """Return the cause in the longest of them, None where that is what the end of an epoch is made of."""
     longest = max(held, key=lambda each: each.seconds)
-    signals = context.signals.of(gpu, *longest.span)
+    signals = context.signals.of(gpu, *_with_a_row(context, longest.span))
     if longest.by == LOADER:  # callbacks tell of the wait for training's loader alone; it is as long in all epochs
         signals = replace(signals, is_lasting=True, data_wait_share=None)
     if longest.call is not None:  # whatever YOLO's own share of an epoch's end is, a callback is none of it
@@ -153,6 +154,12 @@ def _explained(context: Context, gpu: int, held: Sequence[_Held]) -> Explanation
     if not explained.cause.confidence or row.phase or (longest.by == LOADER and not row.is_input):
         return None
     return explained
+
+
+def _with_a_row(context: Context, span: Span) -> Span:
+    """Return a span in which there is a reading of the host: one that is shorter is drawn out to both sides."""
+    lacks_s = max(ROWS * (context.run.recording.interval_s or 1.0) - (span[1] - span[0]), 0.0)
+    return span[0] - lacks_s / 2, span[1] + lacks_s / 2
 
 
 def _advice(held: _Held) -> tuple[Advice, ...]:

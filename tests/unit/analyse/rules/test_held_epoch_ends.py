@@ -1,6 +1,7 @@
 """What the end of every epoch waits for is a finding, where lines of code or the kernel tell of it."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,7 @@ from support.runs import make_run, readings
 from support.stacks import LOADER, LOGS, READS, SELECT, TRAINER, TRAINS, process
 
 from gpu_report.analyse import analyse
+from gpu_report.analyse.rules.drops.held_epoch_ends import _with_a_row
 from gpu_report.model import InsideEpoch, InsideRun, Phase, ProcessWait
 
 STARTUP_S, TRAIN_S, EPOCHS = 20.0, 60.0, 6
@@ -75,6 +77,12 @@ def test_a_callback_between_the_batches_of_a_validation_takes_its_own_time_alone
             stays.append((start, end, TRAINS))
     (finding,) = held(dataclasses.replace(run, stacks=(process(*stays),)))
     assert finding.took_s == pytest.approx(8 * EPOCHS, rel=0.05)
+
+
+def test_a_short_span_is_drawn_out_until_a_reading_lies_in_it():
+    context = SimpleNamespace(run=SimpleNamespace(recording=SimpleNamespace(interval_s=1.0)))
+    assert _with_a_row(context, (8.0, 9.0)) == (7.5, 9.5)
+    assert _with_a_row(context, (8.0, 20.0)) == (8.0, 20.0)
 
 
 def test_two_callbacks_are_two_findings():

@@ -39,9 +39,7 @@ READS = (torch.mean, torch.std, torch.min, torch.max)
 
 
 def upload_images(trainer):
-    if time.time() - trainer.train_time_start > 14 and not hasattr(trainer, "uploaded"):
-        trainer.uploaded = True
-        time.sleep(13)  # slow: cb-sleep
+    time.sleep(13)  # slow: cb-sleep
 
 
 def throttle(trainer):
@@ -66,18 +64,14 @@ def log_to_server(trainer):
 
 
 def encode_mask(trainer):
-    if time.time() - trainer.train_time_start > 14 and not hasattr(trainer, "encoded"):
-        trainer.encoded = True
-        ctypes.PyDLL(None).sleep(13)  # slow: cb-gil
+    ctypes.PyDLL(None).sleep(13)  # slow: cb-gil
 
 
 def publish(trainer):
-    if time.time() - trainer.train_time_start > 14 and not hasattr(trainer, "published"):
-        trainer.published = True
-        threading.Thread(target=export, name="exporter", daemon=True).start()
-        time.sleep(0.2)
-        with export_lock:  # slow: cb-lock
-            trainer.epochs_published = trainer.epoch
+    threading.Thread(target=export, name="exporter", daemon=True).start()
+    time.sleep(0.2)
+    with export_lock:  # slow: cb-lock
+        trainer.epochs_published = trainer.epoch
 
 
 def export():

@@ -35,7 +35,7 @@ def fill_heap(model):
 
 def annotate(trainer):
     cache.append([{"loss": float(n)} for n in range(2000)])
-    gc.collect(0) if trainer.epoch < 0 else gc.collect()  # slow: large-heap
+    gc.collect()  # slow: large-heap
 
 
 def collate(batch):
@@ -79,7 +79,7 @@ class ToServer(logging.Handler):
 
 def log_to_server(model):
     LOGGER.addHandler(ToServer())
-    model.add_callback("on_train_batch_end", lambda trainer: LOGGER.info("a batch") if trainer.epoch >= 0 else None)
+    model.add_callback("on_train_batch_end", lambda _: LOGGER.info("a batch"))
 
 
 results = queue.Queue(maxsize=4)
@@ -120,8 +120,6 @@ def evaluate_in_pool(trainer):
 
 def stop_worker(trainer):
     """Stop one of the loader's workers for a while, as a debugger does."""
-    if not hasattr(trainer, "stopped") and time.time() - trainer.train_time_start > 14:
-        trainer.stopped = True
-        pid = trainer.train_loader.iterator._workers[0].pid
-        os.kill(pid, signal.SIGSTOP)
-        threading.Timer(14, os.kill, (pid, signal.SIGCONT)).start()
+    pid = trainer.train_loader.iterator._workers[0].pid
+    os.kill(pid, signal.SIGSTOP)
+    threading.Timer(14, os.kill, (pid, signal.SIGCONT)).start()

@@ -83,13 +83,13 @@ def detect_anomalies(model):
 
 # Name: cause, whether it lasts, how it is installed, arguments of the training.
 FAULTS = {
-    "cb-sleep": ("trainer-blocked", False, called(BATCH_END, callbacks.upload_images), dict(model=M, batch=32)),
+    "cb-sleep": ("trainer-blocked", False, once(callbacks.upload_images), dict(model=M, batch=32)),
     "cb-sleep-often": ("trainer-blocked", True, called(BATCH_END, callbacks.throttle), dict(model=N, batch=64)),
     "cb-compute": ("main-process", True, called(EPOCH_END, callbacks.rank_detections), dict(model=S, batch=64)),
     "cb-disk": ("trainer-blocked", True, called(EPOCH_END, callbacks.export_curves), dict(model=S, batch=32)),
     "cb-http": ("trainer-blocked", True, called(BATCH_END, callbacks.log_to_server), dict(model=S, batch=32)),
-    "cb-gil": ("trainer-blocked", False, called(BATCH_END, callbacks.encode_mask), dict(model=N, batch=32)),
-    "cb-lock": ("trainer-blocked", False, called(BATCH_END, callbacks.publish), dict(model=S, batch=32)),
+    "cb-gil": ("trainer-blocked", False, once(callbacks.encode_mask), dict(model=N, batch=32)),
+    "cb-lock": ("trainer-blocked", False, once(callbacks.publish), dict(model=S, batch=32)),
     "w-sleep": ("input-latency", True, each_sample(samples.fetch), dict(model=N, batch=64, workers=6)),
     "w-decode": ("input-cpu", True, None, dict(model=N, batch=16, workers=8, cache=False, large=True)),
     "w-read": ("input-storage", True, None, dict(model=S, batch=32, workers=8, cache=False, slow_images=True)),
@@ -122,7 +122,7 @@ FAULTS = {
     "val-sleep": ("input-latency", True, each_validated, dict(model=S, batch=32, val=True)),
     "epoch-start": ("trainer-blocked", True, called(EPOCH_START, more.warm_up), dict(model=S, batch=32)),
     "cb-pool": ("trainer-blocked", True, called(EPOCH_END, more.evaluate_in_pool), dict(model=S, batch=32)),
-    "w-stopped": ("input-stalled", False, called(BATCH_END, more.stop_worker), dict(model=S, batch=32, workers=2)),
+    "w-stopped": ("input-stalled", False, once(more.stop_worker), dict(model=S, batch=32, workers=2)),
     "kill-worker": ("run-ended", False, once(ends.kill_worker), dict(model=S, batch=32, workers=2)),
     "nan-loss": ("run-ended", False, once(ends.spoil_loss), dict(model=S, batch=32)),
     "pause-often": ("trainer-blocked", True, called(BATCH_END, ends.pause_often), dict(model=S, batch=32)),

@@ -11,7 +11,7 @@ from math import ceil
 from gpu_report.analyse.advice import thresholds as th
 from gpu_report.analyse.advice.run_settings import RunSettings
 from gpu_report.analyse.causes.host import cores_short
-from gpu_report.analyse.causes.thresholds import IN_LOCK_SHARE, WORKER_FULL_PCT
+from gpu_report.analyse.causes.thresholds import WORKER_FULL_PCT
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.model import SpeedupLimit
 from gpu_report.wording import counted
@@ -40,7 +40,7 @@ def more_workers(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSi
     now, free = max(settings.workers or 0, 1), settings.cores_free
     if settings.workers is None or free is None or not settings.has("workers") or cores_short(signals):
         return None
-    if settings.loader is not None and settings.loader.in_lock >= IN_LOCK_SHARE:
+    if signals.loader is not None and signals.loader.waits_for_lock:
         return None
     needed = ceil(now * limit.speed_up_at_most * th.WORKERS_MARGIN)
     most = free if settings.workers_most is None else min(free, settings.workers_most)
@@ -61,7 +61,7 @@ def cache_in_memory(settings: RunSettings, limit: SpeedupLimit, signals: Interva
     size, free = settings.images_mib, settings.memory_free_mib
     if size is None or free is None or settings.cached or not settings.has("cache") or cores_short(signals):
         return None
-    if settings.loader is not None and settings.loader.reading < th.READING_SHARE:
+    if signals.loader is not None and signals.loader.reading < th.READING_SHARE:
         return None
     needed = size * settings.ranks
     if needed * th.CACHE_NEEDS > free:

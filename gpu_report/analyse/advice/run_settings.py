@@ -7,7 +7,6 @@ import numpy as np
 
 from gpu_report.analyse.advice import thresholds as th
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.signals.loader_work import LoaderWork
 from gpu_report.analyse.timeline.device_argument import visible_gpus
 from gpu_report.analyse.timeline.trainings import Training, whole
 from gpu_report.analyse.timeseries.columns import column_values
@@ -24,8 +23,7 @@ class RunSettings:
     `workers` and `batch` are those in effect, `workers` of each rank, `batch` of all. `cores_free` are cores that
     neither other processes nor a core or two for the rest of the training take, for each rank; `workers_most` are the
     workers to which ultralytics cuts any larger number. `memory_free_mib` is the least host memory that was available,
-    and that its cgroup's limit left. `gpu_peak_mib` and `gpu_total_mib` are of the fullest GPU that it used. What its
-    workers did while it waited for them is `loader`.
+    and that its cgroup's limit left. `gpu_peak_mib` and `gpu_total_mib` are of the fullest GPU that it used.
     """
 
     args: Mapping[str, object]
@@ -41,7 +39,6 @@ class RunSettings:
     memory_free_mib: float | None
     gpu_peak_mib: float | None
     gpu_total_mib: float | None
-    loader: LoaderWork | None = None
 
     def has(self, argument: str) -> bool:
         """Tell whether the run's own args.yaml has an argument: one that it lacks must not be advised."""
@@ -74,7 +71,6 @@ def run_settings_of(context: Context, training: Training) -> RunSettings:
         memory_free_mib=_memory_free_mib(context, training),
         gpu_peak_mib=None if fullest is None else peaks[fullest],
         gpu_total_mib=None if fullest is None else context.run.gpu(fullest).memory_total_mib,
-        loader=context.signals.loader_work,
     )
 
 

@@ -40,14 +40,8 @@ NOTHING = "the cause is unknown"
 
 Scorer = Callable[[IntervalSignals], Candidate | None]
 
-CAUSES: tuple[Scorer, ...] = (
-    gpu_fault,
-    kernel_said,
-    memory_pressure,
-    input_storage,
-    workers_wait_for_file,
-    main_waits_for_file,
-    lock_kept,
+# What data and the cores for it may have lacked.
+DATA: tuple[Scorer, ...] = (
     cores_taken,
     loader_cpu_bound,
     loader_in_main,
@@ -56,6 +50,17 @@ CAUSES: tuple[Scorer, ...] = (
     loader_idle,
     loader_latency,
     loader_idle_at_times,
+)
+
+CAUSES: tuple[Scorer, ...] = (
+    gpu_fault,
+    kernel_said,
+    memory_pressure,
+    input_storage,
+    workers_wait_for_file,
+    main_waits_for_file,
+    lock_kept,
+    *DATA,
     trainer_stopped,
     trainer_blocked,
     main_process_bound,
@@ -68,20 +73,7 @@ CAUSES: tuple[Scorer, ...] = (
 )
 
 # What may be short while the main process stands in a line of its own code: what it does there is the cause then.
-WHILE_WAITED_FOR: frozenset[Scorer] = frozenset(
-    {
-        input_storage,
-        cores_taken,
-        loader_cpu_bound,
-        loader_in_main,
-        held_on_few_cores,
-        own_cores_full,
-        loader_idle,
-        loader_latency,
-        loader_idle_at_times,
-        launch_bound,
-    }
-)
+WHILE_WAITED_FOR = frozenset({input_storage, *DATA, launch_bound})
 
 
 @dataclass(frozen=True)
@@ -99,7 +91,8 @@ def explain(signals: IntervalSignals, *, expected: Cause | None = None, kernel_w
     `expected` is the cause that the phase gives (a validation of typical length), which yields only to a stronger one.
     `kernel_was_read` is False when nobody looked.
     """
-    scorers = (each for each in CAUSES if each not in WHILE_WAITED_FOR or not stood_elsewhere(signals))
+    excluded = WHILE_WAITED_FOR if stood_elsewhere(signals) else ()
+    scorers = (each for each in CAUSES if each not in excluded)
     found = [candidate for scorer in scorers if (candidate := scorer(signals)) is not None]
     ranked = sorted(found, key=lambda candidate: -candidate.confidence)
     if ranked and (expected is None or _outranks(ranked[0], expected)):

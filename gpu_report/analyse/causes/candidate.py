@@ -69,6 +69,11 @@ def stood_elsewhere(signals: IntervalSignals) -> bool:
     return stood.share >= th.RISEN_FACTOR * stood.usual
 
 
+def waits_for_loader(signals: IntervalSignals) -> bool:
+    """Tell whether stacks show the main process in its loader."""
+    return signals.stood is not None and signals.stood.in_loader >= th.STOOD_SHARE
+
+
 def data_came(signals: IntervalSignals) -> bool:
     """Tell whether the trainer was never kept waiting for data, where that is known: then no loader is to blame."""
     return signals.data_wait_share is not None and signals.data_wait_share < th.DATA_CAME_SHARE

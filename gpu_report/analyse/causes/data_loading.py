@@ -52,12 +52,12 @@ def loader_cpu_bound(signals: IntervalSignals) -> Candidate | None:
     """
     busiest, total = signals.within("busiest_worker_cpu_pct"), signals.within("workers_cpu_pct")
     waited = (signals.waited_share or 0.0) >= th.LATENCY_WAIT_SHARE
-    if busiest is None or total is None or data_came(signals) or (busiest < th.WORKER_FULL_PCT and not waited):
+    there = loading_workers(signals)
+    if busiest is None or total is None or signals.loader_workers == 0 or data_came(signals):
         return None
-    busy, there = max(round(total / max(busiest, 1.0)), 1), loading_workers(signals)
+    is_full, busy = busiest >= th.WORKER_FULL_PCT, max(round(total / max(busiest, 1.0)), 1)
     are_full = total >= th.WORKERS_FULL_PCT * min(there, signals.usable_cores or signals.cores or there)
-    is_full = busiest >= th.WORKER_FULL_PCT
-    if signals.loader_workers == 0 or not (are_full or (waited and is_full)) or not (is_full or there):
+    if not (is_full or (waited and there)) or not (are_full or (waited and is_full)):
         return None
     numbers = evidence(
         ("CPU of the busiest worker", busiest, "% of a core"),
@@ -136,7 +136,7 @@ def _why_slow(signals: IntervalSignals) -> str:
     """Return what workers waited for that used neither CPU nor disk: a lock, where their stacks show one."""
     if signals.loader is None:
         return "images were slow to arrive (remote storage, lock)"
-    if signals.loader.in_lock >= th.IN_LOCK_SHARE:
+    if signals.loader.waits_for_lock:
         return "the data-loader workers waited for a lock"
     return "images were slow to arrive, using neither CPU nor disk"
 

@@ -1,7 +1,7 @@
 """Causes that the kernel names: a process of the training waited for a file, and for which."""
 
 from gpu_report.analyse.causes import thresholds as th
-from gpu_report.analyse.causes.candidate import Candidate
+from gpu_report.analyse.causes.candidate import Candidate, waits_for_loader
 from gpu_report.analyse.causes.confidence import CERTAIN, STRONG
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
@@ -22,8 +22,7 @@ def main_waits_for_file(signals: IntervalSignals) -> Candidate | None:
     wait = signals.main_file_wait
     if wait is None or not wait.is_named or not _took(signals, wait):
         return None
-    loads = signals.stood is not None and signals.stood.in_loader >= th.STOOD_SHARE
-    name = "input-storage" if loads else "trainer-blocked"
+    name = "input-storage" if waits_for_loader(signals) else "trainer-blocked"
     return Candidate(name, CERTAIN, f"the trainer's main process waited in {wait_words(wait)}")
 
 

@@ -3,7 +3,14 @@
 from collections.abc import Iterator
 
 from gpu_report.analyse.causes import thresholds as th
-from gpu_report.analyse.causes.candidate import Candidate, data_came, idle, mostly_one_core, stood_elsewhere
+from gpu_report.analyse.causes.candidate import (
+    Candidate,
+    data_came,
+    idle,
+    mostly_one_core,
+    stood_elsewhere,
+    waits_for_loader,
+)
 from gpu_report.analyse.causes.confidence import CERTAIN, LIKELY, POSSIBLE, STRONG
 from gpu_report.analyse.causes.data_loading import loader_idle
 from gpu_report.analyse.evidence import evidence, stopped_processes, usually
@@ -19,7 +26,7 @@ def trainer_stopped(signals: IntervalSignals) -> Candidate | None:
     numbers = evidence(stopped_processes(stopped))
     main, workers = signals.within("main_cpu_pct"), signals.within("workers")
     # what is stopped notes nothing: the line in which it stood last says as little of a stopped main process
-    if _waits_for_loader(signals) and (main or 0.0) > 0 and stopped <= (workers or 0.0):
+    if waits_for_loader(signals) and (main or 0.0) > 0 and stopped <= (workers or 0.0):
         return Candidate("input-stalled", CERTAIN, "a signal paused a data-loader worker (SIGSTOP)", numbers)
     return Candidate("trainer-blocked", CERTAIN, "a signal paused the training (SIGSTOP, Ctrl-Z)", numbers)
 
@@ -31,7 +38,7 @@ def trainer_blocked(signals: IntervalSignals) -> Candidate | None:
     """
     main, elsewhere = signals.within("main_cpu_pct"), stood_elsewhere(signals)
     blocked = elsewhere and main is not None and main < th.IDLE_CPU_PCT
-    if not blocked and (_waits_for_loader(signals) or not idle(signals) or loader_idle(signals) is not None):
+    if not blocked and (waits_for_loader(signals) or not idle(signals) or loader_idle(signals) is not None):
         return None
     numbers = evidence(
         *_in_one_line(signals),
@@ -85,11 +92,6 @@ def launch_bound(signals: IntervalSignals) -> Candidate | None:
     )
     text = "each step was too small for the GPU"
     return Candidate("launch-bound", LIKELY, text, numbers)
-
-
-def _waits_for_loader(signals: IntervalSignals) -> bool:
-    """Tell whether stacks show the main process in its loader."""
-    return signals.stood is not None and signals.stood.in_loader >= th.STOOD_SHARE
 
 
 def _in_one_line(signals: IntervalSignals) -> Iterator[tuple[str, float, str]]:

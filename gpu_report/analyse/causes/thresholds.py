@@ -34,7 +34,6 @@ STOPPED = 0.5  # processes in state T on average: at least half the time
 LATENCY_WAIT_SHARE = 0.4
 LOADS_CPU_SHARE = 0.5  # of a core while it loads: a main process that uses less waits for what it reads
 LATENCY_WORKERS_LEAST_SHARE = 0.05  # of a core each: images come, only slowly; workers that stall use none
-IN_LOCK_SHARE = 0.25  # of what workers do while they are waited for: more of them would wait in the lock, too
 STOOD_SHARE = 0.5  # of an interval: what a process did in most of it, by its stacks
 DATA_CAME_SHARE = 0.05  # of training waited for data: so little, and the loader is not what holds the GPU back
 # Of utilisation: SM activity is 80 to 88 % of it in a fed YOLO26m, 25 % with batches of 4 (H200).

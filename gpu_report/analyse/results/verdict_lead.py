@@ -94,34 +94,30 @@ def _lasting(
         if finding.rule != "starved" or cause is None or finding.severity == "info":
             continue
         at = _most(finding)
-        is_own = at is not None and not YOLO.search(at.file)
-        if projection is not None and cause.name == projection.cause and not is_own:
+        own = at if at is not None and _is_own(at) else None
+        if projection is not None and cause.name == projection.cause and own is None:
             continue
         limit = next((limit for limit in limits if limit.cause == cause.name and not limit.at_epoch_ends), None)
         at_most_s = limit.saves_at_most_s * max(_epochs(context), 1) if limit else 0.0
-        text = _stood_in(finding) or CAUSES[cause.name].always
+        text = (_stood_in(cause.name, at) if at else "") or CAUSES[cause.name].always
         if text:
-            sure = (
-                at.share if at is not None and is_own else th.UNSURE
-            )  # what a line of one's own took, it can give back
+            sure = own.share if own else th.UNSURE  # what a line of one's own took, it can give back
             saves_s = max(sure * at_most_s, th.WORTH_LEADING_SHARE * _trained_s(context))
             yield Lead(Sentence(LOOK, f"{text}.", (finding.id,), cause.name), saves_s)
 
 
-def _stood_in(finding: Finding) -> str:
-    """Return the line of code in which the training stood for most of the time, empty where it is not known."""
-    at = _most(finding)
-    if at is None:
-        return ""
+def _is_own(at: CodeLocation) -> bool:
+    """Tell whether a line is the user's to change, none of YOLO's."""
+    return not YOLO.search(at.file)
+
+
+def _stood_in(cause: str, at: CodeLocation) -> str:
+    """Return the line of code to look at; where it is YOLO's own, what helps against the cause, empty if nothing."""
     who = "data-loader workers were" if at.process == "workers" else "the training was"
-    if finding.cause and YOLO.search(at.file):
-        always = CAUSES[finding.cause.name].always
-        return always and f"{always}. {upper_first(who)} in {place_words(at)} {_waited(at)}"
-    return f"Look at {place_words(at)}: {who} in it {_waited(at)}"
-
-
-def _waited(at: CodeLocation) -> str:
-    return f"{100 * at.share:.0f} % of the time that the GPU waited"
+    share, always = f"{100 * at.share:.0f} % of the time that the GPU waited", CAUSES[cause].always
+    if not _is_own(at):
+        return always and f"{always}. {upper_first(who)} in {place_words(at)} {share}"
+    return f"Look at {place_words(at)}: {who} in it {share}"
 
 
 def _most(finding: Finding) -> CodeLocation | None:
@@ -176,7 +172,7 @@ def _look(cause: str, findings: Sequence[Finding], took_s: float) -> Sentence:
     rule = RULES[worst.rule]
     felt = f"the GPU was {sure}idle" if rule.drop or rule.at_epoch_ends else f"the training was {sure}slowed"
     at, row = _most(worst), CAUSES[cause]
-    if at is not None and not YOLO.search(at.file):
+    if at is not None and _is_own(at):
         text = f"Look at {place_words(at)}: {felt} for {took} there"
     elif advice is not None and cause == "other-process":  # how much it slowed the training is not always known
         text = f"{advice.short}: it used the GPU for {took} of the training"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.signals.idle_stacks import IdleStacks
 from gpu_report.analyse.signals.stack_habits import LEAST_IDLE_S
 from gpu_report.analyse.signals.stack_notes import of_worker_alone, reads_image, waits_for_lock
@@ -20,6 +21,11 @@ class LoaderWork:
 
     reading: float
     in_lock: float
+
+    @property
+    def waits_for_lock(self) -> bool:
+        """Tell whether the workers wait for each other."""
+        return self.in_lock >= th.IN_LOCK_SHARE
 
 
 def loader_work(processes: Sequence[IdleStacks]) -> LoaderWork | None:

@@ -43,7 +43,7 @@ def ranked(findings: tuple[Finding, ...]) -> tuple[tuple[Finding, ...], tuple[Fi
 
 def finding_view(finding: Finding, clock: WallClock, analysis: Analysis) -> FindingView:
     """Return a finding in words."""
-    cause = finding.cause
+    cause, is_told = finding.cause, finding.id in told(analysis)
     return FindingView(
         id=finding.id,
         title=finding_title(finding),
@@ -52,7 +52,7 @@ def finding_view(finding: Finding, clock: WallClock, analysis: Analysis) -> Find
         expected=finding.expected,
         start=clock.moment(finding.start_t_s),
         end=clock.moment(finding.end_t_s),
-        gist=_gist(finding, clock, is_told=finding.id in told(analysis)),
+        gist=_gist(finding, clock, is_told=is_told),
         summary=tied(sentence(finding.summary)),
         facts=_facts(finding, several_gpus=len(analysis.gpus) > 1),
         cause=cause_words(cause.name) if cause else "",
@@ -63,7 +63,7 @@ def finding_view(finding: Finding, clock: WallClock, analysis: Analysis) -> Find
         kernel=tuple(_nearby(event, clock, finding) for event in finding.kernel_events),
         advice=tuple(_advice(a) for a in finding.advice if a.text != analysis.run.kernel.advice),
         step=sentence(next_step(finding, analysis)),
-        is_told=finding.id in told(analysis),
+        is_told=is_told,
     )
 
 

@@ -26,7 +26,8 @@ def row(folder: Path, name: str) -> str:
 def main() -> None:
     folder, names = Path(sys.argv[1]), sys.argv[2:]
     print("| fault | cause | said | where | line right |\n|---|---|---|---|---|")
-    for name in names or sorted(path.stem for path in folder.glob("*.json")):
+    recorded = (path.stem for path in folder.glob("*.json") if path.stat().st_size)
+    for name in names or sorted(recorded):
         print(row(folder, name))
 
 

@@ -15,6 +15,7 @@ import more
 import played_gpu
 import samples
 import torch
+import unseen
 from ultralytics import YOLO
 from ultralytics.data import build
 from ultralytics.data.base import BaseDataset
@@ -144,12 +145,13 @@ FAULTS = {
     "sigterm": ("run-ended", False, once(ends.terminate), dict(model=S, batch=32)),
     "disk-full": ("run-ended", False, once(ends.fill_disk), dict(model=S, batch=32)),
     "healthy": (None, True, None, dict(model=M, batch=32)),
+    **unseen.UNSEEN,
 }
 
 
 def marked(name):
     """Return file and line of a fault, None where it has none."""
-    for file in ("callbacks.py", "samples.py", "more.py", "ends.py"):
+    for file in ("callbacks.py", "samples.py", "more.py", "ends.py", "unseen.py"):
         for number, line in enumerate((HERE / file).read_text().splitlines(), 1):
             if line.endswith(f"# slow: {name}"):
                 return [file, number]

@@ -30,7 +30,7 @@ MOST_NUMBER: Final = 100_000  # of a table: a process writes 50,000 at most
 MOST_DISTANCE: Final = np.iinfo(np.int32).max
 MOST_STEP_MS: Final = 60_000
 MOST_THREAD: Final = 64  # a process notes 16 at a time
-DEEPEST: Final = 64
+DEEPEST: Final = 160
 GONE: Final = -1  # in the place of a stack's number
 ROLE: Final = re.compile(r"main|(?:rank|worker) [0-9]{1,6}")
 

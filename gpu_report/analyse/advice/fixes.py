@@ -13,6 +13,7 @@ from gpu_report.analyse.advice.run_settings import RunSettings
 from gpu_report.analyse.causes.host import cores_short
 from gpu_report.analyse.causes.thresholds import WORKER_FULL_PCT
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
+from gpu_report.analyse.signals.thresholds import STOOD_SHARE
 from gpu_report.model import SpeedupLimit
 from gpu_report.wording import counted
 
@@ -40,7 +41,7 @@ def more_workers(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSi
     now, free = max(settings.workers or 0, 1), settings.cores_free
     if settings.workers is None or free is None or not settings.has("workers") or cores_short(signals):
         return None
-    if signals.loader is not None and signals.loader.waits_for_lock:
+    if signals.loader is not None and signals.loader.waits_for_shared:
         return None
     needed = ceil(now * limit.speed_up_at_most * th.WORKERS_MARGIN)
     most = free if settings.workers_most is None else min(free, settings.workers_most)
@@ -76,6 +77,8 @@ def larger_batch(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSi
     Up to `nbs` images (64) the optimiser sees no difference, since ultralytics accumulates gradients up to there.
     """
     batch, nominal = settings.batch, settings.args.get("nbs")
+    if limit.cause == "main-process" and not _launches(signals):
+        return None
     if not batch or not settings.has("batch") or not isinstance(nominal, int) or not settings.gpu_peak_mib:
         return None
     most = th.BATCH_MEMORY_SHARE * (settings.gpu_total_mib or 0.0) / settings.gpu_peak_mib * batch
@@ -93,6 +96,12 @@ def larger_batch(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSi
         f"a batch of {batch} is too small for this GPU; with {try_} the optimizer still steps every {nominal} images"
     )
     return Fix("batch", str(batch), str(try_), reason, expected_s)
+
+
+def _launches(signals: IntervalSignals) -> bool:
+    """Tell whether a full main process can have been launching: in the loader, or in a user's function, it is not."""
+    stood = signals.stood
+    return stood is None or max(stood.in_loader, stood.call_share) < STOOD_SHARE
 
 
 Offer = Callable[[RunSettings, SpeedupLimit, IntervalSignals], Fix | None]

@@ -14,6 +14,7 @@ from gpu_report.analyse.causes.candidate import Candidate, stood_elsewhere
 from gpu_report.analyse.causes.confidence import CERTAIN
 from gpu_report.analyse.causes.data_loading import (
     input_storage,
+    loader_asks_process,
     loader_cpu_bound,
     loader_idle,
     loader_idle_at_times,
@@ -44,6 +45,7 @@ Scorer = Callable[[IntervalSignals], Candidate | None]
 DATA: tuple[Scorer, ...] = (
     cores_taken,
     loader_cpu_bound,
+    loader_asks_process,
     loader_in_main,
     held_on_few_cores,
     own_cores_full,

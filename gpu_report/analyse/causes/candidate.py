@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from gpu_report.analyse.causes import thresholds as th
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
+from gpu_report.analyse.signals.thresholds import STOOD_SHARE
 from gpu_report.model import Advice, Evidence
 
 
@@ -59,19 +60,33 @@ def workers_have_time(signals: IntervalSignals) -> bool:
 
 
 def stood_elsewhere(signals: IntervalSignals) -> bool:
-    """Tell whether stacks show the main process in a line in which it does not stand while its GPU works.
+    """Tell whether stacks show the main process where it does not stand while its GPU works.
 
-    Then what it did there is the cause, whatever else was short meanwhile.
+    That is a function of the user's that YOLO called, or a line that is unusual. Then what it did there is the cause,
+    whatever else was short meanwhile.
     """
     stood = signals.stood
-    if stood is None or stood.usual is None or stood.share < th.STOOD_SHARE:
+    if stood is None or stood.is_in_call:
+        return stood is not None
+    if stood.usual is None or stood.share < STOOD_SHARE:
         return False
     return stood.share >= th.RISEN_FACTOR * stood.usual
 
 
+def computes_where_it_stood(signals: IntervalSignals) -> bool | None:
+    """Tell whether the main process computed in the place where it stood; None where its CPU is not known.
+
+    Where only that of the whole interval is, what is more than that of a process that waits is the place's.
+    """
+    there, whole = signals.stood.cpu_pct if signals.stood else None, signals.within("main_cpu_pct")
+    if there is not None:
+        return there >= th.COMPUTES_CPU_PCT
+    return None if whole is None else whole >= th.IDLE_CPU_PCT
+
+
 def waits_for_loader(signals: IntervalSignals) -> bool:
     """Tell whether stacks show the main process in its loader."""
-    return signals.stood is not None and signals.stood.in_loader >= th.STOOD_SHARE
+    return signals.stood is not None and signals.stood.in_loader >= STOOD_SHARE
 
 
 def data_came(signals: IntervalSignals) -> bool:

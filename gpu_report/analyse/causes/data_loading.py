@@ -14,7 +14,7 @@ from gpu_report.analyse.causes.confidence import LIKELY, POSSIBLE, STRONG, SUPPO
 from gpu_report.analyse.evidence import evidence, usually
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.kernel_events import cache_dropped
-from gpu_report.analyse.signals.thresholds import WAITING_MAIN_PCT
+from gpu_report.analyse.signals.thresholds import STOOD_SHARE, WAITING_MAIN_PCT
 from gpu_report.model import Advice, KernelEvent
 
 
@@ -55,6 +55,8 @@ def loader_cpu_bound(signals: IntervalSignals) -> Candidate | None:
     there = loading_workers(signals)
     if busiest is None or total is None or signals.loader_workers == 0 or data_came(signals):
         return None
+    if signals.loader is not None and signals.loader.waits_for_process:  # which counts as one of them
+        return None
     is_full, busy = busiest >= th.WORKER_FULL_PCT, max(round(total / max(busiest, 1.0)), 1)
     are_full = total >= th.WORKERS_FULL_PCT * min(there, signals.usable_cores or signals.cores or there)
     if not (is_full or (waited and there)) or not (are_full or (waited and is_full)):
@@ -94,7 +96,7 @@ def loader_idle(signals: IntervalSignals) -> Candidate | None:
     lead, stood = signals.workers_lead_s(), signals.stood.in_loader if signals.stood else None
     if signals.is_lasting or main is None or workers is None or not idle(signals) or data_came(signals):
         return None
-    if (lead is None and stood is None) or (stood is not None and stood < th.STOOD_SHARE):
+    if (lead is None and stood is None) or (stood is not None and stood < STOOD_SHARE):
         return None
     surge = signals.workers_surge()
     first, refilled = lead is not None and lead >= th.LEAD_S, surge is not None and surge >= th.SURGE_FACTOR
@@ -130,6 +132,22 @@ def loader_latency(signals: IntervalSignals) -> Candidate | None:
         ("of this time a process waited for input or output", signals.within("io_pressure_pct"), "%"),
     )
     return Candidate("input-latency", SUPPORTED, _why_slow(signals), numbers)
+
+
+def loader_asks_process(signals: IntervalSignals) -> Candidate | None:
+    """Find that the workers waited for one process that answers them all, one after the other."""
+    wait, loader = signals.waited_share, signals.loader
+    if wait is None or wait < th.LATENCY_WAIT_SHARE or loader is None or not loader.waits_for_process:
+        return None
+    numbers = evidence(
+        ("the trainer waited for data", 100 * wait, "% of this time"),
+        ("of that, the workers waited for another process's answer", 100 * loader.asking, "%"),
+        ("CPU of the busiest process of the loader", signals.within("busiest_worker_cpu_pct"), "% of a core"),
+    )
+    text = "the data-loader workers waited for one process that answers them all"
+    fix = "Give each worker its own copy of what it asks another process for"
+    advice = Advice(f"{fix} (a `multiprocessing` manager answers one request at a time)", short=fix)
+    return Candidate("input-latency", STRONG, text, numbers, (advice,))
 
 
 def _why_slow(signals: IntervalSignals) -> str:

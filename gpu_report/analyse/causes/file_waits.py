@@ -1,11 +1,11 @@
 """Causes that the kernel names: a process of the training waited for a file, and for which."""
 
-from gpu_report.analyse.causes import thresholds as th
 from gpu_report.analyse.causes.candidate import Candidate, waits_for_loader
 from gpu_report.analyse.causes.confidence import CERTAIN, STRONG
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.process_waits import FileWait
+from gpu_report.analyse.signals.thresholds import STOOD_SHARE
 from gpu_report.model import Evidence
 
 # Causes in which a process waits: what it waited for belongs to their evidence.
@@ -29,7 +29,7 @@ def main_waits_for_file(signals: IntervalSignals) -> Candidate | None:
 def workers_wait_for_file(signals: IntervalSignals) -> Candidate | None:
     """Find a worker in one system call on a remote filesystem for most of it, while the trainer waited for data."""
     wait, stood = signals.worker_file_wait, signals.stood
-    elsewhere = stood is not None and stood.in_loader < th.STOOD_SHARE
+    elsewhere = stood is not None and stood.in_loader < STOOD_SHARE
     if wait is None or not wait.is_remote or not _took(signals, wait) or elsewhere:
         return None
     on = ", on a network filesystem" if wait.is_network else ""
@@ -42,9 +42,9 @@ def lock_kept(signals: IntervalSignals) -> Candidate | None:
     However busy the machine is: who waits for a core does not ask for the lock meanwhile.
     """
     kept = signals.lock_kept
-    if kept is None or kept.seconds < th.STOOD_SHARE * (signals.end_t_s - signals.start_t_s):
+    if kept is None or kept.seconds < STOOD_SHARE * (signals.end_t_s - signals.start_t_s):
         return None
-    computes = kept.cpu_share >= th.STOOD_SHARE
+    computes = kept.cpu_share >= STOOD_SHARE
     what = "computed" if computes else "waited"
     text = f"C code {what} without letting go of Python's lock (GIL), so that no thread of the main process could run"
     return Candidate("main-process" if computes else "trainer-blocked", CERTAIN, text)
@@ -70,4 +70,4 @@ def wait_words(wait: FileWait) -> str:
 
 
 def _took(signals: IntervalSignals, wait: FileWait) -> bool:
-    return wait.seconds >= th.STOOD_SHARE * (signals.end_t_s - signals.start_t_s)
+    return wait.seconds >= STOOD_SHARE * (signals.end_t_s - signals.start_t_s)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from gpu_report.analyse.causes import thresholds as th
 from gpu_report.analyse.causes.candidate import (
     Candidate,
+    computes_where_it_stood,
     data_came,
     idle,
     mostly_one_core,
@@ -34,15 +35,15 @@ def trainer_stopped(signals: IntervalSignals) -> Candidate | None:
 def trainer_blocked(signals: IntervalSignals) -> Candidate | None:
     """Find that the main process itself stalled: no CPU, no disk, and the workers waited for it.
 
-    Where its stacks show it in a line of its own, that it used no CPU there is enough.
+    Where its stacks show it in a place of its own, that it used little CPU there is enough.
     """
-    main, elsewhere = signals.within("main_cpu_pct"), stood_elsewhere(signals)
-    blocked = elsewhere and main is not None and main < th.IDLE_CPU_PCT
+    elsewhere = stood_elsewhere(signals)
+    blocked = elsewhere and computes_where_it_stood(signals) is False
     if not blocked and (waits_for_loader(signals) or not idle(signals) or loader_idle(signals) is not None):
         return None
     numbers = evidence(
-        *_in_one_line(signals),
-        ("CPU of the main process", main, "% of a core"),
+        *_in_one_place(signals),
+        _main_cpu(signals),
         usually(signals.typical("main_cpu_pct"), "% of a core"),
         ("CPU of all workers", signals.within("workers_cpu_pct"), "% of a core"),
     )
@@ -53,16 +54,16 @@ def trainer_blocked(signals: IntervalSignals) -> Candidate | None:
 def main_process_bound(signals: IntervalSignals) -> Candidate | None:
     """Find one core full with the main process while workers idled: it cannot feed the GPU faster.
 
-    Where its stacks show it in a line of its own, it need not be all of a core: what it computes there may have threads
-    or wait for a disk in between.
+    Where its stacks show it in a place of its own, it need not be all of a core: what it computes there may wait for a
+    disk in between.
     """
-    main, elsewhere = signals.within("main_cpu_pct"), stood_elsewhere(signals)
-    works_there = elsewhere and main is not None and main >= th.IDLE_CPU_PCT
-    if not works_there and not mostly_one_core(signals):
+    elsewhere = stood_elsewhere(signals)
+    works_there = elsewhere and bool(computes_where_it_stood(signals))
+    if not works_there and (elsewhere or not mostly_one_core(signals)):
         return None
     numbers = evidence(
-        *_in_one_line(signals),
-        ("CPU of the main process", signals.within("main_cpu_pct"), "% of a core"),
+        *_in_one_place(signals),
+        _main_cpu(signals),
         ("CPU of all workers", signals.within("workers_cpu_pct"), "% of a core"),
         ("CPU, all cores", signals.within("cpu_pct"), "%"),
     )
@@ -76,10 +77,12 @@ def launch_bound(signals: IntervalSignals) -> Candidate | None:
 
     The main process was full and waited for no data: so it launched. Where callbacks did not tell, SM activity far
     under utilisation does. A GPU that is not even busy LAUNCH_UTIL_PCT of the time gets no stream of kernels: then the
-    main process does something else.
+    main process does something else, as it does where it fills more cores than can launch (LAUNCHES_CPU_PCT).
     """
     util, sm = signals.gpu_within("gpu_util_pct"), signals.gpu_within("sm_active_pct")
     if util is None or util < th.LAUNCH_UTIL_PCT or not mostly_one_core(signals):
+        return None
+    if (signals.within("main_cpu_pct") or 0.0) > th.LAUNCHES_CPU_PCT:
         return None
     small = sm is not None and sm < th.LAUNCH_SM_SHARE * util
     if not (small or data_came(signals)):
@@ -94,7 +97,19 @@ def launch_bound(signals: IntervalSignals) -> Candidate | None:
     return Candidate("launch-bound", LIKELY, text, numbers)
 
 
-def _in_one_line(signals: IntervalSignals) -> Iterator[tuple[str, float, str]]:
-    """Yield for how much of the GPU's idle time the main process stood in one line that is none of its usual ones."""
-    if stood_elsewhere(signals) and signals.stood:
-        yield ("the main process was in one line of code", 100 * signals.stood.share, "% of the idle time")
+def _in_one_place(signals: IntervalSignals) -> Iterator[tuple[str, float, str]]:
+    """Yield for how much of the GPU's idle time the main process stood in one place that is none of its usual ones."""
+    stood = signals.stood
+    if stood is None or not stood_elsewhere(signals):
+        return
+    if stood.is_in_call and stood.call_share > stood.share:
+        yield ("the main process was in one function", 100 * stood.call_share, "% of the idle time")
+    else:
+        yield ("the main process was in one line of code", 100 * stood.share, "% of the idle time")
+
+
+def _main_cpu(signals: IntervalSignals) -> tuple[str, float | None, str]:
+    """Return the CPU of the main process, in the place where it stood if that is known."""
+    if stood_elsewhere(signals) and signals.stood and signals.stood.cpu_pct is not None:
+        return "CPU of the main process there", signals.stood.cpu_pct, "% of a core"
+    return "CPU of the main process", signals.within("main_cpu_pct"), "% of a core"

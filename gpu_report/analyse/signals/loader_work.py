@@ -8,44 +8,58 @@ import numpy as np
 from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.signals.idle_stacks import IdleStacks
 from gpu_report.analyse.signals.stack_habits import LEAST_IDLE_S
-from gpu_report.analyse.signals.stack_notes import of_worker_alone, reads_image, waits_for_lock
+from gpu_report.analyse.signals.stack_notes import of_worker_alone, reads_image, waits_for_lock, waits_for_process
 from gpu_report.analyse.timeseries.distinct import distinct
+
+KINDS = 4  # of a worker's stacks: at work at all, reading, in a lock, asking
 
 
 @dataclass(frozen=True)
 class LoaderWork:
-    """Shares (0 to 1) of the GPU's idle time that workers spent reading images and waiting for a lock.
+    """Shares (0 to 1) of the GPU's idle time that workers spent reading images, in a lock, and asking a process.
 
-    Reading is what a cache does away with: reading, decoding and resizing by YOLO's own code.
+    Reading is what a cache does away with: reading, decoding and resizing by YOLO's own code. A process that is asked
+    is a server of Python's `multiprocessing`, such as a `Manager`: one for all of them.
     """
 
     reading: float
     in_lock: float
+    asking: float = 0.0
 
     @property
     def waits_for_lock(self) -> bool:
         """Tell whether the workers wait for each other."""
-        return self.in_lock >= th.IN_LOCK_SHARE
+        return self.in_lock >= th.SHARED_WAIT_SHARE
+
+    @property
+    def waits_for_process(self) -> bool:
+        """Tell whether the workers wait for one process that answers them all."""
+        return self.asking >= th.SHARED_WAIT_SHARE
+
+    @property
+    def waits_for_shared(self) -> bool:
+        """Tell whether the workers wait for what they share, so that more of them would wait for it, too."""
+        return self.waits_for_lock or self.waits_for_process
 
 
 def loader_work(processes: Sequence[IdleStacks]) -> LoaderWork | None:
     """Return what the workers among some processes did, None where too little was noted of them."""
-    sums = np.zeros(3)
+    sums = np.zeros(KINDS)
     for each in processes:
         if each.process.is_worker:
             sums += _sums(each)
-    total, reading, in_lock = sums.tolist()
-    return LoaderWork(reading / total, in_lock / total) if total >= LEAST_IDLE_S else None
+    total, *parts = sums.tolist()
+    return LoaderWork(*(part / total for part in parts)) if total >= LEAST_IDLE_S else None
 
 
 def _sums(worker: IdleStacks) -> np.ndarray:
-    """Return the idle GPU seconds in which a worker was at work, those in reading and those in a lock."""
+    """Return the idle GPU seconds in which a worker was at work, those in reading, in a lock and in asking."""
     stacks = worker.process.stacks
 
-    def kind(number: int) -> tuple[bool, bool, bool]:
+    def kind(number: int) -> tuple[bool, ...]:
         inner = of_worker_alone(stacks.get(number, ()))
-        return bool(inner), reads_image(inner), waits_for_lock(inner)
+        return bool(inner), reads_image(inner), waits_for_lock(inner), waits_for_process(inner)
 
     kinds, of = distinct(worker.number, kind)
     idle = np.bincount(of, worker.idle_s, minlength=len(kinds))
-    return np.array([sum(s for s, each in zip(idle, kinds, strict=True) if each[place]) for place in range(3)])
+    return np.array([sum(s for s, each in zip(idle, kinds, strict=True) if each[place]) for place in range(KINDS)])

@@ -150,7 +150,8 @@ class SignalsIndex:
 
     @cached_property
     def _habits(self) -> list[StackHabits]:
-        return [StackHabits(each, self._all_phases) for each in self.idle_stacks if not each.process.is_worker]
+        mains = (each for each in self.idle_stacks if not each.process.is_worker)
+        return [StackHabits(each, self._all_phases, self._host_readings) for each in mains]
 
     def _typical_in(self, training: Training | None) -> _Readings:
         """Return the readings with what is typical in a training; of one too short for that, in all of them."""
@@ -167,10 +168,14 @@ class SignalsIndex:
         gpus = {series.gpu: signal_table(series.samples, GPU_COLUMNS) for series in self._series}
         return _Readings(self._host, gpus)
 
+    @cached_property
+    def _host_readings(self) -> SignalTable:
+        return signal_table(self._run.host, HOST_COLUMNS)
+
     @property
     def _host(self) -> SignalTable:
         """Return the readings of the host, and of each for how much of it no main process waited for its loader."""
-        host = signal_table(self._run.host, HOST_COLUMNS)
+        host = self._host_readings
         if not self._habits or len(host.t_s) < SEVERAL:
             return host
         rows = np.column_stack([np.concatenate([[host.t_s[0]], host.t_s[:-1]]), host.t_s])

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpu_report.analyse.signals import thresholds as th
+from gpu_report.analyse.signals.cpu_there import cpu_there
 from gpu_report.analyse.signals.idle_stacks import IdleStacks, Rows
 from gpu_report.analyse.timeline.phase_index import Numbers, PhaseIndex
 from gpu_report.analyse.timeseries.gpu_series import Floats
+from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval_cover
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import Frame, Phase
+
+if TYPE_CHECKING:
+    from gpu_report.analyse.signals.interval_signals import SignalTable
 
 LEAST_IDLE_S = 1.0  # of an interval: 20 notes; less of it may be chance
 DUST_S = 1e-9  # of sums
@@ -25,21 +32,32 @@ class Stood:
 
     `in_loader` is the share (0 to 1) of that time in which it waited for its loader. `share` is that of `line`, the one
     of most of the rest; `usual` is the share that this line has of the GPU's work in the same phases outside the
-    interval, None where too little of that was noted.
+    interval, None where too little of that was noted. `call_share` is that of `call`, the user's function that YOLO
+    called, such as a callback, in which it was longest; a training that nothing holds up stands in none.
+    `cpu_pct` is the main process's CPU (% of a core) while it was there, None where that is not known.
     """
 
     in_loader: float
     line: Frame | None
     share: float
     usual: float | None
+    call: Frame | None = None
+    call_share: float = 0.0
+    cpu_pct: float | None = None
+
+    @property
+    def is_in_call(self) -> bool:
+        """Tell whether it stood in a user's function for most of the time."""
+        return self.call_share >= th.STOOD_SHARE
 
 
 class StackHabits:
     """Says of any interval where one main process stood in it, and whether it stands there when all is well."""
 
-    def __init__(self, stacks: IdleStacks, phases: Sequence[Phase]) -> None:
-        """Take the notes of a main process, and the phases of the run in order of time."""
-        self.stacks, self._phases = stacks, PhaseIndex(phases)
+    def __init__(self, stacks: IdleStacks, phases: Sequence[Phase], host: SignalTable) -> None:
+        """Take the notes of a main process, the phases of the run in order of time, and the readings of its host."""
+        self.stacks, self._phases, self._host = stacks, PhaseIndex(phases), host
+        self._covers: dict[tuple[Frame, bool], IntervalCover] = {}
 
     def within(self, spans: Sequence[Span]) -> Stood | None:
         """Return where it stood in some stretches, None where too little was noted of its idle time."""
@@ -50,10 +68,41 @@ class StackHabits:
             return None
         waits = self.stacks.waits[rows]
         lines, line_of = self.stacks.lines
-        by_line = np.bincount(line_of[rows], np.where(waits, 0.0, idle), minlength=len(lines))
+        not_waiting = np.where(waits, 0.0, idle)
+        by_line = np.bincount(line_of[rows], not_waiting, minlength=len(lines))
         most = int(by_line.argmax())
         usual = self._usual(most, rows, share)
-        return Stood(float(idle[waits].sum()) / total, lines[most], float(by_line[most]) / total, usual)
+        call, call_s = self._call(rows, not_waiting)
+        in_loader, in_line = float(idle[waits].sum()) / total, float(by_line[most]) / total
+        stood = Stood(in_loader, lines[most], in_line, usual, call, call_s / total)
+        return replace(stood, cpu_pct=self._cpu_pct(stood, spans))
+
+    def _call(self, rows: Rows, idle: Floats) -> tuple[Frame | None, float]:
+        """Return the user's function that YOLO called and in which most of the idle time of some pieces lies."""
+        calls, call_of = self.stacks.calls
+        by_call = np.bincount(call_of[rows], idle, minlength=len(calls))
+        named = np.array([call is not None for call in calls])
+        if not named.any():
+            return None, 0.0
+        most = int(np.where(named, by_call, -1.0).argmax())
+        return calls[most], float(by_call[most])
+
+    def _cpu_pct(self, stood: Stood, spans: Sequence[Span]) -> float | None:
+        """Return the CPU of the main process while it stood in its call, else in its line."""
+        there = stood.call if stood.is_in_call else stood.line
+        if there is None or max(stood.call_share, stood.share) < th.STOOD_SHARE:
+            return None
+        return cpu_there(self._host, spans, self._cover(there, is_call=stood.is_in_call))
+
+    def _cover(self, there: Frame, *, is_call: bool) -> IntervalCover:
+        """Return when the process stood in a line or in a call of the user's."""
+        key = there, is_call
+        if key not in self._covers:
+            places, place_of = self.stacks.calls if is_call else self.stacks.lines
+            rows = np.flatnonzero(np.isin(place_of, [at for at, place in enumerate(places) if place == there]))
+            starts, ends = self.stacks.start_s[rows].tolist(), self.stacks.end_s[rows].tolist()
+            self._covers[key] = interval_cover(zip(starts, ends, strict=True))
+        return self._covers[key]
 
     def _usual(self, line: int, rows: Rows, share: Floats) -> float | None:
         """Return the share that a line has of the GPU's work in the phases it stands in, outside of some pieces.

@@ -17,10 +17,15 @@ INTERPRETER = re.compile(
 # What an installed package does is named by the line that calls it; YOLO's own lines its users can look up.
 INTEGRATIONS = re.compile(r"[\\/]ultralytics[\\/]utils[\\/]callbacks[\\/](?!base\.py)")
 YOLO = re.compile(r"[\\/]ultralytics[\\/]")
-PACKAGE = re.compile(r"[\\/](?:site|dist)-packages[\\/](?!ultralytics[\\/])", re.IGNORECASE)
+# What `torch.compile` writes itself, into its cache, is nobody's own code either.
+PACKAGE = re.compile(
+    r"[\\/](?:(?:site|dist)-packages[\\/](?!ultralytics[\\/])|torchinductor_[^\\/]*[\\/])", re.IGNORECASE
+)
 
 # Frames of the main process while it waits for the loader's workers.
 LOADER = re.compile(r"[\\/]torch[\\/]utils[\\/]data[\\/]dataloader\.py$")
+# The loop over a training, as YOLO names it: where a user's class overrides it, all of the training lies within.
+TRAINING_LOOPS = frozenset({"train", "_do_train", "_setup_train"})
 
 
 def stacks_waiting_for_loader(process: ProcessStacks) -> list[int]:
@@ -64,10 +69,12 @@ def called_by_yolo(stack: Stack) -> Frame | None:
     """Return the frame of the user's function that YOLO called and has not come back from, None where there is none.
 
     A callback is one however many functions it calls itself, YOLO's among them; so is one of YOLO's for a logger, such
-    as W&B. A block of the user's model is none: it is torch that calls it.
+    as W&B. A block of the user's model is none: it is torch that calls it. Nor is a loop of the user's own over the
+    training: all that YOLO does lies in it.
     """
     for outer, frame in pairwise(reversed(stack)):
         by_yolo = YOLO.search(outer.file) and not INTEGRATIONS.search(outer.file)
+        by_yolo = by_yolo and frame.function not in TRAINING_LOOPS
         if by_yolo and (kind_of(frame) == "own" or INTEGRATIONS.search(frame.file)):
             return replace(frame, line=0, called="")
     return None
@@ -98,6 +105,7 @@ def shown_frames(stack: Stack, *, of_worker: bool = False) -> Stack:
 # YOLO's functions that read, decode and resize an image: what is cached is not read again.
 READING = frozenset({"load_image", "imread", "verify_image_label"})
 LOCKS = re.compile(r"[\\/](?:threading|synchronize)\.py$")
+CONNECTION = re.compile(r"[\\/]multiprocessing[\\/]connection\.py$")
 
 
 def reads_image(stack: Stack) -> bool:
@@ -108,6 +116,11 @@ def reads_image(stack: Stack) -> bool:
 def waits_for_lock(stack: Stack) -> bool:
     """Tell whether the innermost frame of a stack is a lock's."""
     return bool(stack) and (stack[0].called == "acquire" or bool(LOCKS.search(stack[0].file)))
+
+
+def waits_for_process(stack: Stack) -> bool:
+    """Tell whether the innermost frame of a stack waits for what another process of Python's answers."""
+    return bool(stack) and bool(CONNECTION.search(stack[0].file))
 
 
 def is_loader(frame: Frame) -> bool:

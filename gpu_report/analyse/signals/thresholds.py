@@ -27,7 +27,11 @@ LEAD_LOOK_S = 2.0  # how far into the drop workers must be idle at the latest
 SURGE_S = 3.0  # after a drop: for so long workers may fill an empty queue
 # A trainer that waits for data leaves its core: 0 to 30 % in rows that lie within a wait (stalls-1, ab-workers-2).
 WAITING_MAIN_PCT = 60.0
-IN_LOCK_SHARE = 0.25  # of what workers do while they are waited for: more of them would wait in the lock, too
+# Of what workers do while they are waited for: so much in a lock, or in asking one process, and more would wait, too.
+SHARED_WAIT_SHARE = 0.25
+STOOD_SHARE = 0.5  # of an interval: what a process did in most of it, by its stacks
+THERE_LEAST_S = 1.0  # of a place, apart from what lies beside it in the same readings
+THERE_ERROR_PCT = 15.0  # of a core: what waits takes 0 to 10, what computes 60 and more
 NOT_LOADING_SHARE = 0.5  # of a row of the host: in less of it a trainer waits for data, by its stacks
 WAITING_S = 5.0  # in rows of the host: fewer waits are no habit
 

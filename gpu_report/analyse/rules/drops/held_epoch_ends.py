@@ -148,7 +148,9 @@ def _explained(context: Context, gpu: int, held: Sequence[_Held]) -> Explanation
     if longest.by == LOADER:  # callbacks tell of the wait for training's loader alone; it is as long in all epochs
         signals = replace(signals, is_lasting=True, data_wait_share=None)
     if longest.call is not None:  # whatever YOLO's own share of an epoch's end is, a callback is none of it
-        signals = replace(signals, stood=Stood(0.0, longest.call, 1.0, 0.0))
+        there = signals.stood if signals.stood and signals.stood.call == longest.call else None
+        cpu_pct = there.cpu_pct if there and there.is_in_call else None
+        signals = replace(signals, stood=Stood(0.0, None, 0.0, None, longest.call, 1.0, cpu_pct))
     explained = explain(signals, kernel_was_read=context.run.kernel.status == "read")
     row = CAUSES[explained.cause.name]
     if not explained.cause.confidence or row.phase or (longest.by == LOADER and not row.is_input):

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from support.runs import make_run, readings
 from support.samples import SAMPLES
+from support.stacks import LOGS, TRAINS, WAITS, process
 
 from gpu_report import schema
 from gpu_report.analyse import analyse
@@ -151,6 +152,13 @@ def test_a_batch_too_small_for_the_gpu_grows_to_what_the_optimiser_sees_anyway()
     assert bound_of(launch_bound_run(quantities=active), "launch-bound").epoch_s_estimate == pytest.approx(2.6)
     assert changes(launch_bound_run(peak_mib=15_000.0)) == {"batch": "16"}  # 60 % of 140 GiB hold 5.7 times of it
     assert changes(launch_bound_run(batch=64)) == {}
+
+
+@pytest.mark.parametrize(("stack", "batch"), [(TRAINS, {"batch": "64"}), (WAITS, {}), (LOGS, {})])
+def test_a_full_main_process_gets_a_larger_batch_only_where_it_can_have_been_launching(stack, batch):
+    run = launch_bound_run(util=10.0)
+    assert bound_of(run, "main-process") is not None
+    assert changes(dataclasses.replace(run, stacks=(process((0, 1000, stack)),))) == batch
 
 
 def test_what_a_moment_cost_is_held_against_epochs_that_nothing_disturbed():

@@ -65,6 +65,8 @@ SLOW_IMAGES = {"main_cpu_pct": 6, "busiest_worker_cpu_pct": 19, "workers_cpu_pct
 BUSY_CALLBACK = {"main_cpu_pct": 107, "busiest_worker_cpu_pct": 30, "workers_cpu_pct": 120}
 LINE = Frame("/home/me/callbacks.py", 41, "log_images")
 ELSEWHERE = Stood(in_loader=0.0, line=LINE, share=0.95, usual=0.01)  # in a line where it never stands while a GPU works
+# in a function of the user's, at several lines: it stands there in all of a training, so that no line is unusual
+IN_CALL = Stood(in_loader=0.1, line=LINE, share=0.3, usual=0.3, call=LINE, call_share=0.8)
 AS_USUAL = Stood(in_loader=0.0, line=LINE, share=0.95, usual=0.6)
 IN_LOADER = Stood(in_loader=0.9, line=LINE, share=0.1, usual=0.3)
 OTHER = OtherProcess(0, 798, "python3", (START, START + 0.9 * (END - START)), 842.0, 50.0)
@@ -94,6 +96,13 @@ OTHER = OtherProcess(0, 798, "python3", (START, START + 0.9 * (END - START)), 84
         ("trainer-blocked", signals({**IDLE, **STORAGE}, stood=ELSEWHERE)),
         ("main-process", signals(TOO_FEW, stood=ELSEWHERE)),
         ("main-process", signals(ONE_CORE, gpu={"gpu_util_pct": 28, "sm_active_pct": 7}, stood=ELSEWHERE)),
+        ("main-process", signals(ONE_CORE, gpu={"gpu_util_pct": 28, "sm_active_pct": 7}, stood=IN_CALL)),
+        ("main-process", signals({"main_cpu_pct": 30}, stood=dataclasses.replace(IN_CALL, cpu_pct=95))),
+        ("trainer-blocked", signals({"main_cpu_pct": 30}, stood=dataclasses.replace(IN_CALL, cpu_pct=2))),
+        ("trainer-blocked", signals({"main_cpu_pct": 3}, stood=IN_CALL)),
+        ("main-process", signals({**ONE_CORE, "main_cpu_pct": 900}, gpu={"gpu_util_pct": 28, "sm_active_pct": 7})),
+        ("input-latency", signals(TOO_FEW, data_wait_share=0.7, loader=LoaderWork(0.1, 0.0, 0.4))),
+        ("input-cpu", signals(TOO_FEW, data_wait_share=0.7, loader=LoaderWork(0.1, 0.0, 0.1))),
         ("input-cpu", signals(TAKEN, stood=AS_USUAL)),
         ("input-cpu", signals(TOO_FEW, stood=IN_LOADER)),
         ("input-stalled", signals(IDLE, stood=IN_LOADER)),

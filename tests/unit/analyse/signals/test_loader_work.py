@@ -13,6 +13,7 @@ from gpu_report.model import Frame
 
 YOLO = "/venv/lib/python3.11/site-packages/ultralytics/"
 LOADS = (Frame(YOLO + "utils/patches.py", 60, "imread"), Frame(YOLO + "data/base.py", 250, "load_image"), LOOP, TRAINER)
+ASKS = (Frame("/usr/lib/python3.11/multiprocessing/connection.py", 395, "_recv"), READ, LOOP, TRAINER)
 LOCKED = (Frame("/usr/lib/python3.11/multiprocessing/synchronize.py", 96, "__enter__"), READ, LOOP, TRAINER)
 
 
@@ -22,18 +23,21 @@ def run_with(*stacks):
 
 
 @pytest.mark.parametrize(
-    ("stays", "reading", "in_lock"),
+    ("stays", "reading", "in_lock", "asking"),
     [
-        (((0, 20, LOADS),), 1, 0),
-        (((0, 20, READS),), 0, 0),
-        (((0, 10, READS), (10, 20, LOCKED)), 0, 0.5),
-        (((0, 10, LOADS), (10, 20, RESTS)), 1, 0),
+        (((0, 20, LOADS),), 1, 0, 0),
+        (((0, 20, READS),), 0, 0, 0),
+        (((0, 10, READS), (10, 20, LOCKED)), 0, 0.5, 0),
+        (((0, 10, READS), (10, 20, ASKS)), 0, 0, 0.5),
+        (((0, 10, LOADS), (10, 20, RESTS)), 1, 0, 0),
     ],
 )
-def test_what_the_workers_did(stays, reading, in_lock):
+def test_what_the_workers_did(stays, reading, in_lock, asking):
     run = run_with(process((0, 20, WAITS)), process(*stays, role="worker 0", pid=2))
     work = loader_work(idle_stacks(run, [series(*[0] * 20)]))
     assert (work.reading, work.in_lock) == (pytest.approx(reading), pytest.approx(in_lock))
+    assert work.asking == pytest.approx(asking)
+    assert work.waits_for_shared == (in_lock + asking > 0)
 
 
 def test_nothing_is_known_of_workers_that_were_not_noted():
@@ -54,6 +58,9 @@ def test_a_callback_is_the_function_that_yolo_called_whatever_it_calls():
     assert called_by_yolo((predicts, callback, runs, TRAINER, script)).function == "on_end"
     calls = Frame("/venv/lib/python3.11/site-packages/torch/nn/modules/module.py", 1798, "_call_impl")
     block = Frame("/home/me/blocks.py", 12, "forward")
+    loop = Frame("/home/me/trainer.py", 80, "_do_train")
+    assert called_by_yolo((calls, loop, TRAINER, script)) is None
+    assert called_by_yolo((callback, runs, loop, TRAINER, script)).function == "on_end"
     assert called_by_yolo((block, calls, predicts, TRAINER, script)) is None
     assert called_by_yolo((helper, script)) is None
 

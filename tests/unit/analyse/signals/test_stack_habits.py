@@ -1,16 +1,25 @@
 """Where a main process stood in an interval, against where it stands while its GPU works."""
 
+import numpy as np
 import pytest
 from support.stacks import LOG, LOGS, READS, TRAINER, TRAINS, WAITS, process, series
 
+from gpu_report.analyse.signals.cpu_there import cpu_there
 from gpu_report.analyse.signals.idle_stacks import main_idle_stacks
+from gpu_report.analyse.signals.interval_signals import NO_SIGNALS, SignalTable
 from gpu_report.analyse.signals.stack_habits import StackHabits, stood_of
-from gpu_report.model import Phase
+from gpu_report.analyse.timeseries.interval_cover import interval_cover
+from gpu_report.model import Frame, Phase
 
 
-def habits(*stays, util, phases=(("train", 0, 1000),), role="main", gpu=0):
+def habits(*stays, util, phases=(("train", 0, 1000),), role="main", gpu=0, cpu=None):
     stacks = main_idle_stacks(process(*stays, role=role), [series(*util, gpu=gpu)])
-    return StackHabits(stacks, [Phase(name, None, start, end, "callbacks") for name, start, end in phases])
+    host = NO_SIGNALS if cpu is None else readings(np.arange(1.0, len(cpu) + 1), cpu)
+    return StackHabits(stacks, [Phase(name, None, start, end, "callbacks") for name, start, end in phases], host)
+
+
+def readings(t_s, cpu):
+    return SignalTable(t_s, {"main_cpu_pct": np.array(cpu, dtype=float)}, np.zeros(len(t_s), dtype=bool))
 
 
 def test_a_line_in_which_it_does_not_stand_while_the_gpu_works_is_unusual():
@@ -56,3 +65,48 @@ def test_of_several_processes_that_feed_a_gpu_the_one_counts_that_waits_least_fo
     other = habits((0, 30, READS), util=[0] * 30, gpu=1)
     assert stood_of([waits, logs, other], 0, [(20, 30)]).line == LOG
     assert stood_of([other], 0, [(20, 30)]) is None
+
+
+def test_a_function_of_the_users_counts_as_one_wherever_it_stands_in_it():
+    draws, sends = (Frame("/home/me/log.py", n, "send") for n in (10, 11))
+    stays = [(n, n + 3, (line, *LOGS)) for n, line in zip(range(0, 30, 3), [draws, sends] * 5, strict=True)]
+    stood = habits(*stays, util=[0] * 30, cpu=[2] * 30).within([(0, 30)])
+    assert (stood.call.function, stood.call_share) == (LOG.function, pytest.approx(1))
+    assert stood.share == pytest.approx(0.5)
+    assert stood.is_in_call
+    assert stood.cpu_pct == pytest.approx(2)
+
+
+def test_a_training_that_stands_in_no_function_of_the_users_has_no_call():
+    stood = habits((0, 30, TRAINS), util=[20] * 30, cpu=[100] * 30).within([(0, 30)])
+    assert (stood.call, stood.call_share, stood.is_in_call) == (None, 0, False)
+
+
+@pytest.mark.parametrize("waits_pct", [0.0, 8.0, 75.0, 100.0])
+@pytest.mark.parametrize("steps_pct", [5.0, 100.0])
+def test_cpu_in_a_place_is_told_from_that_beside_it(waits_pct, steps_pct):
+    """A callback of 0.7 s that comes every 2.3 s, in rows of a second."""
+    starts = np.arange(0.4, 60, 2.3)
+    cover = interval_cover([(start, start + 0.7) for start in starts])
+    t_s = np.arange(1.0, 61)
+    share = cover.seconds_in_each(np.column_stack([t_s - 1, t_s]))
+    noise = np.random.default_rng(0).normal(0, 3, len(t_s))
+    cpu = share * waits_pct + (1 - share) * steps_pct + noise
+    assert cpu_there(readings(t_s, cpu), [(0, 61)], cover) == pytest.approx(waits_pct, abs=8)
+
+
+def test_cpu_of_rows_that_all_hold_as_much_of_a_place_is_not_told():
+    t_s = np.arange(1.0, 61)
+    cover = interval_cover([(n / 10, n / 10 + 0.04) for n in range(600)])
+    assert cpu_there(readings(t_s, 60 + np.arange(60) % 2), [(0, 61)], cover) is None
+
+
+@pytest.mark.parametrize("host", [NO_SIGNALS, readings(np.arange(1.0, 3), [5, 5])])
+def test_cpu_in_a_place_takes_more_than_a_few_readings(host):
+    assert cpu_there(host, [(0, 61)], interval_cover([(0, 61)])) is None
+
+
+def test_cpu_that_jumps_about_tells_nothing_of_a_place():
+    t_s = np.arange(1.0, 21)
+    cpu = np.random.default_rng(1).choice([0.0, 400.0], len(t_s))
+    assert cpu_there(readings(t_s, cpu), [(0, 21)], interval_cover([(0, 9.5)])) is None

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 
 UNEXPLAINED = "unexplained"  # an honest answer
+LOADER = "the data loader"  # what a finding waited for
+ENDS_SHARE_KEY = "epoch_ends_pct"  # of evidence: the share of an epoch that its end takes
 SEVERITIES = ("critical", "warning", "info")  # worst first
 
 
@@ -139,6 +141,8 @@ _RULES = (
         at_epoch_ends=True,
         takes_time=True,
     ),
+    RuleRow("slow-start", "slow-start", "Slow start", "Slow start"),
+    RuleRow("long-epoch-ends", "long-epoch-ends", "Long ends of epochs", "Long ends of epochs"),
     RuleRow(
         "slow-epoch", "slow-epoch", "Slow epoch", "Slow epoch", disturbs=True, mentioned_once=True, without_cause=True
     ),

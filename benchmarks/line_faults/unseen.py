@@ -1,5 +1,6 @@
 """Faults thought up when all rules stood, and recorded before anyone saw what the report says of them."""
 
+import fcntl
 import json
 import multiprocessing
 import os
@@ -53,6 +54,7 @@ def print_into_slow_pipe(model):
     """Print into a pipe whose reader is slow: a terminal far away, a log collector."""
     code = "import os, time\nwhile os.read(0, 300): time.sleep(0.25)"
     reader = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE)
+    fcntl.fcntl(reader.stdin, fcntl.F_SETPIPE_SZ, 4096)  # 64 KiB would take a minute to fill
     os.dup2(reader.stdin.fileno(), 1)
     os.dup2(reader.stdin.fileno(), 2)
 
@@ -74,7 +76,7 @@ def watch_gradients(model):
     seen = {}
 
     def watched(gradient):
-        sample = gradient.detach().float().cpu().numpy().ravel()[:40_000]
+        sample = np.nan_to_num(gradient.detach().float().cpu().numpy().ravel()[:40_000])
         seen[len(sample)] = np.histogram(sample, bins=64)  # slow: backward-hooks
 
     def install(trainer):
@@ -120,9 +122,8 @@ def compile_again(model):
 
         def weigh(trainer):
             torch._dynamo.reset()
-            trainer.weight = compiled(
-                torch.ones(64, device=trainer.device), len(trainer.batch_sizes)
-            )  # slow: recompile
+            count = len(trainer.batch_sizes)
+            trainer.weight = compiled(torch.ones(64, device=trainer.device), count)  # slow: recompile
             trainer.batch_sizes.append(1)
 
         trainer.batch_sizes = []
@@ -178,10 +179,10 @@ UNSEEN = {
     "backward-hooks": ("main-process", True, watch_gradients, dict(model=N, batch=32)),
     "layer-on-cpu": ("main-process", True, layer_on_cpu, dict(model=N, batch=32)),
     "ema-on-cpu": ("main-process", True, ema_on_cpu, dict(model="yolo26m", batch=32)),
-    "tiny-epochs": ("main-process", True, None, dict(model=N, batch=16, fraction=0.02, save=True)),
+    "tiny-epochs": ("checkpoint", True, None, dict(model=N, batch=16, fraction=0.02, save=True)),
     "recompile": ("main-process", True, compile_again, dict(model=N, batch=32)),
     "val-files": (
-        "main-process",
+        "validation",
         True,
         None,
         dict(model=N, batch=16, fraction=0.1, val=True, save_txt=True, conf=0.001),

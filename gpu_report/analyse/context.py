@@ -206,6 +206,7 @@ def build_context(run: Run, options: Options) -> Context:
     disturbed += [other.span for other in _working(others, activity)]
     steady_in = steady_phases(timeline.phases, timeline.epoch_ends)
     steady = steady_spans(steady_in, activity, run.duration_s, disturbed)
+    reading_s = max((each.interval_s for each in series), default=0.0)
     throughput = throughput_of(run)
     return Context(
         run=run,
@@ -219,7 +220,9 @@ def build_context(run: Run, options: Options) -> Context:
         other_processes=others,
         busy_waits=waits,
         throttles=tuple(t for each in series for t in throttles(each, activity, run.gpu(each.gpu))),
-        undisturbed=undisturbed_epochs(timeline.phases, timeline.epoch_ends, disturbed) if steady_in else steady,
+        undisturbed=undisturbed_epochs(timeline.phases, timeline.epoch_ends, disturbed, reading_s)
+        if steady_in
+        else steady,
         signals=SignalsIndex(
             run,
             series,

@@ -1,4 +1,4 @@
-"""Faults at a known line of code, recorded on a GPU that was played (benchmarks/line_faults): cause and line."""
+"""Faults at a known line of code (benchmarks/line_faults), on an H200 and on a GPU that was played: cause and line."""
 
 import tarfile
 
@@ -9,31 +9,57 @@ from support.line_faults import names_line, said
 from gpu_report.analyse import analyse
 from gpu_report.load import load_run
 
-ARCHIVE = REPOSITORY / "tests" / "data" / "line_faults.tar.xz"
+PLAYED, H200 = "line_faults", "line_faults_h200"
 HEALTHY = "healthy"
 LINE_NOT_FOUND = {"busy-thread"}  # a thread that keeps the interpreter's lock makes the main one late in all its lines
-with tarfile.open(ARCHIVE) as packed:
-    FILES = [name for name in packed.getnames() if "/" not in name]
-NAMES = sorted(name.removesuffix(".json") for name in FILES if name.endswith(".json"))
+# Five seconds of training hold about as much of the callback each: whether it waits there cannot be told.
+TOO_SHORT_TO_TELL_A_WAIT = {(H200, "cb-sleep-often"), (H200, "run-nvidia-smi")}
+LONG_ENDS = {"tiny-epochs", "val-files"}  # a note: nothing is wrong
+
+
+def names_in(archive):
+    with tarfile.open(REPOSITORY / "tests" / "data" / f"{archive}.tar.xz") as packed:
+        files = [name for name in packed.getnames() if "/" not in name]
+    return sorted(name.removesuffix(".json") for name in files if name.endswith(".json"))
+
+
+FAULTS = [(of, name) for of in (PLAYED, H200) for name in names_in(of) if name not in LONG_ENDS | {HEALTHY}]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def folders(tmp_path_factory):
     into = tmp_path_factory.mktemp("line-faults")
-    with tarfile.open(ARCHIVE) as archive:
-        archive.extractall(into)
+    for of in (PLAYED, H200):
+        with tarfile.open(REPOSITORY / "tests" / "data" / f"{of}.tar.xz") as archive:
+            archive.extractall(into / of)
     return into
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != HEALTHY])
-def test_a_fault_has_its_cause_and_its_line(folder, name):
-    truth, finding = said(folder, name)
-    assert finding.cause.name == truth["cause"]
+@pytest.mark.parametrize(("of", "name"), FAULTS)
+def test_a_fault_has_its_cause_and_its_line(folders, of, name):
+    truth, finding = said(folders / of, name)
+    assert finding.cause.name == ("main-process" if (of, name) in TOO_SHORT_TO_TELL_A_WAIT else truth["cause"])
     if truth["line"] is not None:
         assert names_line(finding, *truth["line"]) is (name not in LINE_NOT_FOUND)
 
 
-def test_a_healthy_training_has_none(folder):
-    analysis = analyse(load_run(folder / HEALTHY))
+@pytest.mark.parametrize("name", sorted(LONG_ENDS))
+def test_what_the_ends_of_epochs_take_is_said_first(folders, name):
+    truth, _ = said(folders / H200, name)
+    analysis = analyse(load_run(folders / H200 / name))
+    (finding,) = [f for f in analysis.findings if f.rule == "long-epoch-ends"]
+    assert finding.cause.name == truth["cause"]
+    assert analysis.verdict.sentences[0].text.startswith("Make each epoch 10 times as long")
+
+
+@pytest.mark.parametrize("name", ["slow-sampler", "manager-dict"])
+def test_no_argument_is_advised_that_would_not_help(folders, name):
+    findings = analyse(load_run(folders / H200 / name)).findings
+    assert [advice.argument for f in findings for advice in f.advice if advice.argument] == []
+
+
+@pytest.mark.parametrize("of", [PLAYED, H200])
+def test_a_healthy_training_has_none(folders, of):
+    analysis = analyse(load_run(folders / of / HEALTHY))
     assert [f.rule for f in analysis.findings if f.severity != "info"] == []
     assert analysis.verdict.text.startswith("Nothing to fix: ")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from gpu_report.analyse.causes import thresholds as th
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
-from gpu_report.analyse.signals.thresholds import STOOD_SHARE
+from gpu_report.analyse.signals.thresholds import COMPUTES_CPU_PCT, STOOD_SHARE
 from gpu_report.model import Advice, Evidence
 
 
@@ -80,7 +80,7 @@ def computes_where_it_stood(signals: IntervalSignals) -> bool | None:
     """
     there, whole = signals.stood.cpu_pct if signals.stood else None, signals.within("main_cpu_pct")
     if there is not None:
-        return there >= th.COMPUTES_CPU_PCT
+        return there >= COMPUTES_CPU_PCT
     return None if whole is None else whole >= th.IDLE_CPU_PCT
 
 

@@ -34,8 +34,6 @@ STOPPED = 0.5  # processes in state T on average: at least half the time
 LATENCY_WAIT_SHARE = 0.4
 LOADS_CPU_SHARE = 0.5  # of a core while it loads: a main process that uses less waits for what it reads
 LATENCY_WORKERS_LEAST_SHARE = 0.05  # of a core each: images come, only slowly; workers that stall use none
-# Of a core, while the main process stood in one place: what computes there fills most of it, what waits little.
-COMPUTES_CPU_PCT = 50.0
 # Python's lock lets one thread launch at a time, and autograd's own does so while the main one waits for it: 93 to
 # 152 % of a core with every size of model (H200). What fills more computes in threads.
 LAUNCHES_CPU_PCT = 200.0

@@ -10,7 +10,7 @@ from gpu_report.analyse.results.time_ledger import WHOLE_ROWS, IdleRows, idle_ro
 from gpu_report.analyse.signals.idle_stacks import IdleStacks, Rows
 from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, intersect
-from gpu_report.catalogue import CAUSES, RULES
+from gpu_report.catalogue import CAUSES, LOADER, RULES
 from gpu_report.model import CodeLocation, Finding, Frame, Interval, LedgerRow
 
 SHOWN = 4  # locations of a finding: what comes after them is seldom what held it up
@@ -29,7 +29,8 @@ def with_locations(context: Context, finding: Finding) -> Finding:
         return finding
     spans = _spans(context, finding)
     found: list[CodeLocation] = []
-    for role in _roles(finding.cause.name if finding.cause else ""):
+    roles = (WORKERS, MAIN) if finding.waited_for == LOADER else _roles(finding.cause.name if finding.cause else "")
+    for role in roles:
         processes = _processes(context, finding, role)
         found += _locations(role, [_weighted(each, spans) for each in processes])
     return replace(finding, where=tuple(found[:SHOWN]))
@@ -85,7 +86,7 @@ def _takes_time(finding: Finding) -> bool:
     return (
         RULES[finding.rule].takes_time
         or RULES[finding.rule].takes_epoch_time
-        or finding.rule in {"starved", "slow-epoch"}
+        or finding.rule in {"starved", "slow-epoch", "slow-start"}
     )
 
 

@@ -8,7 +8,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.signals.stack_notes import YOLO
 from gpu_report.analyse.timeseries.intervals import length_s, union
-from gpu_report.catalogue import CAUSES, RULES, UNEXPLAINED, rule_words
+from gpu_report.catalogue import CAUSES, ENDS_SHARE_KEY, RULES, UNEXPLAINED, rule_words
 from gpu_report.model import Advice, CodeLocation, Finding, Projection, Sentence, SpeedupLimit
 from gpu_report.wording import about_length, counted, lower_first, place_words, shown_ratio, upper_first
 
@@ -33,6 +33,8 @@ def leads(
         *_setting(context, findings, projection),
         *_lasting(context, findings, limits, projection),
         *_momentary(findings, limits, _epochs(context)),
+        *_long_epoch_ends(findings),
+        *_never_began(findings),
         *_unused(context, findings),
     ]
     trained_s = _trained_s(context)
@@ -150,6 +152,27 @@ def _momentary(findings: Sequence[Finding], limits: Sequence[SpeedupLimit], epoc
         saves_s *= th.UNSURE if cause == UNEXPLAINED else 1.0
         if cause not in waited_for | lasting:
             yield Lead(_look(cause, mine, took_s), saves_s)
+
+
+def _long_epoch_ends(findings: Sequence[Finding]) -> Iterator[Lead]:
+    """Yield how to make epochs longer, where most of the time goes into their ends."""
+    for finding in findings:
+        advice = next((each for each in finding.advice if each.gain_estimate), None)
+        share = next((each.value or 0.0 for each in finding.evidence if each.key == ENDS_SHARE_KEY), 0.0)
+        if advice is None or share < 100 * th.HALF:  # else training takes most of it
+            continue
+        gain = advice.gain_estimate or 0.0
+        text = f"{advice.short} (about {shown_ratio(1.0, 1 - gain):.1f}\u00d7 faster): {lower_first(finding.summary)}"
+        yield Lead(_of(finding, FIX, text), gain * finding.duration_s)  # how is said below
+
+
+def _never_began(findings: Sequence[Finding]) -> Iterator[Lead]:
+    """Yield where to look of a training that did not come to its first batch: nothing else can be said of it."""
+    for finding in findings:
+        if finding.rule == "slow-start" and finding.severity != "info":
+            at = _most(finding)
+            text = finding.summary if at is None else f"Look at {place_words(at)}. {finding.summary}"
+            yield Lead(_of(finding, LOOK, text), URGENT_S)
 
 
 def _was_paused(finding: Finding) -> bool:

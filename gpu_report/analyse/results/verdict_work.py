@@ -13,6 +13,8 @@ from gpu_report.catalogue import RULES
 from gpu_report.model import HEALTHY_PCT, WELL_COVERED, Finding, Sentence
 from gpu_report.wording import counted, length, lower_first
 
+JUDGED = frozenset({"starved", "long-epoch-ends"})  # findings that say enough of a training that is short
+
 Trained = tuple[float, float] | None  # mean utilisation in %, and seconds
 
 
@@ -50,7 +52,7 @@ def work_sentences(  # noqa: PLR0913 - what it is judged by
         yield Sentence("work", _reported_work(context) or _no_work(context, unseen))
         return
     util, seconds = trained
-    if seconds < LEVEL_AT_LEAST_S:
+    if seconds < LEVEL_AT_LEAST_S and not any(finding.rule in JUDGED for finding in findings):
         did = "trained" if saw_training(context) else "worked"
         yield Sentence("work", f"Too short to judge: {lower_first(_who(context))} {did} for only {length(seconds)}.")
         return

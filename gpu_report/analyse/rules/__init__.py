@@ -24,6 +24,7 @@ from gpu_report.analyse.rules.memory_limit import full_memory
 from gpu_report.analyse.rules.other_processes import other_processes
 from gpu_report.analyse.rules.rank_waits import waiting_for_peer
 from gpu_report.analyse.rules.setup import check_setup
+from gpu_report.analyse.rules.slow_start import slow_starts
 from gpu_report.analyse.rules.throttling import throttling
 from gpu_report.analyse.rules.training_end import bad_endings
 from gpu_report.analyse.rules.training_end.resume_command import with_resume_command
@@ -38,6 +39,7 @@ RULES: tuple[Rule, ...] = (
     slowdowns,
     slow_epoch_ends,
     held_epoch_ends,
+    slow_starts,
     starved_gpus,
     kernel_faults,
     lost_gpus,

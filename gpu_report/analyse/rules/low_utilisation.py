@@ -9,6 +9,7 @@ from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.timeline.activity import outside
+from gpu_report.analyse.timeline.steady_state import is_settled
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
@@ -43,6 +44,8 @@ def _low(context: Context, training: Training) -> Iterator[tuple[IntervalSignals
     for series, use in zip(context.series, context.usable, strict=True):
         mean_pct = _mean_pct(series, use, undisturbed) if series.gpu in training.gpus else None
         signals = context.signals.of_training(series.gpu, training) if series.gpu in training.gpus else None
+        if signals is not None and mean_pct is None and _is_in_call(signals):
+            mean_pct = signals.gpu_within("gpu_util_pct")
         if signals is None or (mean_pct is None and len(series.t_s)):
             continue
         if waits or (mean_pct is not None and mean_pct < HEALTHY_PCT):
@@ -62,7 +65,12 @@ def _span(context: Context, training: Training) -> Span | None:
 def _mean_pct(series: GpuSeries, usable: Bools, undisturbed: Spans) -> float | None:
     """Return mean utilisation in the steady state, None where there is too little of it to judge."""
     mean_pct, seconds = series.mean_util_of(usable & ~outside(series, undisturbed))
-    return None if seconds < th.STARVED_AT_LEAST_S else mean_pct
+    return mean_pct if is_settled(seconds, series.interval_s) else None
+
+
+def _is_in_call(signals: IntervalSignals) -> bool:
+    """Tell whether the training stood in a function of the user's: that is no warming up, however short it was."""
+    return signals.stood is not None and signals.stood.is_in_call
 
 
 def _finding(

@@ -7,8 +7,8 @@ import numpy as np
 
 from gpu_report.analyse.causes.confidence import STRONG, WEAK
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.timeline.device_argument import known_order
+from gpu_report.analyse.timeline.steady_state import is_settled
 from gpu_report.analyse.timeline.thresholds import UNUSED_PCT
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
@@ -146,5 +146,6 @@ def _shares_out(batch: object, gpus: int) -> bool:
 def _waits(context: Context, training: Training) -> bool:
     """Tell whether a GPU that trained mostly waited: more of them would wait, too."""
     all_series = [series for series in context.series if series.gpu in training.gpus]
-    means = [series.mean_util_in(context.signals.steady_of(training)) for series in all_series]
-    return any(seconds >= th.STARVED_AT_LEAST_S and mean < HEALTHY_PCT for mean, seconds in means)
+    steady = context.signals.steady_of(training)
+    means = [(*series.mean_util_in(steady), series.interval_s) for series in all_series]
+    return any(mean < HEALTHY_PCT and is_settled(seconds, reading_s) for mean, seconds, reading_s in means)

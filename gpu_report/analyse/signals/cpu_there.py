@@ -24,8 +24,9 @@ def cpu_there(host: SignalTable, spans: Sequence[Span], there: IntervalCover) ->
     """Return the main process's CPU (% of a core) while it was there, from the host's readings in some spans.
 
     A reading is the mean over a row; readings that hold more and less of the place tell the CPU in it from that beside
-    it, by least squares. None where they cannot: all hold about as much of it, or the standard error is over
-    THERE_ERROR_PCT.
+    it, by least squares. Where they cannot, since all hold about as much of it or the standard error is over
+    THERE_ERROR_PCT, it is what the place can have taken at most, had the rest taken none; None where that is
+    COMPUTES_CPU_PCT or more, which tells nothing.
     """
     column = host.columns.get(MAIN_CPU)
     if column is None or len(host.t_s) < LEAST_ROWS:
@@ -34,7 +35,10 @@ def cpu_there(host: SignalTable, spans: Sequence[Span], there: IntervalCover) ->
     rows = np.flatnonzero(mask_in_any(host.t_s, as_array(spans), "right") & np.isfinite(column) & np.isfinite(starts))
     length = host.t_s[rows] - starts[rows]
     inside = there.seconds_in_each(np.column_stack([starts[rows], host.t_s[rows]]))
-    return _told_apart(np.clip(inside / length, 0.0, 1.0), column[rows], length)
+    share = np.clip(inside / length, 0.0, 1.0)
+    told = _told_apart(share, column[rows], length)
+    at_most = float((length * column[rows]).sum()) / max(float(inside.sum()), DUST)
+    return told if told is not None or at_most >= th.COMPUTES_CPU_PCT or len(rows) <= LEAST_ROWS else at_most
 
 
 def _told_apart(share: Floats, cpu_pct: Floats, weight_s: Floats) -> float | None:

@@ -126,7 +126,7 @@ class IntervalSignals:
     `stood` is where the main process stood in its idle GPU time, None without its stacks.
     `main_file_wait` and `worker_file_wait` are the longest waits for a file in it, `lock_kept` how long of it C code
     kept Python's lock.
-    `loader` is what the workers of a whole training did while it waited, None where that was not noted.
+    `loader` is what the workers did in it, or in all of its training, while that waited; None where it was not noted.
     `is_lasting` says that it is all of a training's steady state, with nothing else to compare it with, and
     `waits` that its host rows are only those of an interval in which the trainer waited.
     None where not known are the cores of the machine (`cores`), those that a quota and an affinity leave

@@ -10,6 +10,7 @@ from gpu_report.analyse.signals.idle_stacks import IdleStacks
 from gpu_report.analyse.signals.stack_habits import LEAST_IDLE_S
 from gpu_report.analyse.signals.stack_notes import of_worker_alone, reads_image, waits_for_lock, waits_for_process
 from gpu_report.analyse.timeseries.distinct import distinct
+from gpu_report.analyse.timeseries.intervals import Span
 
 KINDS = 4  # of a worker's stacks: at work at all, reading, in a lock, asking
 
@@ -42,17 +43,20 @@ class LoaderWork:
         return self.waits_for_lock or self.waits_for_process
 
 
-def loader_work(processes: Sequence[IdleStacks]) -> LoaderWork | None:
-    """Return what the workers among some processes did, None where too little was noted of them."""
+def loader_work(processes: Sequence[IdleStacks], spans: Sequence[Span] | None = None) -> LoaderWork | None:
+    """Return what the workers among some processes did in some spans, None where too little was noted of them.
+
+    Without spans it is all of the time.
+    """
     sums = np.zeros(KINDS)
     for each in processes:
         if each.process.is_worker:
-            sums += _sums(each)
+            sums += _sums(each, spans)
     total, *parts = sums.tolist()
     return LoaderWork(*(part / total for part in parts)) if total >= LEAST_IDLE_S else None
 
 
-def _sums(worker: IdleStacks) -> np.ndarray:
+def _sums(worker: IdleStacks, spans: Sequence[Span] | None) -> np.ndarray:
     """Return the idle GPU seconds in which a worker was at work, those in reading, in a lock and in asking."""
     stacks = worker.process.stacks
 
@@ -60,6 +64,7 @@ def _sums(worker: IdleStacks) -> np.ndarray:
         inner = of_worker_alone(stacks.get(number, ()))
         return bool(inner), reads_image(inner), waits_for_lock(inner), waits_for_process(inner)
 
-    kinds, of = distinct(worker.number, kind)
-    idle = np.bincount(of, worker.idle_s, minlength=len(kinds))
+    rows, share = (slice(None), 1.0) if spans is None else worker.within(spans)
+    kinds, of = distinct(worker.number[rows], kind)
+    idle = np.bincount(of, worker.idle_s[rows] * share, minlength=len(kinds))
     return np.array([sum(s for s, each in zip(idle, kinds, strict=True) if each[place]) for place in range(KINDS)])

@@ -133,6 +133,7 @@ class SignalsIndex:
             main_file_wait=longest_file_wait(self._waits(start_t_s, end_t_s), "main", (start_t_s, end_t_s)),
             worker_file_wait=longest_file_wait(self._waits(start_t_s, end_t_s), "worker", (start_t_s, end_t_s)),
             lock_kept=longest_lock((held(start_t_s, end_t_s) for held in self._held), (start_t_s, end_t_s)),
+            loader=loader_work(self.idle_stacks, [(start_t_s, end_t_s)]),
             in_first_epoch=any(
                 start <= start_t_s and end_t_s <= end + th.PHASE_EDGE_S for start, end in self._first_epochs
             ),

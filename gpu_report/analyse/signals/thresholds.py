@@ -31,6 +31,8 @@ WAITING_MAIN_PCT = 60.0
 SHARED_WAIT_SHARE = 0.25
 STOOD_SHARE = 0.5  # of an interval: what a process did in most of it, by its stacks
 THERE_LEAST_S = 1.0  # of a place, apart from what lies beside it in the same readings
+# Of a core, while the main process stood in one place: what computes there fills most of it, what waits little.
+COMPUTES_CPU_PCT = 50.0
 THERE_ERROR_PCT = 15.0  # of a core: what waits takes 0 to 10, what computes 60 and more
 NOT_LOADING_SHARE = 0.5  # of a row of the host: in less of it a trainer waits for data, by its stacks
 WAITING_S = 5.0  # in rows of the host: fewer waits are no habit

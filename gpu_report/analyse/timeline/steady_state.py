@@ -22,17 +22,19 @@ def steady_phases(phases: Sequence[Phase], epoch_ends: EpochEnds) -> list[Phase]
     return later if seconds >= th.LEVEL_AT_LEAST_S else trained
 
 
-def undisturbed_epochs(phases: Sequence[Phase], epoch_ends: EpochEnds, disturbed: Sequence[Span]) -> tuple[Span, ...]:
+def undisturbed_epochs(
+    phases: Sequence[Phase], epoch_ends: EpochEnds, disturbed: Sequence[Span], reading_s: float
+) -> tuple[Span, ...]:
     """Return the train phases that nothing disturbed, from end to end; of a first epoch what is no warming up.
 
-    Where that leaves less than LEVEL_AT_LEAST_S, as of a training that was ended early, a first epoch warms up for a
-    share of its length at most.
+    Where that leaves too little for readings that are `reading_s` apart, as of a training that was ended early, a first
+    epoch warms up for a share of its length at most.
     """
     held_up, trained = interval_cover(disturbed), [phase for phase in phases if phase.name == "train"]
     for share in (1.0, th.WARM_UP_SHARE):
         spans = [_settled(phase, epoch_ends, share) for phase in trained]
         kept = tuple(span for span in spans if span[0] < span[1] and not held_up.touches(span))
-        if length_s(kept) >= th.LEVEL_AT_LEAST_S:
+        if is_settled(length_s(kept), reading_s):
             break
     return kept
 
@@ -42,6 +44,11 @@ def _settled(phase: Phase, epoch_ends: EpochEnds, share: float) -> Span:
         return phase.start_t_s, phase.end_t_s
     warm_up_s = min(th.WARM_UP_S, share * (phase.end_t_s - phase.start_t_s))
     return phase.start_t_s + warm_up_s, phase.end_t_s - th.LAST_BATCH_S
+
+
+def is_settled(seconds: float, reading_s: float) -> bool:
+    """Tell whether so much of the steady state, with readings so far apart, says how busy a GPU is all the time."""
+    return seconds >= max(th.SETTLED_AT_LEAST_S, min(th.SETTLED_READINGS * reading_s, th.LEVEL_AT_LEAST_S))
 
 
 def steady_spans(

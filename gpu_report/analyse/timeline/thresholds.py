@@ -24,6 +24,11 @@ PROCESSES_EVERY_S = 5.0  # the recorder's distance of two looks at the processes
 # A level of utilisation, of a drop or of the steady state, is of readings of this long or longer.
 LEVEL_AT_LEAST_S = 10.0
 
+# Of training that has settled, without first epochs and what warms up: epochs of half a second are alike long before a
+# level of LEVEL_AT_LEAST_S is together. Where readings are coarse it takes so many of them, or that level.
+SETTLED_AT_LEAST_S = 5.0
+SETTLED_READINGS = 10
+
 # A drop touches the end of an epoch when the row of results.csv appears within it or this close to it.
 EPOCH_END_S = 2.0
 # The end of an epoch is expected when it lasts no longer than its siblings, and their spread beyond. A few have no

@@ -164,10 +164,11 @@ def _head(analysis: Analysis) -> str:
 def _steps(analysis: Analysis) -> list[tuple[str, str]]:
     """Return what to change: a setting with its value now, empty where there is none, and why; each once."""
     steps = [("", sentence(advice.text)) for advice in _after_the_end(analysis)]
-    return [
-        *steps,
-        *((f"{a.argument}={a.to_value} (now {a.from_value})", sentence(a.text)) for a in _changes(analysis)),
-    ]
+    return [*steps, *((_change(advice), sentence(advice.text)) for advice in _changes(analysis))]
+
+
+def _change(advice: Advice) -> str:
+    return f"{advice.argument}={advice.to_value} (now {advice.from_value})" if advice.argument else advice.short
 
 
 def _ledger_table(analysis: Analysis) -> tuple[str, tuple[str, ...], Rows]:
@@ -282,9 +283,10 @@ def _recording_lines(analysis: Analysis) -> list[str]:
 
 
 def _changes(analysis: Analysis) -> list[Advice]:
-    """Return the advice that names an argument, each once."""
+    """Return the advice that names an argument, or says what it wins, each once."""
     every = dict.fromkeys(advice for finding in analysis.findings for advice in finding.advice)
-    return [advice for advice in every if advice.argument and advice.to_value is not None]
+    wins = (advice for advice in every if advice.short and advice.gain_estimate is not None)
+    return [*(advice for advice in every if advice.argument and advice.to_value is not None), *wins]
 
 
 def _after_the_end(analysis: Analysis) -> list[Advice]:

@@ -22,12 +22,11 @@ from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval_cover
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, length_s, union
-from gpu_report.catalogue import CAUSES
+from gpu_report.catalogue import CAUSES, LOADER
 from gpu_report.model import Advice, Finding, Frame, ProcessWait
 
 SEVERAL = 2
 ROWS = 2  # of the host: one of them lies within a span of this many, whenever it begins
-LOADER = "the data loader"
 WRITES = frozenset({"write", "pwrite64", "writev", "fsync", "fdatasync", "rename", "ftruncate"})
 
 
@@ -48,7 +47,10 @@ class _Held:
 
 
 def held_epoch_ends(context: Context) -> list[Finding]:
-    """Report what took HELD_SHARE of all epochs at the ends of most, one finding an epoch."""
+    """Report what took HELD_SHARE of all epochs at the ends of most, one finding an epoch.
+
+    Of a training with a single end that is what takes as long as a drop must: nothing says that the next is shorter.
+    """
     return [finding for training in context.trainings for finding in _of_training(context, training)]
 
 
@@ -63,11 +65,16 @@ def _of_training(context: Context, training: Training) -> Iterator[Finding]:
         cover = interval_cover(told)
         mine = [each for each in held if each.by == by and not _is_told(each, cover)]
         recurs = len({each.end for each in mine}) >= max(th.HELD_OF_ENDS * len(ends), SEVERAL)
+        recurs = recurs or (len(ends) == 1 and by != LOADER and _longest_s(mine) >= context.options.drop_seconds)
         is_much = recurs and sum(each.seconds for each in mine) >= least_s
         explained = _explained(context, gpu, mine) if is_much else None
         if explained is not None:
             told += [each.span for each in mine]
             yield from (_finding(context, gpu, each, explained) for each in mine)
+
+
+def _longest_s(held: Sequence[_Held]) -> float:
+    return max((each.seconds for each in held), default=0.0)
 
 
 def _is_file(held: _Held) -> bool:

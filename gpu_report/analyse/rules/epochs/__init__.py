@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules.epochs.comparable_epochs import TrainedEpoch, trained_epochs
 from gpu_report.analyse.rules.epochs.data_wait import data_wait_growing
+from gpu_report.analyse.rules.epochs.long_epoch_ends import long_epoch_ends
 from gpu_report.analyse.rules.epochs.slow_epochs import epochs_slowing, slow_epochs
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval_cover
 from gpu_report.catalogue import RULES
@@ -14,11 +15,12 @@ EPOCH_RULES = (slow_epochs, epochs_slowing, data_wait_growing)
 
 
 def compare_epochs(context: Context, found: Sequence[Finding]) -> list[Finding]:
-    """Report epochs that stand out, epochs that get slower, and data waits that grow; `found` is what explains some."""
+    """Report epochs that are short, stand out or get slower, and data waits that grow; `found` explains some."""
     epochs = trained_epochs(context)
+    short = long_epoch_ends(context, epochs, found)
     if not _of_epochs(context, epochs, _held_up(context, ())):  # what explains some cannot bring up others
-        return []
-    return _of_epochs(context, epochs, _held_up(context, found))
+        return short
+    return [*short, *_of_epochs(context, epochs, _held_up(context, found))]
 
 
 def _of_epochs(context: Context, epochs: Sequence[TrainedEpoch], held_up: IntervalCover) -> list[Finding]:

@@ -15,6 +15,8 @@ from gpu_report.model import Phase
 class TrainedEpoch:
     """The training part of one epoch: from when to when, how long of that it trained, and how long it waited for data.
 
+    `validation_s` and `checkpoint_s` are what came after it, 0 where there was none. `from_callbacks` says that all of
+    it was reported, not worked out of readings.
     `group` is what its epochs have in common that may be compared with each other: one process, one way to load images.
     `alike` is False for those that take longer by their nature: the first of a process, the one that closes the mosaic
     and makes its loader anew, and one that was begun again.
@@ -26,6 +28,9 @@ class TrainedEpoch:
     train_s: float
     data_wait_s: float | None
     alike: bool
+    validation_s: float = 0.0
+    checkpoint_s: float = 0.0
+    from_callbacks: bool = False
 
 
 def length_of(parts: Sequence[Phase], name: str) -> float | None:
@@ -52,6 +57,9 @@ def trained_epochs(context: Context) -> list[TrainedEpoch]:
                 train_s=train_s,
                 data_wait_s=reported.data_wait_s if reported else None,
                 alike=not epoch_end.first and not epoch_end.closing and not again,
+                validation_s=length_of(parts, "validation") or 0.0,
+                checkpoint_s=length_of(parts, "checkpoint") or 0.0,
+                from_callbacks=epoch_end.from_callbacks,
             )
         )
     return found

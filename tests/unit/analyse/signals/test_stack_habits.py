@@ -101,6 +101,13 @@ def test_cpu_of_rows_that_all_hold_as_much_of_a_place_is_not_told():
     assert cpu_there(readings(t_s, 60 + np.arange(60) % 2), [(0, 61)], cover) is None
 
 
+def test_what_a_place_can_have_taken_at_most_says_that_it_waits_there():
+    t_s = np.arange(1.0, 61)
+    cover = interval_cover([(n / 10, n / 10 + 0.08) for n in range(600)])
+    at_most = cpu_there(readings(t_s, 20 + np.arange(60) % 2), [(0, 61)], cover)
+    assert at_most == pytest.approx(20.5 / 0.8, abs=0.5)
+
+
 @pytest.mark.parametrize("host", [NO_SIGNALS, readings(np.arange(1.0, 3), [5, 5])])
 def test_cpu_in_a_place_takes_more_than_a_few_readings(host):
     assert cpu_there(host, [(0, 61)], interval_cover([(0, 61)])) is None

@@ -5,7 +5,7 @@ import pytest
 from gpu_report.analyse.timeline.activity import Activity
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
 from gpu_report.analyse.timeline.epoch_ends import EpochEnd, EpochEnds
-from gpu_report.analyse.timeline.steady_state import steady_phases, steady_spans, undisturbed_epochs
+from gpu_report.analyse.timeline.steady_state import is_settled, steady_phases, steady_spans, undisturbed_epochs
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.model import EpochRow, Phase
 
@@ -26,14 +26,27 @@ def test_the_first_epoch_of_a_process_is_not_ordinary_where_others_are_enough():
 
 def test_an_epoch_that_something_touched_is_not_whole():
     none_first = EpochEnds(())
-    assert undisturbed_epochs(phases(20.0), none_first, [(45.0, 48.0)]) == ((0.0, 20.0), (60.0, 80.0))
-    assert undisturbed_epochs(phases(20.0), none_first, [(49.5, 52.0)]) == ((0.0, 20.0), (30.0, 50.0), (60.0, 80.0))
+    assert undisturbed_epochs(phases(20.0), none_first, [(45.0, 48.0)], 1.0) == ((0.0, 20.0), (60.0, 80.0))
+    assert undisturbed_epochs(phases(20.0), none_first, [(49.5, 52.0)], 1.0) == (
+        (0.0, 20.0),
+        (30.0, 50.0),
+        (60.0, 80.0),
+    )
 
 
 def test_of_a_first_epoch_only_what_comes_after_warming_up_counts():
-    assert undisturbed_epochs(phases(20.0), FIRST, []) == ((30.0, 50.0), (60.0, 80.0))
+    assert undisturbed_epochs(phases(20.0), FIRST, [], 1.0) == ((30.0, 50.0), (60.0, 80.0))
     hours = [Phase("train", 1, 0.0, 7200.0, FROM_CALLBACKS)]
-    assert undisturbed_epochs(hours, FIRST, []) == ((20.0, 7195.0),)
+    assert undisturbed_epochs(hours, FIRST, [], 1.0) == ((20.0, 7195.0),)
+    assert undisturbed_epochs(phases(4.0), FIRST, [], 0.2) == ((30.0, 34.0), (60.0, 64.0))  # readings enough
+
+
+@pytest.mark.parametrize(
+    ("seconds", "reading_s", "settled"),
+    [(5.0, 0.2, True), (4.9, 0.2, False), (9.0, 1.0, False), (10.0, 1.0, True), (10.0, 5.0, True), (7.0, 0.7, True)],
+)
+def test_a_training_has_settled_once_there_are_readings_enough(seconds, reading_s, settled):
+    assert is_settled(seconds, reading_s) == settled
 
 
 def test_an_epoch_number_is_first_in_its_own_process_only():

@@ -1,0 +1,70 @@
+"""Trainings that take long to begin, or never do."""
+
+import dataclasses
+
+import pytest
+from support.runs import make_run
+from support.stacks import LOG, LOGS, READ, READS, RESTS, TRAINS, WAITS, process
+
+from gpu_report.analyse import analyse
+from gpu_report.model import InsideEpoch, InsideRun, Phase, YoloRun
+
+
+def started(parts, *, train_s=0.0, stacks=(), ended=None):
+    """Return a run whose start-up had these parts (detail, seconds), one after the other."""
+    phases, t_s = [], 5.0
+    for detail, seconds in parts:
+        phases.append(Phase("startup", None, t_s, t_s + seconds, "callbacks", detail))
+        t_s += seconds
+    first_s = t_s
+    if train_s:
+        phases.append(Phase("train", 1, t_s, t_s + train_s, "callbacks"))
+    epochs = (InsideEpoch(1, 1, first_s, None, 100, 10, 0.0, 0.0, 0.0),) if train_s else ()
+    run = make_run([0.0] * round(first_s) + [60.0] * round(train_s))
+    inside = InsideRun(1, 0, 1, "train", {}, tuple(phases), epochs, ended, error=ended and "ValueError")
+    return dataclasses.replace(
+        run, inside=(inside,), yolo_runs=(YoloRun(1, None, {}, "recorded", None),), stacks=tuple(stacks)
+    )
+
+
+def slow(run):
+    return [finding for finding in analyse(run).findings if finding.rule == "slow-start"]
+
+
+def test_a_training_that_never_had_a_batch_says_what_the_workers_did():
+    stacks = (process((0, 40, WAITS)), process((10, 40, READS), role="worker 0", pid=2))
+    run = started([("data set", 2.0), ("first batch", 30.0)], stacks=stacks)
+    (finding,) = slow(run)
+    assert finding.severity == "warning"
+    assert finding.summary == "The training never began: it waited for its first batch for 30 s"
+    assert (finding.where[0].function, finding.where[0].process) == (READ.function, "workers")
+    first = analyse(run).verdict.sentences[0].text
+    assert first.startswith(f"Look at `{READ.function}` (data.py:{READ.line}). The training never began")
+
+
+def test_a_first_batch_that_the_main_process_works_on_is_not_waited_for():
+    stacks = (process((0, 40, LOGS)), process((10, 40, RESTS), role="worker 0", pid=2))
+    (finding,) = slow(started([("first batch", 30.0)], stacks=stacks))
+    assert finding.summary == "The training never began: it was busy with its first batch for 30 s"
+    assert (finding.where[0].function, finding.where[0].process) == (LOG.function, "main")
+
+
+def test_a_slow_part_of_a_start_is_a_note_of_a_training_that_began():
+    (finding,) = slow(started([("data set", 60.0), ("first batch", 8.0)], train_s=100.0))
+    assert (finding.severity, finding.summary) == ("info", "Slow start: the training scanned its data set for 60 s")
+
+
+@pytest.mark.parametrize(("seconds", "train_s"), [(14.0, 10.0), (30.0, 900.0), (8.0, 0.0)])
+def test_a_start_that_is_short_or_little_of_the_training_is_none(seconds, train_s):
+    assert slow(started([("first batch", seconds)], train_s=train_s)) == []
+
+
+def test_the_parts_of_a_start_are_added_up_and_the_longest_is_told():
+    run = started([("set-up", 1.0), ("data set", 12.0), ("model", 15.0), ("data set", 14.0)], train_s=50.0)
+    (finding,) = slow(run)
+    assert "scanned its data set for 26 s" in finding.summary
+
+
+def test_what_ended_a_training_before_its_first_batch_says_more():
+    crashed = started([("first batch", 30.0)], stacks=(process((0, 40, TRAINS)),), ended="exception")
+    assert slow(crashed) == []

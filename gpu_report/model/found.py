@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -286,6 +287,11 @@ class CodeLocation:
     file: str
     line: int
     share: float
+
+    @property
+    def is_yolo(self) -> bool:
+        """Tell whether a line is YOLO's own, which no user can change."""
+        return "ultralytics" in re.split(r"[\\/]", self.file)
 
     @property
     def is_most(self) -> bool:

@@ -101,7 +101,7 @@ def larger_batch(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSi
 def _launches(signals: IntervalSignals) -> bool:
     """Tell whether a full main process can have been launching: in the loader, or in a user's function, it is not."""
     stood = signals.stood
-    return stood is None or max(stood.in_loader, stood.call_share) < STOOD_SHARE
+    return stood is None or max(stood.in_loader, stood.call_share, stood.own_share) < STOOD_SHARE
 
 
 Offer = Callable[[RunSettings, SpeedupLimit, IntervalSignals], Fix | None]

@@ -74,14 +74,17 @@ def stood_elsewhere(signals: IntervalSignals) -> bool:
 
 
 def computes_where_it_stood(signals: IntervalSignals) -> bool | None:
-    """Tell whether the main process computed in the place where it stood; None where its CPU is not known.
+    """Tell whether the main process computed in the place where it stood; None where its CPU there is not known.
 
-    Where only that of the whole interval is, what is more than that of a process that waits is the place's.
+    Where only that of the whole interval is, one that used next to none in all of it computed nowhere, and one that
+    filled more cores than steps can computed there.
     """
     there, whole = signals.stood.cpu_pct if signals.stood else None, signals.within("main_cpu_pct")
     if there is not None:
         return there >= COMPUTES_CPU_PCT
-    return None if whole is None else whole >= th.IDLE_CPU_PCT
+    if whole is None or signals.stood is None or not signals.stood.is_alone:
+        return None
+    return False if whole < th.IDLE_CPU_PCT else True if whole > th.LAUNCHES_CPU_PCT else None
 
 
 def waits_for_loader(signals: IntervalSignals) -> bool:

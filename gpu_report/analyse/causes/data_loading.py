@@ -55,7 +55,7 @@ def loader_cpu_bound(signals: IntervalSignals) -> Candidate | None:
     there = loading_workers(signals)
     if busiest is None or total is None or signals.loader_workers == 0 or data_came(signals):
         return None
-    if signals.loader is not None and signals.loader.waits_for_process:  # which counts as one of them
+    if _asks_one(signals, there):
         return None
     is_full, busy = busiest >= th.WORKER_FULL_PCT, max(round(total / max(busiest, 1.0)), 1)
     are_full = total >= th.WORKERS_FULL_PCT * min(there, signals.usable_cores or signals.cores or there)
@@ -137,7 +137,8 @@ def loader_latency(signals: IntervalSignals) -> Candidate | None:
 def loader_asks_process(signals: IntervalSignals) -> Candidate | None:
     """Find that the workers waited for one process that answers them all, one after the other."""
     wait, loader = signals.waited_share, signals.loader
-    if wait is None or wait < th.LATENCY_WAIT_SHARE or loader is None or not loader.waits_for_process:
+    asks = loader is not None and _asks_one(signals, loading_workers(signals))
+    if loader is None or not asks or wait is None or wait < th.LATENCY_WAIT_SHARE:
         return None
     numbers = evidence(
         ("the trainer waited for data", 100 * wait, "% of this time"),
@@ -148,6 +149,14 @@ def loader_asks_process(signals: IntervalSignals) -> Candidate | None:
     fix = "Give each worker its own copy of what it asks another process for"
     advice = Advice(f"{fix} (a `multiprocessing` manager answers one request at a time)", short=fix)
     return Candidate("input-latency", STRONG, text, numbers, (advice,))
+
+
+def _asks_one(signals: IntervalSignals, workers: float) -> bool:
+    """Tell whether workers wait for one process, and are not full themselves; that process counts as one of them."""
+    if signals.loader is None or not signals.loader.waits_for_process:
+        return False
+    total, busiest = signals.within("workers_cpu_pct") or 0.0, signals.within("busiest_worker_cpu_pct") or 0.0
+    return total - busiest < th.WORKER_FULL_PCT * max(workers, 1.0)
 
 
 def _why_slow(signals: IntervalSignals) -> str:

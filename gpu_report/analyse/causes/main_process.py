@@ -18,6 +18,8 @@ from gpu_report.analyse.evidence import evidence, stopped_processes, usually
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.model import Evidence
 
+SEVERAL = 2
+
 
 def trainer_stopped(signals: IntervalSignals) -> Candidate | None:
     """Find that a signal had stopped the training, a rank of it, or a worker that it waited for."""
@@ -47,7 +49,8 @@ def trainer_blocked(signals: IntervalSignals) -> Candidate | None:
         usually(signals.typical("main_cpu_pct"), "% of a core"),
         ("CPU of all workers", signals.within("workers_cpu_pct"), "% of a core"),
     )
-    text = "the main process was blocked, using neither CPU nor disk (callback, lock, logger, remote service)"
+    how = "using little CPU there" if blocked else "using neither CPU nor disk"
+    text = f"the main process was blocked, {how} (callback, lock, logger, remote service)"
     return Candidate("trainer-blocked", STRONG if elsewhere else LIKELY, text, numbers)
 
 
@@ -58,7 +61,8 @@ def main_process_bound(signals: IntervalSignals) -> Candidate | None:
     disk in between.
     """
     elsewhere = stood_elsewhere(signals)
-    works_there = elsewhere and bool(computes_where_it_stood(signals))
+    computes = computes_where_it_stood(signals)
+    works_there = elsewhere and computes is not False and signals.within("main_cpu_pct") is not None
     if not works_there and (elsewhere or not mostly_one_core(signals)):
         return None
     numbers = evidence(
@@ -68,7 +72,7 @@ def main_process_bound(signals: IntervalSignals) -> Candidate | None:
         ("CPU, all cores", signals.within("cpu_pct"), "%"),
     )
     if works_there:
-        return Candidate("main-process", STRONG, "the main process did other work", numbers)
+        return Candidate("main-process", STRONG if computes else POSSIBLE, _other_work(signals), numbers)
     return Candidate("main-process", POSSIBLE, "the main process used one CPU core fully", numbers)
 
 
@@ -95,6 +99,13 @@ def launch_bound(signals: IntervalSignals) -> Candidate | None:
     )
     text = "each step was too small for the GPU"
     return Candidate("launch-bound", LIKELY, text, numbers)
+
+
+def _other_work(signals: IntervalSignals) -> str:
+    """Return what the main process did: with threads of arithmetic on how many cores, by the CPU in that place."""
+    there = signals.stood.cpu_pct if signals.stood else None
+    cores = round((signals.within("main_cpu_pct") or 0.0 if there is None else there) / 100)
+    return f"the main process computed on {cores} CPU cores" if cores >= SEVERAL else "the main process did other work"
 
 
 def _in_one_place(signals: IntervalSignals) -> Iterator[tuple[str, float, str]]:

@@ -133,9 +133,11 @@ def too_little(sides: Sequence[SampleValues]) -> Obstacle:
 def _why_no_windows(sides: Sequence[SampleValues]) -> str:
     """Return which side cannot be cut into windows, or into too few; the run where that is true of both."""
     named = [*((side, "the baseline") for side in sides[:-1]), (sides[-1], "the run")]
-    untold = [name for side, name in named if side.training.throughput is None]
+    untold = [(name, side) for side, name in named if side.training.throughput is None]
     if untold:
-        return f"{untold[-1]} has no callbacks, so it has none"
+        name, side = untold[-1]
+        why = "completed no epoch" if side.training.analysis.run.inside else "has no callbacks"
+        return f"{name} {why}, so it has none"
     fewest, name = min((_windows(side), name) for side, name in named)
     return f"{name} has {fewest or 'none'}"
 

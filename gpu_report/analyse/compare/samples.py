@@ -61,7 +61,9 @@ class RunSample:
 def run_sample(analysis: Analysis) -> RunSample:
     """Return what a comparison looks at of a run; without epochs where none is known."""
     known = [epoch for epoch in analysis.epochs if epoch.train_s and epoch.start_t_s >= 0]
-    number = longest_run(known)
+    runs = [yolo.number for yolo in analysis.run.yolo_runs]
+    # one that completed no epoch has its arguments still
+    number = longest_run(known) if known else next(reversed(runs), None)
     mine = [epoch for epoch in known if epoch.run == number]
     args = next((yolo.args for yolo in analysis.run.yolo_runs if yolo.number == number), {})
     closes = mosaic_closes(args)

@@ -129,7 +129,7 @@ def _limit(
     if limit is None or (projection is not None and projection.cause == limit.cause):
         return
     now, best = (epoch_length(each + limit.rest_s) for each in (limit.epoch_s_now, limit.epoch_s_at_best))
-    text = f"Without these waits an epoch takes {best} in the best case, instead of {now}."
+    text = f"In the best case an epoch takes {best} without that, instead of {now}."
     yield Sentence("speed-up", text, about=limit.cause)
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
-from gpu_report.analyse.signals.stack_notes import YOLO
 from gpu_report.analyse.timeseries.intervals import length_s, union
 from gpu_report.catalogue import CAUSES, ENDS_SHARE_KEY, RULES, UNEXPLAINED, rule_words
 from gpu_report.model import Advice, CodeLocation, Finding, Projection, Sentence, SpeedupLimit
@@ -96,7 +95,7 @@ def _lasting(
         if finding.rule != "starved" or cause is None or finding.severity == "info":
             continue
         at = _most(finding)
-        own = at if at is not None and _is_own(at) else None
+        own = at if at is not None and not at.is_yolo else None
         if projection is not None and cause.name == projection.cause and own is None:
             continue
         limit = next((limit for limit in limits if limit.cause == cause.name and not limit.at_epoch_ends), None)
@@ -108,16 +107,11 @@ def _lasting(
             yield Lead(Sentence(LOOK, f"{text}.", (finding.id,), cause.name), saves_s)
 
 
-def _is_own(at: CodeLocation) -> bool:
-    """Tell whether a line is the user's to change, none of YOLO's."""
-    return not YOLO.search(at.file)
-
-
 def _stood_in(cause: str, at: CodeLocation) -> str:
     """Return the line of code to look at; where it is YOLO's own, what helps against the cause, empty if nothing."""
     who = "data-loader workers were" if at.process == "workers" else "the training was"
     share, always = f"{100 * at.share:.0f} % of the time that the GPU waited", CAUSES[cause].always
-    if not _is_own(at):
+    if at.is_yolo:
         return always and f"{always}. {upper_first(who)} in {place_words(at)} {share}"
     return f"Look at {place_words(at)}: {who} in it {share}"
 
@@ -162,7 +156,7 @@ def _long_epoch_ends(findings: Sequence[Finding]) -> Iterator[Lead]:
         if advice is None or share < 100 * th.HALF:  # else training takes most of it
             continue
         gain = advice.gain_estimate or 0.0
-        text = f"{advice.short} (about {shown_ratio(1.0, 1 - gain):.1f}\u00d7 faster): {lower_first(finding.summary)}"
+        text = f"{advice.short} (about {1 / (1 - gain):.1f}\u00d7 faster): {lower_first(finding.summary)}"
         yield Lead(_of(finding, FIX, text), gain * finding.duration_s)  # how is said below
 
 
@@ -195,7 +189,7 @@ def _look(cause: str, findings: Sequence[Finding], took_s: float) -> Sentence:
     rule = RULES[worst.rule]
     felt = f"the GPU was {sure}idle" if rule.drop or rule.at_epoch_ends else f"the training was {sure}slowed"
     at, row = _most(worst), CAUSES[cause]
-    if at is not None and _is_own(at):
+    if at is not None and not at.is_yolo:
         text = f"Look at {place_words(at)}: {felt} for {took} there"
     elif advice is not None and cause == "other-process":  # how much it slowed the training is not always known
         text = f"{advice.short}: it used the GPU for {took} of the training"

@@ -54,7 +54,8 @@ def work_sentences(  # noqa: PLR0913 - what it is judged by
     util, seconds = trained
     if seconds < LEVEL_AT_LEAST_S and not any(finding.rule in JUDGED for finding in findings):
         did = "trained" if saw_training(context) else "worked"
-        yield Sentence("work", f"Too short to judge: {lower_first(_who(context))} {did} for only {length(seconds)}.")
+        what = "Too short to judge" if is_lead else "The training itself is too short to judge"
+        yield Sentence("work", f"{what}: {lower_first(_who(context))} {did} for only {length(seconds)}.")
         return
     busy_pct = f"{'only ' if util < HEALTHY_PCT else ''}{util:.0f} %"
     kept_busy = f"{_who(context)} {_be(context)} busy {busy_pct} of {_time(context, seconds)}"

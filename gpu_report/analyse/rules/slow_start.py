@@ -13,15 +13,16 @@ from gpu_report.model import Cause, Finding, Phase
 
 FIRST_BATCH = "first batch"
 # What people call the parts of a start-up, as callbacks tell them.
-WHAT = {FIRST_BATCH: "was busy with its first batch", "data set": "scanned its data set", "model": "built its model"}
-WAITED = "waited for its first batch"
+WHAT = {FIRST_BATCH: "was at its first batch", "data set": "prepared its data set", "model": "built its model"}
+WAITED, WORKED = "waited for its first batch", "worked on its first batch"
 OTHERWISE = "was set up"
 
 
 def slow_starts(context: Context) -> list[Finding]:
     """Report the longest part of a start-up, where it takes SLOW_START_S or more and SLOW_START_SHARE of the training.
 
-    A training that never began has nothing else to be looked at: that is a warning, and otherwise a note.
+    A training that never began has nothing else to be looked at: that is a warning, and otherwise a note. So is a
+    start-up that still goes on: it may be compiling its model.
     """
     return [finding for training in context.rank_groups for finding in _of_training(context, training)]
 
@@ -39,33 +40,47 @@ def _of_training(context: Context, training: RankGroup) -> Iterator[Finding]:
     took_s, whole_s = _seconds(parts[longest]), training.end_t_s - training.start_t_s
     if took_s >= max(th.SLOW_START_S, th.SLOW_START_SHARE * whole_s):
         spans = union([phase.span for phase in parts[longest]])
-        yield _finding(context, longest, spans, took_s, began=began)
+        over = training.main.ended is not None or took_s >= th.HANG_FIRST_S
+        yield _finding(context, longest, spans, took_s, "began" if began else "over" if over else "going on")
 
 
 def _seconds(phases: Sequence[Phase]) -> float:
     return length_s([phase.span for phase in phases])
 
 
-def _finding(context: Context, part: str, spans: Sequence[Span], took_s: float, *, began: bool) -> Finding:
-    waited = part == FIRST_BATCH and _in_loader(context, spans)
-    what = WAITED if waited else WHAT.get(part, OTHERWISE)
-    text = f"Slow start: the training {what} for {took_s:.0f} s"
+def _finding(context: Context, part: str, spans: Sequence[Span], took_s: float, state: str) -> Finding:
+    in_loader = _in_loader(context, spans) if part == FIRST_BATCH else None
+    what = WHAT.get(part, OTHERWISE) if in_loader is None else WAITED if in_loader else WORKED
+    text = {
+        "began": "The training",
+        "over": "The training never began: it",
+        "going on": "The training has not begun: it",
+    }
     longest = max(spans, key=lambda span: span[1] - span[0])
     return context.finding(
         "slow-start",
-        "info" if began else "warning",
+        "warning" if state == "over" else "info",
         longest,
-        text if began else f"The training never began: it {what} for {took_s:.0f} s",
+        f"{text[state]} {what} for {took_s:.0f} s",
         epoch=None,
         phase="startup",
-        evidence=evidence((f"the training {what}", took_s, "s")),
+        evidence=evidence((f"the training {what}", took_s, "s"), *_cpu(context, longest)),
         cause=Cause("startup", CERTAIN, f"it {what}"),
-        waited_for=LOADER if waited else "",
+        waited_for=LOADER if in_loader else "",
     )
 
 
-def _in_loader(context: Context, spans: Sequence[Span]) -> bool:
-    """Tell whether stacks show the main process in its loader for most of some spans."""
+def _cpu(context: Context, span: Span) -> Iterator[tuple[str, float | None, str]]:
+    """Yield the CPU that the processes of the training used meanwhile."""
+    gpu = next((series.gpu for series in context.series), 0)
+    signals = context.signals.of(gpu, *span)
+    yield "CPU of the main process", signals.within("main_cpu_pct"), "% of a core"
+    yield "CPU of all workers", signals.within("workers_cpu_pct"), "% of a core"
+    yield "CPU, all cores", signals.within("cpu_pct"), "%"
+
+
+def _in_loader(context: Context, spans: Sequence[Span]) -> bool | None:
+    """Tell whether stacks show the main process in its loader for most of some spans, None where there are none."""
     waited_s = noted_s = 0.0
     for each in context.signals.idle_stacks:
         if not each.process.is_worker:
@@ -73,4 +88,4 @@ def _in_loader(context: Context, spans: Sequence[Span]) -> bool:
             seconds = each.seconds[rows] * share
             noted_s += float(seconds.sum())
             waited_s += float(seconds[each.waits[rows]].sum())
-    return waited_s > noted_s / 2
+    return waited_s > noted_s / 2 if noted_s > 0 else None

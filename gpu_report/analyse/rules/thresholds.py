@@ -30,6 +30,8 @@ ENDS_SHARE = 0.3  # of the time of epochs: to win most of it makes training 1.4 
 ENDS_NAMED_S = 0.05  # of an epoch: a validation or a checkpoint of less is not worth a word
 LONG_ENDS_LEAST = 5  # epochs that say so, without the first: a warm validation takes as long every time
 LONGER_EPOCHS = 10  # times: a tenth of the ends is little enough, and ...
+STEPS_KEPT = 0.9  # of the steps: cutting more would make another training of it
+CACHED_TIMES_MIB = 4096.0  # of a cache in memory that holds each image so often: less than a training takes anyway
 EPOCHS_KEPT = 5  # ... so many epochs are left at least, to validate and to save after
 
 # --- start-up ---

@@ -5,17 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from gpu_report.analyse.signals.stack_notes import called_by_yolo, line_of, stacks_waiting_for_loader, waits_for_gpu
+from gpu_report.analyse.signals.stack_notes import (
+    called_by_yolo,
+    line_of,
+    of_worker_alone,
+    reads_image,
+    stacks_waiting_for_loader,
+    waits_for_gpu,
+    waits_for_lock,
+    waits_for_process,
+)
 from gpu_report.analyse.timeseries.distinct import Places, distinct
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import Span, mask_of_ranges, union
-from gpu_report.model import Frame, ProcessStacks, Run
+from gpu_report.model import Frame, ProcessStacks, Run, Stack
 
 Rows = npt.NDArray[np.int64]
 
@@ -91,9 +100,28 @@ class IdleStacks:
         return distinct(self.number, lambda number: line_of(self.process, number))
 
     @cached_property
+    def work(self) -> tuple[list[WorkKind], Places]:
+        """Return what kinds of work a worker does (see `WorkKind`), and which of them each piece is."""
+        return distinct(self.number, lambda number: _work_kind(self.process.stacks.get(number, ())))
+
+    @cached_property
     def calls(self) -> tuple[list[Frame | None], Places]:
         """Return the user's functions that YOLO called (see `called_by_yolo`), and which of them each piece is of."""
         return distinct(self.number, lambda number: called_by_yolo(self.process.stacks.get(number, ())))
+
+
+class WorkKind(NamedTuple):
+    """Whether a worker is at work at all, reads an image, waits for a lock, or for a manager's process."""
+
+    at_work: bool
+    reads: bool
+    in_lock: bool
+    asks: bool
+
+
+def _work_kind(stack: Stack) -> WorkKind:
+    inner = of_worker_alone(stack)
+    return WorkKind(bool(inner), reads_image(inner), waits_for_lock(inner), waits_for_process(inner))
 
 
 def idle_stacks(run: Run, used: Sequence[GpuSeries]) -> tuple[IdleStacks, ...]:

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpu_report.analyse.signals import thresholds as th
-from gpu_report.analyse.signals.idle_stacks import IdleStacks
+from gpu_report.analyse.signals.idle_stacks import IdleStacks, WorkKind
 from gpu_report.analyse.signals.stack_habits import LEAST_IDLE_S
-from gpu_report.analyse.signals.stack_notes import of_worker_alone, reads_image, waits_for_lock, waits_for_process
-from gpu_report.analyse.timeseries.distinct import distinct
 from gpu_report.analyse.timeseries.intervals import Span
 
-KINDS = 4  # of a worker's stacks: at work at all, reading, in a lock, asking
+KINDS = len(WorkKind._fields)
 
 
 @dataclass(frozen=True)
@@ -58,13 +56,7 @@ def loader_work(processes: Sequence[IdleStacks], spans: Sequence[Span] | None = 
 
 def _sums(worker: IdleStacks, spans: Sequence[Span] | None) -> np.ndarray:
     """Return the idle GPU seconds in which a worker was at work, those in reading, in a lock and in asking."""
-    stacks = worker.process.stacks
-
-    def kind(number: int) -> tuple[bool, ...]:
-        inner = of_worker_alone(stacks.get(number, ()))
-        return bool(inner), reads_image(inner), waits_for_lock(inner), waits_for_process(inner)
-
+    kinds, of = worker.work
     rows, share = (slice(None), 1.0) if spans is None else worker.within(spans)
-    kinds, of = distinct(worker.number[rows], kind)
-    idle = np.bincount(of, worker.idle_s[rows] * share, minlength=len(kinds))
-    return np.array([sum(s for s, each in zip(idle, kinds, strict=True) if each[place]) for place in range(KINDS)])
+    idle = np.bincount(of[rows], worker.idle_s[rows] * share, minlength=len(kinds))
+    return np.array(kinds, dtype=float).reshape(-1, KINDS).T @ idle

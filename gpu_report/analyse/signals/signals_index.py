@@ -30,7 +30,7 @@ from gpu_report.analyse.timeline.trainings import Training, training_at
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval_cover
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, as_array, length_s
-from gpu_report.model import KernelEvent, Phase, Run
+from gpu_report.model import Frame, KernelEvent, Phase, Run
 
 SEVERAL = 2
 SHORTEST_ROW_S = 1e-3  # of the host: the first has nothing before it
@@ -106,7 +106,7 @@ class SignalsIndex:
         whole = self.of(gpu, steady[0][0], steady[-1][1])
         waited = self._throughput.data_wait_share(steady) if self._throughput else None
         host, own = whole.host.only_steady(), whole.own.only_steady()
-        stood, loader = stood_of(self._habits, gpu, steady), self.loader_work
+        stood, loader = stood_of(self._habits, gpu, steady), self._loader_work(gpu, steady)
         found = replace(whole, host=host, own=own, kernel=(), data_wait_share=waited, stood=stood)
         return replace(found, loader=loader, is_lasting=True)
 
@@ -133,7 +133,7 @@ class SignalsIndex:
             main_file_wait=longest_file_wait(self._waits(start_t_s, end_t_s), "main", (start_t_s, end_t_s)),
             worker_file_wait=longest_file_wait(self._waits(start_t_s, end_t_s), "worker", (start_t_s, end_t_s)),
             lock_kept=longest_lock((held(start_t_s, end_t_s) for held in self._held), (start_t_s, end_t_s)),
-            loader=loader_work(self.idle_stacks, [(start_t_s, end_t_s)]),
+            loader=self._loader_work(gpu, [(start_t_s, end_t_s)]),
             in_first_epoch=any(
                 start <= start_t_s and end_t_s <= end + th.PHASE_EDGE_S for start, end in self._first_epochs
             ),
@@ -144,15 +144,23 @@ class SignalsIndex:
         """Return where every process of the run stood while its GPUs were idle, main processes and ranks first."""
         return idle_stacks(self._run, self._used)
 
-    @cached_property
-    def loader_work(self) -> LoaderWork | None:
-        """Return what the workers did while they were waited for, None where too little was noted of them."""
-        return loader_work(self.idle_stacks)
+    def _loader_work(self, gpu: int, spans: Sequence[Span]) -> LoaderWork | None:
+        """Return what the workers for a GPU did while they were waited for, None where too little was noted of them."""
+        return loader_work([each for each in self.idle_stacks if gpu in each.gpus], spans)
+
+    def cpu_in_call(self, gpu: int, call: Frame, spans: Sequence[Span]) -> float | None:
+        """Return the CPU (% of a core) that a main process used in a function of the user's, None where not known."""
+        habits = [each for each in self._habits if gpu in each.stacks.gpus]
+        return habits[0].cpu_in_call(call, spans) if len(habits) == 1 else None
 
     @cached_property
     def _habits(self) -> list[StackHabits]:
-        mains = (each for each in self.idle_stacks if not each.process.is_worker)
-        return [StackHabits(each, self._all_phases, self._host_readings) for each in mains]
+        """Return the habits of each main process; of several ranks no CPU is known: it is that of the busiest."""
+        mains = [each for each in self.idle_stacks if not each.process.is_worker]
+        return [
+            StackHabits(each, self._all_phases, self._host_readings if _is_alone(each, mains) else NO_SIGNALS)
+            for each in mains
+        ]
 
     def _typical_in(self, training: Training | None) -> _Readings:
         """Return the readings with what is typical in a training; of one too short for that, in all of them."""
@@ -196,6 +204,15 @@ class SignalsIndex:
 
     def _kernel_lines(self, start_t_s: float, end_t_s: float) -> Sequence[KernelEvent]:
         return self._kernel(start_t_s - th.KERNEL_BEFORE_S, end_t_s + th.KERNEL_AFTER_S)
+
+
+def _is_alone(main: IdleStacks, mains: Sequence[IdleStacks]) -> bool:
+    """Tell whether no other main process that feeds a GPU was noted while one was."""
+    fed = [each for each in mains if each is not main and len(each.start_s) and float(each.idle_s.sum()) > 0]
+    if not len(main.start_s):
+        return True
+    start_s, end_s = float(main.start_s[0]), float(main.end_s[-1])
+    return not any(each.start_s[0] < end_s and each.end_s[-1] > start_s for each in fed)
 
 
 def _shares(phases: Sequence[Phase], start_t_s: float, end_t_s: float) -> dict[str, float]:

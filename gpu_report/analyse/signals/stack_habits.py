@@ -12,6 +12,7 @@ import numpy as np
 from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.signals.cpu_there import cpu_there
 from gpu_report.analyse.signals.idle_stacks import IdleStacks, Rows
+from gpu_report.analyse.signals.stack_notes import kind_of
 from gpu_report.analyse.timeline.phase_index import Numbers, PhaseIndex
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval_cover
@@ -33,7 +34,9 @@ class Stood:
     `in_loader` is the share (0 to 1) of that time in which it waited for its loader. `share` is that of `line`, the one
     of most of the rest; `usual` is the share that this line has of the GPU's work in the same phases outside the
     interval, None where too little of that was noted. `call_share` is that of `call`, the user's function that YOLO
-    called, such as a callback, in which it was longest; a training that nothing holds up stands in none.
+    called, such as a callback, in which it was longest; a training that nothing holds up stands in none. `own_share` is
+    that of all code of the user's, whoever called it: a model's blocks, too. `is_alone` says that the host's reading of
+    a main process is of this one, and not of the busiest of several ranks.
     `cpu_pct` is the main process's CPU (% of a core) while it was there, None where that is not known.
     """
 
@@ -44,6 +47,8 @@ class Stood:
     call: Frame | None = None
     call_share: float = 0.0
     cpu_pct: float | None = None
+    own_share: float = 0.0
+    is_alone: bool = True
 
     @property
     def is_in_call(self) -> bool:
@@ -74,7 +79,9 @@ class StackHabits:
         usual = self._usual(most, rows, share)
         call, call_s = self._call(rows, not_waiting)
         in_loader, in_line = float(idle[waits].sum()) / total, float(by_line[most]) / total
-        stood = Stood(in_loader, lines[most], in_line, usual, call, call_s / total)
+        own = [at for at, line in enumerate(lines) if line is not None and kind_of(line) == "own"]
+        own_share, alone = float(by_line[own].sum()) / total, len(self._host.t_s) > 0
+        stood = Stood(in_loader, lines[most], in_line, usual, call, call_s / total, own_share=own_share, is_alone=alone)
         return replace(stood, cpu_pct=self._cpu_pct(stood, spans))
 
     def _call(self, rows: Rows, idle: Floats) -> tuple[Frame | None, float]:
@@ -93,6 +100,10 @@ class StackHabits:
         if there is None or max(stood.call_share, stood.share) < th.STOOD_SHARE:
             return None
         return cpu_there(self._host, spans, self._cover(there, is_call=stood.is_in_call))
+
+    def cpu_in_call(self, call: Frame, spans: Sequence[Span]) -> float | None:
+        """Return the CPU of the main process in a function of the user's, None where it is not known."""
+        return cpu_there(self._host, spans, self._cover(call, is_call=True))
 
     def _cover(self, there: Frame, *, is_call: bool) -> IntervalCover:
         """Return when the process stood in a line or in a call of the user's."""

@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 from functools import lru_cache
-from itertools import pairwise, takewhile
+from itertools import takewhile
 
 from gpu_report.model import CodeKind, Frame, ProcessStacks, Stack
 
@@ -24,13 +24,21 @@ PACKAGE = re.compile(
 
 # Frames of the main process while it waits for the loader's workers.
 LOADER = re.compile(r"[\\/]torch[\\/]utils[\\/]data[\\/]dataloader\.py$")
-# The loop over a training, as YOLO names it: where a user's class overrides it, all of the training lies within.
-TRAINING_LOOPS = frozenset({"train", "_do_train", "_setup_train"})
+DRAWS = "_next_index"  # its function that asks the sampler which images come next
+# Calls a user's callbacks; what else of the user's YOLO calls is an override, or was put in a function's place.
+CALLBACKS = "run_callbacks"
+# Where torch runs a model, forwards and backwards.
+MODEL = re.compile(r"[\\/]torch[\\/](?:nn[\\/]modules[\\/]module|autograd[\\/]__init__)\.py$")
 
 
 def stacks_waiting_for_loader(process: ProcessStacks) -> list[int]:
     """Return the numbers of a main process's stacks in which it waits for its loader's next batch."""
-    return [number for number, stack in process.stacks.items() if any(map(is_loader, stack))]
+    return [number for number, stack in process.stacks.items() if _waits_for_loader(stack)]
+
+
+def _waits_for_loader(stack: Stack) -> bool:
+    """Tell whether a stack lies in the loader; to draw the next samples the main process works itself."""
+    return any(map(is_loader, stack)) and not any(frame.function == DRAWS and is_loader(frame) for frame in stack)
 
 
 # Calls that return once a GPU has done all that was asked of it: they give a number on the host. A tensor is one
@@ -69,15 +77,21 @@ def called_by_yolo(stack: Stack) -> Frame | None:
     """Return the frame of the user's function that YOLO called and has not come back from, None where there is none.
 
     A callback is one however many functions it calls itself, YOLO's among them; so is one of YOLO's for a logger, such
-    as W&B. A block of the user's model is none: it is torch that calls it. Nor is a loop of the user's own over the
-    training: all that YOLO does lies in it.
+    as W&B. An override is none while it has YOLO, or a model, do its usual work (`super().validate()`). A block of the
+    user's model is none either: it is torch that calls it.
     """
-    for outer, frame in pairwise(reversed(stack)):
+    for at in range(len(stack) - 1, 0, -1):
+        outer, frame = stack[at], stack[at - 1]
         by_yolo = YOLO.search(outer.file) and not INTEGRATIONS.search(outer.file)
-        by_yolo = by_yolo and frame.function not in TRAINING_LOOPS
-        if by_yolo and (kind_of(frame) == "own" or INTEGRATIONS.search(frame.file)):
+        if not by_yolo or not (kind_of(frame) == "own" or INTEGRATIONS.search(frame.file)):
+            continue
+        if outer.function == CALLBACKS or not any(map(_is_usual_work, stack[: at - 1])):
             return replace(frame, line=0, called="")
     return None
+
+
+def _is_usual_work(frame: Frame) -> bool:
+    return bool(YOLO.search(frame.file) or MODEL.search(frame.file))
 
 
 def line_of(process: ProcessStacks, number: int) -> Frame | None:
@@ -105,6 +119,7 @@ def shown_frames(stack: Stack, *, of_worker: bool = False) -> Stack:
 # YOLO's functions that read, decode and resize an image: what is cached is not read again.
 READING = frozenset({"load_image", "imread", "verify_image_label"})
 LOCKS = re.compile(r"[\\/](?:threading|synchronize)\.py$")
+MANAGERS = re.compile(r"[\\/]multiprocessing[\\/]managers\.py$")
 CONNECTION = re.compile(r"[\\/]multiprocessing[\\/]connection\.py$")
 
 
@@ -119,8 +134,8 @@ def waits_for_lock(stack: Stack) -> bool:
 
 
 def waits_for_process(stack: Stack) -> bool:
-    """Tell whether the innermost frame of a stack waits for what another process of Python's answers."""
-    return bool(stack) and bool(CONNECTION.search(stack[0].file))
+    """Tell whether a stack waits for the process of a `multiprocessing` manager to answer."""
+    return bool(stack) and bool(CONNECTION.search(stack[0].file)) and any(MANAGERS.search(each.file) for each in stack)
 
 
 def is_loader(frame: Frame) -> bool:

@@ -116,7 +116,12 @@ def first_advice(unexpected: tuple[Finding, ...], analysis: Analysis) -> tuple[A
 
 
 def advice_title(analysis: Analysis) -> str:
-    """Return what stands over the advice: the verdict may have said the first of it."""
+    """Return what stands over the advice: the verdict may have said the first of it, or how is still to be said."""
+    first = {found for each in analysis.verdict.sentences[:1] for found in each.findings}
+    said = {each.advice for each in analysis.verdict.sentences}
+    led = (advice for finding in analysis.findings if finding.id in first for advice in finding.advice)
+    if any(advice.short and advice not in said for advice in led):
+        return "What to do"
     says = any(each.kind in {"fix", "look", "prevent"} for each in analysis.verdict.sentences)
     return "Also" if says else "What to do"
 

@@ -2,7 +2,7 @@
 
 from gpu_report.catalogue import CAUSES, RULES, row_words
 from gpu_report.model import Analysis, Finding
-from gpu_report.wording import where_words
+from gpu_report.wording import place_words
 
 _GAPS = "short gaps"  # a row of the ledger
 _STOPPED = "find who paused the training: Ctrl-Z in its terminal, `kill -STOP`, a scheduler that suspends jobs."
@@ -27,8 +27,9 @@ def next_step(finding: Finding, analysis: Analysis) -> str:
 def _of_cause(finding: Finding, cause: str, analysis: Analysis) -> str:
     if any(evidence.key == "stopped_processes" for evidence in finding.evidence):
         return _STOPPED if cause == "trainer-blocked" else ""
-    if finding.where and finding.where[0].is_most:
-        return f"look at {where_words(finding.where[0])} of the idle time."
+    most = finding.where[0] if finding.where else None
+    if most is not None and most.is_most and not most.is_yolo:  # its own lines nobody can change
+        return f"look at {place_words(most)}: {100 * most.share:.0f} % of the idle time was there."
     if cause == "unexplained":
         return "" if analysis.run.inside else _from_inside(analysis)
     if cause == "memory-pressure":

@@ -200,10 +200,10 @@ def _memory(gpus: tuple[GpuSummary, ...]) -> Fact:
 def _epochs(analysis: Analysis) -> Fact:
     lengths = [epoch.end_t_s - epoch.start_t_s for epoch in analysis.epochs]
     if not lengths:
-        return Fact("Epochs", MISSING, "no YOLO run found")
+        return Fact("Epochs", MISSING, "none was completed" if analysis.run.inside else "no YOLO run found")
     later = [epoch.end_t_s - epoch.start_t_s for epoch in analysis.epochs if not epoch.first]  # which warms up
     each = f"median {duration(median(later or lengths))} each"
-    return Fact("Epochs", number(len(lengths)), f"{each}, without the first" if len(later) < len(lengths) else each)
+    return Fact("Epochs", number(len(lengths)), f"{each}, without the first" if 0 < len(later) < len(lengths) else each)
 
 
 def _ending(ending: Ending | None) -> tuple[Fact, ...]:

@@ -168,7 +168,8 @@ def _steps(analysis: Analysis) -> list[tuple[str, str]]:
 
 
 def _change(advice: Advice) -> str:
-    return f"{advice.argument}={advice.to_value} (now {advice.from_value})" if advice.argument else advice.short
+    title = advice.short or f"{advice.argument}={advice.to_value} (now {advice.from_value})"
+    return "" if advice.text.startswith(title) else title
 
 
 def _ledger_table(analysis: Analysis) -> tuple[str, tuple[str, ...], Rows]:
@@ -283,10 +284,11 @@ def _recording_lines(analysis: Analysis) -> list[str]:
 
 
 def _changes(analysis: Analysis) -> list[Advice]:
-    """Return the advice that names an argument, or says what it wins, each once."""
+    """Return the advice that names an argument, then other advice that has a title, each once."""
+    ended = _after_the_end(analysis)
     every = dict.fromkeys(advice for finding in analysis.findings for advice in finding.advice)
-    wins = (advice for advice in every if advice.short and advice.gain_estimate is not None)
-    return [*(advice for advice in every if advice.argument and advice.to_value is not None), *wins]
+    others = (advice for advice in every if advice.short and advice.to_value is None and advice not in ended)
+    return [*(advice for advice in every if advice.argument and advice.to_value is not None), *others]
 
 
 def _after_the_end(analysis: Analysis) -> list[Advice]:

@@ -155,9 +155,10 @@ def _explained(context: Context, gpu: int, held: Sequence[_Held]) -> Explanation
     if longest.by == LOADER:  # callbacks tell of the wait for training's loader alone; it is as long in all epochs
         signals = replace(signals, is_lasting=True, data_wait_share=None)
     if longest.call is not None:  # whatever YOLO's own share of an epoch's end is, a callback is none of it
-        there = signals.stood if signals.stood and signals.stood.call == longest.call else None
-        cpu_pct = there.cpu_pct if there and there.is_in_call else None
-        signals = replace(signals, stood=Stood(0.0, None, 0.0, None, longest.call, 1.0, cpu_pct))
+        alone = signals.stood is None or signals.stood.is_alone
+        cpu_pct = context.signals.cpu_in_call(gpu, longest.call, [(held[0].span[0], held[-1].span[1])])
+        stood = Stood(0.0, None, 0.0, None, longest.call, 1.0, cpu_pct, is_alone=alone)
+        signals = replace(signals, stood=stood)
     explained = explain(signals, kernel_was_read=context.run.kernel.status == "read")
     row = CAUSES[explained.cause.name]
     if not explained.cause.confidence or row.phase or (longest.by == LOADER and not row.is_input):
@@ -182,7 +183,7 @@ def _advice(held: _Held) -> tuple[Advice, ...]:
 
 def _finding(context: Context, gpu: int, held: _Held, explained: Explanation) -> Finding:
     epoch, _ = context.place_at(held.span[0])
-    what = held.call.function if held.call else LOADER if held.wait is None else f"{held.wait.call} of a file"
+    what = held.call.function if held.call else LOADER if held.wait is None else f"a file ({held.wait.call})"
     who = "the GPU was idle" if held.wait is None else "the main process waited"
     return context.finding(
         "held-epoch-end",

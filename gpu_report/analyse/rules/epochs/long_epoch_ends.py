@@ -5,18 +5,22 @@ It is a note, for nothing is wrong: a small data set on a fast GPU is like that,
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 from statistics import median
 
-from gpu_report.analyse.causes.confidence import CERTAIN
+from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.epochs.comparable_epochs import TrainedEpoch
-from gpu_report.analyse.timeline.trainings import Training
+from gpu_report.analyse.timeline.trainings import Training, whole
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval_cover
+from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.catalogue import ENDS_SHARE_KEY, RULES
 from gpu_report.model import Advice, Cause, Evidence, Finding
 from gpu_report.wording import upper_first
+
+COLOURS, MIB = 3, 2**20
 
 
 @dataclass(frozen=True)
@@ -56,24 +60,30 @@ def _of_training(
 
 
 def _lies_in(epoch: TrainedEpoch, training: Training) -> bool:
-    return training.span[0] <= epoch.span[0] < training.span[1]
+    same = training.number is None or epoch.group[0] == training.number
+    return same and training.span[0] <= epoch.span[0] < training.span[1]
 
 
 def _parts(epochs: Sequence[TrainedEpoch], told: IntervalCover) -> _Parts:
-    ends = [(each.span[1], each.span[1] + each.validation_s + each.checkpoint_s) for each in epochs]
-    left = [1 - told.seconds_in(end) / (end[1] - end[0]) if end[1] > end[0] else 0.0 for end in ends]
+    validations = [(each.span[1], each.span[1] + each.validation_s) for each in epochs]
+    checkpoints = [(end, end + each.checkpoint_s) for (_, end), each in zip(validations, epochs, strict=True)]
     return _Parts(
         median(each.train_s for each in epochs),
-        median(each.validation_s * share for each, share in zip(epochs, left, strict=True)),
-        median(each.checkpoint_s * share for each, share in zip(epochs, left, strict=True)),
+        median(_untold_s(span, told) for span in validations),
+        median(_untold_s(span, told) for span in checkpoints),
         len(epochs),
     )
 
 
+def _untold_s(span: Span, told: IntervalCover) -> float:
+    return span[1] - span[0] - told.seconds_in(span)
+
+
 def _finding(context: Context, training: Training, epochs: Sequence[TrainedEpoch], parts: _Parts) -> Finding:
-    is_validation = parts.validation_s >= parts.checkpoint_s
-    what = "validation and saving" if min(parts.validation_s, parts.checkpoint_s) >= th.ENDS_NAMED_S else None
-    what = what or ("validation" if is_validation else "saving")
+    saving = ("saving",) if context.run.stacks else ("saving", "callbacks")  # which only stacks tell apart
+    named = ((("validation",), parts.validation_s), (saving, parts.checkpoint_s))
+    *others, last_named = (name for names, seconds in named if seconds >= th.ENDS_NAMED_S for name in names)
+    what = f"{', '.join(others)} and {last_named}" if others else last_named
     numbers = evidence(
         ("training of an epoch (median)", parts.train_s, "s"),
         ("validation of an epoch (median)", parts.validation_s or None, "s"),
@@ -82,34 +92,78 @@ def _finding(context: Context, training: Training, epochs: Sequence[TrainedEpoch
         ("epochs compared", parts.epochs, ""),
     )
     last = epochs[-1]
-    name = "validation" if is_validation else "checkpoint"
+    name = "validation" if parts.validation_s >= parts.checkpoint_s else "checkpoint"
     return context.finding(
         "long-epoch-ends",
         "info",
         (epochs[0].span[0], last.span[1] + last.validation_s + last.checkpoint_s),
-        f"{upper_first(what)} take{'' if ' ' in what else 's'} {100 * parts.share:.0f} % of the time",
+        f"{upper_first(what)} take{'' if ' and ' in what else 's'} {100 * parts.share:.0f} % of each epoch",
         gpu=min(training.gpus, default=None),
         epoch=None,
         phase=None,
         evidence=numbers,
-        cause=Cause(name, CERTAIN, f"{what} after every {parts.train_s:.1f} s of training"),
-        advice=tuple(_advice(training.args, parts)),
+        cause=Cause(name, LIKELY, f"{what} after every {parts.train_s:.1f} s of training"),
+        advice=tuple(_advice(training, parts)),
     )
 
 
-def _advice(args: Mapping[str, object], parts: _Parts) -> Iterator[Advice]:
-    """Yield how to make epochs longer, so that fewer end, as far as the epochs asked for allow."""
-    asked = args.get("epochs")
-    times = min(th.LONGER_EPOCHS, asked // th.EPOCHS_KEPT) if isinstance(asked, int) else th.LONGER_EPOCHS
-    if times <= 1:
+def _advice(training: Training, parts: _Parts) -> Iterator[Advice]:
+    """Yield how to make epochs longer, so that fewer end, where that leaves the training as it is otherwise.
+
+    It is told as whole arguments: ultralytics takes no fraction for most of them, and 0 switches some of them off.
+    """
+    times = _times(training)
+    if times is None:
         return
-    now = f" (now {asked})" if isinstance(asked, int) else ""
-    epochs = f"`epochs={asked // times}`{now}" if isinstance(asked, int) else "`epochs` accordingly"
     gain = parts.share * (1 - 1 / times)
+    shorter = " ".join(f"{name}={value}" for name, value in _shorter(training.args, times))
+    does = (("validates", parts.validation_s), ("saves", parts.checkpoint_s))
+    less = " and ".join(verb for verb, seconds in does if seconds >= th.ENDS_NAMED_S)
     yield Advice(
         f"List the training images {times} times in `data.yaml` (`train: [images/train, images/train, ...]`) and set "
-        f"{epochs}. Divide `close_mosaic`, `warmup_epochs` and `patience` by {times}, too. "
-        "The training then takes as many steps, and validates and saves less often",
+        f"`{shorter}`. The training then takes about as many steps, and {less} less often",
         gain_estimate=gain,
         short=f"Make each epoch {times} times as long",
     )
+
+
+def _times(training: Training) -> int | None:
+    """Return how many times as long epochs can be: EPOCHS_KEPT are left, and the steps are about as many.
+
+    None where no number of times will do: classes are folders, `time` says how long to train whatever the epochs, and a
+    cache in memory holds each image as often as it is listed.
+    """
+    args, asked = training.args, whole(training.args.get("epochs"))
+    if asked is None or args.get("time") or args.get("task") == "classify":
+        return None
+    fits = (times for times in range(th.LONGER_EPOCHS, 1, -1) if asked // times >= th.EPOCHS_KEPT)
+    return next((times for times in fits if _keeps_steps(training, asked, times) and _fits(training, times)), None)
+
+
+def _keeps_steps(training: Training, epochs: int, times: int) -> bool:
+    """Tell whether there are about as many steps then: the last batch of an epoch, and of all epochs, may be cut."""
+    images, batch = training.quantity("images"), whole(training.args.get("batch"))
+    if not images or not batch:
+        return epochs % times <= (1 - th.STEPS_KEPT) * epochs
+    now = ceil(images / min(batch, images)) * epochs
+    then = ceil(images * times / min(batch, images * times)) * (epochs // times)
+    return th.STEPS_KEPT <= then / now <= 1 / th.STEPS_KEPT
+
+
+def _fits(training: Training, times: int) -> bool:
+    """Tell whether the images that a cache in memory would hold then are few enough not to be asked about."""
+    if str(training.settings.get("cache", training.args.get("cache"))) not in {"ram", "True"}:
+        return True
+    images, side = training.quantity("images"), whole(training.args.get("imgsz"))
+    return bool(images and side) and times * (images or 0) * COLOURS * (side or 0) ** 2 <= th.CACHED_TIMES_MIB * MIB
+
+
+def _shorter(args: Mapping[str, object], times: int) -> Iterator[tuple[str, str]]:
+    """Yield the arguments that count epochs, with a share of their value that ultralytics takes."""
+    for name in ("epochs", "close_mosaic", "patience", "save_period"):
+        value = whole(args.get(name))
+        if value:
+            yield name, str(value // times if name == "epochs" else max(round(value / times), 1))
+    warm_up = args.get("warmup_epochs")
+    if isinstance(warm_up, int | float) and warm_up > 0:
+        yield "warmup_epochs", f"{warm_up / times:g}"

@@ -10,7 +10,7 @@ from gpu_report.analyse import analyse
 from gpu_report.model import InsideEpoch, InsideRun, Phase, YoloRun
 
 
-def started(parts, *, train_s=0.0, stacks=(), ended=None):
+def started(parts, *, train_s=0.0, stacks=(), ended="interrupted"):
     """Return a run whose start-up had these parts (detail, seconds), one after the other."""
     phases, t_s = [], 5.0
     for detail, seconds in parts:
@@ -21,7 +21,17 @@ def started(parts, *, train_s=0.0, stacks=(), ended=None):
         phases.append(Phase("train", 1, t_s, t_s + train_s, "callbacks"))
     epochs = (InsideEpoch(1, 1, first_s, None, 100, 10, 0.0, 0.0, 0.0),) if train_s else ()
     run = make_run([0.0] * round(first_s) + [60.0] * round(train_s))
-    inside = InsideRun(1, 0, 1, "train", {}, tuple(phases), epochs, ended, error=ended and "ValueError")
+    inside = InsideRun(
+        1,
+        0,
+        1,
+        "train",
+        {},
+        tuple(phases),
+        epochs,
+        "exception" if ended else None,
+        error="KeyboardInterrupt" if ended == "interrupted" else "ValueError",
+    )
     return dataclasses.replace(
         run, inside=(inside,), yolo_runs=(YoloRun(1, None, {}, "recorded", None),), stacks=tuple(stacks)
     )
@@ -45,13 +55,13 @@ def test_a_training_that_never_had_a_batch_says_what_the_workers_did():
 def test_a_first_batch_that_the_main_process_works_on_is_not_waited_for():
     stacks = (process((0, 40, LOGS)), process((10, 40, RESTS), role="worker 0", pid=2))
     (finding,) = slow(started([("first batch", 30.0)], stacks=stacks))
-    assert finding.summary == "The training never began: it was busy with its first batch for 30 s"
+    assert finding.summary == "The training never began: it worked on its first batch for 30 s"
     assert (finding.where[0].function, finding.where[0].process) == (LOG.function, "main")
 
 
 def test_a_slow_part_of_a_start_is_a_note_of_a_training_that_began():
     (finding,) = slow(started([("data set", 60.0), ("first batch", 8.0)], train_s=100.0))
-    assert (finding.severity, finding.summary) == ("info", "Slow start: the training scanned its data set for 60 s")
+    assert (finding.severity, finding.summary) == ("info", "The training prepared its data set for 60 s")
 
 
 @pytest.mark.parametrize(("seconds", "train_s"), [(14.0, 10.0), (30.0, 900.0), (8.0, 0.0)])
@@ -62,9 +72,20 @@ def test_a_start_that_is_short_or_little_of_the_training_is_none(seconds, train_
 def test_the_parts_of_a_start_are_added_up_and_the_longest_is_told():
     run = started([("set-up", 1.0), ("data set", 12.0), ("model", 15.0), ("data set", 14.0)], train_s=50.0)
     (finding,) = slow(run)
-    assert "scanned its data set for 26 s" in finding.summary
+    assert "prepared its data set for 26 s" in finding.summary
 
 
 def test_what_ended_a_training_before_its_first_batch_says_more():
     crashed = started([("first batch", 30.0)], stacks=(process((0, 40, TRAINS)),), ended="exception")
     assert slow(crashed) == []
+
+
+def test_a_first_batch_that_goes_on_is_no_alarm():
+    """It may be compiling the model, for minutes."""
+    (finding,) = slow(started([("first batch", 30.0)], ended=None))
+    assert (finding.severity, finding.summary) == (
+        "info",
+        "The training has not begun: it was at its first batch for 30 s",
+    )
+    (finding,) = slow(started([("first batch", 700.0)], ended=None))
+    assert finding.severity == "warning"

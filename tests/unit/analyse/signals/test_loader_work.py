@@ -13,7 +13,8 @@ from gpu_report.model import Frame
 
 YOLO = "/venv/lib/python3.11/site-packages/ultralytics/"
 LOADS = (Frame(YOLO + "utils/patches.py", 60, "imread"), Frame(YOLO + "data/base.py", 250, "load_image"), LOOP, TRAINER)
-ASKS = (Frame("/usr/lib/python3.11/multiprocessing/connection.py", 395, "_recv"), READ, LOOP, TRAINER)
+MANAGER = Frame("/usr/lib/python3.11/multiprocessing/managers.py", 821, "_callmethod")
+ASKS = (Frame("/usr/lib/python3.11/multiprocessing/connection.py", 395, "_recv"), MANAGER, READ, LOOP, TRAINER)
 LOCKED = (Frame("/usr/lib/python3.11/multiprocessing/synchronize.py", 96, "__enter__"), READ, LOOP, TRAINER)
 
 
@@ -61,7 +62,10 @@ def test_a_callback_is_the_function_that_yolo_called_whatever_it_calls():
     loop = Frame("/home/me/trainer.py", 80, "_do_train")
     assert called_by_yolo((calls, loop, TRAINER, script)) is None
     assert called_by_yolo((callback, runs, loop, TRAINER, script)).function == "on_end"
-    assert called_by_yolo((block, calls, predicts, TRAINER, script)) is None
+    loss = Frame("/home/me/model.py", 30, "loss")
+    assert called_by_yolo((predicts, loss, TRAINER, script)) is None  # an override that has YOLO do its usual work
+    assert called_by_yolo((block, calls, loss, TRAINER, script)) is None
+    assert called_by_yolo((helper, loss, TRAINER, script)).function == "loss"  # ... and what it adds to that
     assert called_by_yolo((helper, script)) is None
 
 

@@ -1,12 +1,16 @@
 """Where a main process stood in an interval, against where it stands while its GPU works."""
 
+import dataclasses
+
 import numpy as np
 import pytest
+from support.samples import run_of
 from support.stacks import LOG, LOGS, READS, TRAINER, TRAINS, WAITS, process, series
 
 from gpu_report.analyse.signals.cpu_there import cpu_there
 from gpu_report.analyse.signals.idle_stacks import main_idle_stacks
 from gpu_report.analyse.signals.interval_signals import NO_SIGNALS, SignalTable
+from gpu_report.analyse.signals.signals_index import SignalsIndex
 from gpu_report.analyse.signals.stack_habits import StackHabits, stood_of
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.model import Frame, Phase
@@ -117,3 +121,27 @@ def test_cpu_that_jumps_about_tells_nothing_of_a_place():
     t_s = np.arange(1.0, 21)
     cpu = np.random.default_rng(1).choice([0.0, 400.0], len(t_s))
     assert cpu_there(readings(t_s, cpu), [(0, 21)], interval_cover([(0, 9.5)])) is None
+
+
+def test_of_several_ranks_no_cpu_is_known_for_the_host_tells_of_the_busiest():
+    """Rank 0 sleeps in a callback while rank 1 spins at 100 % in NCCL."""
+    of = run_of("s-loader-stall")
+    seconds = np.arange(1.0, 31)
+    host = of.host.reindex(range(30)).assign(t_s=seconds, main_cpu_pct=100.0)
+    sleeps = process((0, 30, LOGS), role="rank 0", pid=1)
+    for stacks, known in (((sleeps,), True), ((sleeps, process((0, 30, TRAINS), role="rank 1", pid=2)), False)):
+        run = dataclasses.replace(of, host=host, stacks=stacks, processes=of.processes.iloc[:0])
+        stood = SignalsIndex(run, [series(*[0] * 30)], []).of(0, 0.0, 30.0).stood
+        assert (stood.is_alone, stood.cpu_pct is not None) == (known, known)
+
+
+def test_what_workers_did_is_that_of_the_interval():
+    """A first training asks a manager, a second one in the same recording reads images."""
+    of = run_of("s-loader-stall")
+    manager = Frame("/usr/lib/python3.11/multiprocessing/managers.py", 821, "_callmethod")
+    asks = (Frame("/usr/lib/python3.11/multiprocessing/connection.py", 395, "_recv"), manager, *READS)
+    worker = process((0, 20, asks), (20, 40, READS), role="worker 0", pid=2)
+    run = dataclasses.replace(of, stacks=(process((0, 40, WAITS)), worker), processes=of.processes.iloc[:0])
+    index = SignalsIndex(run, [series(*[0] * 40)], [])
+    assert index.of(0, 0.0, 20.0).loader.waits_for_process
+    assert not index.of(0, 20.0, 40.0).loader.waits_for_process

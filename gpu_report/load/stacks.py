@@ -19,7 +19,7 @@ from gpu_report.load.problems import lines_left_out
 from gpu_report.load.process_files import process_files, read_head
 from gpu_report.load.run_clock import RunClock
 from gpu_report.load.yolo.callback_lines import text, whole
-from gpu_report.model import Frame, LockHeld, ProcessStacks, Stack, ThreadStacks
+from gpu_report.model import Frame, LockHeld, Probes, ProcessStacks, Stack, ThreadStacks
 from gpu_report.run_folder import finite, parse_events
 
 KIND: Final = "stacks"
@@ -36,6 +36,7 @@ ROLE: Final = re.compile(r"main|(?:rank|worker) [0-9]{1,6}")
 
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[Any]  # whole ones
+Bools = npt.NDArray[np.bool_]
 Stays = tuple[Floats, Floats, Numbers]  # start, end, number of a stack
 PLACE_OF_LETTER: Final = np.array([LETTERS.find(chr(code)) for code in range(256)], dtype=np.int64)
 
@@ -109,6 +110,7 @@ class _Process:
         self._stays: list[Stays] = []
         self._threads: dict[str, list[Stays]] = {}
         self._held: list[LockHeld] = []
+        self._probes: list[tuple[Floats, Bools]] = []
         self._role = ""
 
     def take(self, line: Mapping[str, Any]) -> bool:
@@ -133,6 +135,7 @@ class _Process:
             stood = np.array([self._number(stack) for stack in stacks], dtype=np.int32)
             self._threads.setdefault(self._known.thread(name), []).append(_stays(np.array(at_s), stood, end_s))
         self._held += _held(content.get("held"), begin_s, step_s, end_s)
+        self._probes.append(_probes(content, begin_s, step_s))
         return True
 
     def stacks_of(self, pid: int) -> ProcessStacks | None:
@@ -142,7 +145,10 @@ class _Process:
         threads = [ThreadStacks(name, *_in_order(stays)) for name, stays in sorted(self._threads.items())]
         held = sorted(self._held, key=lambda held: held.start_t_s)
         told = tuple(thread for thread in threads if len(thread.start_s))
-        return ProcessStacks(pid, self._role, *_in_order(self._stays), self._stacks, told, tuple(held))
+        at_s, ran = (np.concatenate([each[i] for each in self._probes]) for i in (0, 1))
+        order = np.argsort(at_s, kind="stable")
+        probes = Probes(at_s[order], ran[order].astype(np.bool_)) if len(order) else None
+        return ProcessStacks(pid, self._role, *_in_order(self._stays), self._stacks, told, tuple(held), probes)
 
     def _number(self, written: int) -> int:
         """Return the number under which a stack is told: 0 where nothing is known of it, GONE of a thread that went."""
@@ -264,6 +270,15 @@ def _held(told: object, begin_s: float, step_s: float, end_s: float) -> Iterator
                 start_s = begin_s + at * step_s
                 if start_s < end_s:
                     yield LockHeld(start_s, min(start_s + held_ms / 1000, end_s), min(cpu_ms, held_ms) / 1000)
+
+
+def _probes(content: Mapping[str, Any], begin_s: float, step_s: float) -> tuple[Floats, Bools]:
+    """Return when it was looked whether the main thread used the CPU, and whether it did."""
+    steps, told = np.cumsum(_numbers(content.get("probes"))), text(content.get("ran")) or ""
+    known = min(len(steps), next((at for at, each in enumerate(told) if each not in "01"), len(told)))
+    steps = steps[:known]
+    kept = steps <= MOST_NUMBER
+    return begin_s + steps[kept] * step_s, np.array([each == "1" for each in told[:known]], dtype=np.bool_)[kept]
 
 
 def _numbers(told: object) -> Numbers:

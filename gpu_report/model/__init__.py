@@ -64,6 +64,7 @@ from gpu_report.model.recorded import (
     OomReport,
     Phase,
     PhaseName,
+    Probes,
     ProcessStacks,
     ProcessWait,
     Progress,

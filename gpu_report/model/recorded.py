@@ -240,11 +240,20 @@ class ThreadStacks:
 
 
 @dataclass(frozen=True, eq=False)
+class Probes:
+    """Looks, for 2 ms each, at whether a main thread used the CPU where it stood: when (s, in order), and whether."""
+
+    at_s: npt.NDArray[np.float64]
+    ran: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
 class ProcessStacks:
     """Where the main thread of a process stood: from `start_s` to `end_s` of the run in the stack of that `number`.
 
     `role` is `main`, `rank N` or `worker N` (of a loader). Of stack 0 nothing is known. A line in which the thread
-    stood when C code kept the interpreter's lock (`lock_held`) is the one that had called that code.
+    stood when C code kept the interpreter's lock (`lock_held`) is the one that had called that code. `probes` are of a
+    main process or rank, None in recordings from before there were any.
     """
 
     pid: int
@@ -255,6 +264,7 @@ class ProcessStacks:
     stacks: Mapping[int, Stack]
     threads: tuple[ThreadStacks, ...] = ()
     lock_held: tuple[LockHeld, ...] = ()
+    probes: Probes | None = None
 
     @property
     def is_worker(self) -> bool:

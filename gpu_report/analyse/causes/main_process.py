@@ -103,8 +103,9 @@ def launch_bound(signals: IntervalSignals) -> Candidate | None:
 
 def _other_work(signals: IntervalSignals) -> str:
     """Return what the main process did: with threads of arithmetic on how many cores, by the CPU in that place."""
-    there = signals.stood.cpu_pct if signals.stood else None
-    cores = round((signals.within("main_cpu_pct") or 0.0 if there is None else there) / 100)
+    stood = signals.stood
+    whole = signals.within("main_cpu_pct") if stood is not None and stood.is_alone else None
+    cores = round(max(whole or 0.0, (stood.cpu_pct or 0.0) if stood else 0.0) / 100)
     return f"the main process computed on {cores} CPU cores" if cores >= SEVERAL else "the main process did other work"
 
 

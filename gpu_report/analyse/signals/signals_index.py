@@ -151,7 +151,7 @@ class SignalsIndex:
     def cpu_in_call(self, gpu: int, call: Frame, spans: Sequence[Span]) -> float | None:
         """Return the CPU (% of a core) that a main process used in a function of the user's, None where not known."""
         habits = [each for each in self._habits if gpu in each.stacks.gpus]
-        return habits[0].cpu_in_call(call, spans) if len(habits) == 1 else None
+        return next((cpu for each in habits if (cpu := each.cpu_in_call(call, spans)) is not None), None)
 
     @cached_property
     def _habits(self) -> list[StackHabits]:

@@ -99,11 +99,20 @@ class StackHabits:
         there = stood.call if stood.is_in_call else stood.line
         if there is None or max(stood.call_share, stood.share) < th.STOOD_SHARE:
             return None
-        return cpu_there(self._host, spans, self._cover(there, is_call=stood.is_in_call))
+        return self._cpu_at(self._cover(there, is_call=stood.is_in_call), spans)
 
     def cpu_in_call(self, call: Frame, spans: Sequence[Span]) -> float | None:
         """Return the CPU of the main process in a function of the user's, None where it is not known."""
-        return cpu_there(self._host, spans, self._cover(call, is_call=True))
+        return self._cpu_at(self._cover(call, is_call=True), spans)
+
+    def _cpu_at(self, there: IntervalCover, spans: Sequence[Span]) -> float | None:
+        """Return the CPU in a place by the looks at it, where there are enough, else by the host's readings."""
+        probes = self.stacks.process.probes
+        if probes is not None:
+            mine = probes.ran[there.holds(probes.at_s) & interval_cover(spans).holds(probes.at_s)]
+            if len(mine) >= th.PROBES_LEAST:
+                return 100 * float(mine.mean())
+        return cpu_there(self._host, spans, there)
 
     def _cover(self, there: Frame, *, is_call: bool) -> IntervalCover:
         """Return when the process stood in a line or in a call of the user's."""

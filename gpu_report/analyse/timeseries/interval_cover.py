@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpu_report.analyse.timeseries import thresholds as th
-from gpu_report.analyse.timeseries.gpu_series import Floats
+from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
 from gpu_report.analyse.timeseries.intervals import Span, Spans, as_array, union
 
 
@@ -18,6 +18,11 @@ class IntervalCover:
 
     edges_s: Floats
     covered_s: Floats
+
+    def holds(self, t_s: Floats) -> Bools:
+        """Tell of each moment whether it is disturbed; a stretch holds its start."""
+        held: Bools = np.searchsorted(self.edges_s, t_s, side="right") % 2 == 1
+        return held
 
     def seconds_in(self, span: Span) -> float:
         """Return how many seconds of a span are disturbed."""

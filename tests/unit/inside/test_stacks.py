@@ -7,6 +7,7 @@ import sys
 import threading
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from gpu_report.inside.on_path.gpu_report_inside import notes, process_role, stacks, threads
@@ -199,6 +200,57 @@ def test_a_process_notes_itself_to_its_end(tmp_path, end):
     assert held.cpu_s < 0.5
     (logger,) = [thread for thread in process.threads if thread.name == "logger"]
     assert process.stacks[logger.number[0]][0].function == "keeps_the_lock"
+
+
+def test_looks_at_the_cpu_are_told_with_the_block(read):
+    block = notes.Notes(0.05)
+    block.probed(9.0, ran=True)  # before anything was noted
+    block.note(block.known.stack(here()), 10.0)
+    for at_s, ran in ((10.25, True), (10.5, False), (10.75, True)):
+        block.probed(at_s, ran=ran)
+    first = block.block("main", 11.0)
+    block.end(11.0)
+    block.probed(11.25, ran=False)
+    probes = read(first, block.block("main", 12.0)).probes
+    assert probes.at_s.tolist() == pytest.approx([10.25, 10.5, 10.75, 11.25])
+    assert probes.ran.tolist() == [True, False, True, False]
+    block = notes.Notes(0.05)
+    block.note(block.known.stack(here()), 10.0)
+    assert read(block.block("worker 0", 11.0)).probes is None
+
+
+PROBED = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+from gpu_report_inside import stacks
+stacks.start()
+def waits():
+    time.sleep(0.12)
+def computes():
+    until = time.monotonic() + 0.12
+    while time.monotonic() < until:
+        sum(range(200))
+sys.modules["torch"] = sys
+end = time.monotonic() + 8
+while time.monotonic() < end:
+    waits()
+    computes()
+"""
+
+
+def test_where_the_main_thread_waits_it_uses_no_cpu_and_where_it_computes_it_does(tmp_path):
+    env = {**clean_environment(), "GPU_REPORT_RUN_FOLDER": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", PROBED, ON_PATH], env=env, check=True, timeout=60)
+    (process,), _ = load_stacks(tmp_path / "stacks", Clock(), 1e9)
+    ran = {"waits": [], "computes": []}
+    for at_s, used in zip(process.probes.at_s, process.probes.ran, strict=True):
+        stay = int(np.searchsorted(process.start_s, at_s + 1e-6, side="right")) - 1
+        named = {frame.function for frame in process.stacks.get(int(process.number[stay]), ())}
+        for name in named.intersection(ran):
+            ran[name].append(bool(used))
+    assert len(ran["waits"]) >= 5 <= len(ran["computes"])
+    assert np.mean(ran["waits"]) < 0.2
+    assert np.mean(ran["computes"]) > 0.6
 
 
 def test_a_busy_machine_is_not_taken_for_a_lock(monkeypatch):

@@ -97,6 +97,9 @@ def test_what_is_no_block_is_left_out_and_said(load, line):
         {"stacks": "x"},
         {"threads": [[0, 0, 0, 1], [1, 0], [1, 0], [2**70, 0, 0, 1], ["x"], None, [0, 0, 2**70, 2**70], [3, 1, 0, -9]]},
         {"held": [[0, -1, 0], [0, 1], None, [2**70, 1, 1], [0, 2**70, 0]]},
+        {"probes": [0, 5, "x"], "ran": "011"},
+        {"probes": [0, 2**70], "ran": "0x1"},
+        {"probes": "x", "ran": [0, 1]},
     ],
 )
 def test_odd_notes_are_left_out(load, odd):

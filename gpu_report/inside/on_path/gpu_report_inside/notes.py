@@ -161,6 +161,7 @@ class Notes:
         self._begun = (0.0, 0.0)
         self._at: list[tuple[int, int]] = []
         self._held: list[list[int]] = []
+        self._probed: list[tuple[int, bool]] = []
         self._threads: list[list[int]] = []
         self._threads_now: dict[int, tuple[int, int]] = {}
         self._last: int | None = None
@@ -179,6 +180,11 @@ class Notes:
         if len(self._held) < MOST_HELD:
             self._held.append([self._step(mono_s), round(1000 * seconds), round(1000 * cpu_s)])
             self.changed = True
+
+    def probed(self, mono_s: float, *, ran: bool) -> None:
+        """Take in whether the main thread used the CPU in the place in which it was noted."""
+        if self._begun[1]:
+            self._probed.append((self._step(mono_s), ran))
 
     def threads(self, now: dict[int, tuple[int, int]], mono_s: float) -> None:
         """Take in the name and the stack, by their numbers, of each other thread, by a number that it keeps."""
@@ -208,7 +214,7 @@ class Notes:
         self.known.written()
         self._begun = (time.time(), mono_s)
         self._at = [] if self._last is None else [(0, self._last)]
-        self._held = []
+        self._held, self._probed = [], []
         self._threads = [[0, place, *now] for place, now in self._threads_now.items()]
 
     def _content(self) -> dict[str, Any]:
@@ -222,7 +228,9 @@ class Notes:
             "at": "".join([letters[number] for _, number in at]),
             "steps": _distances([step for step, _ in at]),
         }
-        extra = {"held": self._held, "threads": self._threads}
+        probed = list(self._probed)
+        looks = {"probes": _distances([step for step, _ in probed]), "ran": "".join(["01"[ran] for _, ran in probed])}
+        extra = {"held": self._held, "threads": self._threads, **looks}
         return {**self.known.new(), **told, **{name: each for name, each in extra.items() if each}}
 
     def _step(self, mono_s: float) -> int:

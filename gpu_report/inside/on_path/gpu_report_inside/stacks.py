@@ -30,6 +30,8 @@ WORKER_WRITE_EVERY_S = 5.0
 EXTEND_EVERY_S = 5.0  # a block to which nothing was added
 BECOMES_S = 60.0  # a process that has not become a worker or a rank by then (it imports torch first) is none
 LATE_PERIODS = 3  # a note later than this has a reason
+PROBE_EVERY = 5  # notes of a main process: four looks a second at whether it uses the CPU where it stands ...
+PROBE_S = 0.002  # ... for so long: a thread that computes does so all the time, one that waits not at all
 
 
 class Sampler:
@@ -48,6 +50,8 @@ class Sampler:
         self._notes = Notes(PERIOD_S)
         self._others = OtherThreads(self._notes, self._main.ident)
         self._written_s = time.monotonic()
+        self._unprobed = 0  # notes since the last look at the CPU
+        self._probed_s = 0.0  # CPU that the main thread used in it
 
     def start(self) -> None:
         """Begin to note."""
@@ -67,7 +71,7 @@ class Sampler:
         while True:
             now_s = time.monotonic()
             late_s = now_s - due_s if now_s - due_s > LATE_PERIODS * self._period_s else None
-            held, ran_s = lock.was_held(late_s), self._main.ran_s()
+            held, ran_s = lock.was_held(late_s), self._main.ran_s() + self._probed_s
             looks = self._others.due(now_s) or held
             if ran_s or looks:
                 frames = sys._current_frames()
@@ -78,10 +82,26 @@ class Sampler:
             self._notes.note(number, due_s if held else now_s)  # whoever held the lock went on in no other line
             if held and late_s is not None:
                 self._notes.held(due_s, late_s, ran_s)
+            self._probe(now_s, ran_s, due=not held)
             if not self._write(now_s):
                 return
             due_s = max(due_s + self._period_s, now_s)  # one that comes late is not made up for
             time.sleep(max(due_s - time.monotonic(), 0.001))
+
+    def _probe(self, now_s: float, ran_s: float, *, due: bool) -> None:
+        """Look now and then whether the main thread uses the CPU where it was noted; `ran_s` since the note before."""
+        self._probed_s, self._unprobed = 0.0, self._unprobed + 1
+        if not due or self._unprobed < PROBE_EVERY or self._period_s >= WORKER_PERIOD_S:
+            return
+        self._unprobed, began_s = 0, time.monotonic()
+        if not ran_s:
+            self._notes.probed(now_s, ran=False)
+            return
+        noting_s = self._main.ran_s()
+        time.sleep(PROBE_S)
+        used_s, lasted_s = self._main.ran_s(), time.monotonic() - began_s
+        self._probed_s = noting_s + used_s
+        self._notes.probed(now_s, ran=used_s >= lasted_s / 2)
 
     def _write(self, now_s: float) -> bool:
         """Write the block where that is due; return whether to go on."""

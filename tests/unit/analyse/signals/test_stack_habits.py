@@ -13,7 +13,7 @@ from gpu_report.analyse.signals.interval_signals import NO_SIGNALS, SignalTable
 from gpu_report.analyse.signals.signals_index import SignalsIndex
 from gpu_report.analyse.signals.stack_habits import StackHabits, stood_of
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
-from gpu_report.model import Frame, Phase
+from gpu_report.model import Frame, Phase, Probes
 
 
 def habits(*stays, util, phases=(("train", 0, 1000),), role="main", gpu=0, cpu=None):
@@ -145,3 +145,15 @@ def test_what_workers_did_is_that_of_the_interval():
     index = SignalsIndex(run, [series(*[0] * 40)], [])
     assert index.of(0, 0.0, 20.0).loader.waits_for_process
     assert not index.of(0, 20.0, 40.0).loader.waits_for_process
+
+
+@pytest.mark.parametrize(("ran", "cpu_pct"), [([False] * 12, 0), ([True] * 12, 100), ([True] * 9, 40)])
+def test_looks_at_the_cpu_in_a_place_say_more_than_readings_of_the_host(ran, cpu_pct):
+    """Too few of them leave it to the host, whose readings here hold nothing else."""
+    at_s = np.arange(1.0, len(ran) + 1)
+    stacks = main_idle_stacks(
+        dataclasses.replace(process((0, 30, LOGS)), probes=Probes(at_s, np.array(ran))), [series(*[0] * 30)]
+    )
+    host = readings(np.arange(1.0, 31), [40] * 30)
+    stood = StackHabits(stacks, [Phase("train", None, 0, 1000, "callbacks")], host).within([(0, 30)])
+    assert stood.cpu_pct == pytest.approx(cpu_pct)

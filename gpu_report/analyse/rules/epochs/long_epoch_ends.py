@@ -55,7 +55,8 @@ def _of_training(
     if len(mine) < th.LONG_ENDS_LEAST:
         return
     parts = _parts(mine, told)
-    if parts.share >= th.ENDS_SHARE:
+    is_worth_a_word = max(parts.validation_s, parts.checkpoint_s) >= th.ENDS_NAMED_S
+    if is_worth_a_word and parts.share >= th.ENDS_SHARE:
         yield _finding(context, training, mine, parts)
 
 

@@ -46,7 +46,13 @@ def test_epochs_that_mostly_validate_and_save_are_to_be_longer():
 
 @pytest.mark.parametrize(
     ("parts", "share", "leads"),
-    [((1.0, 0.0, 1.1), 52, True), ((1.0, 0.6), 38, False), ((1.0, 0.3), None, False), ((9.0, 1.3, 0.1), None, False)],
+    [
+        ((1.0, 0.0, 1.1), 52, True),
+        ((1.0, 0.6), 38, False),
+        ((1.0, 0.3), None, False),
+        ((9.0, 1.3, 0.1), None, False),
+        ((0.03, 0.04, 0.04), None, False),
+    ],
 )
 def test_how_much_of_an_epoch_its_end_takes(parts, share, leads):
     run = trained(*parts)

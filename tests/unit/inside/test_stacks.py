@@ -231,7 +231,7 @@ def computes():
     while time.monotonic() < until:
         sum(range(200))
 sys.modules["torch"] = sys
-end = time.monotonic() + 8
+end = time.monotonic() + 5
 while time.monotonic() < end:
     waits()
     computes()
@@ -248,7 +248,7 @@ def test_where_the_main_thread_waits_it_uses_no_cpu_and_where_it_computes_it_doe
         named = {frame.function for frame in process.stacks.get(int(process.number[stay]), ())}
         for name in named.intersection(ran):
             ran[name].append(bool(used))
-    assert len(ran["waits"]) >= 5 <= len(ran["computes"])
+    assert len(ran["waits"]) >= 3 <= len(ran["computes"])
     assert np.mean(ran["waits"]) < 0.2
     assert np.mean(ran["computes"]) > 0.6
 

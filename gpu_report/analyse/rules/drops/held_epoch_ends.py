@@ -65,16 +65,13 @@ def _of_training(context: Context, training: Training) -> Iterator[Finding]:
         cover = interval_cover(told)
         mine = [each for each in held if each.by == by and not _is_told(each, cover)]
         recurs = len({each.end for each in mine}) >= max(th.HELD_OF_ENDS * len(ends), SEVERAL)
-        recurs = recurs or (len(ends) == 1 and by != LOADER and _longest_s(mine) >= context.options.drop_seconds)
-        is_much = recurs and sum(each.seconds for each in mine) >= least_s
+        is_long = any(each.seconds >= context.options.drop_seconds for each in mine)
+        counts = recurs or (len(ends) == 1 and by != LOADER and is_long)
+        is_much = counts and sum(each.seconds for each in mine) >= least_s
         explained = _explained(context, gpu, mine) if is_much else None
         if explained is not None:
             told += [each.span for each in mine]
             yield from (_finding(context, gpu, each, explained) for each in mine)
-
-
-def _longest_s(held: Sequence[_Held]) -> float:
-    return max((each.seconds for each in held), default=0.0)
 
 
 def _is_file(held: _Held) -> bool:

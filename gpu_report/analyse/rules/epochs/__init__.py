@@ -15,12 +15,12 @@ EPOCH_RULES = (slow_epochs, epochs_slowing, data_wait_growing)
 
 
 def compare_epochs(context: Context, found: Sequence[Finding]) -> list[Finding]:
-    """Report epochs that are short, stand out or get slower, and data waits that grow; `found` explains some."""
+    """Report long ends of epochs, epochs that stand out or get slower, and growing waits; `found` explains some."""
     epochs = trained_epochs(context)
-    short = long_epoch_ends(context, epochs, found)
+    ends = long_epoch_ends(context, epochs, found)
     if not _of_epochs(context, epochs, _held_up(context, ())):  # what explains some cannot bring up others
-        return short
-    return [*short, *_of_epochs(context, epochs, _held_up(context, found))]
+        return ends
+    return [*ends, *_of_epochs(context, epochs, _held_up(context, found))]
 
 
 def _of_epochs(context: Context, epochs: Sequence[TrainedEpoch], held_up: IntervalCover) -> list[Finding]:

@@ -41,6 +41,11 @@ class _Parts:
         """Return the share (0 to 1) of an epoch that its end takes."""
         return self.end_s / (self.train_s + self.end_s)
 
+    def named(self, validation: Sequence[str], checkpoint: Sequence[str]) -> list[str]:
+        """Return the words for the parts of its end that are worth one."""
+        parts = ((validation, self.validation_s), (checkpoint, self.checkpoint_s))
+        return [word for words, seconds in parts if seconds >= th.ENDS_NAMED_S for word in words]
+
 
 def long_epoch_ends(context: Context, epochs: Sequence[TrainedEpoch], found: Sequence[Finding]) -> list[Finding]:
     """Report each training whose epochs' ends take ENDS_SHARE of it or more, less what other findings say of them."""
@@ -55,8 +60,7 @@ def _of_training(
     if len(mine) < th.LONG_ENDS_LEAST:
         return
     parts = _parts(mine, told)
-    is_worth_a_word = max(parts.validation_s, parts.checkpoint_s) >= th.ENDS_NAMED_S
-    if is_worth_a_word and parts.share >= th.ENDS_SHARE:
+    if parts.named(["validation"], ["checkpoint"]) and parts.share >= th.ENDS_SHARE:
         yield _finding(context, training, mine, parts)
 
 
@@ -81,9 +85,8 @@ def _untold_s(span: Span, told: IntervalCover) -> float:
 
 
 def _finding(context: Context, training: Training, epochs: Sequence[TrainedEpoch], parts: _Parts) -> Finding:
-    saving = ("saving",) if context.run.stacks else ("saving", "callbacks")  # which only stacks tell apart
-    named = ((("validation",), parts.validation_s), (saving, parts.checkpoint_s))
-    *others, last_named = (name for names, seconds in named if seconds >= th.ENDS_NAMED_S for name in names)
+    saving = ["saving"] if context.run.stacks else ["saving", "callbacks"]  # which only stacks tell apart
+    *others, last_named = parts.named(["validation"], saving)
     what = f"{', '.join(others)} and {last_named}" if others else last_named
     numbers = evidence(
         ("training of an epoch (median)", parts.train_s, "s"),
@@ -118,8 +121,7 @@ def _advice(training: Training, parts: _Parts) -> Iterator[Advice]:
         return
     gain = parts.share * (1 - 1 / times)
     shorter = " ".join(f"{name}={value}" for name, value in _shorter(training.args, times))
-    does = (("validates", parts.validation_s), ("saves", parts.checkpoint_s))
-    less = " and ".join(verb for verb, seconds in does if seconds >= th.ENDS_NAMED_S)
+    less = " and ".join(parts.named(["validates"], ["saves"]))
     yield Advice(
         f"List the training images {times} times in `data.yaml` (`train: [images/train, images/train, ...]`) and set "
         f"`{shorter}`. The training then takes about as many steps, and {less} less often",

@@ -11,7 +11,7 @@ INSTALL := $(BIN)/pip install --quiet --no-compile --editable
 AXE := axe-core 4.14.1 sha512-FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ==
 # Several files at once, each in one process. Those of `live` tests mostly wait, the others fill the cores: one after
 # the other, for what waits is judged by the clock.
-TOGETHER := --dist loadfile
+TOGETHER := --dist loadfile --no-loadscope-reorder
 # A test that fails while others run is run once more with the machine to itself. Both are shown.
 ALONE = { echo "again, one at a time: what failed"; $(BIN)/pytest -q --last-failed --last-failed-no-failures none -m $(1); }
 # Draws the timeline; never committed, shipped in the wheel where it is there. As new as what the newest plotly.py brings.

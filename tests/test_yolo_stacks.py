@@ -1,45 +1,42 @@
-"""The line of code where the GPU waited: a callback that sleeps, and loaders' workers that do."""
-
-import sys
+"""The line of code where the GPU waited: a file that does not come, and loaders' workers that sleep or read."""
 
 import pytest
-from support.stack_trainings import line_of, record, the_drop
-
-from gpu_report.analyse import analyse
-from gpu_report.load import load_run
+from support.stack_trainings import drops, line_of, record
 
 pytestmark = pytest.mark.yolo
 
 
-def test_a_callback_that_sleeps_is_named_by_its_line(run_cli, fake_nvml, yolo_home, offline, tmp_path):
-    folder = record(run_cli, fake_nvml, yolo_home, offline, tmp_path, "callback")
-    drop = the_drop(folder)
-    assert drop.cause.name == "trainer-blocked"
-    first, *_ = drop.where
-    line = line_of("    time.sleep(seconds)  # as a slow server would take")
-    assert (first.process, first.function, first.line) == ("main", "log_images", line)
-    assert first.file.endswith("callback.py")
-    innermost = {stack[-1].function for time in analyse(load_run(folder)).code_time for stack in time.stacks}
-    assert ("sleep()" in innermost) is (sys.version_info >= (3, 11))
-    assert first.share > 0.9
+@pytest.fixture(scope="module")
+def stalled(fake_library, tmp_path_factory):
+    return drops(record(tmp_path_factory.mktemp("stalled"), fake_library, "reads", "loader"))
 
 
-def test_a_loaders_worker_that_sleeps_is_named_by_its_line(run_cli, fake_nvml, yolo_home, offline, tmp_path):
-    folder = record(run_cli, fake_nvml, yolo_home, offline, tmp_path, "loader")
-    drop = the_drop(folder)
-    assert drop.cause.name == "input-stalled"
-    first, *_ = drop.where
-    line = line_of("            time.sleep(14)  # one image from a server that hangs")
+def test_each_stall_is_a_drop_of_its_own(stalled):
+    assert [drop.cause.name for drop in stalled] == ["trainer-blocked", "input-stalled"]
+
+
+def test_a_file_that_does_not_come_is_named_with_its_path(stalled):
+    drop = stalled[0]
+    assert drop.where[0].line == line_of('    open("slow.npy", "rb").read()  # as from a slow server')
+    assert drop.cause.confidence == 0.95
+    assert "slow.npy" in drop.cause.explanation
+    (waited,) = [number.value for number in drop.evidence if "slow.npy" in number.text]
+    assert waited > 9
+
+
+def test_a_loaders_worker_that_sleeps_is_named_by_its_line(stalled):
+    first, *_ = stalled[1].where
+    line = line_of("        time.sleep(left)  # one image from a server that hangs")
     assert (first.process, first.function, first.line) == ("workers", "read_slowly", line)
 
 
 @pytest.mark.long  # a minute and more; what it adds is held by tests of the parts, too
-def test_a_loaders_worker_that_reads_is_named_with_its_file(run_cli, fake_nvml, yolo_home, offline, tmp_path):
-    run = load_run(record(run_cli, fake_nvml, yolo_home, offline, tmp_path, "reader"))
-    (drop,) = [f for f in analyse(run).findings if f.rule == "drop" and not f.expected]
+def test_a_loaders_worker_that_reads_is_named_with_its_file(fake_library, tmp_path):
+    run = record(tmp_path, fake_library, "reader")
+    (drop,) = drops(run)
     line = line_of('    open(path, "rb").read()  # one image from a server that hangs, too')
     assert (drop.where[0].process, drop.where[0].function, drop.where[0].line) == ("workers", "reads_an_image", line)
     longest = max((wait for wait in run.waits if wait.role == "worker" and wait.file), key=lambda wait: wait.duration_s)
     assert longest.duration_s > 9
     assert longest.call == "read"
-    assert longest.file.startswith(f"{yolo_home}/image-")
+    assert longest.file.startswith(f"{tmp_path}/Übung-训练/image-")

@@ -1,10 +1,13 @@
 """Real trainings on the CPU, with a fault of a kind, beside a GPU that the fake library plays."""
 
+import subprocess
 import sys
+
+from conftest import FakeNvml, clean_environment, cli_command, offline_environment
 
 from gpu_report.analyse import analyse
 from gpu_report.load import load_run
-from support.yolo import MODEL
+from support.yolo import MODEL, make_data_set
 
 # The training itself tells the fake GPU how busy it is: nothing runs on one here.
 SCRIPT = f"""
@@ -18,10 +21,8 @@ def gpu(util):
         file.write(f"count=1\\nring=0\\nutil={{util}}\\npower_w={{50 + 4 * util}}\\n")
     os.replace(beside, os.environ["FAKE_NVML_STATE"])
 
-def log_images(seconds):
-    gpu(2)
-    time.sleep(seconds)  # as a slow server would take
-    gpu(90)
+def log_images():
+    time.sleep(13)  # as a slow server would take
 
 lock = threading.Lock()
 
@@ -56,45 +57,54 @@ def is_killed():
     time.sleep(6)  # then the OOM killer comes
     os.kill(os.getpid(), signal.SIGKILL)
 
-FAULTS = dict(in_c=in_c, waits=waits, reads=reads, is_killed=is_killed)
+QUIET = 40  # batches before each fault: what the training is like without
+asked = sys.argv[2].split(",")
 batches = []
 
 def on_batch(trainer):
     batches.append(trainer.epoch)
     time.sleep(0.3)
-    if len(batches) == 70 and sys.argv[2] == "callback":
-        log_images(13)
-    elif len(batches) == 70 and sys.argv[2] in FAULTS:
-        gpu(2)
-        FAULTS[sys.argv[2]]()
-        gpu(90)
+    number, left = divmod(len(batches), QUIET)
+    if left or number > len(asked):
+        return
+    if asked[number - 1] in ("loader", "reader"):
+        stalls_workers()
+        return
+    gpu(2)
+    globals()[asked[number - 1]]()
+    gpu(90)
 
 get = dataset.YOLODataset.__getitem__
 
 def read_slowly(self, index):
-    if os.path.exists("slow"):
-        time.sleep(1.5)  # until what was loaded ahead is used up
-        gpu(2)
-        if sys.argv[2] == "reader":
-            reads_an_image(14)
-        else:
-            time.sleep(14)  # one image from a server that hangs
-        gpu(90)
+    left = float(open("slow").read()) - time.time() if os.path.exists("slow") else 0
+    if left > 0 and "reader" in asked:
+        reads_an_image(left)
+    elif left > 0:
+        time.sleep(left)  # one image from a server that hangs
     return get(self, index)
 
-def stall(trainer):
-    if trainer.epoch == 8 and sys.argv[2] in ("loader", "reader"):
-        open("slow", "w").close()
-    elif trainer.epoch == 9 and os.path.exists("slow"):
-        os.remove("slow")
+def stalls_workers():
+    with open("slow.new", "w") as file:
+        file.write(str(time.time() + 15))
+    os.replace("slow.new", "slow")
+    threading.Thread(target=idles, args=(len(batches),), daemon=True).start()
+
+def idles(done):
+    while time.time() < float(open("slow").read()):  # the GPU does, where no batch came for a while
+        time.sleep(1)
+        gpu(2 if len(batches) == done else 90)
+        done = len(batches)
+    gpu(90)
 
 dataset.YOLODataset.__getitem__ = read_slowly
 gpu(90)
 model = YOLO("{MODEL}")
 model.add_callback("on_train_batch_end", on_batch)
-model.add_callback("on_train_epoch_start", stall)
 model.add_callback("on_pretrain_routine_start", lambda trainer: setattr(trainer.args, "workers", 2))
-model.train(data="data.yaml", imgsz=64, batch=2, device="cpu", plots=False, val=False, project=sys.argv[1], epochs=12)
+epochs = 2 + QUIET * (1 + len(asked)) // 8  # of eight batches
+given = dict(data="data.yaml", imgsz=64, batch=2, device="cpu", plots=False, val=False, epochs=epochs)
+model.train(project=sys.argv[1], **given)
 """
 
 
@@ -103,30 +113,28 @@ def line_of(text):
     return 1 + SCRIPT.splitlines().index(text)
 
 
-def record(run_cli, fake_nvml, yolo_home, offline, tmp_path, kind, *options, code=0):
-    """Record the training with a fault of a kind, and return the run folder."""
-    (yolo_home / f"{kind}.py").write_text(SCRIPT)
-    fake_nvml.write("count=1\nring=0\nutil=90\npower_w=410\n")
-    folder = tmp_path / "run"
-    command = (
-        "record",
-        "--interval",
-        "0.5",
-        *options,
-        "--output",
-        folder,
-        "--",
-        sys.executable,
-        f"{kind}.py",
-        tmp_path,
-        kind,
+def record(folder, library, *faults, code=0):
+    """Record a training with faults one after the other, in an empty folder, and return the run."""
+    home = folder / "Übung-训练"
+    make_data_set(home)
+    (home / "train.py").write_text(SCRIPT)
+    fake = FakeNvml(library, folder / "nvml-state.txt", folder / "nvml-trace.txt")
+    fake.write("count=1\nring=0\nutil=90\npower_w=410\n")
+    words = ("record", "--interval", "0.5", "--output", folder / "run", "--")
+    done = subprocess.run(
+        cli_command(*words, sys.executable, "train.py", folder, ",".join(faults)),
+        env=clean_environment(offline_environment(fake, folder)),
+        cwd=home,
+        timeout=240,
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    done = run_cli(*command, env=offline, cwd=yolo_home, timeout=180)
     assert done.returncode == code, done.stderr
-    return folder
+    return load_run(folder / "run")
 
 
-def the_drop(folder):
-    """Return the only unexpected drop of a recording."""
-    (drop,) = [f for f in analyse(load_run(folder)).findings if f.rule == "drop" and not f.expected]
-    return drop
+def drops(run):
+    """Return the unexpected drops of a recording, as they came."""
+    found = [f for f in analyse(run).findings if f.rule == "drop" and not f.expected]
+    return sorted(found, key=lambda drop: drop.start_t_s)

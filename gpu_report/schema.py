@@ -168,7 +168,7 @@ EVENT_KINDS = {
     "recording_started": "segment (1, 2, ... within this folder)",
     "recording_ended": "ended_by (duration, signal, command); signal; exit_code",
     "command_started": "pid, command (secrets redacted)",
-    "command_ended": "exit_code or signal",
+    "command_ended": "exit_code or signal; asked (a signal that asked it to end before), asked_before_s",
     "nvml_unavailable": "reason, advice: nothing could be read from any GPU",
     "nvml_error": "gpu, quantity, reason: why cells of this quantity are empty from here on",
     "nvml_recovered": "gpu, quantity: it can be read again",

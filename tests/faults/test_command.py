@@ -77,6 +77,9 @@ def test_a_signal_to_the_recorder_is_passed_on(start_cli, fake_nvml, recorded, t
     assert done.returncode == 9, done.stderr
     assert recorded.info()["exit_code"] == 9
     assert recorded.events()[-1]["kind"] == "recording_ended"
+    (ended,) = recorded.events("command_ended")
+    assert ended.get("asked") == (number.name if number in (signal.SIGTERM, signal.SIGINT) else None)
+    assert ended.get("asked_before_s", 0.0) < 20
 
 
 @pytest.mark.parametrize(

@@ -116,6 +116,8 @@ CHANGED_SHARE = 0.1  # a signal that moved less is not what changed
 
 # --- how a training ended ---
 
+ENDS_WHEN_ASKED_S = 60.0  # torchrun waits 30 s for its ranks before it kills them, and then closes
+
 BEFORE_THE_END_S = 5.0  # what "just before the end" means: allocations that fail last seconds
 OOM_COUNTED_S = 10.0  # its counters are read every 5 s
 MOST_OF_MEMORY = 0.5  # share of a limit that who reached it must have held: less may be anybody's

@@ -4,13 +4,14 @@ import errno
 import os
 import shutil
 import signal
+import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gpu_report.record import clocks
 from gpu_report.record.clocks import Clocks
-from gpu_report.record.lifecycle.signals import Signal
+from gpu_report.record.lifecycle.signals import STOPPING, Signal
 
 NOT_FOUND = 127  # the shell's exit codes for a command that cannot be started
 NOT_STARTABLE = 126
@@ -23,11 +24,22 @@ _RESTORED = tuple(s for s in (signal.SIGPIPE, signal.SIGXFSZ) if signal.getsigna
 
 @dataclass(frozen=True)
 class Ended:
-    """How and when a command ended: `code` as a shell would report it, `signal_name` when a signal did it."""
+    """How and when a command ended: `code` as a shell would report it, `signal_name` when a signal did it.
+
+    `asked` is the signal that last asked it to end, `asked_before_s` how long before it did; None without one. What a
+    launcher such as torchrun makes of a signal is an exit code that says nothing of it.
+    """
 
     code: int
     signal_name: str | None
     at: Clocks
+    asked: str | None = None
+    asked_before_s: float | None = None
+
+    def as_fields(self) -> dict[str, object]:
+        """Return what the run folder keeps of it."""
+        how: dict[str, object] = {"exit_code": self.code} if self.signal_name is None else {"signal": self.signal_name}
+        return how if self.asked is None else {**how, "asked": self.asked, "asked_before_s": self.asked_before_s}
 
 
 class NotStarted(Exception):  # noqa: N818 - an answer, not an error
@@ -53,17 +65,28 @@ class TrainingCommand:
             raise _not_started(words[0], error) from error
         self.started = clocks.now()
         self.ended: Ended | None = None
+        self._asked: tuple[Signal, float] | None = None  # with the moment on the monotonic clock
 
     def poll(self) -> Ended | None:
         """Return how it ended, None while it runs."""
         if self.ended is None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
-            self.ended = _ended(status) if pid else None
+            self.ended = self._told(_ended(status)) if pid else None
         return self.ended
+
+    def _told(self, ended: Ended) -> Ended:
+        if self._asked is None:
+            return ended
+        arrived, mono_s = self._asked
+        return replace(ended, asked=arrived.name, asked_before_s=round(ended.at.mono_s - mono_s, 3))
 
     def handle(self, arrived: Signal) -> None:
         """Pass a signal on, unless it only says that a child has ended, or the command has received it already."""
-        if self.poll() is None and arrived.number != signal.SIGCHLD and not _reached_all(arrived):
+        if self.poll() is not None or arrived.number == signal.SIGCHLD:
+            return
+        if arrived.number in STOPPING:
+            self._asked = arrived, time.monotonic()
+        if not _reached_all(arrived):
             os.kill(self.pid, arrived.number)
 
 

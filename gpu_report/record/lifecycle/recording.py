@@ -86,8 +86,7 @@ class OpenRecording:
         ended = end.command
         self._kernel_log.finish(KERNEL_LOG_FINISH_S)
         if ended is not None:
-            how = {"exit_code": ended.code} if ended.signal_name is None else {"signal": ended.signal_name}
-            self._journal.event("command_ended", ended.at, how)
+            self._journal.event("command_ended", ended.at, ended.as_fields())
         at = clocks.now()
         code = None if ended is None else ended.code
         fields = {"ended_by": end.ended_by, "signal": end.signal_name, "exit_code": code}

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from gpu_report.analyse.causes.confidence import CERTAIN
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.training_end.oom_kill import (
     KILLED,
     OomKill,
@@ -52,7 +53,11 @@ class CommandExit:
 def command_exit(context: Context, event: RecordedEvent, pids: frozenset[int]) -> CommandExit:
     """Return how a command ended; `pids` are those of its training, as far as they are known."""
     name, code = _signal(event), event.fields.get("exit_code")
-    how = f"{name} ended the command" if event.fields.get("signal") else f"The command ended with exit code {code}"
+    how = (
+        f"{name} ended the command"
+        if event.fields.get("signal") or _asked(event)
+        else f"The command ended with exit code {code}"
+    )
     oom = oom_kill(context, event.t_s, name, pids)
     if oom is not None:
         return _by_the_oom_killer(context, event, oom, how, memory_owner(context, oom, pids, ended_it=name == KILLED))
@@ -107,13 +112,20 @@ def _without_a_sign(context: Context, event: RecordedEvent, how: str) -> Command
 
 
 def _signal(event: RecordedEvent) -> str | None:
-    """Return the signal that ended a command, or one that a shell says ended what it ran."""
+    """Return the signal that ended a command, one that a shell says ended what it ran, or one that asked it to end."""
     name, code = event.fields.get("signal"), event.fields.get("exit_code")
     if isinstance(name, str) and name:
         return name
     if not isinstance(code, int) or isinstance(code, bool) or code <= SHELL_BASE:
-        return None
+        return _asked(event)
     try:
         return signal.Signals(code - SHELL_BASE).name
     except ValueError:
         return None
+
+
+def _asked(event: RecordedEvent) -> str | None:
+    """Return the signal that asked a command to end shortly before it failed: torchrun makes exit code 1 of it."""
+    name, before_s = event.fields.get("asked"), event.fields.get("asked_before_s")
+    recent = isinstance(before_s, (int, float)) and before_s <= th.ENDS_WHEN_ASKED_S
+    return name if isinstance(name, str) and name and recent else None

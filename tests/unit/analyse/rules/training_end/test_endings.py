@@ -233,6 +233,7 @@ def test_ctrl_c_is_no_crash_of_the_rank_that_it_reached_last():
         (rank(ended="exception", error="KeyboardInterrupt"), (), "Stopped by Ctrl-C in epoch 5 of 30"),
         (rank(), [command(signal="SIGINT")], "Stopped by Ctrl-C in epoch 5 of 30"),
         (rank(), [command(exit_code=130)], "Stopped by Ctrl-C in epoch 5 of 30"),
+        (rank(), [command(exit_code=1, asked="SIGINT", asked_before_s=31.0)], "Stopped by Ctrl-C in epoch 5 of 30"),
     ],
 )
 def test_ctrl_c_is_a_note_and_passes_every_gate(process, events, text):
@@ -394,6 +395,8 @@ def test_a_kill_without_a_sign_says_what_is_known_of_it(known, words):
     ("fields", "severity", "words"),
     [
         ({"signal": "SIGINT"}, "info", "somebody pressed Ctrl-C"),
+        ({"exit_code": 1, "asked": "SIGTERM", "asked_before_s": 2.0}, "critical", "somebody asked it to end"),
+        ({"exit_code": 1, "asked": "SIGTERM", "asked_before_s": 600.0}, "critical", "exit code 1"),
         ({"signal": "SIGTERM"}, "critical", "asked it to end"),
         ({"exit_code": 139}, "critical", "it crashed"),
         ({"exit_code": 255}, "critical", "the command ended with exit code 255"),

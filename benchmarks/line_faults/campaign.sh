@@ -38,9 +38,12 @@ sleep 1
 for name in "$@"; do
     began=$SECONDS
     [ "$name" = launch-blocking ] && export CUDA_LAUNCH_BLOCKING=1 || unset CUDA_LAUNCH_BLOCKING
+    [ "$name" = rank-link ] && export NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1 || unset NCCL_P2P_DISABLE NCCL_SHM_DISABLE
+    [ "$name" = no-caching ] && export PYTORCH_NO_CUDA_MEMORY_CACHING=1 || unset PYTORCH_NO_CUDA_MEMORY_CACHING
     [ "$name" = sigterm ] && export SLURM_JOB_ID=4242 || unset SLURM_JOB_ID
+    case $name in rank-*) run=(python3 -m torch.distributed.run --nproc_per_node 2) ;; *) run=(python3) ;; esac
     timeout -s INT -k 20 "$seconds" gpu-report record --output "$out/$name" -- \
-        python3 "$here/train.py" "$name" "$out/$name.json" "$data/data.yaml" > "$out/$name.log" 2>&1
+        "${run[@]}" "$here/train.py" "$name" "$out/$name.json" "$data/data.yaml" > "$out/$name.log" 2>&1
     [ -n "${ARCHIVE:-}" ] && tar rf "$ARCHIVE" -C "$out" "$name" "$name.json" "$name.log"
     echo "$name: exit code $?, $((SECONDS - began)) s, $(grep -c epoch_start "$out/$name.json" 2>/dev/null) files"
 done

@@ -13,12 +13,15 @@ import callbacks
 import ends
 import more
 import played_gpu
+import ranks
 import samples
 import torch
 import unseen
+import unseen_again
 from ultralytics import YOLO
 from ultralytics.data import build
 from ultralytics.data.base import BaseDataset
+from ultralytics.utils import torch_utils
 
 HERE = Path(__file__).resolve().parent
 N, S, M = "yolo26n", "yolo26s", "yolo26m"
@@ -146,12 +149,21 @@ FAULTS = {
     "disk-full": ("run-ended", False, once(ends.fill_disk), dict(model=S, batch=32)),
     "healthy": (None, True, None, dict(model=M, batch=32)),
     **unseen.UNSEEN,
+    **unseen_again.AGAIN,
+    **ranks.RANKS,
+    "rank-sleep": (
+        "trainer-blocked",
+        False,
+        ranks.on_rank_one(BATCH_END, ends.Once(14, ranks.sleep_once)),
+        dict(model=M, **ranks.TWO),
+    ),
 }
 
 
 def marked(name):
     """Return file and line of a fault, None where it has none."""
-    for file in ("callbacks.py", "samples.py", "more.py", "ends.py", "unseen.py"):
+    name = name.replace("ranks-", "")
+    for file in ("callbacks.py", "samples.py", "more.py", "ends.py", "unseen.py", "unseen_again.py", "ranks.py"):
         for number, line in enumerate((HERE / file).read_text().splitlines(), 1):
             if line.endswith(f"# slow: {name}"):
                 return [file, number]
@@ -162,6 +174,7 @@ def main() -> None:
     name, out, data = sys.argv[1:4]
     cause, lasts, install, given = FAULTS[name]
     given = {**given, **json.loads(os.environ.get("ARGUMENTS", "{}"))}
+    torch_utils.get_flops = lambda *_, **__: 0.0  # on the CPU: 20 s of a start-up on the machines that are lent
     model = YOLO(f"{given.pop('model')}.yaml")
     events, began = [], []
     truth = {"kind": name, "cause": cause, "standing": lasts, "line": marked(name), "events": events, "error": None}
@@ -170,6 +183,8 @@ def main() -> None:
         return lambda trainer: events.append([time.time(), event, getattr(trainer, "epoch", None)])
 
     def write(_=None):
+        if ranks.RANK > 0 or (ranks.RANK < 0 and isinstance(arguments["device"], list) and not truth["error"]):
+            return  # another rank, or the process that started the ranks: rank 0 writes
         Path(out).write_text(json.dumps({**truth, "faults": began}))
 
     for event in ("on_pretrain_routine_start", "on_pretrain_routine_end", "on_train_start", "on_train_epoch_start"):

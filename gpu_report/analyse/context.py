@@ -22,7 +22,7 @@ from gpu_report.analyse.timeline.epoch_ends import EpochEnd, EpochEnds
 from gpu_report.analyse.timeline.phases import final_evaluations, usual_validations
 from gpu_report.analyse.timeline.ranks import RankGroup
 from gpu_report.analyse.timeline.steady_state import steady_phases, steady_spans, undisturbed_epochs
-from gpu_report.analyse.timeline.throughput import Throughput, throughput_of
+from gpu_report.analyse.timeline.throughput import Throughput, throughput_by_gpu, throughput_of
 from gpu_report.analyse.timeline.timeline import find_timeline
 from gpu_report.analyse.timeline.trainings import Training, away, begun_later, training_at
 from gpu_report.analyse.timeseries.energy import Energy, energy
@@ -186,21 +186,21 @@ def build_context(run: Run, options: Options) -> Context:
     activity, trainings = timeline.activity, timeline.trainings
     final = final_evaluations(timeline.phases, timeline.epoch_ends)
     usable = tuple(activity.usable(each) & outside(each, (*final, *away(trainings, each.gpu))) for each in series)
-    trains = tuple(use & _trains(each, timeline.phases) for each, use in zip(series, usable, strict=True))
 
     def apart(each: GpuSeries) -> Bools:
         return outside(each, timeline.too_coarse)
 
+    # in a validation ranks wait for the one that validates: in one that takes far too long, for what holds it up
+    validated = union(usual_validations(timeline.phases, timeline.epoch_ends))
+    waiting = tuple(use & apart(each) & outside(each, validated) for each, use in zip(series, usable, strict=True))
+    waits = busy_waits_of(series, waiting, activity.used_gpus)
+    trains = tuple(use & _trains(each, timeline.phases, waits) for each, use in zip(series, usable, strict=True))
     drops = tuple(
         drop
         for each, use, train in zip(series, usable, trains, strict=True)
         for drop in find_drops(each, use & apart(each), train & apart(each), options, begun_later(trainings, each.gpu))
     )
     others = tuple(other for each in series for other in other_processes_on(run, each))
-    # in a validation ranks wait for the one that validates: in one that takes far too long, for what holds it up
-    validated = union(usual_validations(timeline.phases, timeline.epoch_ends))
-    waiting = tuple(use & apart(each) & outside(each, validated) for each, use in zip(series, usable, strict=True))
-    waits = busy_waits_of(series, waiting, activity.used_gpus)
     disturbed = [*(drop.span for drop in drops), *(wait.span for wait in waits)]
     disturbed += [span for span in timeline.too_coarse if _is_busy_at_times(series, span)]
     disturbed += [other.span for other in _working(others, activity)]
@@ -232,17 +232,21 @@ def build_context(run: Run, options: Options) -> Context:
             first_epochs=timeline.epoch_ends.first_epochs,
             others=others,
             throughput=throughput,
+            throughput_by_gpu=throughput_by_gpu(run),
             used_gpus=activity.used_gpus,
         ),
         throughput=throughput,
     )
 
 
-def _trains(series: GpuSeries, phases: Sequence[Phase]) -> Bools:
-    """Return which readings lie outside validations and checkpoints, and the reading beside each."""
+def _trains(series: GpuSeries, phases: Sequence[Phase], waits: Sequence[Interval]) -> Bools:
+    """Return which readings lie outside validations, checkpoints and waits for another GPU, and those beside each.
+
+    A GPU that waits reads as full: a level with that in it would make a drop of the work that follows.
+    """
     edge_s = series.interval_s
     ends = union([(p.start_t_s - edge_s, p.end_t_s + edge_s) for p in phases if p.name in AT_EPOCH_END])
-    return outside(series, ends)
+    return outside(series, union([*ends, *(wait.span for wait in waits if wait.gpu == series.gpu)]))
 
 
 def _is_busy_at_times(all_series: Sequence[GpuSeries], span: Span) -> bool:

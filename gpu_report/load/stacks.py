@@ -112,6 +112,7 @@ class _Process:
         self._held: list[LockHeld] = []
         self._probes: list[tuple[Floats, Bools]] = []
         self._role = ""
+        self._parent: int | None = None
 
     def take(self, line: Mapping[str, Any]) -> bool:
         """Add a block; return whether it could be read."""
@@ -121,7 +122,7 @@ class _Process:
         step_s = _step_s(content.get("step_ms"))
         if step_s is None or role is None or not ROLE.fullmatch(role):
             return False
-        self._role = role
+        self._role, self._parent = role, whole(line.get("parent"))
         if _first(content.get("files")) == 0:
             self._known, self._numbers = _Names(), {}
         self._known.take(content)
@@ -148,7 +149,8 @@ class _Process:
         at_s, ran = (np.concatenate([each[i] for each in self._probes]) for i in (0, 1))
         order = np.argsort(at_s, kind="stable")
         probes = Probes(at_s[order], ran[order].astype(np.bool_)) if len(order) else None
-        return ProcessStacks(pid, self._role, *_in_order(self._stays), self._stacks, told, tuple(held), probes)
+        stays = _in_order(self._stays)
+        return ProcessStacks(pid, self._role, *stays, self._stacks, told, tuple(held), probes, self._parent)
 
     def _number(self, written: int) -> int:
         """Return the number under which a stack is told: 0 where nothing is known of it, GONE of a thread that went."""

@@ -253,7 +253,8 @@ class ProcessStacks:
 
     `role` is `main`, `rank N` or `worker N` (of a loader). Of stack 0 nothing is known. A line in which the thread
     stood when C code kept the interpreter's lock (`lock_held`) is the one that had called that code. `probes` are of a
-    main process or rank, None in recordings from before there were any.
+    main process or rank, None in recordings from before there were any. `parent` is the pid of the process that a
+    worker loads for, as far as it is known.
     """
 
     pid: int
@@ -265,6 +266,7 @@ class ProcessStacks:
     threads: tuple[ThreadStacks, ...] = ()
     lock_held: tuple[LockHeld, ...] = ()
     probes: Probes | None = None
+    parent: int | None = None
 
     @property
     def is_worker(self) -> bool:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from gpu_report.analyse.causes import thresholds as th
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
-from gpu_report.analyse.signals.thresholds import COMPUTES_CPU_PCT, STOOD_SHARE
+from gpu_report.analyse.signals.thresholds import COMPUTES_CPU_PCT, STOOD_SHARE, WAITING_MAIN_PCT
 from gpu_report.model import Advice, Evidence
 
 
@@ -31,7 +31,23 @@ def idle(signals: IntervalSignals) -> bool:
         signals.within("memory_pressure_pct"),
     )
     quiet = all((pressure or 0.0) < th.QUIET_PRESSURE_PCT for pressure in pressures)
-    return main is not None and main < th.IDLE_CPU_PCT and (workers or 0.0) < th.IDLE_CPU_PCT and quiet
+    return main is not None and _main_idles(signals, main) and (workers or 0.0) < th.IDLE_CPU_PCT and quiet
+
+
+def _main_idles(signals: IntervalSignals, main: float) -> bool:
+    """Tell whether the main process used no CPU; of several ranks, of which that of the busiest is known, by stacks."""
+    if signals.is_alone:
+        return main < th.IDLE_CPU_PCT
+    there = signals.stood.cpu_pct if signals.stood else None
+    return waits_for_loader(signals) or (there is not None and there < th.IDLE_CPU_PCT)
+
+
+def main_waits(signals: IntervalSignals) -> bool:
+    """Tell whether the main process spent most of the time waiting, by its CPU; of several ranks by its stacks."""
+    main = signals.within("main_cpu_pct")
+    if not signals.is_alone:
+        return waits_for_loader(signals)
+    return main is not None and main < WAITING_MAIN_PCT
 
 
 def mostly_one_core(signals: IntervalSignals) -> bool:

@@ -6,6 +6,7 @@ from gpu_report.analyse.causes.candidate import (
     data_came,
     idle,
     loading_workers,
+    main_waits,
     mostly_one_core,
     risen,
     workers_have_time,
@@ -14,7 +15,7 @@ from gpu_report.analyse.causes.confidence import LIKELY, POSSIBLE, STRONG, SUPPO
 from gpu_report.analyse.evidence import evidence, usually
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.kernel_events import cache_dropped
-from gpu_report.analyse.signals.thresholds import STOOD_SHARE, WAITING_MAIN_PCT
+from gpu_report.analyse.signals.thresholds import STOOD_SHARE
 from gpu_report.model import Advice, KernelEvent
 
 
@@ -117,8 +118,8 @@ def loader_idle(signals: IntervalSignals) -> Candidate | None:
 def loader_latency(signals: IntervalSignals) -> Candidate | None:
     """Find that the trainer waited for workers that themselves waited most of the time, for neither CPU nor disk."""
     wait, could = signals.waited_share, 100 * loading_workers(signals)
-    workers, main = signals.within("workers_cpu_pct"), signals.within("main_cpu_pct")
-    if wait is None or wait < th.LATENCY_WAIT_SHARE or workers is None or main is None or main >= WAITING_MAIN_PCT:
+    workers = signals.within("workers_cpu_pct")
+    if wait is None or wait < th.LATENCY_WAIT_SHARE or workers is None or not main_waits(signals):
         return None
     pressures = (signals.within(f"{kind}_pressure_pct") or 0.0 for kind in ("io", "cpu", "memory"))
     stood_still = workers < th.LATENCY_WORKERS_LEAST_SHARE * could or signals.workers_lead_s() is not None

@@ -141,4 +141,14 @@ def _no_work(context: Context, unseen: float) -> str:
         return f"Too little was recorded to say whether a GPU worked: {held}."
     if not is_whole:
         return f"No GPU worked in the {length(longest_s)} that were measured."
+    if _worked_at_start(context):
+        return "The GPU worked only during start-up."
     return "No GPU worked during this recording."
+
+
+def _worked_at_start(context: Context) -> bool:
+    """Tell whether a GPU of the training worked in its start-up, as in a first batch that was never done."""
+    mine = [series for series in context.used_series if len(series.t_s)]
+    return any(
+        float(series.util_pct[~outside(series, context.activity.startups)].max(initial=0)) >= LOW_PCT for series in mine
+    )

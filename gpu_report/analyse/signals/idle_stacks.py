@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -131,7 +131,21 @@ def idle_stacks(run: Run, used: Sequence[GpuSeries]) -> tuple[IdleStacks, ...]:
     """
     mains = [main_idle_stacks(each, *_fed_by(run, each, used)) for each in run.stacks if not each.is_worker]
     workers = [each for each in run.stacks if each.is_worker]
-    return (*mains, *(worker_idle_stacks(workers, mains) if workers else ()))
+    return (*mains, *(each for mine, theirs in _loaders(workers, mains) for each in worker_idle_stacks(mine, theirs)))
+
+
+def _loaders(
+    workers: Sequence[ProcessStacks], mains: Sequence[IdleStacks]
+) -> Iterator[tuple[list[ProcessStacks], list[IdleStacks]]]:
+    """Yield the workers of each main process with it; those of which it is not known whose they are with all."""
+    pids = {each.process.pid for each in mains}
+    if not all(worker.parent in pids for worker in workers):
+        yield list(workers), list(mains)
+        return
+    for main in mains:
+        mine = [worker for worker in workers if worker.parent == main.process.pid]
+        if mine:
+            yield mine, [main]
 
 
 def main_idle_stacks(process: ProcessStacks, all_series: Sequence[GpuSeries], share: float = 1.0) -> IdleStacks:

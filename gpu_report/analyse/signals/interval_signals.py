@@ -162,6 +162,11 @@ class IntervalSignals:
         return self.start_t_s, self.end_t_s
 
     @property
+    def is_alone(self) -> bool:
+        """Tell whether the host's reading of a main process is of this GPU's, and not of the busiest rank's."""
+        return self.stood is None or self.stood.is_alone
+
+    @property
     def waited_share(self) -> float | None:
         """Return the share (0 to 1) waited for data, by callbacks, else by stacks; None where neither tells."""
         if self.data_wait_share is None and self.stood is not None:

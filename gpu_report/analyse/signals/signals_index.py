@@ -69,12 +69,14 @@ class SignalsIndex:
         first_epochs: Sequence[Span] = (),
         others: Sequence[OtherProcess] = (),
         throughput: Throughput | None = None,
+        throughput_by_gpu: Mapping[int, Throughput] | None = None,
         used_gpus: Collection[int] | None = None,
     ) -> None:
         """Take what is known; nothing is worked out before it is asked for. `used_gpus` None is all."""
         self.steady = tuple(steady)
         self._run, self._series, self._trainings = run, series, trainings
         self._first_epochs, self._others, self._throughput = first_epochs, others, throughput
+        self._throughput_by_gpu = throughput_by_gpu or {}
         self._used = [each for each in series if used_gpus is None or each.gpu in used_gpus]
         self._all_phases = phases
         reported = (phase for phase in phases if phase.source == FROM_CALLBACKS)
@@ -104,7 +106,7 @@ class SignalsIndex:
         if not steady:
             return None
         whole = self.of(gpu, steady[0][0], steady[-1][1])
-        waited = self._throughput.data_wait_share(steady) if self._throughput else None
+        waited = self._data_wait_share(gpu, steady)
         host, own = whole.host.only_steady(), whole.own.only_steady()
         stood, loader = stood_of(self._habits, gpu, steady), self._loader_work(gpu, steady)
         found = replace(whole, host=host, own=own, kernel=(), data_wait_share=waited, stood=stood)
@@ -126,7 +128,7 @@ class SignalsIndex:
             kernel=kernel_events_near(self._kernel_lines(start_t_s, end_t_s), start_t_s, end_t_s, gpu),
             other_processes=self._others_at(gpu, start_t_s, end_t_s),
             nvml_lost=_nvml_lost(self._run, gpu, start_t_s, end_t_s),
-            data_wait_share=self._throughput.data_wait_share([(start_t_s, end_t_s)]) if self._throughput else None,
+            data_wait_share=self._data_wait_share(gpu, [(start_t_s, end_t_s)]),
             loader_workers=training.workers if training else None,
             phases=_shares(self._phases(start_t_s, end_t_s), start_t_s, end_t_s),
             stood=stood_of(self._habits, gpu, [(start_t_s, end_t_s)]),
@@ -138,6 +140,11 @@ class SignalsIndex:
                 start <= start_t_s and end_t_s <= end + th.PHASE_EDGE_S for start, end in self._first_epochs
             ),
         )
+
+    def _data_wait_share(self, gpu: int, spans: Sequence[Span]) -> float | None:
+        """Return the share of its training that the main process of a GPU waited for data, None where not known."""
+        throughput = self._throughput_by_gpu.get(gpu, self._throughput)
+        return throughput.data_wait_share(spans) if throughput else None
 
     @cached_property
     def idle_stacks(self) -> tuple[IdleStacks, ...]:

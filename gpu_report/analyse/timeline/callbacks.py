@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from gpu_report.analyse.timeline.activity import Activity
 from gpu_report.analyse.timeline.epoch_ends import EpochEnd, EpochEnds
+from gpu_report.analyse.timeline.ranks import rank_groups
 from gpu_report.analyse.timeseries.intervals import Span, minus, union
 from gpu_report.model import EpochRow, InsideEpoch, InsideRun, Phase, Run
 
@@ -104,7 +105,9 @@ def _numbered(run: Run) -> Iterator[tuple[int, int, InsideRun]]:
     """
     highest = max((yolo.number for yolo in run.yolo_runs), default=0)
     segments: Counter[int] = Counter()
+    several = {id(group.main): group for group in rank_groups(run) if len(group.ranks) > 1}
     mine = [process for process in run.inside if process.rank == 0 and process.phases]
+    mine = [several[id(each)].with_longest_waits() if id(each) in several else each for each in mine]
     for process in sorted(mine, key=lambda process: process.phases[0].start_t_s):
         highest += process.run is None
         number = highest if process.run is None else process.run

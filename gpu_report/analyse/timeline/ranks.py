@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpu_report.analyse.timeline.exception_kinds import exception_kind
 from gpu_report.analyse.timeline.thresholds import ENDED_TOGETHER_S
-from gpu_report.model import InsideRun, Phase, Run
+from gpu_report.model import InsideEpoch, InsideRun, Phase, Run
 
 GOOD = ("finished", "early stop")
 
@@ -71,6 +71,23 @@ class RankGroup:
         return max((phase.epoch for phase in self.main.phases if phase.epoch is not None), default=None)
 
     @property
+    def waits_most(self) -> InsideRun:
+        """Return the rank that waited longest for data, as all others waited for it, of those that are known whole."""
+        count = len(self.main.epochs)
+        whole = [rank for rank in self.ranks if len(rank.epochs) >= count]
+        return max(whole, key=lambda rank: sum(epoch.data_wait_s for epoch in rank.epochs))
+
+    def with_longest_waits(self) -> InsideRun:
+        """Return rank 0 whose epochs have the waits for data of the rank that waited longest in each."""
+        waits: dict[tuple[int, int], InsideEpoch] = {}
+        for epoch in (epoch for rank in self.ranks for epoch in rank.epochs):
+            key = epoch.epoch, epoch.attempt
+            waits[key] = max(waits.get(key, epoch), epoch, key=lambda each: each.data_wait_s)
+        return replace(
+            self.main, epochs=tuple(_waiting(each, waits[each.epoch, each.attempt]) for each in self.main.epochs)
+        )
+
+    @property
     def pids(self) -> frozenset[int]:
         """Return the pids of its ranks."""
         return frozenset(rank.pid for rank in self.ranks)
@@ -87,6 +104,18 @@ def rank_groups(run: Run) -> list[RankGroup]:
             found.append(last[process.run])
         last[process.run].append(process)
     return [RankGroup(tuple(group)) for group in found]
+
+
+def _waiting(epoch: InsideEpoch, like: InsideEpoch) -> InsideEpoch:
+    """Return an epoch with the waits of another."""
+    if like is epoch:
+        return epoch
+    return replace(
+        epoch,
+        data_wait_s=like.data_wait_s,
+        first_wait_s=like.first_wait_s,
+        longest_wait_s=like.longest_wait_s,
+    )
 
 
 def end_of(process: InsideRun) -> float:

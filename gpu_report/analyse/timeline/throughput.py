@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from gpu_report.analyse.timeline.ranks import rank_groups
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import InsideEpoch, InsideRun, Run
@@ -74,9 +75,28 @@ class Throughput:
 
 
 def throughput_of(run: Run) -> Throughput | None:
-    """Return the throughput of a recording's trainings, by rank 0; None without reports, or of two at once."""
+    """Return the throughput of a recording's trainings; None without reports, or of two at once.
+
+    Of several ranks it is that of the one that waited longest for data: the others waited for it.
+    """
+    return _throughput([group.waits_most for group in rank_groups(run) if group.main.rank == 0])
+
+
+def throughput_by_gpu(run: Run) -> dict[int, Throughput]:
+    """Return the throughput of the rank of each GPU, where a training has several: each has a loader of its own."""
+    gpus = {gpu.uuid: gpu.index for gpu in run.gpus if gpu.uuid is not None}
+    ranks: dict[int, list[InsideRun]] = {}
+    for rank in (rank for group in rank_groups(run) if len(group.ranks) > 1 for rank in group.ranks):
+        gpu = gpus.get(str(rank.settings.get("gpu_uuid")))
+        if gpu is not None:
+            ranks.setdefault(gpu, []).append(rank)
+    found = ((gpu, _throughput(mine)) for gpu, mine in ranks.items())
+    return {gpu: throughput for gpu, throughput in found if throughput is not None}
+
+
+def _throughput(reported: Sequence[InsideRun]) -> Throughput | None:
+    """Return the throughput of processes that trained one after the other, None without reports, or of two at once."""
     points: list[Point] = []
-    reported = [process for process in run.inside if process.rank == 0]
     for process in sorted(reported, key=lambda process: process.phases[0].start_t_s if process.phases else 0.0):
         ended = [(e, e.end_t_s) for e in process.epochs if e.end_t_s is not None and e.end_t_s > e.start_t_s]
         images, batches = sum(epoch.images or 0 for epoch, _ in ended), sum(epoch.batches for epoch, _ in ended)

@@ -200,11 +200,12 @@ class Notes:
         """Return for how long it has been taking notes."""
         return mono_s - self._begun[1] if self._begun[1] else 0.0
 
-    def block(self, role: str, mono_s: float) -> bytes:
-        """Return the notes up to now as a line."""
+    def block(self, role: str, mono_s: float, parent: int | None = None) -> bytes:
+        """Return the notes up to now as a line; `parent` is the process that a worker loads for."""
         wall_s, begun_s = self._begun
         packed = zlib.compress(json.dumps(self._content(), separators=(",", ":")).encode(), 9)
         line = {"wall_s": round(wall_s, 3), "mono_s": round(begun_s, 3), "kind": "stacks", "role": role}
+        line.update({} if parent is None else {"parent": parent})
         line.update(seconds=round(mono_s - begun_s, 3), notes=base64.b64encode(packed).decode("ascii"))
         self.changed = False
         return (json.dumps(line, separators=(",", ":")) + "\n").encode("ascii")

@@ -219,6 +219,13 @@ def test_looks_at_the_cpu_are_told_with_the_block(read):
     assert read(block.block("worker 0", 11.0)).probes is None
 
 
+def test_a_block_of_a_worker_says_who_started_it(read):
+    block = notes.Notes(0.2)
+    block.note(0, 10.0)
+    assert read(block.block("worker 0", 11.0, 4711)).parent == 4711
+    assert read(block.block("main", 12.0)).parent is None
+
+
 PROBED = """
 import sys, time
 sys.path.insert(0, sys.argv[1])

@@ -97,11 +97,12 @@ class Sampler:
         if not ran_s:
             self._notes.probed(now_s, ran=False)
             return
-        noting_s = self._main.ran_s()
+        noting_s, queued_s = self._main.ran_s(), self._main.queued_s()
         time.sleep(PROBE_S)
         used_s, lasted_s = self._main.ran_s(), time.monotonic() - began_s
         self._probed_s = noting_s + used_s
-        self._notes.probed(now_s, ran=used_s >= lasted_s / 2)
+        wanted_s = used_s + self._main.queued_s() - queued_s  # a full machine makes nobody wait where it computes
+        self._notes.probed(now_s, ran=wanted_s >= lasted_s / 2)
 
     def _write(self, now_s: float) -> bool:
         """Write the block where that is due; return whether to go on."""

@@ -120,3 +120,14 @@ def test_a_process_that_is_not_on_a_gpu_beside_one_that_is_feeds_none(run):
     known = NO_PROCESSES.reindex([0]).assign(pid=2, gpu=0, t_s=0.0)
     known = dataclasses.replace(run, processes=known)
     assert total_idle(known, [process((0, 8, RESTS), pid=1), process((0, 8, LOGS), pid=2)], 1) == pytest.approx([0, 4])
+
+
+@pytest.mark.parametrize(("parents", "each"), [((1, 2), [4, 0]), ((1, None), [2, 2]), ((7, 7), [2, 2])])
+def test_a_worker_loads_for_the_rank_that_started_it_as_far_as_all_are_known(run, parents, each):
+    ranks = [process((0, 4, WAITS), role="rank 0", pid=1), process((0, 4, TRAINS), role="rank 1", pid=2)]
+    read = [series(0, 0, 0, 0), series(100, 100, 100, 100, gpu=1)]
+    workers = [
+        replace(process((0, 4, READS), role="worker 0", pid=10 + n), parent=pid) for n, pid in enumerate(parents)
+    ]
+    found = idle_stacks(dataclasses.replace(run, stacks=(*ranks, *workers)), read)[2:]
+    assert [by_line(worker).get(READ, 0.0) for worker in found] == pytest.approx(each)

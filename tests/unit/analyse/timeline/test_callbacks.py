@@ -302,3 +302,11 @@ def test_the_end_of_an_earlier_command_does_not_make_a_later_recording_idle():
     events = tuple(RecordedEvent(t_s, kind, None, {"exit_code": 0}) for t_s, kind in kinds)
     run = dataclasses.replace(make_run(readings((0, 10), (97, 50))), events=events)
     assert {row.name: row.gpu_seconds for row in analyse(run).ledger}["work"] == pytest.approx(48.5, abs=1.5)
+
+
+def test_an_epoch_has_the_wait_of_the_rank_that_waited_longest():
+    main = process(("train", 10, 30), ("checkpoint", 30, 31), ("train", 31, 50), ("checkpoint", 50, 51))
+    waits = dataclasses.replace(main.epochs[0], data_wait_s=12.0, longest_wait_s=3.0)
+    other = dataclasses.replace(main, rank=1, pid=2, epochs=(waits,))
+    run = dataclasses.replace(make_run(readings((0, 10), (90, 60))), inside=(main, other))
+    assert [(epoch.data_wait_s, epoch.longest_wait_s) for epoch in analyse(run).epochs] == [(12.0, 3.0), (1.5, 0.7)]

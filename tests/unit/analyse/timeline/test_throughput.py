@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 from support.runs import make_run, readings
 
-from gpu_report.analyse.timeline.throughput import throughput_of
-from gpu_report.model import InsideEpoch, InsideRun, Phase, Progress
+from gpu_report.analyse.timeline.throughput import throughput_by_gpu, throughput_of
+from gpu_report.model import Gpu, InsideEpoch, InsideRun, Phase, Progress
 
 EPOCHS = (InsideEpoch(1, 1, 10.0, 30.0, 1000, 100, 0.0, 0.0, 0.0), InsideEpoch(2, 1, 40.0, 60.0, 1000, 100, 0, 0, 0))
 PHASES = (Phase("train", 1, 10.0, 30.0, "inside"), Phase("validation", 1, 30.0, 40.0, "inside"))
@@ -86,3 +86,25 @@ def test_two_trainings_at_once_have_no_common_pace():
     assert throughput_of(dataclasses.replace(run, inside=(one, dataclasses.replace(one, epochs=beside)))) is None
     later = tuple(dataclasses.replace(e, start_t_s=e.start_t_s + 50, end_t_s=e.end_t_s + 50) for e in EPOCHS)
     assert throughput_of(dataclasses.replace(run, inside=(one, dataclasses.replace(one, epochs=later)))) is not None
+
+
+def rank(number, wait_s, epochs=2):
+    told = tuple(dataclasses.replace(epoch, data_wait_s=wait_s) for epoch in EPOCHS[:epochs])
+    return InsideRun(1, number, 41 + number, "train", {"gpu_uuid": f"GPU-{number}"}, PHASES, told)
+
+
+def of_two(*ranks):
+    gpus = (Gpu(0, uuid="GPU-0"), Gpu(1, uuid="GPU-1"))
+    return dataclasses.replace(make_run(readings((0, 10), (90, 60))), inside=ranks, gpus=gpus)
+
+
+def test_of_several_ranks_the_one_that_waits_longest_decides_and_each_gpu_has_its_own():
+    run = of_two(rank(0, 0.0), rank(1, 10.0))
+    assert throughput_of(run).data_wait_share([(10.0, 30.0)]) == pytest.approx(0.5)
+    by_gpu = throughput_by_gpu(run)
+    assert [by_gpu[gpu].data_wait_share([(10.0, 30.0)]) for gpu in (0, 1)] == pytest.approx([0.0, 0.5])
+    assert throughput_by_gpu(of_two(rank(0, 1.0))) == {}
+
+
+def test_a_rank_of_which_the_middle_is_not_kept_decides_nothing():
+    assert throughput_of(of_two(rank(0, 1.0), rank(1, 10.0, epochs=1))).data_wait_share([(10.0, 30.0)]) == 0.05

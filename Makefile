@@ -85,7 +85,7 @@ sample-reports: $(VENV)/.report ## Render every sample run
 	@ls -d sample_runs/*/ | xargs -P 2 -I RUN sh -c '$(BIN)/gpu-report render $(REPORTS)/$$(basename RUN).html --run RUN'
 
 screenshots: $(VENV)/.test ## Make the pictures of docs/ from sample runs (ARGS="verdict dark" only these); needs Chromium
-	@$(BIN)/python docs/screenshots.py $(ARGS)
+	@$(BIN)/python docs/pictures/screenshots.py $(ARGS)
 
 $(VENV)/bin/python:
 	@bash .ci/needs venv $(PYTHON)

@@ -13,6 +13,7 @@ from gpu_report.cli.demo import NAME as DEMO
 from gpu_report.render.page import assets
 
 ROOT = Path(__file__).resolve().parent.parent
+MAPPED = {"gpu_report.templates", "gpu_report.docs", "gpu_report.demo_run"}
 
 
 @pytest.fixture(scope="module")
@@ -28,12 +29,12 @@ def listed(config, section, option):
 
 def test_every_package_of_the_tree_is_listed(config):
     found = {".".join(p.parent.relative_to(ROOT).parts) for p in (ROOT / "gpu_report").rglob("__init__.py")}
-    assert set(listed(config, "options", "packages")) == found | {"gpu_report.templates", "gpu_report.demo_run"}
+    assert set(listed(config, "options", "packages")) == found | MAPPED
 
 
 def test_mapped_folders_exist(config):
     mapping = dict(line.split(" = ") for line in listed(config, "options", "package_dir"))
-    assert set(mapping) == {"gpu_report.templates", "gpu_report.demo_run"}
+    assert set(mapping) == MAPPED
     assert all((ROOT / folder).is_dir() for folder in mapping.values())
 
 

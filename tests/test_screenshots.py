@@ -11,7 +11,7 @@ MOST_BYTES, MOST_BYTES_TOGETHER = 120_000, 600_000
 
 
 def test_the_pictures_are_those_that_the_script_makes() -> None:
-    script = (DOCS / "screenshots.py").read_text(encoding="utf-8")
+    script = (DOCS / "pictures" / "screenshots.py").read_text(encoding="utf-8")
     made = set(re.findall(r'^    Picture\("([a-z-]+)"', script, re.MULTILINE))
     assert {path.stem for path in PICTURES} == made
     assert len(made) >= 6

@@ -17,6 +17,7 @@ from gpu_report.render.formatting import (
     with_code,
 )
 from gpu_report.render.page.evidence import evidence
+from gpu_report.render.page.learn_more import learn_more
 from gpu_report.render.page.next_steps import gaps_step, next_step
 from gpu_report.render.page.sentence_kinds import told
 from gpu_report.render.page.view import AdviceView, Fact, FindingView, KernelRow
@@ -64,6 +65,7 @@ def finding_view(finding: Finding, clock: WallClock, analysis: Analysis) -> Find
         advice=tuple(_advice(a) for a in finding.advice if a.text != analysis.run.kernel.advice),
         step=sentence(next_step(finding, analysis)),
         is_told=is_told,
+        learn_more=learn_more(finding),
     )
 
 
@@ -76,7 +78,7 @@ def _gist(finding: Finding, clock: WallClock, *, is_told: bool) -> str:
 
 def _when(finding: Finding, clock: WallClock) -> str:
     """Return how long it took and in which epoch, of what takes no time at which moment it was."""
-    if finding.rule == "starved":
+    if finding.rule in {"starved", "unused-gpu"}:
         return "all through training"
     if finding.occurrences:
         return f"{counted(len(finding.occurrences), 'time')}, {duration(finding.took_s)} in all"

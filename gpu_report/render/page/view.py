@@ -107,6 +107,15 @@ class HeatCell:
 
 
 @dataclass(frozen=True)
+class LearnMore:
+    """What the documentation says of a rule or a cause: paragraphs, and points with a name (for, against, ...)."""
+
+    name: str
+    paragraphs: tuple[str, ...]
+    points: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
 class FindingView:
     """A finding as it is listed; `id` is its anchor.
 
@@ -133,6 +142,7 @@ class FindingView:
     advice: tuple[AdviceView, ...]
     step: str = ""
     is_told: bool = False
+    learn_more: tuple[LearnMore, ...] = ()
     chart: ChartView | None = None
 
 

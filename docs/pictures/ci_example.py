@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 
 from markdown_it import MarkdownIt
 
-EXAMPLE = Path(__file__).resolve().parent / "ci" / "example"
+EXAMPLE = Path(__file__).resolve().parents[1] / "ci" / "example"
 FILES = ("summary.md", "junit.xml")
 MADE_FROM = "made-from"  # the picture's own text that holds the digest
 STYLE = """

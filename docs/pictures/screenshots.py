@@ -23,7 +23,7 @@ from gpu_report.model import Analysis, Options
 from gpu_report.render import render_html
 from gpu_report.render.comparison.page import render_comparison_html
 
-DOCS = Path(__file__).resolve().parent
+DOCS = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(DOCS.parent / "tests"))
 from support.chromium import HOW, find_chromium  # noqa: E402 - the path is set above
 

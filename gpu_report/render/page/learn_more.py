@@ -1,0 +1,51 @@
+"""What docs/findings.md says of a rule or a cause, to unfold beneath a finding: the page is read without a network."""
+
+import re
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from gpu_report.model import Finding
+from gpu_report.render.page.view import LearnMore
+from gpu_report.wording import upper_first
+
+PAGE = "findings.md"
+_SECTION = re.compile(r"^#{2,3} (.+)$", re.MULTILINE)
+_POINT = re.compile(r"^(?:- )?\*\*([^*]+)\*\*: ")  # - **For**: ...
+_LINK = re.compile(r"\[([^\]]+)\]\([^)]*\)")
+
+
+def learn_more(finding: Finding) -> tuple[LearnMore, ...]:
+    """Return what is written of a finding's rule, then of its cause; nothing where the page is not installed."""
+    names = dict.fromkeys(name for name in (finding.rule, finding.cause.name if finding.cause else "") if name)
+    return tuple(sections()[name] for name in names if name in sections())
+
+
+@cache
+def sections() -> dict[str, LearnMore]:
+    """Return what stands under each heading of the page, by that heading: the id of a rule or of a cause."""
+    parts = _SECTION.split(_page())
+    return {name: _section(name, text) for name, text in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+def _page() -> str:
+    """Return the page as it is installed, else as it is in the checkout; empty where it is nowhere."""
+    package = Path(str(files("gpu_report")))
+    places = (package / "docs" / PAGE, package.parent / "docs" / PAGE)
+    return next((place.read_text(encoding="utf-8") for place in places if place.is_file()), "")
+
+
+def _section(name: str, text: str) -> LearnMore:
+    blocks = [_plain(block) for paragraph in text.split("\n\n") for block in re.split(r"\n(?=- )", paragraph.strip())]
+    points = [(point.group(1), block[point.end() :]) for block in blocks if (point := _POINT.match(block))]
+    texts = [block.removeprefix("- ") for block in blocks if block and not _POINT.match(block)]
+    return LearnMore(
+        name,
+        tuple(text.replace("*", "") for text in texts),
+        tuple((point, upper_first(text.replace("*", ""))) for point, text in points),
+    )
+
+
+def _plain(text: str) -> str:
+    """Return Markdown without links and line ends."""
+    return re.sub(r"\s+", " ", _LINK.sub(r"\1", text)).strip()

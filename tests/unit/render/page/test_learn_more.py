@@ -1,0 +1,45 @@
+"""What unfolds beneath a finding: the documentation of its rule and of its cause, in words of the page."""
+
+import pytest
+
+from gpu_report import model
+from gpu_report.catalogue import CAUSES, RULES
+from gpu_report.render.page import learn_more
+from gpu_report.render.page.learn_more import sections
+from gpu_report.render.page.page import render_html
+
+STARVED = model.Finding(
+    "starved-1", "starved", "warning", 0, 0.0, 60.0, "low", cause=model.Cause("input-cpu", 0.9, "busy", None)
+)
+
+
+@pytest.mark.parametrize("name", [*RULES, *(name for name, row in CAUSES.items() if row.of_findings)])
+def test_each_rule_and_cause_of_findings_has_a_text(name):
+    section = sections()[name]
+    assert section.paragraphs or section.points
+    for text in (*section.paragraphs, *(text for _, text in section.points)):
+        assert not set("*[|#") & set(text)
+        assert text == text.strip() != ""
+
+
+def test_a_cause_says_what_speaks_for_it_and_against():
+    assert {"For", "Against", "Mistaken for", "Do"} <= {name for name, _ in sections()["main-process"].points}
+
+
+def test_a_finding_has_the_text_of_its_rule_then_of_its_cause():
+    assert [each.name for each in learn_more.learn_more(STARVED)] == ["starved", "input-cpu"]
+
+
+def test_a_page_has_it_folded_beneath_its_finding(analysis):
+    html = render_html(analysis)
+    assert html.count('<details class="learn">') >= 1
+    assert "Mistaken for" in html
+
+
+def test_where_it_is_not_installed_nothing_is_said(monkeypatch, tmp_path):
+    monkeypatch.setattr(learn_more, "files", lambda _: tmp_path / "gpu_report")
+    sections.cache_clear()
+    try:
+        assert learn_more.learn_more(STARVED) == ()
+    finally:
+        sections.cache_clear()

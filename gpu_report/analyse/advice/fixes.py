@@ -77,7 +77,7 @@ def larger_batch(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSi
     Up to `nbs` images (64) the optimiser sees no difference, since ultralytics accumulates gradients up to there.
     """
     batch, nominal = settings.batch, settings.args.get("nbs")
-    if limit.cause == "main-process" and not _launches(signals):
+    if limit.cause == "main-process" and (signals.slow_modes or not _launches(signals)):
         return None
     if not batch or not settings.has("batch") or not isinstance(nominal, int) or not settings.gpu_peak_mib:
         return None

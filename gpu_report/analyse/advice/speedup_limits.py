@@ -10,6 +10,7 @@ from statistics import fmean, median
 from gpu_report.analyse.advice import thresholds as th
 from gpu_report.analyse.causes.host import cores_short
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.timeline.trainings import Training, longest_run
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, as_array
@@ -19,6 +20,7 @@ from gpu_report.model import EpochSummary, Finding, SpeedupLimit
 
 WAITING = "waiting-for-peer"
 GAPS = "short gaps"
+OF_A_CALL = frozenset({"trainer-blocked", "main-process"})
 # Of which epochs a limit calls one the epoch now: the table of epochs has others beside them, the first above all.
 ALL, STEADY = "all epochs", "the steady-state epochs"
 
@@ -170,7 +172,17 @@ def _lasting(
             f"same work at {th.MOST_OCCUPANCY_PCT:.0f} % SM occupancy",
         )
     busy = _busy_share(context, training, epochs)
-    return _limit(cause, now_s, now_s * busy, "GPU always at 100 %") if busy else None
+    in_call = _share_in_call(cause, signals)
+    basis = "GPU always at 100 %" if in_call is None else "without the time in one function"
+    best_s = now_s * (busy if in_call is None else 1 - (1 - busy) * in_call)
+    return _limit(cause, now_s, best_s, basis) if busy else None
+
+
+def _share_in_call(cause: str, signals: IntervalSignals | None) -> float | None:
+    """Return the share (0 to 1) of the idle time that goes with the function of the user's that is the cause."""
+    stood = signals.stood if signals else None
+    named = stood is not None and (stood.is_in_call or stood.is_partly_in_call)
+    return stood.call_share if stood is not None and named and cause in OF_A_CALL else None
 
 
 def _limit(cause: str, now_s: float, best_s: float, basis: str) -> SpeedupLimit | None:

@@ -31,7 +31,14 @@ from gpu_report.analyse.causes.file_waits import (
 from gpu_report.analyse.causes.gpu import gpu_fault, other_process, power_cap, thermal
 from gpu_report.analyse.causes.host import cores_taken, held_on_few_cores, memory_pressure, own_cores_full
 from gpu_report.analyse.causes.kernel_log import kernel_said
-from gpu_report.analyse.causes.main_process import launch_bound, main_process_bound, trainer_blocked, trainer_stopped
+from gpu_report.analyse.causes.main_process import (
+    launch_bound,
+    main_process_bound,
+    partly_in_call,
+    trainer_blocked,
+    trainer_stopped,
+)
+from gpu_report.analyse.causes.slow_modes import slowed_by_mode
 from gpu_report.analyse.causes.yolo_phases import phase_itself, tuning
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.catalogue import UNEXPLAINED
@@ -65,6 +72,8 @@ CAUSES: tuple[Scorer, ...] = (
     *DATA,
     trainer_stopped,
     trainer_blocked,
+    slowed_by_mode,
+    partly_in_call,
     main_process_bound,
     launch_bound,
     other_process,
@@ -75,7 +84,7 @@ CAUSES: tuple[Scorer, ...] = (
 )
 
 # What may be short while the main process stands in a line of its own code: what it does there is the cause then.
-WHILE_WAITED_FOR = frozenset({input_storage, *DATA, launch_bound})
+WHILE_WAITED_FOR = frozenset({input_storage, *DATA, slowed_by_mode, launch_bound})
 
 
 @dataclass(frozen=True)

@@ -49,9 +49,25 @@ def trainer_blocked(signals: IntervalSignals) -> Candidate | None:
         usually(signals.typical("main_cpu_pct"), "% of a core"),
         ("CPU of all workers", signals.within("workers_cpu_pct"), "% of a core"),
     )
-    how = "using little CPU there" if blocked else "using neither CPU nor disk"
-    text = f"the main process was blocked, {how} (callback, lock, logger, remote service)"
+    where = "function" if signals.stood and signals.stood.is_in_call else "line of code"
+    text = "the main process was blocked, using neither CPU nor disk (callback, lock, logger, remote service)"
+    if blocked:
+        text = f"the main process waited in one {where}, using little CPU there"
     return Candidate("trainer-blocked", STRONG if elsewhere else LIKELY, text, numbers)
+
+
+def partly_in_call(signals: IntervalSignals) -> Candidate | None:
+    """Find a function of the user's that YOLO called and that took much of the idle time, though not most of it."""
+    stood = signals.stood
+    computes = computes_where_it_stood(signals)
+    if stood is None or not stood.is_partly_in_call or computes is None:
+        return None
+    numbers = evidence(
+        ("the main process was in one function", 100 * stood.call_share, "% of the idle time"), _main_cpu(signals)
+    )
+    name, what = ("main-process", "computed") if computes else ("trainer-blocked", "was blocked")
+    text = f"the main process {what} in one function for {100 * stood.call_share:.0f} % of the idle time"
+    return Candidate(name, POSSIBLE, text, numbers)
 
 
 def main_process_bound(signals: IntervalSignals) -> Candidate | None:

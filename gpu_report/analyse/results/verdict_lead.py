@@ -6,9 +6,11 @@ from dataclasses import dataclass, replace
 from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
+from gpu_report.analyse.signals.stack_notes import kind_of
+from gpu_report.analyse.signals.thresholds import MUCH_SHARE
 from gpu_report.analyse.timeseries.intervals import length_s, union
 from gpu_report.catalogue import CAUSES, ENDS_SHARE_KEY, RULES, UNEXPLAINED, rule_words
-from gpu_report.model import Advice, CodeLocation, Finding, Projection, Sentence, SpeedupLimit
+from gpu_report.model import Advice, CodeLocation, Finding, Frame, Projection, Sentence, SpeedupLimit
 from gpu_report.wording import about_length, counted, lower_first, place_words, shown_ratio, upper_first
 
 FIX, LOOK = "fix", "look"  # kinds of sentences: set an argument, look at something
@@ -113,11 +115,14 @@ def _stood_in(cause: str, at: CodeLocation) -> str:
     share, always = f"{100 * at.share:.0f} % of the time that the GPU waited", CAUSES[cause].always
     if at.is_yolo:
         return always and f"{always}. {upper_first(who)} in {place_words(at)} {share}"
-    return f"Look at {place_words(at)}: {who} in it {share}"
+    return f"Look at {place_words(at)}: {f'{who} in it' if at.process == 'workers' else 'it took'} {share}"
 
 
 def _most(finding: Finding) -> CodeLocation | None:
-    """Return the function in which the training stood for most of the time, at its worst line; None where none is."""
+    """Return the function in which the training stood for most of the time, at its worst line; None where none is.
+
+    Of the user's own functions, which is what can be changed, much of the time is enough.
+    """
     shares: dict[tuple[str, str, str], float] = {}
     for at in finding.where:
         key = at.process, at.file, at.function
@@ -126,7 +131,8 @@ def _most(finding: Finding) -> CodeLocation | None:
     if worst is None:
         return None
     whole = replace(worst, share=shares[worst.process, worst.file, worst.function])
-    return whole if whole.is_most else None
+    is_own = kind_of(Frame(worst.file, worst.line, worst.function)) == "own"
+    return whole if whole.is_most or (is_own and whole.share >= MUCH_SHARE) else None
 
 
 def _momentary(findings: Sequence[Finding], limits: Sequence[SpeedupLimit], epochs: int) -> Iterator[Lead]:
@@ -221,7 +227,7 @@ def _unused(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
         share = "half" if 2 * unused == gpus else f"{100 * unused / gpus:.0f} %"
         names = ", ".join(str(series.gpu) for series in context.series if series.gpu not in context.activity.used_gpus)
         subject = f"GPU {names} was" if unused == 1 else f"GPUs {names} were"
-        text = f"{subject} never used, {share} of all GPU time"
+        text = f"{subject} never used, so {share} of all GPU time was lost"
         if advice is not None:
             text = f"Set `{advice.argument}={advice.to_value}`: {text}"
         sentence = _of(finding, FIX if advice else LOOK, text, advice)

@@ -123,6 +123,7 @@ class IntervalSignals:
 
     `phases` are the shares of the interval (0 to 1) by what callbacks said that YOLO was doing, empty where none did.
     `tick_s` is the time that a row of the host stands for.
+    `slow_modes` are what was switched on in the main process that slows it, by their names in its settings.
     `stood` is where the main process stood in its idle GPU time, None without its stacks.
     `main_file_wait` and `worker_file_wait` are the longest waits for a file in it, `lock_kept` how long of it C code
     kept Python's lock.
@@ -150,6 +151,7 @@ class IntervalSignals:
     in_first_epoch: bool = False
     is_lasting: bool = False
     waits: bool = False
+    slow_modes: frozenset[str] = frozenset()
     stood: Stood | None = None
     main_file_wait: FileWait | None = None
     worker_file_wait: FileWait | None = None

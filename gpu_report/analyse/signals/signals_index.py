@@ -130,6 +130,7 @@ class SignalsIndex:
             nvml_lost=_nvml_lost(self._run, gpu, start_t_s, end_t_s),
             data_wait_share=self._data_wait_share(gpu, [(start_t_s, end_t_s)]),
             loader_workers=training.workers if training else None,
+            slow_modes=training.slow_modes if training else frozenset(),
             phases=_shares(self._phases(start_t_s, end_t_s), start_t_s, end_t_s),
             stood=stood_of(self._habits, gpu, [(start_t_s, end_t_s)]),
             main_file_wait=longest_file_wait(self._waits(start_t_s, end_t_s), "main", (start_t_s, end_t_s)),

@@ -37,7 +37,8 @@ class Stood:
     called, such as a callback, in which it was longest; a training that nothing holds up stands in none. `own_share` is
     that of all code of the user's, whoever called it: a model's blocks, too. `is_alone` says that the host's reading of
     a main process is of this one, and not of the busiest of several ranks.
-    `cpu_pct` is the main process's CPU (% of a core) while it was there, None where that is not known.
+    `cpu_pct` is the main process's CPU (% of a core) while it was in the call, if that took much of the time, else in
+    the line; None where that is not known.
     """
 
     in_loader: float
@@ -54,6 +55,11 @@ class Stood:
     def is_in_call(self) -> bool:
         """Tell whether it stood in a user's function for most of the time."""
         return self.call_share >= th.STOOD_SHARE
+
+    @property
+    def is_partly_in_call(self) -> bool:
+        """Tell whether it stood in one for much of the time, and in no other place for most of it."""
+        return self.call_share >= th.MUCH_SHARE and max(self.call_share, self.share) < th.STOOD_SHARE
 
 
 class StackHabits:
@@ -96,10 +102,11 @@ class StackHabits:
 
     def _cpu_pct(self, stood: Stood, spans: Sequence[Span]) -> float | None:
         """Return the CPU of the main process while it stood in its call, else in its line."""
-        there = stood.call if stood.is_in_call else stood.line
-        if there is None or max(stood.call_share, stood.share) < th.STOOD_SHARE:
+        is_call = stood.is_in_call or stood.is_partly_in_call
+        there = stood.call if is_call else stood.line
+        if there is None or not (is_call or stood.share >= th.STOOD_SHARE):
             return None
-        return self._cpu_at(self._cover(there, is_call=stood.is_in_call), spans)
+        return self._cpu_at(self._cover(there, is_call=is_call), spans)
 
     def cpu_in_call(self, call: Frame, spans: Sequence[Span]) -> float | None:
         """Return the CPU of the main process in a function of the user's, None where it is not known."""

@@ -83,6 +83,12 @@ class Training:
         """Return its first epoch without mosaic, None where there is none."""
         return mosaic_closes(self.args)
 
+    @property
+    def slow_modes(self) -> frozenset[str]:
+        """Return what was switched on in its main process that slows it, such as a profiler, as far as it is told."""
+        told = self.settings.get("slow_modes")
+        return frozenset(mode for mode in told if isinstance(mode, str)) if isinstance(told, list) else frozenset()
+
     def text(self, name: str) -> str | None:
         """Return a setting that is text."""
         value = self.settings.get(name)

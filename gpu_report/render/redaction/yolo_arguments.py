@@ -25,7 +25,7 @@ _SETTINGS: Final = frozenset(
     (  # noqa: SIM905 - see above
         """
         accumulate batches cuda data_folder data_mib gflops gpu_uuid images omp_num_threads parameters prefetch
-        python resumed start_epoch torch torch_threads ultralytics val_images world_size
+        python resumed slow_modes start_epoch torch torch_threads ultralytics val_images world_size
         """
     ).split()
 )

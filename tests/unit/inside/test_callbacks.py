@@ -193,6 +193,62 @@ def test_a_wait_is_from_the_end_of_a_batch_to_the_beginning_of_the_next(folder):
     assert line["longest_wait_s"] == pytest.approx(0.1, abs=0.03)
 
 
+def test_callbacks_of_the_user_are_no_wait_for_data(folder):
+    trainer = Trainer(folder)
+    names = (
+        "on_train_start",
+        "on_train_epoch_start",
+        "on_train_batch_start",
+        "on_train_batch_end",
+        "on_train_epoch_end",
+    )
+    trainer.callbacks = {name: [CALLBACKS[name], lambda _: time.sleep(0.05)] for name in names}
+
+    def run_callbacks(name):
+        for each in trainer.callbacks[name]:
+            each(trainer)
+
+    for _ in range(2):
+        run_callbacks("on_train_start")  # as of a model that trains again
+        for name in (names[1], names[2], names[3], names[2], names[3], names[4]):
+            run_callbacks(name)
+    assert [len(each) for each in trainer.callbacks.values()] == [2, 3, 2, 2, 2]
+    first, second = written(folder, "epoch")
+    assert max(first["data_wait_s"], second["data_wait_s"]) < 0.03
+    assert written(folder, "error") == []
+
+
+class Anomalies:
+    """As much of torch as is asked."""
+
+    def __init__(self):
+        self.on = True
+
+    def is_anomaly_enabled(self):
+        return self.on
+
+
+def test_what_slows_a_training_is_told_when_it_changes(folder, monkeypatch):
+    torch = Anomalies()
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setenv("CUDA_LAUNCH_BLOCKING", "1")
+    monkeypatch.setenv("PYTORCH_NO_CUDA_MEMORY_CACHING", "0")
+    monkeypatch.setattr(gc, "get_threshold", lambda: (100, 10, 10))
+    trainer = Trainer(folder, epochs=4)
+    start(trainer)
+    epoch(trainer, 1)
+    epoch(trainer, 2)
+    torch.on = False
+    monkeypatch.delenv("CUDA_LAUNCH_BLOCKING")
+    monkeypatch.setattr(gc, "get_threshold", lambda: (700, 10, 10))
+    epoch(trainer, 3)
+    told = [line["slow_modes"] for line in written(folder, "settings") if "slow_modes" in line]
+    on = [mode for mode in told[0] if mode != "trace_function"]  # coverage, where the tests run under it
+    assert on == ["launch_blocking", "detect_anomaly", "frequent_gc"]
+    assert set(told[1]) <= {"trace_function"}
+    assert len(told) == 2
+
+
 def test_an_epoch_begun_again_is_another_attempt(folder):
     trainer = Trainer(folder)
     start(trainer)

@@ -55,12 +55,22 @@ def on_pretrain_routine_end(trainer: Any) -> None:
 def on_train_start(trainer: Any) -> None:
     """Tell how it will train, now that all is known."""
     _training_of(trainer).settings(trainer)
+    _call_last(trainer, "on_train_epoch_start", data_wait_begins)
 
 
 @guarded
 def on_train_epoch_start(trainer: Any) -> None:
     """Begin an epoch."""
     _training_of(trainer).epoch_begins(trainer)
+    _call_last(trainer, "on_train_batch_end", on_train_batch_end)
+
+
+def data_wait_begins(trainer: Any) -> None:  # noqa: ARG001 - the callback's signature
+    """Note that an epoch's first batch is asked for next: the user's callbacks of its beginning are done."""
+    try:
+        BATCHES.mark = monotonic()
+    except Exception as error:  # noqa: BLE001 - the training must go on
+        report("data_wait_begins", error)
 
 
 def on_train_batch_start(trainer: Any) -> None:  # noqa: ARG001 - the callback's signature
@@ -163,6 +173,16 @@ def on_export_end(exporter: Any) -> None:
     """End an export."""
     if CURRENT.run is not None and CURRENT.run.instance == id(exporter):
         CURRENT.end("finished")
+
+
+def _call_last(trainer: Any, event: str, function: Any) -> None:
+    """Have one of ours called after the user's, whose time is then no wait for data.
+
+    Never of the event that is going on: ultralytics walks its list.
+    """
+    registered = getattr(trainer, "callbacks", {}).setdefault(event, [])
+    if registered[-1:] != [function]:
+        registered[:] = [*(each for each in registered if each is not function), function]
 
 
 def _begin(task: str, phase: str, instance: Any, readers: Any) -> None:

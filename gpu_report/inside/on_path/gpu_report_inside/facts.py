@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import os
 import sys
@@ -76,6 +77,18 @@ TRAINING: Mapping[str, Reader] = {
     "device": lambda t: str(t.device),
     "gpu_uuid": lambda t: _gpu_uuid(t.device),
 }
+# What makes each line of Python, or each launch of a kernel, slower where it is switched on.
+SLOW_MODES: Mapping[str, Callable[[], Any]] = {
+    "launch_blocking": lambda: _is_set("CUDA_LAUNCH_BLOCKING"),
+    "no_memory_caching": lambda: _is_set("PYTORCH_NO_CUDA_MEMORY_CACHING"),
+    "torch_profiler": lambda: _imported("torch.autograd")._profiler_enabled(),
+    "detect_anomaly": lambda: _imported("torch").is_anomaly_enabled(),
+    "trace_function": sys.gettrace,
+    "profile_function": sys.getprofile,
+    "tracemalloc": lambda: _imported("tracemalloc").is_tracing(),
+    "frequent_gc": lambda: gc.isenabled() and 0 < gc.get_threshold()[0] < GC_THRESHOLD,
+}
+GC_THRESHOLD = 700  # new objects until Python looks for garbage: its default up to 3.12, 2,000 since
 VALIDATION: Mapping[str, Reader] = {
     "model": lambda v: v.args.model,
     "data": lambda v: v.args.data,
@@ -111,6 +124,11 @@ def read(readers: Mapping[str, Reader], instance: Any) -> dict[str, Scalar]:
         except Exception:  # noqa: BLE001, S112 - another version, another task: the fact is not known
             continue
     return facts
+
+
+def slow_modes() -> list[str]:
+    """Return what is switched on in this process that slows it; of a version that does not tell, nothing."""
+    return [name for name, is_on in SLOW_MODES.items() if _true(is_on)]
 
 
 def plain(value: Any) -> Scalar:
@@ -153,6 +171,21 @@ def _mib_of_images(dataset: Any) -> float:
     asked = range(0, count, max(count // SIZES_ASKED, 1))
     sizes = [os.path.getsize(_image(dataset, number)) for number in asked]  # noqa: PTH202 - os.path suffices here
     return round(sum(sizes) / len(sizes) * count / MIB, 3)
+
+
+def _true(question: Callable[[], Any]) -> bool:
+    try:
+        return bool(question())
+    except Exception:  # noqa: BLE001 - not known in this version, or not imported
+        return False
+
+
+def _imported(module: str) -> Any:
+    return sys.modules[module]
+
+
+def _is_set(variable: str) -> bool:
+    return os.environ.get(variable, "0").strip() not in {"", "0"}
 
 
 def _world_size() -> int:

@@ -36,6 +36,7 @@ class ReportedTraining(ReportedRun):
         self._totals_due_s = float("-inf")
         self._gflops = GflopsListener()
         self._parts = ["setup"]
+        self._slow_modes: list[str] = []
         self.phase("startup", "setup")
 
     def is_of(self, trainer: Any) -> bool:
@@ -82,6 +83,7 @@ class ReportedTraining(ReportedRun):
         first_of_all = self._in_startup()
         if first_of_all:
             self.phase("train", "", self.epoch)
+            self._tell_slow_modes()
         elif BATCHES.count == 0 and BATCHES.starts:
             self.phase("train", "", self.epoch, _at(BATCHES.starts[0]))
         at = time.monotonic()
@@ -110,6 +112,7 @@ class ReportedTraining(ReportedRun):
         }
         self._epoch_open = False
         LINES.write("epoch", fields, end)
+        self._tell_slow_modes()
         validates = trainer.args.val or self.epoch >= trainer.epochs
         self.phase("validation" if validates else "checkpoint", "", self.epoch, end)
 
@@ -185,6 +188,13 @@ class ReportedTraining(ReportedRun):
         if self._epoch_open:
             self._totals()
             self._epoch_open = False
+
+    def _tell_slow_modes(self) -> None:
+        """Say what is switched on that slows the training, where that has changed."""
+        modes = facts.slow_modes()
+        if modes != self._slow_modes:
+            self._slow_modes = modes
+            LINES.write("settings", {"slow_modes": modes})
 
     def _totals(self) -> None:
         begun = {"start_wall_s": round(self._begun[0], 6), "start_mono_s": round(self._begun[1], 6)}

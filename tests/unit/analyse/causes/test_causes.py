@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from gpu_report.analyse.causes import CAUSES, explain
+from gpu_report.analyse.causes.slow_modes import SLOW_MODES
 from gpu_report.analyse.signals.interval_signals import NOT_LOADING, IntervalSignals, SignalTable
 from gpu_report.analyse.signals.loader_work import LoaderWork
 from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.analyse.signals.stack_habits import Stood
+from gpu_report.inside.on_path.gpu_report_inside import facts
 from gpu_report.model import Cause, Frame, KernelEvent, NearbyKernelEvent
 
 START, END, SECONDS = 30.0, 45.0, 60
@@ -256,6 +258,48 @@ def test_a_main_process_that_neither_waits_nor_launches_small_kernels_is_named_i
     assert explain(busy).cause.name == "main-process"
     assert explain(dataclasses.replace(busy, data_wait_share=0.5)).cause.name == "main-process"
     assert explain(dataclasses.replace(busy, data_wait_share=0.01)).cause.name == "launch-bound"
+
+
+@pytest.mark.parametrize("sm_active", [7, 24])  # launch-bound without it, and the main process
+def test_a_main_process_that_is_late_with_a_profiler_on_is_late_for_it(sm_active):
+    late = signals(ONE_CORE, gpu={"gpu_util_pct": 28, "sm_active_pct": sm_active}, is_lasting=True)
+    slowed = dataclasses.replace(
+        late, slow_modes=frozenset({"torch_profiler", "profile_function", "tracemalloc", "of a later version"})
+    )
+    explained = explain(slowed)
+    assert (explained.cause.name, explained.cause.explanation) == ("main-process", "PyTorch's profiler was on")
+    assert [advice.text for advice in explained.advice] == [
+        "Stop PyTorch's profiler after a few steps",
+        "Turn off `tracemalloc`",
+    ]
+    assert not explain(dataclasses.replace(slowed, is_lasting=False)).advice
+    assert explain(dataclasses.replace(slowed, stood=IN_CALL)).cause.explanation != explained.cause.explanation
+    fed = dataclasses.replace(signals({}), is_lasting=True, slow_modes=slowed.slow_modes)
+    assert explain(fed).cause.name == "unexplained"
+
+
+def test_each_mode_that_callbacks_tell_has_its_words():
+    assert set(SLOW_MODES) == set(facts.SLOW_MODES)
+
+
+PARTLY = Stood(in_loader=0.0, line=LINE, share=0.4, usual=0.3, call=LINE, call_share=0.4)
+
+
+@pytest.mark.parametrize(
+    ("stood", "name"),
+    [
+        (dataclasses.replace(PARTLY, cpu_pct=2), "trainer-blocked"),
+        (dataclasses.replace(PARTLY, cpu_pct=95), "main-process"),
+        (PARTLY, "unexplained"),  # whether it waited there is not known
+        (dataclasses.replace(PARTLY, cpu_pct=2, call_share=0.2), "unexplained"),
+        (dataclasses.replace(PARTLY, cpu_pct=2, share=0.6), "unexplained"),  # most of the time it stood elsewhere
+    ],
+)
+def test_much_of_the_time_in_one_function_is_a_cause_where_there_is_no_other(stood, name):
+    given = signals({"main_cpu_pct": 60}, stood=stood)
+    assert explain(given).cause.name == name
+    storage = signals({**IDLE, **STORAGE, "main_cpu_pct": 60}, stood=stood)
+    assert explain(storage).cause.name == "input-storage"
 
 
 def test_workers_of_the_validation_that_idle_do_not_hide_those_that_are_full():

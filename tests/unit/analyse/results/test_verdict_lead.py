@@ -77,7 +77,9 @@ def test_where_nothing_is_wrong_one_sentence_says_so(name):
 
 
 def test_a_gpu_that_was_never_used_leads_where_it_is_half_of_the_bill():
-    assert lead("m-two-gpus-one-used").text == "Set `device=0,1`: GPU 1 was never used, half of all GPU time."
+    assert (
+        lead("m-two-gpus-one-used").text == "Set `device=0,1`: GPU 1 was never used, so half of all GPU time was lost."
+    )
     assert kinds("m-two-gpus-one-used").count("unused GPU") == 0
     assert lead("fed").kind == "work"  # an imported log: nobody knows whether it could have been had
 

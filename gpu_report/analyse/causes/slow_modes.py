@@ -1,0 +1,57 @@
+"""Cause: something is switched on that slows each line of Python or each launch, such as a profiler left on."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gpu_report.analyse.causes.candidate import Candidate
+from gpu_report.analyse.causes.confidence import STRONG
+from gpu_report.analyse.causes.main_process import launch_bound, main_process_bound
+from gpu_report.analyse.signals.interval_signals import IntervalSignals
+from gpu_report.model import Advice
+
+
+@dataclass(frozen=True)
+class SlowMode:
+    """What slows a training that has it switched on, and how to be rid of it."""
+
+    what: str
+    do: str
+
+
+UNSET = "Unset `{0}`: it is for debugging"
+
+# By their names in the settings that our callbacks write, the most expensive first. That each is expensive stands in
+# the notes of PyTorch (CUDA semantics, autograd, profiler) and Python (sys, tracemalloc, gc); how much depends on
+# the model.
+SLOW_MODES: Mapping[str, SlowMode] = {
+    "torch_profiler": SlowMode("PyTorch's profiler was on", "Stop PyTorch's profiler after a few steps"),
+    "trace_function": SlowMode(
+        "a debugger or a coverage tool followed each line of Python", "Train without a debugger or coverage tool"
+    ),
+    "detect_anomaly": SlowMode("anomaly detection was on", "Turn off `torch.autograd.set_detect_anomaly`"),
+    "no_memory_caching": SlowMode(
+        "GPU memory was allocated anew for each tensor", UNSET.format("PYTORCH_NO_CUDA_MEMORY_CACHING")
+    ),
+    "launch_blocking": SlowMode(
+        "each kernel was waited for (`CUDA_LAUNCH_BLOCKING`)", UNSET.format("CUDA_LAUNCH_BLOCKING")
+    ),
+    "profile_function": SlowMode("a profiler followed each call in Python", "Train without a Python profiler"),
+    "tracemalloc": SlowMode("Python traced each allocation (`tracemalloc`)", "Turn off `tracemalloc`"),
+    "frequent_gc": SlowMode(
+        "Python looked for garbage too often (`gc.set_threshold`)", "Raise `gc.set_threshold` to 700 or more"
+    ),
+}
+
+
+PROFILED = frozenset({"profile_function"})  # PyTorch's profiler sets one, to know the stacks
+
+
+def slowed_by_mode(signals: IntervalSignals) -> Candidate | None:
+    """Find a main process that is too slow for the GPU all the time while something was on that slows it."""
+    known = signals.slow_modes - (PROFILED if "torch_profiler" in signals.slow_modes else frozenset())
+    on = [mode for name, mode in SLOW_MODES.items() if name in known]
+    bound = launch_bound(signals) or main_process_bound(signals)
+    if not on or not signals.is_lasting or bound is None:
+        return None
+    advice = tuple(Advice(mode.do) for mode in on)
+    return Candidate("main-process", STRONG, on[0].what, bound.evidence, advice)

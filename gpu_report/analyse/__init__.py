@@ -97,4 +97,4 @@ def _renamed(said: Verdict, ids: Mapping[str, str]) -> Verdict:
         replace(sentence, findings=tuple(dict.fromkeys(ids[found] for found in sentence.findings)))
         for sentence in said.sentences
     )
-    return Verdict(tuple(sentences))
+    return replace(said, sentences=tuple(sentences))

@@ -448,9 +448,10 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a run comes to, in sentences."""
+    """What a run comes to, in sentences; and how busy its GPUs were in training (%), None where that was too short."""
 
     sentences: tuple[Sentence, ...]
+    busy_pct: float | None = None
 
     @property
     def text(self) -> str:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
-from gpu_report.catalogue import cause_words
+from gpu_report.catalogue import cause_words, row_words
 from gpu_report.model import WELL_COVERED, Analysis, Ending, EpochSummary, Evidence, KernelEvent, LedgerRow, Recording
 from gpu_report.wording import MIB_PER_GIB, counted, lower_first
 
@@ -103,6 +103,15 @@ def ledger_rows(analysis: Analysis) -> list[LedgerRow]:
     return sorted((row for row in analysis.ledger if row.gpu_seconds >= SHOWN_SECONDS), key=_ledger_place)
 
 
+def ledger_words(row: LedgerRow, analysis: Analysis) -> str:
+    """Return a row of the ledger in plain words; idle are also the GPUs that a training left unused."""
+    unused = [gpu.gpu.index for gpu in analysis.gpus if not gpu.used]
+    if row.name != "idle" or not saw_training(analysis) or not 0 < len(unused) < len(analysis.gpus):
+        return row_words(row.name, is_training=saw_training(analysis))
+    which = f"GPU {unused[0]}" if len(unused) == 1 else counted(len(unused), "GPU")
+    return f"Idle: {which} not used, or outside training"
+
+
 def _ledger_place(row: LedgerRow) -> tuple[int, float]:
     ends = {"work": 0, "idle": 3, "unmeasured": 4}
     return ends.get(row.name, 2 if row.expected else 1), -row.gpu_seconds
@@ -161,12 +170,16 @@ def utc(wall_s: float) -> str:
         return MISSING
 
 
-def how_it_ended(recording: Recording) -> str:
-    """Return how a recording came to its end, empty where that says nothing."""
+def how_it_ended(recording: Recording, training: Ending | None = None) -> str:
+    """Return how a recording came to its end, empty where that says nothing; its training may have been stopped."""
     if recording.ended_by is None:
         return "no end marker: the recorder was killed, or the machine went down"
+    if training is not None and training.name == "interrupted":
+        return "the command was stopped by Ctrl-C"
     if recording.exit_signal:
         return f"the command was ended by {recording.exit_signal}"
+    if training is not None and training.name == "failed" and recording.exit_code == 0:
+        return "exit code 0, though the training failed"
     if recording.exit_code not in (None, 0):
         return f"the command failed with exit code {recording.exit_code}"
     endings = {"duration": "stopped after the time asked for", "signal": "stopped by hand", "import": "imported log"}

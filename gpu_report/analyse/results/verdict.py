@@ -75,7 +75,7 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
         *_unused(context, lead),
         *_cost(context, findings, ledger),
     )
-    return Verdict(sentences)
+    return Verdict(sentences, trained[0] if is_long(trained) else None)
 
 
 def _against(lead: Lead | None) -> Iterator[Sentence]:
@@ -210,7 +210,7 @@ def _drops(
         said = lead.sentence.findings if lead else ()
         yield from (Sentence("drops", text) for text in drop_sentences(merged, said, several_gpus=several))
     elif not merged and telling and not unchecked and not _is_marred(findings):
-        yield Sentence("drops", "No unexpected drop.")
+        yield Sentence("drops", "GPU utilisation never dropped unexpectedly.")
     yield from (Sentence("not checked", f"Not checked for drops: {reason}.") for reason in unchecked[:1])
 
 

@@ -1,10 +1,10 @@
 """The top of the page: where and on what the run ran, its key numbers, and where the GPU time went."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from statistics import median
 
-from gpu_report.catalogue import CAUSES, SEVERITIES, phase_words, row_words
+from gpu_report.catalogue import CAUSES, SEVERITIES, phase_words
 from gpu_report.model import Analysis, Ending, GpuSummary, LedgerRow, Run, Sentence
 from gpu_report.render.formatting import (
     ENDINGS,
@@ -17,6 +17,7 @@ from gpu_report.render.formatting import (
     how_it_ended,
     known,
     ledger_rows,
+    ledger_words,
     number,
     partly,
     quantity,
@@ -28,7 +29,7 @@ from gpu_report.render.page.sentence_kinds import NEAR, OWN_CODE
 from gpu_report.render.page.view import Fact, LedgerItem, LegendItem, Table, VerdictView
 from gpu_report.render.quantity_labels import LANES, label
 from gpu_report.render.recorder_events import marked
-from gpu_report.wording import lower_first
+from gpu_report.wording import counted, lower_first
 
 LABEL_PCT = 8.0  # of the ledger's width, from which on a part has room for its share
 
@@ -69,15 +70,15 @@ def tiles(analysis: Analysis) -> tuple[Fact, ...]:
     """Return the key numbers of the run, over all its GPUs."""
     gpus = analysis.gpus
     facts = (
-        _utilisation(gpus),
+        _utilisation(analysis),
         _memory(gpus),
         _mean_and_peak(analysis, "Temperature, mean", "temperature_c", "°C"),
         _mean_and_peak(analysis, "Power, mean", "power_w", "W"),
         Fact("Energy", energy(_energy(gpus)), _energy_note(analysis)),
-        Fact("Duration", duration(analysis.run.duration_s), how_it_ended(analysis.run.recording)),
+        Fact("Duration", duration(analysis.run.duration_s), how_it_ended(analysis.run.recording, analysis.ending)),
         _epochs(analysis),
         *_ending(analysis.ending),
-        Fact("Samples recorded", share(analysis.coverage), _coverage_note(analysis)),
+        Fact("Readings taken", share(analysis.coverage), _coverage_note(analysis)),
     )
     return tuple(facts)
 
@@ -125,25 +126,26 @@ def _line_legend(run: Run) -> tuple[LegendItem, ...]:
 
 def ledger(analysis: Analysis) -> tuple[LedgerItem, ...]:
     """Return where all GPU time went, as parts of one bar: work, what it lost, what belongs to training, the rest."""
-    items, start, is_training = [], 0.0, saw_training(analysis)
+    items, start = [], 0.0
     for row in ledger_rows(analysis):
         width = max(known(row.share) or 0.0, 0.0) * 100
-        items.append(_ledger_item(row, start, width, is_training=is_training))
+        items.append(_ledger_item(row, ledger_words(row, analysis), start, width))
         start += width
     return tuple(items)
 
 
 def ledger_note(analysis: Analysis) -> str:
     """Return what the ledger's seconds are of."""
-    gpus = len(analysis.gpus)
+    gpus, busy = len(analysis.gpus), known(analysis.verdict.busy_pct)
+    alone = "" if busy is None or not saw_training(analysis) else f" The {quantity(busy, '%')} are of training alone."
     if gpus == 1:
-        return f"All {duration(analysis.run.duration_s)} of the recording."
-    return f"All GPU time of the recording: {duration(analysis.run.duration_s)} on each of {gpus} GPUs."
+        return f"All {duration(analysis.run.duration_s)} of the recording, start-up included.{alone}"
+    return f"All GPU time of the recording: {duration(analysis.run.duration_s)} on each of {gpus} GPUs.{alone}"
 
 
-def _ledger_item(row: LedgerRow, start_pct: float, width_pct: float, *, is_training: bool) -> LedgerItem:
+def _ledger_item(row: LedgerRow, name: str, start_pct: float, width_pct: float) -> LedgerItem:
     return LedgerItem(
-        name=row_words(row.name, is_training=is_training),
+        name=name,
         kind=row.name.replace(" ", "-") if CAUSES[row.name].coloured else "other",
         start_pct=round(start_pct, 4),
         width_pct=round(width_pct, 4),
@@ -177,13 +179,23 @@ def _gpu_row(summary: GpuSummary) -> tuple[str, ...]:
     )
 
 
-def _utilisation(gpus: tuple[GpuSummary, ...]) -> Fact:
-    """Return mean utilisation, and that it is of more than the training that the verdict speaks of."""
-    notes = ("whole recording", _peak(gpus, "gpu_util_pct", "%"))
-    mean = _mean(gpus, "gpu_util_pct")
-    return Fact(
-        "GPU utilisation, mean", quantity(mean, "%"), ", ".join(filter(None, notes)) if mean is not None else ""
-    )
+def _utilisation(analysis: Analysis) -> Fact:
+    """Return mean utilisation: in training, as the verdict says it, and beside it over the whole recording."""
+    gpus, busy = analysis.gpus, known(analysis.verdict.busy_pct)
+    mean, peak = _mean(gpus, "gpu_util_pct"), _peak(gpus, "gpu_util_pct", "%")
+    if busy is None or mean is None or not saw_training(analysis):
+        notes = ("whole recording", _whose(gpus), peak) if mean is not None else ()
+        return Fact("GPU utilisation, mean", quantity(mean, "%"), ", ".join(filter(None, notes)))
+    notes = (f"{quantity(mean, '%')} of the whole recording", _whose(gpus), peak)
+    return Fact("GPU busy in training", quantity(busy, "%"), ", ".join(filter(None, notes)))
+
+
+def _whose(gpus: Sequence[GpuSummary]) -> str:
+    """Return of which GPUs a mean is, empty where there is but one."""
+    used = [gpu.gpu.index for gpu in gpus if gpu.used] or [gpu.gpu.index for gpu in gpus]
+    if len(gpus) <= 1:
+        return ""
+    return f"GPU\u00a0{used[0]}" if len(used) == 1 else f"mean of {counted(len(used), 'GPU')}"
 
 
 def _memory(gpus: tuple[GpuSummary, ...]) -> Fact:
@@ -200,10 +212,13 @@ def _memory(gpus: tuple[GpuSummary, ...]) -> Fact:
 def _epochs(analysis: Analysis) -> Fact:
     lengths = [epoch.end_t_s - epoch.start_t_s for epoch in analysis.epochs]
     if not lengths:
-        return Fact("Epochs", MISSING, "none was completed" if analysis.run.inside else "no YOLO run found")
+        return Fact("Epochs completed", MISSING, "none was completed" if analysis.run.inside else "no YOLO run found")
     later = [epoch.end_t_s - epoch.start_t_s for epoch in analysis.epochs if not epoch.first]  # which warms up
-    each = f"median {duration(median(later or lengths))} each"
-    return Fact("Epochs", number(len(lengths)), f"{each}, without the first" if 0 < len(later) < len(lengths) else each)
+    length = duration(median(later or lengths))
+    if len(lengths) == 1:
+        return Fact("Epochs completed", "1", length)
+    without = ", without the first" if 0 < len(later) < len(lengths) else ""
+    return Fact("Epochs completed", number(len(lengths)), f"median {length} each{without}")
 
 
 def _ending(ending: Ending | None) -> tuple[Fact, ...]:
@@ -230,7 +245,8 @@ def _energy_note(analysis: Analysis) -> str:
         return f"not known: samples are of {partial}" if partial else ""
     words = {"counter": "from the energy counter", "power": "summed up from power readings"}
     sources = sorted({s.energy_source for s in those} & set(words))
-    some = f"{len(those)} of {len(analysis.gpus)} GPUs" if len(those) < len(analysis.gpus) else ""
+    of = f"{len(those)} of " if len(those) < len(analysis.gpus) else ""
+    some = f"{of}{len(analysis.gpus)} GPUs" if len(analysis.gpus) > 1 else ""
     return ", ".join(filter(None, (some, " and ".join(words[source] for source in sources))))
 
 
@@ -238,7 +254,7 @@ def _mean_and_peak(analysis: Analysis, name: str, column: str, unit: str) -> Fac
     """Return a mean with the peak, and that it is of a part of the time where that is so."""
     mean, peak = _mean(analysis.gpus, column), _peak(analysis.gpus, column, unit)
     partial = partly(analysis.coverage) if mean is not None else ""
-    notes = (f"of {partial}" if partial else "", peak)
+    notes = (f"of {partial}" if partial else "", _whose(analysis.gpus) if mean is not None else "", peak)
     return Fact(name, quantity(mean, unit), ", ".join(filter(None, notes)))
 
 

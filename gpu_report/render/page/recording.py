@@ -78,11 +78,11 @@ def _facts(analysis: Analysis) -> tuple[Fact, ...]:
 
 
 def _ending(ending: Ending | None) -> tuple[Fact, ...]:
-    """Return how the training ended, and what its last minute was like."""
+    """Return how the training ended, and what it was like just before."""
     if ending is None:
         return ()
     when = sentence(f"{ending_words(ending)}, {elapsed(ending.t_s)} after the start")
-    return Fact("End of the training", when), Fact("In its last minute", numbers(ending.last_minute))
+    return Fact("End of the training", when), Fact("Just before its end", numbers(ending.last_minute))
 
 
 def _recorder(source: Recording) -> str:

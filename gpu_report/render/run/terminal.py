@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from gpu_report.catalogue import RULES, SEVERITIES, cause_words, phase_words, row_words
+from gpu_report.catalogue import RULES, SEVERITIES, cause_words, phase_words
 from gpu_report.model import Advice, Analysis, EpochSummary, Finding, GpuSummary, LedgerRow, Stats
 from gpu_report.render.formatting import (
     duration,
@@ -17,11 +17,11 @@ from gpu_report.render.formatting import (
     heard,
     how_it_ended,
     ledger_rows,
+    ledger_words,
     number,
     numbers,
     outlier_words,
     partly,
-    saw_training,
     sentence,
     share,
     tied,
@@ -173,14 +173,13 @@ def _change(advice: Advice) -> str:
 
 
 def _ledger_table(analysis: Analysis) -> tuple[str, tuple[str, ...], Rows]:
-    is_training, has_price = saw_training(analysis), analysis.options.price_per_hour is not None
+    has_price = analysis.options.price_per_hour is not None
     header = ("", "GPU time", "share", *(["cost"] if has_price else []))
-    rows = [_ledger_row(row, is_training=is_training)[: len(header)] for row in ledger_rows(analysis)]
+    rows = [_ledger_row(row, ledger_words(row, analysis))[: len(header)] for row in ledger_rows(analysis)]
     return "Where the GPU time went", header, rows
 
 
-def _ledger_row(row: LedgerRow, *, is_training: bool) -> tuple[str, ...]:
-    name = row_words(row.name, is_training=is_training)
+def _ledger_row(row: LedgerRow, name: str) -> tuple[str, ...]:
     cells = (name, duration(row.gpu_seconds, aligned=True), share(row.share), number(row.money, 2))
     return tuple(cell.replace(TIED, " ") for cell in cells)
 
@@ -270,7 +269,7 @@ def _training_lines(analysis: Analysis) -> list[str]:
 def _recording_lines(analysis: Analysis) -> list[str]:
     """Return how the recording ended, and what of it is to be known."""
     run, kernel = analysis.run, analysis.run.kernel
-    ended = how_it_ended(run.recording)
+    ended = how_it_ended(run.recording, analysis.ending)
     lines = [f"Ended: {ended}."] if ended else []
     lines.append(f"Samples: {share(analysis.coverage)} of the time.".replace(TIED, " "))
     expected = sum(f.expected for f in analysis.findings)
@@ -300,12 +299,12 @@ def _after_the_end(analysis: Analysis) -> list[Advice]:
 
 
 def _ending(analysis: Analysis) -> list[str]:
-    """Return how the training ended, and its last minute where that was not as planned."""
+    """Return how the training ended, and what it was like just before where that was not as planned."""
     ending = analysis.ending
     if ending is None:
         return []
     shows_last = bool(ending.last_minute) and ending.name not in AS_PLANNED
-    last = f" In its last minute: {numbers(ending.last_minute)}." if shows_last else ""
+    last = f" Just before: {numbers(ending.last_minute)}." if shows_last else ""
     return [f"{sentence(ending_words(ending, SUBJECT))}{last}".replace(TIED, " ")]
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from gpu_report.analyse.timeline.exception_kinds import ExceptionKind, exception_kind
+from gpu_report.analyse.timeline.trainings import whole
 from gpu_report.model import Advice, InsideRun
 
 LONGEST_SHOWN = 160  # characters of an exception's own words in a sentence: an error of NCCL has hundreds
@@ -18,7 +19,6 @@ WHAT: Mapping[ExceptionKind, str] = {
 AGAIN = "Run it again with `CUDA_LAUNCH_BLOCKING=1`: the traceback then names the operation that failed"
 ADVICE: Mapping[ExceptionKind, str] = {
     "disk full": "Free space on that disk (`df -h` shows it), or write elsewhere with `project=`",
-    "gpu memory": "Lower `batch` or `imgsz`, or set `batch=-1`: then ultralytics chooses it",
     "cuda": AGAIN,
     "communication": "Find the rank that stopped first: its output says why. `NCCL_DEBUG=INFO` shows more",
     "loader worker": "Train with `workers=0` once: the error then comes with its own traceback",
@@ -57,9 +57,21 @@ def exception_cause(process: InsideRun) -> str:
 
 def exception_advice(process: InsideRun) -> tuple[Advice, ...]:
     """Return what can be done about it, nothing where nobody knows."""
+    if exception_kind(process) == "gpu memory":
+        return (gpu_memory_advice(process.settings),)
     raised, usual = process.raised, ADVICE.get(exception_kind(process), "")
     text = OF_WORKER.get(raised.loader_worker or "") or OF_CODE.get(raised.code or "") or usual
     return (Advice(text, short=text),) if text else ()
+
+
+def gpu_memory_advice(settings: Mapping[str, object]) -> Advice:
+    """Return what needs less GPU memory: half the batch that a training had, as far as its GPUs can share that."""
+    batch, ranks = whole(settings.get("batch")) or 0, whole(settings.get("world_size")) or 1
+    half = batch // 2 // ranks * ranks
+    why = "what a step holds grows with `batch`, and with the square of `imgsz`"
+    if not half:
+        return Advice(why, short="Lower `batch` or `imgsz`")
+    return Advice(why, "batch", str(batch), str(half), short=f"Set `batch={half}` (now {batch}), or lower `imgsz`")
 
 
 def _said(process: InsideRun) -> str:

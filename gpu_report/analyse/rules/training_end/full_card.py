@@ -1,5 +1,6 @@
 """A training of which nobody reported the end, but whose GPU was full when its process went: probably out of memory."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,13 +9,13 @@ from gpu_report.analyse.causes.confidence import HINTED, POSSIBLE
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import compared_with, evidence
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.rules.training_end.exception_words import ADVICE
+from gpu_report.analyse.rules.training_end.exception_words import gpu_memory_advice
 from gpu_report.analyse.rules.training_end.final_gpu_memory import share_just_before
 from gpu_report.analyse.signals.gpu_memory import GpuMemory
 from gpu_report.analyse.timeline.activity import OWN
 from gpu_report.analyse.timeline.phases import finished
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
-from gpu_report.model import Advice, Cause, Finding, RecordedEvent
+from gpu_report.model import Cause, Finding, RecordedEvent
 from gpu_report.wording import gib
 
 RAISED = 1  # Python's exit code after an exception
@@ -82,6 +83,12 @@ def _process_gone(context: Context, gpu: int, t_s: float, tick_s: float) -> bool
     return not len(mine) or bool(((mine["change"] == "gone") & (mine["t_s"] >= t_s - tick_s)).any())
 
 
+def _settings(context: Context, t_s: float) -> Mapping[str, object]:
+    """Return what the training then had been asked for, and what was in effect, as far as it is known."""
+    training = context.training_at(t_s)
+    return {**training.args, **training.settings} if training else {}
+
+
 def _finding(context: Context, case: _Gone) -> Finding:
     gpu, is_seen = case.memory.gpu, bool(len(context.run.processes))
     epoch = context.epoch_at(case.t_s)
@@ -97,5 +104,5 @@ def _finding(context: Context, case: _Gone) -> Finding:
             ("in use at the next one", gib(case.left_mib), "GiB"),
         ),
         cause=Cause("run-ended", POSSIBLE if is_seen else HINTED, WHY),
-        advice=(Advice(ADVICE["gpu memory"], short=ADVICE["gpu memory"]),),
+        advice=(gpu_memory_advice(_settings(context, case.t_s)),),
     )

@@ -92,7 +92,7 @@ def host_memory(context: Context, end_s: float, when: str = " in the last minute
     """Return how full the host's memory, and what the trainer's cgroup may use of it, was in the last minute."""
     return evidence(
         (f"host memory in use{when}, at most", _share_pct(context, end_s), "%"),
-        (f"memory of its cgroup{when}, with page cache, of its limit", _cgroup_pct(context, end_s), "%"),
+        (f"memory limit in use{when} (cgroup, page cache included)", _cgroup_pct(context, end_s), "%"),
     )
 
 

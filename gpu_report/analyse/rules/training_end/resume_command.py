@@ -12,6 +12,7 @@ from gpu_report.model import Advice, Finding
 
 CUT_SHORT = "run-ended"
 TASKS = frozenset({"detect", "segment", "classify", "pose", "obb"})
+TAKEN = frozenset({"batch", "imgsz"})  # of a resumed training ultralytics takes these anew, to need less memory
 # What stands between backticks in our sentences, and is pasted into a shell, must not end there or begin a new line.
 _NOT_TYPED = re.compile(r"[`\x00-\x1f\x7f]")
 
@@ -21,17 +22,19 @@ def with_resume_command(context: Context, findings: Sequence[Finding]) -> list[F
 
     ultralytics writes weights/last.pt after each epoch, and takes all arguments from it.
     """
-    return [_with_resume_command(context, each) if each.rule == CUT_SHORT else each for each in findings]
+    leaked = any(each.ran_out for each in findings)  # what needs less memory would only end later
+    return [_with_resume_command(context, each, leaked=leaked) if each.rule == CUT_SHORT else each for each in findings]
 
 
-def _with_resume_command(context: Context, finding: Finding) -> Finding:
+def _with_resume_command(context: Context, finding: Finding, *, leaked: bool) -> Finding:
     training = context.training_at(finding.end_t_s)
     if training is None or finding.end_t_s > training.span[1] + ENDED_TOGETHER_S:
         return finding
-    epoch, command = _saved_epoch(context, training, finding.end_t_s), _command(context, training)
+    epoch = _saved_epoch(context, training, finding.end_t_s)
+    command = _command(context, training, () if leaked else finding.advice)
     if epoch is None or not command:
         return finding
-    text = f"Resume from epoch {epoch}, the last with saved weights: `{command}`"
+    text = f"Resume after epoch {epoch}, the last with saved weights: `{command}`"
     return replace(finding, advice=(*finding.advice, Advice(text, resume=command)))
 
 
@@ -50,11 +53,12 @@ def _saved_epoch(context: Context, training: Training, end_s: float) -> int | No
     return None if training.args.get("save") is False or last == asked else last
 
 
-def _command(context: Context, training: Training) -> str:
-    """Return what is typed to resume a training, empty where nobody recorded its folder."""
+def _command(context: Context, training: Training, advice: Sequence[Advice]) -> str:
+    """Return what is typed to resume a training, with what is to be changed; empty where nobody recorded its folder."""
     folder = next((yolo.path for yolo in context.run.yolo_runs if yolo.number == training.number), None)
     if not folder or _NOT_TYPED.search(folder):
         return ""
     task = training.args.get("task")
     known = task if isinstance(task, str) and task in TASKS else "detect"
-    return f"yolo {known} train resume {shlex.quote(f'model={folder}/weights/last.pt')}"
+    changed = [f"{each.argument}={each.to_value}" for each in advice if each.argument in TAKEN and each.to_value]
+    return " ".join([f"yolo {known} train resume", shlex.quote(f"model={folder}/weights/last.pt"), *changed])

@@ -12,7 +12,7 @@ from gpu_report.render.run.terminal import render_text
 
 NAN = float("nan")
 BUSY = "the GPU was busy 90 % of training time"
-FINE = f"Nothing to fix: {BUSY}. No unexpected drop."
+FINE = f"Nothing to fix: {BUSY}. GPU utilisation never dropped unexpectedly."
 
 
 def trained(util=90.0, **settings):
@@ -98,7 +98,7 @@ def test_a_slow_epoch_is_told_after_the_work():
 def test_what_another_program_did_to_itself_does_not_mar_a_training():
     fault = KernelEvent(50.0, "segfault", "warning", "x", "a program crashed")
     run = make_run(readings((0, 10), (90, 110)), rows=[(1, 60), (2, 120)], kernel=[fault])
-    assert analyse(run).verdict.text == f"A program crashed. T{BUSY[1:]}. No unexpected drop."
+    assert analyse(run).verdict.text == f"A program crashed. T{BUSY[1:]}. GPU utilisation never dropped unexpectedly."
 
 
 def test_the_kernels_line_of_a_kill_is_not_said_again_after_the_end():

@@ -8,6 +8,7 @@ import pytest
 from gpu_report import model
 from gpu_report.analyse.evidence import stopped_processes
 from gpu_report.catalogue import CAUSES
+from gpu_report.render.formatting import ledger_words
 from gpu_report.render.page.compose import FINDINGS_IN_FULL, compose
 from gpu_report.render.page.findings import finding_title, finding_view, first_advice, ranked
 from gpu_report.render.page.gpu_tables import processes
@@ -41,16 +42,46 @@ def test_tiles_give_means_over_gpus_and_peaks_of_the_highest(analysis: model.Ana
     means = [summary.quantities["gpu_util_pct"].mean for summary in analysis.gpus]
     peaks = [summary.quantities["gpu_util_pct"].max for summary in analysis.gpus]
     assert plain(tile(view, "GPU utilisation").value) == f"{sum(means) / 2:.0f} %"
-    assert plain(tile(view, "GPU utilisation").note) == f"whole recording, peak {max(peaks):.0f} %"
+    assert plain(tile(view, "GPU utilisation").note) == f"whole recording, mean of 2 GPUs, peak {max(peaks):.0f} %"
     assert plain(tile(view, "Energy").value) == "136.8 Wh"
     assert tile(view, "Epochs").value == "13"
-    assert plain(tile(view, "Samples").note) == "one a second, longest gap 16 s"
+    assert plain(tile(view, "Readings").note) == "one a second, longest gap 16 s"
+
+
+def test_how_busy_training_was_is_what_the_verdict_says(analysis: model.Analysis) -> None:
+    first, second = analysis.gpus
+    busy = replace(
+        analysis, verdict=replace(analysis.verdict, busy_pct=71.4), gpus=(first, replace(second, used=False))
+    )
+    view = compose(busy)
+    assert plain(tile(view, "GPU busy in training").value) == "71 %"
+    assert "of the whole recording, GPU 0, peak" in plain(tile(view, "GPU busy").note)
+    assert plain(tile(view, "Power").note).startswith("GPU 0, peak")
+    assert plain(tile(view, "Energy").note).startswith("2 GPUs, ")
+    assert plain(view.ledger_note).endswith("The 71 % are of training alone.")
+    assert tile(compose(replace(busy, phases=(), epochs=())), "GPU utilisation").label == "GPU utilisation, mean"
+
+
+def test_idle_gpus_that_a_training_left_unused_are_named(analysis: model.Analysis) -> None:
+    first, second = analysis.gpus
+    row = model.LedgerRow("idle", True, 9.0, None, None, 0.1)
+    assert ledger_words(row, analysis) == "Idle, outside training"
+    one = replace(analysis, gpus=(first, replace(second, used=False)))
+    assert ledger_words(row, one) == f"Idle: GPU {second.gpu.index} not used, or outside training"
+    assert ledger_words(replace(row, name="work"), one) == "Work"
+    assert ledger_words(row, replace(one, phases=(), epochs=())) == "Idle"
+
+
+def test_a_failed_training_whose_command_says_all_is_well_is_told(analysis: model.Analysis) -> None:
+    failed = replace(with_recording(analysis, ended_by="command", exit_code=0), ending=model.Ending("failed", 9.0))
+    assert tile(compose(failed), "Duration").note == "exit code 0, though the training failed"
 
 
 def test_the_median_epoch_of_two_is_between_them(analysis: model.Analysis) -> None:
     first, second = analysis.epochs[:2]
     lengths = replace(first, end_t_s=first.start_t_s + 24), replace(second, end_t_s=second.start_t_s + 12)
     assert plain(tile(compose(replace(analysis, epochs=lengths)), "Epochs").note) == "median 18 s each"
+    assert plain(tile(compose(replace(analysis, epochs=lengths[:1])), "Epochs").note) == "24 s"
 
 
 def test_energy_of_gpus_that_have_none_is_not_available(analysis: model.Analysis) -> None:
@@ -61,6 +92,13 @@ def test_energy_of_gpus_that_have_none_is_not_available(analysis: model.Analysis
 def test_memory_of_unknown_total_is_given_without_a_share(analysis: model.Analysis) -> None:
     gpus = tuple(replace(s, gpu=replace(s.gpu, memory_total_mib=None)) for s in analysis.gpus)
     assert tile(compose(replace(analysis, gpus=gpus)), "Memory").note == ""
+
+
+def test_ctrl_c_is_no_failure_of_the_command(analysis: model.Analysis) -> None:
+    stopped = replace(
+        with_recording(analysis, ended_by="command", exit_code=1), ending=model.Ending("interrupted", 9.0)
+    )
+    assert tile(compose(stopped), "Duration").note == "the command was stopped by Ctrl-C"
 
 
 @pytest.mark.parametrize(

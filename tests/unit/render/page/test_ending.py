@@ -33,11 +33,11 @@ def test_a_tile_says_how_the_training_ended_when_and_how_far(analysis: model.Ana
 def test_the_recording_says_what_the_last_minute_was_like(analysis: model.Analysis) -> None:
     facts = {fact.label: plain(fact.value) for fact in compose(replace(analysis, ending=ENDING)).recording.facts}
     assert facts["End of the training"] == "It stopped early after epoch 57 of 300, 0:09:50 after the start."
-    assert facts["In its last minute"] == "GPU 0 busy: 84 %; host memory in use, at most: 99 %"
+    assert facts["Just before its end"] == "GPU 0 busy: 84 %; host memory in use, at most: 99 %"
     without = {
         fact.label for fact in compose(replace(analysis, ending=replace(ENDING, last_minute=()))).recording.facts
     }
-    assert "In its last minute" not in without
+    assert "Just before its end" not in without
 
 
 def test_the_terminal_and_the_summary_say_it_too(analysis: model.Analysis) -> None:
@@ -57,10 +57,10 @@ def test_the_terminal_tells_the_last_minute_of_a_training_that_failed_and_names_
 ) -> None:
     failed = replace(ENDING, name="failed", failure="The training ran out of GPU memory", names_epoch=True)
     text = plain(render_text(replace(analysis, ending=failed), width=200))
-    said = "The training ran out of GPU memory. In its last minute: GPU 0 busy: 84 %;"
+    said = "The training ran out of GPU memory. Just before: GPU 0 busy: 84 %;"
     assert said in text
     assert f"The training: {said}" not in text
-    assert "In its last minute" not in render_text(replace(analysis, ending=ENDING), width=200)
+    assert "Just before:" not in render_text(replace(analysis, ending=ENDING), width=200)
 
 
 def test_the_terminal_lists_no_epoch_that_is_longer_by_its_nature(analysis: model.Analysis) -> None:

@@ -320,7 +320,7 @@ def test_the_oom_killer_is_named_by_its_log_or_its_counters(fields, seen, confid
     assert len(finding.kernel_events) == ("kernel" in seen)
     numbers = texts(finding)
     assert numbers["host memory in use in the last minute, at most"] == 99
-    assert numbers["memory of its cgroup in the last minute, with page cache, of its limit"] == 90
+    assert numbers["memory limit in use in the last minute (cgroup, page cache included)"] == 90
     assert "host memory" in finding.advice[0].text
     assert analyse(run).verdict.text.startswith(
         "The kernel's OOM killer ended the training: host memory ran out (epoch 5 of 30)."

@@ -133,7 +133,7 @@ def test_what_the_kernel_reported_and_the_growth_of_host_memory_are_told():
     run = killed(REPORT, memory_limit_mib=24 * GIB)
     run = dataclasses.replace(run, host=run.host.assign(cgroup_memory_used_mib=20 * GIB))
     numbers = {each.text: each.value for each in ended(run).evidence}
-    assert numbers["memory of its cgroup in the last minute, with page cache, of its limit"] == 100.0
+    assert numbers["memory limit in use in the last minute (cgroup, page cache included)"] == 100.0
     assert numbers["memory of the cgroup at the kill"] == numbers["limit"] == 24.0
     assert numbers["memory of python3 (pid 41), which was killed: its own"] == 17.0
     assert numbers["memory of all other processes in the cgroup"] == 3.0
@@ -145,7 +145,7 @@ def test_a_limit_of_another_cgroup_is_not_the_trainers():
     run = killed(REPORT, memory_limit_mib=48 * GIB)
     run = dataclasses.replace(run, host=run.host.assign(cgroup_memory_used_mib=12 * GIB))
     numbers = {each.text: each.value for each in ended(run).evidence}
-    assert numbers["memory of its cgroup in the last minute, with page cache, of its limit"] == 25.0
+    assert numbers["memory limit in use in the last minute (cgroup, page cache included)"] == 25.0
 
 
 def test_a_training_that_died_of_host_memory_is_not_told_to_take_more():

@@ -39,7 +39,7 @@ def resuming(run):
 
 
 def go_on(epoch, task="detect", model=f"model={FOLDER}/weights/last.pt"):
-    return [f"Resume from epoch {epoch}, the last with saved weights: `yolo {task} train resume {model}`"]
+    return [f"Resume after epoch {epoch}, the last with saved weights: `yolo {task} train resume {model}`"]
 
 
 @pytest.mark.parametrize(
@@ -74,6 +74,26 @@ def test_the_last_saved_epoch_and_the_command_are_named(run, advice):
 )
 def test_nothing_is_said_where_it_is_not_known_or_there_is_nothing_to_resume(run):
     assert resuming(run) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "advice", "change"),
+    [
+        ({"batch": 64}, "Set `batch=32` (now 64), or lower `imgsz`", " batch=32"),
+        ({"batch": 6, "world_size": 2}, "Set `batch=2` (now 6), or lower `imgsz`", " batch=2"),
+        ({"batch": 1}, "Lower `batch` or `imgsz`", ""),
+        ({"batch": -1}, "Lower `batch` or `imgsz`", ""),
+        ({"batch": "64; reboot"}, "Lower `batch` or `imgsz`", ""),
+        ({}, "Lower `batch` or `imgsz`", ""),
+    ],
+)
+def test_out_of_gpu_memory_is_resumed_with_half_the_batch(settings, advice, change):
+    training = told(ended="exception")
+    oom = replace(training, error="OutOfMemoryError", settings={**training.settings, **settings})
+    (found,) = [finding for finding in analyse(cut_short(oom)).findings if finding.rule == "run-ended"]
+    assert found.advice[0].short == advice
+    (resume,) = [each.resume for each in found.advice if each.resume]
+    assert resume == f"yolo detect train resume model={FOLDER}/weights/last.pt{change}"
 
 
 @pytest.mark.parametrize(

@@ -65,9 +65,10 @@ def partly_in_call(signals: IntervalSignals) -> Candidate | None:
     numbers = evidence(
         ("the main process was in one function", 100 * stood.call_share, "% of the idle time"), _main_cpu(signals)
     )
-    name, what = ("main-process", "computed") if computes else ("trainer-blocked", "was blocked")
-    text = f"the main process {what} in one function for {100 * stood.call_share:.0f} % of the idle time"
-    return Candidate(name, POSSIBLE, text, numbers)
+    there = f"in one function for {100 * stood.call_share:.0f} % of the idle time"
+    if computes:
+        return Candidate("main-process", POSSIBLE, f"the main process computed {there}", numbers)
+    return Candidate("trainer-blocked", POSSIBLE, f"the main process was blocked {there}", numbers)
 
 
 def main_process_bound(signals: IntervalSignals) -> Candidate | None:

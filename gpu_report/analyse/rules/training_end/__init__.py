@@ -1,6 +1,6 @@
 """Rule: how the training ended, where that was no good end."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from gpu_report.analyse.causes.confidence import CERTAIN
@@ -88,7 +88,12 @@ def _crash(context: Context, run: InsideRun) -> Finding:
     end_s = run.phases[-1].end_t_s if run.phases else context.run.duration_s
     ended = _finding(context, end_s, exception_summary(run), exception_cause(run))
     held = held_at_the_end(context, end_s) if exception_kind(run) == "gpu memory" else ()
-    return replace(ended, evidence=(*ended.evidence, *held), advice=exception_advice(run))
+    return replace(ended, evidence=(*ended.evidence, *held), advice=exception_advice(run, _args(context, end_s)))
+
+
+def _args(context: Context, t_s: float) -> Mapping[str, object]:
+    training = context.training_at(t_s)
+    return training.args if training else {}
 
 
 def _interrupted(context: Context, training: RankGroup, culprit: InsideRun) -> Finding:

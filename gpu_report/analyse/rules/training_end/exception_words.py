@@ -55,21 +55,24 @@ def exception_cause(process: InsideRun) -> str:
     return WHAT[kind] if kind in WHAT else f"an exception{_said(process)} ended it"
 
 
-def exception_advice(process: InsideRun) -> tuple[Advice, ...]:
-    """Return what can be done about it, nothing where nobody knows."""
+def exception_advice(process: InsideRun, args: Mapping[str, object]) -> tuple[Advice, ...]:
+    """Return what can be done about it, nothing where nobody knows; `args` are those of its args.yaml."""
     if exception_kind(process) == "gpu memory":
-        return (gpu_memory_advice(process.settings),)
+        return (gpu_memory_advice(process.settings, args),)
     raised, usual = process.raised, ADVICE.get(exception_kind(process), "")
     text = OF_WORKER.get(raised.loader_worker or "") or OF_CODE.get(raised.code or "") or usual
     return (Advice(text, short=text),) if text else ()
 
 
-def gpu_memory_advice(settings: Mapping[str, object]) -> Advice:
-    """Return what needs less GPU memory: half the batch that a training had, as far as its GPUs can share that."""
+def gpu_memory_advice(settings: Mapping[str, object], args: Mapping[str, object]) -> Advice:
+    """Return what needs less GPU memory: half the batch that a training had, as far as its GPUs can share that.
+
+    `settings` were in effect, `args` stand in its args.yaml: nothing else is an argument of the run.
+    """
     batch, ranks = whole(settings.get("batch")) or 0, whole(settings.get("world_size")) or 1
     half = batch // 2 // ranks * ranks
     why = "what a step holds grows with `batch`, and with the square of `imgsz`"
-    if not half:
+    if not half or "batch" not in args:
         return Advice(why, short="Lower `batch` or `imgsz`")
     return Advice(why, "batch", str(batch), str(half), short=f"Set `batch={half}` (now {batch}), or lower `imgsz`")
 

@@ -1,6 +1,5 @@
 """A training of which nobody reported the end, but whose GPU was full when its process went: probably out of memory."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +14,7 @@ from gpu_report.analyse.signals.gpu_memory import GpuMemory
 from gpu_report.analyse.timeline.activity import OWN
 from gpu_report.analyse.timeline.phases import finished
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
-from gpu_report.model import Cause, Finding, RecordedEvent
+from gpu_report.model import Advice, Cause, Finding, RecordedEvent
 from gpu_report.wording import gib
 
 RAISED = 1  # Python's exit code after an exception
@@ -83,10 +82,10 @@ def _process_gone(context: Context, gpu: int, t_s: float, tick_s: float) -> bool
     return not len(mine) or bool(((mine["change"] == "gone") & (mine["t_s"] >= t_s - tick_s)).any())
 
 
-def _settings(context: Context, t_s: float) -> Mapping[str, object]:
-    """Return what the training then had been asked for, and what was in effect, as far as it is known."""
+def _advice(context: Context, t_s: float) -> Advice:
     training = context.training_at(t_s)
-    return {**training.args, **training.settings} if training else {}
+    args = training.args if training else {}
+    return gpu_memory_advice({**args, **training.settings} if training else {}, args)
 
 
 def _finding(context: Context, case: _Gone) -> Finding:
@@ -104,5 +103,5 @@ def _finding(context: Context, case: _Gone) -> Finding:
             ("in use at the next one", gib(case.left_mib), "GiB"),
         ),
         cause=Cause("run-ended", POSSIBLE if is_seen else HINTED, WHY),
-        advice=(gpu_memory_advice(_settings(context, case.t_s)),),
+        advice=(_advice(context, case.t_s),),
     )

@@ -67,5 +67,5 @@ def test_ten_findings_stand_open_and_the_rest_is_folded_with_its_count():
     page = render_html(replace(analysis, findings=many))
     cards, folded = page.split('<details class="more">', maxsplit=1)
     assert cards.count('<article class="finding') == 10
-    assert folded.split("</details>", maxsplit=1)[0].count('<article class="finding') == 4
+    assert folded.split("</section>", maxsplit=1)[0].count('<article class="finding') == 4
     assert "<summary>4 more findings, each of them smaller</summary>" in page

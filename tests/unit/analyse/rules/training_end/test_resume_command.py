@@ -76,6 +76,13 @@ def test_nothing_is_said_where_it_is_not_known_or_there_is_nothing_to_resume(run
     assert resuming(run) == []
 
 
+def test_a_batch_that_no_arguments_are_known_of_is_not_named():
+    training = told(ended="exception")
+    oom = replace(training, error="OutOfMemoryError", settings={**training.settings, "batch": 64})
+    (found,) = [finding for finding in analyse(cut_short(oom)).findings if finding.rule == "run-ended"]
+    assert [each.argument for each in found.advice] == [None, None]
+
+
 @pytest.mark.parametrize(
     ("settings", "advice", "change"),
     [
@@ -90,7 +97,9 @@ def test_nothing_is_said_where_it_is_not_known_or_there_is_nothing_to_resume(run
 def test_out_of_gpu_memory_is_resumed_with_half_the_batch(settings, advice, change):
     training = told(ended="exception")
     oom = replace(training, error="OutOfMemoryError", settings={**training.settings, **settings})
-    (found,) = [finding for finding in analyse(cut_short(oom)).findings if finding.rule == "run-ended"]
+    (found,) = [
+        finding for finding in analyse(cut_short(oom, args={"batch": 64})).findings if finding.rule == "run-ended"
+    ]
     assert found.advice[0].short == advice
     (resume,) = [each.resume for each in found.advice if each.resume]
     assert resume == f"yolo detect train resume model={FOLDER}/weights/last.pt{change}"

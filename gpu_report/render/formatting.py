@@ -174,16 +174,22 @@ def how_it_ended(recording: Recording, training: Ending | None = None) -> str:
     """Return how a recording came to its end, empty where that says nothing; its training may have been stopped."""
     if recording.ended_by is None:
         return "no end marker: the recorder was killed, or the machine went down"
-    if training is not None and training.name == "interrupted":
+    if training is not None and training.name == "interrupted" and _is_of_ctrl_c(recording):
         return "the command was stopped by Ctrl-C"
     if recording.exit_signal:
         return f"the command was ended by {recording.exit_signal}"
-    if training is not None and training.name == "failed" and recording.exit_code == 0:
+    failed = training is not None and training.name == "failed"
+    if failed and recording.ended_by == "command" and recording.exit_code == 0:
         return "exit code 0, though the training failed"
     if recording.exit_code not in (None, 0):
         return f"the command failed with exit code {recording.exit_code}"
     endings = {"duration": "stopped after the time asked for", "signal": "stopped by hand", "import": "imported log"}
     return endings.get(recording.ended_by, "the command ended with exit code 0" if recording.exit_code == 0 else "")
+
+
+def _is_of_ctrl_c(recording: Recording) -> bool:
+    """Tell whether a command can have ended of Ctrl-C: Python's own exit code is 130, that of a launcher 1."""
+    return recording.ended_by == "command" and (recording.exit_code in {1, 130} or recording.exit_signal == "SIGINT")
 
 
 # What the parts of an epoch that stand out are called within a sentence; a stall by its cause.

@@ -63,3 +63,10 @@ def test_a_healthy_training_has_none(folders, of):
     analysis = analyse(load_run(folders / of / HEALTHY))
     assert [f.rule for f in analysis.findings if f.severity != "info"] == []
     assert analysis.verdict.text.startswith("Nothing to fix: ")
+
+
+def test_a_callback_that_took_much_of_the_time_leads_and_can_give_back_its_own(folders):
+    analysis = analyse(load_run(folders / H200 / "file-lock"))
+    (limit,) = [limit for limit in analysis.speedup_limits if limit.cause == "trainer-blocked"]
+    assert limit.epoch_s_at_best / limit.epoch_s_now == pytest.approx(0.62, abs=0.05)
+    assert analysis.verdict.sentences[0].text.startswith("Look at `write` (unseen_again.py:167): it took 49 %")

@@ -9,6 +9,8 @@ from statistics import fmean, median
 
 from gpu_report.analyse.advice import thresholds as th
 from gpu_report.analyse.causes.host import cores_short
+from gpu_report.analyse.causes.main_process import main_process_bound, partly_in_call
+from gpu_report.analyse.causes.slow_modes import slowed_by_mode
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.timeline.trainings import Training, longest_run
@@ -180,9 +182,10 @@ def _lasting(
 
 def _share_in_call(cause: str, signals: IntervalSignals | None) -> float | None:
     """Return the share (0 to 1) of the idle time that goes with the function of the user's that is the cause."""
-    stood = signals.stood if signals else None
-    named = stood is not None and (stood.is_in_call or stood.is_partly_in_call)
-    return stood.call_share if stood is not None and named and cause in OF_A_CALL else None
+    if signals is None or signals.stood is None or cause not in OF_A_CALL:
+        return None
+    only = partly_in_call(signals) is not None and slowed_by_mode(signals) is main_process_bound(signals) is None
+    return signals.stood.call_share if signals.stood.is_in_call or only else None
 
 
 def _limit(cause: str, now_s: float, best_s: float, basis: str) -> SpeedupLimit | None:

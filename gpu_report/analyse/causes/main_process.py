@@ -12,7 +12,7 @@ from gpu_report.analyse.causes.candidate import (
     stood_elsewhere,
     waits_for_loader,
 )
-from gpu_report.analyse.causes.confidence import CERTAIN, LIKELY, POSSIBLE, STRONG
+from gpu_report.analyse.causes.confidence import CERTAIN, HINTED, LIKELY, POSSIBLE, STRONG
 from gpu_report.analyse.causes.data_loading import loader_idle
 from gpu_report.analyse.evidence import evidence, stopped_processes, usually
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
@@ -67,8 +67,8 @@ def partly_in_call(signals: IntervalSignals) -> Candidate | None:
     )
     there = f"in one function for {100 * stood.call_share:.0f} % of the idle time"
     if computes:
-        return Candidate("main-process", POSSIBLE, f"the main process computed {there}", numbers)
-    return Candidate("trainer-blocked", POSSIBLE, f"the main process was blocked {there}", numbers)
+        return Candidate("main-process", HINTED, f"the main process computed {there}", numbers)
+    return Candidate("trainer-blocked", HINTED, f"the main process was blocked {there}", numbers)
 
 
 def main_process_bound(signals: IntervalSignals) -> Candidate | None:
@@ -106,7 +106,7 @@ def launch_bound(signals: IntervalSignals) -> Candidate | None:
     if (signals.within("main_cpu_pct") or 0.0) > th.LAUNCHES_CPU_PCT:
         return None
     small = sm is not None and sm < th.LAUNCH_SM_SHARE * util
-    if not (small or data_came(signals)):
+    if not (small or data_came(signals)) or _computes_in_call(signals):
         return None
     numbers = evidence(
         Evidence("utilisation", util, "%", key="gpu_util_pct"),
@@ -116,6 +116,12 @@ def launch_bound(signals: IntervalSignals) -> Candidate | None:
     )
     text = "each step was too small for the GPU"
     return Candidate("launch-bound", LIKELY, text, numbers)
+
+
+def _computes_in_call(signals: IntervalSignals) -> bool:
+    """Tell whether much of the time went into a function of the user's that may have computed: that is no launching."""
+    much = signals.stood is not None and signals.stood.is_partly_in_call
+    return much and computes_where_it_stood(signals) is not False
 
 
 def _other_work(signals: IntervalSignals) -> str:

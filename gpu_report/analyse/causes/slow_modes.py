@@ -53,5 +53,5 @@ def slowed_by_mode(signals: IntervalSignals) -> Candidate | None:
     bound = launch_bound(signals) or main_process_bound(signals)
     if not on or not signals.is_lasting or bound is None:
         return None
-    advice = tuple(Advice(mode.do) for mode in on)
+    advice = tuple(Advice(mode.do, short=mode.do) for mode in on)
     return Candidate("main-process", STRONG, on[0].what, bound.evidence, advice)

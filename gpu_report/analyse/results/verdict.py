@@ -9,7 +9,14 @@ from gpu_report.analyse.results.not_checked import not_checked
 from gpu_report.analyse.results.verdict_drops import MergedDrop, drop_sentences, merged_drops, waiting_sentence
 from gpu_report.analyse.results.verdict_end import ended_badly, interrupted, led_to, lost, stopped_early
 from gpu_report.analyse.results.verdict_lead import FIX, LOOK, URGENT_S, Lead, epoch_length, leads
-from gpu_report.analyse.results.verdict_work import Trained, is_long, saw_training, training, work_sentences
+from gpu_report.analyse.results.verdict_work import (
+    Trained,
+    is_judged,
+    is_long,
+    saw_training,
+    training,
+    work_sentences,
+)
 from gpu_report.analyse.rules.unused_gpus import idle_gpus
 from gpu_report.analyse.signals.clock_throttling import POWER_CAP, THERMAL
 from gpu_report.analyse.timeseries.gpu_series import unsampled_s
@@ -75,7 +82,7 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
         *_unused(context, lead),
         *_cost(context, findings, ledger),
     )
-    return Verdict(sentences, trained[0] if is_long(trained) else None)
+    return Verdict(sentences, trained[0] if trained and is_judged(trained, findings) else None)
 
 
 def _against(lead: Lead | None) -> Iterator[Sentence]:
@@ -129,7 +136,7 @@ def _limit(
     if limit is None or (projection is not None and projection.cause == limit.cause):
         return
     now, best = (epoch_length(each + limit.rest_s) for each in (limit.epoch_s_now, limit.epoch_s_at_best))
-    text = f"In the best case an epoch takes {best} without that, instead of {now}."
+    text = f"In the best case an epoch takes {best} instead of {now}."
     yield Sentence("speed-up", text, about=limit.cause)
 
 

@@ -7,12 +7,13 @@ from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.signals.stack_notes import kind_of
-from gpu_report.analyse.signals.thresholds import MUCH_SHARE
+from gpu_report.analyse.signals.thresholds import MUCH_SHARE, STOOD_SHARE
 from gpu_report.analyse.timeseries.intervals import length_s, union
 from gpu_report.catalogue import CAUSES, ENDS_SHARE_KEY, RULES, UNEXPLAINED, rule_words
 from gpu_report.model import Advice, CodeLocation, Finding, Frame, Projection, Sentence, SpeedupLimit
 from gpu_report.wording import about_length, counted, lower_first, place_words, shown_ratio, upper_first
 
+OF_A_CALL = frozenset({"trainer-blocked", "main-process"})  # causes that a function of the user's can be
 FIX, LOOK = "fix", "look"  # kinds of sentences: set an argument, look at something
 URGENT_S = float("inf")  # nothing is worth more
 
@@ -96,13 +97,15 @@ def _lasting(
         cause = finding.cause
         if finding.rule != "starved" or cause is None or finding.severity == "info":
             continue
-        at = _most(finding)
+        at = _most(finding, MUCH_SHARE if cause.name in OF_A_CALL else STOOD_SHARE)
         own = at if at is not None and not at.is_yolo else None
         if projection is not None and cause.name == projection.cause and own is None:
             continue
         limit = next((limit for limit in limits if limit.cause == cause.name and not limit.at_epoch_ends), None)
         at_most_s = limit.saves_at_most_s * max(_epochs(context), 1) if limit else 0.0
-        text = (_stood_in(cause.name, at) if at else "") or CAUSES[cause.name].always
+        do = next((each.short for each in finding.advice if each.short and not each.argument), "")
+        text = (_stood_in(cause.name, at) if own and at else do) or (_stood_in(cause.name, at) if at else "")
+        text = text or CAUSES[cause.name].always
         if text:
             sure = own.share if own else th.UNSURE  # what a line of one's own took, it can give back
             saves_s = max(sure * at_most_s, th.WORTH_LEADING_SHARE * _trained_s(context))
@@ -118,10 +121,10 @@ def _stood_in(cause: str, at: CodeLocation) -> str:
     return f"Look at {place_words(at)}: {f'{who} in it' if at.process == 'workers' else 'it took'} {share}"
 
 
-def _most(finding: Finding) -> CodeLocation | None:
+def _most(finding: Finding, own_share: float = STOOD_SHARE) -> CodeLocation | None:
     """Return the function in which the training stood for most of the time, at its worst line; None where none is.
 
-    Of the user's own functions, which is what can be changed, much of the time is enough.
+    Of a function of the user's `own_share` of the time is enough: that one can be changed.
     """
     shares: dict[tuple[str, str, str], float] = {}
     for at in finding.where:
@@ -132,7 +135,7 @@ def _most(finding: Finding) -> CodeLocation | None:
         return None
     whole = replace(worst, share=shares[worst.process, worst.file, worst.function])
     is_own = kind_of(Frame(worst.file, worst.line, worst.function)) == "own"
-    return whole if whole.is_most or (is_own and whole.share >= MUCH_SHARE) else None
+    return whole if whole.is_most or (is_own and whole.share >= own_share) else None
 
 
 def _momentary(findings: Sequence[Finding], limits: Sequence[SpeedupLimit], epochs: int) -> Iterator[Lead]:

@@ -39,6 +39,11 @@ def is_long(trained: Trained) -> TypeGuard[tuple[float, float]]:
     return trained is not None and trained[1] >= LEVEL_AT_LEAST_S
 
 
+def is_judged(trained: tuple[float, float], findings: Sequence[Finding]) -> bool:
+    """Tell whether there was training enough to judge it, or a finding says enough of it."""
+    return is_long(trained) or any(finding.rule in JUDGED for finding in findings)
+
+
 def saw_training(context: Context) -> bool:
     """Tell whether any training was seen, and when it trained."""
     return any(phase.name == "train" for phase in context.phases)
@@ -52,7 +57,7 @@ def work_sentences(  # noqa: PLR0913 - what it is judged by
         yield Sentence("work", _reported_work(context) or _no_work(context, unseen))
         return
     util, seconds = trained
-    if seconds < LEVEL_AT_LEAST_S and not any(finding.rule in JUDGED for finding in findings):
+    if not is_judged(trained, findings):
         did = "trained" if saw_training(context) else "worked"
         what = "Too short to judge" if is_lead else "The training itself is too short to judge"
         yield Sentence("work", f"{what}: {lower_first(_who(context))} {did} for only {length(seconds)}.")

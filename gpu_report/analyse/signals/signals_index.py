@@ -144,8 +144,9 @@ class SignalsIndex:
 
     def _data_wait_share(self, gpu: int, spans: Sequence[Span]) -> float | None:
         """Return the share of its training that the main process of a GPU waited for data, None where not known."""
-        throughput = self._throughput_by_gpu.get(gpu, self._throughput)
-        return throughput.data_wait_share(spans) if throughput else None
+        own = self._throughput_by_gpu.get(gpu)
+        share = own.data_wait_share(spans) if own else None
+        return share if share is not None or self._throughput is None else self._throughput.data_wait_share(spans)
 
     @cached_property
     def idle_stacks(self) -> tuple[IdleStacks, ...]:

@@ -37,7 +37,7 @@ class Throughput:
     def data_wait_share(self, spans: Sequence[Span]) -> float | None:
         """Return the share of training within spans that waited for data, 0 to 1, None where nothing was trained.
 
-        A wait is known once it is over, and a callback of the user's at the end of a batch counts as one.
+        A wait is known once it is over. In old recordings a callback of the user's at the end of a batch counts as one.
         """
         return self._share(self.waited_s, spans)
 

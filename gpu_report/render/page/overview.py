@@ -137,7 +137,8 @@ def ledger(analysis: Analysis) -> tuple[LedgerItem, ...]:
 def ledger_note(analysis: Analysis) -> str:
     """Return what the ledger's seconds are of."""
     gpus, busy = len(analysis.gpus), known(analysis.verdict.busy_pct)
-    alone = "" if busy is None or not saw_training(analysis) else f" The {quantity(busy, '%')} are of training alone."
+    known_busy = busy is not None and saw_training(analysis)
+    alone = f" In training alone the GPU was busy {quantity(busy, '%')}." if known_busy else ""
     if gpus == 1:
         return f"All {duration(analysis.run.duration_s)} of the recording, start-up included.{alone}"
     return f"All GPU time of the recording: {duration(analysis.run.duration_s)} on each of {gpus} GPUs.{alone}"
@@ -184,16 +185,16 @@ def _utilisation(analysis: Analysis) -> Fact:
     gpus, busy = analysis.gpus, known(analysis.verdict.busy_pct)
     mean, peak = _mean(gpus, "gpu_util_pct"), _peak(gpus, "gpu_util_pct", "%")
     if busy is None or mean is None or not saw_training(analysis):
-        notes = ("whole recording", _whose(gpus), peak) if mean is not None else ()
+        notes = ("whole recording", _whose(gpus, "gpu_util_pct"), peak) if mean is not None else ()
         return Fact("GPU utilisation, mean", quantity(mean, "%"), ", ".join(filter(None, notes)))
-    notes = (f"{quantity(mean, '%')} of the whole recording", _whose(gpus), peak)
+    notes = (f"{quantity(mean, '%')} of the whole recording", _whose(gpus, "gpu_util_pct"), peak)
     return Fact("GPU busy in training", quantity(busy, "%"), ", ".join(filter(None, notes)))
 
 
-def _whose(gpus: Sequence[GpuSummary]) -> str:
+def _whose(gpus: Sequence[GpuSummary], name: str) -> str:
     """Return of which GPUs a mean is, empty where there is but one."""
-    used = [gpu.gpu.index for gpu in gpus if gpu.used] or [gpu.gpu.index for gpu in gpus]
-    if len(gpus) <= 1:
+    used = [gpu.gpu.index for gpu in _meant(gpus) if _stat(gpu, name, "mean") is not None]
+    if len(gpus) <= 1 or not used:
         return ""
     return f"GPU\u00a0{used[0]}" if len(used) == 1 else f"mean of {counted(len(used), 'GPU')}"
 
@@ -254,7 +255,7 @@ def _mean_and_peak(analysis: Analysis, name: str, column: str, unit: str) -> Fac
     """Return a mean with the peak, and that it is of a part of the time where that is so."""
     mean, peak = _mean(analysis.gpus, column), _peak(analysis.gpus, column, unit)
     partial = partly(analysis.coverage) if mean is not None else ""
-    notes = (f"of {partial}" if partial else "", _whose(analysis.gpus) if mean is not None else "", peak)
+    notes = (f"of {partial}" if partial else "", _whose(analysis.gpus, column), peak)
     return Fact(name, quantity(mean, unit), ", ".join(filter(None, notes)))
 
 
@@ -269,13 +270,17 @@ def _stats(gpus: Iterable[GpuSummary], name: str, which: str) -> list[float]:
 
 def _mean(gpus: Iterable[GpuSummary], name: str) -> float | None:
     """Return the mean over the GPUs that the run used; over all where it used none."""
-    every = list(gpus)
-    means = _stats([gpu for gpu in every if gpu.used] or every, name, "mean")
+    means = _stats(_meant(gpus), name, "mean")
     return sum(means) / len(means) if means else None
 
 
+def _meant(gpus: Iterable[GpuSummary]) -> list[GpuSummary]:
+    every = list(gpus)
+    return [gpu for gpu in every if gpu.used] or every
+
+
 def _max(gpus: Iterable[GpuSummary], name: str) -> float | None:
-    return max(_stats(gpus, name, "max"), default=None)
+    return max(_stats(_meant(gpus), name, "max"), default=None)
 
 
 def _peak(gpus: Iterable[GpuSummary], name: str, unit: str) -> str:

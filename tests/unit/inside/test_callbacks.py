@@ -1,5 +1,6 @@
 """The callbacks with a trainer that only looks like one: what they write, what they cost, what they survive."""
 
+import cProfile
 import gc
 import json
 import logging
@@ -232,7 +233,7 @@ def test_what_slows_a_training_is_told_when_it_changes(folder, monkeypatch):
     torch = Anomalies()
     monkeypatch.setitem(sys.modules, "torch", torch)
     monkeypatch.setenv("CUDA_LAUNCH_BLOCKING", "1")
-    monkeypatch.setenv("PYTORCH_NO_CUDA_MEMORY_CACHING", "0")
+    monkeypatch.setenv("PYTORCH_NO_CUDA_MEMORY_CACHING", "0")  # torch asks whether it is there
     monkeypatch.setattr(gc, "get_threshold", lambda: (100, 10, 10))
     trainer = Trainer(folder, epochs=4)
     start(trainer)
@@ -242,11 +243,19 @@ def test_what_slows_a_training_is_told_when_it_changes(folder, monkeypatch):
     monkeypatch.delenv("CUDA_LAUNCH_BLOCKING")
     monkeypatch.setattr(gc, "get_threshold", lambda: (700, 10, 10))
     epoch(trainer, 3)
+    torch.on = True  # later: it was not on all the time
+    epoch(trainer, 4)
     told = [line["slow_modes"] for line in written(folder, "settings") if "slow_modes" in line]
     on = [mode for mode in told[0] if mode != "trace_function"]  # coverage, where the tests run under it
-    assert on == ["launch_blocking", "detect_anomaly", "frequent_gc"]
-    assert set(told[1]) <= {"trace_function"}
+    assert sorted(on) == ["detect_anomaly", "frequent_gc", "launch_blocking", "no_memory_caching"]
+    assert set(told[1]) <= {"trace_function", "no_memory_caching"}
     assert len(told) == 2
+
+
+def test_a_profiler_of_python_is_seen_however_it_watches():
+    assert "profile_function" not in facts.slow_modes()
+    with cProfile.Profile():  # from Python 3.12 on it watches by sys.monitoring
+        assert "profile_function" in facts.slow_modes()
 
 
 def test_an_epoch_begun_again_is_another_attempt(folder):

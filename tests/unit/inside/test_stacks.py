@@ -333,3 +333,24 @@ def test_it_can_be_turned_off(monkeypatch):
     monkeypatch.setattr(stacks, "Sampler", lambda *_: pytest.fail("noted all the same"))
     stacks.start()
     stacks._in_child()
+
+
+@pytest.mark.parametrize(("does", "runnable"), [("zlib.compress(data, 9)", True), ("time.sleep(0.3)", False)])
+def test_a_main_thread_that_wants_a_core_is_told_from_one_that_sleeps(does, runnable):
+    code = f"""
+import sys, threading, time, zlib
+sys.path.insert(0, sys.argv[1])
+from gpu_report_inside.threads import MainThread
+main, data, looks = MainThread(), bytes(range(256)) * 40_000, []
+def look():
+    for _ in range(10):
+        time.sleep(0.01)
+        looks.append(main.is_runnable())
+thread = threading.Thread(target=look)
+thread.start()
+while thread.is_alive():
+    {does}
+print(sum(looks))
+"""
+    done = subprocess.run([sys.executable, "-c", code, str(ON_PATH)], capture_output=True, text=True, check=True)
+    assert (int(done.stdout) >= 8) is runnable

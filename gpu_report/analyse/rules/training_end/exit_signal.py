@@ -121,7 +121,7 @@ def _signal(event: RecordedEvent) -> str | None:
     try:
         return signal.Signals(code - SHELL_BASE).name
     except ValueError:
-        return None
+        return _asked(event)
 
 
 def _asked(event: RecordedEvent) -> str | None:

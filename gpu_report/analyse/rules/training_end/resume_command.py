@@ -27,11 +27,13 @@ def with_resume_command(context: Context, findings: Sequence[Finding]) -> list[F
 
 
 def _with_resume_command(context: Context, finding: Finding, *, leaked: bool) -> Finding:
+    if leaked:
+        finding = replace(finding, advice=tuple(each for each in finding.advice if each.argument not in TAKEN))
     training = context.training_at(finding.end_t_s)
     if training is None or finding.end_t_s > training.span[1] + ENDED_TOGETHER_S:
         return finding
     epoch = _saved_epoch(context, training, finding.end_t_s)
-    command = _command(context, training, () if leaked else finding.advice)
+    command = _command(context, training, finding.advice)
     if epoch is None or not command:
         return finding
     text = f"Resume after epoch {epoch}, the last with saved weights: `{command}`"

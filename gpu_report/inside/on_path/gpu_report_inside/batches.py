@@ -13,8 +13,8 @@ TOTALS_EVERY_S = 10.0  # likewise the epoch's totals, for epochs that never end
 class Batches:
     """How long the trainer waited for its loader in one epoch. All in seconds of the monotonic clock.
 
-    A wait is the time from the end of a batch (or the beginning of the epoch), callbacks included, to the beginning of
-    the next one.
+    A wait is the time from the end of a batch (or the beginning of the epoch) with the user's callbacks of it, to the
+    beginning of the next one.
     `starts` and `ends` are notes since the last `totals`; `due` is when these are wanted next, -inf for after the first
     batch. The two lists stay the same ones for ever: the callbacks know them.
     """

@@ -82,7 +82,7 @@ def on_train_batch_start(trainer: Any) -> None:  # noqa: ARG001 - the callback's
 
 
 def on_train_batch_end(trainer: Any) -> None:  # noqa: ARG001 - the callback's signature
-    """Note that a batch is done; on rank 0 ultralytics has just waited for the GPU."""
+    """Note that a batch is done, and the user's callbacks of its end."""
     try:
         at = monotonic()
         note_end(at)

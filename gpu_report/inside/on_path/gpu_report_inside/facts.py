@@ -80,11 +80,11 @@ TRAINING: Mapping[str, Reader] = {
 # What makes each line of Python, or each launch of a kernel, slower where it is switched on.
 SLOW_MODES: Mapping[str, Callable[[], Any]] = {
     "launch_blocking": lambda: _is_set("CUDA_LAUNCH_BLOCKING"),
-    "no_memory_caching": lambda: _is_set("PYTORCH_NO_CUDA_MEMORY_CACHING"),
+    "no_memory_caching": lambda: "PYTORCH_NO_CUDA_MEMORY_CACHING" in os.environ,  # whatever its value
     "torch_profiler": lambda: _imported("torch.autograd")._profiler_enabled(),
     "detect_anomaly": lambda: _imported("torch").is_anomaly_enabled(),
-    "trace_function": sys.gettrace,
-    "profile_function": sys.getprofile,
+    "trace_function": lambda: sys.gettrace() or _monitored(0, 1),  # the numbers of a debugger and of coverage
+    "profile_function": lambda: sys.getprofile() or _monitored(2),  # of a profiler: cProfile from Python 3.12 on
     "tracemalloc": lambda: _imported("tracemalloc").is_tracing(),
     "frequent_gc": lambda: gc.isenabled() and 0 < gc.get_threshold()[0] < GC_THRESHOLD,
 }
@@ -178,6 +178,11 @@ def _true(question: Callable[[], Any]) -> bool:
         return bool(question())
     except Exception:  # noqa: BLE001 - not known in this version, or not imported
         return False
+
+
+def _monitored(*tools: int) -> bool:
+    monitoring = getattr(sys, "monitoring", None)  # from Python 3.12 on
+    return monitoring is not None and any(monitoring.get_tool(tool) and monitoring.get_events(tool) for tool in tools)
 
 
 def _imported(module: str) -> Any:

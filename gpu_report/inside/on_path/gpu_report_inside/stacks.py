@@ -95,14 +95,14 @@ class Sampler:
             return
         self._unprobed, began_s = 0, time.monotonic()
         if not ran_s:
-            self._notes.probed(now_s, ran=False)
+            self._notes.probed(now_s, ran=self._main.is_runnable())
             return
-        noting_s, queued_s = self._main.ran_s(), self._main.queued_s()
+        noting_s = self._main.ran_s()
         time.sleep(PROBE_S)
         used_s, lasted_s = self._main.ran_s(), time.monotonic() - began_s
         self._probed_s = noting_s + used_s
-        wanted_s = used_s + self._main.queued_s() - queued_s  # a full machine makes nobody wait where it computes
-        self._notes.probed(now_s, ran=wanted_s >= lasted_s / 2)
+        # On a full machine who computes has no core for a while. Who waits for the interpreter's lock sleeps.
+        self._notes.probed(now_s, ran=used_s >= lasted_s / 2 or self._main.is_runnable())
 
     def _write(self, now_s: float) -> bool:
         """Write the block where that is due; return whether to go on."""

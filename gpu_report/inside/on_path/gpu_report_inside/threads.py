@@ -41,21 +41,21 @@ class Lock:
 
 
 class MainThread:
-    """The main thread, the CPU that it has used, and how long it had none to use."""
+    """The main thread, the CPU that it has used, and whether it wants more."""
 
     def __init__(self) -> None:
         self.ident = threading.main_thread().ident or 0
         self._clock = time.pthread_getcpuclockid(self.ident)  # of another thread, which may end, this can crash
         self._cpu_s = -1.0
-        self._path = f"/proc/self/task/{threading.main_thread().native_id}/schedstat"
+        self._path = f"/proc/self/task/{threading.main_thread().native_id}/stat"
 
-    def queued_s(self) -> float:
-        """Return for how long in all it could have run and had no core, 0 where the kernel does not say."""
+    def is_runnable(self) -> bool:
+        """Tell whether it runs, or would if it had a core; False where the kernel does not say."""
         try:
             with open(self._path, "rb", buffering=0) as file:  # noqa: PTH123 - four times a second
-                return int(file.read(200).split()[1]) / 1e9
-        except (OSError, ValueError, IndexError):  # not Linux, or a sandbox
-            return 0.0
+                return file.read(200).rpartition(b")")[2].split()[0] == b"R"
+        except (OSError, IndexError):  # not Linux, or a sandbox
+            return False
 
     def ran_s(self) -> float:
         """Return how much CPU it has used since it was last asked for."""

@@ -36,7 +36,7 @@ class ReportedTraining(ReportedRun):
         self._totals_due_s = float("-inf")
         self._gflops = GflopsListener()
         self._parts = ["setup"]
-        self._slow_modes: list[str] = []
+        self._slow_modes: list[str] | None = None
         self.phase("startup", "setup")
 
     def is_of(self, trainer: Any) -> bool:
@@ -83,9 +83,9 @@ class ReportedTraining(ReportedRun):
         first_of_all = self._in_startup()
         if first_of_all:
             self.phase("train", "", self.epoch)
-            self._tell_slow_modes()
         elif BATCHES.count == 0 and BATCHES.starts:
             self.phase("train", "", self.epoch, _at(BATCHES.starts[0]))
+        self._tell_slow_modes()
         at = time.monotonic()
         BATCHES.due = at + max(PROGRESS_EVERY_S, PROGRESS_SHARE * (at - self._heard_of_s))
         if first_of_all or at >= self._totals_due_s:
@@ -190,11 +190,11 @@ class ReportedTraining(ReportedRun):
             self._epoch_open = False
 
     def _tell_slow_modes(self) -> None:
-        """Say what is switched on that slows the training, where that has changed."""
-        modes = facts.slow_modes()
-        if modes != self._slow_modes:
-            self._slow_modes = modes
-            LINES.write("settings", {"slow_modes": modes})
+        """Say what was switched on at every look so far that slows the training, where that has changed."""
+        now_on, before = facts.slow_modes(), self._slow_modes
+        self._slow_modes = now_on if before is None else [mode for mode in before if mode in now_on]
+        if self._slow_modes != (before or []):
+            LINES.write("settings", {"slow_modes": self._slow_modes})
 
     def _totals(self) -> None:
         begun = {"start_wall_s": round(self._begun[0], 6), "start_mono_s": round(self._begun[1], 6)}

@@ -285,6 +285,15 @@ def test_each_mode_that_callbacks_tell_has_its_words():
 PARTLY = Stood(in_loader=0.0, line=LINE, share=0.4, usual=0.3, call=LINE, call_share=0.4)
 
 
+def test_who_computes_in_a_callback_does_not_launch():
+    full = signals(ONE_CORE, gpu={"gpu_util_pct": 28, "sm_active_pct": 7}, data_wait_share=0.0)
+    assert explain(full).cause.name == "launch-bound"
+    assert (
+        explain(dataclasses.replace(full, stood=dataclasses.replace(PARTLY, cpu_pct=95))).cause.name == "main-process"
+    )
+    assert explain(dataclasses.replace(full, stood=dataclasses.replace(PARTLY, cpu_pct=2))).cause.name == "launch-bound"
+
+
 @pytest.mark.parametrize(
     ("stood", "name"),
     [

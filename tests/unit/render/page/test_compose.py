@@ -58,7 +58,7 @@ def test_how_busy_training_was_is_what_the_verdict_says(analysis: model.Analysis
     assert "of the whole recording, GPU 0, peak" in plain(tile(view, "GPU busy").note)
     assert plain(tile(view, "Power").note).startswith("GPU 0, peak")
     assert plain(tile(view, "Energy").note).startswith("2 GPUs, ")
-    assert plain(view.ledger_note).endswith("The 71 % are of training alone.")
+    assert plain(view.ledger_note).endswith("In training alone the GPU was busy 71 %.")
     assert tile(compose(replace(busy, phases=(), epochs=())), "GPU utilisation").label == "GPU utilisation, mean"
 
 
@@ -92,6 +92,12 @@ def test_energy_of_gpus_that_have_none_is_not_available(analysis: model.Analysis
 def test_memory_of_unknown_total_is_given_without_a_share(analysis: model.Analysis) -> None:
     gpus = tuple(replace(s, gpu=replace(s.gpu, memory_total_mib=None)) for s in analysis.gpus)
     assert tile(compose(replace(analysis, gpus=gpus)), "Memory").note == ""
+
+
+@pytest.mark.parametrize(("ended_by", "code", "said"), [("duration", 0, "after the time"), ("command", 137, "137")])
+def test_an_interrupted_training_is_not_how_its_recording_ended(analysis, ended_by, code, said) -> None:
+    stopped = with_recording(analysis, ended_by=ended_by, exit_code=code)
+    assert said in tile(compose(replace(stopped, ending=model.Ending("interrupted", 9.0))), "Duration").note
 
 
 def test_ctrl_c_is_no_failure_of_the_command(analysis: model.Analysis) -> None:

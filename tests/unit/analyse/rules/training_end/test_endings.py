@@ -234,6 +234,7 @@ def test_ctrl_c_is_no_crash_of_the_rank_that_it_reached_last():
         (rank(), [command(signal="SIGINT")], "Stopped by Ctrl-C in epoch 5 of 30"),
         (rank(), [command(exit_code=130)], "Stopped by Ctrl-C in epoch 5 of 30"),
         (rank(), [command(exit_code=1, asked="SIGINT", asked_before_s=31.0)], "Stopped by Ctrl-C in epoch 5 of 30"),
+        (rank(), [command(exit_code=255, asked="SIGINT", asked_before_s=1.0)], "Stopped by Ctrl-C in epoch 5 of 30"),
     ],
 )
 def test_ctrl_c_is_a_note_and_passes_every_gate(process, events, text):

@@ -16,11 +16,16 @@ export function seenFindings() {
   return allFindings().filter((finding) => finding.checkVisibility());
 }
 
+/** Return what a finding says of this run: what the documentation says of its kind is found in all of that kind. */
+function ownText(finding) {
+  return [...finding.children].filter((part) => !part.matches(".learn")).map((part) => part.textContent).join(" ");
+}
+
 function applyFilter(query, severity, count) {
   const isOn = query.trim() !== "" || severity !== "";
   let shown = 0;
   for (const finding of allFindings()) {
-    const fits = (!severity || finding.dataset.severity === severity) && holdsWords(finding.textContent, query);
+    const fits = (!severity || finding.dataset.severity === severity) && holdsWords(ownText(finding), query);
     finding.hidden = !fits;
     shown += fits ? 1 : 0;
   }

@@ -75,7 +75,7 @@ export function setUpPrint(redraw) {
   let opened = [];
   let theme;
   window.addEventListener("beforeprint", () => {
-    opened = [...document.querySelectorAll("details:not([open])")];
+    opened = [...document.querySelectorAll("details:not([open], .learn)")];
     for (const details of opened) details.open = true;
     theme = document.documentElement.dataset.theme;
     document.documentElement.dataset.theme = "light";

@@ -51,7 +51,7 @@ def test_j_goes_on_from_where_the_page_was_scrolled_to(open_report, analysis: An
 
 def test_a_folded_finding_is_met_once_it_is_opened(open_report, analysis: Analysis) -> None:
     page = open_report(analysis).page
-    page.locator("details.expected summary").click()
+    page.locator("details.expected > summary").click()
     press(page, *"jjjjj")
     assert page.evaluate(FOCUSED) == "drop-4"
 
@@ -64,6 +64,8 @@ def test_slash_filters_the_findings_by_words(open_report, analysis: Analysis) ->
     page.locator("#filter input").fill("gpu 0")
     assert shown(page) == ["drop-1", "drop-3"]
     assert page.locator("#filter output").inner_text() == "2 of 5"
+    page.locator("#filter input").fill("mistaken for")  # which only the documentation says
+    assert shown(page) == []
     page.locator("#filter input").fill("validation")
     assert shown(page) == ["drop-4"]  # what is folded opens where it fits
     press(page, "Escape")

@@ -16,7 +16,7 @@ SIZE = "(({ width, height }) => [width, height])(document.getElementById('chart'
 
 def test_paper_is_light_and_unfolded_and_the_screen_comes_back(open_report, analysis: Analysis) -> None:
     page = open_report(analysis, color_scheme="dark").page
-    folded = "document.querySelectorAll('details:not([open])').length"
+    folded = "document.querySelectorAll('details:not([open], .learn)').length"  # the documentation stays folded
     before = [page.evaluate(SIZE), page.evaluate(folded)]
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     wait_until(page, f"{SIZE}[0] < {A4_PX['width']}")
@@ -35,6 +35,7 @@ def test_nothing_is_wider_than_the_paper(open_report, analysis: Analysis, gpus: 
     shown = replace(analysis, run=run, gpus=analysis.gpus[:gpus])
     page = open_report(shown, viewport=A4_PX).page
     page.emulate_media(media="print")
+    assert not page.locator("details.learn").first.is_visible()
     page.evaluate("document.querySelectorAll('details').forEach((details) => { details.open = true; })")
     wait_until(page, "document.getElementById('chart').layout.width <= innerWidth")
     assert page.evaluate("document.documentElement.scrollWidth") <= A4_PX["width"]

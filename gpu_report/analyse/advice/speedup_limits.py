@@ -9,7 +9,7 @@ from statistics import fmean, median
 
 from gpu_report.analyse.advice import thresholds as th
 from gpu_report.analyse.causes.host import cores_short
-from gpu_report.analyse.causes.main_process import main_process_bound, partly_in_call
+from gpu_report.analyse.causes.main_process import OF_A_CALL, main_process_bound, partly_in_call
 from gpu_report.analyse.causes.slow_modes import slowed_by_mode
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
@@ -22,7 +22,6 @@ from gpu_report.model import EpochSummary, Finding, SpeedupLimit
 
 WAITING = "waiting-for-peer"
 GAPS = "short gaps"
-OF_A_CALL = frozenset({"trainer-blocked", "main-process"})
 # Of which epochs a limit calls one the epoch now: the table of epochs has others beside them, the first above all.
 ALL, STEADY = "all epochs", "the steady-state epochs"
 

@@ -19,6 +19,7 @@ from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.model import Evidence
 
 SEVERAL = 2
+OF_A_CALL = frozenset({"trainer-blocked", "main-process"})  # causes that a function of the user's can be
 
 
 def trainer_stopped(signals: IntervalSignals) -> Candidate | None:

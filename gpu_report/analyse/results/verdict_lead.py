@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from gpu_report.analyse.causes.confidence import LIKELY
+from gpu_report.analyse.causes.main_process import OF_A_CALL
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.signals.stack_notes import kind_of
@@ -13,7 +14,6 @@ from gpu_report.catalogue import CAUSES, ENDS_SHARE_KEY, RULES, UNEXPLAINED, rul
 from gpu_report.model import Advice, CodeLocation, Finding, Frame, Projection, Sentence, SpeedupLimit
 from gpu_report.wording import about_length, counted, lower_first, place_words, shown_ratio, upper_first
 
-OF_A_CALL = frozenset({"trainer-blocked", "main-process"})  # causes that a function of the user's can be
 FIX, LOOK = "fix", "look"  # kinds of sentences: set an argument, look at something
 URGENT_S = float("inf")  # nothing is worth more
 

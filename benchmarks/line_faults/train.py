@@ -18,6 +18,7 @@ import samples
 import torch
 import unseen
 import unseen_again
+import unseen_third
 from ultralytics import YOLO
 from ultralytics.data import build
 from ultralytics.data.base import BaseDataset
@@ -150,6 +151,7 @@ FAULTS = {
     "healthy": (None, True, None, dict(model=M, batch=32)),
     **unseen.UNSEEN,
     **unseen_again.AGAIN,
+    **unseen_third.THIRD,
     **ranks.RANKS,
     "rank-sleep": (
         "trainer-blocked",
@@ -163,10 +165,10 @@ FAULTS = {
 def marked(name):
     """Return file and line of a fault, None where it has none."""
     name = name.replace("ranks-", "")
-    for file in ("callbacks.py", "samples.py", "more.py", "ends.py", "unseen.py", "unseen_again.py", "ranks.py"):
-        for number, line in enumerate((HERE / file).read_text().splitlines(), 1):
+    for file in HERE.glob("*.py"):
+        for number, line in enumerate(file.read_text().splitlines(), 1):
             if line.endswith(f"# slow: {name}"):
-                return [file, number]
+                return [file.name, number]
     return None
 
 

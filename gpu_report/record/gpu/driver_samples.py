@@ -15,6 +15,7 @@ from gpu_report.record.clocks import JUMP_S, Clocks
 
 UTILISATION_EVERY_S = 5.0  # of 14 s (10 s by nvml.h): two drains may fail before a reading is lost
 POWER_EVERY_S = 1.0  # of 2.4 s
+TICK_JITTER_S = 0.1  # a tick may come early by it, and must not wait for the next: every 2 s is too seldom for power
 TOLD_AT = 3  # drains that fail running: readings are lost from here on
 SAME_CLOCK_S = 60.0  # the newest reading is 0.2 s old: a clock that is further off than this is not its clock
 # "Nothing since the last time" in the tongues of various drivers; with none ever, the ring is empty.
@@ -61,7 +62,7 @@ class Ring:
 
     def drain(self, handle: Any, now: Clocks) -> list[RingReading]:
         """Return the readings taken since the last drain and since the start; NVMLError where there is no ring."""
-        self.due_s = now.mono_s + self.kind.every_s
+        self.due_s = now.mono_s + self.kind.every_s - TICK_JITTER_S
         before, self.before = self.before or self.start, now
         if self._has_jumped(before, now):
             self._skip(handle, now)

@@ -6,7 +6,7 @@ import pynvml
 import pytest
 
 from gpu_report.record.clocks import Clocks
-from gpu_report.record.gpu.driver_samples import UTILISATION, Ring
+from gpu_report.record.gpu.driver_samples import POWER, UTILISATION, Ring, Rings
 
 EVERY_S, KEPT_S = 0.2, 14.0
 
@@ -61,3 +61,14 @@ def test_no_reading_moves_when_a_clock_jumps(driver, by_s, sleeps, at_s):
     assert max(moment for moment, _ in found) > 299.0
     lost_s = 10.0 + (abs(by_s) if by_s == -30.0 else 2.0)
     assert len(found) * EVERY_S > 200.0 - lost_s
+
+
+def test_a_tick_that_comes_a_moment_early_still_drains_what_is_kept_for_2_4_s(driver):
+    ring = Ring(POWER, driver.now(100.0))
+    rings, gaps_s, last_s = Rings([ring]), [], 100.0
+    for tick in range(1, 40):
+        driver.mono_s = 100.0 + tick + (0.004 if tick % 2 else 0.0)
+        if rings.drain(0, driver.now(driver.mono_s), everything=False)[0]:
+            gaps_s.append(driver.mono_s - last_s)
+            last_s = driver.mono_s
+    assert max(gaps_s) < 1.1

@@ -17,9 +17,9 @@ def gpu_fault(signals: IntervalSignals) -> Candidate | None:
 
 
 def other_process(signals: IntervalSignals) -> Candidate | None:
-    """Find that somebody else was on this GPU."""
+    """Find that somebody else worked on this GPU: one that but holds memory takes none of its time."""
     span = signals.span
-    there = [(each.share_of(*span), each) for each in signals.other_processes]
+    there = [(each.share_of(*span), each) for each in signals.other_processes if each.worked]
     there = [pair for pair in there if pair[0] >= th.PRESENT_SHARE]
     if not there:
         return None

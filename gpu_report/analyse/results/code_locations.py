@@ -8,6 +8,8 @@ import numpy as np
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results.time_ledger import WHOLE_ROWS, IdleRows, idle_rows
 from gpu_report.analyse.signals.idle_stacks import IdleStacks, Rows
+from gpu_report.analyse.signals.stack_notes import kind_of
+from gpu_report.analyse.signals.thresholds import OWN_SHARE
 from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, intersect
 from gpu_report.catalogue import CAUSES, LOADER, RULES
@@ -116,6 +118,7 @@ def _has(process: IdleStacks, role: str) -> bool:
 def _locations(role: str, weighted: Sequence[Weighted]) -> Iterator[CodeLocation]:
     """Yield the lines in which some processes stood while GPUs were idle, those of most of the time first.
 
+    Lines of the user's own come before others, if they have OWN_SHARE: every training has those of its steps.
     Where no GPU was seen idle meanwhile, as one without readings of utilisation, all of their time counts.
     """
     if sum(float(seconds.sum()) for _, _, seconds, _ in weighted) < LEAST_NOTED_S:
@@ -127,6 +130,7 @@ def _locations(role: str, weighted: Sequence[Weighted]) -> Iterator[CodeLocation
             lines[frame] = lines.get(frame, 0.0) + spent
     total, first = sum(lines.values()), weighted[0][0].process
     name = first.role if len(weighted) == 1 and role != WORKERS else role
-    for frame, spent in sorted(lines.items(), key=lambda each: -each[1])[:SHOWN]:
+    much_of_own = {frame for frame, spent in lines.items() if kind_of(frame) == "own" and spent >= OWN_SHARE * total}
+    for frame, spent in sorted(lines.items(), key=lambda each: (each[0] not in much_of_own, -each[1]))[:SHOWN]:
         if spent >= LEAST_SHARE * total:
             yield CodeLocation(name, frame.function, frame.file, frame.line, spent / total)

@@ -8,13 +8,14 @@ from gpu_report.analyse.causes.main_process import OF_A_CALL
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.signals.stack_notes import kind_of
-from gpu_report.analyse.signals.thresholds import MUCH_SHARE, STOOD_SHARE
+from gpu_report.analyse.signals.thresholds import OWN_SHARE, STOOD_SHARE
 from gpu_report.analyse.timeseries.intervals import length_s, union
 from gpu_report.catalogue import CAUSES, ENDS_SHARE_KEY, RULES, UNEXPLAINED, rule_words
 from gpu_report.model import Advice, CodeLocation, Finding, Frame, Projection, Sentence, SpeedupLimit
 from gpu_report.wording import about_length, counted, lower_first, place_words, shown_ratio, upper_first
 
 FIX, LOOK = "fix", "look"  # kinds of sentences: set an argument, look at something
+LAUNCH_BOUND = "launch-bound"
 URGENT_S = float("inf")  # nothing is worth more
 
 
@@ -32,6 +33,7 @@ def leads(
     """Return what may be changed, what saves most first; what is too little to speak of is left out."""
     found = [
         *_urgent(findings),
+        *_set_up(findings, th.WORTH_LEADING_SHARE * _trained_s(context)),
         *_setting(context, findings, projection),
         *_lasting(context, findings, limits, projection),
         *_momentary(findings, limits, _epochs(context)),
@@ -61,6 +63,14 @@ def _urgent(findings: Sequence[Finding]) -> Iterator[Lead]:
             yield Lead(_of(finding, LOOK, _plain(finding.summary), advice), URGENT_S)
         if finding.rule == "memory-growth" and finding.severity == "critical" and not finding.ran_out:
             yield Lead(_of(finding, LOOK, _plain(finding.summary)), URGENT_S)
+
+
+def _set_up(findings: Sequence[Finding], worth_s: float) -> Iterator[Lead]:
+    """Yield what to do about a set-up that does not fit, where it can be said shortly: what it costs is not known."""
+    for finding in findings:
+        advice = next((each for each in finding.advice if each.short), None)
+        if finding.rule == "environment" and finding.severity == "warning" and advice is not None:
+            yield Lead(_of(finding, LOOK, f"{advice.short}: {lower_first(finding.summary)}", advice), worth_s)
 
 
 def _of(finding: Finding, kind: str, text: str, advice: Advice | None = None) -> Sentence:
@@ -97,7 +107,7 @@ def _lasting(
         cause = finding.cause
         if finding.rule != "starved" or cause is None or finding.severity == "info":
             continue
-        at = _most(finding, MUCH_SHARE if cause.name in OF_A_CALL else STOOD_SHARE)
+        at = _most(finding, OWN_SHARE if cause.name in OF_A_CALL else STOOD_SHARE)
         own = at if at is not None and not at.is_yolo else None
         if projection is not None and cause.name == projection.cause and own is None:
             continue
@@ -105,7 +115,8 @@ def _lasting(
         at_most_s = limit.saves_at_most_s * max(_epochs(context), 1) if limit else 0.0
         do = next((each.short for each in finding.advice if each.short and not each.argument), "")
         text = (_stood_in(cause.name, at) if own and at else do) or (_stood_in(cause.name, at) if at else "")
-        text = text or CAUSES[cause.name].always
+        full = cause.name == LAUNCH_BOUND and any(f.rule == "memory-near-limit" for f in findings)
+        text = text or ("" if full else CAUSES[cause.name].always)  # where memory is full, no larger batch fits
         if text:
             sure = own.share if own else th.UNSURE  # what a line of one's own took, it can give back
             saves_s = max(sure * at_most_s, th.WORTH_LEADING_SHARE * _trained_s(context))

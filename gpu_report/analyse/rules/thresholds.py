@@ -83,6 +83,8 @@ SAME_EVENT_S = 5.0  # the kernel writes the lines of one kill or one lost GPU at
 # Workers leave their batches in /dev/shm, and one that finds no room dies of a bus error: with a tenth left of Docker's
 # 64 MiB not even one batch of 16 images of 640 px (19 MiB) fits.
 SHM_LEAST_SHARE = 0.1
+# Of a GPU's memory, held by somebody else as the training's ran out: an idle CUDA context holds 1 %.
+HOLDER_SHARE = 0.1
 THREADS_USED_PCT = 150.0  # of one core: a main process that launches kernels fills one; more is threads of arithmetic
 # Of training in which a process waited for a core: 0 to 1.3 % in thirteen runs on H200s that had cores enough, 28 % in
 # one whose cores others took for a third of it.

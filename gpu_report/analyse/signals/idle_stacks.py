@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from gpu_report.analyse.signals.stack_notes import (
     called_by_yolo,
+    launches,
     line_of,
     of_worker_alone,
     reads_image,
@@ -85,6 +86,11 @@ class IdleStacks:
     def waits(self) -> Bools:
         """Return the pieces in which a main process waited for its loader."""
         return np.isin(self.number, stacks_waiting_for_loader(self.process))
+
+    @cached_property
+    def launches(self) -> Bools:
+        """Return the pieces in which a main process launched the kernels of a training step (see `launches`)."""
+        return np.isin(self.number, [number for number, stack in self.process.stacks.items() if launches(stack)])
 
     @property
     def waiting_spans(self) -> list[Span]:

@@ -31,12 +31,13 @@ LEAST_ELSEWHERE_S = 1.0  # likewise of the same phases outside the interval, whi
 class Stood:
     """Where a main process stood in most of an interval's idle GPU time.
 
-    `in_loader` is the share (0 to 1) of that time in which it waited for its loader. `share` is that of `line`, the one
-    of most of the rest; `usual` is the share that this line has of the GPU's work in the same phases outside the
-    interval, None where too little of that was noted. `call_share` is that of `call`, the user's function that YOLO
-    called, such as a callback, in which it was longest; a training that nothing holds up stands in none. `own_share` is
-    that of all code of the user's, whoever called it: a model's blocks, too. `is_alone` says that the host's reading of
-    a main process is of this one, and not of the busiest of several ranks.
+    `in_loader` is the share (0 to 1) of that time in which it waited for its loader, `launching` that in which it
+    launched the kernels of training steps. `share` is that of `line`, the one of most of the rest; `usual` is the share
+    that this line has of the GPU's work in the same phases outside the interval, None where too little of that was
+    noted. `call_share` is that of `call`, the user's function that YOLO called, such as a callback, in which it was
+    longest; a training that nothing holds up stands in none. `own_share` is that of all code of the user's but a
+    model's blocks, whoever called it. `is_alone` says that the host's reading of a main process is of this one, and not
+    of the busiest of several ranks.
     `cpu_pct` is the main process's CPU (% of a core) while it was in the call, if that took much of the time, else in
     the line; None where that is not known.
     """
@@ -50,6 +51,7 @@ class Stood:
     cpu_pct: float | None = None
     own_share: float = 0.0
     is_alone: bool = True
+    launching: float = 0.0
 
     @property
     def is_in_call(self) -> bool:
@@ -77,17 +79,26 @@ class StackHabits:
         total = float(idle.sum())
         if total < LEAST_IDLE_S:
             return None
-        waits = self.stacks.waits[rows]
+        waits, launches = self.stacks.waits[rows], self.stacks.launches[rows]
         lines, line_of = self.stacks.lines
-        not_waiting = np.where(waits, 0.0, idle)
+        not_waiting = np.where(waits | launches, 0.0, idle)
         by_line = np.bincount(line_of[rows], not_waiting, minlength=len(lines))
         most = int(by_line.argmax())
         usual = self._usual(most, rows, share)
         call, call_s = self._call(rows, not_waiting)
         in_loader, in_line = float(idle[waits].sum()) / total, float(by_line[most]) / total
         own = [at for at, line in enumerate(lines) if line is not None and kind_of(line) == "own"]
-        own_share, alone = float(by_line[own].sum()) / total, len(self._host.t_s) > 0
-        stood = Stood(in_loader, lines[most], in_line, usual, call, call_s / total, own_share=own_share, is_alone=alone)
+        stood = Stood(
+            in_loader,
+            lines[most],
+            in_line,
+            usual,
+            call,
+            call_s / total,
+            own_share=float(by_line[own].sum()) / total,
+            is_alone=len(self._host.t_s) > 0,
+            launching=float(idle[launches].sum()) / total,
+        )
         return replace(stood, cpu_pct=self._cpu_pct(stood, spans))
 
     def _call(self, rows: Rows, idle: Floats) -> tuple[Frame | None, float]:

@@ -29,6 +29,12 @@ DRAWS = "_next_index"  # its function that asks the sampler which images come ne
 CALLBACKS = "run_callbacks"
 # Where torch runs a model, forwards and backwards.
 MODEL = re.compile(r"[\\/]torch[\\/](?:nn[\\/]modules[\\/]module|autograd[\\/]__init__)\.py$")
+# Where a step launches its kernels: the model, and what follows it. In `backward` a thread of autograd's does so, and
+# the main one sleeps meanwhile.
+STEP = re.compile(r"[\\/]torch[\\/](?:nn[\\/]modules[\\/]module|autograd[\\/][^\\/]*|optim[\\/][^\\/]*)\.py$")
+MODULE = re.compile(r"[\\/]nn[\\/]modules[\\/]module\.py$")
+DECORATION = re.compile(r"[\\/]torch[\\/]utils[\\/]_contextlib\.py$")  # `no_grad` around a function
+FORWARD = "forward"  # what torch calls of a module; what else it calls there is a hook
 
 
 def stacks_waiting_for_loader(process: ProcessStacks) -> list[int]:
@@ -61,7 +67,10 @@ def location_of(stack: Stack, *, of_worker: bool = False) -> Frame | None:
     Where there is none it is the innermost frame of a package, of an interpreter that does nothing else its innermost.
     """
     inner = of_worker_alone(stack) if of_worker else stack
-    own = next((frame for frame in inner if not is_plumbing(frame)), None)
+    code = [frame for frame in inner if not is_plumbing(frame)]
+    # what a callback has YOLO do, such as a prediction, is named by the line of the callback
+    theirs = [frame for frame in code if kind_of(frame) == "own"] if called_by_yolo(inner) else []
+    own = next(iter(theirs or code), None)
     package = next((frame for frame in inner if not INTERPRETER.search(frame.file)), None)
     line = own or package or (inner[0] if inner and not of_worker else None)
     return line and replace(line, called="", function=_named(line, inner))  # a line is one, whatever it calls
@@ -92,6 +101,16 @@ def called_by_yolo(stack: Stack) -> Frame | None:
 
 def _is_usual_work(frame: Frame) -> bool:
     return bool(YOLO.search(frame.file) or MODEL.search(frame.file))
+
+
+@lru_cache(maxsize=8192)
+def launches(stack: Stack) -> bool:
+    """Tell whether a main process launches the kernels of a training step in a stack: in no callback, and no hook."""
+    if called_by_yolo(stack) is not None:
+        return False
+    inner = [frame for frame in stack if not DECORATION.search(frame.file)]
+    at = next((at for at, frame in enumerate(inner) if STEP.search(frame.file)), None)
+    return at is not None and (at == 0 or not MODULE.search(inner[at].file) or inner[at - 1].function == FORWARD)
 
 
 def line_of(process: ProcessStacks, number: int) -> Frame | None:

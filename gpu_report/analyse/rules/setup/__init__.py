@@ -3,6 +3,7 @@
 from collections.abc import Hashable
 
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.rules.setup.batch import batch_too_large
 from gpu_report.analyse.rules.setup.check import Check, SetupIssue
 from gpu_report.analyse.rules.setup.host import cores, shared_memory, threads
 from gpu_report.analyse.rules.setup.storage import data_disk
@@ -15,6 +16,7 @@ CHECKS: tuple[Check, ...] = (
     torch_too_new,
     gpu_not_taken,
     torch_a_little_newer,
+    batch_too_large,
     shared_memory,
     threads,
     cores,

@@ -71,6 +71,7 @@ ELSEWHERE = Stood(in_loader=0.0, line=LINE, share=0.95, usual=0.01)  # in a line
 IN_CALL = Stood(in_loader=0.1, line=LINE, share=0.3, usual=0.3, call=LINE, call_share=0.8)
 AS_USUAL = Stood(in_loader=0.0, line=LINE, share=0.95, usual=0.6)
 IN_LOADER = Stood(in_loader=0.9, line=LINE, share=0.1, usual=0.3)
+LAUNCHES = Stood(in_loader=0.0, line=LINE, share=0.05, usual=0.1, launching=0.9)
 OTHER = OtherProcess(0, 798, "python3", (START, START + 0.9 * (END - START)), 842.0, 50.0)
 
 
@@ -109,6 +110,7 @@ OTHER = OtherProcess(0, 798, "python3", (START, START + 0.9 * (END - START)), 84
         ("input-cpu", signals(TOO_FEW, stood=IN_LOADER)),
         ("input-stalled", signals(IDLE, stood=IN_LOADER)),
         ("launch-bound", signals(ONE_CORE, gpu={"gpu_util_pct": 28, "sm_active_pct": 7}, stood=AS_USUAL)),
+        ("launch-bound", signals(ONE_CORE, gpu={"gpu_util_pct": 8, "sm_active_pct": 7}, stood=LAUNCHES)),
         ("other-process", signals({}, other_processes=(OTHER,))),
         ("gpu-fault", signals(IDLE, nvml_lost="GPU is lost")),
     ],
@@ -283,6 +285,26 @@ def test_each_mode_that_callbacks_tell_has_its_words():
 
 
 PARTLY = Stood(in_loader=0.0, line=LINE, share=0.4, usual=0.3, call=LINE, call_share=0.4)
+
+
+@pytest.mark.parametrize("own_share", [0.13, 0.3])  # hooks in each layer; an optimizer of one's own
+def test_a_gpu_with_few_kernels_is_not_called_launch_bound_where_code_of_the_users_runs_between_them(own_share):
+    slow = signals(ONE_CORE, gpu={"gpu_util_pct": 8, "sm_active_pct": 7})
+    stood = dataclasses.replace(LAUNCHES, launching=0.6, own_share=own_share)
+    assert explain(dataclasses.replace(slow, stood=stood)).cause.name == "main-process"
+
+
+def test_much_code_of_the_users_is_no_launching_whatever_the_kernels_are():
+    full = signals(ONE_CORE, gpu={"gpu_util_pct": 28, "sm_active_pct": 7}, data_wait_share=0.0)
+    stood = dataclasses.replace(LAUNCHES, launching=0.6, own_share=0.3)
+    assert explain(dataclasses.replace(full, stood=stood)).cause.name == "main-process"
+
+
+def test_a_process_that_only_holds_memory_takes_no_time_of_the_gpu():
+    holds = dataclasses.replace(OTHER, util_pct=0.0)
+    assert explain(signals({}, other_processes=(holds,))).cause.name == "unexplained"
+    unknown = dataclasses.replace(OTHER, util_pct=None)
+    assert explain(signals({}, other_processes=(unknown,))).cause.name == "other-process"
 
 
 def test_who_computes_in_a_callback_does_not_launch():

@@ -8,7 +8,7 @@ from support.stacks import LOOP, READ, READS, RESTS, TRAINER, WAITS, process, se
 
 from gpu_report.analyse.signals.idle_stacks import idle_stacks
 from gpu_report.analyse.signals.loader_work import loader_work
-from gpu_report.analyse.signals.stack_notes import called_by_yolo, line_of, location_of
+from gpu_report.analyse.signals.stack_notes import called_by_yolo, launches, line_of, location_of
 from gpu_report.model import Frame
 
 YOLO = "/venv/lib/python3.11/site-packages/ultralytics/"
@@ -43,6 +43,43 @@ def test_what_the_workers_did(stays, reading, in_lock, asking):
 
 def test_nothing_is_known_of_workers_that_were_not_noted():
     assert loader_work(idle_stacks(run_with(process((0, 20, WAITS))), [series(*[0] * 20)])) is None
+
+
+TORCH = "/venv/lib/python3.11/site-packages/torch/"
+CONV = Frame(TORCH + "nn/modules/conv.py", 553, "forward")
+CALLS = Frame(TORCH + "nn/modules/module.py", 1798, "_call_impl")
+FORWARD = Frame(YOLO + "nn/modules/conv.py", 87, "forward")
+BACKWARD = Frame(TORCH + "autograd/graph.py", 869, "_engine_run_backward")
+RUNS = Frame(YOLO + "utils/callbacks/base.py", 20, "run_callbacks")
+PREDICTS = Frame("/home/me/callbacks.py", 78, "predict")
+
+
+@pytest.mark.parametrize(
+    ("stack", "launching"),
+    [
+        ((CONV, CALLS, FORWARD, CALLS, TRAINER), True),
+        ((CALLS, FORWARD, CALLS, TRAINER), True),
+        ((FORWARD, Frame(TORCH + "utils/_contextlib.py", 124, "decorate_context"), CALLS, TRAINER), True),
+        ((Frame("/home/me/blocks.py", 12, "forward"), CALLS, TRAINER), True),
+        ((BACKWARD, TRAINER), True),  # a thread of autograd's launches, and the main one sleeps
+        ((Frame(TORCH + "optim/adamw.py", 200, "step"), TRAINER), True),
+        ((Frame("/home/me/hooks.py", 38, "look"), CALLS, TRAINER), False),  # a hook
+        ((CONV, CALLS, FORWARD, CALLS, PREDICTS, RUNS, TRAINER), False),  # what a callback predicts is no step
+        ((TRAINER,), False),
+        (WAITS, False),
+        ((), False),
+    ],
+)
+def test_what_launches_the_kernels_of_a_step(stack, launching):
+    assert launches(stack) is launching
+
+
+def test_what_a_callback_has_yolo_do_is_named_by_the_line_of_the_callback():
+    inner = (CONV, CALLS, FORWARD, CALLS)
+    assert location_of((*inner, PREDICTS, RUNS, TRAINER)).line == PREDICTS.line
+    assert location_of((*inner, TRAINER)).line == FORWARD.line
+    logger = Frame(YOLO + "utils/callbacks/wb.py", 150, "on_fit_epoch_end")
+    assert location_of((*inner, logger, RUNS, TRAINER)).line == FORWARD.line  # none of it is the user's
 
 
 def test_a_callback_is_the_function_that_yolo_called_whatever_it_calls():

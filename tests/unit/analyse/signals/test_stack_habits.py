@@ -59,6 +59,16 @@ def test_what_is_usual_is_that_of_the_same_phase_and_unknown_where_it_was_met_bu
     assert habits(*stays[2:], util=util, phases=phases).within([(50, 60)]).usual is None
 
 
+def test_a_steps_launching_is_a_share_of_its_own_and_no_place_to_look_at():
+    backward = (
+        Frame("/venv/lib/python3.11/site-packages/torch/autograd/graph.py", 869, "_engine_run_backward"),
+        TRAINER,
+    )
+    stood = habits((0, 6, backward), (6, 10, LOGS), util=[0] * 10).within([(0, 10)])
+    assert stood.launching == pytest.approx(0.6)
+    assert (stood.line, stood.share, stood.own_share) == (LOG, pytest.approx(0.4), pytest.approx(0.4))
+
+
 def test_too_few_notes_say_nothing():
     assert habits((0, 20, TRAINS), (20, 20.4, LOGS), util=[90] * 20 + [0]).within([(20, 20.4)]) is None
 

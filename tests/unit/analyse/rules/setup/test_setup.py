@@ -10,7 +10,7 @@ from support.runs import make_run, readings
 from gpu_report import schema
 from gpu_report.analyse import analyse
 from gpu_report.analyse.rules.setup.storage import faster_place, mount_of
-from gpu_report.model import InsideRun, Mount, Phase, YoloRun
+from gpu_report.model import InsideEpoch, InsideRun, Mount, Phase, YoloRun
 
 SECONDS = 120
 FITTING = {"torch": "2.11.0+cu130", "cuda": "13.0", "device": "cuda:0"}
@@ -124,6 +124,43 @@ def test_a_gpu_that_was_not_taken(args, devices, words):
 
 
 # --- shared memory
+
+
+def begun_again(asked, had, *, attempts=2, **given):
+    """Return a run whose first epoch was begun so often, each time after 10 s, from a batch that was asked for."""
+    run = trained({**FITTING, "batch": had}, args={"batch": asked}, **given)
+    last = attempts - 1
+    epochs = tuple(
+        InsideEpoch(1, n + 1, 10.0 * (n + 1), 110.0 if n == last else None, 100, 9, 0.0, 0.0, 0.0)
+        for n in range(attempts)
+    )
+    return dataclasses.replace(run, inside=(dataclasses.replace(run.inside[0], epochs=epochs),))
+
+
+def test_a_batch_that_yolo_halved_for_want_of_memory():
+    (finding,) = odds(begun_again(32, 8, attempts=3))
+    assert finding.severity == "warning"
+    assert finding.summary == "GPU memory ran out with `batch=32`: YOLO began again with `batch=8`"
+    assert [(e.value, e.unit) for e in finding.evidence] == [(20.0, "s")]
+    (advice,) = finding.advice
+    assert (advice.argument, advice.from_value, advice.to_value) == ("batch", "32", "8")
+
+
+@pytest.mark.parametrize(
+    ("asked", "had", "attempts"), [(32, 32, 2), (32, 16, 1), (-1, 57, 2), (None, 16, 2), (0.7, 16, 2)]
+)
+def test_no_word_on_a_batch_that_fits_or_was_left_to_yolo_or_is_not_known(asked, had, attempts):
+    assert odds(begun_again(asked, had, attempts=attempts)) == []
+
+
+@pytest.mark.parametrize(("held_mib", "is_named"), [(60_000, True), (600, False), (np.nan, False)])
+def test_somebody_else_who_held_the_memory_that_a_batch_needed_is_named(held_mib, is_named):
+    run = begun_again(32, 16)
+    rows = [(8.0, 41, "trainer", 9000.0, "appeared"), (15.0, 798, "other", held_mib, "appeared")]
+    looks = pd.DataFrame(rows, columns=["t_s", "pid", "owner", "memory_used_mib", "change"])
+    looks = looks.assign(gpu=0, name="python3", gpu_util_pct=0.0)
+    (finding,) = odds(dataclasses.replace(run, processes=looks))
+    assert finding.advice[0].text.startswith("Keep python3 (pid 798) off GPU 0") is is_named
 
 
 def test_a_small_dev_shm_is_a_note_as_long_as_nothing_came_of_it():

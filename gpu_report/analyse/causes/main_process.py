@@ -16,7 +16,7 @@ from gpu_report.analyse.causes.confidence import CERTAIN, HINTED, LIKELY, POSSIB
 from gpu_report.analyse.causes.data_loading import loader_idle
 from gpu_report.analyse.evidence import evidence, stopped_processes, usually
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
-from gpu_report.analyse.signals.thresholds import MUCH_SHARE, OWN_SHARE, STOOD_SHARE
+from gpu_report.analyse.signals.thresholds import OWN_SHARE, STOOD_SHARE
 from gpu_report.model import Evidence
 
 SEVERAL = 2
@@ -82,7 +82,7 @@ def main_process_bound(signals: IntervalSignals) -> Candidate | None:
     elsewhere = stood_elsewhere(signals)
     computes = computes_where_it_stood(signals)
     works_there = elsewhere and computes is not False and signals.within("main_cpu_pct") is not None
-    if not works_there and (elsewhere or not mostly_one_core(signals) or _only_launches(signals)):
+    if not works_there and (elsewhere or not mostly_one_core(signals)):
         return None
     numbers = evidence(
         *_in_one_place(signals),
@@ -108,7 +108,7 @@ def launch_bound(signals: IntervalSignals) -> Candidate | None:
         return None
     small = sm is not None and sm < th.LAUNCH_SM_SHARE * util
     streams = util >= th.LAUNCH_UTIL_PCT and (small or data_came(signals))
-    if not (_only_launches(signals) or streams) or not mostly_one_core(signals) or _computes_in_own(signals):
+    if not (_only_launches(signals) or streams) or not mostly_one_core(signals) or _computes_in_call(signals):
         return None
     numbers = evidence(
         Evidence("utilisation", util, "%", key="gpu_util_pct"),
@@ -121,15 +121,15 @@ def launch_bound(signals: IntervalSignals) -> Candidate | None:
 
 
 def _only_launches(signals: IntervalSignals) -> bool:
-    """Tell whether stacks show the main process launching steps in most of the idle time, and hardly in other code."""
+    """Tell whether stacks show the main process launching steps in most of the idle time, hardly in the user's code."""
     stood = signals.stood
-    return stood is not None and stood.launching >= STOOD_SHARE and stood.own_share < OWN_SHARE
+    hardly = stood is not None and max(stood.own_share, stood.call_share) < OWN_SHARE
+    return stood is not None and stood.launching >= STOOD_SHARE and hardly
 
 
-def _computes_in_own(signals: IntervalSignals) -> bool:
-    """Tell whether much of the time went into code of the user's that may have computed: that is no launching."""
-    stood = signals.stood
-    much = stood is not None and (stood.is_partly_in_call or stood.own_share >= MUCH_SHARE)
+def _computes_in_call(signals: IntervalSignals) -> bool:
+    """Tell whether much of the time went into a function of the user's that may have computed: that is no launching."""
+    much = signals.stood is not None and signals.stood.is_partly_in_call
     return much and computes_where_it_stood(signals) is not False
 
 

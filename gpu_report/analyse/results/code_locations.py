@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from gpu_report.analyse.causes.main_process import OF_A_CALL
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results.time_ledger import WHOLE_ROWS, IdleRows, idle_rows
 from gpu_report.analyse.signals.idle_stacks import IdleStacks, Rows
@@ -32,9 +33,10 @@ def with_locations(context: Context, finding: Finding) -> Finding:
     spans = _spans(context, finding)
     found: list[CodeLocation] = []
     roles = (WORKERS, MAIN) if finding.waited_for == LOADER else _roles(finding.cause.name if finding.cause else "")
+    own_first = finding.cause is not None and finding.cause.name in OF_A_CALL
     for role in roles:
         processes = _processes(context, finding, role)
-        found += _locations(role, [_weighted(each, spans) for each in processes])
+        found += _locations(role, [_weighted(each, spans) for each in processes], own_first=own_first)
     return replace(finding, where=tuple(found[:SHOWN]))
 
 
@@ -115,10 +117,11 @@ def _has(process: IdleStacks, role: str) -> bool:
     return process.process.is_worker == (role == WORKERS)
 
 
-def _locations(role: str, weighted: Sequence[Weighted]) -> Iterator[CodeLocation]:
+def _locations(role: str, weighted: Sequence[Weighted], *, own_first: bool = False) -> Iterator[CodeLocation]:
     """Yield the lines in which some processes stood while GPUs were idle, those of most of the time first.
 
-    Lines of the user's own come before others, if they have OWN_SHARE: every training has those of its steps.
+    With `own_first` those of the user's own come before others, if they have OWN_SHARE: every main process has those of
+    its steps.
     Where no GPU was seen idle meanwhile, as one without readings of utilisation, all of their time counts.
     """
     if sum(float(seconds.sum()) for _, _, seconds, _ in weighted) < LEAST_NOTED_S:
@@ -130,7 +133,8 @@ def _locations(role: str, weighted: Sequence[Weighted]) -> Iterator[CodeLocation
             lines[frame] = lines.get(frame, 0.0) + spent
     total, first = sum(lines.values()), weighted[0][0].process
     name = first.role if len(weighted) == 1 and role != WORKERS else role
-    much_of_own = {frame for frame, spent in lines.items() if kind_of(frame) == "own" and spent >= OWN_SHARE * total}
+    own = {frame for frame, spent in lines.items() if kind_of(frame) == "own" and spent >= OWN_SHARE * total}
+    much_of_own = own if own_first else set()
     for frame, spent in sorted(lines.items(), key=lambda each: (each[0] not in much_of_own, -each[1]))[:SHOWN]:
         if spent >= LEAST_SHARE * total:
             yield CodeLocation(name, frame.function, frame.file, frame.line, spent / total)

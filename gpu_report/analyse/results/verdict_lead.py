@@ -114,13 +114,20 @@ def _lasting(
         limit = next((limit for limit in limits if limit.cause == cause.name and not limit.at_epoch_ends), None)
         at_most_s = limit.saves_at_most_s * max(_epochs(context), 1) if limit else 0.0
         do = next((each.short for each in finding.advice if each.short and not each.argument), "")
-        text = (_stood_in(cause.name, at) if own and at else do) or (_stood_in(cause.name, at) if at else "")
-        full = cause.name == LAUNCH_BOUND and any(f.rule == "memory-near-limit" for f in findings)
-        text = text or ("" if full else CAUSES[cause.name].always)  # where memory is full, no larger batch fits
-        if text:
+        looks = own is not None and (
+            own.is_most or not do
+        )  # what is known to help comes before a line of some of the time
+        text = (_stood_in(cause.name, at) if looks and at else do) or (_stood_in(cause.name, at) if at else "")
+        text = text or CAUSES[cause.name].always
+        if text and not (cause.name == LAUNCH_BOUND and _is_full(finding, findings)):  # no larger batch fits
             sure = own.share if own else th.UNSURE  # what a line of one's own took, it can give back
             saves_s = max(sure * at_most_s, th.WORTH_LEADING_SHARE * _trained_s(context))
             yield Lead(Sentence(LOOK, f"{text}.", (finding.id,), cause.name), saves_s)
+
+
+def _is_full(finding: Finding, findings: Sequence[Finding]) -> bool:
+    """Tell whether the memory of a finding's GPU was nearly full."""
+    return any(each.rule == "memory-near-limit" and each.gpu == finding.gpu for each in findings)
 
 
 def _stood_in(cause: str, at: CodeLocation) -> str:
@@ -139,14 +146,21 @@ def _most(finding: Finding, own_share: float = STOOD_SHARE) -> CodeLocation | No
     """
     shares: dict[tuple[str, str, str], float] = {}
     for at in finding.where:
-        key = at.process, at.file, at.function
-        shares[key] = shares.get(key, 0.0) + at.share
-    worst = finding.where[0] if finding.where else None
+        shares[_function(at)] = shares.get(_function(at), 0.0) + at.share
+    own = [at for at in finding.where if _is_own(at) and shares[_function(at)] >= own_share]
+    worst = max(own or finding.where, key=lambda at: at.share, default=None)
     if worst is None:
         return None
-    whole = replace(worst, share=shares[worst.process, worst.file, worst.function])
-    is_own = kind_of(Frame(worst.file, worst.line, worst.function)) == "own"
-    return whole if whole.is_most or (is_own and whole.share >= own_share) else None
+    whole = replace(worst, share=shares[_function(worst)])
+    return whole if whole.is_most or own else None
+
+
+def _function(at: CodeLocation) -> tuple[str, str, str]:
+    return at.process, at.file, at.function
+
+
+def _is_own(at: CodeLocation) -> bool:
+    return kind_of(Frame(at.file, at.line, at.function)) == "own"
 
 
 def _momentary(findings: Sequence[Finding], limits: Sequence[SpeedupLimit], epochs: int) -> Iterator[Lead]:

@@ -14,7 +14,7 @@ from gpu_report.analyse.signals.cpu_there import cpu_there
 from gpu_report.analyse.signals.idle_stacks import IdleStacks, Rows
 from gpu_report.analyse.signals.stack_notes import kind_of
 from gpu_report.analyse.timeline.phase_index import Numbers, PhaseIndex
-from gpu_report.analyse.timeseries.gpu_series import Floats
+from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval_cover
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import Frame, Phase
@@ -79,7 +79,7 @@ class StackHabits:
         total = float(idle.sum())
         if total < LEAST_IDLE_S:
             return None
-        waits, launches = self.stacks.waits[rows], self.stacks.launches[rows]
+        waits, launches = self.stacks.waits[rows], self._launches(rows, spans)
         lines, line_of = self.stacks.lines
         not_waiting = np.where(waits | launches, 0.0, idle)
         by_line = np.bincount(line_of[rows], not_waiting, minlength=len(lines))
@@ -100,6 +100,17 @@ class StackHabits:
             launching=float(idle[launches].sum()) / total,
         )
         return replace(stood, cpu_pct=self._cpu_pct(stood, spans))
+
+    def _launches(self, rows: Rows, spans: Sequence[Span]) -> Bools:
+        """Return which pieces launch; none where the process hardly used the CPU in them: then it waits there.
+
+        Its main thread tells nothing of that, since in `backward` another one launches.
+        """
+        mine = rows[self.stacks.launches[rows]]
+        there = interval_cover(zip(self.stacks.start_s[mine].tolist(), self.stacks.end_s[mine].tolist(), strict=True))
+        cpu_pct = cpu_there(self._host, spans, there)
+        is_known_to_wait = cpu_pct is not None and cpu_pct < th.COMPUTES_CPU_PCT
+        return np.zeros(len(rows), dtype=np.bool_) if is_known_to_wait else self.stacks.launches[rows]
 
     def _call(self, rows: Rows, idle: Floats) -> tuple[Frame | None, float]:
         """Return the user's function that YOLO called and in which most of the idle time of some pieces lies."""

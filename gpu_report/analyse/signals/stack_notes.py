@@ -27,14 +27,16 @@ LOADER = re.compile(r"[\\/]torch[\\/]utils[\\/]data[\\/]dataloader\.py$")
 DRAWS = "_next_index"  # its function that asks the sampler which images come next
 # Calls a user's callbacks; what else of the user's YOLO calls is an override, or was put in a function's place.
 CALLBACKS = "run_callbacks"
-# Where torch runs a model, forwards and backwards.
-MODEL = re.compile(r"[\\/]torch[\\/](?:nn[\\/]modules[\\/]module|autograd[\\/]__init__)\.py$")
-# Where a step launches its kernels: the model, and what follows it. In `backward` a thread of autograd's does so, and
-# the main one sleeps meanwhile.
+# Where torch launches the kernels of a step: the model, forwards and backwards, and its optimizer. In `backward` a
+# thread of autograd's does so, and the main one sleeps meanwhile.
 STEP = re.compile(r"[\\/]torch[\\/](?:nn[\\/]modules[\\/]module|autograd[\\/][^\\/]*|optim[\\/][^\\/]*)\.py$")
-MODULE = re.compile(r"[\\/]nn[\\/]modules[\\/]module\.py$")
-DECORATION = re.compile(r"[\\/]torch[\\/]utils[\\/]_contextlib\.py$")  # `no_grad` around a function
-FORWARD = "forward"  # what torch calls of a module; what else it calls there is a hook
+STEPS = re.compile(r"[\\/]torch[\\/](?:optim[\\/]|(?:cuda[\\/])?amp[\\/]grad_scaler|utils[\\/]_contextlib)")
+TORCH = re.compile(r"[\\/](?:torch|ultralytics)[\\/]")
+FORWARD = "forward"  # what torch calls of a module: another function of the user's there is a hook, or a helper
+# What YOLO does besides steps has a model run, too.
+NO_STEP = re.compile(
+    r"[\\/]ultralytics[\\/](?:utils[\\/]callbacks[\\/]|engine[\\/](?:validator|predictor|exporter)\.py$)"
+)
 
 
 def stacks_waiting_for_loader(process: ProcessStacks) -> list[int]:
@@ -67,10 +69,10 @@ def location_of(stack: Stack, *, of_worker: bool = False) -> Frame | None:
     Where there is none it is the innermost frame of a package, of an interpreter that does nothing else its innermost.
     """
     inner = of_worker_alone(stack) if of_worker else stack
-    code = [frame for frame in inner if not is_plumbing(frame)]
+    call = _call_of_yolo(inner)
     # what a callback has YOLO do, such as a prediction, is named by the line of the callback
-    theirs = [frame for frame in code if kind_of(frame) == "own"] if called_by_yolo(inner) else []
-    own = next(iter(theirs or code), None)
+    theirs = [] if call is None else [frame for frame in inner[: call + 1] if kind_of(frame) == "own"]
+    own = next((frame for frame in (*theirs, *inner) if not is_plumbing(frame)), None)
     package = next((frame for frame in inner if not INTERPRETER.search(frame.file)), None)
     line = own or package or (inner[0] if inner and not of_worker else None)
     return line and replace(line, called="", function=_named(line, inner))  # a line is one, whatever it calls
@@ -86,31 +88,48 @@ def called_by_yolo(stack: Stack) -> Frame | None:
     """Return the frame of the user's function that YOLO called and has not come back from, None where there is none.
 
     A callback is one however many functions it calls itself, YOLO's among them; so is one of YOLO's for a logger, such
-    as W&B. An override is none while it has YOLO, or a model, do its usual work (`super().validate()`). A block of the
-    user's model is none either: it is torch that calls it.
+    as W&B, and an optimizer of the user's, which torch calls for YOLO. An override is none while it has YOLO, a model
+    or an optimizer do its usual work (`super().validate()`). A block of the user's model is none either.
     """
-    for at in range(len(stack) - 1, 0, -1):
-        outer, frame = stack[at], stack[at - 1]
+    at = _call_of_yolo(stack)
+    return None if at is None else replace(stack[at], line=0, called="")
+
+
+def _call_of_yolo(stack: Stack) -> int | None:
+    """Return where in a stack the function lies that `called_by_yolo` returns."""
+    for at in range(len(stack) - 2, -1, -1):
+        outer = next(each for each in stack[at + 1 :] if each is stack[-1] or not _passes_on(each))
         by_yolo = YOLO.search(outer.file) and not INTEGRATIONS.search(outer.file)
-        if not by_yolo or not (kind_of(frame) == "own" or INTEGRATIONS.search(frame.file)):
+        if not by_yolo or not (kind_of(stack[at]) == "own" or INTEGRATIONS.search(stack[at].file)):
             continue
-        if outer.function == CALLBACKS or not any(map(_is_usual_work, stack[: at - 1])):
-            return replace(frame, line=0, called="")
+        if outer.function == CALLBACKS or not any(map(_is_usual_work, stack[:at])):
+            return at
     return None
 
 
+def _passes_on(frame: Frame) -> bool:
+    """Tell whether a frame is of torch's between YOLO and an optimizer that it steps."""
+    return bool(STEPS.search(frame.file))
+
+
 def _is_usual_work(frame: Frame) -> bool:
-    return bool(YOLO.search(frame.file) or MODEL.search(frame.file))
+    return bool(YOLO.search(frame.file) or STEP.search(frame.file))
 
 
 @lru_cache(maxsize=8192)
 def launches(stack: Stack) -> bool:
-    """Tell whether a main process launches the kernels of a training step in a stack: in no callback, and no hook."""
-    if called_by_yolo(stack) is not None:
+    """Tell whether a main process launches the kernels of a training step in a stack.
+
+    It does in no callback, hook or optimizer of the user's, and not where it waits for the GPU, or another package
+    computes.
+    """
+    outermost = next((at for at in range(len(stack) - 1, -1, -1) if STEP.search(stack[at].file)), None)
+    if outermost is None or waits_for_gpu(stack) or any(NO_STEP.search(frame.file) for frame in stack):
         return False
-    inner = [frame for frame in stack if not DECORATION.search(frame.file)]
-    at = next((at for at, frame in enumerate(inner) if STEP.search(frame.file)), None)
-    return at is not None and (at == 0 or not MODULE.search(inner[at].file) or inner[at - 1].function == FORWARD)
+    own = [frame for frame in stack[:outermost] if kind_of(frame) == "own"]
+    inner = next((frame for frame in stack if not INTERPRETER.search(frame.file)), stack[0])
+    ours = inner in own or bool(TORCH.search(inner.file))
+    return ours and called_by_yolo(stack) is None and all(frame.function == FORWARD for frame in own)
 
 
 def line_of(process: ProcessStacks, number: int) -> Frame | None:

@@ -31,7 +31,7 @@ WAITING_MAIN_PCT = 60.0
 SHARED_WAIT_SHARE = 0.25
 STOOD_SHARE = 0.5  # of an interval: what a process did in most of it, by its stacks
 # Likewise, in code of the user's own: none where nothing but steps goes on, 0.13 with hooks in each layer, 0.18 with
-# threads that are waited for, 0.2 with a tracer (H100, H200).
+# threads that are waited for, 0.2 with a tracer (H100, H200; set with these in view).
 OWN_SHARE = 0.1
 MUCH_SHARE = 0.25  # likewise, of what no other cause explains: the rest is a training's own launching
 PROBES_LEAST = 10  # looks in a place: with half of them alike the standard error is 16 points

@@ -15,7 +15,7 @@ from gpu_report.record.clocks import JUMP_S, Clocks
 
 UTILISATION_EVERY_S = 5.0  # of 14 s (10 s by nvml.h): two drains may fail before a reading is lost
 POWER_EVERY_S = 1.0  # of 2.4 s
-TICK_JITTER_S = 0.1  # a tick may come early by it, and must not wait for the next: every 2 s is too seldom for power
+TICK_JITTER_S = 0.1  # a tick may come early by it: with the next one power would have 0.4 s left before it is lost
 TOLD_AT = 3  # drains that fail running: readings are lost from here on
 SAME_CLOCK_S = 60.0  # the newest reading is 0.2 s old: a clock that is further off than this is not its clock
 # "Nothing since the last time" in the tongues of various drivers; with none ever, the ring is empty.

@@ -1,11 +1,15 @@
 """Set-up at odds: a batch that did not fit the GPU's memory, so that YOLO trains with a smaller one."""
 
+from dataclasses import replace
+
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.setup.check import SetupIssue
 from gpu_report.analyse.signals.other_processes import OtherProcess
+from gpu_report.analyse.timeline.thresholds import PROCESSES_EVERY_S
 from gpu_report.analyse.timeline.trainings import Training, whole
+from gpu_report.analyse.timeseries.columns import column_values
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import Advice
 from gpu_report.wording import gib, memory_words
@@ -14,23 +18,25 @@ from gpu_report.wording import gib, memory_words
 def batch_too_large(context: Context, training: Training) -> SetupIssue | None:
     """Find a first epoch that was begun again with a smaller batch.
 
-    In its first epoch, on one GPU, ultralytics answers CUDA's out-of-memory error so: half the batch, up to three times
-    (8.4, `BaseTrainer._do_train`).
+    In its first epoch, on one GPU, ultralytics answers an error for want of GPU memory so: half the batch, up to three
+    times (8.4, `BaseTrainer._do_train`). It takes some errors of cuDNN for that, too.
     """
     asked, had = whole(training.args.get("batch")), whole(training.settings.get("batch"))
     lost = _lost(training)
     if lost is None or asked is None or had is None or had >= asked:
         return None
-    other = _holder(context, training, lost)
+    holder = _holder(context, training, lost[1])
+    fits = holder is not None and _fits(context, training, asked / had, lost[1], holder)
+    begin_so = Advice("it begins at once then; a smaller `imgsz` leaves room for more", "batch", str(asked), str(had))
     return SetupIssue(
         "warning",
-        f"GPU memory ran out with `batch={asked}`: YOLO began again with `batch={had}`",
+        f"YOLO lowered `batch` from {asked} to {had}, probably because GPU memory ran out",
         (asked, had),
         evidence(
             ("time until it began again", lost[1] - lost[0], "s"),
-            (f"memory of {other.who if other else ''}", gib(other.memory_mib if other else None), "GiB"),
+            (f"memory of {holder.who if holder else ''}", gib(holder.memory_mib if holder else None), "GiB"),
         ),
-        (_advice(asked, had, other),),
+        (_keep_off(holder) if holder is not None and fits else begin_so,),
     )
 
 
@@ -41,19 +47,32 @@ def _lost(training: Training) -> Span | None:
     return (first[0].start_t_s, first[-1].start_t_s) if len(first) > 1 else None
 
 
-def _holder(context: Context, training: Training, lost: Span) -> OtherProcess | None:
-    """Return the process of somebody else that held much of the GPU's memory when it ran out."""
-    there = [each for each in context.other_processes if each.gpu in training.gpus and each.span[0] < lost[1]]
-    there = [each for each in there if each.span[1] > lost[0]]
-    largest = max(there, key=lambda each: each.memory_mib or 0.0, default=None)
+def _holder(context: Context, training: Training, until_s: float) -> OtherProcess | None:
+    """Return the process of somebody else that held most of the GPU's memory when it ran out, with what it held then.
+
+    None where that was less than HOLDER_SHARE of it.
+    """
+    looks = context.run.processes
+    there = [each for each in context.other_processes if each.gpu in training.gpus and each.span[0] < until_s]
+    held: list[OtherProcess] = []
+    for each in there:
+        theirs = looks[(looks["pid"] == each.pid) & (looks["gpu"] == each.gpu)]
+        seen = column_values(theirs, "memory_used_mib", [(-1.0, until_s + PROCESSES_EVERY_S)])
+        held.append(replace(each, memory_mib=float(seen.max(initial=0.0))))
+    largest = max(held, key=lambda each: each.memory_mib or 0.0, default=None)
     total = None if largest is None else context.run.gpu(largest.gpu).memory_total_mib
-    if largest is None or not total or (largest.memory_mib or 0.0) < th.HOLDER_SHARE * total:
-        return None
-    return largest
+    return largest if largest and total and (largest.memory_mib or 0.0) >= th.HOLDER_SHARE * total else None
 
 
-def _advice(asked: int, had: int, other: OtherProcess | None) -> Advice:
-    if other is None:
-        return Advice("it begins at once then; a smaller `imgsz` leaves room for more", "batch", str(asked), str(had))
-    keep = f"Keep {other.who.replace('`', chr(39))} off GPU {other.gpu}"
-    return Advice(f"{keep} while it trains: it held {memory_words(other.memory_mib or 0.0)} of its memory", short=keep)
+def _fits(context: Context, training: Training, larger: float, from_s: float, holder: OtherProcess) -> bool:
+    """Tell whether a batch so many times larger has room where nobody else is on the GPU, by what the smaller took."""
+    total = context.run.gpu(holder.gpu).memory_total_mib
+    series = next(each for each in context.series if each.gpu == holder.gpu)
+    used = column_values(series.samples, "memory_used_mib", [(from_s, training.span[1])])
+    own_mib = float(used.max(initial=0.0)) - (holder.memory_mib or 0.0)
+    return total is not None and larger * own_mib <= total
+
+
+def _keep_off(holder: OtherProcess) -> Advice:
+    keep = f"Keep {holder.who.replace('`', chr(39))} off GPU {holder.gpu}"
+    return Advice(f"{keep} while it trains: it held {memory_words(holder.memory_mib or 0.0)} of its memory", short=keep)

@@ -287,17 +287,18 @@ def test_each_mode_that_callbacks_tell_has_its_words():
 PARTLY = Stood(in_loader=0.0, line=LINE, share=0.4, usual=0.3, call=LINE, call_share=0.4)
 
 
-@pytest.mark.parametrize("own_share", [0.13, 0.3])  # hooks in each layer; an optimizer of one's own
-def test_a_gpu_with_few_kernels_is_not_called_launch_bound_where_code_of_the_users_runs_between_them(own_share):
+@pytest.mark.parametrize(
+    "share", [{"own_share": 0.13}, {"call_share": 0.35}]
+)  # hooks in each layer; a logger of YOLO's
+def test_a_gpu_with_few_kernels_is_not_called_launch_bound_where_other_code_runs_between_them(share):
     slow = signals(ONE_CORE, gpu={"gpu_util_pct": 8, "sm_active_pct": 7})
-    stood = dataclasses.replace(LAUNCHES, launching=0.6, own_share=own_share)
+    stood = dataclasses.replace(LAUNCHES, launching=0.6, **share)
     assert explain(dataclasses.replace(slow, stood=stood)).cause.name == "main-process"
 
 
-def test_much_code_of_the_users_is_no_launching_whatever_the_kernels_are():
-    full = signals(ONE_CORE, gpu={"gpu_util_pct": 28, "sm_active_pct": 7}, data_wait_share=0.0)
-    stood = dataclasses.replace(LAUNCHES, launching=0.6, own_share=0.3)
-    assert explain(dataclasses.replace(full, stood=stood)).cause.name == "main-process"
+def test_steps_that_fill_more_cores_than_launching_can_are_the_main_process():
+    threads = signals({**ONE_CORE, "main_cpu_pct": 400}, gpu={"gpu_util_pct": 8, "sm_active_pct": 7}, stood=LAUNCHES)
+    assert explain(threads).cause.name == "main-process"
 
 
 def test_a_process_that_only_holds_memory_takes_no_time_of_the_gpu():

@@ -52,6 +52,10 @@ FORWARD = Frame(YOLO + "nn/modules/conv.py", 87, "forward")
 BACKWARD = Frame(TORCH + "autograd/graph.py", 869, "_engine_run_backward")
 RUNS = Frame(YOLO + "utils/callbacks/base.py", 20, "run_callbacks")
 PREDICTS = Frame("/home/me/callbacks.py", 78, "predict")
+BLOCK = Frame("/home/me/blocks.py", 12, "forward")
+OWN_STEP = Frame("/home/me/optim.py", 40, "step")
+STEPS = (Frame(TORCH + "optim/optimizer.py", 526, "wrapper"), Frame(TORCH + "amp/grad_scaler.py", 462, "step"))
+SCRIPT = Frame("/home/me/train.py", 9, "<module>")
 
 
 @pytest.mark.parametrize(
@@ -60,10 +64,18 @@ PREDICTS = Frame("/home/me/callbacks.py", 78, "predict")
         ((CONV, CALLS, FORWARD, CALLS, TRAINER), True),
         ((CALLS, FORWARD, CALLS, TRAINER), True),
         ((FORWARD, Frame(TORCH + "utils/_contextlib.py", 124, "decorate_context"), CALLS, TRAINER), True),
-        ((Frame("/home/me/blocks.py", 12, "forward"), CALLS, TRAINER), True),
+        ((BLOCK, CALLS, TRAINER), True),
         ((BACKWARD, TRAINER), True),  # a thread of autograd's launches, and the main one sleeps
         ((Frame(TORCH + "optim/adamw.py", 200, "step"), TRAINER), True),
         ((Frame("/home/me/hooks.py", 38, "look"), CALLS, TRAINER), False),  # a hook
+        ((CONV, CALLS, Frame("/home/me/hooks.py", 39, "look"), CALLS, TRAINER), False),  # ... that runs a module
+        ((OWN_STEP, *STEPS, TRAINER), False),  # an optimizer of the user's
+        ((Frame("/home/me/hooks.py", 5, "after_step"), *STEPS, TRAINER), False),
+        ((Frame("/venv/lib/python3.11/site-packages/scipy/optimize/_lsap.py", 9, "f"), BLOCK, CALLS, TRAINER), False),
+        ((Frame("/home/me/blocks.py", 30, "assign"), BLOCK, CALLS, TRAINER), False),  # what a block does besides
+        ((Frame("/home/me/blocks.py", 14, "forward", "cpu"), CALLS, TRAINER), False),  # waits for the GPU
+        ((CONV, CALLS, Frame(YOLO + "engine/validator.py", 220, "__call__"), TRAINER), False),
+        ((CONV, CALLS, Frame("/venv/lib/python3.11/site-packages/wandb/x.py", 3, "log"), RUNS, TRAINER), False),
         ((CONV, CALLS, FORWARD, CALLS, PREDICTS, RUNS, TRAINER), False),  # what a callback predicts is no step
         ((TRAINER,), False),
         (WAITS, False),
@@ -79,7 +91,13 @@ def test_what_a_callback_has_yolo_do_is_named_by_the_line_of_the_callback():
     assert location_of((*inner, PREDICTS, RUNS, TRAINER)).line == PREDICTS.line
     assert location_of((*inner, TRAINER)).line == FORWARD.line
     logger = Frame(YOLO + "utils/callbacks/wb.py", 150, "on_fit_epoch_end")
-    assert location_of((*inner, logger, RUNS, TRAINER)).line == FORWARD.line  # none of it is the user's
+    assert location_of((*inner, logger, RUNS, TRAINER, SCRIPT)).line == FORWARD.line  # none of it is the user's
+
+
+def test_an_optimizer_of_the_users_is_a_call_of_yolos_though_torch_lies_between():
+    assert called_by_yolo((OWN_STEP, *STEPS, TRAINER, SCRIPT)).function == "step"
+    subclass = Frame("/home/me/trainer.py", 60, "optimizer_step")  # has torch's optimizer do its usual work
+    assert called_by_yolo((Frame(TORCH + "optim/adamw.py", 200, "step"), *STEPS, subclass, TRAINER, SCRIPT)) is None
 
 
 def test_a_callback_is_the_function_that_yolo_called_whatever_it_calls():

@@ -59,14 +59,18 @@ def test_what_is_usual_is_that_of_the_same_phase_and_unknown_where_it_was_met_bu
     assert habits(*stays[2:], util=util, phases=phases).within([(50, 60)]).usual is None
 
 
-def test_a_steps_launching_is_a_share_of_its_own_and_no_place_to_look_at():
-    backward = (
-        Frame("/venv/lib/python3.11/site-packages/torch/autograd/graph.py", 869, "_engine_run_backward"),
-        TRAINER,
-    )
-    stood = habits((0, 6, backward), (6, 10, LOGS), util=[0] * 10).within([(0, 10)])
-    assert stood.launching == pytest.approx(0.6)
-    assert (stood.line, stood.share, stood.own_share) == (LOG, pytest.approx(0.4), pytest.approx(0.4))
+BACKWARD = (Frame("/venv/lib/python3.11/site-packages/torch/autograd/graph.py", 869, "_engine_run_backward"), TRAINER)
+
+
+@pytest.mark.parametrize(
+    ("cpu", "line", "launching"),
+    [([100] * 10, LOG, 0.6), (None, LOG, 0.6), ([3] * 10, TRAINER, 0.0)],  # the last one hangs there
+)
+def test_a_steps_launching_is_a_share_of_its_own_as_long_as_the_process_uses_the_cpu(cpu, line, launching):
+    stood = habits((0, 6, BACKWARD), (6, 10, LOGS), util=[0] * 10, cpu=cpu).within([(0, 10)])
+    assert stood.launching == pytest.approx(launching)
+    assert stood.line == line
+    assert stood.own_share == pytest.approx(0.4)
 
 
 def test_too_few_notes_say_nothing():

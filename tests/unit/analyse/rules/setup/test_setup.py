@@ -140,7 +140,7 @@ def begun_again(asked, had, *, attempts=2, **given):
 def test_a_batch_that_yolo_halved_for_want_of_memory():
     (finding,) = odds(begun_again(32, 8, attempts=3))
     assert finding.severity == "warning"
-    assert finding.summary == "GPU memory ran out with `batch=32`: YOLO began again with `batch=8`"
+    assert finding.summary == "YOLO lowered `batch` from 32 to 8, probably because GPU memory ran out"
     assert [(e.value, e.unit) for e in finding.evidence] == [(20.0, "s")]
     (advice,) = finding.advice
     assert (advice.argument, advice.from_value, advice.to_value) == ("batch", "32", "8")
@@ -153,14 +153,25 @@ def test_no_word_on_a_batch_that_fits_or_was_left_to_yolo_or_is_not_known(asked,
     assert odds(begun_again(asked, had, attempts=attempts)) == []
 
 
-@pytest.mark.parametrize(("held_mib", "is_named"), [(60_000, True), (600, False), (np.nan, False)])
-def test_somebody_else_who_held_the_memory_that_a_batch_needed_is_named(held_mib, is_named):
+@pytest.mark.parametrize(
+    ("held_mib", "later_mib", "used_mib", "is_named"),
+    [
+        (60_000, 60_000, 70_000.0, True),  # twice the 9.8 GiB that half the batch took has room alone
+        (600, 600, 11_000.0, False),
+        (np.nan, np.nan, 11_000.0, False),
+        (20_000, 20_000, 130_000.0, False),  # twice 107 GiB has none, whoever is there
+        (600, 60_000, 70_000.0, False),  # it grew long afterwards
+    ],
+)
+def test_somebody_else_who_held_the_memory_that_a_batch_needed_is_named(held_mib, later_mib, used_mib, is_named):
     run = begun_again(32, 16)
-    rows = [(8.0, 41, "trainer", 9000.0, "appeared"), (15.0, 798, "other", held_mib, "appeared")]
-    looks = pd.DataFrame(rows, columns=["t_s", "pid", "owner", "memory_used_mib", "change"])
-    looks = looks.assign(gpu=0, name="python3", gpu_util_pct=0.0)
-    (finding,) = odds(dataclasses.replace(run, processes=looks))
-    assert finding.advice[0].text.startswith("Keep python3 (pid 798) off GPU 0") is is_named
+    rows = [(8.0, 41, "trainer", 9000.0), (15.0, 798, "other", held_mib), (90.0, 798, "other", later_mib)]
+    looks = pd.DataFrame(rows, columns=["t_s", "pid", "owner", "memory_used_mib"])
+    looks = looks.assign(gpu=0, name="py`th`on3", gpu_util_pct=0.0, change=["appeared", "appeared", "changed"])
+    samples = run.samples.assign(memory_used_mib=used_mib)
+    (finding,) = odds(dataclasses.replace(run, processes=looks, samples=samples))
+    assert finding.advice[0].text.startswith("Keep py'th'on3 (pid 798) off GPU 0") is is_named
+    assert (finding.advice[0].argument == "batch") is not is_named
 
 
 def test_a_small_dev_shm_is_a_note_as_long_as_nothing_came_of_it():

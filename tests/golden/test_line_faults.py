@@ -16,7 +16,8 @@ HEALTHY = "healthy"
 LINE_NOT_FOUND = {"busy-thread", "thread-join"}
 # Workers that wait for good count as slow ones: the recording ends 8 s later, and a drop takes 10 s.
 # Of a training whose batch was halved, the rest is judged by itself (below).
-CAUSE_NOT_FOUND = {"fork-deadlock", "gpu-memory-taken"}
+NO_MEMORY = {"gpu-memory-taken", "gpu-memory-gone"}
+CAUSE_NOT_FOUND = {"fork-deadlock", *NO_MEMORY}
 LONG_ENDS = {"tiny-epochs", "val-files"}  # a note: nothing is wrong
 
 
@@ -75,10 +76,12 @@ def test_a_callback_that_took_much_of_the_time_leads_and_can_give_back_its_own(f
     assert analysis.verdict.sentences[0].text.startswith("Look at `write` (unseen_again.py:167): it took 49 %")
 
 
-def test_a_training_that_another_program_left_no_memory_says_so_first(folders):
-    analysis = analyse(load_run(folders / H100 / "gpu-memory-taken"))
+@pytest.mark.parametrize(("name", "pid", "batch"), [("gpu-memory-taken", 7995, 16), ("gpu-memory-gone", 842, 8)])
+def test_a_training_that_another_program_left_no_memory_says_so_first(folders, name, pid, batch):
+    analysis = analyse(load_run(folders / H100 / name))
     assert analysis.verdict.sentences[0].text == (
-        "Keep python3 (pid 7995) off GPU 0: YOLO lowered `batch` from 32 to 16, probably because GPU memory ran out."
+        f"Keep python3 (pid {pid}) off GPU 0: YOLO lowered `batch` from 32 to {batch}, "
+        "probably because GPU memory ran out."
     )
 
 

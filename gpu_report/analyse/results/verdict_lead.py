@@ -33,7 +33,7 @@ def leads(
     """Return what may be changed, what saves most first; what is too little to speak of is left out."""
     found = [
         *_urgent(findings),
-        *_set_up(findings, th.WORTH_LEADING_SHARE * _trained_s(context)),
+        *_set_up(findings),
         *_setting(context, findings, projection),
         *_lasting(context, findings, limits, projection),
         *_momentary(findings, limits, _epochs(context)),
@@ -65,12 +65,12 @@ def _urgent(findings: Sequence[Finding]) -> Iterator[Lead]:
             yield Lead(_of(finding, LOOK, _plain(finding.summary)), URGENT_S)
 
 
-def _set_up(findings: Sequence[Finding], worth_s: float) -> Iterator[Lead]:
-    """Yield what to do about a set-up that does not fit, where it can be said shortly: what it costs is not known."""
+def _set_up(findings: Sequence[Finding]) -> Iterator[Lead]:
+    """Yield what to do about a set-up that does not fit, where it can be said shortly: the rest may follow from it."""
     for finding in findings:
         advice = next((each for each in finding.advice if each.short), None)
         if finding.rule == "environment" and finding.severity == "warning" and advice is not None:
-            yield Lead(_of(finding, LOOK, f"{advice.short}: {lower_first(finding.summary)}", advice), worth_s)
+            yield Lead(_of(finding, LOOK, f"{advice.short}: {lower_first(finding.summary)}"), URGENT_S)
 
 
 def _of(finding: Finding, kind: str, text: str, advice: Advice | None = None) -> Sentence:

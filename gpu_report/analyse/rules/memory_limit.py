@@ -54,6 +54,12 @@ def _finding(context: Context, memory: GpuMemory, spans: list[Span]) -> Finding:
     )
 
 
+def _retries(context: Context, gpu: int, at_s: float) -> float | None:
+    """Return how often torch flushed what it kept (its `num_alloc_retries`), None where callbacks tell of none."""
+    training = context.training_at(at_s, gpu)
+    return training.quantity("memory_retries") if training else None
+
+
 def _evidence(
     context: Context, memory: GpuMemory, spans: list[Span], peak_mib: float, others_mib: float | None
 ) -> tuple[Evidence, ...]:
@@ -67,6 +73,7 @@ def _evidence(
             ("capacity of the GPU", gib(memory.capacity_mib), "GiB"),
             ("of it the training's", gib(own), "GiB"),
             ("of it other processes'", gib(others_mib) if others_mib else None, "GiB"),
+            ("times that torch freed memory to get more", _retries(context, memory.gpu, end_s), ""),
         ),
         *([Evidence(f"the largest of them: {largest.who}", gib(largest.memory_mib), "GiB")] if largest else []),
         Evidence(f"time over {th.NEAR_LIMIT_PCT:.0f} % in all", sum(b - a for a, b in spans), "s"),

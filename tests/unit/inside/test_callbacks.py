@@ -252,6 +252,22 @@ def test_what_slows_a_training_is_told_when_it_changes(folder, monkeypatch):
     assert len(told) == 2
 
 
+def test_how_often_torch_asked_for_memory_again_is_told_when_it_rises(folder, monkeypatch):
+    count = {"num_alloc_retries": 0}
+    torch = Some(cuda=Some(memory_stats=lambda: count))
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    trainer = Trainer(folder, epochs=4)
+    start(trainer)
+    epoch(trainer, 1)
+    count["num_alloc_retries"] = 7
+    epoch(trainer, 2)
+    epoch(trainer, 3)
+    del torch.cuda  # whatever it raises
+    epoch(trainer, 4)
+    told = [line["memory_retries"] for line in written(folder, "settings") if "memory_retries" in line]
+    assert told == [7]
+
+
 def test_a_profiler_of_python_is_seen_however_it_watches():
     assert "profile_function" not in facts.slow_modes()
     with cProfile.Profile():  # from Python 3.12 on it watches by sys.monitoring

@@ -53,7 +53,8 @@ def _holder(context: Context, training: Training, until_s: float) -> OtherProces
     None where that was less than HOLDER_SHARE of it.
     """
     looks = context.run.processes
-    there = [each for each in context.other_processes if each.gpu in training.gpus and each.span[0] < until_s]
+    gpus = training.gpus or {gpu.index for gpu in context.run.gpus}  # a training without memory may not work on any
+    there = [each for each in context.other_processes if each.gpu in gpus and each.span[0] < until_s]
     held: list[OtherProcess] = []
     for each in there:
         theirs = looks[(looks["pid"] == each.pid) & (looks["gpu"] == each.gpu)]

@@ -135,15 +135,16 @@ def _command(context: Context, event: RecordedEvent, reported: Sequence[RankGrou
             found = with_last_stacks(context, found, _pids(context, going), before.start_t_s if before else None)
         return replace(found, epoch=going[-1].epoch, phase=going[-1].phase.name)
     if reported and all(training.is_good for training in reported):
-        return _after_its_training(found)
+        return _beside_its_training(found, went_on=any(t.end_t_s > event.t_s + ENDED_TOGETHER_S for t in reported))
     was_killed = not reported and event.fields.get("signal") and not is_by_hand(event)
     return with_last_stacks(context, found, frozenset()) if was_killed else found
 
 
-def _after_its_training(found: Finding) -> Finding:
-    """Return the finding of a command that failed when its training had come to its end, which is none of it."""
+def _beside_its_training(found: Finding, *, went_on: bool) -> Finding:
+    """Return the finding of a command that failed, of which no training ended: it was over, or its ranks went on."""
     cause = found.cause and replace(found.cause, name=COMMAND_ENDED)
-    summary = f"{found.summary}, after its training had finished"
+    training = "; its training went on without it, and finished" if went_on else ", after its training had finished"
+    summary = f"{found.summary}{training}"
     severity: Severity = "info" if found.severity == "info" else "warning"
     return replace(found, rule=COMMAND_ENDED, severity=severity, summary=summary, cause=cause)
 

@@ -131,6 +131,14 @@ def slow_modes() -> list[str]:
     return [name for name, is_on in SLOW_MODES.items() if _true(is_on)]
 
 
+def memory_retries() -> int | None:
+    """Return how often torch had to free what it kept of this GPU's memory to get more, None where nobody tells."""
+    try:
+        return int(_imported("torch").cuda.memory_stats()["num_alloc_retries"])
+    except Exception:  # noqa: BLE001 - no CUDA, or another version
+        return None
+
+
 def plain(value: Any) -> Scalar:
     """Return a value as JSON holds it; what is not finite is not known."""
     if isinstance(value, float):

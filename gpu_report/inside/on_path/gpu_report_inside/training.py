@@ -37,6 +37,7 @@ class ReportedTraining(ReportedRun):
         self._gflops = GflopsListener()
         self._parts = ["setup"]
         self._slow_modes: list[str] | None = None
+        self._memory_retries = 0
         self.phase("startup", "setup")
 
     def is_of(self, trainer: Any) -> bool:
@@ -190,11 +191,18 @@ class ReportedTraining(ReportedRun):
             self._epoch_open = False
 
     def _tell_slow_modes(self) -> None:
-        """Say what was switched on at every look so far that slows the training, where that has changed."""
+        """Say what was switched on at every look so far that slows the training, where that has changed.
+
+        So does GPU memory that is full, for which torch frees its own and asks again.
+        """
         now_on, before = facts.slow_modes(), self._slow_modes
         self._slow_modes = now_on if before is None else [mode for mode in before if mode in now_on]
         if self._slow_modes != (before or []):
             LINES.write("settings", {"slow_modes": self._slow_modes})
+        retries = facts.memory_retries()
+        if retries is not None and retries != self._memory_retries:
+            self._memory_retries = retries
+            LINES.write("settings", {"memory_retries": retries})
 
     def _totals(self) -> None:
         begun = {"start_wall_s": round(self._begun[0], 6), "start_mono_s": round(self._begun[1], 6)}

@@ -18,6 +18,7 @@ import samples
 import torch
 import unseen
 import unseen_again
+import unseen_fourth
 import unseen_third
 from ultralytics import YOLO
 from ultralytics.data import build
@@ -152,6 +153,7 @@ FAULTS = {
     **unseen.UNSEEN,
     **unseen_again.AGAIN,
     **unseen_third.THIRD,
+    **unseen_fourth.FOURTH,
     **ranks.RANKS,
     "rank-sleep": (
         "trainer-blocked",
@@ -187,7 +189,9 @@ def main() -> None:
     def write(_=None):
         if ranks.RANK > 0 or (ranks.RANK < 0 and isinstance(arguments["device"], list) and not truth["error"]):
             return  # another rank, or the process that started the ranks: rank 0 writes
-        Path(out).write_text(json.dumps({**truth, "faults": began}))
+        whole = Path(out + ".part")  # a signal in the middle must not leave half of it
+        whole.write_text(json.dumps({**truth, "faults": began}))
+        whole.replace(out)
 
     for event in ("on_pretrain_routine_start", "on_pretrain_routine_end", "on_train_start", "on_train_epoch_start"):
         model.add_callback(event, note(event))

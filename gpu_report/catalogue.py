@@ -195,7 +195,7 @@ _CAUSES = (
         "Waiting for data (CPU)",
         "keep other programs off these CPU cores while it trains, or give the training more of them.",
         "Keep other programs off the CPU: the GPU {probably}waited {took} for data",
-        "Give the training more CPU cores: the data-loader workers are the limit",
+        "Speed up the data loader (more workers, more CPU cores): it is the limit",
         is_input=True,
     ),
     CauseRow(

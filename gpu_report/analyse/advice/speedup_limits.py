@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean, median
 
 from gpu_report.analyse.advice import thresholds as th
+from gpu_report.analyse.advice.expected_epoch import expected_epoch
 from gpu_report.analyse.causes.host import cores_short
 from gpu_report.analyse.causes.main_process import OF_A_CALL, main_process_bound, partly_in_call
 from gpu_report.analyse.causes.slow_modes import slowed_by_mode
@@ -15,7 +16,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.timeline.trainings import Training, longest_run
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
-from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, as_array
+from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, as_array, length_s
 from gpu_report.analyse.timeseries.thresholds import TOUCHED_S
 from gpu_report.catalogue import CAUSES, RULES
 from gpu_report.model import EpochSummary, Finding, SpeedupLimit
@@ -24,6 +25,7 @@ WAITING = "waiting-for-peer"
 GAPS = "short gaps"
 # Of which epochs a limit calls one the epoch now: the table of epochs has others beside them, the first above all.
 ALL, STEADY = "all epochs", "the steady-state epochs"
+EXPECTED = "first epoch, estimated from the part that was recorded"
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,9 @@ def training_of_limits(context: Context, epochs: Sequence[EpochSummary]) -> Trai
     """
     longest = longest_run(epochs)
     starts = [epoch.start_t_s for epoch in epochs if epoch.run == longest]
-    return context.training_at(starts[len(starts) // 2]) if starts else None
+    if starts:
+        return context.training_at(starts[len(starts) // 2])
+    return max(context.trainings, key=lambda training: length_s(training.train_spans), default=None)
 
 
 def find_speedup_limits(
@@ -53,9 +57,12 @@ def find_speedup_limits(
 ) -> tuple[SpeedupLimit, ...]:
     """Return a limit for each cause of lost training time, the largest win first; empty where epochs are not known.
 
-    Of several YOLO runs in one recording the longest is meant.
+    Of several YOLO runs in one recording the longest is meant. Where no epoch of it can be judged, there is a limit of
+    what holds it back all the time, by the epoch that is expected.
     """
     mine = _judged(epochs)
+    if not mine:
+        return tuple(_by_expected_epoch(context, epochs, findings))
     training = training_of_limits(context, epochs)
     took = _disturbing(findings)
     disturbing, held_up = IntervalIndex(took, _span), interval_cover(map(_span, took))
@@ -71,6 +78,17 @@ def find_speedup_limits(
     found = [*(replace(limit, rest_s=rest_s) for limit in found), *_at_epoch_ends(mine, findings, left_out)]
     worthwhile = [limit for limit in found if limit.speed_up_at_most >= th.LEAST_SPEED_UP]
     return tuple(sorted(worthwhile, key=lambda limit: -limit.speed_up_at_most))
+
+
+def _by_expected_epoch(
+    context: Context, epochs: Sequence[EpochSummary], findings: Sequence[Finding]
+) -> Iterator[SpeedupLimit]:
+    """Yield the limit of a training that no epoch is known of but its first."""
+    training = training_of_limits(context, epochs)
+    epoch = expected_epoch(context, training, [each.summary for each in _of_the_longest(epochs)])
+    limit = _lasting(context, training, [_Epoch(epoch, epoch.train_s or 0.0)], findings) if epoch else None
+    if limit is not None and limit.speed_up_at_most >= th.LEAST_SPEED_UP:
+        yield replace(limit, now_is=EXPECTED)
 
 
 def _at_epoch_ends(epochs: Sequence[_Epoch], findings: Sequence[Finding], left_out: str) -> Iterator[SpeedupLimit]:

@@ -17,3 +17,4 @@ BATCH_MEMORY_SHARE = 0.6  # of a card's memory: what ultralytics' own AutoBatch 
 BATCHES_AT_LEAST = 10  # of an epoch: fewer are a poor epoch for the loader and for batch normalisation
 
 READING_SHARE = 0.5  # of what workers do while they are waited for: with less of it a cache takes little away
+WARM_UP_SHARE = 0.1  # of a first epoch: with more of it warming up, it says little of the ones that follow

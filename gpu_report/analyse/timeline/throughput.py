@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -33,6 +34,10 @@ class Throughput:
     def images_per_s(self, spans: Sequence[Span]) -> float | None:
         """Return images a second of training within spans, None where nothing was trained there."""
         return self._share(self.images, spans)
+
+    def batches_per_s(self, spans: Sequence[Span]) -> float | None:
+        """Return batches a second of training within spans, None where nothing was trained there."""
+        return self._share(self.batches, spans)
 
     def data_wait_share(self, spans: Sequence[Span]) -> float | None:
         """Return the share of training within spans that waited for data, 0 to 1, None where nothing was trained.
@@ -100,20 +105,44 @@ def _throughput(reported: Sequence[InsideRun]) -> Throughput | None:
     for process in sorted(reported, key=lambda process: process.phases[0].start_t_s if process.phases else 0.0):
         ended = [(e, e.end_t_s) for e in process.epochs if e.end_t_s is not None and e.end_t_s > e.start_t_s]
         images, batches = sum(epoch.images or 0 for epoch, _ in ended), sum(epoch.batches for epoch, _ in ended)
+        each = images / batches if images and batches else _batch(process)
         for epoch, end_s in ended if images and batches else ():
-            _add(points, _points(process, epoch, end_s), images / batches)
+            _add(points, [*_points(process, epoch, end_s), (end_s, epoch.batches, epoch.data_wait_s)], each or 0.0)
+        if (running := _running(process)) is not None and each:
+            _add(points, running, each)
     if not points:
         return None
     t_s, done, seen, trained_s, waited_s = (np.array(column, dtype=float) for column in zip(*points, strict=True))
     return None if (np.diff(t_s) < 0).any() else Throughput(t_s, done, seen, trained_s, waited_s)
 
 
+def _batch(process: InsideRun) -> int | None:
+    """Return the images of a batch, over all ranks, as they were set; None where that is not known."""
+    size = process.settings.get("batch")
+    return size if isinstance(size, int) and not isinstance(size, bool) and size > 0 else None
+
+
+def _running(process: InsideRun) -> list[tuple[float, int, float]] | None:
+    """Return (time, batches done, seconds waited) of an epoch that was not over at the last report, None without one.
+
+    Epochs take hours, and a recording may be over before the first of them is. What an exception had reported in the
+    end is left out: the wait that it may have broken off is not in it.
+    """
+    last = process.epochs[-1] if process.epochs else None
+    if last is None or last.end_t_s is not None:
+        return None
+    points = _points(process, last, math.inf)
+    points = points if process.ended is None else points[:-1]
+    return points if len(points) > 1 else None
+
+
 def _points(process: InsideRun, epoch: InsideEpoch, end_s: float) -> list[tuple[float, int, float]]:
-    """Return (time, batches done, seconds waited) within an epoch."""
+    """Return (time, batches done, seconds waited) from the start of an epoch to the last report in it."""
     first = bisect_right(process.progress, epoch.start_t_s, key=lambda reported: reported.t_s)
     last = bisect_left(process.progress, end_s, key=lambda reported: reported.t_s)
-    known = [(p.t_s, p.batches, p.data_wait_s) for p in process.progress[first:last] if p.batches <= epoch.batches]
-    return [(epoch.start_t_s, 0, 0.0), *known, (end_s, epoch.batches, epoch.data_wait_s)]
+    most = epoch.batches if epoch.end_t_s is not None else math.inf
+    known = [(p.t_s, p.batches, p.data_wait_s) for p in process.progress[first:last] if p.batches <= most]
+    return [(epoch.start_t_s, 0, 0.0), *known]
 
 
 def _add(points: list[Point], epoch: Sequence[tuple[float, int, float]], images: float) -> None:

@@ -108,3 +108,23 @@ def test_of_several_ranks_the_one_that_waits_longest_decides_and_each_gpu_has_it
 
 def test_a_rank_of_which_the_middle_is_not_kept_decides_nothing():
     assert throughput_of(of_two(rank(0, 1.0), rank(1, 10.0, epochs=1))).data_wait_share([(10.0, 30.0)]) == 0.05
+
+
+RUNNING = InsideEpoch(1, 1, 10.0, None, None, 1, 2.0, 2.0, 2.0)  # as reported after its first batch
+
+
+def test_an_epoch_that_goes_on_counts_to_its_last_report():
+    run = run_of((15.0, 10), (20.0, 40), epochs=(RUNNING,))
+    (inside,) = run.inside
+    run = dataclasses.replace(run, inside=(dataclasses.replace(inside, settings={"batch": 16}),))
+    throughput = throughput_of(run)
+    assert throughput.batches_per_s([(15.0, 20.0)]) == pytest.approx(6)
+    assert throughput.images_per_s([(15.0, 20.0)]) == pytest.approx(96)
+    assert throughput.batches_per_s([(21.0, 30.0)]) is None
+
+
+def test_what_an_exception_reported_in_the_end_is_left_out():
+    run = run_of((15.0, 10), (20.0, 11), epochs=(RUNNING,))  # it waited from 15.5 s on, which nobody reported
+    (inside,) = run.inside
+    inside = dataclasses.replace(inside, settings={"batch": 16}, ended="exception")
+    assert throughput_of(dataclasses.replace(run, inside=(inside,))).t_s.tolist() == [10.0, 15.0]

@@ -1,0 +1,49 @@
+"""The epoch that a training is expected to have, of which no steady one was recorded: they may take hours."""
+
+from collections.abc import Sequence
+
+from gpu_report.analyse.advice import thresholds as th
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.timeline.thresholds import SETTLED_AT_LEAST_S, WARM_UP_S
+from gpu_report.analyse.timeline.trainings import Training, whole
+from gpu_report.analyse.timeseries.intervals import Span, length_s
+from gpu_report.model import EpochSummary
+
+
+def expected_epoch(context: Context, training: Training | None, firsts: Sequence[EpochSummary]) -> EpochSummary | None:
+    """Return an epoch with the seconds that training takes and waits in it (`train_s`, `data_wait_s`), else None.
+
+    It is as long as its batches take after the warm-up, as callbacks reported them. Where they did not, it is the first
+    epoch, if that is long enough for the warm-up not to matter.
+    """
+    if training is None:
+        return None
+    spans = training.within(context.undisturbed)
+    long = [epoch for epoch in firsts if (epoch.train_s or 0.0) * th.WARM_UP_SHARE >= WARM_UP_S]
+    return _of_batches(context, training, spans) or (long[-1] if long else None)
+
+
+def _of_batches(context: Context, training: Training, spans: Sequence[Span]) -> EpochSummary | None:
+    """Return the epoch that its batches come to at the speed of some spans."""
+    batches, seconds = whole(training.settings.get("batches")), length_s(spans)
+    if context.throughput is None or not batches or seconds < SETTLED_AT_LEAST_S:
+        return None
+    rate, wait = context.throughput.batches_per_s(spans), context.throughput.data_wait_share(spans)
+    if not rate or wait is None:
+        return None
+    start_s, train_s = spans[0][0], batches / rate
+    return EpochSummary(
+        run=training.number or 0,
+        epoch=1,
+        attempt=1,
+        start_t_s=start_s,
+        end_t_s=start_s + train_s,
+        gpu_util_pct=None,
+        memory_peak_mib=None,
+        energy_j=None,
+        gpus={},
+        loss=None,
+        lr=None,
+        train_s=train_s,
+        data_wait_s=wait * train_s,
+    )

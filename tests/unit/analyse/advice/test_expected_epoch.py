@@ -1,0 +1,38 @@
+"""A fix and what it wins, of a training whose first epoch is not over, or the only one."""
+
+from types import SimpleNamespace
+
+import pytest
+from support.cut_short import cut_short
+from support.samples import SAMPLES
+
+from gpu_report.analyse import analyse
+from gpu_report.analyse.advice.expected_epoch import expected_epoch
+from gpu_report.analyse.timeline.trainings import Training
+from gpu_report.load import load_run
+from gpu_report.model import EpochSummary
+
+# The epochs of the whole recordings, and those of the same trainings with enough workers: what a part must foretell.
+STARVED = (("ab-workers-2", 16.0, 2.9, 30.0), ("ab-workers-2", 16.0, 2.9, 45.0), ("n-starved", 12.1, 2.9, 20.0))
+
+
+@pytest.mark.parametrize(("name", "now_s", "fixed_s", "seconds"), STARVED)
+def test_a_part_of_the_first_epoch_says_what_more_workers_win(name, now_s, fixed_s, seconds, tmp_path):
+    found = analyse(load_run(cut_short(SAMPLES / name, tmp_path / name, seconds)))
+    (limit,) = found.speedup_limits
+    assert limit.cause == "input-cpu"
+    assert limit.fix.startswith("workers=")
+    assert limit.epoch_s_now == pytest.approx(now_s, rel=0.15)
+    assert limit.epoch_s_at_best <= limit.epoch_s_estimate < 2 * fixed_s
+    assert found.verdict.sentences[0].text.startswith("Set `workers=")
+
+
+def test_while_the_first_batches_are_made_nothing_is_foretold(tmp_path):
+    assert not analyse(load_run(cut_short(SAMPLES / "ab-workers-2", tmp_path / "early", 20.0))).speedup_limits
+
+
+@pytest.mark.parametrize(("train_s", "counts"), [(1500.0, True), (100.0, False)])
+def test_without_callbacks_a_first_epoch_counts_that_is_long_against_its_warm_up(train_s, counts):
+    first = EpochSummary(1, 1, 1, 10.0, 10.0 + train_s, None, None, None, {}, None, None, train_s=train_s)
+    seen_from_outside = SimpleNamespace(undisturbed=(), throughput=None)
+    assert expected_epoch(seen_from_outside, Training(1, (0.0, 2000.0)), [first]) == (first if counts else None)

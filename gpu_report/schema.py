@@ -88,11 +88,12 @@ HOST_QUANTITIES = (
     Column("shm_free_mib", 0, "free in /dev/shm, where data loader workers leave their batches"),
     Column("main_cpu_pct", 0, "CPU of the trainer's main process in % of one core; the busiest of several ranks"),
     Column("busiest_worker_cpu_pct", 0, "CPU of the busiest process that the trainer started, in % of one core"),
-    Column("workers_cpu_pct", 0, "CPU of all processes that the trainer started, in % of one core"),
+    Column("workers_cpu_pct", 0, "CPU of all of these, in % of one core; with the programs that they ran to the end"),
     Column("workers", 0, "processes that the trainer started"),
     Column("main_cores", 0, "cores that a main process may run on (CPU affinity); the fewest of several ranks"),
     Column("worker_cores", 0, "likewise of the processes that the trainer started"),
     Column("workers_blocked", 0, "of these, how many wait for a device and cannot be interrupted (state D)"),
+    Column("workers_major_faults", 1, "pages a second of mapped files, or from swap, that these had to wait for"),
     Column("trainer_stopped", 0, "of the trainer and its workers, how many a signal has stopped (state T)"),
     Column("trainer_read_mib_s", 1, "read from storage by the trainer and its workers"),
     Column(

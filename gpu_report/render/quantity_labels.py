@@ -80,6 +80,7 @@ _LABELS = {
     "main_cores": "Cores of the main process",
     "worker_cores": "Cores of the workers",
     "workers_blocked": "Workers blocked",
+    "workers_major_faults": "Pages that workers waited for",
     "trainer_stopped": "Stopped by a signal",
     "trainer_read_mib_s": "Read by the trainer",
 }

@@ -20,6 +20,7 @@ from gpu_report.analyse.causes.data_loading import (
     loader_idle_at_times,
     loader_in_main,
     loader_latency,
+    mapped_files,
 )
 from gpu_report.analyse.causes.file_waits import (
     WAITING,
@@ -66,6 +67,7 @@ CAUSES: tuple[Scorer, ...] = (
     kernel_said,
     memory_pressure,
     input_storage,
+    mapped_files,
     workers_wait_for_file,
     main_waits_for_file,
     lock_kept,
@@ -84,7 +86,7 @@ CAUSES: tuple[Scorer, ...] = (
 )
 
 # What may be short while the main process stands in a line of its own code: what it does there is the cause then.
-WHILE_WAITED_FOR = frozenset({input_storage, *DATA, slowed_by_mode, launch_bound})
+WHILE_WAITED_FOR = frozenset({input_storage, mapped_files, *DATA, slowed_by_mode, launch_bound})
 
 
 @dataclass(frozen=True)

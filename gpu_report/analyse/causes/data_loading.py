@@ -46,6 +46,26 @@ def input_storage(signals: IntervalSignals) -> Candidate | None:
     return Candidate("input-storage", STRONG if sure else LIKELY, text, numbers, advice)
 
 
+def mapped_files(signals: IntervalSignals) -> Candidate | None:
+    """Find that workers, with time to spare, waited for pages of files that they map into memory.
+
+    No pressure shows it where those lie on a network drive, or behind a program (FUSE).
+    """
+    wait, there = signals.waited_share, loading_workers(signals)
+    faults = signals.within("workers_major_faults")
+    if wait is None or wait < th.LATENCY_WAIT_SHARE or faults is None or not there or not workers_have_time(signals):
+        return None
+    if faults < th.MAJOR_FAULTS_PER_S * there:
+        return None
+    numbers = evidence(
+        ("the trainer waited for data", 100 * wait, "% of this time"),
+        (f"pages that all {there:.0f} workers waited for", faults, "a second"),
+        ("CPU of all workers", signals.within("workers_cpu_pct"), "% of a core"),
+    )
+    text = "the data-loader workers waited for pages of files that they map into memory"
+    return Candidate("input-storage", STRONG, text, numbers)
+
+
 def loader_cpu_bound(signals: IntervalSignals) -> Candidate | None:
     """Find the loader's workers at their limit: a core each, or most of it while the main process waited for them.
 

@@ -11,6 +11,7 @@ SWAP_IN_MIB_S = 1.0
 IO_PRESSURE_PCT = 30.0  # 36 % measured in a storage-bound loader, 0 to 9 in a fed one
 WORKERS_BLOCKED = 0.5  # on average: 17 % of the looks at a storage-bound loader's workers found state D
 READ_MIB_S = 1.0
+MAJOR_FAULTS_PER_S = 5.0  # of each worker: what is in memory has none, and 5 waits of 20 ms (a network drive) are 10 %
 RISEN_FACTOR = 3.0  # a pressure is a cause only when it is so much higher than in the run's steady state
 ALL_CORES_PCT = 90.0
 CORES_TAKEN_SHARE = 0.6  # of the interval: what was late goes on being late for seconds after the cores are free

@@ -25,11 +25,17 @@ STOPPED = ("T", "t")  # by a signal, by a debugger
 
 @dataclass(frozen=True)
 class Look:
-    """One process: CPU seconds so far, state, and MiB read from storage so far (None: not ours to see)."""
+    """One process so far: CPU seconds, state, MiB read from storage (None: not ours to see), and two more.
+
+    `programs_s` are the CPU seconds of the programs that it ran and waited for. `major_faults` are the pages of its
+    memory that it had to wait for: of a mapped file that was not in memory, or from swap.
+    """
 
     cpu_s: float
     state: str
     read_mib: float | None
+    programs_s: float = 0.0
+    major_faults: int = 0
 
 
 class TrainerTree:
@@ -97,8 +103,11 @@ class TrainerTree:
         return read_text(self._proc / str(pid) / "cmdline")
 
     def _columns(self, before: dict[int, Look], after: dict[int, Look], elapsed_s: float) -> dict[str, float | None]:
-        cpu = {pid: 100 * (after[pid].cpu_s - before[pid].cpu_s) / elapsed_s for pid in after if pid in before}
-        workers = [cpu[pid] for pid in self._workers if pid in cpu]
+        known = before.keys() & after.keys()
+        cpu = {pid: 100 * (after[pid].cpu_s - before[pid].cpu_s) / elapsed_s for pid in known}
+        programs = {pid: _share_of_programs(before[pid], after[pid], elapsed_s) for pid in known & self._workers}
+        workers = [cpu[pid] + 100 * share for pid, share in programs.items()]
+        faults = [after[pid].major_faults - before[pid].major_faults for pid in programs]
         alive = [after[pid] for pid in self._workers if pid in after]
         return {
             "main_cpu_pct": max((cpu[pid] for pid in self._mains if pid in cpu), default=None),
@@ -108,6 +117,7 @@ class TrainerTree:
             "main_cores": self._fewest_cores(self._mains & after.keys()),
             "worker_cores": self._fewest_cores(self._workers & after.keys()),
             "workers_blocked": sum(look.state == BLOCKED for look in alive),
+            "workers_major_faults": sum(faults) / elapsed_s if faults else None,
             "trainer_stopped": sum(look.state in STOPPED for look in after.values()),
             "trainer_read_mib_s": _read_rate(before, after, elapsed_s),
         }
@@ -128,10 +138,22 @@ def read_process(proc: Path, pid: int) -> Look | None:
     try:
         text = (proc / str(pid) / "stat").read_text(encoding="ascii", errors="replace")
         fields = text.rpartition(")")[2].split()  # the name before may hold anything, parentheses too
-        cpu_s = (int(fields[11]) + int(fields[12])) / TICKS_PER_S
+        faults, ticks = (
+            int(fields[9]),
+            [int(field) for field in fields[11:15]],
+        )  # proc_pid_stat(5): user, system, theirs
+        cpu_s, programs_s = sum(ticks[:2]) / TICKS_PER_S, sum(ticks[2:]) / TICKS_PER_S
     except (OSError, ValueError, IndexError):
         return None
-    return Look(cpu_s, fields[0], _read_mib(proc, pid))
+    return Look(cpu_s, fields[0], _read_mib(proc, pid), programs_s, faults)
+
+
+def _share_of_programs(before: Look, after: Look, elapsed_s: float) -> float:
+    """Return the CPU of the programs that a process ran, 0 to 1: a process waits for one at a time.
+
+    A program is counted when it is over: of one that took longer, what it used before is not of this time.
+    """
+    return min((after.programs_s - before.programs_s) / elapsed_s, 1.0)
 
 
 def _read_mib(proc: Path, pid: int) -> float | None:

@@ -32,6 +32,7 @@ FED = {
     "workers": 12,
     "workers_blocked": 0,
     "trainer_read_mib_s": 0,
+    "workers_major_faults": 0,
     "trainer_stopped": 0,
 }
 IDLE = {"cpu_pct": 1, "main_cpu_pct": 0, "busiest_worker_cpu_pct": 0, "workers_cpu_pct": 0}
@@ -64,6 +65,7 @@ SWAPPING = {"memory_pressure_pct": 40, "swap_in_mib_s": 90, "io_pressure_pct": 6
 TOO_FEW = {"main_cpu_pct": 26, "busiest_worker_cpu_pct": 106, "workers_cpu_pct": 211, "workers": 2, "cpu_pct": 16}
 ONE_CORE = {"main_cpu_pct": 103, "busiest_worker_cpu_pct": 9, "workers_cpu_pct": 55}
 SLOW_IMAGES = {"main_cpu_pct": 6, "busiest_worker_cpu_pct": 19, "workers_cpu_pct": 230}
+MAPPED = {**SLOW_IMAGES, "workers_major_faults": 200}
 BUSY_CALLBACK = {"main_cpu_pct": 107, "busiest_worker_cpu_pct": 30, "workers_cpu_pct": 120}
 LINE = Frame("/home/me/callbacks.py", 41, "log_images")
 ELSEWHERE = Stood(in_loader=0.0, line=LINE, share=0.95, usual=0.01)  # in a line where it never stands while a GPU works
@@ -93,6 +95,9 @@ OTHER = OtherProcess(0, 798, "python3", (START, START + 0.9 * (END - START)), 84
         ("main-process", signals(ONE_CORE, gpu={"gpu_util_pct": 2, "sm_active_pct": 2}, data_wait_share=0.001)),
         ("main-process", signals(BUSY_CALLBACK, gpu={"gpu_util_pct": 22, "sm_active_pct": 14}, data_wait_share=0.67)),
         ("input-latency", signals(SLOW_IMAGES, data_wait_share=0.8, loader_workers=12)),
+        ("input-storage", signals(MAPPED, data_wait_share=0.8, loader_workers=12)),
+        ("input-latency", signals({**MAPPED, "workers_major_faults": 2}, data_wait_share=0.8, loader_workers=12)),
+        ("input-cpu", signals({**TOO_FEW, "workers_major_faults": 200}, data_wait_share=0.8, loader_workers=2)),
         ("input-stalled", signals(IDLE, start=START - 4, data_wait_share=1.0, loader_workers=12)),
         # what the stacks show counts for more than what was short meanwhile
         ("trainer-blocked", signals({**TAKEN, "main_cpu_pct": 1}, stood=ELSEWHERE)),

@@ -100,10 +100,11 @@ def test_workers_are_told_from_the_main_process_and_from_its_commands(tmp_path):
 
 
 def test_rates_are_percent_of_one_core(tmp_path):
-    def process(pid, ticks, state="R", read=0):
+    def process(pid, ticks, state="R", read=0, programs=0, faults=0):
         folder = tmp_path / str(pid)
         (folder / "task" / str(pid)).mkdir(parents=True, exist_ok=True)
-        (folder / "stat").write_text(f"{pid} (py (x) 1) {state} " + " ".join(["0"] * 10) + f" {ticks} 0 0 0\n")
+        before = " ".join(["0"] * 8)
+        (folder / "stat").write_text(f"{pid} (py (x) 1) {state} {before} {faults} 0 {ticks} 0 {programs} 0\n")
         (folder / "io").write_text(f"rchar: 1\nread_bytes: {read}\n")
 
     per_s = os.sysconf("SC_CLK_TCK")
@@ -121,6 +122,28 @@ def test_rates_are_percent_of_one_core(tmp_path):
     assert (columns["main_cpu_pct"], columns["busiest_worker_cpu_pct"], columns["workers_cpu_pct"]) == (25, 100, 150)
     assert (columns["workers"], columns["workers_blocked"], columns["trainer_read_mib_s"]) == (2, 1, 2)
     assert (columns["main_cores"], columns["worker_cores"]) == (16, 4)
+    assert columns["workers_major_faults"] == 0
+    process(10, per_s // 2, programs=9 * per_s, faults=400)  # workers of an epoch before, which it waited for
+    process(11, 2 * per_s, programs=per_s, faults=30)
+    process(12, per_s, programs=3600 * per_s, faults=10)  # an hour of a program that is over now
+    columns = tree.sample(104.0, 10, set)
+    assert (columns["main_cpu_pct"], columns["busiest_worker_cpu_pct"], columns["workers_cpu_pct"]) == (0, 100, 150)
+    assert columns["workers_major_faults"] == 20
+
+
+def test_the_cpu_of_a_program_that_a_worker_ran_is_the_workers(tmp_path):
+    burn = "import time\nwhile time.process_time() < 0.5: pass"
+    runs = f"import subprocess, sys\nwhile True: subprocess.run([sys.executable, '-S', '-c', {burn!r}])"
+    worker = subprocess.Popen([sys.executable, "-c", runs])
+    tree = TrainerTree()
+    tree._mains, tree._workers, tree._due_s = frozenset({os.getpid()}), frozenset({worker.pid}), 1e9
+    try:
+        tree.sample(time.monotonic(), None, set)
+        time.sleep(3)
+        assert tree.sample(time.monotonic(), None, set)["workers_cpu_pct"] > 30
+    finally:
+        worker.kill()
+        worker.wait()
 
 
 def test_a_process_that_is_gone_is_no_error():

@@ -48,8 +48,8 @@ def wait_for_user(model):
 
     def ask(trainer):
         subprocess.Popen(["sh", "-c", f"sleep 15; echo yes > {terminal}"])
-        with open(terminal) as answers:
-            answers.readline()  # slow: terminal-read
+        with open(terminal) as answers:  # slow: terminal-read
+            answers.readline()
 
     model.add_callback("on_train_batch_end", Once(20, ask))
 
@@ -151,7 +151,7 @@ def give_way(model):
 def lock_labels(model):
     """The labels are read under a lock that another job holds for half a minute."""
     os.makedirs(FOLDER, exist_ok=True)
-    hold = "import fcntl, sys, time; fcntl.flock(open(sys.argv[1], 'w'), fcntl.LOCK_EX); time.sleep(35)"
+    hold = "import fcntl, sys, time; file = open(sys.argv[1], 'w'); fcntl.flock(file, fcntl.LOCK_EX); time.sleep(35)"
     subprocess.Popen(["setsid", "--fork", sys.executable, "-c", hold, FOLDER / "lock"], env=OUTSIDE)
     time.sleep(1)
     get = YOLODataset.get_labels

@@ -38,7 +38,7 @@ def leads(
         *_lasting(context, findings, limits, projection),
         *_momentary(findings, limits, _epochs(context)),
         *_long_epoch_ends(findings),
-        *_never_began(findings),
+        *_slow_starts(findings),
         *_unused(context, findings),
     ]
     trained_s = _trained_s(context)
@@ -194,13 +194,24 @@ def _long_epoch_ends(findings: Sequence[Finding]) -> Iterator[Lead]:
         yield Lead(_of(finding, FIX, text), gain * finding.duration_s)  # how is said below
 
 
-def _never_began(findings: Sequence[Finding]) -> Iterator[Lead]:
-    """Yield where to look of a training that did not come to its first batch: nothing else can be said of it."""
+def _slow_starts(findings: Sequence[Finding]) -> Iterator[Lead]:
+    """Yield where to look of a training that did not come to its first batch: nothing else can be said of it.
+
+    Of one that did, the function of the user's in which most of its start-up lay: that is paid once, and comes after
+    what holds it back all the time.
+    """
+    lasts = any(finding.rule == "starved" and finding.severity != "info" for finding in findings)
     for finding in findings:
-        if finding.rule == "slow-start" and finding.severity != "info":
-            at = _most(finding)
+        if finding.rule != "slow-start":
+            continue
+        at = _most(finding)
+        if finding.severity != "info":
             text = finding.summary if at is None else f"Look at {place_words(at)}. {finding.summary}"
             yield Lead(_of(finding, LOOK, text), URGENT_S)
+        elif at is not None and not at.is_yolo and not lasts:
+            took_s = at.share * finding.duration_s
+            text = f"Look at {place_words(at)}: {about_length(took_s)} of the start-up went there"
+            yield Lead(_of(finding, LOOK, text), took_s)
 
 
 def _was_paused(finding: Finding) -> bool:

@@ -7,8 +7,9 @@ from support.runs import make_run, readings
 from support.samples import SAMPLES, analysis_of
 
 from gpu_report.analyse import analyse
+from gpu_report.analyse.results.verdict_lead import _slow_starts
 from gpu_report.load import load_run
-from gpu_report.model import Options
+from gpu_report.model import CodeLocation, Finding, Options
 
 
 def lead(name):
@@ -103,3 +104,17 @@ def test_what_somebody_else_wrote_becomes_no_code():
     inside = tuple(dataclasses.replace(i, settings={**i.settings, "workers": 2}) for i in run.inside)
     said = analyse(dataclasses.replace(run, yolo_runs=(asked,), inside=inside)).verdict.text
     assert "`sudo" not in said
+
+
+LOCKED = CodeLocation("main", "locked", "/home/me/train.py", 16, 0.9)
+YOLOS = CodeLocation("main", "forward", "/site-packages/ultralytics/nn/modules/conv.py", 87, 0.9)
+STARTED = Finding("", "slow-start", "info", None, 10.0, 42.0, "The training prepared its data set for 32 s")
+STARVED = Finding("", "starved", "warning", 0, 50.0, 60.0, "GPU 0 was busy only 9 % of the time")
+
+
+def test_a_start_up_in_a_function_of_the_users_leads_unless_something_lasts():
+    (lead,) = _slow_starts([dataclasses.replace(STARTED, where=(LOCKED,))])
+    assert lead.sentence.text == "Look at `locked` (train.py:16): 29 s of the start-up went there."
+    assert lead.saves_s == pytest.approx(28.8)
+    assert not list(_slow_starts([dataclasses.replace(STARTED, where=(YOLOS,))]))
+    assert not list(_slow_starts([dataclasses.replace(STARTED, where=(LOCKED,)), STARVED]))

@@ -142,6 +142,7 @@ _RULES = (
         takes_time=True,
     ),
     RuleRow("slow-start", "slow-start", "Slow start", "Slow start"),
+    RuleRow("slow-exit", "slow-exit", "Slow end of the command", "Slow end of the command"),
     RuleRow("long-epoch-ends", "long-epoch-ends", "Long ends of epochs", "Long ends of epochs"),
     RuleRow(
         "slow-epoch", "slow-epoch", "Slow epoch", "Slow epoch", disturbs=True, mentioned_once=True, without_cause=True
@@ -186,7 +187,7 @@ _CAUSES = (
     CauseRow("validation", "Validation", phase=True, expected=True),
     CauseRow("checkpoint", "Saving a checkpoint", phase=True, expected=True),
     CauseRow("final evaluation", "Final evaluation", of_findings=False, phase=True, expected=True, paid_once=True),
-    CauseRow("idle", "Idle, outside training", untold="Idle", of_findings=False, phase=True, expected=True),
+    CauseRow("idle", "Idle, outside training", untold="Idle", phase=True, expected=True),
     CauseRow("training", "Training (GPU utilisation unknown)", of_findings=False, expected=True),
     CauseRow("short gaps", "Gaps between training steps", untold="Idle in short gaps", of_findings=False),
     CauseRow("unmeasured", "Not measured", of_findings=False),

@@ -32,6 +32,7 @@ from gpu_report.model import (
     STARVED_PCT,
     Advice,
     Cause,
+    CodeLocation,
     EpochRow,
     Evidence,
     Finding,
@@ -64,6 +65,7 @@ class FindingDetails(TypedDict, total=False):
     advice: tuple[Advice, ...]
     ran_out: bool
     waited_for: str
+    where: tuple[CodeLocation, ...]
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,6 +39,7 @@ def leads(
         *_momentary(findings, limits, _epochs(context)),
         *_long_epoch_ends(findings),
         *_slow_starts(findings),
+        *_slow_exits(findings),
         *_unused(context, findings),
     ]
     trained_s = _trained_s(context)
@@ -212,6 +213,17 @@ def _slow_starts(findings: Sequence[Finding]) -> Iterator[Lead]:
             took_s = at.share * finding.duration_s
             text = f"Look at {place_words(at)}: {about_length(took_s)} of the start-up went there"
             yield Lead(_of(finding, LOOK, text), took_s)
+
+
+def _slow_exits(findings: Sequence[Finding]) -> Iterator[Lead]:
+    """Yield what kept a command from ending after its training: the function of the user's, where one is known."""
+    for finding in findings:
+        if finding.rule == "slow-exit":
+            at = _most(finding)
+            took = f"the command took {about_length(finding.duration_s)} to end after its training"
+            own = at is not None and not at.is_yolo
+            text = f"Look at {place_words(at)}: {took}" if at and own else f"Find what runs after the training: {took}"
+            yield Lead(_of(finding, LOOK, text), finding.duration_s)
 
 
 def _was_paused(finding: Finding) -> bool:

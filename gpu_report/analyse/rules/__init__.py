@@ -24,10 +24,12 @@ from gpu_report.analyse.rules.memory_limit import full_memory
 from gpu_report.analyse.rules.other_processes import other_processes
 from gpu_report.analyse.rules.rank_waits import waiting_for_peer
 from gpu_report.analyse.rules.setup import check_setup
+from gpu_report.analyse.rules.slow_exit import slow_exits
 from gpu_report.analyse.rules.slow_start import slow_starts
 from gpu_report.analyse.rules.throttling import throttling
 from gpu_report.analyse.rules.training_end import bad_endings
 from gpu_report.analyse.rules.training_end.resume_command import with_resume_command
+from gpu_report.analyse.rules.trainings_at_once import trainings_at_once
 from gpu_report.analyse.rules.unused_gpus import unused_gpus
 from gpu_report.catalogue import RULES as CATALOGUE
 from gpu_report.model import Finding
@@ -40,10 +42,12 @@ RULES: tuple[Rule, ...] = (
     slow_epoch_ends,
     held_epoch_ends,
     slow_starts,
+    slow_exits,
     starved_gpus,
     kernel_faults,
     lost_gpus,
     other_processes,
+    trainings_at_once,
     waiting_for_peer,
     throttling,
     growing_memory,

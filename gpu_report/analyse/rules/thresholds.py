@@ -38,6 +38,8 @@ EPOCHS_KEPT = 5  # ... so many epochs are left at least, to validate and to save
 
 SLOW_START_S = 15.0  # of one part: the first batch takes 5 to 11 s on H200s, and a scan of 1,600 images under one
 SLOW_START_SHARE = 0.05  # of the training so far: to win less is not worth a change
+USED_AFTER_PCT = 5.0  # of a GPU after its training: a context alone keeps it at 0, an evaluation at far more
+SLOW_EXIT_LINE_SHARE = 0.1  # of the time after the training: a line of less is passing by
 
 # --- low utilisation ---
 

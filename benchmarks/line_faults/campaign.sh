@@ -1,5 +1,6 @@
 #!/bin/bash
 # Records each named fault once:  campaign.sh OUT SECONDS NAME...     (a GPU, root; ultralytics and gpu-report installed)
+# LANE=1 records on what another one has prepared (data, slow disk, server), at the same time on another GPU.
 # OUT gets NAME/ (the run folder) and NAME.json (what was done), and truth.csv, an independent recording of all of it.
 set -u
 out=$1 seconds=$2; shift 2
@@ -31,8 +32,10 @@ if [ ! -e "$data/data.yaml" ]; then
     DATA_YAML=$data/slow.yaml python3 "$here/scan.py"  # what YOLO remembers of its images, before the disk is slow
     umount -l /tmp/slow; kill $slow
 fi
-setsid python3 "$here/slow_disk.py" /tmp/slow-backing /tmp/slow "${READ_S:-0.03}" 0.06 & slow=$!
-python3 "$here/server.py" & server=$!
+if [ -z "${LANE:-}" ]; then
+    setsid python3 "$here/slow_disk.py" /tmp/slow-backing /tmp/slow "${READ_S:-0.03}" 0.06 & slow=$!
+    python3 "$here/server.py" & server=$!
+fi
 [ -n "$truth" ] && { python3 "$truth" 10 "$out/truth.csv" & recorder=$!; }
 sleep 1
 for name in "$@"; do
@@ -42,12 +45,19 @@ for name in "$@"; do
     [ "$name" = no-caching ] && export PYTORCH_NO_CUDA_MEMORY_CACHING=1 || unset PYTORCH_NO_CUDA_MEMORY_CACHING
     [ "$name" = sigterm ] && export SLURM_JOB_ID=4242 || unset SLURM_JOB_ID
     case $name in rank-*) run=(python3 -m torch.distributed.run --nproc_per_node 2) ;; *) run=(python3) ;; esac
-    timeout -s INT -k 20 "$seconds" gpu-report record --output "$out/$name" -- \
-        "${run[@]}" "$here/train.py" "$name" "$out/$name.json" "$data/data.yaml" > "$out/$name.log" 2>&1
+    run+=("$here/train.py" "$name" "$out/$name.json" "$data/data.yaml")
+    case $name in
+        few-cores) run=(taskset -c 0,1 "${run[@]}") ;;
+        pipe-stdout) run=(bash -c "$(printf '%q ' "${run[@]}") | python3 $here/slow_reader.py") ;;
+        crash-loop) run=(bash -c "for n in 1 2 3 4 5 6; do $(printf '%q ' "${run[@]}") && break; done") ;;
+    esac
+    timeout -s INT -k 20 "$seconds" gpu-report record --output "$out/$name" -- "${run[@]}" > "$out/$name.log" 2>&1
     [ -n "${ARCHIVE:-}" ] && tar rf "$ARCHIVE" -C "$out" "$name" "$name.json" "$name.log"
     echo "$name: exit code $?, $((SECONDS - began)) s, $(grep -c epoch_start "$out/$name.json" 2>/dev/null) files"
 done
 [ -n "$truth" ] && kill "$recorder"
-kill $server
-umount -l /tmp/slow; kill $slow 2>/dev/null
+if [ -z "${LANE:-}" ]; then
+    kill $server
+    umount -l /tmp/slow; kill $slow 2>/dev/null
+fi
 true

@@ -18,6 +18,7 @@ import samples
 import torch
 import unseen
 import unseen_again
+import unseen_fifth
 import unseen_fourth
 import unseen_third
 from ultralytics import YOLO
@@ -154,6 +155,7 @@ FAULTS = {
     **unseen_again.AGAIN,
     **unseen_third.THIRD,
     **unseen_fourth.FOURTH,
+    **unseen_fifth.FIFTH,
     **ranks.RANKS,
     "rank-sleep": (
         "trainer-blocked",

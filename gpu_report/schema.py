@@ -170,6 +170,7 @@ EVENT_KINDS = {
     "recording_ended": "ended_by (duration, signal, command); signal; exit_code",
     "command_started": "pid, command (secrets redacted)",
     "command_ended": "exit_code or signal; asked (a signal that asked it to end before), asked_before_s",
+    "left_behind": "pids, gpus: processes of the training that outlived its command, and the GPUs that they were on",
     "nvml_unavailable": "reason, advice: nothing could be read from any GPU",
     "nvml_error": "gpu, quantity, reason: why cells of this quantity are empty from here on",
     "nvml_recovered": "gpu, quantity: it can be read again",
@@ -199,6 +200,6 @@ INSIDE_KINDS = {
     "progress": "batches, data_wait_s: of the epoch so far, every 3 s at first and in a long training more seldom",
     "epoch": "the same of a whole epoch, and images, images_per_s, loss (sum of the means), lr: its train part ended",
     "calls": "calls: predictions so far",
-    "ended": "how (finished, early stop, exception), error: its type, bases, message, errno, cuda_error, raised_in",
+    "ended": "how (finished, early stop, exception); error, bases, message, errno, cuda_error, raised_in, frames",
     "error": "where, reason: a fault of ours, which the training did not feel",
 }

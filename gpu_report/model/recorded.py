@@ -311,7 +311,7 @@ class Raised:
     `bases` are the types that it derives from. `code` is the fault's own name, where it has one: an error number's
     (ENOSPC), CUDA's or one of its libraries' (cudaErrorAssert, CUDNN_STATUS_EXECUTION_FAILED). `loader_worker` is how a
     worker of the loader went, of which it tells: the signal's name (SIGKILL), or `exited`. `raised_in` is the function
-    of ultralytics that it came from, as `module:function`.
+    of ultralytics that it came from, as `module:function`. `frames` are those it came through, innermost first.
     """
 
     message: str = ""
@@ -319,6 +319,7 @@ class Raised:
     code: str | None = None
     loader_worker: str | None = None
     raised_in: str | None = None
+    frames: tuple[Frame, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ WHAT = {
     "recording_ended": "Recording ended",
     "command_started": "Command started",
     "command_ended": "Command ended",
+    "left_behind": "Processes left running",
     "yolo_run": "YOLO run found",
     "kernel_lines_dropped": "Kernel lines dropped",
     "xid": "Xid, from NVML",

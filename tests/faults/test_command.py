@@ -198,6 +198,24 @@ def test_killing_the_recorder_leaves_the_command_and_all_but_the_last_tick(start
     assert recorded.events("recording_ended") == []
 
 
+def test_processes_that_outlive_the_command_are_named(run_cli, fake_nvml, recorded):
+    outlives = "import os, time; os.fork() or (os.setsid(), time.sleep(20)); time.sleep(2.5)"
+    command = (sys.executable, "-c", outlives)
+    done = run_cli("record", *FAST, "--output", recorded.path, "--", *command, env=fake_nvml.env())
+    (left,) = recorded.events("left_behind")
+    (pid,) = left["pids"]
+    os.kill(pid, signal.SIGKILL)
+    assert left["gpus"] == []
+    assert f"process {pid} of this command still runs. To stop: kill {pid}" in done.stderr
+
+
+def test_a_process_that_ends_with_the_command_is_not_left(run_cli, fake_nvml, recorded):
+    follows = "import os, time; os.fork() or time.sleep(0.8); time.sleep(1.5)"
+    command = (sys.executable, "-c", follows)
+    run_cli("record", *FAST, "--output", recorded.path, "--", *command, env=fake_nvml.env())
+    assert recorded.events("left_behind") == []
+
+
 def test_secrets_of_the_command_line_do_not_reach_the_disk(run_cli, fake_nvml, recorded):
     words = ("true", "--token", "hunter2hunter2", "api_key=s3cr3ts3cr3t", "https://me:passw0rd@host/data.yaml")
     run_cli("record", "--output", recorded.path, "--", *words, env=fake_nvml.env())

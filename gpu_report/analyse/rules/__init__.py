@@ -17,6 +17,7 @@ from gpu_report.analyse.rules.epochs import compare_epochs
 from gpu_report.analyse.rules.gpu_imbalance import uneven_gpus
 from gpu_report.analyse.rules.implausible_readings import readings_not_credible
 from gpu_report.analyse.rules.kernel_events import attach_to_their_finding, kernel_faults
+from gpu_report.analyse.rules.left_behind import left_behind
 from gpu_report.analyse.rules.lost_gpus import lost_gpus
 from gpu_report.analyse.rules.low_utilisation import starved_gpus
 from gpu_report.analyse.rules.memory_growth import growing_memory
@@ -56,6 +57,7 @@ RULES: tuple[Rule, ...] = (
     unused_gpus,
     readings_not_credible,
     bad_endings,
+    left_behind,
     check_setup,
 )
 

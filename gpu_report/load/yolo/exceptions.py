@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from gpu_report.load.yolo.callback_lines import text, whole
-from gpu_report.model import Raised
+from gpu_report.model import Frame, Raised
 
 LONGEST_MESSAGE: Final = 300
 MOST_BASES: Final = 8
+MOST_FRAMES: Final = 32
 
 # How torch words the end of a loader's worker, which has no type of its own; the signal is as strsignal() words it.
 _WORKER = re.compile(
@@ -53,7 +54,24 @@ def raised(ended: Mapping[str, Any]) -> Raised:
         code=one_line(ended.get("errno")) or _cuda_code(whole(ended.get("cuda_error")), said),
         loader_worker=_SIGNALS.get(worker["signal"] or "", "exited") if worker else None,
         raised_in=one_line(ended.get("raised_in")) or None,
+        frames=_frames(ended.get("frames")),
     )
+
+
+def _frames(told: object) -> tuple[Frame, ...]:
+    """Return the frames that an exception came through, innermost first; none where one of them cannot be read."""
+    if not isinstance(told, list):
+        return ()
+    found = []
+    for each in told[:MOST_FRAMES]:
+        file, line, function = (
+            each if isinstance(each, list) and len(each) == len(("file", "line", "function")) else ("", 0, "")
+        )
+        frame = Frame(one_line(file), whole(line) or 0, one_line(function))
+        if not frame.file or not frame.function or frame.line < 0:
+            return ()
+        found.append(frame)
+    return tuple(found)
 
 
 def one_line(value: object) -> str:

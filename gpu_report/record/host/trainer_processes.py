@@ -21,6 +21,7 @@ MIB = 2**20
 SPAWNED = ("multiprocessing.spawn", "multiprocessing.forkserver")
 BLOCKED = "D"
 STOPPED = ("T", "t")  # by a signal, by a debugger
+OVER = ("Z", "X")  # it has ended, and its parent has not asked how
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class TrainerTree:
         self._due_s = 0.0
         self._mains: frozenset[int] = frozenset()
         self._workers: frozenset[int] = frozenset()
+        self._seen: frozenset[int] = frozenset()
         self._before: dict[int, Look] = {}
         self._before_s = 0.0
 
@@ -80,6 +82,11 @@ class TrainerTree:
         """Return the main processes: those on a GPU, else the command itself."""
         return self._mains
 
+    def still_running(self) -> frozenset[int]:
+        """Return those of all processes that were ever seen here that run still, whoever is their parent by now."""
+        looks = {pid: read_process(self._proc, pid) for pid in self._seen}
+        return frozenset(pid for pid, look in looks.items() if look is not None and look.state not in OVER)
+
     def _find(self, command_pid: int | None, gpu_pids: Collection[int]) -> None:
         """Take the processes on a GPU as main ones, the command itself where none is, and look for their workers."""
         family = set(descendants(command_pid, MAX_PROCESSES)) if command_pid is not None else set()
@@ -88,6 +95,7 @@ class TrainerTree:
         # a command in whose family no GPU is known to be may be a shell: then the trainer itself is among them
         made_by = self._workers_of if on_gpu else self._descendants
         self._workers = frozenset(child for pid in self._mains for child in made_by(pid)) - self._mains
+        self._seen = self.still_running() | self._mains | self._workers
 
     def _workers_of(self, main: int) -> list[int]:
         """Return the processes that `multiprocessing` made of a main one; a command that it runs is no loader's."""

@@ -2,6 +2,7 @@
 
 import shlex
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from gpu_report.record.gpu.devices import Opened
@@ -23,6 +24,13 @@ def ending(folder: Path, *, lossy: bool) -> str:
     missing = ", but some of it could not be written" if lossy else ""
     render = shlex.join(["gpu-report", "render", "report.html", _short(folder)])
     return f"recorded into {_short(folder)}{missing}. Next: {render}"
+
+
+def left_behind(pids: Sequence[int]) -> str:
+    """Return that processes outlive the command that started them, and how to end them."""
+    which = f"process {pids[0]}" if len(pids) == 1 else f"{len(pids)} processes"
+    still = "runs" if len(pids) == 1 else "run"
+    return f"note: {which} of this command still {still}. To stop: kill {' '.join(map(str, pids))}"
 
 
 def _short(folder: Path) -> str:

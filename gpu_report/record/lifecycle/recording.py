@@ -87,6 +87,9 @@ class OpenRecording:
         self._kernel_log.finish(KERNEL_LOG_FINISH_S)
         if ended is not None:
             self._journal.event("command_ended", ended.at, ended.as_fields())
+            if (left := session.left_behind()) is not None:
+                self._journal.event("left_behind", clocks.now(), left)
+                self._say(announcement.left_behind(left["pids"]))
         at = clocks.now()
         code = None if ended is None else ended.code
         fields = {"ended_by": end.ended_by, "signal": end.signal_name, "exit_code": code}

@@ -20,6 +20,8 @@ from gpu_report.record.run_folder_writer import Journal, Say
 from gpu_report.record.yolo.watch import YoloWatch, pids_to_follow
 
 GAP_INTERVALS = 2.0  # a tick later than so many intervals is a gap in the record
+LAST_PROCESS_S = 2.0  # workers of a loader see within a second that their parent is gone
+LOOK_S = 0.05
 SHORTEST_SHARE_S = 0.1  # a share of CPU time over less than this is a matter of the kernel's 10 ms ticks
 
 
@@ -89,6 +91,17 @@ class Session:
     def oom_kills(self) -> dict[str, int | None]:
         """Return run.json's `oom_kills`: how many the kernel killed for memory, None where nobody could count."""
         return self._oom.kills
+
+    def left_behind(self) -> dict[str, list[int]] | None:
+        """Return the fields of a `left_behind` event: processes that outlive the command, None where all end in time.
+
+        What a command started ends a moment after it: so long is waited for the last of them, and no longer.
+        """
+        until_s = time.monotonic() + LAST_PROCESS_S
+        while (running := self._trainer.still_running()) and time.monotonic() < until_s:
+            time.sleep(LOOK_S)
+        gpus = sorted(gpu for gpu, pids in self._gpus.pids.items() if running.intersection(pids))
+        return {"pids": sorted(running), "gpus": gpus} if running else None
 
     @property
     def errors(self) -> int:

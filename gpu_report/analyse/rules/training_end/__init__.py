@@ -18,6 +18,7 @@ from gpu_report.analyse.rules.training_end.hang import Hang, find_hang
 from gpu_report.analyse.rules.training_end.last_stacks import with_last_stacks
 from gpu_report.analyse.rules.training_end.oom_kill import KILLED, OomKill, host_memory, memory_was_full, oom_kill
 from gpu_report.analyse.rules.training_end.oom_owner import MemoryOwner, memory_advice, memory_evidence, memory_owner
+from gpu_report.analyse.rules.training_end.place_raised import with_place_raised
 from gpu_report.analyse.timeline.exception_kinds import exception_kind
 from gpu_report.analyse.timeline.ranks import RankGroup, end_of
 from gpu_report.analyse.timeline.thresholds import ENDED_TOGETHER_S
@@ -63,8 +64,10 @@ def _reported_crash(context: Context, training: RankGroup, culprit: InsideRun) -
         phase=training.phase.name,
         evidence=(*found.evidence, *(before.evidence if before else ())),
     )
-    if before is not None:  # else the exception says where it was
+    if before is not None:  # what it hung in, not what a timeout raised
         found = with_last_stacks(context, found, training.pids, before.start_t_s)
+    elif culprit.raised:
+        found = with_place_raised(found, culprit.raised.frames, culprit.rank if len(training.ranks) > 1 else None)
     # a loader's worker that is killed becomes a RuntimeError of the trainer
     oom = oom_kill(context, found.end_t_s, KILLED if culprit.error == WORKER_DIED else None, training.pids)
     if oom is None or exception_kind(culprit) == "gpu memory":

@@ -17,10 +17,12 @@ LONGEST_READ = 4000  # characters of an exception's words that are looked throug
 LONGEST_MESSAGE = 300  # ... and that are kept
 MOST_FRAMES = 2000  # Python's own limit is 1000
 MOST_CHAINED = 16
+FRAMES_KEPT = 32  # the innermost ones: what raised it, and who called that
 LEAST_FREE_BYTES = 16 * 2**20  # what a disk has left that had no room for a checkpoint
 
 # torch raises a loader's exception anew in the main process, with all of the worker's traceback as its words.
 _IN_WORKER = re.compile(r"Caught \S+ in DataLoader worker process \d+\.\n")
+_LINE_OF_TRACEBACK = re.compile(r'(?m)^  File "([^"\n]{1,300})", line (\d{1,7}), in ([^\n]{1,100})$')
 _WORKER_ENDED = "DataLoader worker (pid "
 _ERROR_NUMBER = re.compile(r"\[Errno (\d{1,4})\] ")
 _FULL = ("ENOSPC", "EDQUOT")
@@ -33,6 +35,7 @@ def described(error: BaseException | None, folder: str | None) -> dict[str, Any]
         return {"error": None}
     error = _interrupt(error) or _end_of_worker(error) or error
     told = facts.read({**_READERS, "message": lambda each: _message(each, folder)}, error)
+    told["frames"] = _frames_if_any(error)
     return {"error": type(error).__name__, **{name: value for name, value in told.items() if value}}
 
 
@@ -102,6 +105,29 @@ def _raised_in(error: BaseException) -> str | None:
             found = f"{module}:{at.tb_frame.f_code.co_name}"
         at = at.tb_next
     return found
+
+
+def _frames_if_any(error: BaseException) -> list[list[Any]]:
+    try:
+        return _frames(error)
+    except Exception:  # noqa: BLE001 - an exception whose words raise one: where it was raised is not known
+        return []
+
+
+def _frames(error: BaseException) -> list[list[Any]]:
+    """Return file, line and function of each frame that the exception came through, innermost first.
+
+    One of a loader's worker has that worker's frames, which torch gives as text.
+    """
+    text = str(error)
+    told = _LINE_OF_TRACEBACK.findall(text) if _IN_WORKER.match(text) else []
+    found: list[list[Any]] = [[file, int(line), function] for file, line, function in told]
+    at = error.__traceback__ if not found else None
+    while at is not None and len(found) < MOST_FRAMES:
+        code = at.tb_frame.f_code
+        found.append([code.co_filename, at.tb_lineno, code.co_name])
+        at = at.tb_next
+    return [[hide_and_cut(file), line, name[:100]] for file, line, name in found[: -FRAMES_KEPT - 1 : -1]]
 
 
 def _full(folder: str | None) -> str | None:

@@ -3,7 +3,7 @@
 import pytest
 
 from gpu_report.load.yolo.exceptions import LONGEST_MESSAGE, raised
-from gpu_report.model import Raised
+from gpu_report.model import Frame, Raised
 
 
 @pytest.mark.parametrize(
@@ -58,5 +58,15 @@ def test_words_are_one_line_that_can_be_printed_and_not_long():
 
 @pytest.mark.parametrize("odd", [5, None, [], {"a": 1}, True, 1e400])
 def test_nonsense_is_not_known(odd):
-    nonsense = dict.fromkeys(("message", "bases", "errno", "cuda_error", "raised_in"), odd)
+    nonsense = dict.fromkeys(("message", "bases", "errno", "cuda_error", "raised_in", "frames"), odd)
     assert raised(nonsense) in {Raised(), Raised(code="cudaErrorUnknown" if odd == 999 else "cudaError")}
+
+
+def test_frames_are_those_it_came_through():
+    told = raised({"frames": [["/me/train.py", 41, "fail"], ["/x/trainer.py", 7, "_do_train"]]})
+    assert told.frames == (Frame("/me/train.py", 41, "fail"), Frame("/x/trainer.py", 7, "_do_train"))
+
+
+@pytest.mark.parametrize("odd", [["x"], [["a", 1]], [["", 1, "f"]], [["a", "one", ""]], [[1, 2, 3]], {"a": 1}, [[]]])
+def test_frames_that_make_no_sense_are_none(odd):
+    assert raised({"frames": odd}).frames == ()

@@ -16,6 +16,7 @@ from gpu_report.analyse.compare.gate_syntax import default_gates
 from gpu_report.analyse.rules.training_end.exit_signal import WHO_KILLED
 from gpu_report.catalogue import RULES
 from gpu_report.model import (
+    Frame,
     Gpu,
     InsideEpoch,
     InsideRun,
@@ -216,6 +217,37 @@ def test_an_exception_is_told_by_its_kind_and_its_own_words(error, said, words, 
     assert found.verdict.text.startswith(finding.summary)
     assert (found.ending.name, found.ending.type) == ("failed", error)
     assert found.ending.message == (said.get("message") or None)
+
+
+IN_CALLBACK = (
+    Frame("/home/me/train.py", 41, "fail"),
+    Frame("/opt/site-packages/ultralytics/engine/trainer.py", 200, "run_callbacks"),
+)
+IN_WORKER = (
+    Frame("/home/me/data.py", 7, "read"),
+    Frame("/opt/site-packages/torch/utils/data/_utils/worker.py", 349, "_worker_loop"),
+)
+IN_YOLO = (Frame("/opt/site-packages/ultralytics/data/base.py", 85, "load_image"),)
+
+
+@pytest.mark.parametrize(
+    ("number", "frames", "place", "words"),
+    [
+        (0, IN_CALLBACK, ("main", "fail", 41), "The training crashed (ValueError) in fail (train.py:41)"),
+        (0, IN_WORKER, ("workers", "read", 7), "The training crashed (ValueError) in read (data.py:7)"),
+        (0, IN_YOLO, ("main", "load_image", 85), "The training crashed (ValueError)"),
+        (1, IN_CALLBACK, ("rank 1", "fail", 41), "The training crashed (ValueError) on rank 1 (GPU 1) in fail"),
+    ],
+    ids=["callback", "worker", "YOLO's", "rank"],
+)
+def test_the_line_that_raised_it_is_named(number, frames, place, words):
+    crashed = rank(number, ended="exception", error="ValueError", gpu_uuid="GPU-b")
+    crashed = dataclasses.replace(crashed, raised=Raised(frames=frames))
+    (finding,) = ends(recorded(*([rank(end=130.0)] if number else []), crashed))
+    (where,) = finding.where
+    assert (where.process, where.function, where.line) == place
+    assert finding.summary.startswith(words)
+    assert number or finding.summary == words
 
 
 def test_ctrl_c_is_no_crash_of_the_rank_that_it_reached_last():

@@ -1,0 +1,43 @@
+"""Rule: processes of a training that were still running when the command that started them had ended."""
+
+from gpu_report.analyse.context import Context
+from gpu_report.model import Advice, Finding, RecordedEvent
+from gpu_report.wording import counted
+
+PIDS_NAMED = 8  # in a sentence: a rank, and some workers
+
+
+def left_behind(context: Context) -> list[Finding]:
+    """Report what the recorder saw of them at the end.
+
+    A launcher that is killed, by Ctrl-C twice or by a time limit, leaves its ranks: they go on, and nobody knows it.
+    One on a GPU keeps its memory and time from the next training; others are a note.
+    """
+    return [_finding(context, event) for event in context.run.events if event.kind == "left_behind" and _pids(event)]
+
+
+def _pids(event: RecordedEvent) -> list[int]:
+    return _whole_numbers(event, "pids")
+
+
+def _whole_numbers(event: RecordedEvent, name: str) -> list[int]:
+    value = event.fields.get(name)
+    return [each for each in value if type(each) is int] if isinstance(value, list | tuple) else []
+
+
+def _finding(context: Context, event: RecordedEvent) -> Finding:
+    pids, gpus = _pids(event), sorted(set(_whole_numbers(event, "gpus")))
+    on = f" on GPU {', '.join(map(str, gpus))}" if gpus else ""
+    who = f"{counted(len(pids), 'process', 'processes')} of the training still ran{on}"
+    named = " ".join(map(str, pids[:PIDS_NAMED]))
+    short = f"Stop what still runs{on} (`kill {named}`)"
+    return context.finding(
+        "left-behind",
+        "warning" if gpus else "info",
+        (event.t_s, event.t_s),
+        f"{who} after its command had ended (pid {', '.join(map(str, pids[:PIDS_NAMED]))})",
+        gpu=gpus[0] if len(gpus) == 1 else None,
+        epoch=None,
+        phase=None,
+        advice=(Advice(f"{short}. It takes GPU memory and time from the next training", short=short),) if gpus else (),
+    )

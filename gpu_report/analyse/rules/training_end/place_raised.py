@@ -1,0 +1,22 @@
+"""Where an exception that ended a training was raised: the line of the user's code, or of YOLO's."""
+
+from dataclasses import replace
+
+from gpu_report.analyse.signals.stack_notes import WORKER_LOOP, kind_of, location_of
+from gpu_report.model import CodeLocation, Finding, Stack
+from gpu_report.wording import where_it_is
+
+
+def with_place_raised(finding: Finding, frames: Stack, rank: int | None) -> Finding:
+    """Return the finding of an end with the line that raised it; `rank` is the process's, None of a single one.
+
+    Its sentence names a line of the user's own: of one in a library the words of the exception say more.
+    """
+    in_worker = any(frame.function == WORKER_LOOP for frame in frames)
+    line = location_of(frames, of_worker=in_worker)
+    if line is None:
+        return finding
+    process = "workers" if in_worker else "main" if rank is None else f"rank {rank}"
+    where = (CodeLocation(process, line.function, line.file, line.line, 1.0),)
+    own = f" in {where_it_is(line)}" if kind_of(line) == "own" else ""
+    return replace(finding, summary=f"{finding.summary}{own}", where=where)

@@ -1,0 +1,30 @@
+"""Processes of a training that outlive the command that started them."""
+
+import pytest
+from support.runs import make_run
+
+from gpu_report.analyse import analyse
+from gpu_report.model import RecordedEvent
+
+
+def found(**fields):
+    run = make_run([90.0] * 60, events=[RecordedEvent(58.0, "left_behind", None, fields)])
+    return [finding for finding in analyse(run).findings if finding.rule == "left-behind"]
+
+
+def test_ranks_that_go_on_are_a_warning_and_how_to_end_them_is_said():
+    (finding,) = found(pids=[9749, 9750], gpus=[0, 1])
+    assert (finding.severity, finding.gpu, finding.span) == ("warning", None, (58.0, 58.0))
+    assert finding.summary.startswith("2 processes of the training still ran on GPU 0, 1 after its command had ended")
+    assert finding.advice[0].short == "Stop what still runs on GPU 0, 1 (`kill 9749 9750`)"
+
+
+def test_one_on_no_gpu_is_a_note():
+    (finding,) = found(pids=[7], gpus=[])
+    assert (finding.severity, finding.advice) == ("info", ())
+    assert "1 process of the training still ran after" in finding.summary
+
+
+@pytest.mark.parametrize("fields", [{}, {"pids": []}, {"pids": "1 2"}, {"pids": [True, "x", None]}])
+def test_what_makes_no_sense_is_nothing(fields):
+    assert found(**fields) == []

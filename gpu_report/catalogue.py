@@ -11,6 +11,7 @@ from functools import partial
 UNEXPLAINED = "unexplained"  # an honest answer
 LOADER = "the data loader"  # what a finding waited for
 ENDS_SHARE_KEY = "epoch_ends_pct"  # of evidence: the share of an epoch that its end takes
+USER_CODE_KEY = "user_code_pct"  # of evidence: the share of training time that a function of the user's takes
 SEVERITIES = ("critical", "warning", "info")  # worst first
 
 
@@ -100,6 +101,7 @@ _RULES = (
         without_cause=True,
     ),
     RuleRow("starved", "starved", "GPU under-utilised", "Under-utilised GPU", note_title="Could be faster"),
+    RuleRow("user-code", "user-code", "Time in callbacks and own code", "Callbacks and own code"),
     RuleRow("kernel", "kernel", "Kernel message", "Kernel message", harmless=True),
     RuleRow("gpu-lost", "gpu-lost", "GPU lost", "GPU lost", owns_kernel_lines=True),
     RuleRow(
@@ -120,6 +122,16 @@ _RULES = (
         takes_epoch_time=True,
         disturbs=True,
         mentioned_once=True,
+    ),
+    RuleRow(
+        "slow-rank",
+        "slow-rank",
+        "Slow rank",
+        "Slow rank",
+        takes_time=True,
+        takes_epoch_time=True,
+        disturbs=True,
+        without_cause=True,
     ),
     RuleRow(
         "slow-validation",

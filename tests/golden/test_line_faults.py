@@ -9,15 +9,22 @@ from support.line_faults import names_line, said
 from gpu_report.analyse import analyse
 from gpu_report.load import load_run
 
-PLAYED, H200, H100 = "line_faults", "line_faults_h200", "line_faults_h100"
+PLAYED, H200, H100, PAIR = "line_faults", "line_faults_h200", "line_faults_h100", "line_faults_h100_pair"
+ARCHIVES = (PLAYED, H200, H100, PAIR)
 HEALTHY = "healthy"
 # Threads that keep the interpreter's lock make the main one late in all its lines; of one that waits for them, a sixth
-# of the idle time says little beside the training's own launching.
-LINE_NOT_FOUND = {"busy-thread", "thread-join"}
+# of the idle time says little beside the training's own launching. The ends are of before an exception's line was
+# recorded; a crash in C was last seen 50 ms before.
+LINE_NOT_FOUND = {"busy-thread", "thread-join", "device-assert", "crash-loop", "rank-raises", "segfault"}
+# The main thread waits for threads that compute, and launches for the rest: it is named, as a function that waits.
+THREADS_COMPUTE = {"thread-join"}
+# Under 10 s of training, most of it in the first epoch; gradients over sockets look like work without a profiler.
+NOT_FOUND = {"rank-fetch", "rank-link"}
+NOTES = {"slow-import"}  # a note beside what lasts: what comes before YOLO is paid once
 # Workers that wait for good count as slow ones: the recording ends 8 s later, and a drop takes 10 s.
 # Of a training whose batch was halved, the rest is judged by itself (below).
 NO_MEMORY = {"gpu-memory-taken", "gpu-memory-gone"}
-CAUSE_NOT_FOUND = {"fork-deadlock", *NO_MEMORY}
+CAUSE_NOT_FOUND = {"fork-deadlock", *NO_MEMORY, *THREADS_COMPUTE}
 LONG_ENDS = {"tiny-epochs", "val-files"}  # a note: nothing is wrong
 
 
@@ -27,13 +34,14 @@ def names_in(archive):
     return sorted(name.removesuffix(".json") for name in files if name.endswith(".json"))
 
 
-FAULTS = [(of, name) for of in (PLAYED, H200, H100) for name in names_in(of) if name not in LONG_ENDS | {HEALTHY}]
+LEFT_OUT = {*LONG_ENDS, *NOT_FOUND, *NOTES, HEALTHY, "healthy-pair"}
+FAULTS = [(of, name) for of in ARCHIVES for name in names_in(of) if name not in LEFT_OUT]
 
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
     into = tmp_path_factory.mktemp("line-faults")
-    for of in (PLAYED, H200, H100):
+    for of in ARCHIVES:
         with tarfile.open(REPOSITORY / "tests" / "data" / f"{of}.tar.xz") as archive:
             archive.extractall(into / of)
     return into
@@ -88,3 +96,38 @@ def test_a_training_that_another_program_left_no_memory_says_so_first(folders, n
 def test_a_main_thread_that_sleeps_while_autograd_launches_is_not_blocked(folders):
     findings = analyse(load_run(folders / H100 / "shm-full")).findings
     assert [f.cause.name for f in findings if f.rule == "starved"] == ["launch-bound"]
+
+
+@pytest.mark.parametrize("name", sorted(NOT_FOUND))
+def test_what_is_not_found_is_still_not(folders, name):
+    assert said(folders / PAIR, name)[1] is None
+
+
+def test_what_comes_before_yolo_is_a_note_with_its_line(folders):
+    findings = analyse(load_run(folders / PAIR / "slow-import")).findings
+    (start,) = [f for f in findings if f.rule == "slow-start"]
+    assert (start.severity, start.where[0].file.rpartition("/")[2]) == ("info", "slow_tables.py")
+
+
+def test_a_training_beside_that_of_another_gpu_has_no_warning(folders):
+    findings = analyse(load_run(folders / PAIR / "healthy-pair")).findings
+    assert {f.rule for f in findings} == {"unused-gpu", "run-ended"}
+    assert {f.severity for f in findings} == {"info"}
+
+
+def test_ranks_that_wait_for_each_other_name_the_one_in_the_users_code(folders):
+    analysis = analyse(load_run(folders / PAIR / "rank-hang"))
+    assert analysis.verdict.sentences[0].text.startswith("Look at `meet` (unseen_fifth.py:124)")
+    assert "All GPUs of the training waited 13 s for each other" in analysis.verdict.text
+
+
+def test_ranks_that_outlive_their_launcher_are_said(folders):
+    (left,) = [f for f in analyse(load_run(folders / PAIR / "ranks-cb-disk")).findings if f.rule == "left-behind"]
+    assert (left.severity, "on GPU 0, 1" in left.summary) == ("warning", True)
+
+
+def test_the_work_of_a_process_that_was_left_over_is_none_of_the_trainings(folders):
+    analysis = analyse(load_run(folders / PAIR / "left-over"))
+    spent = {row.name: row.gpu_seconds for row in analysis.ledger}
+    assert spent["other-process"] > 4 * spent["work"]
+    assert "but 85 % of that was another process's work" in analysis.verdict.text

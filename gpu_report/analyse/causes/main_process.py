@@ -16,7 +16,7 @@ from gpu_report.analyse.causes.confidence import CERTAIN, HINTED, LIKELY, POSSIB
 from gpu_report.analyse.causes.data_loading import loader_idle
 from gpu_report.analyse.evidence import evidence, stopped_processes, usually
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
-from gpu_report.analyse.signals.thresholds import OWN_SHARE, STOOD_SHARE
+from gpu_report.analyse.signals.thresholds import MUCH_SHARE, OWN_SHARE, STOOD_SHARE
 from gpu_report.model import Evidence
 
 SEVERAL = 2
@@ -99,16 +99,16 @@ def launch_bound(signals: IntervalSignals) -> Candidate | None:
     """Find one core full with launching kernels that are too small for the GPU.
 
     The main process was full and waited for no data: so it launched. Where callbacks did not tell, SM activity far
-    under utilisation does. A GPU that is not even busy LAUNCH_UTIL_PCT of the time gets no stream of kernels, unless
-    stacks show that it does: then the main process does something else, as it does where it fills more cores than can
-    launch (LAUNCHES_CPU_PCT).
+    under utilisation does. A GPU that is not even busy LAUNCH_UTIL_PCT of the time gets no stream of kernels: then the
+    main process does something else, as it does where it fills more cores than can launch (LAUNCHES_CPU_PCT). Stacks
+    that show it launching need none of this: it may wait elsewhere in between.
     """
     util, sm = signals.gpu_within("gpu_util_pct"), signals.gpu_within("sm_active_pct")
     if util is None or (signals.within("main_cpu_pct") or 0.0) > th.LAUNCHES_CPU_PCT:
         return None
     small = sm is not None and sm < th.LAUNCH_SM_SHARE * util
-    streams = util >= th.LAUNCH_UTIL_PCT and (small or data_came(signals))
-    if not (_only_launches(signals) or streams) or not mostly_one_core(signals) or _computes_in_call(signals):
+    streams = util >= th.LAUNCH_UTIL_PCT and (small or data_came(signals)) and mostly_one_core(signals)
+    if not (_only_launches(signals) or streams) or _computes_in_call(signals):
         return None
     numbers = evidence(
         Evidence("utilisation", util, "%", key="gpu_util_pct"),
@@ -121,10 +121,14 @@ def launch_bound(signals: IntervalSignals) -> Candidate | None:
 
 
 def _only_launches(signals: IntervalSignals) -> bool:
-    """Tell whether stacks show the main process launching steps in most of the idle time, hardly in the user's code."""
+    """Tell whether stacks show the main process launching steps in most of the idle time.
+
+    Code of the user's within the steps, such as a hook, makes launching slow by itself; between them it does not.
+    """
     stood = signals.stood
-    hardly = stood is not None and max(stood.own_share, stood.call_share) < OWN_SHARE
-    return stood is not None and stood.launching >= STOOD_SHARE and hardly
+    if stood is None or stood.launching < STOOD_SHARE:
+        return False
+    return stood.own_share - stood.call_share < OWN_SHARE and stood.call_share < MUCH_SHARE
 
 
 def _computes_in_call(signals: IntervalSignals) -> bool:

@@ -20,6 +20,10 @@ SHOWN = 4  # locations of a finding: what comes after them is seldom what held i
 LEAST_SHARE = 0.05  # of the notes of a process: less is passing by
 LEAST_NOTED_S = 1.0  # of a process within the finding: less of it may be chance
 MAIN, WORKERS = "main", "workers"
+WAITING = "waiting-for-peer"
+# Causes in the GPU itself: in which line the training stood meanwhile says nothing of them.
+OF_THE_GPU = frozenset({"other-process", "power-cap", "thermal", "gpu-fault"})
+STEADY = frozenset({"starved", "user-code"})  # rules whose figures are of the steady state
 NOT_LOST = frozenset({"work", "unmeasured"})  # rows of the ledger in which nothing waited
 
 # A process, some of its pieces, and of each of these the seconds and the idle GPU seconds.
@@ -28,12 +32,14 @@ Weighted = tuple[IdleStacks, Rows, Floats, Floats]
 
 def with_locations(context: Context, finding: Finding) -> Finding:
     """Return a finding with the lines of code in which the training stood meanwhile, where that was noted."""
-    if not context.run.stacks or finding.expected or not _takes_time(finding):
+    if not context.run.stacks or finding.expected or finding.where or not _takes_time(finding):
+        return finding
+    if finding.cause is not None and finding.cause.name in OF_THE_GPU:
         return finding
     spans = _spans(context, finding)
     found: list[CodeLocation] = []
     roles = (WORKERS, MAIN) if finding.waited_for == LOADER else _roles(finding.cause.name if finding.cause else "")
-    own_first = finding.cause is not None and finding.cause.name in OF_A_CALL
+    own_first = finding.cause is not None and finding.cause.name in {*OF_A_CALL, WAITING}
     for role in roles:
         processes = _processes(context, finding, role)
         found += _locations(role, [_weighted(each, spans) for each in processes], own_first=own_first)
@@ -90,7 +96,7 @@ def _takes_time(finding: Finding) -> bool:
     return (
         RULES[finding.rule].takes_time
         or RULES[finding.rule].takes_epoch_time
-        or finding.rule in {"starved", "slow-epoch", "slow-start"}
+        or finding.rule in {*STEADY, "slow-epoch", "slow-start"}
     )
 
 
@@ -102,15 +108,18 @@ def _roles(cause: str) -> tuple[str, ...]:
 def _spans(context: Context, finding: Finding) -> list[Span]:
     """Return when a finding took time: of one about a whole training, the steady state that its figure is of."""
     spans = [one.span for one in finding.each]
-    return intersect(spans, context.signals.steady) if finding.rule == "starved" else spans
+    return intersect(spans, context.signals.steady) if finding.rule in STEADY else spans
 
 
 def _processes(context: Context, finding: Finding, role: str) -> list[IdleStacks]:
     """Return the processes of a role; of several ranks those that fed the finding's GPUs, where that is known."""
     mine = [each for each in context.signals.idle_stacks if _has(each, role)]
     gpus = set(finding.gpus) or ({finding.gpu} if finding.gpu is not None else set())
-    fed = [each for each in mine if gpus.intersection(each.gpus)]
-    return fed or mine
+    fed = [each for each in mine if gpus.intersection(each.gpus)] or mine
+    if finding.cause is None or finding.cause.name != WAITING:
+        return fed
+    # the line to look at is that of the rank that is late; of ranks that all wait, each one's
+    return [each for each in mine if each.gpus and not gpus.intersection(each.gpus)] or fed
 
 
 def _has(process: IdleStacks, role: str) -> bool:

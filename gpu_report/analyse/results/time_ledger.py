@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.signals.other_processes import share_of_others
 from gpu_report.analyse.timeline.trainings import away
 from gpu_report.analyse.timeseries.energy import Energy
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
@@ -21,6 +22,7 @@ PHASE_ROWS = tuple(name for name, cause in CAUSES.items() if cause.phase)
 
 WAITED_SHARE = 0.5  # of a reading's idle time
 GPU_LOST = "gpu-lost"
+OTHERS = "other-process"
 BUSY_WAIT = "waiting-for-peer"  # full utilisation that is no work
 WHOLE_ROWS = (*PHASE_ROWS, BUSY_WAIT)  # which take the seconds of their time whole, busy or not
 
@@ -29,8 +31,8 @@ WHOLE_ROWS = (*PHASE_ROWS, BUSY_WAIT)  # which take the seconds of their time wh
 class _Account:
     """One GPU's readings: seconds and joules of each, and the number of the name of the row its idle part belongs to.
 
-    `known` is for which share of each reading's time its joules are known. `lost` is, by cause, the share of the clock
-    that each lacked: what its work lost (0 to 1).
+    `known` is for which share of each reading's time its joules are known. `lost` is, by cause, the share of each one's
+    work that was none of the training's (0 to 1): another process's, or what the clock lacked.
     """
 
     weight_s: Floats
@@ -51,11 +53,11 @@ def build_ledger(context: Context, findings: Sequence[Finding], low: Sequence[In
     """Return the ledger, largest first among the expected and among the rest.
 
     A train second at 70 % is 0.7 s of work and 0.3 s of what held it back: the drop or low interval it lies in, or
-    short gaps between batches. Of its work, throttling takes the share that the clock lacked (not where that is a note
-    only). Startup, validation, checkpoint, final evaluation and idle keep their seconds whole. Seconds without a
-    sample go by the driver's own readings of utilisation; unmeasured are those without either. A GPU that reports no
-    utilisation has what YOLO's callbacks reported: phases, and of training the wait for data. The time of GPUs on which
-    only others worked is no part of it.
+    short gaps between batches. Of its work, another process takes what the driver says that it used, and throttling the
+    share that the clock lacked (not where that is a note only). Startup, validation, checkpoint, final evaluation and
+    idle keep their seconds whole. Seconds without a sample go by the driver's own readings of utilisation; unmeasured
+    are those without either. A GPU that reports no utilisation has what YOLO's callbacks reported: phases, and of
+    training the wait for data. The time of GPUs on which only others worked is no part of it.
     """
     seconds: dict[str, float] = {}
     joules: dict[str, float] = {}
@@ -231,12 +233,23 @@ class IdleRows:
 
 
 def _lost(context: Context, series: GpuSeries) -> dict[str, Floats]:
-    """Return the share of the clock that each reading lacked, by cause, for throttling that is more than a note."""
+    """Return the share of each reading's work that others did, and that the clock lacked where that is no mere note."""
+    others = context.cached(others_work).get(series.gpu)
+    lost = {} if others is None else {OTHERS: others}
+    ours = 1.0 if others is None else 1 - others
     mine = [t for t in context.throttles if t.gpu == series.gpu and t.severity != "info"]
-    if not mine:
-        return {}
-    row = rows_before(series.samples["t_s"].to_numpy(dtype=float), series.t_s, "right") - 1
-    return {throttle.cause: np.where(row >= 0, throttle.lost[row], 0.0) for throttle in mine}
+    if mine:
+        row = rows_before(series.samples["t_s"].to_numpy(dtype=float), series.t_s, "right") - 1
+        lost |= {throttle.cause: ours * np.where(row >= 0, throttle.lost[row], 0.0) for throttle in mine}
+    return lost
+
+
+def others_work(context: Context) -> dict[int, Floats]:
+    """Return the share of each reading's work that was other processes', by GPU of the training that had any."""
+    shares = {
+        series.gpu: share_of_others(context.run, series, context.used_by_others) for series in context.used_series
+    }
+    return {gpu: share for gpu, share in shares.items() if share.any()}
 
 
 def _starved_by(context: Context, gpu: int, findings: Sequence[Finding]) -> list[tuple[str, Span]]:

@@ -67,7 +67,7 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
         *_unnamed(context, lead),
         *_guessed(context, findings),
         *_projected(projection, lead),
-        *_second(found),
+        *_second(found, findings),
         *_limit(limits, findings, projection),
         *interrupted(findings),
         *stopped_early(ending),
@@ -122,9 +122,12 @@ def _projected(projection: Projection | None, lead: Lead | None) -> Iterator[Sen
     yield Sentence("projection", text, about=projection.cause)
 
 
-def _second(found: Sequence[Lead]) -> Iterator[Sentence]:
-    """Yield the argument to set where something else leads: it is worth it all the same."""
-    yield from (lead.sentence for lead in found[1:] if lead.sentence.kind == FIX)
+def _second(found: Sequence[Lead], findings: Sequence[Finding]) -> Iterator[Sentence]:
+    """Yield the argument to set, and functions of the user's, where something else leads: they are worth it, too."""
+    own = {finding.id for finding in findings if finding.rule == "user-code"}
+    yield from (
+        each.sentence for each in found[1:] if each.sentence.kind == FIX or own.intersection(each.sentence.findings)
+    )
 
 
 def _limit(

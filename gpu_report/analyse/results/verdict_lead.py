@@ -10,12 +10,12 @@ from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.signals.stack_notes import kind_of
 from gpu_report.analyse.signals.thresholds import OWN_SHARE, STOOD_SHARE
 from gpu_report.analyse.timeseries.intervals import length_s, union
-from gpu_report.catalogue import CAUSES, ENDS_SHARE_KEY, RULES, UNEXPLAINED, rule_words
+from gpu_report.catalogue import CAUSES, ENDS_SHARE_KEY, RULES, UNEXPLAINED, USER_CODE_KEY, rule_words
 from gpu_report.model import Advice, CodeLocation, Finding, Frame, Projection, Sentence, SpeedupLimit
 from gpu_report.wording import about_length, counted, lower_first, place_words, shown_ratio, upper_first
 
 FIX, LOOK = "fix", "look"  # kinds of sentences: set an argument, look at something
-LAUNCH_BOUND = "launch-bound"
+LAUNCH_BOUND, WAITING = "launch-bound", "waiting-for-peer"
 URGENT_S = float("inf")  # nothing is worth more
 
 
@@ -36,6 +36,7 @@ def leads(
         *_set_up(findings),
         *_setting(context, findings, projection),
         *_lasting(context, findings, limits, projection),
+        *_user_code(context, findings),
         *_momentary(findings, limits, _epochs(context)),
         *_long_epoch_ends(findings),
         *_slow_starts(findings),
@@ -126,6 +127,23 @@ def _lasting(
             yield Lead(Sentence(LOOK, f"{text}.", (finding.id,), cause.name), saves_s)
 
 
+def _user_code(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
+    """Yield the functions of the user's own that took a share of the training's time beside what held it back most.
+
+    One that several ranks call is one, as it is in the rank in which it took most.
+    """
+    told: dict[tuple[str, str], Lead] = {}
+    for finding in findings:
+        at = _most(finding, OWN_SHARE) if finding.rule == "user-code" else None
+        if at is not None:
+            share_pct = next(each.value or 0.0 for each in finding.evidence if each.key == USER_CODE_KEY)
+            text = f"Look at {place_words(at)}: it took {share_pct:.0f} % of training time"
+            lead = Lead(_of(finding, LOOK, text), share_pct / 100 * _trained_s(context))
+            before = told.get((at.file, at.function), lead)
+            told[at.file, at.function] = max(before, lead, key=lambda each: each.saves_s)
+    yield from told.values()
+
+
 def _is_full(finding: Finding, findings: Sequence[Finding]) -> bool:
     """Tell whether the memory of a finding's GPU was nearly full."""
     return any(each.rule == "memory-near-limit" and each.gpu == finding.gpu for each in findings)
@@ -173,7 +191,7 @@ def _momentary(findings: Sequence[Finding], limits: Sequence[SpeedupLimit], epoc
         if takes and not finding.expected and finding.severity != "info" and finding.cause:
             of.setdefault((finding.cause.name, _was_paused(finding)), []).append(finding)
     lasting = {f.cause.name for f in findings if f.rule == "starved" and f.cause and f.severity != "info"}
-    waited_for = {"waiting-for-peer"} if len(of) > 1 else set()  # what was waited for says why
+    waited_for = {WAITING} if len(of) > 1 else set()  # what was waited for says why
     for (cause, _), mine in of.items():
         limit = next((limit for limit in limits if limit.cause == cause), None)
         took_s = _took_s(mine)
@@ -245,7 +263,7 @@ def _look(cause: str, findings: Sequence[Finding], took_s: float) -> Sentence:
     took = about_length(took_s)
     rule = RULES[worst.rule]
     felt = f"the GPU was {sure}idle" if rule.drop or rule.at_epoch_ends else f"the training was {sure}slowed"
-    at, row = _most(worst), CAUSES[cause]
+    at, row = _most(worst, OWN_SHARE if cause == WAITING else STOOD_SHARE), CAUSES[cause]
     if at is not None and not at.is_yolo:
         text = f"Look at {place_words(at)}: {felt} for {took} there"
     elif advice is not None and cause == "other-process":  # how much it slowed the training is not always known

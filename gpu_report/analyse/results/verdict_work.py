@@ -6,6 +6,7 @@ from typing import TypeGuard
 from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
+from gpu_report.analyse.results.time_ledger import others_work
 from gpu_report.analyse.timeline.activity import outside
 from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S, LOW_PCT
 from gpu_report.analyse.timeseries.intervals import as_array
@@ -14,6 +15,8 @@ from gpu_report.model import HEALTHY_PCT, WELL_COVERED, Finding, Sentence
 from gpu_report.wording import counted, length, lower_first
 
 JUDGED = frozenset({"starved", "long-epoch-ends"})  # findings that say enough of a training that is short
+
+LIMIT = ": the model itself is the limit"
 
 Trained = tuple[float, float] | None  # mean utilisation in %, and seconds
 
@@ -71,7 +74,7 @@ def work_sentences(  # noqa: PLR0913 - what it is judged by
         busy = f"{busy} ({HEALTHY_PCT:.0f} % or more is good for YOLO)"
     (sure, cause), ids = _because(findings)
     ends = _at_epoch_ends(findings, seconds)
-    compute = ends or (": the model itself is the limit" if util > th.COMPUTE_BOUND_PCT else "")
+    compute = ends or (not cause and _shared(context)) or (LIMIT if util > th.COMPUTE_BOUND_PCT else "")
     if before and cause:
         yield Sentence("work", f"{busy}{compute}.")
         yield Sentence("starved", f"Cause: {sure}{cause}.", ids)
@@ -84,6 +87,19 @@ def _at_epoch_ends(findings: Sequence[Finding], trained_s: float) -> str:
     took_s = sum(f.took_s for f in findings if RULES[f.rule].at_epoch_ends)
     share_pct = 100 * took_s / (trained_s + took_s) if took_s else 0.0
     return f", but waited at the ends of epochs for {share_pct:.0f} % of the time" if took_s else ""
+
+
+def _shared(context: Context) -> str:
+    """Return which share of that was the work of other processes, empty where it was little."""
+    spans = as_array([p.span for p in context.phases if p.name == "train"])
+    work_s = theirs_s = 0.0
+    for series, usable in zip(context.series, context.usable, strict=True):
+        busy_s = (series.weight_s * series.util_pct)[mine := usable & ~outside(series, spans)]
+        share = context.cached(others_work).get(series.gpu)
+        work_s += float(busy_s.sum())
+        theirs_s += 0.0 if share is None else float((busy_s * share[mine]).sum())
+    share_pct = 100 * theirs_s / work_s if work_s else 0.0
+    return f", but {share_pct:.0f} % of that was another process's work" if share_pct >= th.SHARED_PCT else ""
 
 
 def _judgement(util: float, *, marred: bool) -> str:

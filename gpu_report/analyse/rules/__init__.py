@@ -32,6 +32,7 @@ from gpu_report.analyse.rules.training_end import bad_endings
 from gpu_report.analyse.rules.training_end.resume_command import with_resume_command
 from gpu_report.analyse.rules.trainings_at_once import trainings_at_once
 from gpu_report.analyse.rules.unused_gpus import unused_gpus
+from gpu_report.analyse.rules.user_code import user_code
 from gpu_report.catalogue import RULES as CATALOGUE
 from gpu_report.model import Finding
 
@@ -45,6 +46,7 @@ RULES: tuple[Rule, ...] = (
     slow_starts,
     slow_exits,
     starved_gpus,
+    user_code,
     kernel_faults,
     lost_gpus,
     other_processes,

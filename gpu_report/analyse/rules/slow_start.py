@@ -6,6 +6,7 @@ from gpu_report.analyse.causes.confidence import CERTAIN
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
+from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
 from gpu_report.analyse.timeline.ranks import RankGroup
 from gpu_report.analyse.timeseries.intervals import Span, length_s, union
 from gpu_report.catalogue import LOADER
@@ -13,13 +14,21 @@ from gpu_report.model import Cause, Finding, Phase
 
 FIRST_BATCH = "first batch"
 # What people call the parts of a start-up, as callbacks tell them.
-WHAT = {FIRST_BATCH: "was at its first batch", "data set": "prepared its data set", "model": "built its model"}
+BEFORE_YOLO = "before YOLO"
+WHAT = {
+    BEFORE_YOLO: "ran imports and other code before YOLO",
+    FIRST_BATCH: "was at its first batch",
+    "data set": "prepared its data set",
+    "model": "built its model",
+}
 WAITED, WORKED = "waited for its first batch", "worked on its first batch"
 OTHERWISE = "was set up"
 
 
 def slow_starts(context: Context) -> list[Finding]:
     """Report the longest part of a start-up, where it takes SLOW_START_S or more and SLOW_START_SHARE of the training.
+
+    Of what comes before YOLO it takes SLOW_BEFORE_S.
 
     A training that never began has nothing else to be looked at: that is a warning, and otherwise a note. So is a
     start-up that still goes on: it may be compiling its model.
@@ -29,7 +38,7 @@ def slow_starts(context: Context) -> list[Finding]:
 
 def _of_training(context: Context, training: RankGroup) -> Iterator[Finding]:
     parts: dict[str, list[Phase]] = {}
-    for phase in training.main.phases:
+    for phase in (*_before_yolo(context, training), *training.main.phases):
         if phase.name == "startup":
             parts.setdefault(phase.detail, []).append(phase)
     began = any(phase.name != "startup" for phase in training.main.phases)
@@ -38,10 +47,19 @@ def _of_training(context: Context, training: RankGroup) -> Iterator[Finding]:
     if longest is None or (crashed and not began):  # what ended it says more
         return
     took_s, whole_s = _seconds(parts[longest]), training.end_t_s - training.start_t_s
-    if took_s >= max(th.SLOW_START_S, th.SLOW_START_SHARE * whole_s):
+    least_s = th.SLOW_BEFORE_S if longest == BEFORE_YOLO else th.SLOW_START_S
+    if took_s >= max(least_s, th.SLOW_START_SHARE * whole_s):
         spans = union([phase.span for phase in parts[longest]])
         over = training.main.ended is not None or took_s >= th.HANG_FIRST_S
         yield _finding(context, longest, spans, took_s, "began" if began else "over" if over else "going on")
+
+
+def _before_yolo(context: Context, training: RankGroup) -> Iterator[Phase]:
+    """Yield the time from the start of the command to the first thing that YOLO reported, of its first training."""
+    first_s = min(each.start_t_s for each in context.rank_groups)
+    started = [event.t_s for event in context.run.events if event.kind == "command_started" and event.t_s < first_s]
+    if training.start_t_s == first_s and started:
+        yield Phase("startup", None, started[-1], first_s, FROM_CALLBACKS, BEFORE_YOLO)
 
 
 def _seconds(phases: Sequence[Phase]) -> float:

@@ -22,13 +22,18 @@ def busy_waits_of(
 
 
 def busy_waits(series: GpuSeries, usable: Bools) -> list[Interval]:
-    """Return where utilisation is full and power, at its typical work far higher, is not: a kernel that only waits."""
+    """Return where utilisation is full and power, at its typical work far higher, is not: a kernel that only waits.
+
+    So is one that draws what the GPU draws when it does nothing: where waiting takes most of the time, as of a training
+    that hangs, what is typical is waiting.
+    """
     power, tensor = _of_typical(series, usable, "power_w"), _of_typical(series, usable, "tensor_active_pct")
     if power is None:
         return []
     no_work = power <= th.BUSY_WAIT_POWER_SHARE
     if tensor is not None:
         no_work |= (tensor <= th.BUSY_WAIT_TENSOR_SHARE) & (power <= th.BUSY_WAIT_POWER_SHARE_WITHOUT_TENSOR)
+    no_work |= _idles(series)
     idle = usable & (series.util_pct >= th.BUSY_WAIT_UTIL_PCT) & no_work
     ends_s = series.ends_s
     found = [(series.t_s[a], ends_s[b - 1]) for a, b in low_stretches(series, idle, usable)]
@@ -37,6 +42,23 @@ def busy_waits(series: GpuSeries, usable: Bools) -> list[Interval]:
         for start, end in found
         if end - start >= max(th.LOW_AT_LEAST_S, th.LOW_READINGS * series.tick_s) - READING_SLACK * series.tick_s
     ]
+
+
+def _idles(series: GpuSeries) -> Bools:
+    """Tell at which readings of utilisation a GPU draws no more than while it does nothing, with its clocks up.
+
+    Power is a mean over the last second: what comes right after work is left out. Before a process opens the GPU its
+    clocks are down, so that the most of the rest counts.
+    """
+    samples = series.samples
+    power_w, util_pct = samples["power_w"].to_numpy(dtype=float), samples["gpu_util_pct"].to_numpy(dtype=float)
+    rests = np.convolve(util_pct == 0, np.ones(th.LOW_READINGS), "full")[: len(util_pct)] >= th.LOW_READINGS
+    rest_w = power_w[rests & np.isfinite(power_w)]
+    if not len(rest_w) or float(np.nanmax(power_w)) < th.IDLE_POWER_RANGE * float(rest_w.max()):
+        return np.zeros(len(series.t_s), dtype=np.bool_)
+    next_row = np.minimum(rows_before(samples["t_s"].to_numpy(dtype=float), series.t_s), len(power_w) - 1)
+    idles: Bools = power_w[next_row] <= th.IDLE_POWER_FACTOR * float(rest_w.max())
+    return idles
 
 
 def _of_typical(series: GpuSeries, usable: Bools, name: str) -> Floats | None:

@@ -13,7 +13,7 @@ import pandas as pd
 from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.timeline.activity import FOREIGN, OWN
 from gpu_report.analyse.timeline.thresholds import PROCESSES_EVERY_S
-from gpu_report.analyse.timeseries.gpu_series import GpuSeries
+from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import Run
 
@@ -68,6 +68,29 @@ def other_processes_on(run: Run, series: GpuSeries) -> tuple[OtherProcess, ...]:
         of_pid.setdefault(look.pid, []).append(look)
     found = [_other_process(run, series, of_pid[pid]) for pid in _pids(run, rows)]
     return tuple(other for other in found if other.span[0] < other.span[1])
+
+
+def share_of_others(run: Run, series: GpuSeries, others: Sequence[OtherProcess]) -> Floats:
+    """Return for each reading of a GPU which share of its work (0 to 1) was that of some processes on it.
+
+    The driver says it every few seconds, as the mean of the time since. What it did not say is no work of theirs. All
+    processes together may use more than the time there is, for kernels of several run at once.
+    """
+    rows = run.processes[(run.processes["gpu"] == series.gpu)].sort_values("t_s", kind="stable")
+    theirs = {other.pid for other in others if other.gpu == series.gpu}
+    used = {True: np.zeros(len(series.t_s)), False: np.zeros(len(series.t_s))}
+    for pid in dict.fromkeys(rows["pid"].tolist()) if theirs else ():
+        used[pid in theirs] += _util_at(rows[rows["pid"] == pid], series.t_s)
+    whole = np.maximum(used[True] + used[False], series.util_pct.astype(float))
+    share: Floats = np.divide(used[True], whole, out=np.zeros_like(whole), where=whole > 0)
+    return share
+
+
+def _util_at(looks: pd.DataFrame, t_s: Floats) -> Floats:
+    """Return what a process used of a GPU at some moments, by the look before each; 0 where it was not there."""
+    util_pct = looks["gpu_util_pct"].where(looks["change"] != "gone", 0.0).ffill().to_numpy(dtype=float)
+    before = np.searchsorted(looks["t_s"].to_numpy(dtype=float), t_s, side="right") - 1
+    return np.where(before >= 0, np.nan_to_num(util_pct)[np.maximum(before, 0)], 0.0)
 
 
 def _other_process(run: Run, series: GpuSeries, looks: Sequence[_Look]) -> OtherProcess:

@@ -51,6 +51,9 @@ BUSY_WAIT_POWER_SHARE = 0.45
 # work.
 BUSY_WAIT_TENSOR_SHARE = 0.1
 BUSY_WAIT_POWER_SHARE_WITHOUT_TENSOR = 0.7
+# Of the power at no utilisation with clocks up: 1.03 while two H100s waited for each other, 2 at their least work.
+IDLE_POWER_FACTOR = 1.15
+IDLE_POWER_RANGE = 1.5  # times it, that the GPU drew at some time: else its power tells nothing of its work
 
 THROTTLED_AT_LEAST_S = 10.0  # as with drops: shorter is not felt in an epoch
 # A loaded H200 says "SW power cap" at half of the ticks: its clock is 15 MHz under its highest then (0.8 %), at times

@@ -301,6 +301,13 @@ def test_a_gpu_with_few_kernels_is_not_called_launch_bound_where_other_code_runs
     assert explain(dataclasses.replace(slow, stood=stood)).cause.name == "main-process"
 
 
+def test_launching_is_named_where_the_main_process_waits_for_something_else_in_between():
+    waits_between = signals({**ONE_CORE, "main_cpu_pct": 62}, gpu={"gpu_util_pct": 24, "sm_active_pct": 16})
+    stood = dataclasses.replace(LAUNCHES, launching=0.7, call=LINE, call_share=0.24, own_share=0.24)
+    assert explain(dataclasses.replace(waits_between, stood=stood)).cause.name == "launch-bound"
+    assert explain(waits_between).cause.name == "unexplained"
+
+
 def test_steps_that_fill_more_cores_than_launching_can_are_the_main_process():
     threads = signals({**ONE_CORE, "main_cpu_pct": 400}, gpu={"gpu_util_pct": 8, "sm_active_pct": 7}, stood=LAUNCHES)
     assert explain(threads).cause.name == "main-process"

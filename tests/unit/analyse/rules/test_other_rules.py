@@ -50,6 +50,30 @@ def test_a_guest_that_the_training_started_itself_is_one_too():
     assert len(findings(guest_run(owner="trainer"), "other-process")) == 1
 
 
+@pytest.mark.parametrize(
+    ("ours", "lost_s"),
+    [
+        (20.0, 11.4),  # both at once: 86 of 106, of 90 % of the time
+        (NAN, 13.1),  # what the training used was not read: 86 of the 90 %
+    ],
+)
+def test_what_a_guest_used_is_no_work_of_the_training(ours, lost_s):
+    run = guest_run()
+    run.processes.loc[0, "gpu_util_pct"] = ours
+    analysis = analyse(run)
+    ledger = {row.name: row.gpu_seconds for row in analysis.ledger}
+    assert ledger["other-process"] == pytest.approx(lost_s, rel=0.15)
+    assert sum(ledger.values()) == pytest.approx(run.duration_s)
+    assert "of that was another process's work" in analysis.verdict.text
+
+
+def test_a_guest_of_which_the_driver_says_nothing_takes_no_work():
+    run = guest_run()
+    run = dataclasses.replace(run, processes=run.processes.assign(gpu_util_pct=NAN))
+    assert findings(run, "other-process")
+    assert "other-process" not in {row.name for row in analyse(run).ledger}
+
+
 @pytest.mark.parametrize("run", [guest_run(util=2.0), guest_run(owner="unknown")])
 def test_who_only_holds_memory_or_is_not_known_is_no_guest(run):
     run = dataclasses.replace(
@@ -93,6 +117,18 @@ def test_a_rank_that_spins_waits_for_the_gpu_that_does_nothing():
     assert findings(alone, "waiting-for-peer") == []
     without_power = make_run([busy_waits, late], rows=[(1, 40), (2, 115)])
     assert findings(without_power, "waiting-for-peer") == []
+
+
+def test_ranks_that_wait_for_each_other_from_early_on_are_found_by_idle_power():
+    util, power = readings((0, 10), (80, 6), (100, 104)), [120.0] * 10 + [400.0] * 6 + [125.0] * 104
+    quantities = {"power_w": power}
+    found = findings(make_run([util, util], rows=[(1, 118)], quantities=quantities), "waiting-for-peer")
+    assert [f.summary.partition(" waited ")[0] for f in found] == ["All GPUs of the training"]
+    assert found[0].duration_s == pytest.approx(104, abs=2)
+    steady = {"power_w": [120.0] * 10 + [400.0] * 110}
+    assert findings(make_run([util, util], rows=[(1, 118)], quantities=steady), "waiting-for-peer") == []
+    unvarying = {"power_w": [125.0] * 120}  # a driver that tells of no difference tells nothing of work
+    assert findings(make_run([util, util], rows=[(1, 118)], quantities=unvarying), "waiting-for-peer") == []
 
 
 def test_a_gpu_that_always_waits_is_told_once_and_names_its_gaps():

@@ -7,7 +7,7 @@ from support.runs import make_run
 from support.stacks import LOG, LOGS, READ, READS, RESTS, TRAINS, WAITS, process
 
 from gpu_report.analyse import analyse
-from gpu_report.model import InsideEpoch, InsideRun, Phase, YoloRun
+from gpu_report.model import Frame, InsideEpoch, InsideRun, Phase, RecordedEvent, YoloRun
 
 
 def started(parts, *, train_s=0.0, stacks=(), ended="interrupted"):
@@ -89,3 +89,29 @@ def test_a_first_batch_that_goes_on_is_no_alarm():
     )
     (finding,) = slow(started([("first batch", 700.0)], ended=None))
     assert finding.severity == "warning"
+
+
+IMPORT = Frame("/home/me/tables.py", 8, "<module>")
+
+
+@pytest.mark.parametrize(("seconds", "found"), [(40.0, 1), (25.0, 0)])
+def test_what_comes_before_yolo_is_a_part_of_a_start(seconds, found):
+    notes = process((0, seconds, (IMPORT,)), (seconds, seconds + 60, TRAINS))
+    run = started([("first batch", 5.0)], train_s=60.0, stacks=(notes,))
+    moved = [
+        dataclasses.replace(p, start_t_s=p.start_t_s + seconds - 5, end_t_s=p.end_t_s + seconds - 5)
+        for p in run.inside[0].phases
+    ]
+    util = [0.0] * round(seconds + 5) + [60.0] * 60
+    started_at = RecordedEvent(0.0, "command_started", None, {"pid": 1})
+    run = dataclasses.replace(
+        make_run(util, events=[started_at]),
+        inside=(dataclasses.replace(run.inside[0], phases=tuple(moved)),),
+        yolo_runs=run.yolo_runs,
+        stacks=run.stacks,
+    )
+    mine = slow(run)
+    assert len(mine) == found
+    for finding in mine:
+        assert finding.summary == f"The training ran imports and other code before YOLO for {seconds:.0f} s"
+        assert (finding.severity, finding.where[0].file) == ("info", IMPORT.file)

@@ -1,0 +1,81 @@
+"""Functions of the user's own that take a share of a training beside what holds it back most."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from support.runs import make_run
+from support.stacks import LOG, TRAINER, process
+
+from gpu_report.analyse import analyse
+from gpu_report.model import Frame, InsideEpoch, InsideRun, Phase, Probes, YoloRun
+
+MODULE = Frame("/venv/lib/python3.11/site-packages/torch/nn/modules/module.py", 1751, "_wrapped_call_impl")
+CALLS = Frame("/venv/lib/python3.11/site-packages/ultralytics/engine/trainer.py", 234, "run_callbacks")
+STEP, LOGS = (MODULE, TRAINER), (LOG, CALLS, TRAINER)
+HOST = {"main_cpu_pct": 95.0, "workers_cpu_pct": 30.0, "busiest_worker_cpu_pct": 10.0, "workers": 4.0}
+BEGINS_S, EPOCHS, EPOCH_S = 10.0, 4, 30.0
+OVER_S = BEGINS_S + EPOCHS * EPOCH_S
+
+
+def trained(logs_share, *, util=30.0, computes=False):
+    """Return a training whose steps launch, and whose callback takes a share of each second; its GPU is idle there."""
+    phases = [Phase("startup", None, 0.0, BEGINS_S, "callbacks", "first batch")]
+    epochs, stays = [], [(0.0, BEGINS_S, STEP)]
+    for number in range(EPOCHS):
+        start_s = BEGINS_S + number * EPOCH_S
+        phases.append(Phase("train", number + 1, start_s, start_s + EPOCH_S, "callbacks"))
+        epochs.append(InsideEpoch(number + 1, 1, start_s, start_s + EPOCH_S, 1000, 100, 0.0, 0.0, 0.0))
+    for second in np.arange(BEGINS_S, OVER_S):
+        stays += [(second, second + logs_share, LOGS), (second + logs_share, second + 1, STEP)]
+    looks = np.arange(BEGINS_S, OVER_S) + logs_share / 2
+    probes = Probes(looks, np.full(len(looks), 1.0 if computes else 0.0))
+    notes = dataclasses.replace(process(*[stay for stay in stays if stay[1] > stay[0]]), probes=probes)
+    run = make_run(
+        [0.0] * round(BEGINS_S) + [util] * round(OVER_S - BEGINS_S),
+        quantities={"sm_active_pct": [10.0] * round(OVER_S)},
+    )
+    host = run.host.reindex(range(round(OVER_S)))
+    host["t_s"], host["main_cpu_pct"], host["workers_cpu_pct"], host["workers"] = (
+        np.arange(1.0, OVER_S + 1),
+        95.0,
+        30.0,
+        4.0,
+    )
+    host["busiest_worker_cpu_pct"] = 10.0
+    inside = InsideRun(1, 0, 1, "train", {"batch": 32, "workers": 4}, tuple(phases), tuple(epochs), "finished")
+    yolo = (YoloRun(1, None, {"batch": 32, "workers": 4}, "recorded", None),)
+    return dataclasses.replace(run, inside=(inside,), yolo_runs=yolo, stacks=(notes,), host=host)
+
+
+def own(run):
+    return [finding for finding in analyse(run).findings if finding.rule == "user-code"]
+
+
+@pytest.mark.parametrize(("computes", "cause"), [(False, "trainer-blocked"), (True, "main-process")])
+def test_a_callback_beside_launching_is_a_finding_of_its_own(computes, cause):
+    run = trained(0.3, computes=computes)
+    (finding,) = own(run)
+    assert (finding.severity, finding.cause.name) == ("warning", cause)
+    assert finding.summary.startswith("log_images took ")
+    assert (finding.where[0].function, finding.where[0].line) == (LOG.function, LOG.line)
+    analysis = analyse(run)
+    (starved,) = [f for f in analysis.findings if f.rule == "starved"]
+    assert starved.cause.name == "launch-bound"
+    assert "Look at `log_images` (callbacks.py:41): it took" in analysis.verdict.text
+
+
+@pytest.mark.parametrize("run", [trained(0.0), trained(0.04), trained(0.3, util=97.0)], ids=["none", "little", "busy"])
+def test_what_takes_little_of_the_training_is_none(run):
+    assert own(run) == []
+
+
+def test_where_it_is_why_the_gpu_waits_it_is_told_once():
+    run = trained(0.7, util=20.0)
+    assert own(run) == []
+    (starved,) = [f for f in analyse(run).findings if f.rule == "starved"]
+    assert starved.cause.name == "trainer-blocked"
+
+
+def test_without_lines_there_is_none():
+    assert own(dataclasses.replace(trained(0.3), stacks=())) == []

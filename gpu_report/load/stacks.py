@@ -6,8 +6,9 @@ import json
 import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import accumulate, chain
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,7 @@ MOST_DISTANCE: Final = np.iinfo(np.int32).max
 MOST_STEP_MS: Final = 60_000
 MOST_THREAD: Final = 64  # a process notes 16 at a time
 DEEPEST: Final = 160
+NOTES_AT_ONCE: Final = 100_000  # are worked out together: an hour of a main process, which takes 10 MB on the way
 GONE: Final = -1  # in the place of a stack's number
 ROLE: Final = re.compile(r"main|(?:rank|worker) [0-9]{1,6}")
 
@@ -38,6 +40,7 @@ Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[Any]  # whole ones
 Bools = npt.NDArray[np.bool_]
 Stays = tuple[Floats, Floats, Numbers]  # start, end, number of a stack
+END: Final = "\0\0"  # after a text: neither is a letter
 PLACE_OF_LETTER: Final = np.array([LETTERS.find(chr(code)) for code in range(256)], dtype=np.int64)
 
 
@@ -107,10 +110,12 @@ class _Process:
         self._known = _Names()
         self._numbers: dict[int, int] = {}  # of stacks as they are written: with another process they begin anew
         self._stacks: dict[int, Stack] = {}
+        self._blocks: list[_Block] = []  # of which the stays and probes are still to be worked out, and their notes
+        self._waiting = 0
         self._stays: list[Stays] = []
-        self._threads: dict[str, list[Stays]] = {}
-        self._held: list[LockHeld] = []
         self._probes: list[tuple[Floats, Bools]] = []
+        self._threads: dict[str, _ThreadNotes] = {}
+        self._held: list[LockHeld] = []
         self._role = ""
         self._parent: int | None = None
 
@@ -128,28 +133,35 @@ class _Process:
         self._known.take(content)
         begin_s = self._clock.t(line["wall_s"], finite(line.get("mono_s")))
         end_s = min(begin_s + seconds, self._end_t_s)
-        steps, place, used = _notes(content)
-        numbers = np.array([self._number(stack) for stack in used], dtype=np.int32)
-        self._stays.append(_stays(begin_s + steps * step_s, numbers[place] if len(used) else place, end_s))
+        used = [self._number(stack) for stack in accumulate(_numbers(content.get("used")))]
+        self._blocks.append(_Block(begin_s, end_s, step_s, used, *_notes(content), *_probes(content)))
+        self._waiting += self._blocks[-1].length
+        if self._waiting >= NOTES_AT_ONCE:
+            self._work_out()
         for name, notes in _of_threads(content.get("threads"), begin_s, step_s):
-            at_s, stacks = zip(*notes, strict=True)
-            stood = np.array([self._number(stack) for stack in stacks], dtype=np.int32)
-            self._threads.setdefault(self._known.thread(name), []).append(_stays(np.array(at_s), stood, end_s))
+            thread = self._threads.setdefault(self._known.thread(name), _ThreadNotes([], [], [], []))
+            thread.take([at_s for at_s, _ in notes], [self._number(stack) for _, stack in notes], end_s)
         self._held += _held(content.get("held"), begin_s, step_s, end_s)
-        self._probes.append(_probes(content, begin_s, step_s))
         return True
+
+    def _work_out(self) -> None:
+        """Work out the stays and the probes of the last blocks."""
+        self._stays.append(_stays_of(self._blocks))
+        self._probes.append(_probes_of(self._blocks))
+        self._blocks, self._waiting = [], 0
 
     def stacks_of(self, pid: int) -> ProcessStacks | None:
         """Return all that was taken, in order of time; None of nothing."""
-        if not sum(len(starts) for starts, _, _ in self._stays):
+        self._work_out()
+        stays = _in_order(self._stays)
+        if not len(stays[0]):
             return None
-        threads = [ThreadStacks(name, *_in_order(stays)) for name, stays in sorted(self._threads.items())]
+        threads = [ThreadStacks(name, *_in_order([notes.stays()])) for name, notes in sorted(self._threads.items())]
         held = sorted(self._held, key=lambda held: held.start_t_s)
         told = tuple(thread for thread in threads if len(thread.start_s))
         at_s, ran = (np.concatenate([each[i] for each in self._probes]) for i in (0, 1))
         order = np.argsort(at_s, kind="stable")
-        probes = Probes(at_s[order], ran[order].astype(np.bool_)) if len(order) else None
-        stays = _in_order(self._stays)
+        probes = Probes(at_s[order], ran[order]) if len(order) else None
         return ProcessStacks(pid, self._role, *stays, self._stacks, told, tuple(held), probes, self._parent)
 
     def _number(self, written: int) -> int:
@@ -164,16 +176,97 @@ class _Process:
         return self._numbers[written]
 
 
+class _Block(NamedTuple):
+    """A block of notes: steps since the note before, and at each the place in `used` of the stack it is of.
+
+    `places` are letters (see `_places`), `used` numbers of stacks as they are told. `probes` are steps likewise, `ran`
+    says `0` or `1` of each.
+    """
+
+    begin_s: float
+    end_s: float
+    step_s: float
+    used: Sequence[int]
+    steps: Sequence[int]
+    places: str
+    probes: Sequence[int]
+    ran: str
+
+    @property
+    def length(self) -> int:
+        """Return how many notes it holds at most: of a broken one each list has a length of its own."""
+        return len(self.used) + len(self.steps) + len(self.places) + len(self.probes)
+
+
+class _ThreadNotes(NamedTuple):
+    """When threads of one name came to stand in which stacks: `counts` notes in a row are a thread's up to an end."""
+
+    at_s: list[float]
+    numbers: list[int]
+    counts: list[int]
+    ends_s: list[float]
+
+    def take(self, at_s: Sequence[float], numbers: Sequence[int], end_s: float) -> None:
+        """Add the notes of a thread in one block."""
+        self.at_s.extend(at_s)
+        self.numbers.extend(numbers)
+        self.counts.append(len(at_s))
+        self.ends_s.append(end_s)
+
+    def stays(self) -> Stays:
+        """Return from when to when they stood in each stack."""
+        of = np.repeat(np.arange(len(self.counts)), self.counts)
+        return _stays(np.array(self.at_s), np.array(self.numbers), of, np.array(self.ends_s))
+
+
 def _in_order(stays: Sequence[Stays]) -> Stays:
-    starts, ends = (np.concatenate([each[i] for each in stays]) for i in (0, 1))
-    numbers = np.concatenate([each[2] for each in stays])
+    starts, ends, numbers = (np.concatenate(column) for column in zip(*stays, strict=True))
+    if (starts[1:] >= starts[:-1]).all():
+        return starts, ends, numbers
     order = np.argsort(starts, kind="stable")
     return starts[order], ends[order], numbers[order]
 
 
-def _stays(at_s: Floats, numbers: Numbers, end_s: float) -> Stays:
-    """Return from when to when a thread stood in each stack: up to the next note, or to the end of its block."""
-    ends = np.minimum(np.append(at_s[1:], end_s)[: len(at_s)], end_s)
+def _stays_of(blocks: Sequence[_Block]) -> Stays:
+    """Return from when to when the main thread stood in each stack; one block at a time takes three times as long."""
+    places, counts = _places([block.places for block in blocks], [len(block.steps) for block in blocks])
+    steps, of = _sums_within([block.steps[:count] for block, count in zip(blocks, counts.tolist(), strict=True)])
+    lengths = np.array([len(block.used) for block in blocks], dtype=np.int64)
+    numbers = np.array(list(chain.from_iterable(block.used for block in blocks)), dtype=np.int32)
+    kept = (places < lengths[of]) & (steps <= MOST_NUMBER)
+    places, steps, of = places[kept], steps[kept], of[kept]
+    stacks = numbers[(np.cumsum(lengths) - lengths)[of] + places]
+    return _stays(_times(blocks, steps, of), stacks, of, np.array([block.end_s for block in blocks]))
+
+
+def _probes_of(blocks: Sequence[_Block]) -> tuple[Floats, Bools]:
+    """Return when it was looked whether the main thread used the CPU, and whether it did."""
+    steps, of = _sums_within([block.probes for block in blocks])
+    ran = np.frombuffer("".join([block.ran for block in blocks]).encode("ascii"), dtype=np.uint8) == ord("1")
+    kept = steps <= MOST_NUMBER
+    return _times(blocks, steps[kept], of[kept]), ran[kept]
+
+
+def _sums_within(lists: Sequence[Sequence[int]]) -> tuple[Numbers, Numbers]:
+    """Return the sums of whole numbers up to each of them within its list, and which list each is of."""
+    lengths = np.array([len(each) for each in lists], dtype=np.int64)
+    so_far = np.cumsum([0, *chain.from_iterable(lists)])
+    of = np.repeat(np.arange(len(lists)), lengths)
+    return so_far[1:] - so_far[np.cumsum(lengths) - lengths][of], of
+
+
+def _times(blocks: Sequence[_Block], steps: Numbers, of: Numbers) -> Floats:
+    """Return the time of each step, of the block that it is of."""
+    begins_s, steps_s = (np.array([block[i] for block in blocks], dtype=np.float64)[of] for i in (0, 2))
+    times: Floats = begins_s + steps * steps_s
+    return times
+
+
+def _stays(at_s: Floats, numbers: Numbers, of: Numbers, ends_s: Floats) -> Stays:
+    """Return from when to when a thread stood in each stack: up to its next note in the block, or the block's end."""
+    ends = ends_s[of]
+    goes_on = np.flatnonzero(of[1:] == of[:-1])
+    ends[goes_on] = np.minimum(at_s[goes_on + 1], ends[goes_on])
     kept = (numbers >= 0) & (at_s < ends)
     return at_s[kept], ends[kept], numbers[kept].astype(np.int32)
 
@@ -206,63 +299,56 @@ def _step_s(told: object) -> float | None:
     return step_ms / 1000 if step_ms and step_ms <= MOST_STEP_MS else None
 
 
-def _notes(content: Mapping[str, Any]) -> tuple[Numbers, Numbers, list[int]]:
-    """Return when the main thread came to stand somewhere (steps), which of the used stacks that was, and these."""
-    used, steps = (np.cumsum(_numbers(content.get(name))) for name in ("used", "steps"))
-    places = _places(content.get("at"))
-    count = min(len(steps), len(places))
-    steps, places = steps[:count], places[:count]
-    kept = (places < len(used)) & (steps <= MOST_NUMBER)
-    kept[kept] &= used[places[kept]] <= MOST_NUMBER
-    return steps[kept], places[kept], used.tolist()
+def _notes(content: Mapping[str, Any]) -> tuple[list[int], str]:
+    """Return after how many steps each the main thread came to stand somewhere, and where: a letter, or more, each."""
+    at = content.get("at")
+    return _numbers(content.get("steps")), at if isinstance(at, str) else ""
 
 
-def _places(told: object) -> Numbers:
-    """Return the places that a text stands for: a letter each, or MORE and two; up to the first that is none."""
-    letters = told if isinstance(told, str) else ""
-    codes = np.minimum(np.frombuffer(letters.encode("utf-32-le", "surrogatepass"), dtype="<u4"), 255)  # which is none
-    is_more = codes == ord(MORE)
-    places = PLACE_OF_LETTER[codes]
-    if is_more.any():
-        places = _with_pairs(places, is_more)
-    bad = np.flatnonzero(places < 0)
-    known: Numbers = places[: bad[0]] if len(bad) else places
-    return known
+def _places(letters: Sequence[str], at_most: Sequence[int]) -> tuple[Numbers, Numbers]:
+    """Return the places that each text stands for, one after the other, and how many there are of each.
 
-
-def _with_pairs(places: Numbers, is_more: npt.NDArray[np.bool_]) -> Numbers:
-    """Return places in which MORE and the two letters after it are one; -1 where the text ends within them."""
-    found, at, count = [], 0, len(places)
-    flags, values = is_more.tolist(), places.tolist()
-    while at < count:
-        if not flags[at]:
-            found.append(values[at])
-            at += 1
-            continue
-        high, low = (values[n] if n < count else -1 for n in (at + 1, at + 2))
-        found.append(high * len(LETTERS) + low if high >= 0 and low >= 0 else -1)
-        at += 3
-    return np.array(found, dtype=np.int64)
+    A place is a letter, or MORE and two; they end at the first that is none, or where there are `at_most` of them.
+    """
+    ended = END.join([*letters, ""])
+    codes = np.minimum(np.frombuffer(ended.encode("utf-32-le", "surrogatepass"), dtype="<u4"), 255)  # which is none
+    of = np.repeat(np.arange(len(letters)), [len(each) + len(END) for each in letters])
+    places, is_first = PLACE_OF_LETTER[codes], np.ones(len(codes), dtype=np.bool_)
+    more = np.flatnonzero(codes == ord(MORE))
+    high, low = places[more + 1], places[more + 2]
+    places[more] = np.where((high >= 0) & (low >= 0), high * len(LETTERS) + low, -1)
+    is_first[more + 1] = is_first[more + 2] = False
+    places, of = places[is_first], of[is_first]
+    firsts = np.searchsorted(of, np.arange(len(letters)))
+    bad = np.flatnonzero(places < 0)  # there is one at least in each: its end, or what holds it
+    counts = np.minimum(bad[np.searchsorted(bad, firsts)] - firsts, np.array(at_most, dtype=np.int64))
+    rows = np.arange(int(counts.sum())) + np.repeat(firsts - np.cumsum(counts) + counts, counts)
+    return places[rows], counts
 
 
 def _of_threads(told: object, begin_s: float, step_s: float) -> Iterator[tuple[int, list[tuple[float, int]]]]:
     """Yield the number of the name of each other thread, and when it came to stand somewhere."""
     now: dict[int, tuple[int, list[tuple[float, int]]]] = {}
-    for note in told if isinstance(told, list) else ():
-        match note:
-            case [int(at), int(place), *rest] if 0 <= at <= MOST_NUMBER and 0 <= place <= MOST_THREAD:
-                at_s, before = begin_s + at * step_s, now.pop(place, None)
-                match rest:
-                    case [int(name), int(stack)] if before is not None and before[0] == name:
-                        before[1].append((at_s, stack))
-                        now[place] = before
-                        continue
-                    case [int(name), int(stack)]:
-                        now[place] = name, [(at_s, stack)]
-                if before is not None:
-                    before[1].append((at_s, GONE))
-                    yield before
+    for note in filter(_is_of_thread, told if isinstance(told, list) else ()):
+        at_s, name, before = begin_s + note[0] * step_s, note[2:3], now.pop(note[1], None)
+        if before is not None and name == [before[0]]:
+            before[1].append((at_s, note[3]))
+            now[note[1]] = before
+            continue
+        if before is not None:
+            before[1].append((at_s, GONE))
+            yield before
+        if name:
+            now[note[1]] = note[2], [(at_s, note[3])]
     yield from now.values()
+
+
+def _is_of_thread(note: object) -> bool:
+    """Tell whether a note says when a thread moved, which one, its name and its stack, or only that it is gone."""
+    if not isinstance(note, list) or len(note) not in {2, 4} or set(map(type, note)) != {int}:
+        return False
+    at, place, *_ = note
+    return bool(0 <= at <= MOST_NUMBER and 0 <= place <= MOST_THREAD)
 
 
 def _held(told: object, begin_s: float, step_s: float, end_s: float) -> Iterator[LockHeld]:
@@ -274,24 +360,20 @@ def _held(told: object, begin_s: float, step_s: float, end_s: float) -> Iterator
                     yield LockHeld(start_s, min(start_s + held_ms / 1000, end_s), min(cpu_ms, held_ms) / 1000)
 
 
-def _probes(content: Mapping[str, Any], begin_s: float, step_s: float) -> tuple[Floats, Bools]:
-    """Return when it was looked whether the main thread used the CPU, and whether it did."""
-    steps, told = np.cumsum(_numbers(content.get("probes"))), text(content.get("ran")) or ""
-    known = min(len(steps), next((at for at, each in enumerate(told) if each not in "01"), len(told)))
-    steps = steps[:known]
-    kept = steps <= MOST_NUMBER
-    return begin_s + steps[kept] * step_s, np.array([each == "1" for each in told[:known]], dtype=np.bool_)[kept]
+def _probes(content: Mapping[str, Any]) -> tuple[list[int], str]:
+    """Return after how many steps each it was looked whether the main thread used the CPU, and `0` or `1` of each."""
+    steps, told = _numbers(content.get("probes")), text(content.get("ran")) or ""
+    known = min(len(steps), len(told) - len(told.lstrip("01")))
+    return steps[:known], told[:known]
 
 
-def _numbers(told: object) -> Numbers:
+def _numbers(told: object) -> list[int]:
     """Return a list of whole numbers; from the first on that is none nothing of it."""
     given = told if isinstance(told, list) else []
-    array = np.array(given) if all(type(each) is int for each in given) else np.empty(0, dtype=object)
-    if array.dtype.kind == "i" and not ((array < 0) | (array > MOST_DISTANCE)).any():
-        whole: Numbers = array
-        return whole
+    if set(map(type, given)) <= {int} and min(given, default=0) >= 0 and max(given, default=0) <= MOST_DISTANCE:
+        return given
     wrong = (at for at, each in enumerate(given) if type(each) is not int or not 0 <= each <= MOST_DISTANCE)
-    return np.array(given[: next(wrong, len(given))], dtype=np.int64)
+    return given[: next(wrong, len(given))]
 
 
 def _unpacked(notes: object) -> Mapping[str, Any] | None:

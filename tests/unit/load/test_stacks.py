@@ -2,10 +2,15 @@
 
 import base64
 import json
+import tracemalloc
 import zlib
+from itertools import pairwise
 
+import numpy as np
 import pytest
 
+from gpu_report.inside.on_path.gpu_report_inside.notes import LETTERS, Notes
+from gpu_report.load import stacks
 from gpu_report.load.stacks import load_stacks
 from gpu_report.model import Frame
 
@@ -109,3 +114,52 @@ def test_odd_notes_are_left_out(load, odd):
     assert set(process.number.tolist()) <= {0, *process.stacks}
     assert all(set(thread.number.tolist()) <= {0, *process.stacks} for thread in process.threads)
     assert all(held.end_t_s <= 15 for held in process.lock_held)
+
+
+def written(numbers, block_s=20.0, step_s=0.05):
+    """Return what a main process writes that stands in so many stacks, one after the other, from 110 s on."""
+    notes, text = Notes(step_s), ""
+    line = notes.known.frames.find((notes.known.files.find("/home/me/train.py"), 3, "train"))
+    for number in range(max(numbers)):
+        notes.known._stack((number, line))
+    for at, number in enumerate(numbers):
+        now_s = 110 + at * step_s
+        if notes.seconds(now_s) >= block_s:
+            text += notes.block("main", now_s).decode()
+            notes.end(now_s)
+        notes.note(number, now_s)
+        if at % 5 == 0:
+            notes.probed(now_s, ran=number % 2 == 0)
+    return text + notes.block("main", 110 + len(numbers) * step_s).decode()
+
+
+@pytest.mark.parametrize("at_once", [1, 1000, 10**9])
+def test_what_was_noted_comes_back_however_many_blocks_are_read_at_once(load, monkeypatch, at_once):
+    """Of 300 stacks in a block most take three letters."""
+    monkeypatch.setattr(stacks, "NOTES_AT_ONCE", at_once)
+    numbers = np.random.default_rng(1).integers(1, 3 * len(LETTERS), 4000).tolist()
+    (process,), problems = load(written(numbers))
+    assert problems == ()
+    depth = [len(process.stacks[number]) for number in process.number.tolist()]
+    starts = np.round(process.start_s, 6).tolist()
+    kept = [at for at, (before, now) in enumerate(pairwise([0, *numbers])) if before != now or at % 400 == 0]
+    known = dict(zip(starts, depth, strict=True))
+    assert [known[round(10 + at * 0.05, 6)] for at in kept] == [min(numbers[at], stacks.DEEPEST) for at in kept]
+    assert (process.end_s[:-1] <= process.start_s[1:] + 1e-6).all()
+    assert process.probes.ran.tolist() == [number % 2 == 0 for number in numbers[::5]]
+
+
+def test_a_note_takes_25_bytes_of_memory_and_70_while_it_is_read(tmp_path):
+    """It is two times and a number; of the lists that JSON has it in, and of what is worked out, only some are kept."""
+    numbers = np.random.default_rng(2).integers(1, 60, 200_000).tolist()
+    (tmp_path / "77.jsonl").write_text(written(numbers))
+    tracemalloc.start()
+    try:
+        (process,), _ = load_stacks(tmp_path, Clock(), 1e6)
+        held, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    count = len(process.number)
+    assert count > 190_000
+    assert held / count < 25
+    assert most / count < 70

@@ -12,7 +12,7 @@ from gpu_report.analyse.signals.idle_stacks import IdleStacks, Rows
 from gpu_report.analyse.signals.stack_notes import kind_of
 from gpu_report.analyse.signals.thresholds import OWN_SHARE
 from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
-from gpu_report.analyse.timeseries.intervals import Span, intersect
+from gpu_report.analyse.timeseries.intervals import Span, intersect, parts
 from gpu_report.catalogue import CAUSES, LOADER, RULES
 from gpu_report.model import CodeLocation, Finding, Frame, Interval, LedgerRow
 
@@ -24,6 +24,7 @@ WAITING = "waiting-for-peer"
 # Causes in the GPU itself: in which line the training stood meanwhile says nothing of them.
 OF_THE_GPU = frozenset({"other-process", "power-cap", "thermal", "gpu-fault"})
 STEADY = frozenset({"starved", "user-code"})  # rules whose figures are of the steady state
+NOT_READ = -1  # in the place of a row's number: before the first reading
 NOT_LOST = frozenset({"work", "unmeasured"})  # rows of the ledger in which nothing waited
 
 # A process, some of its pieces, and of each of these the seconds and the idle GPU seconds.
@@ -52,42 +53,44 @@ def with_row_locations(
     """Return the ledger with the lines of code in which the training stood in the time of each row, where noted."""
     if not context.run.stacks:
         return tuple(rows)
-    parts: list[_RowParts] = []
+    processes: list[_RowParts] = []
     rows_of: dict[int, IdleRows] = {}
     for process in context.signals.idle_stacks:
         series = next((each for each in context.series if each.gpu in process.gpus and len(each.t_s)), None)
         if series is not None and series.gpu not in rows_of:
             rows_of[series.gpu] = idle_rows(context, series, findings, low)
         if series is not None:
-            parts.append(_RowParts(process, series, rows_of[series.gpu]))
-    return tuple(replace(row, where=_where(row.name, parts)) for row in rows)
+            processes.append(_RowParts(process, series, rows_of[series.gpu]))
+    return tuple(replace(row, where=_where(row.name, processes)) for row in rows)
 
 
 class _RowParts:
     """The pieces of a process by the ledger's row that the readings of its GPU belong to."""
 
     def __init__(self, process: IdleStacks, series: GpuSeries, rows: IdleRows) -> None:
-        at = np.searchsorted(series.t_s, process.middle_s, side="right") - 1
-        self.process, self._rows, self._is_read = process, rows, at >= 0
-        self._numbers = rows.numbers[np.maximum(at, 0)]
+        self.process, self._rows = process, rows
+        self._numbers = np.full(len(process.number), NOT_READ, dtype=np.int16)
+        for part in parts(len(self._numbers)):
+            at = np.searchsorted(series.t_s, process.middle_s(part), side="right") - 1
+            self._numbers[part] = np.where(at >= 0, rows.numbers[np.maximum(at, 0)], NOT_READ)
 
     def __call__(self, name: str) -> Weighted:
         """Return the process with the seconds and the lost GPU seconds of each of its pieces in a row."""
-        mine = np.flatnonzero(self._is_read & (self._numbers == self._rows.number(name)))
-        seconds = self.process.seconds[mine]
+        mine = np.flatnonzero(self._numbers == self._rows.number(name))
+        seconds = self.process.seconds(mine)
         return self.process, mine, seconds, seconds if name in WHOLE_ROWS else self.process.idle_s[mine]
 
 
 def _weighted(process: IdleStacks, spans: Sequence[Span]) -> Weighted:
     rows, share = process.within(spans)
-    return process, rows, process.seconds[rows] * share, process.idle_s[rows] * share
+    return process, rows, process.seconds(rows) * share, process.idle_s[rows] * share
 
 
-def _where(row: str, parts: Sequence[_RowParts]) -> tuple[CodeLocation, ...]:
+def _where(row: str, processes: Sequence[_RowParts]) -> tuple[CodeLocation, ...]:
     if row in NOT_LOST:
         return ()
     found = [
-        each for role in _roles(row) for each in _locations(role, [p(row) for p in parts if _has(p.process, role)])
+        each for role in _roles(row) for each in _locations(role, [p(row) for p in processes if _has(p.process, role)])
     ]
     return tuple(found[:SHOWN])
 

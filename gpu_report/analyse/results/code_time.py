@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results.code_locations import WORKERS
@@ -14,6 +15,7 @@ from gpu_report.analyse.signals.idle_stacks import IdleStacks
 from gpu_report.analyse.signals.stack_notes import WAIT_FOR_GPU, kind_of, shown_frames
 from gpu_report.analyse.timeline.phase_index import PhaseIndex
 from gpu_report.analyse.timeseries.distinct import distinct
+from gpu_report.analyse.timeseries.intervals import parts
 from gpu_report.model import CodeFrame, CodeKind, CodeLine, CodeTime, Stack
 
 MOST_BUCKETS = 600  # of a run: a day is seen in stretches of 144 s, and 8 workers take 0.4 MB of the page
@@ -68,23 +70,30 @@ def _lines(time: CodeTime) -> Iterator[CodeLine]:
 
 def _of_role(role: str, processes: Sequence[IdleStacks], phases: PhaseIndex, bucket_s: float) -> CodeTime:
     places: dict[Stack, int] = {}
-    pieces = [_pieces(process, phases, bucket_s, places) for process in processes]
-    bucket, phase, place, seconds, idle = (np.concatenate(column) for column in zip(*pieces, strict=True))
+    sums = [each for process in processes for each in _sums_of(process, phases, bucket_s, places)]
+    bucket, phase, place, seconds, idle = (np.concatenate(column) for column in zip(*sums, strict=True))
     stacks, of_place = _told_apart(tuple(places), _shares(place, seconds, idle, len(places)))
     shape = (len(phases.names), max(len(stacks), 1))
-    keys = (bucket.astype(np.int64) * shape[0] + phase.astype(np.int64)) * shape[1] + of_place[place.astype(np.int64)]
-    unique, at = np.unique(keys, return_inverse=True)
+    unique, at = np.unique(_joined(bucket, phase, of_place[place], shape), return_inverse=True)
     return CodeTime(
-        role=role,
-        bucket_s=bucket_s,
-        stacks=tuple(map(_frames, stacks)),
-        phases=phases.names,
-        bucket=unique // (shape[0] * shape[1]),
-        phase=unique // shape[1] % shape[0],
-        stack=unique % shape[1],
+        role,
+        bucket_s,
+        tuple(map(_frames, stacks)),
+        phases.names,
+        *_parted(unique, shape),
         seconds=_sums(at, seconds, len(unique)),
         idle_gpu_s=_sums(at, idle, len(unique)),
     )
+
+
+def _joined(bucket: Counts, phase: Counts, stack: Counts, shape: tuple[int, int]) -> Counts:
+    """Return one number for each bucket, phase and stack; `shape` is how many of the last two there are."""
+    return (bucket * shape[0] + phase) * shape[1] + stack
+
+
+def _parted(numbers: Counts, shape: tuple[int, int]) -> tuple[Counts, Counts, Counts]:
+    """Return bucket, phase and stack of the numbers that `_joined` made of them."""
+    return numbers // (shape[0] * shape[1]), numbers // shape[1] % shape[0], numbers % shape[1]
 
 
 def _frames(stack: Stack) -> tuple[CodeFrame, ...]:
@@ -96,24 +105,31 @@ def _frames(stack: Stack) -> tuple[CodeFrame, ...]:
     return tuple(frames)
 
 
-def _pieces(
+def _sums_of(
     process: IdleStacks, phases: PhaseIndex, bucket_s: float, places: dict[Stack, int]
-) -> tuple[npt.NDArray[Any], ...]:
-    """Return bucket, phase, place in `places`, seconds and idle GPU seconds of a process's pieces.
+) -> Iterator[tuple[npt.NDArray[Any], ...]]:
+    """Yield bucket, phase, place in `places`, seconds and idle GPU seconds of a process, some of its pieces at a time.
 
-    Of a worker only those in which it was at work. `places` takes up the stacks that are new.
+    Of a worker only what it was at work in. `places` takes up the stacks that are new. The pieces of a day are a
+    million, their sums 30,000.
     """
     of = process.process
     shown, at = distinct(process.number, lambda number: shown_frames(of.stacks.get(number, ()), of_worker=of.is_worker))
-    place = np.array([places.setdefault(stack, len(places)) if stack else -1 for stack in shown], dtype=np.int64)[at]
-    mine = place >= 0
-    middle_s = process.middle_s[mine]
-    return middle_s // bucket_s, phases(middle_s), place[mine], process.seconds[mine], process.idle_s[mine]
+    place = np.array([places.setdefault(stack, len(places)) if stack else -1 for stack in shown], dtype=np.int64)
+    shape = (len(phases.names), max(len(shown), 1))
+    for part in parts(len(process.number)):
+        rows = part.start + np.flatnonzero(place[at[part]] >= 0)
+        middle_s = process.middle_s(rows)
+        keys = _joined((middle_s // bucket_s).astype(np.int64), phases(middle_s), at[rows], shape)
+        row, unique = pd.factorize(keys)
+        bucket, phase, stack = _parted(unique, shape)
+        weights = (process.seconds(rows), process.idle_s[rows])
+        yield bucket, phase, place[stack], *(_sums(row, weight, len(unique)) for weight in weights)
 
 
 def _shares(place: Counts, seconds: Floats, idle_gpu_s: Floats, count: int) -> Floats:
     """Return of each stack its share of the time or of the idle time, whichever is larger."""
-    sums = (np.bincount(place.astype(np.int64), weight, minlength=count) for weight in (seconds, idle_gpu_s))
+    sums = (np.bincount(place, weight, minlength=count) for weight in (seconds, idle_gpu_s))
     largest: Floats = np.max([each / max(float(each.sum()), 1e-9) for each in sums], axis=0)
     return largest
 

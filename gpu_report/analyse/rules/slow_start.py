@@ -103,7 +103,7 @@ def _in_loader(context: Context, spans: Sequence[Span]) -> bool | None:
     for each in context.signals.idle_stacks:
         if not each.process.is_worker:
             rows, share = each.within(spans)
-            seconds = each.seconds[rows] * share
+            seconds = each.seconds(rows) * share
             noted_s += float(seconds.sum())
             waited_s += float(seconds[each.waits[rows]].sum())
     return waited_s > noted_s / 2 if noted_s > 0 else None

@@ -21,10 +21,10 @@ from gpu_report.analyse.signals.stack_notes import (
     waits_for_lock,
     waits_for_process,
 )
-from gpu_report.analyse.timeseries.distinct import Places, distinct
+from gpu_report.analyse.timeseries.distinct import PlaceOf, Places, distinct
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
-from gpu_report.analyse.timeseries.intervals import Span, mask_of_ranges, union
+from gpu_report.analyse.timeseries.intervals import Span, mask_of_ranges, parts, union, union_of_rows
 from gpu_report.model import Frame, ProcessStacks, Run, Stack
 
 Rows = npt.NDArray[np.int64]
@@ -52,13 +52,16 @@ class IdleStacks:
     start_s: Floats
     end_s: Floats
     number: npt.NDArray[np.int32]
-    seconds: Floats
     idle_s: Floats
 
-    @property
-    def middle_s(self) -> Floats:
-        """Return the middle of each piece."""
-        return (self.start_s + self.end_s) / 2
+    def seconds(self, rows: Rows | slice = slice(None)) -> Floats:
+        """Return the time that some pieces stand for: worked out anew, which takes less than to keep it."""
+        lengths = self.end_s[rows] - self.start_s[rows]
+        return lengths if self.process.is_worker else lengths / max(len(self.gpus), 1)
+
+    def middle_s(self, rows: Rows | slice = slice(None)) -> Floats:
+        """Return the middles of some pieces."""
+        return (self.start_s[rows] + self.end_s[rows]) / 2
 
     def by_line(self, rows: Rows, weights: Floats) -> dict[Frame, float]:
         """Return the sum of a weight of some pieces by line of code; of a worker only while it was at work."""
@@ -74,13 +77,18 @@ class IdleStacks:
         # of one stretch without a look at all of them: a long run has a million pieces and a thousand ends of epochs
         one = len(apart) == 1
         rows = np.arange(first[0], last[0]) if one else np.flatnonzero(mask_of_ranges(len(self.start_s), first, last))
-        starts, ends = self.start_s[rows], self.end_s[rows]
-        inside = interval_cover(apart).seconds_in_each(np.column_stack([starts, ends]))
-        return rows, np.divide(inside, ends - starts, out=np.zeros_like(inside), where=ends > starts)
+        cover, share = interval_cover(apart), np.zeros(len(rows))
+        for part in parts(len(rows)):
+            pieces = self.spans(rows[part])
+            lengths = pieces[:, 1] - pieces[:, 0]
+            np.divide(cover.seconds_in_each(pieces), lengths, out=share[part], where=lengths > 0)
+        return rows, share
 
     @cached_property
     def _latest_s(self) -> Floats:
-        return np.maximum.accumulate(self.end_s)
+        """Return the latest end up to each piece: their ends, where they do not overlap."""
+        latest = np.maximum.accumulate(self.end_s)
+        return self.end_s if np.array_equal(latest, self.end_s) else latest
 
     @cached_property
     def waits(self) -> Bools:
@@ -92,13 +100,16 @@ class IdleStacks:
         """Return the pieces in which a main process launched the kernels of a training step (see `launches`)."""
         return np.isin(self.number, [number for number, stack in self.process.stacks.items() if launches(stack)])
 
-    @property
-    def waiting_spans(self) -> list[Span]:
-        """Return when a main process waited for its loader."""
-        return list(zip(self.start_s[self.waits].tolist(), self.end_s[self.waits].tolist(), strict=True))
+    def spans(self, rows: Rows) -> Floats:
+        """Return some pieces as rows of (start, end)."""
+        return np.column_stack([self.start_s[rows], self.end_s[rows]])
+
+    def together(self, rows: Rows) -> Floats:
+        """Return what some pieces take together, as rows of (start, end)."""
+        return union_of_rows(np.concatenate([union_of_rows(self.spans(rows[part])) for part in parts(len(rows))]))
 
     @cached_property
-    def lines(self) -> tuple[list[Frame | None], Places]:
+    def lines(self) -> tuple[list[Frame | None], PlaceOf]:
         """Return the lines of code that the process stood in, and which of them each piece is of (its place).
 
         None is a worker that waits for work, and a stack of which nothing is known.
@@ -106,12 +117,12 @@ class IdleStacks:
         return distinct(self.number, lambda number: line_of(self.process, number))
 
     @cached_property
-    def work(self) -> tuple[list[WorkKind], Places]:
+    def work(self) -> tuple[list[WorkKind], PlaceOf]:
         """Return what kinds of work a worker does (see `WorkKind`), and which of them each piece is."""
         return distinct(self.number, lambda number: _work_kind(self.process.stacks.get(number, ())))
 
     @cached_property
-    def calls(self) -> tuple[list[Frame | None], Places]:
+    def calls(self) -> tuple[list[Frame | None], PlaceOf]:
         """Return the user's functions that YOLO called (see `called_by_yolo`), and which of them each piece is of."""
         return distinct(self.number, lambda number: called_by_yolo(self.process.stacks.get(number, ())))
 
@@ -159,13 +170,17 @@ def main_idle_stacks(process: ProcessStacks, all_series: Sequence[GpuSeries], sh
 
     `share` (0 to 1) is what of them is its own, where several processes feed the same and nobody knows which.
     """
-    parts = [_pieces(process, *_looks_back(series)) for series in all_series]
-    parts = parts or [_pieces(process, np.empty(0), np.empty(0), np.empty(0))]
-    start, end, number, idle = (np.concatenate(column) for column in zip(*parts, strict=True))
-    order = np.argsort(start, kind="stable")
-    seconds = (end - start) / len(parts)
-    gpus = tuple(series.gpu for series in all_series)
-    return IdleStacks(process, gpus, start[order], end[order], number[order], seconds[order], share * idle[order])
+    readings = [_looks_back(series) for series in all_series] or [(np.empty(0), np.empty(0), np.empty(0))]
+    start, end, number, idle = _in_order([_pieces(process, *each) for each in readings])
+    return IdleStacks(process, tuple(series.gpu for series in all_series), start, end, number, share * idle)
+
+
+def _in_order(tables: Sequence[tuple[npt.NDArray[Any], ...]]) -> tuple[npt.NDArray[Any], ...]:
+    """Return the columns of tables, each of which is in order of its first, put together in that order."""
+    if len(tables) == 1:
+        return tables[0]
+    order = np.argsort(np.concatenate([table[0] for table in tables]), kind="stable")
+    return tuple(np.concatenate(column)[order] for column in zip(*tables, strict=True))
 
 
 def worker_idle_stacks(workers: Sequence[ProcessStacks], mains: Sequence[IdleStacks]) -> list[IdleStacks]:
@@ -174,12 +189,12 @@ def worker_idle_stacks(workers: Sequence[ProcessStacks], mains: Sequence[IdleSta
     Each such second is shared out among the workers that were at work in it: one that waits for work holds up nobody.
     """
     at_work = [_is_working(worker) for worker in workers]
-    stays = [(worker.start_s[mine], worker.end_s[mine]) for worker, mine in zip(workers, at_work, strict=True)]
     waited = [_waits(main) for main in mains]
-    stretches = (*stays, *(wait[:2] for wait in waited))
-    edges = _distinct(np.concatenate([np.zeros(1), *(each for stretch in stretches for each in stretch)]))
+    edges = _edges_of_waits(waited, [each for worker in workers for each in (worker.start_s, worker.end_s)])
     rate = sum((_heights(edges, *wait[:2], wait[2] / (wait[1] - wait[0])) for wait in waited), np.zeros(len(edges)))
-    busy = sum((_heights(edges, *stay, np.ones(len(stay[0]))) for stay in stays), np.zeros(len(edges)))
+    busy = np.zeros(len(edges))
+    for worker, mine in zip(workers, at_work, strict=True):
+        busy += _heights(edges, worker.start_s[mine], worker.end_s[mine], 1.0)
     of_each = np.divide(rate, busy, out=np.zeros_like(rate), where=busy > 0.5)  # a count, with dust of sums
     so_far = np.concatenate([[0.0], np.cumsum(of_each[:-1] * np.diff(edges))])[: len(edges)]
     gpus = tuple(sorted({gpu for main in mains for gpu in main.gpus}))
@@ -204,21 +219,26 @@ def share_out(
     total, usual = np.bincount(place, length_s, minlength=len(at_most)), at_most
     given = np.zeros_like(length_s)
     for _ in range(ROUNDS):
-        wanted = length_s * usual[place]
-        of_reading = np.bincount(reading, wanted, minlength=len(idle_s))
+        for part in parts(len(given)):
+            given[part] = length_s[part] * usual[place[part]]  # what each wants
+        of_reading = np.bincount(reading, given, minlength=len(idle_s))
         scale = np.divide(idle_s, of_reading, out=np.zeros_like(of_reading), where=of_reading > 0)
-        given = np.minimum(wanted * scale[reading], length_s)
+        for part in parts(len(given)):
+            given[part] = np.minimum(given[part] * scale[reading[part]], length_s[part])
         idle = np.bincount(place, given, minlength=len(total))
         usual = np.minimum(np.divide(idle, total, out=np.zeros_like(total), where=total > 0), at_most)
-    return given + _left_over(reading, length_s, idle_s, given)
+    _give_rest(reading, length_s, idle_s, given)
+    return given
 
 
-def _left_over(reading: Places, length_s: Floats, idle_s: Floats, given: Floats) -> Floats:
-    """Return what no piece has taken, of each in proportion to what it has left: no piece is idle longer than it is."""
+def _give_rest(reading: Places, length_s: Floats, idle_s: Floats, given: Floats) -> None:
+    """Give what no piece has taken, to each in proportion to what it has left: no piece is idle longer than it is."""
     missing = np.maximum(idle_s - np.bincount(reading, given, minlength=len(idle_s)), 0.0)
     room = np.bincount(reading, length_s - given, minlength=len(idle_s))
     scale = np.divide(missing, room, out=np.zeros_like(room), where=room > 0)
-    return np.maximum(np.minimum((length_s - given) * scale[reading], length_s - given), 0.0)
+    for part in parts(len(given)):
+        left = length_s[part] - given[part]
+        given[part] += np.maximum(np.minimum(left * scale[reading[part]], left), 0.0)
 
 
 def _fed_by(run: Run, process: ProcessStacks, used: Sequence[GpuSeries]) -> tuple[list[GpuSeries], float]:
@@ -258,23 +278,32 @@ def _looks_back(series: GpuSeries) -> tuple[Floats, Floats, Floats]:
 def _pieces(process: ProcessStacks, starts: Floats, ends: Floats, idle: Floats) -> tuple[npt.NDArray[Any], ...]:
     """Return start, end, stack and idle seconds of the pieces of one process against one GPU."""
     edges = _distinct(np.concatenate([process.start_s, process.end_s, starts, ends]))
-    middle, length = (edges[:-1] + edges[1:]) / 2, np.diff(edges)
-    stay, is_stay = _holding(process.start_s, process.end_s, middle)
-    reading, is_reading = _holding(starts, ends, middle)
-    number = process.number[stay[is_stay]] if len(process.number) else process.number
-    places, at_most = _places(process, number)
-    spent = np.zeros(len(middle))
-    both = is_stay & is_reading
-    if both.any():
-        read = np.bincount(reading[both], length[both], minlength=len(starts))
-        spent[both] = share_out(reading[both], places[is_reading[is_stay]], length[both], read * idle, at_most)
-    return edges[:-1][is_stay], edges[1:][is_stay], number, spent[is_stay]
+    stay, is_stay = _holding(process.start_s, process.end_s, (edges[:-1] + edges[1:]) / 2)
+    start, end, number = edges[:-1][is_stay], edges[1:][is_stay], process.number[stay[is_stay]]
+    del edges, stay  # of a day each has 15 MB
+    return start, end, number, _idle_of(process, (start, end, number), (starts, ends, idle))
+
+
+def _idle_of(
+    process: ProcessStacks, pieces: tuple[Floats, Floats, npt.NDArray[Any]], readings: tuple[Floats, Floats, Floats]
+) -> Floats:
+    """Return the idle seconds of pieces (start, end, stack), each of which lies in one reading (start, end, share)."""
+    (start, end, number), (starts, ends, idle) = pieces, readings
+    reading, is_reading = _holding(starts, ends, (start + end) / 2)
+    if not is_reading.any():
+        return np.zeros(len(start))
+    reading, length = reading[is_reading], (end - start)[is_reading]
+    places, at_most = _places(process, number[is_reading])
+    shared_out = share_out(reading, places, length, np.bincount(reading, length, minlength=len(starts)) * idle, at_most)
+    spent = np.zeros(len(start))
+    spent[is_reading] = shared_out
+    return spent
 
 
 def _distinct(values: Floats) -> Floats:
-    """Return values in order, each once: np.unique takes twenty times as long for a million."""
-    ordered = np.sort(values)
-    distinct: Floats = ordered[np.append(True, ordered[1:] > ordered[:-1])[: len(ordered)]]
+    """Return values in order, each once, and put them in order: np.unique takes twenty times as long for a million."""
+    values.sort(kind="stable")  # of columns in order: half the time
+    distinct: Floats = values[np.append(True, values[1:] > values[:-1])[: len(values)]]
     return distinct
 
 
@@ -283,7 +312,9 @@ def _holding(starts: Floats, ends: Floats, at: Floats) -> tuple[Places, Bools]:
     if not len(starts):
         return np.zeros(len(at), dtype=np.int64), np.zeros(len(at), dtype=bool)
     which = np.searchsorted(starts, at, side="right") - 1
-    return np.maximum(which, 0), (which >= 0) & (at < ends[np.maximum(which, 0)])
+    is_after = which >= 0
+    np.maximum(which, 0, out=which)
+    return which, is_after & (at < ends[which])
 
 
 def _places(process: ProcessStacks, numbers: npt.NDArray[Any]) -> tuple[Places, Floats]:
@@ -292,19 +323,26 @@ def _places(process: ProcessStacks, numbers: npt.NDArray[Any]) -> tuple[Places, 
     A place is a line of code, in which the process waits for its GPU or not.
     """
     known, places = distinct(numbers, lambda number: (line_of(process, number), _waits_for_gpu(process, number)))
-    return places, np.array([IDLE_WHILE_WAITED_FOR if waits else 1.0 for _, waits in known])
+    return places[:], np.array([IDLE_WHILE_WAITED_FOR if waits else 1.0 for _, waits in known])
 
 
 def _waits_for_gpu(process: ProcessStacks, number: int) -> bool:
     return waits_for_gpu(process.stacks.get(number, ()))
 
 
-def _heights(edges: Floats, starts: Floats, ends: Floats, heights: Floats) -> Floats:
-    """Return the sum of the heights of the stretches that hold each edge; all of them begin and end at edges."""
-    steps = np.zeros(len(edges))
+def _edges_of_waits(waited: Sequence[tuple[Floats, Floats, Floats]], moments: Sequence[Floats]) -> Floats:
+    """Return 0, where waits begin and end, and those of some moments that lie in them: else nobody is waited for."""
+    rows = np.concatenate([np.empty((0, 2)), *(np.column_stack(wait[:2]) for wait in waited)])
+    cover = interval_cover(rows)
+    return _distinct(np.concatenate([np.zeros(1), rows.ravel(), *(each[cover.holds(each)] for each in moments)]))
+
+
+def _heights(edges: Floats, starts: Floats, ends: Floats, heights: Floats | float) -> Floats:
+    """Return the sum of the heights of the stretches that hold each edge."""
+    steps = np.zeros(len(edges) + 1)  # one that begins after the last edge holds none
     np.add.at(steps, np.searchsorted(edges, starts), heights)
     np.add.at(steps, np.searchsorted(edges, ends), -heights)
-    sums: Floats = np.cumsum(steps)
+    sums: Floats = np.cumsum(steps[:-1])
     return sums
 
 
@@ -316,7 +354,7 @@ def _waits(main: IdleStacks) -> tuple[Floats, Floats, Floats]:
 
 def _is_working(worker: ProcessStacks) -> Bools:
     lines, places = distinct(worker.number, lambda number: line_of(worker, number))
-    return np.array([line is not None for line in lines], dtype=np.bool_)[places]
+    return np.array([line is not None for line in lines], dtype=np.bool_)[places[:]]
 
 
 def _between(worker: ProcessStacks, edges: Floats, so_far: Floats) -> Floats:
@@ -325,4 +363,4 @@ def _between(worker: ProcessStacks, edges: Floats, so_far: Floats) -> Floats:
 
 
 def _of_worker(worker: ProcessStacks, gpus: tuple[int, ...], idle_s: Floats) -> IdleStacks:
-    return IdleStacks(worker, gpus, worker.start_s, worker.end_s, worker.number, worker.end_s - worker.start_s, idle_s)
+    return IdleStacks(worker, gpus, worker.start_s, worker.end_s, worker.number, idle_s)

@@ -86,6 +86,7 @@ class SignalsIndex:
         self._held = [IntervalIndex(process.lock_held, lambda held: held.span) for process in mains]
         self._waits = IntervalIndex(run.waits, lambda wait: wait.span)
         self._steady: dict[Span, Sequence[Span]] = {}  # by the span of the training that they are in
+        self._lasting: dict[tuple[int, Span], IntervalSignals] = {}  # by GPU and the span of the training
         self._loading: dict[int | None, IntervalCover] = {}  # by GPU
         self._typical: dict[Span | None, _Readings] = {}  # likewise; None for all trainings together
 
@@ -100,20 +101,25 @@ class SignalsIndex:
     def of_training(self, gpu: int, training: Training) -> IntervalSignals | None:
         """Return the signals of all the steady state of a training on a GPU, None where there is none.
 
-        There is nothing else that they could be compared with.
+        There is nothing else that they could be compared with. Of a long run they are worked out once.
         """
         steady = self.steady_of(training)
         if not steady:
             return None
-        whole = self.of(gpu, steady[0][0], steady[-1][1])
-        waited = self._data_wait_share(gpu, steady)
-        host, own = whole.host.only_steady(), whole.own.only_steady()
-        stood, loader = stood_of(self._habits, gpu, steady), self._loader_work(gpu, steady)
-        found = replace(whole, host=host, own=own, kernel=(), data_wait_share=waited, stood=stood)
-        return replace(found, loader=loader, is_lasting=True)
+        key = gpu, training.span
+        if key not in self._lasting:
+            whole = self._of(gpu, (steady[0][0], steady[-1][1]), steady)
+            host, own = whole.host.only_steady(), whole.own.only_steady()
+            self._lasting[key] = replace(whole, host=host, own=own, kernel=(), is_lasting=True)
+        return self._lasting[key]
 
     def of(self, gpu: int, start_t_s: float, end_t_s: float) -> IntervalSignals:
         """Return the signals of an interval of one GPU, in the training that it begins in."""
+        return self._of(gpu, (start_t_s, end_t_s), [(start_t_s, end_t_s)])
+
+    def _of(self, gpu: int, interval: Span, within: Sequence[Span]) -> IntervalSignals:
+        """Return the signals of an interval; waits for data and where processes stood are of some spans in it."""
+        start_t_s, end_t_s = interval
         training = training_at(self._trainings, start_t_s, gpu)
         typical = self._typical_in(training)
         return IntervalSignals(
@@ -128,15 +134,15 @@ class SignalsIndex:
             kernel=kernel_events_near(self._kernel_lines(start_t_s, end_t_s), start_t_s, end_t_s, gpu),
             other_processes=self._others_at(gpu, start_t_s, end_t_s),
             nvml_lost=_nvml_lost(self._run, gpu, start_t_s, end_t_s),
-            data_wait_share=self._data_wait_share(gpu, [(start_t_s, end_t_s)]),
+            data_wait_share=self._data_wait_share(gpu, within),
             loader_workers=training.workers if training else None,
             slow_modes=training.slow_modes if training else frozenset(),
             phases=_shares(self._phases(start_t_s, end_t_s), start_t_s, end_t_s),
-            stood=stood_of(self._habits, gpu, [(start_t_s, end_t_s)]),
-            main_file_wait=longest_file_wait(self._waits(start_t_s, end_t_s), "main", (start_t_s, end_t_s)),
-            worker_file_wait=longest_file_wait(self._waits(start_t_s, end_t_s), "worker", (start_t_s, end_t_s)),
-            lock_kept=longest_lock((held(start_t_s, end_t_s) for held in self._held), (start_t_s, end_t_s)),
-            loader=self._loader_work(gpu, [(start_t_s, end_t_s)]),
+            stood=stood_of(self._habits, gpu, within),
+            main_file_wait=longest_file_wait(self._waits(start_t_s, end_t_s), "main", interval),
+            worker_file_wait=longest_file_wait(self._waits(start_t_s, end_t_s), "worker", interval),
+            lock_kept=longest_lock((held(start_t_s, end_t_s) for held in self._held), interval),
+            loader=self._loader_work(gpu, within),
             in_first_epoch=any(
                 start <= start_t_s and end_t_s <= end + th.PHASE_EDGE_S for start, end in self._first_epochs
             ),
@@ -204,7 +210,8 @@ class SignalsIndex:
         """Return when the main processes of a GPU, or of all (None), waited for their loaders, by their stacks."""
         if gpu not in self._loading:
             mains = [each.stacks for each in self._habits if gpu is None or gpu in each.stacks.gpus]
-            self._loading[gpu] = interval_cover(span for each in mains for span in each.waiting_spans)
+            waits = [each.together(np.flatnonzero(each.waits)) for each in mains]
+            self._loading[gpu] = interval_cover(np.concatenate([np.empty((0, 2)), *waits]))
         return self._loading[gpu]
 
     def _others_at(self, gpu: int, start_t_s: float, end_t_s: float) -> tuple[OtherProcess, ...]:

@@ -13,10 +13,10 @@ from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.signals.cpu_there import cpu_there
 from gpu_report.analyse.signals.idle_stacks import IdleStacks, Rows
 from gpu_report.analyse.signals.stack_notes import kind_of
-from gpu_report.analyse.timeline.phase_index import Numbers, PhaseIndex
+from gpu_report.analyse.timeline.phase_index import PhaseIndex
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval_cover
-from gpu_report.analyse.timeseries.intervals import Span
+from gpu_report.analyse.timeseries.intervals import Span, parts
 from gpu_report.model import Frame, Phase
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class StackHabits:
         Its main thread tells nothing of that, since in `backward` another one launches.
         """
         mine = rows[self.stacks.launches[rows]]
-        there = interval_cover(zip(self.stacks.start_s[mine].tolist(), self.stacks.end_s[mine].tolist(), strict=True))
+        there = interval_cover(self.stacks.together(mine))
         cpu_pct = cpu_there(self._host, spans, there)
         is_known_to_wait = cpu_pct is not None and cpu_pct < th.COMPUTES_CPU_PCT
         return np.zeros(len(rows), dtype=np.bool_) if is_known_to_wait else self.stacks.launches[rows]
@@ -148,9 +148,8 @@ class StackHabits:
         key = there, is_call
         if key not in self._covers:
             places, place_of = self.stacks.calls if is_call else self.stacks.lines
-            rows = np.flatnonzero(np.isin(place_of, [at for at, place in enumerate(places) if place == there]))
-            starts, ends = self.stacks.start_s[rows].tolist(), self.stacks.end_s[rows].tolist()
-            self._covers[key] = interval_cover(zip(starts, ends, strict=True))
+            rows = np.flatnonzero(np.isin(place_of[:], [at for at, place in enumerate(places) if place == there]))
+            self._covers[key] = interval_cover(self.stacks.together(rows))
         return self._covers[key]
 
     def _usual(self, line: int, rows: Rows, share: Floats) -> float | None:
@@ -173,23 +172,20 @@ class StackHabits:
         """Return the GPU seconds, and the work in them, of some pieces by phase and line."""
         lines, line_of = self.stacks.lines
         shape = (len(self._phases.names), len(lines))
-        cells = self._phase_of[rows] * shape[1] + line_of[rows]
-        seconds = self.stacks.seconds[rows] * share * max(len(self.stacks.gpus), 1)  # GPU seconds, as the idle ones are
-        idle = self.stacks.idle_s[rows] * share
-        time, work = (
-            np.bincount(cells, values, minlength=shape[0] * shape[1]).astype(np.float64).reshape(shape)
-            for values in (seconds, np.maximum(seconds - idle, 0.0))
-        )
+        time, work = np.zeros(shape), np.zeros(shape)
+        for part in parts(len(rows)):
+            mine = rows[part]
+            cells = self._phases(self.stacks.middle_s(mine)) * shape[1] + line_of[mine]
+            # GPU seconds, as the idle ones are
+            seconds = self.stacks.seconds(mine) * share[part] * max(len(self.stacks.gpus), 1)
+            busy = np.maximum(seconds - self.stacks.idle_s[mine] * share[part], 0.0)
+            time += np.bincount(cells, seconds, minlength=time.size).reshape(shape)
+            work += np.bincount(cells, busy, minlength=time.size).reshape(shape)
         return _Sums(time, work)
 
     @cached_property
     def _whole(self) -> _Sums:
         return self._sums(np.arange(len(self.stacks.start_s)), np.ones(len(self.stacks.start_s)))
-
-    @cached_property
-    def _phase_of(self) -> Numbers:
-        """Return the number of the kind of phase that each piece lies in."""
-        return self._phases(self.stacks.middle_s)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,8 @@ Span = tuple[float, float]
 Spans = Sequence[Span] | Floats  # many of them, as rows of (start, end): made an array once where they are used often
 T = TypeVar("T")
 
+ROWS_AT_ONCE = 65_536  # of a million: a column of floats has 0.5 MB, and each step over it costs 10 µs besides
+
 
 class IntervalIndex(Generic[T]):
     """Things that take time, to be asked for those that touch a stretch of it: a long run has thousands of either."""
@@ -52,6 +54,15 @@ def union(spans: Sequence[Span]) -> list[Span]:
         else:
             merged.append((start, end))
     return merged
+
+
+def union_of_rows(spans: Floats) -> Floats:
+    """Return `union` of rows of (start, end), none of which ends before it starts, as such rows."""
+    in_order = bool((spans[1:, 0] >= spans[:-1, 0]).all())
+    starts, ends = (spans if in_order else spans[np.argsort(spans[:, 0], kind="stable")]).T
+    latest = np.maximum.accumulate(ends)
+    begins = np.flatnonzero(np.append(True, starts[1:] > latest[:-1])[: len(starts)])
+    return np.column_stack([starts[begins], latest[np.append(begins[1:], len(starts))[: len(begins)] - 1]])
 
 
 def length_s(spans: Sequence[Span]) -> float:
@@ -113,6 +124,11 @@ def mask_of_ranges(count: int, first: Indices, last: Indices) -> Bools:
 def slices(first: Indices, last: Indices) -> Iterator[slice]:
     """Yield the stretches [first, last): filling each is far less work than looking at every row."""
     return map(slice, first.tolist(), last.tolist())
+
+
+def parts(count: int) -> Iterator[slice]:
+    """Yield so many rows in parts of ROWS_AT_ONCE: what is worked out of one on the way takes little memory."""
+    return (slice(begin, min(begin + ROWS_AT_ONCE, count)) for begin in range(0, max(count, 1), ROWS_AT_ONCE))
 
 
 def rows_before(row_t_s: npt.NDArray[Any], t_s: npt.NDArray[Any], side: Side = "left") -> Indices:

@@ -1,6 +1,7 @@
 """What the GPUs waited for: time by stack over the run, and the worst lines."""
 
 import dataclasses
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -8,6 +9,8 @@ from support.samples import run_of
 
 from gpu_report.analyse import analyse
 from gpu_report.analyse.results import code_time as module
+from gpu_report.analyse.signals.idle_stacks import IdleStacks
+from gpu_report.analyse.timeline.phase_index import PhaseIndex
 from gpu_report.model import Frame, ProcessStacks
 
 YOLO = "/venv/lib/python3.11/site-packages/ultralytics/engine/trainer.py"
@@ -85,3 +88,21 @@ def test_without_notes_there_is_nothing():
     analysis = analyse(run_of("s-loader-stall"))
     assert (analysis.code_time, analysis.code_lines) == ((), ())
     assert all(row.where == () for row in analysis.ledger)
+
+
+def test_a_piece_takes_50_bytes_of_memory_while_the_time_of_a_day_is_summed_up():
+    count = 400_000
+    edges = np.arange(count + 1) * 0.05
+    numbers = np.tile([1, 2, 3, 2], count // 4).astype(np.int32)
+    process = ProcessStacks(1, "main", edges[:-1], edges[1:], numbers, STACKS)
+    pieces = IdleStacks(process, (0,), edges[:-1], edges[1:], numbers, np.full(count, 0.01))
+    tracemalloc.start()
+    try:
+        time = module._of_role("main", [pieces], PhaseIndex([]), 100.0)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(time.seconds) == 600
+    assert time.seconds.sum() == pytest.approx(count * 0.05)
+    assert time.idle_gpu_s.sum() == pytest.approx(count * 0.01)
+    assert most / count < 50

@@ -1,6 +1,7 @@
 """Idle GPU time by stack: what each line took of it, and which worker was waited for."""
 
 import dataclasses
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,8 @@ from support.samples import run_of
 from support.stacks import LOG, LOGS, READ, READS, RESTS, STARTS, TRAINER, TRAINS, WAITS, process, series
 
 from gpu_report.analyse.signals.idle_stacks import idle_stacks, main_idle_stacks, share_out, worker_idle_stacks
+from gpu_report.analyse.timeseries.interval_cover import interval_cover
+from gpu_report.model import ProcessStacks
 
 
 def by_line(stacks):
@@ -20,7 +23,7 @@ def by_line(stacks):
 def test_each_line_has_the_idle_time_of_the_readings_it_stood_in():
     found = main_idle_stacks(process((0, 6, TRAINS), (6, 9, LOGS), (9, 10, TRAINS)), [series(*[90] * 6, 0, 0, 0, 90)])
     assert by_line(found) == pytest.approx({TRAINER: 0.7, LOG: 3.0})
-    assert found.seconds.sum() == pytest.approx(10)
+    assert found.seconds().sum() == pytest.approx(10)
 
 
 def test_where_readings_mix_lines_the_idle_time_goes_to_those_at_which_a_gpu_is_idle():
@@ -49,7 +52,7 @@ def test_a_line_that_waits_for_its_gpu_holds_nobody_up_also_where_all_steps_are_
 def test_two_gpus_count_twice_and_time_without_readings_is_not_idle():
     both = main_idle_stacks(process((0, 4, LOGS)), [series(0, 0), series(50, 50, gpu=1)])
     assert both.idle_s.sum() == pytest.approx(3)
-    assert both.seconds.sum() == pytest.approx(4)
+    assert both.seconds().sum() == pytest.approx(4)
     assert main_idle_stacks(process((0, 4, LOGS)), []).idle_s.sum() == 0
 
 
@@ -71,7 +74,7 @@ def test_workers_that_only_wait_for_work_held_nobody_up():
 def test_a_part_of_a_piece_counts_for_that_part():
     found = main_idle_stacks(process((0, 10, LOGS)), [series(*[0] * 10)])
     rows, share = found.within([(2, 4), (3, 5.5)])
-    assert (found.seconds[rows] * share).sum() == pytest.approx(3.5)
+    assert (found.seconds(rows) * share).sum() == pytest.approx(3.5)
     assert found.within([])[0].size == found.within([(20, 30)])[0].size == 0
 
 
@@ -131,3 +134,30 @@ def test_a_worker_loads_for_the_rank_that_started_it_as_far_as_all_are_known(run
     ]
     found = idle_stacks(dataclasses.replace(run, stacks=(*ranks, *workers)), read)[2:]
     assert [by_line(worker).get(READ, 0.0) for worker in found] == pytest.approx(each)
+
+
+def test_a_piece_takes_32_bytes_of_memory_and_not_many_more_while_it_is_looked_at():
+    """A day has two million, so that a column of floats has 15 MB."""
+    count = 200_000
+    edges = np.arange(count + 1) * 0.05
+    numbers = np.tile([1, 2, 3, 2], count // 4).astype(np.int32)
+    main = ProcessStacks(1, "main", edges[:-1], edges[1:], numbers, {1: TRAINS, 2: LOGS, 3: WAITS})
+    read = series(*np.tile([90, 20, 60], count // 60), step_s=1.0)
+    tracemalloc.start()
+    try:
+        found = main_idle_stacks(main, [read])
+        held, most = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
+        rows, share = found.within([(0.0, float(edges[-1]))])
+        within = tracemalloc.get_traced_memory()[1] - held
+        tracemalloc.reset_peak()
+        before = tracemalloc.get_traced_memory()[0]
+        interval_cover(found.together(rows[::2]))
+        together = tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+    assert len(rows) == len(share) == len(found.idle_s) >= count
+    assert held / count < 32
+    assert most / count < 90
+    assert within / count < 50
+    assert together / count < 60

@@ -1,9 +1,11 @@
 """Stretches of time, held against looking at every one of them."""
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_report.analyse.timeseries.intervals import IntervalIndex, minus
+from gpu_report.analyse.timeseries.interval_cover import interval_cover
+from gpu_report.analyse.timeseries.intervals import ROWS_AT_ONCE, IntervalIndex, as_array, minus, parts, union
 
 MOMENTS = st.integers(0, 30).map(float)
 SPANS = st.lists(st.tuples(MOMENTS, MOMENTS).map(sorted).map(tuple), max_size=12)
@@ -24,3 +26,16 @@ def test_what_is_cut_off_is_what_no_cut_covers(spans, cuts):
     assert [sum(a <= half < b for a, b in rest) for half in halves] == left
     assert rest == sorted(rest)
     assert all(start < end for start, end in rest)
+
+
+@given(SPANS)
+def test_many_stretches_take_together_what_a_few_do(spans):
+    by_looking, found = interval_cover(spans), interval_cover(as_array(spans))
+    assert found.edges_s.tolist() == by_looking.edges_s.tolist() == [edge for span in union(spans) for edge in span]
+    assert found.covered_s.tolist() == by_looking.covered_s.tolist()
+
+
+def test_parts_are_all_rows_in_order():
+    for count in (0, 1, ROWS_AT_ONCE, 2 * ROWS_AT_ONCE + 1):
+        rows = np.concatenate([np.arange(count)[part] for part in parts(count)])
+        assert rows.tolist() == list(range(count))

@@ -11,6 +11,7 @@ from gpu_report.model.comparison import (
     Gate,
     GateResult,
     Judgement,
+    LineChange,
     MetricComparison,
     Obstacle,
     Outcome,

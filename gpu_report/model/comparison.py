@@ -90,6 +90,37 @@ class FindingChange:
 
 
 @dataclass(frozen=True)
+class LineChange:
+    """A line of code whose idle GPU time changed: GPU seconds of an epoch in which a GPU was idle while it ran.
+
+    `process` is `main` (all ranks together) or `workers`. A line has a number in each run, None where no process was
+    ever in it; `file` is the run's where both have the line. `waits_for` says that a main process asked its loader for
+    a batch.
+    """
+
+    process: Literal["main", "workers"]
+    function: str
+    file: str
+    baseline_line: int | None
+    run_line: int | None
+    baseline_idle_gpu_s: float
+    run_idle_gpu_s: float
+    waits_for: Literal["data"] | None = None
+
+    @property
+    def change_gpu_s(self) -> float:
+        """Return how much longer GPUs are idle in an epoch; negative where it is less."""
+        return self.run_idle_gpu_s - self.baseline_idle_gpu_s
+
+    @property
+    def status(self) -> Literal["new", "gone", "slower", "faster"]:
+        """Return what became of the line."""
+        if self.baseline_line is None or self.run_line is None:
+            return "new" if self.baseline_line is None else "gone"
+        return "slower" if self.change_gpu_s > 0 else "faster"
+
+
+@dataclass(frozen=True)
 class Gate:
     """A limit on a metric of a run, as it was written in `text` (grammar: docs/compare.md).
 
@@ -186,6 +217,7 @@ class Comparison:
     setup: str
     notes: tuple[str, ...] = ()
     left_out: tuple[frozenset[int], frozenset[int]] = (frozenset(), frozenset())
+    code_lines: tuple[LineChange, ...] | None = None
 
     @property
     def exit_code(self) -> int:

@@ -3,8 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gpu_report.model import Analysis, EpochSummary, Finding
+import numpy as np
+
+from gpu_report.model import Analysis, EpochSummary, Finding, Stack
 from support.samples import SAMPLES, analysis_of
+from support.stacks import LOGS, TRAINS, process
 
 __all__ = ["SAMPLES", "analysed"]
 analysed = analysis_of
@@ -51,3 +54,18 @@ def on_gpu(analysis: Analysis, name: str) -> Analysis:
 def with_findings(analysis: Analysis, *findings: Finding) -> Analysis:
     """Return an analysis with these findings and no others."""
     return replace(analysis, findings=findings)
+
+
+def with_notes(analysis: Analysis, spent_s: float, stack: Stack = LOGS, *, idle: bool = True) -> Analysis:
+    """Return an analysis whose main process was in a stack for the first seconds of each epoch, with its GPUs `idle`.
+
+    In all other time they are busy.
+    """
+    spans = [(epoch.start_t_s, epoch.start_t_s + spent_s) for epoch in analysis.epochs]
+    edges = [0.0, *(edge for span in spans for edge in span), analysis.run.duration_s]
+    trains = [(start, end, TRAINS) for start, end in zip(edges[::2], edges[1::2], strict=True) if end > start]
+    notes = process(*sorted([*trains, *((*span, stack) for span in spans if spent_s)]))
+    ring = analysis.run.ring
+    within = np.any([ring["t_s"].between(start, end, inclusive="right") for start, end in spans], axis=0)
+    util = 100.0 * ~(within & idle)
+    return replace(analysis, run=replace(analysis.run, stacks=(notes,), ring=ring.assign(gpu_util_pct=util)))

@@ -21,6 +21,7 @@ from gpu_report.analyse.compare.finding_changes import compare_findings, stutter
 from gpu_report.analyse.compare.fingerprint import Fingerprint, differences, fingerprint, slug
 from gpu_report.analyse.compare.gate_results import of_part, outcome_of, results, unmeasured
 from gpu_report.analyse.compare.gate_syntax import COUNTS
+from gpu_report.analyse.compare.line_changes import LineComparison, compare_lines
 from gpu_report.analyse.compare.metrics import EPOCH_TIME
 from gpu_report.analyse.compare.samples import RunSample, run_sample
 from gpu_report.analyse.compare.set_aside import likely_disturbances, whole_words, with_enough_left
@@ -74,6 +75,7 @@ def compare(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[Gate] 
     gated = _gated(gates, sides, findings, obstacles, cores)
     whole = all_epochs(sides[:-1], sides[-1])
     time = next((metric for metric in metrics if metric.metric == EPOCH_TIME), None)
+    lines = _lines(sides, cores, time) if kept and not obstacles else LineComparison(None)
     reasons = Reasons(unlike, cores, whole_words(whole), likely_disturbances(sides, whole, time))
     verdict = verdict_of(obstacles, metrics, reasons, baselines=len(kept))
     return Comparison(
@@ -91,8 +93,9 @@ def compare(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[Gate] 
         judgement=None if obstacles or not kept else judgement_of(metrics),
         verdict=f"{failed_by_itself(gated)} {verdict}".strip(),
         setup=slug(fingerprint(training)),
-        notes=notes,
+        notes=(*notes, *lines.why_not),
         left_out=(_special(usable[0].training) if usable else frozenset(), _special(training)),
+        code_lines=lines.lines,
     )
 
 
@@ -156,6 +159,10 @@ def _without_epochs(gates: Sequence[Gate], run: SampleValues, obstacles: Sequenc
 def _in_short(obstacles: Sequence[Obstacle]) -> str:
     """Return obstacles in a few words, as within a sentence: the verdict has them at length."""
     return "; ".join(lower_first(obstacle.name) for obstacle in obstacles)
+
+
+def _lines(sides: Sequence[SampleValues], cores: HostSlowdown | None, time: MetricComparison | None) -> LineComparison:
+    return compare_lines(sides[:-1], sides[-1], cores, is_slower=time is not None and time.judgement == "worse")
 
 
 def _first(sides: Sequence[SampleValues], obstacles: Sequence[Obstacle]) -> MetricComparison | None:

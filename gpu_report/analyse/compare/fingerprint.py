@@ -27,13 +27,14 @@ class Fingerprint:
     """What a run was set up with, by the names that people know; None is not known.
 
     `hard` must be the same for a comparison to mean anything, `arguments` are those of the training, `soft` is the
-    rest. `parameters` is the model's size, by which models of different names may be the same.
+    rest. `parameters` is the model's size, by which models of different names may be the same; `images` are an epoch's.
     """
 
     hard: Mapping[str, Value]
     arguments: Mapping[str, Value]
     soft: Mapping[str, Value]
     parameters: int | None = None
+    images: int | None = None
 
 
 def fingerprint(training: RunSample) -> Fingerprint:
@@ -57,6 +58,7 @@ def fingerprint(training: RunSample) -> Fingerprint:
         },
         soft=_soft(training, used, settings),
         parameters=_whole(settings.get("parameters")),
+        images=_whole(settings.get("images")),
     )
 
 

@@ -102,9 +102,14 @@ def of_windows(training: RunSample, keep: Callable[[Span], bool] = lambda _: Tru
     throughput = training.throughput
     if throughput is None:
         return {}
-    parts = [part for epoch in training.epochs for part in _parts(throughput, epoch)]
-    kept = [part for part in parts if keep(part[:2])]
+    kept = [part for part in windows(training) if keep(part[:2])]
     return _table([_of_part(training, throughput, start, end, count) for start, end, count in kept])
+
+
+def windows(training: RunSample) -> list[tuple[float, float, int]]:
+    """Return equal parts of each ordinary epoch's work: start, end (s), and how many make the epoch."""
+    throughput = training.throughput
+    return [] if throughput is None else [part for epoch in training.epochs for part in _parts(throughput, epoch)]
 
 
 def first_epoch_s(training: RunSample) -> float | None:

@@ -42,6 +42,7 @@ from gpu_report.analyse.compare.samples import (
     of_epochs,
     of_windows,
     whole_utilisation_pct,
+    windows,
     with_epochs,
 )
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
@@ -50,7 +51,7 @@ from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
 from gpu_report.analyse.timeseries.robust_outliers import tolerance
 from gpu_report.analyse.timeseries.student import student_quantile
 from gpu_report.analyse.timeseries.thresholds import OUTLIER_SHARE, OUTLIER_SIBLINGS
-from gpu_report.model import Finding, Judgement, MetricComparison
+from gpu_report.model import EpochSummary, Finding, Judgement, MetricComparison
 
 Basis = Literal["epochs", "windows", "run"]
 OF_A_WHOLE = frozenset({TYPICAL, "mean"})  # statistics that a run without epochs has, too
@@ -80,6 +81,19 @@ class SampleValues:
         """Return the values of windows of training in which little was disturbed."""
         cover = cover_of(self.disturbances)
         return of_windows(self._without_far_epochs(), lambda span: is_steady(cover, span))
+
+    def typical_epochs(self) -> list[EpochSummary]:
+        """Return the whole epochs in the steady state; those that stand out by their time only where others are few."""
+        cover = cover_of(self.disturbances)
+        steady = [e for e in self.training.epochs if is_steady(cover, (e.start_t_s, e.end_t_s))]
+        near = {epoch.start_t_s for epoch in self._without_far_epochs().epochs}
+        typical = [epoch for epoch in steady if epoch.start_t_s in near]
+        return typical if len(typical) >= th.COMPARED_AT_LEAST else steady
+
+    def typical_windows(self) -> list[tuple[float, float, int]]:
+        """Return the windows of training in the steady state: start, end (s), and how many make an epoch."""
+        cover = cover_of(self.disturbances)
+        return [part for part in windows(self._without_far_epochs()) if is_steady(cover, part[:2])]
 
     def _without_far_epochs(self) -> RunSample:
         times = np.array([epoch.train_s for epoch in self.training.epochs], dtype=float)
@@ -267,13 +281,13 @@ def _too_few(counts: tuple[int, int], basis: Basis) -> str:
 
 def _held_against_band(compared: MetricComparison, *, is_sure: bool) -> MetricComparison:
     """Return a metric with its band; a change that is sure counts as significant only outside of it."""
-    band, run = _band(compared.each, 100.0 if compared.unit == "%" else math.inf), compared.run
+    band, run = band_of(compared.each, 100.0 if compared.unit == "%" else math.inf), compared.run
     inside = band is not None and run is not None and band[0] <= run <= band[1]
     changed = is_sure and compared.change != 0
     return replace(compared, band=band, significant=is_sure and not inside, in_band=changed and inside)
 
 
-def _band(figures: Sequence[float], most: float) -> tuple[float, float] | None:
+def band_of(figures: Sequence[float], most: float) -> tuple[float, float] | None:
     """Return where one more run like several baselines would lie: Student's prediction interval for one more value.
 
     None of the metrics can be less than zero, and none more than `most`.

@@ -39,3 +39,10 @@ RECURS_SHARE = 1 / 3
 DISTURBED_SHARE = LEAST_TIME_SHARE  # of an epoch or a window: less moves its time by less than what counts as a change
 DISTURBANCES_SHARE = 0.5  # of the slow-down of the run as a whole: from here on they are named as its likely reason
 SHARED_GPU_SHARE = 0.05  # of the time: less of another process on the GPUs is not worth a word
+# A line of code got slower from this share on of an epoch's GPU time, as much as counts of the wait for data. Its idle
+# time is an estimate: a reading of utilisation covers a fifth of a second, and with it several lines.
+LEAST_LINE_SHARE = LEAST_WAIT_PP / 100
+# ... and where processes are in it for longer, by this share of the change of its idle time: a line that got slower
+# takes as much longer itself. Between halves of one recording (cb-sleep-often) the idle time of a line differed by 4 %
+# of the epoch, for certain, and its own by 0.5 %: idle time of readings had gone to another of their lines.
+LINE_SPENT_SHARE = 0.5

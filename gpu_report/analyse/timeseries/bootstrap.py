@@ -45,6 +45,11 @@ class ChangeInterval:
         """Tell whether the change is more than chance."""
         return self.ends[0] > 0 or self.ends[1] < 0
 
+    @property
+    def is_certain_of_independent(self) -> bool:
+        """Tell whether the change would be more than chance were the values independent of their neighbours."""
+        return self.is_certain or self.enough is not None
+
 
 def change_interval(
     baselines: Sequence[Floats], run: Floats, statistic: Statistic, confidence: float = INTERVAL_CONFIDENCE

@@ -24,7 +24,8 @@ STATEMENT = (
 # Fields whose words are our own or a version's number, by (class, field); None is any class.
 _OURS = frozenset(
     {
-        *((kind, "process") for kind in ("CodeLocation", "CodeLine")),
+        *((kind, "process") for kind in ("CodeLocation", "CodeLine", "LineChange")),
+        ("LineChange", "waits_for"),
         *(("CodeTime", name) for name in ("role", "phases")),
         ("CodeFrame", "kind"),
         *((None, name) for name in ("rule", "severity", "kind", "status", "anchor", "argument", "ended_by")),
@@ -59,7 +60,7 @@ _OURS = frozenset(
     }
 )
 _PACKAGES = re.compile(r"[\\/](?:site|dist)-packages[\\/]")
-_LINES_OF_CODE = ("CodeLocation", "CodeLine", "CodeFrame")
+_LINES_OF_CODE = ("CodeLocation", "CodeLine", "CodeFrame", "LineChange")
 _OUR_COLUMNS = frozenset({"change", "owner"})  # of the table of processes
 _PATHS = frozenset({"path", "file", "folder", "working_directory", "save_dir"})  # entries of events that hold one
 _OWN_NAMES = r"\d{8}-\d{6}(?:-\d+)?"  # of run folders: the time at which they were made

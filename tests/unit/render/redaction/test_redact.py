@@ -234,6 +234,22 @@ def test_a_comparison_hides_the_same_things_in_all_of_its_runs():
     assert [d.baseline != d.run for d in hosts] == [True]
 
 
+def test_the_lines_of_a_comparison_are_hidden_and_those_of_libraries_are_not():
+    library = "/opt/okapi_project/lib/python3.11/site-packages/ultralytics/engine/trainer.py"
+    lines = (
+        model.LineChange("main", "quagga_log", f"/home/{USER}/{FOLDER}/tapir.py", 41, 57, 0.2, 3.2),
+        model.LineChange("main", "_do_train", library, 400, 400, 0.1, 1.1, "data"),
+    )
+    found = replace(compare([analysed("s-healthy")], analysed("s-healthy")), code_lines=lines)
+    hidden = redact_comparison(found)
+    own, yolo = hidden.code_lines
+    assert (own.function, own.baseline_line, own.run_line) == ("[function 1]", 41, 57)
+    assert (yolo.function, yolo.file, yolo.waits_for) == ("_do_train", "/ultralytics/engine/trainer.py", "data")
+    outputs = [render_comparison_html(hidden), render_junit(hidden), json.dumps(build_comparison(hidden))]
+    outputs += [render_comparison_markdown(hidden), render_comparison_text(hidden, width=200)]
+    assert [secret for secret in ("quagga", FOLDER, "tapir") for output in outputs if secret in output] == []
+
+
 def renamed(analysis, folder, host):
     """Return an analysis of a run of a user in a folder of its own; each folder's host has another name."""
     recording = replace(analysis.run.recording, host=f"{host}-{folder[-1]}")

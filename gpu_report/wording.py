@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from gpu_report.model import CodeLine, CodeLocation, Ending, Frame
+from gpu_report.model import CodeLine, CodeLocation, Ending, Frame, LineChange
 
 MISSING = "n/a"
 MIB_PER_GIB = 1024
@@ -158,6 +158,14 @@ def line_words(line: CodeLine) -> str:
     return where_it_is(line) + (waits[line.waits_for] if line.waits_for else "")
 
 
+def line_change_words(line: LineChange) -> str:
+    """Return a line of code of two runs, with its number in each where it moved: log_images (callbacks.py:41 → 57)."""
+    numbers = dict.fromkeys(number for number in (line.baseline_line, line.run_line) if number is not None)
+    moved = " \u2192 ".join(map(str, numbers))
+    waits = ", waiting for the data loader" if line.waits_for == "data" else ""
+    return f"{line.function} ({_file(line.file)}:{moved}){waits}"
+
+
 def role_words(role: str) -> str:
     """Return what people call the processes of a role: Main process, Rank 1, Loader workers."""
     return {"main": "Main process", "workers": "Loader workers"}.get(role, upper_first(role))
@@ -170,7 +178,11 @@ def place_words(location: CodeLocation) -> str:
 
 
 def _line(location: CodeLocation | CodeLine | Frame) -> str:
-    return f"{location.file.replace(chr(92), '/').rpartition('/')[2]}:{location.line}"
+    return f"{_file(location.file)}:{location.line}"
+
+
+def _file(path: str) -> str:
+    return path.replace("\\", "/").rpartition("/")[2]
 
 
 def memory_words(mib: float) -> str:

@@ -10,7 +10,7 @@ from support.compared import analysed, on_gpu, slower, with_findings, with_setti
 
 from gpu_report.analyse.compare import compare, without_baseline
 from gpu_report.analyse.compare.gate_syntax import default_gates
-from gpu_report.model import Cause, Comparison, Finding, Sentence, Verdict
+from gpu_report.model import Cause, Comparison, Finding, LineChange, Sentence, Verdict
 from gpu_report.render.comparison.page import render_comparison_html
 
 pytestmark = pytest.mark.browser
@@ -57,6 +57,14 @@ def worse() -> Comparison:
     return compare([analysed("n-fed")], analysed("n-starved"), GATES)
 
 
+LINES = (
+    LineChange("main", "log_images_of_the_validation_set" * 3, "/me/callbacks.py", 41, 57, 0.2, 3.2),
+    LineChange("workers", "load", "/me/data.py", None, 9, 0.0, 2.0),
+    LineChange("main", HOSTILE, f"/me/{HOSTILE}", 3, 3, 2.0, 0.5),
+    LineChange("main", "save", "/me/callbacks.py", 70, None, 0.5, 0.0),
+)
+
+
 def wide_as_the_window(page: Page) -> bool:
     return page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
@@ -94,6 +102,18 @@ def test_a_phone_shows_the_findings_whole(open_comparison, width):
         assert box["width"] > 0
         assert box["x"] + box["width"] <= width
     assert table.locator("td[data-head]").all_inner_texts() == ["none", "1, 19.0 s"]
+
+
+@pytest.mark.parametrize("width", [360, 390])
+def test_a_phone_shows_the_lines_of_code_whole(open_comparison, worse, width):
+    found = replace(worse, code_lines=LINES)
+    page = open_comparison(found, viewport={"width": width, "height": 740}).page
+    assert page.locator(".scroll:has(.changed-lines)").evaluate("box => box.scrollWidth <= box.clientWidth")
+    for cell in page.locator(".changed-lines tbody :is(th, td)").all():
+        box = cell.bounding_box()
+        assert box["width"] > 0
+        assert box["x"] + box["width"] <= width
+    assert page.locator(".changed-lines .change").all_inner_texts()[:2] == ["+3.00 s", "+2.00 s"]
 
 
 def test_a_phone_shows_what_was_set_up_otherwise_whole(open_comparison):
@@ -190,10 +210,11 @@ def test_nothing_that_a_run_holds_is_run(open_comparison):
     bad = Finding("drop-1", "drop", "warning", 0, 1.0, 20.0, HOSTILE, cause=Cause(HOSTILE, 0.5, HOSTILE))
     run = with_findings(with_settings(slower(analysed("s-healthy"), 1.3), data=HOSTILE), bad)
     run = replace(run, run=replace(run.run, path=f"runs/{HOSTILE}"), verdict=Verdict((Sentence("work", HOSTILE),)))
-    opened = open_comparison(compare([analysed("s-healthy")], run, GATES))
+    opened = open_comparison(replace(compare([analysed("s-healthy")], run, GATES), code_lines=LINES))
     assert opened.page.evaluate("window.planted") is None
     assert (opened.errors, len(opened.requests)) == ([], 1)
     assert "onerror" in opened.page.locator("#findings").inner_text()
+    assert "onerror" in opened.page.locator("#lines").inner_text()
 
 
 def test_texts_can_be_read_against_their_background(open_comparison, worse):
@@ -216,4 +237,5 @@ def test_texts_can_be_read_against_their_background(open_comparison, worse):
       return bad;
     }"""
     for scheme in ("light", "dark"):
-        assert open_comparison(worse, color_scheme=scheme).page.evaluate(script) == []
+        found = replace(worse, code_lines=LINES)
+        assert open_comparison(found, color_scheme=scheme).page.evaluate(script) == []

@@ -3,7 +3,7 @@
 from typing import Any
 
 from gpu_report import __version__
-from gpu_report.model import Analysis, Comparison, Difference, FindingChange, GateResult, MetricComparison
+from gpu_report.model import Analysis, Comparison, Difference, FindingChange, GateResult, LineChange, MetricComparison
 from gpu_report.render.comparison.rows import gate_word, label
 from gpu_report.render.machine_values import iso_utc, json_ready
 from gpu_report.wording import ending_words
@@ -35,6 +35,7 @@ def build_comparison(comparison: Comparison) -> Json:
             "all_epochs": _metric(comparison.all_epochs) if comparison.all_epochs else None,
             "stutter": {"baseline": comparison.stutter[0] or None, "run": comparison.stutter[1]},
             "findings": [_finding(finding) for finding in comparison.findings],
+            "code_lines": None if comparison.code_lines is None else [_line(line) for line in comparison.code_lines],
             "gates": [_gate(result) for result in comparison.gates],
         }
     )
@@ -107,6 +108,21 @@ def _finding(finding: FindingChange) -> Json:
         "baseline_s": finding.seconds[0],
         "run_s": finding.seconds[1],
         "ids": finding.ids,
+    }
+
+
+def _line(line: LineChange) -> Json:
+    return {
+        "status": line.status,
+        "process": line.process,
+        "function": line.function,
+        "file": line.file,
+        "baseline_line": line.baseline_line,
+        "run_line": line.run_line,
+        "baseline_idle_gpu_s": line.baseline_idle_gpu_s,
+        "run_idle_gpu_s": line.run_idle_gpu_s,
+        "change_gpu_s": line.change_gpu_s,
+        "waits_for": line.waits_for,
     }
 
 

@@ -10,6 +10,7 @@ from gpu_report.render.comparison.charts import charts
 from gpu_report.render.comparison.rows import (
     band_head,
     change_words,
+    code_line_rows,
     difference_values,
     finding_rows,
     gate_word,
@@ -31,6 +32,7 @@ from gpu_report.render.comparison.view import (
     DifferenceRow,
     FindingRow,
     GateRow,
+    LineRow,
     MetricRow,
     RunView,
     Whisker,
@@ -72,6 +74,7 @@ def compose_comparison(comparison: Comparison) -> ComparisonView:
         ),
         differences=tuple(DifferenceRow(d.name, *difference_values(d), d.kind) for d in comparison.differences),
         findings=tuple(_findings(comparison)),
+        lines=None if comparison.code_lines is None else tuple(LineRow(*row) for row in code_line_rows(comparison)),
         charts=charts(comparison),
         notes=comparison.notes,
         tool=f"gpu-report {__version__}",

@@ -4,7 +4,7 @@ import re
 from xml.etree import ElementTree as ET
 
 from gpu_report.model import Comparison, GateResult
-from gpu_report.render.comparison.rows import gate_word, ordered, run_name
+from gpu_report.render.comparison.rows import code_line_sentences, gate_word, ordered, run_name
 
 SUITE = "gpu-report"
 # What XML 1.0 can hold (its production 2): no other control characters, no surrogates, no non-characters.
@@ -12,7 +12,7 @@ NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def render_junit(comparison: Comparison) -> str:
-    """Return the gates as one test suite, those that failed first."""
+    """Return the gates as one test suite, those that failed first; the verdict and slower lines are its output."""
     results = ordered(comparison)
     words = [gate_word(result) for result in results]
     counts = {
@@ -25,7 +25,7 @@ def render_junit(comparison: Comparison) -> str:
     suite = ET.SubElement(suites, "testsuite", {"name": f"{SUITE} {_text(run_name(comparison.run))}", **counts})
     for result, word in zip(results, words, strict=True):
         _case(suite, result, word)
-    ET.SubElement(suite, "system-out").text = _text(comparison.verdict)
+    ET.SubElement(suite, "system-out").text = _text("\n".join((comparison.verdict, *code_line_sentences(comparison))))
     ET.indent(suites)
     return ET.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
 

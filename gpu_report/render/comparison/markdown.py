@@ -4,8 +4,10 @@ from collections.abc import Callable, Sequence
 
 from gpu_report.model import Analysis, Comparison
 from gpu_report.render.comparison.rows import (
+    LINES_TITLE,
     band_head,
     band_words,
+    code_line_rows,
     difference_rows,
     finding_rows,
     gate_rows,
@@ -67,11 +69,13 @@ def _sections(comparison: Comparison) -> list[tuple[str, tuple[str, ...], Rows, 
         (f"**{word}**" if word != "passed" else word, code(gate), words(said))
         for word, gate, said in gate_rows(comparison)
     ]
+    lines = [(status, code(line), *values) for status, line, *values in code_line_rows(comparison)]
     changed = [(words(name), code(a), code(b), kind) for name, a, b, kind in difference_rows(comparison)]
     findings = [(status, *map(words, rest)) for status, *rest in finding_rows(comparison)]
     return [
         ("Gates", ("", "gate", "result"), gates, True),
         ("Metrics", header, metrics, True),
+        (LINES_TITLE, ("", "line", "baseline", "run", "change"), lines, True),
         ("Changed settings", ("", "baseline", "run", ""), changed, True),
         ("Findings", ("", "what", "baseline", "run"), findings, False),
     ]

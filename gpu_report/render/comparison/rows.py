@@ -4,8 +4,19 @@ from pathlib import PurePath
 from statistics import median
 
 from gpu_report.catalogue import cause_words, rule_words
-from gpu_report.model import Analysis, Comparison, Difference, FindingChange, GateResult, MetricComparison
-from gpu_report.wording import amount, between, change, counted, ends_of_change, interval, lower_first, share_change
+from gpu_report.model import Analysis, Comparison, Difference, FindingChange, GateResult, LineChange, MetricComparison
+from gpu_report.wording import (
+    amount,
+    between,
+    change,
+    counted,
+    ends_of_change,
+    interval,
+    line_change_words,
+    lower_first,
+    role_words,
+    share_change,
+)
 
 LABELS = {
     "epoch_time": "Epoch time",
@@ -27,6 +38,8 @@ TOO_MANY_TIMES = (
     9.995  # from here on a change is reported in the metric's unit: 99,330 % of next to nothing says nothing
 )
 KINDS = {"hard": "not comparable", "argument": "argument", "soft": ""}
+SHOWN_LINES = 5  # of code: what comes after them is a small part, and the JSON has it
+LINES_TITLE = "Lines of code, by idle GPU time per epoch"
 ANSWERS = {"failed": "Failed", "passed": "Passed", "not measured": "Not decided"}
 Row = tuple[str, ...]
 
@@ -128,6 +141,34 @@ def metric_notes(comparison: Comparison) -> list[str]:
 def shown(comparison: Comparison) -> list[MetricComparison]:
     """Return the metrics, then all epochs with what was set aside of them, and the first epochs."""
     return [*comparison.metrics, *(m for m in (comparison.all_epochs, comparison.first_epochs) if m)]
+
+
+def code_line_rows(comparison: Comparison) -> list[Row]:
+    """Return a row for each of the first lines of code: status, line, idle GPU time per epoch in both runs, change.
+
+    Its process is named where several are shown.
+    """
+    shown_lines = (comparison.code_lines or ())[:SHOWN_LINES]
+    several = len({line.process for line in shown_lines}) > 1
+    return [(line.status, _line_words(line, several=several), *_line_values(line)) for line in shown_lines]
+
+
+def code_line_sentences(comparison: Comparison) -> list[str]:
+    """Return the same as text: slower: log_images (callbacks.py:41): idle GPU time per epoch 0.2 s → 1.6 s."""
+    return [
+        f"{status}: {line}: idle GPU time per epoch {before} \u2192 {after}"
+        for status, line, before, after, _ in code_line_rows(comparison)
+    ]
+
+
+def _line_words(line: LineChange, *, several: bool) -> str:
+    return f"{role_words(line.process)}: {line_change_words(line)}" if several else line_change_words(line)
+
+
+def _line_values(line: LineChange) -> tuple[str, str, str]:
+    before = "none" if line.baseline_line is None else amount(line.baseline_idle_gpu_s, "s")
+    after = "none" if line.run_line is None else amount(line.run_idle_gpu_s, "s")
+    return before, after, change(line.change_gpu_s, "s")
 
 
 def difference_rows(comparison: Comparison) -> list[Row]:

@@ -9,6 +9,8 @@ from rich.text import Text
 
 from gpu_report.model import Comparison
 from gpu_report.render.comparison.rows import (
+    LINES_TITLE,
+    code_line_rows,
     difference_rows,
     finding_rows,
     first_words,
@@ -33,6 +35,8 @@ COLOURS = {
     "passed": "green",
     "worse": "red",
     "better": "green",
+    "slower": "red",
+    "faster": "green",
     "within the band": "yellow",
 }
 
@@ -72,6 +76,7 @@ def _tables(comparison: Comparison) -> list[tuple[str, tuple[str, ...], Rows]]:
         metrics, header = [(row[0], row[2]) for row in metrics], ("", "run")
     return [
         ("", header, metrics),
+        (LINES_TITLE, ("", "line", "baseline", "run", "change"), code_line_rows(comparison)),
         ("Changed settings", ("", "baseline", "run", ""), difference_rows(comparison)),
         ("Findings", ("", "what", "baseline", "run"), finding_rows(comparison)),
         ("Gates", ("", "gate", "result"), gate_rows(comparison)),

@@ -80,6 +80,17 @@ class FindingRow:
 
 
 @dataclass(frozen=True)
+class LineRow:
+    """A line of code whose idle GPU time per epoch changed; `status` is slower, faster, new or gone."""
+
+    status: str
+    line: str
+    before: str
+    after: str
+    change: str
+
+
+@dataclass(frozen=True)
 class EpochLane:
     """One run's utilisation over its epochs, each as wide as the others: SVG paths by GPU, and its phases below."""
 
@@ -134,7 +145,7 @@ class ChartsView:
 class ComparisonView:
     """All that the page says. `mood` is good, warning, critical or unknown; `verdict` is the first sentence of it.
 
-    `band` heads the column of what several baselines differ by; empty without.
+    `band` heads the column of what several baselines differ by; empty without. `lines` are None where unknown.
     """
 
     title: str
@@ -151,6 +162,7 @@ class ComparisonView:
     gates: tuple[GateRow, ...]
     differences: tuple[DifferenceRow, ...]
     findings: tuple[FindingRow, ...]
+    lines: tuple[LineRow, ...] | None
     charts: ChartsView | None
     notes: tuple[str, ...]
     tool: str

@@ -8,19 +8,19 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from markdown_it import MarkdownIt
-from support.compared import analysed, on_gpu, slower, with_findings, with_settings
+from support.compared import analysed, on_gpu, slower, with_findings, with_notes, with_settings
 from support.json_schema import errors
 
 from gpu_report.analyse.compare import compare, without_baseline
 from gpu_report.analyse.compare.gate_syntax import default_gates, parse_gates
 from gpu_report.analyse.compare.metrics import METRICS
-from gpu_report.model import Cause, Finding, Sentence, Verdict
+from gpu_report.model import Cause, Finding, LineChange, Sentence, Verdict
 from gpu_report.render.comparison.benchmark_services import bencher, github_benchmark
 from gpu_report.render.comparison.comparison_json import build_comparison
 from gpu_report.render.comparison.github import annotations
 from gpu_report.render.comparison.junit import render_junit
 from gpu_report.render.comparison.markdown import MOST_BYTES, render_comparison_markdown
-from gpu_report.render.comparison.rows import finding_rows, label
+from gpu_report.render.comparison.rows import code_line_rows, finding_rows, label
 from gpu_report.render.comparison.terminal import render_comparison_text
 
 SCHEMA = json.loads((Path(__file__).parents[4] / "docs" / "compare.schema.json").read_text())
@@ -67,6 +67,7 @@ def compared(name):
         "check": lambda: compare((), analysed("n-xid"), default_gates(baseline=False)),
         "nothing known": lambda: compare((), analysed("xid31"), default_gates(baseline=False)),
         "no gates": lambda: compare([analysed("m-healthy")], analysed("m-healthy")),
+        "lines": with_lines,
         "hostile": hostile,
     }
     return made[name]()
@@ -77,7 +78,21 @@ def hostile():
     bad = Finding("drop-1", "drop", "warning", 0, 1.0, 20.0, HOSTILE, cause=Cause(HOSTILE, 0.5, HOSTILE))
     run = with_findings(with_settings(slower(analysed("s-healthy"), 1.3), data=HOSTILE, optimizer=HOSTILE), bad)
     run = replace(run, run=replace(run.run, path=f"runs/{HOSTILE}"), verdict=Verdict((Sentence("work", HOSTILE),)))
-    return compare([analysed("s-healthy")], run, default_gates(baseline=True))
+    found = compare([analysed("s-healthy")], run, default_gates(baseline=True))
+    return replace(found, code_lines=(LineChange("main", HOSTILE, f"/a/{HOSTILE}", 1, 2, 1.0, 2.0),))
+
+
+def with_lines():
+    """A comparison in which seven lines changed: one is new, one gone, one moved, one waits for data."""
+    lines = (
+        LineChange("main", "log_images", "/home/me/callbacks.py", 41, 57, 0.2, 3.2),
+        LineChange("workers", "load", "C:\\me\\data.py", None, 9, 0.0, 2.0),
+        LineChange("main", "_do_train", "trainer.py", 400, 400, 0.1, 1.1, "data"),
+        LineChange("main", "save", "callbacks.py", 70, None, 0.5, 0.0),
+        *(LineChange("main", f"f{n}", "callbacks.py", n, n, 0.4, 0.1) for n in range(3)),
+    )
+    found = compare([analysed("s-healthy")], slower(analysed("s-healthy"), 1.3), default_gates(baseline=True))
+    return replace(found, code_lines=lines)
 
 
 KINDS = (
@@ -92,6 +107,7 @@ KINDS = (
     "check",
     "nothing known",
     "no gates",
+    "lines",
     "hostile",
 )
 
@@ -145,6 +161,59 @@ def test_not_comparable_is_skipped_and_never_a_failure():
     cases = suite.findall("testcase")
     assert all(case.find("skipped") is not None and case.find("failure") is None for case in cases)
     assert "GPU model" in cases[0].find("skipped").get("message")
+
+
+def test_the_junit_output_names_the_lines_after_the_verdict():
+    comparison = compared("lines")
+    text = ET.fromstring(render_junit(comparison)).find("testsuite").findall("system-out")[-1].text
+    assert text.splitlines()[0] == comparison.verdict
+    assert text.splitlines()[1] == (
+        "slower: Main process: log_images (callbacks.py:41 \u2192 57): idle GPU time per epoch 0.20 s \u2192 3.20 s"
+    )
+
+
+# --- lines of code ------------------------------------------------------------------------------------------------
+
+
+def test_five_lines_are_shown_with_what_became_of_them():
+    assert code_line_rows(compared("lines")) == [
+        ("slower", "Main process: log_images (callbacks.py:41 \u2192 57)", "0.20 s", "3.20 s", "+3.00 s"),
+        ("new", "Loader workers: load (data.py:9)", "none", "2.00 s", "+2.00 s"),
+        (
+            "slower",
+            "Main process: _do_train (trainer.py:400), waiting for the data loader",
+            "0.10 s",
+            "1.10 s",
+            "+1.00 s",
+        ),
+        ("gone", "Main process: save (callbacks.py:70)", "0.50 s", "none", "\u22120.50 s"),
+        ("faster", "Main process: f0 (callbacks.py:0)", "0.40 s", "0.10 s", "\u22120.30 s"),
+    ]
+    assert code_line_rows(compared("failed")) == []
+
+
+def test_the_json_has_all_of_them_and_null_is_not_none():
+    lines = build_comparison(compared("lines"))["code_lines"]
+    assert [line["status"] for line in lines] == ["slower", "new", "slower", "gone", "faster", "faster", "faster"]
+    assert lines[0]["file"] == "/home/me/callbacks.py"
+    assert lines[0]["change_gpu_s"] == pytest.approx(3.0)
+    assert build_comparison(compared("failed"))["code_lines"] is None
+    noted = with_notes(analysed("s-healthy"), 1.0)
+    assert build_comparison(compare([noted], noted))["code_lines"] == []
+
+
+@pytest.mark.parametrize("render", [render_comparison_text, render_comparison_markdown])
+def test_terminal_and_markdown_have_a_table_of_lines_only_where_one_changed(render):
+    title = "Lines of code, by idle GPU time per epoch"
+    assert title in render(compared("lines"))
+    assert "log_images" in render(compared("lines"))
+    assert title not in render(compared("failed"))
+
+
+def test_one_process_is_not_named_with_every_line():
+    found = compared("lines")
+    alone = replace(found, code_lines=found.code_lines[:1])
+    assert code_line_rows(alone)[0][1] == "log_images (callbacks.py:41 \u2192 57)"
 
 
 # --- Markdown -----------------------------------------------------------------------------------------------------

@@ -4,11 +4,11 @@ import re
 from dataclasses import replace
 
 import pytest
-from support.compared import analysed, on_gpu, slower, with_findings, with_settings
+from support.compared import analysed, on_gpu, slower, with_findings, with_notes, with_settings
 
 from gpu_report.analyse.compare import compare, without_baseline
 from gpu_report.analyse.compare.gate_syntax import default_gates
-from gpu_report.model import Cause, Finding, Sentence, Verdict
+from gpu_report.model import Cause, Finding, LineChange, Sentence, Verdict
 from gpu_report.render.comparison.charts import charts
 from gpu_report.render.comparison.compose import compose_comparison
 from gpu_report.render.comparison.page import render_comparison_html
@@ -140,12 +140,22 @@ def test_every_text_from_a_run_is_escaped():
     bad = Finding("drop-1", "drop", "warning", 0, 1.0, 20.0, HOSTILE, cause=Cause(HOSTILE, 0.5, HOSTILE))
     run = with_findings(with_settings(slower(analysed("s-healthy"), 1.3), data=HOSTILE, optimizer=HOSTILE), bad)
     run = replace(run, run=replace(run.run, path=f"runs/{HOSTILE}"), verdict=Verdict((Sentence("work", HOSTILE),)))
-    page = render_comparison_html(
-        compare([replace(analysed("s-healthy"), verdict=Verdict((Sentence("work", HOSTILE),)))], run, GATES)
-    )
-    assert page.count("window.planted") >= 6
+    found = compare([replace(analysed("s-healthy"), verdict=Verdict((Sentence("work", HOSTILE),)))], run, GATES)
+    lines = (LineChange("main", HOSTILE, f"/a/{HOSTILE}", 1, 2, 1.0, 2.0),)
+    page = render_comparison_html(replace(found, code_lines=lines))
+    assert page.count("window.planted") >= 8
     assert "<img src=x" not in page
     assert page.count("<script") == 1
+
+
+def test_lines_have_a_section_where_they_are_compared_and_a_sentence_where_none_changed(worse):
+    assert 'id="lines"' not in render_comparison_html(worse)
+    noted = with_notes(analysed("s-healthy"), 1.0)
+    page = render_comparison_html(compare([noted], noted))
+    assert "At no line of code did idle GPU time change by more than noise." in page
+    changed = render_comparison_html(compare([noted], with_notes(analysed("s-healthy"), 2.0)))
+    assert '<a href="#lines">Lines</a>' in changed
+    assert re.search(r'status-slower">slower</span></td><th scope="row">log_images \(callbacks.py:41\)</th>', changed)
 
 
 def test_the_policy_allows_its_own_script_and_style_alone(worse):

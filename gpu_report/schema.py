@@ -18,6 +18,8 @@ EVENTS_JSONL = "events.jsonl"
 YOLO_DIR = "yolo"
 INSIDE_DIR = "inside"
 STACKS_DIR = "stacks"
+DUMPS_JSONL = "dumps.jsonl"  # in STACKS_DIR: what py-spy saw of processes that note nothing themselves
+DUMP_KIND = "dump"
 YOLO_ARGS = "args.yaml"
 YOLO_RESULTS = "results.csv"
 YOLO_WEIGHTS = "weights/last.pt"  # in YOLO's own folder: only its time is looked at
@@ -188,6 +190,7 @@ EVENT_KINDS = {
     "kernel_lines_dropped": "count: lines beyond the rate that is kept",
     "xid": "gpu, code: NVML's own Xid event, which needs no kernel log",
     "xid_events": "status (listening, unavailable), reason",
+    "dump_failed": "pid, reason: py-spy could not dump a process's stacks; said once",
     "marker": "text: whatever the user noted",
 }
 

@@ -10,7 +10,7 @@ class RecordOptions:
 
     `gpus` holds indices or UUIDs; empty means every GPU of the machine. `detail` adds power every 20 ms.
     `inject` loads our callbacks into a command that trains with ultralytics; `stacks` has them note the line of code
-    that each of its processes stands in.
+    that each of its processes stands in, and py-spy that of processes without our callbacks while a GPU is idle.
     """
 
     command: tuple[str, ...] = ()

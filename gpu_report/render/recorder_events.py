@@ -14,6 +14,7 @@ WHAT = {
     "nvml_stalled": "Driver did not answer",
     "rows_lost": "Rows lost",
     "oom_kill": "Killed for want of memory",
+    "dump_failed": "No stacks from py-spy",
     "marker": "Marker",
     "recording_started": "Recording started",
     "recording_ended": "Recording ended",
@@ -30,7 +31,7 @@ WHAT = {
 _ROUTINE = frozenset(
     {
         *("gap", "recording_started", "recording_ended", "command_started", "command_ended", "yolo_run"),
-        *("epoch", "checkpoint", "kernel", "kernel_log", "xid", "xid_events"),
+        *("epoch", "checkpoint", "kernel", "kernel_log", "xid", "xid_events", "dump_failed"),
     }
 )
 

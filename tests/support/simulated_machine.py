@@ -216,7 +216,7 @@ class _Quiet:
     metrics: Mapping[str, int] = {}
     cgroup = None
     looks: Mapping[int, object] = {}
-    mains = frozenset()
+    mains = workers = frozenset()
     given_up = False
 
     def __init__(self, *_: object) -> None:

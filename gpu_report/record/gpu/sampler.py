@@ -12,7 +12,7 @@ from gpu_report.record.gpu.health import Health
 from gpu_report.record.gpu.no_gpu import NO_ANSWER, Unavailable, explain, none_answers
 from gpu_report.record.gpu.nvml_quantities import ALL_QUANTITIES, Change
 from gpu_report.record.gpu.nvml_thread import OpenFailed, OpenThread, ReadThread, shut_down
-from gpu_report.record.gpu.process_owners import Owners
+from gpu_report.record.gpu.process_owners import OTHER, Owners
 from gpu_report.record.gpu.reader import GpuReader, GpuReading
 from gpu_report.record.gpu.xid_events import XidThread
 from gpu_report.record.run_folder_writer import Journal, Say
@@ -51,6 +51,8 @@ class GpuWatch:
         self.owners = Owners()
         self.devices: tuple[NvmlDevice, ...] = ()
         self.pids: dict[int, set[int]] = {}
+        self.others: set[int] = set()  # of these, the processes that are known to be of no training of ours
+        self.util_pct: dict[int, float | None] = {}  # at the last tick, of the GPUs that answered then
 
     def await_open(self, limit_s: float, interrupted: Callable[[], bool]) -> Opened | OpenFailed | None:
         """Wait for NVML to open: None when it does not answer in time; UsageError for a GPU that is not there."""
@@ -81,6 +83,7 @@ class GpuWatch:
         """Write a row a GPU: its readings, or empty cells while NVML does not answer. `last`: read all quantities."""
         if not self._begun:
             self._begin(at, journal, say, last=last)
+        self.util_pct.clear()
         until_s = time.monotonic() + (LAST_WAIT_S if last else 0.0)
         late = [reading for thread in self._threads for reading in thread.collect(until_s)]  # asked for earlier
         asked = [thread for thread in self._threads if not thread.busy]
@@ -148,6 +151,8 @@ class GpuWatch:
         journal.sample(reading.at, reading.gpu, {} if held_up else reading.values)
         if held_up:
             self._note_stall(reading.gpu, at, reading.at.mono_s, journal, reading.took_s)
+        else:
+            self.util_pct[reading.gpu] = reading.values.get("gpu_util_pct")
         journal.ring(reading.gpu, [(ring.at, ring.column, ring.value) for ring in reading.ring])
         self._note_recovery(reading.gpu, at, journal)
         self._write_changes(reading.changes, reading.at, journal)
@@ -156,6 +161,7 @@ class GpuWatch:
         present = self.pids.setdefault(reading.gpu, set())
         for process in reading.processes:
             (present.discard if process.change == "gone" else present.add)(process.pid)
+            (self.others.add if process.seen.owner == OTHER else self.others.discard)(process.pid)
             journal.process(reading.at, process.as_row())
 
     def _write_changes(self, changes: Iterable[Change], at: Clocks, journal: Journal, *, last: bool = False) -> None:

@@ -82,6 +82,11 @@ class TrainerTree:
         """Return the main processes: those on a GPU, else the command itself."""
         return self._mains
 
+    @property
+    def workers(self) -> frozenset[int]:
+        """Return the processes that the main ones started, as far as they are looked at."""
+        return self._workers
+
     def still_running(self) -> frozenset[int]:
         """Return those of all processes that were ever seen here that run still, whoever is their parent by now."""
         looks = {pid: read_process(self._proc, pid) for pid in self._seen}

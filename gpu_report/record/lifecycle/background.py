@@ -104,4 +104,5 @@ def _as_words(options: RecordOptions, with_parent: int | None) -> Sequence[str]:
         "--with-parent": with_parent,
     }
     words = [word for name, value in valued.items() if value is not None for word in (name, str(value))]
-    return [*words, "--detail"] if options.detail else words
+    flags = {"--detail": options.detail, "--no-stacks": not options.stacks}
+    return [*words, *(name for name, is_given in flags.items() if is_given)]

@@ -1,6 +1,7 @@
 """One recording: a scheduler on absolute deadlines that writes a row of everything at each tick."""
 
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from gpu_report.record import clocks
@@ -16,6 +17,8 @@ from gpu_report.record.host.psi_disk import PressureSampler
 from gpu_report.record.host.trainer_processes import TrainerTree
 from gpu_report.record.lifecycle.stop_request import End, StopRequest
 from gpu_report.record.options import RecordOptions
+from gpu_report.record.py_spy.drop_dumps import DropDumps
+from gpu_report.record.py_spy.processes import Candidates
 from gpu_report.record.run_folder_writer import Journal, Say
 from gpu_report.record.yolo.watch import YoloWatch, pids_to_follow
 
@@ -50,6 +53,7 @@ class Session:
         self._trainer = TrainerTree()
         self._waits = ProcessWaits(self._journal.wait)
         self._oom = OomWatch(own_group=None if self._command_pid is None else cgroup.group_of("self"))
+        self._dumps = DropDumps(self._journal.folder, self._journal.event) if options.stacks else None
         self._before: Clocks | None = None
         self._guard = Guard(say)
         self._gpus.owners.learn(self._command_pid, None)
@@ -68,6 +72,8 @@ class Session:
             if end is not None:
                 self._yolo.search_now()
                 self.tick(min(deadline_s, time.monotonic()), last=True)
+                if self._dumps is not None:
+                    self._dumps.finish()
                 return end
             self.tick(deadline_s)
             number = self._next(number, began_s)
@@ -81,7 +87,8 @@ class Session:
         sample_gpus = self._sample_gpus_last if last else self._sample_gpus
         watch_oom = self._watch_oom_last if last else self._watch_oom
         look = self._look_at_waits_last if last else self._look_at_waits
-        for sampler in (self._check_clocks, self._sample_host, look, watch_oom, sample_gpus, self._watch_yolo):
+        samplers = (self._check_clocks, self._sample_host, look, watch_oom, sample_gpus, self._watch_yolo)
+        for sampler in (*samplers, *(() if last else (self._dump_stacks,))):
             self._guard.call(sampler, began)
         self._journal.settle(began)
         self._before = began
@@ -158,6 +165,16 @@ class Session:
         if self._yolo.tick(at, lambda: pids_to_follow(pid, self._on_gpus()), self._journal.event):
             self._journal.describe({"yolo": self._yolo.as_json()})
             self._gpus.owners.learn(self._command_pid, self._yolo.path)
+
+    def _dump_stacks(self, at: Clocks) -> None:
+        if self._dumps is not None:
+            self._dumps.tick(at, self._gpus.util_pct, self._candidates)
+
+    def _candidates(self, gpus: Collection[int]) -> Candidates:
+        """Return the processes of the training, for GPUs of which one has nothing to do."""
+        on_gpus = {pid for gpu in gpus for pid in self._gpus.pids.get(gpu, ())}
+        ours = self._trainer.mains - self._gpus.others
+        return Candidates(ours, self._trainer.workers, frozenset(on_gpus - self._gpus.others))
 
     def _on_gpus(self) -> set[int]:
         return {pid for pids in self._gpus.pids.values() for pid in pids}

@@ -16,6 +16,8 @@ from gpu_report.record.run_folder_writer import Journal
 class NoGpus:
     owners = Owners()
     pids = {}  # noqa: RUF012 - nothing is ever put into it
+    util_pct = {}  # noqa: RUF012 - likewise
+    others = frozenset()
 
     def tick(self, at, journal, say, *, last=False):
         journal.sample(at, 0, {"gpu_util_pct": 50})
@@ -72,3 +74,13 @@ def test_a_mistake_of_ours_is_said_once_and_costs_nothing_else(recording):
     assert "ZeroDivisionError" in said[0]
     assert running.errors == 3
     assert len((running._journal.folder / "samples.csv").read_text().splitlines()) == 4
+
+
+def test_no_stacks_looks_at_no_process(recording, monkeypatch):
+    _, running, _ = recording
+    without = Session(RecordOptions(stacks=False), Surroundings(running._journal, NoGpus(), BrokenYolo(), None), print)
+    for session, looks in ((running, 1), (without, 0)):
+        seen = []
+        monkeypatch.setattr(tick_loop.DropDumps, "tick", lambda *_, seen=seen: seen.append(1))
+        session.tick(time.monotonic())
+        assert len(seen) == looks

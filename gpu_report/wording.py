@@ -143,8 +143,12 @@ def _two(parts: tuple[int, int], larger: str, smaller: str) -> str:
 
 
 def where_words(location: CodeLocation) -> str:
-    """Return a line of code as a person says it: log_images (callbacks.py:41) 92 %."""
-    return f"{where_it_is(location)} {100 * location.share:.0f} %"
+    """Return a line of code as a person says it: log_images (callbacks.py:41) 92 %.
+
+    A share of a few stack dumps says of how many: 75 % (4 stack dumps).
+    """
+    few = "" if location.dumps is None else f" ({location.dumps} stack dumps)"
+    return f"{where_it_is(location)} {100 * location.share:.0f} %{few}"
 
 
 def where_it_is(place: CodeLocation | CodeLine | Frame) -> str:

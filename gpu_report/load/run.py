@@ -11,6 +11,7 @@ import pandas as pd
 
 from gpu_report import schema
 from gpu_report.errors import InputError
+from gpu_report.load.dumps import load_dumps
 from gpu_report.load.kernel import MOST_EVENTS, RawLine, kernel_events
 from gpu_report.load.limits import SHORT, Limits, limits_of
 from gpu_report.load.problems import lines_left_out, too_large, too_many
@@ -142,6 +143,7 @@ def _assemble(  # noqa: PLR0913, PLR0917 - what was read before, and how much ma
     outside = _outside(processes, events, clock)
     inside, inside_problems = load_inside(folder / schema.INSIDE_DIR, clock, duration_s, yolo_runs, outside, limits)
     stacks, stack_problems = load_stacks(folder / schema.STACKS_DIR, clock, duration_s, limits)
+    dumps, dump_problems = load_dumps(folder / schema.STACKS_DIR, clock, duration_s, limits)
     waits, wait_problems = load_waits(folder / schema.WAITS_CSV, clock, duration_s, limits)
     kernel = _kernel_log(events, clock, devices, frozenset(int(pid) for pid in processes["pid"]))
     recorded = with_versions(recording(info, samples), inside)
@@ -169,12 +171,14 @@ def _assemble(  # noqa: PLR0913, PLR0917 - what was read before, and how much ma
                 *epoch_problems,
                 *inside_problems,
                 *stack_problems,
+                *dump_problems,
                 *wait_problems,
             ),
             *_many_faults(kernel),
         ),
         inside=inside,
         stacks=stacks,
+        dumps=dumps,
         waits=waits,
     )
 

@@ -50,6 +50,8 @@ def load_stacks(
     """Return the stacks of each process, by pid, and what could not be read; `end_t_s` is the end of the recording."""
     found, problems, left = [], [], limits.stack_bytes
     for path in process_files(folder, MOST_PROCESSES):
+        if path.name == schema.DUMPS_JSONL:  # of another form: `load_dumps`
+            continue
         pid = whole(int(path.stem)) if path.stem.isdecimal() and len(path.stem) < len("1000000000") else None
         data, cut = read_head(path, left)
         left -= len(data)

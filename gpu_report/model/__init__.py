@@ -66,6 +66,7 @@ from gpu_report.model.recorded import (
     Phase,
     PhaseName,
     Probes,
+    ProcessDumps,
     ProcessStacks,
     ProcessWait,
     Progress,

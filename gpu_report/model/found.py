@@ -279,7 +279,8 @@ class Projection:
 class CodeLocation:
     """A line in which a process stood while the GPU had nothing to do, and its share (0 to 1) of that time.
 
-    `process` is `main`, `rank N`, or `workers` for those of a loader together.
+    `process` is `main`, `rank N`, or `workers` for those of a loader together. `dumps` is how many dumps by py-spy a
+    share was estimated from; None where notes of our own hook, 20 a second, say it.
     """
 
     process: str
@@ -287,6 +288,7 @@ class CodeLocation:
     file: str
     line: int
     share: float
+    dumps: int | None = None
 
     @property
     def is_yolo(self) -> bool:

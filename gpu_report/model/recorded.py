@@ -274,6 +274,27 @@ class ProcessStacks:
         return self.role.startswith("worker")
 
 
+@dataclass(frozen=True, eq=False)
+class ProcessDumps:
+    """What py-spy saw of the main thread of a process at a few moments (`at_s`, s of the run), while a GPU was idle.
+
+    `stacks` has a stack for each of these, empty where it is not known. `role` is `main` or `worker`, `parent` the main
+    process of a worker. There are a few in a drop and none elsewhere: they say where a process was then, never where it
+    usually is. So they are no `ProcessStacks`, on which causes are built.
+    """
+
+    pid: int
+    role: str
+    at_s: npt.NDArray[np.float64]
+    stacks: tuple[Stack, ...]
+    parent: int | None = None
+
+    @property
+    def is_worker(self) -> bool:
+        """Return whether this is a worker of a loader, not a main process."""
+        return self.role == "worker"
+
+
 @dataclass(frozen=True)
 class InsideEpoch:
     """The training part of one epoch as our callbacks saw it, from on_train_epoch_start to on_train_epoch_end.
@@ -448,6 +469,7 @@ class Run:
     inside: tuple[InsideRun, ...] = ()
     stacks: tuple[ProcessStacks, ...] = ()
     waits: tuple[ProcessWait, ...] = ()
+    dumps: tuple[ProcessDumps, ...] = ()
 
     def gpu(self, index: int) -> Gpu:
         """Return a GPU by its device index; of one that the recording does not list nothing is known."""

@@ -9,6 +9,7 @@ import pandas as pd
 from gpu_report import schema
 from gpu_report.model import (
     EpochRow,
+    Frame,
     Gpu,
     InsideEpoch,
     InsideRun,
@@ -17,6 +18,7 @@ from gpu_report.model import (
     OomReport,
     Options,
     Phase,
+    ProcessDumps,
     ProcessWait,
     Progress,
     Raised,
@@ -79,6 +81,7 @@ def any_run(pick: Random) -> Run:
         kernel=KernelLog(pick.choice(["read", "restricted"]), events=_kernel(pick, end_s)),
         events=_events(pick, gpus, end_s),
         waits=_waits(pick, end_s),
+        dumps=_dumps(pick, end_s),
     )
 
 
@@ -94,6 +97,18 @@ def _waits(pick: Random, end_s: float) -> tuple[ProcessWait, ...]:
             ProcessWait(start_s, end, *who, pick.choice(["", "w"]), pick.choice(["read", ""]), file, filesystem)
         )
     return tuple(sorted(waits, key=lambda wait: wait.start_t_s))
+
+
+def _dumps(pick: Random, end_s: float) -> tuple[ProcessDumps, ...]:
+    """Return what py-spy saw of processes, some of it of nothing known."""
+    frames = [Frame("/home/me/a `b`.py", 9, "f"), Frame("/x/torch/utils/data/dataloader.py", 1, "__next__")]
+    frames += [Frame("/x/torch/utils/data/_utils/worker.py", 0, "_worker_loop"), Frame("", 0, "")]
+    found = []
+    for pid, role in ((10, "main"), (11, "main"), (12, "worker")):
+        at_s = np.sort([pick.random() * end_s for _ in range(pick.choice([0, 1, 3, 40]))]).astype(float)
+        stacks = tuple(tuple(pick.sample(frames, pick.choice([0, 1, 3]))) for _ in at_s)
+        found += [ProcessDumps(pid, role, at_s, stacks, pick.choice([None, 10]))] if len(at_s) else []
+    return tuple(found)
 
 
 def _utilisation(pick: Random, count: int) -> list[float]:

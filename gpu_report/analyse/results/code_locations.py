@@ -7,6 +7,7 @@ import numpy as np
 
 from gpu_report.analyse.causes.main_process import OF_A_CALL
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.results.dump_locations import dump_locations
 from gpu_report.analyse.results.time_ledger import WHOLE_ROWS, IdleRows, idle_rows
 from gpu_report.analyse.signals.idle_stacks import IdleStacks, Rows
 from gpu_report.analyse.signals.stack_notes import kind_of
@@ -33,7 +34,7 @@ Weighted = tuple[IdleStacks, Rows, Floats, Floats]
 
 def with_locations(context: Context, finding: Finding) -> Finding:
     """Return a finding with the lines of code in which the training stood meanwhile, where that was noted."""
-    if not context.run.stacks or finding.expected or finding.where or not _takes_time(finding):
+    if not (context.run.stacks or context.run.dumps) or finding.expected or finding.where or not _takes_time(finding):
         return finding
     if finding.cause is not None and finding.cause.name in OF_THE_GPU:
         return finding
@@ -44,7 +45,8 @@ def with_locations(context: Context, finding: Finding) -> Finding:
     for role in roles:
         processes = _processes(context, finding, role)
         found += _locations(role, [_weighted(each, spans) for each in processes], own_first=own_first)
-    return replace(finding, where=tuple(found[:SHOWN]))
+    where = tuple(found[:SHOWN]) or dump_locations(context, finding, spans, SHOWN)
+    return replace(finding, where=where)
 
 
 def with_row_locations(

@@ -64,7 +64,7 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
         *work_sentences(
             context, trained, unseen, () if first else findings, is_lead=is_lead, marred=_is_marred(findings)
         ),
-        *_unnamed(context, lead),
+        *_unnamed(context, lead, findings),
         *_guessed(context, findings),
         *_projected(projection, lead),
         *_second(found, findings),
@@ -95,10 +95,12 @@ def _against(lead: Lead | None) -> Iterator[Sentence]:
         yield Sentence("prevent", f"{text}.", said.findings, said.about)
 
 
-def _unnamed(context: Context, lead: Lead | None) -> Iterator[Sentence]:
+def _unnamed(context: Context, lead: Lead | None, findings: Sequence[Finding]) -> Iterator[Sentence]:
     """Yield how to learn which line of code to look at, where none was noted."""
     about = lead.sentence.about if lead is not None and lead.sentence.kind == LOOK else ""
-    if not context.run.stacks and about in CAUSES and CAUSES[about].has_line:
+    led = lead.sentence.findings if lead is not None else ()
+    is_named = any(finding.where for finding in findings if finding.id in led)  # by a few dumps
+    if not context.run.stacks and not is_named and about in CAUSES and CAUSES[about].has_line:
         yield Sentence("record", "To see the line of code, record it again: `gpu-report record -- COMMAND`.", (), about)
 
 

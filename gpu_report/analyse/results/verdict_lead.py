@@ -259,11 +259,12 @@ def _look(cause: str, findings: Sequence[Finding], took_s: float) -> Sentence:
     worst = max(findings, key=lambda finding: finding.duration_s)
     ids = tuple(finding.id for finding in findings)
     advice = next((each for each in worst.advice if each.short), None)
-    sure = "" if worst.cause is None or worst.cause.confidence >= LIKELY else "probably "
+    at, row = _most(worst, OWN_SHARE if cause == WAITING else STOOD_SHARE), CAUSES[cause]
+    is_sure = worst.cause is None or worst.cause.confidence >= LIKELY
+    sure = "" if is_sure and (at is None or at.dumps is None) else "probably "  # a few dumps are no measured time
     took = about_length(took_s)
     rule = RULES[worst.rule]
     felt = f"the GPU was {sure}idle" if rule.drop or rule.at_epoch_ends else f"the training was {sure}slowed"
-    at, row = _most(worst, OWN_SHARE if cause == WAITING else STOOD_SHARE), CAUSES[cause]
     if at is not None and not at.is_yolo:
         text = f"Look at {place_words(at)}: {felt} for {took} there"
     elif advice is not None and cause == "other-process":  # how much it slowed the training is not always known

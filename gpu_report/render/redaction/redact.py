@@ -122,6 +122,7 @@ def _field(owner: Any, name: str, hider: Hider) -> Any:
         },
         ("Run", "stacks"): lambda _: (),
         ("Raised", "frames"): lambda _: (),
+        ("Run", "dumps"): lambda _: (),
         ("Mount", "source"): lambda source: source if source == owner.type else hider.source(source),
     }
     return special.get((kind, name), lambda rest: _hidden(rest, hider))(value)

@@ -7,6 +7,7 @@ from typing import Any
 from gpu_report import __version__
 from gpu_report.model import (
     Analysis,
+    CodeLocation,
     EpochSummary,
     Evidence,
     Finding,
@@ -76,7 +77,7 @@ def build_summary(analysis: Analysis) -> Json:
                 "energy_j": row.energy_j,
                 "money": row.money,
                 "share": row.share,
-                "where": [asdict(location) for location in row.where],
+                "where": [_location(location) for location in row.where],
             }
             for row in analysis.ledger
         ],
@@ -256,7 +257,7 @@ def _finding(finding: Finding, run: Run) -> Json:
             {**_span(run, *one.span), "gpus": list(one.gpus), "lost_gpu_s": one.lost_gpu_s}
             for one in finding.occurrences
         ],
-        "where": [asdict(location) for location in finding.where],
+        "where": [_location(location) for location in finding.where],
         **_span(run, finding.start_t_s, finding.end_t_s),
         "duration_s": finding.duration_s,
         "expected": finding.expected,
@@ -281,6 +282,11 @@ def _finding(finding: Finding, run: Run) -> Json:
             for advice in finding.advice
         ],
     }
+
+
+def _location(location: CodeLocation) -> Json:
+    """Return a line of code; `dumps` is there where py-spy saw it, and not our own hook."""
+    return {name: value for name, value in asdict(location).items() if name != "dumps" or value is not None}
 
 
 def _limit(limit: SpeedupLimit) -> Json:

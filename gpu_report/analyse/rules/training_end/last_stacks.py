@@ -16,12 +16,16 @@ from gpu_report.wording import where_it_is
 
 @dataclass(frozen=True)
 class LastSeen:
-    """A process's last stack, for how long it had stood in it, and for how long nothing was noted after that."""
+    """A process's last stack, for how long it had stood in it, and for how long nothing was noted after that.
 
-    process: ProcessStacks
+    `dumps` is in how many dumps by py-spy it was seen there, None where our own hook noted it.
+    """
+
+    role: str
     stack: Stack
     stood_s: float
     silent_s: float
+    dumps: int | None = None
 
     @property
     def location(self) -> Frame:
@@ -38,7 +42,7 @@ class LastSeen:
 
     def evidence(self, count: int) -> tuple[Evidence, ...]:
         """Return where it stood and for how long; `count` processes are told of."""
-        who = "the main process" if count == 1 else self.process.role
+        who = "the main process" if count == 1 else self.role
         silent = self.silent_s if self.silent_s >= th.UNNOTED_S else None
         held = f"{who} noted nothing more (C code kept Python's lock, or a signal stopped it)"
         return evidence((f"{who} was last seen in {self.words}", self.stood_s, "s"), (held, silent, "s"))
@@ -63,10 +67,25 @@ def with_last_stacks(context: Context, finding: Finding, pids: frozenset[int], s
 
 def _last_seen(context: Context, pids: frozenset[int], span: Span) -> Iterator[LastSeen]:
     mains = [process for process in context.run.stacks if not process.is_worker]
+    if not mains:
+        yield from _last_dumped(context, span[1])
     for process in [process for process in mains if process.pid in pids] or mains:
         seen = _last_of(process, span)
         if seen is not None:
             yield seen
+
+
+def _last_dumped(context: Context, end_s: float) -> Iterator[LastSeen]:
+    """Yield the stack of each process's last dumps, which are made while a GPU is idle: older ones say nothing."""
+    for process in context.run.dumps:
+        until = int(np.searchsorted(process.at_s, end_s))
+        since = int(np.searchsorted(process.at_s, end_s - th.LAST_SEEN_S))
+        mine = process.stacks[since:until]
+        if process.is_worker or not mine or not mine[-1]:
+            continue
+        count = next((at for at, stack in enumerate(reversed(mine)) if stack != mine[-1]), len(mine))
+        stood_s = float(process.at_s[until - 1] - process.at_s[until - count])
+        yield LastSeen(process.role, mine[-1], stood_s, 0.0, count)
 
 
 def _last_of(process: ProcessStacks, span: Span) -> LastSeen | None:
@@ -90,9 +109,9 @@ def _last_of(process: ProcessStacks, span: Span) -> LastSeen | None:
     other = np.flatnonzero(numbers[: last + 1] != number)
     first = int(other[-1]) + 1 if len(other) else 0
     stood_s = float(min(process.end_s[last], span[1]) - process.start_s[first])
-    return LastSeen(process, stack, stood_s, max(span[1] - float(process.end_s[until - 1]), 0.0))
+    return LastSeen(process.role, stack, stood_s, max(span[1] - float(process.end_s[until - 1]), 0.0))
 
 
 def _location(seen: LastSeen) -> CodeLocation:
     frame = seen.location
-    return CodeLocation(seen.process.role, frame.function, frame.file, frame.line, 1.0)
+    return CodeLocation(seen.role, frame.function, frame.file, frame.line, 1.0, seen.dumps)

@@ -7,7 +7,7 @@ import pytest
 from support.runs import make_run, readings
 
 from gpu_report.analyse import analyse
-from gpu_report.model import Frame, InsideRun, Phase, ProcessStacks, Progress, RecordedEvent
+from gpu_report.model import Frame, InsideRun, Phase, ProcessDumps, ProcessStacks, Progress, RecordedEvent
 
 REDUCE = Frame("/usr/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py", 2501, "all_reduce")
 STEP = Frame("/home/me/train.py", 41, "step")
@@ -105,3 +105,28 @@ def test_a_script_that_knows_no_yolo_is_seen_as_well(signal):
 
 def test_without_stacks_all_is_as_before():
     assert "seen" not in the_end(recorded()).summary
+
+
+def killed(*at_s, stacks=None, role="main"):
+    """Return the end of a command without callbacks that was killed after 290 s, with dumps of it."""
+    run = recorded(command={"exit_code": 137, "signal": "SIGKILL"}, ranks=0)
+    seen = ProcessDumps(41, role, np.array(at_s, dtype=float), stacks or (HUNG,) * len(at_s))
+    analysis = analyse(dataclasses.replace(run, dumps=(seen,)))
+    return next(finding for finding in analysis.findings if finding.rule == "run-ended")
+
+
+def test_without_our_hook_the_last_dumps_say_where_it_was():
+    end = killed(240, 250, 280, stacks=(LOGS, HUNG, HUNG))
+    assert end.summary.endswith(
+        "it was last seen in all_reduce (distributed_c10d.py:2501), called from step (train.py:41)"
+    )
+    assert (end.where[0].function, end.where[0].dumps) == ("step", 2)
+    (stood,) = [number.value for number in end.evidence if "last seen" in number.text]
+    assert stood == 30
+
+
+@pytest.mark.parametrize("seen", [{"at_s": [200]}, {"at_s": [280], "role": "worker"}, {"at_s": [280], "stacks": ((),)}])
+def test_a_dump_of_long_ago_of_a_worker_or_of_nothing_says_nothing(seen):
+    end = killed(*seen.pop("at_s"), **seen)
+    assert end.where == ()
+    assert not [number for number in end.evidence if "last seen" in number.text]

@@ -20,6 +20,8 @@ from gpu_report.record.gpu.reader import GpuReader, GpuReading
 from gpu_report.record.gpu.xid_events import XidThread
 from gpu_report.record.kernel_log import sources
 from gpu_report.record.proc_files import read_text
+from gpu_report.record.py_spy import permission
+from gpu_report.record.py_spy.program import find_program
 
 OPEN_LIMIT_S = 15.0  # a driver that has to wake GPUs takes seconds
 READ_LIMIT_S = 5.0
@@ -40,7 +42,7 @@ class DoctorCheck:
 
 def examine() -> tuple[DoctorCheck, ...]:
     """Look at everything that a recording needs; it only reads, and takes about a second."""
-    return (*_gpu_checks(), _kernel_log(), _pressure(), _package("ultralytics"), _package("torch"))
+    return (*_gpu_checks(), _kernel_log(), _pressure(), _stack_dumps(), _package("ultralytics"), _package("torch"))
 
 
 def _gpu_checks() -> list[DoctorCheck]:
@@ -158,6 +160,19 @@ def _pressure() -> DoctorCheck:
     return DoctorCheck(
         "pressure (PSI)", ok=False, finding="this kernel does not report what processes wait for", remedy=remedy
     )
+
+
+def _stack_dumps() -> DoctorCheck:
+    """Say whether lines of code can be had where our hook is not loaded: when watching, with `--no-inject`."""
+    name, program = "stack dumps (py-spy)", find_program()
+    if program is None:
+        finding = "py-spy is not installed; without it a training that is only watched shows no lines of code"
+        return DoctorCheck(name, ok=False, finding=finding, remedy="pip install py-spy, if you want them")
+    refused = permission.refusal(program)
+    if refused is not None:
+        return DoctorCheck(name, ok=False, finding=f"{program} failed: {refused.reason}", remedy=refused.remedy)
+    whose = "any user's" if permission.may_trace() else "your own"
+    return DoctorCheck(name, ok=True, finding=f"{program} can read {whose} Python processes")
 
 
 def _package(name: str) -> DoctorCheck:

@@ -21,13 +21,15 @@ class Quantity:
 class Lane:
     """A lane of the timeline: the quantities that are drawn in it, and more that its read-out gives.
 
-    `kind` says whose quantities they are: each GPU's, the host's, or an epoch's.
+    `kind` says whose quantities they are: each GPU's, the host's, or an epoch's. `heat`: of many GPUs a heat strip, a
+    row for each, in place of a line for each.
     """
 
     kind: Literal["gpu", "host", "epoch"]
     title: str
     drawn: tuple[str, ...]
     told: tuple[str, ...] = ()
+    heat: bool = False
 
 
 # By the end of a column's name; the longer of two that fit stands first.
@@ -98,6 +100,12 @@ LANES = (
     Lane("epoch", "Learning rate", ("lr",)),
 )
 
+HEAT_GPUS = 4  # from so many on, lines of utilisation hide each other, for they cross with every batch
+_HEAT_LANES = (
+    Lane("gpu", "GPU utilisation", ("gpu_util_pct",), heat=True),
+    Lane("gpu", "SM activity", ("sm_active_pct",), heat=True),
+)
+
 # What is known of an epoch as a whole, drawn as a step over its time: the model's fields of EpochSummary.
 EPOCH_QUANTITIES = (Quantity("loss", "Loss", "", 3), Quantity("lr", "Learning rate", "", 3))
 # More of an epoch, for the table of epochs and its CSV.
@@ -144,6 +152,11 @@ CLOCK_EVENT_REASONS = {
     0x80: "hardware power brake",
     0x100: "display clock",
 }
+
+
+def lanes(gpus: int) -> tuple[Lane, ...]:
+    """Return the lanes of a timeline of so many GPUs."""
+    return LANES if gpus < HEAT_GPUS else (*_HEAT_LANES, *LANES[1:])
 
 
 def gpu_quantities() -> tuple[Quantity, ...]:

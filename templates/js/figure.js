@@ -1,6 +1,6 @@
 // The timeline as Plotly wants it: one shared time axis and a lane for each quantity. Draws nothing itself.
 
-import { MARGIN, lanesWidth, isBand, isUtilisation } from "./lanes.js";
+import { MARGIN, lanesWidth, isBand, isUtilisation, rowsIn } from "./lanes.js";
 import { marks } from "./marks.js";
 import { roundTicks, timeTicks } from "./ticks.js";
 import { laneTraces } from "./traces.js";
@@ -100,7 +100,7 @@ function baseLayout(view, colours, scale, height) {
 }
 
 function yAxis(lane, domain, colours) {
-  const bare = isBand(lane);
+  const bare = isBand(lane) || lane.heat;
   return {
     domain,
     range: lane.range,
@@ -111,7 +111,20 @@ function yAxis(lane, domain, colours) {
     showgrid: !bare,
     showticklabels: !bare,
     gridcolor: colours.grid,
-    ...yTicks(lane),
+    ...(lane.heat ? rowTicks(lane) : yTicks(lane)),
+  };
+}
+
+/** Return the range of a heat strip, which is 1 for each row, and the names beside them; those of the first strip are buttons (rows.js). */
+function rowTicks(lane) {
+  const { rows, headroom } = lane;
+  const { rowPx, named } = rowsIn(lane, lane);
+  const names = rows.map(({ index }, row) => [rows.length - row - 0.5, `GPU ${index}`]).filter((_, row) => row % named === 0);
+  return {
+    range: [0, lane.height / rowPx],
+    tickvals: names.map(([value]) => value),
+    ticktext: names.map(([, name]) => name),
+    showticklabels: headroom === 0,
   };
 }
 

@@ -12,6 +12,14 @@ const LEAST_INNER = 40; // px that are left where all lanes are folded
 const PHASE_HEIGHT = 22;
 const EVENTS_HEIGHT = 26;
 const ZERO_HEIGHT = 12;
+const OPENED_HEIGHT = 92;
+const NUMBERS_HEIGHT = 18; // over the rows of utilisation, where the numbers of drops stand
+const STRIP_PX = 144; // that a heat strip's rows take together, as far as each has between the two of HEAT_ROW_PX
+const HEAT_ROW_PX = [13, 24];
+const FINGER_ROW_PX = [24, 24]; // where names of rows are touched (WCAG 2.2, 2.5.8)
+const PAPER_STRIP_PX = 60; // on paper, where all lanes have to fit on a page, and not every row has its name
+const PAPER_ROW_PX = [6, 15];
+const NAME_PX = 9; // room that a row's name needs at least
 const MIB_PER_GIB = 1024;
 export const MARGIN = { top: 26, right: 14, bottom: 40, left: 50 };
 
@@ -38,8 +46,47 @@ export function lanesOf(store) {
   return [...lanes, ...measured.filter(Boolean)];
 }
 
+/**
+ * Return the lanes as a view shows them: heat strips have a row for each GPU that is not hidden, and under them lies a lane with
+ * the lines of each GPU that is opened.
+ */
+export function lanesInView(lanes, { hidden, opened }) {
+  const strips = lanes.filter(({ heat }) => heat);
+  if (!strips.length) return lanes;
+  const shown = strips[0].sources.filter(({ index }) => !hidden.has(index));
+  const openedLanes = shown.filter(({ index }) => opened.has(index)).map((source) => openedLane(strips, source));
+  const last = lanes.indexOf(strips.at(-1));
+  const drawn = lanes.map((lane) => (lane.heat ? heatLane(lane, shown) : lane));
+  return [...drawn.slice(0, last + 1), ...openedLanes, ...drawn.slice(last + 1)];
+}
+
+function heatLane(lane, rows) {
+  const headroom = isUtilisation(lane) ? NUMBERS_HEIGHT : 0;
+  const isTouched = globalThis.matchMedia?.("(pointer: coarse)").matches;
+  const high = (strip, limits) => headroom + Math.max(rows.length, 1) * rowHeight(rows.length, strip, limits);
+  const height = high(STRIP_PX, isTouched ? FINGER_ROW_PX : HEAT_ROW_PX);
+  return { ...lane, rows, headroom, height, onPaper: Math.min(high(PAPER_STRIP_PX, PAPER_ROW_PX), height) };
+}
+
+function rowHeight(count, strip, [least, most]) {
+  return Math.min(Math.max(Math.floor(strip / Math.max(count, 1)), least), most);
+}
+
+/** Return where the rows of a heat strip's lane lie in its place: from `top` px on, each `rowPx` high, each `named`-th with a name. */
+export function rowsIn({ rows, headroom }, place) {
+  const rowPx = (place.height - headroom) / Math.max(rows.length, 1);
+  return { top: place.top + headroom, rowPx, named: Math.ceil(NAME_PX / rowPx) };
+}
+
+/** Return the lane of an opened GPU: what all strips show of it, as lines. */
+function openedLane(strips, source) {
+  const quantities = strips.flatMap((strip) => strip.quantities);
+  const title = `GPU ${source.index}: ${quantities.map(({ label }) => label).join(", ")}, %`;
+  return { ...strips[0], heat: false, isOpened: true, title, quantities, told: [], sources: [source], height: OPENED_HEIGHT };
+}
+
 /** Return a lane of quantities, as far as they were recorded; null without any. */
-function quantityLane({ run, gpus, host }, { kind, title, drawn, told }) {
+function quantityLane({ run, gpus, host }, { kind, title, drawn, told, heat = false }) {
   const sources = kind === "host" ? [{ index: null, series: host }] : gpus;
   const known = kind === "host" ? run.host_quantities : run.quantities;
   const recorded = (names) =>
@@ -49,7 +96,7 @@ function quantityLane({ run, gpus, host }, { kind, title, drawn, told }) {
   const [main] = quantities;
   const isZero = kind === "host" && quantities.every(({ name }) => isZeroThroughout(sources, name));
   const height = isZero ? ZERO_HEIGHT : kind === "host" ? 70 : main.name === "gpu_util_pct" ? 180 : 92;
-  const lane = { kind, quantities, told: recorded(told), sources, unit: main.unit, height, isZero };
+  const lane = { kind, heat, quantities, told: recorded(told), sources, unit: main.unit, height, isZero };
   const words = `${title}, ${laneUnit(main)}${isZero ? ": 0 throughout" : ""}`;
   return { ...lane, title: words, ...laneRange(main, sources) };
 }
@@ -91,21 +138,23 @@ function memoryRange(high) {
 /**
  * Return where the lanes lie, the folded ones closed to their titles: for each lane its `domain`, as fractions of the
  * chart's inner height from below (null where folded), its `top` in px within the chart and its `height`; and the chart's `height`,
- * which is no more than `most` px: the lanes of lines are lower then.
+ * which is no more than `most` px: the lanes of lines are lower then, and heat strips as low as can be.
  */
 export function placeLanes(lanes, folded, most = Infinity) {
   const isOpen = (lane) => !folded.has(lane.title);
   const gap = most === Infinity ? LANE_GAP : CLOSE_GAP;
   const between = lanes.slice(0, -1).reduce((sum, lane) => sum + (isOpen(lane) ? gap : FOLDED_STEP), 0);
-  const sum = (of) => of.filter(isOpen).reduce((px, lane) => px + lane.height, 0);
-  const bands = sum(lanes.filter(isBand)); // which are as low as can be already
-  const lines = sum(lanes) - bands;
+  const heightOf = (lane) => (most === Infinity ? lane.height : (lane.onPaper ?? lane.height));
+  const sum = (of) => of.filter(isOpen).reduce((px, lane) => px + heightOf(lane), 0);
+  const isSet = (lane) => isBand(lane) || lane.heat; // bands are as low as can be already
+  const bands = sum(lanes.filter(isSet));
+  const lines = sum(lanes.filter((lane) => !isSet(lane)));
   const squeeze = Math.min(1, (most - between - bands - MARGIN.top - MARGIN.bottom) / lines);
   const inner = Math.max(between + bands + lines * squeeze, LEAST_INNER);
   let bottom = 0;
   const places = lanes.map((lane) => {
     const top = bottom;
-    const height = lane.height * (isBand(lane) ? 1 : squeeze);
+    const height = heightOf(lane) * (isSet(lane) ? 1 : squeeze);
     bottom += isOpen(lane) ? height + gap : FOLDED_STEP;
     const domain = [1 - (top + height) / inner, 1 - top / inner].map((end) => Math.max(end, 0));
     return { domain: isOpen(lane) ? domain : null, top: MARGIN.top + top, height };

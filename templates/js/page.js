@@ -165,7 +165,7 @@ async function main() {
       });
     } catch (error) {
       started = null;
-      for (const id of ["sketch", "lane-heads", "strip"]) document.getElementById(id)?.remove();
+      for (const id of ["sketch", "heat", "lane-heads", "gpu-rows", "strip"]) document.getElementById(id)?.remove();
       document.getElementById("chart").style.height = "";
       const place = document.getElementById("chart-wait") ?? document.getElementById("chart");
       place.textContent =

@@ -30,19 +30,26 @@ export function fillReadout(box, store, lanes, time, view, zone, pixelMs) {
     ),
     place ? element("p", { class: "readout-phase" }, place) : "",
     phase ? element("p", { class: "readout-source" }, `phase from ${phase.source}`) : "",
-    valueTable(store, lanes, gpus.slice(0, GPUS_SHOWN), time, pixelMs),
+    valueTable(store, lanes, gpusNear(gpus, view.pointed), time, pixelMs, view.pointed),
     gpus.length > GPUS_SHOWN ? element("p", {}, `and ${gpus.length - GPUS_SHOWN} more GPUs: click for all`) : "",
     ...noteLines(run, time, pixelMs),
   );
 }
 
-function valueTable(store, lanes, gpus, time, pixelMs) {
+/** Return as many GPUs as have room, about the one that is pointed at. */
+function gpusNear(gpus, pointed) {
+  const place = gpus.findIndex(({ index }) => index === pointed);
+  const first = Math.min(Math.max(place - GPUS_SHOWN / 2, 0), Math.max(gpus.length - GPUS_SHOWN, 0));
+  return gpus.slice(first, first + GPUS_SHOWN);
+}
+
+function valueTable(store, lanes, gpus, time, pixelMs, pointed) {
   const head = element(
     "tr",
     {},
     element("td"),
-    ...gpus.map((gpu) => 
-      element("th", { scope: "col" }, element("span", { class: `swatch gpu-${gpu.position % 8}` }), `GPU ${gpu.index}`),
+    ...gpus.map((gpu) =>
+      element("th", { scope: "col", class: gpu.index === pointed ? "pointed" : "" }, element("span", { class: `swatch gpu-${gpu.position % 8}` }), `GPU ${gpu.index}`),
     ),
   );
   const across = { colspan: String(Math.max(gpus.length, 1)) }; // a value of the whole machine stands under no one GPU

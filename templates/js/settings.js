@@ -2,7 +2,7 @@
 
 const THEMES = ["light", "dark"];
 const COPIED_MS = 2000;
-const PAPER_PX = { width: 686, height: 630 }; // what fits on a page of US letter, under the tiles and the timeline's title and signs
+const PAPER_PX = { width: 686, height: 770 }; // what fits on a page of US letter under the timeline's title and signs
 
 function showTimes(zone) {
   for (const time of document.querySelectorAll("time[data-wall]")) {

@@ -1,5 +1,6 @@
 // The strip under the timeline: utilisation over the whole run, and which window of it is shown above.
 
+import { drawRows, heatRows } from "./heat.js";
 import { MARGIN, lanesWidth } from "./lanes.js";
 import { lineOf } from "./lines.js";
 import { paperOf } from "./paper.js";
@@ -23,19 +24,29 @@ export class Strip {
     const width = Math.max(lanesWidth(this.timeline.view.width), 50);
     const paper = paperOf(this.canvas, width, STRIP_HEIGHT);
     this.canvas.style.marginLeft = `${MARGIN.left}px`;
-    paper.globalAlpha = 0.65;
-    for (const gpu of this.timeline.store.gpus) {
-      if (!this.timeline.view.hidden.has(gpu.index))
-        this.drawLine(paper, gpu, width, colours.gpus[gpu.position % colours.gpus.length]);
-    }
+    const { store, view, lanes } = this.timeline;
+    const shown = store.gpus.filter(({ index }) => !view.hidden.has(index));
+    if (lanes.some(({ heat }) => heat)) this.drawHeat(paper, shown, width, colours);
+    else for (const gpu of shown) this.drawLine(paper, gpu, width, colours.gpus[gpu.position % colours.gpus.length]);
     this.drawWindow(paper, width, colours);
+  }
+
+  /** Draw a row of colours for each GPU, as the heat strip of utilisation does. */
+  drawHeat(paper, gpus, width, colours) {
+    this.forgetOther(width);
+    for (const gpu of gpus.filter(({ index }) => !this.points.has(index))) {
+      const [cells] = heatRows(this.timeline.store, [gpu], "gpu_util_pct", this.timeline.full, Math.round(width));
+      this.points.set(gpu.index, cells);
+    }
+    const rows = gpus.map(({ index }) => this.points.get(index));
+    drawRows(paper, rows, colours.heat, { left: 0, top: 0, width, rowPx: STRIP_HEIGHT / rows.length, gap: 0 });
   }
 
   drawLine(paper, gpu, width, colour) {
     const points = this.pointsOf(gpu, width);
     if (!points) return;
     const [from, to] = this.timeline.full;
-    paper.strokeStyle = colour;
+    Object.assign(paper, { strokeStyle: colour, globalAlpha: 0.65 });
     paper.beginPath();
     let isOpen = false;
     points.t.forEach((time, i) => {
@@ -51,14 +62,19 @@ export class Strip {
 
   /** Return a GPU's line over the whole run, which is looked for once: a week has millions of readings. */
   pointsOf(gpu, width) {
-    if (width !== this.width) this.points.clear();
-    this.width = width;
+    this.forgetOther(width);
     const line = lineOf(gpu.series, "gpu_util_pct");
     if (line && !this.points.has(gpu.index)) {
       const limits = { exactLimit: width, buckets: width, breaks: line.breaks };
       this.points.set(gpu.index, pointsInWindow(line.times, line.column, ...this.timeline.full, limits));
     }
     return this.points.get(gpu.index);
+  }
+
+  /** Forget what was found for another width. */
+  forgetOther(width) {
+    if (width !== this.width) this.points.clear();
+    this.width = width;
   }
 
   drawWindow(paper, width, colours) {

@@ -4,9 +4,11 @@ import { addressOf, setAddress } from "./address.js";
 import { Drag } from "./drag.js";
 import { buildFigure } from "./figure.js";
 import { LaneHeads } from "./heads.js";
-import { MARGIN, across, lanesWidth, lanesOf, placeLanes } from "./lanes.js";
+import { Heat, heatScale } from "./heat.js";
+import { MARGIN, across, lanesInView, lanesWidth, lanesOf, placeLanes, rowsIn } from "./lanes.js";
 import { slack } from "./moment.js";
 import { fillReadout } from "./readout.js";
+import { GpuRows } from "./rows.js";
 import { sketch } from "./sketch.js";
 import { Strip } from "./strip.js";
 import { PHASES } from "./traces.js";
@@ -21,6 +23,7 @@ const COLOURED_LINES = [
   ...["cpu_pressure_pct", "io_pressure_pct", "memory_pressure_pct"],
   ...["disk_read_mib_s", "trainer_read_mib_s", "loss", "lr"],
 ];
+const HEAT_STOPS = 5; // colours of the style sheet, heat-0 to heat-4
 const LEAST_WINDOW_MS = 2000;
 const FINDING_CONTEXT = 1.5; // how many lengths of a finding are shown on either side of it
 const LEAST_CONTEXT_MS = 15000;
@@ -37,12 +40,16 @@ export class Timeline {
       to: this.full[1],
       width: 0,
       hidden: new Set(),
+      opened: new Set(), // GPUs of heat strips whose lines are shown
       front: null,
     };
     this.cursor = document.getElementById("cursor");
     this.pin = document.getElementById("pin");
     this.readout = document.getElementById("readout");
-    this.heads = new LaneHeads(document.getElementById("lane-heads"), this.lanes, () => this.draw());
+    this.heads = new LaneHeads(document.getElementById("lane-heads"), () => this.draw());
+    this.heat = new Heat(document.getElementById("heat"), store);
+    const pointed = (gpu) => this.bringToFront(gpu);
+    this.rows = new GpuRows(document.getElementById("gpu-rows"), store.gpus, (gpu) => this.openLines(gpu), pointed);
     this.strip = new Strip(document.getElementById("strip"), this);
     this.pinned = null;
     [this.clickedAt, this.pinnedBefore] = [-Infinity, null];
@@ -109,10 +116,23 @@ export class Timeline {
     this.isOnPaper = paper !== null;
     Object.assign(this.view, { width: Math.max(width, 200), isWhole: this.isWhole });
     const { colours } = this;
-    const placed = placeLanes(this.lanes, this.heads.folded, height);
-    this.figure = buildFigure(this.store, this.lanes, placed, this.view, colours, this.zone);
-    this.chart.style.height = `${placed.height}px`;
-    this.heads.draw(placed.places);
+    this.shown = lanesInView(this.lanes, this.view);
+    this.placed = placeLanes(this.shown, this.heads.folded, height);
+    this.figure = buildFigure(this.store, this.shown, this.placed, this.view, colours, this.zone);
+    this.chart.style.height = `${this.placed.height}px`;
+    this.heads.draw(this.shown, this.placed.places);
+    this.drawHeat();
+  }
+
+  /** Draw the heat strips, of a run that has any, and the names of their rows. */
+  drawHeat() {
+    const { shown, view, colours, heat, chart } = this;
+    const { places } = this.placed;
+    heat.draw(shown, places, view, colours);
+    Object.assign(heat.canvas.style, { left: `${chart.offsetLeft}px`, top: `${chart.offsetTop + heat.top}px` });
+    this.rows.place.style.top = `${chart.offsetTop}px`;
+    const first = shown.findIndex((lane) => lane.heat);
+    this.rows.draw(shown[first] ?? null, places[first], view, heat.means);
   }
 
   /** Have Plotly draw once nothing has changed for a moment; all that wait for it wait for the same. */
@@ -200,6 +220,25 @@ export class Timeline {
     return this.draw();
   }
 
+  /** Open the lines of a GPU of the heat strips under them, or close them again. */
+  openLines(gpu) {
+    const { opened } = this.view;
+    if (!opened.delete(gpu)) opened.add(gpu);
+    return this.draw();
+  }
+
+  /** Return the GPU in whose row of a heat strip a y of the page lies, or null. */
+  gpuAt(clientY) {
+    const y = clientY - this.chart.getBoundingClientRect().top;
+    for (const [i, lane] of this.shown.entries()) {
+      const place = this.placed.places[i];
+      if (!lane.heat || !place.domain || y >= place.top + place.height) continue;
+      const { top, rowPx } = rowsIn(lane, place);
+      return lane.rows[Math.floor((y - top) / rowPx)]?.index ?? null;
+    }
+    return null;
+  }
+
   /** Bring a GPU's lines to the front and let the others pale; null ends that. */
   bringToFront(gpu) {
     this.view.front = gpu;
@@ -271,7 +310,9 @@ export class Timeline {
     this.cursor.hidden = false;
     this.cursor.style.left = `${this.xOf(time)}px`;
     this.readout.hidden = false;
-    fillReadout(this.readout, this.store, this.lanes, time, this.view, this.zone, pixelMs);
+    const pointed = this.gpuAt(clientY);
+    this.rows.point(pointed);
+    fillReadout(this.readout, this.store, this.lanes, time, { ...this.view, pointed }, this.zone, pixelMs);
     const box = this.chart.getBoundingClientRect();
     const lowest = box.height - this.readout.offsetHeight - MARGIN.bottom;
     const inWindow = innerHeight - box.top - this.readout.offsetHeight; // a tall chart reaches below the window
@@ -289,6 +330,7 @@ export class Timeline {
     cancelAnimationFrame(this.moving);
     this.cursor.hidden = true;
     this.readout.hidden = true;
+    this.rows.point(null);
   }
 
   key(event) {
@@ -359,6 +401,7 @@ export function readColours() {
     lines: Object.fromEntries(COLOURED_LINES.map((name) => [name, of(name)])),
     gpus,
     tones: gpus.map((colour) => mixed(colour, of("text"))),
+    heat: heatScale(Array.from({ length: HEAT_STOPS }, (_, i) => of(`heat-${i}`))),
     phases: Object.fromEntries(PHASES.map((name) => [name, of(`phase-${name.replace(" ", "-")}`)])),
   };
 }

@@ -23,8 +23,9 @@ export function laneTraces(store, lane, view, colours, scale) {
   if (lane.kind === "events") return eventTraces(store.run, view, colours, scale);
   if (lane.kind === "epoch")
     return lane.quantities.map((about) => learningTrace(store.run, about, view, colours, scale));
+  if (lane.heat) return []; // heat.js draws them
   const seen = lane.sources.filter(({ index }) => !view.hidden.has(index));
-  const front = seen.some(({ index }) => index === view.front) ? view.front : null;
+  const front = new Set([view.front, ...view.opened].filter((gpu) => seen.some(({ index }) => index === gpu)));
   const shown = inDrawingOrder(seen, front);
   const style = lane.kind === "host" ? hostStyle : gpuStyle;
   const traces = lane.quantities.flatMap((quantity, place) =>
@@ -33,33 +34,41 @@ export function laneTraces(store, lane, view, colours, scale) {
       .filter(([line]) => line)
       .map(([line, look]) => lineTrace(line, quantity, view, scale, look, shown.length > MOST_STAIRS ? MANY_LINES_PX : 1)),
   );
-  return isUtilisation(lane) ? [...traces, lowTrace(store, view, colours, scale)] : traces;
+  return isUtilisation(lane) ? [...traces, lowTrace(store, lane, view, colours, scale)] : traces;
 }
 
-/** Return sources so that the one brought to the front is drawn last, over all others. */
+/** Return sources so that those brought to the front are drawn last, over all others. */
 function inDrawingOrder(sources, front) {
-  return [...sources.filter(({ index }) => index !== front), ...sources.filter(({ index }) => index === front)];
+  return [...sources.filter(({ index }) => !front.has(index)), ...sources.filter(({ index }) => front.has(index))];
 }
 
 function hostStyle(colours, quantity, place) {
   return { color: colours.lines[quantity.name] ?? colours.host, dash: DASHES[place], gpu: null };
 }
 
-/** Return how a GPU's line looks: each GPU has its colour, and of that a second quantity in a lane has a thin tone. */
+/**
+ * Return how a GPU's line looks: each GPU has its colour, and of that a second quantity in a lane has a thin tone. Of many
+ * GPUs only those at the front have it: so many colours are none, while what is grey shows the range of all.
+ */
 function gpuStyle(colours, quantity, place, source, shown, front) {
   const colour = source.position % colours.gpus.length;
-  const isFront = source.index === front;
+  const isFront = front.has(source.index);
   const many = shown.length > 1 ? OVERLAID_OPACITY : 1; // so that bands of lowest to highest do not hide each other
-  const opacity = front === null ? many : isFront ? 1 : BEHIND_OPACITY;
-  const look = { gpu: source.index, opacity, pales: front !== null && !isFront };
+  const opacity = front.size ? (isFront ? 1 : BEHIND_OPACITY) : many;
+  const look = { gpu: source.index, opacity, pales: front.size > 0 && !isFront };
+  if (shown.length > MOST_STAIRS && !isFront) return { ...look, opacity: OVERLAID_OPACITY, color: colours.host, dash: "solid", width: 1 };
   if (place) return { ...look, color: colours.tones[colour], dash: "solid", width: 1.1 };
-  return { ...look, color: colours.gpus[colour], dash: isFront ? "solid" : dashOf(shown, source) };
+  return { ...look, color: colours.gpus[colour], dash: isFront ? turnOf(source, colours) : dashOf(shown, source) };
+}
+
+/** Return the dashes of a GPU at the front: with more GPUs than colours, those that have one for the second time are dashed. */
+function turnOf({ position }, { gpus }) {
+  return DASHES[Math.floor(position / gpus.length) % DASHES.length];
 }
 
 /** Return a line's dashes: of a few equal lines each shows in the gaps of those drawn over it. */
 function dashOf(shown, source) {
   const place = shown.indexOf(source);
-  if (shown.length > MOST_STAIRS) return DASHES[source.position % DASHES.length];
   return place ? `${(shown.length - place) * STAIR_PX}px,${place * STAIR_PX}px` : "solid";
 }
 
@@ -82,13 +91,13 @@ function lineTrace(line, quantity, view, scale, look, bucketPx) {
   };
 }
 
-function lowTrace(store, view, colours, scale) {
+function lowTrace(store, { sources }, view, colours, scale) {
   const x = [];
   const y = [];
   for (const [gpu, start, end] of store.run.low) {
-    const shown = store.gpus.find((each) => each.index === gpu);
-    if (!shown || view.hidden.has(gpu) || !inView(view, start, end)) continue;
-    const level = Math.max(LOW_PERCENT - 4 * shown.position, 2);
+    const position = sources.findIndex(({ index }) => index === gpu);
+    if (position < 0 || view.hidden.has(gpu) || !inView(view, start, end)) continue;
+    const level = Math.max(LOW_PERCENT - 4 * position, 2);
     const [from, to] = widened(start, end, scale);
     x.push(scale.base + from, scale.base + to, null);
     y.push(level, level, null);

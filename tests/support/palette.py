@@ -74,5 +74,10 @@ def distance(one: Floats, other: Floats, eyes: Floats) -> float:
     return float(np.linalg.norm(_oklab(eyes @ one) - _oklab(eyes @ other))) * 100
 
 
+def lightness(colour: Floats, eyes: Floats) -> float:
+    """Return how light a colour is to some eyes, 0 to 1."""
+    return float(_oklab(eyes @ colour)[0])
+
+
 def _oklab(colour: Floats) -> Floats:
     return _TO_OKLAB @ np.cbrt(_TO_LMS @ np.clip(colour, 0, 1))

@@ -5,6 +5,7 @@ import gzip
 import hashlib
 import re
 from collections.abc import Sequence
+from functools import reduce
 from importlib.resources import files
 from pathlib import Path
 
@@ -36,8 +37,10 @@ SCRIPTS = (
     "sketch",
     "readout",
     "snapshot",
+    "heat",
     "strip",
     "heads",
+    "rows",
     "drag",
     "timeline",
     "icicle",
@@ -55,6 +58,7 @@ _IMPORT = re.compile(r"^import [^;]*;\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export ", re.MULTILINE)
 # those with lines of their own
 _COMMENT = re.compile(r"^ *(?://[^\n]*|/\*(?:(?!\*/).)*\*/)\n", re.MULTILINE | re.DOTALL)
+_AFTER_CODE = re.compile(r"(?<=\S) // [^\n]*$", re.MULTILINE)  # no text in quotes has it (test_assets.py)
 _INDENT = re.compile(r"^\s+", re.MULTILINE)  # and empty lines; no module has text of several lines
 
 
@@ -78,8 +82,9 @@ def read_style(templates: Path) -> str:
 
 def read_script(templates: Path, names: Sequence[str] = SCRIPTS) -> str:
     """Return a page's modules as one: in order, without imports and exports of each other, comments and indents."""
+    needless = (_COMMENT, _AFTER_CODE, _IMPORT, _EXPORT, _INDENT)
     modules = ((templates / "js" / f"{name}.js").read_text(encoding="utf-8") for name in names)
-    return "\n".join(_INDENT.sub("", _EXPORT.sub("", _IMPORT.sub("", _COMMENT.sub("", each)))) for each in modules)
+    return "\n".join(reduce(lambda text, pattern: pattern.sub("", text), needless, each) for each in modules)
 
 
 def read_chart_library(templates: Path) -> str:

@@ -71,6 +71,7 @@ def compose(analysis: Analysis) -> ReportView:
         yolo=yolo_run.yolo(analysis),
         recording=recording.recording(analysis, clock),
         has_samples=not analysis.run.samples.empty,
+        has_heat=overview.has_heat(analysis.run),
         has_host=not analysis.run.host.empty,
         tool=f"gpu-report {analysis.run.recording.tool_version or ''}".rstrip(),
     )

@@ -27,8 +27,9 @@ from gpu_report.render.formatting import (
 )
 from gpu_report.render.page.sentence_kinds import NEAR, OWN_CODE
 from gpu_report.render.page.view import Fact, LedgerItem, LegendItem, Table, VerdictView
-from gpu_report.render.quantity_labels import LANES, label
+from gpu_report.render.quantity_labels import LANES, label, lanes
 from gpu_report.render.recorder_events import marked
+from gpu_report.render.samples.quantity_series import gpu_indexes
 from gpu_report.wording import counted, lower_first
 
 LABEL_PCT = 8.0  # of the ledger's width, from which on a part has room for its share
@@ -114,14 +115,20 @@ def legend(analysis: Analysis) -> tuple[LegendItem, ...]:
 
 
 def _line_legend(run: Run) -> tuple[LegendItem, ...]:
-    """Return the lines that are not one for each GPU, as far as they were recorded."""
+    """Return the lines that are not one for each GPU, as far as they were recorded, and the scale of heat strips."""
+    heat = LegendItem("heat-scale", "rows of GPUs: 0 to 100 %")
     sm_activity = LegendItem("line sm-activity", "SM activity: actual work")
     several = [lane.drawn for lane in LANES if lane.kind == "host" and len(lane.drawn) > 1]
     lines = {name: LegendItem(f"line {name}", lower_first(label(name))) for names in several for name in names}
     return (
-        *([sm_activity] if run.samples["sm_active_pct"].notna().any() else []),
+        *([heat] if has_heat(run) else [sm_activity] if run.samples["sm_active_pct"].notna().any() else []),
         *(item for name, item in lines.items() if run.host[name].notna().any()),
     )
+
+
+def has_heat(run: Run) -> bool:
+    """Tell whether the timeline shows utilisation as a heat strip, for there are many GPUs."""
+    return any(lane.heat for lane in lanes(len(gpu_indexes(run))))
 
 
 def ledger(analysis: Analysis) -> tuple[LedgerItem, ...]:

@@ -13,10 +13,10 @@ from gpu_report.render.page.findings import finding_title
 from gpu_report.render.quantity_labels import (
     CLOCK_EVENT_REASONS,
     EPOCH_QUANTITIES,
-    LANES,
     Quantity,
     gpu_quantities,
     host_quantities,
+    lanes,
 )
 from gpu_report.render.samples.coarse_timeline import span_s
 from gpu_report.render.samples.columns import Blob, GpuColumns, Packing
@@ -49,7 +49,7 @@ def chart_data(analysis: Analysis, packing: Packing | None = None) -> tuple[Json
         "quantities": _recorded(gpu_quantities(), [column for gpu in gpus for column in _all_columns(gpu)]),
         "host_quantities": _recorded(host_quantities(), host),
         "epoch_quantities": [asdict(quantity) for quantity in EPOCH_QUANTITIES],
-        "lanes": [asdict(lane) for lane in LANES],
+        "lanes": [asdict(lane) for lane in lanes(len(gpus))],
         "reasons": [[bit, words] for bit, words in CLOCK_EVENT_REASONS.items()],
         **_marks(analysis),
         **first,

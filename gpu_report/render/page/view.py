@@ -341,5 +341,6 @@ class ReportView:
     yolo: tuple[YoloView, ...]
     recording: RecordingView
     has_samples: bool
+    has_heat: bool
     has_host: bool
     tool: str

@@ -21,6 +21,7 @@ from gpu_report.render.samples.column_codec import (
     pack_column,
     pack_frame,
 )
+from gpu_report.render.samples.quantity_series import gpu_indexes
 
 Json = dict[str, Any]
 Packed = tuple[PackedColumn, ...]
@@ -91,9 +92,8 @@ class Packing:
         """Begin with it, in so many threads; None for one a core."""
         count = min(threads or os.cpu_count() or 1, MOST_THREADS)
         pool = ThreadPoolExecutor(count, thread_name_prefix="packing")
-        indexes = sorted({*run.samples["gpu"].unique().tolist(), *(gpu.index for gpu in run.gpus)})
         edges = edges_of(run)
-        self._gpus = {index: pool.submit(_pack_gpu, run, index, edges) for index in indexes}
+        self._gpus = {index: pool.submit(_pack_gpu, run, index, edges) for index in gpu_indexes(run)}
         self._host = pool.submit(pack_host, run)
         self._host_overview = pool.submit(host_overview, run, edges)
         pool.shutdown(wait=False)

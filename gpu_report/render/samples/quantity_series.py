@@ -22,6 +22,11 @@ class QuantitySeries:
     tick_s: float = 1.0
 
 
+def gpu_indexes(run: Run) -> list[int]:
+    """Return the index of each GPU that is known or has samples, in order."""
+    return sorted({*map(int, run.samples["gpu"].unique()), *(gpu.index for gpu in run.gpus)})
+
+
 def series_of_each_gpu(run: Run, name: str = UTILISATION) -> dict[int, QuantitySeries]:
     """Return a quantity of each GPU, by its index."""
     gpus = [int(gpu) for gpu in run.samples["gpu"].unique()]

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Column } from "../../../templates/js/codec.js";
-import { MARGIN, isBand, isUtilisation, laneUnit, lanesOf, placeLanes } from "../../../templates/js/lanes.js";
+import { MARGIN, isBand, isUtilisation, laneUnit, lanesInView, lanesOf, placeLanes } from "../../../templates/js/lanes.js";
 
 const about = (name, unit) => ({ name, label: name, unit, decimals: 0 });
 const QUANTITIES = [about("gpu_util_pct", "%"), about("memory_used_mib", "MiB"), about("temperature_c", "°C")];
@@ -52,6 +52,21 @@ test("a lane of the host in which all was zero says so, and has no scale; one wi
   assert.deepEqual([made([0, 0]).title, isBand(made([0, 0]))], ["Reads, MiB/s: 0 throughout", true]);
   assert.deepEqual([made([0, 3]).title, isBand(made([0, 3]))], ["Reads, MiB/s", false]);
   assert.equal(made([NaN, NaN]).title, "Reads, MiB/s");
+});
+
+test("a heat strip has a row for each GPU that is shown, and opened GPUs a lane of lines under it", () => {
+  const { run, gpus, host } = store({ columns: { gpu_util_pct: [1, 2], memory_used_mib: [1, 2] } });
+  const heat = { ...run, lanes: LANES.map((lane) => (lane.title === "GPU utilisation" ? { ...lane, heat: true } : lane)) };
+  const many = Array.from({ length: 16 }, (_, index) => ({ ...gpus[0], index, position: index }));
+  const lanes = lanesOf({ run: heat, gpus: many, host });
+  const view = (hidden, opened) => lanesInView(lanes, { hidden: new Set(hidden), opened: new Set(opened) });
+  const [strip, memory] = view([], []);
+  assert.deepEqual([strip.rows.length, strip.heat, memory.title], [16, true, "Memory used, GiB"]);
+  const titles = view([2], [5, 2]).map(({ title }) => title);
+  assert.deepEqual(titles, ["GPU utilisation, %", "GPU 5: gpu_util_pct, %", "Memory used, GiB"]);
+  assert.ok(view([2], [])[0].height < strip.height);
+  assert.equal(view(many.map(({ index }) => index), [])[0].rows.length, 0);
+  assert.deepEqual(lanesInView(lanes.slice(1), { hidden: new Set(), opened: new Set([1]) }), lanes.slice(1));
 });
 
 const lane = (title, height, kind = "gpu") => ({ title, height, kind });

@@ -11,6 +11,7 @@ from gpu_report.render.quantity_labels import (
     gpu_quantities,
     host_quantities,
     label,
+    lanes,
 )
 
 QUANTITIES = {q.name: q for q in (*host_quantities(), *gpu_quantities())}
@@ -41,6 +42,17 @@ def test_every_column_has_a_label_of_its_own_words() -> None:
 )
 def test_a_unit_is_what_the_name_ends_in(name: str, unit: str) -> None:
     assert QUANTITIES[name].unit == unit
+
+
+def test_from_four_gpus_on_utilisation_is_a_heat_strip() -> None:
+    assert lanes(3) == LANES
+    assert [(lane.title, lane.heat) for lane in lanes(4)[:3]] == [
+        ("GPU utilisation", True),
+        ("SM activity", True),
+        ("Memory used", False),
+    ]
+    drawn = [{name for lane in lanes(gpus) for name in lane.drawn} for gpus in (1, 4)]
+    assert drawn[0] == drawn[1]
 
 
 def test_lanes_and_counters_name_columns_that_exist() -> None:

@@ -85,8 +85,14 @@ def test_comments_and_indents_stay_out_of_the_page_and_all_else_is_in_it(tmp_pat
     (tmp_path / "js").mkdir()
     (tmp_path / "js" / "one.js").write_text('/** A\n * b. */\nlet a = "//"; // of a\n  // alone\n\n  a /* b */;\n')
     (tmp_path / "report.css").write_text("/* a\n b */\np { color: red; } /* c */\n/* d */ q {}\n/* e */\nr {}\n")
-    assert assets.read_script(tmp_path, ("one",)) == 'let a = "//"; // of a\na /* b */;\n'
+    assert assets.read_script(tmp_path, ("one",)) == 'let a = "//";\na /* b */;\n'
     assert assets.read_style(tmp_path) == "p { color: red; } /* c */\n/* d */ q {}\nr {}\n"
+
+
+def test_what_is_cut_off_as_a_comment_is_no_text_in_quotes() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in (assets.find_templates() / "js").glob("*.js")]
+    code = [line.partition(" // ")[0] for text in texts for line in text.splitlines() if " // " in line]
+    assert [line for line in code if any(line.count(quote) % 2 for quote in "\"'`")] == []
 
 
 def test_neither_style_nor_script_can_end_the_element_it_stands_in() -> None:

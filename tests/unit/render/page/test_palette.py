@@ -1,9 +1,10 @@
 """The palette holds for all kinds of eyes and on both themes; how it is measured stands in tests/support/palette.py."""
 
 from collections.abc import Mapping
+from itertools import pairwise
 
 import pytest
-from support.palette import Floats, contrast, linear, nearest, read_palette
+from support.palette import EYES, Floats, contrast, distance, lightness, linear, nearest, read_palette
 
 from gpu_report.render.page import assets
 
@@ -24,7 +25,7 @@ APART = {
     "parts of an epoch": (7.9, ("bar-train", "bar-validation", "bar-checkpoint", "ledger-waste", "bar-held")),
     "pressure": (7.9, ("cpu_pressure_pct", "io_pressure_pct", "memory_pressure_pct")),
     "reads": (7.9, ("disk_read_mib_s", "trainer_read_mib_s")),
-    "levels of a strip": (3.9, tuple(f"heat-{i}" for i in range(5))),
+    "levels of a strip": (11.0, tuple(f"heat-{i}" for i in range(5))),
 }
 GROUNDS = ("background", "surface", "sunken")
 LINES = (
@@ -52,6 +53,15 @@ def test_colours_that_stand_beside_each_other_lie_apart_to_all_eyes(palette: Map
     least, names = APART[kind]
     found, which = nearest({name: palette[name] for name in names})
     assert found >= least, which
+
+
+def test_utilisation_gets_darker_or_brighter_by_equal_steps_to_all_eyes(palette: Mapping[str, Floats]) -> None:
+    stops = [palette[f"heat-{i}"] for i in range(5)]
+    for eyes in EYES.values():
+        steps = [distance(one, other, eyes) for one, other in pairwise(stops)]
+        assert max(steps) <= 1.3 * min(steps)
+        light = [lightness(stop, eyes) for stop in stops]
+        assert light in (sorted(light), sorted(light, reverse=True))
 
 
 def test_words_can_be_read(palette: Mapping[str, Floats]) -> None:

@@ -2,11 +2,13 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 from support.packed import Reader
 
 from gpu_report.model import Analysis
 from gpu_report.render.page.script_data import chart_data
+from gpu_report.render.quantity_labels import HEAT_GPUS
 from gpu_report.render.samples import coarse_timeline
 from gpu_report.render.samples.quantity_series import QuantitySeries
 
@@ -33,6 +35,14 @@ def test_an_envelope_has_the_extremes_of_each_bucket_and_nothing_where_nothing_w
     assert coarse_timeline.envelope(track, edges).tolist() == pytest.approx(brute_force(track, edges), nan_ok=True)
 
 
+def test_means_are_those_of_each_bucket_and_nothing_where_nothing_was_read() -> None:
+    t_s = np.array([-1.0, 0, 1, 2, 3, 12, 13, 40])
+    track = QuantitySeries(t_s, np.array([99.0, 10, 20, np.nan, 60, 7, np.nan, 99]))
+    assert coarse_timeline.means(track, np.array([0.0, 10, 20])).tolist() == pytest.approx(
+        [30, np.nan, 7, np.nan], nan_ok=True
+    )
+
+
 @pytest.fixture
 def short_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let lines of a hundred readings count as long."""
@@ -53,6 +63,18 @@ def test_each_long_line_that_is_drawn_has_an_overview_with_its_extremes(analysis
         assert np.nanmin(columns["power_w"]) == pytest.approx(own["power_w"].min(), abs=0.05)
         assert len(columns["power_w"]) == 40
     assert data["span"] == [analysis.run.samples["t_s"].min(), analysis.run.samples["t_s"].max()]
+
+
+@pytest.mark.usefixtures("short_is_long")
+def test_of_what_a_heat_strip_shows_the_overview_has_means(analysis: Analysis) -> None:
+    one = analysis.run.samples_of(0)
+    gpus = tuple(replace(analysis.run.gpus[0], index=index) for index in range(HEAT_GPUS))
+    samples = pd.concat([one.assign(gpu=float(gpu.index)) for gpu in gpus], ignore_index=True)
+    data, blob = chart_data(replace(analysis, run=replace(analysis.run, samples=samples, gpus=gpus)))
+    columns = {packed["name"]: Reader(blob).values(packed) for packed in data["gpus"][1]["overview"]}
+    assert len(columns["gpu_util_pct"]) == len(columns["power_w"]) == 40
+    assert np.nanmean(columns["gpu_util_pct"]) == pytest.approx(one["gpu_util_pct"].mean(), abs=2)
+    assert [lane["title"] for lane in data["lanes"] if lane["heat"]] == ["GPU utilisation", "SM activity"]
 
 
 def test_a_short_run_has_none(analysis: Analysis) -> None:

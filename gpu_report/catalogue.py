@@ -62,9 +62,9 @@ class CauseRow:
 
     `step` is what to do about it, where that depends on nothing else. `once` and `always` are the same as the verdict
     leads with it, where it took time at moments (`{took}`, `{probably}` and `{gpu}` are filled in) and where it lasts;
-    without their full stop, empty where nothing can be said. `coloured` rows have a colour of their own in the ledger
-    (templates/report.css, `fill-...`). `untold` is its name where nobody knows of any training. `phase` says
-    that it is what YOLO does besides training, `expected` that it is no loss, `paid_once` that a training pays it once,
+    without their full stop, empty where nothing can be said. `coloured` rows have a look of their own on the
+    page (templates/report.css, `fill-...`, `over-...`). `untold` is its name where nobody knows of a training. `phase`
+    says that it is what YOLO does besides training, `expected` that it is no loss, `paid_once` that a training pays it once,
     however long it is, `is_input` that it is felt as waiting for data, `has_line` that a line of code is to blame.
     """
 
@@ -218,7 +218,6 @@ _CAUSES = (
         "let it run on more cores: `taskset`, Slurm's `--cpus-per-task`, Docker's `--cpus` and `--cpuset-cpus`.",
         "Give the training more CPU cores: it {probably}lost {took} for lack of them",
         "Give the training more CPU cores: it already uses all it is allowed",
-        coloured=False,
         is_input=True,
     ),
     CauseRow(
@@ -245,7 +244,6 @@ _CAUSES = (
         "read the data from a local disk, or cache it (`cache=disk`, `cache=ram`). More workers read side by side.",
         "Read the data from a local disk: the GPU {probably}waited {took} for images",
         "Read the data from a local disk, or cache it: each image takes long to arrive",
-        coloured=False,
         is_input=True,
         has_line=True,
     ),
@@ -333,6 +331,11 @@ PHASES: Mapping[str, str] = {"startup": "start-up"}
 def cause_words(name: str) -> str:
     """Return a cause in plain words."""
     return CAUSES[name].name if name in CAUSES else name
+
+
+def cause_look(name: str) -> str:
+    """Return how the page's classes name a cause: `fill-...` is its colour, `over-...` its texture."""
+    return name.replace(" ", "-") if name in CAUSES and CAUSES[name].coloured else "other"
 
 
 def rule_words(name: str) -> str:

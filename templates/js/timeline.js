@@ -397,7 +397,7 @@ export function readColours() {
     warning: of("warning"),
     info: of("info"),
     onPhase: of("on-phase"),
-    checkpoint: of("bar-checkpoint"),
+    checkpoint: of("checkpoint-mark"),
     lines: Object.fromEntries(COLOURED_LINES.map((name) => [name, of(name)])),
     gpus,
     tones: gpus.map((colour) => mixed(colour, of("text"))),

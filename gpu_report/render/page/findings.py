@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gpu_report.catalogue import RULES, SEVERITIES, cause_words, phase_words
+from gpu_report.catalogue import RULES, SEVERITIES, cause_look, cause_words, phase_words
 from gpu_report.model import Advice, Analysis, Cause, Finding, KernelEvent, NearbyKernelEvent
 from gpu_report.render.formatting import (
     MISSING,
@@ -57,6 +57,7 @@ def finding_view(finding: Finding, clock: WallClock, analysis: Analysis) -> Find
         summary=tied(sentence(finding.summary)),
         facts=_facts(finding, several_gpus=len(analysis.gpus) > 1),
         cause=cause_words(cause.name) if cause else "",
+        cause_kind=cause_look(cause.name) if cause else "",
         confidence=_confidence(cause) if cause else "",
         explanation=sentence(cause.explanation) if cause else "",
         runner_up=cause_words(cause.runner_up) if cause and cause.runner_up else "",

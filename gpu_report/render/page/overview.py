@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from statistics import median
 
-from gpu_report.catalogue import CAUSES, SEVERITIES, phase_words
+from gpu_report.catalogue import SEVERITIES, cause_look, phase_words
 from gpu_report.model import Analysis, Ending, GpuSummary, LedgerRow, Run, Sentence
 from gpu_report.render.formatting import (
     ENDINGS,
@@ -154,7 +154,7 @@ def ledger_note(analysis: Analysis) -> str:
 def _ledger_item(row: LedgerRow, name: str, start_pct: float, width_pct: float) -> LedgerItem:
     return LedgerItem(
         name=name,
-        kind=row.name.replace(" ", "-") if CAUSES[row.name].coloured else "other",
+        kind=cause_look(row.name),
         start_pct=round(start_pct, 4),
         width_pct=round(width_pct, 4),
         label=share(row.share) if width_pct >= LABEL_PCT else "",

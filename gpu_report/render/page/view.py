@@ -134,6 +134,7 @@ class FindingView:
     summary: str
     facts: tuple[Fact, ...]
     cause: str
+    cause_kind: str
     confidence: str
     explanation: str
     runner_up: str

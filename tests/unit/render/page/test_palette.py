@@ -1,16 +1,16 @@
 """The palette holds for all kinds of eyes and on both themes; how it is measured stands in tests/support/palette.py."""
 
+import re
 from collections.abc import Mapping
 from itertools import pairwise
 
 import pytest
-from support.palette import EYES, Floats, contrast, distance, lightness, linear, nearest, read_palette
+from support.palette import EYES, Floats, contrast, distance, lightness, nearest, read_palette
 
 from gpu_report.render.page import assets
 
 TEXT_CONTRAST = 4.5  # WCAG 2.2, 1.4.3
 LINE_CONTRAST = 3.0  # WCAG 2.2, 1.4.11
-DARK_TEXT = linear("#17212b")  # on bright parts of the ledger, in both themes
 
 # Sets of colours that stand beside each other, and how far apart they must be (2 is just noticeable side by side). With
 # eight GPUs colour alone tells little: dashes, the strip of each and pointing at a name do the rest.
@@ -19,10 +19,10 @@ APART = {
     "four GPUs": (8.0, tuple(f"gpu-{i}" for i in range(4))),
     "eight GPUs": (3.9, tuple(f"gpu-{i}" for i in range(8))),
     "phases of training": (
-        5.4,
+        5.6,
         tuple(f"phase-{n}" for n in ("startup", "train", "validation", "checkpoint", "final-evaluation", "idle")),
     ),
-    "parts of an epoch": (7.9, ("bar-train", "bar-validation", "bar-checkpoint", "ledger-waste", "bar-held")),
+    "parts of an epoch": (5.6, ("phase-train", "phase-validation", "phase-checkpoint", "data", "main-process")),
     "pressure": (7.9, ("cpu_pressure_pct", "io_pressure_pct", "memory_pressure_pct")),
     "reads": (7.9, ("disk_read_mib_s", "trainer_read_mib_s")),
     "levels of a strip": (11.0, tuple(f"heat-{i}" for i in range(5))),
@@ -35,11 +35,46 @@ LINES = (
 )
 # What is written on what, within marks and bands.
 WRITTEN = (
-    *(("on-accent", fill) for fill in ("accent", "ledger-work", "ledger-waste", "low", "gpu-3", "gpu-5", "host")),
     *(("on-phase", f"phase-{n}") for n in ("train", "startup", "validation", "checkpoint", "final-evaluation", "idle")),
-    *(("on-phase", "ledger-short"), ("on-low", "low")),
+    ("on-low", "low"),
     *((severity, f"{severity}-soft") for severity in ("critical", "warning", "info")),
 )
+
+
+CAUSES_APART = 5.6
+_RULE = r"((?:[.][\w-]+(?:, )?)+) {{ fill: {}; }}"
+
+
+def looks(property_of: str, prefix: str) -> Mapping[str, str]:
+    """Return what the style sheet fills each cause (or part of an epoch) with, by its name."""
+    style = assets.read_style(assets.find_templates())
+    rules = re.findall(_RULE.format(property_of), style)
+    return {
+        name.removeprefix(prefix): value
+        for names, value in rules
+        for name in re.findall(r"[\w-]+", names)
+        if name.startswith(prefix)
+    }
+
+
+def test_no_two_causes_look_the_same_to_any_eyes(palette: Mapping[str, Floats]) -> None:
+    """Either their colours lie apart, or these are the same and the textures over them are not."""
+    colours, textures = looks(r"var\(--([\w-]+)\)", "fill-"), looks(r"url\(#([\w-]+)\)", "over-")
+    assert len(colours) > 20
+    assert set(textures) <= set(colours)
+    look = [(colour, textures.get(cause, "plain")) for cause, colour in colours.items()]
+    assert sorted(look) == sorted(set(look))
+    found, which = nearest({name: palette[name] for name in colours.values()})
+    assert found >= CAUSES_APART, which
+
+
+def test_epochs_and_the_timeline_have_the_colours_of_the_ledger() -> None:
+    colours, parts = looks(r"var\(--([\w-]+)\)", "fill-"), looks(r"var\(--([\w-]+)\)", "part-")
+    for part in ("validation", "checkpoint"):
+        assert parts[part] == colours[part] == f"phase-{part}"
+    assert parts["train"] == "phase-train"
+    assert parts["wait"] == colours["input-cpu"]
+    assert parts["held"] == colours["main-process"] == colours["trainer-blocked"]
 
 
 @pytest.fixture(scope="module", params=["light", "dark"])
@@ -71,7 +106,6 @@ def test_words_can_be_read(palette: Mapping[str, Floats]) -> None:
         for ground in GROUNDS
     ]
     found = {pair: contrast(palette[pair[0]], palette[pair[1]]) for pair in (*pairs, *WRITTEN)}
-    found |= {("dark text", fill): contrast(DARK_TEXT, palette[fill]) for fill in ("gpu-1", "ledger-other")}
     assert {pair: ratio for pair, ratio in found.items() if ratio < TEXT_CONTRAST} == {}
 
 

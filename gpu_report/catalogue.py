@@ -64,8 +64,9 @@ class CauseRow:
     leads with it, where it took time at moments (`{took}`, `{probably}` and `{gpu}` are filled in) and where it lasts;
     without their full stop, empty where nothing can be said. `coloured` rows have a look of their own on the
     page (templates/report.css, `fill-...`, `over-...`). `untold` is its name where nobody knows of a training. `phase`
-    says that it is what YOLO does besides training, `expected` that it is no loss, `paid_once` that a training pays it once,
-    however long it is, `is_input` that it is felt as waiting for data, `has_line` that a line of code is to blame.
+    says that it is what YOLO does besides training, `expected` that it is no loss, `paid_once` that a training pays it
+    once, however long it is, `is_input` that it is felt as waiting for data, `has_line` that a line of code is to
+    blame.
     """
 
     id: str

@@ -2,7 +2,8 @@
 
 const THEMES = ["light", "dark"];
 const COPIED_MS = 2000;
-const PAPER_PX = { width: 686, height: 770 }; // what fits on a page of US letter under the timeline's title and signs
+// What fits on a page of US letter, under the tiles and the timeline's title and signs; `full`: without the tiles.
+const PAPER_PX = { width: 686, height: 630, full: 770 };
 
 function showTimes(zone) {
   for (const time of document.querySelectorAll("time[data-wall]")) {
@@ -75,7 +76,7 @@ export function setUpPrint(redraw) {
   let opened = [];
   let theme;
   window.addEventListener("beforeprint", () => {
-    opened = [...document.querySelectorAll("details:not([open], .learn)")];
+    opened = [...document.querySelectorAll("details:not([open], .learn, .appendix)")];
     for (const details of opened) details.open = true;
     theme = document.documentElement.dataset.theme;
     document.documentElement.dataset.theme = "light";

@@ -112,12 +112,13 @@ export class Timeline {
 
   /** Lay out what is to be drawn, and give it its room. */
   lay(paper = null) {
-    const { width, height } = paper ?? { width: this.chart.clientWidth };
+    const { width } = paper ?? { width: this.chart.clientWidth };
     this.isOnPaper = paper !== null;
     Object.assign(this.view, { width: Math.max(width, 200), isWhole: this.isWhole });
     const { colours } = this;
     this.shown = lanesInView(this.lanes, this.view);
-    this.placed = placeLanes(this.shown, this.heads.folded, height);
+    const height = paper && (this.shown.some(({ heat }) => heat) ? paper.full : paper.height); // strips take more than lines
+    this.placed = placeLanes(this.shown, this.heads.folded, height ?? Infinity);
     this.figure = buildFigure(this.store, this.shown, this.placed, this.view, colours, this.zone);
     this.chart.style.height = `${this.placed.height}px`;
     this.heads.draw(this.shown, this.placed.places);

@@ -29,11 +29,12 @@ WIDEST = 250.0  # of a bar where there are fewer: a single epoch is no wall
 MOST_TICKS = 20  # names of epochs under the bars
 SHORT_NAME = 4  # characters of a name of which so many have room
 MOST_ROWS = 500  # of the table; 15,000 of them, a day of short epochs, are 14 MB that nobody reads
+MOST_GPU_COLUMNS = 4  # of more GPUs the table, which would not fit on paper, names the least busy one and the busiest
 GAP = 0.18  # of a bar's place is left free
 CUT_AT = 3.0  # bars longer than this many medians are cut off: one stalled epoch would flatten all others
 
 # Parts of an epoch that the chart calls otherwise than their kind.
-PARTS = {"wait": "waiting for data", "held": "standing still between batches"}
+PARTS = {"wait": "waiting for data", "held": "blocked between steps"}
 
 Value = Callable[[EpochSummary], float | None]
 
@@ -196,7 +197,7 @@ def _columns(analysis: Analysis) -> tuple[_Column, ...]:
         _Column("Images/s", lambda e: number(e.images_per_s), lambda e: e.images_per_s),
         _Column("Data wait", _wait, lambda e: e.data_wait_s),
         _Column("GPU utilisation", lambda e: quantity(e.gpu_util_pct, "%"), lambda e: e.gpu_util_pct, always=True),
-        *(_gpu_column(index) for index in indexes),
+        *(map(_gpu_column, indexes) if len(indexes) <= MOST_GPU_COLUMNS else (_LEAST_BUSY, _BUSIEST)),
         _Column("Memory peak", lambda e: gibibytes(e.memory_peak_mib), lambda e: e.memory_peak_mib, always=True),
         _Column("Energy", lambda e: energy(e.energy_j), lambda e: e.energy_j, always=True),
         _Column("Loss", lambda e: number(e.loss, 3), lambda e: e.loss, always=True),
@@ -210,6 +211,23 @@ def _gpu_column(index: int) -> _Column:
         return epoch.gpu_utils_pct.get(index)
 
     return _Column(f"GPU {index}", lambda epoch: quantity(mean(epoch), "%"), mean, always=True)
+
+
+def _extreme_column(words: str, pick: Callable[..., tuple[int, float]]) -> _Column:
+    """Return a column of the GPU that `pick` finds among an epoch's, and of its utilisation."""
+
+    def picked(epoch: EpochSummary) -> tuple[int, float | None]:
+        found = {gpu: value for gpu, value in epoch.gpu_utils_pct.items() if known(value) is not None}
+        return pick(found.items(), key=lambda each: each[1]) if found else (0, None)
+
+    def tell(epoch: EpochSummary) -> str:
+        index, value = picked(epoch)
+        return MISSING if value is None else f"{quantity(value, '%')} (GPU {index})"
+
+    return _Column(words, tell, lambda epoch: picked(epoch)[1], always=True)
+
+
+_LEAST_BUSY, _BUSIEST = _extreme_column("Least busy GPU", min), _extreme_column("Busiest GPU", max)
 
 
 def _wait(epoch: EpochSummary) -> str:

@@ -89,7 +89,7 @@ def test_what_was_no_wait_for_data_is_a_part_of_its_own(full: model.Analysis) ->
     drawn = chart(held)
     assert [part.kind for part in drawn.bars[2].parts] == ["wait", "held", "train", "validation", "checkpoint"]
     assert drawn.bars[2].parts[1].height == pytest.approx(2 * drawn.bars[2].parts[0].height, abs=0.02)
-    assert "waiting for data 9 s, standing still between batches 18 s, train 9 s" in plain(drawn.bars[2].title)
+    assert "waiting for data 9 s, blocked between steps 18 s, train 9 s" in plain(drawn.bars[2].title)
     assert "held" not in [part.kind for part in drawn.bars[0].parts]
 
 

@@ -9,6 +9,8 @@ import { elapsed } from "./words.js";
 const WIDE_PX = 500; // has room beside the first lane's title for which part of the run is shown
 const TICK_PX = 22; // room that a tick's number needs
 const TIME_TICK_PX = 110; // and from one time to the next
+const TIME_DIGIT_PX = 7;
+const OVER_TITLE_PX = 20; // from the first lane's edge up to the times, over its title
 const PERCENT_TICKS = [
   [0, 20, 40, 60, 80, 100],
   [0, 50, 100],
@@ -37,7 +39,7 @@ export function buildFigure(store, lanes, { places, height }, view, colours, zon
   const { shapes, annotations } = marks(store, view, colours, scale, open);
   const layout = {
     ...baseLayout(view, colours, scale, height),
-    annotations: [zoneTitle(zone, colours, view), ...annotations, ...allHidden(store, view, colours, open)],
+    annotations: [zoneTitle(zone, colours, view), ...timesOnTop(view, colours, scale), ...annotations, ...allHidden(store, view, colours, open)],
     shapes,
   };
   open.forEach((lane, i) => {
@@ -94,7 +96,7 @@ function baseLayout(view, colours, scale, height) {
       linecolor: colours.line,
       showline: true,
       zeroline: false,
-      ...timeTicks(scale.base + view.from, scale.base + view.to, Math.max(Math.floor(view.width / TIME_TICK_PX), 3)),
+      ...timeAxis(view, scale),
     },
   };
 }
@@ -139,6 +141,31 @@ function yTicks(lane) {
     tickvals: values.filter(shown),
     ...(lane.unit === "%" ? {} : { ticktext: lane.ticktext.filter(shown) }),
   };
+}
+
+/** Return the times over the first lane, as they stand under the last one: a chart is higher than many windows. */
+function timesOnTop(view, colours, scale) {
+  const { tickvals, ticktext } = timeAxis(view, scale);
+  return tickvals.map((x, i) => ({
+    text: ticktext[i].split("<br>")[0],
+    x,
+    xref: "x",
+    y: 1,
+    yref: "paper",
+    yanchor: "bottom",
+    yshift: OVER_TITLE_PX,
+    showarrow: false,
+    font: { size: 11, color: colours.muted },
+  }));
+}
+
+/** Return the times of the axis as values and texts, without a text where it would reach beyond the chart. */
+function timeAxis(view, scale) {
+  const most = Math.max(Math.floor(view.width / TIME_TICK_PX), 3);
+  const { tickvals, ticktext } = timeTicks(scale.base + view.from, scale.base + view.to, most);
+  const room = (value) => (scale.base + view.to - value) * scale.pxPerMs + MARGIN.right;
+  const fits = (text, i) => room(tickvals[i]) >= (text.split("<br>")[0].length * TIME_DIGIT_PX) / 2;
+  return { tickvals, ticktext: ticktext.map((text, i) => (fits(text, i) ? text : "")) };
 }
 
 function zoneTitle(zone, colours, view) {

@@ -23,7 +23,7 @@ export function heatScale(stops) {
   });
 }
 
-/** Return what a line is in each of `count` equal parts of a time; NaN without a reading within `near` ms. */
+/** Return what a line is on average in each of `count` equal parts of a time; NaN without a reading within `near` ms. */
 export function cellsOf(line, from, to, count, near) {
   const part = (to - from) / count;
   const reach = Math.max(near, line.isOverview ? line.step : 0); // an overview has a reading for each of its own parts
@@ -33,20 +33,21 @@ export function cellsOf(line, from, to, count, near) {
   };
   if (part <= line.step * STEPS_IN_CELL) return Float32Array.from({ length: count }, (_, cell) => nearest(cell));
   const { sums, counts } = sumsOfCells(line, from, part, count);
-  return sums.map((sum, cell) => (counts[cell] ? line.column.valueOf(sum / counts[cell]) : nearest(cell)));
+  return sums.map((sum, cell) => (counts[cell] ? sum / counts[cell] : nearest(cell)));
 }
 
-function sumsOfCells({ times, column: { raw, highest } }, from, part, count) {
-  const [sums, counts] = [new Float32Array(count), new Uint32Array(count)];
+function sumsOfCells({ times, column }, from, part, count) {
+  const { raw, highest, digits } = column;
+  const [sums, counts] = [new Float64Array(count), new Uint32Array(count)];
   const end = lowerBound(times, from + count * part);
   for (let i = lowerBound(times, from); i < end; i += 1) {
     const value = raw[i];
     if (value === highest || value !== value) continue; // missing, as Column.isMissing has it
     const cell = Math.min(Math.floor((times[i] - from) / part), count - 1);
-    sums[cell] += value;
+    sums[cell] += digits ? column.valueOf(value) : value; // codes of digits are no numbers; of all others that can wait
     counts[cell] += 1;
   }
-  return { sums, counts };
+  return { sums: digits ? sums : sums.map((sum, cell) => column.valueOf(sum / counts[cell]) * counts[cell]), counts };
 }
 
 /** Return the mean of cells, NaN where all are without a value. */

@@ -21,7 +21,7 @@ const PAPER_STRIP_PX = 60; // on paper, where all lanes have to fit on a page, a
 const PAPER_ROW_PX = [6, 15];
 const NAME_PX = 9; // room that a row's name needs at least
 const MIB_PER_GIB = 1024;
-export const MARGIN = { top: 26, right: 14, bottom: 40, left: 50 };
+export const MARGIN = { top: 42, right: 14, bottom: 40, left: 50 };
 
 /** Return how wide the lanes of a chart are, in px. */
 export function lanesWidth(width) {
@@ -82,7 +82,7 @@ export function rowsIn({ rows, headroom }, place) {
 function openedLane(strips, source) {
   const quantities = strips.flatMap((strip) => strip.quantities);
   const title = `GPU ${source.index}: ${quantities.map(({ label }) => label).join(", ")}, %`;
-  return { ...strips[0], heat: false, isOpened: true, title, quantities, told: [], sources: [source], height: OPENED_HEIGHT };
+  return { ...strips[0], heat: false, title, quantities, told: [], sources: [source], height: OPENED_HEIGHT };
 }
 
 /** Return a lane of quantities, as far as they were recorded; null without any. */

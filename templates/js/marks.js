@@ -3,8 +3,9 @@
 import { isUtilisation } from "./lanes.js";
 import { inView, thinning, widened } from "./stretches.js";
 
-const LABEL_PX = 12; // room that a drop's number needs beside its digits; of two that do not fit the longer drop keeps it
+const LABEL_PX = 12; // room that numbers of drops need beside their digits
 const DIGIT_PX = 8;
+const MOST_PARTS = 3; // of numbers and ranges in one label; those beyond are only counted
 
 /** Return the shapes and annotations over the open lanes. */
 export function marks(store, view, colours, scale, lanes) {
@@ -26,7 +27,7 @@ export function marks(store, view, colours, scale, lanes) {
   ];
   const util = lanes.find(isUtilisation);
   const numbered = util
-    ? spaced(alarms, view, scale).map((f) => dropLabel(f, view, colours, scale, util.domain[1]))
+    ? labelled(alarms, view, scale).map((label) => dropLabel(label, colours, scale, util.domain[1]))
     : [];
   return { shapes, annotations: [...numbered, ...gaps.flatMap((gap) => gapLabel(gap, view, colours, scale))] };
 }
@@ -52,40 +53,62 @@ function epochEnds(run, view, scale) {
   return visible.filter(([, epoch]) => epoch % step === 0).map(([, , , end]) => [end, end]);
 }
 
-/** Return those of `findings`, the first ones first, whose labels do not overlap. */
-function spaced(findings, view, scale) {
-  const taken = [];
-  return findings.filter((finding) => {
-    const x = labelTime(finding, view, scale) * scale.pxPerMs;
-    const px = labelWidth(finding);
-    const fits = taken.every(([other, room]) => Math.abs(other - x) >= Math.max(room, px));
-    if (fits) taken.push([x, px]);
-    return fits;
+/** Return labels as {text, time}: a number for each drop, and those that would lie over each other as one label. */
+function labelled(findings, view, scale) {
+  const drops = [...new Map(findings.map((each) => [`${each.id} ${each.start}`, each])).values()]; // of several GPUs one is there for each
+  const single = drops.map((each) => ({
+    numbers: [Number(each.id.split("-").pop())],
+    middle: visibleMiddle(each.start, each.end, view),
+  }));
+  const labels = [];
+  for (const next of single.sort((a, b) => a.middle - b.middle)) {
+    const before = labels.at(-1);
+    if (before && isTooNear(before, next, scale)) labels[labels.length - 1] = joined(before, next);
+    else labels.push(next);
+  }
+  return labels.map(({ numbers, middle }) => {
+    const text = numbersText(numbers);
+    const half = labelWidth(text) / 2 / scale.pxPerMs;
+    return { text, time: Math.min(Math.max(middle, view.from + half), view.to - half) }; // within the chart
   });
+}
+
+function isTooNear(before, next, scale) {
+  const room = (labelWidth(numbersText(before.numbers)) + labelWidth(numbersText(next.numbers))) / 2;
+  return (next.middle - before.middle) * scale.pxPerMs < room;
+}
+
+function joined(one, other) {
+  const [a, b] = [one.numbers.length, other.numbers.length];
+  return { numbers: [...one.numbers, ...other.numbers], middle: (one.middle * a + other.middle * b) / (a + b) };
+}
+
+/** Return numbers as a text of ranges, such as "1–3, 7", which counts those that are too many. */
+export function numbersText(numbers) {
+  const ranges = [];
+  for (const number of [...new Set(numbers)].sort((a, b) => a - b)) {
+    const last = ranges.at(-1);
+    if (last && number === last[1] + 1) last[1] = number;
+    else ranges.push([number, number]);
+  }
+  const shown = ranges.slice(0, MOST_PARTS);
+  const left = ranges.slice(MOST_PARTS).reduce((sum, [low, high]) => sum + high - low + 1, 0);
+  const words = shown.map(([low, high]) => (low === high ? `${low}` : high === low + 1 ? `${low}, ${high}` : `${low}–${high}`));
+  return words.join(", ") + (left ? ` +${left}` : "");
 }
 
 function visibleMiddle(start, end, view) {
   return (Math.max(start * 1000, view.from) + Math.min(end * 1000, view.to)) / 2;
 }
 
-function labelWidth(finding) {
-  return LABEL_PX + DIGIT_PX * dropNumber(finding).length;
+function labelWidth(text) {
+  return LABEL_PX + DIGIT_PX * text.length;
 }
 
-/** Return where a drop's number stands (in ms): over the drop's middle, but within the chart. */
-function labelTime(finding, view, scale) {
-  const half = labelWidth(finding) / 2 / scale.pxPerMs;
-  return Math.min(Math.max(visibleMiddle(finding.start, finding.end, view), view.from + half), view.to - half);
-}
-
-function dropNumber(finding) {
-  return finding.id.split("-").pop();
-}
-
-function dropLabel(finding, view, colours, scale, y) {
+function dropLabel({ text, time }, colours, scale, y) {
   return {
-    text: dropNumber(finding),
-    x: scale.base + labelTime(finding, view, scale),
+    text,
+    x: scale.base + time,
     xref: "x",
     y,
     yref: "paper",

@@ -4,7 +4,7 @@ import { happeningsNear } from "./events.js";
 import { laneUnit } from "./lanes.js";
 import { learningText, ofEpoch } from "./learning.js";
 import { lineOf } from "./lines.js";
-import { epochAt, findingsAt, kernelNear, phaseAt, sampleAt, slack } from "./moment.js";
+import { epochAt, findingsAt, kernelNear, phaseAt, sampleAt, slack, valueAt } from "./moment.js";
 import { rangeInWindow } from "./window.js";
 import { elapsed, element, phaseWords, quantity } from "./words.js";
 
@@ -57,13 +57,23 @@ function valueTable(store, lanes, gpus, time, pixelMs, pointed) {
     const texts = textsOf(store, lane, gpus, about, time, pixelMs);
     const cells = texts.map((text) => element("td", lane.kind === "gpu" ? {} : across, text));
     const unit = laneUnit(about);
-    const label = about.label + (unit && `, ${unit}`) + readingOf(lane, gpus, about);
-    return element("tr", {}, element("th", { scope: "row" }, label), ...cells);
+    const fine = readingOf(lane, gpus, about);
+    const label = about.label + (unit && `, ${unit}`);
+    const line = (words, tds) => element("tr", {}, element("th", { scope: "row" }, words), ...tds);
+    return [line(label + fine, cells), ...(fine ? [line(`${label} (nvidia-smi)`, sampledCells(store, gpus, about, time))] : [])];
   };
   const rows = lanes
     .filter((lane) => lane.quantities)
-    .flatMap((lane) => [...lane.quantities, ...lane.told].map((about) => row(lane, about)));
+    .flatMap((lane) => [...lane.quantities, ...lane.told].flatMap((about) => row(lane, about)));
   return element("table", {}, ...(gpus.length > 1 ? [head] : []), ...rows);
+}
+
+/** Return what a click on the moment shows: the sample, where a line is finer than that. */
+function sampledCells({ run }, gpus, about, time) {
+  return gpus.map(({ series }) => {
+    const value = valueAt(series, about.name, sampleAt(series, time, slack(run)));
+    return element("td", {}, inLaneUnit(value, about));
+  });
 }
 
 /** Return which reading a line shows where it is finer than the samples, which a click shows; empty elsewhere. */

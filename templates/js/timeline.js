@@ -315,10 +315,10 @@ export class Timeline {
     this.rows.point(pointed);
     fillReadout(this.readout, this.store, this.lanes, time, { ...this.view, pointed }, this.zone, pixelMs);
     const box = this.chart.getBoundingClientRect();
-    const lowest = box.height - this.readout.offsetHeight - MARGIN.bottom;
-    const inWindow = innerHeight - box.top - this.readout.offsetHeight; // a tall chart reaches below the window
-    const top = Math.min(clientY - box.top + READOUT_OFFSET_PX, lowest, inWindow);
-    this.readout.style.top = `${Math.max(top, 0, -box.top)}px`;
+    const { offsetHeight: height } = this.readout;
+    const lowest = box.bottom - height - MARGIN.bottom;
+    const top = Math.min(clientY + READOUT_OFFSET_PX, lowest, innerHeight - height); // a tall chart reaches below the window
+    this.readout.style.top = `${Math.max(top, box.top, 0) - box.top + this.chart.offsetTop}px`;
     const width = this.readout.offsetWidth;
     const beside =
       clientX - box.left > box.width / 2

@@ -1,17 +1,21 @@
 // What is drawn within a lane: lines, phases, low intervals.
 
 import { eventTraces } from "./events.js";
+import { cellsOf } from "./heat.js";
 import { isUtilisation } from "./lanes.js";
 import { learningTrace } from "./learning.js";
 import { lineOf } from "./lines.js";
 import { inView, thinning, widened } from "./stretches.js";
-import { pointsInWindow } from "./window.js";
+import { lowerBound, pointsInWindow } from "./window.js";
 
 const EXACT_LIMIT = 2000; // samples of one line in view up to which every one is drawn
 const LOW_PERCENT = 20; // where the dashed marks of low intervals stand: the limit they fell under
 const PHASE_PIXEL = 3; // phases shorter than this on average are drawn as the longest of each so many pixels
 const OVERLAID_OPACITY = 0.6;
 const MANY_LINES_PX = 2; // of lines that lie over each other, the lowest and highest of so many pixels are as much as is seen
+const ENVELOPE_OPACITY = 0.32; // of what a line's readings range over, under the line of their means
+const CROWDED = 4; // readings to a pixel from which on they are a range and a mean: one line through them is a slab
+const MEAN_PX = 2; // from one mean to the next
 const BEHIND_OPACITY = 0.25;
 const MOST_STAIRS = 4; // lines up to which dashes let each be seen under the others
 const STAIR_PX = 5;
@@ -32,7 +36,7 @@ export function laneTraces(store, lane, view, colours, scale) {
     shown
       .map((source) => [lineOf(source.series, quantity.name), style(colours, quantity, place, source, shown, front)])
       .filter(([line]) => line)
-      .map(([line, look]) => lineTrace(line, quantity, view, scale, look, shown.length > MOST_STAIRS ? MANY_LINES_PX : 1)),
+      .flatMap(([line, look]) => lineTraces(line, quantity, view, scale, look, shown.length > MOST_STAIRS ? MANY_LINES_PX : 1)),
   );
   return isUtilisation(lane) ? [...traces, lowTrace(store, lane, view, colours, scale)] : traces;
 }
@@ -56,7 +60,7 @@ function gpuStyle(colours, quantity, place, source, shown, front) {
   const many = shown.length > 1 ? OVERLAID_OPACITY : 1; // so that bands of lowest to highest do not hide each other
   const opacity = front.size ? (isFront ? 1 : BEHIND_OPACITY) : many;
   const look = { gpu: source.index, opacity, pales: front.size > 0 && !isFront };
-  if (shown.length > MOST_STAIRS && !isFront) return { ...look, opacity: OVERLAID_OPACITY, color: colours.host, dash: "solid", width: 1 };
+  if (shown.length > MOST_STAIRS && !isFront) return { ...look, opacity: OVERLAID_OPACITY, color: colours.host, dash: "solid", width: 1, isGround: true };
   if (place) return { ...look, color: colours.tones[colour], dash: "solid", width: 1.1 };
   return { ...look, color: colours.gpus[colour], dash: isFront ? turnOf(source, colours) : dashOf(shown, source) };
 }
@@ -70,6 +74,32 @@ function turnOf({ position }, { gpus }) {
 function dashOf(shown, source) {
   const place = shown.indexOf(source);
   return place ? `${(shown.length - place) * STAIR_PX}px,${place * STAIR_PX}px` : "solid";
+}
+
+/** Return a line as it is drawn: readings that are too many for its pixels as their range, and a line of their means. */
+function lineTraces(line, quantity, view, scale, look, bucketPx) {
+  const count = lowerBound(line.times, view.to) - lowerBound(line.times, view.from);
+  const isCrowded = !look.isGround && (line.isOverview || count > CROWDED * view.width);
+  if (!isCrowded) return [lineTrace(line, quantity, view, scale, look, bucketPx)];
+  const opacity = ENVELOPE_OPACITY * (look.pales ? BEHIND_OPACITY : 1);
+  const range = lineTrace(line, quantity, view, scale, { ...look, opacity }, bucketPx);
+  return line.isOverview ? [range] : [range, meanTrace(line, quantity, view, scale, look)];
+}
+
+function meanTrace(line, quantity, view, scale, { color, gpu, width = 1.4, pales = false }) {
+  const cells = cellsOf(line, view.from, view.to, Math.round(view.width / MEAN_PX), 0);
+  const part = (view.to - view.from) / cells.length;
+  return {
+    type: "scatter",
+    mode: "lines",
+    name: `${quantity.label}, mean`,
+    meta: { gpu, mean: quantity.name },
+    connectgaps: false,
+    opacity: pales ? BEHIND_OPACITY : 1,
+    x: Array.from(cells, (_, i) => scale.base + view.from + (i + 0.5) * part),
+    y: Array.from(cells, (value) => (Number.isNaN(value) ? null : value)),
+    line: { color, width, dash: "solid" },
+  };
 }
 
 function lineTrace(line, quantity, view, scale, look, bucketPx) {

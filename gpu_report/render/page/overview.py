@@ -117,11 +117,14 @@ def legend(analysis: Analysis) -> tuple[LegendItem, ...]:
 def _line_legend(run: Run) -> tuple[LegendItem, ...]:
     """Return the lines that are not one for each GPU, as far as they were recorded, and the scale of heat strips."""
     heat = LegendItem("heat-scale", "rows of GPUs: 0 to 100 %")
-    sm_activity = LegendItem("line sm-activity", "SM activity: actual work")
+    sm_activity = (
+        LegendItem("line utilisation", "utilisation: anything runs"),
+        LegendItem("line sm-activity", "SM activity: actual work"),
+    )
     several = [lane.drawn for lane in LANES if lane.kind == "host" and len(lane.drawn) > 1]
     lines = {name: LegendItem(f"line {name}", lower_first(label(name))) for names in several for name in names}
     return (
-        *([heat] if has_heat(run) else [sm_activity] if run.samples["sm_active_pct"].notna().any() else []),
+        *([heat] if has_heat(run) else sm_activity if run.samples["sm_active_pct"].notna().any() else []),
         *(item for name, item in lines.items() if run.host[name].notna().any()),
     )
 

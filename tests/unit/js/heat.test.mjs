@@ -17,7 +17,7 @@ test("the scale goes through its stops, evenly apart, and rounds between them", 
 
 test("a cell of several readings is their mean, and what is missing counts for nothing", () => {
   const cells = cellsOf(line([0, 1000, 2000, 3000, 4000, 5000], [10, 20, NaN, 40, 90, 100]), 0, 6000, 2, NEAR_MS);
-  assert.deepEqual([...cells], [15, (40 + 90 + 100) / 3].map(Math.fround));
+  assert.deepEqual([...cells], [15, (40 + 90 + 100) / 3]);
 });
 
 test("a cell shorter than the readings is the nearest one, as where it is pointed at; far from any it is nothing", () => {
@@ -34,6 +34,8 @@ test("between the parts of an overview nothing is missing", () => {
 test("packed columns are read in their own unit", () => {
   const packed = { ...line([0, 1000, 2000], []), column: new Column(Uint8Array.of(0, 255, 100), "u1", 1, { least: 5 }) };
   assert.deepEqual([...cellsOf(packed, 0, 3000, 1, NEAR_MS)], [5.5]);
+  const codes = new Column(Uint16Array.of(5, 1000, 1002), "u2", 0, { digits: 3 }); // 5, 1000, 1020
+  assert.deepEqual([...cellsOf({ ...packed, column: codes }, 0, 3000, 1, NEAR_MS)], [675]);
 });
 
 test("the mean in view leaves out what is not known", () => {

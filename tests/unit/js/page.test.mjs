@@ -5,7 +5,7 @@ import { Column } from "../../../templates/js/codec.js";
 import { epochsCsv, samplesCsv } from "../../../templates/js/downloads.js";
 import { holdsWords } from "../../../templates/js/filter.js";
 import { nextPlace } from "../../../templates/js/keys.js";
-import { bands, marks } from "../../../templates/js/marks.js";
+import { bands, marks, numbersText } from "../../../templates/js/marks.js";
 import { laneTraces } from "../../../templates/js/traces.js";
 
 test("a filter looks for its words as they stand, whatever their case and spaces", () => {
@@ -57,7 +57,7 @@ const COLOURS = {
   ...{ gpus: ["g0", "g1", "g2"], tones: ["t0", "t1", "t2"], lines: {}, phases: {}, host: "h", low: "l" },
   ...{ gap: "gap", line: "line", expected: "e", drop: "d", epoch: "ep", onLow: "ol", muted: "m" },
 };
-const VIEW = { from: 0, to: 100_000, width: 1000, hidden: new Set(), front: null };
+const VIEW = { from: 0, to: 100_000, width: 1000, hidden: new Set(), opened: new Set(), front: null };
 const SCALE = { base: 0, pxPerMs: 0.01 };
 
 function utilisation(count) {
@@ -87,6 +87,33 @@ test("the GPU at the front is drawn last and solid, the others pale; a hidden on
   assert.deepEqual(looks({ ...VIEW, front: 0, hidden: new Set([0]) }), [[1, 1], [2, 1]]);
 });
 
+test("of readings that are too many for the pixels the range is pale, and their mean lies over it", () => {
+  const { store, lane } = utilisation(1);
+  const count = 10_000;
+  const values = Uint8Array.from({ length: count }, (_, i) => (i % 2 ? 90 : 70));
+  Object.assign(store.gpus[0].series, { times: Float64Array.from({ length: count }, (_, i) => i * 10), step: 10 });
+  store.gpus[0].series.columns.set("gpu_util_pct", new Column(values, "u1", 0));
+  const [range, mean] = laneTraces(store, lane, VIEW, COLOURS, SCALE);
+  assert.deepEqual([range.meta.quantity, range.opacity < 0.5, mean.meta.mean, mean.opacity], ["gpu_util_pct", true, "gpu_util_pct", 1]);
+  assert.deepEqual([Math.min(...range.y), Math.max(...range.y)], [70, 90]);
+  assert.ok(mean.y.every((value) => value === 80));
+  const near = laneTraces(store, lane, { ...VIEW, from: 0, to: 1000 }, COLOURS, SCALE);
+  assert.deepEqual(near.filter(({ meta }) => meta.mean), []);
+});
+
+test("numbers are written as ranges, and what is too much is counted", () => {
+  assert.equal(numbersText([4]), "4");
+  assert.equal(numbersText([2, 1, 3, 7, 7]), "1–3, 7"); // one that recurs
+  assert.equal(numbersText([1, 2, 4, 5, 7, 9, 10, 12]), "1, 2, 4, 5, 7 +3");
+});
+
+test("of many GPUs those that are opened have their colour, all others are grey", () => {
+  const { store, lane } = utilisation(6);
+  const view = { ...VIEW, opened: new Set([2]) };
+  const colours = laneTraces(store, lane, view, COLOURS, SCALE).filter(({ meta }) => meta.quantity).map(({ line }) => line.color);
+  assert.deepEqual(colours, ["h", "h", "h", "h", "h", "g2"]);
+});
+
 test("bands lie over each other without cancelling out, and end at the edge of the view", () => {
   const [band] = bands([[10, 20], [10, 20]], {}, VIEW, SCALE);
   assert.equal(band.fillrule, "nonzero");
@@ -95,11 +122,11 @@ test("bands lie over each other without cancelling out, and end at the edge of t
   assert.equal(cut.path, "M0,0V1H100000V0Z");
 });
 
-test("of drops whose numbers do not fit beside each other the longer keeps its number", () => {
+test("drops whose numbers do not fit beside each other share a label, and one of several GPUs is there once", () => {
   const finding = (id, start, end) => ({ id, start, end, drop: true, expected: false, gpu: 0 });
-  const run = { gaps: [], epochs: [], findings: [finding("drop-1", 10, 11), finding("drop-2", 11, 13), finding("drop-3", 60, 61)] };
+  const run = { gaps: [], epochs: [], findings: [finding("drop-1", 10, 11), finding("drop-2", 11, 13), finding("drop-3", 60, 61), finding("drop-3", 60, 61)] };
   const lane = { ...utilisation(1).lane, domain: [0, 1] };
   const { annotations } = marks({ run }, VIEW, COLOURS, SCALE, [lane]);
-  assert.deepEqual(annotations.map(({ text }) => text).sort(), ["2", "3"]);
+  assert.deepEqual(annotations.map(({ text }) => text).sort(), ["1, 2", "3"]);
   assert.deepEqual(marks({ run }, VIEW, COLOURS, SCALE, []).annotations, []);
 });

@@ -22,22 +22,22 @@ function canvas() {
 function figure(data, shapes = [], annotations = []) {
   const yaxis = { domain: [0.5, 1], range: [0, 100], showgrid: true, showticklabels: true, gridcolor: "grid", tickvals: [0, 100] };
   const xaxis = { range: RANGE, tickvals: [1500], ticktext: ["10:00<br>1 Jan"], gridcolor: "grid", linecolor: "line" };
-  const layout = { width: 1064, height: 266, xaxis, yaxis, shapes, annotations, font: { size: 12, family: "x", color: "text" } };
+  const layout = { width: 1064, height: 282, xaxis, yaxis, shapes, annotations, font: { size: 12, family: "x", color: "text" } };
   return { data: data.map((trace) => ({ yaxis: "y", ...trace })), layout };
 }
 
-// The lanes are 1000 px wide from 50 on, and 200 px high from 26 on.
+// The lanes are 1000 px wide from 50 on, and 200 px high from 42 on.
 const of = (calls, ...names) => calls.filter(([name]) => names.includes(name));
 
 test("a line lies where its axes say, and breaks where a reading is missing", () => {
   const line = { color: "red", width: 1, dash: "6px,2px" };
   const place = canvas();
   sketch(place, figure([{ mode: "lines", x: [1000, 1500, 1600, 2000], y: [0, 100, null, 50], line }]), "white", 2);
-  assert.deepEqual([place.width, place.height, place.style.width], [2128, 532, "1064px"]);
+  assert.deepEqual([place.width, place.height, place.style.width], [2128, 564, "1064px"]);
   assert.deepEqual(of(place.calls, "moveTo", "lineTo"), [
-    ["moveTo", 50, 126],
-    ["lineTo", 550, 26],
-    ["moveTo", 1050, 76],
+    ["moveTo", 50, 142],
+    ["lineTo", 550, 42],
+    ["moveTo", 1050, 92],
   ]);
   assert.deepEqual(of(place.calls, "stroke"), [["stroke", "red", [6, 2]]]);
 });
@@ -46,9 +46,9 @@ test("a quantity of epochs is drawn in steps", () => {
   const place = canvas();
   sketch(place, figure([{ mode: "lines", x: [1000, 2000], y: [100, 0], line: { shape: "hv" } }]));
   assert.deepEqual(of(place.calls, "moveTo", "lineTo"), [
-    ["moveTo", 50, 26],
-    ["lineTo", 1050, 26],
-    ["lineTo", 1050, 126],
+    ["moveTo", 50, 42],
+    ["lineTo", 1050, 42],
+    ["lineTo", 1050, 142],
   ]);
 });
 
@@ -59,7 +59,7 @@ test("phases are filled, and their numbers written", () => {
   sketch(place, figure([{ ...band, line: { width: 0 } }, numbers]));
   assert.deepEqual(of(place.calls, "fill"), [["fill", "blue"]]);
   assert.deepEqual(of(place.calls, "stroke"), []);
-  assert.deepEqual(of(place.calls, "fillText").at(-1), ["fillText", "3", 550, 76]);
+  assert.deepEqual(of(place.calls, "fillText").at(-1), ["fillText", "3", 550, 92]);
 });
 
 test("bands over all lanes are one shape, lines have their width, and times stand under them in two rows", () => {
@@ -70,11 +70,11 @@ test("bands over all lanes are one shape, lines have their width, and times stan
   const place = canvas();
   sketch(place, figure([], shapes));
   assert.deepEqual(of(place.calls, "rect", "fill"), [
-    ["rect", 50, 26, 100, 200],
-    ["rect", 100, 26, 150, 200],
+    ["rect", 50, 42, 100, 200],
+    ["rect", 100, 42, 150, 200],
     ["fill", "rgba(0, 0, 0, 0.1)"],
-    ["rect", 550, 26, 1, 200],
-    ["rect", 650, 26, 1, 200],
+    ["rect", 550, 42, 1, 200],
+    ["rect", 650, 42, 1, 200],
     ["fill", "grey"],
   ]);
   assert.deepEqual(
@@ -91,7 +91,7 @@ test("bands over all lanes are one shape, lines have their width, and times stan
 test("it hides what is under it", () => {
   const place = canvas();
   sketch(place, figure([]), "white");
-  assert.deepEqual(of(place.calls, "fillRect")[0], ["fillRect", 0, 0, 1064, 266]);
+  assert.deepEqual(of(place.calls, "fillRect")[0], ["fillRect", 0, 0, 1064, 282]);
 });
 
 test("each sign has its shape, open ones are not filled", () => {
@@ -108,8 +108,8 @@ test("each sign has its shape, open ones are not filled", () => {
     ["stroke", "grey"],
   ]);
   assert.deepEqual(of(place.calls, "moveTo", "lineTo").slice(-2), [
-    ["moveTo", 1050, 83],
-    ["lineTo", 1050, 69],
+    ["moveTo", 1050, 99],
+    ["lineTo", 1050, 85],
   ]);
 });
 
@@ -119,9 +119,9 @@ test("a note stands at its anchor, on its ground where it has one", () => {
   const zone = { text: "UTC", x: 1, xref: "paper", xanchor: "right", y: 1, yanchor: "bottom", yshift: 3, font };
   const place = canvas();
   sketch(place, figure([], [], [number, zone]));
-  assert.deepEqual(of(place.calls, "fillRect").at(-1), ["fillRect", 540, 26, 20, 19]);
+  assert.deepEqual(of(place.calls, "fillRect").at(-1), ["fillRect", 540, 42, 20, 19]);
   assert.deepEqual(of(place.calls, "fillText").slice(-2), [
-    ["fillText", "12", 550, 35.5],
-    ["fillText", "UTC", 1037.5, 14.5],
+    ["fillText", "12", 550, 51.5],
+    ["fillText", "UTC", 1037.5, 30.5],
   ]);
 });

@@ -189,7 +189,7 @@ def _noted(units: _Units, stacks: Sequence[IdleStacks], gpus: frozenset[int]) ->
     for process in stacks:
         if not process.process.is_worker:
             parts = units.parts_of(process)
-            seconds = np.bincount(parts.unit, process.seconds[parts.piece] * parts.share, minlength=len(units.start_s))
+            seconds = np.bincount(parts.unit, process.seconds(parts.piece) * parts.share, minlength=len(units.start_s))
             noted[:, list(process.gpus)] |= (seconds >= WELL_COVERED * units.length_s)[:, None]
     return units.of(np.logical_and.reduce(noted[:, sorted(gpus)], axis=1))
 
@@ -209,12 +209,12 @@ class _GpuSeconds(NamedTuple):
 
 def _of_process(process: IdleStacks, units: _Units) -> Iterator[tuple[LineKey, _GpuSeconds]]:
     """Yield the lines that a process was in, with its time in each unit; of a worker only while it was at work."""
-    lines, place = process.lines
-    is_worker = process.process.is_worker
-    place = 2 * place + (process.waits & (not is_worker))
-    totals = np.bincount(place, process.seconds, minlength=2 * len(lines))
+    lines, line_of = process.lines
+    is_worker, seconds = process.process.is_worker, process.seconds()
+    place = 2 * line_of[:] + (process.waits & (not is_worker))
+    totals = np.bincount(place, seconds, minlength=2 * len(lines))
     kept = np.argsort(-totals, kind="stable")[:MOST_LINES]
-    spent = process.seconds * max(len(process.gpus), 1)
+    spent = seconds * max(len(process.gpus), 1)
     idle_s, spent_s = (_by_place(process, units, weights, place, kept) for weights in (process.idle_s, spent))
     for column, number in enumerate(kept.tolist()):
         line, waits = lines[number // 2], bool(number % 2)

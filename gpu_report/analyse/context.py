@@ -27,7 +27,7 @@ from gpu_report.analyse.timeline.timeline import find_timeline
 from gpu_report.analyse.timeline.trainings import Training, away, begun_later, training_at
 from gpu_report.analyse.timeseries.energy import Energy, energy
 from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries, gpu_series
-from gpu_report.analyse.timeseries.intervals import Span, union
+from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, union
 from gpu_report.model import (
     STARVED_PCT,
     Advice,
@@ -47,6 +47,10 @@ from gpu_report.model import (
 T = TypeVar("T")
 
 AT_EPOCH_END = frozenset({"validation", "checkpoint"})
+
+
+# Of utilisation: a context alone keeps a GPU at 0, an evaluation at far more. And of a stretch: less is a blip.
+USED_PCT, USED_SHARE = 5.0, 0.1
 
 
 class FindingDetails(TypedDict, total=False):
@@ -161,6 +165,22 @@ class Context:
         at = bisect_right(ends, t_s, key=lambda epoch_end: epoch_end.end_t_s)
         return ends[at].row if at < len(ends) and ends[at].row.start_t_s <= t_s else None
 
+    def gpus_not_waiting(self, gpu: int, span: Span) -> list[int]:
+        """Return the GPUs of a GPU's training that do not spin for another one in most of a stretch of its time."""
+        training = self.training_at(span[0], gpu)
+        mine = training.gpus if training is not None else self.activity.used_gpus
+        half_s = (span[1] - span[0]) / 2
+        near = self.cached(_busy_waits)(*span)
+        waiting = {w.gpu for w in near if min(w.end_t_s, span[1]) - max(w.start_t_s, span[0]) > half_s}
+        return sorted(set(mine) - waiting)
+
+    def worked(self, span: Span) -> bool | None:
+        """Tell whether a GPU of the run was used in a tenth of a stretch; None where none was read."""
+        parts = [(series, series.between(*span)) for series in self.used_series]
+        read = [(s.weight_s[part], s.util_pct[part]) for s, part in parts if part.stop > part.start]
+        used_s = [float(weight_s[util_pct >= USED_PCT].sum()) for weight_s, util_pct in read]
+        return max(used_s) >= USED_SHARE * (span[1] - span[0]) if used_s else None
+
     def phase_at(self, t_s: float) -> Phase | None:
         """Return the phase that a moment lies in, None where it is not known."""
         at = bisect_right(self.phases, t_s, key=lambda phase: phase.start_t_s) - 1
@@ -255,6 +275,10 @@ def _is_busy_at_times(all_series: Sequence[GpuSeries], span: Span) -> bool:
     """Tell whether a GPU was busy in more than a few readings of a span: else it waited, whatever its phases were."""
     parts = [series.util_pct[series.between(*span)] for series in all_series]
     return any(len(part) > 0 and float(np.percentile(part, 90)) >= STARVED_PCT for part in parts)
+
+
+def _busy_waits(context: Context) -> IntervalIndex[Interval]:
+    return IntervalIndex(context.busy_waits, lambda wait: wait.span)
 
 
 def _gpu_memory(context: Context, series: GpuSeries) -> GpuMemory:

@@ -124,7 +124,8 @@ def _processes(context: Context, finding: Finding, role: str) -> list[IdleStacks
     if finding.cause is None or finding.cause.name != WAITING:
         return fed
     # the line to look at is that of the rank that is late; of ranks that all wait, each one's
-    return [each for each in mine if each.gpus and not gpus.intersection(each.gpus)] or fed
+    late = set(context.gpus_not_waiting(min(gpus), finding.longest.span)) - gpus if gpus else set()
+    return [each for each in mine if late.intersection(each.gpus)] or fed
 
 
 def _has(process: IdleStacks, role: str) -> bool:

@@ -5,6 +5,7 @@ from gpu_report.model import Advice, Finding, RecordedEvent
 from gpu_report.wording import counted
 
 PIDS_NAMED = 8  # in a sentence: a rank, and some workers
+PIDS = range(2, 2**22 + 1)  # what Linux gives (proc(5), pid_max): `kill -1` and `kill 1` would end far more
 
 
 def left_behind(context: Context) -> list[Finding]:
@@ -17,7 +18,7 @@ def left_behind(context: Context) -> list[Finding]:
 
 
 def _pids(event: RecordedEvent) -> list[int]:
-    return _whole_numbers(event, "pids")
+    return [pid for pid in _whole_numbers(event, "pids") if pid in PIDS]
 
 
 def _whole_numbers(event: RecordedEvent, name: str) -> list[int]:
@@ -28,14 +29,14 @@ def _whole_numbers(event: RecordedEvent, name: str) -> list[int]:
 def _finding(context: Context, event: RecordedEvent) -> Finding:
     pids, gpus = _pids(event), sorted(set(_whole_numbers(event, "gpus")))
     on = f" on GPU {', '.join(map(str, gpus))}" if gpus else ""
-    who = f"{counted(len(pids), 'process', 'processes')} of the training still ran{on}"
-    named = " ".join(map(str, pids[:PIDS_NAMED]))
-    short = f"Stop what still runs{on} (`kill {named}`)"
+    who = f"{counted(len(pids), 'process', 'processes')} of the command still ran{on}"
+    named = [str(pid) for pid in pids[:PIDS_NAMED]]
+    short = f"Stop what still runs{on} (`ps -p {','.join(named)}` shows it)"
     return context.finding(
         "left-behind",
         "warning" if gpus else "info",
         (event.t_s, event.t_s),
-        f"{who} after its command had ended (pid {', '.join(map(str, pids[:PIDS_NAMED]))})",
+        f"{who} after it had ended (pid {', '.join(named)})",
         gpu=gpus[0] if len(gpus) == 1 else None,
         epoch=None,
         phase=None,

@@ -1,5 +1,7 @@
 """Rule: a GPU reads as busy and does nothing, because its rank waits for another one (DDP)."""
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 
 from gpu_report.analyse.causes import explain
@@ -9,7 +11,8 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence, stopped_processes, usually
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.thresholds import BUSY_WAIT_UTIL_PCT
-from gpu_report.analyse.timeseries.intervals import Span, intersect, length_s, union
+from gpu_report.analyse.timeseries.interval_cover import interval_cover
+from gpu_report.analyse.timeseries.intervals import IntervalIndex, union
 from gpu_report.model import Cause, Evidence, Finding, Interval
 
 
@@ -18,36 +21,35 @@ def waiting_for_peer(context: Context) -> list[Finding]:
 
     Of the rank that is late the cause is looked for in its own processes. Where its GPU fell, that drop has it.
     """
-    late = {wait: _late(context, wait.gpu, wait.span) for wait in context.busy_waits}
-    waits = [_finding(context, wait, late[wait]) for wait in context.busy_waits]
-    slow = {(gpu, wait.span): wait for wait, gpu in late.items() if gpu is not None and not _fell(context, gpu, wait)}
-    return [
-        *waits,
-        *(found for (gpu, _), wait in slow.items() if (found := _slow_rank(context, gpu, wait)) is not None),
-    ]
+    late = {wait: _late(context, wait) for wait in context.busy_waits}
+    waited_for: dict[int, list[Interval]] = {}
+    for wait, gpu in late.items():
+        if gpu is not None:
+            waited_for.setdefault(gpu, []).append(wait)
+    slow = [found for gpu, waits in waited_for.items() for found in _slow_rank(context, gpu, waits)]
+    return [*(_finding(context, wait, late[wait]) for wait in context.busy_waits), *slow]
 
 
-def _fell(context: Context, gpu: int, wait: Interval) -> bool:
-    """Tell whether a GPU's utilisation fell in most of a wait."""
-    spans = [drop.span for drop in context.drops if drop.gpu == gpu]
-    return length_s(intersect(union(spans), [wait.span])) > wait.duration_s / 2
-
-
-def _slow_rank(context: Context, gpu: int, wait: Interval) -> Finding | None:
-    """Return why a rank was late, None where nobody can tell."""
-    explained = explain(context.signals.of(gpu, *wait.span))
-    if not explained.cause.confidence:
-        return None
-    return context.finding(
-        "slow-rank",
-        "warning",
-        wait.span,
-        f"The rank on GPU {gpu} was late, and GPU {wait.gpu} waited {wait.duration_s:.0f} s for it",
-        gpu=gpu,
-        evidence=explained.evidence,
-        cause=explained.cause,
-        advice=explained.advice,
-    )
+def _slow_rank(context: Context, gpu: int, waits: Sequence[Interval]) -> Iterator[Finding]:
+    """Yield why a rank was late, once for all that waited for it, where anybody can tell."""
+    fell = interval_cover(drop.span for drop in context.drops if drop.gpu == gpu)
+    index = IntervalIndex(waits, lambda wait: wait.span)
+    for span in union([wait.span for wait in waits]):
+        took_s = span[1] - span[0]
+        explained = explain(context.signals.of(gpu, *span))
+        if fell.seconds_in(span) > took_s / 2 or not explained.cause.confidence:
+            continue
+        waiting = ", ".join(map(str, sorted({wait.gpu for wait in index(*span)})))
+        yield context.finding(
+            "slow-rank",
+            "warning",
+            span,
+            f"The rank on GPU {gpu} was late: GPU {waiting} waited {took_s:.0f} s for it",
+            gpu=gpu,
+            evidence=explained.evidence,
+            cause=explained.cause,
+            advice=explained.advice,
+        )
 
 
 def _finding(context: Context, interval: Interval, late: int | None) -> Finding:
@@ -57,7 +59,7 @@ def _finding(context: Context, interval: Interval, late: int | None) -> Finding:
     peer = f"GPU {late}" if late is not None else "another GPU"
     seconds = f"{interval.duration_s:.0f} s"
     waited = f"GPU {interval.gpu} waited {seconds} for {peer}"
-    if late is None and _all_wait(context, span):
+    if late is None and not context.gpus_not_waiting(interval.gpu, span):
         waited = f"All GPUs of the training waited {seconds} for each other"
     return context.finding(
         "waiting-for-peer",
@@ -71,19 +73,12 @@ def _finding(context: Context, interval: Interval, late: int | None) -> Finding:
     )
 
 
-def _late(context: Context, gpu: int, span: Span) -> int | None:
-    """Return the GPU that did least of the others: the rank that all wait for."""
-    others = [t for t in context.series if t.gpu != gpu and t.gpu in context.activity.used_gpus]
-    means = {t.gpu: mean for t in others if np.isfinite(mean := t.mean_util_pct(*span))}
-    quiet = {gpu: mean for gpu, mean in means.items() if mean < BUSY_WAIT_UTIL_PCT}
+def _late(context: Context, wait: Interval) -> int | None:
+    """Return the GPU of the same training that did least of those that do not wait: the rank that all wait for."""
+    others = set(context.gpus_not_waiting(wait.gpu, wait.span)) - {wait.gpu}
+    means = {t.gpu: t.mean_util_pct(*wait.span) for t in context.series if t.gpu in others}
+    quiet = {gpu: mean for gpu, mean in means.items() if np.isfinite(mean) and mean < BUSY_WAIT_UTIL_PCT}
     return min(quiet, key=lambda other: quiet[other], default=None)
-
-
-def _all_wait(context: Context, span: Span) -> bool:
-    """Tell whether all GPUs of the training waited in most of a span: their ranks wait for each other."""
-    half_s = (span[1] - span[0]) / 2
-    waiting = {wait.gpu for wait in context.busy_waits if length_s(intersect([wait.span], [span])) > half_s}
-    return waiting >= set(context.activity.used_gpus)
 
 
 def _explanation(signals: IntervalSignals, late: int | None) -> str:

@@ -26,9 +26,8 @@ def slow_exits(context: Context) -> list[Finding]:
     As of a start-up, SLOW_START_S or more and SLOW_START_SHARE of the training count. It is a note: a script may have
     more to do than to train. A command that ends without having finished its training is looked at elsewhere.
     """
-    groups = [group for group in context.rank_groups if group.is_good]
-    last = max(groups, key=lambda group: group.end_t_s, default=None)
-    if last is None:
+    last = max(context.rank_groups, key=lambda group: group.end_t_s, default=None)
+    if last is None or not last.is_good:
         return []
     begun_s = max(process.phases[-1].end_t_s for process in context.run.inside if process.phases)
     ended = [e.t_s for e in context.run.events if e.kind == "command_ended" and e.t_s > begun_s]
@@ -36,21 +35,14 @@ def slow_exits(context: Context) -> list[Finding]:
     if took_s < max(th.SLOW_START_S, th.SLOW_START_SHARE * (last.end_t_s - last.start_t_s)):
         return []
     span = (begun_s, begun_s + took_s)
-    idle = not any(_worked(context, gpu, span) for gpu in context.activity.used_gpus)
-    return [_finding(context, last, span)] if idle else []
-
-
-def _worked(context: Context, gpu: int, span: Span) -> bool:
-    """Tell whether a GPU was used: the command may evaluate, or train what reports nothing."""
-    util_pct = context.signals.of(gpu, *span).gpu_within("gpu_util_pct")
-    return util_pct is not None and util_pct >= th.USED_AFTER_PCT
+    return [_finding(context, last, span)] if context.worked(span) is False else []
 
 
 def _finding(context: Context, training: RankGroup, span: Span) -> Finding:
     took_s = span[1] - span[0]
     mine = [process for process in context.run.stacks if process.pid in training.pids and not process.is_worker]
     waits = [process for process in mine if _waits_for_threads(process, span)]
-    what = "Python waited for a thread that was still running" if waits else "its process went on"
+    what = "Python waited for a thread that was still running" if waits else "its process was still running"
     signals = context.signals.of(min(context.activity.used_gpus, default=0), *span)
     return context.finding(
         "slow-exit",

@@ -55,10 +55,13 @@ def _of_training(context: Context, training: RankGroup) -> Iterator[Finding]:
 
 
 def _before_yolo(context: Context, training: RankGroup) -> Iterator[Phase]:
-    """Yield the time from the start of the command to the first thing that YOLO reported, of its first training."""
+    """Yield the time from the start of the command to the first thing that YOLO reported, of its first training.
+
+    A command that used the GPU in it did something else first.
+    """
     first_s = min(each.start_t_s for each in context.rank_groups)
     started = [event.t_s for event in context.run.events if event.kind == "command_started" and event.t_s < first_s]
-    if training.start_t_s == first_s and started:
+    if training.start_t_s == first_s and started and not context.worked((started[-1], first_s)):
         yield Phase("startup", None, started[-1], first_s, FROM_CALLBACKS, BEFORE_YOLO)
 
 

@@ -39,7 +39,6 @@ EPOCHS_KEPT = 5  # ... so many epochs are left at least, to validate and to save
 SLOW_START_S = 15.0  # of one part: the first batch takes 5 to 11 s on H200s, and a scan of 1,600 images under one
 SLOW_BEFORE_S = 30.0  # ... and of the part before YOLO: imports and CUDA take 13 to 21 s from a cold disk (H100, H200)
 SLOW_START_SHARE = 0.05  # of the training so far: to win less is not worth a change
-USED_AFTER_PCT = 5.0  # of a GPU after its training: a context alone keeps it at 0, an evaluation at far more
 SLOW_EXIT_LINE_SHARE = 0.1  # of the time after the training: a line of less is passing by
 
 # --- low utilisation ---

@@ -1,6 +1,7 @@
 """Where a GPU is at full utilisation and does no work: the kernel that runs only waits for another GPU's."""
 
 from collections.abc import Collection, Sequence
+from math import ceil
 
 import numpy as np
 
@@ -47,17 +48,21 @@ def busy_waits(series: GpuSeries, usable: Bools) -> list[Interval]:
 def _idles(series: GpuSeries) -> Bools:
     """Tell at which readings of utilisation a GPU draws no more than while it does nothing, with its clocks up.
 
-    Power is a mean over the last second: what comes right after work is left out. Before a process opens the GPU its
-    clocks are down, so that the most of the rest counts.
+    Power is a mean over the last second or so (POWER_MEAN_S): what comes that soon after work is left out. Before a
+    process opens the GPU its clocks are down, so that the upper end of the rest counts. Tensor cores are never used.
     """
     samples = series.samples
     power_w, util_pct = samples["power_w"].to_numpy(dtype=float), samples["gpu_util_pct"].to_numpy(dtype=float)
-    rests = np.convolve(util_pct == 0, np.ones(th.LOW_READINGS), "full")[: len(util_pct)] >= th.LOW_READINGS
+    readings = max(th.LOW_READINGS, ceil(th.POWER_MEAN_S / series.tick_s) + 1)
+    rests = np.convolve(util_pct == 0, np.ones(readings), "full")[: len(util_pct)] >= readings
     rest_w = power_w[rests & np.isfinite(power_w)]
-    if not len(rest_w) or float(np.nanmax(power_w)) < th.IDLE_POWER_RANGE * float(rest_w.max()):
+    idle_w = float(np.percentile(rest_w, th.IDLE_POWER_PERCENTILE)) if len(rest_w) else np.inf
+    if not np.isfinite(idle_w) or float(np.nanmax(power_w)) < th.IDLE_POWER_RANGE * idle_w:
         return np.zeros(len(series.t_s), dtype=np.bool_)
+    tensor_pct = np.nan_to_num(samples["tensor_active_pct"].to_numpy(dtype=float))
+    no_work = (power_w <= th.IDLE_POWER_FACTOR * idle_w) & (tensor_pct < th.IDLE_TENSOR_PCT)
     next_row = np.minimum(rows_before(samples["t_s"].to_numpy(dtype=float), series.t_s), len(power_w) - 1)
-    idles: Bools = power_w[next_row] <= th.IDLE_POWER_FACTOR * float(rest_w.max())
+    idles: Bools = no_work[next_row]
     return idles
 
 

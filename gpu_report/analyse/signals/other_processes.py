@@ -14,7 +14,7 @@ from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.timeline.activity import FOREIGN, OWN
 from gpu_report.analyse.timeline.thresholds import PROCESSES_EVERY_S
 from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
-from gpu_report.analyse.timeseries.intervals import Span
+from gpu_report.analyse.timeseries.intervals import Span, mask_in_any, union
 from gpu_report.model import Run
 
 
@@ -76,21 +76,33 @@ def share_of_others(run: Run, series: GpuSeries, others: Sequence[OtherProcess])
     The driver says it every few seconds, as the mean of the time since. What it did not say is no work of theirs. All
     processes together may use more than the time there is, for kernels of several run at once.
     """
-    rows = run.processes[(run.processes["gpu"] == series.gpu)].sort_values("t_s", kind="stable")
+    there = union([other.span for other in others if other.gpu == series.gpu])
     theirs = {other.pid for other in others if other.gpu == series.gpu}
-    used = {True: np.zeros(len(series.t_s)), False: np.zeros(len(series.t_s))}
-    for pid in dict.fromkeys(rows["pid"].tolist()) if theirs else ():
-        used[pid in theirs] += _util_at(rows[rows["pid"] == pid], series.t_s)
-    whole = np.maximum(used[True] + used[False], series.util_pct.astype(float))
-    share: Floats = np.divide(used[True], whole, out=np.zeros_like(whole), where=whole > 0)
+    rows = run.processes[run.processes["gpu"] == series.gpu]
+    if not theirs:
+        return np.zeros(len(series.t_s))
+    is_theirs = rows["pid"].isin(theirs)
+    used, ours = (_util_of(rows[mine], series.t_s) for mine in (is_theirs, ~is_theirs))
+    used = np.where(mask_in_any(series.t_s, there), used, 0.0)  # which memory dates better than looks do
+    whole = np.maximum(used + ours, series.util_pct.astype(float))
+    share: Floats = np.divide(used, whole, out=np.zeros_like(whole), where=whole > 0)
     return share
 
 
-def _util_at(looks: pd.DataFrame, t_s: Floats) -> Floats:
-    """Return what a process used of a GPU at some moments, by the look before each; 0 where it was not there."""
-    util_pct = looks["gpu_util_pct"].where(looks["change"] != "gone", 0.0).ffill().to_numpy(dtype=float)
-    before = np.searchsorted(looks["t_s"].to_numpy(dtype=float), t_s, side="right") - 1
-    return np.where(before >= 0, np.nan_to_num(util_pct)[np.maximum(before, 0)], 0.0)
+def _util_of(rows: pd.DataFrame, t_s: Floats) -> Floats:
+    """Return what processes used of a GPU together at some moments (%), 0 where nothing is known.
+
+    A row is of the time before it; it is written where a figure changed, and at the end of a process.
+    """
+    looks = rows.sort_values(["pid", "t_s"], kind="stable")
+    gone, pid = looks["change"] == "gone", looks["pid"]
+    util_pct = looks["gpu_util_pct"].where(~gone, 0.0).groupby(pid).ffill().fillna(0.0)
+    steps = util_pct.groupby(pid).diff().fillna(util_pct).to_numpy(dtype=float)
+    since_s = (looks["t_s"] - np.where(gone, 0.0, PROCESSES_EVERY_S)).to_numpy(dtype=float)
+    order = np.argsort(since_s, kind="stable")
+    sums = np.concatenate([[0.0], np.cumsum(steps[order])])
+    at: Floats = sums[np.searchsorted(since_s[order], t_s, side="right")]
+    return np.maximum(at, 0.0)
 
 
 def _other_process(run: Run, series: GpuSeries, looks: Sequence[_Look]) -> OtherProcess:

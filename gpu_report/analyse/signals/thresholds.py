@@ -53,6 +53,9 @@ BUSY_WAIT_TENSOR_SHARE = 0.1
 BUSY_WAIT_POWER_SHARE_WITHOUT_TENSOR = 0.7
 # Of the power at no utilisation with clocks up: 1.03 while two H100s waited for each other, 2 at their least work.
 IDLE_POWER_FACTOR = 1.15
+IDLE_POWER_PERCENTILE = 90.0  # of the rest: what is over it may still be the tail of work
+IDLE_TENSOR_PCT = 0.5  # tensor activity: 0 to 0.4 while two H100s waited, 1.6 and more in the least of their work
+POWER_MEAN_S = 1.0  # that drivers average power over (reference/nvml.md): what comes so soon after work is no rest
 IDLE_POWER_RANGE = 1.5  # times it, that the GPU drew at some time: else its power tells nothing of its work
 
 THROTTLED_AT_LEAST_S = 10.0  # as with drops: shorter is not felt in an epoch

@@ -29,7 +29,8 @@ class Look:
     """One process so far: CPU seconds, state, MiB read from storage (None: not ours to see), and two more.
 
     `programs_s` are the CPU seconds of the programs that it ran and waited for. `major_faults` are the pages of its
-    memory that it had to wait for: of a mapped file that was not in memory, or from swap.
+    memory that it had to wait for: of a mapped file that was not in memory, or from swap. `started` is when it began
+    (ticks since boot): a number may be another process's by now.
     """
 
     cpu_s: float
@@ -37,6 +38,7 @@ class Look:
     read_mib: float | None
     programs_s: float = 0.0
     major_faults: int = 0
+    started: int = 0
 
 
 class TrainerTree:
@@ -50,7 +52,7 @@ class TrainerTree:
         self._due_s = 0.0
         self._mains: frozenset[int] = frozenset()
         self._workers: frozenset[int] = frozenset()
-        self._seen: frozenset[int] = frozenset()
+        self._seen: dict[int, int] = {}  # when each process began that was ever seen here
         self._before: dict[int, Look] = {}
         self._before_s = 0.0
 
@@ -89,8 +91,12 @@ class TrainerTree:
 
     def still_running(self) -> frozenset[int]:
         """Return those of all processes that were ever seen here that run still, whoever is their parent by now."""
-        looks = {pid: read_process(self._proc, pid) for pid in self._seen}
-        return frozenset(pid for pid, look in looks.items() if look is not None and look.state not in OVER)
+        return frozenset(pid for pid, started in self._seen.items() if self._started(pid) == started)
+
+    def _started(self, pid: int) -> int | None:
+        """Return when a process that runs began, None where it has ended."""
+        look = read_process(self._proc, pid)
+        return None if look is None or look.state in OVER else look.started
 
     def _find(self, command_pid: int | None, gpu_pids: Collection[int]) -> None:
         """Take the processes on a GPU as main ones, the command itself where none is, and look for their workers."""
@@ -100,7 +106,12 @@ class TrainerTree:
         # a command in whose family no GPU is known to be may be a shell: then the trainer itself is among them
         made_by = self._workers_of if on_gpu else self._descendants
         self._workers = frozenset(child for pid in self._mains for child in made_by(pid)) - self._mains
-        self._seen = self.still_running() | self._mains | self._workers
+        self._remember()
+
+    def _remember(self) -> None:
+        """Keep when each process began that was seen here and runs still."""
+        known = self.still_running() | self._mains | self._workers
+        self._seen = {pid: started for pid in known if (started := self._started(pid)) is not None}
 
     def _workers_of(self, main: int) -> list[int]:
         """Return the processes that `multiprocessing` made of a main one; a command that it runs is no loader's."""
@@ -151,14 +162,12 @@ def read_process(proc: Path, pid: int) -> Look | None:
     try:
         text = (proc / str(pid) / "stat").read_text(encoding="ascii", errors="replace")
         fields = text.rpartition(")")[2].split()  # the name before may hold anything, parentheses too
-        faults, ticks = (
-            int(fields[9]),
-            [int(field) for field in fields[11:15]],
-        )  # proc_pid_stat(5): user, system, theirs
+        # proc_pid_stat(5): user, system, theirs
+        faults, ticks, started = int(fields[9]), [int(field) for field in fields[11:15]], int(fields[19])
         cpu_s, programs_s = sum(ticks[:2]) / TICKS_PER_S, sum(ticks[2:]) / TICKS_PER_S
     except (OSError, ValueError, IndexError):
         return None
-    return Look(cpu_s, fields[0], _read_mib(proc, pid), programs_s, faults)
+    return Look(cpu_s, fields[0], _read_mib(proc, pid), programs_s, faults, started)
 
 
 def _share_of_programs(before: Look, after: Look, elapsed_s: float) -> float:

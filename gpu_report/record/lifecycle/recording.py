@@ -87,9 +87,6 @@ class OpenRecording:
         self._kernel_log.finish(KERNEL_LOG_FINISH_S)
         if ended is not None:
             self._journal.event("command_ended", ended.at, ended.as_fields())
-            if (left := session.left_behind()) is not None:
-                self._journal.event("left_behind", clocks.now(), left)
-                self._say(announcement.left_behind(left["pids"]))
         at = clocks.now()
         code = None if ended is None else ended.code
         fields = {"ended_by": end.ended_by, "signal": end.signal_name, "exit_code": code}
@@ -98,4 +95,8 @@ class OpenRecording:
         recorder = session.cost.summary(session.errors)
         seen = {"yolo": self._yolo.as_json(), "oom_kills": session.oom_kills}
         self._journal.describe({**run_json.at_end(at, end.ended_by, ended, recorder), **seen})
+        # after all else is safe on the disk: who ends us now may not wait
+        if ended is not None and (left := session.left_behind()) is not None:
+            self._journal.event("left_behind", at, left)
+            self._say(announcement.left_behind(left["pids"]))
         self._journal.close()

@@ -79,7 +79,7 @@ def _gist(finding: Finding, clock: WallClock, *, is_told: bool) -> str:
 
 def _when(finding: Finding, clock: WallClock) -> str:
     """Return how long it took and in which epoch, of what takes no time at which moment it was."""
-    if finding.rule in {"starved", "unused-gpu"}:
+    if finding.rule in {"starved", "user-code", "unused-gpu"}:
         return "all through training"
     if finding.occurrences:
         return f"{counted(len(finding.occurrences), 'time')}, {duration(finding.took_s)} in all"

@@ -155,9 +155,10 @@ def test_of_one_that_goes_deep_the_innermost_frames_are_told():
         return deep(left - 1) if left else int("x")
 
     with pytest.raises(ValueError, match="invalid") as caught:
-        deep(FRAMES_KEPT)
+        deep(10 * FRAMES_KEPT)
     frames = described(caught.value, None)["frames"]
-    assert [function for _, _, function in frames] == ["deep"] * FRAMES_KEPT
+    assert [function for _, _, function in frames[:-1]] == ["deep"] * (FRAMES_KEPT - 1)
+    assert frames[-1][2].startswith("test_of_one_that_goes_deep")  # whose they are
 
 
 def test_one_of_a_loaders_worker_has_the_frames_of_that():

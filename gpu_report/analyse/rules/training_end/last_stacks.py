@@ -68,16 +68,18 @@ def with_last_stacks(context: Context, finding: Finding, pids: frozenset[int], s
 def _last_seen(context: Context, pids: frozenset[int], span: Span) -> Iterator[LastSeen]:
     mains = [process for process in context.run.stacks if not process.is_worker]
     if not mains:
-        yield from _last_dumped(context, span[1])
+        yield from _last_dumped(context, pids, span[1])
     for process in [process for process in mains if process.pid in pids] or mains:
         seen = _last_of(process, span)
         if seen is not None:
             yield seen
 
 
-def _last_dumped(context: Context, end_s: float) -> Iterator[LastSeen]:
+def _last_dumped(context: Context, pids: frozenset[int], end_s: float) -> Iterator[LastSeen]:
     """Yield the stack of each process's last dumps, which are made while a GPU is idle: older ones say nothing."""
     for process in context.run.dumps:
+        if pids and process.pid not in pids:
+            continue
         until = int(np.searchsorted(process.at_s, end_s))
         since = int(np.searchsorted(process.at_s, end_s - th.LAST_SEEN_S))
         mine = process.stacks[since:until]

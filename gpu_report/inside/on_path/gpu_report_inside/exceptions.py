@@ -5,19 +5,21 @@ from __future__ import annotations
 import errno
 import os
 import re
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from . import facts
 from .hide_secrets import hide_and_cut
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 LONGEST_READ = 4000  # characters of an exception's words that are looked through
 LONGEST_MESSAGE = 300  # ... and that are kept
 MOST_FRAMES = 2000  # Python's own limit is 1000
 MOST_CHAINED = 16
 FRAMES_KEPT = 32  # the innermost ones: what raised it, and who called that
+MOST_TRACED = 100_000  # a recursion that was let run on: 10 ms
 LEAST_FREE_BYTES = 16 * 2**20  # what a disk has left that had no room for a checkpoint
 
 # torch raises a loader's exception anew in the main process, with all of the worker's traceback as its words.
@@ -115,19 +117,35 @@ def _frames_if_any(error: BaseException) -> list[list[Any]]:
 
 
 def _frames(error: BaseException) -> list[list[Any]]:
-    """Return file, line and function of each frame that the exception came through, innermost first.
+    """Return file, line and function of frames that the exception came through, innermost first, the outermost last.
 
     One of a loader's worker has that worker's frames, which torch gives as text.
     """
     text = str(error)
     told = _LINE_OF_TRACEBACK.findall(text) if _IN_WORKER.match(text) else []
-    found: list[list[Any]] = [[file, int(line), function] for file, line, function in told]
-    at = error.__traceback__ if not found else None
-    while at is not None and len(found) < MOST_FRAMES:
+    frames: Iterable[tuple[str, int, str]] = ((file, int(line), name) for file, line, name in told)
+    return [[hide_and_cut(file), line, name[:100]] for file, line, name in _ends(frames if told else _traceback(error))]
+
+
+def _traceback(error: BaseException) -> Iterator[tuple[str, int, str]]:
+    """Yield the frames of an exception, outermost first."""
+    at = error.__traceback__
+    for _ in range(MOST_TRACED):
+        if at is None:
+            return
         code = at.tb_frame.f_code
-        found.append([code.co_filename, at.tb_lineno, code.co_name])
+        yield code.co_filename, at.tb_lineno, code.co_name
         at = at.tb_next
-    return [[hide_and_cut(file), line, name[:100]] for file, line, name in found[: -FRAMES_KEPT - 1 : -1]]
+
+
+def _ends(frames: Iterable[tuple[str, int, str]]) -> list[tuple[str, int, str]]:
+    """Return the innermost of many frames, innermost first, and the outermost one, which says whose they are."""
+    first, kept = None, deque(maxlen=FRAMES_KEPT)  # type: ignore[var-annotated]
+    for frame in frames:
+        first = first or frame
+        kept.append(frame)
+    found = list(kept)[::-1]
+    return found if first is None or found[-1] == first else [*found[:-1], first]
 
 
 def _full(folder: str | None) -> str | None:

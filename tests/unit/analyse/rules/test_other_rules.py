@@ -127,6 +127,8 @@ def test_ranks_that_wait_for_each_other_from_early_on_are_found_by_idle_power():
     assert found[0].duration_s == pytest.approx(104, abs=2)
     steady = {"power_w": [120.0] * 10 + [400.0] * 110}
     assert findings(make_run([util, util], rows=[(1, 118)], quantities=steady), "waiting-for-peer") == []
+    tensors = {**quantities, "tensor_active_pct": [0.0] * 10 + [3.0] * 110}  # small kernels at little power are work
+    assert findings(make_run([util, util], rows=[(1, 118)], quantities=tensors), "waiting-for-peer") == []
     unvarying = {"power_w": [125.0] * 120}  # a driver that tells of no difference tells nothing of work
     assert findings(make_run([util, util], rows=[(1, 118)], quantities=unvarying), "waiting-for-peer") == []
 
@@ -243,3 +245,28 @@ def test_a_kill_that_the_training_outlived_was_not_its_own(at_s, severity):
     outlived = severity == "warning"
     assert finding.summary == said + ("; it was not the training, which continued" if outlived else "")
     assert (finding.severity, bool(finding.advice)) == (severity, not outlived)
+
+
+def waited_for(begins_s):
+    """Return three ranks, two of which wait 15 s from a moment on for the third, which a signal has stopped."""
+    after_s = SECONDS - begins_s - 15
+    busy, late = (readings((0, 10), (80, begins_s - 10), (low, 15), (80, after_s)) for low in (100, 0))
+    power = [120.0] * 10 + [400.0] * (begins_s - 10) + [121.0] * 15 + [400.0] * after_s
+    run = make_run([busy, busy, late], rows=[(1, 80), (2, 115)], quantities={"power_w": power})
+    host = run.host.reindex(range(SECONDS)).assign(t_s=np.arange(1.0, SECONDS + 1), main_cpu_pct=0.0)
+    stopped = np.zeros(SECONDS)
+    stopped[begins_s : begins_s + 15] = 1.0
+    return dataclasses.replace(run, host=host.assign(trainer_stopped=stopped))
+
+
+def test_a_rank_that_several_wait_for_has_its_cause_once():
+    (slow,) = findings(waited_for(14), "slow-rank")  # so early that no level is known from which it could fall
+    assert (slow.gpu, slow.occurrences, slow.cause.name) == (2, (), "trainer-blocked")
+    assert slow.summary == "The rank on GPU 2 was late: GPU 0, 1 waited 15 s for it"
+
+
+def test_a_rank_whose_gpu_fell_has_it_in_its_drop():
+    run = waited_for(60)
+    assert findings(run, "slow-rank") == []
+    (drop,) = [f for f in findings(run, "drop") if not f.expected]
+    assert (drop.gpu, drop.cause.name) == (2, "trainer-blocked")

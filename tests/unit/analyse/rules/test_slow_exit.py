@@ -73,8 +73,15 @@ def test_without_lines_it_is_found_all_the_same():
         finished(30.0, util_after=40.0),
         finished(30.0, ended="exception"),
         finished(30.0, told=False),
+        finished(30.0, util_after=float("nan")),
     ],
-    ids=["short", "the GPU works", "the training failed", "nobody knows when it ended"],
+    ids=[
+        "short",
+        "the GPU works",
+        "the training failed",
+        "nobody knows when it ended",
+        "nobody knows what the GPU did",
+    ],
 )
 def test_what_is_no_slow_exit(run):
     assert slow(run) == []

@@ -94,18 +94,18 @@ def test_a_first_batch_that_goes_on_is_no_alarm():
 IMPORT = Frame("/home/me/tables.py", 8, "<module>")
 
 
-@pytest.mark.parametrize(("seconds", "found"), [(40.0, 1), (25.0, 0)])
-def test_what_comes_before_yolo_is_a_part_of_a_start(seconds, found):
+@pytest.mark.parametrize(("seconds", "util", "found"), [(40.0, 0.0, 1), (25.0, 0.0, 0), (40.0, 90.0, 0)])
+def test_what_comes_before_yolo_is_a_part_of_a_start(seconds, util, found):
     notes = process((0, seconds, (IMPORT,)), (seconds, seconds + 60, TRAINS))
     run = started([("first batch", 5.0)], train_s=60.0, stacks=(notes,))
     moved = [
         dataclasses.replace(p, start_t_s=p.start_t_s + seconds - 5, end_t_s=p.end_t_s + seconds - 5)
         for p in run.inside[0].phases
     ]
-    util = [0.0] * round(seconds + 5) + [60.0] * 60
+    used = [util] * round(seconds) + [0.0] * 5 + [60.0] * 60
     started_at = RecordedEvent(0.0, "command_started", None, {"pid": 1})
     run = dataclasses.replace(
-        make_run(util, events=[started_at]),
+        make_run(used, events=[started_at]),
         inside=(dataclasses.replace(run.inside[0], phases=tuple(moved)),),
         yolo_runs=run.yolo_runs,
         stacks=run.stacks,

@@ -56,3 +56,11 @@ def test_three_at_once_are_counted():
 )
 def test_what_shares_no_gpu_at_the_same_time(told):
     assert found(*told)[1] == []
+
+
+def test_those_that_meet_twice_are_told_of_each_time_alone():
+    long = training(1, 0.0, 69.0, pid=10)
+    _, mine = found(long, training(2, 5.0, 10.0, pid=11), training(3, 50.0, 12.0, pid=12))
+    spans = [one.span for finding in mine for one in finding.each]
+    assert sorted(spans) == [(10.0, 20.0), (55.0, 67.0)]
+    assert {finding.summary.partition(" shared ")[0] for finding in mine} == {"2 trainings"}

@@ -99,12 +99,32 @@ def test_workers_are_told_from_the_main_process_and_from_its_commands(tmp_path):
         trainer.wait()
 
 
+def write_stat(folder, pid, state="R", used="0 0 0 0 0 0", started=0):
+    before, after = " ".join(["0"] * 8), " ".join(["0"] * 4)
+    (folder / "stat").write_text(f"{pid} (py (x) 1) {state} {before} {used} {after} {started} 0 0\n")
+
+
+def test_who_outlives_a_command_is_known_by_when_it_began(tmp_path):
+    folders = {pid: tmp_path / str(pid) for pid in (20, 21, 22, 23)}
+    for pid, folder in folders.items():
+        folder.mkdir()
+        write_stat(folder, pid, started=100 + pid)
+    tree = TrainerTree(tmp_path)
+    tree._mains, tree._workers = frozenset({20, 21}), frozenset({22, 23})
+    tree._remember()
+    tree._mains, tree._workers = frozenset(), frozenset()
+    write_stat(folders[21], 21, started=999)  # its number is another process's by now
+    write_stat(folders[22], 22, state="Z", started=122)  # it has ended, and nobody asked how
+    (folders[23] / "stat").unlink()
+    tree._remember()
+    assert tree.still_running() == {20}
+
+
 def test_rates_are_percent_of_one_core(tmp_path):
     def process(pid, ticks, state="R", read=0, programs=0, faults=0):
         folder = tmp_path / str(pid)
         (folder / "task" / str(pid)).mkdir(parents=True, exist_ok=True)
-        before = " ".join(["0"] * 8)
-        (folder / "stat").write_text(f"{pid} (py (x) 1) {state} {before} {faults} 0 {ticks} 0 {programs} 0\n")
+        write_stat(folder, pid, state, f"{faults} 0 {ticks} 0 {programs} 0")
         (folder / "io").write_text(f"rchar: 1\nread_bytes: {read}\n")
 
     per_s = os.sysconf("SC_CLK_TCK")

@@ -105,7 +105,7 @@ def ledger_rows(analysis: Analysis) -> list[LedgerRow]:
 
 def ledger_words(row: LedgerRow, analysis: Analysis) -> str:
     """Return a row of the ledger in plain words; idle are also the GPUs that a training left unused."""
-    unused = [gpu.gpu.index for gpu in analysis.gpus if not gpu.used]
+    unused = [gpu.gpu.index for gpu in analysis.gpus if not gpu.used and not gpu.of_others]
     if row.name != "idle" or not saw_training(analysis) or not 0 < len(unused) < len(analysis.gpus):
         return row_words(row.name, is_training=saw_training(analysis))
     which = f"GPU {unused[0]}" if len(unused) == 1 else counted(len(unused), "GPU")

@@ -119,7 +119,8 @@ def _lasting(
         looks = own is not None and (
             own.is_most or not do
         )  # what is known to help comes before a line of some of the time
-        text = (_stood_in(cause.name, at) if looks and at else do) or (_stood_in(cause.name, at) if at else "")
+        stood = _stood_in(cause.name, at, finding) if at else ""
+        text = (stood if looks else do) or stood
         text = text or CAUSES[cause.name].always
         if text and not (cause.name == LAUNCH_BOUND and _is_full(finding, findings)):  # no larger batch fits
             sure = own.share if own else th.UNSURE  # what a line of one's own took, it can give back
@@ -149,13 +150,18 @@ def _is_full(finding: Finding, findings: Sequence[Finding]) -> bool:
     return any(each.rule == "memory-near-limit" and each.gpu == finding.gpu for each in findings)
 
 
-def _stood_in(cause: str, at: CodeLocation) -> str:
-    """Return the line of code to look at; where it is YOLO's own, what helps against the cause, empty if nothing."""
+def _stood_in(cause: str, at: CodeLocation, finding: Finding) -> str:
+    """Return the line of code to look at; where it is YOLO's own, what helps against the cause, empty if nothing.
+
+    Several lines of a function, or several functions of one name, are told by the worst line, and that there are more.
+    """
+    lines = {each.line for each in finding.where if _function(each) == _function(at)}
+    place = place_words(at) if len(lines) == 1 else f"{place_words(at)[:-1]} and other lines)"
     who = "data-loader workers were" if at.process == "workers" else "the training was"
     share, always = f"{100 * at.share:.0f} % of the time that the GPU waited", CAUSES[cause].always
     if at.is_yolo:
-        return always and f"{always}. {upper_first(who)} in {place_words(at)} {share}"
-    return f"Look at {place_words(at)}: {f'{who} in it' if at.process == 'workers' else 'it took'} {share}"
+        return always and f"{always}. {upper_first(who)} in {place} {share}"
+    return f"Look at {place}: {f'{who} in it' if at.process == 'workers' else 'it took'} {share}"
 
 
 def _most(finding: Finding, own_share: float = STOOD_SHARE) -> CodeLocation | None:
@@ -268,7 +274,7 @@ def _look(cause: str, findings: Sequence[Finding], took_s: float) -> Sentence:
     if at is not None and not at.is_yolo:
         text = f"Look at {place_words(at)}: {felt} for {took} there"
     elif advice is not None and cause == "other-process":  # how much it slowed the training is not always known
-        text = f"{advice.short}: it used the GPU for {took} of the training"
+        text = f"{advice.short}: it was on the GPU for {took}"
     elif advice is not None:
         text = f"{advice.short}: {felt} for {took}"
     elif _was_paused(worst):

@@ -73,8 +73,10 @@ def work_sentences(  # noqa: PLR0913 - what it is judged by
     if judged and HEALTHY_PCT <= util < th.DOUBTED_PCT:
         busy = f"{busy} ({HEALTHY_PCT:.0f} % or more is good for YOLO)"
     (sure, cause), ids = _because(findings)
+    joined = ", and" if util < HEALTHY_PCT else ", but"
     ends = _at_epoch_ends(findings, seconds)
-    compute = ends or (not cause and _shared(context)) or (LIMIT if util > th.COMPUTE_BOUND_PCT else "")
+    more = ends or ("" if cause else _shared(context))
+    compute = f"{joined} {more}" if more else LIMIT if util > th.COMPUTE_BOUND_PCT else ""
     if before and cause:
         yield Sentence("work", f"{busy}{compute}.")
         yield Sentence("starved", f"Cause: {sure}{cause}.", ids)
@@ -86,7 +88,7 @@ def _at_epoch_ends(findings: Sequence[Finding], trained_s: float) -> str:
     """Return for which share of the time something held up the ends of epochs, empty where nothing did."""
     took_s = sum(f.took_s for f in findings if RULES[f.rule].at_epoch_ends)
     share_pct = 100 * took_s / (trained_s + took_s) if took_s else 0.0
-    return f", but waited at the ends of epochs for {share_pct:.0f} % of the time" if took_s else ""
+    return f"waited at the ends of epochs for {share_pct:.0f} % of the time" if took_s else ""
 
 
 def _shared(context: Context) -> str:
@@ -99,7 +101,7 @@ def _shared(context: Context) -> str:
         work_s += float(busy_s.sum())
         theirs_s += 0.0 if share is None else float((busy_s * share[mine]).sum())
     share_pct = 100 * theirs_s / work_s if work_s else 0.0
-    return f", but {share_pct:.0f} % of that was another process's work" if share_pct >= th.SHARED_PCT else ""
+    return f"{share_pct:.0f} % of that was another process's work" if share_pct >= th.SHARED_PCT else ""
 
 
 def _judgement(util: float, *, marred: bool) -> str:

@@ -1,5 +1,7 @@
 """Rule: processes of a training that were still running when the command that started them had ended."""
 
+from collections.abc import Sequence
+
 from gpu_report.analyse.context import Context
 from gpu_report.model import Advice, Finding, RecordedEvent
 from gpu_report.wording import counted
@@ -28,17 +30,24 @@ def _whole_numbers(event: RecordedEvent, name: str) -> list[int]:
 
 def _finding(context: Context, event: RecordedEvent) -> Finding:
     pids, gpus = _pids(event), sorted(set(_whole_numbers(event, "gpus")))
-    on = f" on GPU {', '.join(map(str, gpus))}" if gpus else ""
+    on = f" on GPU{'s' if len(gpus) > 1 else ''} {_listed(gpus)}" if gpus else ""
     who = f"{counted(len(pids), 'process', 'processes')} of the command still ran{on}"
     named = [str(pid) for pid in pids[:PIDS_NAMED]]
+    more = f" and {len(pids) - PIDS_NAMED} more" if len(pids) > PIDS_NAMED else ""
     short = f"Stop what still runs{on} (`ps -p {','.join(named)}` shows it)"
     return context.finding(
         "left-behind",
         "warning" if gpus else "info",
         (event.t_s, event.t_s),
-        f"{who} after it had ended (pid {', '.join(named)})",
+        f"{who} after it had ended (pid {', '.join(named)}{more})",
         gpu=gpus[0] if len(gpus) == 1 else None,
         epoch=None,
         phase=None,
         advice=(Advice(f"{short}. It takes GPU memory and time from the next training", short=short),) if gpus else (),
     )
+
+
+def _listed(gpus: Sequence[int]) -> str:
+    """Return numbers as they are spoken: 0, 1 and 2."""
+    *first, last = map(str, gpus)
+    return f"{', '.join(first)} and {last}" if first else last

@@ -13,7 +13,10 @@ from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.thresholds import BUSY_WAIT_UTIL_PCT
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, union
-from gpu_report.model import Cause, Evidence, Finding, Interval
+from gpu_report.model import Advice, Cause, Evidence, Finding, Interval
+
+SHORT = "Find the call that not all ranks make (`barrier`, `all_reduce`, `all_gather`)"
+ADVICE = (Advice(f"{SHORT}: each rank waits in it until all of them have come to it", short=SHORT),)
 
 
 def waiting_for_peer(context: Context) -> list[Finding]:
@@ -59,7 +62,8 @@ def _finding(context: Context, interval: Interval, late: int | None) -> Finding:
     peer = f"GPU {late}" if late is not None else "another GPU"
     seconds = f"{interval.duration_s:.0f} s"
     waited = f"GPU {interval.gpu} waited {seconds} for {peer}"
-    if late is None and not context.gpus_not_waiting(interval.gpu, span):
+    all_wait = late is None and not context.gpus_not_waiting(interval.gpu, span)
+    if all_wait:
         waited = f"All GPUs of the training waited {seconds} for each other"
     return context.finding(
         "waiting-for-peer",
@@ -69,6 +73,7 @@ def _finding(context: Context, interval: Interval, late: int | None) -> Finding:
         gpu=interval.gpu,
         evidence=_evidence(signals, power),
         cause=Cause("waiting-for-peer", STRONG, _explanation(signals, late)),
+        advice=ADVICE if all_wait else (),
         kernel_events=tuple(signals.kernel),
     )
 
@@ -84,7 +89,7 @@ def _late(context: Context, wait: Interval) -> int | None:
 def _explanation(signals: IntervalSignals, late: int | None) -> str:
     why = "; a signal had paused a process of the training" if _paused(signals) else ""
     whom = f"the one on GPU {late}" if late is not None else "one that never came to the same place in the code"
-    return f"it showed full utilisation at idle power: its rank waited for {whom}{why}"
+    return f"this GPU showed full utilisation at idle power: its rank waited for {whom}{why}"
 
 
 def _paused(signals: IntervalSignals) -> float | None:

@@ -52,7 +52,7 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
         "user-code",
         "warning",
         span,
-        f"{own.function.function} took {100 * own.of_all:.0f} % of training time on GPU {gpu}",
+        f"{100 * own.of_all:.0f} % of training time on GPU {gpu} went into {own.function.function}",
         gpu=gpu,
         epoch=None,
         phase=None,

@@ -107,8 +107,10 @@ class Session:
         until_s = time.monotonic() + LAST_PROCESS_S
         while (running := self._trainer.still_running()) and time.monotonic() < until_s:
             time.sleep(LOOK_S)
-        gpus = sorted(gpu for gpu, pids in self._gpus.pids.items() if running.intersection(pids))
-        return {"pids": sorted(running), "gpus": gpus} if running else None
+        on_gpu = {gpu: running.intersection(pids) for gpu, pids in self._gpus.pids.items()}
+        first = frozenset().union(*on_gpu.values())  # the ranks: their workers end with them
+        pids = [*sorted(first), *sorted(running - first)]
+        return {"pids": pids, "gpus": sorted(gpu for gpu, pids in on_gpu.items() if pids)} if running else None
 
     @property
     def errors(self) -> int:

@@ -69,10 +69,10 @@ def subtitle(analysis: Analysis) -> tuple[str, ...]:
 
 def tiles(analysis: Analysis) -> tuple[Fact, ...]:
     """Return the key numbers of the run, over all its GPUs."""
-    gpus = analysis.gpus
+    gpus = tuple(gpu for gpu in analysis.gpus if not gpu.of_others) or analysis.gpus
     facts = (
         _utilisation(analysis),
-        _memory(gpus),
+        _memory(tuple(_meant(gpus))),
         _mean_and_peak(analysis, "Temperature, mean", "temperature_c", "°C"),
         _mean_and_peak(analysis, "Power, mean", "power_w", "W"),
         Fact("Energy", energy(_energy(gpus)), _energy_note(analysis)),
@@ -103,7 +103,7 @@ def legend(analysis: Analysis) -> tuple[LegendItem, ...]:
         (analysis.low_intervals, "dashes", "under 20 %"),
         ([finding for finding in analysis.findings if finding.level_pct is not None], "swatch drop", "drop"),
         (analysis.gaps, "swatch gap", "no data"),
-        ([phase for phase in analysis.phases if phase.name == "checkpoint"], "event checkpoint", "weights saved"),
+        ([phase for phase in analysis.phases if phase.name == "checkpoint"], "event checkpoint", "end of an epoch"),
         (kernel, f"event kernel {worst}", "kernel message"),
         (marked(analysis.run.events), "event happening", "recorder event"),
     )
@@ -146,9 +146,12 @@ def ledger(analysis: Analysis) -> tuple[LedgerItem, ...]:
 
 def ledger_note(analysis: Analysis) -> str:
     """Return what the ledger's seconds are of."""
-    gpus, busy = len(analysis.gpus), known(analysis.verdict.busy_pct)
+    gpus, busy = sum(not gpu.of_others for gpu in analysis.gpus), known(analysis.verdict.busy_pct)
     known_busy = busy is not None and saw_training(analysis)
     alone = f" In training alone the GPU was busy {quantity(busy, '%')}." if known_busy else ""
+    if gpus == 1 and len(analysis.gpus) > 1:
+        mine = next(gpu.gpu.index for gpu in analysis.gpus if not gpu.of_others)
+        return f"All {duration(analysis.run.duration_s)} of GPU {mine}, start-up included.{alone}"
     if gpus == 1:
         return f"All {duration(analysis.run.duration_s)} of the recording, start-up included.{alone}"
     return f"All GPU time of the recording: {duration(analysis.run.duration_s)} on each of {gpus} GPUs.{alone}"

@@ -56,7 +56,7 @@ def test_a_run_that_nothing_mars_is_called_healthy():
         (killed(trained()), f"{KILLED} T{BUSY[1:]}."),
         (
             with_guest(trained()),
-            f"Keep python3 (pid 77) off GPU 0: it used the GPU for 40 s of the training. T{BUSY[1:]}, but 35 % of that "
+            f"Keep python3 (pid 77) off GPU 0: it was on the GPU for 40 s. T{BUSY[1:]}, but 35 % of that "
             "was another process's work. "
             "python3 (pid 77) shared GPU 0 with the training for 40 s.",
         ),

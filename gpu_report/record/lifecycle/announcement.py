@@ -12,16 +12,24 @@ from gpu_report.record.options import RecordOptions
 UNNAMED = "GPU of unknown model"
 
 
-def beginning(answer: Opened | OpenFailed | None, options: RecordOptions, folder: Path) -> str:
-    """Return what is recorded and where; `answer` is NVML's, None while it has not come."""
+def beginning(
+    answer: Opened | OpenFailed | None, options: RecordOptions, folder: Path, *, continues: bool = False
+) -> str:
+    """Return what is recorded and where; `answer` is NVML's, None while it has not come.
+
+    `continues` says that the folder has an earlier recording, which this one is added to.
+    """
     how_long = f" for {options.duration_s:g} s" if options.duration_s is not None else ""
     stop = "" if options.command or how_long else "; Ctrl-C stops it"
-    return f"recording {_gpus(answer)}, every {options.interval_s:g} s{how_long}, into {_short(folder)}{stop}"
+    more = ", which continues the recording there" if continues else ""
+    return f"recording {_gpus(answer)}, every {options.interval_s:g} s{how_long}, into {_short(folder)}{more}{stop}"
 
 
-def ending(folder: Path, *, lossy: bool) -> str:
-    """Return where it was recorded, and the command that renders it."""
+def ending(folder: Path, *, lossy: bool, is_read: bool = True) -> str:
+    """Return where it was recorded, and the command that renders it; `is_read` says whether any GPU was."""
     missing = ", but some of it could not be written" if lossy else ""
+    if not is_read:
+        return f"recorded into {_short(folder)}{missing}. No GPU was read, so there is no report: gpu-report doctor"
     render = shlex.join(["gpu-report", "render", "report.html", _short(folder)])
     return f"recorded into {_short(folder)}{missing}. Next: {render}"
 

@@ -40,6 +40,7 @@ class OpenRecording:
         self._earlier = earlier
         self._say = say
         self._segment = segments + 1
+        self._is_read = True
         self._journal = open_journal(folder, say)
         self._journal.event("recording_started", start, {"segment": self._segment})
         self._journal.describe(run_json.at_start(options, start, earlier))
@@ -54,7 +55,7 @@ class OpenRecording:
     @property
     def outcome(self) -> str:
         """Return what is said at the end."""
-        return announcement.ending(self.folder, lossy=self._journal.lossy)
+        return announcement.ending(self.folder, lossy=self._journal.lossy, is_read=self._is_read)
 
     def run(self, gpus: GpuWatch, command: Started | None, ending: StopRequest) -> None:
         """Record until the end, and close."""
@@ -62,11 +63,13 @@ class OpenRecording:
             fields = {"pid": command.pid, "command": list(hide_in_command(self._options.command))}
             self._journal.event("command_started", command.at, fields)
         gpus.go_on_from(self._earlier)
-        self._say(announcement.beginning(gpus.answer, self._options, self.folder))
+        continues = self._segment > 1
+        self._say(announcement.beginning(gpus.answer, self._options, self.folder, continues=continues))
         surroundings = Surroundings(self._journal, gpus, self._yolo, None if command is None else command.pid)
         session = Session(self._options, surroundings, self._say)
         end = session.run(ending)
         gpus.finish()
+        self._is_read = continues or bool(gpus.devices)
         if gpus.devices:
             self._journal.describe({"gpus": gpus.described()})
         self._finish(end, session)

@@ -19,6 +19,7 @@ class InsideWatch:
         """Read from here on: what stands there already is of an earlier recording."""
         self._folder = folder / schema.INSIDE_DIR
         self._read: dict[str, int] = {entry.name: size for entry, size in self._sizes()}
+        self.has_told = False
 
     def new_trainings(self) -> list[Path]:
         """Return the folders of trainings that have begun since the last look."""
@@ -26,6 +27,7 @@ class InsideWatch:
         for entry, size in self._sizes():
             if size > self._read.get(entry.name, 0):
                 found += self._trainings_in(entry)
+        self.has_told |= bool(found)
         return found
 
     def _sizes(self) -> Iterator[tuple[os.DirEntry[str], int]]:

@@ -43,15 +43,27 @@ MARKS = (schema.YOLO_RESULTS, schema.YOLO_ARGS)
 
 @dataclass(frozen=True)
 class RunDir:
-    """A folder that looks like a YOLO run, and when the newest of its two files was written (UTC seconds)."""
+    """A folder that looks like a YOLO run, and when the newest of its two files was written (UTC seconds).
+
+    `begun_s` is when its args.yaml was, which YOLO does as a training begins or resumes; None without one.
+    """
 
     path: Path
     changed_s: float
+    begun_s: float | None = None
 
 
-def find_newest(roots: Iterable[Path], since_wall_s: float, known: Collection[Path] = ()) -> Path | None:
-    """Return the run folder under `roots` written to last, since `since_wall_s`; None when that one is known."""
+def find_newest(
+    roots: Iterable[Path], since_wall_s: float, known: Collection[Path] = (), *, begun_since: bool = False
+) -> Path | None:
+    """Return the run folder under `roots` written to last, since `since_wall_s`; None when that one is known.
+
+    With `begun_since` its training must have begun since then, too: one that somebody else started before is no run of
+    a command that is started here.
+    """
     found = [run for root in _outermost(roots) for run in walk(root) if run.changed_s >= since_wall_s]
+    if begun_since:
+        found = [run for run in found if run.begun_s is None or run.begun_s >= since_wall_s]
     newest = max(found, key=lambda run: run.changed_s, default=None)
     return None if newest is None or newest.path in known else newest.path
 
@@ -132,7 +144,8 @@ def _worth_entering(entry: os.DirEntry[str]) -> bool:
 
 def _as_found(folder: str, marks: Sequence[os.DirEntry[str]]) -> Iterator[RunDir]:
     try:
-        yield RunDir(Path(folder), max(entry.stat().st_mtime for entry in marks))
+        written_s = {entry.name: entry.stat().st_mtime for entry in marks}
+        yield RunDir(Path(folder), max(written_s.values()), written_s.get(schema.YOLO_ARGS))
     except OSError:
         return  # deleted meanwhile, as DDP does before it launches
 

@@ -122,9 +122,11 @@ class YoloWatch:
     def _find(self, pids: Callable[[], Iterable[int]]) -> Path | None:
         if self._given is not None:
             return self._given if not self.runs and self._given.is_dir() else None
+        if self._command and self._inside.has_told:  # of each training of it: what else lies there is another's
+            return None
         roots = search_roots(self._command, pids())
         known = [run.path for run in self.runs]
-        found = find_newest(roots, self._since_wall_s, known)
+        found = find_newest(roots, self._since_wall_s, known, begun_since=bool(self._command))
         return found if found is not None and not self._knows(found) else None
 
     def _follow_all(self, at: Clocks, emit: Emit) -> bool:

@@ -54,6 +54,7 @@ def set_up(analysis: Analysis) -> tuple[str, ...]:
     model = PurePath(str(told.get("model") or "").replace("\\", "/")).stem
     words = {"batch": "batch {}", "workers": "{} data-loader workers", "imgsz": "{} px"}
     numbers = {name: told[name] for name in words if isinstance(told.get(name), int)}
+    words["workers"] = words["workers"].removesuffix("s") if numbers.get("workers") == 1 else words["workers"]
     return tuple(map(clean, filter(None, (model, *(words[name].format(value) for name, value in numbers.items())))))
 
 

@@ -98,7 +98,7 @@ def _something_else(context: Context, slow: Sequence[TrainedEpoch], rest: Sequen
     """Name another process where the GPU was busy far longer for the same work than its clock accounts for.
 
     Of one GPU only: one of several may spin for another. What the same work takes of the GPU's time is the same in each
-    epoch, however long the training waits between batches.
+    epoch, however long the training waits between batches: where it only waited, the GPU was hardly busier.
     """
     training = context.training_at(slow[0].span[0])
     if training is None or len(training.gpus) != 1:
@@ -107,7 +107,9 @@ def _something_else(context: Context, slow: Sequence[TrainedEpoch], rest: Sequen
     then_mhz, typical_mhz = (of_gpus("sm_clock_mhz")(context, epochs) for epochs in (slow, rest))
     if then_s is None or not typical_s or not then_mhz or typical_mhz is None:
         return None
-    if then_s < th.BUSIER_FACTOR * typical_s * max(typical_mhz / then_mhz, 1.0):
+    work_s = typical_s * max(typical_mhz / then_mhz, 1.0)
+    longer_s = median(epoch.train_s for epoch in slow) - median(epoch.train_s for epoch in rest)
+    if then_s < th.BUSIER_FACTOR * work_s or then_s - work_s < th.EXPLAINED_SHARE * longer_s:
         return None
     text = (
         f"the GPU was busy {then_s:.0f} s of it, typical {typical_s:.0f} s for the same work: something else ran on it"

@@ -59,6 +59,9 @@ def test_a_long_recording_is_left_to_the_report(tmp_path, monkeypatch, capsys):
 def test_the_command_that_renders_can_be_typed_as_it_stands(tmp_path):
     assert ending(Path("my runs/1"), lossy=False).endswith("Next: gpu-report render report.html 'my runs/1'")
     assert "could not be written" in ending(Path("r"), lossy=True)
+    unread = ending(Path("r"), lossy=False, is_read=False)
+    assert "No GPU was read" in unread
+    assert "render" not in unread
 
 
 def test_a_recording_says_what_it_records_and_where_and_how_to_see_it(run_cli, fake_nvml, tmp_path):

@@ -32,6 +32,16 @@ def test_a_known_run_is_not_found_again_while_it_is_the_newest(tmp_path):
     assert find_newest([tmp_path], 0, [first]) == second
 
 
+def test_a_run_that_began_before_a_command_is_none_of_it_however_new_its_rows_are(tmp_path):
+    other = make_run(tmp_path / "other", age_s=50)
+    os.utime(other / "results.csv")
+    since_s = time.time() - 20
+    assert find_newest([tmp_path], since_s) == other
+    assert find_newest([tmp_path], since_s, begun_since=True) is None
+    mine = make_run(tmp_path / "mine", age_s=10)
+    assert find_newest([tmp_path], since_s, begun_since=True) == mine
+
+
 def test_args_alone_are_enough_for_a_run_that_has_just_begun(tmp_path):
     (tmp_path / "train").mkdir()
     (tmp_path / "train/args.yaml").write_text("epochs: 3\n")

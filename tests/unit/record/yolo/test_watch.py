@@ -347,3 +347,21 @@ def test_a_pipe_or_an_endless_file_in_place_of_yolos_holds_nothing_up(training, 
     training.write(run, (1, 2.9), (2, 5.0))
     training.tick(SEARCH_AGAIN_EVERY_S + 1)
     assert (training.run_folder / "yolo/args.yaml").is_file()
+
+
+def test_a_command_whose_callbacks_tell_of_its_training_has_no_other_ones(tmp_path, monkeypatch):
+    work, other, mine = tmp_path / "work", tmp_path / "work/other", tmp_path / "work/mine"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    monkeypatch.setenv("YOLO_CONFIG_DIR", str(tmp_path))
+    training = Training(tmp_path, command=("python", "train.py"))
+    inside = training.run_folder / "inside"
+    inside.mkdir(parents=True)
+    training.write(mine)
+    said = {"kind": "run", "task": "train", "save_dir": str(mine)}
+    (inside / "7.jsonl").write_text(json.dumps(said) + "\n")
+    training.tick()
+    for epoch in range(1, 4):  # somebody else's, in the same working directory, which begins later
+        training.write(other, *((each, 2.0 * each) for each in range(1, epoch + 1)))
+        training.tick(SEARCH_AGAIN_EVERY_S)
+    assert [fields["path"] for kind, _, fields in training.events if kind == "yolo_run"] == [str(mine)]

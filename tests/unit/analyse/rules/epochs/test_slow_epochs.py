@@ -150,6 +150,16 @@ def test_a_gpu_that_is_busy_longer_for_the_same_work_does_something_else_too(the
     assert (finding.cause.name if finding.cause else None) == cause
 
 
+@pytest.mark.parametrize(("then_util", "cause"), [(3.0, None), (60.0, "other-process")])
+def test_a_gpu_that_waited_for_most_of_a_long_epoch_does_nothing_else(then_util, cause):
+    lengths = [*SLOW[:4], 200.0, *SLOW[5:]]
+    begin = start_of(5, lengths)
+    busy, clock = [(begin, begin + 200, then_util)], lambda t: 0 * t + 1900.0
+    run = trained(lengths, util=18.0, busy=busy, quantities={"sm_clock_mhz": clock})  # no level to fall from
+    (finding,) = findings(run, "slow-epoch")
+    assert (finding.cause.name if finding.cause else None) == cause
+
+
 def test_a_slowdown_with_its_cause_says_it_all():
     begin = start_of(5, SLOW)
     taken = trained(SLOW, busy=[(begin, begin + 31, 50.0)])

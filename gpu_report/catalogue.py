@@ -10,6 +10,7 @@ from functools import partial
 
 UNEXPLAINED = "unexplained"  # an honest answer
 LOADER = "the data loader"  # what a finding waited for
+WAITING_FOR_PEER = "waiting-for-peer"  # a rule and its cause
 ENDS_SHARE_KEY = "epoch_ends_pct"  # of evidence: the share of an epoch that its end takes
 USER_CODE_KEY = "user_code_pct"  # of evidence: the share of training time that a function of the user's takes
 SEVERITIES = ("critical", "warning", "info")  # worst first
@@ -115,7 +116,7 @@ _RULES = (
         mentioned_once=True,
     ),
     RuleRow(
-        "waiting-for-peer",
+        WAITING_FOR_PEER,
         "waiting",
         "Waiting for a slower GPU",
         "Waiting GPU",
@@ -132,7 +133,6 @@ _RULES = (
         takes_time=True,
         takes_epoch_time=True,
         disturbs=True,
-        without_cause=True,
     ),
     RuleRow(
         "slow-validation",
@@ -301,7 +301,7 @@ _CAUSES = (
     ),
     CauseRow("gpu-fault", "GPU fault", once="Check {gpu}: a fault of it {probably}cost {took}"),
     CauseRow(
-        "waiting-for-peer",
+        WAITING_FOR_PEER,
         "Waiting for a slower GPU",
         "find what held up the slower GPU: every step takes as long as the slowest one.",
         "Find what held up the slower GPU: {gpu} waited {took} for it",

@@ -13,13 +13,12 @@ from gpu_report.load.limits import SHORT, Limits
 from gpu_report.load.problems import lines_left_out
 from gpu_report.load.process_files import read_head
 from gpu_report.load.run_clock import RunClock
+from gpu_report.load.stacks import DEEPEST, MOST_PROCESSES
 from gpu_report.load.yolo.callback_lines import text, whole
 from gpu_report.model import Frame, ProcessDumps, Stack
 from gpu_report.run_folder import finite, parse_events
 
-DEEPEST: Final = 160
 MOST_STACKS: Final = 10_000  # a recorder writes 2,000 out, and another one may go on in its folder
-MOST_PROCESSES: Final = 1024  # as of those that note lines themselves
 ROLES: Final = ("main", "worker")
 
 

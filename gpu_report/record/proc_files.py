@@ -12,6 +12,12 @@ def read_text(path: Path) -> str:
         return ""
 
 
+def stat_fields(pid: int, proc: Path = Path("/proc")) -> list[str]:
+    """Return the fields of a process's `stat` from its state on (proc_pid_stat(5)), empty when it is gone."""
+    text = read_text(proc / str(pid) / "stat")
+    return text.rpartition(")")[2].split()  # the name before may hold anything, parentheses too
+
+
 def container(root: Path = Path("/")) -> str | None:
     """Return what kind of container this process runs in, or None when there is no sign of one."""
     signs = {".dockerenv": "docker", "run/.containerenv": "podman"}

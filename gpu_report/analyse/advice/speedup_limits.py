@@ -18,10 +18,9 @@ from gpu_report.analyse.timeline.trainings import Training, longest_run
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, as_array, length_s
 from gpu_report.analyse.timeseries.thresholds import TOUCHED_S
-from gpu_report.catalogue import CAUSES, RULES
+from gpu_report.catalogue import CAUSES, RULES, WAITING_FOR_PEER
 from gpu_report.model import EpochSummary, Finding, SpeedupLimit
 
-WAITING = "waiting-for-peer"
 GAPS = "short gaps"
 # Of which epochs a limit calls one the epoch now: the table of epochs has others beside them, the first above all.
 ALL, STEADY = "all epochs", "the steady-state epochs"
@@ -117,7 +116,9 @@ def _disturbing(findings: Sequence[Finding]) -> list[Finding]:
     causing = [f for f in findings if not f.expected and f.severity != "info" and f.cause]
     took = [f for f in causing if RULES[f.rule].takes_epoch_time]
     fell = IntervalIndex([f for f in took if RULES[f.rule].fall], _span)
-    return [f for f in took if f.rule != WAITING or not any(_overlap_s(f, other) > 0 for other in fell(*f.span))]
+    return [
+        f for f in took if f.rule != WAITING_FOR_PEER or not any(_overlap_s(f, other) > 0 for other in fell(*f.span))
+    ]
 
 
 def _span(finding: Finding) -> Span:

@@ -10,18 +10,16 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.results.dump_locations import dump_locations
 from gpu_report.analyse.results.time_ledger import WHOLE_ROWS, IdleRows, idle_rows
 from gpu_report.analyse.signals.idle_stacks import IdleStacks, Rows
-from gpu_report.analyse.signals.stack_notes import kind_of
+from gpu_report.analyse.signals.stack_notes import MAIN, WORKERS, kind_of
 from gpu_report.analyse.signals.thresholds import OWN_SHARE
 from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, intersect, parts
-from gpu_report.catalogue import CAUSES, LOADER, RULES
+from gpu_report.catalogue import CAUSES, LOADER, RULES, WAITING_FOR_PEER
 from gpu_report.model import CodeLocation, Finding, Frame, Interval, LedgerRow
 
 SHOWN = 4  # locations of a finding: what comes after them is seldom what held it up
 LEAST_SHARE = 0.05  # of the notes of a process: less is passing by
 LEAST_NOTED_S = 1.0  # of a process within the finding: less of it may be chance
-MAIN, WORKERS = "main", "workers"
-WAITING = "waiting-for-peer"
 # Causes in the GPU itself: in which line the training stood meanwhile says nothing of them.
 OF_THE_GPU = frozenset({"other-process", "power-cap", "thermal", "gpu-fault"})
 STEADY = frozenset({"starved", "user-code"})  # rules whose figures are of the steady state
@@ -41,7 +39,7 @@ def with_locations(context: Context, finding: Finding) -> Finding:
     spans = _spans(context, finding)
     found: list[CodeLocation] = []
     roles = (WORKERS, MAIN) if finding.waited_for == LOADER else _roles(finding.cause.name if finding.cause else "")
-    own_first = finding.cause is not None and finding.cause.name in {*OF_A_CALL, WAITING}
+    own_first = finding.cause is not None and finding.cause.name in {*OF_A_CALL, WAITING_FOR_PEER}
     for role in roles:
         processes = _processes(context, finding, role)
         found += _locations(role, [_weighted(each, spans) for each in processes], own_first=own_first)
@@ -121,7 +119,7 @@ def _processes(context: Context, finding: Finding, role: str) -> list[IdleStacks
     mine = [each for each in context.signals.idle_stacks if _has(each, role)]
     gpus = set(finding.gpus) or ({finding.gpu} if finding.gpu is not None else set())
     fed = [each for each in mine if gpus.intersection(each.gpus)] or mine
-    if finding.cause is None or finding.cause.name != WAITING:
+    if finding.cause is None or finding.cause.name != WAITING_FOR_PEER:
         return fed
     # the line to look at is that of the rank that is late; of ranks that all wait, each one's
     late = set(context.gpus_not_waiting(min(gpus), finding.longest.span)) - gpus if gpus else set()

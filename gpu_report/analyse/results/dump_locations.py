@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.signals.stack_notes import is_loader, location_of
+from gpu_report.analyse.signals.stack_notes import MAIN, WORKERS, is_loader, location_of
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.catalogue import RULES
@@ -22,7 +22,6 @@ from gpu_report.model import CodeLocation, Finding, Frame, ProcessDumps, Stack
 LEAST_DUMPS = 3
 LEAST_SHARE = 0.1  # of the time: with 12 dumps at most, less is one of them
 WAITS_SHARE = 0.5  # of the time in the loader: then what its workers did comes first
-MAIN, WORKERS = "main", "workers"
 
 
 @dataclass(frozen=True)

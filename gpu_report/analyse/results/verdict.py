@@ -20,7 +20,7 @@ from gpu_report.analyse.results.verdict_work import (
 from gpu_report.analyse.rules.unused_gpus import idle_gpus
 from gpu_report.analyse.signals.clock_throttling import POWER_CAP, THERMAL
 from gpu_report.analyse.timeseries.gpu_series import unsampled_s
-from gpu_report.catalogue import CAUSES, RULES, UNEXPLAINED, cause_words, row_words
+from gpu_report.catalogue import CAUSES, RULES, UNEXPLAINED, WAITING_FOR_PEER, cause_words, row_words
 from gpu_report.model import (
     HEALTHY_PCT,
     STARVED_PCT,
@@ -35,7 +35,6 @@ from gpu_report.model import (
 )
 from gpu_report.wording import about_length, length, lower_first, money_words, upper_first
 
-WAITING = "waiting-for-peer"
 SEVERAL = 2  # epochs: of fewer the epoch itself says all
 
 
@@ -177,7 +176,7 @@ def _others(findings: Sequence[Finding], merged: Sequence[MergedDrop]) -> Iterat
     for rule in (rule.id for rule in RULES.values() if rule.mentioned_once):
         mine = [f for f in findings if f.rule == rule and not f.expected and not _leads_urgently(f)]
         mine = [f for f in mine if not ended or not led_to(f, ended[0])]
-        waited = waiting_sentence(merged, mine) if rule == WAITING else ""
+        waited = waiting_sentence(merged, mine) if rule == WAITING_FOR_PEER else ""
         if waited:
             yield Sentence(rule, waited)
         elif mine:

@@ -10,12 +10,20 @@ from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.signals.stack_notes import kind_of
 from gpu_report.analyse.signals.thresholds import OWN_SHARE, STOOD_SHARE
 from gpu_report.analyse.timeseries.intervals import length_s, union
-from gpu_report.catalogue import CAUSES, ENDS_SHARE_KEY, RULES, UNEXPLAINED, USER_CODE_KEY, rule_words
+from gpu_report.catalogue import (
+    CAUSES,
+    ENDS_SHARE_KEY,
+    RULES,
+    UNEXPLAINED,
+    USER_CODE_KEY,
+    WAITING_FOR_PEER,
+    rule_words,
+)
 from gpu_report.model import Advice, CodeLocation, Finding, Frame, Projection, Sentence, SpeedupLimit
 from gpu_report.wording import about_length, counted, lower_first, place_words, shown_ratio, upper_first
 
 FIX, LOOK = "fix", "look"  # kinds of sentences: set an argument, look at something
-LAUNCH_BOUND, WAITING = "launch-bound", "waiting-for-peer"
+LAUNCH_BOUND = "launch-bound"
 URGENT_S = float("inf")  # nothing is worth more
 
 
@@ -197,7 +205,7 @@ def _momentary(findings: Sequence[Finding], limits: Sequence[SpeedupLimit], epoc
         if takes and not finding.expected and finding.severity != "info" and finding.cause:
             of.setdefault((finding.cause.name, _was_paused(finding)), []).append(finding)
     lasting = {f.cause.name for f in findings if f.rule == "starved" and f.cause and f.severity != "info"}
-    waited_for = {WAITING} if len(of) > 1 else set()  # what was waited for says why
+    waited_for = {WAITING_FOR_PEER} if len(of) > 1 else set()  # what was waited for says why
     for (cause, _), mine in of.items():
         limit = next((limit for limit in limits if limit.cause == cause), None)
         took_s = _took_s(mine)
@@ -265,7 +273,7 @@ def _look(cause: str, findings: Sequence[Finding], took_s: float) -> Sentence:
     worst = max(findings, key=lambda finding: finding.duration_s)
     ids = tuple(finding.id for finding in findings)
     advice = next((each for each in worst.advice if each.short), None)
-    at, row = _most(worst, OWN_SHARE if cause == WAITING else STOOD_SHARE), CAUSES[cause]
+    at, row = _most(worst, OWN_SHARE if cause == WAITING_FOR_PEER else STOOD_SHARE), CAUSES[cause]
     is_sure = worst.cause is None or worst.cause.confidence >= LIKELY
     sure = "" if is_sure and (at is None or at.dumps is None) else "probably "  # a few dumps are no measured time
     took = about_length(took_s)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.timeline.trainings import whole
 from gpu_report.model import Advice, Finding, RecordedEvent
 from gpu_report.wording import counted
 
@@ -25,7 +26,7 @@ def _pids(event: RecordedEvent) -> list[int]:
 
 def _whole_numbers(event: RecordedEvent, name: str) -> list[int]:
     value = event.fields.get(name)
-    return [each for each in value if type(each) is int] if isinstance(value, list | tuple) else []
+    return [each for each in value if whole(each) is not None] if isinstance(value, list | tuple) else []
 
 
 def _finding(context: Context, event: RecordedEvent) -> Finding:

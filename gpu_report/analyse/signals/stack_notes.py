@@ -7,6 +7,8 @@ from itertools import takewhile
 
 from gpu_report.model import CodeKind, Frame, ProcessStacks, Stack
 
+MAIN, WORKERS = "main", "workers"  # whose lines: the processes that train, and those that load their data
+
 # Where a loader's worker begins: what lies further out is of the process that it was forked from.
 WORKER_LOOP = "_worker_loop"
 # Frames that say nothing of what is done: the interpreter's own, the standard library's and ours.

@@ -5,6 +5,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gpu_report.record.proc_files import stat_fields
 from gpu_report.record.yolo.find_run_dir import MAX_DEPTH, roots_of
 
 TRAINER, OTHER, NOT_VISIBLE, UNKNOWN = "trainer", "other", "not visible", "unknown"
@@ -110,10 +111,9 @@ class Owners:
 
     def _stat(self, pid: int) -> Stat | None:
         try:
-            text = (self.proc / str(pid) / "stat").read_text(encoding="ascii", errors="replace")
-            fields = text.rpartition(")")[2].split()  # the name before may hold anything, parentheses too
+            fields = stat_fields(pid, self.proc)
             return Stat(int(fields[1]), int(fields[2]), int(fields[19]))
-        except (OSError, ValueError, IndexError):
+        except (ValueError, IndexError):
             return None
 
     def _visible(self, pid: int) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpu_report.record.host.cgroup import CgroupSampler
-from gpu_report.record.proc_files import descendants, read_text
+from gpu_report.record.proc_files import descendants, read_text, stat_fields
 
 LOOK_EVERY_S = 5.0  # workers live for an epoch or for the run; a new one is missed for this long at most ...
 LOOK_AGAIN_S = 1.0  # ... and for this long while there is none: a look at a single process costs 10 us
@@ -29,8 +29,7 @@ class Look:
     """One process so far: CPU seconds, state, MiB read from storage (None: not ours to see), and two more.
 
     `programs_s` are the CPU seconds of the programs that it ran and waited for. `major_faults` are the pages of its
-    memory that it had to wait for: of a mapped file that was not in memory, or from swap. `started` is when it began
-    (ticks since boot): a number may be another process's by now.
+    memory that it had to wait for: of a mapped file that was not in memory, or from swap.
     """
 
     cpu_s: float
@@ -38,7 +37,6 @@ class Look:
     read_mib: float | None
     programs_s: float = 0.0
     major_faults: int = 0
-    started: int = 0
 
 
 class TrainerTree:
@@ -52,7 +50,7 @@ class TrainerTree:
         self._due_s = 0.0
         self._mains: frozenset[int] = frozenset()
         self._workers: frozenset[int] = frozenset()
-        self._seen: dict[int, int] = {}  # when each process began that was ever seen here
+        self._seen: dict[int, int] = {}  # when each process began (ticks since boot) that was ever seen here
         self._before: dict[int, Look] = {}
         self._before_s = 0.0
 
@@ -94,9 +92,12 @@ class TrainerTree:
         return frozenset(pid for pid, started in self._seen.items() if self._started(pid) == started)
 
     def _started(self, pid: int) -> int | None:
-        """Return when a process that runs began, None where it has ended."""
-        look = read_process(self._proc, pid)
-        return None if look is None or look.state in OVER else look.started
+        """Return when a process that runs began, None where it has ended: a number may be another process's by now."""
+        try:
+            fields = stat_fields(pid, self._proc)
+            return None if fields[0] in OVER else int(fields[19])
+        except (ValueError, IndexError):
+            return None
 
     def _find(self, command_pid: int | None, gpu_pids: Collection[int]) -> None:
         """Take the processes on a GPU as main ones, the command itself where none is, and look for their workers."""
@@ -110,8 +111,9 @@ class TrainerTree:
 
     def _remember(self) -> None:
         """Keep when each process began that was seen here and runs still."""
-        known = self.still_running() | self._mains | self._workers
-        self._seen = {pid: started for pid in known if (started := self._started(pid)) is not None}
+        known = {pid: self._seen[pid] for pid in self.still_running()}
+        new = (self._mains | self._workers) - known.keys()
+        self._seen = known | {pid: started for pid in new if (started := self._started(pid)) is not None}
 
     def _workers_of(self, main: int) -> list[int]:
         """Return the processes that `multiprocessing` made of a main one; a command that it runs is no loader's."""
@@ -160,14 +162,13 @@ class TrainerTree:
 def read_process(proc: Path, pid: int) -> Look | None:
     """Return a look at a process, None when it is gone."""
     try:
-        text = (proc / str(pid) / "stat").read_text(encoding="ascii", errors="replace")
-        fields = text.rpartition(")")[2].split()  # the name before may hold anything, parentheses too
+        fields = stat_fields(pid, proc)
         # proc_pid_stat(5): user, system, theirs
-        faults, ticks, started = int(fields[9]), [int(field) for field in fields[11:15]], int(fields[19])
+        faults, ticks = int(fields[9]), [int(field) for field in fields[11:15]]
         cpu_s, programs_s = sum(ticks[:2]) / TICKS_PER_S, sum(ticks[2:]) / TICKS_PER_S
-    except (OSError, ValueError, IndexError):
+    except (ValueError, IndexError):
         return None
-    return Look(cpu_s, fields[0], _read_mib(proc, pid), programs_s, faults, started)
+    return Look(cpu_s, fields[0], _read_mib(proc, pid), programs_s, faults)
 
 
 def _share_of_programs(before: Look, after: Look, elapsed_s: float) -> float:

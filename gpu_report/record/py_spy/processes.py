@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from gpu_report.record.proc_files import stat_fields
+
 MOST_MAINS = 4  # ranks of one machine wait for each other; of eight the other four come at the next dump
 MOST_WORKERS = 4  # likewise of the workers, which take turns
 MOST_ANCESTORS = 8  # a worker of a fork server under its main process is two
@@ -105,7 +107,6 @@ class Targets:
 
     def _parent(self, pid: int) -> int:
         try:
-            text = (self._proc / str(pid) / "stat").read_text(encoding="ascii", errors="replace")
-            return int(text.rpartition(")")[2].split()[1])  # the name before may hold anything, parentheses too
-        except (OSError, ValueError, IndexError):
+            return int(stat_fields(pid, self._proc)[1])
+        except (ValueError, IndexError):
             return 0

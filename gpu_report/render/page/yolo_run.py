@@ -1,12 +1,14 @@
 """The YOLO runs: where they lay, how well their phases are known, and their arguments, the changed ones first."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import PurePath
 
 from gpu_report.model import Analysis, InsideRun, YoloRun
 from gpu_report.render.formatting import clean, duration, known, number
 from gpu_report.render.page.view import Fact, YoloView
 from gpu_report.render.page.yolo_defaults import DEFAULTS, SAME_SINCE, is_changed
+from gpu_report.wording import counted
 
 FROM_CALLBACKS = "callbacks"  # the source of what YOLO told itself (analyse/timeline/callbacks.py)
 
@@ -52,10 +54,13 @@ def set_up(analysis: Analysis) -> tuple[str, ...]:
     reported = (each.settings for each in analysis.run.inside if each.rank == 0 and each.run == run.number)
     told = {**run.args, **{name: value for name, value in next(reported, {}).items() if value is not None}}
     model = PurePath(str(told.get("model") or "").replace("\\", "/")).stem
-    words = {"batch": "batch {}", "workers": "{} data-loader workers", "imgsz": "{} px"}
-    numbers = {name: told[name] for name in words if isinstance(told.get(name), int)}
-    words["workers"] = words["workers"].removesuffix("s") if numbers.get("workers") == 1 else words["workers"]
-    return tuple(map(clean, filter(None, (model, *(words[name].format(value) for name, value in numbers.items())))))
+    words: dict[str, Callable[[int], str]] = {
+        "batch": "batch {}".format,
+        "workers": partial(counted, one="data-loader worker"),
+        "imgsz": "{} px".format,
+    }
+    numbers = [in_words(value) for name, in_words in words.items() if isinstance(value := told.get(name), int)]
+    return tuple(map(clean, filter(None, (model, *numbers))))
 
 
 def phases_note(analysis: Analysis) -> str:

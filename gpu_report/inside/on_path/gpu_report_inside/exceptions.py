@@ -6,6 +6,7 @@ import errno
 import os
 import re
 from collections import deque
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from . import facts
@@ -13,6 +14,7 @@ from .hide_secrets import hide_and_cut
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+    from types import TracebackType
 
 LONGEST_READ = 4000  # characters of an exception's words that are looked through
 LONGEST_MESSAGE = 300  # ... and that are kept
@@ -98,14 +100,11 @@ def _cuda_error(error: BaseException) -> int | None:
 
 def _raised_in(error: BaseException) -> str | None:
     """Return the function of ultralytics that the exception came from, or through last."""
-    found, at = None, error.__traceback__
-    for _ in range(MOST_FRAMES):
-        if at is None:
-            break
+    found = None
+    for at in islice(_traceback(error), MOST_FRAMES):
         module = at.tb_frame.f_globals.get("__name__")
         if isinstance(module, str) and module.startswith("ultralytics."):
             found = f"{module}:{at.tb_frame.f_code.co_name}"
-        at = at.tb_next
     return found
 
 
@@ -123,24 +122,29 @@ def _frames(error: BaseException) -> list[list[Any]]:
     """
     text = str(error)
     told = _LINE_OF_TRACEBACK.findall(text) if _IN_WORKER.match(text) else []
-    frames: Iterable[tuple[str, int, str]] = ((file, int(line), name) for file, line, name in told)
-    return [[hide_and_cut(file), line, name[:100]] for file, line, name in _ends(frames if told else _traceback(error))]
+    frames = ((file, int(line), name) for file, line, name in told) if told else map(_frame, _traceback(error))
+    return [[hide_and_cut(file), line, name[:100]] for file, line, name in _ends(frames)]
 
 
-def _traceback(error: BaseException) -> Iterator[tuple[str, int, str]]:
-    """Yield the frames of an exception, outermost first."""
+def _traceback(error: BaseException) -> Iterator[TracebackType]:
+    """Yield what an exception came through, outermost first."""
     at = error.__traceback__
     for _ in range(MOST_TRACED):
         if at is None:
             return
-        code = at.tb_frame.f_code
-        yield code.co_filename, at.tb_lineno, code.co_name
+        yield at
         at = at.tb_next
+
+
+def _frame(at: TracebackType) -> tuple[str, int, str]:
+    code = at.tb_frame.f_code
+    return code.co_filename, at.tb_lineno, code.co_name
 
 
 def _ends(frames: Iterable[tuple[str, int, str]]) -> list[tuple[str, int, str]]:
     """Return the innermost of many frames, innermost first, and the outermost one, which says whose they are."""
-    first, kept = None, deque(maxlen=FRAMES_KEPT)  # type: ignore[var-annotated]
+    first = None
+    kept: deque[tuple[str, int, str]] = deque(maxlen=FRAMES_KEPT)
     for frame in frames:
         first = first or frame
         kept.append(frame)

@@ -13,9 +13,9 @@ PLAYED, H200, H100, PAIR = "line_faults", "line_faults_h200", "line_faults_h100"
 ARCHIVES = (PLAYED, H200, H100, PAIR)
 HEALTHY = "healthy"
 # Threads that keep the interpreter's lock make the main one late in all its lines; of one that waits for them, a sixth
-# of the idle time says little beside the training's own launching. The ends are of before an exception's line was
+# of the idle time says little beside the training's own launching. The rank's end is of before an exception's line was
 # recorded; a crash in C was last seen 50 ms before.
-LINE_NOT_FOUND = {"busy-thread", "thread-join", "device-assert", "crash-loop", "rank-raises", "segfault"}
+LINE_NOT_FOUND = {"busy-thread", "thread-join", "rank-raises", "segfault"}
 # The main thread waits for threads that compute, and launches for the rest: it is named, as a function that waits.
 THREADS_COMPUTE = {"thread-join"}
 # Under 10 s of training, most of it in the first epoch; gradients over sockets look like work without a profiler.

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
 DEEPEST = 160  # frames of a stack, counted from the innermost; under `torch.compile` it has 130
 MOST_STACKS = 50_000  # places in the tree of all stacks: more are a program that recurses, and are not told apart
-MOST_KNOWN = 10_000  # stacks that are found again without a walk through the tree; then they are learnt anew
+MOST_KNOWN = 20_000  # places of the tree that are found by their instruction; then they are learnt anew
 MOST_NAMES = 256  # of threads
 MOST_HELD = 50  # in a block
+QUICKLY, SMALL = 1, 9  # levels of zlib
 IMPORTS = "<frozen importlib"  # files of the interpreter's import system: four frames an import that say nothing
 OTHER = 0  # the number of a stack that is none of those
 
@@ -73,44 +74,49 @@ class Dictionary:
         self.frames = Table()
         self.stacks = Table(first=1)
         self.names = Table()
-        self._known: dict[int, int] = {}
+        self._known: dict[tuple[int, int, int], int] = {}
         self._kept: dict[int, CodeType] = {}  # so that no other code object gets the id of one that is gone
 
     def stack(self, frame: FrameType | None) -> int:
         """Return the number of the stack that a frame is the innermost of, `OTHER` where there are too many."""
-        places: list[int] = []
-        add, inner = places.append, frame
-        while frame is not None and len(places) < 2 * DEEPEST:
-            add(id(frame.f_code))
-            add(frame.f_lasti)
-            frame = frame.f_back
-        key = hash(tuple(places))  # itself it would take 3 kB: two stacks in 2**64 are the same
-        number = self._known.get(key)
-        if number is None:
-            number = self._walk(inner)
-            if number != OTHER:
-                if len(self._known) >= MOST_KNOWN:
-                    self._known.clear()
-                self._known[key] = number
-        return number
-
-    def _walk(self, frame: FrameType | None) -> int:
         frames: list[FrameType] = []
         while frame is not None and len(frames) < DEEPEST:
-            if not frames or not frame.f_code.co_filename.startswith(IMPORTS):
-                frames.append(frame)
+            frames.append(frame)
             frame = frame.f_back
+        if len(self._known) >= MOST_KNOWN:
+            self._known.clear()
         number = OTHER
-        for each in reversed(frames):
-            line = self._frame(each, called(each.f_code, each.f_lasti) if each is frames[0] else "")
-            if line is None:
-                return OTHER
-            place = number, line
-            found = self.stacks.number(place)
-            if found is None and len(self.stacks) >= MOST_STACKS:
-                return OTHER
-            number = self._stack(place) if found is None else found
+        for depth in range(len(frames) - 1, -1, -1):
+            each = frames[depth]
+            # By the instruction: which line that is takes the interpreter far longer to say. Of the innermost frame it
+            # is known, too, what it calls: that is another place.
+            key = number, id(each.f_code), each.f_lasti if depth else ~each.f_lasti
+            found = self._known.get(key)
+            if found is None:
+                found = self._learn(key, each, innermost=not depth)
+                if found is None:
+                    return OTHER
+            number = found
         return number
+
+    def _learn(self, key: tuple[int, int, int], frame: FrameType, *, innermost: bool) -> int | None:
+        """Return the number of a frame under the stack that it was called from, None where there are too many."""
+        outer, code = key[0], frame.f_code
+        number: int | None = outer
+        if innermost or not code.co_filename.startswith(IMPORTS):
+            line = self._frame(frame, called(code, frame.f_lasti) if innermost else "")
+            number = None if line is None else self._under(outer, line)
+        if number is not None:
+            self._kept[id(code)] = code
+            self._known[key] = number
+        return number
+
+    def _under(self, outer: int, line: int) -> int | None:
+        place = outer, line
+        found = self.stacks.number(place)
+        if found is None and len(self.stacks) >= MOST_STACKS:
+            return None
+        return self._stack(place) if found is None else found
 
     def _stack(self, place: tuple[int, int]) -> int:
         """Give a new stack its number; what lies outside its frame is mostly the one before it: it goes by distance."""
@@ -130,7 +136,6 @@ class Dictionary:
         if number is None:
             if max(len(self.frames), len(self.stacks)) >= MOST_STACKS:
                 return None
-            self._kept[id(code)] = code
             told = self.files.find(code.co_filename), line, code.co_name
             number = self.frames.add(place, (*told, calls) if calls else told)
         return number
@@ -200,10 +205,13 @@ class Notes:
         """Return for how long it has been taking notes."""
         return mono_s - self._begun[1] if self._begun[1] else 0.0
 
-    def block(self, role: str, mono_s: float, parent: int | None = None) -> bytes:
-        """Return the notes up to now as a line; `parent` is the process that a worker loads for."""
+    def block(self, role: str, mono_s: float, parent: int | None = None, *, draft: bool = False) -> bytes:
+        """Return the notes up to now as a line; `parent` is the process that a worker loads for.
+
+        A draft is written over by the next one: it is packed quickly rather than small.
+        """
         wall_s, begun_s = self._begun
-        packed = zlib.compress(json.dumps(self._content(), separators=(",", ":")).encode(), 9)
+        packed = zlib.compress(json.dumps(self._content(), separators=(",", ":")).encode(), QUICKLY if draft else SMALL)
         line = {"wall_s": round(wall_s, 3), "mono_s": round(begun_s, 3), "kind": "stacks", "role": role}
         line.update({} if parent is None else {"parent": parent})
         line.update(seconds=round(mono_s - begun_s, 3), notes=base64.b64encode(packed).decode("ascii"))

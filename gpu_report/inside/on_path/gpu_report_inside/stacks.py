@@ -120,14 +120,14 @@ class Sampler:
         self._period_s = WORKER_PERIOD_S if name.startswith("worker") else PERIOD_S
         with self._writing:
             if full or self._writer.is_idle:  # a disk that does not keep up gets whole blocks only
-                self._writer.put(folder, self._block(name, now_s), draft=not full)
+                self._writer.put(folder, self._block(name, now_s, draft=not full), draft=not full)
             self._written_s = now_s
             if full:
                 self._notes.end(now_s)
         return True
 
-    def _block(self, name: str, now_s: float) -> bytes:
-        return self._notes.block(name, now_s, self._parent if name.startswith("worker") else None)
+    def _block(self, name: str, now_s: float, *, draft: bool) -> bytes:
+        return self._notes.block(name, now_s, self._parent if name.startswith("worker") else None, draft=draft)
 
     def _often(self) -> float:
         return WRITE_EVERY_S if self._period_s < WORKER_PERIOD_S else WORKER_WRITE_EVERY_S
@@ -138,7 +138,7 @@ class Sampler:
             folder, name, now_s = os.environ.get(RUN_FOLDER_VARIABLE), role(), time.monotonic()
             mine = self._pid == os.getpid() and folder == (self._folder or folder)
             if mine and folder and name is not None and self._writing.acquire(timeout=1):
-                self._writer.put(folder, self._block(name, now_s), draft=True)
+                self._writer.put(folder, self._block(name, now_s, draft=True), draft=True)
                 self._writer.drain()  # with the lock: nothing may follow
         except Exception as error:  # noqa: BLE001 - the process is ending
             report("stacks", error)

@@ -20,6 +20,8 @@ INSIDE_DIR = "inside"
 STACKS_DIR = "stacks"
 DUMPS_JSONL = "dumps.jsonl"  # in STACKS_DIR: what py-spy saw of processes that note nothing themselves
 DUMP_KIND = "dump"
+PROFILE_DIR = "profile"  # traces of PyTorch's profiler, and what asks for one
+PROFILE_REQUEST = "request.json"
 YOLO_ARGS = "args.yaml"
 YOLO_RESULTS = "results.csv"
 YOLO_WEIGHTS = "weights/last.pt"  # in YOLO's own folder: only its time is looked at
@@ -190,6 +192,7 @@ EVENT_KINDS = {
     "kernel_lines_dropped": "count: lines beyond the rate that is kept",
     "xid": "gpu, code: NVML's own Xid event, which needs no kernel log",
     "xid_events": "status (listening, unavailable), reason",
+    "trace_lost": "reason: a trace of PyTorch's profiler could not be packed into the run folder",
     "dump_failed": "pid, reason: py-spy could not dump a process's stacks; said once",
     "marker": "text: whatever the user noted",
 }

@@ -226,6 +226,7 @@ def build_context(run: Run, options: Options) -> Context:
     disturbed = [*(drop.span for drop in drops), *(wait.span for wait in waits)]
     disturbed += [span for span in timeline.too_coarse if _is_busy_at_times(series, span)]
     disturbed += [other.span for other in _working(others, activity)]
+    disturbed += [window.span for window in run.profiled]
     steady_in = steady_phases(timeline.phases, timeline.epoch_ends)
     steady = steady_spans(steady_in, activity, run.duration_s, disturbed)
     reading_s = max((each.interval_s for each in series), default=0.0)

@@ -20,13 +20,14 @@ from gpu_report.cli.demo import demo
 from gpu_report.cli.doctor import doctor
 from gpu_report.cli.help_text import COMPLETION, KEEP_LINES, CommandList, HelpContext, examples
 from gpu_report.cli.import_logs import import_logs
+from gpu_report.cli.profile import profile
 from gpu_report.cli.record import record
 from gpu_report.cli.render import render
 from gpu_report.cli.stop import stop
 from gpu_report.cli.summary import summary
 from gpu_report.errors import GpuReportError, InputError
 
-COMMANDS = (record, render, summary, import_logs, stop, doctor, demo, compare, check, baseline)
+COMMANDS = (record, render, summary, import_logs, stop, profile, doctor, demo, compare, check, baseline)
 INTERRUPTED = 130  # 128 + SIGINT, as shells say it
 
 

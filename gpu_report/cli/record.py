@@ -64,6 +64,20 @@ if TYPE_CHECKING:
 @click.option("--detail", is_flag=True, help="Also record power every 20 ms, if the driver has it.")
 @click.option("--no-inject", is_flag=True, help="Do not add callbacks to YOLO. Phases are then estimated.")
 @click.option("--no-stacks", is_flag=True, help="Do not record which line of code runs.")
+@click.option(
+    "--profile",
+    is_flag=False,
+    flag_value="8",
+    default=None,
+    metavar="STEPS",
+    help="Run PyTorch's profiler for 8 steps of epoch 2; say --profile=STEPS, or full for shapes and layer names.",
+)
+@click.option(
+    "--profile-at",
+    default=None,
+    metavar="WHEN",
+    help="When to profile: epoch:N, a time such as 30m, or drop (also when a GPU falls idle).",
+)
 @click.option("--background", is_flag=True, help="Return at once and keep recording, even after logout.")
 @click.option("--with-parent", type=int, default=None, hidden=True, help="End when this parent process does.")
 @click.argument("command", metavar="[-- COMMAND ...]", nargs=-1, type=click.UNPROCESSED)
@@ -77,6 +91,8 @@ def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
     detail: bool,  # noqa: FBT001 - click passes flags so
     no_inject: bool,  # noqa: FBT001 - click passes flags so
     no_stacks: bool,  # noqa: FBT001 - click passes flags so
+    profile: str | None,
+    profile_at: str | None,
     background: bool,  # noqa: FBT001 - click passes flags so
     with_parent: int | None,
     command: tuple[str, ...],
@@ -87,6 +103,7 @@ def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
     of this machine are recorded until Ctrl-C.
     """
     from gpu_report.record import RecordOptions, record_run
+    from gpu_report.record.profile.plan import plan_of
 
     if with_parent is not None:
         from gpu_report.notebook import die_with
@@ -108,6 +125,7 @@ def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
         detail=detail,
         inject=not no_inject,
         stacks=not no_stacks,
+        profile=plan_of(profile, profile_at),
     )
     sys.exit(_record_in_background(options) if background else record_run(options, say=say))
 

@@ -9,4 +9,5 @@ from pathlib import Path
 
 ON_PATH = Path(__file__).resolve().parent / "on_path"
 RUN_FOLDER_VARIABLE = "GPU_REPORT_RUN_FOLDER"
+PROFILE_VARIABLE = "GPU_REPORT_PROFILE"  # which steps to profile, in JSON
 STACKS_VARIABLE = "GPU_REPORT_STACKS"  # "0": no process notes where it stands

@@ -69,6 +69,7 @@ from gpu_report.model.recorded import (
     ProcessDumps,
     ProcessStacks,
     ProcessWait,
+    ProfilerWindow,
     Progress,
     Raised,
     RecordedEvent,

@@ -73,7 +73,7 @@ class EpochSummary(Stretch):
     wait are of `train_s`, and known from inside only; `data_wait_share` is of it, 0 to 1. `stall_s` are seconds between
     its batches for which a finding has another cause (`stall_cause`) than the loader: reported as a wait for data, and
     not in it. `outliers` say in what it stands out from its siblings; `first` that its process had just begun,
-    `closing` that the mosaic was closed for it.
+    `closing` that the mosaic was closed for it, `profiled` that PyTorch's profiler made it longer.
     """
 
     run: int
@@ -98,6 +98,7 @@ class EpochSummary(Stretch):
     source: str = ""
     first: bool = False
     closing: bool = False
+    profiled: bool = False
     gpu_utils_pct: Mapping[int, float | None] = field(default_factory=dict)
     warm_up_s: float | None = None
     stall_s: float | None = None
@@ -107,7 +108,7 @@ class EpochSummary(Stretch):
     @property
     def is_longer_by_nature(self) -> bool:
         """Tell whether an epoch of its kind takes longer: no cause for concern."""
-        return self.first or self.closing
+        return self.first or self.closing or self.profiled
 
 
 @dataclass(frozen=True)

@@ -344,6 +344,32 @@ class Raised:
 
 
 @dataclass(frozen=True)
+class ProfilerWindow:
+    """A window in which PyTorch's profiler ran because of us; the training was slower in all of it.
+
+    `start_t_s` to `end_t_s` is from the start of the profiler to the exported trace, `kept_t_s` the beginning of the
+    `steps` that were kept. `name` is that of the trace in the run folder. `epoch` is None in a validation. `failed` is
+    empty where there is a trace, else why there is none: no_space (on the temporary disk), too_short, export or error.
+    """
+
+    name: str
+    phase: Literal["train", "validation"]
+    start_t_s: float
+    end_t_s: float
+    kept_t_s: float | None = None
+    epoch: int | None = None
+    steps: int = 0
+    reason: str = ""
+    full: bool = False
+    failed: str = ""
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """Return when it lasted."""
+        return self.start_t_s, self.end_t_s
+
+
+@dataclass(frozen=True)
 class InsideRun:
     """What our callbacks wrote in one process of YOLO: rank 0 of a training, another rank, a prediction, an export.
 
@@ -366,6 +392,7 @@ class InsideRun:
     error: str | None = None
     progress: tuple[Progress, ...] = ()
     raised: Raised = Raised()
+    profiled: tuple[ProfilerWindow, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -470,6 +497,12 @@ class Run:
     stacks: tuple[ProcessStacks, ...] = ()
     waits: tuple[ProcessWait, ...] = ()
     dumps: tuple[ProcessDumps, ...] = ()
+
+    @property
+    def profiled(self) -> tuple[ProfilerWindow, ...]:
+        """Return the windows of PyTorch's profiler, in order of time."""
+        windows = [window for inside in self.inside for window in inside.profiled]
+        return tuple(sorted(windows, key=lambda window: window.start_t_s))
 
     def gpu(self, index: int) -> Gpu:
         """Return a GPU by its device index; of one that the recording does not list nothing is known."""

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpu_report.record.profile.plan import ProfilePlan
+
 
 @dataclass(frozen=True)
 class RecordOptions:
@@ -11,6 +13,7 @@ class RecordOptions:
     `gpus` holds indices or UUIDs; empty means every GPU of the machine. `detail` adds power every 20 ms.
     `inject` loads our callbacks into a command that trains with ultralytics; `stacks` has them note the line of code
     that each of its processes stands in, and py-spy that of processes without our callbacks while a GPU is idle.
+    `profile` says which steps PyTorch's profiler takes, None for none.
     """
 
     command: tuple[str, ...] = ()
@@ -23,3 +26,4 @@ class RecordOptions:
     detail: bool = False
     inject: bool = True
     stacks: bool = True
+    profile: ProfilePlan | None = None

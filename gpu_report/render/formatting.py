@@ -212,6 +212,8 @@ def outlier_words(epoch: EpochSummary) -> tuple[str, ...]:
         said.append("the first epoch of its process")
     elif said and epoch.closing:
         said.append("the mosaic was closed and the data loader restarted")
+    elif said and epoch.profiled:
+        said.append("PyTorch's profiler ran in it")
     return tuple(said)
 
 

@@ -14,6 +14,7 @@ WHAT = {
     "nvml_stalled": "Driver did not answer",
     "rows_lost": "Rows lost",
     "oom_kill": "Killed for want of memory",
+    "trace_lost": "A profiler trace was lost",
     "dump_failed": "No stacks from py-spy",
     "marker": "Marker",
     "recording_started": "Recording started",

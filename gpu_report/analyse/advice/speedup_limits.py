@@ -134,7 +134,7 @@ def _judged(epochs: Sequence[EpochSummary]) -> list[_Epoch]:
 
     The first of a process warms up, and where the mosaic closes the loader is made anew.
     """
-    return [epoch for epoch in _of_the_longest(epochs) if not epoch.summary.first and not epoch.summary.closing]
+    return [epoch for epoch in _of_the_longest(epochs) if not epoch.summary.is_longer_by_nature]
 
 
 def _of_the_longest(epochs: Sequence[EpochSummary]) -> list[_Epoch]:
@@ -149,6 +149,7 @@ def _left_out(epochs: Sequence[EpochSummary]) -> str:
     kinds = (
         ("the first epoch", any(epoch.summary.first for epoch in mine)),
         ("the one that turns mosaic off", any(epoch.summary.closing for epoch in mine)),
+        ("the one that was profiled", any(epoch.summary.profiled for epoch in mine)),
     )
     named = " and ".join(words for words, there in kinds if there)
     return f", without {named}" if named else ""

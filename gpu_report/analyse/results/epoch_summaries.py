@@ -198,6 +198,7 @@ def _summarise(  # noqa: PLR0913, PLR0917 - what is known of an epoch, from each
         uncertainty_s=next((phase.uncertainty_s for phase in parts if phase.name == "train"), None),
         first=epoch_end.first,
         closing=epoch_end.closing,
+        profiled=epoch_end.profiled,
     )
 
 

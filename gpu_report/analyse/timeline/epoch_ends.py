@@ -24,7 +24,8 @@ class EpochEnd:
     The GPU pauses for validation and checkpoint. `from_callbacks` says that these are as YOLO's callbacks reported
     them, and not as the readings show; `fitted` that they are as fitted to readings, busy moments and all; `cut` that
     the training ended in the midst of them.
-    `mosaic_closes` is the first epoch of its run without mosaic, None where there is none.
+    `mosaic_closes` is the first epoch of its run without mosaic, None where there is none. `profiled` says that
+    PyTorch's profiler ran in it because of us, and that there are other epochs to look at.
     """
 
     row: EpochRow
@@ -34,6 +35,7 @@ class EpochEnd:
     fitted: bool = False
     cut: bool = False
     mosaic_closes: int | None = None
+    profiled: bool = False
 
     @property
     def closing(self) -> bool:
@@ -80,6 +82,14 @@ class EpochEnds:
     def with_mosaic(self, closes: Mapping[int, int | None]) -> "EpochEnds":
         """Return the same with the first epoch without mosaic of each run, by its number."""
         return replace(self, all=tuple(replace(each, mosaic_closes=closes.get(each.row.run)) for each in self.all))
+
+    def with_profiled(self, windows: Sequence[Span]) -> "EpochEnds":
+        """Return the same with the epochs marked in which a profiler ran, where others are left."""
+        touched = [any(s < each.end_t_s and e > each.row.start_t_s for s, e in windows) for each in self.all]
+        left = [not (hit or each.first or each.closing) for each, hit in zip(self.all, touched, strict=True)]
+        if not any(left):
+            return self
+        return replace(self, all=tuple(replace(b, profiled=hit) for b, hit in zip(self.all, touched, strict=True)))
 
     def touching(self, start_s: float, end_s: float) -> EpochEnd | None:
         """Return the epoch end whose row appeared within [start, end] give or take EPOCH_END_S, the first if several.

@@ -19,6 +19,7 @@ from gpu_report.load.process_files import process_files, read_head
 from gpu_report.load.run_clock import RunClock
 from gpu_report.load.yolo.callback_lines import LEFT_OUT, LONGEST_TEXT, CallbackLine, lines_of, text, whole
 from gpu_report.load.yolo.exceptions import raised
+from gpu_report.load.yolo.profiler_windows import profiler_windows
 from gpu_report.model import InsideEpoch, InsideRun, Phase, Raised, Recording, YoloRun
 from gpu_report.run_folder import finite
 
@@ -172,6 +173,7 @@ def _run(lines: Lines, silent_until_s: float, outside: Outside) -> InsideRun:
         error=None if ended is None else text(ended.content.get("error")),
         progress=tuple(line.content.progress for line in lines if line.kind in PACED and line.content.progress),
         raised=Raised() if ended is None else raised(ended.content),
+        profiled=profiler_windows(lines),
     )
 
 

@@ -113,7 +113,9 @@ class _Run:
         if (early := signals.first_pending(signals.STOPPING)) is not None:  # the user thought better of it
             return self._take_back(recording, SIGNAL_BASE + early)
         try:
-            environment = inject.environment(folder if self._options.inject else None, stacks=self._options.stacks)
+            plan = self._options.profile.for_the_command if self._options.profile is not None else None
+            folder = folder if self._options.inject else None
+            environment = inject.environment(folder, stacks=self._options.stacks, profile=plan)
             command = TrainingCommand(self._options.command, mask, environment)
         except NotStarted as error:
             self._say(str(error))

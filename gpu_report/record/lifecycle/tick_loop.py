@@ -17,6 +17,8 @@ from gpu_report.record.host.psi_disk import PressureSampler
 from gpu_report.record.host.trainer_processes import TrainerTree
 from gpu_report.record.lifecycle.stop_request import End, StopRequest
 from gpu_report.record.options import RecordOptions
+from gpu_report.record.profile.packing import TracePacker
+from gpu_report.record.profile.requests import ProfileRequests
 from gpu_report.record.py_spy.drop_dumps import DropDumps
 from gpu_report.record.py_spy.processes import Candidates
 from gpu_report.record.run_folder_writer import Journal, Say
@@ -25,6 +27,7 @@ from gpu_report.record.yolo.watch import YoloWatch, pids_to_follow
 GAP_INTERVALS = 2.0  # a tick later than so many intervals is a gap in the record
 LAST_PROCESS_S = 2.0  # workers of a loader see within a second that their parent is gone
 LOOK_S = 0.05
+PACK_LIMIT_S = 10.0  # at the end, for traces: one of 60 MB takes 1.5 s
 SHORTEST_SHARE_S = 0.1  # a share of CPU time over less than this is a matter of the kernel's 10 ms ticks
 
 
@@ -54,6 +57,10 @@ class Session:
         self._waits = ProcessWaits(self._journal.wait)
         self._oom = OomWatch(own_group=None if self._command_pid is None else cgroup.group_of("self"))
         self._dumps = DropDumps(self._journal.folder, self._journal.event) if options.stacks else None
+        self._traces = TracePacker(self._journal.folder, self._journal.event)
+        self._requests: ProfileRequests | None = None
+        if options.profile is not None:
+            self._requests = ProfileRequests(self._journal.folder, options.profile, clocks.now())
         self._before: Clocks | None = None
         self._guard = Guard(say)
         self._gpus.owners.learn(self._command_pid, None)
@@ -74,6 +81,7 @@ class Session:
                 self.tick(min(deadline_s, time.monotonic()), last=True)
                 if self._dumps is not None:
                     self._dumps.finish()
+                self._traces.finish(PACK_LIMIT_S)
                 return end
             self.tick(deadline_s)
             number = self._next(number, began_s)
@@ -167,10 +175,14 @@ class Session:
         if self._yolo.tick(at, lambda: pids_to_follow(pid, self._on_gpus()), self._journal.event):
             self._journal.describe({"yolo": self._yolo.as_json()})
             self._gpus.owners.learn(self._command_pid, self._yolo.path)
+        for trace in self._yolo.take_traces():
+            self._traces.pack(trace)
 
     def _dump_stacks(self, at: Clocks) -> None:
         if self._dumps is not None:
             self._dumps.tick(at, self._gpus.util_pct, self._candidates)
+        if self._requests is not None:
+            self._requests.tick(at, self._gpus.util_pct)
 
     def _candidates(self, gpus: Collection[int]) -> Candidates:
         """Return the processes of the training, for GPUs of which one has nothing to do."""

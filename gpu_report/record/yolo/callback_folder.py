@@ -9,7 +9,7 @@ from gpu_report import schema
 from gpu_report.ordinary_file import open_ordinary
 
 MAX_READ = 1 << 20  # bytes of one file at one look; a training writes 2 KiB an epoch
-MARK = b'"kind": "run"'
+MARK, TRACE_MARK = b'"kind": "run"', b'"kind": "profile"'
 
 
 class InsideWatch:
@@ -20,6 +20,7 @@ class InsideWatch:
         self._folder = folder / schema.INSIDE_DIR
         self._read: dict[str, int] = {entry.name: size for entry, size in self._sizes()}
         self.has_told = False
+        self.traces: list[Path] = []  # that the profiler has left since they were last taken from here
 
     def new_trainings(self) -> list[Path]:
         """Return the folders of trainings that have begun since the last look."""
@@ -46,7 +47,9 @@ class InsideWatch:
             return []
         whole = data[: data.rfind(b"\n") + 1]
         self._read[entry.name] = self._read.get(entry.name, 0) + (len(whole) or len(data) // MAX_READ * MAX_READ)
-        return [path for line in whole.splitlines() if MARK in line for path in _training(line)]
+        lines = whole.splitlines()
+        self.traces += [path for line in lines if TRACE_MARK in line for path in _trace(line)]
+        return [path for line in lines if MARK in line for path in _training(line)]
 
 
 def _training(line: bytes) -> list[Path]:
@@ -55,3 +58,11 @@ def _training(line: bytes) -> list[Path]:
         return [Path(said["save_dir"])] if said["task"] == "train" and Path(said["save_dir"]).is_dir() else []
     except (ValueError, KeyError, TypeError, OSError, RecursionError):
         return []  # garbled, or of a training that writes nowhere
+
+
+def _trace(line: bytes) -> list[Path]:
+    try:
+        said = json.loads(line)
+        return [Path(said["file"])] if said["kind"] == "profile" else []
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return []  # garbled, or a window that left no trace

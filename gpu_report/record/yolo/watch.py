@@ -87,6 +87,11 @@ class YoloWatch:
         self._seen = at
         return changed or len(self.runs) != known
 
+    def take_traces(self) -> list[Path]:
+        """Return the traces that the profiler has left since the last call."""
+        traces, self._inside.traces = self._inside.traces, []
+        return traces
+
     def search_now(self) -> None:
         """Make the next tick search and copy, however recently the last one did: the recording ends."""
         self._due_s = 0.0

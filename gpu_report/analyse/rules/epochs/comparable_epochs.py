@@ -19,7 +19,7 @@ class TrainedEpoch:
     it was reported, not worked out of readings.
     `group` is what its epochs have in common that may be compared with each other: one process, one way to load images.
     `alike` is False for those that take longer by their nature: the first of a process, the one that closes the mosaic
-    and makes its loader anew, and one that was begun again.
+    and makes its loader anew, one that was begun again, and one in which a profiler ran.
     """
 
     group: tuple[int, int, bool]
@@ -56,7 +56,7 @@ def trained_epochs(context: Context) -> list[TrainedEpoch]:
                 span=(mine[0].start_t_s, mine[-1].end_t_s),
                 train_s=train_s,
                 data_wait_s=reported.data_wait_s if reported else None,
-                alike=not epoch_end.first and not epoch_end.closing and not again,
+                alike=not (epoch_end.first or epoch_end.closing or epoch_end.profiled or again),
                 validation_s=length_of(parts, "validation") or 0.0,
                 checkpoint_s=length_of(parts, "checkpoint") or 0.0,
                 from_callbacks=epoch_end.from_callbacks,

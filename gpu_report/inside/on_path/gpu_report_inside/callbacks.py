@@ -11,6 +11,7 @@ from typing import Any
 from . import facts
 from .lines import LINES, guarded, report
 from .others import Prediction
+from .profile_windows import WINDOWS
 from .runs import CURRENT, ReportedRun
 from .training import BATCHES, ReportedTraining
 
@@ -55,6 +56,8 @@ def on_pretrain_routine_end(trainer: Any) -> None:
 def on_train_start(trainer: Any) -> None:
     """Tell how it will train, now that all is known."""
     _training_of(trainer).settings(trainer)
+    if facts.rank() == 0:
+        WINDOWS.follow()
     _call_last(trainer, "on_train_epoch_start", data_wait_begins)
 
 
@@ -81,12 +84,14 @@ def on_train_batch_start(trainer: Any) -> None:  # noqa: ARG001 - the callback's
         report("on_train_batch_start", error)
 
 
-def on_train_batch_end(trainer: Any) -> None:  # noqa: ARG001 - the callback's signature
-    """Note that a batch is done, and the user's callbacks of its end."""
+def on_train_batch_end(trainer: Any) -> None:
+    """Note that a batch is done, and the user's callbacks of its end; what the profiler takes is the batch's, too."""
     try:
+        if WINDOWS.wanted:
+            WINDOWS.batch_done(trainer)
         at = monotonic()
         note_end(at)
-        if at >= BATCHES.due and isinstance(CURRENT.run, ReportedTraining):
+        if at >= BATCHES.due and isinstance(CURRENT.run, ReportedTraining) and not WINDOWS.is_open:
             CURRENT.run.batches_done()
     except Exception as error:  # noqa: BLE001 - the training must go on
         report("on_train_batch_end", error)
@@ -95,6 +100,7 @@ def on_train_batch_end(trainer: Any) -> None:  # noqa: ARG001 - the callback's s
 @guarded
 def on_train_epoch_end(trainer: Any) -> None:
     """Sum up the training part of an epoch."""
+    WINDOWS.close()
     _training_of(trainer).epoch_trained(trainer)
 
 
@@ -133,9 +139,15 @@ def on_val_start(validator: Any) -> None:
     _begin("val", "validation", validator, facts.VALIDATION)
 
 
+def on_val_batch_end(validator: Any) -> None:
+    """Go on with what is profiled of a validation."""
+    WINDOWS.validation_batch_done(validator)
+
+
 @guarded
 def on_val_end(validator: Any) -> None:
     """End a validation (rank 0 only)."""
+    WINDOWS.close()
     run = CURRENT.run
     if isinstance(run, ReportedTraining):
         run.validation_ends()
@@ -206,6 +218,7 @@ CALLBACKS = {
         on_train_end,
         teardown,
         on_val_start,
+        on_val_batch_end,
         on_val_end,
         on_predict_start,
         on_predict_end,

@@ -1,0 +1,53 @@
+"""The windows in which PyTorch's profiler ran because of us, as the training reported each at its end."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from gpu_report.load.yolo.callback_lines import CallbackLine, text, whole
+from gpu_report.model import ProfilerWindow
+from gpu_report.run_folder import finite
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+MOST: Final = 64  # of one training
+LONGEST_S: Final = 600.0  # with its export; a minute is what a window may take
+PHASES: Final = {"train", "validation"}
+FAILURES: Final = {"no_space", "too_short", "export", "error"}
+NAME: Final = re.compile(r"\d{1,10}-\d{1,6}")  # it becomes the name of a file
+
+
+def profiler_windows(lines: Sequence[CallbackLine]) -> tuple[ProfilerWindow, ...]:
+    """Return the windows of a process in order; what makes no sense is left out."""
+    said = [(line.t_s, line.content) for line in lines if line.kind == "profile"]
+    windows = [_window(t_s, content) for t_s, content in said[:MOST]]
+    return tuple(window for window in windows if window is not None)
+
+
+def _window(end_t_s: float, said: Mapping[str, Any]) -> ProfilerWindow | None:
+    name, phase, failed = (text(said.get(key)) or "" for key in ("name", "phase", "failed"))
+    begin_s = _before_end(said, "begin_mono_s")
+    if phase not in PHASES or begin_s is None or not NAME.fullmatch(name):
+        return None
+    kept_s = _before_end(said, "kept_mono_s")
+    return ProfilerWindow(
+        name=name,
+        phase="train" if phase == "train" else "validation",
+        start_t_s=end_t_s - begin_s,
+        end_t_s=end_t_s,
+        kept_t_s=None if kept_s is None else end_t_s - kept_s,
+        epoch=whole(said.get("epoch")),
+        steps=whole(said.get("kept_steps")) or 0,
+        reason=text(said.get("reason")) or "",
+        full=said.get("full") is True,
+        failed="error" if failed and failed not in FAILURES else failed,
+    )
+
+
+def _before_end(said: Mapping[str, Any], name: str) -> float | None:
+    """Return how long before the line itself a moment was, None where it makes no sense."""
+    moment, end = finite(said.get(name)), finite(said.get("mono_s"))
+    lasted_s = None if moment is None or end is None else end - moment
+    return lasted_s if lasted_s is not None and 0 <= lasted_s <= LONGEST_S else None

@@ -1,0 +1,293 @@
+"""Windows of the profiler with a torch that only looks like one: when they open and end, and what they survive."""
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace as Some
+from typing import ClassVar
+
+import pytest
+
+from gpu_report.inside import RUN_FOLDER_VARIABLE
+from gpu_report.inside.on_path.gpu_report_inside import lines, profile_windows
+from gpu_report.inside.on_path.gpu_report_inside.profile_windows import Windows, plan_of
+from tests.conftest import wait_for
+
+
+class Profiler:
+    """As `torch.profiler.profile`, which calls `on_trace_ready` in the step that ends its schedule, or when stopped."""
+
+    made: ClassVar[list["Profiler"]] = []
+    error: ClassVar[Exception | None] = None
+
+    def __init__(self, *, schedule, on_trace_ready, **_):
+        self.schedule, self.ready, self.steps, self.stopped = schedule, on_trace_ready, 0, False
+        self.done = False
+        Profiler.made.append(self)
+
+    def start(self):
+        if Profiler.error:
+            raise Profiler.error
+
+    def step(self):
+        self.steps += 1
+        if self.steps == self.schedule["warmup"] + self.schedule["active"]:
+            self._end()
+
+    def stop(self):
+        self.stopped = True
+        if self.steps > self.schedule["warmup"]:
+            self._end()
+
+    def _end(self):
+        if not self.done:
+            self.done = True
+            self.ready(self)
+
+    def export_chrome_trace(self, path):
+        Path(path).write_text("{}")
+
+
+TORCH = Some(
+    cuda=Some(is_available=lambda: True),
+    version=Some(cuda="13.0"),
+    profiler=Some(ProfilerActivity=Some(CPU="cpu", CUDA="cuda"), schedule=lambda **given: given, profile=Profiler),
+)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv(RUN_FOLDER_VARIABLE, str(tmp_path / "run"))
+    monkeypatch.delenv(profile_windows.TEARDOWN, raising=False)
+    monkeypatch.setitem(sys.modules, "torch", TORCH)
+    monkeypatch.setattr(profile_windows.tempfile, "tempdir", str(tmp_path / "tmp"))
+    monkeypatch.setattr(Profiler, "made", [])
+    monkeypatch.setattr(Profiler, "error", None)
+    return tmp_path / "run"
+
+
+def said(folder):
+    lines.LINES.drain()
+    path = folder / "inside" / f"{os.getpid()}.jsonl"
+    every = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    return [line for line in every if line["kind"] == "profile"]
+
+
+class Training:
+    """Epochs of some batches, whose ends `windows` hears of."""
+
+    def __init__(self, windows, batches=40, epochs=3):
+        self.windows = windows
+        self.trainer = Some(epoch=0, epochs=epochs, args=Some(val=True), model=None, train_loader=[None] * batches)
+
+    def epoch(self, number, batches=None):
+        self.trainer.epoch = number - 1
+        profile_windows.BATCHES.begin()
+        for _ in range(batches or len(self.trainer.train_loader)):
+            if self.windows.wanted:
+                self.windows.batch_done(self.trainer)
+            profile_windows.BATCHES.ends.append(0.0)
+        self.windows.close()
+
+
+def planned(monkeypatch, **plan):
+    monkeypatch.setenv(profile_windows.VARIABLE, json.dumps({"steps": 8, "epoch": 2, "full": False, **plan}))
+    windows = Windows()
+    windows.follow()
+    return windows
+
+
+def test_a_plan_opens_one_window_in_its_epoch_after_discarded_steps(folder, monkeypatch):
+    training = Training(planned(monkeypatch))
+    for number in (1, 2, 3):
+        training.epoch(number)
+    (line,) = said(folder)
+    assert [profiler.schedule for profiler in Profiler.made] == [{"wait": 0, "warmup": 3, "active": 8, "repeat": 1}]
+    assert (line["phase"], line["epoch"], line["first_batch"], line["kept_steps"]) == ("train", 2, 1, 8)
+    assert Path(line["file"]).read_text() == "{}"
+    assert line["begin_mono_s"] <= line["kept_mono_s"] <= line["mono_s"]
+    assert not training.windows.wanted
+
+
+def test_the_gpu_is_no_longer_watched_after_it_unless_somebody_has_decided_that(folder, monkeypatch):
+    Training(planned(monkeypatch)).epoch(2)
+    assert os.environ[profile_windows.TEARDOWN] == "1"
+    monkeypatch.setenv(profile_windows.TEARDOWN, "0")
+    Training(planned(monkeypatch)).epoch(2)
+    assert os.environ[profile_windows.TEARDOWN] == "0"
+
+
+def test_old_cuda_is_left_alone_for_its_graphs_would_crash(folder, monkeypatch):
+    monkeypatch.setattr(TORCH.version, "cuda", "12.4")
+    Training(planned(monkeypatch)).epoch(2)
+    assert profile_windows.TEARDOWN not in os.environ
+
+
+def test_a_short_epoch_has_as_many_steps_as_fit(folder, monkeypatch):
+    Training(planned(monkeypatch), batches=8).epoch(2)
+    (line,) = said(folder)
+    assert line["kept_steps"] == 3  # of eight batches: one to begin at, three discarded, one that stays
+
+
+def test_an_epoch_of_a_few_batches_has_none(folder, monkeypatch):
+    Training(planned(monkeypatch), batches=4).epoch(2)
+    assert (said(folder), Profiler.made) == ([], [])
+
+
+def test_the_only_epoch_is_profiled_after_its_slow_first_batches(folder, monkeypatch):
+    Training(planned(monkeypatch), batches=100, epochs=1).epoch(1)
+    (line,) = said(folder)
+    assert (line["epoch"], line["first_batch"]) == (1, 20)
+
+
+def test_an_epoch_that_ends_early_ends_its_window(folder, monkeypatch):
+    Training(planned(monkeypatch)).epoch(2, batches=7)
+    (line,) = said(folder)
+    assert line["kept_steps"] == 3
+    assert Profiler.made[0].stopped
+
+
+def test_one_that_ends_while_steps_are_discarded_is_too_short(folder, monkeypatch):
+    Training(planned(monkeypatch)).epoch(2, batches=3)
+    assert [line["failed"] for line in said(folder)] == ["too_short"]
+
+
+def test_a_window_that_takes_too_long_ends_with_the_steps_that_it_has(folder, monkeypatch):
+    monkeypatch.setattr(profile_windows, "LONGEST_S", -1.0)
+    windows = planned(monkeypatch)
+    monkeypatch.setattr(profile_windows, "DISCARDED", 0)
+    Training(windows).epoch(2)
+    (line,) = said(folder)
+    assert line["kept_steps"] == 1
+
+
+def test_a_request_is_seen_within_a_second_or_two(folder, monkeypatch):
+    monkeypatch.delenv(profile_windows.VARIABLE, raising=False)
+    monkeypatch.setattr(profile_windows, "LOOK_EVERY_S", 0.01)
+    windows = Windows()
+    windows.follow()
+    training = Training(windows)
+    training.epoch(1)
+    assert said(folder) == []
+    time.sleep(0.05)
+    (folder / "profile").mkdir()
+    (folder / "profile" / "request.json").write_text('{"steps": 2, "full": false, "reason": "drop"}')
+    wait_for(lambda: windows.wanted)
+    training.epoch(2)
+    (line,) = said(folder)
+    assert (line["reason"], line["kept_steps"], line["epoch"]) == ("drop", 2, 2)
+
+
+@pytest.mark.parametrize("text", [None, "", "[]", "{}", '{"steps": "many"}', '{"steps": null}', "1e99", "{" * 3000])
+def test_what_is_no_plan_is_none(text):
+    assert plan_of(text) is None
+
+
+def test_a_plan_of_a_million_steps_is_cut():
+    assert plan_of('{"steps": 1000000}').steps == profile_windows.MOST_STEPS
+
+
+def test_validation_of_the_planned_epoch_is_profiled_too(folder, monkeypatch):
+    windows = planned(monkeypatch)
+    Training(windows).epoch(2)
+    validator = Some(dataloader=range(20))
+    for _ in range(20):
+        windows.validation_batch_done(validator)
+    windows.close()
+    train, validation = said(folder)
+    assert (train["number"], validation["number"]) == (1, 2)
+    assert (validation["phase"], validation["kept_steps"], validation["discarded"]) == ("validation", 4, 1)
+
+
+def test_a_validation_of_few_batches_is_not(folder, monkeypatch):
+    windows = planned(monkeypatch)
+    Training(windows).epoch(2)
+    for _ in range(3):
+        windows.validation_batch_done(Some(dataloader=range(3)))
+    assert len(said(folder)) == 1
+
+
+@pytest.mark.parametrize("error", [RuntimeError("CUPTI_ERROR_MULTIPLE_SUBSCRIBERS"), AssertionError("profiler is on")])
+def test_a_profiler_that_fails_is_said_once_and_the_training_goes_on(folder, monkeypatch, error):
+    monkeypatch.setattr(Profiler, "error", error)
+    training = Training(planned(monkeypatch))
+    training.epoch(2)
+    training.epoch(3)
+    assert [(line["failed"], line["error"]) for line in said(folder)] == [("error", f"{type(error).__name__}: {error}")]
+
+
+def test_a_full_disk_is_said_before_it_is_fuller(folder, monkeypatch):
+    monkeypatch.setattr(profile_windows.shutil, "disk_usage", lambda _: Some(free=1 << 20))
+    Training(planned(monkeypatch)).epoch(2)
+    assert [line["failed"] for line in said(folder)] == ["no_space"]
+    assert Profiler.made == []
+
+
+def test_an_export_that_fails_is_said_and_leaves_nothing(folder, monkeypatch, tmp_path):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Profiler, "export_chrome_trace", full)
+    training = Training(planned(monkeypatch))
+    training.epoch(2)
+    assert [line["failed"] for line in said(folder)] == ["export"]
+    assert list((tmp_path / "tmp").iterdir()) == []
+    assert not training.windows.is_open
+
+
+class Layer:
+    """A module that calls its hooks."""
+
+    def __init__(self, kind):
+        self.type, self.before, self.after = kind, {}, {}
+
+    def _register(self, hooks, hook):
+        hooks[id(hook)] = hook
+        return Some(remove=lambda: hooks.pop(id(hook)))
+
+    def register_forward_pre_hook(self, hook):
+        return self._register(self.before, hook)
+
+    def register_forward_hook(self, hook):
+        return self._register(self.after, hook)
+
+    def __call__(self):
+        assert [hook(self, ()) for hook in self.before.values()] in ([], [None])  # else it would replace the input
+        assert [hook(self, (), None) for hook in self.after.values()] in ([], [None])
+
+
+class Mark:
+    """As `_RecordFunctionFast`."""
+
+    seen: ClassVar[list[str]] = []
+
+    def __init__(self, name):
+        self.name = name
+
+    def __enter__(self):
+        Mark.seen.append(f"+{self.name}")
+        return self
+
+    def __exit__(self, *_):
+        Mark.seen.append(f"-{self.name}")
+
+
+def test_a_full_window_names_layers_and_takes_its_hooks_back(folder, monkeypatch):
+    monkeypatch.setattr(TORCH, "_C", Some(_profiler=Some(_RecordFunctionFast=Mark)), raising=False)
+    monkeypatch.setattr(Mark, "seen", [])
+    model = Some(model=[Layer("ultralytics.nn.modules.conv.Conv"), Layer("ultralytics.nn.modules.block.C3k2")])
+    windows = planned(monkeypatch, full=True)
+    training = Training(windows)
+    training.trainer.model = model
+    training.trainer.epoch = 1
+    profile_windows.BATCHES.begin()
+    windows.batch_done(training.trainer)
+    for layer in model.model:
+        layer()
+    assert Mark.seen == ["+layer 0 Conv", "-layer 0 Conv", "+layer 1 C3k2", "-layer 1 C3k2"]
+    windows.close()
+    assert [(layer.before, layer.after) for layer in model.model] == [({}, {}), ({}, {})]

@@ -20,7 +20,6 @@ MOST_KNOWN = 20_000  # places of the tree that are found by their instruction; t
 MOST_NAMES = 256  # of threads
 MOST_HELD = 50  # in a block
 QUICKLY, SMALL = 1, 9  # levels of zlib
-QUICKLY, SMALL = 1, 9  # levels of zlib
 IMPORTS = "<frozen importlib"  # files of the interpreter's import system: four frames an import that say nothing
 OTHER = 0  # the number of a stack that is none of those
 
@@ -86,18 +85,19 @@ class Dictionary:
             frame = frame.f_back
         if len(self._known) >= MOST_KNOWN:
             self._known.clear()
-        number: int | None = OTHER
+        number = OTHER
         for depth in range(len(frames) - 1, -1, -1):
             each = frames[depth]
             # By the instruction: which line that is takes the interpreter far longer to say. Of the innermost frame it
             # is known, too, what it calls: that is another place.
             key = number, id(each.f_code), each.f_lasti if depth else ~each.f_lasti
-            number = self._known.get(key)
-            if number is None:
-                number = self._learn(key, each, innermost=not depth)
-                if number is None:
+            found = self._known.get(key)
+            if found is None:
+                found = self._learn(key, each, innermost=not depth)
+                if found is None:
                     return OTHER
-        return number or OTHER
+            number = found
+        return number
 
     def _learn(self, key: tuple[int, int, int], frame: FrameType, *, innermost: bool) -> int | None:
         """Return the number of a frame under the stack that it was called from, None where there are too many."""

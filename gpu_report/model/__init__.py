@@ -81,3 +81,18 @@ from gpu_report.model.recorded import (
     ThreadStacks,
     YoloRun,
 )
+from gpu_report.model.trace import (
+    CopyDirection,
+    CopyKind,
+    HostMemory,
+    Trace,
+    TraceCalls,
+    TraceDevice,
+    TraceEvents,
+    TraceGpuWork,
+    TraceMarks,
+    TraceOperators,
+    TraceRank,
+    TraceStep,
+    TraceSyncs,
+)

@@ -1,0 +1,46 @@
+"""Events from JSON by msgspec: those fields only that we use, four times as fast as `json`. Only for `decode`."""
+
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from gpu_report.load.trace.event import MISSING, NAN
+
+TOO_DEEP: Final = "nested too deeply"
+Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+
+
+class Args(msgspec.Struct, gc=False):
+    """The fields of `event.Args`."""
+
+    external_id: Int64 = msgspec.field(default=MISSING, name="External id")
+    old_external_id: Int64 = msgspec.field(default=MISSING, name="external id")
+    correlation: Int64 = MISSING
+    sequence: Int64 = msgspec.field(default=MISSING, name="Sequence number")
+    device: Int64 = MISSING
+    stream: Int64 = MISSING
+    bytes: Int64 = MISSING
+
+
+class Event(msgspec.Struct, gc=False):
+    """The fields of `event.Event`."""
+
+    ph: str = ""
+    cat: str = ""
+    name: str = ""
+    ts: float = NAN
+    dur: float = NAN
+    pid: int | str = 0
+    tid: int | str = 0
+    args: Args | None = None
+
+
+_DECODER: Final = msgspec.json.Decoder(list[Event])
+
+
+def decode_by_msgspec(piece: bytes) -> list[Any]:
+    """Return the events that a piece of JSON holds, separated by commas; ValueError where it is anything else."""
+    try:
+        return _DECODER.decode(b"[%b]" % piece)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise ValueError(TOO_DEEP if isinstance(error, RecursionError) else str(error)) from None

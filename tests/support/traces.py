@@ -2,7 +2,11 @@
 
 import gzip
 import json
+import tempfile
 from itertools import count
+from pathlib import Path
+
+from gpu_report.load.trace import load_trace
 
 BASE_NS = 1_790_000_000_000_000_000
 MAIN = 100  # pid and tid of the training
@@ -83,3 +87,9 @@ def two_steps():
         made.kernel("implicit_gemm", at + 35, 50, launched=at + 25, op=inner)
         made.kernel("bias", at + 120, 20, launched=at + 90, op=outer)
     return made
+
+
+def loaded(made):
+    """Return the trace that a maker made."""
+    with tempfile.TemporaryDirectory() as folder:
+        return load_trace(made.write(Path(folder) / "trace.json"))

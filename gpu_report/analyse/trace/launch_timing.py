@@ -1,0 +1,47 @@
+"""Whether the GPU waits for launches, or launches wait for the GPU."""
+
+import numpy as np
+
+from gpu_report.analyse.trace import thresholds as th
+from gpu_report.analyse.trace.gpu_work import KERNEL, NONE, GpuWork, Ints
+from gpu_report.analyse.trace.window import Window
+from gpu_report.model import Bound, LaunchTiming, TraceStepTime
+
+
+def launch_timing(window: Window, steps: tuple[TraceStepTime, ...]) -> LaunchTiming:
+    """Return how far ahead of the GPU the CPU was when it launched the kernels of the used steps."""
+    work = _first_of_calls(window.work)
+    kernels = work.where(work.kind == KERNEL)
+    if not len(kernels):
+        return LaunchTiming(None, None, "unknown")
+    gap_s = float(np.median(kernels.start_s - window.trace.calls.start_s[kernels.call]))
+    return LaunchTiming(gap_s, float(np.median(_queued(window, work))), _bound(gap_s, steps))
+
+
+def _first_of_calls(work: GpuWork) -> GpuWork:
+    """Return what began first of each call: a CUDA graph is many kernels by one."""
+    first = np.zeros(len(work), dtype=bool)
+    first[np.unique(work.call, return_index=True)[1]] = True
+    return work.where(first & (work.call != NONE))
+
+
+def _queued(window: Window, work: GpuWork) -> Ints:
+    """Return how many pieces of work were launched before each launch and had not started by then."""
+    launched_s = np.sort(window.trace.calls.start_s[work.call])
+    started = np.searchsorted(work.start_s, launched_s, side="right")
+    queued: Ints = np.maximum(np.arange(len(launched_s)) - started, 0)
+    return queued
+
+
+def _bound(gap_s: float, steps: tuple[TraceStepTime, ...]) -> Bound:
+    """Return who waits: an empty queue and an idle GPU say launch, a long queue says GPU.
+
+    Waits for data are left out of the time in which the GPU could have been busy.
+    """
+    busy_s = sum(step.busy_s for step in steps if step.used)
+    could_s = sum(step.length_s - step.data_wait_s for step in steps if step.used)
+    if gap_s > th.FULL_QUEUE_GAP_S:
+        return "gpu"
+    if gap_s < th.EMPTY_QUEUE_GAP_S and busy_s < th.LAUNCH_BOUND_BUSY * could_s:
+        return "launch"
+    return "neither"

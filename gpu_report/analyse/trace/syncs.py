@@ -1,0 +1,106 @@
+"""Where the CPU waited for the GPU."""
+
+from collections import defaultdict
+from typing import Final
+
+import numpy as np
+
+from gpu_report.analyse.trace.gpu_work import COPY, NONE, Bools, Ints, take
+from gpu_report.analyse.trace.name_masks import names_that
+from gpu_report.analyse.trace.operator_tree import within_marks
+from gpu_report.analyse.trace.window import Window
+from gpu_report.model import CopyKind, SyncPoint, Trace, TraceEvents
+
+WAITS: Final = r"^(?:cuda|cu|hip)(?:Stream|Device|Event|Ctx)Synchronize"
+WHOLE_DEVICE: Final = r"^(?:cuda|hip)DeviceSynchronize|^cuCtxSynchronize"
+ATEN: Final = r"^(?:aten|torchvision)::"
+DATA_LOADER: Final = r"^enumerate\(DataLoader\)#"
+BLOCKING: Final = CopyKind("DtoH", "pageable")  # the driver returns when such a copy is done
+
+
+def sync_points(window: Window) -> tuple[SyncPoint, ...]:
+    """Return the waits in used steps by operator and call, longest first.
+
+    An operator that waits in several calls (a copy to pageable memory, and the synchronisation after it) waits once.
+    Waits of the data loader do not count, nor does the profiler's own: one for the whole device, by no operator.
+    """
+    calls = window.trace.calls
+    rows = np.flatnonzero(_waits(window))
+    operator = window.call_operator[rows]
+    instance = np.where(operator == NONE, -2 - rows, operator)  # a call by no operator is a wait of its own
+    outermost = take(_outermost_aten(window.trace), operator, NONE)
+    found: defaultdict[tuple[str, str], _Waits] = defaultdict(_Waits)
+    kinds: dict[int, tuple[str, str]] = {}
+    for row, outer, at in zip(rows.tolist(), outermost.tolist(), instance.tolist(), strict=True):
+        kind = kinds.setdefault(at, (_operator_name(window.trace, outer), window.trace.names[calls.name[row]]))
+        found[kind].add(row, outer, at)
+    points = (waits.point(window.trace, *kind) for kind, waits in found.items())
+    return tuple(sorted(points, key=lambda point: -point.wait_s))
+
+
+class _Waits:
+    """Waits of one kind: the rows of their calls, of the outermost operators around them, and their instances."""
+
+    def __init__(self) -> None:
+        self._calls: list[int] = []
+        self._operators: set[int] = set()
+        self._instances: set[int] = set()
+
+    def add(self, call: int, operator: int, instance: int) -> None:
+        """Add a call; several of an instance are one wait."""
+        self._calls.append(call)
+        self._instances.add(instance)
+        if operator != NONE:
+            self._operators.add(operator)
+
+    def point(self, trace: Trace, operator: str, call: str) -> SyncPoint:
+        """Return them in numbers."""
+        wait_s = _seconds(trace.calls, self._calls)
+        around_s = _seconds(trace.operators, sorted(self._operators)) if self._operators else wait_s
+        return SyncPoint(operator, call, len(self._instances), wait_s, around_s)
+
+
+def _seconds(table: TraceEvents, rows: list[int]) -> float:
+    return float((table.end_s[rows] - table.start_s[rows]).sum())
+
+
+def _operator_name(trace: Trace, row: int) -> str:
+    return trace.names[trace.operators.name[row]] if row != NONE else ""
+
+
+def _waits(window: Window) -> Bools:
+    """Return which calls are waits for the GPU in a used step."""
+    trace, calls = window.trace, window.trace.calls
+    whole_device = names_that(trace, WHOLE_DEVICE)[calls.name] & (window.call_operator == NONE)
+    waits: Bools = names_that(trace, WAITS)[calls.name] & ~whole_device
+    waits[_blocking_copies(window)] = True
+    waits &= window.in_used(calls.start_s)
+    loads = names_that(trace, DATA_LOADER)[trace.annotations.name]
+    waits &= ~within_marks(trace.annotations, loads, calls.thread, calls.start_s)
+    return waits
+
+
+def _blocking_copies(window: Window) -> Ints:
+    """Return the rows of the calls that copy to pageable memory."""
+    kinds = [name for name, kind in window.trace.copy_kinds.items() if kind == BLOCKING]
+    work = window.work
+    blocking: Ints = work.call[(work.kind == COPY) & np.isin(work.name, kinds) & (work.call != NONE)]
+    return blocking
+
+
+def _outermost_aten(trace: Trace) -> Ints:
+    """Return the row of the outermost ATen operator around each operator, NONE where it is in none.
+
+    `item` says more than the `_local_scalar_dense` within. Nodes of autograd and layers are no ATen operators.
+    """
+    operators = trace.operators
+    aten = names_that(trace, ATEN)[operators.name]
+    found = np.where(aten, np.arange(len(operators)), NONE)
+    at = operators.parent.astype(np.int64)
+    rows = np.flatnonzero(at != NONE)
+    while len(rows):
+        around = at[rows]
+        found[rows] = np.where(aten[around], around, found[rows])
+        at[rows] = operators.parent[around]
+        rows = rows[at[rows] != NONE]
+    return found

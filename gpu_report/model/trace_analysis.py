@@ -1,0 +1,293 @@
+"""What is found in a trace of PyTorch's profiler: `TraceAnalysis` and its parts.
+
+Seconds are sums over the steps that are used, unless a field says a step. Shares are 0 to 1. Missing is None.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from gpu_report.model.trace import CopyKind
+
+Bound = Literal["launch", "gpu", "neither", "unknown"]
+FamilyName = Literal[
+    "convolution",
+    "normalisation",
+    "activation",
+    "attention",
+    "matrix products",
+    "upsampling",
+    "pooling",
+    "concatenation",
+    "indexing",
+    "elementwise",
+    "loss",
+    "optimizer",
+    "copies",
+    "layout changes",
+    "NMS",
+    "communication",
+    "compiled",
+    "other",
+]
+OptimizerStyle = Literal["fused", "foreach", "per parameter", "unknown"]
+
+
+@dataclass(frozen=True)
+class TraceStepTime:
+    """A step by what its GPU did, from `start_s` to `end_s` of the trace; the five parts add up to its length.
+
+    `compute_s` has kernels other than communication; `communication_s` and `copy_s` only what nothing of that runs
+    beside. `data_wait_s` is idle time in which the training waited for its data loader, `cpu_wait_s` all other idle
+    time: the GPU waits for the CPU. `kernels` is how many the step launched. `number` is None where the profiler marked
+    no steps. A step is not `used` where kernels of it are missing.
+    """
+
+    number: int | None
+    start_s: float
+    end_s: float
+    compute_s: float
+    communication_s: float
+    copy_s: float
+    data_wait_s: float
+    cpu_wait_s: float
+    kernels: int
+    used: bool = True
+
+    @property
+    def length_s(self) -> float:
+        """Return how long the step took."""
+        return self.end_s - self.start_s
+
+    @property
+    def busy_s(self) -> float:
+        """Return how long its GPU did anything."""
+        return self.compute_s + self.communication_s + self.copy_s
+
+
+@dataclass(frozen=True)
+class LaunchTiming:
+    """How far ahead of the GPU the CPU launches, and what that says about who waits for whom.
+
+    `gap_s` is the median time from a kernel's launch to its start, `queued` the median number of kernels and copies
+    that were launched and had not started. None where nothing was paired.
+    """
+
+    gap_s: float | None
+    queued: float | None
+    bound: Bound
+
+
+@dataclass(frozen=True)
+class FamilyTime:
+    """A family of operators: time of GPU work that they launched, and of the CPU in them (children apart)."""
+
+    name: FamilyName
+    gpu_s: float
+    gpu_share: float
+    gpu_pieces: int
+    cpu_s: float
+    cpu_share: float
+
+
+@dataclass(frozen=True)
+class OperatorTime:
+    """An operator: calls, time of the CPU in it (children apart), and of the GPU work that it launched itself."""
+
+    name: str
+    family: FamilyName
+    calls: int
+    cpu_s: float
+    gpu_s: float
+
+
+@dataclass(frozen=True)
+class KernelTime:
+    """Kernels of one name; `share` is that of all GPU work."""
+
+    name: str
+    family: FamilyName
+    calls: int
+    gpu_s: float
+    share: float
+
+    @property
+    def mean_s(self) -> float:
+        """Return the mean length of one."""
+        return self.gpu_s / self.calls
+
+
+@dataclass(frozen=True)
+class LayerTime:
+    """A layer of the model (`layer 3 C3k2`): GPU work of its forward and backward pass, CPU time of its forward."""
+
+    index: int
+    module: str
+    forward_gpu_s: float
+    backward_gpu_s: float
+    forward_cpu_s: float
+
+
+@dataclass(frozen=True)
+class SyncPoint:
+    """Where the CPU waited for the GPU: the outermost ATen operator, the call that waited, and how often.
+
+    `wait_s` is the time of the calls, `operator_s` of the operators around them, which also ask for a copy and launch
+    it. `operator` is empty where there was none; both times are the same then.
+    """
+
+    operator: str
+    call: str
+    count: int
+    wait_s: float
+    operator_s: float
+
+
+@dataclass(frozen=True)
+class CopyTime:
+    """Copies of one kind. `gpu_s` is the time of the copy engine, `cpu_s` that of the calls that asked for them."""
+
+    kind: CopyKind
+    count: int
+    bytes: int
+    gpu_s: float
+    cpu_s: float
+
+    @property
+    def gb_per_s(self) -> float | None:
+        """Return 10^9 bytes a second, None where nothing took time."""
+        return self.bytes / self.gpu_s / 1e9 if self.gpu_s > 0 else None
+
+
+@dataclass(frozen=True)
+class TensorCores:
+    """Whether convolutions and matrix products used tensor cores, by the names of their kernels.
+
+    Shares are of the time of such kernels: with tensor cores, without, and in 16 bits (AMP). `used` is None where the
+    names do not say.
+    """
+
+    used: bool | None
+    share: float
+    without_share: float
+    half_share: float
+    gpu_s: float
+
+
+@dataclass(frozen=True)
+class AllocatorCalls:
+    """Calls of cudaMalloc, cudaFree, cudaHostAlloc and the like: memory that was not cached."""
+
+    name: str
+    count: int
+    cpu_s: float
+
+
+@dataclass(frozen=True)
+class OptimizerTime:
+    """The optimizer's steps: how many, their GPU work and CPU time, and whether parameters are updated together."""
+
+    style: OptimizerStyle
+    calls: int
+    gpu_pieces: int
+    gpu_s: float
+    cpu_s: float
+
+
+@dataclass(frozen=True)
+class KernelSizes:
+    """How long kernels are: the median, and the share of kernel time in those under SHORT_KERNEL_S (10 µs)."""
+
+    median_s: float
+    short_share: float
+    per_step: float
+
+
+@dataclass(frozen=True)
+class CompiledCode:
+    """What torch.compile did: compiled regions entered a step, different ones, and the Triton kernels' time share."""
+
+    regions_per_step: float
+    different_regions: int
+    triton_share: float
+
+
+@dataclass(frozen=True)
+class CpuFreeStep:
+    """How long a step would take if the CPU took no time; seconds a step.
+
+    `limit_s` is what the GPU was busy, and cannot be beaten without doing less. `expected_s` adds what a GPU that is
+    never out of work still needs: `kernel_gaps_s` between kernels, and `round_trips_s`, where the CPU reads a result
+    before it launches what comes next.
+    """
+
+    limit_s: float
+    expected_s: float
+    kernel_gaps_s: float
+    round_trips_s: float
+
+
+@dataclass(frozen=True)
+class TraceQuality:
+    """How far a trace can be trusted: `first_missing` says that kernels of the first steps are missing.
+
+    `kernels_uneven` says that the steps' numbers of kernels differ by more than a fifth even so. `unpaired_work` has no
+    call that launched it, `unpaired_launches` have no work.
+    """
+
+    steps: int
+    steps_used: int
+    steps_marked: bool
+    has_gpu_work: bool
+    first_missing: bool
+    kernels_uneven: bool
+    unpaired_work: int
+    unpaired_launches: int
+
+
+@dataclass(frozen=True)
+class TraceAnalysis:
+    """What a trace says of a training's steps. Tables are sorted, largest first; `layers` by index.
+
+    `other_gpu_share` is GPU time of which no family is known. What needs the GPU is None without GPU work.
+    """
+
+    quality: TraceQuality
+    steps: tuple[TraceStepTime, ...]
+    device: int | None
+    launches: LaunchTiming
+    families: tuple[FamilyTime, ...]
+    operators: tuple[OperatorTime, ...]
+    kernels: tuple[KernelTime, ...]
+    layers: tuple[LayerTime, ...]
+    syncs: tuple[SyncPoint, ...]
+    copies: tuple[CopyTime, ...]
+    layout_share: float | None
+    tensor_cores: TensorCores | None
+    allocator: tuple[AllocatorCalls, ...]
+    optimizer: OptimizerTime | None
+    kernel_sizes: KernelSizes | None
+    compiled: CompiledCode | None
+    cpu_free: CpuFreeStep | None
+
+    @property
+    def used_steps(self) -> tuple[TraceStepTime, ...]:
+        """Return the steps that the sums are over."""
+        return tuple(step for step in self.steps if step.used)
+
+    @property
+    def step_s(self) -> float | None:
+        """Return the mean length of a used step, None where there is none."""
+        used = self.used_steps
+        return sum(step.length_s for step in used) / len(used) if used else None
+
+    @property
+    def busy_share(self) -> float | None:
+        """Return the share of the used steps in which the GPU did anything, None without GPU work."""
+        if not self.quality.has_gpu_work or not self.used_steps:
+            return None
+        return sum(step.busy_s for step in self.used_steps) / sum(step.length_s for step in self.used_steps)
+
+    @property
+    def other_gpu_share(self) -> float:
+        """Return the share of GPU time of which no family is known."""
+        return sum(family.gpu_share for family in self.families if family.name == "other")

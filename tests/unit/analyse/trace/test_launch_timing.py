@@ -1,0 +1,66 @@
+import pytest
+from support.traces import TraceMaker, loaded
+
+from gpu_report.analyse.trace import analyse_trace
+
+
+def launches(gap, every, length, count=50):
+    made = TraceMaker()
+    made.step(1, 0, every * count)
+    for at in range(count):
+        made.kernel("gemm", at * every + gap, length, launched=at * every)
+    return analyse_trace(loaded(made)).launches
+
+
+def test_a_gpu_that_waits_for_each_launch_is_launch_bound():
+    found = launches(gap=8, every=50, length=5)
+    assert found.gap_s == pytest.approx(8e-6)
+    assert (found.queued, found.bound) == (0, "launch")
+
+
+def test_launches_far_ahead_are_gpu_bound():
+    found = launches(gap=5000, every=10, length=9, count=1000)
+    assert found.queued == pytest.approx(500, abs=20)
+    assert found.bound == "gpu"
+
+
+def test_a_busy_gpu_with_a_short_queue_is_neither():
+    assert launches(gap=8, every=50, length=45).bound == "neither"
+    assert launches(gap=200, every=50, length=20).bound == "neither"
+
+
+def test_a_wait_for_data_does_not_make_a_gpu_launch_bound():
+    made = TraceMaker()
+    made.step(1, 0, 10_000)
+    made.mark("enumerate(DataLoader)#x", 0, 8_000)
+    for at in range(40):
+        made.kernel("gemm", 8_000 + at * 50 + 8, 45, launched=8_000 + at * 50)
+    assert analyse_trace(loaded(made)).launches.bound == "neither"
+
+
+def test_of_a_cuda_graph_the_first_kernel_counts():
+    made = TraceMaker()
+    made.step(1, 0, 10_000)
+    for at in range(10):
+        number = made.call("cudaGraphLaunch", at * 1000, 5)
+        for kernel in range(20):
+            start = at * 1000 + 10 + kernel * 30
+            made.event("kernel", "gemm", start, 25, pid=0, tid=7, device=0, stream=7, correlation=number)
+    found = analyse_trace(loaded(made))
+    assert found.launches.gap_s == pytest.approx(10e-6)
+    assert found.quality.unpaired_launches == 0
+
+
+def test_a_step_whose_cpu_takes_no_time():
+    made = TraceMaker()
+    made.step(1, 0, 10_000)
+    for at in range(100):  # launched in time: each begins 2 µs after the one before
+        made.kernel("gemm", 1000 + at * 12, 10, launched=at * 5)
+    item = made.op("aten::item", 5000, 50)
+    made.copy("Memcpy DtoH (Device -> Pinned)", 5010, 10, 4, launched=5002, op=item)
+    made.call("cudaStreamSynchronize", 5015, 20, op=item)
+    found = analyse_trace(loaded(made)).cpu_free
+    assert found.limit_s == pytest.approx(1010e-6)
+    assert found.kernel_gaps_s == pytest.approx(200e-6)
+    assert found.round_trips_s == pytest.approx(30e-6)  # one, at the gap of an empty queue: the median is far longer
+    assert found.expected_s == pytest.approx(1240e-6)

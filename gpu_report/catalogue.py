@@ -87,6 +87,7 @@ class CauseRow:
 
 _fall = partial(RuleRow, numbered=True, fall=True, takes_time=True, takes_epoch_time=True, disturbs=True)
 _throttled = partial(RuleRow, subject="sm_clock_mhz", takes_epoch_time=True, explains_slow_epoch=True)
+_profiled = partial(RuleRow, anchor="step", name="Seen by PyTorch's profiler")
 _end = partial(RuleRow, anchor="ended", title="How it ended", ending=True, owns_kernel_lines=True)
 
 # The order is that in which the verdict mentions them.
@@ -104,6 +105,12 @@ _RULES = (
     ),
     RuleRow("starved", "starved", "GPU under-utilised", "Under-utilised GPU", note_title="Could be faster"),
     RuleRow("user-code", "user-code", "Time in callbacks and own code", "Callbacks and own code"),
+    _profiled("pageable-copies", title="Copies from pageable memory"),
+    _profiled("full-precision", title="Convolutions in 32 bits"),
+    _profiled("layout-changes", title="Layout changes"),
+    _profiled("allocator-churn", title="Memory taken from the driver in each step"),
+    _profiled("slow-optimizer", title="Slow optimizer"),
+    _profiled("gpu-syncs", title="Waits for the GPU in each step"),
     RuleRow("kernel", "kernel", "Kernel message", "Kernel message", harmless=True),
     RuleRow("gpu-lost", "gpu-lost", "GPU lost", "GPU lost", owns_kernel_lines=True),
     RuleRow(

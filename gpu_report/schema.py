@@ -206,7 +206,7 @@ INSIDE_KINDS = {
     "progress": "batches, data_wait_s: of the epoch so far, every 3 s at first and in a long training more seldom",
     "epoch": "the same of a whole epoch, and images, images_per_s, loss (sum of the means), lr: its train part ended",
     "calls": "calls: predictions so far",
-    "profile": "name, phase, epoch, kept_steps, reason, begin_mono_s, kept_mono_s, file; failed: PyTorch's profiler ran",
+    "profile": "name, phase, epoch, kept_steps, reason, begin_mono_s, kept_mono_s, file, failed: PyTorch's profiler",
     "ended": "how (finished, early stop, exception); error, bases, message, errno, cuda_error, raised_in, frames",
     "error": "where, reason: a fault of ours, which the training did not feel",
 }

@@ -78,6 +78,7 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
         code_lines=code_lines(where),
         projection=projection,
         hypotheses=hypotheses(context, findings),
+        profiled=context.profiled,
     )
 
 

@@ -14,6 +14,7 @@ from gpu_report.analyse.signals.busy_wait import busy_waits_of
 from gpu_report.analyse.signals.clock_throttling import Throttle, throttles
 from gpu_report.analyse.signals.gpu_memory import GpuMemory, gpu_memory
 from gpu_report.analyse.signals.other_processes import OtherProcess, other_processes_on
+from gpu_report.analyse.signals.profiled_steps import profiled_steps
 from gpu_report.analyse.signals.signals_index import SignalsIndex
 from gpu_report.analyse.signals.utilisation_drops import Drop, find_drops
 from gpu_report.analyse.timeline.activity import Activity, outside
@@ -40,6 +41,7 @@ from gpu_report.model import (
     NearbyKernelEvent,
     Options,
     Phase,
+    ProfiledSteps,
     Run,
     Severity,
 )
@@ -148,6 +150,11 @@ class Context:
         return tuple(_phases_of_epoch(self.phases, ends, epoch_end) for epoch_end in self.epoch_ends.all)
 
     @property
+    def profiled(self) -> tuple[ProfiledSteps, ...]:
+        """Return the windows of PyTorch's profiler that have a trace."""
+        return self.cached(_profiled)
+
+    @property
     def rank_groups(self) -> list[RankGroup]:
         """Return what the processes of each training reported, of those trainings that reported anything."""
         return [training.rank_group for training in self.trainings if training.rank_group]
@@ -207,7 +214,9 @@ def build_context(run: Run, options: Options) -> Context:
     timeline = find_timeline(run, series)
     activity, trainings = timeline.activity, timeline.trainings
     final = final_evaluations(timeline.phases, timeline.epoch_ends)
-    usable = tuple(activity.usable(each) & outside(each, (*final, *away(trainings, each.gpu))) for each in series)
+    profiled = [window.span for window in run.profiled]
+    unusual = [union([*final, *away(trainings, each.gpu), *profiled]) for each in series]
+    usable = tuple(activity.usable(each) & outside(each, spans) for each, spans in zip(series, unusual, strict=True))
 
     def apart(each: GpuSeries) -> Bools:
         return outside(each, timeline.too_coarse)
@@ -226,7 +235,7 @@ def build_context(run: Run, options: Options) -> Context:
     disturbed = [*(drop.span for drop in drops), *(wait.span for wait in waits)]
     disturbed += [span for span in timeline.too_coarse if _is_busy_at_times(series, span)]
     disturbed += [other.span for other in _working(others, activity)]
-    disturbed += [window.span for window in run.profiled]
+    disturbed += profiled
     steady_in = steady_phases(timeline.phases, timeline.epoch_ends)
     steady = steady_spans(steady_in, activity, run.duration_s, disturbed)
     reading_s = max((each.interval_s for each in series), default=0.0)
@@ -276,6 +285,10 @@ def _is_busy_at_times(all_series: Sequence[GpuSeries], span: Span) -> bool:
     """Tell whether a GPU was busy in more than a few readings of a span: else it waited, whatever its phases were."""
     parts = [series.util_pct[series.between(*span)] for series in all_series]
     return any(len(part) > 0 and float(np.percentile(part, 90)) >= STARVED_PCT for part in parts)
+
+
+def _profiled(context: Context) -> tuple[ProfiledSteps, ...]:
+    return profiled_steps(context.run)
 
 
 def _busy_waits(context: Context) -> IntervalIndex[Interval]:

@@ -10,7 +10,7 @@ import click
 from gpu_report import run_folder, schema
 from gpu_report.cli.help_text import examples
 from gpu_report.errors import InputError
-from gpu_report.record.profile.plan import MOST_STEPS, STEPS, ask
+from gpu_report.record.profile_plan import MOST_STEPS, STEPS, ask
 
 WAIT_S = 120.0  # for the trace: its steps, the export, and packing
 LOOK_EVERY_S = 0.5

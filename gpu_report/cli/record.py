@@ -103,7 +103,7 @@ def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
     of this machine are recorded until Ctrl-C.
     """
     from gpu_report.record import RecordOptions, record_run
-    from gpu_report.record.profile.plan import plan_of
+    from gpu_report.record.profile_plan import plan_of
 
     if with_parent is not None:
         from gpu_report.notebook import die_with

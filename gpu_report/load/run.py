@@ -20,6 +20,7 @@ from gpu_report.load.run_clock import ABSURD_DISTANCE_S, RunClock
 from gpu_report.load.run_json import gpus, load_info, recording, whole_index
 from gpu_report.load.samples import Ahead, Samples, load_host, load_processes, load_ring, load_samples
 from gpu_report.load.stacks import load_stacks
+from gpu_report.load.traces import load_traces
 from gpu_report.load.waits import load_waits
 from gpu_report.load.yolo.callbacks import Outside, load_inside, with_versions
 from gpu_report.load.yolo.results_csv import load_epochs
@@ -122,10 +123,10 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _links_of_callbacks(folder: Path) -> Iterator[Path]:
-    """Yield inside/, stacks/ and the links in them: of what the training writes, only these can lead elsewhere."""
-    for within in (folder / schema.INSIDE_DIR, folder / schema.STACKS_DIR):
+    """Yield inside/, stacks/, profile/ and the links in them: only these lead elsewhere of what the training writes."""
+    for within in (folder / schema.INSIDE_DIR, folder / schema.STACKS_DIR, folder / schema.PROFILE_DIR):
         yield within
-        yield from (path for path in within.glob("*.jsonl") if path.is_symlink())
+        yield from (path for path in within.glob("*") if path.is_symlink())
 
 
 def _assemble(  # noqa: PLR0913, PLR0917 - what was read before, and how much may be
@@ -144,6 +145,7 @@ def _assemble(  # noqa: PLR0913, PLR0917 - what was read before, and how much ma
     inside, inside_problems = load_inside(folder / schema.INSIDE_DIR, clock, duration_s, yolo_runs, outside, limits)
     stacks, stack_problems = load_stacks(folder / schema.STACKS_DIR, clock, duration_s, limits)
     dumps, dump_problems = load_dumps(folder / schema.STACKS_DIR, clock, duration_s, limits)
+    traces, trace_problems = load_traces(folder / schema.PROFILE_DIR, inside)
     waits, wait_problems = load_waits(folder / schema.WAITS_CSV, clock, duration_s, limits)
     kernel = _kernel_log(events, clock, devices, frozenset(int(pid) for pid in processes["pid"]))
     recorded = with_versions(recording(info, samples), inside)
@@ -173,6 +175,7 @@ def _assemble(  # noqa: PLR0913, PLR0917 - what was read before, and how much ma
                 *stack_problems,
                 *dump_problems,
                 *wait_problems,
+                *trace_problems,
             ),
             *_many_faults(kernel),
         ),
@@ -180,6 +183,7 @@ def _assemble(  # noqa: PLR0913, PLR0917 - what was read before, and how much ma
         stacks=stacks,
         dumps=dumps,
         waits=waits,
+        traces=traces,
     )
 
 

@@ -44,6 +44,7 @@ from gpu_report.model.found import (
     Options,
     Outlier,
     PartName,
+    ProfiledSteps,
     Projection,
     Reference,
     Sentence,

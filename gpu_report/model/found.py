@@ -10,7 +10,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from gpu_report.model.recorded import Gpu, KernelEvent, Phase, Run, Severity, Stretch
+from gpu_report.model.recorded import Gpu, KernelEvent, Phase, ProfilerWindow, Run, Severity, Stretch
+from gpu_report.model.trace_analysis import TraceAnalysis
 
 
 @dataclass(frozen=True)
@@ -558,6 +559,21 @@ STARVED_PCT = 40.0  # ... and below this the GPU mostly waits
 WELL_COVERED = 0.95
 
 
+@dataclass(frozen=True)
+class ProfiledSteps:
+    """A window of PyTorch's profiler, what its trace shows, and the length of a step without it (None: unknown)."""
+
+    window: ProfilerWindow
+    steps: TraceAnalysis
+    typical_step_s: float | None = None
+
+    @property
+    def slowed_by(self) -> float | None:
+        """Return how many times longer the profiler made a step, None where that is not known."""
+        step_s = self.steps.step_s
+        return step_s / self.typical_step_s if step_s and self.typical_step_s else None
+
+
 @dataclass(frozen=True, eq=False)
 class Analysis:
     """What is to be said about a run. `coverage` is the share of expected samples that are there, 0 to 1."""
@@ -581,3 +597,4 @@ class Analysis:
     code_lines: tuple[CodeLine, ...] = ()
     projection: Projection | None = None
     hypotheses: tuple[Hypothesis, ...] = ()
+    profiled: tuple[ProfiledSteps, ...] = ()

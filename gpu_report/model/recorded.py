@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
+    from gpu_report.model.trace import Trace
+
 Severity = Literal["critical", "warning", "info"]
 
 
@@ -475,6 +477,7 @@ class Run:
     gpu and schema.RING_QUANTITIES, what the driver kept between ticks, sorted by gpu then t_s. `host`: t_s and
     schema.HOST_QUANTITIES. Readings are float64, or float32 in columns that this holds exactly (whole numbers), NaN
     where missing; a column never recorded is all NaN.
+    `traces` are those of PyTorch's profiler, by the name of their window.
     `processes`: t_s, gpu, pid, name, memory_used_mib, change, owner (schema.PROCESS_OWNERS), gpu_util_pct. `problems`
     says in whole sentences what of the input could not be read.
     """
@@ -497,6 +500,7 @@ class Run:
     stacks: tuple[ProcessStacks, ...] = ()
     waits: tuple[ProcessWait, ...] = ()
     dumps: tuple[ProcessDumps, ...] = ()
+    traces: Mapping[str, Trace] = field(default_factory=dict)
 
     @property
     def profiled(self) -> tuple[ProfilerWindow, ...]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpu_report.record.profile.plan import ProfilePlan
+from gpu_report.record.profile_plan import ProfilePlan
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from gpu_report.analyse.rules.low_utilisation import starved_gpus
 from gpu_report.analyse.rules.memory_growth import growing_memory
 from gpu_report.analyse.rules.memory_limit import full_memory
 from gpu_report.analyse.rules.other_processes import other_processes
+from gpu_report.analyse.rules.profiler import profiled_findings
 from gpu_report.analyse.rules.rank_waits import waiting_for_peer
 from gpu_report.analyse.rules.setup import check_setup
 from gpu_report.analyse.rules.slow_exit import slow_exits
@@ -47,6 +48,7 @@ RULES: tuple[Rule, ...] = (
     slow_exits,
     starved_gpus,
     user_code,
+    profiled_findings,
     kernel_faults,
     lost_gpus,
     other_processes,

@@ -141,3 +141,12 @@ HANG_SIBLINGS = 5.0
 LAST_SEEN_S = 60.0  # of a hang: what it did before may have been work still
 PROCESSES_TOLD = 4  # of a training of eight ranks half are enough to see which one is elsewhere
 UNNOTED_S = 10.0  # without a note: a process writes every 5 s at least what it has noted
+
+# --- what a profiler saw ---
+
+STEP_SHARE = 0.02  # of a step: less is not worth a change
+STEP_WARNS_SHARE = 0.05  # as much as a person notices of a training
+HALF_PRECISION_LEAST = 0.05  # of the time of convolutions: with AMP nine tenths are in 16 bits (H100, torch 2.11)
+HALF_PRECISION_TIME = 0.5  # of the same in 32 bits: YOLO26m on an H100, convolutions of 25.7 and 12.7 ms a step
+HEAVY_SHARE = 0.1  # of a step in convolutions and matrix products: below it their precision hardly matters
+SYNCS_OF_YOLO = 35  # results that YOLO reads itself in each step (8.4.190: 12 in type_as, 11 in item, 12 elsewhere)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gpu_report.record.clocks import Clocks
-from gpu_report.record.profile.plan import DROP, ProfilePlan, ask
+from gpu_report.record.profile_plan import DROP, ProfilePlan, ask
 from gpu_report.record.py_spy.utilisation_fall import UtilisationFall
 
 DROP_S = 10.0  # as long as a drop is that the analysis reports

@@ -302,6 +302,59 @@ class VerdictView:
 
 
 @dataclass(frozen=True)
+class StepPartView:
+    """A part of a step's bar, from `start_pct` of the longest step."""
+
+    name: str
+    kind: str
+    start_pct: float
+    width_pct: float
+    time: str
+
+
+@dataclass(frozen=True)
+class StepView:
+    """A step: its number as the profiler has it, its length, and its parts."""
+
+    name: str
+    time: str
+    parts: tuple[StepPartView, ...]
+
+
+@dataclass(frozen=True)
+class StepPartTotal:
+    """A part of all steps: how long a step, and its share."""
+
+    name: str
+    kind: str
+    time: str
+    share: str
+
+
+@dataclass(frozen=True)
+class NamedTable:
+    """A table with its heading and what is to be known of it."""
+
+    title: str
+    note: str
+    table: Table
+
+
+@dataclass(frozen=True)
+class ProfilerView:
+    """A window of the profiler: sentences, a bar a step, tables, and where its trace lies."""
+
+    title: str
+    lead: str
+    sentences: tuple[str, ...]
+    steps: tuple[StepView, ...]
+    totals: tuple[StepPartTotal, ...]
+    families: Table
+    tables: tuple[NamedTable, ...]
+    trace: str
+
+
+@dataclass(frozen=True)
 class ReportView:
     """All that the page says."""
 
@@ -327,6 +380,8 @@ class ReportView:
     more_findings: tuple[FindingView, ...]
     findings_count: str
     code_time: CodeTimeView | None
+    profiler: tuple[ProfilerView, ...]
+    profiler_failures: tuple[str, ...]
     expected: tuple[FindingView, ...]
     no_findings: str
     phases_note: str

@@ -10,8 +10,8 @@ from gpu_report import schema
 from gpu_report.errors import UsageError
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.profile.packing import TracePacker
-from gpu_report.record.profile.plan import ProfilePlan, ask, plan_of
 from gpu_report.record.profile.requests import ProfileRequests
+from gpu_report.record.profile_plan import ProfilePlan, ask, plan_of
 from tests.conftest import wait_for
 
 

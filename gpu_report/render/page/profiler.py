@@ -1,0 +1,209 @@
+"""Inside a step: what PyTorch's profiler saw, a part for each window."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpu_report import schema
+from gpu_report.render.formatting import clean, number, share
+from gpu_report.render.page.view import NamedTable, ProfilerView, StepPartTotal, StepPartView, StepView, Table
+from gpu_report.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from gpu_report.model import Analysis, ProfiledSteps, TraceAnalysis, TraceStepTime
+
+MOST_STEPS = 16  # bars of a window
+ROWS = 10  # of a table: what takes less is not worth a look
+FAMILY_LEAST = 0.005  # of the GPU's or the CPU's time
+NAME_LENGTH = 110  # characters of a kernel's name, which may have a thousand
+SHORT_S = 1e-3  # below it, milliseconds have two more decimals
+
+# Parts of a step: name for people, colour, and which of its seconds they are.
+PARTS: tuple[tuple[str, str, Callable[[TraceStepTime], float]], ...] = (
+    ("GPU computes", "work", lambda step: step.compute_s),
+    ("GPU exchanges gradients", "waiting-for-peer", lambda step: step.communication_s),
+    ("GPU copies", "input-storage", lambda step: step.copy_s),
+    ("GPU waits for data", "input-cpu", lambda step: step.data_wait_s),
+    ("GPU waits for the CPU", "launch-bound", lambda step: step.cpu_wait_s),
+)
+GAP_WORDS = {
+    "launch": "Launch-bound: the CPU launches work more slowly than the GPU does it.",
+    "gpu": "GPU-bound: the CPU is ahead, and kernels wait for the GPU.",
+    "neither": "Neither the CPU nor the GPU waits all the time.",
+    "unknown": "",
+}
+
+
+def windows(analysis: Analysis) -> tuple[ProfilerView, ...]:
+    """Return the windows of a run, in order of time."""
+    return tuple(_window(profiled) for profiled in analysis.profiled)
+
+
+def failures(analysis: Analysis) -> tuple[str, ...]:
+    """Return why windows that were asked for have no trace, in sentences."""
+    return tuple(dict.fromkeys(FAILURES[window.failed] for window in analysis.run.profiled if window.failed))
+
+
+FAILURES = {
+    "no_space": "PyTorch's profiler was not started: the temporary folder has less than 512 MB free.",
+    "too_short": "The epoch ended before the profiler had a step.",
+    "export": "The profiler's trace could not be written.",
+    "error": "PyTorch's profiler failed to start; another profiler may be using the GPU.",
+}
+
+
+def _window(profiled: ProfiledSteps) -> ProfilerView:
+    window, found = profiled.window, profiled.steps
+    what = "Validation" if window.phase == "validation" else f"Training, epoch {window.epoch}"
+    return ProfilerView(
+        title=f"{what}: {counted(len(found.used_steps), 'step')}",
+        lead=GAP_WORDS[found.launches.bound] if found.quality.has_gpu_work else "The profiler saw no GPU work.",
+        sentences=tuple(filter(None, (_work(found), _gap(found), _slowed(profiled), _limit(found), _doubt(found)))),
+        steps=_steps(found),
+        totals=_totals(found),
+        families=_families(found),
+        tables=tuple(each for each in _tables(found) if each.table.rows),
+        trace=f"{schema.PROFILE_DIR}/{window.name}.json.gz",
+    )
+
+
+def _work(found: TraceAnalysis) -> str:
+    if found.busy_share is None or found.step_s is None:
+        return ""
+    busy_s = found.busy_share * found.step_s
+    kernels = found.kernel_sizes.per_step if found.kernel_sizes else 0
+    return f"A step took {_ms(found.step_s)}. The GPU worked {_ms(busy_s)} of it, in {number(kernels)} kernels."
+
+
+def _gap(found: TraceAnalysis) -> str:
+    gap_s = found.launches.gap_s
+    return "" if gap_s is None else f"From launch to start a kernel takes {_short(gap_s)} (median)."
+
+
+def _slowed(profiled: ProfiledSteps) -> str:
+    if profiled.slowed_by is None or profiled.typical_step_s is None:
+        return "The profiler makes the CPU slower, not the GPU: times of the CPU are too long."
+    return (
+        f"Without the profiler a step takes {_ms(profiled.typical_step_s)}. "
+        "Times of the GPU are right, those of the CPU are too long."
+    )
+
+
+def _limit(found: TraceAnalysis) -> str:
+    free = found.cpu_free
+    if free is None or found.launches.bound != "launch":
+        return ""
+    return f"If the CPU took no time, a step would take about {_ms(free.expected_s)}."
+
+
+def _doubt(found: TraceAnalysis) -> str:
+    if found.quality.first_missing:
+        return "Kernels of the first steps are missing in the trace: those steps are left out."
+    return "Steps differ by more than a fifth in their kernels." if found.quality.kernels_uneven else ""
+
+
+def _steps(found: TraceAnalysis) -> tuple[StepView, ...]:
+    shown = found.used_steps[:MOST_STEPS]
+    longest_s = max((step.length_s for step in shown), default=0.0)
+    return tuple(_step(number, step, longest_s) for number, step in enumerate(shown, start=1))
+
+
+def _step(count: int, step: TraceStepTime, longest_s: float) -> StepView:
+    parts, at_s = [], 0.0
+    for name, kind, seconds_of in PARTS:
+        seconds = seconds_of(step)
+        if seconds > 0 and longest_s > 0:
+            start, width = (round(100 * each / longest_s, 2) for each in (at_s, seconds))
+            parts.append(StepPartView(name, kind, start, width, _ms(seconds)))
+        at_s += seconds
+    return StepView(f"Step {count}", _ms(step.length_s), tuple(parts))
+
+
+def _totals(found: TraceAnalysis) -> tuple[StepPartTotal, ...]:
+    used, step_s = found.used_steps, found.step_s
+    means = [(name, kind, sum(map(of, used)) / len(used)) for name, kind, of in PARTS] if used else []
+    return tuple(StepPartTotal(name, kind, _ms(s), share(s / step_s)) for name, kind, s in means if s > 0 and step_s)
+
+
+def _families(found: TraceAnalysis) -> Table:
+    steps = max(len(found.used_steps), 1)
+    rows = [
+        (family.name, _ms(family.gpu_s / steps), share(family.gpu_share), _ms(family.cpu_s / steps))
+        for family in found.families
+        if max(family.gpu_share, family.cpu_share) >= FAMILY_LEAST
+    ]
+    columns = "Kind of work", "GPU, a step", "Share of GPU work", "CPU, a step"
+    return Table(columns, (False, True, True, True), tuple(rows))
+
+
+def _tables(found: TraceAnalysis) -> Sequence[NamedTable]:
+    steps = max(len(found.used_steps), 1)
+    kernels = [
+        (_name(each.name), _a_step(each.calls, steps), _ms(each.gpu_s / steps), share(each.share))
+        for each in found.kernels[:ROWS]
+    ]
+    operators = [
+        (_name(each.name), _a_step(each.calls, steps), _ms(each.cpu_s / steps), _ms(each.gpu_s / steps))
+        for each in found.operators[:ROWS]
+    ]
+    syncs = [
+        (_name(each.operator or "none"), each.call, _a_step(each.count, steps), _ms(each.wait_s / steps))
+        for each in found.syncs[:ROWS]
+    ]
+    copies = [
+        (
+            f"{each.kind.direction} {each.kind.host_memory}".strip(),
+            _a_step(each.count, steps),
+            number(each.bytes / steps / 1e6, 1),
+            _ms(each.gpu_s / steps),
+            number(each.gb_per_s, 1),
+        )
+        for each in found.copies[:ROWS]
+    ]
+    layers = [
+        (f"{each.index} {_name(each.module)}", _ms(each.forward_gpu_s / steps), _ms(each.backward_gpu_s / steps))
+        for each in found.layers
+    ]
+    return (
+        _table("Layers of the model", "", ("Layer", "Forward", "Backward"), layers),
+        _table("Kernels", "Those with the most GPU time.", ("Kernel", "A step", "GPU, a step", "Share"), kernels),
+        _table(
+            "Operators",
+            "Those with the most CPU time, without what they call.",
+            ("Operator", "A step", "CPU, a step", "GPU, a step"),
+            operators,
+        ),
+        _table(
+            "Waits for the GPU",
+            "Where the CPU waits for a result. YOLO itself has some in each step.",
+            ("Operator", "Call", "A step", "CPU, a step"),
+            syncs,
+        ),
+        _table("Copies", "", ("Copy", "A step", "MB a step", "GPU, a step", "GB/s"), copies),
+    )
+
+
+def _table(title: str, note: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> NamedTable:
+    numeric = tuple(column not in {"Kernel", "Operator", "Layer", "Call", "Copy"} for column in columns)
+    return NamedTable(title, note, Table(columns, numeric, tuple(rows)))
+
+
+def _name(text: str) -> str:
+    cleaned = clean(text)
+    return cleaned if len(cleaned) <= NAME_LENGTH else f"{cleaned[: NAME_LENGTH - 1]}…"
+
+
+def _a_step(count: int, steps: int) -> str:
+    return number(count / steps, 0 if count % steps == 0 else 1)
+
+
+def _ms(seconds: float) -> str:
+    if seconds >= 10:
+        return f"{number(seconds, 1)} s"
+    return f"{number(1000 * seconds, 2 if seconds < SHORT_S else 1 if seconds < 100 * SHORT_S else 0)} ms"
+
+
+def _short(seconds: float) -> str:
+    return f"{number(1e6 * seconds)} µs" if seconds < SHORT_S else _ms(seconds)

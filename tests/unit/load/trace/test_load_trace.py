@@ -120,11 +120,17 @@ def test_an_old_trace_has_other_categories_and_times_since_1970(tmp_path):
     made.event("Operator", "aten::conv2d", now_us + 10, 100, **{"External id": 3})
     made.event("Operator", "Optimizer.step#SGD.step", now_us + 500, 100)
     made.event("Runtime", "cudaLaunchKernel", now_us + 20, 5, correlation=9, **{"external id": 3})
-    made.event("Kernel", "gemm", now_us + 40, 5, pid=0, tid=7, correlation=9, **{"external id": 3})
+    more = {"stream": 7, "correlation": 9, "external id": 3}
+    made.event("Kernel", "gemm", now_us + 40, 5, pid=0, tid="stream 7", **more)
     made.event("Memcpy", "Memcpy DtoH (Device -> Pinned)", now_us + 60, 5, pid=1, tid=7, bytes=4)
     made.event("Memset", "Memset (Device)", now_us + 80, 5, pid=0, tid=7, bytes=4)
-    trace = loaded(tmp_path, json.dumps({"traceEvents": made.events}))
+    for event in made.events:
+        event["tid"] = str(event["tid"])
+    gpu = {"id": 0, "name": "Tesla V100", "totalGlobalMem": 2**34, "multiProcessorCount": 80}
+    trace = loaded(tmp_path, json.dumps({"computeProperties": [gpu], "traceEvents": made.events}))
     assert trace.start_wall_s == now_us / 1e6
+    assert trace.devices == (TraceDevice(0, "Tesla V100", 16_384, 80),)
+    assert trace.threads == (f"pid {MAIN} tid {MAIN}",)
     assert [step.number for step in trace.steps] == [5]
     assert names_of(trace, "operators") == ["aten::conv2d"]
     assert sorted(names_of(trace, "annotations")) == ["Optimizer.step#SGD.step", "ProfilerStep#5"]

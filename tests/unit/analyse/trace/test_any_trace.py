@@ -15,6 +15,7 @@ from gpu_report.analyse.trace import analyse_trace
 from gpu_report.errors import InputError
 from gpu_report.load.trace import load_trace
 from gpu_report.load.trace.decode import decode_by_json
+from gpu_report.load.trace.fastest_decode import FASTEST_DECODE
 
 ODD = st.one_of(
     st.none(),
@@ -41,7 +42,7 @@ EVENTS = st.fixed_dictionaries(
 HEADS = st.dictionaries(st.sampled_from(["baseTimeNanoseconds", "deviceProperties", "distributedInfo"]), ODD)
 
 
-def analysed(data, decode=None):
+def analysed(data, decode=FASTEST_DECODE):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trace.json"
         path.write_bytes(data)

@@ -1,14 +1,18 @@
 import gc
 import gzip
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
+from conftest import clean_environment
 from support.traces import BASE_NS, MAIN, TraceMaker, two_steps
 
 from gpu_report.errors import InputError
 from gpu_report.load.trace import load_trace
-from gpu_report.load.trace.decode import decode_by_json, fastest_decode
+from gpu_report.load.trace.decode import decode_by_json
+from gpu_report.load.trace.fastest_decode import FASTEST_DECODE
 from gpu_report.model import CopyKind, TraceDevice, TraceRank
 
 TABLES = ("operators", "calls", "kernels", "copies", "memsets", "syncs", "annotations", "python")
@@ -69,7 +73,7 @@ def test_what_a_trace_holds(tmp_path):
 
 def test_msgspec_and_the_standard_library_come_to_the_same(tmp_path):
     pytest.importorskip("msgspec")
-    assert fastest_decode() is not decode_by_json
+    assert FASTEST_DECODE is not decode_by_json
     made = two_steps()
     made.event("cpu_op", "big number", 1.0, 1, **{"External id": 2**64})
     made.event("cpu_op", "text", "11000.5", "7", **{"External id": "12"}, pid="100", tid="100")
@@ -78,6 +82,18 @@ def test_msgspec_and_the_standard_library_come_to_the_same(tmp_path):
     made.event("cpu_op", "lone \ud800 surrogate", 11_100, 5)
     path = made.write(tmp_path / "trace.json")
     same(load_trace(path), load_trace(path, decode_by_json))
+
+
+def test_without_msgspec_the_standard_library_decodes():
+    code = (
+        "import sys; sys.modules['msgspec'] = None\n"
+        "from gpu_report.load.trace import fastest_decode as found\n"
+        "print(found.FASTEST_DECODE.__name__)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=clean_environment(), capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "decode_by_json"
 
 
 def test_a_number_that_is_written_as_text_is_a_number(tmp_path):
@@ -156,7 +172,7 @@ def test_an_old_trace_has_other_categories_and_times_since_1970(tmp_path):
         (lambda text: text.replace('"stream": 7', '"stream": [7, {"a": [{}, {}]}]'), 4),
     ],
 )
-@pytest.mark.parametrize("decode", [None, decode_by_json], ids=["msgspec", "json"])
+@pytest.mark.parametrize("decode", [FASTEST_DECODE, decode_by_json], ids=["msgspec", "json"])
 def test_a_damaged_event_costs_no_other_one(tmp_path, damage, kept, decode):
     text = two_steps().text()
     assert damage(text) != text

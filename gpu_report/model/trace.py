@@ -6,6 +6,7 @@ is -1. `name` and `thread` are indices into `Trace.names` and `Trace.threads`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -140,7 +141,7 @@ class Trace:
     syncs: TraceSyncs
     annotations: TraceMarks
     python: TraceMarks
-    copy_kinds: dict[int, CopyKind]
+    copy_kinds: Mapping[int, CopyKind]
     problems: tuple[str, ...] = ()
 
     @property

@@ -20,9 +20,11 @@ OTHER: Final = NAMES.index("other")
 NODE: Final = r"^autograd::engine::evaluate_function: "  # around each node of autograd
 LAYER: Final = r"^layer \d+ "
 CORE: Final[tuple[FamilyName, ...]] = ("convolution", "normalisation")
-# These are what they are, also between the forward and the backward pass.
+# These are what they are, also between the forward and the backward pass. A detection head may end in matrix products.
 NEVER_LOSS: Final[tuple[FamilyName, ...]] = (
     *CORE,
+    "attention",
+    "matrix products",
     "communication",
     "NMS",
     "optimizer",

@@ -14,6 +14,7 @@ KERNEL: Final = 0
 COPY: Final = 1
 MEMSET: Final = 2
 NONE: Final = -1  # no row
+DEEPEST: Final = 200  # operators within each other: those of a YOLO are 10 deep
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -115,9 +116,11 @@ def innermost_at(operators: TraceOperators, thread: Ints, at_s: Floats) -> Ints:
         begun = np.searchsorted(operators.start_s[first:last], at_s[here], side="right") + first - 1
         rows[here] = np.where(begun >= first, begun, NONE)
     over = np.flatnonzero(rows != NONE)
-    while len(over := over[operators.end_s[rows[over]] < at_s[over]]):
+    for _ in range(DEEPEST):
+        over = over[operators.end_s[rows[over]] < at_s[over]]
         rows[over] = operators.parent[rows[over]]
         over = over[rows[over] != NONE]
+    rows[over] = NONE
     return rows
 
 

@@ -1,21 +1,39 @@
 """Walks from operators to those around them, for all of a trace at once."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from gpu_report.analyse.trace.gpu_work import NONE, Bools, Floats, Ints
+from gpu_report.analyse.trace.gpu_work import NONE, Bools, Floats, Ints, take
 from gpu_report.model import TraceMarks, TraceOperators
 
 
 def nearest(operators: TraceOperators, values: Ints) -> Ints:
     """Return of each operator the first value that is not NONE, of itself and those around it; NONE where none has."""
-    found = values.copy()
-    at = operators.parent.astype(np.int64)
-    open_rows = np.flatnonzero((found == NONE) & (at != NONE))
-    while len(open_rows):
-        found[open_rows] = values[at[open_rows]]
-        at[open_rows] = operators.parent[at[open_rows]]
-        open_rows = open_rows[(found[open_rows] == NONE) & (at[open_rows] != NONE)]
+    found = values
+    for jump in _jumps(operators):
+        found = np.where(found == NONE, take(found, jump, NONE), found)
     return found
+
+
+def outermost(operators: TraceOperators, which: Bools) -> Ints:
+    """Return of each operator the row of the outermost one of some kind around it, or itself; NONE where none is."""
+    found: Ints = np.where(which, np.arange(len(operators)), NONE)
+    for jump in _jumps(operators):
+        further = take(found, jump, NONE)
+        found = np.where(further == NONE, found, further)
+    return found
+
+
+def _jumps(operators: TraceOperators) -> Iterator[Ints]:
+    """Yield the row 1, 2, 4, 8 ... levels further out of each operator: a walk to all around it takes few steps.
+
+    What was found up to one of these levels is found up to the next by looking once at that row.
+    """
+    jump: Ints = operators.parent.astype(np.int64)
+    while (jump != NONE).any():
+        yield jump
+        jump = take(jump, jump, NONE)
 
 
 def self_cpu_s(operators: TraceOperators) -> Floats:

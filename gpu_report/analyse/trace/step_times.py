@@ -24,25 +24,22 @@ def step_times(window: Window) -> tuple[TraceStepTime, ...]:
     busy_s = interval_cover(work.spans).seconds_in_each(spans)
     not_idle_s = interval_cover(np.vstack([work.spans, _data_waits(window)])).seconds_in_each(spans)
     parts = np.diff(np.column_stack([computed_s, with_communication_s, busy_s, not_idle_s]), prepend=0.0, axis=1)
-    rows = zip(
-        window.steps, np.maximum(parts, 0.0).tolist(), window.kernels.tolist(), window.used.tolist(), strict=True
-    )
-    return tuple(_step_time(*row, marked=window.marked) for row in rows)
+    rows = zip(window.steps, np.maximum(parts, 0.0).tolist(), strict=True)
+    return tuple(_step_time(window, at, step, of_step) for at, (step, of_step) in enumerate(rows))
 
 
-def _step_time(step: TraceStep, parts: list[float], kernels: int, used: bool, *, marked: bool) -> TraceStepTime:  # noqa: FBT001
-    length_s = step.end_s - step.start_s
+def _step_time(window: Window, at: int, step: TraceStep, parts: list[float]) -> TraceStepTime:
     return TraceStepTime(
-        number=step.number if marked else None,
+        number=step.number if window.marked else None,
         start_s=step.start_s,
         end_s=step.end_s,
         compute_s=parts[0],
         communication_s=parts[1],
         copy_s=parts[2],
         data_wait_s=parts[3],
-        cpu_wait_s=max(length_s - sum(parts), 0.0),
-        kernels=kernels,
-        used=used,
+        cpu_wait_s=max(step.end_s - step.start_s - sum(parts), 0.0),
+        kernels=int(window.kernels[at]),
+        used=bool(window.used[at]),
     )
 
 

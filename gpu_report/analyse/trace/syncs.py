@@ -7,7 +7,7 @@ import numpy as np
 
 from gpu_report.analyse.trace.gpu_work import COPY, NONE, Bools, Ints, take
 from gpu_report.analyse.trace.name_masks import names_that
-from gpu_report.analyse.trace.operator_tree import within_marks
+from gpu_report.analyse.trace.operator_tree import outermost, within_marks
 from gpu_report.analyse.trace.window import Window
 from gpu_report.model import CopyKind, SyncPoint, Trace, TraceEvents
 
@@ -28,10 +28,11 @@ def sync_points(window: Window) -> tuple[SyncPoint, ...]:
     rows = np.flatnonzero(_waits(window))
     operator = window.call_operator[rows]
     instance = np.where(operator == NONE, -2 - rows, operator)  # a call by no operator is a wait of its own
-    outermost = take(_outermost_aten(window.trace), operator, NONE)
+    aten = names_that(window.trace, ATEN)[window.trace.operators.name]  # `item` says more than what it calls
+    around = take(outermost(window.trace.operators, aten), operator, NONE)
     found: defaultdict[tuple[str, str], _Waits] = defaultdict(_Waits)
     kinds: dict[int, tuple[str, str]] = {}
-    for row, outer, at in zip(rows.tolist(), outermost.tolist(), instance.tolist(), strict=True):
+    for row, outer, at in zip(rows.tolist(), around.tolist(), instance.tolist(), strict=True):
         kind = kinds.setdefault(at, (_operator_name(window.trace, outer), window.trace.names[calls.name[row]]))
         found[kind].add(row, outer, at)
     points = (waits.point(window.trace, *kind) for kind, waits in found.items())
@@ -86,21 +87,3 @@ def _blocking_copies(window: Window) -> Ints:
     work = window.work
     blocking: Ints = work.call[(work.kind == COPY) & np.isin(work.name, kinds) & (work.call != NONE)]
     return blocking
-
-
-def _outermost_aten(trace: Trace) -> Ints:
-    """Return the row of the outermost ATen operator around each operator, NONE where it is in none.
-
-    `item` says more than the `_local_scalar_dense` within. Nodes of autograd and layers are no ATen operators.
-    """
-    operators = trace.operators
-    aten = names_that(trace, ATEN)[operators.name]
-    found = np.where(aten, np.arange(len(operators)), NONE)
-    at = operators.parent.astype(np.int64)
-    rows = np.flatnonzero(at != NONE)
-    while len(rows):
-        around = at[rows]
-        found[rows] = np.where(aten[around], around, found[rows])
-        at[rows] = operators.parent[around]
-        rows = rows[at[rows] != NONE]
-    return found

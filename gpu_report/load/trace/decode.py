@@ -1,7 +1,4 @@
-"""Events from JSON: many at once, by msgspec where it is installed, else by `json` of the standard library.
-
-Both come to the same events: what msgspec refuses (a number written as text, NaN) `json` takes, and makes it fit.
-"""
+"""Events from JSON, many at once, by the standard library."""
 
 import json
 from collections.abc import Callable
@@ -20,12 +17,3 @@ def decode_by_json(piece: bytes) -> list[Any]:
     except RecursionError:
         raise ValueError(TOO_DEEP) from None
     return [Event(each) for each in found if type(each) is dict]
-
-
-def fastest_decode() -> Decode:
-    """Return msgspec's decoder where that is installed (extra [profile]), else `decode_by_json`."""
-    try:
-        from gpu_report.load.trace.decode_by_msgspec import decode_by_msgspec  # noqa: PLC0415
-    except ImportError:
-        return decode_by_json
-    return decode_by_msgspec

@@ -1,4 +1,4 @@
-"""Events from JSON by msgspec: those fields only that we use, four times as fast as `json`. Only for `decode`."""
+"""Events from JSON by msgspec: only the fields that we use, four times as fast. Only for `fastest_decode`."""
 
 from typing import Annotated, Any, Final
 

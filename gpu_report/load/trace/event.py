@@ -53,11 +53,11 @@ class Event:
 
 def number(said: object) -> float:
     """Return a number, also one written as text; NaN for anything else."""
-    if type(said) is float:
+    if isinstance(said, float):
         return said
-    if type(said) in {int, str}:
+    if isinstance(said, int | str) and not isinstance(said, bool):
         try:
-            return float(said)  # type: ignore[arg-type]
+            return float(said)
         except (ValueError, OverflowError):
             return NAN
     return NAN

@@ -19,7 +19,7 @@ def base_ns(around: str) -> int | None:
 
 def devices(around: str) -> tuple[TraceDevice, ...]:
     """Return the GPUs that the profiler saw."""
-    said = _value(around, "deviceProperties")
+    said = _value(around, "deviceProperties") or _value(around, "computeProperties")  # the latter: torch 1.8
     each = [gpu for gpu in said if type(gpu) is dict] if type(said) is list else []
     return tuple(_device(gpu) for gpu in each[:MOST_DEVICES])
 

@@ -27,15 +27,24 @@ def parents(thread: npt.NDArray[Any], start_s: Floats, end_s: Floats) -> Int32s:
     return parent
 
 
+def _ended_before(start_s: Floats, end_s: Floats) -> Int32s:
+    """Return how many of the rows before each have ended when it starts."""
+    ends_s = np.maximum(end_s - TOLERANCE_S, start_s)
+    at_once = ends_s <= start_s  # these have ended at their own start, and may stand behind what starts then
+    ends_s.sort()
+    ended = np.searchsorted(ends_s, start_s, side="right").astype(np.int32)
+    behind = np.searchsorted(start_s[at_once], start_s, side="right") - (np.cumsum(at_once) - at_once)
+    found: Int32s = ended - behind.astype(np.int32)
+    return found
+
+
 def _parents_of_thread(start_s: Floats, end_s: Floats) -> Int32s:
     """Return the row around each: the last one before it that is nested one level less deep.
 
     How deep is how many began before and have not ended.
     """
     rows = np.arange(len(start_s), dtype=np.int32)
-    ends_s = np.maximum(end_s - TOLERANCE_S, start_s)
-    ends_s.sort()
-    depth = np.maximum(rows - np.searchsorted(ends_s, start_s, side="right").astype(np.int32), 0)
+    depth = np.maximum(rows - _ended_before(start_s, end_s), 0)
     parent = np.full(len(rows), -1, dtype=np.int32)
     order = np.argsort(depth, kind="stable")  # by level, and in each by row
     bounds = np.searchsorted(depth[order], np.arange(int(depth.max()) + 2)) if len(rows) else np.zeros(1, dtype=int)

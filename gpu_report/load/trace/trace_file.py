@@ -8,22 +8,23 @@ from gpu_report.errors import InputError
 from gpu_report.load.problems import noted, too_many
 from gpu_report.load.trace.blocks import Blocks
 from gpu_report.load.trace.build import build_trace
-from gpu_report.load.trace.decode import Decode, fastest_decode
+from gpu_report.load.trace.decode import Decode
 from gpu_report.load.trace.event_reader import EventReader
+from gpu_report.load.trace.fastest_decode import FASTEST_DECODE
 from gpu_report.load.trace.gc_paused import gc_paused
 from gpu_report.load.trace.limits import MOST_BAD, MOST_ROWS
 from gpu_report.load.trace.tables import Tables
 from gpu_report.model import Trace
 
 
-def load_trace(path: Path, decode: Decode | None = None) -> Trace:
+def load_trace(path: Path, decode: Decode = FASTEST_DECODE) -> Trace:
     """Read a trace, `.json` or `.json.gz`; InputError where it cannot be opened, or is no trace at all.
 
     Whatever is damaged, cut off or too much is left out, and said in the trace's `problems`. `decode` is msgspec's
     where that is installed.
     """
     blocks, tables = Blocks(path), Tables()
-    reader = EventReader(blocks, decode or fastest_decode())
+    reader = EventReader(blocks, decode)
     with gc_paused():
         for events in reader:
             tables.add(events)

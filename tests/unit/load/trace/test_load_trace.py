@@ -1,14 +1,18 @@
 import gc
 import gzip
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
+from conftest import clean_environment
 from support.traces import BASE_NS, MAIN, TraceMaker, two_steps
 
 from gpu_report.errors import InputError
 from gpu_report.load.trace import load_trace
-from gpu_report.load.trace.decode import decode_by_json, fastest_decode
+from gpu_report.load.trace.decode import decode_by_json
+from gpu_report.load.trace.fastest_decode import FASTEST_DECODE
 from gpu_report.model import CopyKind, TraceDevice, TraceRank
 
 TABLES = ("operators", "calls", "kernels", "copies", "memsets", "syncs", "annotations", "python")
@@ -69,7 +73,7 @@ def test_what_a_trace_holds(tmp_path):
 
 def test_msgspec_and_the_standard_library_come_to_the_same(tmp_path):
     pytest.importorskip("msgspec")
-    assert fastest_decode() is not decode_by_json
+    assert FASTEST_DECODE is not decode_by_json
     made = two_steps()
     made.event("cpu_op", "big number", 1.0, 1, **{"External id": 2**64})
     made.event("cpu_op", "text", "11000.5", "7", **{"External id": "12"}, pid="100", tid="100")
@@ -78,6 +82,18 @@ def test_msgspec_and_the_standard_library_come_to_the_same(tmp_path):
     made.event("cpu_op", "lone \ud800 surrogate", 11_100, 5)
     path = made.write(tmp_path / "trace.json")
     same(load_trace(path), load_trace(path, decode_by_json))
+
+
+def test_without_msgspec_the_standard_library_decodes():
+    code = (
+        "import sys; sys.modules['msgspec'] = None\n"
+        "from gpu_report.load.trace import fastest_decode as found\n"
+        "print(found.FASTEST_DECODE.__name__)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=clean_environment(), capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "decode_by_json"
 
 
 def test_a_number_that_is_written_as_text_is_a_number(tmp_path):
@@ -120,11 +136,17 @@ def test_an_old_trace_has_other_categories_and_times_since_1970(tmp_path):
     made.event("Operator", "aten::conv2d", now_us + 10, 100, **{"External id": 3})
     made.event("Operator", "Optimizer.step#SGD.step", now_us + 500, 100)
     made.event("Runtime", "cudaLaunchKernel", now_us + 20, 5, correlation=9, **{"external id": 3})
-    made.event("Kernel", "gemm", now_us + 40, 5, pid=0, tid=7, correlation=9, **{"external id": 3})
+    more = {"stream": 7, "correlation": 9, "external id": 3}
+    made.event("Kernel", "gemm", now_us + 40, 5, pid=0, tid="stream 7", **more)
     made.event("Memcpy", "Memcpy DtoH (Device -> Pinned)", now_us + 60, 5, pid=1, tid=7, bytes=4)
     made.event("Memset", "Memset (Device)", now_us + 80, 5, pid=0, tid=7, bytes=4)
-    trace = loaded(tmp_path, json.dumps({"traceEvents": made.events}))
+    for event in made.events:
+        event["tid"] = str(event["tid"])
+    gpu = {"id": 0, "name": "Tesla V100", "totalGlobalMem": 2**34, "multiProcessorCount": 80}
+    trace = loaded(tmp_path, json.dumps({"computeProperties": [gpu], "traceEvents": made.events}))
     assert trace.start_wall_s == now_us / 1e6
+    assert trace.devices == (TraceDevice(0, "Tesla V100", 16_384, 80),)
+    assert trace.threads == (f"pid {MAIN} tid {MAIN}",)
     assert [step.number for step in trace.steps] == [5]
     assert names_of(trace, "operators") == ["aten::conv2d"]
     assert sorted(names_of(trace, "annotations")) == ["Optimizer.step#SGD.step", "ProfilerStep#5"]
@@ -150,7 +172,7 @@ def test_an_old_trace_has_other_categories_and_times_since_1970(tmp_path):
         (lambda text: text.replace('"stream": 7', '"stream": [7, {"a": [{}, {}]}]'), 4),
     ],
 )
-@pytest.mark.parametrize("decode", [None, decode_by_json], ids=["msgspec", "json"])
+@pytest.mark.parametrize("decode", [FASTEST_DECODE, decode_by_json], ids=["msgspec", "json"])
 def test_a_damaged_event_costs_no_other_one(tmp_path, damage, kept, decode):
     text = two_steps().text()
     assert damage(text) != text

@@ -28,9 +28,9 @@ def by_a_stack(thread, start, end):
 def test_what_nests_has_the_parents_that_a_stack_finds(drawn):
     nested = []
     for thread, start, length in drawn:  # only those that cross none
-        end = start + length + 1
+        end = start + length
         if all(
-            t != thread or e <= start or end <= s or (s < start and end < e) or (start < s and e < end)
+            t != thread or e <= start or end <= s or (s <= start and end <= e) or (start <= s and e <= end)
             for t, s, e in nested
         ):
             nested.append((thread, start, end))

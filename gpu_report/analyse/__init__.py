@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from gpu_report.analyse.advice import advise
+from gpu_report.analyse.advice.epoch_now import epoch_now
 from gpu_report.analyse.advice.projection import project
 from gpu_report.analyse.advice.speedup_limits import find_speedup_limits, training_of_limits
 from gpu_report.analyse.context import build_context
@@ -78,6 +79,7 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
         code_lines=code_lines(where),
         projection=projection,
         hypotheses=hypotheses(context, findings),
+        epoch_now=epoch_now(epochs, limits),
     )
 
 

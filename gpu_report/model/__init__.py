@@ -30,6 +30,7 @@ from gpu_report.model.found import (
     CodeTime,
     Ending,
     EndingName,
+    EpochNow,
     EpochSummary,
     Evidence,
     Finding,
@@ -51,6 +52,7 @@ from gpu_report.model.found import (
     Stats,
     Verdict,
     epoch_now_s,
+    longest_now,
 )
 from gpu_report.model.recorded import (
     EpochRow,

@@ -195,9 +195,9 @@ class SpeedupLimit:
     epoch of a process and the one that closes the mosaic are in neither.
     `epoch_s_at_best` cannot be beaten by removing this cause alone; `epoch_s_estimate` is what the best fix among
     the advice (`fix`, as it is typed) is likely to reach, None where that cannot be worked out. `basis` says what
-    the best rests on, `now_is` which epochs the epoch now is of. `rest_s` is what an epoch takes besides training
-    (validation, checkpoint): it stays. `at_epoch_ends` says that it is of whole epochs, whose ends the cause makes
-    longer.
+    the best rests on, `now_is` which epochs the epoch now is of, and `is_mean` that it is their mean. `rest_s`
+    is what an epoch takes besides training (validation, checkpoint): it stays. `at_epoch_ends` says that it is of whole
+    epochs, whose ends the cause makes longer.
     """
 
     cause: str
@@ -209,6 +209,7 @@ class SpeedupLimit:
     rest_s: float = 0.0
     now_is: str = ""
     at_epoch_ends: bool = False
+    is_mean: bool = False
 
     @property
     def saves_at_most_s(self) -> float:
@@ -236,7 +237,29 @@ def epoch_now_s(limits: Sequence[SpeedupLimit]) -> float | None:
 
     It is the mean of all epochs where a limit is of what disturbed some of them, else the median of the steady ones.
     """
-    return max((limit.epoch_s_now + limit.rest_s for limit in limits), default=None)
+    return None if (longest := longest_now(limits)) is None else longest.epoch_s_now + longest.rest_s
+
+
+def longest_now(limits: Sequence[SpeedupLimit]) -> SpeedupLimit | None:
+    """Return the limit whose epoch now is the longest, by which all are shown; None without any."""
+    return max(limits, key=lambda limit: limit.epoch_s_now + limit.rest_s, default=None)
+
+
+@dataclass(frozen=True)
+class EpochNow:
+    """What an epoch of the run takes, in seconds: the one length that every place of a report gives.
+
+    `now_is` says of which epochs it is, and whether their median or mean. The parts are the same of the same epochs;
+    None where they are not known.
+    """
+
+    seconds: float
+    now_is: str
+    train_s: float | None = None
+    validation_s: float | None = None
+    checkpoint_s: float | None = None
+    data_wait_s: float | None = None
+    images_per_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -580,3 +603,4 @@ class Analysis:
     code_lines: tuple[CodeLine, ...] = ()
     projection: Projection | None = None
     hypotheses: tuple[Hypothesis, ...] = ()
+    epoch_now: EpochNow | None = None

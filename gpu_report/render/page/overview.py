@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from statistics import median
 
 from gpu_report.catalogue import SEVERITIES, cause_look, phase_words
 from gpu_report.model import Analysis, Ending, GpuSummary, LedgerRow, Run, Sentence
@@ -227,12 +226,11 @@ def _epochs(analysis: Analysis) -> Fact:
     lengths = [epoch.end_t_s - epoch.start_t_s for epoch in analysis.epochs]
     if not lengths:
         return Fact("Epochs completed", MISSING, "none was completed" if analysis.run.inside else "no YOLO run found")
-    later = [epoch.end_t_s - epoch.start_t_s for epoch in analysis.epochs if not epoch.first]  # which warms up
-    length = duration(median(later or lengths))
-    if len(lengths) == 1:
-        return Fact("Epochs completed", "1", length)
-    without = ", without the first" if 0 < len(later) < len(lengths) else ""
-    return Fact("Epochs completed", number(len(lengths)), f"median {length} each{without}")
+    first = f"{duration(lengths[0], aligned=True)}, start-up included" if len(lengths) == 1 else ""
+    now = analysis.epoch_now
+    whose = "for a later one" if first else "each"
+    each = f"{duration(now.seconds, aligned=True)} {whose} ({now.now_is})" if now else ""
+    return Fact("Epochs completed", number(len(lengths)), "; ".join(part for part in (first, each) if part))
 
 
 def _ending(ending: Ending | None) -> tuple[Fact, ...]:

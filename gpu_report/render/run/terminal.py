@@ -3,14 +3,13 @@
 import io
 import textwrap
 from collections.abc import Iterable, Sequence
-from statistics import median
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from gpu_report.catalogue import RULES, SEVERITIES, cause_words, phase_words
-from gpu_report.model import Advice, Analysis, EpochSummary, Finding, GpuSummary, LedgerRow, Stats
+from gpu_report.model import Advice, Analysis, EpochNow, EpochSummary, Finding, GpuSummary, LedgerRow, Stats
 from gpu_report.render.formatting import (
     duration,
     energy,
@@ -193,9 +192,8 @@ def _speedup_row(row: SpeedupRow) -> tuple[str, ...]:
     expected = row.why_not_expected
     if row.expected_s is not None:
         faster = f"{shown_ratio(row.now_s, row.expected_s):.1f}\u00d7 faster"
-        expected = f"{duration(row.expected_s)} ({faster}) with {row.limit.fix}"
-    cells = (row.name, duration(row.now_s), expected, duration(row.limit_s))
-    return tuple(cell.replace(TIED, " ") for cell in cells)
+        expected = f"{_seconds(row.expected_s)} ({faster}) with {row.limit.fix}"
+    return row.name, _seconds(row.now_s), expected.replace(TIED, " "), _seconds(row.limit_s)
 
 
 def _finding_table(analysis: Analysis) -> tuple[str, tuple[str, ...], Rows]:
@@ -312,20 +310,28 @@ def _epochs(analysis: Analysis) -> list[str]:
     """Return what an epoch comes to (medians), and which ones stand out."""
     if not analysis.epochs:
         return []
-    every = analysis.epochs
-    parts = [f"{_median([e.end_t_s - e.start_t_s for e in every]):.1f} s"]
-    lengths = {
-        "train": "train_s",
-        "validation": "validation_s",
-        "checkpoint": "checkpoint_s",
-        "waiting for data": "data_wait_s",
-    }
-    typical = {words: _median([getattr(e, name) for e in every]) for words, name in lengths.items()}
-    shown = ", ".join(f"{words} {seconds:.1f} s" for words, seconds in typical.items() if seconds is not None)
-    parts += [f"({shown})"] if shown else []
-    speed = _median([e.images_per_s for e in every])
-    rate = f", {speed:.0f} images/s" if speed is not None else ""
-    return [f"Epochs: {len(every):,}, median {' '.join(parts)}{rate}.", *_outliers(every)]
+    every, now = analysis.epochs, analysis.epoch_now
+    lengths = (
+        [] if now is None else [f"{_seconds(now.seconds)} {'each' if every[1:] else 'for a later one'} ({now.now_is})"]
+    )
+    if len(every) == 1:
+        lengths.insert(0, f"{_seconds(every[0].end_t_s - every[0].start_t_s)}, start-up included")
+    lines = [f"Epochs: {', '.join((f'{len(every):,}', *lengths))}."]
+    return [*lines, *(_epoch_parts(now) if now else ()), *_outliers(every)]
+
+
+def _epoch_parts(now: EpochNow) -> list[str]:
+    """Return what the parts of an epoch take, as far as they are known."""
+    parts = {"train": now.train_s, "validation": now.validation_s, "checkpoint": now.checkpoint_s}
+    shown = [f"{words} {_seconds(seconds)}" for words, seconds in parts.items() if seconds is not None]
+    if shown and now.train_s is not None and now.data_wait_s is not None:
+        shown[0] += f" ({_seconds(now.data_wait_s)} of it waiting for data)"
+    shown += [] if now.images_per_s is None else [f"{now.images_per_s:.0f} images/s"]
+    return [f"Parts of an epoch: {', '.join(shown)}."] if shown else []
+
+
+def _seconds(seconds: float) -> str:
+    return duration(seconds, aligned=True).replace(TIED, " ")
 
 
 def _outliers(epochs: Sequence[EpochSummary]) -> list[str]:
@@ -334,11 +340,6 @@ def _outliers(epochs: Sequence[EpochSummary]) -> list[str]:
     named = [f"{e.epoch} ({'; '.join(outlier_words(e))})" for e in outliers[:SHOWN_OUTLIERS]]
     more = f", and {len(outliers) - SHOWN_OUTLIERS} more" if len(outliers) > SHOWN_OUTLIERS else ""
     return [f"Epochs that stand out: {', '.join(named)}{more}."] if outliers else []
-
-
-def _median(values: Iterable[float | None]) -> float | None:
-    present = [value for value in values if value is not None]
-    return median(present) if present else None
 
 
 def _table(title: str, header: Sequence[str], rows: Rows) -> Table:

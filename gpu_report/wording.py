@@ -158,8 +158,8 @@ def where_it_is(place: CodeLocation | CodeLine | Frame) -> str:
 
 def line_words(line: CodeLine) -> str:
     """Return a line of code, and what it waited for where that is known."""
-    waits = {"data": ", waiting for the data loader", "gpu": ", waiting for the GPU"}
-    return where_it_is(line) + (waits[line.waits_for] if line.waits_for else "")
+    waits = {"data": "the data loader", "gpu": "the GPU", "ranks": "other ranks"}
+    return where_it_is(line) + (f", waiting for {waits[line.waits_for]}" if line.waits_for else "")
 
 
 def line_change_words(line: LineChange) -> str:

@@ -327,14 +327,15 @@ class CodeLocation:
 MOST_SHARE = 0.5
 
 
-CodeKind = Literal["own", "yolo", "library", "loader", "gpu"]
+CodeKind = Literal["own", "yolo", "library", "loader", "gpu", "ranks"]
 
 
 @dataclass(frozen=True)
 class CodeFrame:
     """A frame of a stack, and whose code it is: the user's own, YOLO's, a library's, or torch's data loader.
 
-    `gpu` is a call that waits for the GPU. What a line calls in C is a frame of its own, of the same line: `item()`.
+    `gpu` is a call that waits for the GPU, `ranks` one that waits for the other ranks of a training. What a line calls
+    in C is a frame of its own, of the same line: `item()`.
     """
 
     function: str
@@ -368,7 +369,8 @@ class CodeLine:
     """A line of code, and how long processes of one role (`process`) stood in it, or in what it called.
 
     `seconds` are of processes, `idle_gpu_s` GPU seconds in which a GPU was idle meanwhile, most of it in `phase` (empty
-    outside all). `waits_for` says that it asked the loader for a batch (`data`), or the GPU for a result (`gpu`).
+    outside all). `waits_for` says that it asked the loader for a batch (`data`), or the GPU for a result (`gpu`), or
+    waited for the other ranks (`ranks`).
     """
 
     process: str
@@ -378,7 +380,7 @@ class CodeLine:
     seconds: float
     idle_gpu_s: float
     phase: str
-    waits_for: Literal["data", "gpu"] | None = None
+    waits_for: Literal["data", "gpu", "ranks"] | None = None
 
 
 @dataclass(frozen=True)

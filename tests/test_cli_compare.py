@@ -7,6 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+from support.stderr import one_line
 
 SAMPLES = Path(__file__).resolve().parent.parent / "sample_runs"
 ALIKE = Path(__file__).resolve().parent / "data" / "same_setup"
@@ -15,12 +16,6 @@ ALIKE = Path(__file__).resolve().parent / "data" / "same_setup"
 ONLY_WARN = [
     word for gate in ("epoch_time:+5%", "data_wait_share:+5pp", "findings.critical:0") for word in ("--warn-on", gate)
 ]
-
-
-def one_line(stderr):
-    (line,) = stderr.strip().splitlines()
-    assert line.startswith("gpu-report: ")
-    return line
 
 
 def test_an_improvement_passes_and_says_why(run_cli):
@@ -251,7 +246,7 @@ def test_without_a_baseline_all_outputs_say_why_and_nothing_is_measured(run_warm
     assert (done.returncode, done.stderr) == (3, "")
     assert NO_BASELINE[where] in done.stdout.splitlines()[0]
     accept = f"gpu-report baseline accept {SAMPLES / 'm-ddp'} --baseline-dir {where}"
-    assert f". To make this run one: `{accept}`" in done.stdout
+    assert f". To make this run one:\n    {accept}\n" in done.stdout
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == sorted(OUTPUTS.values())
     made = json.loads((tmp_path / "out" / "c.json").read_text())
     assert (made["exit_code"], made["outcome"], made["baselines"]) == (3, "not measured", [])

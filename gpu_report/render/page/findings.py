@@ -19,9 +19,9 @@ from gpu_report.render.formatting import (
 from gpu_report.render.page.evidence import evidence
 from gpu_report.render.page.learn_more import learn_more
 from gpu_report.render.page.next_steps import gaps_step, next_step
-from gpu_report.render.page.sentence_kinds import told
 from gpu_report.render.page.view import AdviceView, Fact, FindingView, KernelRow
 from gpu_report.render.run_clock import WallClock
+from gpu_report.render.sentence_kinds import told
 from gpu_report.wording import counted, where_words
 
 SEVERITY_WORDS = {"critical": "Critical", "warning": "Warning", "info": "Note"}

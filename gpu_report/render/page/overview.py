@@ -24,11 +24,11 @@ from gpu_report.render.formatting import (
     share,
     tied,
 )
-from gpu_report.render.page.sentence_kinds import NEAR, OWN_CODE
 from gpu_report.render.page.view import Fact, LedgerItem, LegendItem, Table, VerdictView
 from gpu_report.render.quantity_labels import LANES, label, lanes
 from gpu_report.render.recorder_events import marked
 from gpu_report.render.samples.quantity_series import gpu_indexes
+from gpu_report.render.sentence_kinds import NEAR, own_text
 from gpu_report.wording import counted, lower_first
 
 LABEL_PCT = 8.0  # of the ledger's width, from which on a part has room for its share
@@ -54,8 +54,7 @@ def _is_listed(sentence: Sentence, listed: Collection[str]) -> bool:
 
 def _text(sentences: Iterable[Sentence]) -> str:
     """Return sentences as one text; in those that may quote somebody else nothing becomes code."""
-    texts = (each.text if each.kind in OWN_CODE else each.text.replace("`", "'") for each in sentences)
-    return tied(clean(" ".join(texts)))
+    return tied(clean(" ".join(map(own_text, sentences))))
 
 
 def subtitle(analysis: Analysis) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gpu_report.catalogue import RULES, SEVERITIES, cause_words, phase_words
-from gpu_report.model import Advice, Analysis, EpochNow, EpochSummary, Finding, GpuSummary, LedgerRow, Stats
+from gpu_report.model import Advice, Analysis, EpochNow, EpochSummary, Finding, GpuSummary, LedgerRow, Sentence, Stats
 from gpu_report.render.formatting import (
     duration,
     energy,
@@ -27,8 +27,9 @@ from gpu_report.render.formatting import (
 )
 from gpu_report.render.machine_values import iso_utc
 from gpu_report.render.markdown_text import words
+from gpu_report.render.sentence_kinds import own_text
 from gpu_report.render.speedup_rows import SpeedupRow, speedup_rows
-from gpu_report.terminal import plain, without_commands
+from gpu_report.terminal import apart, plain, without_commands
 from gpu_report.wording import MIB_PER_GIB, ending_words, line_words, role_words, shown_ratio, where_words
 
 SHOWN_FINDINGS = 20
@@ -52,7 +53,7 @@ def render_text(analysis: Analysis, *, width: int | None = None, colour: bool = 
     """Return the summary for a terminal of `width` columns (the real one's when None)."""
     out = io.StringIO()
     console = Console(file=out, width=width, force_terminal=colour, highlight=False, soft_wrap=False)
-    first, *rest = [each.text for each in analysis.verdict.sentences] or [""]
+    first, *rest = map(own_text, analysis.verdict.sentences or (Sentence("work", ""),))
     _print(console, first, _mood(analysis))
     if rest:
         _print(console, " ".join(rest))
@@ -106,10 +107,14 @@ def _print_lines(console: Console, title: str, lines: Sequence[str]) -> None:
 
 
 def _print(console: Console, text: str, style: str = "", indent: int = 0) -> None:
-    """Print a paragraph, whose numbers do not part from their units at the end of a line."""
+    """Print a paragraph, whose numbers do not part from their units, and its commands, which are never broken."""
     room = max(console.width - indent, 1)
-    lines = textwrap.wrap(tied(plain(text)), room, break_on_hyphens=False)
-    console.print(Text("\n".join(" " * indent + line for line in lines).replace(TIED, " "), style=style))
+    for part, command in apart(text) or [("", False)]:
+        if command:
+            console.print(Text(f"{' ' * (indent + INDENT)}{plain(part)}", style=style), soft_wrap=True)
+            continue
+        lines = textwrap.wrap(tied(plain(part)), room, break_on_hyphens=False)
+        console.print(Text("\n".join(" " * indent + line for line in lines).replace(TIED, " "), style=style))
 
 
 def _print_changes(console: Console, analysis: Analysis) -> None:

@@ -91,12 +91,14 @@ def _note(analysis: Analysis, total_s: float) -> str:
     of = "the GPUs were" if len(analysis.gpus) > 1 else "the GPU was"
     waited_s = sum(row.gpu_seconds for row in analysis.ledger if row.name == WAITING_FOR_PEER)
     # whoever looks for that wait here finds nothing, and takes it for work
-    ranks = (
-        f"A GPU whose rank waits for another rank reads as busy. {duration(waited_s)} of such waiting are not in here: "
-        'choose "All time" to see where. '
+    waits = (
+        f"While it waits for another rank, its GPU reads as busy: {duration(waited_s)} of that are not in here. "
+        'Choose "All time" to see where. '
         if waited_s >= SHORTEST_WAIT_S
         else ""
     )
+    several = any(time.role.startswith("rank") for time in analysis.code_time)
+    ranks = f"A rank is the training process of one GPU. {waits}" if several or waits else ""
     return (
         f"These lines of code ran while {of} idle, {idle} in all. {ranks}Each reading of utilisation covers a fifth of "
         "a second or more: lines that take turns within one reading share its idle time."

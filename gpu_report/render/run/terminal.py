@@ -224,7 +224,9 @@ def _code_table(analysis: Analysis) -> tuple[str, tuple[str, ...], Rows]:
         )
         for line in analysis.code_lines[:SHOWN_LINES]
     ]
-    return "Lines of code with the most idle GPU time", ("", "idle GPU time", "mostly during"), rows
+    ranks = any(line.process.startswith("rank") for line in analysis.code_lines[:SHOWN_LINES])
+    what = " (rank: process of one GPU)" if ranks else ""
+    return f"Lines of code with the most idle GPU time{what}", ("", "idle GPU time", "mostly during"), rows
 
 
 def _gpu_row(summary: GpuSummary) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ AGAIN = "Run it again with `CUDA_LAUNCH_BLOCKING=1`: the traceback then names th
 ADVICE: Mapping[ExceptionKind, str] = {
     "disk full": "Free space on that disk (`df -h` shows it), or write elsewhere with `project=`",
     "cuda": AGAIN,
-    "communication": "Find the rank that stopped first: its output says why. `NCCL_DEBUG=INFO` shows more",
+    "communication": "Find the training process (rank) that stopped first: its output says why, `NCCL_DEBUG=INFO` more",
     "loader worker": "Train with `workers=0` once: the error then comes with its own traceback",
     "nan": "Lower the learning rate (`lr0`), or train with `amp=False`; look for broken labels",
     "data set": "Check the paths in the data set's YAML file, and the image or label that the message names",

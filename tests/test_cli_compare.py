@@ -21,7 +21,9 @@ ONLY_WARN = [
 def test_an_improvement_passes_and_says_why(run_cli):
     done = run_cli("compare", SAMPLES / "n-starved", SAMPLES / "n-fed", env={"COLUMNS": "200"})
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("Passed. Epoch time 12.2 s \u2192 2.9 s (4.2\u00d7 faster).")
+    assert done.stdout.startswith(
+        "Passed. Epoch time 12.2 s \u2192 2.9 s (4.2\u00d7 faster), because data loading got faster. "
+    )
     assert "Likely reason: cache off \u2192 ram, workers 2 \u2192 14." in " ".join(done.stdout.split())
     assert "Passed:" in done.stdout.splitlines()[-1]
 
@@ -150,7 +152,7 @@ def test_a_pass_that_is_unsure_says_so_in_its_last_line(run_warm):
         (["check", ALIKE / "run-1", "--fail-on", "data_wait:1ms"], "Failed: waiting for data per epoch 17 ms"),
         (
             ["compare", ALIKE / "run-1", ALIKE / "stalls-1"],
-            "Failed (2 warnings). Epoch time 5.9 s \u2192 8.1 s (37 % slower).",
+            "Failed (2 warnings). Epoch time 5.9 s \u2192 8.1 s (37 % slower), because",
         ),
         (["compare", ALIKE / "run-1", ALIKE / "stalls-1", *ONLY_WARN], "Passed (2 warnings). Epoch time 5.9 s"),
         (["compare", SAMPLES / "m-healthy", SAMPLES / "m-ddp"], "Not decided. Not comparable. GPUs used"),

@@ -7,6 +7,7 @@ All other code takes them from here.
 from gpu_report.model.comparison import (
     Comparison,
     Difference,
+    EpochCause,
     FindingChange,
     Gate,
     GateResult,

@@ -135,7 +135,7 @@ _RULES = (
     RuleRow(
         "slow-rank",
         "slow-rank",
-        "Slow rank",
+        "Slow rank (training process of a GPU)",
         "Slow rank",
         takes_time=True,
         takes_epoch_time=True,

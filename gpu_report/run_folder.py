@@ -60,7 +60,7 @@ def newest_run(base: Path) -> Path:
     """Return the newest run folder under `base`; InputError when there is none."""
     runs = [p for p in base.glob("*") if (p / schema.SAMPLES_CSV).exists() or (p / schema.RUN_JSON).exists()]
     if not runs:
-        raise InputError(f"no run under {base}/: record one with `gpu-report record`, or name a run folder")
+        raise InputError(f"no run under {base}/: name a run folder, or record one: `gpu-report record`")
     return max(runs, key=_started_at)
 
 

@@ -1,4 +1,4 @@
-"""What may be written to a terminal: text without what could command it, and a line that says what is being done."""
+"""What may be written to a terminal: text that commands nothing, commands to copy, a line that says what is done."""
 
 import contextlib
 import re
@@ -23,6 +23,12 @@ _CI_COMMAND = re.compile(r"(?m)^(?=[^\S\n]*::)|(?<=#)(?=#\w*\[)")
 _NOTHING = "\u200b"  # a space of no width
 
 
+# What our own sentences name to be typed as it stands; other code in them is an option, or what somebody else typed.
+_TYPED = re.compile(
+    r"(?:nvidia-smi|sudo|dmesg|lspci|yolo|gpu-report|nohup|python3? -c|pip install|docker run|kill (?:-9 )?\d+)(?: |$)"
+)
+
+
 def is_terminal(stream: TextIO | None) -> bool:
     """Say whether a stream is a terminal; one that was closed before the program began (`>&-`) is none at all."""
     return stream is not None and stream.isatty()
@@ -39,6 +45,38 @@ def takes_text(stream: TextIO, wait_s: float = 0.0) -> bool:
         return bool(ready.poll(wait_s * 1000))
     except (OSError, ValueError):
         return True
+
+
+def is_typed(code: str) -> bool:
+    """Tell whether code between backticks is a command to be typed, which is worth a button that copies it."""
+    return _TYPED.match(code) is not None
+
+
+def apart(text: str) -> list[tuple[str, bool]]:
+    """Return the parts of a text, each with whether it is a command that stands on a line of its own, to be copied.
+
+    Commands stand between backticks, or are all of the text. A single word stays in its sentence, for it cannot break.
+    """
+    parts = text.split("`")
+    if len(parts) == 1 and is_typed(text) and " " in text:
+        return [(text, True)]
+    if len(parts) % 2 == 0:  # a backtick in somebody's path
+        return [(text, False)]
+    found: list[tuple[str, bool]] = [("", False)]
+    for place, part in enumerate(parts):
+        if place % 2 and is_typed(part) and " " in part:
+            before = found.pop()[0].rstrip(" ,;")
+            found += [(before if before.endswith((":", ".")) or not before else f"{before}:", False), (part, True)]
+            found.append(("", False))
+        else:
+            said = found.pop()[0]
+            found.append((said + (f"`{part}`" if place % 2 else part if said else part.lstrip(" .,;")), False))
+    return [(said.strip(), command) for said, command in found if said.strip()]
+
+
+def with_command_lines(text: str, indent: int = 4) -> str:
+    """Return a text whose commands stand on lines of their own; what a terminal must not be sent is taken out."""
+    return "\n".join(f"{' ' * indent if command else ''}{plain(part)}" for part, command in apart(text))
 
 
 def plain(text: str) -> str:

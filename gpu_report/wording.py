@@ -12,6 +12,7 @@ RATIO_FROM = 1.5  # a time that changed by more is said to be so many times as l
 ROUND_FROM = 9.95  # what would read 10.0 reads 10
 MILLISECONDS_UNDER = 0.0995  # s: hundredths of a second would hide that 18 ms became 22 ms
 SMALLEST_MONEY, WHOLE_MONEY_FROM = 0.005, 1000  # less than half a cent is not nothing
+LONGEST_SHOWN = 160  # characters of an exception's own words in a sentence: an error of NCCL has hundreds
 SMALLEST_SHOWN_SHARE = 0.0005  # under this a change reads 0.0 %, and has no sign
 
 
@@ -158,8 +159,8 @@ def where_it_is(place: CodeLocation | CodeLine | Frame) -> str:
 
 def line_words(line: CodeLine) -> str:
     """Return a line of code, and what it waited for where that is known."""
-    waits = {"data": ", waiting for the data loader", "gpu": ", waiting for the GPU"}
-    return where_it_is(line) + (waits[line.waits_for] if line.waits_for else "")
+    waits = {"data": "the data loader", "gpu": "the GPU", "ranks": "other ranks"}
+    return where_it_is(line) + (f", waiting for {waits[line.waits_for]}" if line.waits_for else "")
 
 
 def line_change_words(line: LineChange) -> str:
@@ -224,6 +225,16 @@ def ending_words(ending: Ending, subject: str = "It") -> str:
     if ending.name == "going on":
         return f"{subject} still ran when the recording ended{where}"
     return f"It is unknown how it ended{where}"
+
+
+def exception_words(error: str | None, message: str) -> str:
+    """Return an exception's type and words in brackets after a blank, as far as they are known.
+
+    `--redact` looks for what this returns, for the words may quote a path or data.
+    """
+    short = message if len(message) <= LONGEST_SHOWN else f"{message[:LONGEST_SHOWN].rstrip()} ..."
+    known = ": ".join(part for part in (error, short) if part)
+    return f" ({known})" if known else ""
 
 
 def _sign(value: float) -> str:

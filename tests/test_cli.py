@@ -9,19 +9,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from support.stderr import one_line
 
 from gpu_report import __version__
 from tests.conftest import clean_environment, cli_command
 
 SAMPLES = Path(__file__).resolve().parent.parent / "sample_runs"
 STALLS = SAMPLES / "yolo26m-stalls"
-
-
-def one_line(stderr):
-    """Return the only line of stderr; a traceback is never one line."""
-    (line,) = stderr.strip().splitlines()
-    assert line.startswith("gpu-report: ")
-    return line
 
 
 def test_version_and_help(run_cli):

@@ -7,6 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+from support.stderr import one_line
 
 SAMPLES = Path(__file__).resolve().parent.parent / "sample_runs"
 ALIKE = Path(__file__).resolve().parent / "data" / "same_setup"
@@ -17,16 +18,12 @@ ONLY_WARN = [
 ]
 
 
-def one_line(stderr):
-    (line,) = stderr.strip().splitlines()
-    assert line.startswith("gpu-report: ")
-    return line
-
-
 def test_an_improvement_passes_and_says_why(run_cli):
     done = run_cli("compare", SAMPLES / "n-starved", SAMPLES / "n-fed", env={"COLUMNS": "200"})
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("Passed. Epoch time 12.2 s \u2192 2.9 s (4.2\u00d7 faster).")
+    assert done.stdout.startswith(
+        "Passed. Epoch time 12.2 s \u2192 2.9 s (4.2\u00d7 faster), because data loading got faster. "
+    )
     assert "Likely reason: cache off \u2192 ram, workers 2 \u2192 14." in " ".join(done.stdout.split())
     assert "Passed:" in done.stdout.splitlines()[-1]
 
@@ -155,7 +152,7 @@ def test_a_pass_that_is_unsure_says_so_in_its_last_line(run_warm):
         (["check", ALIKE / "run-1", "--fail-on", "data_wait:1ms"], "Failed: waiting for data per epoch 17 ms"),
         (
             ["compare", ALIKE / "run-1", ALIKE / "stalls-1"],
-            "Failed (2 warnings). Epoch time 5.9 s \u2192 8.1 s (37 % slower).",
+            "Failed (2 warnings). Epoch time 5.9 s \u2192 8.1 s (37 % slower), because",
         ),
         (["compare", ALIKE / "run-1", ALIKE / "stalls-1", *ONLY_WARN], "Passed (2 warnings). Epoch time 5.9 s"),
         (["compare", SAMPLES / "m-healthy", SAMPLES / "m-ddp"], "Not decided. Not comparable. GPUs used"),
@@ -251,7 +248,7 @@ def test_without_a_baseline_all_outputs_say_why_and_nothing_is_measured(run_warm
     assert (done.returncode, done.stderr) == (3, "")
     assert NO_BASELINE[where] in done.stdout.splitlines()[0]
     accept = f"gpu-report baseline accept {SAMPLES / 'm-ddp'} --baseline-dir {where}"
-    assert f". To make this run one: `{accept}`" in done.stdout
+    assert f". To make this run one:\n    {accept}\n" in done.stdout
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == sorted(OUTPUTS.values())
     made = json.loads((tmp_path / "out" / "c.json").read_text())
     assert (made["exit_code"], made["outcome"], made["baselines"]) == (3, "not measured", [])

@@ -107,7 +107,9 @@ def test_watching_says_how_long_and_a_command_has_the_terminal_to_itself(fake_nv
     assert re.search(r"0:00:0[12] of 0:00:02 recorded", seen)
     assert "recording 1 GPU (" in seen
     assert "for 2.5 s, into a\r\n" in seen
-    assert seen.index(" of 0:00:02 recorded") < seen.index("recorded into a. Next: gpu-report render report.html a")
+    assert seen.index(" of 0:00:02 recorded") < seen.index(
+        "recorded into a. Next:\r\n    gpu-report render report.html a\r\n"
+    )
     code, seen = on_a_terminal("record", "--output", "b", "--", "sleep", "2", env=fake_nvml.env(), cwd=tmp_path)
     assert code == 0
     assert not re.search(r"\d recorded", seen)

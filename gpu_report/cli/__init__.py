@@ -84,7 +84,7 @@ def main() -> NoReturn:
             sys.exit(InputError.exit_code)
         _show(
             error,
-            f"internal error: {type(error).__name__}: {error} (run `gpu-report --debug ...` and report it)",
+            f"internal error: {type(error).__name__}: {error}. Please report what this says: `gpu-report --debug ...`",
             debug=debug,
         )
         sys.exit(GpuReportError.exit_code)

@@ -29,9 +29,9 @@ def newest_beside(baseline: Path) -> Path:
     try:
         newest = run_folder.newest_run(Path(run_folder.RUNS_DIR))
     except InputError as error:
-        raise InputError(f"{baseline} alone is a baseline, and no run is named: {BOTH} ({error})") from error
+        raise InputError(f"{baseline} alone is a baseline, and no run is named: `{BOTH}`") from error
     if newest.resolve() == baseline.resolve():
-        raise UsageError(f"{baseline} alone is a baseline, and it is the newest run itself: name both, {BOTH}")
+        raise UsageError(f"{baseline} alone is a baseline, and it is the newest run itself: name both: `{BOTH}`")
     say(f"note: no RUN is named, so the newest run, {newest}, is compared with the baseline {baseline}")
     return newest
 

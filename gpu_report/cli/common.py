@@ -12,7 +12,7 @@ import click
 from gpu_report import run_folder
 from gpu_report.baseline_store import one_run
 from gpu_report.errors import UsageError
-from gpu_report.terminal import ERASE_LINE, ProgressLine, is_terminal, plain, without_commands
+from gpu_report.terminal import ERASE_LINE, ProgressLine, is_terminal, with_command_lines, without_commands
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -116,7 +116,8 @@ def options_of_analysis(command: Command) -> Command:
 def say(line: str) -> None:
     """Print one line to stderr, in place of a line of progress; a closed stderr is not worth ending a recording for.
 
-    Of a line that quotes far too much of a file the beginning is printed.
+    The commands in it stand on lines of their own, to be copied. Of a line that quotes far too much of a file the
+    beginning is printed.
     """
     line = (
         line
@@ -125,7 +126,7 @@ def say(line: str) -> None:
     )
     try:
         at_start = ERASE_LINE if is_terminal(sys.stderr) else ""
-        click.echo(f"{at_start}gpu-report: {without_commands(plain(line))}", err=True)
+        click.echo(f"{at_start}gpu-report: {without_commands(with_command_lines(line))}", err=True)
     except (OSError, ValueError):
         return
 

@@ -12,7 +12,7 @@ from gpu_report.cli.help_text import examples
 from gpu_report.cli.output_files import OutputFile
 from gpu_report.cli.report_files import write_report
 from gpu_report.errors import InputError
-from gpu_report.terminal import ProgressLine, plain, without_commands
+from gpu_report.terminal import ProgressLine, with_command_lines, without_commands
 
 NAME = "n-starved"  # a clear answer: which argument to change, and what that saves
 
@@ -27,12 +27,13 @@ def demo(output: Path, open_it: bool) -> None:  # noqa: FBT001 - click passes fl
     """
     with ProgressLine("starting ...") as progress:
         from gpu_report.render import begin_blank_page
+        from gpu_report.render.sentence_kinds import verdict_text
 
         blank = begin_blank_page()
         analysis = analysed(demo_run(), 50.0, 10.0, None, progress)
         progress.step(f"writing {output} ...")
         write_report(analysis, output, None, blank=blank)
-    click.echo(without_commands(plain(f"{output}: {analysis.verdict.text}")))
+    click.echo(without_commands(with_command_lines(f"{output}: {verdict_text(analysis)}")))
     if open_it:
         click.launch(str(output))
 

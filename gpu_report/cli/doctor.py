@@ -3,6 +3,7 @@
 import click
 
 from gpu_report.cli.help_text import examples
+from gpu_report.terminal import apart, plain
 
 
 @click.command(epilog=examples("gpu-report doctor"))
@@ -15,5 +16,5 @@ def doctor() -> None:
 
     for found in examine():
         click.echo(f"{'yes' if found.ok else 'no ':3}  {found.name}: {found.finding}")
-        if found.remedy:
-            click.echo(f"       -> {found.remedy}")
+        for part, command in apart(found.remedy):
+            click.echo(f"{'          ' if command else '       -> '}{plain(part)}")

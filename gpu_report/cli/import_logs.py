@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
@@ -85,4 +86,4 @@ def import_logs(  # noqa: PLR0913, PLR0917 - one parameter an option of the comm
         logs, output, yolo=yolo, kernel_log=kernel_log, timezone=timezone, boot_time=boot_time, train_start=train_start
     )
     say_notes(notes)
-    say(f"imported into {output}: now `gpu-report render report.html {output}`")
+    say(f"imported into {output}. Next: `{shlex.join(['gpu-report', 'render', 'report.html', str(output)])}`")

@@ -136,7 +136,7 @@ def _record_in_background(options: RecordOptions) -> int:
 
     if options.command:
         raise UsageError(
-            "--background takes no command; to start one that outlives the shell: nohup gpu-report record -- ..."
+            "--background takes no command; to start one that outlives the shell: `nohup gpu-report record -- ...`"
         )
     click.echo(background.start(options))
     return 0

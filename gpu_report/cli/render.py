@@ -10,7 +10,7 @@ from gpu_report.cli.common import examined, folder_of, option_of_run, options_of
 from gpu_report.cli.help_text import examples
 from gpu_report.cli.output_files import OutputFile, refuse_twice
 from gpu_report.cli.report_files import write_report
-from gpu_report.terminal import ProgressLine, plain, without_commands
+from gpu_report.terminal import ProgressLine, with_command_lines, without_commands
 
 
 @click.command(
@@ -60,6 +60,7 @@ def render(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
     with ProgressLine("starting ...") as progress:
         folder = folder_of(run_of(run, named))
         from gpu_report.render import begin_blank_page, begin_packing
+        from gpu_report.render.sentence_kinds import verdict_text
 
         blank = begin_blank_page()
         recorded = read(folder, progress)
@@ -71,6 +72,6 @@ def render(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
 
             analysis = redact(analysis)
         write_report(analysis, output, json_path, packing, blank)
-    click.echo(without_commands(plain(f"{output}: {analysis.verdict.text}")))
+    click.echo(without_commands(with_command_lines(f"{output}: {verdict_text(analysis)}")))
     if open_it:
         click.launch(str(output))

@@ -7,6 +7,7 @@ All other code takes them from here.
 from gpu_report.model.comparison import (
     Comparison,
     Difference,
+    EpochCause,
     FindingChange,
     Gate,
     GateResult,
@@ -30,6 +31,7 @@ from gpu_report.model.found import (
     CodeTime,
     Ending,
     EndingName,
+    EpochNow,
     EpochSummary,
     Evidence,
     Finding,
@@ -52,6 +54,7 @@ from gpu_report.model.found import (
     Stats,
     Verdict,
     epoch_now_s,
+    longest_now,
 )
 from gpu_report.model.recorded import (
     EpochRow,

@@ -121,6 +121,21 @@ class LineChange:
 
 
 @dataclass(frozen=True)
+class EpochCause:
+    """What most of a change of the epoch time comes of: a part of the epoch, in seconds of an epoch in either run.
+
+    `share` is how much of the change it explains: 1 is all, and more where another part went the other way. `line` is
+    the line of code where it is one. Of several GPUs the seconds are the mean.
+    """
+
+    kind: Literal["data loading", "line of code", "GPU work"]
+    baseline_s: float
+    run_s: float
+    share: float
+    line: LineChange | None = None
+
+
+@dataclass(frozen=True)
 class Gate:
     """A limit on a metric of a run, as it was written in `text` (grammar: docs/compare.md).
 
@@ -198,7 +213,8 @@ class Comparison:
     the gates come to. `judgement` is of the whole, None with obstacles, without a baseline, or where baselines differ
     by as much as the epoch time changed and nothing else is certain; `verdict` is one or two sentences. `setup` names
     the run's set-up in letters that any file or server takes. `left_out` are the numbers of the epochs that do more
-    than train, of the baseline and of the run.
+    than train, of the baseline and of the run. `cause` is what most of the change of the epoch time comes of, None
+    where that is not known.
     """
 
     baselines: tuple[Analysis, ...]
@@ -218,6 +234,7 @@ class Comparison:
     notes: tuple[str, ...] = ()
     left_out: tuple[frozenset[int], frozenset[int]] = (frozenset(), frozenset())
     code_lines: tuple[LineChange, ...] | None = None
+    cause: EpochCause | None = None
 
     @property
     def exit_code(self) -> int:

@@ -197,9 +197,9 @@ class SpeedupLimit:
     epoch of a process and the one that closes the mosaic are in neither.
     `epoch_s_at_best` cannot be beaten by removing this cause alone; `epoch_s_estimate` is what the best fix among
     the advice (`fix`, as it is typed) is likely to reach, None where that cannot be worked out. `basis` says what
-    the best rests on, `now_is` which epochs the epoch now is of. `rest_s` is what an epoch takes besides training
-    (validation, checkpoint): it stays. `at_epoch_ends` says that it is of whole epochs, whose ends the cause makes
-    longer.
+    the best rests on, `now_is` which epochs the epoch now is of, and `is_mean` that it is their mean. `rest_s`
+    is what an epoch takes besides training (validation, checkpoint): it stays. `at_epoch_ends` says that it is of whole
+    epochs, whose ends the cause makes longer.
     """
 
     cause: str
@@ -211,6 +211,7 @@ class SpeedupLimit:
     rest_s: float = 0.0
     now_is: str = ""
     at_epoch_ends: bool = False
+    is_mean: bool = False
 
     @property
     def saves_at_most_s(self) -> float:
@@ -238,7 +239,29 @@ def epoch_now_s(limits: Sequence[SpeedupLimit]) -> float | None:
 
     It is the mean of all epochs where a limit is of what disturbed some of them, else the median of the steady ones.
     """
-    return max((limit.epoch_s_now + limit.rest_s for limit in limits), default=None)
+    return None if (longest := longest_now(limits)) is None else longest.epoch_s_now + longest.rest_s
+
+
+def longest_now(limits: Sequence[SpeedupLimit]) -> SpeedupLimit | None:
+    """Return the limit whose epoch now is the longest, by which all are shown; None without any."""
+    return max(limits, key=lambda limit: limit.epoch_s_now + limit.rest_s, default=None)
+
+
+@dataclass(frozen=True)
+class EpochNow:
+    """What an epoch of the run takes, in seconds: the one length that every place of a report gives.
+
+    `now_is` says of which epochs it is, and whether their median or mean. The parts are the same of the same epochs;
+    None where they are not known.
+    """
+
+    seconds: float
+    now_is: str
+    train_s: float | None = None
+    validation_s: float | None = None
+    checkpoint_s: float | None = None
+    data_wait_s: float | None = None
+    images_per_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -306,14 +329,15 @@ class CodeLocation:
 MOST_SHARE = 0.5
 
 
-CodeKind = Literal["own", "yolo", "library", "loader", "gpu"]
+CodeKind = Literal["own", "yolo", "library", "loader", "gpu", "ranks"]
 
 
 @dataclass(frozen=True)
 class CodeFrame:
     """A frame of a stack, and whose code it is: the user's own, YOLO's, a library's, or torch's data loader.
 
-    `gpu` is a call that waits for the GPU. What a line calls in C is a frame of its own, of the same line: `item()`.
+    `gpu` is a call that waits for the GPU, `ranks` one that waits for the other ranks of a training. What a line calls
+    in C is a frame of its own, of the same line: `item()`.
     """
 
     function: str
@@ -347,7 +371,8 @@ class CodeLine:
     """A line of code, and how long processes of one role (`process`) stood in it, or in what it called.
 
     `seconds` are of processes, `idle_gpu_s` GPU seconds in which a GPU was idle meanwhile, most of it in `phase` (empty
-    outside all). `waits_for` says that it asked the loader for a batch (`data`), or the GPU for a result (`gpu`).
+    outside all). `waits_for` says that it asked the loader for a batch (`data`), or the GPU for a result (`gpu`), or
+    waited for the other ranks (`ranks`).
     """
 
     process: str
@@ -357,7 +382,7 @@ class CodeLine:
     seconds: float
     idle_gpu_s: float
     phase: str
-    waits_for: Literal["data", "gpu"] | None = None
+    waits_for: Literal["data", "gpu", "ranks"] | None = None
 
 
 @dataclass(frozen=True)
@@ -598,3 +623,4 @@ class Analysis:
     projection: Projection | None = None
     hypotheses: tuple[Hypothesis, ...] = ()
     profiled: tuple[ProfiledSteps, ...] = ()
+    epoch_now: EpochNow | None = None

@@ -167,7 +167,7 @@ def _stack_dumps() -> DoctorCheck:
     name, program = "stack dumps (py-spy)", find_program()
     if program is None:
         finding = "py-spy is not installed; without it a training that is only watched shows no lines of code"
-        return DoctorCheck(name, ok=False, finding=finding, remedy="pip install py-spy, if you want them")
+        return DoctorCheck(name, ok=False, finding=finding, remedy="to have them: `pip install py-spy`")
     refused = permission.refusal(program)
     if refused is not None:
         return DoctorCheck(name, ok=False, finding=f"{program} failed: {refused.reason}", remedy=refused.remedy)
@@ -182,6 +182,4 @@ def _package(name: str) -> DoctorCheck:
         return DoctorCheck(name, ok=True, finding=f"version {metadata.version(name)}")
     except metadata.PackageNotFoundError:
         finding = "not in the environment of gpu-report; a training in another environment is recorded all the same"
-        return DoctorCheck(
-            name, ok=False, finding=finding, remedy="pip install 'gpu-report[yolo]', if you want it here"
-        )
+        return DoctorCheck(name, ok=False, finding=finding, remedy="to have it here: `pip install 'gpu-report[yolo]'`")

@@ -44,15 +44,6 @@ def with_code(text: str) -> str:
     return text if "`" in text or not text else f"`{text}`"
 
 
-# What our own sentences name to be typed as it stands; other code in them is an option, or what somebody else typed.
-_TYPED = re.compile(r"(?:nvidia-smi|sudo|dmesg|yolo|gpu-report|python3? -c)(?: |$)")
-
-
-def is_typed(code: str) -> bool:
-    """Tell whether code between backticks is a command to be typed, which is worth a button that copies it."""
-    return _TYPED.match(code) is not None
-
-
 def first_sentence(text: str) -> tuple[str, str]:
     """Return the first sentence of a text, and the rest; a point within a number ends none."""
     parts = _SENTENCE_END.split(text, maxsplit=1)

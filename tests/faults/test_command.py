@@ -206,7 +206,7 @@ def test_processes_that_outlive_the_command_are_named(run_cli, fake_nvml, record
     (pid,) = left["pids"]
     os.kill(pid, signal.SIGKILL)
     assert left["gpus"] == []
-    assert f"process {pid} of this command still runs. To stop: kill {pid}" in done.stderr
+    assert f"process {pid} of this command still runs. To stop:\n    kill {pid}\n" in done.stderr
 
 
 def test_a_process_that_ends_with_the_command_is_not_left(run_cli, fake_nvml, recorded):

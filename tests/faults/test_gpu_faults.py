@@ -1,10 +1,12 @@
 """A GPU or its driver misbehaves: what can still be read is recorded, and why the rest is missing is said once."""
 
 import json
+import re
 import signal
 import time
 
 import pytest
+from support.stderr import one_line
 
 from tests.conftest import wait_for
 
@@ -388,8 +390,7 @@ def test_nvml_that_cannot_be_opened_is_one_line_and_exit_5(run_cli, fake_nvml, r
     fake_nvml.write(f"error.nvmlInitWithFlags={code}\n")
     done = run_cli("record", "--duration", "1", "--output", recorded.path, env=fake_nvml.env())
     assert done.returncode == 5
-    assert len(done.stderr.splitlines()) == 1
-    assert words in done.stderr
+    assert words in one_line(done.stderr)
     assert not recorded.path.exists()
 
 
@@ -402,7 +403,7 @@ def test_without_nvml_a_command_runs_all_the_same(run_cli, tmp_path, recorded):
     )  # fmt: skip
     assert done.returncode == 4
     assert done.stdout == "trained\n"
-    begun, why, ended = done.stderr.splitlines()
+    begun, why, ended = re.split(r"\n(?=gpu-report: )", done.stderr)
     assert "without a GPU" in begun
     assert "no GPU readings" in why
     assert "recorded into" in ended
@@ -412,11 +413,34 @@ def test_without_nvml_a_command_runs_all_the_same(run_cli, tmp_path, recorded):
     assert recorded.rows("host.csv")
 
 
-def test_an_unknown_gpu_is_refused_before_the_command_starts(run_cli, fake_nvml, recorded, tmp_path):
-    done = run_cli("record", "--gpus", "9", "--output", recorded.path, "--", "touch", "ran", env=fake_nvml.env())
-    assert done.returncode == 2
-    assert "0 (NVIDIA H200" in done.stderr
+@pytest.mark.parametrize("named", ["9", "0,9", "-1", "GPU-9"])
+@pytest.mark.parametrize("how", [("--", "touch", "ran"), ("--duration", "0.3"), ("--duration", "0.3", "--background")])
+def test_an_unknown_gpu_is_refused_before_anything_starts(run_cli, fake_nvml, recorded, tmp_path, named, how):
+    fake_nvml.write("count=2\n")
+    options, command = (how, ()) if how[0] != "--" else ((), how)
+    asked = ("--gpus", named, "--output", recorded.path)
+    done = run_cli("record", *options, *asked, *command, env=fake_nvml.env())
+    assert (done.returncode, done.stdout) == (2, "")
+    said = one_line(done.stderr)
+    assert f"this machine has no GPU {named.removeprefix('0,')}. --gpus can name these: 0 (NVIDIA H200, GPU-" in said
+    assert ", 1 (NVIDIA H200, GPU-" in said
     assert not (tmp_path / "ran").exists()
+    assert not recorded.path.exists()
+
+
+def test_a_named_gpu_that_cannot_be_opened_is_refused_with_why(run_cli, fake_nvml, recorded):
+    fake_nvml.write("count=2\ngpu1.error.nvmlDeviceGetHandleByIndex_v2=15\n")
+    done = run_cli("record", "--gpus", "1", "--duration", "0.3", "--output", recorded.path, env=fake_nvml.env())
+    assert done.returncode == 2
+    assert "GPU 1 cannot be opened: GPU is lost. --gpus can name these: 0 (" in one_line(done.stderr)
+
+
+def test_where_nvml_cannot_be_loaded_a_named_gpu_keeps_nothing_from_running(run_cli, tmp_path, recorded):
+    (tmp_path / "no-driver").mkdir()
+    env = {"LD_LIBRARY_PATH": str(tmp_path / "no-driver")}
+    done = run_cli("record", *FAST, "--gpus", "9", "--output", recorded.path, "--", "echo", "trained", env=env)
+    assert (done.returncode, done.stdout) == (0, "trained\n")
+    assert recorded.events("nvml_unavailable")
 
 
 def test_gpus_are_chosen_by_uuid_whatever_cuda_may_see(run_cli, fake_nvml, recorded):

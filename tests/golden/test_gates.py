@@ -66,7 +66,7 @@ def test_a_loader_stall_in_every_epoch_fails_on_epoch_time_and_data_wait_and_say
     found = compare([of_epochs("s-healthy", random)], of_epochs("s-healthy", random, wait_s=1.0), GATES)
     failed = [each.gate.metric for each in found.gates if each.outcome == "failed" and each.gate.level == "fail"]
     assert failed == ["epoch_time", "data_wait_share"]
-    assert "waiting for data" in found.verdict
+    assert "because data loading got slower" in found.verdict
 
 
 # --- what the documents show --------------------------------------------------------------------------------------

@@ -62,6 +62,7 @@ RIGHT_PCT = {
 }
 NOT_HELD = {
     "m-long-validation": "ended within a validation, of which no row tells",
+    "n-profiled": "a profiler ran in it, and its export looks like the end of an epoch",
     "m-rank-pinned": "its ranks trained on when the recording had ended",
     "s-latency": "one epoch only came to its end",
     "s-shared-gpu": "the work of somebody else's training is taken for its own: startup is right by 90 %",

@@ -3,7 +3,7 @@
 A limit holds for the removal of one cause alone: the rest of the epoch, above all the model's work, stays as it is.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
 
@@ -24,7 +24,7 @@ from gpu_report.model import EpochSummary, Finding, SpeedupLimit
 GAPS = "short gaps"
 # Of which epochs a limit calls one the epoch now: the table of epochs has others beside them, the first above all.
 ALL, STEADY = "all epochs", "the steady-state epochs"
-EXPECTED = "first epoch, estimated from the part that was recorded"
+EXPECTED = "training part of an epoch, estimated from what was recorded"
 
 
 @dataclass(frozen=True)
@@ -59,22 +59,25 @@ def find_speedup_limits(
     Of several YOLO runs in one recording the longest is meant. Where no epoch of it can be judged, there is a limit of
     what holds it back all the time, by the epoch that is expected.
     """
-    mine = _judged(epochs)
+    mine = [_Epoch(epoch, epoch.train_s) for epoch in judged(epochs) if epoch.train_s]
     if not mine:
         return tuple(_by_expected_epoch(context, epochs, findings))
     training = training_of_limits(context, epochs)
     took = _disturbing(findings)
     disturbing, held_up = IntervalIndex(took, _span), interval_cover(map(_span, took))
     steady = [epoch for epoch in mine if not held_up.touches(epoch.span)]
-    left_out = _left_out(epochs)
+    left_out = left_out_words(epochs)
     which = f"median of {STEADY if 0 < len(steady) < len(mine) else ALL}{left_out}"
     lasting = [limit for limit in [_lasting(context, training, steady or mine, findings)] if limit]
+    mean = f"mean of {ALL}{left_out}"
     found = [
-        *(replace(limit, now_is=which) for limit in lasting),
-        *(replace(limit, now_is=f"mean of {ALL}{left_out}") for limit in _momentary(mine, steady, disturbing)),
+        *(replace(limit, now_is=which, rest_s=_rest_s(mine, median)) for limit in lasting),
+        *(
+            replace(limit, now_is=mean, rest_s=_rest_s(mine, fmean), is_mean=True)
+            for limit in _momentary(mine, steady, disturbing)
+        ),
+        *(replace(limit, now_is=mean, is_mean=True) for limit in _at_epoch_ends(mine, findings)),
     ]
-    rest_s = _rest_s(mine)
-    found = [*(replace(limit, rest_s=rest_s) for limit in found), *_at_epoch_ends(mine, findings, left_out)]
     worthwhile = [limit for limit in found if limit.speed_up_at_most >= th.LEAST_SPEED_UP]
     return tuple(sorted(worthwhile, key=lambda limit: -limit.speed_up_at_most))
 
@@ -84,13 +87,13 @@ def _by_expected_epoch(
 ) -> Iterator[SpeedupLimit]:
     """Yield the limit of a training that no epoch is known of but its first."""
     training = training_of_limits(context, epochs)
-    epoch = expected_epoch(context, training, [each.summary for each in _of_the_longest(epochs)])
+    epoch = expected_epoch(context, training, [each for each in _of_the_longest(epochs) if each.train_s])
     limit = _lasting(context, training, [_Epoch(epoch, epoch.train_s or 0.0)], findings) if epoch else None
     if limit is not None and limit.speed_up_at_most >= th.LEAST_SPEED_UP:
         yield replace(limit, now_is=EXPECTED)
 
 
-def _at_epoch_ends(epochs: Sequence[_Epoch], findings: Sequence[Finding], left_out: str) -> Iterator[SpeedupLimit]:
+def _at_epoch_ends(epochs: Sequence[_Epoch], findings: Sequence[Finding]) -> Iterator[SpeedupLimit]:
     """Yield a limit for each cause that makes the ends of epochs longer: it is of whole epochs, their ends included."""
     took: dict[str, list[Span]] = {}
     for finding in findings:
@@ -101,14 +104,13 @@ def _at_epoch_ends(epochs: Sequence[_Epoch], findings: Sequence[Finding], left_o
     for cause, spans in took.items():
         best_s = now_s - float(interval_cover(spans).seconds_in_each(wholes).mean()) if wholes else 0.0
         if 0 < best_s < now_s:
-            basis, now_is = "without the time it took", f"mean of {ALL}{left_out}"
-            yield SpeedupLimit(cause, now_s, best_s, basis, now_is=now_is, at_epoch_ends=True)
+            yield SpeedupLimit(cause, now_s, best_s, "without the time it took", at_epoch_ends=True)
 
 
-def _rest_s(epochs: Sequence[_Epoch]) -> float:
-    """Return what an epoch takes beside its training (s, median): validation, checkpoint, and what lies between."""
+def _rest_s(epochs: Sequence[_Epoch], middle: Callable[[list[float]], float]) -> float:
+    """Return what an epoch takes beside its training (s): validation, checkpoint, and what lies between."""
     rests = [epoch.summary.end_t_s - epoch.summary.start_t_s - epoch.train_s for epoch in epochs]
-    return max(median(rests), 0.0) if rests else 0.0
+    return max(middle(rests), 0.0) if rests else 0.0
 
 
 def _disturbing(findings: Sequence[Finding]) -> list[Finding]:
@@ -129,27 +131,28 @@ def _overlap_s(one: Finding, other: Finding) -> float:
     return min(one.end_t_s, other.end_t_s) - max(one.start_t_s, other.start_t_s)
 
 
-def _judged(epochs: Sequence[EpochSummary]) -> list[_Epoch]:
-    """Return the epochs of the longest YOLO run whose training part is known, without those that do more than train.
+def judged(epochs: Sequence[EpochSummary]) -> list[EpochSummary]:
+    """Return the epochs of the longest YOLO run, without those that do more than train.
 
     The first of a process warms up, and where the mosaic closes the loader is made anew.
     """
-    return [epoch for epoch in _of_the_longest(epochs) if not epoch.summary.is_longer_by_nature]
+    return [epoch for epoch in _of_the_longest(epochs) if not epoch.is_longer_by_nature]
 
 
-def _of_the_longest(epochs: Sequence[EpochSummary]) -> list[_Epoch]:
-    """Return the epochs of the longest YOLO run whose training part is known."""
+def _of_the_longest(epochs: Sequence[EpochSummary]) -> list[EpochSummary]:
+    """Return the epochs of the longest YOLO run; those whose training part is known, where it is of any."""
     longest = longest_run(epochs)
-    return [_Epoch(epoch, epoch.train_s) for epoch in epochs if epoch.run == longest and epoch.train_s]
+    mine = [epoch for epoch in epochs if epoch.run == longest]
+    return [epoch for epoch in mine if epoch.train_s] or mine
 
 
-def _left_out(epochs: Sequence[EpochSummary]) -> str:
+def left_out_words(epochs: Sequence[EpochSummary]) -> str:
     """Return which epochs of the longest YOLO run are not judged, in words; empty where all are."""
     mine = _of_the_longest(epochs)
     kinds = (
-        ("the first epoch", any(epoch.summary.first for epoch in mine)),
-        ("the one that turns mosaic off", any(epoch.summary.closing for epoch in mine)),
-        ("the one that was profiled", any(epoch.summary.profiled for epoch in mine)),
+        ("the first epoch", any(epoch.first for epoch in mine)),
+        ("the one that turns mosaic off", any(epoch.closing for epoch in mine)),
+        ("the one that was profiled", any(epoch.profiled for epoch in mine)),
     )
     named = " and ".join(words for words, there in kinds if there)
     return f", without {named}" if named else ""

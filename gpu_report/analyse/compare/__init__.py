@@ -17,6 +17,7 @@ from gpu_report.analyse.compare.comparability import (
     unused_baselines,
     value_notes,
 )
+from gpu_report.analyse.compare.epoch_cause import epoch_cause
 from gpu_report.analyse.compare.finding_changes import compare_findings, stutter
 from gpu_report.analyse.compare.fingerprint import Fingerprint, differences, fingerprint, slug
 from gpu_report.analyse.compare.gate_results import of_part, outcome_of, results, unmeasured
@@ -76,7 +77,9 @@ def compare(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[Gate] 
     whole = all_epochs(sides[:-1], sides[-1])
     time = next((metric for metric in metrics if metric.metric == EPOCH_TIME), None)
     lines = _lines(sides, cores, time) if kept and not obstacles else LineComparison(None)
-    reasons = Reasons(unlike, cores, whole_words(whole), likely_disturbances(sides, whole, time))
+    # of a slower machine every part takes longer
+    cause = None if cores or obstacles else epoch_cause(metrics, lines.lines, gpus=len(training.gpus))
+    reasons = Reasons(unlike, cores, whole_words(whole), likely_disturbances(sides, whole, time), cause)
     verdict = verdict_of(obstacles, metrics, reasons, baselines=len(kept))
     return Comparison(
         baselines=kept,
@@ -96,6 +99,7 @@ def compare(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[Gate] 
         notes=(*notes, *lines.why_not),
         left_out=(_special(usable[0].training) if usable else frozenset(), _special(training)),
         code_lines=lines.lines,
+        cause=cause,
     )
 
 

@@ -182,7 +182,7 @@ def crash_note(run: RunSample, obstacles: Sequence[Obstacle]) -> tuple[str, ...]
     """Return who fails on a training that was cut short, where it is not compared for that."""
     if not obstacles or not cut_short(run.analysis):
         return ()
-    return ("A run that was cut short is not compared. `gpu-report check` fails on a crash.",)
+    return ("A run that was cut short is not compared. To fail on a crash: `gpu-report check`.",)
 
 
 def _of_windows(time: MetricComparison) -> tuple[str, ...]:

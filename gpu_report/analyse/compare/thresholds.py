@@ -38,6 +38,9 @@ GPU_WORK_SHARE = 1 / 3  # of the cores' change: from here on the GPU's work is a
 RECURS_SHARE = 1 / 3
 DISTURBED_SHARE = LEAST_TIME_SHARE  # of an epoch or a window: less moves its time by less than what counts as a change
 DISTURBANCES_SHARE = 0.5  # of the slow-down of the run as a whole: from here on they are named as its likely reason
+# Of the change of the epoch time: a part of the epoch that changed by as much is its cause. More than half, so that no
+# two parts can be, and some more, for both changes have intervals.
+CAUSES_SHARE = 2 / 3
 SHARED_GPU_SHARE = 0.05  # of the time: less of another process on the GPUs is not worth a word
 # A line of code got slower from this share on of an epoch's GPU time, as much as counts of the wait for data. Its idle
 # time is an estimate: a reading of utilisation covers a fifth of a second, and with it several lines.

@@ -9,15 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from gpu_report.analyse.compare.epoch_cause import CERTAIN, because
 from gpu_report.analyse.compare.metrics import DATA_WAIT, EPOCH_TIME, METRICS, UTILISATION, WAIT_SHARE, WORK
 from gpu_report.analyse.compare.significance import NOISE
 from gpu_report.analyse.compare.slower_host import SAME_EPOCH, HostSlowdown, is_all, is_in_band, slowdown_words
-from gpu_report.model import Difference, GateResult, MetricComparison, Obstacle
+from gpu_report.model import Difference, EpochCause, GateResult, MetricComparison, Obstacle
 from gpu_report.wording import amount, between, brief_seconds, counted, speed_change
 
 Whole = Literal["better", "worse", "same", "mixed"]
 
-CERTAIN = frozenset({"better", "worse"})
 AS_THE_CORES = {True: "because the machine was slower", False: "because the machine was faster"}
 ARGUMENTS_SHOWN = 5
 METRICS_SHOWN = 3  # the table has all of them
@@ -30,13 +30,14 @@ class Reasons:
     """What may have changed a run: its set-up, its cores, and what disturbed it.
 
     Of that there are sentences, empty where there is nothing to say: what the run as a whole took (`whole`), and that
-    disturbances are the likely reason (`disturbances`).
+    disturbances are the likely reason (`disturbances`). `cause` is the part of an epoch that changed.
     """
 
     unlike: Sequence[Difference]
     cores: HostSlowdown | None = None
     whole: str = ""
     disturbances: str = ""
+    cause: EpochCause | None = None
 
 
 def judgement_of(metrics: Sequence[MetricComparison]) -> Whole | None:
@@ -78,7 +79,7 @@ def verdict_of(
     alone = cores is not None and is_all(cores, time)
     why = slowdown_words(cores, time) if cores else ""
     changed = "" if alone else _changed(reasons, metrics)
-    parts = [*_in_order(metrics, time, why, as_the_cores=alone), reasons.whole, changed]
+    parts = [*_in_order(metrics, time, why, reasons.cause, as_the_cores=alone), reasons.whole, changed]
     return " ".join(sentence for sentence in parts if sentence)
 
 
@@ -110,12 +111,21 @@ def failed_by_itself(gates: Sequence[GateResult]) -> str:
 
 
 def _in_order(
-    metrics: Sequence[MetricComparison], time: MetricComparison | None, cores: str, *, as_the_cores: bool
+    metrics: Sequence[MetricComparison],
+    time: MetricComparison | None,
+    cores: str,
+    cause: EpochCause | None,
+    *,
+    as_the_cores: bool,
 ) -> list[str]:
     """Return what changed: the epoch time first where that is certain or all there is, else what is certain."""
-    groups = {judgement: _mentions(metrics, judgement) for judgement in ("worse", "better", "changed")}
+    apart = {WAIT_SHARE} if cause is not None and cause.kind == "data loading" else set()  # said with the epoch time
+    mentioned = [metric for metric in metrics if metric.metric not in SAID_APART | apart]
+    groups = {judgement: _mentions(mentioned, judgement) for judgement in ("worse", "better", "changed")}
     decides = time is not None and (time.judgement in CERTAIN or as_the_cores)
-    epochs = _epochs(time, as_the_cores=as_the_cores, is_first=decides or not (groups["worse"] or groups["better"]))
+    epochs = _epochs(
+        time, cause, as_the_cores=as_the_cores, is_first=decides or not (groups["worse"] or groups["better"])
+    )
     words = {"worse": "Worse", "better": "Better", "changed": "Also changed"}
     if decides and time is not None and time.judgement in CERTAIN:
         words[time.judgement] = f"Also {time.judgement}"
@@ -135,7 +145,7 @@ def _alone(metrics: Sequence[MetricComparison]) -> str:
     return ", ".join([f"Epoch time {brief_seconds(known[EPOCH_TIME].run)}", *parts]) + "."
 
 
-def _epochs(time: MetricComparison | None, *, as_the_cores: bool, is_first: bool) -> str:
+def _epochs(time: MetricComparison | None, cause: EpochCause | None, *, as_the_cores: bool, is_first: bool) -> str:
     """Return what became of the epoch time, in sentences that begin the verdict or go on with it."""
     if time is None or time.change_share is None:
         return "No change in anything that is known." if is_first else ""
@@ -143,7 +153,7 @@ def _epochs(time: MetricComparison | None, *, as_the_cores: bool, is_first: bool
     if as_the_cores:
         return f"{_values(time)}, {AS_THE_CORES[slower]}.{_differ(time, slower=slower)}"
     if time.judgement in CERTAIN:
-        return f"{_values(time)}."
+        return f"{_values(time)}{because(cause, slower=slower)}"
     if is_in_band(time):
         return f"{_values(time)}, but the baselines differ by as much.{_differ(time, slower=slower)}"
     return _unsure(time) or f"{'No change: epoch' if is_first else 'Epoch'} time {_from_to(time)}."
@@ -182,7 +192,7 @@ def _differ(time: MetricComparison, *, slower: bool) -> str:
 
 def _mentions(metrics: Sequence[MetricComparison], judgement: str) -> str:
     """Return metrics of a judgement in a line, and how many more there are than anybody reads."""
-    named = [_mention(m) for m in metrics if m.metric not in SAID_APART and m.judgement == judgement]
+    named = [_mention(metric) for metric in metrics if metric.judgement == judgement]
     more = len(named) - METRICS_SHOWN
     return ", ".join([*named[:METRICS_SHOWN], *([f"{more} more"] if more > 0 else [])])
 

@@ -27,6 +27,7 @@ LEAST_IDLE_S = 0.1  # two notes: less is chance
 
 Counts = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+_WaitsFor = Literal["data", "gpu", "ranks"] | None
 
 
 def code_time(context: Context) -> tuple[CodeTime, ...]:
@@ -52,12 +53,10 @@ def code_lines(all_time: Sequence[CodeTime]) -> tuple[CodeLine, ...]:
 
 def _lines(time: CodeTime) -> Iterator[CodeLine]:
     """Yield the lines of a role, each with its time in all stacks that end there."""
-    stacks_of: dict[tuple[CodeFrame, Literal["data", "gpu"] | None], list[int]] = {}
+    stacks_of: dict[tuple[CodeFrame, _WaitsFor], list[int]] = {}
     for at, stack in enumerate(time.stacks):
         own = [frame for frame in stack if frame.kind in {"own", "yolo"}]
-        kinds = {frame.kind for frame in stack}
-        waits: Literal["data", "gpu"] | None = "data" if "loader" in kinds else "gpu" if "gpu" in kinds else None
-        stacks_of.setdefault(((own or stack)[-1], waits), []).append(at)
+        stacks_of.setdefault(((own or stack)[-1], _waits_for(stack)), []).append(at)
     for (line, waits), stacks in stacks_of.items():
         mine = np.isin(time.stack, stacks)
         idle, seconds = time.idle_gpu_s[mine], float(time.seconds[mine].sum())
@@ -65,6 +64,12 @@ def _lines(time: CodeTime) -> Iterator[CodeLine]:
         phase = time.phases[int(by_phase.argmax())]
         place = (time.role, line.function, line.file, line.line)
         yield CodeLine(*place, seconds, float(idle.sum()), phase, waits)
+
+
+def _waits_for(stack: Sequence[CodeFrame]) -> _WaitsFor:
+    """Return what a stack waits for, as far as its frames say."""
+    kinds = {frame.kind for frame in stack}
+    return "data" if "loader" in kinds else "ranks" if "ranks" in kinds else "gpu" if "gpu" in kinds else None
 
 
 def _of_role(role: str, processes: Sequence[IdleStacks], phases: PhaseIndex, bucket_s: float) -> CodeTime:
@@ -99,7 +104,8 @@ def _frames(stack: Stack) -> tuple[CodeFrame, ...]:
     """Return a stack with whose code each frame is, and with what its last line calls in C."""
     frames = [CodeFrame(frame.function, frame.file, frame.line, kind_of(frame)) for frame in stack]
     if last := stack[-1].called if stack else "":
-        kind: CodeKind = "gpu" if last in WAIT_FOR_GPU else "library"
+        waits = frames[-1].kind == "ranks"
+        kind: CodeKind = "ranks" if waits else "gpu" if last in WAIT_FOR_GPU else "library"
         frames.append(CodeFrame(f"{last}()", stack[-1].file, stack[-1].line, kind))
     return tuple(frames)
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from gpu_report.analyse.busy_in_training import Busy, busy_in_training, saw_training
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results.hypotheses import hypotheses
 from gpu_report.analyse.results.not_checked import not_checked
@@ -10,11 +11,8 @@ from gpu_report.analyse.results.verdict_drops import MergedDrop, drop_sentences,
 from gpu_report.analyse.results.verdict_end import ended_badly, interrupted, led_to, lost, stopped_early
 from gpu_report.analyse.results.verdict_lead import FIX, LOOK, URGENT_S, Lead, epoch_length, leads
 from gpu_report.analyse.results.verdict_work import (
-    Trained,
     is_judged,
     is_long,
-    saw_training,
-    training,
     work_sentences,
 )
 from gpu_report.analyse.rules.unused_gpus import idle_gpus
@@ -32,6 +30,7 @@ from gpu_report.model import (
     Sentence,
     SpeedupLimit,
     Verdict,
+    epoch_now_s,
 )
 from gpu_report.wording import about_length, length, lower_first, money_words, upper_first
 
@@ -47,7 +46,7 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
     projection: Projection | None = None,
 ) -> Verdict:
     """Return what the run comes to: a bad end first, then what saves most, then what happened and what it cost."""
-    trained, unseen = training(context), sum(row.share for row in ledger if row.name == "unmeasured")
+    trained, unseen = busy_in_training(context), sum(row.share for row in ledger if row.name == "unmeasured")
     unsampled = _unsampled(context)
     foreign = [f for f in findings if f.rule == "kernel" and any(near.event.of_another for near in f.kernel_events)]
     merged, found = merged_drops(findings), leads(context, findings, limits, projection)
@@ -139,7 +138,8 @@ def _limit(
     limit = next((limit for limit in limits if limit.cause in lasting), None)
     if limit is None or (projection is not None and projection.cause == limit.cause):
         return
-    now, best = (epoch_length(each + limit.rest_s) for each in (limit.epoch_s_now, limit.epoch_s_at_best))
+    now_s = epoch_now_s(limits) or 0.0
+    now, best = (epoch_length(each_s) for each_s in (now_s, now_s - limit.saves_at_most_s))
     text = f"In the best case an epoch takes {best} instead of {now}."
     yield Sentence("speed-up", text, about=limit.cause)
 
@@ -232,7 +232,7 @@ def _says_all(lead: Lead | None, merged: Sequence[MergedDrop], *, several_gpus: 
     return lead.sentence.about == UNEXPLAINED or (len(merged) == 1 and not several_gpus)
 
 
-def _is_telling(trained: Trained, unseen: float) -> bool:
+def _is_telling(trained: Busy, unseen: float) -> bool:
     """Tell whether a drop would have been seen.
 
     A GPU that never worked has no level to fall from, in too short a time none is known, and where nobody looked
@@ -248,7 +248,7 @@ def _unsampled(context: Context) -> float:
     return missing_s / total_s if total_s > 0 else 0.0
 
 
-def _unmeasured(trained: Trained, unseen: float, unsampled: float) -> Iterator[Sentence]:
+def _unmeasured(trained: Busy, unseen: float, unsampled: float) -> Iterator[Sentence]:
     """Yield how much of the time is not known, or of how much the driver kept readings of utilisation alone."""
     if unseen > 1 - WELL_COVERED:
         text = f"{100 * unseen:.0f} % of the time was not measured: what happened then is unknown."
@@ -259,7 +259,7 @@ def _unmeasured(trained: Trained, unseen: float, unsampled: float) -> Iterator[S
 
 
 def _largest_loss(
-    trained: Trained, findings: Sequence[Finding], ledger: Sequence[LedgerRow], *, is_training: bool
+    trained: Busy, findings: Sequence[Finding], ledger: Sequence[LedgerRow], *, is_training: bool
 ) -> Iterator[Sentence]:
     """Yield where most of the time went when it did not go into work, unless the findings have said more already.
 

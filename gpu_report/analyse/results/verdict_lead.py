@@ -20,7 +20,7 @@ from gpu_report.catalogue import (
     rule_words,
 )
 from gpu_report.model import Advice, CodeLocation, Finding, Frame, Projection, Sentence, SpeedupLimit
-from gpu_report.wording import about_length, counted, lower_first, place_words, shown_ratio, upper_first
+from gpu_report.wording import about_length, counted, length, lower_first, place_words, shown_ratio, upper_first
 
 FIX, LOOK = "fix", "look"  # kinds of sentences: set an argument, look at something
 LAUNCH_BOUND = "launch-bound"
@@ -319,5 +319,5 @@ def _unused(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
 
 
 def epoch_length(seconds: float) -> str:
-    """Return an epoch's length with the precision that matters: to a tenth of a second under a minute."""
-    return f"{seconds:.1f} s" if seconds < th.TENTHS_UNDER_S else about_length(seconds)
+    """Return an epoch's length as the tables have it: to a tenth of a second under a minute."""
+    return f"{seconds:.1f} s" if seconds < th.TENTHS_UNDER_S else length(seconds)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TypeGuard
 
+from gpu_report.analyse.busy_in_training import Busy, of_what_time, saw_training
 from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
@@ -18,26 +19,8 @@ JUDGED = frozenset({"starved", "long-epoch-ends"})  # findings that say enough o
 
 LIMIT = ": the model itself is the limit"
 
-Trained = tuple[float, float] | None  # mean utilisation in %, and seconds
 
-
-def training(context: Context) -> Trained:
-    """Return mean utilisation (%) and length (s) of the training of the used GPUs, None where nothing ran.
-
-    Training is the train phases; where no epochs are known, all outside startup and idle. A GPU that spins for another
-    reads as fully busy and does nothing: that counts as no work.
-    """
-    spans = as_array([p.span for p in context.phases if p.name == "train"])
-    weight = busy = 0.0
-    for series, usable in zip(context.series, context.usable, strict=True):
-        mine = usable & ~outside(series, spans) if len(spans) else usable
-        waits = [wait.span for wait in context.busy_waits if wait.gpu == series.gpu]
-        weight += float(series.weight_s[mine].sum())
-        busy += float((series.weight_s * series.util_pct)[mine & outside(series, waits)].sum())
-    return (busy / weight, weight / len(context.activity.used_gpus)) if weight else None
-
-
-def is_long(trained: Trained) -> TypeGuard[tuple[float, float]]:
+def is_long(trained: Busy) -> TypeGuard[tuple[float, float]]:
     """Tell whether there was training enough to judge it."""
     return trained is not None and trained[1] >= LEVEL_AT_LEAST_S
 
@@ -47,13 +30,8 @@ def is_judged(trained: tuple[float, float], findings: Sequence[Finding]) -> bool
     return is_long(trained) or any(finding.rule in JUDGED for finding in findings)
 
 
-def saw_training(context: Context) -> bool:
-    """Tell whether any training was seen, and when it trained."""
-    return any(phase.name == "train" for phase in context.phases)
-
-
 def work_sentences(  # noqa: PLR0913 - what it is judged by
-    context: Context, trained: Trained, unseen: float, findings: Sequence[Finding], *, is_lead: bool, marred: bool
+    context: Context, trained: Busy, unseen: float, findings: Sequence[Finding], *, is_lead: bool, marred: bool
 ) -> Iterator[Sentence]:
     """Yield how busy the GPUs were in training, with the cause where one lasts; as the lead, what to think of it."""
     if trained is None:
@@ -66,7 +44,7 @@ def work_sentences(  # noqa: PLR0913 - what it is judged by
         yield Sentence("work", f"{what}: {lower_first(_who(context))} {did} for only {length(seconds)}.")
         return
     busy_pct = f"{'only ' if util < HEALTHY_PCT else ''}{util:.0f} %"
-    kept_busy = f"{_who(context)} {_be(context)} busy {busy_pct} of {_time(context, seconds)}"
+    kept_busy = f"{_who(context)} {_be(context)} busy {busy_pct} of {of_what_time(context, seconds)}"
     judged = is_lead and not context.too_coarse
     before = _judgement(util, marred=marred) if judged else ""
     busy = f"{before}{lower_first(kept_busy) if before else kept_busy}"
@@ -120,13 +98,6 @@ def _who(context: Context) -> str:
 
 def _be(context: Context) -> str:
     return "were" if len(context.activity.used_gpus) > 1 else "was"
-
-
-def _time(context: Context, seconds: float) -> str:
-    """Return of what time: of training, or of what else was recorded."""
-    if saw_training(context):
-        return "training time" + (" (validation included)" if context.too_coarse else "")
-    return f"the {length(seconds)} {'after start-up' if context.activity.startups else 'recorded'}"
 
 
 def _because(findings: Sequence[Finding]) -> tuple[tuple[str, str], tuple[str, ...]]:

@@ -1,7 +1,9 @@
 """Rule: a GPU that mostly waits throughout training, outside any drop: what holds it back all the time."""
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
+from gpu_report.analyse.busy_in_training import Busy, busy_in_training, of_what_time
 from gpu_report.analyse.causes import Explanation, explain
 from gpu_report.analyse.causes.thresholds import MAIN_BOUND_UTIL_PCT
 from gpu_report.analyse.context import Context
@@ -16,7 +18,15 @@ from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import Span, Spans, as_array
 from gpu_report.model import HEALTHY_PCT, STARVED_PCT, Cause, Finding, Severity
 
-ORDINARY = "without warm-up and slow epochs"  # what the number is over: the verdict's is over all training
+ORDINARY = "without warm-up and slow epochs"  # what it is judged by; what is said first is over all training
+
+
+class _Low(NamedTuple):
+    """A GPU that waits: its signals, mean utilisation in the steady state (%), and the share (0 to 1) of data waits."""
+
+    signals: IntervalSignals
+    mean_pct: float | None
+    waited: float | None
 
 
 def starved_gpus(context: Context) -> list[Finding]:
@@ -29,13 +39,12 @@ def starved_gpus(context: Context) -> list[Finding]:
         span = _span(context, training)
         if span is None:
             continue
-        for signals, mean_pct, waited in _low(context, training):
-            found.append(_finding(context, signals, span, mean_pct, waited))
+        found += [_finding(context, training, span, low) for low in _low(context, training)]
     return found
 
 
-def _low(context: Context, training: Training) -> Iterator[tuple[IntervalSignals, float | None, float | None]]:
-    """Yield the GPUs of a training that wait: their signals, mean utilisation (%), the share that waited for data.
+def _low(context: Context, training: Training) -> Iterator[_Low]:
+    """Yield the GPUs of a training that wait.
 
     One that reports no utilisation waits where the trainer reported that it waited for data.
     """
@@ -49,7 +58,7 @@ def _low(context: Context, training: Training) -> Iterator[tuple[IntervalSignals
         if signals is None or (mean_pct is None and len(series.t_s)):
             continue
         if waits or (mean_pct is not None and mean_pct < HEALTHY_PCT):
-            yield signals, mean_pct, waited
+            yield _Low(signals, mean_pct, waited)
 
 
 def _span(context: Context, training: Training) -> Span | None:
@@ -73,10 +82,10 @@ def _is_in_call(signals: IntervalSignals) -> bool:
     return signals.stood is not None and signals.stood.is_in_call
 
 
-def _finding(
-    context: Context, signals: IntervalSignals, span: Span, mean_pct: float | None, waited: float | None
-) -> Finding:
+def _finding(context: Context, training: Training, span: Span, low: _Low) -> Finding:
     """Return the finding; without a cause, what is between starved and healthy is a note."""
+    signals, mean_pct, waited = low
+    busy = None if mean_pct is None else busy_in_training(context, training, signals.gpu)
     explained = _explained(signals, waited)
     cause = explained.cause
     numbers = evidence(
@@ -87,7 +96,7 @@ def _finding(
         "starved",
         _severity(cause, mean_pct),
         span,
-        f"{_how_busy(signals.gpu, mean_pct, waited)}: {cause.explanation}",
+        f"{_how_busy(context, signals.gpu, busy, waited)}: {cause.explanation}",
         gpu=signals.gpu,
         evidence=(
             *numbers,
@@ -100,10 +109,12 @@ def _finding(
     )
 
 
-def _how_busy(gpu: int, mean_pct: float | None, waited: float | None) -> str:
-    if mean_pct is None:
+def _how_busy(context: Context, gpu: int, busy: Busy, waited: float | None) -> str:
+    if busy is None:
         return f"The training on GPU {gpu} waited for data {100 * (waited or 0.0):.0f} % of the time in steady state"
-    return f"GPU {gpu} was busy only {mean_pct:.0f} % of the time in steady state"
+    mean_pct, seconds = busy
+    only = "only " if mean_pct < HEALTHY_PCT else ""
+    return f"GPU {gpu} was busy {only}{mean_pct:.0f} % of {of_what_time(context, seconds)}"
 
 
 def _severity(cause: Cause, mean_pct: float | None) -> Severity:

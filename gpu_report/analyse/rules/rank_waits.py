@@ -15,8 +15,8 @@ from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, union
 from gpu_report.model import Advice, Cause, Evidence, Finding, Interval
 
-SHORT = "Find the call that not all ranks make (`barrier`, `all_reduce`, `all_gather`)"
-ADVICE = (Advice(f"{SHORT}: each rank waits in it until all of them have come to it", short=SHORT),)
+SHORT = "Find the call that not all training processes (ranks) make: `barrier`, `all_reduce`, `all_gather`"
+ADVICE = (Advice(f"{SHORT}. Each rank waits in it until all of them have come to it", short=SHORT),)
 
 
 def waiting_for_peer(context: Context) -> list[Finding]:
@@ -47,7 +47,7 @@ def _slow_rank(context: Context, gpu: int, waits: Sequence[Interval]) -> Iterato
             "slow-rank",
             "warning",
             span,
-            f"The rank on GPU {gpu} was late: GPU {waiting} waited {took_s:.0f} s for it",
+            f"The training process of GPU {gpu} (its rank) was late: GPU {waiting} waited {took_s:.0f} s for it",
             gpu=gpu,
             evidence=explained.evidence,
             cause=explained.cause,
@@ -89,7 +89,7 @@ def _late(context: Context, wait: Interval) -> int | None:
 def _explanation(signals: IntervalSignals, late: int | None) -> str:
     why = "; a signal had paused a process of the training" if _paused(signals) else ""
     whom = f"the one on GPU {late}" if late is not None else "one that never came to the same place in the code"
-    return f"this GPU showed full utilisation at idle power: its rank waited for {whom}{why}"
+    return f"this GPU showed full utilisation at idle power: its training process (rank) waited for {whom}{why}"
 
 
 def _paused(signals: IntervalSignals) -> float | None:

@@ -59,6 +59,15 @@ WAIT_FOR_GPU = frozenset(
 )
 
 
+# Functions of torch in which a rank waits until the others have come to the same call. Those that take any Python
+# object pickle it besides, and call one of these.
+DISTRIBUTED = re.compile(r"[\\/]torch[\\/]distributed[\\/]distributed_c10d\.py$")
+COLLECTIVES = frozenset(
+    {"barrier", "monitored_barrier", "broadcast", "all_reduce", "reduce", "all_gather", "all_gather_into_tensor"}
+    | {"gather", "scatter", "reduce_scatter", "reduce_scatter_tensor", "all_to_all", "all_to_all_single", "recv"}
+)
+
+
 def waits_for_gpu(stack: Stack) -> bool:
     """Tell whether a main process that stands in this stack waits for what it asked of its GPU."""
     return bool(stack) and stack[0].called in WAIT_FOR_GPU
@@ -192,6 +201,8 @@ def kind_of(frame: Frame) -> CodeKind:
     """Return whose code a frame is."""
     if is_loader(frame):
         return "loader"
+    if frame.function in COLLECTIVES and DISTRIBUTED.search(frame.file):
+        return "ranks"
     if is_plumbing(frame):
         return "library"
     return "yolo" if YOLO.search(frame.file) else "own"

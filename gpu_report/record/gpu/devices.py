@@ -1,6 +1,6 @@
 """Opening NVML, finding the GPUs, and what stands in run.json about them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -49,7 +49,7 @@ def open_nvml(wanted: Sequence[str]) -> Opened:
     if not devices and not unusable:
         raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_FOUND)
     return Opened(
-        devices=choose(devices, wanted),
+        devices=choose(devices, wanted, dict(unusable)),
         unusable=tuple(unusable) if not wanted else (),
         driver=_maybe(pynvml.nvmlSystemGetDriverVersion),
         nvml=_maybe(pynvml.nvmlSystemGetNVMLVersion),
@@ -57,14 +57,15 @@ def open_nvml(wanted: Sequence[str]) -> Opened:
     )
 
 
-def choose(devices: Sequence[NvmlDevice], wanted: Sequence[str]) -> tuple[NvmlDevice, ...]:
+def choose(devices: Sequence[NvmlDevice], wanted: Sequence[str], unusable: Mapping[int, str]) -> tuple[NvmlDevice, ...]:
     """Return the devices whose index or UUID (or its beginning) is wanted, all when nothing is.
 
-    A GPU brings its MIG devices with it; a MIG device comes alone.
+    A GPU brings its MIG devices with it; a MIG device comes alone. UsageError for one that is not there, or is
+    `unusable` (index and reason).
     """
     if not wanted:
         return tuple(devices)
-    named = {_find(devices, word.strip()).index for word in wanted}
+    named = {_find(devices, word.strip(), unusable).index for word in wanted}
     return tuple(d for d in devices if d.index in named or (d.mig is not None and d.mig.parent in named))
 
 
@@ -74,11 +75,13 @@ def boards(devices: Sequence[NvmlDevice]) -> tuple[tuple[int, Any], ...]:
     return tuple(found.items())
 
 
-def _find(devices: Sequence[NvmlDevice], word: str) -> NvmlDevice:
+def _find(devices: Sequence[NvmlDevice], word: str, unusable: Mapping[int, str]) -> NvmlDevice:
     found = [device for device in devices if word in _indexes(device) or _is_uuid_of(word, device)]
     if len(found) != 1:
+        why = next((f"cannot be opened: {reason}" for index, reason in unusable.items() if word == str(index)), "")
         known = ", ".join(f"{d.index} ({d.description['name']}, {d.description['uuid']})" for d in devices)
-        raise UsageError(f"no GPU {word} here; there is {known or 'none that answers'}: name one of these with --gpus")
+        what = f"GPU {word} {why}" if why else f"this machine has no GPU {word}"
+        raise UsageError(f"{what}. {f'--gpus can name these: {known}' if known else 'None of its GPUs answers'}")
     return found[0]
 
 

@@ -27,13 +27,13 @@ _LOST_BY_CONTAINER = Unavailable(
 _BY_CODE: Mapping[int | None, Unavailable] = {
     pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH: Unavailable(
         "the NVIDIA driver was upgraded and its library no longer fits the loaded kernel module",
-        "reload the module (sudo rmmod nvidia_uvm nvidia && sudo modprobe nvidia) or reboot",
+        "reboot, or reload the module: `sudo rmmod nvidia_uvm nvidia && sudo modprobe nvidia`",
     ),
     pynvml.NVML_ERROR_NO_PERMISSION: Unavailable(
         "no permission to use the NVIDIA driver", "check that you may read and write /dev/nvidia*"
     ),
     pynvml.NVML_ERROR_NOT_FOUND: Unavailable(
-        "the NVIDIA driver is there but sees no GPU", "look at `lspci -d 10de:` and `dmesg | grep NVRM`"
+        "the NVIDIA driver is there but sees no GPU", "look for it: `lspci -d 10de:`, `dmesg | grep NVRM`"
     ),
 }
 
@@ -63,7 +63,7 @@ def _no_library(root: Path) -> Unavailable:
     if container(root):
         return Unavailable(
             "this container has no access to a GPU",
-            "start it with `docker run --gpus all` (needs nvidia-container-toolkit on the host)",
+            "install nvidia-container-toolkit on the host, then start it with: `docker run --gpus all ...`",
         )
     if is_wsl(root):
         return Unavailable(
@@ -80,8 +80,8 @@ def _no_library(root: Path) -> Unavailable:
 
 def _not_loaded(root: Path) -> Unavailable:
     if container(root):
-        return Unavailable("this container has no access to a GPU", "start it with `docker run --gpus all`")
-    return Unavailable("the NVIDIA kernel module is not loaded", "load it with `sudo modprobe nvidia`, or reboot")
+        return Unavailable("this container has no access to a GPU", "start it with: `docker run --gpus all ...`")
+    return Unavailable("the NVIDIA kernel module is not loaded", "reboot, or load it: `sudo modprobe nvidia`")
 
 
 def is_wsl(root: Path = Path("/")) -> bool:

@@ -29,16 +29,16 @@ def ending(folder: Path, *, lossy: bool, is_read: bool = True) -> str:
     """Return where it was recorded, and the command that renders it; `is_read` says whether any GPU was."""
     missing = ", but some of it could not be written" if lossy else ""
     if not is_read:
-        return f"recorded into {_short(folder)}{missing}. No GPU was read, so there is no report: gpu-report doctor"
+        return f"recorded into {_short(folder)}{missing}. No GPU was read, so there is no report: `gpu-report doctor`"
     render = shlex.join(["gpu-report", "render", "report.html", _short(folder)])
-    return f"recorded into {_short(folder)}{missing}. Next: {render}"
+    return f"recorded into {_short(folder)}{missing}. Next: `{render}`"
 
 
 def left_behind(pids: Sequence[int]) -> str:
     """Return that processes outlive the command that started them, and how to end them."""
     which = f"process {pids[0]}" if len(pids) == 1 else f"{len(pids)} processes"
     still = "runs" if len(pids) == 1 else "run"
-    return f"note: {which} of this command still {still}. To stop: kill {' '.join(map(str, pids))}"
+    return f"note: {which} of this command still {still}. To stop: `kill {' '.join(map(str, pids))}`"
 
 
 def _short(folder: Path) -> str:

@@ -64,7 +64,9 @@ def stop(folder: Path) -> None:
     deadline = time.monotonic() + STOP_LIMIT_S
     while recorder_pid(folder) is not None:
         if time.monotonic() > deadline:
-            raise GpuReportError(f"the recorder of {folder} (pid {pid}) does not end; `kill -9 {pid}` loses one tick")
+            raise GpuReportError(
+                f"the recorder of {folder} (pid {pid}) does not end. To end it, which loses one tick: `kill -9 {pid}`"
+            )
         time.sleep(POLL_S)
 
 

@@ -3,7 +3,16 @@
 from typing import Any
 
 from gpu_report import __version__
-from gpu_report.model import Analysis, Comparison, Difference, FindingChange, GateResult, LineChange, MetricComparison
+from gpu_report.model import (
+    Analysis,
+    Comparison,
+    Difference,
+    EpochCause,
+    FindingChange,
+    GateResult,
+    LineChange,
+    MetricComparison,
+)
 from gpu_report.render.comparison.rows import gate_word, label
 from gpu_report.render.machine_values import iso_utc, json_ready
 from gpu_report.wording import ending_words
@@ -22,6 +31,7 @@ def build_comparison(comparison: Comparison) -> Json:
             "tool": {"name": "gpu-report", "version": __version__},
             "verdict": comparison.verdict,
             "judgement": comparison.judgement,
+            "cause": _cause(comparison.cause),
             "outcome": comparison.outcome,
             "exit_code": comparison.exit_code,
             "setup": comparison.setup,
@@ -91,6 +101,14 @@ def _metric(metric: MetricComparison) -> Json:
         "enough_epochs": metric.enough_epochs,
         "note": metric.note or None,
     }
+
+
+def _cause(cause: EpochCause | None) -> Json | None:
+    if cause is None:
+        return None
+    line = None if cause.line is None else _line(cause.line)
+    seconds = {"baseline_s": cause.baseline_s, "run_s": cause.run_s}
+    return {"kind": cause.kind, **seconds, "share": cause.share, "line": line}
 
 
 def _finding(finding: FindingChange) -> Json:

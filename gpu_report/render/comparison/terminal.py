@@ -21,10 +21,11 @@ from gpu_report.render.comparison.rows import (
     run_name,
 )
 from gpu_report.render.formatting import utc
-from gpu_report.terminal import plain, without_commands
+from gpu_report.terminal import apart, plain, without_commands
 
 Rows = Sequence[tuple[str, ...]]
 
+COMMAND_INDENT = "    "
 RATE = " images/s"  # the label says it, and 80 columns have no room for it twice
 NOT_BROKEN = frozenset({"", "99 % interval"})  # headers of columns
 OUTCOMES = {"failed": "bold red", "not measured": "bold yellow", "passed": "bold green"}
@@ -45,9 +46,7 @@ def render_comparison_text(comparison: Comparison, *, width: int | None = None, 
     """Return a comparison for a terminal of `width` columns (the real one's when None)."""
     out = io.StringIO()
     console = Console(file=out, width=width, force_terminal=colour, highlight=False, soft_wrap=False)
-    console.print(
-        Text(plain(first_words(comparison)), style=OUTCOMES[comparison.outcome] if comparison.gates else "bold")
-    )
+    _print(console, first_words(comparison), OUTCOMES[comparison.outcome] if comparison.gates else "bold")
     for line in _head(comparison):
         console.print(Text(plain(line)))
     for title, header, rows in _tables(comparison):
@@ -56,11 +55,17 @@ def render_comparison_text(comparison: Comparison, *, width: int | None = None, 
             console.print(_table(title, header, rows))
     console.print()
     for note in (*metric_notes(comparison), *comparison.notes):
-        console.print(Text(plain(note)))
+        _print(console, note)
     if comparison.gates:
         console.print()
         console.print(Text(plain(outcome_words(comparison)), style="bold"))
     return without_commands(out.getvalue())
+
+
+def _print(console: Console, text: str, style: str = "") -> None:
+    """Print a paragraph, and its commands on lines of their own, which are never broken."""
+    for part, command in apart(text):
+        console.print(Text(f"{COMMAND_INDENT if command else ''}{plain(part)}", style=style), soft_wrap=command)
 
 
 def _head(comparison: Comparison) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_report.catalogue import phase_words
+from gpu_report.catalogue import WAITING_FOR_PEER, phase_words
 from gpu_report.model import Analysis, CodeFrame, CodeLine, CodeTime
 from gpu_report.render.formatting import clean, duration, share
 from gpu_report.render.page.view import CodeTimeView, Table
@@ -15,6 +15,7 @@ from gpu_report.render.samples.columns import Blob, pack_table
 from gpu_report.wording import line_words, role_words, upper_first
 
 Json = dict[str, Any]
+SHORTEST_WAIT_S = 0.5  # what would read 0 s is not mentioned
 WHOLE, SECONDS = Scale(0), Scale(MILLISECOND_DECIMALS)
 
 
@@ -28,6 +29,7 @@ def code_time(analysis: Analysis) -> CodeTimeView | None:
         phases=tuple((name, upper_first(phase_words(name))) for name in _phases(analysis.code_time)),
         lines=_table(analysis.code_lines, total),
         note=_note(analysis, total),
+        has_ranks=any(f.kind == "ranks" for time in analysis.code_time for stack in time.stacks for f in stack),
     )
 
 
@@ -87,7 +89,17 @@ def _row(line: CodeLine, total_s: float, *, several: bool) -> tuple[str, ...]:
 def _note(analysis: Analysis, total_s: float) -> str:
     idle = duration(total_s)
     of = "the GPUs were" if len(analysis.gpus) > 1 else "the GPU was"
+    waited_s = sum(row.gpu_seconds for row in analysis.ledger if row.name == WAITING_FOR_PEER)
+    # whoever looks for that wait here finds nothing, and takes it for work
+    waits = (
+        f"While it waits for another rank, its GPU reads as busy: {duration(waited_s)} of that are not in here. "
+        'Choose "All time" to see where. '
+        if waited_s >= SHORTEST_WAIT_S
+        else ""
+    )
+    several = any(time.role.startswith("rank") for time in analysis.code_time)
+    ranks = f"A rank is the training process of one GPU. {waits}" if several or waits else ""
     return (
-        f"These lines of code ran while {of} idle, {idle} in all. Each reading of utilisation covers a fifth of a "
-        "second or more: lines that take turns within one reading share its idle time."
+        f"These lines of code ran while {of} idle, {idle} in all. {ranks}Each reading of utilisation covers a fifth of "
+        "a second or more: lines that take turns within one reading share its idle time."
     )

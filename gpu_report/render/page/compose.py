@@ -67,7 +67,7 @@ def compose(analysis: Analysis) -> ReportView:
         epochs=epochs.rows(analysis, clock),
         epoch_chart=epochs.chart(analysis),
         epochs_outliers=epochs.outliers_note(analysis),
-        epochs_unknown=" ".join(filter(None, (epochs.unknown_note(analysis), epochs.rows_note(analysis)))),
+        epochs_unknown=" ".join(filter(None, (epochs.known_note(analysis), epochs.rows_note(analysis)))),
         statistics=gpu_tables.statistics(analysis),
         processes=gpu_tables.processes(analysis.run.processes, clock),
         kernel=recording.kernel(analysis.run.kernel, clock),

@@ -142,11 +142,14 @@ def outliers_note(analysis: Analysis) -> str:
     return f"{number(outliers)} {what} out: a part of it took far longer than in most others."
 
 
-def unknown_note(analysis: Analysis) -> str:
-    """Return what is not known of any epoch, and how it would be."""
-    if any(known(epoch.data_wait_s) is not None for epoch in analysis.epochs):
+def known_note(analysis: Analysis) -> str:
+    """Return what utilisation is of, which elsewhere is of training alone; what is not known, and how it would be."""
+    if not analysis.epochs:
         return ""
-    return "Images per second and data wait are known only where YOLO's callbacks reported them."
+    whole = "GPU utilisation here is of whole epochs, validation and saving included."
+    if any(known(epoch.data_wait_s) is not None for epoch in analysis.epochs):
+        return whole
+    return f"{whole} Images per second and data wait are known only where YOLO's callbacks reported them."
 
 
 def chart(analysis: Analysis) -> EpochChartView | None:

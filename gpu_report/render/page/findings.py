@@ -19,10 +19,10 @@ from gpu_report.render.formatting import (
 from gpu_report.render.page.evidence import evidence
 from gpu_report.render.page.learn_more import learn_more
 from gpu_report.render.page.next_steps import gaps_step, next_step
-from gpu_report.render.page.sentence_kinds import told
 from gpu_report.render.page.view import AdviceView, Fact, FindingView, KernelRow
 from gpu_report.render.run_clock import WallClock
-from gpu_report.wording import counted, where_words
+from gpu_report.render.sentence_kinds import told
+from gpu_report.wording import counted, upper_first, where_words
 
 SEVERITY_WORDS = {"critical": "Critical", "warning": "Warning", "info": "Note"}
 
@@ -200,8 +200,9 @@ def _where(finding: Finding) -> Iterator[Fact]:
     """Yield the lines of code in which the main process and the loader's workers stood."""
     for process in dict.fromkeys(location.process for location in finding.where):
         mine = [where_words(location) for location in finding.where if location.process == process]
-        who = "Data-loader workers were in" if process == "workers" else "The training was in"
-        yield Fact(f"{who} ({process})" if process.startswith("rank") else who, ", ".join(mine))
+        who = "Data-loader workers were" if process == "workers" else "The training was"
+        rank = f"{upper_first(process)} (the training process of a GPU) was"
+        yield Fact(f"{rank if process.startswith('rank') else who} in", ", ".join(mine))
 
 
 def _gpus(finding: Finding) -> str:

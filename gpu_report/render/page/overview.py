@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from statistics import median
 
 from gpu_report.catalogue import SEVERITIES, cause_look, phase_words
 from gpu_report.model import Analysis, Ending, GpuSummary, LedgerRow, Run, Sentence
@@ -25,11 +24,11 @@ from gpu_report.render.formatting import (
     share,
     tied,
 )
-from gpu_report.render.page.sentence_kinds import NEAR, OWN_CODE
 from gpu_report.render.page.view import Fact, LedgerItem, LegendItem, Table, VerdictView
 from gpu_report.render.quantity_labels import LANES, label, lanes
 from gpu_report.render.recorder_events import marked
 from gpu_report.render.samples.quantity_series import gpu_indexes
+from gpu_report.render.sentence_kinds import NEAR, own_text
 from gpu_report.wording import counted, lower_first
 
 LABEL_PCT = 8.0  # of the ledger's width, from which on a part has room for its share
@@ -55,8 +54,7 @@ def _is_listed(sentence: Sentence, listed: Collection[str]) -> bool:
 
 def _text(sentences: Iterable[Sentence]) -> str:
     """Return sentences as one text; in those that may quote somebody else nothing becomes code."""
-    texts = (each.text if each.kind in OWN_CODE else each.text.replace("`", "'") for each in sentences)
-    return tied(clean(" ".join(texts)))
+    return tied(clean(" ".join(map(own_text, sentences))))
 
 
 def subtitle(analysis: Analysis) -> tuple[str, ...]:
@@ -227,12 +225,11 @@ def _epochs(analysis: Analysis) -> Fact:
     lengths = [epoch.end_t_s - epoch.start_t_s for epoch in analysis.epochs]
     if not lengths:
         return Fact("Epochs completed", MISSING, "none was completed" if analysis.run.inside else "no YOLO run found")
-    later = [epoch.end_t_s - epoch.start_t_s for epoch in analysis.epochs if not epoch.first]  # which warms up
-    length = duration(median(later or lengths))
-    if len(lengths) == 1:
-        return Fact("Epochs completed", "1", length)
-    without = ", without the first" if 0 < len(later) < len(lengths) else ""
-    return Fact("Epochs completed", number(len(lengths)), f"median {length} each{without}")
+    first = f"{duration(lengths[0], aligned=True)}, start-up included" if len(lengths) == 1 else ""
+    now = analysis.epoch_now
+    whose = "for a later one" if first else "each"
+    each = f"{duration(now.seconds, aligned=True)} {whose} ({now.now_is})" if now else ""
+    return Fact("Epochs completed", number(len(lengths)), "; ".join(part for part in (first, each) if part))
 
 
 def _ending(ending: Ending | None) -> tuple[Fact, ...]:

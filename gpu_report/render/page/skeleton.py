@@ -10,8 +10,9 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from gpu_report.render.formatting import clean, is_typed
+from gpu_report.render.formatting import clean
 from gpu_report.render.page import assets
+from gpu_report.terminal import is_typed
 
 PARTIALS, TEMPLATE = "partials/", ".html.j2"
 

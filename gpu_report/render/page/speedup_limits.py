@@ -1,6 +1,6 @@
 """Possible speed-up: an epoch now and with one cause removed, what a fix is expected to reach, and the limit."""
 
-from gpu_report.model import Analysis
+from gpu_report.model import Analysis, longest_now
 from gpu_report.render.formatting import duration
 from gpu_report.render.page.view import Table
 from gpu_report.render.speedup_rows import SpeedupRow, speedup_rows
@@ -18,7 +18,7 @@ def limits(analysis: Analysis) -> Table:
 
 def note(analysis: Analysis) -> str:
     """Return which epochs the epoch now is of."""
-    longest = max(analysis.speedup_limits, key=lambda limit: limit.epoch_s_now, default=None)
+    longest = longest_now(analysis.speedup_limits)
     which = f" Epoch now: {longest.now_is}." if longest and longest.now_is else ""
     return f"One epoch now, and with one cause removed. The rest of the epoch stays as it is.{which}"
 

@@ -280,12 +280,16 @@ class LegendItem:
 
 @dataclass(frozen=True)
 class CodeTimeView:
-    """What the GPUs waited for: the roles and phases to choose from (key and words), and the worst lines."""
+    """What the GPUs waited for: the roles and phases to choose from (key and words), and the worst lines.
+
+    `has_ranks` says that some stacks wait for other ranks.
+    """
 
     roles: tuple[tuple[str, str], ...]
     phases: tuple[tuple[str, str], ...]
     lines: Table
     note: str
+    has_ranks: bool
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from gpu_report.catalogue import CAUSES
 from gpu_report.render.recorder_events import WHAT
 from gpu_report.render.redaction.hosts import hosts_in_command, hosts_in_text
 from gpu_report.render.redaction.yolo_arguments import YOLO_ARGUMENTS
+from gpu_report.wording import exception_words
 
 LEAST_LETTERS = 3  # a shorter name is hidden where it stands, but not looked for within sentences
 LONGEST_TEXT = 8192  # characters: a longer text is no sentence of anybody, and is hidden as a whole
@@ -100,6 +101,7 @@ class Hider:
         self._counts: dict[str, int] = {}
         self._paths: dict[str, str] = {}  # by what they were, in small letters
         self._words: dict[str, str] = {}
+        self._exceptions: dict[str, str] = {}
 
     # --- what a field is known to hold ----------------------------------------------------------------------
 
@@ -232,6 +234,8 @@ class Hider:
         """Return a text without what was learned, and without what looks like an address, a path or a serial number."""
         if len(text) > LONGEST_TEXT:
             return self._hidden("text", text)
+        for said, kept in self._exceptions.items():  # first: what is found in its words would break them up
+            text = text.replace(said, kept)
         for home in _HOME.finditer(text):
             self.user(home[1])
         text = _replaced(self._paths, text)
@@ -263,6 +267,12 @@ class Hider:
 
     def _replacement(self, kind: str) -> Callable[[re.Match[str]], str]:
         return lambda found: self._hidden(kind, found[0])
+
+    def exception(self, error: str | None, message: str) -> None:
+        """Learn what an exception said: in sentences its type stays, for its words may quote a path or data."""
+        said = exception_words(error, message)
+        for each in {said, said.replace("`", "'")} if message else ():
+            self._exceptions[each] = exception_words(error, "")
 
     # --- the placeholders ----------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from gpu_report.model import Analysis, Comparison, Difference
+from gpu_report.model import Analysis, Comparison, Difference, Raised
 from gpu_report.render.redaction.placeholders import Hider
 
 STATEMENT = (
@@ -100,6 +100,8 @@ def _hidden(value: Any, hider: Hider) -> Any:
 
 def _field(owner: Any, name: str, hider: Hider) -> Any:
     value, kind = getattr(owner, name), type(owner).__name__
+    if isinstance(value, Raised):
+        hider.exception(owner.error, value.message)
     if value is None or (isinstance(value, str | tuple) and not {(None, name), (kind, name)}.isdisjoint(_OURS)):
         return value
     special: dict[tuple[str, str], Callable[[Any], Any]] = {
@@ -122,6 +124,8 @@ def _field(owner: Any, name: str, hider: Hider) -> Any:
         },
         ("Run", "stacks"): lambda _: (),
         ("Raised", "frames"): lambda _: (),
+        ("Raised", "message"): lambda _: "",
+        ("Ending", "message"): lambda _: None,
         ("Run", "dumps"): lambda _: (),
         ("Mount", "source"): lambda source: source if source == owner.type else hider.source(source),
     }

@@ -55,6 +55,7 @@ def build_summary(analysis: Analysis) -> Json:
             for said in analysis.verdict.sentences
         ],
         "projection": _projection(analysis.projection),
+        "epoch_now": None if analysis.epoch_now is None else asdict(analysis.epoch_now),
         "hypotheses": [
             {"text": each.text, "confidence": each.confidence, "decided_by": each.decided_by, "argument": each.argument}
             for each in analysis.hypotheses

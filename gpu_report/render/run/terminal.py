@@ -3,14 +3,13 @@
 import io
 import textwrap
 from collections.abc import Iterable, Sequence
-from statistics import median
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from gpu_report.catalogue import RULES, SEVERITIES, cause_words, phase_words
-from gpu_report.model import Advice, Analysis, EpochSummary, Finding, GpuSummary, LedgerRow, Stats
+from gpu_report.model import Advice, Analysis, EpochNow, EpochSummary, Finding, GpuSummary, LedgerRow, Sentence, Stats
 from gpu_report.render.formatting import (
     duration,
     energy,
@@ -28,8 +27,9 @@ from gpu_report.render.formatting import (
 )
 from gpu_report.render.machine_values import iso_utc
 from gpu_report.render.markdown_text import words
+from gpu_report.render.sentence_kinds import own_text
 from gpu_report.render.speedup_rows import SpeedupRow, speedup_rows
-from gpu_report.terminal import plain, without_commands
+from gpu_report.terminal import apart, plain, without_commands
 from gpu_report.wording import MIB_PER_GIB, ending_words, line_words, role_words, shown_ratio, where_words
 
 SHOWN_FINDINGS = 20
@@ -53,7 +53,7 @@ def render_text(analysis: Analysis, *, width: int | None = None, colour: bool = 
     """Return the summary for a terminal of `width` columns (the real one's when None)."""
     out = io.StringIO()
     console = Console(file=out, width=width, force_terminal=colour, highlight=False, soft_wrap=False)
-    first, *rest = [each.text for each in analysis.verdict.sentences] or [""]
+    first, *rest = map(own_text, analysis.verdict.sentences or (Sentence("work", ""),))
     _print(console, first, _mood(analysis))
     if rest:
         _print(console, " ".join(rest))
@@ -107,10 +107,14 @@ def _print_lines(console: Console, title: str, lines: Sequence[str]) -> None:
 
 
 def _print(console: Console, text: str, style: str = "", indent: int = 0) -> None:
-    """Print a paragraph, whose numbers do not part from their units at the end of a line."""
+    """Print a paragraph, whose numbers do not part from their units, and its commands, which are never broken."""
     room = max(console.width - indent, 1)
-    lines = textwrap.wrap(tied(plain(text)), room, break_on_hyphens=False)
-    console.print(Text("\n".join(" " * indent + line for line in lines).replace(TIED, " "), style=style))
+    for part, command in apart(text) or [("", False)]:
+        if command:
+            console.print(Text(f"{' ' * (indent + INDENT)}{plain(part)}", style=style), soft_wrap=True)
+            continue
+        lines = textwrap.wrap(tied(plain(part)), room, break_on_hyphens=False)
+        console.print(Text("\n".join(" " * indent + line for line in lines).replace(TIED, " "), style=style))
 
 
 def _print_changes(console: Console, analysis: Analysis) -> None:
@@ -193,9 +197,8 @@ def _speedup_row(row: SpeedupRow) -> tuple[str, ...]:
     expected = row.why_not_expected
     if row.expected_s is not None:
         faster = f"{shown_ratio(row.now_s, row.expected_s):.1f}\u00d7 faster"
-        expected = f"{duration(row.expected_s)} ({faster}) with {row.limit.fix}"
-    cells = (row.name, duration(row.now_s), expected, duration(row.limit_s))
-    return tuple(cell.replace(TIED, " ") for cell in cells)
+        expected = f"{_seconds(row.expected_s)} ({faster}) with {row.limit.fix}"
+    return row.name, _seconds(row.now_s), expected.replace(TIED, " "), _seconds(row.limit_s)
 
 
 def _finding_table(analysis: Analysis) -> tuple[str, tuple[str, ...], Rows]:
@@ -221,7 +224,9 @@ def _code_table(analysis: Analysis) -> tuple[str, tuple[str, ...], Rows]:
         )
         for line in analysis.code_lines[:SHOWN_LINES]
     ]
-    return "Lines of code with the most idle GPU time", ("", "idle GPU time", "mostly during"), rows
+    ranks = any(line.process.startswith("rank") for line in analysis.code_lines[:SHOWN_LINES])
+    what = " (rank: process of one GPU)" if ranks else ""
+    return f"Lines of code with the most idle GPU time{what}", ("", "idle GPU time", "mostly during"), rows
 
 
 def _gpu_row(summary: GpuSummary) -> tuple[str, ...]:
@@ -312,20 +317,28 @@ def _epochs(analysis: Analysis) -> list[str]:
     """Return what an epoch comes to (medians), and which ones stand out."""
     if not analysis.epochs:
         return []
-    every = analysis.epochs
-    parts = [f"{_median([e.end_t_s - e.start_t_s for e in every]):.1f} s"]
-    lengths = {
-        "train": "train_s",
-        "validation": "validation_s",
-        "checkpoint": "checkpoint_s",
-        "waiting for data": "data_wait_s",
-    }
-    typical = {words: _median([getattr(e, name) for e in every]) for words, name in lengths.items()}
-    shown = ", ".join(f"{words} {seconds:.1f} s" for words, seconds in typical.items() if seconds is not None)
-    parts += [f"({shown})"] if shown else []
-    speed = _median([e.images_per_s for e in every])
-    rate = f", {speed:.0f} images/s" if speed is not None else ""
-    return [f"Epochs: {len(every):,}, median {' '.join(parts)}{rate}.", *_outliers(every)]
+    every, now = analysis.epochs, analysis.epoch_now
+    lengths = (
+        [] if now is None else [f"{_seconds(now.seconds)} {'each' if every[1:] else 'for a later one'} ({now.now_is})"]
+    )
+    if len(every) == 1:
+        lengths.insert(0, f"{_seconds(every[0].end_t_s - every[0].start_t_s)}, start-up included")
+    lines = [f"Epochs: {', '.join((f'{len(every):,}', *lengths))}."]
+    return [*lines, *(_epoch_parts(now) if now else ()), *_outliers(every)]
+
+
+def _epoch_parts(now: EpochNow) -> list[str]:
+    """Return what the parts of an epoch take, as far as they are known."""
+    parts = {"train": now.train_s, "validation": now.validation_s, "checkpoint": now.checkpoint_s}
+    shown = [f"{words} {_seconds(seconds)}" for words, seconds in parts.items() if seconds is not None]
+    if shown and now.train_s is not None and now.data_wait_s is not None:
+        shown[0] += f" ({_seconds(now.data_wait_s)} of it waiting for data)"
+    shown += [] if now.images_per_s is None else [f"{now.images_per_s:.0f} images/s"]
+    return [f"Parts of an epoch: {', '.join(shown)}."] if shown else []
+
+
+def _seconds(seconds: float) -> str:
+    return duration(seconds, aligned=True).replace(TIED, " ")
 
 
 def _outliers(epochs: Sequence[EpochSummary]) -> list[str]:
@@ -334,11 +347,6 @@ def _outliers(epochs: Sequence[EpochSummary]) -> list[str]:
     named = [f"{e.epoch} ({'; '.join(outlier_words(e))})" for e in outliers[:SHOWN_OUTLIERS]]
     more = f", and {len(outliers) - SHOWN_OUTLIERS} more" if len(outliers) > SHOWN_OUTLIERS else ""
     return [f"Epochs that stand out: {', '.join(named)}{more}."] if outliers else []
-
-
-def _median(values: Iterable[float | None]) -> float | None:
-    present = [value for value in values if value is not None]
-    return median(present) if present else None
 
 
 def _table(title: str, header: Sequence[str], rows: Rows) -> Table:

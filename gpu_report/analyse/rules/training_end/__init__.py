@@ -54,7 +54,7 @@ def _reported_crash(context: Context, training: RankGroup, culprit: InsideRun) -
     if training.is_interrupted:
         return _interrupted(context, training, culprit)
     found = _crash(context, culprit)
-    where = f" on rank {culprit.rank}{_gpu_of(context, culprit)}" if len(training.ranks) > 1 else ""
+    where = f" on rank {culprit.rank} ({_process_of(context, culprit)})" if len(training.ranks) > 1 else ""
     before = find_hang(context, training, found.end_t_s)
     found = replace(
         found,
@@ -227,11 +227,11 @@ def _after(before: Hang | None) -> str:
     return f", after it had {how} {before.where} for {before.seconds:.0f} s"
 
 
-def _gpu_of(context: Context, process: InsideRun) -> str:
-    """Return the GPU of a rank in words, empty where it is not known."""
+def _process_of(context: Context, process: InsideRun) -> str:
+    """Return what a rank is, with its GPU where that is known."""
     uuid = process.settings.get("gpu_uuid")
     gpu = next((gpu.index for gpu in context.run.gpus if gpu.uuid is not None and gpu.uuid == uuid), None)
-    return "" if gpu is None else f" (GPU {gpu})"
+    return f"training process of {'one GPU' if gpu is None else f'GPU {gpu}'}"
 
 
 def _pids(context: Context, going: Sequence[RankGroup]) -> frozenset[int]:

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from gpu_report.analyse.timeline.exception_kinds import ExceptionKind, exception_kind
 from gpu_report.analyse.timeline.trainings import whole
 from gpu_report.model import Advice, InsideRun
+from gpu_report.wording import exception_words
 
-LONGEST_SHOWN = 160  # characters of an exception's own words in a sentence: an error of NCCL has hundreds
 WHAT: Mapping[ExceptionKind, str] = {
     "disk full": "a disk was full",
     "gpu memory": "CUDA ran out of memory",
@@ -20,7 +20,7 @@ AGAIN = "Run it again with `CUDA_LAUNCH_BLOCKING=1`: the traceback then names th
 ADVICE: Mapping[ExceptionKind, str] = {
     "disk full": "Free space on that disk (`df -h` shows it), or write elsewhere with `project=`",
     "cuda": AGAIN,
-    "communication": "Find the rank that stopped first: its output says why. `NCCL_DEBUG=INFO` shows more",
+    "communication": "Find the training process (rank) that stopped first: its output says why, `NCCL_DEBUG=INFO` more",
     "loader worker": "Train with `workers=0` once: the error then comes with its own traceback",
     "nan": "Lower the learning rate (`lr0`), or train with `amp=False`; look for broken labels",
     "data set": "Check the paths in the data set's YAML file, and the image or label that the message names",
@@ -43,7 +43,7 @@ def exception_summary(process: InsideRun) -> str:
     kind = exception_kind(process)
     if kind == "gpu memory":  # its own words are numbers of the allocator; what held memory is evidence
         return "The training ran out of GPU memory"
-    said = _said(process)
+    said = exception_words(process.error, process.raised.message)
     if kind in WHAT:
         return f"The training crashed: {WHAT[kind]}{said}"
     return f"The training crashed{said}"
@@ -52,7 +52,9 @@ def exception_summary(process: InsideRun) -> str:
 def exception_cause(process: InsideRun) -> str:
     """Return why a training ended, as a part of a sentence."""
     kind = exception_kind(process)
-    return WHAT[kind] if kind in WHAT else f"an exception{_said(process)} ended it"
+    return (
+        WHAT[kind] if kind in WHAT else f"an exception{exception_words(process.error, process.raised.message)} ended it"
+    )
 
 
 def exception_advice(process: InsideRun, args: Mapping[str, object]) -> tuple[Advice, ...]:
@@ -75,11 +77,3 @@ def gpu_memory_advice(settings: Mapping[str, object], args: Mapping[str, object]
     if not half or "batch" not in args:
         return Advice(why, short="Lower `batch` or `imgsz`")
     return Advice(why, "batch", str(batch), str(half), short=f"Set `batch={half}` (now {batch}), or lower `imgsz`")
-
-
-def _said(process: InsideRun) -> str:
-    """Return an exception's type and words in brackets, as far as they are known."""
-    message = process.raised.message
-    short = message if len(message) <= LONGEST_SHOWN else f"{message[:LONGEST_SHOWN].rstrip()} ..."
-    known = ": ".join(part for part in (process.error, short) if part)
-    return f" ({known})" if known else ""

@@ -455,7 +455,7 @@ def test_one_ordinary_epoch_is_one():
 
 def test_a_run_cut_short_says_who_fails_on_it():
     found = compare([analysed(HEALTHY)], analysed("s-oom"))
-    assert any("`gpu-report check` fails on a crash" in note for note in found.notes)
+    assert any("To fail on a crash: `gpu-report check`" in note for note in found.notes)
 
 
 def test_validation_that_was_seen_from_outside_is_not_held_against_one_told_from_inside():

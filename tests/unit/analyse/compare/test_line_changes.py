@@ -15,7 +15,7 @@ from gpu_report.analyse.compare.slower_host import HostSlowdown
 MOVED = (replace(LOG, line=57), TRAINER)
 OTHER = (replace(LOG, function="log_loss"), TRAINER)
 UNKNOWN = "Which lines of code got slower is unknown: "
-RECORD = "`gpu-report record -- COMMAND` records them, unless `--no-stacks` is given."
+RECORD = "To record them, without `--no-stacks`: `gpu-report record -- COMMAND`."
 
 
 def run(spent_s, *stack, **how):

@@ -12,6 +12,7 @@ from gpu_report.analyse.results import code_time as module
 from gpu_report.analyse.signals.idle_stacks import IdleStacks
 from gpu_report.analyse.timeline.phase_index import PhaseIndex
 from gpu_report.model import Frame, ProcessStacks
+from gpu_report.wording import line_words
 
 YOLO = "/venv/lib/python3.11/site-packages/ultralytics/engine/trainer.py"
 MAIN = Frame("/home/me/train.py", 3, "<module>")
@@ -20,7 +21,17 @@ CALL = Frame("/venv/lib/python3.11/site-packages/torch/nn/modules/module.py", 15
 CONV = Frame("/venv/lib/python3.11/site-packages/torch/nn/modules/conv.py", 456, "forward")
 LOADER = Frame("/venv/lib/python3.11/site-packages/torch/utils/data/dataloader.py", 733, "__next__")
 SELECT = Frame("/usr/lib/python3.11/selectors.py", 415, "select")
-STACKS = {1: (CONV, CALL, STEP, MAIN), 2: (SELECT, LOADER, EPOCH, MAIN), 3: (SELECT, STEP, MAIN)}
+C10D = "/venv/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py"
+BARRIER, OWN = Frame(C10D, 5030, "barrier", called="barrier"), Frame("/home/me/meet.py", 124, "meet")
+PICKLE = Frame(C10D, 3234, "_tensor_to_object", called="load")
+WRAPPER = Frame("/venv/lib/python3.11/site-packages/torch/distributed/c10d_logger.py", 83, "wrapper")
+STACKS = {
+    1: (CONV, CALL, STEP, MAIN),
+    2: (SELECT, LOADER, EPOCH, MAIN),
+    3: (SELECT, STEP, MAIN),
+    4: (BARRIER, WRAPPER, OWN, STEP, MAIN),
+    5: (PICKLE, WRAPPER, OWN, STEP, MAIN),
+}
 
 
 def analysed(*stays):
@@ -45,6 +56,14 @@ def test_idle_time_adds_up_by_stack_phase_and_moment():
     trains = [time.phases[number] == "train" for number in time.phase]
     phases = sum(phase.duration_s for phase in analysis.phases if phase.name == "train")
     assert time.seconds[trains].sum() == pytest.approx(phases, abs=2 * time.bucket_s)
+
+
+def test_a_call_that_waits_for_other_ranks_is_no_work_of_a_library():
+    analysis = analysed((0.0, 4), (30.0, 5))
+    kinds = {stack[-1].function: stack[-1].kind for stack in analysis.code_time[0].stacks}
+    assert kinds == {"barrier()": "ranks", "load()": "library"}  # the pickle of what came is none
+    waited = {line.waits_for: line_words(line) for line in analysis.code_lines}
+    assert waited["ranks"] == "meet (meet.py:124), waiting for other ranks"
 
 
 def test_a_stack_is_shown_without_what_lies_between_its_own_lines():

@@ -42,7 +42,7 @@ def test_a_full_main_process_whose_data_came_is_the_cause_at_any_utilisation(nam
 
 def test_the_finding_says_what_its_utilisation_is_over():
     found = starved("run-4")
-    assert " % of the time in steady state: " in found.summary
+    assert " % of training time: " in found.summary
     assert found.evidence[0].text == "mean utilisation in the steady state (without warm-up and slow epochs)"
 
 

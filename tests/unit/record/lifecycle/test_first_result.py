@@ -57,7 +57,7 @@ def test_a_long_recording_is_left_to_the_report(tmp_path, monkeypatch, capsys):
 
 
 def test_the_command_that_renders_can_be_typed_as_it_stands(tmp_path):
-    assert ending(Path("my runs/1"), lossy=False).endswith("Next: gpu-report render report.html 'my runs/1'")
+    assert ending(Path("my runs/1"), lossy=False).endswith("Next: `gpu-report render report.html 'my runs/1'`")
     assert "could not be written" in ending(Path("r"), lossy=True)
     unread = ending(Path("r"), lossy=False, is_read=False)
     assert "No GPU was read" in unread
@@ -68,10 +68,10 @@ def test_a_recording_says_what_it_records_and_where_and_how_to_see_it(run_cli, f
     fake_nvml.write("count=2\n")
     fast = ("--interval", "0.1", "--output", "r")
     done = run_cli("record", *fast, "--", "echo", "trained", env=fake_nvml.env())
-    begun, ended = done.stderr.splitlines()  # no terminal: nothing is analysed, nothing waited for
+    begun, *ended = done.stderr.splitlines()  # no terminal: nothing is analysed, nothing waited for
     name = json.loads((tmp_path / "r" / "run.json").read_text())["gpus"][0]["name"]
     assert begun == f"gpu-report: recording 2 GPUs ({name}), every 0.1 s, into r"
-    assert ended == "gpu-report: recorded into r. Next: gpu-report render report.html r"
+    assert ended == ["gpu-report: recorded into r. Next:", "    gpu-report render report.html r"]
     assert done.stdout == "trained\n"
     watched = run_cli("record", *fast[:3], "s", "--duration", "0.3", env=fake_nvml.env())
     assert watched.stderr.splitlines()[0].endswith(", every 0.1 s for 0.3 s, into s")

@@ -56,9 +56,13 @@ def test_no_metric_takes_two_lines_of_80_columns(baseline, run):
 @pytest.mark.parametrize(
     ("baseline", "run", "says"),
     [
-        ("n-fed", "n-starved", "Epoch time 2.9 s → 12.2 s (4.2\u00d7 slower)."),
-        ("n-starved", "n-fed", "Epoch time 12.2 s → 2.9 s (4.2\u00d7 faster)."),
-        (f"{ALIKE}/run-1", f"{ALIKE}/stalls-1", "Epoch time 5.9 s → 8.1 s (37 % slower)."),
+        ("n-fed", "n-starved", "Epoch time 2.9 s → 12.2 s (4.2\u00d7 slower), because data loading got slower. "),
+        ("n-starved", "n-fed", "Epoch time 12.2 s → 2.9 s (4.2\u00d7 faster), because data loading got faster. "),
+        (
+            f"{ALIKE}/run-1",
+            f"{ALIKE}/stalls-1",
+            "Epoch time 5.9 s → 8.1 s (37 % slower), because data loading got slower. ",
+        ),
         (
             "ab-workers-2",
             "ab-workers-14",

@@ -77,11 +77,13 @@ def test_a_failed_training_whose_command_says_all_is_well_is_told(analysis: mode
     assert tile(compose(failed), "Duration").note == "exit code 0, though the training failed"
 
 
-def test_the_median_epoch_of_two_is_between_them(analysis: model.Analysis) -> None:
-    first, second = analysis.epochs[:2]
-    lengths = replace(first, end_t_s=first.start_t_s + 24), replace(second, end_t_s=second.start_t_s + 12)
-    assert plain(tile(compose(replace(analysis, epochs=lengths)), "Epochs").note) == "median 18 s each"
-    assert plain(tile(compose(replace(analysis, epochs=lengths[:1])), "Epochs").note) == "24 s"
+def test_the_length_of_epochs_says_of_which_it_is(analysis: model.Analysis) -> None:
+    now = model.EpochNow(18.0, "median of all epochs")
+    assert plain(tile(compose(replace(analysis, epoch_now=now)), "Epochs").note) == "18.0 s each (median of all epochs)"
+    one = replace(analysis, epochs=(replace(analysis.epochs[0], end_t_s=analysis.epochs[0].start_t_s + 24),))
+    assert plain(tile(compose(one), "Epochs").note) == "24.0 s, start-up included"
+    note = plain(tile(compose(replace(one, epoch_now=now)), "Epochs").note)
+    assert note == "24.0 s, start-up included; 18.0 s for a later one (median of all epochs)"
 
 
 def test_energy_of_gpus_that_have_none_is_not_available(analysis: model.Analysis) -> None:

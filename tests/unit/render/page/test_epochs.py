@@ -9,10 +9,10 @@ from gpu_report.render.page.epochs import (
     MOST_TICKS,
     chart,
     columns,
+    known_note,
     outliers_note,
     rows,
     rows_note,
-    unknown_note,
 )
 from gpu_report.render.run_clock import WallClock
 
@@ -59,8 +59,8 @@ def test_what_no_epoch_knows_has_no_column_and_what_some_know_has(analysis: mode
 
 
 def test_what_is_unknown_is_said_only_where_it_is(analysis: model.Analysis, full: model.Analysis) -> None:
-    assert "callbacks reported them" in unknown_note(analysis)
-    assert unknown_note(full) == ""
+    assert "callbacks reported them" in known_note(analysis)
+    assert known_note(full) == "GPU utilisation here is of whole epochs, validation and saving included."
 
 
 def test_an_epoch_that_stands_out_says_why_and_is_counted(full: model.Analysis) -> None:

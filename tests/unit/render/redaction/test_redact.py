@@ -18,6 +18,8 @@ from gpu_report.render.comparison.terminal import render_comparison_text
 from gpu_report.render.redaction.placeholders import LONGEST_TEXT, Hider
 from gpu_report.render.redaction.redact import _OURS, STATEMENT, redact, redact_comparison
 from gpu_report.render.run.summary_json import build_summary
+from gpu_report.render.run.terminal import render_text
+from gpu_report.wording import exception_words
 
 HOST, USER, FOLDER, RUN = "zebra-17", "quagga", "okapi_project", "lemur-run-9"
 UUID, SERIAL, MAC, IPV6 = (
@@ -134,6 +136,30 @@ def test_no_secret_is_left_in_the_page_or_the_summary(analysis: model.Analysis, 
     for secret in SECRETS:
         assert secret.lower() not in html.lower(), secret
         assert secret.lower() not in summary.lower(), secret
+
+
+@pytest.mark.parametrize("error", ["ValueError", None])
+@pytest.mark.parametrize(
+    "message", ["row `17`: Quokka of ward 3", f"no Quokka in {'a column, ' * 40}", "[host 1] (Quokka)"]
+)
+def test_of_an_exception_its_type_stays_and_none_of_its_words(analysis: model.Analysis, error, message) -> None:
+    said = f"The training crashed{exception_words(error, message)} on rank 1"
+    inside = model.InsideRun(1, 1, 7, "train", {}, (), (), "exception", error, raised=model.Raised(message))
+    crashed = replace(
+        analysis,
+        run=replace(analysis.run, inside=(inside,)),
+        findings=(model.Finding("failed-1", "run-ended", "critical", None, 4.0, 9.0, said),),
+        verdict=model.Verdict((model.Sentence("ended", f"{said}."),)),
+        ending=model.Ending("failed", 9.0, failure=said, type=error, message=message),
+    )
+    assert "Quokka" in json.dumps(build_summary(crashed))
+    shared = redact(crashed)
+    written = json.dumps(build_summary(shared)) + render_html(shared) + render_text(shared) + repr(shared.run.inside)
+    assert "Quokka" not in written
+    kept = exception_words(error, "")
+    assert shared.findings[0].summary == f"The training crashed{kept} on rank 1"
+    assert shared.verdict.text == f"The training crashed{kept} on rank 1."
+    assert (shared.ending.type, shared.ending.message) == (error, None)
 
 
 def test_what_does_not_tell_whose_it_is_stays(analysis: model.Analysis, shared: model.Analysis) -> None:

@@ -1,13 +1,17 @@
 """How the summary reads in a terminal: the order of the page, ids in one piece, 80 columns, colour, our words."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from support.compared import analysed
 from support.plain_words import banned
 
+from gpu_report.model import Sentence
 from gpu_report.render.run.terminal import render_markdown, render_text
+from gpu_report.render.sentence_kinds import own_text
+from gpu_report.terminal import is_typed
 
 WIDTHS = (80, 120)
 RUNS = sorted(path.name for path in (Path(__file__).parents[4] / "sample_runs").iterdir() if path.is_dir())
@@ -29,7 +33,7 @@ def test_it_has_the_order_of_the_page_in_80_and_120_columns(name):
     analysis = analysed(name)
     for width in WIDTHS:
         lines = render_text(analysis, width=width).splitlines()
-        assert max(map(len, lines)) <= width
+        assert max(len(line) for line in lines if not is_typed(line.strip())) <= width  # commands are never broken
         assert not [line for line in lines if line != line.rstrip()]
         places = [
             next((number for number, line in enumerate(lines) if line.startswith(title)), None) for title in ORDER
@@ -91,3 +95,19 @@ def test_a_price_gives_the_ledger_a_column_of_money(run_warm):
     with_price = run_warm("summary", run, "--price-per-hour", "36", env={"COLUMNS": "80"}).stdout
     assert re.search(r"GPU time  share  cost\n", with_price)
     assert re.search(r"31\.2 s   51 %  0\.31\n", with_price)
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("name", RUNS)
+def test_a_command_to_copy_is_a_line_of_its_own_and_whole(name, width):
+    analysis = analysed(name)
+    printed = render_text(analysis, width=width).splitlines()
+    typed = [code for said in analysis.verdict.sentences for code in own_text(said).split("`")[1::2] if is_typed(code)]
+    assert [code for code in typed if " " in code and f"    {code}" not in printed] == []
+
+
+def test_what_somebody_else_called_a_thing_is_no_command_to_copy():
+    analysis = analysed("s-oom")
+    hostile = Sentence("drops", "a `sudo rm -rf /` b")
+    shown = render_text(replace(analysis, verdict=replace(analysis.verdict, sentences=(hostile,))), width=80)
+    assert shown.splitlines()[0] == "a 'sudo rm -rf /' b"

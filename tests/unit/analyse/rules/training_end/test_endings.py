@@ -115,8 +115,8 @@ KILL = command(signal="SIGKILL")
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        ("RuntimeError", "The training crashed (RuntimeError) on rank 1 (GPU 1)"),
-        ("OutOfMemoryError", "The training ran out of GPU memory on rank 1 (GPU 1)"),
+        ("RuntimeError", "The training crashed (RuntimeError) on rank 1 (training process of GPU 1)"),
+        ("OutOfMemoryError", "The training ran out of GPU memory on rank 1 (training process of GPU 1)"),
     ],
 )
 def test_the_rank_that_died_first_is_named(error, words):
@@ -236,7 +236,12 @@ IN_YOLO = (Frame("/opt/site-packages/ultralytics/data/base.py", 85, "load_image"
         (0, IN_CALLBACK, ("main", "fail", 41), "The training crashed (ValueError) in fail (train.py:41)"),
         (0, IN_WORKER, ("workers", "read", 7), "The training crashed (ValueError) in read (data.py:7)"),
         (0, IN_YOLO, ("main", "load_image", 85), "The training crashed (ValueError)"),
-        (1, IN_CALLBACK, ("rank 1", "fail", 41), "The training crashed (ValueError) on rank 1 (GPU 1) in fail"),
+        (
+            1,
+            IN_CALLBACK,
+            ("rank 1", "fail", 41),
+            "The training crashed (ValueError) on rank 1 (training process of GPU 1) in fail",
+        ),
     ],
     ids=["callback", "worker", "YOLO's", "rank"],
 )

@@ -1,11 +1,21 @@
-"""Which sentences of the verdict stand where on the page."""
+"""Which sentences of the verdict stand where, and in which of them code is our own."""
 
-from gpu_report.model import Analysis
+from gpu_report.model import Analysis, Sentence
 
 # Kinds of sentences that hold code of ours, to be copied.
 OWN_CODE = frozenset({"fix", "look", "prevent", "resume", "guess", "record"})
 # Kinds that belong to the lead: what happened, what prevents it, what it comes to. The rest is small print.
 NEAR = OWN_CODE | {"lost", "ended", "work", "starved", "projection", "speed-up", "cost", "fault"}
+
+
+def own_text(sentence: Sentence) -> str:
+    """Return a sentence's text; in one that may quote somebody else nothing becomes code, or a command to be copied."""
+    return sentence.text if sentence.kind in OWN_CODE else sentence.text.replace("`", "'")
+
+
+def verdict_text(analysis: Analysis) -> str:
+    """Return the whole verdict as one text."""
+    return " ".join(map(own_text, analysis.verdict.sentences))
 
 
 def told(analysis: Analysis) -> frozenset[str]:

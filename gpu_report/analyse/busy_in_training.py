@@ -1,0 +1,41 @@
+"""How busy GPUs were in training: the one number that verdict, findings and tiles give, and of which time it is."""
+
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.timeline.activity import outside
+from gpu_report.analyse.timeline.trainings import Training
+from gpu_report.analyse.timeseries.intervals import as_array
+from gpu_report.wording import length
+
+Busy = tuple[float, float] | None  # mean utilisation in %, and the seconds that it is of
+
+
+def busy_in_training(context: Context, training: Training | None = None, gpu: int | None = None) -> Busy:
+    """Return mean utilisation (%) of training and its length (s, mean of GPUs), None where nothing ran.
+
+    Of all trainings and the GPUs that they used, or of one. Training is the train phases; where no epochs are known,
+    all outside startup and idle. A GPU that spins for another reads as fully busy and does nothing: that is no work.
+    """
+    trained = training.train_spans if training else [p.span for p in context.phases if p.name == "train"]
+    spans = as_array(trained)
+    weight = busy = 0.0
+    for series, usable in zip(context.series, context.usable, strict=True):
+        if gpu is not None and series.gpu != gpu:
+            continue
+        mine = usable & ~outside(series, spans) if len(spans) else usable
+        waits = [wait.span for wait in context.busy_waits if wait.gpu == series.gpu]
+        weight += float(series.weight_s[mine].sum())
+        busy += float((series.weight_s * series.util_pct)[mine & outside(series, waits)].sum())
+    gpus = len(context.activity.used_gpus) if gpu is None else 1
+    return (busy / weight, weight / gpus) if weight else None
+
+
+def saw_training(context: Context) -> bool:
+    """Tell whether any training was seen, and when it trained."""
+    return any(phase.name == "train" for phase in context.phases)
+
+
+def of_what_time(context: Context, seconds: float) -> str:
+    """Return of what time a GPU was busy: of training, or of what else was recorded."""
+    if saw_training(context):
+        return "training time" + (" (validation included)" if context.too_coarse else "")
+    return f"the {length(seconds)} {'after start-up' if context.activity.startups else 'recorded'}"

@@ -1,0 +1,88 @@
+"""What the profiler's windows lead to: real traces of an H100, cut to one step, each in a run of its own."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support.runs import make_run
+
+from gpu_report.analyse import analyse
+from gpu_report.analyse.context import build_context
+from gpu_report.analyse.rules.profiler import profiled_findings
+from gpu_report.load.trace import load_trace
+from gpu_report.model import InsideEpoch, InsideRun, Options, Phase, ProfilerWindow
+
+TRACES = Path(__file__).resolve().parents[3] / "data" / "traces"
+NAME = "12-1"
+
+
+def run_with(trace, settings=None, step_s=None, phase="train"):
+    """Return a run of two epochs, in the second of which the profiler ran."""
+    window = ProfilerWindow(NAME, phase, 100.0, 104.0, 100.5, 2, 8, "planned")
+    epochs = ()
+    if step_s is not None:
+        epochs = tuple(InsideEpoch(n, 1, 30.0 * n, 30.0 * n + 100 * step_s, 400, 100, 0.0, 0.0, 0.0) for n in (1, 2))
+    inside = InsideRun(
+        run=None,
+        rank=0,
+        pid=12,
+        task="train",
+        settings=settings or {"amp": True},
+        phases=(Phase("train", 20.0, 140.0, 1, "callbacks"),),
+        epochs=epochs,
+        profiled=(window,),
+    )
+    return replace(make_run([0.0] * 20 + [90.0] * 130), inside=(inside,), traces={} if trace is None else {NAME: trace})
+
+
+def found_in(name, **more):
+    run = run_with(load_trace(TRACES / f"{name}.json.gz"), **more)
+    return {finding.rule: finding for finding in profiled_findings(build_context(run, Options()))}
+
+
+@pytest.mark.parametrize(
+    ("name", "rules"),
+    [
+        ("n-small", set()),
+        ("m-healthy", set()),
+        ("n-item", {"gpu-syncs"}),
+        ("m-pageable", {"pageable-copies"}),
+        ("m-amp-off", {"full-precision"}),
+        ("m-nchw", {"layout-changes"}),
+    ],
+)
+def test_each_trace_has_the_finding_of_what_was_done(name, rules):
+    assert set(found_in(name)) == rules
+
+
+def test_a_copy_is_a_larger_share_of_a_step_without_the_profiler():
+    assert found_in("m-pageable")["pageable-copies"].severity == "info"
+    assert found_in("m-pageable", step_s=0.1)["pageable-copies"].severity == "warning"
+
+
+def test_a_step_that_is_longer_without_the_profiler_is_not_believed():
+    assert found_in("m-pageable", step_s=10.0)["pageable-copies"].severity == "info"
+
+
+def test_where_the_gpu_waits_for_the_cpu_amp_is_a_note():
+    finding = found_in("m-amp-off", settings={"amp": False}, step_s=0.07)["full-precision"]
+    (advice,) = finding.advice
+    assert (finding.severity, advice.argument, advice.to_value) == ("info", "amp", "True")
+    assert "while the GPU waits for the CPU" in advice.text
+
+
+def test_amp_that_is_on_is_not_advised():
+    (advice,) = found_in("m-amp-off", settings={"amp": True})["full-precision"].advice
+    assert advice.argument is None
+
+
+@pytest.mark.parametrize("trace", [None, "n-item"])
+def test_without_a_trace_or_in_a_validation_nothing_is_said(trace):
+    run = run_with(trace and load_trace(TRACES / f"{trace}.json.gz"), phase="validation" if trace else "train")
+    assert profiled_findings(build_context(run, Options())) == []
+
+
+def test_the_analysis_has_the_window_with_the_length_of_a_step_beside_it():
+    (profiled,) = analyse(run_with(load_trace(TRACES / "n-small.json.gz"), step_s=0.1)).profiled
+    assert profiled.typical_step_s == pytest.approx(0.1)
+    assert profiled.slowed_by == pytest.approx(profiled.steps.step_s / 0.1)

@@ -9,6 +9,7 @@ import click
 
 from gpu_report.cli.common import say, say_notes
 from gpu_report.cli.help_text import examples
+from gpu_report.errors import UsageError
 
 
 @click.command(
@@ -17,6 +18,7 @@ from gpu_report.cli.help_text import examples
         "gpu-report import smi.csv --output run",
         "gpu-report import smi.csv --yolo runs/detect/train --output run",
         "gpu-report import smi.csv --kernel-log dmesg.txt --output run",
+        "gpu-report import trace.json --run gpu-runs/20261121-103501   # of PyTorch's profiler",
         "# how to log:",
         "nvidia-smi --query-gpu=timestamp,index,utilization.gpu,memory.used \\",
         "    --format=csv -l 1 > smi.csv",
@@ -31,7 +33,14 @@ from gpu_report.cli.help_text import examples
     help="The tool that wrote the logs. Default: nvidia-smi.",
 )
 @click.option(
-    "--output", metavar="FOLDER", type=click.Path(path_type=Path), required=True, help="The run folder to create."
+    "--output", metavar="FOLDER", type=click.Path(path_type=Path), default=None, help="The run folder to create."
+)
+@click.option(
+    "--run",
+    metavar="RUN",
+    type=click.Path(path_type=Path),
+    default=None,
+    help="A run folder: LOGS are traces of PyTorch's profiler, which are put into it.",
 )
 @click.option(
     "--yolo",
@@ -68,7 +77,8 @@ from gpu_report.cli.help_text import examples
 def import_logs(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
     logs: tuple[Path, ...],
     source: str,
-    output: Path,
+    output: Path | None,
+    run: Path | None,
     yolo: Path | None,
     kernel_log: Path | None,
     timezone: str | None,
@@ -77,8 +87,14 @@ def import_logs(  # noqa: PLR0913, PLR0917 - one parameter an option of the comm
 ) -> None:
     """Make a run folder from the logs of another tool.
 
-    LOGS are files that `nvidia-smi --query-gpu=... --format=csv` wrote.
+    LOGS are files that `nvidia-smi --query-gpu=... --format=csv` wrote. With --run they are traces (.json, .json.gz)
+    that PyTorch's profiler exported while that run was recorded.
     """
+    if run is not None:
+        _import_traces(logs, run, output)
+        return
+    if output is None:
+        raise UsageError("name the run folder to create with --output, or with --run the one that traces belong to")
     from gpu_report.imports import import_nvidia_smi
 
     del source  # one so far
@@ -87,3 +103,16 @@ def import_logs(  # noqa: PLR0913, PLR0917 - one parameter an option of the comm
     )
     say_notes(notes)
     say(f"imported into {output}. Next: `{shlex.join(['gpu-report', 'render', 'report.html', str(output)])}`")
+
+
+def _import_traces(logs: tuple[Path, ...], run: Path, output: Path | None) -> None:
+    if output is not None:
+        raise UsageError("--run and --output exclude each other: a trace goes into a run that there is")
+    from gpu_report.imports.profiler_trace import import_traces
+    from gpu_report.load.trace import load_trace
+
+    for log in logs:
+        load_trace(log)  # what is none goes nowhere
+    for path in import_traces(logs, run):
+        say(f"imported {path}")
+    say(f"Next: `{shlex.join(['gpu-report', 'render', 'report.html', str(run)])}`")

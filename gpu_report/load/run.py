@@ -145,7 +145,7 @@ def _assemble(  # noqa: PLR0913, PLR0917 - what was read before, and how much ma
     inside, inside_problems = load_inside(folder / schema.INSIDE_DIR, clock, duration_s, yolo_runs, outside, limits)
     stacks, stack_problems = load_stacks(folder / schema.STACKS_DIR, clock, duration_s, limits)
     dumps, dump_problems = load_dumps(folder / schema.STACKS_DIR, clock, duration_s, limits)
-    traces, trace_problems = load_traces(folder / schema.PROFILE_DIR, inside)
+    traces, imported, trace_problems = load_traces(folder / schema.PROFILE_DIR, inside, clock, duration_s)
     waits, wait_problems = load_waits(folder / schema.WAITS_CSV, clock, duration_s, limits)
     kernel = _kernel_log(events, clock, devices, frozenset(int(pid) for pid in processes["pid"]))
     recorded = with_versions(recording(info, samples), inside)
@@ -184,6 +184,7 @@ def _assemble(  # noqa: PLR0913, PLR0917 - what was read before, and how much ma
         dumps=dumps,
         waits=waits,
         traces=traces,
+        imported_windows=imported,
     )
 
 

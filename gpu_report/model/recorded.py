@@ -477,7 +477,8 @@ class Run:
     gpu and schema.RING_QUANTITIES, what the driver kept between ticks, sorted by gpu then t_s. `host`: t_s and
     schema.HOST_QUANTITIES. Readings are float64, or float32 in columns that this holds exactly (whole numbers), NaN
     where missing; a column never recorded is all NaN.
-    `traces` are those of PyTorch's profiler, by the name of their window.
+    `traces` are those of PyTorch's profiler, by the name of their window; `imported_windows` those of traces that
+    somebody else made.
     `processes`: t_s, gpu, pid, name, memory_used_mib, change, owner (schema.PROCESS_OWNERS), gpu_util_pct. `problems`
     says in whole sentences what of the input could not be read.
     """
@@ -501,12 +502,13 @@ class Run:
     waits: tuple[ProcessWait, ...] = ()
     dumps: tuple[ProcessDumps, ...] = ()
     traces: Mapping[str, Trace] = field(default_factory=dict)
+    imported_windows: tuple[ProfilerWindow, ...] = ()
 
     @property
     def profiled(self) -> tuple[ProfilerWindow, ...]:
         """Return the windows of PyTorch's profiler, in order of time."""
         windows = [window for inside in self.inside for window in inside.profiled]
-        return tuple(sorted(windows, key=lambda window: window.start_t_s))
+        return tuple(sorted([*windows, *self.imported_windows], key=lambda window: window.start_t_s))
 
     def gpu(self, index: int) -> Gpu:
         """Return a GPU by its device index; of one that the recording does not list nothing is known."""

@@ -10,15 +10,17 @@ from gpu_report.model import InsideEpoch, InsideRun, ProfiledSteps, ProfilerWind
 def profiled_steps(run: Run) -> tuple[ProfiledSteps, ...]:
     """Return each window that has a trace with a step in it, in order of time."""
     found = [_of_window(run, inside, window) for inside in run.inside for window in inside.profiled]
+    found += [_of_window(run, None, window) for window in run.imported_windows]
     known = [each for each in found if each is not None and each.steps.used_steps]
     return tuple(sorted(known, key=lambda each: each.window.start_t_s))
 
 
-def _of_window(run: Run, inside: InsideRun, window: ProfilerWindow) -> ProfiledSteps | None:
+def _of_window(run: Run, inside: InsideRun | None, window: ProfilerWindow) -> ProfiledSteps | None:
     trace = run.traces.get(window.name)
     if trace is None:
         return None
-    return ProfiledSteps(window, analyse_trace(trace), _step_s(inside) if window.phase == "train" else None)
+    typical_s = _step_s(inside) if inside is not None and window.phase == "train" else None
+    return ProfiledSteps(window, analyse_trace(trace), typical_s)
 
 
 def _step_s(inside: InsideRun) -> float | None:

@@ -56,7 +56,8 @@ FAILURES = {
 
 def _window(profiled: ProfiledSteps) -> ProfilerView:
     window, found = profiled.window, profiled.steps
-    what = "Validation" if window.phase == "validation" else f"Training, epoch {window.epoch}"
+    what = "Validation" if window.phase == "validation" else "Training"
+    what += "" if window.epoch is None else f", epoch {window.epoch}"
     return ProfilerView(
         title=f"{what}: {counted(len(found.used_steps), 'step')}",
         lead=GAP_WORDS[found.launches.bound] if found.quality.has_gpu_work else "The profiler saw no GPU work.",

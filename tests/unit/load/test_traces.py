@@ -1,5 +1,6 @@
 """The windows of the profiler that a training reported, and their traces in the run folder."""
 
+import gzip
 import json
 import shutil
 
@@ -100,3 +101,47 @@ def test_a_profiled_epoch_is_left_out_where_others_remain():
         (2, True),
         (3, False),
     ]
+
+
+def imported(run_cli, folder, trace):
+    return run_cli("import", trace, "--run", folder)
+
+
+def test_a_trace_of_ones_own_is_put_into_the_run_and_placed_by_its_clock(run_cli, folder, tmp_path):
+    trace = shutil.move(folder / "profile" / "547-1.json.gz", tmp_path / "mine.json.gz")
+    done = imported(run_cli, folder, trace)
+    assert (done.returncode, done.stdout) == (0, "")
+    (window,) = load_run(folder).imported_windows
+    assert (window.name, window.reason, window.epoch) == ("import-1", "imported", None)
+    reported = load_run(SAMPLE).profiled[0]
+    assert reported.start_t_s < window.start_t_s < window.end_t_s < reported.end_t_s
+
+
+def test_a_plain_trace_is_packed_and_a_second_one_gets_a_name_of_its_own(run_cli, folder, tmp_path):
+    (tmp_path / "mine.json").write_bytes(gzip.decompress((folder / "profile" / "547-1.json.gz").read_bytes()))
+    for _ in range(2):
+        assert imported(run_cli, folder, tmp_path / "mine.json").returncode == 0
+    assert {path.name for path in (folder / "profile").glob("import-*")} == {"import-1.json.gz", "import-2.json.gz"}
+    assert len(load_run(folder).imported_windows) == 2
+
+
+def test_what_is_no_trace_goes_nowhere(run_cli, folder, tmp_path):
+    (tmp_path / "other.json").write_text("{}")
+    done = imported(run_cli, folder, tmp_path / "other.json")
+    assert (done.returncode, list((folder / "profile").glob("import-*"))) == (4, [])
+    assert "no trace" in done.stderr
+
+
+def test_a_trace_of_another_day_is_said_and_not_shown(run_cli, folder, tmp_path):
+    trace = json.loads(gzip.decompress((folder / "profile" / "547-1.json.gz").read_bytes()))
+    trace["baseTimeNanoseconds"] -= 86_400 * 10**9
+    (tmp_path / "old.json").write_text(json.dumps(trace))
+    assert imported(run_cli, folder, tmp_path / "old.json").returncode == 0
+    run = load_run(folder)
+    assert run.imported_windows == ()
+    assert any("not of the time of this run" in problem for problem in run.problems)
+
+
+@pytest.mark.parametrize("words", [("--run", "nowhere"), ("--run", "run", "--output", "new"), ()])
+def test_where_to_is_asked_for(run_cli, folder, words):
+    assert run_cli("import", folder / "profile" / "547-1.json.gz", *words).returncode == 2

@@ -7,6 +7,7 @@ from gpu_report.analyse.advice import advise
 from gpu_report.analyse.advice.epoch_now import epoch_now
 from gpu_report.analyse.advice.projection import project
 from gpu_report.analyse.advice.speedup_limits import find_speedup_limits, training_of_limits
+from gpu_report.analyse.advice.way_on import one_way_on
 from gpu_report.analyse.context import build_context
 from gpu_report.analyse.results.code_locations import with_locations, with_row_locations
 from gpu_report.analyse.results.code_time import code_lines, code_time
@@ -42,10 +43,11 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
     counted = findings
     ledger, epochs = build_ledger(context, findings, low), summarise_epochs(context, findings)
     findings, limits = advise(context, epochs, findings, find_speedup_limits(context, epochs, findings))
+    projection = project(context, training_of_limits(context, epochs), limits, ending)
+    findings = one_way_on(context, findings, ending, projection)
     together = groups_of(groups, findings)
     reported = sorted((with_locations(context, joined(context, group)) for group in together), key=_badness)
     where = code_time(context) if run.stacks else ()
-    projection = project(context, training_of_limits(context, epochs), limits, ending)
     ids = ids_of(together)
     located = _located(findings, reported, ids)
     said = verdict(context, located, ledger, limits, ending, projection)

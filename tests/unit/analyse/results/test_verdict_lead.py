@@ -68,8 +68,8 @@ def test_a_leak_is_not_answered_with_a_smaller_batch():
 
 
 def test_who_pressed_ctrl_c_knows_it():
-    assert kinds("m-long-stall").index("ended") > 0
-    assert "resume" in kinds("m-long-stall")
+    assert kinds("s-latency").index("ended") > 0
+    assert "resume" in kinds("s-latency")
 
 
 @pytest.mark.parametrize("name", ["m-healthy", "n-fed", "yolo26n-cli"])

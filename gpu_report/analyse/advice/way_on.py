@@ -1,0 +1,89 @@
+"""What to do with a training that was cut short: resume it, with what makes it faster, or start it again."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from gpu_report.analyse.context import Context
+from gpu_report.model import Advice, Ending, Finding, Projection
+from gpu_report.wording import lower_first
+
+# Arguments that a resumed training takes anew (`check_resume` of ultralytics/engine/trainer.py); others it takes from
+# the checkpoint. Older versions ignore `workers` and `cache`, and resume all the same.
+RESUMED_WITH = frozenset({"batch", "cache", "workers"})
+RESTART = "Restart with longer epochs"  # how long is in the advice itself
+
+
+def one_way_on(
+    context: Context, findings: Sequence[Finding], ending: Ending | None, projection: Projection | None
+) -> list[Finding]:
+    """Return the findings with one way on: where both are offered, the one by which the training is over sooner.
+
+    Longer epochs need a new start, for `epochs` is taken from the checkpoint. What a resumed training can take anew
+    stands in the command that resumes it.
+    """
+    ended = next((f for f in findings if any(advice.resume for advice in f.advice)), None)
+    if ended is None:
+        return list(findings)
+    longer = next((f for f in findings if _makes_longer(f) and _is_same(context, f, ended)), None)
+    if longer is None:
+        return [_resumed_with(f, _fix(findings, projection)) if f is ended else f for f in findings]
+    if _is_sooner_anew(ending, longer):
+        ways = {ended.id: _without_resume(ended), longer.id: _anew(longer)}
+    else:
+        ways = {longer.id: _next_time(longer)}
+    return [ways.get(f.id, f) for f in findings]
+
+
+def _makes_longer(finding: Finding) -> bool:
+    return finding.rule == "long-epoch-ends" and any(advice.gain_estimate for advice in finding.advice)
+
+
+def _is_same(context: Context, one: Finding, other: Finding) -> bool:
+    """Tell whether two findings are of one training."""
+    return context.training_at(one.end_t_s) is context.training_at(other.end_t_s)
+
+
+def _is_sooner_anew(ending: Ending | None, longer: Finding) -> bool:
+    """Tell whether all epochs, made longer, take less time than those that were left as they are."""
+    if ending is None or not ending.epochs or ending.epoch is None:
+        return False
+    done = ending.epoch if ending.whole_epochs else ending.epoch - 1
+    gain = max(advice.gain_estimate or 0.0 for advice in longer.advice)
+    return (1 - gain) * ending.epochs < ending.epochs - done
+
+
+def _without_resume(ended: Finding) -> Finding:
+    return replace(ended, advice=tuple(advice for advice in ended.advice if not advice.resume))
+
+
+def _anew(longer: Finding) -> Finding:
+    """Return the finding with its advice for a training that is started again."""
+    return replace(longer, advice=tuple(replace(advice, short=RESTART) for advice in longer.advice))
+
+
+def _next_time(longer: Finding) -> Finding:
+    """Return the finding with its advice for the next training: it leads nothing, for this one is resumed."""
+    later = (Advice(f"In the next training: {lower_first(advice.text)}") for advice in longer.advice)
+    return replace(longer, advice=tuple(later))
+
+
+def _fix(findings: Sequence[Finding], projection: Projection | None) -> Advice | None:
+    """Return the setting that the verdict leads with, where a resumed training takes it."""
+    if projection is None:
+        return None
+    offered = (a for f in findings if f.cause and f.cause.name == projection.cause for a in f.advice)
+    return next((a for a in offered if a.gain_estimate is not None and a.argument in RESUMED_WITH), None)
+
+
+def _resumed_with(ended: Finding, fix: Advice | None) -> Finding:
+    """Return the finding whose command resumes the training with a setting, unless it sets that already."""
+    if fix is None or any(advice.argument == fix.argument for advice in ended.advice):
+        return ended
+    return replace(ended, advice=tuple(_with_setting(a, f" {fix.argument}={fix.to_value}") for a in ended.advice))
+
+
+def _with_setting(advice: Advice, setting: str) -> Advice:
+    if not advice.resume:
+        return advice
+    command = f"{advice.resume}{setting}"
+    return replace(advice, text=advice.text.replace(advice.resume, command), resume=command)

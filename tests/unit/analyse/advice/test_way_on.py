@@ -1,0 +1,82 @@
+"""Of a training that was cut short one way on is offered: to resume it, or to start it again."""
+
+from dataclasses import replace
+
+import pytest
+from support.samples import analysis_of, run_of
+
+from gpu_report.analyse.advice.way_on import RESTART, one_way_on
+from gpu_report.analyse.context import build_context
+from gpu_report.model import Advice, Cause, Ending, Finding, Options, Projection
+
+CONTEXT = build_context(run_of("m-long-stall"), Options())
+RESUME = "yolo detect train resume model=a/last.pt"
+ENDED = Finding(
+    *("ended-1", "run-ended", "info", None, 540.0, 545.0, "stopped"),
+    advice=(Advice(f"Resume after epoch 6: `{RESUME}`", resume=RESUME),),
+)
+LONGER = Finding(
+    *("long-epoch-ends-1", "long-epoch-ends", "info", 0, 131.0, 520.0, "ends take 62 %"),
+    advice=(Advice("List the images 4 times", gain_estimate=0.5, short="Make each epoch 4 times as long"),),
+)
+STARVED = Finding(
+    *("starved-1", "starved", "warning", 0, 131.0, 520.0, "waits"),
+    cause=Cause("input-cpu", 0.9, "too few"),
+    advice=(Advice("more would keep up", "workers", "2", "11", gain_estimate=0.7),),
+)
+FIX = Projection("workers=11", "input-cpu", 12.0, 3.0)
+
+
+def way_on(
+    *findings: Finding, ending: Ending | None = None, projection: Projection | None = None
+) -> dict[str, Finding]:
+    return {found.id: found for found in one_way_on(CONTEXT, findings, ending, projection)}
+
+
+@pytest.mark.parametrize(
+    ("ending", "anew"),
+    [
+        (Ending("interrupted", 545.0, 7, 20), True),  # 14 epochs are left, 20 take as long as 10 do now
+        (Ending("interrupted", 545.0, 12, 20), False),
+        (Ending("interrupted", 545.0, 10, 20, whole_epochs=True), False),
+        (Ending("interrupted", 545.0, None, 20), False),
+        (None, False),
+    ],
+)
+def test_the_way_that_is_over_sooner_is_the_only_one(ending, anew):
+    found = way_on(ENDED, LONGER, ending=ending)
+    assert [bool(each.resume) for each in found["ended-1"].advice] == ([] if anew else [True])
+    (longer,) = found["long-epoch-ends-1"].advice
+    assert longer.short == (RESTART if anew else "")
+    assert (longer.gain_estimate is not None) == anew
+    assert anew or longer.text == "In the next training: list the images 4 times"
+
+
+def test_a_training_is_resumed_with_the_setting_that_makes_it_faster():
+    (advice,) = way_on(ENDED, STARVED, projection=FIX)["ended-1"].advice
+    assert advice.resume == f"{RESUME} workers=11"
+    assert advice.text == f"Resume after epoch 6: `{RESUME} workers=11`"
+    (kept,) = way_on(ENDED, STARVED)["ended-1"].advice
+    assert kept.resume == RESUME
+
+
+def test_what_the_command_sets_already_is_not_set_twice():
+    half = Advice("less", "workers", "8", "4")
+    ended = replace(ENDED, advice=(half, *ENDED.advice))
+    assert way_on(ended, STARVED, projection=FIX)["ended-1"] == ended
+
+
+def test_what_cannot_be_resumed_is_left_as_it_is():
+    gone = replace(ENDED, advice=())
+    assert way_on(gone, LONGER, ending=Ending("interrupted", 545.0, 7, 20)) == {
+        "ended-1": gone,
+        "long-epoch-ends-1": LONGER,
+    }
+
+
+def test_a_real_run_offers_one_of_them():
+    analysis = analysis_of("m-long-stall")
+    assert analysis.verdict.text.startswith(f"{RESTART} (about 1.9\u00d7 faster): ")
+    assert "resume" not in analysis.verdict.text.lower()
+    assert not any(advice.resume for finding in analysis.findings for advice in finding.advice)
+    assert "last.pt workers=14`" in analysis_of("s-latency").verdict.text

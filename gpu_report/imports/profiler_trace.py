@@ -14,7 +14,7 @@ GZIP_MAGIC = b"\x1f\x8b"
 
 
 def import_traces(traces: Sequence[Path], run: Path) -> list[Path]:
-    """Return where in a run folder traces lie now, packed; InputError where one is unreadable, UsageError for no run."""
+    """Return where traces lie in a run folder now, packed; InputError for an unreadable one, UsageError for no run."""
     if not (run / schema.SAMPLES_CSV).is_file():
         raise UsageError(f"{run} is no run folder: name the one that `gpu-report record` made of the same training")
     for trace in traces:

@@ -81,6 +81,11 @@ def comparison(page: Page) -> FloatRect:
     return top(page, until="#aligned + details")
 
 
+def inside_a_step(page: Page) -> FloatRect:
+    """Return the first window of the profiler, down to its first table."""
+    return between(page, "#profiler", "#profiler .profiler-window:first-of-type h4 + .scroll")
+
+
 def between(page: Page, first: str, last: str) -> FloatRect:
     """Return a part of the page from one element's top to another's end."""
     start, end = page.locator(first).bounding_box(), page.locator(last).bounding_box()
@@ -100,6 +105,7 @@ PICTURES = (
     Picture("two-gpus", ("m-ddp-stopped",), timeline_and_finding),
     Picture("dark", ("m-mixed",), top, scheme="dark"),
     Picture("phone", ("n-starved",), phone, size=PHONE),
+    Picture("profiler", ("n-profiled",), inside_a_step),
     Picture("compare", ("n-starved", "n-fed"), comparison),
 )
 

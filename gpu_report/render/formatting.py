@@ -26,6 +26,9 @@ _SENTENCE_END = re.compile(r"(?<=[.?!]) (?=[A-Z0-9])")
 _UNSHOWN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _STACKED = re.compile("([\u0300-\u036f\u1ab0-\u1aff\u20d0-\u20ff]{4})[\u0300-\u036f\u1ab0-\u1aff\u20d0-\u20ff]+")
 
+# Of a part of a step: where milliseconds have a second decimal, one, and where seconds are read more easily.
+HUNDREDTHS_UNDER_S, TENTHS_UNDER_S, SECONDS_FROM_S = 1e-3, 0.1, 10.0
+
 
 def clean(text: str) -> str:
     """Return text that a page can show: what draws nothing is U+FFFD, and the rest of a very long one is counted."""
@@ -229,6 +232,17 @@ def heard(events: Sequence[KernelEvent]) -> str:
     """Return how many events of the kernel log there are, and of how many messages where one came again and again."""
     messages = sum(event.count for event in events)
     return counted(len(events), "event") + (f" of {messages:,} messages" if messages > len(events) else "")
+
+
+def step_time(seconds: float | None) -> str:
+    """Return a part of a training step in milliseconds, or n/a."""
+    seconds = known(seconds)
+    if seconds is None:
+        return MISSING
+    if seconds >= SECONDS_FROM_S:
+        return f"{seconds:,.1f}\u00a0s"
+    decimals = 2 if seconds < HUNDREDTHS_UNDER_S else 1 if seconds < TENTHS_UNDER_S else 0
+    return f"{1000 * seconds:,.{decimals}f}\u00a0ms"
 
 
 def numbers(evidence: Iterable[Evidence]) -> str:

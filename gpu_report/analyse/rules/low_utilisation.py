@@ -16,7 +16,7 @@ from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import Span, Spans, as_array
-from gpu_report.model import HEALTHY_PCT, STARVED_PCT, Cause, Finding, Severity
+from gpu_report.model import HEALTHY_PCT, STARVED_PCT, Cause, Evidence, Finding, Severity
 
 ORDINARY = "without warm-up and slow epochs"  # what it is judged by; what is said first is over all training
 
@@ -100,12 +100,27 @@ def _finding(context: Context, training: Training, span: Span, low: _Low) -> Fin
         gpu=signals.gpu,
         evidence=(
             *numbers,
+            *_of_a_step(context, span),
             *(each for each in explained.evidence if each.key != "gpu_util_pct"),
         ),
         cause=cause,
         advice=explained.advice,
         epoch=None,
         phase=None,
+    )
+
+
+def _of_a_step(context: Context, span: Span) -> tuple[Evidence, ...]:
+    """Return what PyTorch's profiler saw of a step of a training."""
+    windows = [each for each in context.profiled if each.window.phase == "train" and span[0] <= each.window.start_t_s]
+    within = [each for each in windows if each.window.start_t_s <= span[1]]
+    if not within or within[-1].steps.busy_share is None:
+        return ()
+    found = within[-1].steps
+    busy_s = (found.busy_share or 0.0) * (found.step_s or 0.0)
+    return evidence(
+        ("GPU work of a step, by PyTorch's profiler", busy_s, "s"),
+        ("a step without the profiler", within[-1].typical_step_s, "s"),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpu_report import schema
-from gpu_report.render.formatting import clean, number, share
+from gpu_report.render.formatting import clean, number, share, step_time
 from gpu_report.render.page.view import NamedTable, ProfilerView, StepPartTotal, StepPartView, StepView, Table
 from gpu_report.wording import counted
 
@@ -18,7 +18,7 @@ MOST_STEPS = 16  # bars of a window
 ROWS = 10  # of a table: what takes less is not worth a look
 FAMILY_LEAST = 0.005  # of the GPU's or the CPU's time
 NAME_LENGTH = 110  # characters of a kernel's name, which may have a thousand
-SHORT_S = 1e-3  # below it, milliseconds have two more decimals
+SHORT_S = 1e-3  # of a wait: below it in microseconds
 
 # Parts of a step: name for people, colour, and which of its seconds they are.
 PARTS: tuple[tuple[str, str, Callable[[TraceStepTime], float]], ...] = (
@@ -74,8 +74,8 @@ def _work(found: TraceAnalysis) -> str:
     if found.busy_share is None or found.step_s is None:
         return ""
     busy_s = found.busy_share * found.step_s
-    kernels = found.kernel_sizes.per_step if found.kernel_sizes else 0
-    return f"A step took {_ms(found.step_s)}. The GPU worked {_ms(busy_s)} of it, in {number(kernels)} kernels."
+    kernels = number(found.kernel_sizes.per_step if found.kernel_sizes else 0)
+    return f"A step took {step_time(found.step_s)}. The GPU worked {step_time(busy_s)} of it, in {kernels} kernels."
 
 
 def _gap(found: TraceAnalysis) -> str:
@@ -87,7 +87,7 @@ def _slowed(profiled: ProfiledSteps) -> str:
     if profiled.slowed_by is None or profiled.typical_step_s is None:
         return "The profiler makes the CPU slower, not the GPU: times of the CPU are too long."
     return (
-        f"Without the profiler a step takes {_ms(profiled.typical_step_s)}. "
+        f"Without the profiler a step takes {step_time(profiled.typical_step_s)}. "
         "Times of the GPU are right, those of the CPU are too long."
     )
 
@@ -96,7 +96,7 @@ def _limit(found: TraceAnalysis) -> str:
     free = found.cpu_free
     if free is None or found.launches.bound != "launch":
         return ""
-    return f"If the CPU took no time, a step would take about {_ms(free.expected_s)}."
+    return f"If the CPU took no time, a step would take about {step_time(free.expected_s)}."
 
 
 def _doubt(found: TraceAnalysis) -> str:
@@ -117,21 +117,23 @@ def _step(count: int, step: TraceStepTime, longest_s: float) -> StepView:
         seconds = seconds_of(step)
         if seconds > 0 and longest_s > 0:
             start, width = (round(100 * each / longest_s, 2) for each in (at_s, seconds))
-            parts.append(StepPartView(name, kind, start, width, _ms(seconds)))
+            parts.append(StepPartView(name, kind, start, width, step_time(seconds)))
         at_s += seconds
-    return StepView(f"Step {count}", _ms(step.length_s), tuple(parts))
+    return StepView(f"Step {count}", step_time(step.length_s), tuple(parts))
 
 
 def _totals(found: TraceAnalysis) -> tuple[StepPartTotal, ...]:
     used, step_s = found.used_steps, found.step_s
     means = [(name, kind, sum(map(of, used)) / len(used)) for name, kind, of in PARTS] if used else []
-    return tuple(StepPartTotal(name, kind, _ms(s), share(s / step_s)) for name, kind, s in means if s > 0 and step_s)
+    return tuple(
+        StepPartTotal(name, kind, step_time(s), share(s / step_s)) for name, kind, s in means if s > 0 and step_s
+    )
 
 
 def _families(found: TraceAnalysis) -> Table:
     steps = max(len(found.used_steps), 1)
     rows = [
-        (family.name, _ms(family.gpu_s / steps), share(family.gpu_share), _ms(family.cpu_s / steps))
+        (family.name, step_time(family.gpu_s / steps), share(family.gpu_share), step_time(family.cpu_s / steps))
         for family in found.families
         if max(family.gpu_share, family.cpu_share) >= FAMILY_LEAST
     ]
@@ -142,15 +144,15 @@ def _families(found: TraceAnalysis) -> Table:
 def _tables(found: TraceAnalysis) -> Sequence[NamedTable]:
     steps = max(len(found.used_steps), 1)
     kernels = [
-        (_name(each.name), _a_step(each.calls, steps), _ms(each.gpu_s / steps), share(each.share))
+        (_name(each.name), _a_step(each.calls, steps), step_time(each.gpu_s / steps), share(each.share))
         for each in found.kernels[:ROWS]
     ]
     operators = [
-        (_name(each.name), _a_step(each.calls, steps), _ms(each.cpu_s / steps), _ms(each.gpu_s / steps))
+        (_name(each.name), _a_step(each.calls, steps), step_time(each.cpu_s / steps), step_time(each.gpu_s / steps))
         for each in found.operators[:ROWS]
     ]
     syncs = [
-        (_name(each.operator or "none"), each.call, _a_step(each.count, steps), _ms(each.wait_s / steps))
+        (_name(each.operator or "none"), each.call, _a_step(each.count, steps), step_time(each.wait_s / steps))
         for each in found.syncs[:ROWS]
     ]
     copies = [
@@ -158,13 +160,17 @@ def _tables(found: TraceAnalysis) -> Sequence[NamedTable]:
             f"{each.kind.direction} {each.kind.host_memory}".strip(),
             _a_step(each.count, steps),
             number(each.bytes / steps / 1e6, 1),
-            _ms(each.gpu_s / steps),
+            step_time(each.gpu_s / steps),
             number(each.gb_per_s, 1),
         )
         for each in found.copies[:ROWS]
     ]
     layers = [
-        (f"{each.index} {_name(each.module)}", _ms(each.forward_gpu_s / steps), _ms(each.backward_gpu_s / steps))
+        (
+            f"{each.index} {_name(each.module)}",
+            step_time(each.forward_gpu_s / steps),
+            step_time(each.backward_gpu_s / steps),
+        )
         for each in found.layers
     ]
     return (
@@ -200,11 +206,5 @@ def _a_step(count: int, steps: int) -> str:
     return number(count / steps, 0 if count % steps == 0 else 1)
 
 
-def _ms(seconds: float) -> str:
-    if seconds >= 10:
-        return f"{number(seconds, 1)} s"
-    return f"{number(1000 * seconds, 2 if seconds < SHORT_S else 1 if seconds < 100 * SHORT_S else 0)} ms"
-
-
 def _short(seconds: float) -> str:
-    return f"{number(1e6 * seconds)} µs" if seconds < SHORT_S else _ms(seconds)
+    return f"{number(1e6 * seconds)} µs" if seconds < SHORT_S else step_time(seconds)

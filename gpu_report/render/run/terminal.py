@@ -9,7 +9,18 @@ from rich.table import Table
 from rich.text import Text
 
 from gpu_report.catalogue import RULES, SEVERITIES, cause_words, phase_words
-from gpu_report.model import Advice, Analysis, EpochNow, EpochSummary, Finding, GpuSummary, LedgerRow, Sentence, Stats
+from gpu_report.model import (
+    Advice,
+    Analysis,
+    EpochNow,
+    EpochSummary,
+    Finding,
+    GpuSummary,
+    LedgerRow,
+    ProfiledSteps,
+    Sentence,
+    Stats,
+)
 from gpu_report.render.formatting import (
     duration,
     energy,
@@ -23,6 +34,7 @@ from gpu_report.render.formatting import (
     partly,
     sentence,
     share,
+    step_time,
     tied,
 )
 from gpu_report.render.machine_values import iso_utc
@@ -61,7 +73,7 @@ def render_text(analysis: Analysis, *, width: int | None = None, colour: bool = 
     _print_changes(console, analysis)
     _print_tables(console, (_ledger_table(analysis), _speedup_table(analysis)))
     _print_findings(console, analysis)
-    _print_tables(console, (_code_table(analysis),))
+    _print_tables(console, (_code_table(analysis), _step_table(analysis)))
     _print_lines(console, "Training", _training_lines(analysis))
     _print_tables(console, (_gpu_table(analysis),))
     _print_lines(console, "Recording", _recording_lines(analysis))
@@ -74,7 +86,7 @@ def render_markdown(analysis: Analysis) -> str:
     if steps := _steps(analysis):
         items = "\n".join(f"- {words(': '.join(part for part in step if part))}" for step in steps)
         parts.append(f"### What to change\n\n{items}")
-    tables = (_ledger_table, _speedup_table, _finding_table, _code_table)
+    tables = (_ledger_table, _speedup_table, _finding_table, _code_table, _step_table)
     for title, header, rows in (table(analysis) for table in tables):
         parts += _markdown_table(title, header, rows)
     parts += [words(line) for line in _training_lines(analysis)]
@@ -213,6 +225,10 @@ def _gpu_table(analysis: Analysis) -> tuple[str, tuple[str, ...], Rows]:
     return over.replace(TIED, " "), header, [_gpu_row(gpu) for gpu in analysis.gpus]
 
 
+# What limits the steps that PyTorch's profiler saw.
+LIMITED_BY = {"launch": "the CPU (launch-bound)", "gpu": "the GPU", "neither": "neither alone", "unknown": ""}
+
+
 def _code_table(analysis: Analysis) -> tuple[str, tuple[str, ...], Rows]:
     """Return the worst lines of code, each with its process where there are several roles."""
     several = len(analysis.code_time) > 1
@@ -227,6 +243,30 @@ def _code_table(analysis: Analysis) -> tuple[str, tuple[str, ...], Rows]:
     ranks = any(line.process.startswith("rank") for line in analysis.code_lines[:SHOWN_LINES])
     what = " (rank: process of one GPU)" if ranks else ""
     return f"Lines of code with the most idle GPU time{what}", ("", "idle GPU time", "mostly during"), rows
+
+
+def _step_table(analysis: Analysis) -> tuple[str, tuple[str, ...], Rows]:
+    """Return what PyTorch's profiler saw of a step, a row for each window."""
+    rows: Rows = [_step_row(each) for each in analysis.profiled if each.steps.busy_share is not None]
+    header = ("", "a step", "without the profiler", "GPU works", "limited by")
+    return "Inside a step, by PyTorch's profiler", header, rows
+
+
+def _step_row(profiled: ProfiledSteps) -> tuple[str, ...]:
+    found, window = profiled.steps, profiled.window
+    what = window.phase if window.epoch is None else f"{window.phase}, epoch {window.epoch}"
+    busy_s = (found.busy_share or 0.0) * (found.step_s or 0.0)
+    return (
+        what,
+        _step_s(found.step_s),
+        _step_s(profiled.typical_step_s),
+        _step_s(busy_s),
+        LIMITED_BY[found.launches.bound],
+    )
+
+
+def _step_s(seconds: float | None) -> str:
+    return step_time(seconds).replace(TIED, " ")
 
 
 def _gpu_row(summary: GpuSummary) -> tuple[str, ...]:

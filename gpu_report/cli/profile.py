@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 
@@ -14,6 +15,14 @@ from gpu_report.record.profile_plan import MOST_STEPS, STEPS, ask
 
 WAIT_S = 120.0  # for the trace: its steps, the export, and packing
 LOOK_EVERY_S = 0.5
+REASON = "asked"
+MARK = b'"kind": "profile"'
+FAILED = {
+    "no_space": "the temporary folder has less than 512 MB free",
+    "too_short": "the epoch ended before the profiler had a step",
+    "export": "it could not be written",
+    "error": "the profiler failed to start",
+}
 
 
 @click.command(epilog=examples("gpu-report profile", "gpu-report profile --steps 4 gpu-runs/20261121-103501"))
@@ -31,22 +40,39 @@ def profile(run: Path | None, steps: int, full: bool) -> None:  # noqa: FBT001 -
     folder = run if run is not None else background.running(Path(run_folder.RUNS_DIR))
     if background.recorder_pid(folder) is None:
         raise InputError(f"nobody is recording into {folder}: name the run folder of a training that goes on")
-    before = _traces(folder)
-    ask(folder, steps, full=full, reason="asked")
+    before = set(_windows(folder))
+    ask(folder, steps, full=full, reason=REASON)
     click.echo(_new_trace(folder, before))
 
 
-def _traces(folder: Path) -> set[Path]:
-    return set((folder / schema.PROFILE_DIR).glob("*.json.gz"))
+def _windows(folder: Path) -> dict[str, str]:
+    """Return the windows that were asked for and are over: by their names, why they failed, or nothing."""
+    found: dict[str, str] = {}
+    for path in (folder / schema.INSIDE_DIR).glob("*.jsonl"):
+        for line in path.read_bytes().splitlines():
+            if MARK in line:
+                found.update(_window(line))
+    return found
 
 
-def _new_trace(folder: Path, before: set[Path]) -> Path:
+def _window(line: bytes) -> dict[str, str]:
+    try:
+        said = json.loads(line)
+        return {str(said["name"]): str(said.get("failed", ""))} if said["reason"] == REASON else {}
+    except (ValueError, KeyError, TypeError):
+        return {}  # half written, or garbled
+
+
+def _new_trace(folder: Path, before: set[str]) -> Path:
     """Wait for the trace; InputError where none comes."""
     until_s = time.monotonic() + WAIT_S
     while time.monotonic() < until_s:
-        new = _traces(folder) - before
-        if new:
-            return new.pop()
+        for name, failed in _windows(folder).items():
+            trace = folder / schema.PROFILE_DIR / f"{name}.json.gz"
+            if name not in before and failed:
+                raise InputError(f"there is no trace: {FAILED.get(failed, failed)}")
+            if name not in before and trace.exists():
+                return trace
         time.sleep(LOOK_EVERY_S)
     raise InputError(
         f"no trace came within {WAIT_S:.0f} s: the training validates, has too few batches left, or has no callbacks"

@@ -50,7 +50,7 @@ def start(options: RecordOptions, *, with_parent: int | None = None) -> Path:
     _, errors = process.communicate()
     with contextlib.suppress(OSError):
         folder.rmdir()  # it is empty unless somebody recorded into it
-    said = errors.decode("utf-8", "replace").strip().rpartition("\n")[2].removeprefix("gpu-report: ")
+    said = errors.decode("utf-8", "replace").strip().rpartition("gpu-report: ")[2]  # commands to copy follow it
     raise NotBegunError(said or "the recorder did not begin in time", process.returncode)
 
 

@@ -237,6 +237,17 @@ def exception_words(error: str | None, message: str) -> str:
     return f" ({known})" if known else ""
 
 
+# Why a window of PyTorch's profiler has no trace.
+PROFILER_FAILED = {
+    "no_space": "the temporary folder has too little free space",
+    "other_profiler": "another profiler of PyTorch was on",
+    "too_short": "the epoch ended before it had a step",
+    "interrupted": "the training ended, or its epoch began again",
+    "export": "it could not be written",
+    "error": "the profiler failed",
+}
+
+
 def _sign(value: float) -> str:
     return "\u2212" if value < 0 else "+"
 

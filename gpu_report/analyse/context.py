@@ -214,7 +214,7 @@ def build_context(run: Run, options: Options) -> Context:
     timeline = find_timeline(run, series)
     activity, trainings = timeline.activity, timeline.trainings
     final = final_evaluations(timeline.phases, timeline.epoch_ends)
-    profiled = [window.span for window in run.profiled]
+    profiled = [window.span for window in run.profiled if window.ran]
     unusual = [union([*final, *away(trainings, each.gpu), *profiled]) for each in series]
     usable = tuple(activity.usable(each) & outside(each, spans) for each, spans in zip(series, unusual, strict=True))
 

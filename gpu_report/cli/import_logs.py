@@ -18,7 +18,7 @@ from gpu_report.errors import UsageError
         "gpu-report import smi.csv --output run",
         "gpu-report import smi.csv --yolo runs/detect/train --output run",
         "gpu-report import smi.csv --kernel-log dmesg.txt --output run",
-        "gpu-report import trace.json --run gpu-runs/20261121-103501   # of PyTorch's profiler",
+        "gpu-report import trace.json --run gpu-runs/20261121-103501",
         "# how to log:",
         "nvidia-smi --query-gpu=timestamp,index,utilization.gpu,memory.used \\",
         "    --format=csv -l 1 > smi.csv",

@@ -12,17 +12,12 @@ from gpu_report import run_folder, schema
 from gpu_report.cli.help_text import examples
 from gpu_report.errors import InputError
 from gpu_report.record.profile_plan import MOST_STEPS, STEPS, ask
+from gpu_report.wording import PROFILER_FAILED
 
 WAIT_S = 120.0  # for the trace: its steps, the export, and packing
 LOOK_EVERY_S = 0.5
 REASON = "asked"
 MARK = b'"kind": "profile"'
-FAILED = {
-    "no_space": "the temporary folder has less than 512 MB free",
-    "too_short": "the epoch ended before the profiler had a step",
-    "export": "it could not be written",
-    "error": "the profiler failed to start",
-}
 
 
 @click.command(epilog=examples("gpu-report profile", "gpu-report profile --steps 4 gpu-runs/20261121-103501"))
@@ -70,7 +65,7 @@ def _new_trace(folder: Path, before: set[str]) -> Path:
         for name, failed in _windows(folder).items():
             trace = folder / schema.PROFILE_DIR / f"{name}.json.gz"
             if name not in before and failed:
-                raise InputError(f"there is no trace: {FAILED.get(failed, failed)}")
+                raise InputError(f"there is no trace: {PROFILER_FAILED.get(failed, failed)}")
             if name not in before and trace.exists():
                 return trace
         time.sleep(LOOK_EVERY_S)

@@ -109,6 +109,11 @@ def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
         from gpu_report.notebook import die_with
 
         die_with(with_parent)
+    plan = plan_of(profile, profile_at)
+    if plan is not None and (no_inject or not command):
+        raise UsageError(
+            "--profile needs a command after --, and its callbacks: `gpu-report profile` asks a running one"
+        )
     chosen = tuple(filter(None, (part.strip() for part in gpus.split(","))))
     if gpus and not chosen:
         raise UsageError(f"--gpus {gpus} names no GPU")
@@ -125,7 +130,7 @@ def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
         detail=detail,
         inject=not no_inject,
         stacks=not no_stacks,
-        profile=plan_of(profile, profile_at),
+        profile=plan,
     )
     sys.exit(_record_in_background(options) if background else record_run(options, say=say))
 

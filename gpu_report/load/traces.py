@@ -22,7 +22,7 @@ Loaded = tuple[dict[str, "Trace"], tuple[ProfilerWindow, ...], list[str]]
 
 def load_traces(folder: Path, inside: Iterable[InsideRun], clock: RunClock, duration_s: float) -> Loaded:
     """Return the traces by the names of their windows, the windows of imported ones, and what could not be read."""
-    windows = [window.name for run in inside for window in run.profiled if not window.failed]
+    windows = list(dict.fromkeys(window.name for run in inside for window in run.profiled if not window.failed))
     imported = sorted(path.name.partition(".")[0] for path in folder.glob(f"{schema.IMPORTED_TRACE}-*.json.gz"))
     traces: dict[str, Trace] = {}
     problems: list[str] = []

@@ -351,7 +351,8 @@ class ProfilerWindow:
 
     `start_t_s` to `end_t_s` is from the start of the profiler to the exported trace, `kept_t_s` the beginning of the
     `steps` that were kept. `name` is that of the trace in the run folder. `epoch` is None in a validation. `failed` is
-    empty where there is a trace, else why there is none: no_space (on the temporary disk), too_short, export or error.
+    empty where there is a trace, else why there is none: no_space (on the temporary disk), other_profiler, too_short,
+    interrupted, export or error.
     """
 
     name: str
@@ -364,6 +365,11 @@ class ProfilerWindow:
     reason: str = ""
     full: bool = False
     failed: str = ""
+
+    @property
+    def ran(self) -> bool:
+        """Tell whether the profiler was started at all."""
+        return self.failed not in {"no_space", "other_profiler"}
 
     @property
     def span(self) -> tuple[float, float]:

@@ -8,10 +8,13 @@ from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import Advice, FamilyName, Finding, ProfiledSteps, Severity, TraceAnalysis
+from gpu_report.wording import amount
 
 ON_TENSOR_CORES: frozenset[FamilyName] = frozenset({"convolution", "matrix products", "attention"})
 TO_THE_GPU = "HtoD"
-ALLOCATING = ("cudaMalloc", "cudaFree")  # not of the host: that is cached after the first epoch
+IMPORTED = "imported"
+NAME_LENGTH = 60  # characters of a name out of a trace
+TAKES, GIVES_BACK = {"cudaMalloc", "cudaMallocAsync"}, {"cudaFree", "cudaFreeAsync"}  # of the GPU, not of the host
 
 
 @dataclass(frozen=True)
@@ -34,13 +37,18 @@ class _Window:
 
 
 def profiled_findings(context: Context) -> list[Finding]:
-    """Report what takes STEP_SHARE of a step in the last window of each training; later windows repeat it."""
-    last = {each.window.name.partition("-")[0]: each for each in context.profiled if each.window.phase == "train"}
+    """Report what takes STEP_SHARE of a step in the last window of each process, and in each imported trace."""
+    last = {_process(each): each for each in context.profiled if each.window.phase == "train"}
     windows = [_window(each) for each in last.values() if each.steps.quality.has_gpu_work]
     checks = (_pageable, _full_precision, _layout, _allocator, _optimizer, _syncs)
     return [
         finding for window in windows if window is not None for check in checks for finding in check(context, window)
     ]
+
+
+def _process(profiled: ProfiledSteps) -> str:
+    name = profiled.window.name
+    return name if profiled.window.reason == IMPORTED else name.partition("-")[0]
 
 
 def _window(profiled: ProfiledSteps) -> _Window | None:
@@ -67,7 +75,7 @@ def _pageable(context: Context, window: _Window) -> Iterator[Finding]:
             "pageable-copies",
             _severity(exposed_s / real_s),
             window.span,
-            f"The GPU waited {1000 * exposed_s:.0f} ms of each step for copies from pageable memory",
+            f"The GPU waited {amount(exposed_s, 's')} of each step for copies from pageable memory",
             advice=(Advice(text, gain_at_most=min(exposed_s / real_s, 1.0)),),
             evidence=evidence(("copied from pageable memory, a step", sent / 1e6, "MB"), ("a step", real_s, "s")),
         )
@@ -86,7 +94,7 @@ def _full_precision(context: Context, window: _Window) -> Iterator[Finding]:
         "full-precision",
         _severity(share),
         window.span,
-        f"Convolutions and matrix products run in 32 bits: {1000 * heavy_s:.0f} ms of a step",
+        f"Convolutions and matrix products run in 32 bits: {amount(heavy_s, 's')} of a step",
         advice=(_use_amp(context, window, waits=waits),),
         evidence=evidence(("GPU work of a step", busy_s, "s"), ("a step", window.real_s, "s")),
     )
@@ -109,7 +117,7 @@ def _layout(context: Context, window: _Window) -> Iterator[Finding]:
             "layout-changes",
             _severity(share * busy / window.real_s),
             window.span,
-            f"Changing the layout of images in GPU memory took {1000 * share * busy:.1f} ms of each step",
+            f"Changing the layout of images in GPU memory took {amount(share * busy, 's')} of each step",
             advice=(Advice("Keep one layout: `channels_last=True`, or `False`, whichever is faster"),),
             evidence=evidence(("of the GPU's work", 100 * share, "%"), ("a step", window.real_s, "s")),
         )
@@ -117,15 +125,16 @@ def _layout(context: Context, window: _Window) -> Iterator[Finding]:
 
 def _allocator(context: Context, window: _Window) -> Iterator[Finding]:
     """Find memory that is taken from the driver and given back in each step."""
-    calls = [call for call in window.steps.allocator if call.name.startswith(ALLOCATING)]
+    calls = [call for call in window.steps.allocator if call.name in TAKES | GIVES_BACK]
     seconds, number = (sum(each) / window.count for each in ([c.cpu_s for c in calls], [c.count for c in calls]))
-    if number >= 1 and seconds >= th.STEP_SHARE * window.step_s:
+    taken, given = (sum(c.count for c in calls if c.name in names) for names in (TAKES, GIVES_BACK))
+    if min(taken, given) >= window.count and seconds >= th.STEP_SHARE * window.step_s:
         text = "Keep image sizes the same (`multi_scale=0`, `rect=False`), without `torch.cuda.empty_cache()`"
         yield context.finding(
             "allocator-churn",
             _severity(seconds / window.step_s),
             window.span,
-            f"Each step takes GPU memory from the driver and gives it back: {1000 * seconds:.0f} ms",
+            f"Each step takes GPU memory from the driver and gives it back: {amount(seconds, 's')}",
             advice=(Advice(text),),
             evidence=evidence(("calls of the driver's allocator, a step", number, ""), ("a step", window.step_s, "s")),
         )
@@ -140,7 +149,7 @@ def _optimizer(context: Context, window: _Window) -> Iterator[Finding]:
             "slow-optimizer",
             _severity(seconds / window.step_s),
             window.span,
-            f"The optimizer updates each parameter by itself: {1000 * seconds:.0f} ms of a step",
+            f"The optimizer updates each parameter by itself: {amount(seconds, 's')} of a step",
             advice=(Advice("Use an optimizer of PyTorch's with `fused=True` or `foreach=True`, or YOLO's own"),),
             evidence=evidence(("kernels of an update", optimizer.gpu_pieces / max(optimizer.calls, 1), "")),
         )
@@ -152,12 +161,15 @@ def _syncs(context: Context, window: _Window) -> Iterator[Finding]:
     number, seconds = sum(each.count for each in syncs) / window.count, sum(each.operator_s for each in syncs)
     seconds /= window.count
     most = max(syncs, key=lambda sync: sync.count, default=None)
+    if window.steps.launches.bound == "gpu":  # the CPU is ahead: that it waits is no loss
+        return
+    where = (most.operator or most.call) if most is not None else ""
     if most is not None and number > 2 * th.SYNCS_OF_YOLO and seconds >= th.STEP_SHARE * window.step_s:
         yield context.finding(
             "gpu-syncs",
             _severity(seconds / window.step_s),
             window.span,
-            f"The CPU waits for the GPU {number:.0f} times in each step: {1000 * seconds:.0f} ms",
+            f"The CPU waits for the GPU {number:.0f} times in each step: {amount(seconds, 's')}",
             advice=(Advice("Read results (`.item()`, `float()`, `.cpu()`) once an epoch, not in each step"),),
-            evidence=evidence((f"waits in {most.operator or most.call}, a step", most.count / window.count, "")),
+            evidence=evidence((f"waits in {where[:NAME_LENGTH]}, a step", most.count / window.count, "")),
         )

@@ -1,5 +1,6 @@
 """The windows of PyTorch's profiler: what each trace shows, beside how long a step takes without the profiler."""
 
+from dataclasses import replace
 from statistics import median
 
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
@@ -11,8 +12,8 @@ def profiled_steps(run: Run) -> tuple[ProfiledSteps, ...]:
     """Return each window that has a trace with a step in it, in order of time."""
     found = [_of_window(run, inside, window) for inside in run.inside for window in inside.profiled]
     found += [_of_window(run, None, window) for window in run.imported_windows]
-    known = [each for each in found if each is not None and each.steps.used_steps]
-    return tuple(sorted(known, key=lambda each: each.window.start_t_s))
+    known = {each.window.name: each for each in found if each is not None and each.steps.used_steps}
+    return tuple(sorted(known.values(), key=lambda each: each.window.start_t_s))
 
 
 def _of_window(run: Run, inside: InsideRun | None, window: ProfilerWindow) -> ProfiledSteps | None:
@@ -20,7 +21,8 @@ def _of_window(run: Run, inside: InsideRun | None, window: ProfilerWindow) -> Pr
     if trace is None:
         return None
     typical_s = _step_s(inside) if inside is not None and window.phase == "train" else None
-    return ProfiledSteps(window, analyse_trace(trace), typical_s)
+    whole = replace(trace, steps=trace.steps[: window.steps])  # one that was cut off is in the trace, too
+    return ProfiledSteps(window, analyse_trace(whole), typical_s)
 
 
 def _step_s(inside: InsideRun) -> float | None:

@@ -39,7 +39,7 @@ def find_timeline(run: Run, series: Sequence[GpuSeries]) -> Timeline:
     activity = callbacks.activity(seen, run.duration_s, others=_some_reported_nothing(run, callbacks))
     closes = {yolo.number: mosaic_closes(yolo.args) for yolo in run.yolo_runs}
     epoch_ends = with_callbacks(seen_ends, callbacks).with_mosaic(closes)
-    epoch_ends = epoch_ends.with_profiled([window.span for window in run.profiled])
+    epoch_ends = epoch_ends.with_profiled([window.span for window in run.profiled if window.ran])
     phases = joined(callbacks, seen_phases.all, activity, run.duration_s)
     too_coarse = minus(seen_phases.too_coarse, callbacks.spans)
     trainings = find_trainings(run, series, activity, epoch_ends, phases)

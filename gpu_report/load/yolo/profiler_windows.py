@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 MOST: Final = 64  # of one training
 LONGEST_S: Final = 600.0  # with its export; a minute is what a window may take
 PHASES: Final = {"train", "validation"}
-FAILURES: Final = {"no_space", "too_short", "export", "error"}
+FAILURES: Final = {"no_space", "other_profiler", "too_short", "interrupted", "export", "error"}
 NAME: Final = re.compile(r"\d{1,10}-\d{1,6}")  # it becomes the name of a file
 
 

@@ -21,6 +21,7 @@ class ProfileRequests:
         self._due_s = None if plan.after_s is None else start.mono_s + plan.after_s
         self._falls: dict[int, UtilisationFall] = {}
         self._drops: set[tuple[int, float]] = set()
+        self._asked_in_drops = 0
         self._asked: queue.SimpleQueue[str] = queue.SimpleQueue()
         threading.Thread(target=self._write, name="profile-requests", daemon=True).start()
 
@@ -30,12 +31,13 @@ class ProfileRequests:
             self._due_s = None
             self._asked.put("time")
         new = [gpu for gpu, pct in util_pct.items() if self._plan.at_drops and self._is_new_drop(gpu, at.mono_s, pct)]
-        if new:
+        if new and self._asked_in_drops < MOST_DROPS:  # several GPUs may fall in one
+            self._asked_in_drops += 1
             self._asked.put(DROP)
 
     def _is_new_drop(self, gpu: int, at_s: float, util_pct: float | None) -> bool:
         since_s = self._falls.setdefault(gpu, UtilisationFall()).take(at_s, util_pct)
-        if since_s is None or at_s - since_s < DROP_S or len(self._drops) >= MOST_DROPS:
+        if since_s is None or at_s - since_s < DROP_S:
             return False
         is_new = (gpu, since_s) not in self._drops
         self._drops.add((gpu, since_s))

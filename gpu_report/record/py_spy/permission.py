@@ -45,7 +45,7 @@ def refusal(program: str) -> Refusal | None:
 def _remedy(scope: int | None, *, is_allowed: bool, inside: str | None) -> str:
     """Return what would let py-spy read processes: by what the kernel says, not by what py-spy does."""
     if is_allowed:
-        return "pip install --upgrade py-spy, which has to know the version of Python"
+        return "`pip install --upgrade py-spy`: an old one does not know this version of Python"
     if inside is not None:
         return f"give the container the right to trace: `docker run --cap-add SYS_PTRACE ...` (here: {inside})"
     if scope == FIXED_SCOPE:

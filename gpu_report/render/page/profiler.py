@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gpu_report import schema
 from gpu_report.render.formatting import clean, number, share, step_time
 from gpu_report.render.page.view import NamedTable, ProfilerView, StepPartTotal, StepPartView, StepView, Table
-from gpu_report.wording import counted
+from gpu_report.wording import PROFILER_FAILED, counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -43,15 +43,8 @@ def windows(analysis: Analysis) -> tuple[ProfilerView, ...]:
 
 def failures(analysis: Analysis) -> tuple[str, ...]:
     """Return why windows that were asked for have no trace, in sentences."""
-    return tuple(dict.fromkeys(FAILURES[window.failed] for window in analysis.run.profiled if window.failed))
-
-
-FAILURES = {
-    "no_space": "PyTorch's profiler was not started: the temporary folder has less than 512 MB free.",
-    "too_short": "The epoch ended before the profiler had a step.",
-    "export": "The profiler's trace could not be written.",
-    "error": "PyTorch's profiler failed to start; another profiler may be using the GPU.",
-}
+    reasons = dict.fromkeys(window.failed for window in analysis.run.profiled if window.failed)
+    return tuple(f"A window has no trace: {PROFILER_FAILED[reason]}." for reason in reasons)
 
 
 def _window(profiled: ProfiledSteps) -> ProfilerView:
@@ -149,10 +142,10 @@ def _tables(found: TraceAnalysis) -> Sequence[NamedTable]:
     ]
     operators = [
         (_name(each.name), _a_step(each.calls, steps), step_time(each.cpu_s / steps), step_time(each.gpu_s / steps))
-        for each in found.operators[:ROWS]
+        for each in sorted(found.operators, key=lambda operator: -operator.cpu_s)[:ROWS]
     ]
     syncs = [
-        (_name(each.operator or "none"), each.call, _a_step(each.count, steps), step_time(each.wait_s / steps))
+        (_name(each.operator or "none"), _name(each.call), _a_step(each.count, steps), step_time(each.wait_s / steps))
         for each in found.syncs[:ROWS]
     ]
     copies = [

@@ -44,7 +44,7 @@ def _profile(profiled: ProfiledSteps, start_wall_s: float) -> dict[str, Any]:
         ],
         "operators": [
             {"name": o.name, "gpu_ms": _ms(o.gpu_s / count), "cpu_ms": _ms(o.cpu_s / count), "calls": o.calls / count}
-            for o in found.operators[:ROWS]
+            for o in sorted(found.operators, key=lambda operator: -max(operator.cpu_s, operator.gpu_s))[:ROWS]
         ],
         "kernels": [
             {"name": k.name, "gpu_ms": _ms(k.gpu_s / count), "calls": k.calls / count} for k in found.kernels[:ROWS]

@@ -1,7 +1,9 @@
 """Windows of the profiler with a torch that only looks like one: when they open and end, and what they survive."""
 
+import fcntl
 import json
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import ClassVar
 
 import pytest
 
-from gpu_report.inside import RUN_FOLDER_VARIABLE
+from gpu_report.inside import ON_PATH, RUN_FOLDER_VARIABLE
 from gpu_report.inside.on_path.gpu_report_inside import lines, profile_windows
 from gpu_report.inside.on_path.gpu_report_inside.profile_windows import Windows, plan_of
 from tests.conftest import wait_for
@@ -50,9 +52,31 @@ class Profiler:
         Path(path).write_text("{}")
 
 
+class Hooks:
+    """As the hooks of all modules in `torch.nn.modules.module`."""
+
+    before: ClassVar[dict] = {}
+    after: ClassVar[dict] = {}
+
+    @staticmethod
+    def _register(hooks, hook):
+        hooks[id(hook)] = hook
+        return Some(remove=lambda: hooks.pop(id(hook)))
+
+    @classmethod
+    def register_module_forward_pre_hook(cls, hook):
+        return cls._register(cls.before, hook)
+
+    @classmethod
+    def register_module_forward_hook(cls, hook):
+        return cls._register(cls.after, hook)
+
+
 TORCH = Some(
+    autograd=Some(_profiler_enabled=lambda: False),
     cuda=Some(is_available=lambda: True),
     version=Some(cuda="13.0"),
+    nn=Some(modules=Some(module=Hooks)),
     profiler=Some(ProfilerActivity=Some(CPU="cpu", CUDA="cuda"), schedule=lambda **given: given, profile=Profiler),
 )
 
@@ -67,7 +91,9 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(profile_windows.tempfile, "tempdir", str(tmp_path / "tmp"))
     monkeypatch.setattr(Profiler, "made", [])
     monkeypatch.setattr(Profiler, "error", None)
-    return tmp_path / "run"
+    with (tmp_path / "run" / "samples.csv").open("w") as samples:
+        fcntl.flock(samples, fcntl.LOCK_EX)  # as a recorder does
+        yield tmp_path / "run"
 
 
 def said(folder):
@@ -182,7 +208,9 @@ def test_a_request_is_seen_within_a_second_or_two(folder, monkeypatch):
     assert (line["reason"], line["kept_steps"], line["epoch"]) == ("drop", 2, 2)
 
 
-@pytest.mark.parametrize("text", [None, "", "[]", "{}", '{"steps": "many"}', '{"steps": null}', "1e99", "{" * 3000])
+@pytest.mark.parametrize(
+    "text", [None, "", "[]", "{}", '{"steps": "many"}', '{"steps": null}', "1e99", "[" * 4000, '{"steps": 1e999}']
+)
 def test_what_is_no_plan_is_none(text):
     assert plan_of(text) is None
 
@@ -240,24 +268,18 @@ def test_an_export_that_fails_is_said_and_leaves_nothing(folder, monkeypatch, tm
 
 
 class Layer:
-    """A module that calls its hooks."""
+    """A module that calls the hooks of all modules, and those within it between them."""
 
-    def __init__(self, kind):
-        self.type, self.before, self.after = kind, {}, {}
-
-    def _register(self, hooks, hook):
-        hooks[id(hook)] = hook
-        return Some(remove=lambda: hooks.pop(id(hook)))
-
-    def register_forward_pre_hook(self, hook):
-        return self._register(self.before, hook)
-
-    def register_forward_hook(self, hook):
-        return self._register(self.after, hook)
+    def __init__(self, kind, *within, error=None):
+        self.type, self.within, self.error = kind, within, error
 
     def __call__(self):
-        assert [hook(self, ()) for hook in self.before.values()] in ([], [None])  # else it would replace the input
-        assert [hook(self, (), None) for hook in self.after.values()] in ([], [None])
+        assert [hook(self, ()) for hook in Hooks.before.values()] in ([], [None])  # else it would replace the input
+        for layer in self.within:
+            layer()
+        if self.error:
+            raise self.error
+        assert [hook(self, (), None) for hook in Hooks.after.values()] in ([], [None])
 
 
 class Mark:
@@ -276,18 +298,91 @@ class Mark:
         Mark.seen.append(f"-{self.name}")
 
 
-def test_a_full_window_names_layers_and_takes_its_hooks_back(folder, monkeypatch):
+def opened(monkeypatch, *layers, **plan):
+    """Return a window that is open, of a model with these layers."""
     monkeypatch.setattr(TORCH, "_C", Some(_profiler=Some(_RecordFunctionFast=Mark)), raising=False)
     monkeypatch.setattr(Mark, "seen", [])
-    model = Some(model=[Layer("ultralytics.nn.modules.conv.Conv"), Layer("ultralytics.nn.modules.block.C3k2")])
-    windows = planned(monkeypatch, full=True)
-    training = Training(windows)
-    training.trainer.model = model
-    training.trainer.epoch = 1
+    windows = planned(monkeypatch, **plan)
+    trainer = Training(windows).trainer
+    trainer.model, trainer.epoch = Some(model=layers), 1
     profile_windows.BATCHES.begin()
-    windows.batch_done(training.trainer)
-    for layer in model.model:
+    windows.batch_done(trainer)
+    assert windows.is_open
+    return windows
+
+
+def test_a_full_window_names_layers_and_takes_its_hooks_back(folder, monkeypatch):
+    layers = Layer("ultralytics.nn.modules.conv.Conv"), Layer("ultralytics.nn.modules.block.C3k2", Layer("Conv"))
+    windows = opened(monkeypatch, *layers, full=True)
+    for layer in layers:
         layer()
     assert Mark.seen == ["+layer 0 Conv", "-layer 0 Conv", "+layer 1 C3k2", "-layer 1 C3k2"]
     windows.close()
-    assert [(layer.before, layer.after) for layer in model.model] == [({}, {}), ({}, {})]
+    assert (Hooks.before, Hooks.after) == ({}, {})
+
+
+def test_a_layer_that_raises_leaves_nothing_open(folder, monkeypatch):
+    inner = Layer("Conv", error=MemoryError())
+    windows = opened(monkeypatch, inner, Layer("C3k2"), full=True)
+    for layer in (inner, inner):
+        with pytest.raises(MemoryError):
+            layer()
+    inner.error = None
+    inner()
+    assert Mark.seen.count("+layer 0 Conv") == 3
+    windows.close()
+    assert Mark.seen.count("-layer 0 Conv") == 3
+
+
+def test_an_epoch_that_begins_again_leaves_no_window_open_and_no_trace(folder, monkeypatch, tmp_path):
+    windows = opened(monkeypatch)
+    windows.abandon()
+    assert [line["failed"] for line in said(folder)] == ["interrupted"]
+    assert (windows.is_open, Profiler.made[0].stopped, list((tmp_path / "tmp").iterdir())) == (False, True, [])
+
+
+def test_a_profiler_of_the_users_own_goes_on(folder, monkeypatch):
+    monkeypatch.setattr(TORCH.autograd, "_profiler_enabled", lambda: True)
+    Training(planned(monkeypatch)).epoch(2)
+    assert [line["failed"] for line in said(folder)] == ["other_profiler"]
+    assert Profiler.made == []
+
+
+def test_where_nobody_records_any_more_nothing_is_profiled(folder, monkeypatch):
+    windows = planned(monkeypatch)
+    windows._is_recorded = False
+    Training(windows).epoch(2)
+    assert (said(folder), Profiler.made, windows.wanted) == ([], [], False)
+
+
+def test_the_first_epoch_of_a_resumed_training_is_left_out(folder, monkeypatch):
+    training = Training(planned(monkeypatch), epochs=60)
+    training.trainer.start_epoch = 50
+    training.epoch(51)
+    assert said(folder) == []
+    training.epoch(52)
+    assert [line["epoch"] for line in said(folder)] == [52]
+
+
+def test_an_interpreter_that_ends_within_a_window_ends_as_it_would(tmp_path):
+    """With the real profiler: on, it crashes in the interpreter's end."""
+    (tmp_path / "samples.csv").touch()
+    script = f"""
+import sys, types
+sys.path.insert(0, {str(ON_PATH)!r})
+import torch
+from gpu_report_inside.profile_windows import BATCHES, WINDOWS
+WINDOWS.follow()
+arguments = types.SimpleNamespace(val=False)
+trainer = types.SimpleNamespace(epoch=1, epochs=3, args=arguments, model=None, train_loader=[None] * 40)
+for _ in range(7):
+    WINDOWS.batch_done(trainer)
+    BATCHES.ends.append(0.0)
+    torch.ones(4).sum()
+assert WINDOWS.is_open
+sys.exit(7)
+"""
+    plan = json.dumps({"steps": 8, "epoch": 2})
+    env = {**os.environ, RUN_FOLDER_VARIABLE: str(tmp_path), profile_windows.VARIABLE: plan}
+    done = subprocess.run([sys.executable, "-c", script], env=env, check=False, capture_output=True, timeout=120)
+    assert done.returncode == 7, done.stderr

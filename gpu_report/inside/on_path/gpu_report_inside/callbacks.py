@@ -33,6 +33,7 @@ def _begin_training(trainer: Any) -> ReportedTraining:
 
 def _end_earlier() -> None:
     """End what the user's code has left without a word."""
+    WINDOWS.abandon()
     if isinstance(CURRENT.run, Prediction):
         CURRENT.run.close()
     elif isinstance(CURRENT.run, ReportedTraining):
@@ -64,6 +65,7 @@ def on_train_start(trainer: Any) -> None:
 @guarded
 def on_train_epoch_start(trainer: Any) -> None:
     """Begin an epoch."""
+    WINDOWS.abandon()
     _training_of(trainer).epoch_begins(trainer)
     _call_last(trainer, "on_train_batch_end", on_train_batch_end)
 
@@ -113,6 +115,7 @@ def on_fit_epoch_end(trainer: Any) -> None:
 @guarded
 def on_train_end(trainer: Any) -> None:
     """End a training in which everything was done (rank 0 only)."""
+    WINDOWS.abandon()
     training = _training_of(trainer)
     training.leave(trainer)
     CURRENT.end(training.over(trainer))
@@ -121,6 +124,7 @@ def on_train_end(trainer: Any) -> None:
 @guarded
 def teardown(trainer: Any) -> None:
     """End what has not been ended: newer versions call this after an exception, too."""
+    WINDOWS.abandon()
     run = CURRENT.run
     if isinstance(run, ReportedTraining) and run.is_of(trainer):
         run.leave(trainer)
@@ -147,7 +151,7 @@ def on_val_batch_end(validator: Any) -> None:
 @guarded
 def on_val_end(validator: Any) -> None:
     """End a validation (rank 0 only)."""
-    WINDOWS.close()
+    WINDOWS.validated()
     run = CURRENT.run
     if isinstance(run, ReportedTraining):
         run.validation_ends()

@@ -55,7 +55,7 @@ def test_doctor_says_whether_it_is_there_and_why_it_may_not_look(tmp_path, monke
     program: list[str | None] = [None]
     monkeypatch.setattr(doctor, "find_program", lambda: program[0])
     missing = doctor._stack_dumps()
-    assert (missing.ok, missing.remedy) == (False, "pip install py-spy, if you want them")
+    assert (missing.ok, missing.remedy) == (False, "to have them: `pip install py-spy`")
     program[0] = str(stand_in(tmp_path, REFUSED))
     refused = doctor._stack_dumps()
     assert not refused.ok

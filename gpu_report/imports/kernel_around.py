@@ -15,7 +15,7 @@ from gpu_report.ordinary_file import LARGEST_KERNEL_LOG, refuse_special
 BEFORE_S: Final = 600.0
 AFTER_S: Final = 60.0
 _PAIRS_GPU: Final = "NVRM: GPU at PCI:"  # tells which UUID a PCI address has, whenever it was printed
-_HOW: Final = "where FILE is from `sudo dmesg --time-format iso` after the run"
+_HOW: Final = "where FILE is made after the run by `sudo dmesg --time-format iso`"
 
 
 def kernel_happenings(

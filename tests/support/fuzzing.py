@@ -255,7 +255,8 @@ def _called(command: Arguments) -> tuple[int, str, str, str | None]:
 
 def _wrong(case: Case, code: int, out: str, err: str) -> str | None:
     """Return what is wrong with an exit code and what was printed."""
-    said = [line for line in err.splitlines() if not line.startswith("gpu-report: note: ")]
+    commands = "    "  # to copy, which follow what is said
+    said = [line for line in err.splitlines() if not line.startswith(("gpu-report: note: ", commands))]
     faults = {
         f"exit {code} of {case.command[0]}": code not in case.codes,
         f"exit {code} with more than a line on stderr": len(said) > 1,

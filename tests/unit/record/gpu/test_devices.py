@@ -32,13 +32,13 @@ ALL = (gpu(0), gpu(3, divided=True), mig(3, 0), mig(3, 1))
     ],
 )
 def test_a_gpu_brings_its_mig_devices_and_a_mig_device_comes_alone(words, indexes):
-    assert [device.index for device in choose(ALL, words)] == indexes
+    assert [device.index for device in choose(ALL, words, {})] == indexes
 
 
 @pytest.mark.parametrize("word", ["1", "3:2", "MIG-", "GPU-9", ""])
 def test_what_is_not_there_or_not_one_is_refused_with_what_is(word):
     with pytest.raises(UsageError, match=r"4001 \(H200 MIG, MIG-31bb\)"):
-        choose(ALL, (word,))
+        choose(ALL, (word,), {})
 
 
 def test_events_are_registered_once_for_each_board():

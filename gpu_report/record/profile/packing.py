@@ -1,10 +1,13 @@
 """The thread that packs traces into the run folder: a trace of eight steps has 60 MB, packed 6 MB."""
 
+import contextlib
 import gzip
 import os
 import queue
 import shutil
+import tempfile
 import threading
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -16,6 +19,7 @@ from gpu_report.record.clocks import Clocks
 LEVEL = 3  # of gzip: three times as fast as the usual one, for a tenth more bytes
 LARGEST = 4 << 30  # bytes of a trace
 MADE_IN = "gpu-report-profile-"  # how the folder's name begins that a trace lies in, and that is removed with it
+FORGOTTEN_S = 86_400.0  # a trace is packed within seconds
 PIECE = 1 << 20
 
 Event = Callable[[str, Clocks, Mapping[str, object]], object]
@@ -45,6 +49,7 @@ class TracePacker:
             self._thread.join(limit_s)
 
     def _run(self) -> None:
+        _remove_forgotten()
         while (trace := self._waiting.get()) is not None:
             try:
                 self._into.mkdir(exist_ok=True)
@@ -54,6 +59,15 @@ class TracePacker:
             finally:
                 if trace.parent.name.startswith(MADE_IN):
                     shutil.rmtree(trace.parent, ignore_errors=True)
+
+
+def _remove_forgotten() -> None:
+    """Remove the traces of recorders that were killed before they packed them."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{MADE_IN}*"):
+        with contextlib.suppress(OSError):
+            status = folder.lstat()
+            if status.st_uid == os.getuid() and time.time() - status.st_mtime > FORGOTTEN_S:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _pack(trace: Path, packed: Path) -> None:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import time
 
 import pytest
@@ -135,3 +136,14 @@ def test_what_is_no_file_is_not_read_and_its_folder_stays(tmp_path):
     _, events = packed(tmp_path, trace)
     assert [kind for kind, _ in events] == ["trace_lost"]
     assert trace.exists()
+
+
+def test_traces_that_a_killed_recorder_left_are_removed_after_a_day(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    old, new, other = (tmp_path / name for name in ("gpu-report-profile-old", "gpu-report-profile-new", "other"))
+    for folder in (old, new, other):
+        folder.mkdir()
+    for folder in (old, other):
+        os.utime(folder, (1, 1))
+    packed(tmp_path, exported(tmp_path))
+    assert [folder.exists() for folder in (old, new, other)] == [False, True, True]

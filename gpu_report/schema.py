@@ -22,6 +22,7 @@ DUMPS_JSONL = "dumps.jsonl"  # in STACKS_DIR: what py-spy saw of processes that 
 DUMP_KIND = "dump"
 PROFILE_DIR = "profile"  # traces of PyTorch's profiler, and what asks for one
 PROFILE_REQUEST = "request.json"
+PROFILE_STEPS, MOST_PROFILE_STEPS = 8, 64  # of a window, unless asked otherwise, and at most
 IMPORTED_TRACE = "import"  # how the names of traces begin that somebody else made
 YOLO_ARGS = "args.yaml"
 YOLO_RESULTS = "results.csv"

@@ -11,8 +11,6 @@ import click
 from gpu_report import run_folder, schema
 from gpu_report.cli.help_text import examples
 from gpu_report.errors import InputError
-from gpu_report.record.profile_plan import MOST_STEPS, STEPS, ask
-from gpu_report.wording import PROFILER_FAILED
 
 WAIT_S = 120.0  # for the trace: its steps, the export, and packing
 LOOK_EVERY_S = 0.5
@@ -21,7 +19,12 @@ MARK = b'"kind": "profile"'
 
 
 @click.command(epilog=examples("gpu-report profile", "gpu-report profile --steps 4 gpu-runs/20261121-103501"))
-@click.option("--steps", type=click.IntRange(1, MOST_STEPS), default=STEPS, help=f"How many steps. Default: {STEPS}.")
+@click.option(
+    "--steps",
+    type=click.IntRange(1, schema.MOST_PROFILE_STEPS),
+    default=schema.PROFILE_STEPS,
+    help=f"How many steps. Default: {schema.PROFILE_STEPS}.",
+)
 @click.option("--full", is_flag=True, help="Also record shapes and the names of layers.")
 @click.argument("run", type=click.Path(path_type=Path), required=False)
 def profile(run: Path | None, steps: int, full: bool) -> None:  # noqa: FBT001 - click passes flags so
@@ -31,6 +34,7 @@ def profile(run: Path | None, steps: int, full: bool) -> None:  # noqa: FBT001 -
     its `profile` folder, and the next report has it.
     """
     from gpu_report.record.lifecycle import background
+    from gpu_report.record.profile_plan import ask
 
     folder = run if run is not None else background.running(Path(run_folder.RUNS_DIR))
     if background.recorder_pid(folder) is None:
@@ -60,6 +64,8 @@ def _window(line: bytes) -> dict[str, str]:
 
 def _new_trace(folder: Path, before: set[str]) -> Path:
     """Wait for the trace; InputError where none comes."""
+    from gpu_report.wording import PROFILER_FAILED
+
     until_s = time.monotonic() + WAIT_S
     while time.monotonic() < until_s:
         for name, failed in _windows(folder).items():

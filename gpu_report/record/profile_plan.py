@@ -9,8 +9,6 @@ from pathlib import Path
 from gpu_report import schema
 from gpu_report.errors import UsageError
 
-STEPS = 8
-MOST_STEPS = 64
 EPOCH = 2  # the first one is slow: cuDNN tries its algorithms, and caches fill
 UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _EPOCH = re.compile(r"epoch:(\d{1,6})")
@@ -25,7 +23,7 @@ class ProfilePlan:
     With drops there is a window of `epoch`, too: of the time that the drop is compared with.
     """
 
-    steps: int = STEPS
+    steps: int = schema.PROFILE_STEPS
     full: bool = False
     epoch: int | None = EPOCH
     after_s: float | None = None
@@ -41,7 +39,7 @@ def plan_of(profile: str | None, at: str | None) -> ProfilePlan | None:
     """Return what the two options ask for together, None where neither was given; UsageError for what they are not."""
     if profile is None and at is None:
         return None
-    steps, full = _steps(profile or str(STEPS))
+    steps, full = _steps(profile or str(schema.PROFILE_STEPS))
     if at is None:
         return ProfilePlan(steps, full)
     if at == DROP:
@@ -55,9 +53,9 @@ def plan_of(profile: str | None, at: str | None) -> ProfilePlan | None:
 
 def _steps(text: str) -> tuple[int, bool]:
     full = text == "full"
-    steps = STEPS if full else int(text) if text.isdecimal() else 0
-    if not 0 < steps <= MOST_STEPS:
-        raise UsageError(f"--profile={text}: say how many steps, 1 to {MOST_STEPS}, or full")
+    steps = schema.PROFILE_STEPS if full else int(text) if text.isdecimal() else 0
+    if not 0 < steps <= schema.MOST_PROFILE_STEPS:
+        raise UsageError(f"--profile={text}: say how many steps, 1 to {schema.MOST_PROFILE_STEPS}, or full")
     return steps, full
 
 

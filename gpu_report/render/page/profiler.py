@@ -24,7 +24,7 @@ SHORT_S = 1e-3  # of a wait: below it in microseconds
 PARTS: tuple[tuple[str, str, Callable[[TraceStepTime], float]], ...] = (
     ("GPU computes", "work", lambda step: step.compute_s),
     ("GPU exchanges gradients", "waiting-for-peer", lambda step: step.communication_s),
-    ("GPU copies", "input-storage", lambda step: step.copy_s),
+    ("GPU only copies", "input-storage", lambda step: step.copy_s),
     ("GPU waits for data", "input-cpu", lambda step: step.data_wait_s),
     ("GPU waits for the CPU", "launch-bound", lambda step: step.cpu_wait_s),
 )
@@ -78,10 +78,10 @@ def _gap(found: TraceAnalysis) -> str:
 
 def _slowed(profiled: ProfiledSteps) -> str:
     if profiled.slowed_by is None or profiled.typical_step_s is None:
-        return "The profiler makes the CPU slower, not the GPU: times of the CPU are too long."
+        return "The profiler inflates times of the CPU; those of the GPU are right."
     return (
         f"Without the profiler a step takes {step_time(profiled.typical_step_s)}. "
-        "Times of the GPU are right, those of the CPU are too long."
+        "It inflates times of the CPU; those of the GPU are right."
     )
 
 
@@ -89,7 +89,9 @@ def _limit(found: TraceAnalysis) -> str:
     free = found.cpu_free
     if free is None or found.launches.bound != "launch":
         return ""
-    return f"If the CPU took no time, a step would take about {step_time(free.expected_s)}."
+    return (
+        f"If the CPU took no time, a step would take about {step_time(free.expected_s)}, gaps between kernels included."
+    )
 
 
 def _doubt(found: TraceAnalysis) -> str:

@@ -9,8 +9,8 @@ REPORTS := reports
 INSTALL := $(BIN)/pip install --quiet --no-compile --editable
 # Checks accessibility in the browser tests; never committed, never shipped. A new version: npm view axe-core dist.integrity
 AXE := axe-core 4.14.1 sha512-FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ==
-# Several files at once, each in one process: three on two cores, for trainings and browsers wait, too. `live` tests come
-# first and by themselves, for what waits is judged by the clock.
+# Several files at once, each in one process. Those of `live` tests mostly wait, the others fill the cores: one after
+# the other, for what waits is judged by the clock.
 TOGETHER := --dist loadfile --no-loadscope-reorder
 # A test that fails while others run is run once more with the machine to itself. Both are shown.
 ALONE = { echo "again, one at a time: what failed"; $(BIN)/pytest -q --last-failed --last-failed-no-failures none -m $(1); }
@@ -51,7 +51,7 @@ test: $(VENV)/.test ## Run all tests, the browser and the YOLO ones included
 	@bash .ci/needs browser
 	@bash .ci/fetch-npm $(AXE) .npm/axe-core
 	@$(BIN)/pytest -q --durations=3 -m "live and not long" $(TOGETHER) -n 3 || $(call ALONE,"live and not long")
-	@$(BIN)/pytest -q --durations=3 -m "not live and not long" $(TOGETHER) -n 3 || $(call ALONE,"not live and not long")
+	@$(BIN)/pytest -q --durations=3 -m "not live and not long" $(TOGETHER) -n 2 || $(call ALONE,"not live and not long")
 	@$(TOOK)
 
 test-fast: $(VENV)/.test ## Run the tests that need neither a browser nor a training, nor the time that a recording takes

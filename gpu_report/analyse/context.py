@@ -149,10 +149,10 @@ class Context:
         ends = [phase.end_t_s for phase in self.phases]
         return tuple(_phases_of_epoch(self.phases, ends, epoch_end) for epoch_end in self.epoch_ends.all)
 
-    @property
+    @cached_property
     def profiled(self) -> tuple[ProfiledSteps, ...]:
         """Return the windows of PyTorch's profiler that have a trace."""
-        return self.cached(_profiled)
+        return profiled_steps(self.run)
 
     @property
     def rank_groups(self) -> list[RankGroup]:
@@ -285,10 +285,6 @@ def _is_busy_at_times(all_series: Sequence[GpuSeries], span: Span) -> bool:
     """Tell whether a GPU was busy in more than a few readings of a span: else it waited, whatever its phases were."""
     parts = [series.util_pct[series.between(*span)] for series in all_series]
     return any(len(part) > 0 and float(np.percentile(part, 90)) >= STARVED_PCT for part in parts)
-
-
-def _profiled(context: Context) -> tuple[ProfiledSteps, ...]:
-    return profiled_steps(context.run)
 
 
 def _busy_waits(context: Context) -> IntervalIndex[Interval]:

@@ -96,7 +96,7 @@ class Session:
         watch_oom = self._watch_oom_last if last else self._watch_oom
         look = self._look_at_waits_last if last else self._look_at_waits
         samplers = (self._check_clocks, self._sample_host, look, watch_oom, sample_gpus, self._watch_yolo)
-        for sampler in (*samplers, *(() if last else (self._dump_stacks,))):
+        for sampler in (*samplers, *(() if last else (self._dump_stacks, self._ask_for_profiles))):
             self._guard.call(sampler, began)
         self._journal.settle(began)
         self._before = began
@@ -181,6 +181,8 @@ class Session:
     def _dump_stacks(self, at: Clocks) -> None:
         if self._dumps is not None:
             self._dumps.tick(at, self._gpus.util_pct, self._candidates)
+
+    def _ask_for_profiles(self, at: Clocks) -> None:
         if self._requests is not None:
             self._requests.tick(at, self._gpus.util_pct)
 

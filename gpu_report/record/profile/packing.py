@@ -1,7 +1,6 @@
 """The thread that packs traces into the run folder: a trace of eight steps has 60 MB, packed 6 MB."""
 
 import contextlib
-import gzip
 import os
 import queue
 import shutil
@@ -12,15 +11,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from gpu_report import schema
-from gpu_report.ordinary_file import open_ordinary
+from gpu_report.packed_trace import pack_trace
 from gpu_report.record import clocks
 from gpu_report.record.clocks import Clocks
 
-LEVEL = 3  # of gzip: three times as fast as the usual one, for a tenth more bytes
-LARGEST = 4 << 30  # bytes of a trace
 MADE_IN = "gpu-report-profile-"  # how the folder's name begins that a trace lies in, and that is removed with it
 FORGOTTEN_S = 86_400.0  # a trace is packed within seconds
-PIECE = 1 << 20
 
 Event = Callable[[str, Clocks, Mapping[str, object]], object]
 
@@ -53,7 +49,7 @@ class TracePacker:
         while (trace := self._waiting.get()) is not None:
             try:
                 self._into.mkdir(exist_ok=True)
-                _pack(trace, self._into / f"{trace.name}.gz")
+                pack_trace(trace, self._into / f"{trace.name}.gz")
             except (OSError, ValueError, EOFError) as error:
                 self._event("trace_lost", clocks.now(), {"reason": f"{type(error).__name__}: {error}"})
             finally:
@@ -68,15 +64,3 @@ def _remove_forgotten() -> None:
             status = folder.lstat()
             if status.st_uid == os.getuid() and time.time() - status.st_mtime > FORGOTTEN_S:
                 shutil.rmtree(folder, ignore_errors=True)
-
-
-def _pack(trace: Path, packed: Path) -> None:
-    unfinished = packed.with_suffix(".part")
-    try:
-        with open_ordinary(trace) as plain, gzip.open(unfinished, "wb", compresslevel=LEVEL) as into:
-            if os.fstat(plain.fileno()).st_size > LARGEST:
-                raise ValueError("the trace is larger than 4 GiB")
-            shutil.copyfileobj(plain, into, PIECE)
-        unfinished.replace(packed)
-    finally:
-        unfinished.unlink(missing_ok=True)

@@ -4,12 +4,13 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from gpu_report import schema
 from gpu_report.ordinary_file import open_ordinary
 
 MAX_READ = 1 << 20  # bytes of one file at one look; a training writes 2 KiB an epoch
-MARK, TRACE_MARK = b'"kind": "run"', b'"kind": "profile"'
+MARK, PROFILE_MARK = b'"kind": "run"', b'"kind": "profile"'
 
 
 class InsideWatch:
@@ -20,7 +21,7 @@ class InsideWatch:
         self._folder = folder / schema.INSIDE_DIR
         self._read: dict[str, int] = {entry.name: size for entry, size in self._sizes()}
         self.has_told = False
-        self.traces: list[Path] = []  # that the profiler has left since they were last taken from here
+        self.profiled: list[dict[str, Any]] = []  # windows of the profiler that ended, until they are taken from here
 
     def new_trainings(self) -> list[Path]:
         """Return the folders of trainings that have begun since the last look."""
@@ -48,7 +49,7 @@ class InsideWatch:
         whole = data[: data.rfind(b"\n") + 1]
         self._read[entry.name] = self._read.get(entry.name, 0) + (len(whole) or len(data) // MAX_READ * MAX_READ)
         lines = whole.splitlines()
-        self.traces += [path for line in lines if TRACE_MARK in line for path in _trace(line)]
+        self.profiled += [said for line in lines if PROFILE_MARK in line for said in _profiled(line)]
         return [path for line in lines if MARK in line for path in _training(line)]
 
 
@@ -60,9 +61,9 @@ def _training(line: bytes) -> list[Path]:
         return []  # garbled, or of a training that writes nowhere
 
 
-def _trace(line: bytes) -> list[Path]:
+def _profiled(line: bytes) -> list[dict[str, Any]]:
     try:
         said = json.loads(line)
-        return [Path(said["file"])] if said["kind"] == "profile" else []
+        return [said] if said["kind"] == "profile" else []
     except (ValueError, KeyError, TypeError, RecursionError):
-        return []  # garbled, or a window that left no trace
+        return []  # garbled

@@ -89,8 +89,8 @@ class YoloWatch:
 
     def take_traces(self) -> list[Path]:
         """Return the traces that the profiler has left since the last call."""
-        traces, self._inside.traces = self._inside.traces, []
-        return traces
+        windows, self._inside.profiled = self._inside.profiled, []
+        return [Path(said["file"]) for said in windows if isinstance(said.get("file"), str)]
 
     def search_now(self) -> None:
         """Make the next tick search and copy, however recently the last one did: the recording ends."""

@@ -281,11 +281,15 @@ class TraceAnalysis:
         return sum(step.length_s for step in used) / len(used) if used else None
 
     @property
+    def busy_s(self) -> float | None:
+        """Return how long the GPU did anything in a used step (mean), None without GPU work."""
+        used = self.used_steps
+        return sum(step.busy_s for step in used) / len(used) if used and self.quality.has_gpu_work else None
+
+    @property
     def busy_share(self) -> float | None:
         """Return the share of the used steps in which the GPU did anything, None without GPU work."""
-        if not self.quality.has_gpu_work or not self.used_steps:
-            return None
-        return sum(step.busy_s for step in self.used_steps) / sum(step.length_s for step in self.used_steps)
+        return None if self.busy_s is None or not self.step_s else self.busy_s / self.step_s
 
     @property
     def other_gpu_share(self) -> float:

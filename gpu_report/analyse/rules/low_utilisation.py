@@ -112,14 +112,12 @@ def _finding(context: Context, training: Training, span: Span, low: _Low) -> Fin
 
 def _of_a_step(context: Context, span: Span) -> tuple[Evidence, ...]:
     """Return what PyTorch's profiler saw of a step of a training."""
-    windows = [each for each in context.profiled if each.window.phase == "train" and span[0] <= each.window.start_t_s]
-    within = [each for each in windows if each.window.start_t_s <= span[1]]
-    if not within or within[-1].steps.busy_share is None:
+    trained = [each for each in context.profiled if each.window.phase == "train"]
+    within = [each for each in trained if span[0] <= each.window.start_t_s <= span[1]]
+    if not within or within[-1].steps.busy_s is None:
         return ()
-    found = within[-1].steps
-    busy_s = (found.busy_share or 0.0) * (found.step_s or 0.0)
     return evidence(
-        ("GPU work of a step, by PyTorch's profiler", busy_s, "s"),
+        ("GPU work of a step, by PyTorch's profiler", within[-1].steps.busy_s, "s"),
         ("a step without the profiler", within[-1].typical_step_s, "s"),
     )
 

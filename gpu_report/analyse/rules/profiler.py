@@ -89,14 +89,13 @@ def _full_precision(context: Context, window: _Window) -> Iterator[Finding]:
         return
     waits = steps.launches.bound == "launch"
     share = 0.0 if waits else heavy_s * (1 - th.HALF_PRECISION_TIME) / window.real_s
-    busy_s = sum(step.busy_s for step in steps.used_steps) / window.count
     yield context.finding(
         "full-precision",
         _severity(share),
         window.span,
         f"Convolutions and matrix products run in 32 bits: {amount(heavy_s, 's')} of a step",
         advice=(_use_amp(context, window, waits=waits),),
-        evidence=evidence(("GPU work of a step", busy_s, "s"), ("a step", window.real_s, "s")),
+        evidence=evidence(("GPU work of a step", steps.busy_s, "s"), ("a step", window.real_s, "s")),
     )
 
 
@@ -111,13 +110,14 @@ def _use_amp(context: Context, window: _Window, *, waits: bool) -> Advice:
 
 def _layout(context: Context, window: _Window) -> Iterator[Finding]:
     """Find kernels that only change how images lie in memory."""
-    share, busy = window.steps.layout_share or 0.0, (window.steps.busy_share or 0.0) * window.step_s
-    if share * busy >= th.STEP_SHARE * window.real_s:
+    share = window.steps.layout_share or 0.0
+    seconds = share * (window.steps.busy_s or 0.0)
+    if seconds >= th.STEP_SHARE * window.real_s:
         yield context.finding(
             "layout-changes",
-            _severity(share * busy / window.real_s),
+            _severity(seconds / window.real_s),
             window.span,
-            f"Changing the layout of images in GPU memory took {amount(share * busy, 's')} of each step",
+            f"Changing the layout of images in GPU memory took {amount(seconds, 's')} of each step",
             advice=(Advice("Keep one layout: `channels_last=True`, or `False`, whichever is faster"),),
             evidence=evidence(("of the GPU's work", 100 * share, "%"), ("a step", window.real_s, "s")),
         )

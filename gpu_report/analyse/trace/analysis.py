@@ -15,7 +15,7 @@ from gpu_report.analyse.trace.runtime_calls import allocator_calls
 from gpu_report.analyse.trace.step_times import step_times
 from gpu_report.analyse.trace.syncs import sync_points
 from gpu_report.analyse.trace.time_tables import family_times, kernel_times, operator_times
-from gpu_report.analyse.trace.window import Window, launch_calls, open_window, unpaired_calls
+from gpu_report.analyse.trace.window import Window, open_window
 from gpu_report.model import Trace, TraceAnalysis, TraceQuality
 
 
@@ -47,7 +47,7 @@ def analyse_trace(trace: Trace) -> TraceAnalysis:
 
 
 def _quality(window: Window) -> TraceQuality:
-    trace, used = window.trace, window.used
+    used = window.used
     kernels = window.kernels[used]
     spread = int(kernels.max() - kernels.min()) if len(kernels) else 0
     first_used = int(used.argmax()) if used.any() else 0
@@ -55,9 +55,9 @@ def _quality(window: Window) -> TraceQuality:
         steps=len(window.steps),
         steps_used=window.used_count,
         steps_marked=window.marked,
-        has_gpu_work=trace.has_gpu_work,
+        has_gpu_work=window.trace.has_gpu_work,
         first_missing=bool(first_used),
         kernels_uneven=bool(len(kernels) and spread > th.KERNELS_AGREE * np.median(kernels)),
         unpaired_work=int((window.all_work.call == NONE).sum()),
-        unpaired_launches=int((launch_calls(trace) & unpaired_calls(trace)).sum()),
+        unpaired_launches=int(window.lost.sum()),
     )

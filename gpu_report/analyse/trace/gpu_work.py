@@ -131,6 +131,13 @@ def take(values: Ints, rows: Ints, missing: int) -> Ints:
     return np.where(rows == NONE, missing, values[np.maximum(rows, 0)])
 
 
+def sums_by_row(rows: Ints, values: Floats, count: int) -> Floats:
+    """Return the sum of the values of each of `count` rows; those of NONE are in no sum."""
+    known = rows != NONE
+    sums: Floats = np.bincount(rows[known], weights=values[known], minlength=count).astype(np.float64)  # int64 of none
+    return sums
+
+
 def _busiest(device: Ints, length_s: Floats) -> int:
     if not len(device):
         return 0

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from gpu_report.analyse.trace.families import NODE
-from gpu_report.analyse.trace.gpu_work import NONE, Bools, Floats, Ints, take
+from gpu_report.analyse.trace.gpu_work import NONE, Bools, Floats, Ints, sums_by_row, take
 from gpu_report.analyse.trace.name_masks import names_that
 from gpu_report.analyse.trace.operator_tree import nearest
 from gpu_report.analyse.trace.window import Window
@@ -31,9 +31,9 @@ def layer_times(window: Window) -> tuple[LayerTime, ...]:
     work, count = window.work, len(trace.names)
     used = marked & window.in_used(operators.start_s)
     forward_s, backward_s = (
-        _sums(take(each, work.operator, NONE), work.length_s, count) for each in (forward, backward)
+        sums_by_row(take(each, work.operator, NONE), work.length_s, count) for each in (forward, backward)
     )
-    cpu_s = _sums(operators.name[used].astype(np.int64), (operators.end_s - operators.start_s)[used], count)
+    cpu_s = sums_by_row(operators.name[used].astype(np.int64), (operators.end_s - operators.start_s)[used], count)
     return _rows(marks, forward_s, backward_s, cpu_s)
 
 
@@ -64,9 +64,3 @@ def _backward(trace: Trace, forward: Ints) -> Ints:
     found = in_node & (at >= 0) & (number >= 0)
     found[found] = numbers[at[found]] == number[found]
     return np.where(found, forward[made[np.maximum(at, 0)]] if len(made) else NONE, NONE)
-
-
-def _sums(rows: Ints, values: Floats, count: int) -> Floats:
-    known = rows != NONE
-    sums: Floats = np.bincount(rows[known], weights=values[known], minlength=count).astype(np.float64)
-    return sums

@@ -3,7 +3,7 @@
 import numpy as np
 
 from gpu_report.analyse.trace.families import NAMES, Families
-from gpu_report.analyse.trace.gpu_work import KERNEL, NONE, Bools, Floats, Ints
+from gpu_report.analyse.trace.gpu_work import KERNEL, NONE, Bools, Ints, sums_by_row
 from gpu_report.analyse.trace.operator_tree import self_cpu_s
 from gpu_report.analyse.trace.window import Window
 from gpu_report.model import FamilyTime, KernelTime, OperatorTime
@@ -12,9 +12,9 @@ from gpu_report.model import FamilyTime, KernelTime, OperatorTime
 def family_times(window: Window, families: Families) -> tuple[FamilyTime, ...]:
     """Return the families with any time, by time of the GPU and then of the CPU."""
     operators, used = window.trace.operators, _used(window)
-    gpu_s = _sums(families.work, window.work.length_s, len(NAMES))
+    gpu_s = sums_by_row(families.work, window.work.length_s, len(NAMES))
     pieces = np.bincount(families.work, minlength=len(NAMES))
-    cpu_s = _sums(families.operator[used], self_cpu_s(operators)[used], len(NAMES))
+    cpu_s = sums_by_row(families.operator[used], self_cpu_s(operators)[used], len(NAMES))
     rows = [
         FamilyTime(
             name=name,
@@ -34,10 +34,10 @@ def operator_times(window: Window, families: Families) -> tuple[OperatorTime, ..
     """Return the operators by name, by time of the GPU and then of the CPU."""
     operators, used = window.trace.operators, _used(window)
     count = len(window.trace.names)
-    cpu_s = _sums(operators.name[used], self_cpu_s(operators)[used], count)
+    cpu_s = sums_by_row(operators.name[used], self_cpu_s(operators)[used], count)
     calls = np.bincount(operators.name[used], minlength=count)
     known = window.work.operator != NONE
-    gpu_s = _sums(operators.name[window.work.operator[known]], window.work.length_s[known], count)
+    gpu_s = sums_by_row(operators.name[window.work.operator[known]], window.work.length_s[known], count)
     family = _main_family(operators.name[used], families.operator[used])
     rows = (
         OperatorTime(
@@ -53,7 +53,7 @@ def kernel_times(window: Window, families: Families) -> tuple[KernelTime, ...]:
     work = window.work
     kernels = work.kind == KERNEL
     count = len(window.trace.names)
-    gpu_s = _sums(work.name[kernels], work.length_s[kernels], count)
+    gpu_s = sums_by_row(work.name[kernels], work.length_s[kernels], count)
     calls = np.bincount(work.name[kernels], minlength=count)
     family = _main_family(work.name[kernels], families.work[kernels])
     all_s = float(work.length_s.sum())
@@ -73,11 +73,6 @@ def share(part: float, whole: float) -> float:
 
 def _used(window: Window) -> Bools:
     return window.in_used(window.trace.operators.start_s)
-
-
-def _sums(rows: Ints, values: Floats, count: int) -> Floats:
-    sums: Floats = np.bincount(rows, weights=values, minlength=count).astype(np.float64)  # int64 of no rows at all
-    return sums
 
 
 def _main_family(name: Ints, family: Ints) -> dict[int, int]:

@@ -29,23 +29,20 @@ LAUNCH: Final = r"^(?:cuda|cu|hip)(?:Launch(?:Cooperative)?Kernel|GraphLaunch)" 
 class Window:
     """A trace with its GPU work in order of start, all of it in `all_work` and what used steps launched in `work`.
 
-    `kernels` is how many kernels each step launched, `used` whether the step is used, `call_operator` the row of the
-    innermost operator around each call. `marked` says that the profiler marked the steps.
+    `kernels` is how many kernels each step launched, `lost` which calls launched one that is not there, `used` whether
+    the step is used, `call_operator` the row of the innermost operator around each call. `marked` says that the
+    profiler marked the steps.
     """
 
     trace: Trace
     steps: tuple[TraceStep, ...]
     marked: bool
     kernels: Ints
+    lost: Bools
     used: Bools
     all_work: GpuWork
     work: GpuWork
     call_operator: Ints
-
-    @property
-    def used_spans(self) -> Floats:
-        """Return rows of (start, end) of the used steps, in seconds."""
-        return np.array([(step.start_s, step.end_s) for step in self.steps]).reshape(-1, 2)[self.used]
 
     @property
     def used_count(self) -> int:
@@ -64,14 +61,16 @@ def open_window(trace: Trace) -> Window:
     work = gpu_work(trace, operators)
     launched_s = _launched_s(trace, work)
     kernels = _count_by_step(steps, launched_s[work.kind == KERNEL])
-    launches = launch_calls(trace)
-    lost = _count_by_step(steps, trace.calls.start_s[launches & unpaired_calls(trace)])
-    used = _used(kernels, lost / np.maximum(_count_by_step(steps, trace.calls.start_s[launches]), 1))
+    launches = names_that(trace, LAUNCH)[trace.calls.name]
+    lost = launches & _unpaired_calls(trace)
+    launched = _count_by_step(steps, trace.calls.start_s[launches])
+    used = _used(kernels, _count_by_step(steps, trace.calls.start_s[lost]) / np.maximum(launched, 1))
     return Window(
         trace=trace,
         steps=steps,
         marked=bool(trace.steps),
         kernels=kernels,
+        lost=lost,
         used=used,
         all_work=work,
         work=work.where(_used_at(steps, used, launched_s)),
@@ -86,12 +85,7 @@ def _launched_s(trace: Trace, work: GpuWork) -> Floats:
     return launched_s
 
 
-def launch_calls(trace: Trace) -> Bools:
-    """Return which calls launch kernels."""
-    return names_that(trace, LAUNCH)[trace.calls.name]
-
-
-def unpaired_calls(trace: Trace) -> Bools:
+def _unpaired_calls(trace: Trace) -> Bools:
     """Return which calls had no GPU do anything."""
     done = np.concatenate([table.correlation for table in (trace.kernels, trace.copies, trace.memsets)])
     return ~np.isin(trace.calls.correlation, done)

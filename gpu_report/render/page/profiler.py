@@ -64,11 +64,11 @@ def _window(profiled: ProfiledSteps) -> ProfilerView:
 
 
 def _work(found: TraceAnalysis) -> str:
-    if found.busy_share is None or found.step_s is None:
+    if found.busy_s is None:
         return ""
-    busy_s = found.busy_share * found.step_s
     kernels = number(found.kernel_sizes.per_step if found.kernel_sizes else 0)
-    return f"A step took {step_time(found.step_s)}. The GPU worked {step_time(busy_s)} of it, in {kernels} kernels."
+    busy = step_time(found.busy_s)
+    return f"A step took {step_time(found.step_s)}. The GPU worked {busy} of it, in {kernels} kernels."
 
 
 def _gap(found: TraceAnalysis) -> str:
@@ -128,7 +128,7 @@ def _totals(found: TraceAnalysis) -> tuple[StepPartTotal, ...]:
 def _families(found: TraceAnalysis) -> Table:
     steps = max(len(found.used_steps), 1)
     rows = [
-        (family.name, step_time(family.gpu_s / steps), share(family.gpu_share), step_time(family.cpu_s / steps))
+        (family.name, *_times(steps, family.gpu_s), share(family.gpu_share), *_times(steps, family.cpu_s))
         for family in found.families
         if max(family.gpu_share, family.cpu_share) >= FAMILY_LEAST
     ]
@@ -138,53 +138,59 @@ def _families(found: TraceAnalysis) -> Table:
 
 def _tables(found: TraceAnalysis) -> Sequence[NamedTable]:
     steps = max(len(found.used_steps), 1)
-    kernels = [
-        (_name(each.name), _a_step(each.calls, steps), step_time(each.gpu_s / steps), share(each.share))
-        for each in found.kernels[:ROWS]
+    return tuple(table(found, steps) for table in (_layers, _kernels, _operators, _syncs, _copies))
+
+
+def _layers(found: TraceAnalysis, steps: int) -> NamedTable:
+    rows = [
+        (f"{layer.index} {_name(layer.module)}", *_times(steps, layer.forward_gpu_s, layer.backward_gpu_s))
+        for layer in found.layers
     ]
-    operators = [
-        (_name(each.name), _a_step(each.calls, steps), step_time(each.cpu_s / steps), step_time(each.gpu_s / steps))
-        for each in sorted(found.operators, key=lambda operator: -operator.cpu_s)[:ROWS]
+    return _table("Layers of the model", "", ("Layer", "Forward", "Backward"), rows)
+
+
+def _kernels(found: TraceAnalysis, steps: int) -> NamedTable:
+    rows = [
+        (_name(kernel.name), _a_step(kernel.calls, steps), *_times(steps, kernel.gpu_s), share(kernel.share))
+        for kernel in found.kernels[:ROWS]
     ]
-    syncs = [
-        (_name(each.operator or "none"), _name(each.call), _a_step(each.count, steps), step_time(each.wait_s / steps))
-        for each in found.syncs[:ROWS]
+    columns = "Kernel", "A step", "GPU, a step", "Share"
+    return _table("Kernels", "Those with the most GPU time.", columns, rows)
+
+
+def _operators(found: TraceAnalysis, steps: int) -> NamedTable:
+    most = sorted(found.operators, key=lambda operator: -operator.cpu_s)[:ROWS]
+    rows = [(_name(each.name), _a_step(each.calls, steps), *_times(steps, each.cpu_s, each.gpu_s)) for each in most]
+    columns = "Operator", "A step", "CPU, a step", "GPU, a step"
+    return _table("Operators", "Those with the most CPU time, without what they call.", columns, rows)
+
+
+def _syncs(found: TraceAnalysis, steps: int) -> NamedTable:
+    rows = [
+        (_name(sync.operator or "none"), _name(sync.call), _a_step(sync.count, steps), *_times(steps, sync.wait_s))
+        for sync in found.syncs[:ROWS]
     ]
-    copies = [
+    note = "Where the CPU waits for a result. YOLO itself has some in each step."
+    return _table("Waits for the GPU", note, ("Operator", "Call", "A step", "CPU, a step"), rows)
+
+
+def _copies(found: TraceAnalysis, steps: int) -> NamedTable:
+    rows = [
         (
-            f"{each.kind.direction} {each.kind.host_memory}".strip(),
-            _a_step(each.count, steps),
-            number(each.bytes / steps / 1e6, 1),
-            step_time(each.gpu_s / steps),
-            number(each.gb_per_s, 1),
+            f"{copy.kind.direction} {copy.kind.host_memory}".strip(),
+            _a_step(copy.count, steps),
+            number(copy.bytes / steps / 1e6, 1),
+            *_times(steps, copy.gpu_s),
+            number(copy.gb_per_s, 1),
         )
-        for each in found.copies[:ROWS]
+        for copy in found.copies[:ROWS]
     ]
-    layers = [
-        (
-            f"{each.index} {_name(each.module)}",
-            step_time(each.forward_gpu_s / steps),
-            step_time(each.backward_gpu_s / steps),
-        )
-        for each in found.layers
-    ]
-    return (
-        _table("Layers of the model", "", ("Layer", "Forward", "Backward"), layers),
-        _table("Kernels", "Those with the most GPU time.", ("Kernel", "A step", "GPU, a step", "Share"), kernels),
-        _table(
-            "Operators",
-            "Those with the most CPU time, without what they call.",
-            ("Operator", "A step", "CPU, a step", "GPU, a step"),
-            operators,
-        ),
-        _table(
-            "Waits for the GPU",
-            "Where the CPU waits for a result. YOLO itself has some in each step.",
-            ("Operator", "Call", "A step", "CPU, a step"),
-            syncs,
-        ),
-        _table("Copies", "", ("Copy", "A step", "MB a step", "GPU, a step", "GB/s"), copies),
-    )
+    return _table("Copies", "", ("Copy", "A step", "MB a step", "GPU, a step", "GB/s"), rows)
+
+
+def _times(steps: int, *seconds: float) -> tuple[str, ...]:
+    """Return what sums over some steps come to in one of them."""
+    return tuple(step_time(each / steps) for each in seconds)
 
 
 def _table(title: str, note: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> NamedTable:

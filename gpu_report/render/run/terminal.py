@@ -44,6 +44,8 @@ from gpu_report.render.speedup_rows import SpeedupRow, speedup_rows
 from gpu_report.terminal import apart, plain, without_commands
 from gpu_report.wording import MIB_PER_GIB, ending_words, line_words, role_words, shown_ratio, where_words
 
+# What limits the steps that PyTorch's profiler saw.
+LIMITED_BY = {"launch": "the CPU (launch-bound)", "gpu": "the GPU", "neither": "neither alone", "unknown": ""}
 SHOWN_FINDINGS = 20
 SHOWN_OUTLIERS = 5
 SHOWN_LINES = 5  # of code
@@ -225,10 +227,6 @@ def _gpu_table(analysis: Analysis) -> tuple[str, tuple[str, ...], Rows]:
     return over.replace(TIED, " "), header, [_gpu_row(gpu) for gpu in analysis.gpus]
 
 
-# What limits the steps that PyTorch's profiler saw.
-LIMITED_BY = {"launch": "the CPU (launch-bound)", "gpu": "the GPU", "neither": "neither alone", "unknown": ""}
-
-
 def _code_table(analysis: Analysis) -> tuple[str, tuple[str, ...], Rows]:
     """Return the worst lines of code, each with its process where there are several roles."""
     several = len(analysis.code_time) > 1
@@ -247,7 +245,7 @@ def _code_table(analysis: Analysis) -> tuple[str, tuple[str, ...], Rows]:
 
 def _step_table(analysis: Analysis) -> tuple[str, tuple[str, ...], Rows]:
     """Return what PyTorch's profiler saw of a step, a row for each window."""
-    rows: Rows = [_step_row(each) for each in analysis.profiled if each.steps.busy_share is not None]
+    rows: Rows = [_step_row(each) for each in analysis.profiled if each.steps.busy_s is not None]
     header = ("", "a step", "without the profiler", "GPU works", "limited by")
     return "Inside a step, by PyTorch's profiler", header, rows
 
@@ -255,12 +253,11 @@ def _step_table(analysis: Analysis) -> tuple[str, tuple[str, ...], Rows]:
 def _step_row(profiled: ProfiledSteps) -> tuple[str, ...]:
     found, window = profiled.steps, profiled.window
     what = window.phase if window.epoch is None else f"{window.phase}, epoch {window.epoch}"
-    busy_s = (found.busy_share or 0.0) * (found.step_s or 0.0)
     return (
         what,
         _step_s(found.step_s),
         _step_s(profiled.typical_step_s),
-        _step_s(busy_s),
+        _step_s(found.busy_s),
         LIMITED_BY[found.launches.bound],
     )
 

@@ -19,9 +19,12 @@ INTERPRETER = re.compile(
 # What an installed package does is named by the line that calls it; YOLO's own lines its users can look up.
 INTEGRATIONS = re.compile(r"[\\/]ultralytics[\\/]utils[\\/]callbacks[\\/](?!base\.py)")
 YOLO = re.compile(r"[\\/]ultralytics[\\/]")
-# What `torch.compile` writes itself, into its cache, is nobody's own code either.
+# What `torch.compile` writes itself is nobody's own code either: a file is named by 256 bits, as `c` and base 32, and
+# its folder by the first two of those letters (torch's codecache.py), wherever the cache lies.
 PACKAGE = re.compile(
-    r"[\\/](?:(?:site|dist)-packages[\\/](?!ultralytics[\\/])|torchinductor_[^\\/]*[\\/])", re.IGNORECASE
+    r"[\\/](?:(?:site|dist)-packages[\\/](?!ultralytics[\\/])|torchinductor_[^\\/]*[\\/]"
+    r"|([a-z2-7]{2})[\\/]c\1[a-z2-7]{49}\.py$)",
+    re.IGNORECASE,
 )
 
 # Frames of the main process while it waits for the loader's workers.

@@ -117,7 +117,8 @@ def test_measure_process_phase_and_the_timelines_window_choose_what_is_summed(pa
     assert seconds(page) == pytest.approx(quarter, rel=0.02)
     page.locator("[data-flame=window]").uncheck()
     page.locator("[data-flame=role]").select_option(label="Loader workers")
-    wait_until(page, "() => document.querySelector('#code').textContent.includes('read_slowly')")
+    shown = "[...document.querySelectorAll('#code .flame text')].map((text) => text.textContent).join()"
+    wait_until(page, f"() => {shown}.includes('read_slowly')")
     assert "read_slowly (data.py:29)" in names(page)
 
 

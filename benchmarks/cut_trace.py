@@ -32,15 +32,16 @@ def main():
     parser.add_argument("output", type=Path)
     parser.add_argument("--first", type=int, default=1, help="the first step that stays, counted from 0")
     parser.add_argument("--steps", type=int, default=1, help="how many stay")
+    parser.add_argument("--shortest", type=float, default=SHORTEST_US, help="operators under so many µs go")
     options = parser.parse_args()
     document = json.loads(gzip.decompress(options.trace.read_bytes()))
-    cut = cut_steps(document, options.first, options.steps)
+    cut = cut_steps(document, options.first, options.steps, options.shortest)
     data = json.dumps(cut, separators=(",", ":")).replace("},{", "},\n{").encode()
     options.output.write_bytes(gzip.compress(data, mtime=0))
     print(f"{len(cut['traceEvents']):,} events, {options.output.stat().st_size:,} bytes")
 
 
-def cut_steps(document, first, steps):
+def cut_steps(document, first, steps, shortest_us=SHORTEST_US):
     """Return a trace with so many steps of another one."""
     events = [event for event in document["traceEvents"] if event["ph"] == "X" and event.get("cat") not in USELESS]
     marks = sorted(event["ts"] for event in events if event["name"].startswith("ProfilerStep#"))
@@ -48,7 +49,9 @@ def cut_steps(document, first, steps):
     start, end = starts[first], starts[first + steps]
     within = [event for event in events if event["cat"] not in ON_GPU and start <= event["ts"] < end]
     calling = {e["args"].get("External id") for e in within if e["cat"] in ("cuda_runtime", "cuda_driver")}
-    on_cpu = [event for event in within if not IDLE_CALLS.match(event["name"]) and not is_trifle(event, calling)]
+    on_cpu = [
+        event for event in within if not IDLE_CALLS.match(event["name"]) and not is_trifle(event, calling, shortest_us)
+    ]
     launched = {event["args"]["correlation"] for event in on_cpu if "correlation" in event.get("args", {})}
     on_gpu = [e for e in events if e["cat"] in ON_GPU and e["args"].get("correlation") in launched]
     head = {key: document[key] for key in (*KEPT_KEYS, *KEPT_TOO) if key in document}
@@ -58,9 +61,9 @@ def cut_steps(document, first, steps):
     return {**head, "traceEvents": [small(event, whole_us, numbers) for event in (*on_cpu, *on_gpu)]}
 
 
-def is_trifle(event, calling):
+def is_trifle(event, calling, shortest_us):
     """Return whether an operator did next to nothing."""
-    return event["cat"] == "cpu_op" and event["dur"] < SHORTEST_US and event["args"]["External id"] not in calling
+    return event["cat"] == "cpu_op" and event["dur"] < shortest_us and event["args"]["External id"] not in calling
 
 
 def small(event, whole_us, numbers):

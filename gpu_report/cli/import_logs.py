@@ -11,6 +11,8 @@ from gpu_report.cli.common import say, say_notes
 from gpu_report.cli.help_text import examples
 from gpu_report.errors import UsageError
 
+NO_OUTPUT = "name the run folder to create with --output, or with --run the one that traces belong to"
+
 
 @click.command(
     "import",
@@ -19,6 +21,7 @@ from gpu_report.errors import UsageError
         "gpu-report import smi.csv --yolo runs/detect/train --output run",
         "gpu-report import smi.csv --kernel-log dmesg.txt --output run",
         "gpu-report import trace.json --run gpu-runs/20261121-103501",
+        "gpu-report import trace.json --output run  # without a recording",
         "# how to log:",
         "nvidia-smi --query-gpu=timestamp,index,utilization.gpu,memory.used \\",
         "    --format=csv -l 1 > smi.csv",
@@ -28,9 +31,9 @@ from gpu_report.errors import UsageError
 @click.option(
     "--from",
     "source",
-    type=click.Choice(["nvidia-smi"]),
-    default="nvidia-smi",
-    help="The tool that wrote the logs. Default: nvidia-smi.",
+    type=click.Choice(["nvidia-smi", "profiler"]),
+    default=None,
+    help="The tool that wrote the logs. Default: nvidia-smi, and PyTorch's profiler for .json and .json.gz.",
 )
 @click.option(
     "--output", metavar="FOLDER", type=click.Path(path_type=Path), default=None, help="The run folder to create."
@@ -76,7 +79,7 @@ from gpu_report.errors import UsageError
 )
 def import_logs(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
     logs: tuple[Path, ...],
-    source: str,
+    source: str | None,
     output: Path | None,
     run: Path | None,
     yolo: Path | None,
@@ -87,22 +90,38 @@ def import_logs(  # noqa: PLR0913, PLR0917 - one parameter an option of the comm
 ) -> None:
     """Make a run folder from the logs of another tool.
 
-    LOGS are files that `nvidia-smi --query-gpu=... --format=csv` wrote. With --run they are traces (.json, .json.gz)
-    that PyTorch's profiler exported while that run was recorded.
+    LOGS are files that `nvidia-smi --query-gpu=... --format=csv` wrote, or traces (.json, .json.gz) that PyTorch's
+    profiler exported: alone, or with --run while that run was recorded.
     """
     if run is not None:
         _import_traces(logs, run, output)
         return
+    if source == "profiler" or (source is None and all(log.name.endswith((".json", ".json.gz")) for log in logs)):
+        _import_traces_alone(logs, output)
+        return
     if output is None:
-        raise UsageError("name the run folder to create with --output, or with --run the one that traces belong to")
+        raise UsageError(NO_OUTPUT)
     from gpu_report.imports import import_nvidia_smi
 
-    del source  # one so far
     notes = import_nvidia_smi(
         logs, output, yolo=yolo, kernel_log=kernel_log, timezone=timezone, boot_time=boot_time, train_start=train_start
     )
     say_notes(notes)
+    _say_imported(output)
+
+
+def _say_imported(output: Path) -> None:
     say(f"imported into {output}. Next: `{shlex.join(['gpu-report', 'render', 'report.html', str(output)])}`")
+
+
+def _import_traces_alone(logs: tuple[Path, ...], output: Path | None) -> None:
+    if output is None:
+        raise UsageError(NO_OUTPUT)
+    from gpu_report.imports.profiler_trace import import_traces_alone
+    from gpu_report.load.trace import load_trace
+
+    import_traces_alone(logs, [load_trace(log) for log in logs], output)
+    _say_imported(output)
 
 
 def _import_traces(logs: tuple[Path, ...], run: Path, output: Path | None) -> None:

@@ -5,7 +5,7 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import Any, Final
 
-from gpu_report import __version__, schema
+from gpu_report import schema
 from gpu_report.errors import InputError
 from gpu_report.imports import run_writer, times
 from gpu_report.imports.kernel_around import kernel_happenings
@@ -104,28 +104,12 @@ def _run_facts(log: Log) -> dict[str, Any]:
     """Return run.json; what nvidia-smi's log does not tell is null."""
     start_s, end_s = _span(log)
     driver = next((device["driver"] for device in log.devices.values() if device["driver"]), None)
-    unknown = dict.fromkeys(("command", "working_directory", "nvml", "cuda", "python", "torch", "ultralytics"))
     return {
-        "format": schema.FORMAT_VERSION,
-        "tool": {"name": "gpu-report", "version": __version__},
-        "source": "nvidia-smi",
-        "start": _clocks(start_s, 0.0),
-        "end": _clocks(end_s, float(log.samples["mono_s"].iloc[-1])),
-        "ended_by": "import",
-        "exit_code": None,
-        "exit_signal": None,
+        **run_writer.facts_of_import("nvidia-smi", (start_s, 0.0), (end_s, float(log.samples["mono_s"].iloc[-1]))),
         "interval_s": round(log.interval_s, 3),
-        "host": dict.fromkeys(("name", "os", "kernel", "container", "cores", "memory_mib")),
         "gpus": [_gpu_facts(index, device) for index, device in log.devices.items()],
-        **unknown,
         "driver": driver,
-        "yolo": [],
-        "recorder": None,
     }
-
-
-def _clocks(wall_s: float, mono_s: float) -> dict[str, float | None]:
-    return {"wall_s": round(wall_s, 3), "mono_s": round(mono_s, 3), "boot_s": None}
 
 
 def _gpu_facts(index: int, device: Device) -> dict[str, Any]:

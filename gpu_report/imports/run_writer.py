@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from gpu_report import run_folder, schema
+from gpu_report import __version__, run_folder, schema
 from gpu_report.errors import UsageError
 from gpu_report.imports.smi_merge import ImportedEvent
 from gpu_report.ordinary_file import LARGEST_RESULTS, refuse_special, refuse_way_out
@@ -74,6 +74,28 @@ def write_yolo(folder: Path, files: Sequence[Path]) -> None:
 def write_run_json(folder: Path, facts: Mapping[str, Any]) -> None:
     """Write run.json."""
     run_folder.write_json(folder / schema.RUN_JSON, facts)
+
+
+def facts_of_import(source: str, start: tuple[float, float], end: tuple[float, float]) -> dict[str, Any]:
+    """Return run.json of what another tool logged, from `start` to `end` (wall, monotonic); null is what none tells."""
+    unknown = ("command", "working_directory", "nvml", "cuda", "python", "torch", "ultralytics", "driver", "recorder")
+    return {
+        "format": schema.FORMAT_VERSION,
+        "tool": {"name": "gpu-report", "version": __version__},
+        "source": source,
+        "start": _clocks(*start),
+        "end": _clocks(*end),
+        "ended_by": "import",
+        "exit_code": None,
+        "exit_signal": None,
+        "host": dict.fromkeys(("name", "os", "kernel", "container", "cores", "memory_mib")),
+        **dict.fromkeys(unknown),
+        "yolo": [],
+    }
+
+
+def _clocks(wall_s: float, mono_s: float) -> dict[str, float | None]:
+    return {"wall_s": round(wall_s, 3), "mono_s": round(mono_s, 3), "boot_s": None}
 
 
 def _texts(values: pd.Series, column: schema.Column) -> list[str]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from gpu_report import schema
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.signals.thresholds import LOW_READINGS
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
@@ -17,13 +18,15 @@ SEVERAL = 2
 def not_checked(context: Context) -> tuple[NotChecked, ...]:
     """Return which rules could not look, or not closely enough, each with the reason."""
     used = context.used_series or list(context.series)
-    return (*_utilisation(used), *_epochs(context), *_drops(context, used), *_waits(used), *_kernel(context))
+    return (*_utilisation(context, used), *_epochs(context), *_drops(context, used), *_waits(used), *_kernel(context))
 
 
-def _utilisation(used: Sequence[GpuSeries]) -> Iterator[NotChecked]:
+def _utilisation(context: Context, used: Sequence[GpuSeries]) -> Iterator[NotChecked]:
     """Yield what needs utilisation, where no GPU that was used reports it."""
     if used and not any(len(series.t_s) for series in used):
         reason = "this GPU, or its driver, does not report utilisation"
+        if context.run.recording.source == schema.SOURCE_OF_TRACES:
+            reason = "nobody sampled the GPU beside the trace"
         yield from (NotChecked(rule, reason) for rule in BY_UTILISATION)
 
 

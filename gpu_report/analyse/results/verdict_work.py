@@ -17,6 +17,11 @@ from gpu_report.wording import counted, length, lower_first
 
 JUDGED = frozenset({"starved", "long-epoch-ends"})  # findings that say enough of a training that is short
 
+BOUND_WORDS = {
+    "launch": ": launch-bound, the CPU is the limit",
+    "gpu": ": GPU-bound, the CPU is ahead of it",
+    "exchange": ": most of the rest waits for the exchange of gradients",
+}
 LIMIT = ": the model itself is the limit"
 
 
@@ -119,6 +124,16 @@ def _reported_work(context: Context) -> str:
     return f"The training waited for data {100 * waited:.0f} % of its time; the GPU reports no utilisation."
 
 
+def _in_profiled_steps(context: Context) -> str:
+    """Return what PyTorch's profiler saw of steps, empty where it saw none: an imported trace may be all there is."""
+    steps = next((each.steps for each in context.profiled if each.steps.busy_share is not None), None)
+    if steps is None or steps.busy_share is None:
+        return ""
+    bound = BOUND_WORDS.get(steps.launches.bound, "")
+    busy_pct = 100 * steps.busy_share
+    return f"The GPU worked {busy_pct:.0f} % of {counted(len(steps.used_steps), 'profiled step')}{bound}."
+
+
 def _no_work(context: Context, unseen: float) -> str:
     """Return that no GPU worked, where that is known: of a few readings, or none of utilisation, it is not.
 
@@ -126,7 +141,7 @@ def _no_work(context: Context, unseen: float) -> str:
     """
     readings = sum(len(series.t_s) for series in context.series)
     if not readings:
-        return "Unknown whether a GPU worked: its utilisation was never read."
+        return _in_profiled_steps(context) or "Unknown whether a GPU worked: its utilisation was never read."
     longest_s = max(float(series.weight_s.sum()) for series in context.series)
     busiest = max(float(series.util_pct.max()) for series in context.series if len(series.t_s))
     is_whole = unseen <= 1 - WELL_COVERED

@@ -11,6 +11,7 @@ from gpu_report.errors import InputError
 from gpu_report.load import load_run
 
 SAMPLE = REPOSITORY / "sample_runs" / "n-profiled"
+TRACES = REPOSITORY / "tests" / "data" / "traces"
 
 
 @pytest.fixture
@@ -140,6 +141,28 @@ def test_a_trace_of_another_day_is_said_and_not_shown(run_cli, folder, tmp_path)
     run = load_run(folder)
     assert run.imported_windows == ()
     assert any("not of the time of this run" in problem for problem in run.problems)
+
+
+def test_a_trace_alone_becomes_a_run_whose_verdict_is_the_steps(run_cli, tmp_path):
+    done = run_cli("import", TRACES / "m-batch-128.json.gz", "--output", tmp_path / "new")
+    assert (done.returncode, done.stdout) == (0, "")
+    run = load_run(tmp_path / "new")
+    assert [(window.steps, window.reason) for window in run.imported_windows] == [(1, "imported")]
+    assert [gpu.name for gpu in run.gpus] == ["NVIDIA H100 80GB HBM3"]
+    assert run.duration_s == pytest.approx(run.traces["import-1"].duration_s, abs=0.01)
+    assert run.samples["gpu_util_pct"].isna().all()
+    said = run_cli("summary", tmp_path / "new").stdout
+    assert said.startswith("The GPU worked 61 % of 1 profiled step: GPU-bound, the CPU is ahead of it.")
+    assert run_cli("import", TRACES / "n-small.json.gz", "--output", tmp_path / "new").returncode == 2
+
+
+def test_a_trace_that_does_not_say_when_it_was_made_needs_its_run(run_cli, tmp_path):
+    trace = json.loads(gzip.decompress((TRACES / "n-small.json.gz").read_bytes()))
+    del trace["baseTimeNanoseconds"]
+    (tmp_path / "old.json").write_text(json.dumps(trace))
+    done = run_cli("import", tmp_path / "old.json", "--output", tmp_path / "new")
+    assert (done.returncode, (tmp_path / "new").exists()) == (4, False)
+    assert "--run" in done.stderr
 
 
 @pytest.mark.parametrize("words", [("--run", "nowhere"), ("--run", "run", "--output", "new"), ()])

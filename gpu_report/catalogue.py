@@ -87,7 +87,8 @@ class CauseRow:
 
 _fall = partial(RuleRow, numbered=True, fall=True, takes_time=True, takes_epoch_time=True, disturbs=True)
 _throttled = partial(RuleRow, subject="sm_clock_mhz", takes_epoch_time=True, explains_slow_epoch=True)
-_profiled = partial(RuleRow, anchor="step", name="Seen by PyTorch's profiler")
+IN_STEPS = "step"  # the anchor of findings by PyTorch's profiler
+_profiled = partial(RuleRow, anchor=IN_STEPS, name="Seen by PyTorch's profiler")
 _end = partial(RuleRow, anchor="ended", title="How it ended", ending=True, owns_kernel_lines=True)
 
 # The order is that in which the verdict mentions them.
@@ -111,6 +112,9 @@ _RULES = (
     _profiled("allocator-churn", title="Memory taken from the driver in each step"),
     _profiled("slow-optimizer", title="Slow optimizer"),
     _profiled("gpu-syncs", title="Waits for the GPU in each step"),
+    _profiled("exposed-communication", title="Waits in the exchange of gradients"),
+    _profiled("graph-breaks", title="torch.compile in pieces"),
+    _profiled("recompiles", title="Compiled again"),
     RuleRow("kernel", "kernel", "Kernel message", "Kernel message", harmless=True),
     RuleRow("gpu-lost", "gpu-lost", "GPU lost", "GPU lost", owns_kernel_lines=True),
     RuleRow(

@@ -13,7 +13,8 @@ from gpu_report.load.limits import SHORT, Limits
 from gpu_report.load.problems import lines_left_out
 from gpu_report.load.process_files import read_head
 from gpu_report.load.run_clock import RunClock
-from gpu_report.load.stacks import DEEPEST, MOST_PROCESSES
+from gpu_report.load.stack_tables import DEEPEST
+from gpu_report.load.stacks import MOST_PROCESSES
 from gpu_report.load.yolo.callback_lines import text, whole
 from gpu_report.model import Frame, ProcessDumps, Stack
 from gpu_report.run_folder import finite, parse_events

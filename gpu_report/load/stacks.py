@@ -1,11 +1,7 @@
 """Where each process of a training stood (`stacks/*.jsonl`, written inside it), put on the run's clock."""
 
-import base64
-import binascii
-import json
 import re
-import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -15,23 +11,20 @@ import numpy.typing as npt
 
 from gpu_report import schema
 from gpu_report.inside.on_path.gpu_report_inside.notes import LETTERS, MORE
-from gpu_report.load.limits import MIB, SHORT, Limits
+from gpu_report.load.limits import SHORT, Limits
 from gpu_report.load.problems import lines_left_out
 from gpu_report.load.process_files import process_files, read_head
 from gpu_report.load.run_clock import RunClock
+from gpu_report.load.stack_tables import MOST_NUMBER, StackTables, first_number, numbers, unpacked
 from gpu_report.load.yolo.callback_lines import text, whole
-from gpu_report.model import Frame, LockHeld, Probes, ProcessStacks, Stack, ThreadStacks
+from gpu_report.model import LockHeld, Probes, ProcessStacks, Stack, ThreadStacks
 from gpu_report.run_folder import finite, parse_events
 
 KIND: Final = "stacks"
 MOST_PROCESSES: Final = 1024  # 64 GPUs with 16 workers each
-MOST_OF_BLOCK: Final = 4 * MIB  # unpacked: 20 s while everything is imported are 150 kB
 LONGEST_BLOCK_S: Final = 600.0  # one that a stopped process wrote late is of the time up to then
-MOST_NUMBER: Final = 100_000  # of a table: a process writes 50,000 at most
-MOST_DISTANCE: Final = np.iinfo(np.int32).max
 MOST_STEP_MS: Final = 60_000
 MOST_THREAD: Final = 64  # a process notes 16 at a time
-DEEPEST: Final = 160
 NOTES_AT_ONCE: Final = 100_000  # are worked out together: an hour of a main process, which takes 10 MB on the way
 GONE: Final = -1  # in the place of a stack's number
 ROLE: Final = re.compile(r"main|(?:rank|worker) [0-9]{1,6}")
@@ -67,49 +60,12 @@ def load_stacks(
     return tuple(found), tuple(problems)
 
 
-class _Names:
-    """The tables of one process, each of which goes on where the block before left it."""
-
-    def __init__(self) -> None:
-        self._files: dict[int, str] = {}
-        self._frames: dict[int, Frame] = {}
-        self._stacks: dict[int, tuple[int, Frame | None]] = {}
-        self._names: dict[int, str] = {}
-
-    def take(self, content: Mapping[str, Any]) -> None:
-        """Add what a block names."""
-        self._files.update(_table(content.get("files"), text))
-        self._names.update(_table(content.get("names"), text))
-        self._frames.update(_table(content.get("frames"), self._frame))
-        for number, (distance, frame) in _table(content.get("stacks"), _pair):
-            self._stacks[number] = (number - distance if distance else 0, self._frames.get(frame))
-
-    def stack(self, number: int) -> Stack:
-        """Return a stack, innermost frame first; what lies outside of one has a lower number."""
-        frames: list[Frame] = []
-        while number > 0 and number in self._stacks and len(frames) < DEEPEST:
-            number, frame = self._stacks[number]
-            frames += [frame] if frame is not None else []
-        return tuple(frames)
-
-    def thread(self, number: int) -> str:
-        """Return the name of a thread."""
-        return self._names.get(number, "")
-
-    def _frame(self, told: object) -> Frame | None:
-        match told:
-            case [int(file), int(line), str(function), *calls] if file in self._files:
-                called = (text(calls[0]) or "") if len(calls) == 1 else ""
-                return Frame(self._files[file], whole(line) or 0, text(function) or "", called)
-        return None
-
-
 class _Process:
     """The blocks of one process, and of those that had its pid before."""
 
     def __init__(self, clock: RunClock, end_t_s: float) -> None:
         self._clock, self._end_t_s = clock, end_t_s
-        self._known = _Names()
+        self._known = StackTables()
         self._numbers: dict[int, int] = {}  # of stacks as they are written: with another process they begin anew
         self._stacks: dict[int, Stack] = {}
         self._blocks: list[_Block] = []  # of which the stays and probes are still to be worked out, and their notes
@@ -123,19 +79,19 @@ class _Process:
 
     def take(self, line: Mapping[str, Any]) -> bool:
         """Add a block; return whether it could be read."""
-        content, seconds, role = _unpacked(line.get("notes")), finite(line.get("seconds")), text(line.get("role"))
+        content, seconds, role = unpacked(line.get("notes")), finite(line.get("seconds")), text(line.get("role"))
         if content is None or seconds is None or not 0 <= seconds <= LONGEST_BLOCK_S:
             return False
         step_s = _step_s(content.get("step_ms"))
         if step_s is None or role is None or not ROLE.fullmatch(role):
             return False
         self._role, self._parent = role, whole(line.get("parent"))
-        if _first(content.get("files")) == 0:
-            self._known, self._numbers = _Names(), {}
+        if first_number(content.get("files")) == 0:
+            self._known, self._numbers = StackTables(), {}
         self._known.take(content)
         begin_s = self._clock.t(line["wall_s"], finite(line.get("mono_s")))
         end_s = min(begin_s + seconds, self._end_t_s)
-        used = [self._number(stack) for stack in accumulate(_numbers(content.get("used")))]
+        used = [self._number(stack) for stack in accumulate(numbers(content.get("used")))]
         self._blocks.append(_Block(begin_s, end_s, step_s, used, *_notes(content), *_probes(content)))
         self._waiting += self._blocks[-1].length
         if self._waiting >= NOTES_AT_ONCE:
@@ -273,29 +229,6 @@ def _stays(at_s: Floats, numbers: Numbers, of: Numbers, ends_s: Floats) -> Stays
     return at_s[kept], ends[kept], numbers[kept].astype(np.int32)
 
 
-def _table(told: object, read: Callable[[object], Any]) -> Iterator[tuple[int, Any]]:
-    """Yield the entries of a table with their numbers: it is told as the number of its first, and all of them."""
-    first = _first(told)
-    for number, entry in enumerate(told[1:] if isinstance(told, list) else (), first if first is not None else 0):
-        value = read(entry) if first is not None and number <= MOST_NUMBER else None
-        if value is not None:
-            yield number, value
-
-
-def _first(told: object) -> int | None:
-    match told:
-        case [int(first), *_] if 0 <= first <= MOST_NUMBER:
-            return first
-    return None
-
-
-def _pair(told: object) -> tuple[int, int] | None:
-    match told:
-        case [int(distance), int(frame)] if distance >= 0:
-            return distance, frame
-    return None
-
-
 def _step_s(told: object) -> float | None:
     step_ms = whole(told)
     return step_ms / 1000 if step_ms and step_ms <= MOST_STEP_MS else None
@@ -304,7 +237,7 @@ def _step_s(told: object) -> float | None:
 def _notes(content: Mapping[str, Any]) -> tuple[list[int], str]:
     """Return after how many steps each the main thread came to stand somewhere, and where: a letter, or more, each."""
     at = content.get("at")
-    return _numbers(content.get("steps")), at if isinstance(at, str) else ""
+    return numbers(content.get("steps")), at if isinstance(at, str) else ""
 
 
 def _places(letters: Sequence[str], at_most: Sequence[int]) -> tuple[Numbers, Numbers]:
@@ -364,26 +297,6 @@ def _held(told: object, begin_s: float, step_s: float, end_s: float) -> Iterator
 
 def _probes(content: Mapping[str, Any]) -> tuple[list[int], str]:
     """Return after how many steps each it was looked whether the main thread used the CPU, and `0` or `1` of each."""
-    steps, told = _numbers(content.get("probes")), text(content.get("ran")) or ""
+    steps, told = numbers(content.get("probes")), text(content.get("ran")) or ""
     known = min(len(steps), len(told) - len(told.lstrip("01")))
     return steps[:known], told[:known]
-
-
-def _numbers(told: object) -> list[int]:
-    """Return a list of whole numbers; from the first on that is none nothing of it."""
-    given = told if isinstance(told, list) else []
-    if set(map(type, given)) <= {int} and min(given, default=0) >= 0 and max(given, default=0) <= MOST_DISTANCE:
-        return given
-    wrong = (at for at, each in enumerate(given) if type(each) is not int or not 0 <= each <= MOST_DISTANCE)
-    return given[: next(wrong, len(given))]
-
-
-def _unpacked(notes: object) -> Mapping[str, Any] | None:
-    """Return what a block holds, None where it is none, or far too large."""
-    try:
-        packed = base64.b64decode(notes if isinstance(notes, str) else "", validate=True)
-        unpacker = zlib.decompressobj()
-        content = json.loads(unpacker.decompress(packed, MOST_OF_BLOCK)) if packed else None
-    except (ValueError, RecursionError, binascii.Error, zlib.error):
-        return None
-    return content if isinstance(content, dict) else None

@@ -83,6 +83,7 @@ from gpu_report.model.recorded import (
     Stack,
     Stretch,
     ThreadStacks,
+    WindowLines,
     YoloRun,
 )
 from gpu_report.model.trace import (

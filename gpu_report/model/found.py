@@ -586,11 +586,15 @@ WELL_COVERED = 0.95
 
 @dataclass(frozen=True)
 class ProfiledSteps:
-    """A window of PyTorch's profiler, what its trace shows, and the length of a step without it (None: unknown)."""
+    """A window of PyTorch's profiler, what its trace shows, and the length of a step without it (None: unknown).
+
+    `sync_lines` are the lines in which the CPU waited for the GPU, and their share of those waits.
+    """
 
     window: ProfilerWindow
     steps: TraceAnalysis
     typical_step_s: float | None = None
+    sync_lines: tuple[CodeLocation, ...] = ()
 
     @property
     def slowed_by(self) -> float | None:

@@ -345,6 +345,19 @@ class Raised:
     frames: tuple[Frame, ...] = ()
 
 
+@dataclass(frozen=True, eq=False)
+class WindowLines:
+    """Where the training stood in a window of the profiler, every 2 ms: when (s), and in the stack of which number.
+
+    `step_starts_s` is when each kept step began. All are seconds of the run, to the microsecond against each other.
+    """
+
+    at_s: npt.NDArray[np.float64]
+    number: npt.NDArray[np.int64]
+    stacks: Mapping[int, Stack]
+    step_starts_s: npt.NDArray[np.float64]
+
+
 @dataclass(frozen=True)
 class ProfilerWindow:
     """A window in which PyTorch's profiler ran because of us; the training was slower in all of it.
@@ -352,7 +365,8 @@ class ProfilerWindow:
     `start_t_s` to `end_t_s` is from the start of the profiler to the exported trace, `kept_t_s` the beginning of the
     `steps` that were kept. `name` is that of the trace in the run folder. `epoch` is None in a validation. `failed` is
     empty where there is a trace, else why there is none: no_space (on the temporary disk), other_profiler, too_short,
-    interrupted, export or error.
+    interrupted, export or error. `graphs` is how many torch.compile had made at its end, `graphs_before` at its
+    beginning, None without it; `breaks` are functions and lines after which one ended early.
     """
 
     name: str
@@ -365,6 +379,10 @@ class ProfilerWindow:
     reason: str = ""
     full: bool = False
     failed: str = ""
+    graphs_before: int | None = None
+    graphs: int | None = None
+    breaks: tuple[str, ...] = ()
+    lines: WindowLines | None = field(default=None, compare=False, repr=False)
 
     @property
     def ran(self) -> bool:

@@ -3,12 +3,14 @@
 Seconds are sums over the steps that are used, unless a field says a step. Shares are 0 to 1. Missing is None.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
-from gpu_report.model.trace import CopyKind
+import numpy as np
 
-Bound = Literal["launch", "gpu", "neither", "unknown"]
+from gpu_report.model.trace import CopyKind, Floats
+
+Bound = Literal["launch", "gpu", "exchange", "neither", "unknown"]
 FamilyName = Literal[
     "convolution",
     "normalisation",
@@ -69,7 +71,8 @@ class LaunchTiming:
     """How far ahead of the GPU the CPU launches, and what that says about who waits for whom.
 
     `gap_s` is the median time from a kernel's launch to its start, `queued` the median number of kernels and copies
-    that were launched and had not started. None where nothing was paired.
+    that were launched and had not started. None where nothing was paired. `bound` is "exchange" where the GPU waits for
+    other ranks longer than for the CPU.
     """
 
     gap_s: float | None
@@ -248,7 +251,8 @@ class TraceQuality:
 class TraceAnalysis:
     """What a trace says of a training's steps. Tables are sorted, largest first; `layers` by index.
 
-    `other_gpu_share` is GPU time of which no family is known. What needs the GPU is None without GPU work.
+    `other_gpu_share` is GPU time of which no family is known. `sync_spans` are rows of start and end (s) in which the
+    CPU waited for the GPU, with the operators around the calls. What needs the GPU is None without GPU work.
     """
 
     quality: TraceQuality
@@ -268,6 +272,7 @@ class TraceAnalysis:
     kernel_sizes: KernelSizes | None
     compiled: CompiledCode | None
     cpu_free: CpuFreeStep | None
+    sync_spans: Floats = field(default_factory=lambda: np.zeros((0, 2)), compare=False, repr=False)
 
     @property
     def used_steps(self) -> tuple[TraceStepTime, ...]:
@@ -285,6 +290,13 @@ class TraceAnalysis:
         """Return how long the GPU did anything in a used step (mean), None without GPU work."""
         used = self.used_steps
         return sum(step.busy_s for step in used) / len(used) if used and self.quality.has_gpu_work else None
+
+    @property
+    def worked_s(self) -> float | None:
+        """Return how long the GPU computed or copied in a used step (mean), None without GPU work."""
+        used = self.used_steps
+        exchanged_s = sum(step.communication_s for step in used) / len(used) if used else 0.0
+        return None if self.busy_s is None else self.busy_s - exchanged_s
 
     @property
     def busy_share(self) -> float | None:

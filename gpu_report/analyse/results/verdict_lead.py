@@ -13,6 +13,7 @@ from gpu_report.analyse.timeseries.intervals import length_s, union
 from gpu_report.catalogue import (
     CAUSES,
     ENDS_SHARE_KEY,
+    IN_STEPS,
     RULES,
     UNEXPLAINED,
     USER_CODE_KEY,
@@ -47,6 +48,7 @@ def leads(
         *_user_code(context, findings),
         *_momentary(findings, limits, _epochs(context)),
         *_long_epoch_ends(findings),
+        *_in_steps(context, findings),
         *_slow_starts(findings),
         *_slow_exits(findings),
         *_unused(context, findings),
@@ -225,6 +227,21 @@ def _long_epoch_ends(findings: Sequence[Finding]) -> Iterator[Lead]:
         gain = advice.gain_estimate or 0.0
         text = f"{advice.short} (about {1 / (1 - gain):.1f}\u00d7 faster): {lower_first(finding.summary)}"
         yield Lead(_of(finding, FIX, text), gain * finding.duration_s)  # how is said below
+
+
+def _in_steps(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
+    """Yield what PyTorch's profiler saw to cost time in each step: that lasts as long as the training does."""
+    for finding in findings:
+        if RULES[finding.rule].anchor != IN_STEPS or finding.severity != "warning":
+            continue
+        advice = finding.advice[0]
+        gain = advice.gain_estimate or advice.gain_at_most or th.STEP_WARNING_SHARE
+        text, kind = f"{advice.text}. {finding.summary}", LOOK
+        if advice.argument:
+            now = "" if advice.from_value is None else f" (now {_plain(advice.from_value)})"
+            why = f"a step takes about {100 * gain:.0f} % less time" if advice.gain_estimate else finding.summary
+            text, kind = f"Set `{advice.argument}={advice.to_value}`{now}: {lower_first(why)}", FIX
+        yield Lead(_of(finding, kind, text, advice), gain * _trained_s(context))
 
 
 def _slow_starts(findings: Sequence[Finding]) -> Iterator[Lead]:

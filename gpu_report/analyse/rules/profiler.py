@@ -1,16 +1,20 @@
 """Rules: what PyTorch's profiler saw in the steps of a training that costs time, and what to change."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import Advice, FamilyName, Finding, ProfiledSteps, Severity, TraceAnalysis
-from gpu_report.wording import amount
+from gpu_report.wording import amount, counted
 
 ON_TENSOR_CORES: frozenset[FamilyName] = frozenset({"convolution", "matrix products", "attention"})
+# What AMP does in 16 bits: products on tensor cores, and what only reads and writes memory, half as much of it then.
+IN_16_BITS: frozenset[FamilyName] = frozenset(
+    {"convolution", "matrix products", "activation", "normalisation", "elementwise"}
+)
 TO_THE_GPU = "HtoD"
 IMPORTED = "imported"
 NAME_LENGTH = 60  # characters of a name out of a trace
@@ -40,7 +44,10 @@ def profiled_findings(context: Context) -> list[Finding]:
     """Report what takes STEP_SHARE of a step in the last window of each process, and in each imported trace."""
     last = {_process(each): each for each in context.profiled if each.window.phase == "train"}
     windows = [_window(each) for each in last.values() if each.steps.quality.has_gpu_work]
-    checks = (_pageable, _full_precision, _layout, _allocator, _optimizer, _syncs)
+    checks = (
+        *(_pageable, _full_precision, _layout, _allocator, _optimizer, _syncs),
+        *(_communication, _graph_breaks, _recompiles),
+    )
     return [
         finding for window in windows if window is not None for check in checks for finding in check(context, window)
     ]
@@ -88,24 +95,33 @@ def _full_precision(context: Context, window: _Window) -> Iterator[Finding]:
     if cores is None or cores.half_share >= th.HALF_PRECISION_LEAST or heavy_s < th.HEAVY_SHARE * window.real_s:
         return
     waits = steps.launches.bound == "launch"
-    share = 0.0 if waits else heavy_s * (1 - th.HALF_PRECISION_TIME) / window.real_s
+    halved_s = sum(family.gpu_s for family in steps.families if family.name in IN_16_BITS) / window.count
+    share = 0.0 if waits else halved_s * (1 - th.HALF_PRECISION_TIME) / window.real_s
     yield context.finding(
         "full-precision",
         _severity(share),
         window.span,
         f"Convolutions and matrix products run in 32 bits: {amount(heavy_s, 's')} of a step",
-        advice=(_use_amp(context, window, waits=waits),),
+        advice=(_use_amp(context, window, None if waits else share),),
         evidence=evidence(("GPU work of a step", steps.busy_s, "s"), ("a step", window.real_s, "s")),
     )
 
 
-def _use_amp(context: Context, window: _Window, *, waits: bool) -> Advice:
-    training = context.training_at(window.profiled.window.start_t_s)
-    reported = training.rank_group if training is not None else None
-    but = "; it saves little while the GPU waits for the CPU" if waits else ""
-    if reported and reported.main.settings.get("amp"):
+def _use_amp(context: Context, window: _Window, share: float | None) -> Advice:
+    """Return what to do, where a step gets shorter by `share` (0 to 1); None: it waits for the CPU anyway."""
+    but = "; it saves little while the GPU waits for the CPU" if share is None else ""
+    if _settings(context, window).get("amp"):
         return Advice(f"Find out why: `amp` is on, but convolutions run in 32 bits{but}")
-    return Advice(f"Train with mixed precision: `amp=True`{but}", "amp", "False", "True")
+    advice = Advice(f"Train with mixed precision: `amp=True`{but}", "amp", "False", "True")
+    if share is None:
+        return advice
+    most = (window.steps.busy_s or 0.0) * (1 - th.HALF_PRECISION_TIME) / window.real_s
+    return replace(advice, gain_at_most=min(most, 1.0), gain_estimate=min(share, 1.0))
+
+
+def _settings(context: Context, window: _Window) -> Mapping[str, object]:
+    training = context.training_at(window.profiled.window.start_t_s)
+    return training.rank_group.main.settings if training is not None and training.rank_group else {}
 
 
 def _layout(context: Context, window: _Window) -> Iterator[Finding]:
@@ -118,9 +134,15 @@ def _layout(context: Context, window: _Window) -> Iterator[Finding]:
             _severity(seconds / window.real_s),
             window.span,
             f"Changing the layout of images in GPU memory took {amount(seconds, 's')} of each step",
-            advice=(Advice("Keep one layout: `channels_last=True`, or `False`, whichever is faster"),),
+            advice=(_keep_layout(context, window),),
             evidence=evidence(("of the GPU's work", 100 * share, "%"), ("a step", window.real_s, "s")),
         )
+
+
+def _keep_layout(context: Context, window: _Window) -> Advice:
+    if _settings(context, window).get("channels_last") is False:
+        return Advice("Let YOLO keep images in the layout of tensor cores", "channels_last", "False", "True")
+    return Advice("Keep one layout: `channels_last=True`, or `False`, whichever is faster")
 
 
 def _allocator(context: Context, window: _Window) -> Iterator[Finding]:
@@ -172,4 +194,62 @@ def _syncs(context: Context, window: _Window) -> Iterator[Finding]:
             f"The CPU waits for the GPU {number:.0f} times in each step: {amount(seconds, 's')}",
             advice=(Advice("Read results (`.item()`, `float()`, `.cpu()`) once an epoch, not in each step"),),
             evidence=evidence((f"waits in {where[:NAME_LENGTH]}, a step", most.count / window.count, "")),
+            where=window.profiled.sync_lines[: th.SYNC_LINES],
+        )
+
+
+def _communication(context: Context, window: _Window) -> Iterator[Finding]:
+    """Find time in the exchange of gradients with nothing beside it, and tell a slow link from a late rank.
+
+    The first to come to an exchange waits in it for the last. What takes longer than the slowest link would is that.
+    """
+    seconds = sum(step.communication_s for step in window.steps.used_steps) / window.count
+    if seconds < th.STEP_SHARE * window.real_s:
+        return
+    parameters = _settings(context, window).get("parameters")
+    sent = th.GRADIENT_BYTES * parameters if isinstance(parameters, int) else None
+    late = sent is not None and seconds > 2 * sent / th.SLOWEST_LINK
+    text = "Find what holds up the other training processes (ranks): in each step all wait for the slowest"
+    if not late:
+        text = "Give each GPU a larger `batch`: gradients are exchanged once a step, however many images it has"
+    took = f"{amount(seconds, 's')} of each step"
+    yield context.finding(
+        "exposed-communication",
+        _severity(seconds / window.real_s),
+        window.span,
+        f"The GPU waited {took} for another rank" if late else f"Exchanging gradients took {took}, with nothing beside",
+        advice=(Advice(text, gain_at_most=None if late else min(seconds / window.real_s, 1.0)),),
+        evidence=evidence(
+            ("gradients of the model", None if sent is None else sent / 1e6, "MB"), ("a step", window.real_s, "s")
+        ),
+    )
+
+
+def _graph_breaks(context: Context, window: _Window) -> Iterator[Finding]:
+    """Find a model that torch.compile could compile only in pieces."""
+    compiled, breaks = window.steps.compiled, window.profiled.window.breaks
+    if compiled is not None and breaks and compiled.regions_per_step > 1:
+        yield context.finding(
+            "graph-breaks",
+            "info",
+            window.span,
+            f"torch.compile runs the model in {compiled.regions_per_step:.0f} pieces a step: it could not compile "
+            f"{counted(len(breaks), 'place')}, the first after {breaks[0][:NAME_LENGTH]}",
+            advice=(Advice("Take what it names out of the model: a `print`, an `.item()`, an `if` on a tensor"),),
+            evidence=evidence(("compiled pieces a step", compiled.regions_per_step, "")),
+        )
+
+
+def _recompiles(context: Context, window: _Window) -> Iterator[Finding]:
+    """Find a model that is compiled again while the training is under way."""
+    of = window.profiled.window
+    made = 0 if of.graphs is None or of.graphs_before is None else of.graphs - of.graphs_before
+    if made > 0:
+        yield context.finding(
+            "recompiles",
+            "warning",
+            window.span,
+            f"torch.compile compiled the model anew in {counted(window.count, 'step')}: {counted(made, 'time')}",
+            advice=(Advice("Keep image sizes and batches the same: `multi_scale=0`, `rect=False`"),),
+            evidence=evidence(("a step", window.real_s, "s")),
         )

@@ -149,4 +149,7 @@ STEP_WARNS_SHARE = 0.05  # as much as a person notices of a training
 HALF_PRECISION_LEAST = 0.05  # of the time of convolutions: with AMP nine tenths are in 16 bits (H100, torch 2.11)
 HALF_PRECISION_TIME = 0.5  # of the same in 32 bits: YOLO26m on an H100, convolutions of 25.7 and 12.7 ms a step
 HEAVY_SHARE = 0.1  # of a step in convolutions and matrix products: below it their precision hardly matters
+GRADIENT_BYTES = 4  # of a parameter, also with AMP: DDP exchanges gradients in 32 bits
+SLOWEST_LINK = 1e9  # bytes/s: 10 Gbit Ethernet has 1.25e9, PCIe and NVLink ten and a hundred times that
+SYNC_LINES = 3  # that are told of the waits in a step
 SYNCS_OF_YOLO = 35  # results that YOLO reads itself in each step (8.4.190: 12 in type_as, 11 in item, 12 elsewhere)

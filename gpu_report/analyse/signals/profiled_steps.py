@@ -3,6 +3,7 @@
 from dataclasses import replace
 from statistics import median
 
+from gpu_report.analyse.signals.sync_lines import sync_lines
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.trace import analyse_trace
 from gpu_report.model import InsideEpoch, InsideRun, ProfiledSteps, ProfilerWindow, Run
@@ -22,7 +23,8 @@ def _of_window(run: Run, inside: InsideRun | None, window: ProfilerWindow) -> Pr
         return None
     typical_s = _step_s(inside) if inside is not None and window.phase == "train" else None
     whole = replace(trace, steps=trace.steps[: window.steps])  # one that was cut off is in the trace, too
-    return ProfiledSteps(window, analyse_trace(whole), typical_s)
+    steps = analyse_trace(whole)
+    return ProfiledSteps(window, steps, typical_s, sync_lines(window.lines, steps) if window.lines is not None else ())
 
 
 def _step_s(inside: InsideRun) -> float | None:

@@ -19,7 +19,7 @@ NAMES: Final[tuple[FamilyName, ...]] = get_args(FamilyName)
 OTHER: Final = NAMES.index("other")
 NODE: Final = r"^autograd::engine::evaluate_function: "  # around each node of autograd
 LAYER: Final = r"^layer \d+ "
-CORE: Final[tuple[FamilyName, ...]] = ("convolution", "normalisation")
+CORE: Final[tuple[FamilyName, ...]] = ("convolution", "normalisation", "compiled")
 # These are what they are, also between the forward and the backward pass. A detection head may end in matrix products.
 NEVER_LOSS: Final[tuple[FamilyName, ...]] = (
     *CORE,
@@ -30,7 +30,6 @@ NEVER_LOSS: Final[tuple[FamilyName, ...]] = (
     "optimizer",
     "copies",
     "layout changes",
-    "compiled",
 )
 
 
@@ -80,7 +79,7 @@ def _of_operators(trace: Trace) -> Ints:
 
 
 def _between_passes(trace: Trace, codes: Ints, nodes: Bools) -> Bools:
-    """Return which operators begin after the last convolution of a forward pass and before the first of its backward.
+    """Return which operators begin after the last of the model in a forward pass, and before the first of its backward.
 
     There the loss is computed, which no name says: its operators are everyday arithmetic.
     """

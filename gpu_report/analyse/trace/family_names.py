@@ -21,6 +21,7 @@ def _patterns(*pairs: tuple[FamilyName, str]) -> Patterns:
 # The first one that is found counts. An operator of such a name lends its family to what it calls.
 OPERATORS: Final = _patterns(
     ("communication", r"nccl|c10d::|_c10d_functional|record_param_comms"),
+    ("compiled", r"Torch-Compiled Region|CompiledFunction|CompiledFxGraph|TorchDynamo Cache Lookup"),
     ("NMS", r"::(?:batched_)?nms\b|::_batched_nms"),
     ("loss", r"cross_entropy|CrossEntropy|nll_loss|NllLoss|log_softmax|LogSoftmax|(?:mse|l1|huber|kl_div|focal)_loss"),
     ("loss", r"(?:Mse|L1|Huber|KlDiv|SmoothL1)Loss"),

@@ -36,8 +36,11 @@ def _queued(window: Window, work: GpuWork) -> Ints:
 def _bound(gap_s: float, steps: tuple[TraceStepTime, ...]) -> Bound:
     """Return who waits: an empty queue and an idle GPU say launch, a long queue says GPU.
 
-    Waits for data are left out of the time in which the GPU could have been busy.
+    Waits for data are left out of the time in which the GPU could have been busy. Kernels of NCCL that wait for another
+    rank fill no queue where the CPU is no further ahead.
     """
+    if sum(step.communication_s - step.cpu_wait_s for step in steps if step.used) > 0:
+        return "exchange"
     busy_s = sum(step.busy_s for step in steps if step.used)
     could_s = sum(step.length_s - step.data_wait_s for step in steps if step.used)
     if gap_s > th.FULL_QUEUE_GAP_S:

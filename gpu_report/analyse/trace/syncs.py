@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from gpu_report.analyse.trace.gpu_work import COPY, NONE, Bools, Ints, take
+from gpu_report.analyse.trace.gpu_work import COPY, NONE, Bools, Floats, Ints, take
 from gpu_report.analyse.trace.name_masks import names_that
 from gpu_report.analyse.trace.operator_tree import outermost, within_marks
 from gpu_report.analyse.trace.window import Window
@@ -37,6 +37,21 @@ def sync_points(window: Window) -> tuple[SyncPoint, ...]:
         found[kind].add(row, outer, at)
     points = (waits.point(window.trace, *kind) for kind, waits in found.items())
     return tuple(sorted(points, key=lambda point: -point.wait_s))
+
+
+def sync_spans(window: Window) -> Floats:
+    """Return when a thread waited for the GPU, in order: rows of start and end (s), of the operators around the calls.
+
+    A call by no operator is its own.
+    """
+    calls, operators = window.trace.calls, window.trace.operators
+    rows = np.flatnonzero(_waits(window))
+    aten = names_that(window.trace, ATEN)[operators.name]
+    around = take(outermost(operators, aten), window.call_operator[rows], NONE)
+    starts_s = np.where(around == NONE, calls.start_s[rows], take(operators.start_s, around, 0))
+    ends_s = np.where(around == NONE, calls.end_s[rows], take(operators.end_s, around, 0))
+    spans = np.unique(np.column_stack([starts_s, ends_s]), axis=0)
+    return spans.reshape(-1, 2)
 
 
 class _Waits:

@@ -5,14 +5,19 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
+from gpu_report.load.stack_tables import StackTables, numbers, unpacked
 from gpu_report.load.yolo.callback_lines import CallbackLine, text, whole
-from gpu_report.model import ProfilerWindow
+from gpu_report.model import ProfilerWindow, WindowLines
 from gpu_report.run_folder import finite
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 MOST: Final = 64  # of one training
+MOST_NOTES: Final = 10_000  # of where the training stood in a window
+MOST_BREAKS: Final = 8
 LONGEST_S: Final = 600.0  # with its export; a minute is what a window may take
 PHASES: Final = {"train", "validation"}
 FAILURES: Final = {"no_space", "other_profiler", "too_short", "interrupted", "export", "error"}
@@ -43,7 +48,33 @@ def _window(end_t_s: float, said: Mapping[str, Any]) -> ProfilerWindow | None:
         reason=text(said.get("reason")) or "",
         full=said.get("full") is True,
         failed="error" if failed and failed not in FAILURES else failed,
+        graphs_before=whole(said.get("graphs_before")),
+        graphs=whole(said.get("graphs")),
+        breaks=tuple(filter(None, map(text, _list(said.get("breaks"))[:MOST_BREAKS]))),
+        lines=_lines(end_t_s, said),
     )
+
+
+def _lines(end_t_s: float, said: Mapping[str, Any]) -> WindowLines | None:
+    """Return where the training stood, None where nothing was noted or nothing can be read."""
+    content, begin_s, end_s = unpacked(said.get("lines")), finite(said.get("lines_mono_s")), finite(said.get("mono_s"))
+    starts = [finite(each) for each in _list(said.get("starts_mono_s"))]
+    if content is None or begin_s is None or end_s is None or not starts or None in starts:
+        return None
+    tables = StackTables()
+    tables.take(content)
+    steps_us, stood = numbers(content.get("at_us")), numbers(content.get("stood"))
+    count = min(len(steps_us), len(stood), MOST_NOTES)
+    return WindowLines(
+        at_s=end_t_s - end_s + begin_s + 1e-6 * np.cumsum(steps_us[:count], dtype=np.float64),
+        number=np.array(stood[:count], dtype=np.int64),
+        stacks={number: tables.stack(number) for number in set(stood[:count])},
+        step_starts_s=end_t_s - end_s + np.array(starts, dtype=np.float64),
+    )
+
+
+def _list(told: object) -> list[Any]:
+    return told[:MOST_NOTES] if isinstance(told, list) else []
 
 
 def _before_end(said: Mapping[str, Any], name: str) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from gpu_report import schema
@@ -31,6 +32,7 @@ PARTS: tuple[tuple[str, str, Callable[[TraceStepTime], float]], ...] = (
 GAP_WORDS = {
     "launch": "Launch-bound: the CPU launches work more slowly than the GPU does it.",
     "gpu": "GPU-bound: the CPU is ahead, and kernels wait for the GPU.",
+    "exchange": "Bound by the exchange of gradients: the GPU waits there longer than for the CPU.",
     "neither": "Neither the CPU nor the GPU waits all the time.",
     "unknown": "",
 }
@@ -58,17 +60,17 @@ def _window(profiled: ProfiledSteps) -> ProfilerView:
         steps=_steps(found),
         totals=_totals(found),
         families=_families(found),
-        tables=tuple(each for each in _tables(found) if each.table.rows),
+        tables=tuple(each for each in (*_tables(found), _sync_lines(profiled)) if each.table.rows),
         trace=f"{schema.PROFILE_DIR}/{window.name}.json.gz",
     )
 
 
 def _work(found: TraceAnalysis) -> str:
-    if found.busy_s is None:
+    if found.worked_s is None:
         return ""
     kernels = number(found.kernel_sizes.per_step if found.kernel_sizes else 0)
-    busy = step_time(found.busy_s)
-    return f"A step took {step_time(found.step_s)}. The GPU worked {busy} of it, in {kernels} kernels."
+    worked = step_time(found.worked_s)
+    return f"A step took {step_time(found.step_s)}. The GPU worked {worked} of it, in {kernels} kernels."
 
 
 def _gap(found: TraceAnalysis) -> str:
@@ -174,6 +176,15 @@ def _syncs(found: TraceAnalysis, steps: int) -> NamedTable:
     return _table("Waits for the GPU", note, ("Operator", "Call", "A step", "CPU, a step"), rows)
 
 
+def _sync_lines(profiled: ProfiledSteps) -> NamedTable:
+    rows = [
+        (_name(f"{each.function} ({PurePath(each.file).name}:{each.line})"), share(each.share))
+        for each in profiled.sync_lines[:ROWS]
+    ]
+    note = "Where the training stood during these waits, by notes every 5 ms."
+    return _table("Lines that waited for the GPU", note, ("Line", "Share of notes"), rows)
+
+
 def _copies(found: TraceAnalysis, steps: int) -> NamedTable:
     rows = [
         (
@@ -194,7 +205,7 @@ def _times(steps: int, *seconds: float) -> tuple[str, ...]:
 
 
 def _table(title: str, note: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> NamedTable:
-    numeric = tuple(column not in {"Kernel", "Operator", "Layer", "Call", "Copy"} for column in columns)
+    numeric = tuple(column not in {"Kernel", "Operator", "Layer", "Call", "Copy", "Line"} for column in columns)
     return NamedTable(title, note, Table(columns, numeric, tuple(rows)))
 
 

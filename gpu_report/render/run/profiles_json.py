@@ -49,6 +49,10 @@ def _profile(profiled: ProfiledSteps, start_wall_s: float) -> dict[str, Any]:
         "kernels": [
             {"name": k.name, "gpu_ms": _ms(k.gpu_s / count), "calls": k.calls / count} for k in found.kernels[:ROWS]
         ],
+        "sync_lines": [
+            {"function": line.function, "file": line.file, "line": line.line, "share": line.share}
+            for line in profiled.sync_lines[:ROWS]
+        ],
     }
 
 

@@ -45,7 +45,13 @@ from gpu_report.terminal import apart, plain, without_commands
 from gpu_report.wording import MIB_PER_GIB, ending_words, line_words, role_words, shown_ratio, where_words
 
 # What limits the steps that PyTorch's profiler saw.
-LIMITED_BY = {"launch": "the CPU (launch-bound)", "gpu": "the GPU", "neither": "neither alone", "unknown": ""}
+LIMITED_BY = {
+    "launch": "the CPU (launch-bound)",
+    "gpu": "the GPU",
+    "exchange": "the exchange of gradients",
+    "neither": "neither alone",
+    "unknown": "",
+}
 SHOWN_FINDINGS = 20
 SHOWN_OUTLIERS = 5
 SHOWN_LINES = 5  # of code
@@ -257,7 +263,7 @@ def _step_row(profiled: ProfiledSteps) -> tuple[str, ...]:
         what,
         _step_s(found.step_s),
         _step_s(profiled.typical_step_s),
-        _step_s(found.busy_s),
+        _step_s(found.worked_s),
         LIMITED_BY[found.launches.bound],
     )
 

@@ -138,6 +138,7 @@ def test_a_plan_opens_one_window_in_its_epoch_after_discarded_steps(folder, monk
     assert (line["phase"], line["epoch"], line["first_batch"], line["kept_steps"]) == ("train", 2, 1, 8)
     assert Path(line["file"]).read_text() == "{}"
     assert line["begin_mono_s"] <= line["kept_mono_s"] <= line["mono_s"]
+    assert len(line["starts_mono_s"]) == 8
     assert not training.windows.wanted
 
 
@@ -191,6 +192,16 @@ def test_a_window_that_takes_too_long_ends_with_the_steps_that_it_has(folder, mo
     Training(windows).epoch(2)
     (line,) = said(folder)
     assert line["kept_steps"] == 1
+
+
+def test_a_trace_that_grows_too_large_ends_with_the_steps_that_it_has(folder, monkeypatch):
+    most = profile_window.MOST_EVENTS * profile_window.EVENT_BYTES
+    grown = iter(range(most, 20 * most, most // 3 + 1))
+    monkeypatch.setattr(profile_window, "_memory", lambda: next(grown))
+    Training(planned(monkeypatch)).epoch(2)
+    (line,) = said(folder)
+    assert line["kept_steps"] == 2
+    assert len(line["starts_mono_s"]) == 3  # one had just begun
 
 
 def test_a_request_is_seen_within_a_second_or_two(folder, monkeypatch):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gpu_report.inside.on_path.gpu_report_inside.notes import LETTERS, Notes
-from gpu_report.load import stacks
+from gpu_report.load import stack_tables, stacks
 from gpu_report.load.stacks import load_stacks
 from gpu_report.model import Frame
 
@@ -144,7 +144,7 @@ def test_what_was_noted_comes_back_however_many_blocks_are_read_at_once(load, mo
     starts = np.round(process.start_s, 6).tolist()
     kept = [at for at, (before, now) in enumerate(pairwise([0, *numbers])) if before != now or at % 400 == 0]
     known = dict(zip(starts, depth, strict=True))
-    assert [known[round(10 + at * 0.05, 6)] for at in kept] == [min(numbers[at], stacks.DEEPEST) for at in kept]
+    assert [known[round(10 + at * 0.05, 6)] for at in kept] == [min(numbers[at], stack_tables.DEEPEST) for at in kept]
     assert (process.end_s[:-1] <= process.start_s[1:] + 1e-6).all()
     assert process.probes.ran.tolist() == [number % 2 == 0 for number in numbers[::5]]
 

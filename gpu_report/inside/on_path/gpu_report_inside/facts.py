@@ -67,6 +67,7 @@ TRAINING: Mapping[str, Reader] = {
     "cache": lambda t: getattr(t.train_loader.dataset, "cache", t.args.cache),
     "amp": lambda t: t.args.amp if isinstance(t.args.amp, str) and t.amp else bool(t.amp),
     "compile": lambda t: t.args.compile,
+    "channels_last": lambda t: t.args.channels_last,
     "val": lambda t: t.args.val,
     "plots": lambda t: t.args.plots,
     "close_mosaic": lambda t: t.args.close_mosaic,

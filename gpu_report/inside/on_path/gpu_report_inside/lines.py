@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Function = Callable[[Any], None]
 
 RUN_FOLDER_VARIABLE = "GPU_REPORT_RUN_FOLDER"
-PATHS = {"save_dir", "file"}  # that the recorder opens: nothing in them is hidden or cut
+AS_THEY_ARE = {"save_dir", "file", "lines"}  # paths that the recorder opens, and what is packed: not hidden, not cut
 
 
 def now() -> tuple[float, float]:
@@ -42,7 +42,7 @@ class Lines:
         wall_s, mono_s = self.last = at or now()
         folder = os.environ.get(RUN_FOLDER_VARIABLE)
         if folder:
-            safe = {name: value if name in PATHS else _safe(value) for name, value in fields.items()}
+            safe = {name: value if name in AS_THEY_ARE else _safe(value) for name, value in fields.items()}
             stamped = {"wall_s": round(wall_s, 6), "mono_s": round(mono_s, 6), "kind": kind, **safe}
             self._writer().put(folder, (json.dumps(stamped, default=_text) + "\n").encode("ascii"))
 

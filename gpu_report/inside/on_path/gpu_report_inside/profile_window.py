@@ -15,16 +15,20 @@ import time
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from .compiled import breaks, graphs
 from .hide_secrets import hide_and_cut
 from .layer_names import LayerNames
 from .lines import LINES
+from .profile_lines import WindowLines
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .profile_requests import Plan
 
-LONGEST_S = 60.0  # of a window: then it ends with the steps that it has
+LONGEST_S = 60.0  # of a window: then it ends with the steps that it has ...
+MOST_EVENTS = 1_500_000  # ... or with so many events: 400 MB of JSON
+EVENT_BYTES = 210  # of memory an event takes until it is written (torch 2.14, YOLO26n: 138,000 took 29 MB)
 CLEARS = "(Warning: )?Profiler clears events"  # as is meant
 SPACE_MIB = 512  # free on the temporary disk before a window ...
 STEP_MIB = 20  # ... and for each step: eight took 60 to 90 MB
@@ -40,8 +44,11 @@ class Window:
         self._said = {"name": self._name, **plan._asdict(), "discarded": discarded, **said}
         self._plan, self._discarded = plan, discarded
         self._layers = LayerNames(model) if plan.full else None
+        self._lines = WindowLines()
         self._profiler: Any = None
         self._began_s = 0.0
+        self._starts_s: list[float] = []  # of each step: the profiler has just marked it
+        self._memory = 0  # bytes that the process had when the first step was kept
         self._count = 0
 
     def begin(self) -> None:
@@ -69,16 +76,32 @@ class Window:
             return True
         began_s = time.monotonic()
         self._count += 1
-        if self._count == self._discarded:
-            self._said["kept_mono_s"] = round(began_s, 6)
+        over = self._count >= self._discarded + self._plan.steps
+        if over:
+            self._lines.stop()  # torch gathers its events in the call that follows
         self._profiler.step()
-        if self._count >= self._discarded + self._plan.steps or began_s - self._began_s > LONGEST_S:
+        if self._count == self._discarded:
+            self._keep(began_s)
+        if not over:
+            self._starts_s.append(round(time.monotonic(), 6))
+        if over or time.monotonic() - self._began_s > LONGEST_S or self._is_large():
             self.stop()
         return self._profiler is None
+
+    def _keep(self, mono_s: float) -> None:
+        """Begin what goes with the kept steps, of which the first began at `mono_s`."""
+        self._said.update(kept_mono_s=round(mono_s, 6), graphs_before=graphs())
+        self._memory = _memory()
+        self._lines.start()
+
+    def _is_large(self) -> bool:
+        """Tell whether the trace has grown too large, by the memory that the process took meanwhile."""
+        return bool(self._memory) and _memory() - self._memory > MOST_EVENTS * EVENT_BYTES
 
     def stop(self) -> None:
         """End it with the steps that it has; without any it is of no use."""
         profiler, self._profiler = self._profiler, None
+        self._lines.stop()
         if profiler is not None:
             if self._layers is not None:
                 self._layers.forget()
@@ -116,6 +139,8 @@ class Window:
             self._tell(failed="export", error=hide_and_cut(f"{type(error).__name__}: {error}"))
             return
         self._said["kept_steps"] = self._count - self._discarded
+        self._said.update(graphs=graphs(), breaks=breaks(), starts_mono_s=self._starts_s[self._discarded - 1 :])
+        self._said.update(self._lines.told())
         self._tell(file=path, bytes=size, export_s=_since(began_s))
 
     def _tell(self, **more: Any) -> None:
@@ -145,6 +170,15 @@ def _let_cupti_go() -> None:
     version = tuple(int(part) for part in str(torch.version.cuda or "0").split(".")[:2])
     if version >= TEARDOWN_SAFE:
         os.environ.setdefault(TEARDOWN, "1")
+
+
+def _memory() -> int:
+    """Return how many bytes of memory this process has, 0 where that is not known."""
+    try:
+        with open("/proc/self/statm", "rb", buffering=0) as file:  # noqa: PTH123 - as in writer.py
+            return int(file.read(64).split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):  # not Linux
+        return 0
 
 
 def _since(mono_s: float) -> float:

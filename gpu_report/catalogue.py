@@ -115,6 +115,7 @@ _RULES = (
     _profiled("exposed-communication", title="Waits in the exchange of gradients"),
     _profiled("graph-breaks", title="torch.compile in pieces"),
     _profiled("recompiles", title="Compiled again"),
+    _profiled("slow-nms", title="Slow non-maximum suppression"),
     RuleRow("kernel", "kernel", "Kernel message", "Kernel message", harmless=True),
     RuleRow("gpu-lost", "gpu-lost", "GPU lost", "GPU lost", owns_kernel_lines=True),
     RuleRow(

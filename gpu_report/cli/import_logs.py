@@ -93,11 +93,13 @@ def import_logs(  # noqa: PLR0913, PLR0917 - one parameter an option of the comm
     LOGS are files that `nvidia-smi --query-gpu=... --format=csv` wrote, or traces (.json, .json.gz) that PyTorch's
     profiler exported: alone, or with --run while that run was recorded.
     """
-    if run is not None:
-        _import_traces(logs, run, output)
-        return
-    if source == "profiler" or (source is None and all(log.name.endswith((".json", ".json.gz")) for log in logs)):
-        _import_traces_alone(logs, output)
+    if run is not None or source == "profiler" or (source is None and all(map(_is_trace, logs))):
+        if source == "nvidia-smi" or any((yolo, kernel_log, timezone, boot_time, train_start)):
+            raise UsageError("for a trace of PyTorch's profiler name --run or --output, and nothing else")
+        if run is not None:
+            _import_traces(logs, run, output)
+        else:
+            _import_traces_alone(logs, output)
         return
     if output is None:
         raise UsageError(NO_OUTPUT)
@@ -110,6 +112,10 @@ def import_logs(  # noqa: PLR0913, PLR0917 - one parameter an option of the comm
     _say_imported(output)
 
 
+def _is_trace(log: Path) -> bool:
+    return log.name.endswith((".json", ".json.gz"))
+
+
 def _say_imported(output: Path) -> None:
     say(f"imported into {output}. Next: `{shlex.join(['gpu-report', 'render', 'report.html', str(output)])}`")
 
@@ -120,7 +126,7 @@ def _import_traces_alone(logs: tuple[Path, ...], output: Path | None) -> None:
     from gpu_report.imports.profiler_trace import import_traces_alone
     from gpu_report.load.trace import load_trace
 
-    import_traces_alone(logs, [load_trace(log) for log in logs], output)
+    import_traces_alone(logs, load_trace, output)
     _say_imported(output)
 
 

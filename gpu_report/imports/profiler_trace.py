@@ -1,8 +1,8 @@
-"""A trace of PyTorch's profiler that somebody made, put into the run folder of the same training."""
+"""A trace of PyTorch's profiler that somebody made, put into the run folder of the same training, or into its own."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -39,24 +39,37 @@ def _put(trace: Path, into: Path) -> Path:
     return path
 
 
-def import_traces_alone(traces: Sequence[Path], loaded: Sequence[Trace], output: Path) -> None:
-    """Write traces as the run folder `output`, which has nothing else; InputError for one without a time.
+class _Seen(NamedTuple):
+    """When a trace begins and ends (s since 1970), and the GPUs that did anything in it, by index."""
 
-    Its samples are the moments at which the traces begin and end, with no reading: nobody sampled the GPUs.
+    start_s: float
+    end_s: float
+    gpus: dict[int, TraceDevice | None]
+
+
+def import_traces_alone(traces: Sequence[Path], load: Callable[[Path], Trace], output: Path) -> None:
+    """Write traces, which `load` reads, as the run folder `output`, which has nothing else.
+
+    Its samples are the moments at which the traces begin and end, with no reading: nobody sampled the GPUs. InputError
+    for a trace that cannot be read or does not say when it was made, UsageError for an `output` that is taken.
     """
     run_writer.require_free(output)
-    if any(trace.start_wall_s is None for trace in loaded):
-        raise InputError("a trace does not say when it was made: import it into its run, with --run")
-    samples, facts = _samples(loaded), _facts(loaded)
-    end = facts["end"]
-    frame = [
-        ImportedEvent("recording_started", facts["start"]["wall_s"], 0.0, {"segment": 1}),
-        ImportedEvent("recording_ended", end["wall_s"], end["mono_s"], {"ended_by": "import"}),
+    for trace in traces:
+        refuse_special(trace, LARGEST_TRACE)
+    seen = [_seen(load(trace)) for trace in traces]
+    start_s, end_s = min(each.start_s for each in seen), max(each.end_s for each in seen)
+    gpus = {index: device for each in seen for index, device in each.gpus.items()} or {0: None}
+    facts = run_writer.facts_of_import(schema.SOURCE_OF_TRACES, (start_s, 0.0), (end_s, end_s - start_s))
+    facts["interval_s"] = max(round(end_s - start_s, 3), 1.0)
+    facts["gpus"] = [_gpu_facts(index, gpus[index]) for index in sorted(gpus)]
+    ends = [
+        ImportedEvent("recording_started", start_s, 0.0, {"segment": 1}),
+        ImportedEvent("recording_ended", end_s, end_s - start_s, {"ended_by": "import"}),
     ]
 
     def fill(folder: Path) -> None:
-        run_writer.write_samples(folder, samples)
-        run_writer.write_events(folder, frame)
+        run_writer.write_samples(folder, _no_readings((start_s, end_s), sorted(gpus)))
+        run_writer.write_events(folder, ends)
         run_writer.write_run_json(folder, facts)
         (folder / schema.PROFILE_DIR).mkdir()
         for trace in traces:
@@ -65,31 +78,20 @@ def import_traces_alone(traces: Sequence[Path], loaded: Sequence[Trace], output:
     run_writer.write_whole(output, fill)
 
 
-def _span(traces: Sequence[Trace]) -> tuple[float, float]:
-    starts_s = [trace.start_wall_s or 0.0 for trace in traces]
-    return min(starts_s), max(start_s + each.duration_s for start_s, each in zip(starts_s, traces, strict=True))
+def _seen(trace: Trace) -> _Seen:
+    if trace.start_wall_s is None:
+        raise InputError("a trace does not say when it was made: import it into its run, with --run")
+    devices = {device.index: device for device in trace.devices}
+    worked = [index for index in np.unique(trace.kernels.device).tolist() if index >= 0]
+    end_s = trace.start_wall_s + trace.duration_s
+    return _Seen(trace.start_wall_s, end_s, {index: devices.get(index) for index in worked})
 
 
-def _samples(traces: Sequence[Trace]) -> pd.DataFrame:
-    start_s, end_s = _span(traces)
-    rows = [(at_s, at_s - start_s, gpu) for at_s in (start_s, end_s) for gpu in _worked(traces)]
-    names = [column.name for column in schema.SAMPLES_COLUMNS]
-    return pd.DataFrame(rows, columns=names[:3]).reindex(columns=names)
-
-
-def _facts(traces: Sequence[Trace]) -> dict[str, Any]:
-    """Return run.json; what a trace does not tell is null."""
-    start_s, end_s = _span(traces)
-    devices = {device.index: device for trace in traces for device in trace.devices}
-    facts = run_writer.facts_of_import(schema.SOURCE_OF_TRACES, (start_s, 0.0), (end_s, end_s - start_s))
-    gpus = [_gpu(index, devices.get(index)) for index in _worked(traces)]
-    return {**facts, "interval_s": max(round(end_s - start_s, 3), 1.0), "gpus": gpus}
-
-
-def _gpu(index: int, device: TraceDevice | None) -> dict[str, Any]:
+def _gpu_facts(index: int, device: TraceDevice | None) -> dict[str, Any]:
     return {"index": index, "name": device and device.name, "memory_total_mib": device and device.memory_mib}
 
 
-def _worked(traces: Sequence[Trace]) -> list[int]:
-    """Return the GPUs that did anything, the first one where none did."""
-    return sorted({int(each) for trace in traces for each in np.unique(trace.kernels.device) if each >= 0}) or [0]
+def _no_readings(moments_s: Sequence[float], gpus: Sequence[int]) -> pd.DataFrame:
+    rows = [(at_s, at_s - moments_s[0], gpu) for at_s in moments_s for gpu in gpus]
+    names = [column.name for column in schema.SAMPLES_COLUMNS]
+    return pd.DataFrame(rows, columns=names[:3]).reindex(columns=names)

@@ -65,12 +65,12 @@ def numbers(told: object) -> list[int]:
     return given[: next(wrong, len(given))]
 
 
-def unpacked(notes: object) -> Mapping[str, Any] | None:
-    """Return what a block holds, None where it is none, or far too large."""
+def unpacked(notes: object, most: int = MOST_OF_BLOCK) -> Mapping[str, Any] | None:
+    """Return what a block holds, None where it is none, or has more bytes than `most`."""
     try:
         packed = base64.b64decode(notes if isinstance(notes, str) else "", validate=True)
         unpacker = zlib.decompressobj()
-        content = json.loads(unpacker.decompress(packed, MOST_OF_BLOCK)) if packed else None
+        content = json.loads(unpacker.decompress(packed, most)) if packed else None
     except (ValueError, RecursionError, binascii.Error, zlib.error):
         return None
     return content if isinstance(content, dict) else None

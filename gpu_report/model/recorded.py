@@ -6,7 +6,7 @@ Times `t_s` are seconds from the run's start, monotonic; wall times are UTC seco
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -347,14 +347,15 @@ class Raised:
 
 @dataclass(frozen=True, eq=False)
 class WindowLines:
-    """Where the training stood in a window of the profiler, every 2 ms: when (s), and in the stack of which number.
+    """Where the training stood in a window of the profiler, every few ms: when (s), and in the stack of which number.
 
-    `step_starts_s` is when each kept step began. All are seconds of the run, to the microsecond against each other.
+    `stack` returns the stack of a number. `step_starts_s` is when each kept step began. All are seconds of the run, to
+    the microsecond against each other.
     """
 
     at_s: npt.NDArray[np.float64]
     number: npt.NDArray[np.int64]
-    stacks: Mapping[int, Stack]
+    stack: Callable[[int], Stack]
     step_starts_s: npt.NDArray[np.float64]
 
 
@@ -366,7 +367,8 @@ class ProfilerWindow:
     `steps` that were kept. `name` is that of the trace in the run folder. `epoch` is None in a validation. `failed` is
     empty where there is a trace, else why there is none: no_space (on the temporary disk), other_profiler, too_short,
     interrupted, export or error. `graphs` is how many torch.compile had made at its end, `graphs_before` at its
-    beginning, None without it; `breaks` are functions and lines after which one ended early.
+    beginning, None without it; `breaks` are functions and lines after which one ended early. `cut` says that it ended
+    before its steps were done: "time" (it took too long) or "events" (too many), else it is empty.
     """
 
     name: str
@@ -382,6 +384,7 @@ class ProfilerWindow:
     graphs_before: int | None = None
     graphs: int | None = None
     breaks: tuple[str, ...] = ()
+    cut: str = ""
     lines: WindowLines | None = field(default=None, compare=False, repr=False)
 
     @property

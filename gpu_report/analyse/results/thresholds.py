@@ -32,4 +32,3 @@ WARNING_SHARE, WARNING_S = 0.005, 120.0
 SHORT_RUN_S, WARNING_SHORT_S = 1800.0, 5.0
 # Utilisation of training (%) that is healthy, and yet makes people ask whether it is: three readers doubted 67.
 DOUBTED_PCT = 80.0
-STEP_WARNING_SHARE = 0.05  # of a step: what a warning by PyTorch's profiler is about at least

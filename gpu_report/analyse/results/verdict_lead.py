@@ -7,6 +7,7 @@ from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.causes.main_process import OF_A_CALL
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
+from gpu_report.analyse.rules.thresholds import STEP_WARNS_SHARE
 from gpu_report.analyse.signals.stack_notes import kind_of
 from gpu_report.analyse.signals.thresholds import OWN_SHARE, STOOD_SHARE
 from gpu_report.analyse.timeseries.intervals import length_s, union
@@ -235,7 +236,7 @@ def _in_steps(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
         if RULES[finding.rule].anchor != IN_STEPS or finding.severity != "warning":
             continue
         advice = finding.advice[0]
-        gain = advice.gain_estimate or advice.gain_at_most or th.STEP_WARNING_SHARE
+        gain = advice.gain_estimate or th.UNSURE * (advice.gain_at_most or 0.0) or STEP_WARNS_SHARE
         text, kind = f"{advice.text}. {finding.summary}", LOOK
         if advice.argument:
             now = "" if advice.from_value is None else f" (now {_plain(advice.from_value)})"

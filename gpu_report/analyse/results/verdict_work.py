@@ -126,12 +126,12 @@ def _reported_work(context: Context) -> str:
 
 def _in_profiled_steps(context: Context) -> str:
     """Return what PyTorch's profiler saw of steps, empty where it saw none: an imported trace may be all there is."""
-    steps = next((each.steps for each in context.profiled if each.steps.busy_share is not None), None)
-    if steps is None or steps.busy_share is None:
+    steps = next((each.steps for each in context.profiled if each.steps.worked_s is not None), None)
+    if steps is None or steps.worked_s is None or not steps.step_s:
         return ""
     bound = BOUND_WORDS.get(steps.launches.bound, "")
-    busy_pct = 100 * steps.busy_share
-    return f"The GPU worked {busy_pct:.0f} % of {counted(len(steps.used_steps), 'profiled step')}{bound}."
+    worked_pct = 100 * steps.worked_s / steps.step_s
+    return f"The GPU worked {worked_pct:.0f} % of {counted(len(steps.used_steps), 'profiled step')}{bound}."
 
 
 def _no_work(context: Context, unseen: float) -> str:

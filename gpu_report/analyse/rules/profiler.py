@@ -1,5 +1,6 @@
 """Rules: what PyTorch's profiler saw in the steps of a training that costs time, and what to change."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -13,10 +14,11 @@ from gpu_report.wording import amount, counted
 ON_TENSOR_CORES: frozenset[FamilyName] = frozenset({"convolution", "matrix products", "attention"})
 # What AMP does in 16 bits: products on tensor cores, and what only reads and writes memory, half as much of it then.
 IN_16_BITS: frozenset[FamilyName] = frozenset(
-    {"convolution", "matrix products", "activation", "normalisation", "elementwise"}
+    {"convolution", "matrix products", "attention", "activation", "normalisation", "elementwise"}
 )
 TO_THE_GPU = "HtoD"
 IMPORTED = "imported"
+NMS = re.compile(r"::(?:batched_)?nms$")
 NAME_LENGTH = 60  # characters of a name out of a trace
 TAKES, GIVES_BACK = {"cudaMalloc", "cudaMallocAsync"}, {"cudaFree", "cudaFreeAsync"}  # of the GPU, not of the host
 
@@ -48,9 +50,11 @@ def profiled_findings(context: Context) -> list[Finding]:
         *(_pageable, _full_precision, _layout, _allocator, _optimizer, _syncs),
         *(_communication, _graph_breaks, _recompiles),
     )
-    return [
+    found = [
         finding for window in windows if window is not None for check in checks for finding in check(context, window)
     ]
+    validated = [_window(each) for each in context.profiled if each.window.phase == "validation"]
+    return [*found, *(finding for window in validated[-1:] if window for finding in _nms(context, window))]
 
 
 def _process(profiled: ProfiledSteps) -> str:
@@ -94,29 +98,30 @@ def _full_precision(context: Context, window: _Window) -> Iterator[Finding]:
     heavy_s = sum(family.gpu_s for family in steps.families if family.name in ON_TENSOR_CORES) / window.count
     if cores is None or cores.half_share >= th.HALF_PRECISION_LEAST or heavy_s < th.HEAVY_SHARE * window.real_s:
         return
-    waits = steps.launches.bound == "launch"
+    waits_for = {"launch": "the CPU", "exchange": "other ranks"}.get(steps.launches.bound, "")
     halved_s = sum(family.gpu_s for family in steps.families if family.name in IN_16_BITS) / window.count
-    share = 0.0 if waits else halved_s * (1 - th.HALF_PRECISION_TIME) / window.real_s
+    share = 0.0 if waits_for else halved_s * (1 - th.HALF_PRECISION_TIME) / window.real_s
     yield context.finding(
         "full-precision",
         _severity(share),
         window.span,
         f"Convolutions and matrix products run in 32 bits: {amount(heavy_s, 's')} of a step",
-        advice=(_use_amp(context, window, None if waits else share),),
+        advice=(_use_amp(context, window, share, waits_for),),
         evidence=evidence(("GPU work of a step", steps.busy_s, "s"), ("a step", window.real_s, "s")),
     )
 
 
-def _use_amp(context: Context, window: _Window, share: float | None) -> Advice:
-    """Return what to do, where a step gets shorter by `share` (0 to 1); None: it waits for the CPU anyway."""
-    but = "; it saves little while the GPU waits for the CPU" if share is None else ""
-    if _settings(context, window).get("amp"):
+def _use_amp(context: Context, window: _Window, share: float, waits_for: str) -> Advice:
+    """Return what to do, where a step gets shorter by `share` (0 to 1), unless it waits for something else anyway."""
+    amp = _settings(context, window).get("amp")
+    but = f"; it saves little while the GPU waits for {waits_for}" if waits_for else ""
+    if amp:
         return Advice(f"Find out why: `amp` is on, but convolutions run in 32 bits{but}")
-    advice = Advice(f"Train with mixed precision: `amp=True`{but}", "amp", "False", "True")
-    if share is None:
+    advice = Advice(f"Train with mixed precision: `amp=True`{but}", "amp", None if amp is None else "False", "True")
+    if waits_for:
         return advice
-    most = (window.steps.busy_s or 0.0) * (1 - th.HALF_PRECISION_TIME) / window.real_s
-    return replace(advice, gain_at_most=min(most, 1.0), gain_estimate=min(share, 1.0))
+    most = min((window.steps.worked_s or 0.0) * (1 - th.HALF_PRECISION_TIME) / window.real_s, 1.0)
+    return replace(advice, gain_at_most=most, gain_estimate=min(share, most))
 
 
 def _settings(context: Context, window: _Window) -> Mapping[str, object]:
@@ -207,18 +212,25 @@ def _communication(context: Context, window: _Window) -> Iterator[Finding]:
     if seconds < th.STEP_SHARE * window.real_s:
         return
     parameters = _settings(context, window).get("parameters")
-    sent = th.GRADIENT_BYTES * parameters if isinstance(parameters, int) else None
-    late = sent is not None and seconds > 2 * sent / th.SLOWEST_LINK
-    text = "Find what holds up the other training processes (ranks): in each step all wait for the slowest"
-    if not late:
+    sent = th.GRADIENT_BYTES * parameters if isinstance(parameters, int) and parameters > 0 else None
+    share, took = seconds / window.real_s, f"{amount(seconds, 's')} of each step"
+    what = f"The GPU waited {took} in the exchange of gradients"
+    advice = Advice("Find out whether another training process (rank) is late, or the link between the GPUs slow")
+    if sent is not None and seconds > 2 * sent / th.SLOWEST_LINK:
+        what = f"The GPU waited {took} for another rank"
+        advice = Advice(
+            "Find what holds up the other training processes (ranks): in each step all wait for the slowest"
+        )
+    elif sent is not None:
+        what = f"Exchanging gradients took {took}, with nothing beside"
         text = "Give each GPU a larger `batch`: gradients are exchanged once a step, however many images it has"
-    took = f"{amount(seconds, 's')} of each step"
+        advice = Advice(text, gain_at_most=min(share, 1.0))
     yield context.finding(
         "exposed-communication",
-        _severity(seconds / window.real_s),
+        _severity(share),
         window.span,
-        f"The GPU waited {took} for another rank" if late else f"Exchanging gradients took {took}, with nothing beside",
-        advice=(Advice(text, gain_at_most=None if late else min(seconds / window.real_s, 1.0)),),
+        what,
+        advice=(advice,),
         evidence=evidence(
             ("gradients of the model", None if sent is None else sent / 1e6, "MB"), ("a step", window.real_s, "s")
         ),
@@ -228,15 +240,33 @@ def _communication(context: Context, window: _Window) -> Iterator[Finding]:
 def _graph_breaks(context: Context, window: _Window) -> Iterator[Finding]:
     """Find a model that torch.compile could compile only in pieces."""
     compiled, breaks = window.steps.compiled, window.profiled.window.breaks
-    if compiled is not None and breaks and compiled.regions_per_step > 1:
+    if compiled is not None and breaks and compiled.regions_per_step >= th.IN_PIECES:
         yield context.finding(
             "graph-breaks",
             "info",
             window.span,
-            f"torch.compile runs the model in {compiled.regions_per_step:.0f} pieces a step: it could not compile "
-            f"{counted(len(breaks), 'place')}, the first after {breaks[0][:NAME_LENGTH]}",
+            f"torch.compile runs the model in {compiled.regions_per_step:.0f} pieces a step: "
+            f"the first ends after {breaks[0][:NAME_LENGTH]}",
             advice=(Advice("Take what it names out of the model: a `print`, an `.item()`, an `if` on a tensor"),),
             evidence=evidence(("compiled pieces a step", compiled.regions_per_step, "")),
+        )
+
+
+def _nms(context: Context, window: _Window) -> Iterator[Finding]:
+    """Find a validation whose CPU waits for the choice of boxes."""
+    waits = [sync for sync in window.steps.syncs if NMS.search(sync.operator)]
+    seconds = sum(sync.operator_s for sync in waits) / window.count
+    if seconds >= th.NMS_SHARE * window.step_s:
+        yield context.finding(
+            "slow-nms",
+            "info",
+            window.span,
+            f"Non-maximum suppression takes {amount(seconds, 's')} of each step of validation",
+            advice=(Advice("Leave out boxes of low confidence: `conf=0.01` (changes mAP a little)"),),
+            evidence=evidence(
+                ("calls a step", sum(sync.count for sync in waits) / window.count, ""),
+                ("a step of validation", window.step_s, "s"),
+            ),
         )
 
 
@@ -247,9 +277,9 @@ def _recompiles(context: Context, window: _Window) -> Iterator[Finding]:
     if made > 0:
         yield context.finding(
             "recompiles",
-            "warning",
+            "warning" if made >= th.RECOMPILES_A_STEP * window.count else "info",
             window.span,
-            f"torch.compile compiled the model anew in {counted(window.count, 'step')}: {counted(made, 'time')}",
+            f"torch.compile made {counted(made, 'new graph')} in {counted(window.count, 'step')}",
             advice=(Advice("Keep image sizes and batches the same: `multi_scale=0`, `rect=False`"),),
             evidence=evidence(("a step", window.real_s, "s")),
         )

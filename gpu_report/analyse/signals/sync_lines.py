@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_report.analyse.signals.stack_notes import location_of
-from gpu_report.model import CodeLocation, TraceAnalysis, WindowLines
+from gpu_report.model import CodeLocation, Frame, TraceAnalysis, WindowLines
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -28,11 +28,13 @@ def sync_lines(lines: WindowLines, steps: TraceAnalysis) -> tuple[CodeLocation, 
     if offset_s is None or not len(steps.sync_spans):
         return ()
     waited = _inside(lines.at_s - offset_s, steps.sync_spans)
-    places = [location_of(lines.stacks[number]) for number in lines.number[waited].tolist()]
-    known = Counter(place for place in places if place is not None)
-    total = len(places)
+    total = int(waited.sum())
     if total < LEAST_NOTES:
         return ()
+    known: Counter[Frame] = Counter()
+    for number, count in Counter(lines.number[waited].tolist()).items():
+        place = location_of(lines.stack(number))
+        known.update({} if place is None else {place: count})
     most = [(place, count / total) for place, count in known.most_common() if count >= LEAST_SHARE * total]
     return tuple(CodeLocation("main", place.function, place.file, place.line, share) for place, share in most)
 

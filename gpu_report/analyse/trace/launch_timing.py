@@ -39,7 +39,11 @@ def _bound(gap_s: float, steps: tuple[TraceStepTime, ...]) -> Bound:
     Waits for data are left out of the time in which the GPU could have been busy. Kernels of NCCL that wait for another
     rank fill no queue where the CPU is no further ahead.
     """
-    if sum(step.communication_s - step.cpu_wait_s for step in steps if step.used) > 0:
+    used = [step for step in steps if step.used]
+    exchanged_s = sum(step.communication_s for step in used)
+    if exchanged_s > max(
+        sum(step.cpu_wait_s for step in used), th.EXCHANGE_SHARE * sum(step.length_s for step in used)
+    ):
         return "exchange"
     busy_s = sum(step.busy_s for step in steps if step.used)
     could_s = sum(step.length_s - step.data_wait_s for step in steps if step.used)

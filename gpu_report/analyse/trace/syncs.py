@@ -5,6 +5,7 @@ from typing import Final
 
 import numpy as np
 
+from gpu_report.analyse.trace.families import NODE
 from gpu_report.analyse.trace.gpu_work import COPY, NONE, Bools, Floats, Ints, take
 from gpu_report.analyse.trace.name_masks import names_that
 from gpu_report.analyse.trace.operator_tree import outermost, within_marks
@@ -40,18 +41,26 @@ def sync_points(window: Window) -> tuple[SyncPoint, ...]:
 
 
 def sync_spans(window: Window) -> Floats:
-    """Return when a thread waited for the GPU, in order: rows of start and end (s), of the operators around the calls.
+    """Return when the training waited for the GPU: rows of start and end (s) of operators around the calls, in order.
 
-    A call by no operator is its own.
+    A call by no operator is its own. Those of other threads than the one that makes the steps, and autograd's, are left
+    out: while a thread of the user's waits, the training goes on.
     """
     calls, operators = window.trace.calls, window.trace.operators
-    rows = np.flatnonzero(_waits(window))
+    rows = np.flatnonzero(_waits(window) & np.isin(calls.thread, _threads_of_steps(window)))
     aten = names_that(window.trace, ATEN)[operators.name]
     around = take(outermost(operators, aten), window.call_operator[rows], NONE)
     starts_s = np.where(around == NONE, calls.start_s[rows], take(operators.start_s, around, 0))
     ends_s = np.where(around == NONE, calls.end_s[rows], take(operators.end_s, around, 0))
     spans = np.unique(np.column_stack([starts_s, ends_s]), axis=0)
     return spans.reshape(-1, 2)
+
+
+def _threads_of_steps(window: Window) -> Ints:
+    trace = window.trace
+    steps = names_that(trace, r"^ProfilerStep#")[trace.annotations.name]
+    nodes = names_that(trace, NODE)[trace.operators.name]
+    return np.union1d(trace.annotations.thread[steps], trace.operators.thread[nodes])
 
 
 class _Waits:

@@ -9,6 +9,8 @@ LAUNCH_BOUND_BUSY = 0.8
 # A launch that waits this long had a hundred kernels of 10 µs before it in the queue: the CPU is far ahead, and nothing
 # that it does holds the GPU back. A V100 that was 98 % busy had 76 ms.
 FULL_QUEUE_GAP_S = 1e-3
+# Of the steps spent in the exchange of gradients alone: below it another limit is worth more than this one.
+EXCHANGE_SHARE = 0.1
 
 # Shorter kernels are launched more slowly than they run: a launch takes a fast CPU 5 µs, a slow one 10 to 20.
 SHORT_KERNEL_S = 10e-6

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from gpu_report.load.limits import MIB
 from gpu_report.load.stack_tables import StackTables, numbers, unpacked
 from gpu_report.load.yolo.callback_lines import CallbackLine, text, whole
 from gpu_report.model import ProfilerWindow, WindowLines
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 MOST: Final = 64  # of one training
-MOST_NOTES: Final = 10_000  # of where the training stood in a window
+MOST_LINES: Final = MIB  # unpacked; of eight steps it is 40 kB
+CUTS: Final = {"time", "events"}
+MOST_NOTES: Final = 12_000  # of where the training stood in a window
 MOST_BREAKS: Final = 8
 LONGEST_S: Final = 600.0  # with its export; a minute is what a window may take
 PHASES: Final = {"train", "validation"}
@@ -51,13 +54,18 @@ def _window(end_t_s: float, said: Mapping[str, Any]) -> ProfilerWindow | None:
         graphs_before=whole(said.get("graphs_before")),
         graphs=whole(said.get("graphs")),
         breaks=tuple(filter(None, map(text, _list(said.get("breaks"))[:MOST_BREAKS]))),
-        lines=_lines(end_t_s, said),
+        cut=cut if (cut := text(said.get("cut")) or "") in CUTS else "",
+        lines=None if failed else _lines(end_t_s, said),
     )
 
 
 def _lines(end_t_s: float, said: Mapping[str, Any]) -> WindowLines | None:
     """Return where the training stood, None where nothing was noted or nothing can be read."""
-    content, begin_s, end_s = unpacked(said.get("lines")), finite(said.get("lines_mono_s")), finite(said.get("mono_s"))
+    content, begin_s, end_s = (
+        unpacked(said.get("lines"), MOST_LINES),
+        finite(said.get("lines_mono_s")),
+        finite(said.get("mono_s")),
+    )
     starts = [finite(each) for each in _list(said.get("starts_mono_s"))]
     if content is None or begin_s is None or end_s is None or not starts or None in starts:
         return None
@@ -68,7 +76,7 @@ def _lines(end_t_s: float, said: Mapping[str, Any]) -> WindowLines | None:
     return WindowLines(
         at_s=end_t_s - end_s + begin_s + 1e-6 * np.cumsum(steps_us[:count], dtype=np.float64),
         number=np.array(stood[:count], dtype=np.int64),
-        stacks={number: tables.stack(number) for number in set(stood[:count])},
+        stack=tables.stack,
         step_starts_s=end_t_s - end_s + np.array(starts, dtype=np.float64),
     )
 

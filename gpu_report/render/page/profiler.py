@@ -29,6 +29,11 @@ PARTS: tuple[tuple[str, str, Callable[[TraceStepTime], float]], ...] = (
     ("GPU waits for data", "input-cpu", lambda step: step.data_wait_s),
     ("GPU waits for the CPU", "launch-bound", lambda step: step.cpu_wait_s),
 )
+CUT = {
+    "": "",
+    "time": "The window ended early, after a minute.",
+    "events": "The window ended early: the process had taken as much memory as 1.5 million events do.",
+}
 GAP_WORDS = {
     "launch": "Launch-bound: the CPU launches work more slowly than the GPU does it.",
     "gpu": "GPU-bound: the CPU is ahead, and kernels wait for the GPU.",
@@ -56,7 +61,9 @@ def _window(profiled: ProfiledSteps) -> ProfilerView:
     return ProfilerView(
         title=f"{what}: {counted(len(found.used_steps), 'step')}",
         lead=GAP_WORDS[found.launches.bound] if found.quality.has_gpu_work else "The profiler saw no GPU work.",
-        sentences=tuple(filter(None, (_work(found), _gap(found), _slowed(profiled), _limit(found), _doubt(found)))),
+        sentences=tuple(
+            filter(None, (_work(found), _gap(found), _slowed(profiled), _limit(found), _doubt(found), CUT[window.cut]))
+        ),
         steps=_steps(found),
         totals=_totals(found),
         families=_families(found),

@@ -45,7 +45,7 @@ def test_each_note_has_its_moment_and_the_stack_of_the_training():
     told, began_s = noted()
     lines = window(starts_mono_s=[began_s], **told).lines
     assert lines.step_starts_s.tolist() == pytest.approx([began_s])
-    functions = [lines.stacks[number][0].function for number in lines.number.tolist()]
+    functions = [lines.stack(number)[0].function for number in lines.number.tolist()]
     assert set(Counter(functions)) >= {"first_wait", "second_wait"}
     for at_s, function in zip(lines.at_s.tolist(), functions, strict=True):
         if 0.01 < at_s - began_s < STEP_S - 0.01:
@@ -77,9 +77,9 @@ def test_what_cannot_be_read_is_left_out_and_the_window_stays(wrong):
 
 def test_what_torch_compile_made_is_counted(monkeypatch):
     assert (compiled.graphs(), compiled.breaks()) == (None, [])
-    resumes = Counter({"torch_dynamo_resume_in_forward_at_88": 4, "other": 1})
+    resumes = Counter({"torch_dynamo_resume_in_look_at_boxes_at_88": 4, "other": 1})
     counters = {"stats": Counter(unique_graphs=3), "resumes": resumes}
     monkeypatch.setitem(sys.modules, "torch._dynamo.utils", Some(counters=counters))
-    assert (compiled.graphs(), compiled.breaks()) == (3, ["forward at 88"])
+    assert (compiled.graphs(), compiled.breaks()) == (3, ["look_at_boxes at 88"])
     counters["stats"].clear()
     assert (compiled.graphs(), compiled.breaks()) == (None, [])

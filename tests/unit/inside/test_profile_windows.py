@@ -191,7 +191,7 @@ def test_a_window_that_takes_too_long_ends_with_the_steps_that_it_has(folder, mo
     monkeypatch.setattr(profile_windows, "DISCARDED", 0)
     Training(windows).epoch(2)
     (line,) = said(folder)
-    assert line["kept_steps"] == 1
+    assert (line["kept_steps"], line["cut"]) == (1, "time")
 
 
 def test_a_trace_that_grows_too_large_ends_with_the_steps_that_it_has(folder, monkeypatch):
@@ -200,7 +200,7 @@ def test_a_trace_that_grows_too_large_ends_with_the_steps_that_it_has(folder, mo
     monkeypatch.setattr(profile_window, "_memory", lambda: next(grown))
     Training(planned(monkeypatch)).epoch(2)
     (line,) = said(folder)
-    assert line["kept_steps"] == 2
+    assert (line["kept_steps"], line["cut"]) == (2, "events")
     assert len(line["starts_mono_s"]) == 3  # one had just begun
 
 

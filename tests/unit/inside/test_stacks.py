@@ -358,11 +358,11 @@ print(sum(looks))
 
 
 def test_code_that_torch_compile_wrote_is_one_place_and_quickly_found():
-    body = "".join(f"    x = {at} if look({at}) else {at}\n" for at in range(8000))
+    body = "".join(f"    x = {at} if look({at}) else {at}\n" for at in range(16_000))
     seen, took = notes.Dictionary(), []
 
     def look(at):
-        if at % 500 == 0:
+        if at % 1000 == 0:
             began_s = time.perf_counter()
             numbers.add(seen.stack(sys._getframe(1)))
             took.append(time.perf_counter() - began_s)

@@ -165,6 +165,14 @@ def test_a_trace_that_does_not_say_when_it_was_made_needs_its_run(run_cli, tmp_p
     assert "--run" in done.stderr
 
 
+@pytest.mark.parametrize(
+    "words", [("--kernel-log", "x"), ("--timezone", "UTC"), ("--from", "nvidia-smi", "--run", ".")]
+)
+def test_what_a_trace_has_no_use_for_is_not_passed_over(run_cli, tmp_path, words):
+    done = run_cli("import", TRACES / "n-small.json.gz", "--output", tmp_path / "new", *words)
+    assert (done.returncode, (tmp_path / "new").exists()) == (2, False)
+
+
 @pytest.mark.parametrize("words", [("--run", "nowhere"), ("--run", "run", "--output", "new"), ()])
 def test_where_to_is_asked_for(run_cli, folder, words):
     assert run_cli("import", folder / "profile" / "547-1.json.gz", *words).returncode == 2

@@ -6,6 +6,7 @@ Since Python 3.11 code knows the columns of its instructions. A call begins wher
 
 from __future__ import annotations
 
+import itertools
 import opcode
 import sys
 from typing import TYPE_CHECKING
@@ -45,7 +46,7 @@ def _called(code: CodeType, at: int) -> str:
     if raw[at * BYTES] not in _CALLS:
         return ""
     first = max(at - EARLIER, 0)
-    places = list(code.co_positions())[first : at + 1]
+    places = list(itertools.islice(code.co_positions(), first, at + 1))
     line, end_line, column, end_column = places[-1]
     if None in (line, end_line, column, end_column):
         return ""

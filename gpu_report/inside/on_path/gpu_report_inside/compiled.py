@@ -19,7 +19,7 @@ def breaks() -> list[str]:
     """Return the functions and lines after which a graph ends before its function does: `forward at 88`."""
     counters = _counters()
     names = [] if counters is None else [name for name in counters["resumes"] if name.startswith(RESUMES)]
-    return [name[len(RESUMES) :].replace("_at_", " at ") for name in names[:MOST_BREAKS]]
+    return [" at ".join(name[len(RESUMES) :].rpartition("_at_")[::2]) for name in names[:MOST_BREAKS]]
 
 
 def _counters() -> Any:

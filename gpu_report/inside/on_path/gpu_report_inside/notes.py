@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 DEEPEST = 160  # frames of a stack, counted from the innermost; under `torch.compile` it has 130
 MOST_STACKS = 50_000  # places in the tree of all stacks: more are a program that recurses, and are not told apart
 MOST_KNOWN = 20_000  # places of the tree that are found by their instruction; then they are learnt anew
-# Bytes of a function's table of lines, which is searched from its beginning, with the interpreter's lock: 0.3 ms in
-# 100 kB. What torch.compile writes for a model is one function of 13,000 lines: to name one took 0.15 s on an H100.
-LARGEST_TABLE = 32_768
+# Bytes of a function's table of lines, which is searched from its beginning with the interpreter's lock: 0.3 ms in so
+# many, and longer for what a line calls. What torch.compile writes for a model is one function of 13,000 lines.
+LARGEST_TABLE = 100_000
 MOST_NAMES = 256  # of threads
 MOST_HELD = 50  # in a block
 QUICKLY, SMALL = 1, 9  # levels of zlib
@@ -108,8 +108,6 @@ class Dictionary:
         """Return the number of a frame under the stack that it was called from, None where there are too many."""
         code = frame.f_code
         huge = len(_line_table(code)) > LARGEST_TABLE
-        if huge:
-            self._huge.add(id(code))
         at = 0 if huge else frame.f_lasti
         number: int | None = outer
         if innermost or not code.co_filename.startswith(IMPORTS):
@@ -117,7 +115,9 @@ class Dictionary:
             line = self._frame(code, (code.co_firstlineno if huge else frame.f_lineno) or 0, calls)
             number = None if line is None else self._under(outer, line)
         if number is not None:
-            self._kept[id(code)] = code
+            self._kept[id(code)] = code  # also of what is huge: the id of one that is gone may be another's
+            if huge:
+                self._huge.add(id(code))
             self._known[outer, id(code), ~at if innermost else at] = number
         return number
 

@@ -21,8 +21,7 @@ from .threads import OURS
 PERIOD_S = (
     0.005  # a line that takes a tenth of a step of 100 ms is met 16 times in eight; with 2 ms steps took 10 % longer
 )
-MOST = 10_000  # notes of a window
-LONGEST_S = 60.0  # whatever becomes of the window
+MOST = 12_000  # notes: of the longest window, whatever becomes of it
 
 
 class WindowLines:
@@ -56,7 +55,7 @@ class WindowLines:
 
     def _run(self) -> None:
         try:
-            while not self._over and len(self._at) < MOST and time.monotonic() - self._begun_s < LONGEST_S:
+            while not self._over and len(self._at) < MOST:
                 time.sleep(PERIOD_S)
                 moment_us = round(1e6 * (time.monotonic() - self._begun_s))  # with the interpreter's lock, and so now
                 self._at.append((moment_us, self._known.stack(sys._current_frames().get(self._ident))))

@@ -80,11 +80,13 @@ class Window:
         if over:
             self._lines.stop()  # torch gathers its events in the call that follows
         self._profiler.step()
+        now_s = time.monotonic()
         if self._count == self._discarded:
             self._keep(began_s)
         if not over:
-            self._starts_s.append(round(time.monotonic(), 6))
-        if over or time.monotonic() - self._began_s > LONGEST_S or self._is_large():
+            self._starts_s.append(round(now_s, 6))
+            self._said["cut"] = "time" if now_s - self._began_s > LONGEST_S else "events" if self._is_large() else ""
+        if over or self._said["cut"]:
             self.stop()
         return self._profiler is None
 
@@ -95,7 +97,7 @@ class Window:
         self._lines.start()
 
     def _is_large(self) -> bool:
-        """Tell whether the trace has grown too large, by the memory that the process took meanwhile."""
+        """Tell whether the trace has grown too large, by the memory that the process took meanwhile, for whatever."""
         return bool(self._memory) and _memory() - self._memory > MOST_EVENTS * EVENT_BYTES
 
     def stop(self) -> None:

@@ -8,6 +8,7 @@ from support.runs import make_run
 
 from gpu_report.analyse import analyse
 from gpu_report.analyse.context import build_context
+from gpu_report.analyse.rules import profiler
 from gpu_report.analyse.rules.profiler import profiled_findings
 from gpu_report.load.trace import load_trace
 from gpu_report.model import InsideEpoch, InsideRun, Options, Phase, ProfilerWindow
@@ -79,12 +80,13 @@ def test_what_amp_would_win_is_what_it_won():
 
 
 @pytest.mark.parametrize(
-    ("parameters", "words"), [(2_400_000, "for another rank"), (100_000_000, "Exchanging gradients"), (None, "Exchang")]
+    ("parameters", "words"),
+    [(2_400_000, "for another rank"), (100_000_000, "Exchanging gradients"), (None, "in the exchange")],
 )
 def test_a_late_rank_is_told_from_a_slow_link_by_the_size_of_the_gradients(parameters, words):
     finding = found_in("n-ddp-late-rank", settings={"parameters": parameters}, step_s=0.41)["exposed-communication"]
     assert words in finding.summary
-    assert ("batch" in finding.advice[0].text) == (words != "for another rank")
+    assert ("batch" in finding.advice[0].text) == (parameters == 100_000_000)
 
 
 def test_the_layout_to_choose_is_named_where_the_other_one_was_set():
@@ -118,6 +120,16 @@ def test_what_torch_compile_had_to_do_in_pieces_or_again_is_said(window, rules):
     context = build_context(context.run, Options())
     context.__dict__["profiled"] = (replace(profiled, steps=replace(profiled.steps, compiled=pieces)),)
     assert {finding.rule for finding in profiled_findings(context)} == rules
+
+
+def test_non_maximum_suppression_is_told_from_a_tenth_of_a_validation_on(monkeypatch):
+    trace = load_trace(TRACES / "n-validation.json.gz")
+    context = build_context(run_with(trace, phase="validation"), Options())
+    assert profiled_findings(context) == []
+    monkeypatch.setattr(profiler.th, "NMS_SHARE", 0.05)
+    (finding,) = profiled_findings(context)
+    assert (finding.rule, finding.severity) == ("slow-nms", "info")
+    assert finding.evidence[0].value == 8  # a call an image
 
 
 def test_where_the_gpu_waits_for_the_cpu_amp_is_a_note():

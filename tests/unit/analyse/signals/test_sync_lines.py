@@ -25,7 +25,7 @@ def noted(steps, moments, numbers, step_starts_s=None):
     """Return notes at moments of the trace."""
     starts_s = np.array([step.start_s for step in steps.steps]) if step_starts_s is None else step_starts_s
     stacks = {0: (YOLOS,), 1: (Frame("/x/site-packages/torch/_tensor.py", 5, "norm"), MINE)}
-    return WindowLines(np.array(moments) + AHEAD_S, np.array(numbers), stacks, starts_s + AHEAD_S)
+    return WindowLines(np.array(moments) + AHEAD_S, np.array(numbers), stacks.__getitem__, starts_s + AHEAD_S)
 
 
 def waits(steps, count):

@@ -153,6 +153,6 @@ GRADIENT_BYTES = 4  # of a parameter, also with AMP: DDP exchanges gradients in 
 SLOWEST_LINK = 1e9  # bytes/s: 10 Gbit Ethernet has 1.25e9, PCIe and NVLink ten and a hundred times that
 IN_PIECES = 1.5  # compiled pieces entered a step: what is entered now and then is another function
 RECOMPILES_A_STEP = 0.5  # torch makes a size dynamic the second time that it changes: what goes on does not settle
-NMS_SHARE = 0.1  # of a step of validation: 0.08 in a YOLO26n after two epochs, whose boxes are many (H100)
+NMS_SHARE = 0.25  # of a step of validation: 0.07 to 0.15 in YOLO26n after two epochs (H100)
 SYNC_LINES = 3  # that are told of the waits in a step
 SYNCS_OF_YOLO = 35  # results that YOLO reads itself in each step (8.4.190: 12 in type_as, 11 in item, 12 elsewhere)

@@ -122,7 +122,7 @@ def test_what_torch_compile_had_to_do_in_pieces_or_again_is_said(window, rules):
     assert {finding.rule for finding in profiled_findings(context)} == rules
 
 
-def test_non_maximum_suppression_is_told_from_a_tenth_of_a_validation_on(monkeypatch):
+def test_non_maximum_suppression_is_told_from_a_share_of_a_validation_on(monkeypatch):
     trace = load_trace(TRACES / "n-validation.json.gz")
     context = build_context(run_with(trace, phase="validation"), Options())
     assert profiled_findings(context) == []

@@ -292,11 +292,15 @@ class TraceAnalysis:
         return sum(step.busy_s for step in used) / len(used) if used and self.quality.has_gpu_work else None
 
     @property
+    def exchanged_s(self) -> float:
+        """Return how long the GPU did nothing but communicate in a used step (mean)."""
+        used = self.used_steps
+        return sum(step.communication_s for step in used) / len(used) if used else 0.0
+
+    @property
     def worked_s(self) -> float | None:
         """Return how long the GPU computed or copied in a used step (mean), None without GPU work."""
-        used = self.used_steps
-        exchanged_s = sum(step.communication_s for step in used) / len(used) if used else 0.0
-        return None if self.busy_s is None else self.busy_s - exchanged_s
+        return None if self.busy_s is None else self.busy_s - self.exchanged_s
 
     @property
     def busy_share(self) -> float | None:

@@ -96,6 +96,11 @@ def _plain(text: str) -> str:
     return text.replace("`", "'")
 
 
+def _now(advice: Advice) -> str:
+    """Return the value that an argument has now, in brackets; empty where it is not known."""
+    return "" if advice.from_value is None else f" (now {_plain(advice.from_value)})"
+
+
 def _setting(context: Context, findings: Sequence[Finding], projection: Projection | None) -> Iterator[Lead]:
     """Yield the argument of YOLO to set, with what an epoch comes to."""
     if projection is None:
@@ -104,10 +109,9 @@ def _setting(context: Context, findings: Sequence[Finding], projection: Projecti
     finding, advice = next(((f, a) for f in mine for a in f.advice if a.gain_estimate is not None), (None, None))
     if finding is None or advice is None:
         return
-    now = "" if advice.from_value is None else f" (now {_plain(advice.from_value)})"
     epoch = f"{epoch_length(projection.epoch_s_now)} to about {epoch_length(projection.epoch_s_expected)}"
     faster = shown_ratio(projection.epoch_s_now, projection.epoch_s_expected)
-    text = f"Set `{projection.fix}`{now}: epochs drop from {epoch}, {faster:.1f}\u00d7 faster."
+    text = f"Set `{projection.fix}`{_now(advice)}: epochs drop from {epoch}, {faster:.1f}\u00d7 faster."
     saved_s = (projection.epoch_s_now - projection.epoch_s_expected) * max(_epochs(context), 1)
     yield Lead(Sentence(FIX, text, (finding.id,), projection.cause, advice), saved_s)
 
@@ -239,9 +243,8 @@ def _in_steps(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
         gain = advice.gain_estimate or th.UNSURE * (advice.gain_at_most or 0.0) or STEP_WARNS_SHARE
         text, kind = f"{advice.text}. {finding.summary}", LOOK
         if advice.argument:
-            now = "" if advice.from_value is None else f" (now {_plain(advice.from_value)})"
             why = f"a step takes about {100 * gain:.0f} % less time" if advice.gain_estimate else finding.summary
-            text, kind = f"Set `{advice.argument}={advice.to_value}`{now}: {lower_first(why)}", FIX
+            text, kind = f"Set `{advice.argument}={advice.to_value}`{_now(advice)}: {lower_first(why)}", FIX
         yield Lead(_of(finding, kind, text, advice), gain * _trained_s(context))
 
 

@@ -43,18 +43,21 @@ class _Window:
 
 
 def profiled_findings(context: Context) -> list[Finding]:
-    """Report what takes STEP_SHARE of a step in the last window of each process, and in each imported trace."""
-    last = {_process(each): each for each in context.profiled if each.window.phase == "train"}
-    windows = [_window(each) for each in last.values() if each.steps.quality.has_gpu_work]
-    checks = (
+    """Report what takes much of a step in the last windows of each process, and in each imported trace."""
+    in_training = (
         *(_pageable, _full_precision, _layout, _allocator, _optimizer, _syncs),
         *(_communication, _graph_breaks, _recompiles),
     )
-    found = [
-        finding for window in windows if window is not None for check in checks for finding in check(context, window)
+    checks = {"train": in_training, "validation": (_nms,)}
+    last = {(_process(each), each.window.phase): each for each in context.profiled}
+    windows = [_window(each) for each in last.values() if each.steps.quality.has_gpu_work]
+    return [
+        finding
+        for window in windows
+        if window is not None
+        for check in checks[window.profiled.window.phase]
+        for finding in check(context, window)
     ]
-    validated = [_window(each) for each in context.profiled if each.window.phase == "validation"]
-    return [*found, *(finding for window in validated[-1:] if window for finding in _nms(context, window))]
 
 
 def _process(profiled: ProfiledSteps) -> str:
@@ -208,7 +211,7 @@ def _communication(context: Context, window: _Window) -> Iterator[Finding]:
 
     The first to come to an exchange waits in it for the last. What takes longer than the slowest link would is that.
     """
-    seconds = sum(step.communication_s for step in window.steps.used_steps) / window.count
+    seconds = window.steps.exchanged_s
     if seconds < th.STEP_SHARE * window.real_s:
         return
     parameters = _settings(context, window).get("parameters")

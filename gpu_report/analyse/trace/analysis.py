@@ -13,7 +13,7 @@ from gpu_report.analyse.trace.layers import layer_times
 from gpu_report.analyse.trace.optimizer import optimizer_time
 from gpu_report.analyse.trace.runtime_calls import allocator_calls
 from gpu_report.analyse.trace.step_times import step_times
-from gpu_report.analyse.trace.syncs import sync_points, sync_spans
+from gpu_report.analyse.trace.syncs import sync_calls, sync_points, sync_spans
 from gpu_report.analyse.trace.time_tables import family_times, kernel_times, operator_times
 from gpu_report.analyse.trace.window import Window, open_window
 from gpu_report.model import Trace, TraceAnalysis, TraceQuality
@@ -24,7 +24,8 @@ def analyse_trace(trace: Trace) -> TraceAnalysis:
     window = open_window(trace)
     families = find_families(window)
     steps = step_times(window)
-    launches, syncs = launch_timing(window, steps), sync_points(window)
+    launches, waits = launch_timing(window, steps), sync_calls(window)
+    syncs = sync_points(window, waits)
     return TraceAnalysis(
         quality=_quality(window),
         steps=steps,
@@ -35,7 +36,7 @@ def analyse_trace(trace: Trace) -> TraceAnalysis:
         kernels=kernel_times(window, families),
         layers=layer_times(window),
         syncs=syncs,
-        sync_spans=sync_spans(window),
+        sync_spans=sync_spans(window, waits),
         copies=copy_times(window),
         layout_share=layout_share(window, families),
         tensor_cores=tensor_cores(window, families),

@@ -1,6 +1,7 @@
 """Where the CPU waited for the GPU."""
 
 from collections import defaultdict
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -19,37 +20,50 @@ DATA_LOADER: Final = r"^enumerate\(DataLoader\)#"
 BLOCKING: Final = CopyKind("DtoH", "pageable")  # the driver returns when such a copy is done
 
 
-def sync_points(window: Window) -> tuple[SyncPoint, ...]:
+@dataclass(frozen=True, eq=False)
+class SyncCalls:
+    """The rows of the calls that wait for the GPU in used steps, and of the outermost ATen operator around each."""
+
+    rows: Ints
+    around: Ints
+
+
+def sync_calls(window: Window) -> SyncCalls:
+    """Return the calls that wait for the GPU.
+
+    Waits of the data loader do not count, nor does the profiler's own: one for the whole device, by no operator.
+    """
+    rows = np.flatnonzero(_waits(window))
+    aten = names_that(window.trace, ATEN)[window.trace.operators.name]  # `item` says more than what it calls
+    return SyncCalls(rows, take(outermost(window.trace.operators, aten), window.call_operator[rows], NONE))
+
+
+def sync_points(window: Window, waits: SyncCalls) -> tuple[SyncPoint, ...]:
     """Return the waits in used steps by operator and call, longest first.
 
     An operator that waits in several calls (a copy to pageable memory, and the synchronisation after it) waits once.
-    Waits of the data loader do not count, nor does the profiler's own: one for the whole device, by no operator.
     """
-    calls = window.trace.calls
-    rows = np.flatnonzero(_waits(window))
+    calls, rows = window.trace.calls, waits.rows
     operator = window.call_operator[rows]
     instance = np.where(operator == NONE, -2 - rows, operator)  # a call by no operator is a wait of its own
-    aten = names_that(window.trace, ATEN)[window.trace.operators.name]  # `item` says more than what it calls
-    around = take(outermost(window.trace.operators, aten), operator, NONE)
     found: defaultdict[tuple[str, str], _Waits] = defaultdict(_Waits)
     kinds: dict[int, tuple[str, str]] = {}
-    for row, outer, at in zip(rows.tolist(), around.tolist(), instance.tolist(), strict=True):
+    for row, outer, at in zip(rows.tolist(), waits.around.tolist(), instance.tolist(), strict=True):
         kind = kinds.setdefault(at, (_operator_name(window.trace, outer), window.trace.names[calls.name[row]]))
         found[kind].add(row, outer, at)
-    points = (waits.point(window.trace, *kind) for kind, waits in found.items())
+    points = (each.point(window.trace, *kind) for kind, each in found.items())
     return tuple(sorted(points, key=lambda point: -point.wait_s))
 
 
-def sync_spans(window: Window) -> Floats:
+def sync_spans(window: Window, waits: SyncCalls) -> Floats:
     """Return when the training waited for the GPU: rows of start and end (s) of operators around the calls, in order.
 
     A call by no operator is its own. Those of other threads than the one that makes the steps, and autograd's, are left
     out: while a thread of the user's waits, the training goes on.
     """
     calls, operators = window.trace.calls, window.trace.operators
-    rows = np.flatnonzero(_waits(window) & np.isin(calls.thread, _threads_of_steps(window)))
-    aten = names_that(window.trace, ATEN)[operators.name]
-    around = take(outermost(operators, aten), window.call_operator[rows], NONE)
+    of_steps = np.isin(calls.thread[waits.rows], _threads_of_steps(window))
+    rows, around = waits.rows[of_steps], waits.around[of_steps]
     starts_s = np.where(around == NONE, calls.start_s[rows], take(operators.start_s, around, 0))
     ends_s = np.where(around == NONE, calls.end_s[rows], take(operators.end_s, around, 0))
     spans = np.unique(np.column_stack([starts_s, ends_s]), axis=0)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from gpu_report import schema
 from gpu_report.render.formatting import clean, number, share, step_time
 from gpu_report.render.page.view import NamedTable, ProfilerView, StepPartTotal, StepPartView, StepView, Table
-from gpu_report.wording import PROFILER_FAILED, counted
+from gpu_report.wording import PROFILER_FAILED, counted, where_it_is
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -184,10 +183,7 @@ def _syncs(found: TraceAnalysis, steps: int) -> NamedTable:
 
 
 def _sync_lines(profiled: ProfiledSteps) -> NamedTable:
-    rows = [
-        (_name(f"{each.function} ({PurePath(each.file).name}:{each.line})"), share(each.share))
-        for each in profiled.sync_lines[:ROWS]
-    ]
+    rows = [(_name(where_it_is(each)), share(each.share)) for each in profiled.sync_lines[:ROWS]]
     note = "Where the training stood during these waits, by notes every 5 ms."
     return _table("Lines that waited for the GPU", note, ("Line", "Share of notes"), rows)
 

@@ -220,10 +220,10 @@ class Notes:
         A draft is written over by the next one: it is packed quickly rather than small.
         """
         wall_s, begun_s = self._begun
-        packed = zlib.compress(json.dumps(self._content(), separators=(",", ":")).encode(), QUICKLY if draft else SMALL)
+        content = packed(self._content(), QUICKLY if draft else SMALL)
         line = {"wall_s": round(wall_s, 3), "mono_s": round(begun_s, 3), "kind": "stacks", "role": role}
         line.update({} if parent is None else {"parent": parent})
-        line.update(seconds=round(mono_s - begun_s, 3), notes=base64.b64encode(packed).decode("ascii"))
+        line.update(seconds=round(mono_s - begun_s, 3), notes=content)
         self.changed = False
         return (json.dumps(line, separators=(",", ":")) + "\n").encode("ascii")
 
@@ -242,12 +242,12 @@ class Notes:
         letters = {number: _letters(place) for place, number in enumerate(used)}
         told = {
             "step_ms": round(1000 * self._step_s),
-            "used": _distances(used),
+            "used": distances(used),
             "at": "".join([letters[number] for _, number in at]),
-            "steps": _distances([step for step, _ in at]),
+            "steps": distances([step for step, _ in at]),
         }
         probed = list(self._probed)
-        looks = {"probes": _distances([step for step, _ in probed]), "ran": "".join(["01"[ran] for _, ran in probed])}
+        looks = {"probes": distances([step for step, _ in probed]), "ran": "".join(["01"[ran] for _, ran in probed])}
         extra = {"held": self._held, "threads": self._threads, **looks}
         return {**self.known.new(), **told, **{name: each for name, each in extra.items() if each}}
 
@@ -259,7 +259,13 @@ def _line_table(code: CodeType) -> bytes:
     return code.co_linetable if hasattr(code, "co_linetable") else code.co_lnotab  # before Python 3.10
 
 
-def _distances(numbers: list[int]) -> list[int]:
+def packed(content: dict[str, Any], level: int) -> str:
+    """Return what notes say as they are written: JSON, packed by zlib at a level, in base 64."""
+    data = json.dumps(content, separators=(",", ":")).encode()
+    return base64.b64encode(zlib.compress(data, level)).decode("ascii")
+
+
+def distances(numbers: list[int]) -> list[int]:
     """Return how far each is from the one before it, the first from 0."""
     return [now - before for before, now in zip([0, *numbers], numbers)]  # noqa: B905 - `strict` is of 3.10
 

@@ -6,16 +6,13 @@ into such a wait says so. Notes are taken far more often than outside a window, 
 
 from __future__ import annotations
 
-import base64
-import json
 import sys
 import threading
 import time
-import zlib
 from typing import Any
 
 from .lines import report
-from .notes import Dictionary
+from .notes import QUICKLY, Dictionary, distances, packed
 from .threads import OURS
 
 PERIOD_S = (
@@ -47,11 +44,12 @@ class WindowLines:
         """Return what was noted: times in µs since `lines_mono_s`, each as the distance from the one before."""
         self._over = True
         at = list(self._at)  # the thread may still be taking its last note
-        moments, numbers = [moment for moment, _ in at], [number for _, number in at]
-        steps = [now - before for before, now in zip([0, *moments], moments)]  # noqa: B905 - `strict` is of 3.10
-        content = {**self._known.new(), "at_us": steps, "stood": numbers}
-        packed = zlib.compress(json.dumps(content, separators=(",", ":")).encode())
-        return {"lines_mono_s": round(self._begun_s, 6), "lines": base64.b64encode(packed).decode("ascii")}
+        content = {
+            **self._known.new(),
+            "at_us": distances([moment for moment, _ in at]),
+            "stood": [number for _, number in at],
+        }
+        return {"lines_mono_s": round(self._begun_s, 6), "lines": packed(content, QUICKLY)}
 
     def _run(self) -> None:
         try:

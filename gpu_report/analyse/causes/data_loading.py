@@ -9,6 +9,7 @@ from gpu_report.analyse.causes.candidate import (
     main_waits,
     mostly_one_core,
     risen,
+    waits_for_loader,
     workers_have_time,
 )
 from gpu_report.analyse.causes.confidence import LIKELY, POSSIBLE, STRONG, SUPPORTED
@@ -136,15 +137,16 @@ def loader_idle(signals: IntervalSignals) -> Candidate | None:
 
 
 def loader_latency(signals: IntervalSignals) -> Candidate | None:
-    """Find that the trainer waited for workers that themselves waited most of the time, for neither CPU nor disk."""
+    """Find that the trainer waited for workers that themselves waited most of the time, for neither CPU nor disk.
+
+    Workers that stand still use next to no CPU, too. Where it is not seen that they do, images come, only slowly.
+    """
     wait, could = signals.waited_share, 100 * loading_workers(signals)
     workers = signals.within("workers_cpu_pct")
     if wait is None or wait < th.LATENCY_WAIT_SHARE or workers is None or not main_waits(signals):
         return None
     pressures = (signals.within(f"{kind}_pressure_pct") or 0.0 for kind in ("io", "cpu", "memory"))
-    stood_still = workers < th.LATENCY_WORKERS_LEAST_SHARE * could or signals.workers_lead_s() is not None
-    if stood_still and not signals.is_lasting:
-        return None
+    may_stall = workers < th.LATENCY_WORKERS_LEAST_SHARE * could or signals.workers_lead_s() is not None
     if not could or not workers_have_time(signals) or any(pressure >= th.QUIET_PRESSURE_PCT for pressure in pressures):
         return None
     numbers = evidence(
@@ -152,7 +154,9 @@ def loader_latency(signals: IntervalSignals) -> Candidate | None:
         (f"CPU of all {could / 100:.0f} workers meanwhile", workers, "% of a core"),
         ("of this time a process waited for input or output", signals.within("io_pressure_pct"), "%"),
     )
-    return Candidate("input-latency", SUPPORTED, _why_slow(signals), numbers)
+    unsure = LIKELY if waits_for_loader(signals) else POSSIBLE
+    sure = unsure if may_stall and not signals.is_lasting else SUPPORTED
+    return Candidate("input-latency", sure, _why_slow(signals), numbers)
 
 
 def loader_asks_process(signals: IntervalSignals) -> Candidate | None:

@@ -65,6 +65,7 @@ SWAPPING = {"memory_pressure_pct": 40, "swap_in_mib_s": 90, "io_pressure_pct": 6
 TOO_FEW = {"main_cpu_pct": 26, "busiest_worker_cpu_pct": 106, "workers_cpu_pct": 211, "workers": 2, "cpu_pct": 16}
 ONE_CORE = {"main_cpu_pct": 103, "busiest_worker_cpu_pct": 9, "workers_cpu_pct": 55}
 SLOW_IMAGES = {"main_cpu_pct": 6, "busiest_worker_cpu_pct": 19, "workers_cpu_pct": 230}
+TRICKLE = {"main_cpu_pct": 7, "busiest_worker_cpu_pct": 3, "workers_cpu_pct": 19, "workers": 15}
 MAPPED = {**SLOW_IMAGES, "workers_major_faults": 200}
 BUSY_CALLBACK = {"main_cpu_pct": 107, "busiest_worker_cpu_pct": 30, "workers_cpu_pct": 120}
 LINE = Frame("/home/me/callbacks.py", 41, "log_images")
@@ -99,6 +100,8 @@ OTHER = OtherProcess(0, 798, "python3", (START, START + 0.9 * (END - START)), 84
         ("input-latency", signals({**MAPPED, "workers_major_faults": 2}, data_wait_share=0.8, loader_workers=12)),
         ("input-cpu", signals({**TOO_FEW, "workers_major_faults": 200}, data_wait_share=0.8, loader_workers=2)),
         ("input-stalled", signals(IDLE, start=START - 4, data_wait_share=1.0, loader_workers=12)),
+        # eight workers asleep in each image: neither idle nor at work
+        ("input-latency", signals(TRICKLE, start=START - 4, data_wait_share=0.9, loader_workers=8, stood=IN_LOADER)),
         # what the stacks show counts for more than what was short meanwhile
         ("trainer-blocked", signals({**TAKEN, "main_cpu_pct": 1}, stood=ELSEWHERE)),
         ("trainer-blocked", signals({**IDLE, **STORAGE}, stood=ELSEWHERE)),

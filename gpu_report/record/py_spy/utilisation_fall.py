@@ -13,6 +13,7 @@ LEVEL_LEAST_PCT = 20.0
 LEVEL_READINGS = 60  # at most, one a second at most: the last minute of work
 LEVEL_READINGS_LEAST = 10
 LEVEL_APART_S = 1.0
+START_UP_S = 10.0  # without work before a level is known: what was read until then is start-up, which makes no level
 FALL_S = 3.0  # so long without a reading above: the gaps of a training between its epochs are 1 to 2 s
 FALL_READINGS = 2  # one low reading is none, however long it stands for
 RETURN_S = 3.0  # a drop bears readings above its line for so long, as it does in the analysis
@@ -34,6 +35,7 @@ class UtilisationFall:
         self._low_readings = 0
         self._is_fall = False
         self._high_since_s: float | None = None
+        self._rests_since_s: float | None = None
 
     def take(self, at_s: float, util_pct: float | None) -> float | None:
         """Return since when utilisation is down (s on the same clock), None while it is not, or is not known."""
@@ -45,10 +47,14 @@ class UtilisationFall:
         return None
 
     def _is_low(self, util_pct: float) -> bool:
+        level = self._known_level()
+        return level is not None and util_pct < FALL_SHARE * level
+
+    def _known_level(self) -> float | None:
         if len(self._level) < LEVEL_READINGS_LEAST:
-            return False
+            return None
         level = median(self._level)
-        return level >= LEVEL_LEAST_PCT and util_pct < FALL_SHARE * level
+        return level if level >= LEVEL_LEAST_PCT else None
 
     def _low(self, at_s: float) -> float | None:
         self._high_since_s = None
@@ -67,9 +73,20 @@ class UtilisationFall:
             if at_s - self._high_since_s < RETURN_S:
                 return
         self._end()
+        if self._starts_up(at_s, util_pct):
+            self._level.clear()
+            return
         if at_s - self._level_read_s >= LEVEL_APART_S:
             self._level_read_s = at_s
             self._level.append(util_pct)
+
+    def _starts_up(self, at_s: float, util_pct: float) -> bool:
+        """Tell whether there has been no work for long, with no level to fall from: a training starts up so."""
+        if util_pct >= LEVEL_LEAST_PCT or self._known_level() is not None:
+            self._rests_since_s = None
+            return False
+        self._rests_since_s = at_s if self._rests_since_s is None else self._rests_since_s
+        return at_s - self._rests_since_s >= START_UP_S
 
     def _end(self) -> None:
         self._begin_s, self._low_readings, self._is_fall, self._high_since_s = None, 0, False, None

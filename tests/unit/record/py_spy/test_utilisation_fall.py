@@ -32,6 +32,12 @@ def test_where_there_was_no_level_nothing_falls():
     assert falls([19] * 30 + [0] * 30) == []
 
 
+def test_a_start_up_is_no_part_of_the_level():
+    assert falls([0] * 300 + [90] * 12 + [2] * 8)[0] == 315
+    assert falls([0, 40, 0, 0, 0] * 6 + [0] * 60 + [36] * 12 + [0] * 8)[0] == 105
+    assert falls([30] * 20 + [16] * 15 + [2] * 5)[0] == 38  # where there is a level, little work is no start-up
+
+
 def test_half_of_the_level_is_no_fall():
     assert falls([90] * 20 + [45] * 20) == []
     assert falls([90] * 20 + [44] * 5)

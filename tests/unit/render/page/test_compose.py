@@ -171,7 +171,7 @@ def test_a_drop_gives_its_size_length_levels_and_place(analysis: model.Analysis)
     assert facts["Utilisation before"] == ("80 %", "")
     assert facts["During it"] == ("20 %", "")
     assert facts["Fell by"] == ("60 points", "75 % of before")
-    assert facts["Epoch"] == ("3", "train, at the end of the epoch")
+    assert facts["Epoch"] == ("3", "train, at the end of an epoch")
     assert facts["GPU"] == ("0", "")
 
 

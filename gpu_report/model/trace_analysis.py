@@ -10,7 +10,7 @@ import numpy as np
 
 from gpu_report.model.trace import CopyKind, Floats
 
-Bound = Literal["launch", "gpu", "exchange", "neither", "unknown"]
+Bound = Literal["launch", "gpu", "exchange", "data", "neither", "unknown"]
 FamilyName = Literal[
     "convolution",
     "normalisation",

@@ -20,6 +20,7 @@ JUDGED = frozenset({"starved", "long-epoch-ends"})  # findings that say enough o
 BOUND_WORDS = {
     "launch": ": launch-bound, the CPU is the limit",
     "gpu": ": GPU-bound, the CPU is ahead of it",
+    "data": ": most of the rest waits for data",
     "exchange": ": most of the rest waits for the exchange of gradients",
 }
 LIMIT = ": the model itself is the limit"

@@ -101,7 +101,7 @@ def _full_precision(context: Context, window: _Window) -> Iterator[Finding]:
     heavy_s = sum(family.gpu_s for family in steps.families if family.name in ON_TENSOR_CORES) / window.count
     if cores is None or cores.half_share >= th.HALF_PRECISION_LEAST or heavy_s < th.HEAVY_SHARE * window.real_s:
         return
-    waits_for = {"launch": "the CPU", "exchange": "other ranks"}.get(steps.launches.bound, "")
+    waits_for = {"launch": "the CPU", "exchange": "other ranks", "data": "data"}.get(steps.launches.bound, "")
     halved_s = sum(family.gpu_s for family in steps.families if family.name in IN_16_BITS) / window.count
     share = 0.0 if waits_for else halved_s * (1 - th.HALF_PRECISION_TIME) / window.real_s
     yield context.finding(

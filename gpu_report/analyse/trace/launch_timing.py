@@ -36,10 +36,14 @@ def _queued(window: Window, work: GpuWork) -> Ints:
 def _bound(gap_s: float, steps: tuple[TraceStepTime, ...]) -> Bound:
     """Return who waits: an empty queue and an idle GPU say launch, a long queue says GPU.
 
-    Waits for data are left out of the time in which the GPU could have been busy. Kernels of NCCL that wait for another
+    Waits for data are left out of the time in which the GPU could have been busy, unless they take more of the steps
+    than all the rest: then it is them, whatever the queue. Kernels of NCCL that wait for another
     rank fill no queue where the CPU is no further ahead.
     """
     used = [step for step in steps if step.used]
+    waited_s = sum(step.data_wait_s for step in used)
+    if waited_s > sum(step.length_s for step in used) - waited_s:
+        return "data"
     exchanged_s = sum(step.communication_s for step in used)
     if exchanged_s > max(
         sum(step.cpu_wait_s for step in used), th.EXCHANGE_SHARE * sum(step.length_s for step in used)

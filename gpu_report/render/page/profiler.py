@@ -37,6 +37,7 @@ GAP_WORDS = {
     "launch": "Launch-bound: the CPU launches work more slowly than the GPU does it.",
     "gpu": "GPU-bound: the CPU is ahead, and kernels wait for the GPU.",
     "exchange": "Bound by the exchange of gradients: the GPU waits there longer than for the CPU.",
+    "data": "Bound by data loading: the GPU waits for data for most of these steps.",
     "neither": "Neither the CPU nor the GPU waits all the time.",
     "unknown": "",
 }

@@ -32,7 +32,7 @@ _TICK_PERCENTILE: Final = 95  # of the steps between rows: of 16 GPUs one step i
 _STAMP_FORMATS: Final = ("%Y/%m/%d %H:%M:%S.%f", "%Y/%m/%d %H:%M:%S")
 _MOST_REASONS: Final = 1000  # why cells hold no number: N/A, ERR!, Unknown Error ... on each of many GPUs
 _LONGEST_REASON: Final = 200  # characters
-_NANOSECONDS: Final = 1_000_000_000
+_MICROSECONDS: Final = 1e6  # of a second
 
 
 @dataclass(frozen=True)
@@ -162,9 +162,9 @@ def _local_s(stamps: pd.Series) -> Floats:
     moments = pd.to_datetime(stamps, format=_STAMP_FORMATS[0], errors="coerce")
     if moments.isna().any():
         moments = moments.fillna(pd.to_datetime(stamps, format=_STAMP_FORMATS[1], errors="coerce"))
-    nanoseconds = moments.to_numpy().astype("datetime64[ns]")
-    seconds: Floats = nanoseconds.astype(np.int64) / _NANOSECONDS
-    return np.where(np.isnat(nanoseconds), np.nan, seconds)
+    microseconds = moments.to_numpy().astype("datetime64[us]")  # nanoseconds reach no further than the year 2262
+    seconds: Floats = microseconds.astype(np.int64) / _MICROSECONDS
+    return np.where(np.isnat(microseconds), np.nan, seconds)
 
 
 def _gpu_indices(cells: pd.DataFrame, local_s: Floats, section: Section, numbering: Numbering) -> Floats:

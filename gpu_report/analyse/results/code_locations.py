@@ -72,7 +72,8 @@ class _RowParts:
         self._numbers = np.full(len(process.number), NOT_READ, dtype=np.int16)
         for part in parts(len(self._numbers)):
             at = np.searchsorted(series.t_s, process.middle_s(part), side="right") - 1
-            self._numbers[part] = np.where(at >= 0, rows.numbers[np.maximum(at, 0)], NOT_READ)
+            numbers = rows.numbers[np.maximum(at, 0)].astype(np.int16)
+            self._numbers[part] = np.where(at >= 0, numbers, NOT_READ)
 
     def __call__(self, name: str) -> Weighted:
         """Return the process with the seconds and the lost GPU seconds of each of its pieces in a row."""

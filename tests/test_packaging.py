@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gpu_report.cli.demo import NAME as DEMO
-from gpu_report.render.page import assets
+from gpu_report.template_files import SMALL_LIBRARY
 
 ROOT = Path(__file__).resolve().parent.parent
 MAPPED = {"gpu_report.templates", "gpu_report.docs", "gpu_report.demo_run"}
@@ -42,7 +42,7 @@ def test_every_template_matches_a_pattern_that_ships_it(config):
     patterns = listed(config, "options.package_data", "gpu_report.templates")
     files = [p.relative_to(ROOT / "templates") for p in (ROOT / "templates").rglob("*") if p.is_file()]
     files = [f for f in files if "vendor" not in f.parts]
-    files += [Path(assets.SMALL_LIBRARY), Path(assets.SMALL_LIBRARY).with_name("LICENSE")]  # where they were fetched
+    files += [Path(SMALL_LIBRARY), Path(SMALL_LIBRARY).with_name("LICENSE")]  # where they were fetched
     assert [f for f in files if not any(fnmatch(str(f), p.replace("**/", "")) for p in patterns)] == []
 
 
@@ -98,5 +98,5 @@ def test_without_templates_the_error_names_both_places(tmp_path):
 def test_make_package_asks_for_the_chart_library_only_where_it_was_fetched():
     """An attempt without a network leaves an empty templates/vendor."""
     script = (ROOT / ".ci" / "package").read_text()
-    assert f"if [ -e templates/{assets.SMALL_LIBRARY} ]; then" in script
+    assert f"if [ -e templates/{SMALL_LIBRARY} ]; then" in script
     assert "-d templates/vendor" not in script

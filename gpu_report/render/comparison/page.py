@@ -8,6 +8,7 @@ from gpu_report.model import Comparison
 from gpu_report.render.comparison.compose import compose_comparison
 from gpu_report.render.page import assets
 from gpu_report.render.page.skeleton import environment
+from gpu_report.template_files import find_templates
 
 TEMPLATE = "compare.html.j2"
 STYLE = "compare.css"
@@ -25,7 +26,7 @@ class ComparisonParts:
 
 def render_comparison_html(comparison: Comparison) -> str:
     """Return a comparison with a baseline as one HTML page that works offline and loads nothing."""
-    templates = assets.find_templates()
+    templates = find_templates()
     style = assets.read_style(templates) + (templates / STYLE).read_text(encoding="utf-8")
     script = assets.read_script(templates, SCRIPTS)
     parts = ComparisonParts(

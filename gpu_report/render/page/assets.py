@@ -6,14 +6,11 @@ import hashlib
 import re
 from collections.abc import Sequence
 from functools import reduce
-from importlib.resources import files
 from pathlib import Path
 
-from gpu_report.errors import GpuReportError
 from gpu_report.render.samples.base128 import to_text
+from gpu_report.template_files import SMALL_LIBRARY
 
-PAGE_TEMPLATE = "report.html.j2"
-SMALL_LIBRARY = "vendor/plotly-basic/plotly-basic.min.js"  # a quarter of the whole; `make chart-library` puts it there
 # In the order in which they are read; each names what it needs of the ones before it.
 SCRIPTS = (
     "codec",
@@ -60,19 +57,6 @@ _EXPORT = re.compile(r"^export ", re.MULTILINE)
 _COMMENT = re.compile(r"^ *(?://[^\n]*|/\*(?:(?!\*/).)*\*/)\n", re.MULTILINE | re.DOTALL)
 _AFTER_CODE = re.compile(r"(?<=\S) // [^\n]*$", re.MULTILINE)  # no text in quotes has it (test_assets.py)
 _INDENT = re.compile(r"^\s+", re.MULTILINE)  # and empty lines; no module has text of several lines
-
-
-def find_templates() -> Path:
-    """Return the templates' folder: the installed one, else the checkout's; GpuReportError naming both."""
-    package = Path(str(files("gpu_report")))
-    places = (package / "templates", package.parent / "templates")
-    for place in places:
-        if (place / PAGE_TEMPLATE).is_file():
-            return place
-    raise GpuReportError(
-        f"{PAGE_TEMPLATE} is neither in {places[0]} nor in {places[1]}: install gpu-report again "
-        "(pip install --force-reinstall gpu-report)"
-    )
 
 
 def read_style(templates: Path) -> str:

@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from gpu_report.render.formatting import clean
 from gpu_report.render.page import assets
+from gpu_report.template_files import PAGE_TEMPLATE, find_templates
 from gpu_report.terminal import is_typed
 
 PARTIALS, TEMPLATE = "partials/", ".html.j2"
@@ -30,14 +31,14 @@ class BlankPage:
 
 def blank_page() -> BlankPage:
     """Return what every report begins with; GpuReportError where the templates are not there."""
-    templates = assets.find_templates()
+    templates = find_templates()
     style, script = assets.read_style(templates), assets.read_script(templates)
     library = assets.read_chart_library(templates)
     made = environment(templates)
     for name in made.list_templates(filter_func=lambda name: name.startswith(PARTIALS) and name.endswith(TEMPLATE)):
         made.get_template(name)  # keeps it, for when the page includes it
     return BlankPage(
-        template=made.get_template(assets.PAGE_TEMPLATE),
+        template=made.get_template(PAGE_TEMPLATE),
         policy=assets.content_security_policy((script, library), (style, assets.EMPTY_STYLE)),
         style=Markup(style),  # noqa: S704 (our own file)
         script=Markup(script),  # noqa: S704 (our own file)

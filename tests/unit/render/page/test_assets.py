@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 from support.packed import from_text
 
+from gpu_report import template_files
 from gpu_report.errors import GpuReportError
 from gpu_report.render.comparison import page
 from gpu_report.render.page import assets
+from gpu_report.template_files import PAGE_TEMPLATE, find_templates
 
 
 @pytest.fixture
@@ -17,26 +19,26 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A gpu_report folder without templates, in place of the real one."""
     folder = tmp_path / "site" / "gpu_report"
     folder.mkdir(parents=True)
-    monkeypatch.setattr(assets, "files", lambda name: folder)
+    monkeypatch.setattr(template_files, "files", lambda name: folder)
     return folder
 
 
 def test_the_installed_templates_come_before_the_checkout(package: Path) -> None:
     for place in (package, package.parent):
         (place / "templates").mkdir()
-        (place / "templates" / assets.PAGE_TEMPLATE).write_text("x")
-    assert assets.find_templates() == package / "templates"
+        (place / "templates" / PAGE_TEMPLATE).write_text("x")
+    assert find_templates() == package / "templates"
 
 
 def test_the_templates_of_a_checkout_are_found(package: Path) -> None:
     (package.parent / "templates").mkdir()
-    (package.parent / "templates" / assets.PAGE_TEMPLATE).write_text("x")
-    assert assets.find_templates() == package.parent / "templates"
+    (package.parent / "templates" / PAGE_TEMPLATE).write_text("x")
+    assert find_templates() == package.parent / "templates"
 
 
 def test_the_error_names_both_places(package: Path) -> None:
     with pytest.raises(GpuReportError) as error:
-        assets.find_templates()
+        find_templates()
     assert str(package / "templates") in str(error.value)
     assert str(package.parent / "templates") in str(error.value)
 
@@ -58,7 +60,7 @@ PAGES = {"report": assets.SCRIPTS, "comparison": page.SCRIPTS}
 
 
 def test_every_script_file_is_in_a_page() -> None:
-    templates = assets.find_templates()
+    templates = find_templates()
     used = {name for names in PAGES.values() for name in names}
     assert used == {path.stem for path in (templates / "js").glob("*.js")}
 
@@ -66,9 +68,9 @@ def test_every_script_file_is_in_a_page() -> None:
 @pytest.mark.parametrize("names", PAGES.values(), ids=PAGES)
 def test_modules_stand_in_a_page_once_without_their_syntax_and_share_no_name(names: tuple[str, ...]) -> None:
     assert len(names) == len(set(names))
-    script = assets.read_script(assets.find_templates(), names)
+    script = assets.read_script(find_templates(), names)
     assert not [line for line in script.splitlines() if line.startswith(("import ", "export "))]
-    modules = [(assets.find_templates() / "js" / f"{name}.js").read_text(encoding="utf-8") for name in names]
+    modules = [(find_templates() / "js" / f"{name}.js").read_text(encoding="utf-8") for name in names]
     named = r"^(?:export )?(?:async )?(?:const|let|function|class) (\w+)"
     declared = re.findall(named, "\n".join(modules), re.MULTILINE)
     assert len(declared) > 10
@@ -77,7 +79,7 @@ def test_modules_stand_in_a_page_once_without_their_syntax_and_share_no_name(nam
 
 @pytest.mark.parametrize("names", PAGES.values(), ids=PAGES)
 def test_no_module_has_text_of_several_lines_whose_indents_would_be_lost(names: tuple[str, ...]) -> None:
-    script = assets.read_script(assets.find_templates(), names)
+    script = assets.read_script(find_templates(), names)
     assert not [line for line in script.splitlines() if line.count("`") % 2]
 
 
@@ -90,13 +92,13 @@ def test_comments_and_indents_stay_out_of_the_page_and_all_else_is_in_it(tmp_pat
 
 
 def test_what_is_cut_off_as_a_comment_is_no_text_in_quotes() -> None:
-    texts = [path.read_text(encoding="utf-8") for path in (assets.find_templates() / "js").glob("*.js")]
+    texts = [path.read_text(encoding="utf-8") for path in (find_templates() / "js").glob("*.js")]
     code = [line.partition(" // ")[0] for text in texts for line in text.splitlines() if " // " in line]
     assert [line for line in code if any(line.count(quote) % 2 for quote in "\"'`")] == []
 
 
 def test_neither_style_nor_script_can_end_the_element_it_stands_in() -> None:
-    templates = assets.find_templates()
+    templates = find_templates()
     assert "</" not in assets.read_style(templates)
     assert "</script" not in assets.read_script(templates).lower()
     assert "<!--" not in assets.read_script(templates)

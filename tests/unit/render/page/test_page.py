@@ -12,10 +12,10 @@ from support.samples import analysis_of
 
 from gpu_report.model import Advice, Analysis, KernelEvent, KernelLog, Sentence, Verdict
 from gpu_report.render import render_html
-from gpu_report.render.page import assets
 from gpu_report.render.page.page import PageParts
 from gpu_report.render.page.script_data import chart_data, to_json
 from gpu_report.render.page.view import ReportView
+from gpu_report.template_files import PAGE_TEMPLATE, find_templates
 
 
 class Elements(HTMLParser):
@@ -52,10 +52,10 @@ def embedded(html: str, name: str) -> str:
 
 
 def test_the_template_is_given_what_it_asks_for_and_nothing_else(analysis: Analysis) -> None:
-    templates = assets.find_templates()
+    templates = find_templates()
     environment = Environment()
     names, used = set(), ""
-    for path in [templates / assets.PAGE_TEMPLATE, *(templates / "partials").glob("*.j2")]:
+    for path in [templates / PAGE_TEMPLATE, *(templates / "partials").glob("*.j2")]:
         source = path.read_text()
         names |= meta.find_undeclared_variables(environment.parse(source))
         used += source

@@ -8,6 +8,7 @@ import pytest
 from support.palette import EYES, Floats, contrast, distance, lightness, nearest, read_palette
 
 from gpu_report.render.page import assets
+from gpu_report.template_files import find_templates
 
 TEXT_CONTRAST = 4.5  # WCAG 2.2, 1.4.3
 LINE_CONTRAST = 3.0  # WCAG 2.2, 1.4.11
@@ -47,7 +48,7 @@ _RULE = r"((?:[.][\w-]+(?:, )?)+) {{ fill: {}; }}"
 
 def looks(property_of: str, prefix: str) -> Mapping[str, str]:
     """Return what the style sheet fills each cause (or part of an epoch) with, by its name."""
-    style = assets.read_style(assets.find_templates())
+    style = assets.read_style(find_templates())
     rules = re.findall(_RULE.format(property_of), style)
     return {
         name.removeprefix(prefix): value
@@ -79,7 +80,7 @@ def test_epochs_and_the_timeline_have_the_colours_of_the_ledger() -> None:
 
 @pytest.fixture(scope="module", params=["light", "dark"])
 def palette(request: pytest.FixtureRequest) -> Mapping[str, Floats]:
-    light, dark = read_palette(assets.read_style(assets.find_templates()))
+    light, dark = read_palette(assets.read_style(find_templates()))
     return light if request.param == "light" else dark
 
 

@@ -8,6 +8,7 @@ from support.samples import analysis_of
 from gpu_report.render import render_html
 from gpu_report.render.page import assets
 from gpu_report.render.page.script_data import chart_data
+from gpu_report.template_files import find_templates
 
 MOST_BYTES = 240_000  # of the report of m-ddp (76 s, two GPUs); it is 207 kB
 MOST_BYTES_A_SAMPLE = 12.5  # of all 24 quantities of a GPU; it is 11.2
@@ -15,7 +16,7 @@ SAMPLES = 20_000
 
 
 def test_the_report_of_a_short_run_is_small() -> None:
-    library = assets.squeeze(assets.read_chart_library(assets.find_templates()))
+    library = assets.squeeze(assets.read_chart_library(find_templates()))
     assert len(render_html(analysis_of("m-ddp")).encode()) - len(library) < MOST_BYTES
 
 

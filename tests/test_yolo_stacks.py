@@ -3,7 +3,7 @@
 import pytest
 from support.stack_trainings import drops, line_of, record
 
-pytestmark = pytest.mark.yolo
+pytestmark = [pytest.mark.yolo, pytest.mark.live]  # it sleeps for most of the time
 
 
 @pytest.fixture(scope="module")

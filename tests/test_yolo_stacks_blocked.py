@@ -7,7 +7,7 @@ from support.stack_trainings import drops, line_of, record
 
 from gpu_report.analyse import analyse
 
-pytestmark = pytest.mark.yolo
+pytestmark = [pytest.mark.yolo, pytest.mark.live]  # it sleeps for most of the time
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,7 @@ HOST_CSV = "host.csv"
 PROCESSES_CSV = "processes.csv"
 WAITS_CSV = "waits.csv"
 EVENTS_JSONL = "events.jsonl"
+ACTIONS_JSONL = "actions.jsonl"  # commands that the live page ran
 YOLO_DIR = "yolo"
 INSIDE_DIR = "inside"
 STACKS_DIR = "stacks"

@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import ci_example
+import live_page
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 from playwright.sync_api import Browser, FloatRect, Page, sync_playwright
@@ -30,6 +31,8 @@ from support.chromium import HOW, find_chromium  # noqa: E402 - the path is set 
 SAMPLES = DOCS.parent / "sample_runs"
 FOLDER = DOCS / "pictures"
 CI_EXAMPLE = "ci-example"
+LIVE = "live"
+LIVE_RUN, LIVE_UNTIL_S = "s-loader-stall", 78.0
 COLOURS = 256  # of a picture's palette
 WIDE, PHONE = (1200, 900), (390, 844)
 # Lanes that these pictures are not about, folded so that a finding stands beside its timeline.
@@ -125,7 +128,25 @@ def main() -> None:
             path = ci_example.EXAMPLE / "rendered.png"
             path.write_bytes(small(ci_example_taken(browser), ci_example.digest()))
             sys.stdout.write(f"{path.relative_to(DOCS.parent)}: {path.stat().st_size / 1000:.0f} kB\n")
+        if LIVE in (sys.argv[1:] or [LIVE]):
+            path = FOLDER / f"{LIVE}.png"
+            path.write_bytes(small(live_taken(browser, Path(folder) / LIVE_RUN)))
+            sys.stdout.write(f"{path.relative_to(DOCS.parent)}: {path.stat().st_size / 1000:.0f} kB\n")
         browser.close()
+
+
+def live_taken(browser: Browser, into: Path) -> bytes:
+    """Return the picture of the live page in a drop as PNG."""
+    run = live_page.replayed(SAMPLES / LIVE_RUN, LIVE_UNTIL_S, into)
+    with live_page.served(run) as address:
+        page = browser.new_page(viewport={"width": WIDE[0], "height": WIDE[1]}, timezone_id="UTC")
+        page.goto(address)
+        page.locator("#verdict p").first.wait_for(timeout=60_000)
+        page.locator("#alarms .alarm").first.wait_for()
+        page.wait_for_timeout(500)
+        png = page.screenshot(full_page=True, animations="disabled", caret="hide")
+        page.close()
+    return png
 
 
 def ci_example_taken(browser: Browser) -> bytes:

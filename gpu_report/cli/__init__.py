@@ -23,11 +23,12 @@ from gpu_report.cli.import_logs import import_logs
 from gpu_report.cli.profile import profile
 from gpu_report.cli.record import record
 from gpu_report.cli.render import render
+from gpu_report.cli.serve import serve
 from gpu_report.cli.stop import stop
 from gpu_report.cli.summary import summary
 from gpu_report.errors import GpuReportError, InputError
 
-COMMANDS = (record, render, summary, import_logs, stop, profile, doctor, demo, compare, check, baseline)
+COMMANDS = (record, render, summary, serve, import_logs, stop, profile, doctor, demo, compare, check, baseline)
 INTERRUPTED = 130  # 128 + SIGINT, as shells say it
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from gpu_report import run_folder
 from gpu_report.cli.common import FiniteRange, say
 from gpu_report.cli.help_text import examples
+from gpu_report.cli.live_page import action_options, start_beside
 from gpu_report.errors import UsageError
 
 if TYPE_CHECKING:
@@ -78,6 +81,8 @@ if TYPE_CHECKING:
     metavar="WHEN",
     help="When to profile: epoch:N, a time such as 30m, or drop (also when a GPU falls idle).",
 )
+@click.option("--live", is_flag=True, help="Also serve a live page on 127.0.0.1, port 9000 or the next free one.")
+@action_options
 @click.option("--background", is_flag=True, help="Return at once and keep recording, even after logout.")
 @click.option("--with-parent", type=int, default=None, hidden=True, help="End when this parent process does.")
 @click.argument("command", metavar="[-- COMMAND ...]", nargs=-1, type=click.UNPROCESSED)
@@ -93,6 +98,9 @@ def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
     no_stacks: bool,  # noqa: FBT001 - click passes flags so
     profile: str | None,
     profile_at: str | None,
+    live: bool,  # noqa: FBT001 - click passes flags so
+    conditions: tuple[str, ...],
+    commands: tuple[str, ...],
     background: bool,  # noqa: FBT001 - click passes flags so
     with_parent: int | None,
     command: tuple[str, ...],
@@ -117,8 +125,11 @@ def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
     chosen = tuple(filter(None, (part.strip() for part in gpus.split(","))))
     if gpus and not chosen:
         raise UsageError(f"--gpus {gpus} names no GPU")
+    if (conditions or commands) and not live:
+        raise UsageError("--on and --run need --live: what looks on runs the command")
     if not command and "--" in sys.argv:
         raise UsageError("there is no command after --: leave -- out to record without a command")
+    output = _with_live_page(output, conditions, commands) if live else output
     options = RecordOptions(
         command=command,
         duration_s=duration,
@@ -145,3 +156,10 @@ def _record_in_background(options: RecordOptions) -> int:
         )
     click.echo(background.start(options))
     return 0
+
+
+def _with_live_page(output: Path | None, conditions: tuple[str, ...], commands: tuple[str, ...]) -> Path:
+    """Start the live page of a recording, and return the run folder, which both must know."""
+    folder = output or run_folder.claim_new_run(Path(run_folder.RUNS_DIR), time.time())
+    start_beside(folder, conditions, commands)
+    return folder

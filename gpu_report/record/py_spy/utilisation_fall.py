@@ -47,10 +47,12 @@ class UtilisationFall:
         return None
 
     def _is_low(self, util_pct: float) -> bool:
-        level = self._known_level()
+        level = self.level_pct
         return level is not None and util_pct < FALL_SHARE * level
 
-    def _known_level(self) -> float | None:
+    @property
+    def level_pct(self) -> float | None:
+        """Return what utilisation usually is (median), None where it is not known, or too little to fall."""
         if len(self._level) < LEVEL_READINGS_LEAST:
             return None
         level = median(self._level)
@@ -82,7 +84,7 @@ class UtilisationFall:
 
     def _starts_up(self, at_s: float, util_pct: float) -> bool:
         """Tell whether there has been no work for long, with no level to fall from: a training starts up so."""
-        if util_pct >= LEVEL_LEAST_PCT or self._known_level() is not None:
+        if util_pct >= LEVEL_LEAST_PCT or self.level_pct is not None:
             self._rests_since_s = None
             return False
         self._rests_since_s = at_s if self._rests_since_s is None else self._rests_since_s

@@ -1,0 +1,84 @@
+"""`serve`: a live page of a run while it is recorded, and commands that run when something happens."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import click
+
+from gpu_report.cli.common import CountRange, FiniteRange, folder_of, say
+from gpu_report.cli.help_text import examples
+from gpu_report.cli.live_page import action_options, actions_of
+from gpu_report.errors import UsageError
+from gpu_report.live.listen import HOST, PORT, address_of, check_installed, listen
+
+TOKEN_VARIABLE = "GPU_REPORT_TOKEN"  # noqa: S105 - the name of it
+MIN_TOKEN = 8  # characters
+
+
+@click.command(
+    epilog=examples(
+        "gpu-report serve          # the newest run, on http://127.0.0.1:9000/",
+        "gpu-report serve --on 'idle>15m' --run 'sudo poweroff'",
+        'gpu-report serve --host 0.0.0.0 --token "$(openssl rand -hex 16)"',
+    )
+)
+@click.argument("run", type=click.Path(path_type=Path), required=False)
+@click.option(
+    "--port", type=CountRange(0, 65535), default=None, metavar="PORT", help=f"Default: {PORT}, or the next free one."
+)
+@click.option("--host", default=HOST, metavar="ADDRESS", help=f"Where to listen. Default: {HOST}, this machine alone.")
+@click.option(
+    "--token",
+    envvar=TOKEN_VARIABLE,
+    default=None,
+    metavar="TOKEN",
+    help=f"Whoever looks must show it. Needed with another --host. Also read from {TOKEN_VARIABLE}.",
+)
+@action_options
+@click.option(
+    "--price-per-hour",
+    type=FiniteRange(0),
+    default=None,
+    metavar="PRICE",
+    help="Price of one GPU for one hour: also show what was spent.",
+)
+@click.option("--fd", type=int, default=None, hidden=True, help="A socket that listens already.")
+@click.option("--linger", type=float, default=None, hidden=True, help="End so many seconds after the recording.")
+def serve(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
+    run: Path | None,
+    port: int | None,
+    host: str,
+    token: str | None,
+    conditions: tuple[str, ...],
+    commands: tuple[str, ...],
+    price_per_hour: float | None,
+    fd: int | None,
+    linger: float | None,
+) -> None:
+    """Show a run in a browser while it is recorded.
+
+    RUN is a run folder. Default: the newest run under ./gpu-runs. The page follows the recording. Once that has ended,
+    it is the report. Programs read /gpu-status (JSON) and /metrics (Prometheus).
+    """
+    check_installed()
+    _check_token(host, token)
+    actions = actions_of(conditions, commands)
+    folder = run if fd is not None and run is not None else folder_of(run)
+    listening = socket.socket(fileno=fd) if fd is not None else listen(host, port)
+    if fd is None:
+        say(f"{folder} is shown at {address_of(listening, token)} (Ctrl-C ends it)")
+    from gpu_report.live.server import ServeOptions
+    from gpu_report.live.server import serve as serve_run
+
+    serve_run(ServeOptions(folder, token, price_per_hour, actions, linger), listening)
+
+
+def _check_token(host: str, token: str | None) -> None:
+    from gpu_report.live.access import is_loopback
+
+    if token is not None and len(token) < MIN_TOKEN:
+        raise UsageError(f"--token has {len(token)} characters: give it {MIN_TOKEN} or more")
+    if token is None and not is_loopback(host):
+        raise UsageError(f"--host {host} lets others look: add --token TOKEN, which they must show")

@@ -1,0 +1,116 @@
+"""What is wrong at this moment: judged from a few readings, and provisional until the report says why."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gpu_report.live.gpu_readings import UTILISATION, GpuReadings
+from gpu_report.live.run_now import RunNow
+from gpu_report.live.training import Training
+
+DROP_S = 10.0  # as in the report
+TOGETHER_S = 5.0  # ranks of one training fall within a step or two
+IDLE_S = 60.0  # idle for less is the end of an epoch
+FULL_SHARE = 0.97  # of a card: as in the report
+# A phase is as long as the longest one before it, and half as much; of a first one nobody knows more than that a
+# validation takes minutes on a large data set.
+LONGER_SHARE = 1.5
+FIRST_PHASE_S = 300.0
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """Something that goes on: its kind (drop, idle, memory, xid), GPU (None: all), since when (s), and in words."""
+
+    kind: str
+    severity: str
+    gpu: int | None
+    since_s: float
+    text: str
+
+    @property
+    def key(self) -> str:
+        """Return what is the same as long as it is the same event."""
+        return f"{self.kind}-{'all' if self.gpu is None else self.gpu}-{self.since_s:.0f}"
+
+
+def alarms(run: RunNow, now_s: float) -> list[Alarm]:
+    """Return what goes on now, the worst first; nothing where no recorder says what is now."""
+    if run.state(now_s) != "recording":
+        return list(_xids(run))
+    there = [gpu for gpu in run.gpus if run.is_of_now(gpu, now_s)]
+    drops = list(_drops(run, now_s))
+    found = [*_xids(run), *(alarm for gpu in there for alarm in _full(run, gpu)), *drops]
+    return found if drops else [*found, *_idle(there, now_s)]
+
+
+def _drops(run: RunNow, now_s: float) -> Iterator[Alarm]:
+    for fallen in falls(run, now_s, DROP_S):
+        level = max(gpu.level_pct or 0.0 for gpu in fallen)
+        low = max(gpu.newest.get(UTILISATION, 0.0) for gpu in fallen)
+        training = run.training
+        where = f" in {training.phase}" if training is not None and training.phase not in (None, "train") else ""
+        text = f"{_named(fallen)} fell from {level:.0f} % to {low:.0f} %{where}"
+        yield Alarm("drop", "warning", fallen[0].index, fallen[0].fell_since_s or now_s, text)
+
+
+def falls(run: RunNow, now_s: float, least_s: float) -> list[list[GpuReadings]]:
+    """Return the GPUs whose utilisation has been low for so long, unexpectedly; who fell together is one fall."""
+    if is_expected(run.training, now_s):
+        return []
+    low = [gpu for gpu in run.gpus if gpu.fell_since_s is not None and run.is_of_now(gpu, now_s)]
+    together: list[list[GpuReadings]] = []
+    for gpu in sorted(low, key=lambda gpu: (gpu.fell_since_s or 0.0, gpu.index)):
+        if together and (gpu.fell_since_s or 0.0) - (together[-1][0].fell_since_s or 0.0) <= TOGETHER_S:
+            together[-1].append(gpu)
+        else:
+            together.append([gpu])
+    return [fallen for fallen in together if now_s - (fallen[0].fell_since_s or now_s) >= least_s]
+
+
+def _named(gpus: list[GpuReadings]) -> str:
+    numbers = [str(gpu.index) for gpu in sorted(gpus, key=lambda gpu: gpu.index)]
+    return f"GPU {numbers[0]}" if len(numbers) == 1 else f"GPUs {', '.join(numbers[:-1])} and {numbers[-1]}"
+
+
+def is_expected(training: Training | None, now_s: float) -> bool:
+    """Tell whether the training is in a phase that leaves the GPU idle, for no longer than such phases take."""
+    if training is None or training.phase in (None, "train") or training.phase_since_s is None:
+        return False
+    longest_s = training.longest_s.get(training.phase or "")
+    most_s = FIRST_PHASE_S if longest_s is None else max(LONGER_SHARE * longest_s, DROP_S)
+    return now_s - training.phase_since_s <= most_s
+
+
+def _full(run: RunNow, gpu: GpuReadings) -> Iterator[Alarm]:
+    share = memory_share(run, gpu)
+    if share is not None and share >= FULL_SHARE:
+        text = f"GPU {gpu.index}'s memory is {100 * share:.0f} % full"
+        yield Alarm("memory", "warning", gpu.index, gpu.start_s, text)
+
+
+def memory_share(run: RunNow, gpu: GpuReadings) -> float | None:
+    """Return how much of a GPU's memory is in use (0 to 1), None where it is not known."""
+    device, used = run.devices.get(gpu.index), gpu.newest.get("memory_used_mib")
+    total = device.memory_mib if device is not None else None
+    return used / total if used is not None and total else None
+
+
+def _idle(gpus: list[GpuReadings], now_s: float) -> Iterator[Alarm]:
+    since_s = idle_since_s(gpus)
+    if since_s is not None and now_s - since_s >= IDLE_S:
+        who = f"GPU {gpus[0].index} has" if len(gpus) == 1 else f"All {len(gpus)} GPUs have"
+        yield Alarm("idle", "warning", None, since_s, f"{who} been idle")
+
+
+def idle_since_s(gpus: list[GpuReadings]) -> float | None:
+    """Return since when all of them have been idle, None where one works or none has a reading."""
+    read = [gpu for gpu in gpus if UTILISATION in gpu.newest]
+    since = [gpu.idle_since_s for gpu in read]
+    known = [each for each in since if each is not None]
+    return max(known) if known and len(known) == len(since) else None
+
+
+def _xids(run: RunNow) -> Iterator[Alarm]:
+    for at_s, gpu, code in run.events.xids:
+        where = "a GPU" if gpu is None else f"GPU {gpu}"
+        yield Alarm("xid", "critical", gpu, at_s, f"The driver reported Xid {code} of {where}")

@@ -1,0 +1,55 @@
+"""events.jsonl while it grows: how the recording and its command ended, faults of a GPU, rows of results.csv."""
+
+from collections import deque
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gpu_report import schema
+from gpu_report.live.tail import Tail
+from gpu_report.run_folder import finite, parse_events
+
+XID = "Xid"  # in a line of the kernel log: the driver reports a fault
+MOST_FAULTS = 100  # lines that are kept: the report has them all
+
+
+class Events:
+    """What has happened so far. Times are wall seconds; None is not known, or not yet."""
+
+    def __init__(self, folder: Path) -> None:
+        self._tail = Tail(folder / schema.EVENTS_JSONL)
+        self.started_s: float | None = None
+        self.ended_s: float | None = None
+        self.ended_by: str | None = None
+        self.exit_code: int | None = None
+        self.exit_signal: str | None = None
+        self.xid_lines = 0  # of the kernel log
+        self.xids: deque[tuple[float, int | None, int]] = deque(maxlen=MOST_FAULTS)  # when, GPU, code
+        self.epochs_seen: deque[tuple[float, int]] = deque(maxlen=MOST_FAULTS)  # rows of results.csv
+
+    def look(self) -> None:
+        """Take in what has come; OSError where it cannot be read."""
+        while True:
+            lines = self._tail.lines()
+            for event in parse_events(b"\n".join(lines))[0]:
+                self._take(event["kind"], event)
+            if not self._tail.is_behind:
+                return
+
+    def _take(self, kind: str, event: Mapping[str, Any]) -> None:
+        if kind == "recording_started":
+            self.started_s, self.ended_s, self.ended_by = event["wall_s"], None, None
+            self.exit_code = self.exit_signal = None
+        elif kind == "recording_ended":
+            self.ended_s, self.ended_by = event["wall_s"], str(event.get("ended_by") or "")
+        elif kind == "command_ended":
+            code, name = finite(event.get("exit_code")), event.get("signal")
+            self.exit_code = None if code is None else int(code)
+            self.exit_signal = name[:32] if isinstance(name, str) else None
+        elif kind == "kernel":
+            self.xid_lines += XID in str(event.get("text"))
+        elif kind == "xid" and (code := finite(event.get("code"))) is not None:
+            gpu = finite(event.get("gpu"))
+            self.xids.append((event["wall_s"], None if gpu is None else int(gpu), int(code)))
+        elif kind == "epoch" and (number := finite(event.get("epoch"))) is not None:
+            self.epochs_seen.append((event["wall_s"], int(number)))

@@ -1,0 +1,75 @@
+"""The server of the live page: a socket, and a process that answers on it until it is stopped, or the run is over."""
+
+import asyncio
+import contextlib
+import os
+import socket
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+
+from gpu_report.live.access import Guard
+from gpu_report.live.actions import Action, Actions
+from gpu_report.live.app import Page
+from gpu_report.live.follower import Follower
+from gpu_report.live.report_so_far import Reports
+from gpu_report.live.run_now import RunNow
+
+NICENESS = 5  # the training comes first
+LINGER_EVERY_S = 1.0
+GRACE_S = 1  # for who still watches when the server ends; whole seconds
+
+
+@dataclass(frozen=True)
+class ServeOptions:
+    """What to serve: `linger_s` after the recording's end, or its recorder's, the server ends; None: never."""
+
+    folder: Path
+    token: str | None = None
+    price_per_hour: float | None = None
+    actions: tuple[Action, ...] = ()
+    linger_s: float | None = None
+
+
+def serve(options: ServeOptions, listening: socket.socket) -> None:
+    """Answer on a socket until a signal, or until the run has been over for long enough."""
+    with contextlib.suppress(OSError):
+        os.nice(NICENESS)
+    asyncio.run(_serve(options, listening))
+
+
+async def _serve(options: ServeOptions, listening: socket.socket) -> None:
+    run = RunNow(options.folder)
+    reports = Reports(options.folder, options.price_per_hour)
+    follower = Follower(run, reports, Actions(options.folder, list(options.actions)), options.price_per_hour)
+    config = uvicorn.Config(
+        Guard(Page(follower).app(), options.token),
+        loop="asyncio",
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=GRACE_S,
+        lifespan="on",
+    )
+    server = uvicorn.Server(config)
+    ending = asyncio.create_task(_end_in_time(run, server, options.linger_s))
+    try:
+        await server.serve(sockets=[listening])
+    finally:
+        ending.cancel()
+
+
+async def _end_in_time(run: RunNow, server: uvicorn.Server, linger_s: float | None) -> None:
+    """End the server once nothing has been recorded for so long."""
+    over_since_s: float | None = None
+    while linger_s is not None:
+        is_over = run.state(time.time()) in ("ended", "recorder gone", "folder gone")
+        if not is_over:
+            over_since_s = None
+        elif over_since_s is None:
+            over_since_s = time.monotonic()
+        elif time.monotonic() - over_since_s >= linger_s:
+            server.should_exit = True
+        await asyncio.sleep(LINGER_EVERY_S)

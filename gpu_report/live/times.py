@@ -1,0 +1,12 @@
+"""Times as machines read them."""
+
+from datetime import UTC, datetime
+
+
+def iso(wall_s: float) -> str | None:
+    """Return a wall time as ISO 8601 UTC with milliseconds, None for what no calendar has."""
+    try:
+        text = datetime.fromtimestamp(wall_s, UTC).isoformat(timespec="milliseconds")
+    except (ValueError, OverflowError, OSError):
+        return None
+    return text.replace("+00:00", "Z")

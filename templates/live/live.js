@@ -1,0 +1,169 @@
+// The live page: what the server says of the run, put into words; the timeline grows.
+
+import { Chart } from "./chart.js";
+import { follow } from "./stream.js";
+import { MISSING, clock, duration, energy, memory, prose, quantity } from "./words.js";
+
+const at = (id) => document.getElementById(id);
+const PHASES = { train: "training", startup: "start-up" };
+const chart = new Chart(at("chart"));
+
+function say(id, text) {
+  const element = at(id);
+  if (element.textContent !== text) element.textContent = text;
+}
+
+function showState(status) {
+  const last = status.last_sample;
+  const words = {
+    waiting: "Waiting for the first sample",
+    recording: last ? `Recording, last sample ${duration((Date.parse(status.time) - Date.parse(last)) / 1000)} ago` : "Recording",
+    "recorder gone": last ? `The recorder is gone since ${clock(last)}; the training may go on` : "The recorder is gone",
+    ended: status.report_ready ? "The recording has ended" : "The recording has ended; the report is being made",
+    "folder gone": "The run folder is gone",
+  };
+  at("state").dataset.state = status.state;
+  document.body.dataset.stale = String(status.state !== "recording");
+  say("state-words", status.error ? `The run folder cannot be read: ${status.error}` : words[status.state]);
+}
+
+function showTraining(status) {
+  const training = status.training;
+  const progress = at("epoch-progress");
+  progress.hidden = !training?.batches;
+  if (!training || training.epoch === null) {
+    say("epoch", training?.phase ? (PHASES[training.phase] ?? training.phase) : MISSING);
+    say("epoch-note", training ? "no epoch has begun yet" : "no YOLO training is known");
+  } else {
+    say("epoch", training.epochs ? `${training.epoch} of ${training.epochs}` : String(training.epoch));
+    const phase = training.ended ? endWords(training) : training.phase ? (PHASES[training.phase] ?? training.phase) : "phase unknown";
+    const since = training.phase_s === null ? "" : ` for ${duration(training.phase_s)}`;
+    say("epoch-note", phase + since);
+    if (training.batches) progress.value = Math.min((training.batch ?? 0) / training.batches, 1);
+  }
+  say("left", training ? duration(training.left_s) : MISSING);
+  const epochs = training?.epoch_s ? `an epoch takes ${duration(training.epoch_s)}` : "known after the first epoch";
+  say("left-note", training ? epochs : " ");
+  const share = training?.data_wait_share ?? null;
+  say("wait", share === null ? MISSING : quantity(100 * share, "%"));
+  say("wait-note", share === null ? "known after the first epoch" : "of the last epoch's training time");
+}
+
+function endWords(training) {
+  const words = { finished: "finished", "early stop": "stopped early", exception: `failed: ${training.error ?? "exception"}` };
+  return words[training.ended] ?? training.ended;
+}
+
+function showGpus(status) {
+  const known = status.gpus.filter((gpu) => gpu.gpu_util_pct !== null);
+  const mean = known.reduce((sum, gpu) => sum + gpu.gpu_util_pct, 0) / known.length;
+  say("busy", known.length ? quantity(mean, "%") : MISSING);
+  const many = status.gpus.length > 1 ? `mean of ${status.gpus.length} GPUs` : "";
+  say("busy-note", status.idle_s !== null ? `idle for ${duration(status.idle_s)}` : many || " ");
+  const body = at("gpus").tBodies[0];
+  while (body.rows.length > status.gpus.length) body.deleteRow(-1);
+  for (const [row, gpu] of status.gpus.entries()) {
+    const cells = (body.rows[row] ?? body.insertRow()).cells;
+    const texts = [
+      `${gpu.index} ${gpu.name ?? ""}`.trim(),
+      gpu.gpu_util_pct === null ? MISSING : quantity(gpu.gpu_util_pct, "%"),
+      memory(gpu.memory_used_mib, gpu.memory_total_mib),
+      quantity(gpu.power_w, "W"),
+      quantity(gpu.temperature_c, "°C"),
+      quantity(gpu.sm_clock_mhz, "MHz"),
+      `${duration(gpu.age_s)} ago`,
+    ];
+    for (const [column, text] of texts.entries()) {
+      const cell = cells[column] ?? body.rows[row].insertCell();
+      if (cell.textContent !== text) cell.textContent = text;
+    }
+  }
+}
+
+function showSpent(status) {
+  const { spent } = status;
+  say("spent", spent.money === null ? duration(spent.gpu_seconds) : spent.money.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 }));
+  const time = spent.money === null ? "of GPU time" : `for ${duration(spent.gpu_seconds)} of GPU time`;
+  say("spent-note", `${time}, ${energy(spent.energy_j)}`);
+}
+
+function showAlarms(status) {
+  const place = at("alarms");
+  place.hidden = !status.alarms.length;
+  const title = Object.assign(document.createElement("h2"), { textContent: "Now" });
+  const lines = status.alarms.map((alarm) => {
+    const line = Object.assign(document.createElement("p"), { className: `alarm ${alarm.severity}` });
+    const lasts = alarm.kind === "drop" || alarm.kind === "idle";
+    line.textContent = lasts ? `${alarm.text} for ${duration(alarm.for_s)}, since ${clock(alarm.since)}` : `${alarm.text}, at ${clock(alarm.since)}`;
+    return line;
+  });
+  place.replaceChildren(title, ...lines);
+  const until = new Date(status.time);
+  chart.bands = status.alarms.filter((alarm) => alarm.kind === "drop").map((alarm) => [new Date(alarm.since), until]);
+}
+
+function showSoFar(status) {
+  const said = status.so_far;
+  at("so-far").hidden = !said && !status.report_error;
+  if (status.report_error) say("so-far-note", `It could not be made: ${status.report_error}`);
+  if (!said || at("so-far").dataset.asOf === said.as_of) return;
+  at("so-far").dataset.asOf = said.as_of;
+  say("so-far-note", `As of ${clock(said.as_of)}. It is made anew as the recording goes on, and may change.`);
+  at("verdict").replaceChildren(...said.verdict.map((text) => paragraph(text)));
+  at("findings").replaceChildren(
+    ...said.findings.map((finding) => {
+      const item = Object.assign(document.createElement("li"), { className: finding.severity });
+      item.append(paragraph(finding.summary));
+      const line = finding.where[0];
+      const where = line ? `: \`${line.function}\` (${line.file.split("/").at(-1)}:${line.line})` : "";
+      if (finding.cause) item.append(paragraph(`Cause: ${finding.cause}${where}`, "quiet"));
+      for (const advice of finding.advice) item.append(paragraph(advice));
+      return item;
+    }),
+  );
+}
+
+function paragraph(text, className = "") {
+  const made = Object.assign(document.createElement("p"), { className });
+  made.append(...prose(text));
+  return made;
+}
+
+function show(status) {
+  if (status.state === "ended" && status.report_ready) {
+    location.reload(); // it is the report now
+    return;
+  }
+  const parts = [status.run.host, status.training?.model, status.run.start ? `since ${new Date(status.run.start).toLocaleString([], { dateStyle: "medium", timeStyle: "short" })}` : null];
+  at("subtitle").replaceChildren(...parts.filter(Boolean).map((text) => Object.assign(document.createElement("span"), { textContent: text })));
+  for (const part of [showState, showTraining, showGpus, showSpent, showAlarms, showSoFar]) part(status);
+  say("chart-note", status.is_behind ? "The earlier part of the run is still being read." : " ");
+  chart.draw();
+}
+
+for (const [name, key] of [["quantity", "quantity"], ["range", "range"]]) {
+  for (const button of document.querySelectorAll(`[data-${name}]`)) {
+    button.addEventListener("click", () => {
+      for (const other of document.querySelectorAll(`[data-${name}]`)) other.setAttribute("aria-pressed", String(other === button));
+      chart[key] = button.dataset[name];
+      chart.draw(true);
+    });
+  }
+}
+
+follow({
+  everything({ status, history, recent }) {
+    chart.begin(history, recent);
+    show(status);
+  },
+  tick({ status, rows }) {
+    chart.add(rows);
+    show(status);
+  },
+  lost(seconds) {
+    at("state").dataset.state = "lost";
+    document.body.dataset.stale = "true";
+    say("state-words", `No connection to the server for ${duration(seconds)}. Trying again ...`);
+  },
+});
+document.addEventListener("visibilitychange", () => chart.draw(true));

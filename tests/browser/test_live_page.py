@@ -1,0 +1,88 @@
+"""The live page in Chromium: what stands there while a run goes on, falls, loses its recorder, and ends."""
+
+import socket
+import threading
+import time
+
+import pytest
+import uvicorn
+from support.browser import wait_until
+from support.growing import GrowingRun
+
+from gpu_report.live.access import Guard
+from gpu_report.live.actions import Actions
+from gpu_report.live.app import Page
+from gpu_report.live.follower import Follower
+from gpu_report.live.report_so_far import Reports
+from gpu_report.live.run_now import RunNow
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def growing(tmp_path, monkeypatch):
+    """A run of two GPUs that began two minutes ago."""
+    monkeypatch.setattr("support.growing.START_S", time.time() - 120)
+    return GrowingRun(tmp_path / "<b>run", gpus=2)
+
+
+@pytest.fixture
+def address(growing):
+    """Where the page of that run is served."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    reports = Reports(growing.folder, 3.6)
+    follower = Follower(RunNow(growing.folder), reports, Actions(growing.folder, []), 3.6)
+    config = uvicorn.Config(Guard(Page(follower).app(), None), log_level="critical", timeout_graceful_shutdown=0)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
+    server.should_exit = True
+    thread.join(10)
+
+
+@pytest.fixture(params=[1280, 390], ids=["wide", "phone"])
+def page(request, browser):
+    """A page, and what went wrong in it."""
+    made = browser.new_page(viewport={"width": request.param, "height": 900})
+    made.errors = []
+    made.on("pageerror", lambda error: made.errors.append(str(error)))
+    made.on("console", lambda line: made.errors.append(line.text) if line.type in ("error", "warning") else None)
+    yield made
+    assert made.errors == []
+    made.close()
+
+
+def test_a_run_goes_on_and_falls_and_loses_its_recorder(growing, address, page):
+    growing.inside("run", 0, task="train", rank=0)
+    growing.inside("settings", 0, model="<i>m</i>.yaml", epochs=10, batches=50)
+    for epoch in (1, 2, 3):
+        growing.inside("phase", 30 * epoch - 30, name="train", epoch=epoch)
+    growing.rows(0, 90, seconds=100)
+    growing.rows(100, 2, seconds=20)
+    page.goto(address)
+    wait_until(page, "document.getElementById('busy').textContent.startsWith('2')")
+    assert page.inner_text("#epoch") == "3 of 10"
+    assert page.inner_text("h1") == "<b>run"
+    assert "<i>m</i>.yaml" in page.inner_text("#subtitle")
+    assert "GPUs 0 and 1 fell from 90 % to 2 %" in page.inner_text("#alarms")
+    wait_until(page, "document.querySelectorAll('#chart .cartesianlayer .js-line').length === 2")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    growing.rows(120, 80)
+    wait_until(page, "document.getElementById('busy').textContent.startsWith('80')")
+    page.click("[data-quantity=power_w]")
+    page.click("[data-range=all]")
+    wait_until(page, "document.querySelectorAll('#chart .cartesianlayer .js-line').length >= 2")
+    wait_until(page, "document.getElementById('state').dataset.state === 'recorder gone'")
+    assert page.inner_text("#busy") == "n/a"
+    assert "gone since" in page.inner_text("#state")
+
+
+def test_an_open_page_turns_into_the_report(growing, address, page):
+    growing.rows(0, 90, seconds=121)
+    page.goto(address)
+    wait_until(page, "document.getElementById('busy').textContent.startsWith('90')")
+    growing.event("recording_ended", 121, ended_by="command", signal=None, exit_code=0)
+    page.wait_for_selector("#report-data", state="attached", timeout=60_000)
+    page.wait_for_selector("html[data-ready=yes]")
+    assert "GPU report" in page.title()

@@ -14,7 +14,7 @@ from gpu_report.render.run_clock import WallClock
 
 MOST_WORDS = 20  # of a sentence of the verdict: it is read by tired people whose first language is often another
 TEMPLATES = ROOT / "templates"
-PAGE = [TEMPLATES / "report.html.j2", *sorted((TEMPLATES / "partials").glob("*.j2"))]
+PAGE = [TEMPLATES / "report.html.j2", TEMPLATES / "notebook.html.j2", *sorted((TEMPLATES / "partials").glob("*.j2"))]
 _NOT_TEXT = re.compile(r"\{#.*?#\}|\{%.*?%\}|\{\{.*?\}\}|<[^>]*>", re.DOTALL)
 
 

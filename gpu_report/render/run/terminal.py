@@ -73,7 +73,9 @@ Rows = list[tuple[str, ...]]
 def render_text(analysis: Analysis, *, width: int | None = None, colour: bool = False) -> str:
     """Return the summary for a terminal of `width` columns (the real one's when None)."""
     out = io.StringIO()
-    console = Console(file=out, width=width, force_terminal=colour, highlight=False, soft_wrap=False)
+    console = Console(
+        file=out, width=width, force_terminal=colour, force_jupyter=False, highlight=False, soft_wrap=False
+    )
     first, *rest = map(own_text, analysis.verdict.sentences or (Sentence("work", ""),))
     _print(console, first, _mood(analysis))
     if rest:

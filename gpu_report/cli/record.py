@@ -114,7 +114,7 @@ def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
     from gpu_report.record.profile_plan import plan_of
 
     if with_parent is not None:
-        from gpu_report.notebook import die_with
+        from gpu_report.notebook.parent_process import die_with
 
         die_with(with_parent)
     plan = plan_of(profile, profile_at)

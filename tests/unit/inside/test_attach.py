@@ -9,9 +9,9 @@ from types import SimpleNamespace
 import pytest
 
 import gpu_report
-from gpu_report import notebook
 from gpu_report.errors import UsageError
 from gpu_report.inside import RUN_FOLDER_VARIABLE
+from gpu_report.notebook import attaching as notebook
 from gpu_report.record.lifecycle import background
 from tests.conftest import clean_environment, wait_for
 

@@ -1,10 +1,7 @@
 """`gpu_report.attach(model)`: the callbacks of a recorded command, for a training that is started from a notebook."""
 
 import os
-import signal
 import sys
-import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +13,6 @@ from gpu_report.inside.on_path.gpu_report_inside.callbacks import CALLBACKS
 from gpu_report.record import RecordOptions
 from gpu_report.record.lifecycle import background
 
-PARENT_EVERY_S = 1.0  # how often a recorder looks whether its parent is still there
 OURS = "gpu_report_inside.callbacks"  # under whichever name it was imported
 
 # The recording that this process was started under, before `attach` set the variable itself.
@@ -59,21 +55,6 @@ def end_recorder(_trainer: object) -> None:
             background.stop(folder)
         except (GpuReportError, OSError) as error:
             print(f"gpu-report: {error}", file=sys.stderr)  # noqa: T201 - there is no command line here
-
-
-def die_with(pid: int) -> None:
-    """Have this process get SIGTERM when its parent `pid` ends, within a second.
-
-    (PR_SET_PDEATHSIG would do that when the parent's thread ends that started us, a worker of a web server say.)
-    """
-    threading.Thread(target=_watch_parent, args=(pid,), name="parent", daemon=True).start()
-
-
-def _watch_parent(pid: int) -> None:
-    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])  # it is for the thread that waits for signals
-    while os.getppid() == pid:
-        time.sleep(PARENT_EVERY_S)
-    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _folder(run: str | os.PathLike[str] | None) -> Path:

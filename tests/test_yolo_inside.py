@@ -300,17 +300,18 @@ def test_what_ended_a_training_is_told_with_its_words(run_cli, yolo_home, offlin
         assert exception_kind(caught[1]) == "nan", caught[1].raised
 
 
-def test_both_ranks_of_a_ddp_training_tell_theirs(run_cli, yolo_home, offline, tmp_path):
+def launched(yolo_home, offline):
+    """Return the arguments of a training of two ranks (tests/fakes/cpu_ddp.py), and its environment."""
     shutil.copy(REPOSITORY / "tests" / "fakes" / "cpu_ddp.py", yolo_home)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     others = [str(yolo_home), os.environ.get("ULTRALYTICS_UNDER_TEST"), str(REPOSITORY)]  # the ranks import our trainer
     env = {**offline, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, others))}
-    command = [sys.executable, "cpu_ddp.py", yolo_home / "data.yaml", yolo_home / "runs", port, MODEL]
-    done = record(run_cli, tmp_path / "run", *command, env=env, cwd=yolo_home)
-    assert done.returncode == 0, done.stderr
-    run = load_run(tmp_path / "run")
+    return [yolo_home / "data.yaml", yolo_home / "runs", str(port), MODEL], env
+
+
+def assert_both_ranks_told_theirs(run):
     zero, one = sorted(run.inside, key=lambda inside: inside.rank)
     assert (zero.rank, one.rank) == (0, 1)
     assert (zero.run, one.run) == (1, 1)
@@ -325,23 +326,32 @@ def test_both_ranks_of_a_ddp_training_tell_theirs(run_cli, yolo_home, offline, t
     assert_gapless(one)
 
 
-def test_a_notebook_attaches_and_its_recorder_ends_with_the_training(yolo_home, offline):
+def test_both_ranks_of_a_ddp_training_tell_theirs(run_cli, yolo_home, offline, tmp_path):
+    arguments, env = launched(yolo_home, offline)
+    done = record(run_cli, tmp_path / "run", sys.executable, "cpu_ddp.py", *arguments, env=env, cwd=yolo_home)
+    assert done.returncode == 0, done.stderr
+    assert_both_ranks_told_theirs(load_run(tmp_path / "run"))
+
+
+def test_both_ranks_tell_theirs_when_a_notebook_attached_and_its_recorder_ends_with_them(yolo_home, offline):
+    arguments, env = launched(yolo_home, offline)
     (yolo_home / "attach.py").write_text(
-        PREAMBLE + "import gpu_report, os\nmine = model()\nfolder = gpu_report.attach(mine)\n"
-        "assert gpu_report.attach(mine) == folder\nmine.train(**args, epochs=1, name='attached')\n"
+        "import os, sys\nfrom cpu_ddp import TwoRanks\nimport gpu_report\n"
+        "mine = TwoRanks(sys.argv[-1])\nfolder = gpu_report.attach(mine)\n"
+        "assert gpu_report.attach(mine) == folder\nbefore = os.environ['PYTHONPATH']\n"
+        "mine.train(*sys.argv[1:])\nassert os.environ['PYTHONPATH'] == before\n"
         "print(folder, os.environ.get('GPU_REPORT_RUN_FOLDER'))\n"
     )
-    command = [sys.executable, "attach.py", yolo_home / "runs"]
-    done = subprocess.run(
-        command, env=clean_environment(offline), cwd=yolo_home, capture_output=True, text=True, timeout=100, check=False
-    )
+    command = [sys.executable, "attach.py", *map(str, arguments)]
+    env = clean_environment(env)
+    done = subprocess.run(command, env=env, cwd=yolo_home, capture_output=True, text=True, timeout=200, check=False)
     assert done.returncode == 0, done.stderr
     (folder,) = (yolo_home / "gpu-runs").iterdir()
     assert done.stdout.splitlines()[-1] == f"{folder} None"
     run = load_run(folder)
     assert run.recording.ended_by == "signal"
-    (inside,) = run.inside
-    assert (inside.ended, len(inside.epochs)) == ("finished", 1)
+    assert run.problems == ()
+    assert_both_ranks_told_theirs(run)
 
 
 def test_without_injection_ultralytics_is_as_it_was(run_cli, yolo_home, offline, tmp_path):

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,13 @@ from gpu_report import run_folder
 from gpu_report.errors import GpuReportError, InputError, UsageError
 from gpu_report.inside import RUN_FOLDER_VARIABLE
 from gpu_report.inside.on_path.gpu_report_inside import stacks
-from gpu_report.inside.on_path.gpu_report_inside.callbacks import CALLBACKS
+from gpu_report.inside.on_path.gpu_report_inside.callbacks import CALLBACKS, MODULE
+from gpu_report.inside.on_path.gpu_report_inside.startup import unwrap, wrap
+from gpu_report.notebook import children
 from gpu_report.record import RecordOptions
 from gpu_report.record.lifecycle import background
 
-OURS = "gpu_report_inside.callbacks"  # under whichever name it was imported
+TRAIN = "train"  # the model's method
 
 # The recording that this process was started under, before `attach` set the variable itself.
 _started_under = os.environ.get(RUN_FOLDER_VARIABLE)
@@ -36,6 +39,7 @@ def attach(model: Any, run: str | os.PathLike[str] | None = None) -> Path:
         for event, function in CALLBACKS.items():
             model.add_callback(event, function)
         model.add_callback("teardown", end_recorder)
+    _around_training(model, folder)
     stacks.start()
     return folder
 
@@ -43,7 +47,7 @@ def attach(model: Any, run: str | os.PathLike[str] | None = None) -> Path:
 def is_attached(model: Any) -> bool:
     """Say whether the model has our callbacks, from an earlier call or by injection."""
     functions = (function for functions in model.callbacks.values() for function in functions)
-    return any(str(getattr(function, "__module__", "")).endswith(OURS) for function in functions)
+    return any(str(getattr(function, "__module__", "")).endswith(MODULE) for function in functions)
 
 
 def end_recorder(_trainer: object) -> None:
@@ -55,6 +59,27 @@ def end_recorder(_trainer: object) -> None:
             background.stop(folder)
         except (GpuReportError, OSError) as error:
             print(f"gpu-report: {error}", file=sys.stderr)  # noqa: T201 - there is no command line here
+
+
+def _around_training(model: Any, folder: Path) -> None:
+    """Have the next training of the model begin and end what belongs to it.
+
+    Its callbacks do not suffice: with several GPUs none is called in this process.
+    """
+    the_model = weakref.ref(model)  # what stands on it must not keep it alive
+
+    def begins() -> None:
+        if not _started_under and os.environ.get(RUN_FOLDER_VARIABLE) == str(folder):
+            children.reach(folder)
+
+    def is_over() -> None:
+        unwrap(the_model(), TRAIN)
+        if not _started_under:
+            children.leave()
+        end_recorder(None)
+
+    unwrap(model, TRAIN)  # of an earlier call
+    wrap(model, TRAIN, begins, is_over)
 
 
 def _folder(run: str | os.PathLike[str] | None) -> Path:

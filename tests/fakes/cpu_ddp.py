@@ -1,6 +1,7 @@
 """Two ranks on the CPU over gloo: what ultralytics does with several GPUs, from its own launcher file on.
 
-Run as a script (data, project, port), it launches as `device=0,1` does; the ranks import `CpuTrainer` from here.
+Run as a script (data, project, port, model), it launches as `device=0,1` does; the ranks import `CpuTrainer` from here.
+`TwoRanks` is a model that trains so.
 """
 
 import os
@@ -39,10 +40,18 @@ class CpuTrainer(DetectionTrainer):
         """Do without: it asks for CUDA in a rank."""
 
 
-def launch(data, project, port, model):
+class TwoRanks(YOLO):
+    """A model whose training is that of `launch`."""
+
+    def train(self, data, project, port, model):
+        """Train with the callbacks of this model, which versions before 8.4.140 do not hand on to the ranks."""
+        launch(data, project, port, model, self.callbacks)
+
+
+def launch(data, project, port, model, callbacks=None):
     """Make a trainer as the launching process does, which calls no callbacks, and start its ranks."""
     args = {"data": data, "epochs": 2, "imgsz": 64, "batch": 8, "workers": 0, "device": "cpu", "plots": False}
-    callbacks = YOLO(model).callbacks
+    callbacks = dict(callbacks or YOLO(model).callbacks)
     kept, callbacks["on_pretrain_routine_start"] = callbacks["on_pretrain_routine_start"], []
     trainer = CpuTrainer(overrides={**args, "project": project, "name": "ddp", "model": model}, _callbacks=callbacks)
     trainer.callbacks["on_pretrain_routine_start"] = kept

@@ -1,16 +1,18 @@
 """`gpu_report.attach` with a model that only looks like one: where it writes, and who records."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
+import weakref
 from types import SimpleNamespace
 
 import pytest
 
 import gpu_report
 from gpu_report.errors import UsageError
-from gpu_report.inside import RUN_FOLDER_VARIABLE
+from gpu_report.inside import ON_PATH, RUN_FOLDER_VARIABLE
 from gpu_report.notebook import attaching as notebook
 from gpu_report.record.lifecycle import background
 from tests.conftest import clean_environment, wait_for
@@ -102,3 +104,48 @@ def test_what_is_no_model_starts_nothing(nowhere):
     with pytest.raises(UsageError, match="takes a YOLO model"):
         gpu_report.attach("x")
     assert not (nowhere / "gpu-runs").exists()
+
+
+class Trained(Model):
+    """A model that notes what its training finds."""
+
+    def train(self, **found):
+        found.update(path=os.environ.get("PYTHONPATH"), run=os.environ.get(RUN_FOLDER_VARIABLE))
+        self.found = found
+        if "error" in found:
+            raise found["error"]
+        return "metrics"
+
+
+def test_processes_of_the_training_get_the_hook_and_later_ones_do_not(nowhere, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", "/theirs")
+    model, run = Trained(), nowhere / "run"
+    run.mkdir()
+    gpu_report.attach(model, run)
+    assert os.environ["PYTHONPATH"] == "/theirs"
+    assert model.train(data="x") == "metrics"
+    assert model.found == {"data": "x", "path": f"{ON_PATH}{os.pathsep}/theirs", "run": str(run)}
+    assert os.environ["PYTHONPATH"] == "/theirs"
+    model.train()
+    assert model.found["path"] == "/theirs"  # attached to one training
+
+
+def test_an_exception_of_the_training_comes_through_and_leaves_nothing(nowhere, monkeypatch):
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    model = Trained()
+    (nowhere / "run").mkdir()
+    gpu_report.attach(model, "run")
+    with pytest.raises(KeyboardInterrupt):
+        model.train(error=KeyboardInterrupt())
+    assert model.found["path"] == str(ON_PATH)
+    assert "PYTHONPATH" not in os.environ
+
+
+def test_an_attached_model_can_be_copied_and_forgotten(nowhere):
+    (nowhere / "run").mkdir()
+    model = Trained()
+    gpu_report.attach(model, "run")
+    assert pickle.loads(pickle.dumps(model)).train() == "metrics"
+    gone = weakref.ref(model)
+    del model
+    assert gone() is None

@@ -15,7 +15,7 @@ from types import SimpleNamespace as Some
 import pytest
 
 from gpu_report.inside import RUN_FOLDER_VARIABLE
-from gpu_report.inside.on_path.gpu_report_inside import callbacks, facts, lines, others, training
+from gpu_report.inside.on_path.gpu_report_inside import callbacks, facts, hook, lines, others, training
 from gpu_report.inside.on_path.gpu_report_inside.callbacks import CALLBACKS
 from gpu_report.inside.on_path.gpu_report_inside.runs import CURRENT, at_exit
 
@@ -521,3 +521,18 @@ def test_what_an_exception_left_is_taken_back_when_the_next_training_begins(fold
     call(Trainer(folder), "on_pretrain_routine_start")
     assert "get_model" not in vars(failed)
     assert len(logging.getLogger("ultralytics").handlers) == listeners
+
+
+def test_of_two_copies_of_these_callbacks_the_one_that_trains_speaks_alone(folder, monkeypatch):
+    """A rank has the model's callbacks, pickled under one name, and those of the hook, imported under another."""
+    others, ours = Some(__module__="gpu_report_inside.callbacks"), CALLBACKS["on_predict_start"]
+    registered = [print, others, ours]
+    base = Some(default_callbacks={"on_predict_start": registered})
+    monkeypatch.setitem(sys.modules, hook.CALLBACKS, base)
+    trainer = Trainer(folder)
+    start(trainer)
+    assert base.default_callbacks["on_predict_start"] is registered
+    assert registered == [print, ours]
+    monkeypatch.setitem(sys.modules, hook.CALLBACKS, None)  # whatever ultralytics has become
+    start(Trainer(folder))
+    assert [line["task"] for line in written(folder, "run")] == ["train", "train"]

@@ -5,16 +5,18 @@ None of them raises, and none keeps a trainer alive: what is remembered is a wea
 
 from __future__ import annotations
 
+import sys
 from time import monotonic
 from typing import Any
 
-from . import facts
+from . import facts, hook
 from .lines import LINES, guarded, report
 from .others import Prediction
 from .profile_windows import WINDOWS
 from .runs import CURRENT, ReportedRun
 from .training import BATCHES, ReportedTraining
 
+MODULE = "gpu_report_inside.callbacks"  # how the name of this module ends, under which it is imported
 note_start, note_end = BATCHES.starts.append, BATCHES.ends.append  # looked up once: at each batch, caches are cold
 
 
@@ -25,10 +27,26 @@ def _training_of(trainer: Any) -> ReportedTraining:
 
 
 def _begin_training(trainer: Any) -> ReportedTraining:
+    _silence_other_copy()
     _end_earlier()
     run = ReportedTraining(trainer)
     CURRENT.begin(run)
     return run
+
+
+def _silence_other_copy() -> None:
+    """Take from ultralytics' defaults the callbacks of this module under its other name: one of us speaks in a process.
+
+    A rank has both where its model's callbacks were attached and pickled, and the hook added those of its own.
+    """
+    base = sys.modules.get(hook.CALLBACKS)
+    for functions in getattr(base, "default_callbacks", {}).values():
+        functions[:] = [each for each in functions if not _is_of_other_copy(each)]
+
+
+def _is_of_other_copy(function: Any) -> bool:
+    module = str(getattr(function, "__module__", ""))
+    return module.endswith(MODULE) and module != __name__
 
 
 def _end_earlier() -> None:

@@ -12,7 +12,7 @@ __all__ = ["__version__", "attach"]
 __version__ = "0.2.0.dev0"
 
 
-def attach(model: Any, run: str | os.PathLike[str] | None = None) -> Path:
+def attach(model: Any, run: str | os.PathLike[str] | None = None, *, live: bool = False) -> Path:
     """Have the training of a YOLO model tell its phases, epochs and data waits, and return the run folder.
 
     For notebooks and scripts that are not started by `gpu-report record -- ...` (under it, there is nothing to do):
@@ -23,8 +23,9 @@ def attach(model: Any, run: str | os.PathLike[str] | None = None) -> Path:
         model.train(data="coco8.yaml")
 
     It writes into `run`, else into the recording that is running under ./gpu-runs, else into a new one, which ends with
-    the training. Raises gpu_report.errors.GpuReportError where nothing can be recorded.
+    the training. With `live`, the cell that trains shows how it goes, and the verdict at its end. Raises
+    gpu_report.errors.GpuReportError where nothing can be recorded.
     """
     from gpu_report.notebook import attach as attach_now  # noqa: PLC0415 - `import gpu_report` must stay light
 
-    return attach_now(model, run)
+    return attach_now(model, run, live=live)

@@ -337,8 +337,8 @@ def test_both_ranks_tell_theirs_when_a_notebook_attached_and_its_recorder_ends_w
     arguments, env = launched(yolo_home, offline)
     (yolo_home / "attach.py").write_text(
         "import os, sys\nfrom cpu_ddp import TwoRanks\nimport gpu_report\n"
-        "mine = TwoRanks(sys.argv[-1])\nfolder = gpu_report.attach(mine)\n"
-        "assert gpu_report.attach(mine) == folder\nbefore = os.environ['PYTHONPATH']\n"
+        "mine = TwoRanks(sys.argv[-1])\nfolder = gpu_report.attach(mine, live=True)\n"
+        "assert gpu_report.attach(mine, live=True) == folder\nbefore = os.environ['PYTHONPATH']\n"
         "mine.train(*sys.argv[1:])\nassert os.environ['PYTHONPATH'] == before\n"
         "print(folder, os.environ.get('GPU_REPORT_RUN_FOLDER'))\n"
     )
@@ -348,6 +348,7 @@ def test_both_ranks_tell_theirs_when_a_notebook_attached_and_its_recorder_ends_w
     assert done.returncode == 0, done.stderr
     (folder,) = (yolo_home / "gpu-runs").iterdir()
     assert done.stdout.splitlines()[-1] == f"{folder} None"
+    assert "live=True needs a notebook" in done.stdout
     run = load_run(folder)
     assert run.recording.ended_by == "signal"
     assert run.problems == ()

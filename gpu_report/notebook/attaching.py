@@ -13,6 +13,7 @@ from gpu_report.inside.on_path.gpu_report_inside import stacks
 from gpu_report.inside.on_path.gpu_report_inside.callbacks import CALLBACKS, MODULE
 from gpu_report.inside.on_path.gpu_report_inside.startup import unwrap, wrap
 from gpu_report.notebook import children
+from gpu_report.notebook.live_output import LiveOutput
 from gpu_report.record import RecordOptions
 from gpu_report.record.lifecycle import background
 
@@ -24,12 +25,13 @@ _started_under = os.environ.get(RUN_FOLDER_VARIABLE)
 _started: list[Path] = []
 
 
-def attach(model: Any, run: str | os.PathLike[str] | None = None) -> Path:
+def attach(model: Any, run: str | os.PathLike[str] | None = None, *, live: bool = False) -> Path:
     """Add our callbacks to a YOLO model, and return the run folder that they write into.
 
     That is `run`, else the one that this process was started under, else that of the newest recorder running under
     ./gpu-runs. Where there is none, a recorder is started there, which ends with the model's training or this process.
-    UsageError when `model` is none or `run` is no folder; GpuReportError when no recorder could be started.
+    With `live`, `model.train` shows in its cell how the training goes. UsageError when `model` is none or `run` is no
+    folder; GpuReportError when no recorder could be started.
     """
     if not hasattr(model, "callbacks") or not hasattr(model, "add_callback"):
         raise UsageError(f"attach takes a YOLO model, such as YOLO('yolo26n.pt'), not {type(model).__name__}")
@@ -39,7 +41,7 @@ def attach(model: Any, run: str | os.PathLike[str] | None = None) -> Path:
         for event, function in CALLBACKS.items():
             model.add_callback(event, function)
         model.add_callback("teardown", end_recorder)
-    _around_training(model, folder)
+    _around_training(model, folder, LiveOutput(folder) if live else None)
     stacks.start()
     return folder
 
@@ -61,7 +63,7 @@ def end_recorder(_trainer: object) -> None:
             print(f"gpu-report: {error}", file=sys.stderr)  # noqa: T201 - there is no command line here
 
 
-def _around_training(model: Any, folder: Path) -> None:
+def _around_training(model: Any, folder: Path, live: LiveOutput | None) -> None:
     """Have the next training of the model begin and end what belongs to it.
 
     Its callbacks do not suffice: with several GPUs none is called in this process.
@@ -71,12 +73,16 @@ def _around_training(model: Any, folder: Path) -> None:
     def begins() -> None:
         if not _started_under and os.environ.get(RUN_FOLDER_VARIABLE) == str(folder):
             children.reach(folder)
+        if live is not None:
+            live.begin()
 
     def is_over() -> None:
         unwrap(the_model(), TRAIN)
         if not _started_under:
             children.leave()
         end_recorder(None)
+        if live is not None:
+            live.end()
 
     unwrap(model, TRAIN)  # of an earlier call
     wrap(model, TRAIN, begins, is_over)

@@ -141,6 +141,24 @@ def test_an_exception_of_the_training_comes_through_and_leaves_nothing(nowhere, 
     assert "PYTHONPATH" not in os.environ
 
 
+def test_a_live_output_begins_and_ends_with_the_training_and_its_faults_stay_in_it(nowhere, monkeypatch):
+    called = []
+
+    def fails(live):
+        called.append(type(live).__name__)
+        raise OSError("no display")
+
+    monkeypatch.setattr(notebook.LiveOutput, "begin", fails)
+    monkeypatch.setattr(notebook.LiveOutput, "end", fails)
+    model = Trained()
+    (nowhere / "run").mkdir()
+    gpu_report.attach(model, "run")
+    gpu_report.attach(model, "run", live=True)
+    assert called == []
+    assert model.train() == "metrics"
+    assert called == ["LiveOutput"] * 2
+
+
 def test_an_attached_model_can_be_copied_and_forgotten(nowhere):
     (nowhere / "run").mkdir()
     model = Trained()

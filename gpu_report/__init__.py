@@ -8,7 +8,9 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-__all__ = ["__version__", "attach"]
+    from gpu_report.notebook import RunDisplay
+
+__all__ = ["__version__", "attach", "show"]
 __version__ = "0.2.0.dev0"
 
 
@@ -29,3 +31,16 @@ def attach(model: Any, run: str | os.PathLike[str] | None = None, *, live: bool 
     from gpu_report.notebook import attach as attach_now  # noqa: PLC0415 - `import gpu_report` must stay light
 
     return attach_now(model, run, live=live)
+
+
+def show(run: str | os.PathLike[str] | None = None) -> RunDisplay:
+    """Return a run as something that a notebook shows: verdict, where the time went, utilisation and epochs.
+
+        gpu_report.show()                                # the training that was attached last, else the newest run
+        gpu_report.show(folder).save("report.html")      # with the full report in a file, and a link to it
+
+    In a script, `print` it. Raises gpu_report.errors.InputError where there is no such run, or it cannot be read.
+    """
+    from gpu_report.notebook import show as show_now  # noqa: PLC0415 - `import gpu_report` must stay light
+
+    return show_now(run)

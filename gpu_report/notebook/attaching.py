@@ -23,6 +23,8 @@ TRAIN = "train"  # the model's method
 _started_under = os.environ.get(RUN_FOLDER_VARIABLE)
 # The recorder that `attach` started in this very process; a rank of DDP that unpickles `end_recorder` has none.
 _started: list[Path] = []
+# The run folders that `attach` returned, in order: the last is the one that a notebook means.
+attached: list[Path] = []
 
 
 def attach(model: Any, run: str | os.PathLike[str] | None = None, *, live: bool = False) -> Path:
@@ -43,6 +45,7 @@ def attach(model: Any, run: str | os.PathLike[str] | None = None, *, live: bool 
         model.add_callback("teardown", end_recorder)
     _around_training(model, folder, LiveOutput(folder) if live else None)
     stacks.start()
+    attached.append(folder)
     return folder
 
 

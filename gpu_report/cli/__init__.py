@@ -18,6 +18,7 @@ from gpu_report.cli.common import say
 from gpu_report.cli.compare import compare
 from gpu_report.cli.demo import demo
 from gpu_report.cli.doctor import doctor
+from gpu_report.cli.export import export
 from gpu_report.cli.help_text import COMPLETION, KEEP_LINES, CommandList, HelpContext, examples
 from gpu_report.cli.import_logs import import_logs
 from gpu_report.cli.profile import profile
@@ -28,7 +29,10 @@ from gpu_report.cli.stop import stop
 from gpu_report.cli.summary import summary
 from gpu_report.errors import GpuReportError, InputError
 
-COMMANDS = (record, render, summary, serve, import_logs, stop, profile, doctor, demo, compare, check, baseline)
+COMMANDS = (
+    *(record, render, summary, serve, import_logs, export, stop, profile),
+    *(doctor, demo, compare, check, baseline),
+)
 INTERRUPTED = 130  # 128 + SIGINT, as shells say it
 
 

@@ -191,6 +191,7 @@ EVENT_KINDS = {
     "yolo_run": "path, number: the YOLO run that is watched (yolo/<number>/ holds its files when there are several)",
     "epoch": "run, epoch (1-based), time_s (of results.csv), metrics: a row of results.csv appeared",
     "checkpoint": "run, file: YOLO had written weights (stamped with the file's time)",
+    "tensorboard": "run, training (1, 2, ...), part (start, train, epoch), epoch, metrics: YOLO's TensorBoard scalars",
     "kernel_log": "status (read, restricted, unavailable), source, reason, advice",
     "kernel": "text, level, source, stamp_s: one line of the kernel log, raw",
     "kernel_lines_dropped": "count: lines beyond the rate that is kept",

@@ -20,6 +20,7 @@ NO_OUTPUT = "name the run folder to create with --output, or with --run the one 
         "gpu-report import smi.csv --output run",
         "gpu-report import smi.csv --yolo runs/detect/train --output run",
         "gpu-report import smi.csv --kernel-log dmesg.txt --output run",
+        "gpu-report import runs/detect/train --from tensorboard --output run",
         "gpu-report import trace.json --run gpu-runs/20261121-103501",
         "gpu-report import trace.json --output run  # without a recording",
         "# how to log:",
@@ -31,9 +32,9 @@ NO_OUTPUT = "name the run folder to create with --output, or with --run the one 
 @click.option(
     "--from",
     "source",
-    type=click.Choice(["nvidia-smi", "profiler"]),
-    default=None,
-    help="The tool that wrote the logs. Default: nvidia-smi, and PyTorch's profiler for .json and .json.gz.",
+    type=click.Choice(["auto", "nvidia-smi", "profiler", "tensorboard"]),
+    default="auto",
+    help="The tool that wrote the logs. Default: auto, by their names.",
 )
 @click.option(
     "--output", metavar="FOLDER", type=click.Path(path_type=Path), default=None, help="The run folder to create."
@@ -79,7 +80,7 @@ NO_OUTPUT = "name the run folder to create with --output, or with --run the one 
 )
 def import_logs(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
     logs: tuple[Path, ...],
-    source: str | None,
+    source: str,
     output: Path | None,
     run: Path | None,
     yolo: Path | None,
@@ -90,11 +91,13 @@ def import_logs(  # noqa: PLR0913, PLR0917 - one parameter an option of the comm
 ) -> None:
     """Make a run folder from the logs of another tool.
 
-    LOGS are files that `nvidia-smi --query-gpu=... --format=csv` wrote, or traces (.json, .json.gz) that PyTorch's
-    profiler exported: alone, or with --run while that run was recorded.
+    LOGS are files that `nvidia-smi --query-gpu=... --format=csv` wrote, TensorBoard's events.out.tfevents... or their
+    folder, or traces (.json, .json.gz) that PyTorch's profiler exported: alone, or with --run while that run was
+    recorded.
     """
-    if run is not None or source == "profiler" or (source is None and all(map(_is_trace, logs))):
-        if source == "nvidia-smi" or any((yolo, kernel_log, timezone, boot_time, train_start)):
+    tool = _tool(logs, source, run)
+    if tool == "profiler":
+        if source not in {"auto", tool} or any((yolo, kernel_log, timezone, boot_time, train_start)):
             raise UsageError("for a trace of PyTorch's profiler name --run or --output, and nothing else")
         if run is not None:
             _import_traces(logs, run, output)
@@ -103,13 +106,46 @@ def import_logs(  # noqa: PLR0913, PLR0917 - one parameter an option of the comm
         return
     if output is None:
         raise UsageError(NO_OUTPUT)
-    from gpu_report.imports import import_nvidia_smi
+    from gpu_report.imports import import_nvidia_smi, import_tensorboard
 
-    notes = import_nvidia_smi(
-        logs, output, yolo=yolo, kernel_log=kernel_log, timezone=timezone, boot_time=boot_time, train_start=train_start
-    )
+    if tool == "tensorboard":
+        if train_start:
+            raise UsageError("TensorBoard's events say when training started: leave out --train-start")
+        notes = import_tensorboard(
+            logs, output, yolo=yolo, kernel_log=kernel_log, timezone=timezone, boot_time=boot_time
+        )
+    else:
+        notes = import_nvidia_smi(
+            logs,
+            output,
+            yolo=yolo,
+            kernel_log=kernel_log,
+            timezone=timezone,
+            boot_time=boot_time,
+            train_start=train_start,
+        )
     say_notes(notes)
     _say_imported(output)
+
+
+def _tool(logs: tuple[Path, ...], source: str, run: Path | None) -> str:
+    """Return which tool wrote the logs, by what the user says, else by their names."""
+    if run is not None:
+        return "profiler"
+    if source != "auto":
+        return source
+    if all(map(_is_trace, logs)):
+        return "profiler"
+    events = [_has_events(log) for log in logs]
+    if any(events) and not all(events):
+        raise UsageError("name TensorBoard's events apart from other logs: their folder with --yolo")
+    return "tensorboard" if all(events) else "nvidia-smi"
+
+
+def _has_events(log: Path) -> bool:
+    from gpu_report.tfevents.files import is_event_file
+
+    return log.is_dir() or is_event_file(log)  # no other log is a folder
 
 
 def _is_trace(log: Path) -> bool:

@@ -5,7 +5,6 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import Any, Final
 
-from gpu_report import schema
 from gpu_report.errors import InputError
 from gpu_report.imports import run_writer, times
 from gpu_report.imports.kernel_around import kernel_happenings
@@ -13,6 +12,7 @@ from gpu_report.imports.smi_columns import DEVICE_NUMBERS
 from gpu_report.imports.smi_file import Section, read_log
 from gpu_report.imports.smi_merge import Device, ImportedEvent, Log, merge
 from gpu_report.imports.smi_table import Numbering, power_column, read_section
+from gpu_report.imports.yolo_files import epochs_in_tensorboard, files_of_yolo, yolo_facts
 from gpu_report.wording import first_few
 
 _POWER_NAMES: Final = "power.draw.average, power.draw and power.draw.instant"
@@ -40,19 +40,20 @@ def import_nvidia_smi(  # noqa: PLR0913 (the command's options)
     boot_time_s = times.moment(boot_time, "--boot-time", zone)
     log, problems = _read_logs(logs, zone)
     kernel, kernel_problems = kernel_happenings(kernel_log, _span(log), zone, boot_time_s)
-    yolo_files, yolo_problems = _yolo_files(yolo)
+    yolo_files, yolo_problems = files_of_yolo(yolo)
     facts = _run_facts(log)
     if yolo is not None:
-        facts["yolo"] = [_yolo_facts(yolo, yolo_files, train_start_s)]
+        facts["yolo"] = [yolo_facts(yolo, yolo_files, train_start_s)]
+    logged, logged_problems = epochs_in_tensorboard(yolo, _span(log)[0])
 
     def fill(folder: Path) -> None:
         run_writer.write_samples(folder, log.samples)
-        run_writer.write_events(folder, [*_frame_of(log, yolo), *log.happenings, *kernel])
+        run_writer.write_events(folder, [*_frame_of(log, yolo), *log.happenings, *kernel, *logged])
         run_writer.write_yolo(folder, yolo_files)
         run_writer.write_run_json(folder, facts)
 
     run_writer.write_whole(output, fill)
-    return first_few((*problems, *log.problems, *kernel_problems, *yolo_problems))
+    return first_few((*problems, *log.problems, *kernel_problems, *yolo_problems, *logged_problems))
 
 
 def _read_logs(paths: Sequence[Path], zone: tzinfo | None) -> tuple[Log, list[str]]:
@@ -116,40 +117,3 @@ def _gpu_facts(index: int, device: Device) -> dict[str, Any]:
     known = {field: device[field] for field in (*DEVICE_NUMBERS, "uuid", "pci_bus_id", "name")}
     mig = device["mig_enabled"]
     return {"index": index, **known, "mig_enabled": None if mig is None else mig == "Enabled"}
-
-
-def _yolo_files(yolo: Path | None) -> tuple[list[Path], tuple[str, ...]]:
-    """Return the YOLO run's files that are kept, and what is missing; InputError when `yolo` is no run's folder."""
-    if yolo is None:
-        return [], ()
-    names = (schema.YOLO_ARGS, schema.YOLO_RESULTS)
-    files = [path for name in names if (path := yolo / name).is_file()]
-    if not files:
-        raise InputError(f"{yolo} holds no {' and no '.join(names)}: name the folder of a YOLO run with --yolo")
-    missing = [name for name in names if yolo / name not in files]
-    return files, tuple(f"{yolo} holds no {name}." for name in missing)
-
-
-def _yolo_facts(yolo: Path, files: Sequence[Path], train_start_s: float | None) -> dict[str, Any]:
-    """Return the entry of run.json's `yolo`: where the run lies, and what its files' times tell of its epochs."""
-    results_s, args_s = (_mtime(path) if path in files else None for path in _files_of(yolo))
-    return {
-        "number": 1,
-        "path": str(yolo),
-        "results_mtime_s": results_s,
-        "args_mtime_s": args_s,
-        "weights_mtime_s": _mtime(yolo / schema.YOLO_WEIGHTS),
-        "train_start_s": train_start_s,
-    }
-
-
-def _files_of(yolo: Path) -> tuple[Path, Path]:
-    return yolo / schema.YOLO_RESULTS, yolo / schema.YOLO_ARGS
-
-
-def _mtime(path: Path) -> float | None:
-    """Return when a file was written last, None where there is none."""
-    try:
-        return round(path.stat().st_mtime, 3)
-    except OSError:
-        return None

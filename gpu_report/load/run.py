@@ -36,12 +36,13 @@ Events = Sequence[Mapping[str, Any]]
 # tests/data/same_setup two ticks are 1.44 intervals apart at most, and the last is 0.26 before the end: a busy host may
 # miss a tick or two, which coverage counts, but not so many.
 MISSED_INTERVALS = 5
+MOST_NOTES, LONGEST_NOTE = 10, 500  # of an import in run.json: sentences, and characters of each
 LARGEST_XID = 1_000_000  # what the kernel log's patterns take, too
 
 STATUSES: Mapping[str, Literal["read", "restricted"]] = {"read": "read", "restricted": "restricted"}
 
 # Kinds that other parts of `Run` hold already.
-ELSEWHERE = {"kernel", "kernel_log", "xid", "xid_events", "epoch", "checkpoint", "yolo_run"}
+ELSEWHERE = {"kernel", "kernel_log", "xid", "xid_events", "epoch", "checkpoint", "yolo_run", "tensorboard"}
 
 
 MOST_BYTES = {schema.RUN_JSON: LARGEST_JSON}
@@ -164,6 +165,7 @@ def _assemble(  # noqa: PLR0913, PLR0917 - what was read before, and how much ma
         kernel=kernel,
         events=tuple(_recorded(event, clock) for event in events if event["kind"] not in ELSEWHERE),
         problems=(
+            *_notes(info),
             *_holes(samples, recorded.interval_s or 1.0),
             *_ends_early(samples, duration_s, recorded.interval_s),
             *(
@@ -186,6 +188,13 @@ def _assemble(  # noqa: PLR0913, PLR0917 - what was read before, and how much ma
         traces=traces,
         imported_windows=imported,
     )
+
+
+def _notes(info: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what an import had to say of the recording, as sentences without their full stop."""
+    said = info.get("notes")
+    texts = [text for text in said if isinstance(text, str)] if isinstance(said, list) else []
+    return tuple(text[:LONGEST_NOTE].removesuffix(".") for text in texts[:MOST_NOTES] if text)
 
 
 def _holes(samples: pd.DataFrame, interval_s: float) -> tuple[str, ...]:

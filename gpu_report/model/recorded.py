@@ -131,7 +131,8 @@ class EpochRow:
 
     `epoch` is 1-based; `run` counts YOLO runs in this recording from 1; `segment` counts resumes from 1.
     `metrics` holds the row's other columns by their names in the file. `saved_t_s` is when its checkpoint had been
-    written, by the files' times; None where nobody looked at them in time.
+    written, by the files' times; None where nobody looked at them in time. `trained_t_s` is when the epoch's train part
+    ended, by the times that YOLO's own TensorBoard events carry; None without those.
     """
 
     run: int
@@ -141,14 +142,15 @@ class EpochRow:
     start_t_s: float
     metrics: Mapping[str, float] = field(default_factory=dict)
     saved_t_s: float | None = None
+    trained_t_s: float | None = None
 
 
 @dataclass(frozen=True)
 class YoloRun:
     """The YOLO run that was watched: where it lay, its arguments, and how its epochs were put on our clock.
 
-    `anchor` is recorded (rows stamped as they appeared), file-time, train-start, fitted, none, or no-epoch (nothing to
-    place, since it did not come to the end of one);
+    `anchor` is recorded (rows stamped as they appeared), tensorboard (YOLO's events there), file-time, train-start,
+    fitted, none, or no-epoch (nothing to place, since it did not come to the end of one);
     `uncertainty_s` is the stated error of that placement, None where it is exact to the tick. `started_t_s` is when
     args.yaml was written, which YOLO does first of all; `checkpoint_s` how long its last checkpoint took to write, by
     the files' times; both None where those are not known.
@@ -157,7 +159,7 @@ class YoloRun:
     number: int
     path: str | None
     args: Mapping[str, object]
-    anchor: Literal["recorded", "file-time", "train-start", "fitted", "none", "no-epoch"]
+    anchor: Literal["recorded", "tensorboard", "file-time", "train-start", "fitted", "none", "no-epoch"]
     uncertainty_s: float | None
     note: str = ""
     started_t_s: float | None = None

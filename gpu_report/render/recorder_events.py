@@ -32,7 +32,7 @@ WHAT = {
 _ROUTINE = frozenset(
     {
         *("gap", "recording_started", "recording_ended", "command_started", "command_ended", "yolo_run"),
-        *("epoch", "checkpoint", "kernel", "kernel_log", "xid", "xid_events", "dump_failed"),
+        *("epoch", "checkpoint", "kernel", "kernel_log", "xid", "xid_events", "dump_failed", "tensorboard"),
     }
 )
 

@@ -75,13 +75,14 @@ class _Begin:
     """A training process: the end of the one before (or of nothing), and from when on it may have trained.
 
     `args_s` is when it wrote its args.yaml, the first that YOLO does, `row_s` when its first epoch ended; None where
-    that is not known.
+    that is not known. `logged` says that YOLO's own TensorBoard events date its epochs.
     """
 
     after_s: float
     train_start_s: float
     args_s: float | None = None
     row_s: float | None = None
+    logged: bool = False
 
 
 def _begins(run: Run) -> list[_Begin]:
@@ -102,7 +103,8 @@ def _begins(run: Run) -> list[_Begin]:
         reported = [y.started_t_s for y in run.yolo_runs if y.number == first.run and y.started_t_s is not None]
         args_s = next((t for t in reported if after <= t <= first.start_t_s), None)
         if first.start_t_s >= 0.0:
-            begins.append(_Begin(after, first.start_t_s, args_s, first.row_t_s))
+            logged = first.trained_t_s is not None
+            begins.append(_Begin(after, first.start_t_s, args_s, first.row_t_s, logged))
     begins += [
         _Begin(max((end for end in ends if end <= args_s), default=0.0), args_s, args_s)
         for args_s in unfinished(run).values()
@@ -120,9 +122,12 @@ def unfinished(run: Run) -> dict[int, float]:
 
 
 def _first_work(begin: _Begin, used: Sequence[GpuSeries], duration_s: float) -> float:
-    """Return when a process first worked on any GPU, the end of the recording if it never did."""
+    """Return when a process first worked on any GPU, the end of the recording if it never did.
+
+    Where no reading shows work, but YOLO's own TensorBoard events do, it is when its first epoch began.
+    """
     found = [t for series in used if (t := _first_on(series, begin)) is not None]
-    return min(found, default=duration_s)
+    return min(found, default=begin.train_start_s if begin.logged else duration_s)
 
 
 def _first_on(series: GpuSeries, begin: _Begin) -> float | None:

@@ -19,6 +19,7 @@ from gpu_report.model import EpochRow, Phase, Run, YoloRun
 FROM_SAMPLES = "utilisation"
 FROM_ROWS = "results.csv"
 FROM_BOTH = "results.csv, edges from utilisation"
+FROM_TENSORBOARD = "TensorBoard"
 FROM_FILES = "results.csv and file times"
 FITNESS = "metrics/mAP50-95(B)"
 FROM_ARGS = "args.yaml, end from utilisation"
@@ -51,7 +52,8 @@ def find_phases(
             for phase in _epoch_phases(yolo, row, pause, fit.uncertainty_s)
         ]
         phases += _after_the_last(run, yolo, epoch_ends)
-        if rows and fit.too_coarse and yolo.args.get("val") is not False:
+        seen = any(row.trained_t_s is None for row in rows)
+        if seen and fit.too_coarse and yolo.args.get("val") is not False:
             too_coarse.append((rows[0].start_t_s, rows[-1].row_t_s))
     return SeenPhases(_without_overlap(phases, run.duration_s), tuple(too_coarse))
 
@@ -127,12 +129,14 @@ def usual_validations(phases: Sequence[Phase], epoch_ends: EpochEnds) -> list[Sp
 def _epoch_phases(yolo: YoloRun, row: EpochRow, rest: Pause, known_to_s: float) -> list[Phase]:
     """Return train, validation and checkpoint of an epoch, as far as they are distinguished and take place at all.
 
-    Where readings tell where training ended, they do to `known_to_s`.
+    Where readings tell where training ended, they do to `known_to_s`; YOLO's own TensorBoard events do exactly.
     """
     last = row.epoch == yolo.args.get("epochs")
     validates, saves = (last or yolo.args.get(name) is not False for name in ("val", "save"))
     begin, train_source, uncertainty_s = row.row_t_s, FROM_ROWS, None
-    if validates and math.isfinite(rest.validation_s):
+    if validates and row.trained_t_s is not None:
+        begin, train_source, uncertainty_s = row.trained_t_s, FROM_TENSORBOARD, 0.0
+    elif validates and math.isfinite(rest.validation_s):
         begin, train_source = max(row.row_t_s - rest.validation_s, row.start_t_s), FROM_BOTH
         uncertainty_s = known_to_s
     saved, save_source = _saved(yolo, row, rest)
@@ -147,7 +151,7 @@ def _epoch_phases(yolo: YoloRun, row: EpochRow, rest: Pause, known_to_s: float) 
 def _saved(yolo: YoloRun, row: EpochRow, rest: Pause) -> tuple[float, str]:
     """Return when an epoch's checkpoint was written, and where that is known from."""
     if row.saved_t_s is not None:
-        return row.saved_t_s, FROM_FILES
+        return row.saved_t_s, FROM_FILES if row.trained_t_s is None else FROM_TENSORBOARD
     if math.isfinite(rest.checkpoint_s):
         return row.row_t_s + rest.checkpoint_s, FROM_BOTH
     if yolo.checkpoint_s is not None:

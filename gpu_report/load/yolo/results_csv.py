@@ -23,6 +23,8 @@ from gpu_report.load.limits import SHORT, Limits
 from gpu_report.load.run_clock import ABSURD_DISTANCE_S, RunClock
 from gpu_report.load.yolo.args_yaml import load_arguments
 from gpu_report.load.yolo.fit_training_start import fit_train_start
+from gpu_report.load.yolo.logged_epochs import LoggedEpoch, logged_epochs, train_start, with_logged
+from gpu_report.load.yolo.logged_epochs import rows_of as rows_of_logged
 from gpu_report.load.yolo.run_folders import entries_by_run, events_by_run, places
 from gpu_report.model import EpochRow, YoloRun
 from gpu_report.ordinary_file import LARGEST_HEADER
@@ -122,18 +124,21 @@ def load_epochs(  # noqa: PLR0913, PLR0917 - what is known of the recording, and
         args, note = load_arguments(place / schema.YOLO_ARGS)
         file = ResultsFile(place / schema.YOLO_RESULTS, limits, problems)
         problems += note
-        recorded = seen.get("epoch", [])
+        recorded, logged = seen.get("epoch", []), logged_epochs(seen.get("tensorboard", []), clock)
         path = _path(said, seen.get("yolo_run", []))
         if recorded:
             run = YoloRun(number, path, args, "recorded", None)
             placed = _recorded_rows(number, recorded, clock, file)
         else:
-            run, placed = _place_after_the_fact(YoloRun(number, path, args, "none", None), file, said, clock, samples)
+            bare = YoloRun(number, path, args, "none", None)
+            run, placed = _place_after_the_fact(bare, file, said, clock, samples)
+            run, placed = _place_by_events(run, placed, file, _within(logged, float(samples["t_s"].max())))
             problems += [run.note] if run.anchor in {"none", "no-epoch"} and run.note else []
         run = _with_file_times(run, said, placed, clock)
         runs.append(run)
         saved = _saved(placed, _saves(seen.get("checkpoint", []), clock), run.checkpoint_s)
-        rows += [replace(row, saved_t_s=t_s) for row, t_s in zip(placed, saved, strict=True)]
+        placed = [replace(row, saved_t_s=t_s) for row, t_s in zip(placed, saved, strict=True)]
+        rows += with_logged(placed, logged)
     return tuple(runs), tuple(rows), tuple(problems)
 
 
@@ -234,6 +239,31 @@ def _start(row_t: float, time_s: float, epoch: int, file: ResultsFile) -> float:
     previous = file.ends.get(epoch - 1, ()) if epoch > 1 else ()
     before = bisect_left(previous, time_s)
     return row_t - time_s + (previous[before - 1] if before else 0.0)
+
+
+def _place_by_events(
+    run: YoloRun, placed: list[EpochRow], file: ResultsFile, logged: Sequence[LoggedEpoch]
+) -> tuple[YoloRun, list[EpochRow]]:
+    """Place rows by the events that YOLO wrote for TensorBoard, where their own place is a guess or contradicts those.
+
+    The events have all trainings of a run; the rows of results.csv separate the checkpoints of the last one.
+    """
+    agreed = any(row.trained_t_s is not None for row in with_logged(placed, logged))
+    if not logged or (agreed and run.anchor in {"file-time", "train-start"}):
+        return run, placed
+    parts, last = segments(file.rows), max(each.training for each in logged)
+    rows = parts[-1] if parts else []
+    start_s = train_start({row.epoch: row.time_s for row in rows}, logged)
+    run = replace(run, anchor="tensorboard", uncertainty_s=None, note="")
+    if start_s is None:
+        return run, rows_of_logged(run.number, logged)
+    earlier = [each for each in logged if each.training < last]
+    return run, [*rows_of_logged(run.number, earlier), *_rows_from(run.number, last, rows, start_s)]
+
+
+def _within(logged: Sequence[LoggedEpoch], end_s: float) -> Sequence[LoggedEpoch]:
+    """Return epochs where some of them ended in a recording of this length; those of another day place nothing."""
+    return logged if any(0 < (each.ended_t_s or 0.0) <= end_s + FILE_TIME_SLACK_S for each in logged) else ()
 
 
 def _place_after_the_fact(

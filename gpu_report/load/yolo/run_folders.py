@@ -10,7 +10,12 @@ from gpu_report.load.run_json import whole_index
 
 Events = Sequence[Mapping[str, Any]]
 LONGEST_NUMBER: Final = 5  # digits of a YOLO run's folder
-NUMBERED: Final = {"epoch": "run", "checkpoint": "run", "yolo_run": "number"}  # kinds, and what says of which run
+NUMBERED: Final = {
+    "epoch": "run",
+    "checkpoint": "run",
+    "yolo_run": "number",
+    "tensorboard": "run",
+}  # kinds, and what says of which run
 
 
 def places(folder: Path, events: Events, most: int) -> tuple[list[tuple[int, Path]], list[str]]:
@@ -21,7 +26,7 @@ def places(folder: Path, events: Events, most: int) -> tuple[list[tuple[int, Pat
     if numbered:
         return numbered, []
     known = folder.is_dir() and any(folder.iterdir())
-    return ([(1, folder)] if known or any(e["kind"] == "epoch" for e in events) else []), []
+    return ([(1, folder)] if known or any(e["kind"] in {"epoch", "tensorboard"} for e in events) else []), []
 
 
 def numbered_places(folder: Path) -> list[tuple[int, Path]]:

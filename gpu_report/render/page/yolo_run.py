@@ -11,9 +11,11 @@ from gpu_report.render.page.yolo_defaults import DEFAULTS, SAME_SINCE, is_change
 from gpu_report.wording import counted
 
 FROM_CALLBACKS = "callbacks"  # the source of what YOLO told itself (analyse/timeline/callbacks.py)
+FROM_TENSORBOARD = "TensorBoard"  # that of edges by YOLO's own events there (analyse/timeline/phases.py)
 
 _ANCHORS = {
     "recorded": "Epochs were stamped as they ended.",
+    "tensorboard": "Epochs were placed by the times of YOLO's TensorBoard events.",
     "file-time": "Epochs were placed by the time of results.csv.",
     "train-start": "Epochs were placed by the start of training that was given.",
     "fitted": "Epochs were fitted to the samples.",
@@ -70,6 +72,8 @@ def phases_note(analysis: Analysis) -> str:
         return ""
     if sources == {FROM_CALLBACKS}:
         return "Phases as reported by YOLO's callbacks."
+    if FROM_TENSORBOARD in sources:
+        return "Phases are by the times of YOLO's TensorBoard events: the ends of epochs, and of training within them."
     seen = "estimated from outside: the ends of epochs from the rows of results.csv"
     known_to_s = [phase.uncertainty_s for phase in analysis.phases if phase.uncertainty_s is not None]
     if known_to_s:

@@ -252,12 +252,14 @@ def test_json_that_is_nested_without_end_does_not_stop_the_report(load, name):
     assert any(name.split("_")[0] in problem for problem in run.problems)
 
 
-@pytest.mark.parametrize("name", ["epoch", "time_s", "run", "metrics", "path", "code", "gpu", "status", "text"])
+@pytest.mark.parametrize(
+    "name", ["epoch", "time_s", "run", "metrics", "path", "code", "gpu", "status", "text", "training", "part"]
+)
 def test_a_field_of_another_type_does_not_stop_the_report(load, name):
-    kinds = ("epoch", "yolo_run", "xid", "kernel", "kernel_log", "xid_events", "nvml_error", "gap")
+    kinds = ("epoch", "yolo_run", "xid", "kernel", "kernel_log", "xid_events", "nvml_error", "gap", "tensorboard")
     events = []
     for value in ("NaN", "Infinity", "1e308", "9" * 400, "{}", '["x"]', '"\\ud800"', "true", "-5"):
-        fields = {"epoch": "1", "time_s": "3", "code": "31", name: value}
+        fields = {"epoch": "1", "time_s": "3", "code": "31", "training": "1", "part": '"epoch"', name: value}
         said = ", ".join(f'"{key}": {each}' for key, each in fields.items())
         events += [f'{{"wall_s": 1800000003, "mono_s": 103, "kind": "{kind}", {said}}}\n' for kind in kinds]
     load(lines(*STEADY), events_jsonl="".join(events))

@@ -10,7 +10,7 @@ from typing import Final
 from gpu_report.errors import InputError
 from gpu_report.ordinary_file import open_ordinary, refuse_special
 from gpu_report.tfevents import wire
-from gpu_report.tfevents.framing import Record, RecordReader
+from gpu_report.tfevents.framing import MOST_RECORDS, Record, RecordReader
 
 FILE_VERSION: Final = b"brain.Event:2"
 WALL_TIME, STEP, VERSION, GRAPH, SUMMARY = 1, 2, 3, 4, 5  # of Event
@@ -49,15 +49,20 @@ class EventFile:
     problems: tuple[str, ...]
 
 
-def read_event_file(path: Path, wanted: Callable[[str], bool], most: int = MOST_SCALARS) -> EventFile:
-    """Return the scalars of the tags that are `wanted`, at most so many; InputError for what is no event file."""
+def read_event_file(
+    path: Path, wanted: Callable[[str], bool], most: int = MOST_SCALARS, most_records: int = MOST_RECORDS
+) -> EventFile:
+    """Return the scalars of the tags that are `wanted`, at most so many, of the first so many records.
+
+    InputError for what is no event file.
+    """
     refuse_special(path)
     begun_s = graph_s = None
     scalars: list[Scalar] = []
     known = count = unknown = 0
     try:
         with open_ordinary(path) as file:
-            records = RecordReader(file)
+            records = RecordReader(file, most_records)
             for count, record in enumerate(records, start=1):  # noqa: B007 - how many there were
                 event = _event(record)
                 if event is None:

@@ -16,6 +16,7 @@ from gpu_report.record.proc_files import descendants
 from gpu_report.record.yolo.callback_folder import InsideWatch
 from gpu_report.record.yolo.find_run_dir import find_newest, search_roots
 from gpu_report.record.yolo.results_csv import MAX_BYTES, ResultRow, ResultsTail, wall_times
+from gpu_report.record.yolo.tensorboard_epochs import epochs_since
 from gpu_report.record.yolo.weights import WeightsWatch
 from gpu_report.without_secrets import safe_arguments
 
@@ -84,6 +85,7 @@ class YoloWatch:
         if self._final:
             for run in {run.path: run for run in self.runs}.values():
                 self._copy(run, at)
+                self._give_out_logged(run, at, emit)
         self._seen = at
         return changed or len(self.runs) != known
 
@@ -201,6 +203,14 @@ class YoloWatch:
         for row, wall_s in zip(rows, wall_times(rows, written_s), strict=True):
             if wall_s is not None and wall_s >= self._since_wall_s:
                 emit("epoch", clocks.at_wall(wall_s, at), _epoch_fields(run.number, row))
+
+    def _give_out_logged(self, run: WatchedRun, at: Clocks, emit: Emit) -> None:
+        """Give out when epochs ended by YOLO's events for TensorBoard, where no callbacks of ours reported it."""
+        if self._inside.has_told:
+            return
+        for wall_s, fields in epochs_since(run.path, self._since_wall_s):
+            if wall_s <= at.wall_s:
+                emit("tensorboard", clocks.at_wall(wall_s, at), {"run": run.number, **fields})
 
     def _copy(self, run: WatchedRun, at: Clocks) -> None:
         """Copy the run's files when they changed, with their times; a full disk costs the copy only."""

@@ -4,6 +4,7 @@ import shutil
 import time
 
 import pytest
+from support.tensorboard import write_by_torch
 
 from gpu_report.record import clocks
 from gpu_report.record.clocks import Clocks
@@ -365,3 +366,52 @@ def test_a_command_whose_callbacks_tell_of_its_training_has_no_other_ones(tmp_pa
         training.write(other, *((each, 2.0 * each) for each in range(1, epoch + 1)))
         training.tick(SEARCH_AGAIN_EVERY_S)
     assert [fields["path"] for kind, _, fields in training.events if kind == "yolo_run"] == [str(mine)]
+
+
+def logged(training):
+    return [(f["run"], f["part"], f["epoch"], at.wall_s) for k, at, f in training.events if k == "tensorboard"]
+
+
+def write_events(training, folder):
+    at_s = training.at.wall_s
+    scalars = [("train/box_loss", 1.0, 1, at_s - 0.4), ("metrics/mAP50(B)", 0.5, 1, at_s - 0.1)]
+    return write_by_torch(folder, scalars, begun_s=at_s - 2)
+
+
+def test_the_events_that_yolo_writes_for_tensorboard_say_when_epochs_ended(training, tmp_path):
+    run = tmp_path / "work/train"
+    training.write(run, (1, 2.9))
+    training.tick(3)
+    write_events(training, run)
+    training.tick()
+    assert logged(training) == []  # they are read once, as the recording ends
+    training.watch.search_now()
+    training.tick()
+    at_s = training.start.wall_s + 3
+    expected = [(1, "start", None, at_s - 2), (1, "train", 1, at_s - 0.4), (1, "epoch", 1, at_s - 0.1)]
+    assert logged(training) == [(*said, pytest.approx(wall_s, abs=1e-3)) for *said, wall_s in expected]
+
+
+def test_where_callbacks_report_the_events_are_left_alone(training, tmp_path):
+    run = tmp_path / "work/train"
+    training.write(run, (1, 2.9))
+    write_events(training, run)
+    inside = training.run_folder / "inside"
+    inside.mkdir(parents=True)
+    line = {"kind": "run", "task": "train", "save_dir": str(run), "wall_s": 1.0, "mono_s": 1.0}
+    (inside / "1.jsonl").write_text(json.dumps(line) + "\n")
+    training.tick()
+    training.watch.search_now()
+    training.tick()
+    assert logged(training) == []
+
+
+def test_events_that_are_broken_or_older_than_the_recording_are_none(training, tmp_path):
+    run = tmp_path / "work/train"
+    training.write(run, (1, 2.9))
+    training.tick(3)
+    (run / "events.out.tfevents.1").write_bytes(b"broken")
+    os.utime(write_events(training, run), (training.start.wall_s - 100,) * 2)
+    training.watch.search_now()
+    training.tick()
+    assert logged(training) == []

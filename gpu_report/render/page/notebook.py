@@ -12,10 +12,11 @@ from jinja2 import Template
 
 from gpu_report.model import Analysis
 from gpu_report.render.formatting import clean, duration
-from gpu_report.render.page import assets, epochs, findings, overview, skeleton
+from gpu_report.render.page import epochs, findings, overview, skeleton
 from gpu_report.render.page.utilisation_picture import Picture, picture, sparks
 from gpu_report.render.page.view import AdviceView, EpochRowView, FindingView, Table, VerdictView
 from gpu_report.render.run_clock import WallClock
+from gpu_report.template_files import find_templates
 
 TEMPLATE = "notebook.html.j2"
 BAR = 20  # characters of a bar that is all of the time
@@ -83,7 +84,7 @@ def compose(analysis: Analysis, link: str = "", instead: str = "") -> NotebookVi
 
 @cache
 def _template() -> Template:
-    return skeleton.environment(assets.find_templates()).get_template(TEMPLATE)
+    return skeleton.environment(find_templates()).get_template(TEMPLATE)
 
 
 def _ledger(analysis: Analysis) -> Table:

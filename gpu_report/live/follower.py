@@ -15,7 +15,8 @@ from gpu_report.live.report_so_far import Reports
 from gpu_report.live.run_now import RunNow
 from gpu_report.live.status import status
 
-LOOK_EVERY_S = 0.5  # a row is on the screen half a second after it was written, and the network's time
+LOOK_EVERY_S = 0.5  # where no row is expected: one that comes is on the screen half a second later
+WRITTEN_S = 0.1  # after its tick a row is in the file: reading the GPUs takes so long
 BEHIND_EVERY_S = 0.02  # while what came before is read
 KEPT_TICKS = 600  # for who reconnects: ten minutes; who was away for longer gets everything anew
 COMMENT_EVERY_S = 15.0  # proxies end connections that are silent for 30 to 60 s
@@ -71,7 +72,13 @@ class Follower:
             behind = self.run.samples.is_behind
             if came or time.monotonic() - self._sent_s > (1.0 if behind else TICK_AT_LEAST_S):
                 await self._send()
-            await asyncio.sleep(BEHIND_EVERY_S if behind else LOOK_EVERY_S)
+            await asyncio.sleep(BEHIND_EVERY_S if behind else self._pause_s(time.time()))
+
+    def _pause_s(self, now_s: float) -> float:
+        """Return how long to wait: until the next row is due, for looking twice for one costs as much as looking."""
+        last_s, interval_s = self.run.last_s, self.run.interval_s
+        due_in_s = 0.0 if last_s is None else last_s + interval_s + WRITTEN_S - now_s
+        return min(max(due_in_s, LOOK_EVERY_S / 2), 2 * LOOK_EVERY_S) if due_in_s > 0 else LOOK_EVERY_S
 
     async def _look(self) -> bool:
         try:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import click
@@ -12,11 +14,12 @@ from gpu_report.errors import UsageError
 from gpu_report.live.listen import HOST, address_of, check_installed, listen
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from gpu_report.live.actions import Action
 
+TOKEN_VARIABLE = "GPU_REPORT_TOKEN"  # noqa: S105 - the name of it; for `serve` alone
 LINGER_S = 600.0  # after a recording's end: open pages turn into the report, and somebody may still come
 
 
@@ -49,31 +52,42 @@ def actions_of(conditions: Sequence[str], commands: Sequence[str]) -> tuple[Acti
 
     if not conditions and not commands:
         return ()
+    if not conditions:
+        raise UsageError("--run needs an --on before it, which says when")
     if len(commands) == 1:
         commands = [*commands] * len(conditions)
-    if not conditions or len(commands) != len(conditions):
+    if len(commands) != len(conditions):
         raise UsageError(
             f"{len(conditions)} --on and {len(commands)} --run: give each --on a --run, or all of them one"
         )
     return tuple(Action(condition_of(on), run) for on, run in zip(conditions, commands, strict=True))
 
 
-def start_beside(folder: Path, conditions: Sequence[str], commands: Sequence[str]) -> None:
-    """Start `serve` for a recording that begins, in a session of its own; it ends by itself after the recording."""
-    import subprocess
+def live_page(conditions: Sequence[str], commands: Sequence[str]) -> Callable[[Path], None]:
+    """Return what starts `serve` for a recording that begins; UsageError now for what would keep it from that.
 
+    It runs in a session of its own, and ends by itself after the recording.
+    """
     check_installed()
-    actions_of(conditions, commands)  # what is wrong is said before the training starts
+    actions_of(conditions, commands)
     listening = listen(HOST, None)
     words = [word for on in conditions for word in ("--on", on)] + [word for run in commands for word in ("--run", run)]
-    fd = listening.fileno()
-    subprocess.Popen(
-        [sys.executable, "-m", "gpu_report", "serve", str(folder), "--fd", str(fd), "--linger", str(LINGER_S), *words],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        pass_fds=(fd,),
-        start_new_session=True,
-    )
-    say(f"live page: {address_of(listening, None)}")
-    listening.close()
+
+    def start(folder: Path) -> None:
+        import subprocess
+
+        fd, since_s = listening.fileno(), f"{time.time():.3f}"
+        hidden = ("--fd", str(fd), "--linger", str(LINGER_S), "--since", since_s)
+        subprocess.Popen(
+            [sys.executable, "-m", "gpu_report", "serve", str(folder), *hidden, *words],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            pass_fds=(fd,),
+            start_new_session=True,
+            env={name: value for name, value in os.environ.items() if name != TOKEN_VARIABLE},
+        )
+        say(f"live page: {address_of(listening, None)}")
+        listening.close()
+
+    return start

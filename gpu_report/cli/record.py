@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from gpu_report import run_folder
 from gpu_report.cli.common import FiniteRange, say
 from gpu_report.cli.help_text import examples
-from gpu_report.cli.live_page import action_options, start_beside
+from gpu_report.cli.live_page import action_options, live_page
 from gpu_report.errors import UsageError
 
 if TYPE_CHECKING:
@@ -127,9 +125,10 @@ def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
         raise UsageError(f"--gpus {gpus} names no GPU")
     if (conditions or commands) and not live:
         raise UsageError("--on and --run need --live: what looks on runs the command")
+    if live and background:
+        raise UsageError("--live needs no --background: `gpu-report serve` shows a recording that runs already")
     if not command and "--" in sys.argv:
         raise UsageError("there is no command after --: leave -- out to record without a command")
-    output = _with_live_page(output, conditions, commands) if live else output
     options = RecordOptions(
         command=command,
         duration_s=duration,
@@ -143,7 +142,9 @@ def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
         stacks=not no_stacks,
         profile=plan,
     )
-    sys.exit(_record_in_background(options) if background else record_run(options, say=say))
+    if background:
+        sys.exit(_record_in_background(options))
+    sys.exit(record_run(options, say=say, begun=live_page(conditions, commands) if live else None))
 
 
 def _record_in_background(options: RecordOptions) -> int:
@@ -156,10 +157,3 @@ def _record_in_background(options: RecordOptions) -> int:
         )
     click.echo(background.start(options))
     return 0
-
-
-def _with_live_page(output: Path | None, conditions: tuple[str, ...], commands: tuple[str, ...]) -> Path:
-    """Start the live page of a recording, and return the run folder, which both must know."""
-    folder = output or run_folder.claim_new_run(Path(run_folder.RUNS_DIR), time.time())
-    start_beside(folder, conditions, commands)
-    return folder

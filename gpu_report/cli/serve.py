@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import signal
 import socket
+import time
 from pathlib import Path
 
 import click
 
 from gpu_report.cli.common import CountRange, FiniteRange, folder_of, say
 from gpu_report.cli.help_text import examples
-from gpu_report.cli.live_page import action_options, actions_of
-from gpu_report.errors import UsageError
+from gpu_report.cli.live_page import TOKEN_VARIABLE, action_options, actions_of
+from gpu_report.errors import InputError, UsageError
 from gpu_report.live.listen import HOST, PORT, address_of, check_installed, listen
 
-TOKEN_VARIABLE = "GPU_REPORT_TOKEN"  # noqa: S105 - the name of it
 MIN_TOKEN = 8  # characters
 
 
@@ -45,6 +46,7 @@ MIN_TOKEN = 8  # characters
     help="Price of one GPU for one hour: also show what was spent.",
 )
 @click.option("--fd", type=int, default=None, hidden=True, help="A socket that listens already.")
+@click.option("--since", type=float, default=None, hidden=True, help="What happened before is old (wall seconds).")
 @click.option("--linger", type=float, default=None, hidden=True, help="End so many seconds after the recording.")
 def serve(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
     run: Path | None,
@@ -55,6 +57,7 @@ def serve(  # noqa: PLR0913, PLR0917 - one parameter an option of the command li
     commands: tuple[str, ...],
     price_per_hour: float | None,
     fd: int | None,
+    since: float | None,
     linger: float | None,
 ) -> None:
     """Show a run in a browser while it is recorded.
@@ -65,19 +68,32 @@ def serve(  # noqa: PLR0913, PLR0917 - one parameter an option of the command li
     check_installed()
     _check_token(host, token)
     actions = actions_of(conditions, commands)
-    folder = run if fd is not None and run is not None else folder_of(run)
+    folder = run if fd is not None and run is not None else _folder(run)
     listening = socket.socket(fileno=fd) if fd is not None else listen(host, port)
     if fd is None:
         say(f"{folder} is shown at {address_of(listening, token)} (Ctrl-C ends it)")
     from gpu_report.live.server import ServeOptions
     from gpu_report.live.server import serve as serve_run
 
-    serve_run(ServeOptions(folder, token, price_per_hour, actions, linger), listening)
+    if fd is not None:  # of `record`, which has the signals blocked that end this
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    began_s = time.time() if since is None else since
+    serve_run(ServeOptions(folder, token, price_per_hour, actions, linger, began_s), listening)
+
+
+def _folder(run: Path | None) -> Path:
+    """Return the run folder, the newest one where none is named; InputError for what is none."""
+    folder = folder_of(run)
+    if not folder.is_dir():
+        raise InputError(f"{folder} is no run folder: name one that `gpu-report record` writes")
+    return folder
 
 
 def _check_token(host: str, token: str | None) -> None:
     from gpu_report.live.access import is_loopback
 
+    if token is not None and not (token.isascii() and token.isprintable() and set(token).isdisjoint(' ;,"\\')):
+        raise UsageError("--token has characters that no cookie may have: take letters, digits, - and _")
     if token is not None and len(token) < MIN_TOKEN:
         raise UsageError(f"--token has {len(token)} characters: give it {MIN_TOKEN} or more")
     if token is None and not is_loopback(host):

@@ -1,14 +1,14 @@
 """Who may look: a server on this machine is for who sits at it, one for others asks for a token."""
 
 import hmac
-from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
 from urllib.parse import parse_qs
 
+from starlette.requests import cookie_parser
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-COOKIE = "gpu_report_token"
+COOKIE = "gpu_report_token"  # and the port: browsers give the cookies of one port to all others
 READING = {"GET", "HEAD"}
 # Nothing from any network but this server; plotly.js makes one empty <style> and fills it by insertRule (the hash).
 POLICY = (
@@ -71,14 +71,17 @@ class Guard:
 
     def _without_token(self, scope: Scope, headers: dict[bytes, str]) -> Response | None:
         """Return what to answer who shows the token by neither header nor cookie; one in the address becomes one."""
-        given = headers.get(b"authorization", "").removeprefix("Bearer ")
-        if self._is_token(given) or self._is_token(_cookie(headers.get(b"cookie", ""))):
+        scheme, _, given = headers.get(b"authorization", "").partition(" ")
+        given = given if scheme.lower() == "bearer" else ""
+        if self._is_token(given) or self._is_token(
+            cookie_parser(headers.get(b"cookie", "")).get(_cookie_of(scope), "")
+        ):
             return None
         in_address = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
         if not self._is_token(in_address):
             return PlainTextResponse(f"{UNKNOWN}\n", 401, {"WWW-Authenticate": "Bearer"})
         answer = RedirectResponse("./" if scope["path"].endswith("/") else scope["path"].rpartition("/")[2], 303)
-        answer.set_cookie(COOKIE, in_address, httponly=True, samesite="strict")
+        answer.set_cookie(_cookie_of(scope), in_address, httponly=True, samesite="strict")
         return answer
 
     def _is_token(self, given: str) -> bool:
@@ -90,14 +93,12 @@ UNKNOWN = "This page asks for the token that `gpu-report serve` printed: add ?to
 
 
 def _without_port(host: str) -> str:
+    if "@" in host:
+        return ""  # no host that a browser sends
     if host.startswith("["):
         return host.partition("]")[0][1:]
     return host.partition(":")[0]
 
 
-def _cookie(text: str) -> str:
-    try:
-        morsel = SimpleCookie(text).get(COOKIE)
-    except CookieError:
-        return ""
-    return "" if morsel is None else morsel.value
+def _cookie_of(scope: Scope) -> str:
+    return f"{COOKIE}_{(scope.get('server') or ('', 0))[1]}"

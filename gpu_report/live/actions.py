@@ -1,6 +1,7 @@
 """`--on CONDITION --run COMMAND`: the command runs once for each time that its condition comes true."""
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -18,6 +19,10 @@ from gpu_report.live.times import iso
 LIMIT_S = 300.0  # of a command: one that stops a machine is done in seconds
 MOST_OUTPUT = 4000  # characters that are kept of what it printed
 VARIABLE = "GPU_REPORT_"
+TOKEN_VARIABLE = f"{VARIABLE}TOKEN"  # nothing of a command's
+ENDED_EVERY_S = 0.05
+FINISH_S = 10.0  # for commands that run when the page is ended
+REST_S = 1.0  # for the last of what it printed
 
 
 @dataclass
@@ -27,6 +32,12 @@ class Action:
     condition: Condition
     command: str
     seen: set[str] = field(default_factory=set)
+    task: asyncio.Task[None] | None = None
+
+    @property
+    def runs(self) -> bool:
+        """Tell whether the command runs; it is not started a second time beside itself."""
+        return self.task is not None and not self.task.done()
 
 
 @dataclass(frozen=True)
@@ -41,33 +52,30 @@ class Outcome:
 class Actions:
     """All that are asked for. Commands run beside each other, each in a session of its own."""
 
-    def __init__(self, folder: Path, actions: list[Action]) -> None:
-        self._folder, self._actions = folder, actions
-        self._running: set[asyncio.Task[None]] = set()
-        self._has_looked = False
+    def __init__(self, folder: Path, actions: list[Action], since_s: float = 0.0) -> None:
+        """Take what is asked for; what happened before `since_s` (wall seconds) is old."""
+        self._folder, self._actions, self._since_s = folder, actions, since_s
 
     def look(self, run: RunNow, so_far: SoFar | None, now_s: float) -> None:
-        """Start the commands of what has happened since the last look; how a run ended before the first is old."""
+        """Start the commands of what has happened since the last look."""
         for action in self._actions:
             now = {each.key: each for each in happened(action.condition, run, so_far, now_s)}
-            new = now.keys() - action.seen
-            is_old = not self._has_looked and action.condition.kind in ("finished", "failed", "xid.fatal")
-            if action.condition.kind == "memory":
-                action.seen = set(now)  # full again after it was not is another time
-            action.seen |= new
-            for key in () if is_old else sorted(new):
-                self._start(action, now[key], now_s)
-        self._has_looked = self._has_looked or run.is_there
-
-    def _start(self, action: Action, what: Happened, now_s: float) -> None:
-        task = asyncio.get_running_loop().create_task(self._run(action, what, now_s))
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
+            if action.condition.kind == "memory" and run.state(now_s) == "recording":
+                action.seen &= now.keys()  # full again after it was not is another time
+            for what in sorted(now.values(), key=lambda each: each.key):
+                if what.key not in action.seen and what.begins and not action.runs:
+                    action.seen.add(what.key)
+                    if what.at_s is None or what.at_s >= self._since_s:
+                        action.task = asyncio.get_running_loop().create_task(self._run(action, what, now_s))
 
     async def finish(self) -> None:
-        """Wait for the commands that run."""
-        if self._running:
-            await asyncio.wait(self._running)
+        """Give the commands that run a moment to end, and end them."""
+        running = [action.task for action in self._actions if action.task is not None and action.runs]
+        if running:
+            _, late = await asyncio.wait(running, timeout=FINISH_S)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
 
     async def _run(self, action: Action, what: Happened, now_s: float) -> None:
         facts = {"CONDITION": action.condition.text, "RUN": str(self._folder.absolute()), **what.facts}
@@ -95,12 +103,13 @@ class Actions:
 async def run_command(command: str, facts: dict[str, str], limit_s: float = LIMIT_S) -> Outcome:
     """Run a command of the user's in a shell, with facts in its environment, and return how it ended; never raises."""
     began_s = time.monotonic()
+    inherited = {name: value for name, value in os.environ.items() if name != TOKEN_VARIABLE}
     try:
         process = await asyncio.create_subprocess_exec(
             "/bin/sh",
             "-c",
             command,
-            env={**os.environ, **facts},
+            env={**inherited, **facts},
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
@@ -109,16 +118,28 @@ async def run_command(command: str, facts: dict[str, str], limit_s: float = LIMI
     except OSError as error:
         return Outcome(None, error.strerror or str(error), time.monotonic() - began_s)
     kept, code = bytearray(), None
+    reading = asyncio.create_task(_read(process, kept))
     try:
         async with asyncio.timeout(limit_s):
-            await _read(process, kept)
-            code = await process.wait()
+            code = await _end_of(process)
+        await asyncio.wait([reading], timeout=REST_S)  # what it left running may hold its output open
     except TimeoutError:
-        kept += f"\nended: it took more than {limit_s:.0f} s".encode()
-    finally:
         _kill(process)
-        await process.wait()
+        await asyncio.wait([reading], timeout=REST_S)
+        kept += f"\nended: it took more than {limit_s:.0f} s".encode()
+    except asyncio.CancelledError:
+        _kill(process)
+        raise
+    finally:
+        reading.cancel()
     return Outcome(code, kept.decode("utf-8", "replace")[-MOST_OUTPUT:], time.monotonic() - began_s)
+
+
+async def _end_of(process: asyncio.subprocess.Process) -> int:
+    """Wait for a process alone: its own `wait` also waits for whoever holds its output open."""
+    while process.returncode is None:
+        await asyncio.sleep(ENDED_EVERY_S)
+    return process.returncode
 
 
 async def _read(process: asyncio.subprocess.Process, kept: bytearray) -> None:
@@ -129,10 +150,6 @@ async def _read(process: asyncio.subprocess.Process, kept: bytearray) -> None:
 
 
 def _kill(process: asyncio.subprocess.Process) -> None:
-    """End what a command that took too long has started; one that has ended may leave others running."""
-    if process.returncode is not None:
-        return
-    try:
+    """End a command that took too long, with what it has started."""
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return

@@ -8,6 +8,7 @@ from gpu_report.live.run_now import RunNow
 from gpu_report.live.training import Training
 
 DROP_S = 10.0  # as in the report
+UNREAD_S = 5.0  # without any reading: a call that fails now and then is no lost GPU
 TOGETHER_S = 5.0  # ranks of one training fall within a step or two
 IDLE_S = 60.0  # idle for less is the end of an epoch
 FULL_SHARE = 0.97  # of a card: as in the report
@@ -19,18 +20,22 @@ FIRST_PHASE_S = 300.0
 
 @dataclass(frozen=True)
 class Alarm:
-    """Something that goes on: its kind (drop, idle, memory, xid), GPU (None: all), since when (s), and in words."""
+    """Something that goes on: its kind (drop, idle, memory, unread, xid), GPU (None: all), and in words.
+
+    `since_s` is since when (wall seconds), None where that is not known.
+    """
 
     kind: str
     severity: str
     gpu: int | None
-    since_s: float
+    since_s: float | None
     text: str
 
     @property
     def key(self) -> str:
         """Return what is the same as long as it is the same event."""
-        return f"{self.kind}-{'all' if self.gpu is None else self.gpu}-{self.since_s:.0f}"
+        since = "" if self.since_s is None else f"-{self.since_s:.0f}"
+        return f"{self.kind}-{'all' if self.gpu is None else self.gpu}{since}"
 
 
 def alarms(run: RunNow, now_s: float) -> list[Alarm]:
@@ -39,8 +44,8 @@ def alarms(run: RunNow, now_s: float) -> list[Alarm]:
         return list(_xids(run))
     there = [gpu for gpu in run.gpus if run.is_of_now(gpu, now_s)]
     drops = list(_drops(run, now_s))
-    found = [*_xids(run), *(alarm for gpu in there for alarm in _full(run, gpu)), *drops]
-    return found if drops else [*found, *_idle(there, now_s)]
+    found = [*_xids(run), *_unread(there), *(alarm for gpu in there for alarm in _full(run, gpu)), *drops]
+    return found if drops else [*found, *_idle(run, now_s)]
 
 
 def _drops(run: RunNow, now_s: float) -> Iterator[Alarm]:
@@ -50,21 +55,28 @@ def _drops(run: RunNow, now_s: float) -> Iterator[Alarm]:
         training = run.training
         where = f" in {training.phase}" if training is not None and training.phase not in (None, "train") else ""
         text = f"{_named(fallen)} fell from {level:.0f} % to {low:.0f} %{where}"
-        yield Alarm("drop", "warning", fallen[0].index, fallen[0].fell_since_s or now_s, text)
+        yield Alarm("drop", "warning", fallen[0].index, low_since_s(run, fallen[0], now_s), text)
 
 
 def falls(run: RunNow, now_s: float, least_s: float) -> list[list[GpuReadings]]:
     """Return the GPUs whose utilisation has been low for so long, unexpectedly; who fell together is one fall."""
-    if is_expected(run.training, now_s):
+    if is_expected(run.running, now_s):
         return []
-    low = [gpu for gpu in run.gpus if gpu.fell_since_s is not None and run.is_of_now(gpu, now_s)]
+    low = [gpu for gpu in run.gpus if gpu.low_since_s is not None and run.is_of_now(gpu, now_s)]
     together: list[list[GpuReadings]] = []
     for gpu in sorted(low, key=lambda gpu: (gpu.fell_since_s or 0.0, gpu.index)):
         if together and (gpu.fell_since_s or 0.0) - (together[-1][0].fell_since_s or 0.0) <= TOGETHER_S:
             together[-1].append(gpu)
         else:
             together.append([gpu])
-    return [fallen for fallen in together if now_s - (fallen[0].fell_since_s or now_s) >= least_s]
+    return [fallen for fallen in together if fallen[0].at_s - low_since_s(run, fallen[0], now_s) >= least_s]
+
+
+def low_since_s(run: RunNow, gpu: GpuReadings, now_s: float) -> float:
+    """Return since when a GPU is low for no reason that is known: not before training has begun again."""
+    since_s = gpu.fell_since_s or now_s
+    trains_s = [each.phase_since_s for each in run.running if each.phase == "train" and each.phase_since_s is not None]
+    return max(since_s, *trains_s) if len(trains_s) == len(run.running) == 1 else since_s
 
 
 def _named(gpus: list[GpuReadings]) -> str:
@@ -72,20 +84,31 @@ def _named(gpus: list[GpuReadings]) -> str:
     return f"GPU {numbers[0]}" if len(numbers) == 1 else f"GPUs {', '.join(numbers[:-1])} and {numbers[-1]}"
 
 
-def is_expected(training: Training | None, now_s: float) -> bool:
-    """Tell whether the training is in a phase that leaves the GPU idle, for no longer than such phases take."""
-    if training is None or training.phase in (None, "train") or training.phase_since_s is None:
+def is_expected(trainings: list[Training], now_s: float) -> bool:
+    """Tell whether every training is in a phase that leaves its GPUs idle, for no longer than such phases take."""
+    return bool(trainings) and all(_is_elsewhere(training, now_s) for training in trainings)
+
+
+def _is_elsewhere(training: Training, now_s: float) -> bool:
+    if training.phase in (None, "train") or training.phase_since_s is None:
         return False
     longest_s = training.longest_s.get(training.phase or "")
     most_s = FIRST_PHASE_S if longest_s is None else max(LONGER_SHARE * longest_s, DROP_S)
     return now_s - training.phase_since_s <= most_s
 
 
+def _unread(gpus: list[GpuReadings]) -> Iterator[Alarm]:
+    for gpu in gpus:
+        since_s = gpu.unread_since_s
+        if since_s is not None and gpu.at_s - since_s >= UNREAD_S:
+            yield Alarm("unread", "critical", gpu.index, since_s, f"GPU {gpu.index} has given no reading")
+
+
 def _full(run: RunNow, gpu: GpuReadings) -> Iterator[Alarm]:
     share = memory_share(run, gpu)
     if share is not None and share >= FULL_SHARE:
         text = f"GPU {gpu.index}'s memory is {100 * share:.0f} % full"
-        yield Alarm("memory", "warning", gpu.index, gpu.start_s, text)
+        yield Alarm("memory", "warning", gpu.index, None, text)
 
 
 def memory_share(run: RunNow, gpu: GpuReadings) -> float | None:
@@ -95,19 +118,22 @@ def memory_share(run: RunNow, gpu: GpuReadings) -> float | None:
     return used / total if used is not None and total else None
 
 
-def _idle(gpus: list[GpuReadings], now_s: float) -> Iterator[Alarm]:
-    since_s = idle_since_s(gpus)
-    if since_s is not None and now_s - since_s >= IDLE_S:
-        who = f"GPU {gpus[0].index} has" if len(gpus) == 1 else f"All {len(gpus)} GPUs have"
+def _idle(run: RunNow, now_s: float) -> Iterator[Alarm]:
+    since_s = idle_since_s(run, now_s)
+    if since_s is not None and (run.last_s or since_s) - since_s >= IDLE_S:
+        who = f"GPU {run.gpus[0].index} has" if len(run.gpus) == 1 else f"All {len(run.gpus)} GPUs have"
         yield Alarm("idle", "warning", None, since_s, f"{who} been idle")
 
 
-def idle_since_s(gpus: list[GpuReadings]) -> float | None:
-    """Return since when all of them have been idle, None where one works or none has a reading."""
-    read = [gpu for gpu in gpus if UTILISATION in gpu.newest]
-    since = [gpu.idle_since_s for gpu in read]
+def idle_since_s(run: RunNow, now_s: float) -> float | None:
+    """Return since when all GPUs have been idle, None where one works, or one has no reading of now.
+
+    What never had a reading of utilisation (some MIG devices) says nothing.
+    """
+    read = [gpu for gpu in run.gpus if UTILISATION in gpu.drawn]
+    since = [gpu.idle_since_s if run.is_of_now(gpu, now_s) else None for gpu in read]
     known = [each for each in since if each is not None]
-    return max(known) if known and len(known) == len(since) else None
+    return max(known) if known and len(known) == len(read) else None
 
 
 def _xids(run: RunNow) -> Iterator[Alarm]:

@@ -53,7 +53,9 @@ class Page:
         ]
         if library := find_chart_library(self._templates):
             routes.append(Route("/plotly.js", _file_of(library, "text/javascript")))
-        return Starlette(routes=routes, lifespan=self._following)
+        made = Starlette(routes=routes, lifespan=self._following)
+        made.router.redirect_slashes = False  # to an address without the prefix of a proxy
+        return made
 
     @contextlib.asynccontextmanager
     async def _following(self, _app: Starlette) -> AsyncIterator[None]:
@@ -67,7 +69,7 @@ class Page:
 
     async def page(self, _request: Request) -> Response:
         """Answer with the page; once the run is over and its report is made, with that."""
-        if self._follower.is_report:
+        if self._follower.reports.is_final:
             return await self.report(_request)
         html = self._page.render(name=self._follower.run.folder.name, version=__version__)
         return Response(html, media_type="text/html", headers={"Content-Security-Policy": POLICY, **NO_STORE})
@@ -79,11 +81,12 @@ class Page:
 
     async def status(self, _request: Request) -> Response:
         """Tell the state of the run now, as JSON."""
-        return JSONResponse(self._follower.status(), headers=NO_STORE)
+        return JSONResponse(await self._follower.status(), headers=NO_STORE)
 
     async def metrics(self, request: Request) -> Response:
         """Tell the newest readings for Prometheus."""
-        body, content_type = exposition(self._follower.status, request.headers.get("accept", ""))
+        said = await self._follower.status()
+        body, content_type = exposition(lambda: said, request.headers.get("accept", ""))
         return Response(body, headers={"Content-Type": content_type, **NO_STORE})
 
     async def health(self, _request: Request) -> Response:
@@ -92,7 +95,7 @@ class Page:
 
     async def report(self, _request: Request) -> Response:
         """Answer with the report of what there is so far."""
-        is_final = self._follower.status()["state"] == "ended"
+        is_final = (await self._follower.status())["state"] == "ended" and not self._follower.run.is_recorded
         path = await self._follower.reports.page(is_final=is_final)
         if path is None:
             why = self._follower.reports.error or "there is nothing to report yet"

@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from gpu_report.errors import UsageError
-from gpu_report.live.alarms import falls, idle_since_s, memory_share
+from gpu_report.live.alarms import falls, idle_since_s, low_since_s, memory_share
 from gpu_report.live.report_so_far import SoFar
 from gpu_report.live.run_now import RunNow
+from gpu_report.live.times import iso
 
 Kind = Literal["idle", "drop", "memory", "xid.fatal", "finished", "failed"]
+LESS_FULL_SHARE = 0.02  # of a card: a memory must have become so much less full before it is full again
 UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
 SHORTEST_S = 10.0  # what is shorter is no drop, and idle between two epochs
 _LASTING = re.compile(r"(idle|drop)>(\d{1,6}(?:\.\d+)?)([smh])")
@@ -30,10 +32,15 @@ class Condition:
 
 @dataclass(frozen=True)
 class Happened:
-    """A condition has come true: `key` is what tells this time from another, `facts` what its command is told."""
+    """A condition has come true: `key` is what tells this time from another, `facts` what its command is told.
+
+    `at_s` is when it happened (wall seconds), None for what goes on. It `begins` unless it only goes on being so.
+    """
 
     key: str
     facts: dict[str, str] = field(default_factory=dict)
+    at_s: float | None = None
+    begins: bool = True
 
 
 def condition_of(text: str) -> Condition:
@@ -45,6 +52,8 @@ def condition_of(text: str) -> Condition:
             raise UsageError(f"--on {text}: say {SHORTEST_S:.0f}s or more")
         return Condition(plain, "idle" if lasting[1] == "idle" else "drop", seconds)
     if share := _SHARE.fullmatch(plain):
+        if not 0 < float(share[1]) < 100:
+            raise UsageError(f"--on {text}: say more than 0 % and less than 100 %")
         return Condition(plain, "memory", float(share[1]) / 100)
     if plain in PLAIN:
         return Condition(plain, PLAIN[plain])
@@ -56,43 +65,45 @@ def happened(condition: Condition, run: RunNow, so_far: SoFar | None, now_s: flo
     if condition.kind in ("finished", "failed"):
         yield from _ended(run, failed=condition.kind == "failed")
     elif condition.kind == "xid.fatal":
-        for when in so_far.fatal_xids if so_far is not None else ():
-            yield Happened(f"xid-{when}", {"SINCE": when})
+        for at_s in so_far.fatal_xids if so_far is not None else ():
+            yield Happened(f"xid-{at_s:.3f}", {"SINCE": iso(at_s) or ""}, at_s)
     elif run.state(now_s) == "recording":
         yield from {"idle": _idle, "drop": _drop, "memory": _memory}[condition.kind](condition, run, now_s)
 
 
 def _idle(condition: Condition, run: RunNow, now_s: float) -> Iterator[Happened]:
-    since_s = idle_since_s([gpu for gpu in run.gpus if run.is_of_now(gpu, now_s)])
-    if since_s is not None and now_s - since_s >= condition.least:
-        yield Happened(f"idle-{since_s:.0f}", {"SECONDS": f"{now_s - since_s:.0f}"})
+    """Yield an idleness that was sampled for so long: what came after the last sample nobody knows."""
+    since_s = idle_since_s(run, now_s)
+    lasts_s = 0.0 if since_s is None else (run.last_s or since_s) - since_s
+    if since_s is not None and lasts_s >= condition.least:
+        yield Happened(f"idle-{since_s:.0f}", {"SECONDS": f"{lasts_s:.0f}"})
 
 
 def _drop(condition: Condition, run: RunNow, now_s: float) -> Iterator[Happened]:
     for fallen in falls(run, now_s, condition.least):
-        since_s, level = fallen[0].fell_since_s or now_s, max(gpu.level_pct or 0.0 for gpu in fallen)
+        since_s, level = low_since_s(run, fallen[0], now_s), max(gpu.level_pct or 0.0 for gpu in fallen)
         gpus = ",".join(str(index) for index in sorted(gpu.index for gpu in fallen))
-        facts = {"GPU": gpus, "SECONDS": f"{now_s - since_s:.0f}", "LEVEL_PCT": f"{level:.0f}"}
-        yield Happened(f"drop-{since_s:.0f}", facts)
+        facts = {"SECONDS": f"{fallen[0].at_s - since_s:.0f}", "LEVEL_PCT": f"{level:.0f}"}
+        yield Happened(f"drop-{since_s:.0f}", {"GPU": gpus, **facts})
 
 
 def _memory(condition: Condition, run: RunNow, now_s: float) -> Iterator[Happened]:
     for gpu in run.gpus:
         share = memory_share(run, gpu) if run.is_of_now(gpu, now_s) else None
-        if share is not None and share > condition.least:
-            yield Happened(f"memory-{gpu.index}", {"GPU": str(gpu.index), "MEMORY_PCT": f"{100 * share:.1f}"})
+        if share is not None and share > condition.least - LESS_FULL_SHARE:
+            facts = {"GPU": str(gpu.index), "MEMORY_PCT": f"{100 * share:.1f}"}
+            yield Happened(f"memory-{gpu.index}", facts, begins=share > condition.least)
 
 
 def _ended(run: RunNow, *, failed: bool) -> Iterator[Happened]:
-    """Yield the end of the recording, or of a training that is watched without a command."""
+    """Yield the end of the command; where none was recorded, that of the training that is watched."""
     events, training = run.events, run.training
     code, name = events.exit_code, events.exit_signal
     if events.ended_s is not None and events.ended_by == "command":
-        has_failed = bool(code) or name is not None
-    elif training is not None and training.ended is not None:
-        has_failed = training.ended == "exception"
+        has_failed, at_s, key = bool(code) or name is not None, events.ended_s, f"command-{events.ended_s:.0f}"
+    elif not events.has_command and training is not None and training.ended_s is not None:
+        has_failed, at_s, key = training.ended == "exception", training.ended_s, f"training-{training.begun_s:.0f}"
     else:
         return
     if has_failed == failed:
-        facts = {"EXIT_CODE": "" if code is None else str(code), "SIGNAL": name or ""}
-        yield Happened(f"ended-{events.started_s or 0:.0f}", facts)
+        yield Happened(key, {"EXIT_CODE": "" if code is None else str(code), "SIGNAL": name or ""}, at_s)

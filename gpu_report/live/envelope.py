@@ -42,6 +42,10 @@ class Envelope:
             known = self._buckets.setdefault(number // 2, [least, most, 0.0, 0])
             known[:] = min(least, known[0]), max(most, known[1]), known[2] + total, known[3] + count
 
+    def short_rows(self) -> list[list[float]]:
+        """Return the same as `rows`, rounded to what a page can show."""
+        return [[round(value, 2) for value in row] for row in self.rows()]
+
     def rows(self) -> list[tuple[float, float, float, float]]:
         """Return of each bucket that has readings: when it begins (s), and its least, mean and most."""
         return [

@@ -1,4 +1,4 @@
-"""events.jsonl while it grows: how the recording and its command ended, faults of a GPU, rows of results.csv."""
+"""events.jsonl while it grows: how the recording and its command ended, and faults of a GPU."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -21,11 +21,11 @@ class Events:
         self.started_s: float | None = None
         self.ended_s: float | None = None
         self.ended_by: str | None = None
+        self.has_command = False
         self.exit_code: int | None = None
         self.exit_signal: str | None = None
         self.xid_lines = 0  # of the kernel log
         self.xids: deque[tuple[float, int | None, int]] = deque(maxlen=MOST_FAULTS)  # when, GPU, code
-        self.epochs_seen: deque[tuple[float, int]] = deque(maxlen=MOST_FAULTS)  # rows of results.csv
 
     def look(self) -> None:
         """Take in what has come; OSError where it cannot be read."""
@@ -39,9 +39,11 @@ class Events:
     def _take(self, kind: str, event: Mapping[str, Any]) -> None:
         if kind == "recording_started":
             self.started_s, self.ended_s, self.ended_by = event["wall_s"], None, None
-            self.exit_code = self.exit_signal = None
+            self.exit_code, self.exit_signal, self.has_command = None, None, False
         elif kind == "recording_ended":
             self.ended_s, self.ended_by = event["wall_s"], str(event.get("ended_by") or "")
+        elif kind == "command_started":
+            self.has_command = True
         elif kind == "command_ended":
             code, name = finite(event.get("exit_code")), event.get("signal")
             self.exit_code = None if code is None else int(code)
@@ -51,5 +53,3 @@ class Events:
         elif kind == "xid" and (code := finite(event.get("code"))) is not None:
             gpu = finite(event.get("gpu"))
             self.xids.append((event["wall_s"], None if gpu is None else int(gpu), int(code)))
-        elif kind == "epoch" and (number := finite(event.get("epoch"))) is not None:
-            self.epochs_seen.append((event["wall_s"], int(number)))

@@ -53,7 +53,7 @@ class Status(Collector):
         yield energy
         yield from _training(said)
         alarms = GaugeMetricFamily(f"{PREFIX}_alarms", "What goes wrong at this moment", labels=("kind",))
-        for kind in ("drop", "idle", "memory", "xid"):
+        for kind in ("drop", "idle", "memory", "unread", "xid"):
             alarms.add_metric((kind,), sum(alarm["kind"] == kind for alarm in said["alarms"]))
         yield alarms
 

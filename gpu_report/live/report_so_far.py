@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import json
 import os
+import shutil
 import signal
 import sys
 import tempfile
@@ -17,14 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from gpu_report.catalogue import cause_words
-from gpu_report.live.times import iso
+from gpu_report.live.times import iso, wall_s
 
 LIMIT_S = 600.0  # of one analysis: a month of readings takes half a minute
 NICENESS = 10  # loaders' workers come first
 # Of a core, for analysing again and again what grows: one of 1 s each 200 s.
 BUDGET_SHARE = 0.005
 # Where something goes wrong: why is worth more then.
-URGENT_SHARE = 0.05
+URGENT_SHARE = 0.1
 # A report that somebody asks for while the run goes on may take so much.
 ASKED_SHARE = 0.1
 FIRST_S = 20.0  # after the beginning there is nothing to be said yet
@@ -36,12 +37,12 @@ LONGEST_TEXT = 2000  # characters
 
 @dataclass(frozen=True)
 class SoFar:
-    """What the report says of the run up to `as_of_s` (wall). `fatal_xids` are when such were logged, seconds of it."""
+    """What the report says of the run up to `as_of_s`; `fatal_xids` are when such were reported (wall seconds)."""
 
     as_of_s: float
     verdict: tuple[str, ...]
     findings: tuple[dict[str, Any], ...]
-    fatal_xids: tuple[str, ...] = ()
+    fatal_xids: tuple[float, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return it as /gpu-status says it."""
@@ -63,6 +64,7 @@ class Reports:
         self._next_s, self._next_urgent_s = time.monotonic() + FIRST_S, 0.0
         self._rendered_s, self._render_took_s = float("-inf"), 0.0
         self._page = Path(tempfile.mkdtemp(prefix="gpu-report-live-")) / "report.html"
+        self._final_failed = False
         self.is_final = False  # the page is the report of the whole run
         self.so_far: SoFar | None = None
         self.error = ""
@@ -73,17 +75,21 @@ class Reports:
         return self._lock.locked()
 
     @property
-    def has_failed(self) -> bool:
-        """Tell whether the last one could not be made; `page` tries again when somebody asks."""
-        return bool(self.error)
+    def wants_final(self) -> bool:
+        """Tell whether the report of the whole run is still to be made; one that failed is made when somebody asks."""
+        return not (self.is_final or self.is_busy or self._final_failed)
+
+    def reopen(self) -> None:
+        """Take note that the recording goes on: no report is final."""
+        self.is_final = self._final_failed = False
 
     def is_due(self, *, urgent: bool) -> bool:
         """Tell whether it is time to analyse again; `urgent` where something is going wrong."""
         now_s = time.monotonic()
         return not self.is_busy and now_s >= (self._next_urgent_s if urgent else self._next_s)
 
-    async def analyse(self, *, urgent: bool) -> None:
-        """Analyse what there is so far."""
+    async def analyse(self, *, urgent: bool) -> bool:
+        """Analyse what there is so far; return whether that could be done."""
         async with self._lock:
             began_s, as_of_s = time.monotonic(), time.time()
             said = await self._run(("summary", str(self._folder), "--format", "json", *self._price))
@@ -91,8 +97,9 @@ class Reports:
             self._next_s = time.monotonic() + max(took_s / BUDGET_SHARE, FIRST_S)
             if urgent:
                 self._next_urgent_s = time.monotonic() + took_s / URGENT_SHARE
-            if said is not None:
-                self.so_far = _so_far(as_of_s, said) or self.so_far
+            so_far = None if said is None else _so_far(as_of_s, said)
+            self.so_far = so_far or self.so_far
+            return so_far is not None
 
     async def page(self, *, is_final: bool) -> Path | None:
         """Return the report of what there is, None where it could not be made (`error` says why).
@@ -102,10 +109,12 @@ class Reports:
         async with self._lock:
             age_s = time.monotonic() - self._rendered_s
             is_fresh = not is_final and age_s < max(self._render_took_s / ASKED_SHARE, FRESH_S)
-            if self.is_final or is_fresh:
+            if (self.is_final or is_fresh) and self._page.exists():
                 return self._page
             began_s = time.monotonic()
+            self._page.parent.mkdir(exist_ok=True)  # a temporary folder may be cleaned up meanwhile
             made = await self._run(("render", str(self._page), str(self._folder), *self._price))
+            self._final_failed = is_final and made is None
             if made is None:
                 return None
             self._rendered_s, self._render_took_s = time.monotonic(), time.monotonic() - began_s
@@ -123,8 +132,9 @@ class Reports:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
-            preexec_fn=_yield_to_others,
         )
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, process.pid, NICENESS)
         try:
             out, errors = await asyncio.wait_for(process.communicate(), LIMIT_S)
         except TimeoutError:
@@ -141,12 +151,7 @@ class Reports:
 
     def close(self) -> None:
         """Remove what was made."""
-        self._page.unlink(missing_ok=True)
-        self._page.parent.rmdir()
-
-
-def _yield_to_others() -> None:
-    os.nice(NICENESS)
+        shutil.rmtree(self._page.parent, ignore_errors=True)
 
 
 def _kill(process: asyncio.subprocess.Process) -> None:
@@ -165,8 +170,9 @@ def _so_far(as_of_s: float, said: bytes) -> SoFar | None:
         events = summary["kernel"]["events"]
     except (ValueError, KeyError, TypeError):
         return None
-    fatal = tuple(str(e.get("time")) for e in events if e.get("severity") == "critical" and e.get("code") is not None)
-    return SoFar(as_of_s, verdict, tuple(map(_finding, unexpected[:SHOWN_FINDINGS])), fatal)
+    fatal = [e.get("time") for e in events if e.get("severity") == "critical" and e.get("code") is not None]
+    times = tuple(at_s for at_s in map(wall_s, fatal) if at_s is not None)
+    return SoFar(as_of_s, verdict, tuple(map(_finding, unexpected[:SHOWN_FINDINGS])), times)
 
 
 def _finding(said: dict[str, Any]) -> dict[str, Any]:

@@ -59,12 +59,13 @@ class RunNow:
         if self._inode is not None and (self._inode != inode or not self.is_there):
             self._begin()
         self._inode, self.is_there = inode, True
+        self._read_facts()
+        self.samples.interval_s = self.interval_s
         if not self._may_be_new():
             return False
         came = self.samples.look()
         self.events.look()
         self._processes.look()
-        self._read_facts()
         self.is_recorded = recorder_pid(self.folder) is not None
         return came
 
@@ -108,6 +109,11 @@ class RunNow:
         return self._processes.newest
 
     @property
+    def running(self) -> list[Training]:
+        """Return the trainings that have not ended."""
+        return self._processes.running
+
+    @property
     def gpus(self) -> list[GpuReadings]:
         """Return the GPUs in the order of their index."""
         return [self.samples.gpus[index] for index in sorted(self.samples.gpus)]
@@ -131,7 +137,7 @@ class RunNow:
     def is_of_now(self, gpu: GpuReadings, now_s: float) -> bool:
         """Tell whether a GPU's newest reading may be shown as what it does now."""
         fresh_s = max(STALE_S, ALIVE_INTERVALS * self.interval_s)
-        return self.state(now_s) == "recording" and now_s - gpu.at_s <= fresh_s
+        return self.state(now_s) == "recording" and -fresh_s <= now_s - gpu.at_s <= fresh_s
 
 
 def _size(path: Path) -> int:

@@ -5,13 +5,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gpu_report import schema
-from gpu_report.live.gpu_readings import DRAWN, GpuReadings
+from gpu_report.live.gpu_readings import DRAWN, GAP_AT_LEAST_S, GAP_INTERVALS, GpuReadings
 from gpu_report.live.tail import Tail
 from gpu_report.ordinary_file import LARGEST_HEADER, LARGEST_INDEX, MIB, MOST_GPUS, open_ordinary
 from gpu_report.run_folder import finite, stamp
 
 END_BYTES = MIB  # of a file that is there already: 20 minutes of eight GPUs
-WALL = schema.TIME_COLUMNS[0].name
+WALL, MONO = (column.name for column in schema.TIME_COLUMNS)
+CLOCK_SET_S = 2.0  # by less than this a clock is disciplined all the time
+LARGEST_READING = 1e15  # a board that takes 1 kW has used 1e12 J after thirty years
 
 
 class Samples:
@@ -19,10 +21,12 @@ class Samples:
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / schema.SAMPLES_CSV
+        self.interval_s = 1.0
         self._begin()
 
     def _begin(self) -> None:
         self.gpus: dict[int, GpuReadings] = {}
+        self._newest_mono_s: dict[int, float | None] = {}
         self.start_s: float | None = None  # when the first row was written
         self._columns: _Columns | None = None
         self._end: _Rows | None = None
@@ -76,17 +80,31 @@ class Samples:
         if gpu is None:
             return False
         at_s, _ = columns.place(cells)
-        if at_s is None or at_s <= gpu.at_s:
-            return False  # a clock that was set back: what comes until it has caught up is no newer
+        if at_s is None:
+            return False
+        mono_s = columns.mono_s(cells)
+        if self._was_set(gpu, at_s, mono_s):
+            gpu.restart(at_s)
+        elif at_s <= gpu.at_s:
+            return False  # a row that stands there twice
+        self._newest_mono_s[gpu.index] = mono_s
         gpu.take(at_s, columns.all_of(cells))
         return True
+
+    def _was_set(self, gpu: GpuReadings, at_s: float, mono_s: float | None) -> bool:
+        """Tell whether the wall clock was set since the row before, or the machine slept: it went on differently."""
+        before_s = self._newest_mono_s.get(gpu.index)
+        if mono_s is None or before_s is None or mono_s <= before_s:
+            return mono_s is not None and before_s is not None and mono_s < before_s  # a recorder after a restart
+        return abs((at_s - gpu.at_s) - (mono_s - before_s)) > CLOCK_SET_S
 
     def _draw(self, cells: Sequence[bytes], columns: "_Columns", rows: "_Rows") -> GpuReadings | None:
         at_s, index = columns.place(cells)
         if at_s is None or index is None or (index not in self.gpus and len(self.gpus) >= MOST_GPUS):
             return None
         gpu = self.gpus.setdefault(index, GpuReadings(index, rows.start_s))
-        gpu.draw(at_s, columns.drawn_of(cells), rows.since_before(index, at_s))
+        since_s, most_s = rows.since_before(index, at_s), max(GAP_INTERVALS * self.interval_s, GAP_AT_LEAST_S)
+        gpu.draw(at_s, columns.drawn_of(cells), since_s if since_s is None or since_s <= most_s else None)
         return gpu
 
 
@@ -113,7 +131,7 @@ class _Columns:
     def __init__(self, header: bytes) -> None:
         names = [name.strip() for name in header.decode("utf-8-sig", "replace").strip("\r").split(",")]
         at = {name: place for place, name in enumerate(names)}
-        self._wall, self._gpu = at.get(WALL, 0), at.get("gpu")
+        self._wall, self._mono, self._gpu = at.get(WALL, 0), at.get(MONO), at.get("gpu")
         known = [column.name for column in schema.GPU_QUANTITIES if column.name in at]
         self._all = [(name, at[name]) for name in known]
         self._drawn = [(name, at[name]) for name in DRAWN if name in at]
@@ -124,6 +142,10 @@ class _Columns:
         index = 0.0 if self._gpu is None else _number(cells[self._gpu]) if self._gpu < len(cells) else None
         is_one = index is not None and 0 <= index <= LARGEST_INDEX and index == int(index)
         return at_s, int(index) if index is not None and is_one else None
+
+    def mono_s(self, cells: Sequence[bytes]) -> float | None:
+        """Return the time of a row on the recorder's own clock, None where it has none."""
+        return stamp(_number(cells[self._mono])) if self._mono is not None and self._mono < len(cells) else None
 
     def drawn_of(self, cells: Sequence[bytes]) -> dict[str, float]:
         """Return the readings that are drawn, without those that failed."""
@@ -142,6 +164,7 @@ def _values(cells: Sequence[bytes], columns: Sequence[tuple[str, int]]) -> dict[
 
 def _number(cell: bytes) -> float | None:
     try:
-        return finite(float(cell)) if cell else None
+        number = finite(float(cell)) if cell else None
     except ValueError:
         return None
+    return number if number is not None and abs(number) <= LARGEST_READING else None

@@ -24,13 +24,17 @@ GRACE_S = 1  # for who still watches when the server ends; whole seconds
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """What to serve: `linger_s` after the recording's end, or its recorder's, the server ends; None: never."""
+    """What to serve: `linger_s` after the recording's end, or its recorder's, the server ends; None: never.
+
+    What happened before `since_s` (wall seconds) starts no command.
+    """
 
     folder: Path
     token: str | None = None
     price_per_hour: float | None = None
     actions: tuple[Action, ...] = ()
     linger_s: float | None = None
+    since_s: float = 0.0
 
 
 def serve(options: ServeOptions, listening: socket.socket) -> None:
@@ -43,9 +47,20 @@ def serve(options: ServeOptions, listening: socket.socket) -> None:
 async def _serve(options: ServeOptions, listening: socket.socket) -> None:
     run = RunNow(options.folder)
     reports = Reports(options.folder, options.price_per_hour)
-    follower = Follower(run, reports, Actions(options.folder, list(options.actions)), options.price_per_hour)
-    config = uvicorn.Config(
-        Guard(Page(follower).app(), options.token),
+    actions = Actions(options.folder, list(options.actions), options.since_s)
+    follower = Follower(run, reports, actions, options.price_per_hour)
+    try:
+        server = uvicorn.Server(_config(Guard(Page(follower).app(), options.token)))
+        ending = asyncio.create_task(_end_in_time(run, server, options.linger_s))
+        await server.serve(sockets=[listening])
+        ending.cancel()
+    finally:
+        reports.close()
+
+
+def _config(app: Guard) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
         loop="asyncio",
         log_level="critical",
         access_log=False,
@@ -53,19 +68,13 @@ async def _serve(options: ServeOptions, listening: socket.socket) -> None:
         timeout_graceful_shutdown=GRACE_S,
         lifespan="on",
     )
-    server = uvicorn.Server(config)
-    ending = asyncio.create_task(_end_in_time(run, server, options.linger_s))
-    try:
-        await server.serve(sockets=[listening])
-    finally:
-        ending.cancel()
 
 
 async def _end_in_time(run: RunNow, server: uvicorn.Server, linger_s: float | None) -> None:
     """End the server once nothing has been recorded for so long."""
     over_since_s: float | None = None
     while linger_s is not None:
-        is_over = run.state(time.time()) in ("ended", "recorder gone", "folder gone")
+        is_over = run.state(time.time()) != "recording"
         if not is_over:
             over_since_s = None
         elif over_since_s is None:

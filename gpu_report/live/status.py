@@ -28,12 +28,20 @@ def status(
         "last_sample": None if run.last_s is None else iso(run.last_s),
         "run": _run(run),
         "gpus": [_gpu(run, gpu, now_s) for gpu in run.gpus],
-        "idle_s": _since(idle_since_s([gpu for gpu in run.gpus if run.is_of_now(gpu, now_s)]), now_s),
+        "idle_s": _since(idle_since_s(run, now_s), run.last_s or now_s),
         "training": None if training is None else _training(training, now_s, is_live=state == "recording"),
         "spent": _spent(run, price_per_hour),
-        "alarms": [_alarm(alarm, now_s) for alarm in alarms],
+        "alarms": [_alarm(alarm, run.last_s or now_s) for alarm in alarms],
         "so_far": None if so_far is None else so_far.as_json(),
     }
+
+
+def without_answer(said: dict[str, Any], now_s: float) -> dict[str, Any]:
+    """Return what was said last without any reading: the disk of the run folder does not answer."""
+    gone = dict.fromkeys((*QUANTITIES, "idle_s", "low_s", "level_pct"))
+    gpus = [{**gpu, **gone} for gpu in said.get("gpus", ())]
+    why = "the disk of the run folder does not answer"
+    return {**said, "time": iso(now_s), "gpus": gpus, "idle_s": None, "alarms": [], "error": why}
 
 
 def _run(run: RunNow) -> dict[str, Any]:
@@ -60,8 +68,8 @@ def _gpu(run: RunNow, gpu: GpuReadings, now_s: float) -> dict[str, Any]:
         "memory_total_mib": None if device is None else device.memory_mib,
         "age_s": round(now_s - gpu.at_s, 3),
         **readings,
-        "idle_s": _since(gpu.idle_since_s, now_s) if is_now else None,
-        "low_s": _since(gpu.fell_since_s, now_s) if is_now else None,
+        "idle_s": _since(gpu.idle_since_s, gpu.at_s) if is_now else None,
+        "low_s": _since(gpu.low_since_s, gpu.at_s) if is_now else None,
         "level_pct": gpu.level_pct if is_now else None,
         "energy_used_j": round(gpu.energy_j, 1),
     }
@@ -87,10 +95,9 @@ def _training(training: Training, now_s: float, *, is_live: bool) -> dict[str, A
 
 
 def _spent(run: RunNow, price_per_hour: float | None) -> dict[str, Any]:
-    """Return what was spent from the first sample to the last, on all GPUs that are recorded."""
-    start_s, last_s = run.samples.start_s, run.last_s
-    seconds = 0.0 if start_s is None or last_s is None else max(last_s - start_s, 0.0)
-    gpu_s = seconds * len(run.gpus)
+    """Return what was spent on all GPUs while they were recorded; the time between two recordings is none of it."""
+    seconds = max((gpu.recorded_s for gpu in run.gpus), default=0.0)
+    gpu_s = sum(gpu.recorded_s for gpu in run.gpus)
     return {
         "seconds": round(seconds, 1),
         "gpu_seconds": round(gpu_s, 1),
@@ -99,14 +106,14 @@ def _spent(run: RunNow, price_per_hour: float | None) -> dict[str, Any]:
     }
 
 
-def _alarm(alarm: Alarm, now_s: float) -> dict[str, Any]:
+def _alarm(alarm: Alarm, run_last_s: float) -> dict[str, Any]:
     return {
         "id": alarm.key,
         "kind": alarm.kind,
         "severity": alarm.severity,
         "gpu": alarm.gpu,
-        "since": iso(alarm.since_s),
-        "for_s": _since(alarm.since_s, now_s),
+        "since": None if alarm.since_s is None else iso(alarm.since_s),
+        "for_s": _since(alarm.since_s, run_last_s),
         "text": alarm.text,
         "provisional": True,
     }

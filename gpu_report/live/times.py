@@ -10,3 +10,11 @@ def iso(wall_s: float) -> str | None:
     except (ValueError, OverflowError, OSError):
         return None
     return text.replace("+00:00", "Z")
+
+
+def wall_s(text: object) -> float | None:
+    """Return the wall seconds of a time in ISO 8601, None for what is none."""
+    try:
+        return datetime.fromisoformat(str(text)).timestamp()
+    except (ValueError, OverflowError, OSError):
+        return None

@@ -38,8 +38,9 @@ class Training:
     longest_s: dict[str, float] = field(default_factory=dict)
     data_wait_s: float = 0.0
     data_wait_share: float | None = None
-    batches_done: int = 0
+    begun_s: float = 0.0
     ended: str | None = None
+    ended_s: float | None = None
     error: str | None = None
 
     def epoch_s(self) -> float | None:
@@ -77,7 +78,7 @@ class Process:
     def _take(self, kind: str, event: Mapping[str, Any]) -> None:
         if kind == "run":
             self.begun_s, self.rank = event["wall_s"], _whole(event.get("rank")) or 0
-            self.training = Training(task=_text(event.get("task")) or "")
+            self.training = Training(task=_text(event.get("task")) or "", begun_s=self.begun_s)
         if self.training is None:
             return
         take = getattr(self, f"_take_{kind}", None) if kind in KINDS else None
@@ -110,14 +111,13 @@ class Process:
     def _take_epoch(self, training: Training, event: Mapping[str, Any]) -> None:
         wait_s, start_s = finite(event.get("data_wait_s")), finite(event.get("start_wall_s"))
         training.batch = _whole(event.get("batches"))
-        training.batches_done += training.batch or 0
         if wait_s is not None and start_s is not None and event["wall_s"] > start_s:
             training.data_wait_s += wait_s
             training.data_wait_share = min(max(wait_s / (event["wall_s"] - start_s), 0.0), 1.0)
 
     def _take_ended(self, training: Training, event: Mapping[str, Any]) -> None:
         training.ended, training.error = _text(event.get("how")), _text(event.get("error"))
-        training.phase = None
+        training.phase, training.ended_s = None, event["wall_s"]
 
 
 KINDS = {"settings", "phase", "progress", "batches", "epoch", "ended"}
@@ -129,14 +129,33 @@ class Processes:
     def __init__(self, folder: Path) -> None:
         self._folder = folder / schema.INSIDE_DIR
         self._known: dict[Path, Process] = {}
+        self._over: set[Path] = set()  # of a sweep: what they were is not asked again
 
     def look(self) -> None:
         """Take in what has come from all of them; OSError where it cannot be read."""
         for path in self._folder.glob("*.jsonl"):
-            if path not in self._known and len(self._known) < MOST_PROCESSES:
+            if path not in self._known and path not in self._over and self._has_room():
                 self._known[path] = Process(path)
         for process in self._known.values():
             process.look()
+
+    def _has_room(self) -> bool:
+        """Make room for one more by forgetting the one of those that have ended that began first."""
+        if len(self._known) < MOST_PROCESSES:
+            return True
+        over = [path for path, each in self._known.items() if each.training is None or each.training.ended]
+        if not over:
+            return False
+        first = min(over, key=lambda path: self._known[path].begun_s)
+        del self._known[first]
+        self._over.add(first)
+        return True
+
+    @property
+    def running(self) -> list[Training]:
+        """Return the trainings that have not ended, each of its first rank."""
+        found = [each.training for each in self._known.values() if each.rank <= 0]
+        return [each for each in found if each is not None and each.task == "train" and each.ended is None]
 
     @property
     def newest(self) -> Training | None:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from gpu_report import schema
 from gpu_report.errors import InputError
+from gpu_report.inside.on_path.gpu_report_inside.profile_requests import is_recorded
 from gpu_report.load.dumps import load_dumps
 from gpu_report.load.kernel import MOST_EVENTS, RawLine, kernel_events
 from gpu_report.load.limits import SHORT, Limits, limits_of
@@ -149,7 +150,7 @@ def _assemble(  # noqa: PLR0913, PLR0917 - what was read before, and how much ma
     traces, imported, trace_problems = load_traces(folder / schema.PROFILE_DIR, inside, clock, duration_s)
     waits, wait_problems = load_waits(folder / schema.WAITS_CSV, clock, duration_s, limits)
     kernel = _kernel_log(events, clock, devices, frozenset(int(pid) for pid in processes["pid"]))
-    recorded = with_versions(recording(info, samples), inside)
+    recorded = with_versions(recording(info, samples, goes_on=is_recorded(str(folder))), inside)
     return Run(
         path=str(path),
         start_wall_s=clock.start_wall_s,

@@ -42,7 +42,7 @@ def load_info(folder: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
     return info, ()
 
 
-def recording(info: Mapping[str, Any], samples: pd.DataFrame) -> Recording:
+def recording(info: Mapping[str, Any], samples: pd.DataFrame, *, goes_on: bool = False) -> Recording:
     """Return how the run was recorded; the interval is measured where it is not known."""
     host, own = _mapping(info.get("host")), _mapping(info.get("recorder"))
     return Recording(
@@ -67,6 +67,7 @@ def recording(info: Mapping[str, Any], samples: pd.DataFrame) -> Recording:
         slurm_job_id=slurm_job_id(info.get("slurm_job_id")),
         interval_s=_interval_s(info, measured_interval(samples)),
         ended_by=_text(info.get("ended_by")),
+        goes_on=goes_on,
         exit_code=_whole(info.get("exit_code")),
         exit_signal=_text(info.get("exit_signal")),
         source=_text(info.get("source")) or "samples CSV",

@@ -81,6 +81,7 @@ class Recording:
 
     `cuda_visible_devices` is what the command found of that variable, None where it was not set or is not known.
     `slurm_job_id` is that of the Slurm job that it was part of, None outside one.
+    `goes_on` says that a recorder still writes it.
     `ended_by` is duration, signal, command, import, or None when there is no end marker (the recorder was
     killed, crashed, or the machine went down). `interval_s` is the intended distance of two ticks.
     `cores` is by CPU affinity, `cpu_limit` the cores' worth of time that cgroups allow; `memory_limit_mib` is theirs,
@@ -109,6 +110,7 @@ class Recording:
     slurm_job_id: str | None = None
     interval_s: float | None = None
     ended_by: str | None = None
+    goes_on: bool = False
     exit_code: int | None = None
     exit_signal: str | None = None
     source: str = "gpu-report record"

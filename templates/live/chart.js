@@ -1,7 +1,7 @@
 // The timeline of one quantity: the last ten minutes reading by reading, or the whole run by least, mean and most.
 
 const RECENT_S = 600;
-const SHORTEST_S = 60; // of the time that is shown
+const SHORTEST_S = 20; // of the time that is shown
 const WHOLE_EVERY_MS = 5000; // the whole run looks the same for longer
 const COLOURS = 8;
 const AXES = {
@@ -117,13 +117,13 @@ export class Chart {
     const axis = { gridcolor: colour("--grid"), linecolor: colour("--line"), zeroline: false, fixedrange: true };
     const now = Date.now();
     return {
-      margin: { l: 52, r: 10, t: 8, b: 34 },
+      margin: { l: 52, r: 14, t: 8, b: 34 },
       paper_bgcolor: "rgba(0,0,0,0)",
       plot_bgcolor: "rgba(0,0,0,0)",
       font: { color: colour("--muted"), size: 12, family: getComputedStyle(document.body).fontFamily },
-      xaxis: { ...axis, type: "date", range: whole ? undefined : [this.#recentFrom(now), now] },
+      xaxis: { ...axis, type: "date", nticks: Math.max(Math.floor(this.place.clientWidth / 110), 2), tickangle: 0, range: whole ? undefined : [this.#recentFrom(now), now] },
       yaxis: { ...axis, ticksuffix: ` ${unit}`, rangemode: "tozero", range },
-      legend: { orientation: "h", y: 1.12 },
+      legend: { orientation: "h", y: -0.16, yanchor: "top" },
       hovermode: "x unified",
       hoverlabel: { bgcolor: colour("--surface"), bordercolor: colour("--line"), font: { color: colour("--text") } },
       shapes: this.bands.map(([from, to]) => ({

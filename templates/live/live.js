@@ -5,6 +5,7 @@ import { follow } from "./stream.js";
 import { MISSING, clock, duration, energy, memory, prose, quantity } from "./words.js";
 
 const at = (id) => document.getElementById(id);
+const SILENT_S = 15; // as long as a reading may be shown as one of now
 const PHASES = { train: "training", startup: "start-up" };
 const chart = new Chart(at("chart"));
 
@@ -15,15 +16,17 @@ function say(id, text) {
 
 function showState(status) {
   const last = status.last_sample;
+  const age = last ? (Date.parse(status.time) - Date.parse(last)) / 1000 : 0;
+  const silent = status.state === "recording" && age > Math.max(SILENT_S, 3 * status.run.interval_s);
   const words = {
     waiting: "Waiting for the first sample",
-    recording: last ? `Recording, last sample ${duration((Date.parse(status.time) - Date.parse(last)) / 1000)} ago` : "Recording",
-    "recorder gone": last ? `The recorder is gone since ${clock(last)}; the training may go on` : "The recorder is gone",
+    recording: silent ? `No sample for ${duration(age)}: the recorder runs, and writes nothing (is the disk full?)` : last ? `Recording, last sample ${duration(age)} ago` : "Recording",
+    "recorder gone": last ? `The recorder stopped at ${clock(last)}; the training may go on` : "The recorder stopped",
     ended: status.report_ready ? "The recording has ended" : "The recording has ended; the report is being made",
     "folder gone": "The run folder is gone",
   };
-  at("state").dataset.state = status.state;
-  document.body.dataset.stale = String(status.state !== "recording");
+  at("state").dataset.state = silent ? "lost" : status.state;
+  document.body.dataset.stale = String(silent || status.state !== "recording");
   say("state-words", status.error ? `The run folder cannot be read: ${status.error}` : words[status.state]);
 }
 
@@ -94,7 +97,8 @@ function showAlarms(status) {
   const lines = status.alarms.map((alarm) => {
     const line = Object.assign(document.createElement("p"), { className: `alarm ${alarm.severity}` });
     const lasts = alarm.kind === "drop" || alarm.kind === "idle";
-    line.textContent = lasts ? `${alarm.text} for ${duration(alarm.for_s)}, since ${clock(alarm.since)}` : `${alarm.text}, at ${clock(alarm.since)}`;
+    const when = alarm.since === null ? "" : `, at ${clock(alarm.since)}`;
+    line.textContent = lasts ? `${alarm.text} for ${duration(alarm.for_s)}, since ${clock(alarm.since)}` : alarm.text + when;
     return line;
   });
   place.replaceChildren(title, ...lines);

@@ -75,7 +75,7 @@ def test_a_run_goes_on_and_falls_and_loses_its_recorder(growing, address, page):
     wait_until(page, "document.querySelectorAll('#chart .cartesianlayer .js-line').length >= 2")
     wait_until(page, "document.getElementById('state').dataset.state === 'recorder gone'")
     assert page.inner_text("#busy") == "n/a"
-    assert "gone since" in page.inner_text("#state")
+    assert "stopped at" in page.inner_text("#state")
 
 
 def test_an_open_page_turns_into_the_report(growing, address, page):

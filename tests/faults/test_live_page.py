@@ -110,7 +110,7 @@ def test_without_what_it_needs_the_training_does_not_start(run_cli, fake_nvml, t
 )
 def test_what_makes_no_sense_is_refused(run_cli, tmp_path, words, why):
     if "--port" in words and os.geteuid() == 0:
-        words = ("--host", "203.0.113.1", "--token", "long enough")  # an address of nobody's
+        words = ("--host", "203.0.113.1", "--token", "long-enough")  # an address of nobody's
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "samples.csv").write_text("wall_s,mono_s,gpu\n")
     done = run_cli("serve", "run", *words)

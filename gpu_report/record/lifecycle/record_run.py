@@ -38,8 +38,13 @@ HURRYING = frozenset({signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT})
 A_LONG_TIME_S = 3600.0  # between two looks when nothing happens: everything that matters is a signal
 
 
-def record_run(options: RecordOptions, *, say: Say) -> int:
+Begun = Callable[[Path], None]  # is told the run folder once it is claimed
+
+
+def record_run(options: RecordOptions, *, say: Say, begun: Begun | None = None) -> int:
     """Record until the duration, a signal or the command's end, and return the exit code.
+
+    `begun` is called with the run folder before the command starts; whatever it raises is said, and nothing else.
 
     Raises UsageError for a GPU, a file or a folder that cannot be had, NothingToRecordError where there is no GPU and
     no command. When a call of the driver or the disk never returns, the process ends here: it could not otherwise.
@@ -47,7 +52,7 @@ def record_run(options: RecordOptions, *, say: Say) -> int:
     say = quiet(say)
     with signals.blocked() as mask:
         gpus = GpuWatch(options.gpus, options.interval_s, detail=options.detail)
-        run = _Run(options, gpus, say)
+        run = _Run(options, gpus, say, begun)
         code = run.with_command(mask) if options.command else run.watching()
         clean = run.closed and gpus.finish()
         if clean:
@@ -63,7 +68,8 @@ def record_run(options: RecordOptions, *, say: Say) -> int:
 class _Run:
     """One call of `record`."""
 
-    def __init__(self, options: RecordOptions, gpus: GpuWatch, say: Say) -> None:
+    def __init__(self, options: RecordOptions, gpus: GpuWatch, say: Say, begun: Begun | None) -> None:
+        self._begun = begun
         self._options = options
         self._gpus = gpus
         self._say = say
@@ -90,6 +96,7 @@ class _Run:
         if folder is None:
             recording.discard()
             return self._not_begun(recording)
+        self._tell_begun(folder)
         recording.begin(None)
         stopping = self._stopping_signals()
         with ProgressLine(self._so_far(time.monotonic())):  # its thread begins here, where signals are blocked already
@@ -112,6 +119,8 @@ class _Run:
         folder = self._await_folder(recording)
         if (early := signals.first_pending(signals.STOPPING)) is not None:  # the user thought better of it
             return self._take_back(recording, SIGNAL_BASE + early)
+        if folder is not None:
+            self._tell_begun(folder)
         try:
             plan = self._options.profile.for_the_command if self._options.profile is not None else None
             folder = folder if self._options.inject else None
@@ -126,6 +135,14 @@ class _Run:
         recording.end(End("command", command=ended))
         self._close(recording)
         return ended.code
+
+    def _tell_begun(self, folder: Path) -> None:
+        """Tell who asked that the recording begins; what goes wrong there is no reason not to record."""
+        try:
+            if self._begun is not None:
+                self._begun(folder)
+        except Exception as error:  # noqa: BLE001 - whoever it is, the recording goes on
+            self._say(f"what was to begin with the recording did not: {error!r}")
 
     def _await(self, command: TrainingCommand) -> Ended:
         """Wait for the command's end, passing signals on."""

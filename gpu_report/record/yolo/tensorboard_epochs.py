@@ -9,7 +9,7 @@ from gpu_report.tfevents.yolo_epochs import is_of_epoch, logged_trainings, momen
 
 # A recording's end waits for it: 100,000 records, of 4,000 epochs, take 1.5 s. A graph or images are stepped over.
 MOST_RECORDS: Final = 100_000
-MOST_FILES: Final = 4  # of one folder since the recording began: each start of a training makes one
+MOST_FILES: Final = 4  # the newest of one folder since the recording began: each start of a training makes one
 
 
 def epochs_since(folder: Path, since_wall_s: float) -> list[tuple[float, dict[str, object]]]:
@@ -18,7 +18,7 @@ def epochs_since(folder: Path, since_wall_s: float) -> list[tuple[float, dict[st
     Files that were written last before that moment are of earlier trainings in the same folder, and not read.
     """
     files: list[EventFile] = []
-    for path in event_files(folder):
+    for path in reversed(event_files(folder)):
         try:
             if len(files) < MOST_FILES and path.stat().st_mtime >= since_wall_s:
                 files.append(read_event_file(path, is_of_epoch, MOST_RECORDS, MOST_RECORDS))

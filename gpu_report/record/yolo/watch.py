@@ -24,6 +24,7 @@ SEARCH_EVERY_S = 2.0  # until a run is found ...
 SEARCH_AGAIN_EVERY_S = 15.0  # ... and after that, for the next one
 # Of one core, at most: a slow walk is made more seldom, which costs nothing, since rows are stamped by file times.
 SEARCH_COST_SHARE = 0.001
+MOST_LOGGED = 4  # runs whose TensorBoard events are read as the recording ends: of each that may take seconds
 COPY_EVERY_S = 30.0  # results.csv is copied whole; its rows are in events.jsonl at once
 CLOCK_SLACK_S = 2.0  # file times are the kernel's coarse clock, and a few file systems keep whole seconds only
 # A command that we start writes nothing for seconds (it imports torch): what is older is of an earlier training.
@@ -70,6 +71,7 @@ class YoloWatch:
         self._command = options.command
         self._inside = InsideWatch(folder)
         self._due_s = 0.0
+        self._logged = 0  # runs whose TensorBoard events were read
         self._final = False
         self._seen = start
         self.earlier = [dict(run) for run in earlier]
@@ -206,8 +208,9 @@ class YoloWatch:
 
     def _give_out_logged(self, run: WatchedRun, at: Clocks, emit: Emit) -> None:
         """Give out when epochs ended by YOLO's events for TensorBoard, where no callbacks of ours reported it."""
-        if self._inside.has_told:
+        if self._inside.has_told or self._logged >= MOST_LOGGED:
             return
+        self._logged += 1
         for wall_s, fields in epochs_since(run.path, self._since_wall_s):
             if wall_s <= at.wall_s:
                 emit("tensorboard", clocks.at_wall(wall_s, at), {"run": run.number, **fields})

@@ -3,9 +3,11 @@
 import pytest
 from support.coroutines import finish
 
-from gpu_report.live.access import COOKIE, Guard, is_loopback
+from gpu_report.live import access
+from gpu_report.live.access import Guard, is_loopback
 
 TOKEN = "0123456789abcdef"
+COOKIE = f"{access.COOKIE}_9000"
 
 
 async def page(scope, receive, send):
@@ -21,7 +23,14 @@ def ask(token=None, *, method="GET", path="/", query="", **headers):
         sent.append(message)
 
     raw = [(name.lower().replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
-    scope = {"type": "http", "method": method, "path": path, "query_string": query.encode(), "headers": raw}
+    scope = {
+        "type": "http",
+        "method": method,
+        "path": path,
+        "query_string": query.encode(),
+        "headers": raw,
+        "server": ("127.0.0.1", 9000),
+    }
     finish(Guard(page, token)(scope, None, send))
     return sent[0]["status"], {name.decode(): value.decode() for name, value in sent[0]["headers"]}
 
@@ -59,6 +68,7 @@ def test_without_the_token_nobody_is_let_in_whatever_the_name():
 def test_the_token_lets_in_by_header_and_by_cookie_under_any_name():
     assert ask(TOKEN, host="hub.example.org", authorization=f"Bearer {TOKEN}")[0] == 200
     assert ask(TOKEN, host="hub.example.org", cookie=f"a=b; {COOKIE}={TOKEN}")[0] == 200
+    assert ask(TOKEN, host="hub.example.org", cookie=f'x={{"a":"b"}}; c=dark mode; d; {COOKIE}={TOKEN}')[0] == 200
 
 
 @pytest.mark.parametrize(("path", "to"), [("/", "./"), ("/gpu-status", "gpu-status")])

@@ -31,8 +31,8 @@ def done(growing):
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def one(growing, on, run):
-    return Actions(growing.folder, [Action(condition_of(on), run)])
+def one(growing, on, run, since=0.0):
+    return Actions(growing.folder, [Action(condition_of(on), run)], START_S + since)
 
 
 def test_a_command_runs_once_for_an_event_with_its_facts(growing):
@@ -57,12 +57,37 @@ def test_another_time_is_another_event(growing):
     assert len(done(growing)) == 2
 
 
-def test_how_a_run_ended_before_anybody_looked_is_old(growing):
+@pytest.mark.parametrize(("since", "times"), [(8, 0), (4, 1)])
+def test_how_a_run_ended_before_anybody_watched_is_old(growing, since, times):
     growing.rows(0, 90)
     growing.event("command_ended", 5, exit_code=0)
     growing.event("recording_ended", 6, ended_by="command", exit_code=0)
-    look_at(growing, one(growing, "finished", "echo x"), 10, 20)
-    assert done(growing) == []
+    look_at(growing, one(growing, "finished", "echo x", since), 10, 20)
+    assert len(done(growing)) == times
+
+
+def test_memory_that_wavers_about_the_line_is_one_time(growing):
+    actions = one(growing, "memory>97%", "echo x")
+    for second, mib in enumerate((77_700, 77_590, 77_700, 77_590, 77_700)):
+        growing.rows(second, 90, memory_used_mib=float(mib))
+        look_at(growing, actions, second + 0.5)
+    assert len(done(growing)) == 1
+    growing.rows(5, 90, memory_used_mib=40_000.0)
+    look_at(growing, actions, 5.5)
+    growing.rows(6, 90, memory_used_mib=77_700.0)
+    look_at(growing, actions, 6.5)
+    assert len(done(growing)) == 2
+
+
+def test_a_command_that_leaves_something_running_has_ended(tmp_path):
+    outcome = finish(run_command("sleep 20 & echo hi; exit 3", {}))
+    assert (outcome.exit_code, outcome.output) == (3, "hi\n")
+    assert outcome.seconds < 5
+
+
+def test_the_token_is_nothing_of_a_commands(monkeypatch):
+    monkeypatch.setenv("GPU_REPORT_TOKEN", "secret")
+    assert finish(run_command('echo "[$GPU_REPORT_TOKEN$GPU_REPORT_GPU]"', {"GPU_REPORT_GPU": "1"})).output == "[1]\n"
 
 
 def test_an_end_that_is_seen_to_come_is_not(growing):

@@ -91,14 +91,14 @@ def test_who_was_away_gets_what_was_missed_and_a_stranger_everything(growing, qu
 
 
 def test_silence_is_broken_by_a_comment(growing, quick, monkeypatch):
-    monkeypatch.setattr(module, "COMMENT_EVERY_S", 0.05)
+    monkeypatch.setattr(module, "ALIVE_EVERY_S", 0.05)
     monkeypatch.setattr(module, "TICK_AT_LEAST_S", 60.0)
 
     async def watch(follower):
         messages = follower.messages("")
         return [await anext(messages) for _ in range(4)]
 
-    assert following(growing, watch)[-1] == b": nothing new\n\n"
+    assert following(growing, watch)[-1] == module.ALIVE
 
 
 def test_a_disk_that_says_no_is_said_and_the_page_goes_on(growing, quick, monkeypatch):
@@ -114,7 +114,7 @@ def test_a_disk_that_says_no_is_said_and_the_page_goes_on(growing, quick, monkey
         monkeypatch.setattr(follower.run, "look", fails)
         while not follower.error:
             await asyncio.sleep(0.02)
-        return follower.status()
+        return await follower.status()
 
     status = following(growing, watch)
     assert status["error"] == "Input/output error"
@@ -127,7 +127,7 @@ def test_the_report_is_made_once_the_run_has_ended(tmp_path, quick):
     growing.event("recording_ended", 30, ended_by="command", signal=None, exit_code=0)
 
     async def watch(follower):
-        while not follower.is_report:
+        while not follower.reports.is_final:
             await asyncio.sleep(0.1)
         return (await follower.reports.page(is_final=True)).read_text()[:500]
 

@@ -96,6 +96,14 @@ def test_a_long_run_is_known_at_once_and_its_past_comes_after(growing, monkeypat
     assert gpu.energy_j == pytest.approx(2519 * 300, rel=0.01)  # the row that was cut in two is left out
 
 
+def test_the_time_between_two_recordings_is_not_spent(growing, looked_at):
+    growing.rows(0, 90, seconds=30)
+    growing.event("recording_started", 600, segment=2)
+    growing.rows(600, 90, seconds=11)
+    spent = said(*looked_at(growing, 611))["spent"]
+    assert (spent["seconds"], spent["energy_j"]) == (39.0, 39 * 300.0)
+
+
 def test_garbage_in_every_file_is_survived(growing, looked_at):
     growing.rows(0, 90, seconds=30)
     with (growing.folder / "samples.csv").open("ab") as file:

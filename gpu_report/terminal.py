@@ -70,7 +70,7 @@ def apart(text: str) -> list[tuple[str, bool]]:
             found.append(("", False))
         else:
             said = found.pop()[0]
-            found.append((said + (f"`{part}`" if place % 2 else part if said else part.lstrip(" .,;")), False))
+            found.append((said + (f"`{part}`" if place % 2 else part if said or not place else part.lstrip(" .,;")), False))
     return [(said.strip(), command) for said, command in found if said.strip()]
 
 

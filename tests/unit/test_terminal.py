@@ -39,3 +39,7 @@ def test_a_text_that_is_a_command_needs_no_marks():
 
 def test_a_command_cannot_command_the_terminal():
     assert "\x1b" not in with_command_lines("Resume: `yolo train \x1b[2J`")
+
+
+def test_a_path_upwards_keeps_its_dots():
+    assert with_command_lines("../run does not exist: `gpu-report record`").startswith("../run does not exist:")

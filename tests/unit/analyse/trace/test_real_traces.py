@@ -18,7 +18,13 @@ NAMES = sorted(path.name.removesuffix(".json.gz") for path in FOLDER.glob("*.jso
 
 
 # A family that takes most of the GPU's time where neither convolution nor normalisation does.
-LARGEST = {"m-pageable": "copies", "n-compile": "compiled", "n-ddp-late-rank": "communication", "n-validation": "NMS"}
+LARGEST = {
+    "m-pageable": "copies",
+    "n-compile": "compiled",
+    "n-cuda-graphs": "compiled",
+    "n-ddp-late-rank": "communication",
+    "n-validation": "NMS",
+}
 
 
 @cache
@@ -44,13 +50,7 @@ def test_every_piece_of_work_has_its_call_operator_and_family(name):
     assert (found.quality.unpaired_work, found.quality.unpaired_launches) == (0, 0)
     assert found.other_gpu_share < 0.001
     assert sum(each.gpu_share for each in found.families) == pytest.approx(1)
-    largest = {
-        "m-pageable": "copies",
-        "n-compile": "compiled",
-        "n-ddp-late-rank": "communication",
-        "n-validation": "NMS",
-    }
-    assert found.families[0].name in {largest.get(name, "convolution"), "normalisation"}
+    assert found.families[0].name in {LARGEST.get(name, "convolution"), "normalisation"}
 
 
 def test_who_waits_for_whom():
@@ -61,9 +61,22 @@ def test_who_waits_for_whom():
         "m-batch-128": "gpu",
         "m-batch-128-nchw": "gpu",
         "m-batch-64-amp-off": "gpu",
+        "m-drop": "data",
         "n-ddp-late-rank": "exchange",
     }
     assert all(analysis_of(name).launches.gap_s == pytest.approx(10e-6, abs=2e-6) for name in late)
+
+
+def test_a_step_of_a_drop_waited_for_the_workers_that_slept():
+    (step,) = analysis_of("m-drop").used_steps
+    assert step.data_wait_s == pytest.approx(15.02, abs=0.01)
+    assert step.compute_s == pytest.approx(0.038, abs=0.001)
+
+
+def test_cuda_graphs_are_launched_once_for_all_of_their_kernels():
+    found = analysis_of("n-cuda-graphs")
+    assert (found.quality.unpaired_launches, found.compiled.regions_per_step) == (0, 1.0)
+    assert family("n-cuda-graphs", "compiled").gpu_s == pytest.approx(0.0070, abs=0.0002)
 
 
 def test_a_rank_that_is_late_by_300_ms_makes_the_other_wait():

@@ -70,7 +70,8 @@ def apart(text: str) -> list[tuple[str, bool]]:
             found.append(("", False))
         else:
             said = found.pop()[0]
-            found.append((said + (f"`{part}`" if place % 2 else part if said or not place else part.lstrip(" .,;")), False))
+            rest = part if said or not place else part.lstrip(" .,;")  # after a command its full stop goes
+            found.append((said + (f"`{part}`" if place % 2 else rest), False))
     return [(said.strip(), command) for said, command in found if said.strip()]
 
 

@@ -23,12 +23,13 @@ def recording(fake, folder, *words):
     """Record under a live page; yields the recorder and the page's address."""
     command = cli_command("record", "--live", "--interval", "0.5", "--output", folder, *words, "--", *BUSY)
     environment = clean_environment(fake.env())
-    recorder = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True, cwd=folder.parent)
+    alone = {"cwd": folder.parent, "start_new_session": True}
+    recorder = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True, **alone)
     try:
         said = recorder.stderr.readline()
         yield recorder, re.search(r"http://[^ \n]+", said)[0]
     finally:
-        recorder.kill()
+        os.killpg(recorder.pid, signal.SIGKILL)  # with its command, which would hold its stderr open
         recorder.communicate()
         subprocess.run(["pkill", "-f", f"serve {folder}"], check=False)
 

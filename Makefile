@@ -52,7 +52,7 @@ needs-of-test: # before gigabytes are fetched
 test: $(VENV)/.test ## Run all tests, the browser and the YOLO ones included
 	@bash .ci/needs browser
 	@bash .ci/fetch-npm $(AXE) .npm/axe-core
-	@$(BIN)/pytest -q --durations=3 $(LIVE) -m "live and not long" $(TOGETHER) -n 7 || $(call ALONE,"live and not long")
+	@$(BIN)/pytest -q --durations=3 $(LIVE) -m "live and not long" $(TOGETHER) -n 5 || $(call ALONE,"live and not long")
 	@$(BIN)/pytest -q --durations=3 -m "not live and not long" $(TOGETHER) -n 4 || $(call ALONE,"not live and not long")
 	@$(TOOK)
 

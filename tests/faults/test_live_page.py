@@ -9,7 +9,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 from conftest import clean_environment, cli_command, wait_for
@@ -29,7 +29,8 @@ def recording(fake, folder, *words):
         said = recorder.stderr.readline()
         yield recorder, re.search(r"http://[^ \n]+", said)[0]
     finally:
-        os.killpg(recorder.pid, signal.SIGKILL)  # with its command, which would hold its stderr open
+        with suppress(ProcessLookupError):
+            os.killpg(recorder.pid, signal.SIGKILL)  # with its command, which would hold its stderr open
         recorder.communicate()
         subprocess.run(["pkill", "-f", f"serve {folder}"], check=False)
 

@@ -21,6 +21,7 @@ from gpu_report.analyse.causes.data_loading import (
     loader_in_main,
     loader_latency,
     mapped_files,
+    waited_for_data,
 )
 from gpu_report.analyse.causes.file_waits import (
     WAITING,
@@ -107,6 +108,8 @@ def explain(signals: IntervalSignals, *, expected: Cause | None = None, kernel_w
     excluded = WHILE_WAITED_FOR if stood_elsewhere(signals) else ()
     scorers = (each for each in CAUSES if each not in excluded)
     found = [candidate for scorer in scorers if (candidate := scorer(signals)) is not None]
+    if not found and expected is None and (waited := waited_for_data(signals)) is not None:
+        found = [waited]
     ranked = sorted(found, key=lambda candidate: -candidate.confidence)
     if ranked and (expected is None or _outranks(ranked[0], expected)):
         best = ranked[0]

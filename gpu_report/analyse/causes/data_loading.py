@@ -12,7 +12,7 @@ from gpu_report.analyse.causes.candidate import (
     waits_for_loader,
     workers_have_time,
 )
-from gpu_report.analyse.causes.confidence import LIKELY, POSSIBLE, STRONG, SUPPORTED
+from gpu_report.analyse.causes.confidence import LIKELY, POSSIBLE, STRONG, SUPPORTED, WEAK
 from gpu_report.analyse.evidence import evidence, usually
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.kernel_events import cache_dropped
@@ -157,6 +157,23 @@ def loader_latency(signals: IntervalSignals) -> Candidate | None:
     unsure = LIKELY if waits_for_loader(signals) else POSSIBLE
     sure = unsure if may_stall and not signals.is_lasting else SUPPORTED
     return Candidate("input-latency", sure, _why_slow(signals), numbers)
+
+
+def waited_for_data(signals: IntervalSignals) -> Candidate | None:
+    """Find that the trainer waited for data, which is known, where nothing shows what its workers waited for.
+
+    A machine that others keep busy hides it: their pressure is none of the loader's.
+    """
+    wait, workers = signals.waited_share, signals.within("workers_cpu_pct")
+    if wait is None or wait < th.LATENCY_WAIT_SHARE or not main_waits(signals) or data_came(signals):
+        return None
+    numbers = evidence(
+        ("the trainer waited for data", 100 * wait, "% of this time"),
+        ("CPU of all workers meanwhile", workers, "% of a core"),
+    )
+    stood_still = workers is not None and workers < th.LATENCY_WORKERS_LEAST_SHARE * 100 * loading_workers(signals)
+    name = "input-stalled" if stood_still and not signals.is_lasting else "input-latency"
+    return Candidate(name, WEAK, "the training waited for data; what its loader waited for is unknown", numbers)
 
 
 def loader_asks_process(signals: IntervalSignals) -> Candidate | None:

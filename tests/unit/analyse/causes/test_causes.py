@@ -130,6 +130,14 @@ def test_a_cause_is_named_by_its_signals(name, given):
     assert all(item.value is not None for item in explained.evidence)
 
 
+@pytest.mark.parametrize(("name", "workers"), [("input-stalled", IDLE), ("input-latency", SLOW_IMAGES)])
+def test_on_a_machine_that_others_keep_busy_a_wait_for_data_is_one(name, workers):
+    given = signals({**workers, "cpu_pressure_pct": 40}, stood=IN_LOADER, loader_workers=12)
+    cause = explain(given).cause
+    assert (cause.name, cause.confidence) == (name, 0.5)
+    assert explain(dataclasses.replace(given, data_wait_share=0.01)).cause.confidence == 0.0
+
+
 def test_a_fed_gpu_that_fell_is_unexplained():
     assert explain(signals({})).cause.name == "unexplained"
 

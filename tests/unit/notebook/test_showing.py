@@ -66,10 +66,9 @@ def test_a_report_takes_the_place_of_nothing_that_was_recorded(here):
         shown.save(here / "file" / "report.html")
 
 
-@pytest.mark.live
-def test_it_takes_less_than_a_second(here):
+def test_it_takes_less_than_a_second_of_cpu(here):
     gpu_report.show(SAMPLES / "fed")._repr_mimebundle_()  # imports
-    began = time.monotonic()
+    began = time.process_time()  # other tests run beside this one
     gpu_report.show(SAMPLES / "m-ddp4")._repr_mimebundle_()
-    assert time.monotonic() - began < LONGEST_S
+    assert time.process_time() - began < LONGEST_S
     assert here.exists()

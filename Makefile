@@ -53,7 +53,7 @@ test: $(VENV)/.test ## Run all tests, the browser and the YOLO ones included
 	@bash .ci/needs browser
 	@bash .ci/fetch-npm $(AXE) .npm/axe-core
 	@$(BIN)/pytest -q --durations=3 $(LIVE) -m "live and not long" $(TOGETHER) -n 5 || $(call ALONE,"live and not long")
-	@$(BIN)/pytest -q --durations=3 -m "not live and not long" $(TOGETHER) -n 4 || $(call ALONE,"not live and not long")
+	@$(BIN)/pytest -q --durations=3 -m "not live and not long" $(TOGETHER) -n 3 || $(call ALONE,"not live and not long")
 	@$(TOOK)
 
 test-fast: $(VENV)/.test ## Run the tests that need neither a browser nor a training, nor the time that a recording takes

@@ -84,6 +84,21 @@ def run_of(run: Path | None, named: Path | None) -> Path | None:
     return run if run is not None else named
 
 
+option_of_price = click.option(
+    "--price-per-hour",
+    type=FiniteRange(0),
+    default=None,
+    metavar="PRICE",
+    help="Price of one GPU for one hour: also show what the time cost.",
+)
+option_to_redact = click.option(
+    "--redact",
+    "redacted",
+    is_flag=True,
+    help="For sharing: hide names of hosts, users, folders and commands, addresses and serial numbers.",
+)
+
+
 def options_of_analysis(command: Command) -> Command:
     """Add the options of model.Options."""
     for option in (
@@ -101,13 +116,7 @@ def options_of_analysis(command: Command) -> Command:
             metavar="SECONDS",
             help="Drops last this long or longer. Default: 10.",
         ),
-        click.option(
-            "--price-per-hour",
-            type=FiniteRange(0),
-            default=None,
-            metavar="PRICE",
-            help="Price of one GPU for one hour: also show what the time cost.",
-        ),
+        option_of_price,
     ):
         command = option(command)
     return command

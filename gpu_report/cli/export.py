@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from gpu_report.cli.common import examined, folder_of, option_of_run, options_of_analysis, read, run_of, say
+from gpu_report.cli.common import (
+    examined,
+    folder_of,
+    option_of_run,
+    option_to_redact,
+    options_of_analysis,
+    read,
+    run_of,
+    say,
+)
 from gpu_report.cli.help_text import examples
 from gpu_report.cli.tensorboard_folder import file_in, write_event_file
 from gpu_report.terminal import ProgressLine
@@ -44,12 +53,7 @@ TOOLS: Final = ("tensorboard",)
     metavar="LINK",
     help="Where the run's report lies, a file or an https:// address: named in TensorBoard.",
 )
-@click.option(
-    "--redact",
-    "redacted",
-    is_flag=True,
-    help="For sharing: hide names of hosts, users, folders and commands, addresses and serial numbers.",
-)
+@option_to_redact
 @options_of_analysis
 def export(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
     run: Path | None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ import click
 
 from gpu_report.cli.common import Command, say
 from gpu_report.errors import UsageError
-from gpu_report.live.listen import HOST, address_of, check_installed, listen
+from gpu_report.live.listen import HOST, address_of, check_installed, environment_without_token, listen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
     from gpu_report.live.actions import Action
 
-TOKEN_VARIABLE = "GPU_REPORT_TOKEN"  # noqa: S105 - the name of it; for `serve` alone
 LINGER_S = 600.0  # after a recording's end: open pages turn into the report, and somebody may still come
 
 
@@ -85,7 +83,7 @@ def live_page(conditions: Sequence[str], commands: Sequence[str]) -> Callable[[P
             stderr=subprocess.DEVNULL,
             pass_fds=(fd,),
             start_new_session=True,
-            env={name: value for name, value in os.environ.items() if name != TOKEN_VARIABLE},
+            env=environment_without_token(),
         )
         say(f"live page: {address_of(listening, None)}")
         listening.close()

@@ -6,7 +6,15 @@ from pathlib import Path
 
 import click
 
-from gpu_report.cli.common import examined, folder_of, option_of_run, options_of_analysis, read, run_of
+from gpu_report.cli.common import (
+    examined,
+    folder_of,
+    option_of_run,
+    option_to_redact,
+    options_of_analysis,
+    read,
+    run_of,
+)
 from gpu_report.cli.help_text import examples
 from gpu_report.cli.output_files import OutputFile, refuse_twice
 from gpu_report.cli.report_files import write_report
@@ -33,12 +41,7 @@ from gpu_report.terminal import ProgressLine, with_command_lines, without_comman
     help="Also write summary.json here.",
 )
 @click.option("--open", "open_it", is_flag=True, help="Open the report in a browser.")
-@click.option(
-    "--redact",
-    "redacted",
-    is_flag=True,
-    help="For sharing: hide names of hosts, users, folders and commands, addresses and serial numbers.",
-)
+@option_to_redact
 @options_of_analysis
 def render(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
     output: Path,

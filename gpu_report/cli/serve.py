@@ -9,11 +9,11 @@ from pathlib import Path
 
 import click
 
-from gpu_report.cli.common import CountRange, FiniteRange, folder_of, say
+from gpu_report.cli.common import CountRange, folder_of, option_of_price, say
 from gpu_report.cli.help_text import examples
-from gpu_report.cli.live_page import TOKEN_VARIABLE, action_options, actions_of
+from gpu_report.cli.live_page import action_options, actions_of
 from gpu_report.errors import InputError, UsageError
-from gpu_report.live.listen import HOST, PORT, address_of, check_installed, listen
+from gpu_report.live.listen import HOST, PORT, TOKEN_VARIABLE, address_of, check_installed, listen
 
 MIN_TOKEN = 8  # characters
 
@@ -38,13 +38,7 @@ MIN_TOKEN = 8  # characters
     help=f"Whoever looks must show it. Needed with another --host. Also read from {TOKEN_VARIABLE}.",
 )
 @action_options
-@click.option(
-    "--price-per-hour",
-    type=FiniteRange(0),
-    default=None,
-    metavar="PRICE",
-    help="Price of one GPU for one hour: also show what was spent.",
-)
+@option_of_price
 @click.option("--fd", type=int, default=None, hidden=True, help="A socket that listens already.")
 @click.option("--since", type=float, default=None, hidden=True, help="What happened before is old (wall seconds).")
 @click.option("--linger", type=float, default=None, hidden=True, help="End so many seconds after the recording.")

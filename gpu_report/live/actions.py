@@ -11,15 +11,15 @@ from pathlib import Path
 
 from gpu_report import schema
 from gpu_report.inside.on_path.gpu_report_inside.hide_secrets import hide_in_text
+from gpu_report.iso_time import iso_utc
 from gpu_report.live.conditions import Condition, Happened, happened
+from gpu_report.live.listen import environment_without_token
 from gpu_report.live.report_so_far import SoFar
 from gpu_report.live.run_now import RunNow
-from gpu_report.live.times import iso
 
 LIMIT_S = 300.0  # of a command: one that stops a machine is done in seconds
 MOST_OUTPUT = 4000  # characters that are kept of what it printed
 VARIABLE = "GPU_REPORT_"
-TOKEN_VARIABLE = f"{VARIABLE}TOKEN"  # nothing of a command's
 ENDED_EVERY_S = 0.05
 FINISH_S = 10.0  # for commands that run when the page is ended
 REST_S = 1.0  # for the last of what it printed
@@ -85,7 +85,7 @@ class Actions:
     def _keep(self, action: Action, outcome: Outcome, at_s: float) -> None:
         """Add a line on what was done to the run folder, without secrets; a full disk keeps none."""
         line = {
-            "time": iso(at_s),
+            "time": iso_utc(at_s),
             "wall_s": round(at_s, 3),
             "condition": action.condition.text,
             "command": hide_in_text(action.command),
@@ -103,13 +103,12 @@ class Actions:
 async def run_command(command: str, facts: dict[str, str], limit_s: float = LIMIT_S) -> Outcome:
     """Run a command of the user's in a shell, with facts in its environment, and return how it ended; never raises."""
     began_s = time.monotonic()
-    inherited = {name: value for name, value in os.environ.items() if name != TOKEN_VARIABLE}
     try:
         process = await asyncio.create_subprocess_exec(
             "/bin/sh",
             "-c",
             command,
-            env={**inherited, **facts},
+            env={**environment_without_token(), **facts},
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,

@@ -48,35 +48,51 @@ def alarms(run: RunNow, now_s: float) -> list[Alarm]:
     return found if drops else [*found, *_idle(run, now_s)]
 
 
+@dataclass(frozen=True)
+class Lasting:
+    """What goes on of some GPUs: since when (wall seconds), and for how long of that there are samples (s)."""
+
+    gpus: list[GpuReadings]
+    since_s: float
+    lasts_s: float
+
+    @property
+    def level_pct(self) -> float:
+        """Return what utilisation was before, the highest of them."""
+        return max(gpu.level_pct or 0.0 for gpu in self.gpus)
+
+
 def _drops(run: RunNow, now_s: float) -> Iterator[Alarm]:
-    for fallen in falls(run, now_s, DROP_S):
-        level = max(gpu.level_pct or 0.0 for gpu in fallen)
-        low = max(gpu.newest.get(UTILISATION, 0.0) for gpu in fallen)
+    for fall in falls(run, now_s, DROP_S):
+        low = max(gpu.newest.get(UTILISATION, 0.0) for gpu in fall.gpus)
         training = run.training
         where = f" in {training.phase}" if training is not None and training.phase not in (None, "train") else ""
-        text = f"{_named(fallen)} fell from {level:.0f} % to {low:.0f} %{where}"
-        yield Alarm("drop", "warning", fallen[0].index, low_since_s(run, fallen[0], now_s), text)
+        text = f"{_named(fall.gpus)} fell from {fall.level_pct:.0f} % to {low:.0f} %{where}"
+        yield Alarm("drop", "warning", fall.gpus[0].index, fall.since_s, text)
 
 
-def falls(run: RunNow, now_s: float, least_s: float) -> list[list[GpuReadings]]:
-    """Return the GPUs whose utilisation has been low for so long, unexpectedly; who fell together is one fall."""
+def falls(run: RunNow, now_s: float, least_s: float) -> list[Lasting]:
+    """Return where utilisation has been low for so long, unexpectedly; GPUs that fell together are one fall."""
     if is_expected(run.running, now_s):
         return []
-    low = [gpu for gpu in run.gpus if gpu.low_since_s is not None and run.is_of_now(gpu, now_s)]
-    together: list[list[GpuReadings]] = []
-    for gpu in sorted(low, key=lambda gpu: (gpu.fell_since_s or 0.0, gpu.index)):
-        if together and (gpu.fell_since_s or 0.0) - (together[-1][0].fell_since_s or 0.0) <= TOGETHER_S:
-            together[-1].append(gpu)
+    fell = {gpu.index: gpu.low_since_s for gpu in run.gpus if run.is_of_now(gpu, now_s)}
+    low = sorted((since_s, index) for index, since_s in fell.items() if since_s is not None)
+    together: list[list[tuple[float, int]]] = []
+    for since_s, index in low:
+        if together and since_s - together[-1][0][0] <= TOGETHER_S:
+            together[-1].append((since_s, index))
         else:
-            together.append([gpu])
-    return [fallen for fallen in together if fallen[0].at_s - low_since_s(run, fallen[0], now_s) >= least_s]
+            together.append([(since_s, index)])
+    found = [_fall(run, fallen[0][0], [run.samples.gpus[index] for _, index in fallen]) for fallen in together]
+    return [fall for fall in found if fall.lasts_s >= least_s]
 
 
-def low_since_s(run: RunNow, gpu: GpuReadings, now_s: float) -> float:
-    """Return since when a GPU is low for no reason that is known: not before training has begun again."""
-    since_s = gpu.fell_since_s or now_s
+def _fall(run: RunNow, since_s: float, gpus: list[GpuReadings]) -> Lasting:
+    """Return a fall, which lasts for no reason that is known: not before training has begun again."""
     trains_s = [each.phase_since_s for each in run.running if each.phase == "train" and each.phase_since_s is not None]
-    return max(since_s, *trains_s) if len(trains_s) == len(run.running) == 1 else since_s
+    if len(trains_s) == len(run.running) == 1:
+        since_s = max(since_s, *trains_s)
+    return Lasting(gpus, since_s, gpus[0].at_s - since_s)
 
 
 def _named(gpus: list[GpuReadings]) -> str:
@@ -119,21 +135,23 @@ def memory_share(run: RunNow, gpu: GpuReadings) -> float | None:
 
 
 def _idle(run: RunNow, now_s: float) -> Iterator[Alarm]:
-    since_s = idle_since_s(run, now_s)
-    if since_s is not None and (run.last_s or since_s) - since_s >= IDLE_S:
+    rest = idle(run, now_s)
+    if rest is not None and rest.lasts_s >= IDLE_S:
         who = f"GPU {run.gpus[0].index} has" if len(run.gpus) == 1 else f"All {len(run.gpus)} GPUs have"
-        yield Alarm("idle", "warning", None, since_s, f"{who} been idle")
+        yield Alarm("idle", "warning", None, rest.since_s, f"{who} been idle")
 
 
-def idle_since_s(run: RunNow, now_s: float) -> float | None:
-    """Return since when all GPUs have been idle, None where one works, or one has no reading of now.
+def idle(run: RunNow, now_s: float) -> Lasting | None:
+    """Return that all GPUs are idle, None where one works, or one has no reading of now.
 
     What never had a reading of utilisation (some MIG devices) says nothing.
     """
     read = [gpu for gpu in run.gpus if UTILISATION in gpu.drawn]
     since = [gpu.idle_since_s if run.is_of_now(gpu, now_s) else None for gpu in read]
     known = [each for each in since if each is not None]
-    return max(known) if known and len(known) == len(read) else None
+    if not known or len(known) < len(read):
+        return None
+    return Lasting(read, max(known), max(gpu.at_s for gpu in run.gpus) - max(known))
 
 
 def _xids(run: RunNow) -> Iterator[Alarm]:

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from gpu_report.errors import UsageError
-from gpu_report.live.alarms import falls, idle_since_s, low_since_s, memory_share
+from gpu_report.iso_time import iso_utc
+from gpu_report.live.alarms import falls, idle, memory_share
 from gpu_report.live.report_so_far import SoFar
 from gpu_report.live.run_now import RunNow
-from gpu_report.live.times import iso
 
 Kind = Literal["idle", "drop", "memory", "xid.fatal", "finished", "failed"]
 LESS_FULL_SHARE = 0.02  # of a card: a memory must have become so much less full before it is full again
@@ -66,25 +66,23 @@ def happened(condition: Condition, run: RunNow, so_far: SoFar | None, now_s: flo
         yield from _ended(run, failed=condition.kind == "failed")
     elif condition.kind == "xid.fatal":
         for at_s in so_far.fatal_xids if so_far is not None else ():
-            yield Happened(f"xid-{at_s:.3f}", {"SINCE": iso(at_s) or ""}, at_s)
+            yield Happened(f"xid-{at_s:.3f}", {"SINCE": iso_utc(at_s) or ""}, at_s)
     elif run.state(now_s) == "recording":
         yield from {"idle": _idle, "drop": _drop, "memory": _memory}[condition.kind](condition, run, now_s)
 
 
 def _idle(condition: Condition, run: RunNow, now_s: float) -> Iterator[Happened]:
     """Yield an idleness that was sampled for so long: what came after the last sample nobody knows."""
-    since_s = idle_since_s(run, now_s)
-    lasts_s = 0.0 if since_s is None else (run.last_s or since_s) - since_s
-    if since_s is not None and lasts_s >= condition.least:
-        yield Happened(f"idle-{since_s:.0f}", {"SECONDS": f"{lasts_s:.0f}"})
+    rest = idle(run, now_s)
+    if rest is not None and rest.lasts_s >= condition.least:
+        yield Happened(f"idle-{rest.since_s:.0f}", {"SECONDS": f"{rest.lasts_s:.0f}"})
 
 
 def _drop(condition: Condition, run: RunNow, now_s: float) -> Iterator[Happened]:
-    for fallen in falls(run, now_s, condition.least):
-        since_s, level = low_since_s(run, fallen[0], now_s), max(gpu.level_pct or 0.0 for gpu in fallen)
-        gpus = ",".join(str(index) for index in sorted(gpu.index for gpu in fallen))
-        facts = {"SECONDS": f"{fallen[0].at_s - since_s:.0f}", "LEVEL_PCT": f"{level:.0f}"}
-        yield Happened(f"drop-{since_s:.0f}", {"GPU": gpus, **facts})
+    for fall in falls(run, now_s, condition.least):
+        gpus = ",".join(str(index) for index in sorted(gpu.index for gpu in fall.gpus))
+        facts = {"SECONDS": f"{fall.lasts_s:.0f}", "LEVEL_PCT": f"{fall.level_pct:.0f}"}
+        yield Happened(f"drop-{fall.since_s:.0f}", {"GPU": gpus, **facts})
 
 
 def _memory(condition: Condition, run: RunNow, now_s: float) -> Iterator[Happened]:

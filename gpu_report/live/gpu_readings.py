@@ -38,7 +38,6 @@ class GpuReadings:
     recorded_s: float = 0.0
     unread_since_s: float | None = None
     fell_since_s: float | None = None
-    level_pct: float | None = None
     _worked_s: float | None = None
     _fall: UtilisationFall = field(default_factory=UtilisationFall)
 
@@ -71,6 +70,11 @@ class GpuReadings:
             self.recent.popleft()
 
     @property
+    def level_pct(self) -> float | None:
+        """Return what utilisation usually is, None where it is not known."""
+        return self._fall.level_pct
+
+    @property
     def low_since_s(self) -> float | None:
         """Return since when utilisation is under half of its level, None where it is not, or is not known now."""
         return self.fell_since_s if UTILISATION in self.newest else None
@@ -96,4 +100,3 @@ class GpuReadings:
         util_pct = values.get(UTILISATION)
         if util_pct is not None:
             self.fell_since_s = self._fall.take(at_s, util_pct)
-            self.level_pct = self._fall.level_pct

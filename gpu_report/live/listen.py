@@ -1,5 +1,6 @@
 """The address of the live page. No library is needed for it: `record` opens the socket before the training starts."""
 
+import os
 import socket
 from importlib.util import find_spec
 
@@ -10,6 +11,12 @@ MORE_PORTS = 20  # that are tried where nobody asked for a certain one
 NEEDED = ("starlette", "uvicorn", "prometheus_client")
 INSTALL = "the live page needs the extra [live]: `pip install 'gpu-report[live]'`"
 WAITING = 128
+TOKEN_VARIABLE = "GPU_REPORT_TOKEN"  # noqa: S105 - the name of it
+
+
+def environment_without_token() -> dict[str, str]:
+    """Return this process's environment for others: who starts a page says what it asks for."""
+    return {name: value for name, value in os.environ.items() if name != TOKEN_VARIABLE}
 
 
 def check_installed() -> None:

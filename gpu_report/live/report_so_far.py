@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu_report.catalogue import cause_words
-from gpu_report.live.times import iso, wall_s
+from gpu_report.iso_time import iso_utc, wall_s
 
 LIMIT_S = 600.0  # of one analysis: a month of readings takes half a minute
 NICENESS = 10  # loaders' workers come first
@@ -47,7 +47,7 @@ class SoFar:
     def as_json(self) -> dict[str, Any]:
         """Return it as /gpu-status says it."""
         return {
-            "as_of": iso(self.as_of_s),
+            "as_of": iso_utc(self.as_of_s),
             "provisional": True,
             "verdict": list(self.verdict),
             "findings": list(self.findings),

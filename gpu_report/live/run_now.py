@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 from gpu_report import run_folder, schema
 from gpu_report.errors import InputError
+from gpu_report.inside.on_path.gpu_report_inside.profile_requests import is_recorded
 from gpu_report.live.events import Events
 from gpu_report.live.gpu_readings import GpuReadings
 from gpu_report.live.samples import Samples
 from gpu_report.live.training import Processes, Training
-from gpu_report.record.lifecycle.background import recorder_pid
 from gpu_report.run_folder import finite
 
 State = Literal["waiting", "recording", "recorder gone", "ended", "folder gone"]
@@ -66,7 +66,7 @@ class RunNow:
         came = self.samples.look()
         self.events.look()
         self._processes.look()
-        self.is_recorded = recorder_pid(self.folder) is not None
+        self.is_recorded = is_recorded(str(self.folder))
         return came
 
     def _may_be_new(self) -> bool:

@@ -13,6 +13,7 @@ from gpu_report.run_folder import finite, stamp
 END_BYTES = MIB  # of a file that is there already: 20 minutes of eight GPUs
 WALL, MONO = (column.name for column in schema.TIME_COLUMNS)
 CLOCK_SET_S = 2.0  # by less than this a clock is disciplined all the time
+Place = tuple[float | None, int | None]  # of a row: its time (wall seconds) and its GPU
 LARGEST_READING = 1e15  # a board that takes 1 kW has used 1e12 J after thirty years
 
 
@@ -47,12 +48,12 @@ class Samples:
         end, columns = self._end, self._columns
         if end is None or columns is None:
             return False
-        came = [self._take(cells, columns) for cells in end.cells()]
+        came = [self._take(cells, columns, end) for cells in end.cells()]
         if end.tail.was_made_anew:
             self._begin()
         if self._before is not None and self._before.tail.is_behind:
             for cells in self._before.cells():
-                self._draw(cells, columns, self._before)
+                self._draw(columns.place(cells), columns.drawn_of(cells), self._before)
         return any(came)
 
     def _open(self) -> bool:
@@ -74,21 +75,19 @@ class Samples:
         self._before = _Rows(Tail(self._path, 0, begin), start_s) if begin else None
         return True
 
-    def _take(self, cells: Sequence[bytes], columns: "_Columns") -> bool:
-        rows = self._end
-        gpu = self._draw(cells, columns, rows) if rows is not None else None
-        if gpu is None:
+    def _take(self, cells: Sequence[bytes], columns: "_Columns", rows: "_Rows") -> bool:
+        """Take in a row at the end; return whether it is a newer one."""
+        place, values = columns.place(cells), columns.all_of(cells)
+        gpu = self._draw(place, {name: values[name] for name in DRAWN if name in values}, rows)
+        at_s, mono_s = place[0], columns.mono_s(cells)
+        if gpu is None or at_s is None:
             return False
-        at_s, _ = columns.place(cells)
-        if at_s is None:
-            return False
-        mono_s = columns.mono_s(cells)
         if self._was_set(gpu, at_s, mono_s):
             gpu.restart(at_s)
         elif at_s <= gpu.at_s:
             return False  # a row that stands there twice
         self._newest_mono_s[gpu.index] = mono_s
-        gpu.take(at_s, columns.all_of(cells))
+        gpu.take(at_s, values)
         return True
 
     def _was_set(self, gpu: GpuReadings, at_s: float, mono_s: float | None) -> bool:
@@ -98,13 +97,14 @@ class Samples:
             return mono_s is not None and before_s is not None and mono_s < before_s  # a recorder after a restart
         return abs((at_s - gpu.at_s) - (mono_s - before_s)) > CLOCK_SET_S
 
-    def _draw(self, cells: Sequence[bytes], columns: "_Columns", rows: "_Rows") -> GpuReadings | None:
-        at_s, index = columns.place(cells)
+    def _draw(self, place: Place, drawn: dict[str, float], rows: "_Rows") -> GpuReadings | None:
+        """Draw a row, whose time and GPU are its `place`; return the GPU, None where it has none."""
+        at_s, index = place
         if at_s is None or index is None or (index not in self.gpus and len(self.gpus) >= MOST_GPUS):
             return None
         gpu = self.gpus.setdefault(index, GpuReadings(index, rows.start_s))
         since_s, most_s = rows.since_before(index, at_s), max(GAP_INTERVALS * self.interval_s, GAP_AT_LEAST_S)
-        gpu.draw(at_s, columns.drawn_of(cells), since_s if since_s is None or since_s <= most_s else None)
+        gpu.draw(at_s, drawn, since_s if since_s is None or since_s <= most_s else None)
         return gpu
 
 
@@ -136,7 +136,7 @@ class _Columns:
         self._all = [(name, at[name]) for name in known]
         self._drawn = [(name, at[name]) for name in DRAWN if name in at]
 
-    def place(self, cells: Sequence[bytes]) -> tuple[float | None, int | None]:
+    def place(self, cells: Sequence[bytes]) -> Place:
         """Return the time and the GPU of a row, None for what is none."""
         at_s = stamp(_number(cells[self._wall])) if self._wall < len(cells) else None
         index = 0.0 if self._gpu is None else _number(cells[self._gpu]) if self._gpu < len(cells) else None

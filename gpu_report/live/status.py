@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from gpu_report import schema
-from gpu_report.live.alarms import Alarm, idle_since_s
+from gpu_report.iso_time import iso_utc
+from gpu_report.live.alarms import Alarm, idle
 from gpu_report.live.gpu_readings import GpuReadings
 from gpu_report.live.report_so_far import SoFar
 from gpu_report.live.run_now import RunNow
-from gpu_report.live.times import iso
 from gpu_report.live.training import Training
 
 SCHEMA_VERSION = 1
@@ -20,15 +20,15 @@ def status(
     run: RunNow, now_s: float, alarms: Sequence[Alarm], so_far: SoFar | None, price_per_hour: float | None
 ) -> dict[str, Any]:
     """Return the state of a run. Whatever is not known of now is None: no reading outlives its recorder."""
-    state, training = run.state(now_s), run.training
+    state, training, rest = run.state(now_s), run.training, idle(run, now_s)
     return {
         "schema_version": SCHEMA_VERSION,
-        "time": iso(now_s),
+        "time": iso_utc(now_s),
         "state": state,
-        "last_sample": None if run.last_s is None else iso(run.last_s),
+        "last_sample": None if run.last_s is None else iso_utc(run.last_s),
         "run": _run(run),
         "gpus": [_gpu(run, gpu, now_s) for gpu in run.gpus],
-        "idle_s": _since(idle_since_s(run, now_s), run.last_s or now_s),
+        "idle_s": None if rest is None else round(max(rest.lasts_s, 0.0), 1),
         "training": None if training is None else _training(training, now_s, is_live=state == "recording"),
         "spent": _spent(run, price_per_hour),
         "alarms": [_alarm(alarm, run.last_s or now_s) for alarm in alarms],
@@ -41,7 +41,7 @@ def without_answer(said: dict[str, Any], now_s: float) -> dict[str, Any]:
     gone = dict.fromkeys((*QUANTITIES, "idle_s", "low_s", "level_pct"))
     gpus = [{**gpu, **gone} for gpu in said.get("gpus", ())]
     why = "the disk of the run folder does not answer"
-    return {**said, "time": iso(now_s), "gpus": gpus, "idle_s": None, "alarms": [], "error": why}
+    return {**said, "time": iso_utc(now_s), "gpus": gpus, "idle_s": None, "alarms": [], "error": why}
 
 
 def _run(run: RunNow) -> dict[str, Any]:
@@ -49,8 +49,8 @@ def _run(run: RunNow) -> dict[str, Any]:
     return {
         "name": run.folder.name,
         "host": run.host,
-        "start": None if run.samples.start_s is None else iso(run.samples.start_s),
-        "end": None if events.ended_s is None else iso(events.ended_s),
+        "start": None if run.samples.start_s is None else iso_utc(run.samples.start_s),
+        "end": None if events.ended_s is None else iso_utc(events.ended_s),
         "ended_by": events.ended_by,
         "exit_code": events.exit_code,
         "exit_signal": events.exit_signal,
@@ -112,7 +112,7 @@ def _alarm(alarm: Alarm, run_last_s: float) -> dict[str, Any]:
         "kind": alarm.kind,
         "severity": alarm.severity,
         "gpu": alarm.gpu,
-        "since": None if alarm.since_s is None else iso(alarm.since_s),
+        "since": None if alarm.since_s is None else iso_utc(alarm.since_s),
         "for_s": _since(alarm.since_s, run_last_s),
         "text": alarm.text,
         "provisional": True,

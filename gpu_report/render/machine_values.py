@@ -4,7 +4,6 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 DECIMALS = 3  # milliseconds, milliwatts: finer than anything that is measured
@@ -27,14 +26,6 @@ def json_text(value: object) -> str:
     text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
     text = COMMANDING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     return re.sub(r"#(?=#\w*\[)", r"\\u0023", text) + "\n"
-
-
-def iso_utc(wall_s: float) -> str | None:
-    """Return ISO 8601 in UTC with milliseconds, None for a time outside the calendar."""
-    try:
-        return datetime.fromtimestamp(wall_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    except (OverflowError, OSError, ValueError):
-        return None
 
 
 def json_ready(value: Any, rounded: Callable[[float], float] | None = None) -> Any:

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 from support.browser import settled_screen, show_timeline, show_window
 
+from gpu_report import template_files
 from gpu_report.model import Analysis
-from gpu_report.render.page import assets
 from gpu_report.template_files import find_templates
 
 
@@ -21,7 +21,7 @@ def open_with(open_report, analysis: Analysis, monkeypatch: pytest.MonkeyPatch) 
         copies.append(replace(analysis))
         with monkeypatch.context() as patch:
             if not small:
-                patch.setattr(assets, "SMALL_LIBRARY", "vendor/nothing.js")
+                patch.setattr(template_files, "SMALL_LIBRARY", "vendor/nothing.js")
             return open_report(copies[-1])
 
     return opener
@@ -39,7 +39,7 @@ def picture(opened, start_ms: float) -> tuple[list[str], bytes]:
 
 
 def test_the_page_is_the_same_with_either_chart_library(open_with, analysis: Analysis) -> None:
-    if not (find_templates() / assets.SMALL_LIBRARY).is_file():
+    if not (find_templates() / template_files.SMALL_LIBRARY).is_file():
         pytest.fail("the smaller chart library is missing: make chart-library", pytrace=False)
     small, whole = open_with(small=True), open_with(small=False)
     assert small.path.stat().st_size < whole.path.stat().st_size - 1_000_000

@@ -101,6 +101,16 @@ def test_without_what_it_needs_the_training_does_not_start(run_cli, fake_nvml, t
 
 
 @pytest.mark.parametrize(
+    ("words", "code"), [(("--background", "--", "true"), 2), (("--gpus", "9", "--", "true"), 2), ((), 5)]
+)
+def test_what_is_not_recorded_leaves_no_server_behind(run_cli, fake_nvml, tmp_path, words, code):
+    environment = fake_nvml.env() if words else {"LD_LIBRARY_PATH": "/nonexistent"}
+    done = run_cli("record", "--live", "--output", "refused", *words, env=environment)
+    assert done.returncode == code
+    assert "live page" not in done.stderr
+
+
+@pytest.mark.parametrize(
     ("words", "why"),
     [
         (("--host", "0.0.0.0"), "--token"),

@@ -1,7 +1,6 @@
 """A recorder that outlives the shell it was started from, and ending it."""
 
 import contextlib
-import fcntl
 import os
 import signal
 import subprocess
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from gpu_report import run_folder, schema
 from gpu_report.errors import GpuReportError, InputError
+from gpu_report.inside.on_path.gpu_report_inside.profile_requests import is_recorded
 from gpu_report.record.options import RecordOptions
 
 START_LIMIT_S = 45.0  # longer than a recorder itself waits for NVML to open
@@ -80,13 +80,7 @@ def running(base: Path) -> Path:
 
 def recorder_pid(folder: Path) -> int | None:
     """Return the process that records into a folder, None when nobody does: whoever does holds its lock."""
-    try:
-        with (folder / schema.SAMPLES_CSV).open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            return None
-    except BlockingIOError:
-        pass
-    except OSError:
+    if not is_recorded(str(folder)):
         return None
     try:
         pid = run_folder.read_json(folder / schema.RUN_JSON).get("pid")

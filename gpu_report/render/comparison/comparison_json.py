@@ -3,6 +3,7 @@
 from typing import Any
 
 from gpu_report import __version__
+from gpu_report.iso_time import iso_utc
 from gpu_report.model import (
     Analysis,
     Comparison,
@@ -14,7 +15,7 @@ from gpu_report.model import (
     MetricComparison,
 )
 from gpu_report.render.comparison.rows import gate_word, label
-from gpu_report.render.machine_values import iso_utc, json_ready
+from gpu_report.render.machine_values import json_ready
 from gpu_report.wording import ending_words
 
 SCHEMA_VERSION = 1

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from functools import reduce
 from pathlib import Path
 
+from gpu_report.errors import GpuReportError
 from gpu_report.render.samples.base128 import to_text
-from gpu_report.template_files import SMALL_LIBRARY
+from gpu_report.template_files import find_chart_library
 
 # In the order in which they are read; each names what it needs of the ones before it.
 SCRIPTS = (
@@ -76,12 +77,12 @@ def read_chart_library(templates: Path) -> str:
 
     Both bring their licence in their first lines.
     """
-    small = templates / SMALL_LIBRARY
-    if small.is_file():
-        return small.read_text(encoding="utf-8")
-    from plotly.offline import get_plotlyjs  # noqa: PLC0415 - plotly is not needed beside the smaller one
-
-    return str(get_plotlyjs())
+    library = find_chart_library(templates)
+    if library is None:
+        raise GpuReportError(
+            "plotly.js is missing: install gpu-report again (pip install --force-reinstall gpu-report)"
+        )
+    return library.read_text(encoding="utf-8")
 
 
 def squeeze(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gpu_report.render.machine_values import iso_utc
+from gpu_report.iso_time import iso_utc
 
 if TYPE_CHECKING:
     from gpu_report.model import Analysis, ProfiledSteps, TraceAnalysis, TraceStepTime

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from gpu_report import __version__
+from gpu_report.iso_time import iso_utc
 from gpu_report.model import (
     Analysis,
     CodeLocation,
@@ -19,7 +20,7 @@ from gpu_report.model import (
     SpeedupLimit,
 )
 from gpu_report.render.formatting import outlier_words
-from gpu_report.render.machine_values import iso_utc, json_ready, json_text
+from gpu_report.render.machine_values import json_ready, json_text
 from gpu_report.render.run.profiles_json import profiles
 from gpu_report.wording import ending_words
 

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gpu_report.catalogue import RULES, SEVERITIES, cause_words, phase_words
+from gpu_report.iso_time import iso_utc
 from gpu_report.model import (
     Advice,
     Analysis,
@@ -37,7 +38,6 @@ from gpu_report.render.formatting import (
     step_time,
     tied,
 )
-from gpu_report.render.machine_values import iso_utc
 from gpu_report.render.markdown_text import words
 from gpu_report.render.sentence_kinds import own_text
 from gpu_report.render.speedup_rows import SpeedupRow, speedup_rows

@@ -29,22 +29,21 @@ def test_a_busy_gpu_with_a_short_queue_is_neither():
     assert launches(gap=200, every=50, length=20).bound == "neither"
 
 
-def test_a_wait_for_data_does_not_make_a_gpu_launch_bound():
+def bound_after_a_wait_for_data(waited, count, length):
     made = TraceMaker()
     made.step(1, 0, 10_000)
-    made.mark("enumerate(DataLoader)#x", 0, 4_000)
-    for at in range(120):
-        made.kernel("gemm", 4_000 + at * 50 + 8, 45, launched=4_000 + at * 50)
-    assert analyse_trace(loaded(made)).launches.bound == "neither"
+    made.mark("enumerate(DataLoader)#x", 0, waited)
+    for at in range(count):
+        made.kernel("gemm", waited + at * 50 + 8, length, launched=waited + at * 50)
+    return analyse_trace(loaded(made)).launches.bound
+
+
+def test_a_wait_for_data_does_not_make_a_gpu_launch_bound():
+    assert bound_after_a_wait_for_data(4_000, count=120, length=45) == "neither"
 
 
 def test_what_waits_for_data_most_of_the_time_is_bound_by_that():
-    made = TraceMaker()
-    made.step(1, 0, 10_000)
-    made.mark("enumerate(DataLoader)#x", 0, 8_000)
-    for at in range(40):
-        made.kernel("gemm", 8_000 + at * 50 + 8, 5, launched=8_000 + at * 50)
-    assert analyse_trace(loaded(made)).launches.bound == "data"
+    assert bound_after_a_wait_for_data(8_000, count=40, length=5) == "data"
 
 
 def test_of_a_cuda_graph_the_first_kernel_counts():

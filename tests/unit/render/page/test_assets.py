@@ -44,7 +44,7 @@ def test_the_error_names_both_places(package: Path) -> None:
 
 
 def test_the_smaller_chart_library_is_taken_where_it_is_there(tmp_path: Path) -> None:
-    small = tmp_path / assets.SMALL_LIBRARY
+    small = tmp_path / template_files.SMALL_LIBRARY
     small.parent.mkdir(parents=True)
     small.write_text("// täglich", encoding="utf-8")
     assert assets.read_chart_library(tmp_path) == "// täglich"

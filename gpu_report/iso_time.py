@@ -1,9 +1,9 @@
-"""Times as machines read them."""
+"""Times as machines read them: ISO 8601 in UTC."""
 
 from datetime import UTC, datetime
 
 
-def iso(wall_s: float) -> str | None:
+def iso_utc(wall_s: float) -> str | None:
     """Return a wall time as ISO 8601 UTC with milliseconds, None for what no calendar has."""
     try:
         text = datetime.fromtimestamp(wall_s, UTC).isoformat(timespec="milliseconds")

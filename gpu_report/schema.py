@@ -137,6 +137,21 @@ WAITS_COLUMNS = (
     Column("filesystem", 0, "the type of the filesystem that the file lies on"),
 )
 
+# A call of a model: one batch, from on_predict_batch_start to on_predict_batch_end (inside/<pid>.calls.csv).
+CALLS_SUFFIX = ".calls.csv"
+CALLS_COLUMNS = (
+    Column("mono_s", 6, "when it began: the batch had been loaded"),
+    Column("model", 0, "the number of its `model` line in <pid>.jsonl; 0 beyond the 200th"),
+    Column("images", 0, "images of the batch"),
+    Column("height", 0, "pixels of what the model gets, after resizing and padding"),
+    Column("width", 0, "likewise"),
+    Column("preprocess_ms", 3, "ultralytics' pre-processing of the batch: resize, pad, copy to the GPU"),
+    Column("inference_ms", 3, "the model; ultralytics waits for the GPU at its end"),
+    Column("postprocess_ms", 3, "NMS and results"),
+    Column("total_ms", 3, "from its beginning to on_predict_batch_end, with tracking, drawing and saving"),
+    Column("gap_ms", 3, "from the end of this process's call before to its beginning; empty for the first one"),
+)
+
 # What run.json says of the machine in `host`, as it is when the recording begins; null where it could not be had.
 RUN_HOST = (
     Column("name", 0, "the machine's name"),
@@ -210,7 +225,8 @@ INSIDE_KINDS = {
     "batches": "epoch, attempt, start_wall_s, start_mono_s, batches, data_wait_s, first_wait_s, longest_wait_s: so far",
     "progress": "batches, data_wait_s: of the epoch so far, every 3 s at first and in a long training more seldom",
     "epoch": "the same of a whole epoch, and images, images_per_s, loss (sum of the means), lr: its train part ended",
-    "calls": "calls: predictions so far",
+    "model": "number (in calls.csv), model, task, mode, format, half, compile, imgsz, batch, providers, device ...",
+    "calls": "calls, predictors (model objects), failed, dropped (rows that were lost): of predictions, so far",
     "profile": "name, phase, epoch, kept_steps, reason, begin_mono_s, kept_mono_s, file, failed: PyTorch's profiler",
     "ended": "how (finished, early stop, exception); error, bases, message, errno, cuda_error, raised_in, frames",
     "error": "where, reason: a fault of ours, which the training did not feel",

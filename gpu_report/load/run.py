@@ -24,6 +24,7 @@ from gpu_report.load.stacks import load_stacks
 from gpu_report.load.traces import load_traces
 from gpu_report.load.waits import load_waits
 from gpu_report.load.yolo.callbacks import Outside, load_inside, with_versions
+from gpu_report.load.yolo.calls import load_calls
 from gpu_report.load.yolo.results_csv import load_epochs
 from gpu_report.load.yolo.run_folders import numbered_places
 from gpu_report.model import Gpu, KernelEvent, KernelLog, RecordedEvent, Run
@@ -145,6 +146,7 @@ def _assemble(  # noqa: PLR0913, PLR0917 - what was read before, and how much ma
     duration_s = _duration([samples, host, ring], info, clock)
     outside = _outside(processes, events, clock)
     inside, inside_problems = load_inside(folder / schema.INSIDE_DIR, clock, duration_s, yolo_runs, outside, limits)
+    calls, call_problems = load_calls(folder / schema.INSIDE_DIR, inside, devices, clock, duration_s)
     stacks, stack_problems = load_stacks(folder / schema.STACKS_DIR, clock, duration_s, limits)
     dumps, dump_problems = load_dumps(folder / schema.STACKS_DIR, clock, duration_s, limits)
     traces, imported, trace_problems = load_traces(folder / schema.PROFILE_DIR, inside, clock, duration_s)
@@ -175,6 +177,7 @@ def _assemble(  # noqa: PLR0913, PLR0917 - what was read before, and how much ma
                 *process_problems,
                 *epoch_problems,
                 *inside_problems,
+                *call_problems,
                 *stack_problems,
                 *dump_problems,
                 *wait_problems,
@@ -188,6 +191,7 @@ def _assemble(  # noqa: PLR0913, PLR0917 - what was read before, and how much ma
         waits=waits,
         traces=traces,
         imported_windows=imported,
+        calls=calls,
     )
 
 

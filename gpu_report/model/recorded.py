@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
-    from gpu_report.model.trace import Trace
+    from gpu_report.model.calls import ModelCalls
+from gpu_report.model.trace import Trace
 
 Severity = Literal["critical", "warning", "info"]
 
@@ -412,6 +413,8 @@ class InsideRun:
     when nothing said so (killed).
     `progress` is how far it was within its epochs, every few seconds, in order. Ranks beyond the first keep step with
     it: of theirs, in a long run, `phases`, `epochs` and `progress` hold the beginning and the end only.
+    `models` are the facts of each model that was called, by its number in this process; `calls` how many calls there
+    were (calls, predictors, failed, dropped).
     """
 
     run: int | None
@@ -426,6 +429,8 @@ class InsideRun:
     progress: tuple[Progress, ...] = ()
     raised: Raised = Raised()
     profiled: tuple[ProfilerWindow, ...] = ()
+    models: Mapping[int, Mapping[str, object]] = field(default_factory=dict)
+    calls: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -534,6 +539,7 @@ class Run:
     dumps: tuple[ProcessDumps, ...] = ()
     traces: Mapping[str, Trace] = field(default_factory=dict)
     imported_windows: tuple[ProfilerWindow, ...] = ()
+    calls: tuple[ModelCalls, ...] = ()
 
     @property
     def profiled(self) -> tuple[ProfilerWindow, ...]:

@@ -30,8 +30,10 @@ TASKS: Final = {"train", "val", "predict", "export"}
 ENDINGS: Final = {"finished", "early stop", "exception"}
 VERSIONS: Final = ("torch", "cuda", "ultralytics")
 COUNTING: Final = {"epoch", "batches"}  # kinds that say of an epoch what was done in it ...
+COUNTS: Final = {"calls", "ended"}
 PACED: Final = {"progress", "batches"}  # ... and how far it is
-NO_SETTINGS: Final = {"wall_s", "mono_s", "t_s", "kind", "task", "pid", "rank"}
+STAMPS: Final = {"wall_s", "mono_s", "t_s", "kind"}
+NO_SETTINGS: Final = STAMPS | {"task", "pid", "rank"}
 
 # A training that lives tells of its batches every 3 s and, the longer it lasts, ever more seldom (inside: batches.py).
 # One that hangs tells nothing either: silence is the end only of a process that nobody saw from outside.
@@ -40,6 +42,7 @@ SILENCE_SHARE: Final = 1 / 1800
 LARGEST_SETTING: Final = 1e15
 MOST_FILES: Final = 4096  # processes of YOLO under one recording
 LONGEST_LIST: Final = 16
+MOST_MODELS: Final = 200  # of one process: our callbacks tell no more apart
 
 
 @dataclass(frozen=True)
@@ -174,7 +177,27 @@ def _run(lines: Lines, silent_until_s: float, outside: Outside) -> InsideRun:
         progress=tuple(line.content.progress for line in lines if line.kind in PACED and line.content.progress),
         raised=Raised() if ended is None else raised(ended.content),
         profiled=profiler_windows(lines),
+        models=_models(lines),
+        calls=_counts(lines),
     )
+
+
+def _models(lines: Lines) -> dict[int, dict[str, object]]:
+    """Return the facts of each model that was called, by its number."""
+    found: dict[int, dict[str, object]] = {}
+    for line in lines:
+        number = whole(line.content.get("number")) if line.kind == "model" else None
+        if number is not None and len(found) < MOST_MODELS:
+            facts = {name: _plain(value) for name, value in line.content.items()}
+            found[number] = {name: value for name, value in facts.items() if name not in STAMPS | {"number"}}
+    return found
+
+
+def _counts(lines: Lines) -> dict[str, int]:
+    """Return how many calls there were, by the last line that says so."""
+    last: Mapping[str, object] = next((line.content for line in reversed(lines) if line.kind in COUNTS), {})
+    counted = {name: whole(last.get(name)) for name in ("calls", "predictors", "failed", "dropped")}
+    return {name: count for name, count in counted.items() if count is not None}
 
 
 def _death(lines: Lines, silent_until_s: float, outside: Outside) -> float:

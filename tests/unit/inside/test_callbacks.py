@@ -15,7 +15,7 @@ from types import SimpleNamespace as Some
 import pytest
 
 from gpu_report.inside import RUN_FOLDER_VARIABLE
-from gpu_report.inside.on_path.gpu_report_inside import callbacks, facts, hook, lines, others, training
+from gpu_report.inside.on_path.gpu_report_inside import callbacks, facts, hook, lines, training
 from gpu_report.inside.on_path.gpu_report_inside.callbacks import CALLBACKS
 from gpu_report.inside.on_path.gpu_report_inside.runs import CURRENT, at_exit
 
@@ -378,24 +378,6 @@ def test_a_prediction_within_a_training_is_no_run(folder):
     call(Some(), "on_predict_start", "on_predict_end")
     call(Some(), "on_export_start", "on_export_end")
     assert [line["task"] for line in written(folder, "run")] == ["train"]
-
-
-def test_a_thousand_predictions_are_one_run_of_a_few_lines(folder):
-    for _ in range(1000):
-        call(Some(args=Some(batch=1)), "on_predict_start", "on_predict_end")
-    at_exit()
-    assert [line["kind"] for line in written(folder)] == ["run", "settings", "phase", "calls", "ended"]
-    assert written(folder, "ended")[0]["calls"] == 1000
-
-
-def test_a_prediction_after_a_pause_is_another_run(folder, monkeypatch):
-    monkeypatch.setattr(others, "PAUSE_S", 0.0)
-    for _ in range(2):
-        call(Some(), "on_predict_start", "on_predict_end")
-        time.sleep(0.01)
-    assert len(written(folder, "run")) == 2
-    first = written(folder, "calls")[0], written(folder, "ended")[0]
-    assert first[0]["mono_s"] == first[1]["mono_s"]  # it ended with its last call, not with the next one
 
 
 def test_validation_and_export_alone_are_runs(folder):

@@ -5,13 +5,14 @@ None of them raises, and none keeps a trainer alive: what is remembered is a wea
 
 from __future__ import annotations
 
+import os
 import sys
 from time import monotonic
 from typing import Any
 
 from . import facts, hook
+from .calls import CLOCKS, Prediction
 from .lines import LINES, guarded, report
-from .others import Prediction
 from .profile_windows import WINDOWS
 from .runs import CURRENT, ReportedRun
 from .training import BATCHES, ReportedTraining
@@ -180,18 +181,45 @@ def on_val_end(validator: Any) -> None:
 @guarded
 def on_predict_start(predictor: Any) -> None:
     """Begin a prediction; one within a training is its check of mixed precision."""
-    run = CURRENT.run
-    if CURRENT.is_training() or (isinstance(run, Prediction) and run.follows()):
+    if CURRENT.is_training():
         return
-    _end_earlier()
-    CURRENT.begin(Prediction(predictor))
+    run = CURRENT.run
+    if not isinstance(run, Prediction) or run.pid != os.getpid():  # a service may fork after its first call
+        _end_earlier()
+        run = Prediction(predictor)
+        CURRENT.begin(run)
+    run.predicts(predictor)
+
+
+def on_predict_batch_start(predictor: Any) -> None:
+    """Note that a batch of images has been loaded: a call begins. One that is open still gave embeddings."""
+    try:
+        clock = CLOCKS.get(id(predictor))
+        if clock is not None:
+            if clock.begun_s:
+                on_predict_end(predictor)
+            clock.begun_s = monotonic()
+    except Exception as error:  # noqa: BLE001 - the service must go on
+        report("on_predict_batch_start", error)
+
+
+def on_predict_batch_end(predictor: Any) -> None:
+    """Keep a call."""
+    try:
+        clock, run = CLOCKS.get(id(predictor)), CURRENT.run
+        if clock is not None and clock.begun_s and isinstance(run, Prediction):
+            results = predictor.results
+            run.ends(clock, len(predictor.batch[0]), results[0].speed if results else None)
+    except Exception as error:  # noqa: BLE001 - the service must go on
+        report("on_predict_batch_end", error)
 
 
 @guarded
-def on_predict_end(predictor: Any) -> None:  # noqa: ARG001 - the callback's signature
-    """End a prediction."""
-    if isinstance(CURRENT.run, Prediction):
-        CURRENT.run.call_ends()
+def on_predict_end(predictor: Any) -> None:
+    """Keep the last call of a predictor that gave embeddings: their batches have no end."""
+    clock, run = CLOCKS.get(id(predictor)), CURRENT.run
+    if clock is not None and clock.begun_s and isinstance(run, Prediction):
+        run.ends(clock, len(predictor.batch[0]), None)
 
 
 @guarded
@@ -243,6 +271,8 @@ CALLBACKS = {
         on_val_batch_end,
         on_val_end,
         on_predict_start,
+        on_predict_batch_start,
+        on_predict_batch_end,
         on_predict_end,
         on_export_start,
         on_export_end,

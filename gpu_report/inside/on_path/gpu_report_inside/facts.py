@@ -107,6 +107,20 @@ PREDICTION: Mapping[str, Reader] = {
     "device": lambda p: str(p.device),
     "gpu_uuid": lambda p: _gpu_uuid(p.device),
 }
+MODEL: Mapping[str, Reader] = {
+    "model": lambda p: p.args.model,
+    "task": lambda p: p.args.task,
+    "mode": lambda p: p.args.mode,
+    "format": lambda p: p.model.format,
+    "half": lambda p: bool(p.model.fp16),
+    "compile": lambda p: p.args.compile,
+    "end2end": lambda p: bool(p.model.end2end),
+    "imgsz": lambda p: p.imgsz,
+    "batch": lambda p: p.args.batch,
+    "providers": lambda p: p.model.session.get_providers(),
+    "device": lambda p: str(p.device),
+    "gpu_uuid": lambda p: _gpu_uuid(p.device),
+}
 EXPORT: Mapping[str, Reader] = {
     "model": lambda e: e.args.model,
     "format": lambda e: e.args.format,

@@ -22,6 +22,7 @@ class File:
     """The file of this process in one run folder; only the writer's thread touches it."""
 
     flags = os.O_APPEND
+    suffix = ".jsonl"
 
     def __init__(self, within: str = FOLDER) -> None:
         self._within = within
@@ -46,7 +47,7 @@ class File:
             if not os.path.isdir(folder):  # noqa: PTH112 - os.path is loaded already, pathlib may not be
                 return None
             os.makedirs(os.path.join(folder, self._within), exist_ok=True)  # noqa: PTH103, PTH118 - likewise
-            path = os.path.join(folder, self._within, f"{os.getpid()}.jsonl")  # noqa: PTH118 - likewise
+            path = os.path.join(folder, self._within, f"{os.getpid()}{self.suffix}")  # noqa: PTH118 - likewise
             self._fd = _regular(path, self.flags)
             self._folder, self._torn = folder, False
             self._opened(self._fd)
@@ -106,8 +107,11 @@ class Writer:
         """Tell whether all that was handed over has been taken from the queue."""
         return self._queue.qsize() == 0
 
-    def put(self, folder: str, line: bytes, **how: bool) -> None:
-        """Hand over a line, or drop it when the disk has not kept up; `how` is the file's own affair."""
+    def put(self, folder: str, line: bytes | Callable[[], bytes], **how: bool) -> None:
+        """Hand over a line, or drop it when the disk has not kept up; `how` is the file's own affair.
+
+        What makes lines is called by the thread.
+        """
         if self._thread is None:
             self._start()
         if self._queue.qsize() >= MOST_WAITING:
@@ -137,7 +141,7 @@ class Writer:
             awaited = isinstance(item, threading.Event)
             if not awaited:
                 folder, line, how = item
-                file.append(folder, line, **how)
+                file.append(folder, line() if callable(line) else line, **how)
             if folder and self._dropped > self._reported and (awaited or self._queue.qsize() == 0):
                 file.append(folder, self._report_dropped())
             if awaited:

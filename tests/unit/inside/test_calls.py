@@ -1,0 +1,176 @@
+"""The calls of a model as they are kept: one row a batch, whatever becomes of the caller."""
+
+import csv
+import gc
+import json
+import os
+import pickle
+import time
+from types import SimpleNamespace as Some
+
+import pytest
+
+from gpu_report import schema
+from gpu_report.inside.on_path.gpu_report_inside import callbacks, calls, calls_file, lines
+from gpu_report.inside.on_path.gpu_report_inside.lines import RUN_FOLDER_VARIABLE
+from gpu_report.inside.on_path.gpu_report_inside.runs import CURRENT, at_exit
+
+
+class Predictor:
+    """As much of ultralytics' predictor as is looked at: a call of it takes 2 + 5 + 1 ms."""
+
+    def __init__(self, model="a.pt", shape=(2, 3, 640, 384)):
+        self.args = Some(model=model, task="detect", mode="predict", batch=2)
+        self.batch, self._shape = (["a.jpg", "b.jpg"], [], ["", ""]), shape
+        self.results = [Some(speed={"preprocess": 1.0, "inference": 2.5, "postprocess": 0.5})] * 2
+        self.save_dir = "/data/runs/predict"
+
+    def preprocess(self, images):
+        return Some(shape=self._shape, images=images)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv(RUN_FOLDER_VARIABLE, str(tmp_path))
+    monkeypatch.setattr(lines, "_reported", set())
+    monkeypatch.setattr(CURRENT, "run", None)
+    monkeypatch.setattr(calls, "_PID", [0])
+    return tmp_path
+
+
+def predict(predictor, batches=1, *, end=True):
+    callbacks.on_predict_start(predictor)
+    for _ in range(batches):
+        callbacks.on_predict_batch_start(predictor)
+        assert predictor.preprocess([1]).images == [1]
+        callbacks.on_predict_batch_end(predictor)
+    if end:
+        callbacks.on_predict_end(predictor)
+
+
+def rows(folder):
+    at_exit()
+    text = (folder / "inside" / f"{os.getpid()}{schema.CALLS_SUFFIX}").read_text()
+    return list(csv.DictReader(text.splitlines()))
+
+
+def told(folder, kind):
+    lines.LINES.drain()
+    text = (folder / "inside" / f"{os.getpid()}.jsonl").read_text()
+    return [line for line in map(json.loads, text.splitlines()) if line["kind"] == kind]
+
+
+def test_a_call_is_a_row_with_the_time_of_the_whole_batch(folder):
+    predict(Predictor(), 3)
+    found = rows(folder)
+    assert tuple(found[0]) == tuple(column.name for column in schema.CALLS_COLUMNS)
+    assert len(found) == 3
+    parts = {name: found[0][name] for name in ("model", "images", "height", "width")}
+    assert parts == {"model": "1", "images": "2", "height": "640", "width": "384"}
+    assert [found[0][f"{name}_ms"] for name in calls.PARTS] == ["2.000", "5.000", "1.000"]
+    assert found[0]["gap_ms"] == ""
+    assert all(float(row["gap_ms"]) >= 0 for row in found[1:])
+
+
+def test_the_gap_is_the_time_between_calls(folder):
+    predictor = Predictor()
+    predict(predictor)
+    time.sleep(0.02)
+    predict(predictor)
+    assert 20 <= float(rows(folder)[1]["gap_ms"]) < 1000
+
+
+def test_two_models_are_told_apart_and_one_made_anew_for_each_call_is_one(folder):
+    first, second = Predictor("a.pt"), Predictor("b.onnx")
+    for predictor in (first, second, first, Predictor("a.pt")):
+        predict(predictor)
+    assert [row["model"] for row in rows(folder)] == ["1", "2", "1", "1"]
+    assert [(line["number"], line["model"]) for line in told(folder, "model")] == [(1, "a.pt"), (2, "b.onnx")]
+    assert told(folder, "ended")[0]["predictors"] == 3
+
+
+def test_a_call_that_raised_is_counted_and_no_row(folder):
+    predictor = Predictor()
+    callbacks.on_predict_start(predictor)
+    callbacks.on_predict_batch_start(predictor)
+    predict(predictor)
+    assert len(rows(folder)) == 1
+    assert told(folder, "ended")[0]["failed"] == 1
+
+
+def test_embeddings_have_a_whole_time_and_no_parts(folder):
+    predictor = Predictor()
+    callbacks.on_predict_start(predictor)
+    for _ in range(2):
+        callbacks.on_predict_batch_start(predictor)
+    callbacks.on_predict_end(predictor)
+    found = rows(folder)
+    assert len(found) == 2
+    assert all(row["inference_ms"] == "" and float(row["total_ms"]) >= 0 for row in found)
+
+
+def test_a_stream_that_is_given_up_half_way_leaves_its_calls(folder):
+    predict(Predictor(), 2, end=False)
+    predict(Predictor(), 1)
+    assert len(rows(folder)) == 3
+    assert told(folder, "ended")[0]["failed"] == 0
+
+
+def test_a_predictor_is_pickled_without_us_and_dies_when_its_owner_drops_it(folder):
+    predictor = Predictor()
+    predict(predictor)
+    assert pickle.loads(pickle.dumps(predictor.preprocess)).__func__ is Predictor.preprocess
+    del predictor
+    gc.collect()
+    assert calls.CLOCKS == {}
+
+
+def test_a_preprocess_of_the_users_own_stays(folder):
+    predictor = Predictor()
+    own = predictor.preprocess = lambda images: Some(images=images)
+    predict(predictor)
+    assert predictor.preprocess is own
+    assert rows(folder)[0]["height"] == ""
+
+
+def test_rows_are_on_disk_within_two_seconds_of_a_call(folder, monkeypatch):
+    monkeypatch.setattr(calls_file, "TOGETHER_S", 0.05)
+    predict(Predictor())
+    path = folder / "inside" / f"{os.getpid()}{schema.CALLS_SUFFIX}"
+    deadline = time.monotonic() + 5
+    while not (path.exists() and path.read_text().count("\n") == 2):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_disk_that_hangs_loses_rows_and_says_how_many(folder, monkeypatch):
+    monkeypatch.setattr(calls_file, "MOST_WAITING", 5)
+    predict(Predictor(), 8)
+    rows(folder)
+    assert told(folder, "ended")[0]["dropped"] == 3
+
+
+def test_nothing_of_a_fault_of_ours_reaches_the_caller(folder):
+    predictor = Predictor()
+    predictor.results = [Some(speed={})]
+    predict(predictor)
+    assert [line["where"] for line in told(folder, "error")] == ["on_predict_batch_end"]
+    at_exit()
+    assert list((folder / "inside").glob(f"*{schema.CALLS_SUFFIX}")) == []
+
+
+def test_a_forked_service_writes_its_own_file(folder):
+    predictor = Predictor()
+    predict(predictor)
+    CURRENT.run.close()
+    pid = os.fork()
+    if not pid:
+        try:
+            predict(predictor)
+            at_exit()
+        finally:
+            os._exit(0)
+    os.waitpid(pid, 0)
+    text = (folder / "inside" / f"{pid}{schema.CALLS_SUFFIX}").read_text()
+    assert text.count("\n") == 2
+    assert '"kind": "model"' in (folder / "inside" / f"{pid}.jsonl").read_text()

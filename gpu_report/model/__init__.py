@@ -57,6 +57,16 @@ from gpu_report.model.found import (
     epoch_now_s,
     longest_now,
 )
+from gpu_report.model.inference import (
+    CallGroup,
+    CallParts,
+    GapKind,
+    GapPart,
+    GroupKind,
+    Latency,
+    Quantile,
+    ServedModel,
+)
 from gpu_report.model.recorded import (
     EpochRow,
     Frame,

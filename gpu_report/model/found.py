@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from gpu_report.model.inference import ServedModel
 from gpu_report.model.recorded import Gpu, KernelEvent, Phase, ProfilerWindow, Run, Severity, Stretch
 from gpu_report.model.trace_analysis import TraceAnalysis
 
@@ -605,7 +606,10 @@ class ProfiledSteps:
 
 @dataclass(frozen=True, eq=False)
 class Analysis:
-    """What is to be said about a run. `coverage` is the share of expected samples that are there, 0 to 1."""
+    """What is to be said about a run. `coverage` is the share of expected samples that are there, 0 to 1.
+
+    `served` are the models that were called. A run `is_inference` where nothing trained beside that.
+    """
 
     run: Run
     options: Options
@@ -628,3 +632,5 @@ class Analysis:
     hypotheses: tuple[Hypothesis, ...] = ()
     profiled: tuple[ProfiledSteps, ...] = ()
     epoch_now: EpochNow | None = None
+    served: tuple[ServedModel, ...] = ()
+    is_inference: bool = False

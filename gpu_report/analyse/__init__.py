@@ -9,6 +9,7 @@ from gpu_report.analyse.advice.projection import project
 from gpu_report.analyse.advice.speedup_limits import find_speedup_limits, training_of_limits
 from gpu_report.analyse.advice.way_on import one_way_on
 from gpu_report.analyse.context import build_context
+from gpu_report.analyse.inference.served import is_inference, served_models
 from gpu_report.analyse.results.code_locations import with_locations, with_row_locations
 from gpu_report.analyse.results.code_time import code_lines, code_time
 from gpu_report.analyse.results.epoch_summaries import summarise_epochs
@@ -83,6 +84,8 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
         hypotheses=hypotheses(context, findings),
         profiled=context.profiled,
         epoch_now=epoch_now(epochs, limits),
+        served=context.cached(served_models),
+        is_inference=is_inference(context),
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.inference.served import is_inference
 from gpu_report.analyse.rules.drops import drops
 from gpu_report.analyse.rules.drops.held_epoch_ends import held_epoch_ends
 from gpu_report.analyse.rules.drops.slow_epoch_ends import slow_epoch_ends
@@ -16,6 +17,7 @@ from gpu_report.analyse.rules.drops.slowdowns import slowdowns
 from gpu_report.analyse.rules.epochs import compare_epochs
 from gpu_report.analyse.rules.gpu_imbalance import uneven_gpus
 from gpu_report.analyse.rules.implausible_readings import readings_not_credible
+from gpu_report.analyse.rules.inference import inference_findings
 from gpu_report.analyse.rules.kernel_events import attach_to_their_finding, kernel_faults
 from gpu_report.analyse.rules.left_behind import left_behind
 from gpu_report.analyse.rules.lost_gpus import lost_gpus
@@ -66,12 +68,21 @@ RULES: tuple[Rule, ...] = (
 )
 
 
+# What is said of a training alone: its drops, its loader, its epochs and its ranks.
+OF_TRAININGS: frozenset[Rule] = frozenset(
+    {drops, slowdowns, slow_epoch_ends, held_epoch_ends, slow_starts, starved_gpus, user_code, waiting_for_peer}
+    | {growing_memory, uneven_gpus}
+)
+
+
 def find_all(context: Context) -> list[Finding]:
     """Return what all rules say about a run, its findings numbered by their kind (drop-3).
 
     A kernel line within another finding is none of its own, and what ended a training says how to resume it.
     """
-    found = [finding for rule in RULES for finding in rule(context)]
+    rules = [rule for rule in RULES if not (is_inference(context) and rule in OF_TRAININGS)]
+    found = [finding for rule in rules for finding in rule(context)]
+    found += inference_findings(context)
     found += compare_epochs(context, found)
     counts: Counter[str] = Counter()
     for at, finding in enumerate(found):

@@ -156,3 +156,21 @@ RECOMPILES_A_STEP = 0.5  # torch makes a size dynamic the second time that it ch
 NMS_SHARE = 0.25  # of a step of validation: 0.07 to 0.15 in YOLO26n after two epochs (H100)
 SYNC_LINES = 3  # that are told of the waits in a step
 SYNCS_OF_YOLO = 35  # results that YOLO reads itself in each step (8.4.190: 12 in type_as, 11 in item, 12 elsewhere)
+
+# --- calls of a model ---
+
+CALLS_LOST_SHARE = 0.2  # of a model's time: to win it makes 1.25 times as many images a second
+CALLS_LOST_S = 5.0  # ... in seconds of the recording: less is too short a look
+PART_SHARE = 0.25  # of a call, or of a model's time: a part of less is not what makes it slow
+GPU_OF_INFERENCE = 0.5  # of the time of inference the GPU works: with less the CPU that launches its work is the limit
+GPU_BOUND = 0.7  # ... and with more a faster GPU program is
+LARGEST_BATCH = 32  # images a call that are worth trying: more seldom win anything, and take memory
+HALF_SAVES = 0.25  # of inference, by FP16: yolo26m with 32 images went from 28.3 to 20.4 ms (H100), n and s less
+HALF_AT_MOST = 0.5  # ... and no more than this: half the bytes, and twice the arithmetic
+RELOADED_CALLS, RELOADED_SHARE = 5, 0.5  # model objects made, at least, and of the calls: one for nearly each
+SLOWER_AFTER_PAUSE = 1.2  # times, of the median, after a pause
+GROWN_MIB = 256.0  # of a GPU, over all calls: an allocator's own steps are of 2 to 20 MiB, workspaces of up to 200
+GROWN_SHARE = 0.1  # ... and of what was used before
+GROWN_HOST_MIB = 512.0  # of the host, where other programs take and give back as well
+GROWTH_FIT = 0.9  # of the variance that the rise explains
+GROWTH_GOES_ON = 0.15  # of the rise, in the last third of the calls: half of a steady rise; an allocator has settled by then

@@ -14,7 +14,8 @@ from gpu_report.load.problems import noted
 from gpu_report.load.run_clock import Boot, RunClock
 from gpu_report.model import Gpu, InsideRun, ModelCalls
 
-Floats = npt.NDArray[np.floating[Any]]
+Floats = npt.NDArray[np.float64]
+Read = npt.NDArray[np.floating[Any]]
 
 COLUMNS: Final = tuple(column.name for column in schema.CALLS_COLUMNS)
 MEASURED: Final = ("images", "height", "width", "preprocess_ms", "inference_ms", "postprocess_ms", "total_ms", "gap_ms")
@@ -64,7 +65,7 @@ def _is_pid(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) < len(str(int(LARGEST)))
 
 
-def _boot_of(own: Sequence[InsideRun], mono_s: Floats, clock: RunClock) -> Boot:
+def _boot_of(own: Sequence[InsideRun], mono_s: Read, clock: RunClock) -> Boot:
     """Return since which start of the machine a process has lived: calls have no stamp of the wall clock."""
     began = [phase.start_t_s for run in own for phase in run.phases[:1]]
     if not began or not len(mono_s):
@@ -72,7 +73,7 @@ def _boot_of(own: Sequence[InsideRun], mono_s: Floats, clock: RunClock) -> Boot:
     return min(clock.boots, key=lambda boot: abs(boot.t_s + float(mono_s[0]) - boot.mono_s - began[0]))
 
 
-def _sound(numbers: Mapping[str, Floats], boot: Boot, end_t_s: float) -> tuple[dict[str, Floats], int]:
+def _sound(numbers: Mapping[str, Read], boot: Boot, end_t_s: float) -> tuple[dict[str, Floats], int]:
     """Return the columns on the run's clock, in order of time, without rows that make no sense, and how many these are.
 
     A part that makes no sense counts as missing; a row needs its beginning, its images and its whole time.
@@ -81,14 +82,14 @@ def _sound(numbers: Mapping[str, Floats], boot: Boot, end_t_s: float) -> tuple[d
     columns = {name: _counted(numbers[name]) for name in MEASURED}
     sound = np.isfinite(start_s) & (start_s <= end_t_s) & np.isfinite(columns["total_ms"]) & (columns["images"] >= 1)
     order = np.flatnonzero(sound)[np.argsort(start_s[sound], kind="stable")]
-    model = np.where(np.isfinite(numbers["model"]), numbers["model"], 0.0)
+    model = np.nan_to_num(numbers["model"].astype(np.float64))
     columns.update(start_s=start_s, model=model)
     return {name: column[order] for name, column in columns.items()}, int((~sound).sum())
 
 
-def _counted(values: Floats) -> Floats:
+def _counted(values: Read) -> Floats:
     known = (values >= 0) & (values < LARGEST)
-    return values if bool(known.all()) else np.where(known, values, np.nan)
+    return np.where(known, values, np.nan).astype(np.float64, copy=False)
 
 
 def _models(

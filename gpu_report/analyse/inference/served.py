@@ -1,0 +1,127 @@
+"""The models that were called, each with its latency, throughput, parts, groups and gaps."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.inference import thresholds as th
+from gpu_report.analyse.inference.call_time import MS, PARTS, call_spans, seconds_of
+from gpu_report.analyse.inference.gaps import gap_parts
+from gpu_report.analyse.inference.groups import groups_of
+from gpu_report.analyse.inference.percentiles import latency
+from gpu_report.analyse.inference.warm_up import alike, warm_up_calls
+from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
+from gpu_report.analyse.timeseries.intervals import Span
+from gpu_report.model import CallParts, GapPart, ModelCalls, ServedModel
+
+MILLION = 1e6
+HOUR_S = 3600.0
+
+
+def served_models(context: Context) -> tuple[ServedModel, ...]:
+    """Return the models that were called, those with the most images first."""
+    served = [_served(context, calls) for calls in context.run.calls if len(calls.start_s)]
+    return tuple(sorted(served, key=lambda each: -each.images))
+
+
+def is_inference(context: Context) -> bool:
+    """Tell whether models were called and nothing trained in this run."""
+    trained = any(run.task == "train" for run in context.run.inside) or context.run.yolo_runs
+    return bool(context.run.calls) and not trained
+
+
+def _served(context: Context, calls: ModelCalls) -> ServedModel:
+    warm_up = min(warm_up_calls(alike(calls.total_ms, calls.images)), len(calls.start_s) - 1)
+    rows = slice(warm_up, None)
+    span = float(calls.start_s[warm_up]), float(calls.end_s[rows].max())
+    length_s, images = span[1] - span[0], int(calls.images[rows].sum())
+    in_calls_s = seconds_of(call_spans(calls, rows))
+    gap_s = max(length_s - in_calls_s, 0.0)
+    series = next((each for each in context.series if each.gpu == calls.gpu), None)
+    share = _share_of_inference(context, calls, span)
+    joules = _joules(context, calls.gpu, span)
+    price = context.options.price_per_hour
+    busy = None if series is None or not len(series.t_s) else series.mean_util_pct(*span) / 100
+    busy = None if busy is None or np.isnan(busy) else busy
+    in_calls_share = in_calls_s / length_s if length_s > 0 else 0.0
+    count = len(calls.total_ms[rows])
+    is_alone = share == 1.0 and not any(other.gpu == calls.gpu for other in context.used_by_others)
+    return ServedModel(
+        calls=calls,
+        warm_up_calls=warm_up,
+        warm_up_s=float(calls.total_ms[:warm_up].sum()) / MS,
+        first_ms=float(calls.total_ms[0]),
+        start_s=span[0],
+        end_s=span[1],
+        images=images,
+        latency=latency(calls.total_ms[rows]),
+        parts=_parts(calls, rows),
+        groups=tuple(groups_of(calls, rows, series, _highest_clock(context, series))),
+        images_per_s=images / length_s if length_s > 0 else None,
+        images_per_s_in_calls=images / in_calls_s if in_calls_s > 0 else None,
+        in_calls_share=in_calls_share,
+        gap_s=gap_s,
+        gap_parts=_gap_parts(context, calls, span, gap_s),
+        gpu_busy_share=busy,
+        gpu_ms=MS * busy * length_s / count
+        if busy is not None and is_alone and in_calls_share >= th.IN_CALLS_AT_LEAST
+        else None,
+        joules_per_image=joules * share / images if joules is not None and images else None,
+        money_per_million=MILLION * price * share * length_s / HOUR_S / images
+        if price is not None and calls.gpu is not None and images
+        else None,
+    )
+
+
+def _parts(calls: ModelCalls, rows: slice) -> CallParts:
+    """Return the means of the parts of those calls that have them."""
+    total_ms = calls.total_ms[rows]
+    known = np.isfinite(calls.inference_ms[rows])
+    if not known.any():
+        return CallParts(None, None, None, None, float(total_ms.mean()))
+    before, model, after = (float(np.nanmean(getattr(calls, f"{name}_ms")[rows][known])) for name in PARTS)
+    total = float(total_ms[known].mean())
+    return CallParts(before, model, after, max(total - before - model - after, 0.0), total)
+
+
+def _highest_clock(context: Context, series: GpuSeries | None) -> float | None:
+    """Return the card's highest SM clock (MHz), else the highest that was seen."""
+    if series is None:
+        return None
+    clock = series.samples["sm_clock_mhz"].to_numpy(dtype=float)
+    seen = float(np.nanmax(clock)) if np.isfinite(clock).any() else None
+    return context.run.gpu(series.gpu).max_sm_clock_mhz or seen
+
+
+def _gap_parts(context: Context, calls: ModelCalls, span: Span, gap_s: float) -> tuple[GapPart, ...]:
+    mains = [each for each in context.signals.idle_stacks if each.process.pid == calls.pid]
+    own = [each for each in context.run.calls if each.pid == calls.pid]
+    # of a process with several models nobody can say which of them a gap belongs to
+    return gap_parts(mains[0], span, gap_s) if len(mains) == 1 and len(own) == 1 else ()
+
+
+def _share_of_inference(context: Context, calls: ModelCalls, span: Span) -> float:
+    """Return which share of the inference time of all models on its GPU was this one's, within a span."""
+    mine = _inference_s([calls], span)
+    others = _inference_s([each for each in context.run.calls if each is not calls and each.gpu == calls.gpu], span)
+    return mine / (mine + others) if mine + others > 0 else 1.0
+
+
+def _inference_s(all_calls: Sequence[ModelCalls], span: Span) -> float:
+    return sum(float(_known(calls)[_within(calls.start_s, span)].sum()) for calls in all_calls) / MS
+
+
+def _known(calls: ModelCalls) -> Floats:
+    return np.where(np.isfinite(calls.inference_ms), calls.inference_ms, calls.total_ms).astype(np.float64)
+
+
+def _within(t_s: Floats, span: Span) -> slice:
+    first, last = np.searchsorted(t_s, span)
+    return slice(int(first), int(last))
+
+
+def _joules(context: Context, gpu: int | None, span: Span) -> float | None:
+    pairs = zip(context.series, context.energies, strict=True)
+    curve = next((curve for series, curve in pairs if series.gpu == gpu), None)
+    return None if curve is None else curve.between(*span)

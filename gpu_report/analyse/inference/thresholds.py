@@ -1,0 +1,18 @@
+"""What is judged of calls: how many of them, how long, how large a share."""
+
+# A group of fewer calls than this is not shown: its median would be of a few calls.
+GROUP_CALLS = 10
+MOST_GROUPS = 8  # of a kind; a source with more shapes than this has no typical ones
+# Milliseconds without a call, by which calls are told apart. Clocks fall, caches cool and connections close within
+# tenths of seconds to tens of them, so the classes are decades.
+GAP_EDGES_MS = (10.0, 100.0, 1_000.0, 10_000.0)
+# Shares of the highest SM clock by which calls are told apart: idle clocks of recent cards lie below half of it, and
+# power limits take up to a quarter.
+CLOCK_EDGES = (0.5, 0.75, 0.95)
+# Of the time of a model: where calls take less of it, the driver's readings (0.2 s, whole %) say nothing of one call.
+IN_CALLS_AT_LEAST = 0.2
+# Notes (20 a second) of where a process stood between calls, before anything is said of it; and of those within calls
+# the share that must lie in a call of ultralytics, so that it is the noted thread that makes the calls.
+GAP_NOTES_S = 1.0
+CALLS_IN_THREAD = 0.5
+SHOWN_LINES = 3  # lines of code of a part of calls: what comes after them is seldom what takes long

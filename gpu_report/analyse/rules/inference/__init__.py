@@ -1,0 +1,33 @@
+"""Rules: what makes the calls of a model slow, or keeps its GPU from more of them."""
+
+from collections.abc import Callable, Sequence
+
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.inference.served import served_models
+from gpu_report.analyse.rules.inference.between_calls import reloaded_models, time_between_calls
+from gpu_report.analyse.rules.inference.call_parts import slow_postprocessing, slow_preprocessing
+from gpu_report.analyse.rules.inference.devices import on_the_cpu, several_processes
+from gpu_report.analyse.rules.inference.gpu_work import full_precision, small_calls
+from gpu_report.analyse.rules.inference.memory import growing_memory_of_calls
+from gpu_report.analyse.rules.inference.pauses import slow_after_pauses
+from gpu_report.model import Finding
+
+Rule = Callable[[Context], Sequence[Finding]]
+
+RULES: tuple[Rule, ...] = (
+    time_between_calls,
+    reloaded_models,
+    slow_preprocessing,
+    slow_postprocessing,
+    small_calls,
+    full_precision,
+    slow_after_pauses,
+    on_the_cpu,
+    several_processes,
+    growing_memory_of_calls,
+)
+
+
+def inference_findings(context: Context) -> list[Finding]:
+    """Return what is to be said about calls, nothing where no model was called."""
+    return [finding for rule in RULES for finding in rule(context)] if context.cached(served_models) else []

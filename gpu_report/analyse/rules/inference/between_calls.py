@@ -1,0 +1,94 @@
+"""Rules: what the caller does between two calls, while the GPU has nothing to do."""
+
+from collections.abc import Mapping
+
+from gpu_report.analyse.causes.confidence import CERTAIN, SUPPORTED
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.evidence import evidence
+from gpu_report.analyse.inference.call_time import MS
+from gpu_report.analyse.inference.served import served_models
+from gpu_report.analyse.rules import thresholds as th
+from gpu_report.analyse.rules.inference.words import active_s, model_name, ms, of_calls, percent, rate, severity
+from gpu_report.model import Advice, Cause, Finding, GapKind, GapPart, ServedModel
+from gpu_report.wording import where_it_is
+
+OWN_CODE, DECODING, NETWORK, LOADING = "own-code", "decoding", "network", "model-loading"
+CAUSE_OF: Mapping[GapKind, str] = {"own code": OWN_CODE, "decoding": DECODING, "network": NETWORK}
+WHAT: Mapping[GapKind, str] = {
+    "own code": "your code",
+    "decoding": "reading and decoding images",
+    "network": "waiting for the network",
+}
+FIX: Mapping[GapKind, str] = {
+    "own code": "Run it in other threads or processes while the model works, or make it faster",
+    "decoding": "Decode the next images in other threads or processes while the model works",
+    "network": "Fetch the next images in another thread while the model works",
+}
+
+
+def time_between_calls(context: Context) -> list[Finding]:
+    """Report what takes PART_SHARE of a model's time or more between its calls, other than waiting for them."""
+    return [
+        _between(context, served, part, CAUSE_OF[part.kind])
+        for served in context.cached(served_models)
+        for part in served.gap_parts
+        if part.kind in CAUSE_OF and part.seconds >= th.PART_SHARE * active_s(served)
+    ]
+
+
+def _between(context: Context, served: ServedModel, part: GapPart, cause: str) -> Finding:
+    active = active_s(served)
+    share, each_ms = part.seconds / active, MS * part.seconds / served.latency.calls
+    line = "" if part.where is None else f": {where_it_is(part.where)}"
+    now = served.images / active
+    best = served.images / max(active - min(part.seconds, active - part.seconds), part.seconds)
+    text = f"{FIX[part.kind]}: {rate(now)} images/s become {rate(best)} at most"
+    return context.finding(
+        "slow-between-calls",
+        severity(share, part.seconds),
+        (served.start_s, served.end_s),
+        f"Before each call {WHAT[part.kind]} takes {ms(each_ms)}, {percent(share)} of the time{line}",
+        gpu=served.calls.gpu,
+        evidence=evidence(
+            ("between two calls", each_ms, "ms"),
+            ("a call (mean)", served.latency.mean_ms, "ms"),
+            ("GPU utilisation meanwhile", _percent_or_none(served.gpu_busy_share), "%"),
+        ),
+        cause=Cause(cause, SUPPORTED, f"{percent(share)} of the notes of where the process stood"),
+        where=(part.where,) if part.where else (),
+        advice=(Advice(text, gain_at_most=1 - now / best, short=FIX[part.kind]),),
+    )
+
+
+def reloaded_models(context: Context) -> list[Finding]:
+    """Report a process that makes a model object for nearly each call."""
+    found = []
+    for served in context.cached(served_models):
+        calls = sum(len(each.start_s) for each in context.run.calls if each.pid == served.calls.pid)
+        made = served.calls.predictors or 0
+        if made >= th.RELOADED_CALLS and made >= th.RELOADED_SHARE * calls:
+            found.append(_reloaded(context, served, made, calls))
+    return found
+
+
+def _reloaded(context: Context, served: ServedModel, made: int, calls: int) -> Finding:
+    loading = next((part for part in served.gap_parts if part.kind == "loading the model"), None)
+    active, seconds = active_s(served), 0.0 if loading is None else loading.seconds
+    share = seconds / active if active else 0.0
+    took = f": {ms(MS * seconds / made)} each time, {percent(share)} of the time" if seconds else ""
+    fix = "Make the model once, and call it for all images"
+    return context.finding(
+        "model-reloaded",
+        "warning",
+        (served.start_s, served.end_s),
+        f"{model_name(served)} was loaded {made:,} times for {calls:,} calls{took}",
+        gpu=served.calls.gpu,
+        evidence=evidence(("model objects made", made, ""), ("calls", calls, ""), ("loading, in all", seconds, "s")),
+        cause=Cause(LOADING, CERTAIN, f"{made:,} model objects made {calls:,} calls"),
+        where=(loading.where,) if loading and loading.where else (),
+        advice=(Advice(f"{fix}: {of_calls(served)}", gain_at_most=share or None, short=fix),),
+    )
+
+
+def _percent_or_none(share: float | None) -> float | None:
+    return None if share is None else 100 * share

@@ -1,0 +1,85 @@
+"""Rules: inference on the CPU beside an idle GPU, and several processes with a model each on one GPU."""
+
+from collections import defaultdict
+
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.evidence import evidence
+from gpu_report.analyse.inference.served import served_models
+from gpu_report.analyse.rules.inference.words import of_calls
+from gpu_report.model import Advice, Finding, ServedModel
+
+ON_GPU = "Use the GPU: `device=0`"
+ON_GPU_ONNX = "Install `onnxruntime-gpu` in place of `onnxruntime`, as new as the CUDA that is there"
+CPU_PROVIDER = "CPUExecutionProvider"
+
+
+def on_the_cpu(context: Context) -> list[Finding]:
+    """Report models that ran on the CPU of a machine that has a GPU; as a note where that was asked for."""
+    if not context.run.gpus:
+        return []
+    return [_on_cpu(context, served) for served in context.cached(served_models) if _is_on_cpu(served)]
+
+
+def _is_on_cpu(served: ServedModel) -> bool:
+    return str(served.calls.settings.get("device", "")).startswith("cpu") or _fell_back(served)
+
+
+def _fell_back(served: ServedModel) -> bool:
+    """Tell whether ONNX Runtime uses its provider for the CPU alone though a GPU was asked for."""
+    settings = served.calls.settings
+    providers = settings.get("providers")
+    only_cpu = isinstance(providers, (list, tuple)) and list(providers) == [CPU_PROVIDER]
+    return only_cpu and not _asked_for_cpu(served)
+
+
+def _asked_for_cpu(served: ServedModel) -> bool:
+    return str(served.calls.settings.get("asked_device", "")).startswith("cpu")
+
+
+def _on_cpu(context: Context, served: ServedModel) -> Finding:
+    asked, fell_back = _asked_for_cpu(served), _fell_back(served)
+    fix = ON_GPU_ONNX if fell_back else ON_GPU
+    why = "ONNX Runtime fell back to it" if fell_back else "as `device=cpu` asks" if asked else "no GPU was used"
+    return context.finding(
+        "cpu-inference",
+        "info" if asked else "warning",
+        (served.start_s, served.end_s),
+        f"Inference ran on the CPU though this machine has a GPU: {why} ({of_calls(served)})",
+        evidence=evidence(("median of a call", served.latency.p50.value_ms, "ms")),
+        advice=(Advice(fix, None if fell_back else "device", "cpu" if asked else None, None, short=fix),),
+    )
+
+
+def several_processes(context: Context) -> list[Finding]:
+    """Note each GPU on which several processes have a model and call it in the same time."""
+    by_gpu: dict[int, list[ServedModel]] = defaultdict(list)
+    for served in context.cached(served_models):
+        if served.calls.gpu is not None:
+            by_gpu[served.calls.gpu].append(served)
+    return [_several(context, gpu, mine) for gpu, mine in sorted(by_gpu.items()) if _overlap(mine)]
+
+
+def _overlap(mine: list[ServedModel]) -> bool:
+    """Tell whether models of different processes were called in the same time."""
+    return any(
+        one.calls.pid != other.calls.pid and one.start_s < other.end_s and other.start_s < one.end_s
+        for one in mine
+        for other in mine
+    )
+
+
+def _several(context: Context, gpu: int, mine: list[ServedModel]) -> Finding:
+    pids = sorted({each.calls.pid for each in mine})
+    text = "Several processes fill a GPU that one cannot; measure whether all of them together make more images/s"
+    return context.finding(
+        "shared-gpu",
+        "info",
+        (min(each.start_s for each in mine), max(each.end_s for each in mine)),
+        f"{len(pids)} of your processes call models on GPU {gpu} at the same time: each makes the others' calls longer",
+        gpu=gpu,
+        evidence=evidence(
+            *((f"images a second of process {each.calls.pid}", each.images_per_s, "") for each in mine),
+            ("GPU utilisation", None if mine[0].gpu_busy_share is None else 100 * mine[0].gpu_busy_share, "%"),
+        ),
+        advice=(Advice(text, short=text),),
+    )

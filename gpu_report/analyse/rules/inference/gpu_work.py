@@ -1,0 +1,148 @@
+"""Rules: a GPU that could do more of each call's inference, or the same work in fewer bits."""
+
+import numpy as np
+
+from gpu_report.analyse.causes.confidence import SUPPORTED
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.evidence import evidence
+from gpu_report.analyse.inference import thresholds as calls_th
+from gpu_report.analyse.inference.call_time import MS, seconds_of
+from gpu_report.analyse.inference.served import served_models
+from gpu_report.analyse.rules import thresholds as th
+from gpu_report.analyse.rules.inference.words import active_s, ms, of_calls, percent, rate, severity
+from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
+from gpu_report.analyse.timeseries.intervals import union_of_rows
+from gpu_report.model import Advice, Cause, Finding, ServedModel
+from gpu_report.wording import counted
+
+FORMATS_OF_HALF = frozenset({"pt", "torchscript", "onnx"})
+
+
+def small_calls(context: Context) -> list[Finding]:
+    """Report each GPU that works less than GPU_OF_INFERENCE of the time in which its models' inference goes on.
+
+    It then waits for the CPU to launch its work. Where another process worked on it, or calls are seldom, nobody knows.
+    """
+    shared = {other.gpu for other in context.used_by_others}
+    found = []
+    for series in context.series:
+        mine = [each for each in context.cached(served_models) if each.calls.gpu == series.gpu]
+        if mine and series.gpu not in shared and len(series.t_s):
+            found += _small(context, series, mine)
+    return found
+
+
+def _small(context: Context, series: GpuSeries, mine: list[ServedModel]) -> list[Finding]:
+    spans = _inference_spans(mine)
+    start_s, end_s = min(each.start_s for each in mine), max(each.end_s for each in mine)
+    inference_s, length_s = seconds_of(spans), end_s - start_s
+    busy_s = series.mean_util_pct(start_s, end_s) / 100 * length_s
+    known = np.isfinite(busy_s) and inference_s >= calls_th.IN_CALLS_AT_LEAST * length_s
+    if not known or busy_s >= th.GPU_OF_INFERENCE * inference_s:
+        return []
+    first, idle_s = mine[0], inference_s - busy_s
+    calls = sum(each.latency.calls for each in mine)
+    works = f"In inference GPU {series.gpu} works {percent(busy_s / inference_s)} of the time"
+    return [
+        context.finding(
+            "small-calls",
+            severity(idle_s / length_s, idle_s),
+            (start_s, end_s),
+            f"{works}: with {_sizes(mine)} the CPU cannot launch work fast enough",
+            gpu=series.gpu,
+            evidence=evidence(
+                ("GPU work of a call (mean)", MS * busy_s / calls, "ms"),
+                ("inference of a call (mean)", first.parts.inference_ms, "ms"),
+                ("images a call", first.batch, ""),
+                ("models called side by side", len(mine) if len(mine) > 1 else None, ""),
+            ),
+            cause=Cause("small-calls", SUPPORTED, "the GPU idles while inference goes on, and nobody else used it"),
+            advice=(*_batch(first), *_faster_launch(mine)),
+        )
+    ]
+
+
+def _inference_spans(mine: list[ServedModel]) -> Floats:
+    """Return when any of some models was in its inference, as rows of (start, end) that do not overlap."""
+    rows = []
+    for each in mine:
+        calls, used = each.calls, slice(each.warm_up_calls, None)
+        known = np.isfinite(calls.inference_ms[used])
+        begin = (calls.start_s[used] + calls.preprocess_ms[used] / MS)[known]
+        rows.append(np.column_stack([begin, begin + calls.inference_ms[used][known] / MS]))
+    return union_of_rows(np.concatenate(rows))
+
+
+def _sizes(mine: list[ServedModel]) -> str:
+    batch = counted(max(round(mine[0].batch), 1), "image")
+    return f"{batch} a call" if len(mine) == 1 else f"{len(mine)} models and {batch} a call"
+
+
+def _batch(served: ServedModel) -> tuple[Advice, ...]:
+    """Return what more images a call would make of it: the launching stays, and all else grows with the images."""
+    parts, batch = served.parts, max(round(served.batch), 1)
+    if served.gpu_ms is None or parts.inference_ms is None or parts.preprocess_ms is None:
+        return ()
+    larger = batch
+    while larger * 2 <= th.LARGEST_BATCH and larger * 2 * served.gpu_ms / batch <= parts.inference_ms:
+        larger *= 2
+    if larger == batch:
+        return ()
+    gap_ms = MS * active_s(served) / served.latency.calls - parts.total_ms
+    grown = larger / batch * (parts.total_ms - parts.inference_ms + max(gap_ms, 0.0)) + parts.inference_ms
+    now, then = served.images / active_s(served), MS * larger / grown
+    text = f"Pass {larger} images a call where latency allows: {rate(now)} images/s become about {rate(then)}"
+    gain = 1 - now / then
+    return (Advice(text, "batch", str(batch), str(larger), gain_estimate=gain, short=f"Pass {larger} images a call"),)
+
+
+def _faster_launch(mine: list[ServedModel]) -> tuple[Advice, ...]:
+    if len(mine) > 1 and len({each.calls.pid for each in mine}) == 1:
+        text = "Give each model a process of its own: threads of one Python process launch by turns"
+        return (Advice(text, short=text),)
+    if mine[0].calls.settings.get("format") != "pt":
+        return ()
+    text = "For one image at a time: export the model (TensorRT, TorchScript), which launches in fewer steps; "
+    text += "`gpu-report bench` measures what it wins"
+    return (Advice(text, short="For low latency, export the model (TensorRT, TorchScript)"),)
+
+
+def full_precision(context: Context) -> list[Finding]:
+    """Report models whose inference is the GPU's own work of GPU_BOUND or more, in 32 bits."""
+    return [_full(context, served) for served in context.cached(served_models) if _is_full(served)]
+
+
+def _is_full(served: ServedModel) -> bool:
+    settings, inference_ms = served.calls.settings, served.parts.inference_ms
+    if served.gpu_ms is None or inference_ms is None or settings.get("half") is not False:
+        return False
+    large = inference_ms >= th.PART_SHARE * served.parts.total_ms
+    return large and settings.get("format") in FORMATS_OF_HALF and served.gpu_ms >= th.GPU_BOUND * inference_ms
+
+
+def _full(context: Context, served: ServedModel) -> Finding:
+    inference_ms = served.parts.inference_ms or 0.0
+    share = inference_ms / MS * served.latency.calls / active_s(served)
+    is_new = "quantize" in served.calls.settings  # the name of `half` since some 8.4
+    argument, before, after = ("quantize", "None", "16") if is_new else ("half", "False", "True")
+    text = f"Try half precision (`{argument}={after}`), and compare what it detects"
+    return context.finding(
+        "full-precision-calls",
+        "info",
+        (served.start_s, served.end_s),
+        f"Inference runs in 32 bits and takes {ms(inference_ms)} of a call of {ms(served.parts.total_ms)} "
+        f"({of_calls(served)})",
+        gpu=served.calls.gpu,
+        evidence=evidence(("GPU work of a call (mean)", served.gpu_ms, "ms"), ("inference", inference_ms, "ms")),
+        advice=(
+            Advice(
+                text,
+                argument,
+                before,
+                after,
+                gain_at_most=th.HALF_AT_MOST * share,
+                gain_estimate=th.HALF_SAVES * share,
+                short=text,
+            ),
+        ),
+    )

@@ -1,0 +1,106 @@
+"""Rule: memory grows from call to call: something of each result is kept."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from gpu_report.analyse.causes.confidence import LIKELY
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.evidence import evidence
+from gpu_report.analyse.inference.served import served_models
+from gpu_report.analyse.rules import thresholds as th
+from gpu_report.analyse.timeseries.gpu_series import Floats
+from gpu_report.analyse.timeseries.growth_fit import fit_growth
+from gpu_report.model import Advice, Cause, Finding, ServedModel
+from gpu_report.wording import gib, length, memory_words
+
+POINTS = 60  # medians of memory over all calls: enough for a line, few enough for all pairs of corners
+FEWEST = 12  # readings: of fewer no line can be told from a step
+ON_GPU = "Find what keeps tensors of each call (a list of results, a callback), or take them off the GPU: `.cpu()`"
+ON_HOST = "Keep no list of results: `stream=True` returns them one by one, and each is freed when you are done with it"
+WHY = "memory rises with the calls and is not given back"
+
+
+class _Rise(NamedTuple):
+    """A rise over the calls of some models (MiB), and when it was looked for."""
+
+    models: list[ServedModel]
+    before_mib: float
+    rise_mib: float
+    start_s: float
+    end_s: float
+
+
+def growing_memory_of_calls(context: Context) -> list[Finding]:
+    """Report GPUs, and the host, whose memory rises over the calls of models and goes on rising at their end."""
+    served = context.cached(served_models)
+    if any(run.task == "train" for run in context.run.inside):
+        return []  # growth over epochs is another rule's
+    gpus = sorted({each.calls.gpu for each in served if each.calls.gpu is not None})
+    found = [finding for gpu in gpus for finding in _of_gpu(context, gpu, served)]
+    return found or list(_of_host(context, served))
+
+
+def _of_gpu(context: Context, gpu: int, served: tuple[ServedModel, ...]) -> Iterator[Finding]:
+    series = next((each for each in context.series if each.gpu == gpu), None)
+    mine = [each for each in served if each.calls.gpu == gpu]
+    if series is None:
+        return
+    memory = context.gpu_memory(series)
+    rise = _rise(memory.t_s, memory.used_mib, mine)
+    if rise is None or rise.rise_mib < max(th.GROWN_MIB, th.GROWN_SHARE * rise.before_mib):
+        return
+    left = None if memory.capacity_mib is None else memory.capacity_mib - rise.before_mib - rise.rise_mib
+    yield _finding(context, rise, left, gpu)
+
+
+def _of_host(context: Context, served: tuple[ServedModel, ...]) -> Iterator[Finding]:
+    host = context.run.host
+    if not len(host):
+        return
+    used = host["memory_used_mib"].to_numpy(dtype=float)
+    rise = _rise(host["t_s"].to_numpy(dtype=float), used, list(served))
+    if rise is not None and rise.rise_mib >= max(th.GROWN_HOST_MIB, th.GROWN_SHARE * rise.before_mib):
+        left = float(host["memory_available_mib"].to_numpy(dtype=float)[-1])
+        yield _finding(context, rise, left if np.isfinite(left) else None, None)
+
+
+def _rise(t_s: Floats, mib: Floats, mine: list[ServedModel]) -> _Rise | None:
+    """Return the rise of memory over some models' calls, None where it does not rise, or has stopped."""
+    start_s, end_s = min(each.start_s for each in mine), max(each.end_s for each in mine)
+    rows = (t_s >= start_s) & (t_s <= end_s) & np.isfinite(mib)
+    if int(rows.sum()) < FEWEST:
+        return None
+    blocks = np.array_split(np.flatnonzero(rows), min(POINTS, int(rows.sum())))
+    x = np.array([float(np.median(t_s[block])) for block in blocks])
+    y = np.array([float(np.median(mib[block])) for block in blocks])
+    fit = fit_growth(x, y)
+    third = len(y) - max(len(y) // 3, 2)
+    if fit is None or fit.fit < th.GROWTH_FIT or y[-1] - y[third] < th.GROWTH_GOES_ON * fit.rise:
+        return None
+    return _Rise(mine, fit.before, fit.rise, start_s, end_s)
+
+
+def _finding(context: Context, rise: _Rise, left_mib: float | None, gpu: int | None) -> Finding:
+    seconds, calls = rise.end_s - rise.start_s, sum(each.latency.calls for each in rise.models)
+    what = "The host's memory" if gpu is None else f"GPU {gpu}'s memory"
+    each_mib, per_s = rise.rise_mib / calls, rise.rise_mib / seconds
+    full_s = None if left_mib is None else max(left_mib, 0.0) / per_s
+    full = "" if full_s is None else f": full {length(full_s)} later"
+    fix = ON_HOST if gpu is None else ON_GPU
+    return context.finding(
+        "host-memory-growth" if gpu is None else "memory-growth",
+        "warning",
+        (rise.start_s, rise.end_s),
+        f"{what} grew by {memory_words(1000 * each_mib)} every 1,000 calls{full}",
+        gpu=gpu,
+        evidence=evidence(
+            ("memory before", gib(rise.before_mib), "GiB"),
+            ("growth in all", gib(rise.rise_mib), "GiB"),
+            ("growth of a call", each_mib, "MiB"),
+            ("calls", calls, ""),
+        ),
+        cause=Cause("memory-growth", LIKELY, WHY),
+        advice=(Advice(fix, short=fix),),
+    )

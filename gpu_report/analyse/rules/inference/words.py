@@ -1,0 +1,49 @@
+"""How calls are spoken of, and how bad a loss of their time is."""
+
+from pathlib import PurePath
+
+from gpu_report.analyse.inference.call_time import MS
+from gpu_report.analyse.rules import thresholds as th
+from gpu_report.model import ServedModel, Severity
+from gpu_report.wording import counted
+
+FEW_MS = 10.0  # below it tenths count
+
+
+def model_name(served: ServedModel) -> str:
+    """Return a model's file without its folder."""
+    return PurePath(served.calls.name).name or served.calls.name
+
+
+def ms(value: float) -> str:
+    """Return milliseconds of a call: seconds where they are many."""
+    if value >= MS:
+        return f"{value / MS:.1f} s"
+    return f"{value:.0f} ms" if value >= FEW_MS else f"{value:.1f} ms"
+
+
+def percent(share: float) -> str:
+    """Return a share in whole percent."""
+    return f"{100 * share:.0f} %"
+
+
+def rate(images_per_s: float) -> str:
+    """Return images a second with two digits or more."""
+    return f"{images_per_s:,.0f}" if images_per_s >= FEW_MS else f"{images_per_s:.1f}"
+
+
+def of_calls(served: ServedModel) -> str:
+    """Return of which calls something is said: `yolo26n.pt, 1 image a call`."""
+    batch = round(served.batch)
+    return f"{model_name(served)}, {counted(max(batch, 1), 'image')} a call"
+
+
+def severity(share: float, seconds: float) -> Severity:
+    """Return how bad a loss is: a share of a model's time, in seconds of the recording."""
+    return "warning" if share >= th.CALLS_LOST_SHARE and seconds >= th.CALLS_LOST_S else "info"
+
+
+def active_s(served: ServedModel) -> float:
+    """Return the seconds in which a model was called or its caller was busy: not those in which it waited for calls."""
+    waits = sum(part.seconds for part in served.gap_parts if part.kind == "waiting for calls")
+    return max(served.end_s - served.start_s - waits, 0.0)

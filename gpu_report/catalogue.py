@@ -33,6 +33,7 @@ class RuleRow:
     - `explains_slow_epoch`: an epoch that is long because of it is no finding of its own;
     - `harmless`: even a warning of it leaves a run healthy (a note, `info`, always does);
     - `mentioned_once`: the verdict has a sentence on its longest finding; `without_cause`: and adds the cause to it;
+    - `of_calls`: it is about the calls of a model, not about a training;
     - `ending`: an end that was no good one; `owns_kernel_lines`: what the kernel said of it is part of its finding.
     """
 
@@ -55,6 +56,7 @@ class RuleRow:
     without_cause: bool = False
     ending: bool = False
     owns_kernel_lines: bool = False
+    of_calls: bool = False
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,7 @@ _fall = partial(RuleRow, numbered=True, fall=True, takes_time=True, takes_epoch_
 _throttled = partial(RuleRow, subject="sm_clock_mhz", takes_epoch_time=True, explains_slow_epoch=True)
 IN_STEPS = "step"  # the anchor of findings by PyTorch's profiler
 _profiled = partial(RuleRow, anchor=IN_STEPS, name="Seen by PyTorch's profiler")
+_of_calls = partial(RuleRow, of_calls=True)
 _end = partial(RuleRow, anchor="ended", title="How it ended", ending=True, owns_kernel_lines=True)
 
 # The order is that in which the verdict mentions them.
@@ -116,15 +119,16 @@ _RULES = (
     _profiled("graph-breaks", title="torch.compile in pieces"),
     _profiled("recompiles", title="Compiled again"),
     _profiled("slow-nms", title="Slow non-maximum suppression"),
-    RuleRow("slow-between-calls", "between-calls", "Time between calls", "Time between calls"),
-    RuleRow("slow-preprocessing", "preprocessing", "Slow pre-processing", "Slow pre-processing"),
-    RuleRow("slow-postprocessing", "postprocessing", "Slow post-processing", "Slow post-processing"),
-    RuleRow("small-calls", "small-calls", "Calls too small for the GPU", "Calls too small for the GPU"),
-    RuleRow("model-reloaded", "model-reloaded", "Model loaded again and again", "Model loaded again and again"),
-    RuleRow("full-precision-calls", "fp32", "Inference in 32 bits", "Inference in 32 bits"),
-    RuleRow("slow-after-pause", "after-pause", "Slow calls after a pause", "Slow calls after a pause"),
-    RuleRow("cpu-inference", "cpu-inference", "Inference on the CPU", "Inference on the CPU"),
-    RuleRow("shared-gpu", "shared-gpu", "Several processes on one GPU", "Several processes on one GPU"),
+    _of_calls("slow-between-calls", "between-calls", "Time between calls", "Time between calls"),
+    _of_calls("rare-calls", "rare-calls", "Few calls", "Few calls"),
+    _of_calls("slow-preprocessing", "preprocessing", "Slow pre-processing", "Slow pre-processing"),
+    _of_calls("slow-postprocessing", "postprocessing", "Slow post-processing", "Slow post-processing"),
+    _of_calls("small-calls", "small-calls", "Calls too small for the GPU", "Calls too small for the GPU"),
+    _of_calls("model-reloaded", "model-reloaded", "Model loaded again and again", "Model loaded again and again"),
+    _of_calls("full-precision-calls", "fp32", "Inference in 32 bits", "Inference in 32 bits"),
+    _of_calls("slow-after-pause", "after-pause", "Slow calls after a pause", "Slow calls after a pause"),
+    _of_calls("cpu-inference", "cpu-inference", "Inference on the CPU", "Inference on the CPU"),
+    _of_calls("shared-gpu", "shared-gpu", "Several processes on one GPU", "Several processes on one GPU"),
     RuleRow("kernel", "kernel", "Kernel message", "Kernel message", harmless=True),
     RuleRow("gpu-lost", "gpu-lost", "GPU lost", "GPU lost", owns_kernel_lines=True),
     RuleRow(

@@ -10,6 +10,7 @@ from gpu_report.analyse.advice.speedup_limits import find_speedup_limits, traini
 from gpu_report.analyse.advice.way_on import one_way_on
 from gpu_report.analyse.context import build_context
 from gpu_report.analyse.inference.served import is_inference, served_models
+from gpu_report.analyse.results.call_ledger import with_lines
 from gpu_report.analyse.results.code_locations import with_locations, with_row_locations
 from gpu_report.analyse.results.code_time import code_lines, code_time
 from gpu_report.analyse.results.epoch_summaries import summarise_epochs
@@ -38,7 +39,11 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
     findings = [finding for group in groups for finding in group]
     findings.sort(key=_badness)
     pairs = zip(context.series, context.usable, strict=True)
-    low = [interval for series, usable in pairs for interval in find_low_intervals(series, usable)]
+    low = (
+        []
+        if is_inference(context)
+        else [interval for series, usable in pairs for interval in find_low_intervals(series, usable)]
+    )
     missing = [gap for series in context.series for gap in gaps(series, run.duration_s)]
     ending = training_outcome(context, findings)
     counted = findings
@@ -72,7 +77,9 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
         low_intervals=tuple(low),
         gaps=tuple(missing),
         findings=tuple(reported),
-        ledger=with_row_locations(context, ledger, counted, low),
+        ledger=with_lines(context, ledger)
+        if is_inference(context)
+        else with_row_locations(context, ledger, counted, low),
         speedup_limits=limits,
         coverage=min(measured / expected, 1.0) if expected > 0 else 0.0,
         longest_gap_s=max((gap.end_t_s - gap.start_t_s for gap in missing), default=0.0),
@@ -81,7 +88,7 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
         code_time=where,
         code_lines=code_lines(where),
         projection=projection,
-        hypotheses=hypotheses(context, findings),
+        hypotheses=() if is_inference(context) else hypotheses(context, findings),
         profiled=context.profiled,
         epoch_now=epoch_now(epochs, limits),
         served=context.cached(served_models),

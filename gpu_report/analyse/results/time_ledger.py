@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.inference.served import is_inference
+from gpu_report.analyse.results.call_ledger import call_shares
 from gpu_report.analyse.signals.other_processes import share_of_others
 from gpu_report.analyse.timeline.trainings import away
 from gpu_report.analyse.timeseries.energy import Energy
@@ -66,7 +68,9 @@ def build_ledger(context: Context, findings: Sequence[Finding], low: Sequence[In
     pairs = zip(context.series, context.energies, strict=True)
     ours = [(series, curve) for series, curve in pairs if series.gpu not in not_ours]
     for series, curve in ours:
-        if len(series.t_s):
+        if len(series.t_s) and is_inference(context):
+            _book_calls(context, series, curve, (seconds, joules, known_s))
+        elif len(series.t_s):
             _book(_account(context, series, curve, findings, low), seconds, joules, known_s)
         else:
             _book_phases(context, series.gpu, curve, findings, (seconds, joules, known_s))
@@ -117,6 +121,14 @@ def _book(account: _Account, seconds: dict[str, float], joules: dict[str, float]
         of_each = np.bincount(account.numbers, spent * (1 - work), minlength=len(account.names)).tolist()
         for row in account.present:
             totals[row] = totals.get(row, 0.0) + of_each[account.names.index(row)]
+
+
+def _book_calls(context: Context, series: GpuSeries, curve: Energy, sums: Sequence[dict[str, float]]) -> None:
+    """Add a GPU's seconds, joules and the seconds of which these are known, by the parts of calls."""
+    used_j, known_s = curve.of_each(series.t_s, series.ends_s)
+    for row, share in call_shares(context, series).items():
+        for totals, spent in zip(sums, (series.weight_s, np.nan_to_num(used_j), known_s), strict=True):
+            totals[row] = totals.get(row, 0.0) + float((spent * share).sum())
 
 
 def _book_phases(

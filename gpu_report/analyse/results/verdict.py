@@ -5,7 +5,9 @@ from itertools import islice
 
 from gpu_report.analyse.busy_in_training import Busy, busy_in_training, saw_training
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.inference.served import is_inference
 from gpu_report.analyse.results.hypotheses import hypotheses
+from gpu_report.analyse.results.inference_verdict import inference_sentences, leading
 from gpu_report.analyse.results.not_checked import not_checked
 from gpu_report.analyse.results.verdict_drops import MergedDrop, drop_sentences, merged_drops, waiting_sentence
 from gpu_report.analyse.results.verdict_end import ended_badly, interrupted, led_to, lost, stopped_early
@@ -54,6 +56,12 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
     lead = found[0] if found else None
     faults_first = lead is None or any(f.rule == "kernel" and f.severity == "critical" for f in own)
     first = [*lost(findings), *ended_badly(findings, ending), *(_fault(own) if faults_first else ())]
+    if is_inference(context):
+        said = leading(findings)
+        rest = [finding for finding in findings if finding.id not in said]
+        sentences = (*first, *inference_sentences(context, findings), *_setup(findings, None), *_others(rest, merged))
+        sentences = (*sentences, *_throttled(findings), *(() if faults_first else _fault(own)), *_fault(foreign))
+        return Verdict((*sentences, *_unmeasured(trained, unseen, unsampled)))
     is_lead = not first and lead is None and max(unseen, unsampled) <= 1 - WELL_COVERED  # of a part nothing is said
     sentences = (
         *first,

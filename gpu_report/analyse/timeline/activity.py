@@ -42,6 +42,8 @@ def find_activity(run: Run, all_series: Sequence[GpuSeries]) -> Activity:
     """Return when the run worked, from its epochs, its processes or their memory, and utilisation itself."""
     presence = _presence(run)
     used = _used(all_series, presence)
+    called = {calls.gpu for calls in run.calls} - {series.gpu for series in used}
+    used += [series for series in all_series if series.gpu in called]  # however seldom: its calls say that it is used
     idle = _idle_spans(run, used, presence)
     commanded = any(event.kind == "command_started" for event in run.events)
     startups: list[Span] = []

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.inference.served import served_models
-from gpu_report.analyse.rules.inference.between_calls import reloaded_models, time_between_calls
+from gpu_report.analyse.rules.inference.between_calls import rare_calls, reloaded_models, time_between_calls
 from gpu_report.analyse.rules.inference.call_parts import slow_postprocessing, slow_preprocessing
 from gpu_report.analyse.rules.inference.devices import on_the_cpu, several_processes
 from gpu_report.analyse.rules.inference.gpu_work import full_precision, small_calls
@@ -17,6 +17,7 @@ Rule = Callable[[Context], Sequence[Finding]]
 RULES: tuple[Rule, ...] = (
     time_between_calls,
     reloaded_models,
+    rare_calls,
     slow_preprocessing,
     slow_postprocessing,
     small_calls,

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from gpu_report.analyse.causes.confidence import CERTAIN, SUPPORTED
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
@@ -20,7 +22,7 @@ WHAT: Mapping[GapKind, str] = {
     "network": "waiting for the network",
 }
 FIX: Mapping[GapKind, str] = {
-    "own code": "Run it in other threads or processes while the model works, or make it faster",
+    "own code": "Run {what} in other threads or processes while the model works, or make it faster",
     "decoding": "Decode the next images in other threads or processes while the model works",
     "network": "Fetch the next images in another thread while the model works",
 }
@@ -42,7 +44,8 @@ def _between(context: Context, served: ServedModel, part: GapPart, cause: str) -
     line = "" if part.where is None else f": {where_it_is(part.where)}"
     now = served.images / active
     best = served.images / max(active - min(part.seconds, active - part.seconds), part.seconds)
-    text = f"{FIX[part.kind]}: {rate(now)} images/s become {rate(best)} at most"
+    fix = FIX[part.kind].format(what=f"`{part.where.function}`" if part.where else "it")
+    text = f"{fix}: {rate(now)} images/s become {rate(best)} at most"
     return context.finding(
         "slow-between-calls",
         severity(share, part.seconds),
@@ -56,7 +59,7 @@ def _between(context: Context, served: ServedModel, part: GapPart, cause: str) -
         ),
         cause=Cause(cause, SUPPORTED, f"{percent(share)} of the notes of where the process stood"),
         where=(part.where,) if part.where else (),
-        advice=(Advice(text, gain_at_most=1 - now / best, short=FIX[part.kind]),),
+        advice=(Advice(text, gain_at_most=1 - now / best, short=fix),),
     )
 
 
@@ -87,6 +90,34 @@ def _reloaded(context: Context, served: ServedModel, made: int, calls: int) -> F
         cause=Cause(LOADING, CERTAIN, f"{made:,} model objects made {calls:,} calls"),
         where=(loading.where,) if loading and loading.where else (),
         advice=(Advice(f"{fix}: {of_calls(served)}", gain_at_most=share or None, short=fix),),
+    )
+
+
+def rare_calls(context: Context) -> list[Finding]:
+    """Note each model that waited for calls most of the time: that its GPU was idle then is no fault."""
+    found = []
+    for served in context.cached(served_models):
+        length_s = served.end_s - served.start_s
+        if length_s > 0 and active_s(served) < th.RARE_CALLS_SHARE * length_s:
+            found.append(_rare(context, served, 1 - active_s(served) / length_s))
+    return found
+
+
+def _rare(context: Context, served: ServedModel, share: float) -> Finding:
+    waits = next(part for part in served.gap_parts if part.kind == "waiting for calls")
+    gaps_s = served.calls.gap_ms[served.calls.gap_ms > served.latency.worst_ms] / MS
+    return context.finding(
+        "rare-calls",
+        "info",
+        (served.start_s, served.end_s),
+        f"No call came for {percent(share)} of the time ({model_name(served)}): that the GPU was idle then is no fault",
+        gpu=served.calls.gpu,
+        evidence=evidence(
+            ("waiting for calls, in all", waits.seconds, "s"),
+            ("median pause", float(np.median(gaps_s)) if len(gaps_s) else None, "s"),
+            ("calls", served.latency.calls, ""),
+        ),
+        where=(waits.where,) if waits.where else (),
     )
 
 

@@ -1,0 +1,119 @@
+"""What the calls of models come to, in sentences: what to change first, then how fast they were."""
+
+from collections.abc import Iterator, Sequence
+
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.inference.percentiles import calls_needed
+from gpu_report.analyse.inference.served import served_models
+from gpu_report.analyse.results import thresholds as th
+from gpu_report.analyse.rules.inference.words import active_s, model_name, ms, of_calls, percent, rate
+from gpu_report.catalogue import RULES
+from gpu_report.model import Advice, Finding, Sentence, ServedModel
+from gpu_report.wording import counted, money_words, upper_first
+
+FIX, LOOK = "fix", "look"
+GROWTH = frozenset({"memory-growth", "host-memory-growth"})  # ends a service sooner or later: nothing is worth more
+NAMED_MODELS = 2  # of several: the others stand in the report's table
+
+
+def inference_sentences(context: Context, findings: Sequence[Finding]) -> tuple[Sentence, ...]:
+    """Return what is said of calls."""
+    served = context.cached(served_models)
+    lead = _lead(findings)
+    return (
+        *([] if lead is None else _led(lead)),
+        *_speed(served),
+        *_parts(served[0]),
+        *_gpu(served),
+        *_pause(findings),
+        *_nothing_to_fix(lead, served[0]),
+        *_money(served[0]),
+    )
+
+
+def leading(findings: Sequence[Finding]) -> frozenset[str]:
+    """Return the ids of the findings that the verdict on calls leads with: they are said."""
+    lead = _lead(findings)
+    return frozenset() if lead is None else frozenset({lead.id})
+
+
+def _lead(findings: Sequence[Finding]) -> Finding | None:
+    """Return the finding to act on first: growing memory, else the warning whose fix wins most."""
+    grown = [finding for finding in findings if finding.rule in GROWTH]
+    of_calls_only = [f for f in findings if RULES[f.rule].of_calls and f.severity != "info" and f.advice]
+    return next(iter(grown), None) or max(of_calls_only, key=_gain, default=None)
+
+
+def _gain(finding: Finding) -> float:
+    return max((_of_advice(advice) for advice in finding.advice), default=0.0)
+
+
+def _of_advice(advice: Advice) -> float:
+    return advice.gain_estimate if advice.gain_estimate is not None else advice.gain_at_most or 0.0
+
+
+def _led(lead: Finding) -> Iterator[Sentence]:
+    advice = lead.advice[0]
+    about = lead.cause.name if lead.cause else ""
+    kind = FIX if advice.argument else LOOK
+    yield Sentence(kind, f"{advice.text if kind == FIX else advice.short or advice.text}.", (lead.id,), about, advice)
+    yield Sentence("why", f"{upper_first(lead.summary)}.", (lead.id,), about)
+
+
+def _speed(served: Sequence[ServedModel]) -> Iterator[Sentence]:
+    """Yield how long calls took and how many images a second that made."""
+    for each in served[:NAMED_MODELS]:
+        figures = each.latency
+        known = {"p50": figures.p50.value_ms, "p95": figures.p95.value_ms, "p99": figures.p99.value_ms}
+        words = [f"{name} {ms(value)}" for name, value in known.items() if value is not None]
+        words = words or [f"mean {ms(figures.mean_ms)}"]
+        speed = "" if each.images_per_s is None else f", {rate(each.images_per_s)} images/s"
+        yield Sentence("speed", f"A call took {', '.join(words)}{speed} ({of_calls(each)}).")
+    if len(served) > NAMED_MODELS:
+        yield Sentence("speed", f"{counted(len(served) - NAMED_MODELS, 'more model')} in the table.")
+    if served[0].latency.p95.value_ms is None:
+        few = f"{counted(served[0].latency.calls, 'call')} are too few for p95 (needs {calls_needed(0.95)})"
+        yield Sentence("speed", f"{few}.")
+
+
+def _parts(served: ServedModel) -> Iterator[Sentence]:
+    """Yield which part of a call takes longest."""
+    parts = served.parts
+    named = {
+        "Inference": parts.inference_ms,
+        "Pre-processing": parts.preprocess_ms,
+        "Post-processing": parts.postprocess_ms,
+        "Tracking, drawing and saving": parts.other_ms,
+    }
+    known = {name: value for name, value in named.items() if value is not None}
+    if known and parts.total_ms > 0:
+        name = max(known, key=lambda each: known[each])
+        yield Sentence("part", f"{name} takes {percent(known[name] / parts.total_ms)} of a call.")
+
+
+def _gpu(served: Sequence[ServedModel]) -> Iterator[Sentence]:
+    first = served[0]
+    if first.gpu_busy_share is not None and _awake(first):
+        yield Sentence("work", f"GPU {first.calls.gpu} was busy {percent(first.gpu_busy_share)} of that time.")
+
+
+def _awake(served: ServedModel) -> bool:
+    """Tell whether a model, or its caller, was at work for most of the time."""
+    return active_s(served) >= th.HALF * (served.end_s - served.start_s)
+
+
+def _pause(findings: Sequence[Finding]) -> Iterator[Sentence]:
+    """Yield that hardly any call came."""
+    yield from (Sentence("no call", f"{f.summary}.", (f.id,)) for f in findings if f.rule == "rare-calls")
+
+
+def _nothing_to_fix(lead: Finding | None, served: ServedModel) -> Iterator[Sentence]:
+    if lead is None:
+        yield Sentence("nothing", f"Nothing to fix was found in the calls of {model_name(served)}.")
+
+
+def _money(served: ServedModel) -> Iterator[Sentence]:
+    if served.money_per_million is not None:
+        yield Sentence(
+            "cost", f"A million images cost {money_words(served.money_per_million)} of GPU time at this rate."
+        )

@@ -225,6 +225,7 @@ INSIDE_KINDS = {
     "batches": "epoch, attempt, start_wall_s, start_mono_s, batches, data_wait_s, first_wait_s, longest_wait_s: so far",
     "progress": "batches, data_wait_s: of the epoch so far, every 3 s at first and in a long training more seldom",
     "epoch": "the same of a whole epoch, and images, images_per_s, loss (sum of the means), lr: its train part ended",
+    "validation": "epoch, images, batch, workers, plots, batches, and the seconds of each part: a validation ended",
     "model": "number (in calls.csv), model, task, mode, format, half, compile, imgsz, batch, providers, device ...",
     "calls": "calls, predictors (model objects), failed, dropped (rows that were lost): of predictions, so far",
     "profile": "name, phase, epoch, kept_steps, reason, begin_mono_s, kept_mono_s, file, failed: PyTorch's profiler",

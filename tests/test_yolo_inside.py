@@ -182,6 +182,14 @@ def assert_agrees(inside, epoch, row):
     assert epoch.end_t_s <= validation.end_t_s == pytest.approx(row.row_t_s, abs=0.1)  # its row follows right after
 
 
+def assert_has_parts(phase):
+    """Each second of a validation is of one part, and of those that ultralytics counts inference took some."""
+    validated = phase.validated
+    assert (validated.images, sum(validated.seconds.values())) == (8, pytest.approx(validated.duration_s, abs=1e-3))
+    assert phase.start_t_s - 0.01 <= validated.start_t_s < validated.end_t_s <= phase.end_t_s + 0.01
+    assert min(validated.seconds[part] for part in ("data", "inference", "metrics")) > 0
+
+
 def test_the_yolo_command_line_tells_every_phase(run_cli, yolo_home, offline, tmp_path):
     shadowed = tmp_path / "theirs"
     shadowed.mkdir()
@@ -220,6 +228,10 @@ def test_the_yolo_command_line_tells_every_phase(run_cli, yolo_home, offline, tm
         assert (epoch.attempt, epoch.images, epoch.batches) == (1, IMAGES, 2)
         if epoch.epoch in rows:
             assert_agrees(inside, epoch, rows[epoch.epoch])
+    validations = [phase for phase in inside.phases if phase.name in {"validation", "final evaluation"}]
+    assert [phase.validated.epoch for phase in validations] == [1, 2, 3, None]
+    for phase in validations:
+        assert_has_parts(phase)
     assert run.problems == ()
     assert "jsonl" not in " ".join(str(path) for path in (yolo_home / "läufe").rglob("*"))
 
@@ -249,6 +261,7 @@ def test_a_script_with_everything_that_can_happen(run_cli, yolo_home, offline, t
     assert names(stopped)[1:3] == [("train", 1), ("checkpoint", 1)]  # val=False
     assert names(val) == [("validation", None)]
     assert val.settings["images"] == 8
+    assert_has_parts(val.phases[0])
     assert (names(predict), names(export)) == ([("predict", None)], [("export", None)])
     assert {val.ended, predict.ended, export.ended} == {"finished"}
     assert bug.ended == "finished"
@@ -324,6 +337,8 @@ def assert_both_ranks_told_theirs(run):
     assert all(epoch.loss is None for epoch in one.epochs)
     assert_gapless(zero)
     assert_gapless(one)
+    assert all((phase.validated is not None) == (phase.name == "validation") for phase in zero.phases[:-1])
+    assert [phase.validated for phase in one.phases if phase.validated] == []
 
 
 def test_both_ranks_of_a_ddp_training_tell_theirs(run_cli, yolo_home, offline, tmp_path):

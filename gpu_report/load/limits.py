@@ -47,7 +47,7 @@ class Limits:
 
     @property
     def inside_bytes(self) -> int:
-        """Return how much of what callbacks wrote, in all: an epoch has 7 lines of 220 bytes."""
+        """Return how much of what callbacks wrote, in all: an epoch has 8 lines of 220 to 450 bytes."""
         return self._so_much(4 * MIB, 16 * 1024)
 
     @property

@@ -68,6 +68,7 @@ from gpu_report.model.inference import (
     ServedModel,
 )
 from gpu_report.model.recorded import (
+    VALIDATION_PARTS,
     EpochRow,
     Frame,
     Gpu,
@@ -94,6 +95,8 @@ from gpu_report.model.recorded import (
     Stack,
     Stretch,
     ThreadStacks,
+    Validation,
+    ValidationPart,
     WindowLines,
     YoloRun,
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 if TYPE_CHECKING:
     import numpy as np
@@ -172,12 +172,45 @@ class YoloRun:
 PhaseName = Literal["startup", "train", "validation", "checkpoint", "final evaluation", "idle", "predict", "export"]
 
 
+ValidationPart = Literal[
+    "data", "preprocess", "inference", "loss", "postprocess", "metrics", "plots", "gather", "other"
+]
+VALIDATION_PARTS: tuple[ValidationPart, ...] = get_args(ValidationPart)
+
+
+@dataclass(frozen=True)
+class Validation(Stretch):
+    """A validation as our callbacks saw it on rank 0, from on_val_start to on_val_end, and where its time went.
+
+    `seconds` are those of its parts, which add up to its length; what is not known is not in it. `data` is the wait for
+    the loader, `first_wait_s` what of it came before the first batch. `preprocess` to `postprocess` (NMS, where the
+    model has it) are as ultralytics counts them, the GPU waited for. `plots` is none of `metrics`, `gather` the wait
+    for other ranks. `images` are of all ranks, `batches` of this one, of `batch` images each. None: not known.
+    """
+
+    start_t_s: float
+    end_t_s: float
+    epoch: int | None
+    images: int | None
+    batches: int
+    seconds: Mapping[ValidationPart, float]
+    first_wait_s: float = 0.0
+    batch: int | None = None
+    workers: int | None = None
+
+    @property
+    def images_per_s(self) -> float | None:
+        """Return how many images a second it validated, None where that is not known."""
+        return self.images / self.duration_s if self.images and self.duration_s > 0 else None
+
+
 @dataclass(frozen=True)
 class Phase(Stretch):
     """What YOLO was doing from `start_t_s` to `end_t_s`, and where that is known from.
 
     `detail` names the part of a phase where that is known: of startup `imports`, `setup`, `data set`, `model` or
     `first batch`, of train `close mosaic`. Its edges are known to `uncertainty_s`, None where nobody can say how well.
+    `validated` is the validation that lies in it, None where none does, or nothing is known of its parts.
     """
 
     name: PhaseName
@@ -187,6 +220,7 @@ class Phase(Stretch):
     source: str
     detail: str = ""
     uncertainty_s: float | None = None
+    validated: Validation | None = field(default=None, hash=False)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import pandas as pd
 
 from gpu_report import schema
 from gpu_report.model import (
+    VALIDATION_PARTS,
     EpochRow,
     Frame,
     Gpu,
@@ -25,6 +26,7 @@ from gpu_report.model import (
     RecordedEvent,
     Recording,
     Run,
+    Validation,
     YoloRun,
 )
 from support.runs import PROCESSES, make_run
@@ -33,6 +35,7 @@ NAN = float("nan")
 ODD = (None, "", "abc", "None", -1, 0, 1, 8, 0.7, True, False, [0, 1], [], "0,1", "cpu", "disk", NAN, float("inf"))
 ARGS = {"epochs": 10, "close_mosaic": 3, "patience": 5, "time": None, "workers": 2, "batch": 16, "nbs": 64}
 ARGS |= {"cache": False, "task": "detect", "device": 0, "val": True, "save": True, "imgsz": 640}
+OF_VALIDATION = {"conf": None, "plots": True, "max_det": 300}
 SETTINGS = {
     "workers": 2,
     "batch": 16,
@@ -178,7 +181,10 @@ def _trainings(pick: Random, end_s: float) -> tuple[tuple[YoloRun, ...], tuple[E
             EpochRow(number, 1, n, end - 0.1, end - length_s, metrics, at)
             for n, (end, at) in enumerate(zip(ends, saved, strict=True), 1)
         ]
-        anchor, args = "recorded" if mine else "no-epoch", _mixed(pick, ARGS)
+        anchor, args = (
+            "recorded" if mine else "no-epoch",
+            {**_mixed(Random(begin_s), OF_VALIDATION), **_mixed(pick, ARGS)},
+        )
         yolo.append(YoloRun(number, "/x", args, anchor, None, started_t_s=pick.choice([None, begin_s])))
         rows += mine
         ranks = pick.choice([0, 1, 8])
@@ -191,7 +197,8 @@ def _process(pick: Random, number: int, rank: int, begin_s: float, length_s: flo
     phases, epochs, told = [Phase("startup", None, begin_s, begin_s + 5, "inside", "first batch")], [], []
     for n, end in enumerate(ends, 1):
         start, trained = end - length_s, end - 0.2 * length_s
-        phases += [Phase("train", n, start, trained, "inside"), Phase("validation", n, trained, end, "inside")]
+        phases.append(Phase("train", n, start, trained, "inside"))
+        phases.append(Phase("validation", n, trained, end, "inside", validated=_validated(trained, end)))
         wait_s = pick.choice([0.0, 0.1, 0.9, 1.2]) * length_s
         over = pick.choice([trained, trained, None])
         epochs.append(InsideEpoch(n, pick.choice([1, 1, 2]), start, over, pick.choice([None, 900]), 9, wait_s, 0, 0))
@@ -206,6 +213,15 @@ def _process(pick: Random, number: int, rank: int, begin_s: float, length_s: flo
     return InsideRun(
         of, rank, 100 + rank, "train", settings, seen, tuple(epochs), ended, error, tuple(told), _raised(pick)
     )
+
+
+def _validated(start: float, end: float) -> Validation | None:
+    """Return the parts of a validation, as far as the loader lets any through; seeds make the same runs with it."""
+    pick = Random(end)
+    parts = {part: pick.choice([0.0, 0.1, 0.5]) * (end - start) / 5 for part in pick.sample(VALIDATION_PARTS, 5)}
+    images, workers = pick.choice([None, 0, 900]), pick.choice([None, 0, 8])
+    seen = Validation(start, end, 1, images, 9, pick.choice([parts, {}]), 0.0, 8, workers)
+    return pick.choice([None, seen, seen])
 
 
 def _raised(pick: Random) -> Raised:

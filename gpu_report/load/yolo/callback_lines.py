@@ -14,13 +14,14 @@ import numpy as np
 
 from gpu_report import schema
 from gpu_report.load.run_clock import ABSURD_DISTANCE_S, RunClock
-from gpu_report.model import InsideEpoch, PhaseName, Progress
+from gpu_report.model import VALIDATION_PARTS, InsideEpoch, PhaseName, Progress, Validation
 from gpu_report.run_folder import finite, parse_events
 
 PHASE_NAMES: Final = frozenset(get_args(PhaseName))
 LARGEST_NUMBER: Final = 1e9  # images, epochs, pids; what lies beyond is a garbled line
 LONGEST_TEXT: Final = 1000
 BLOCK_BYTES: Final = 1 << 20
+SUM_SLACK: Final = 0.01  # of a validation's length: its parts are rounded, and counted by two clocks
 LEFT_OUT: Final = "left out"  # the kind of a line of our own, where lines are passed over
 KEPT_BYTES: Final = 1 << 15  # on either side of what a rank beyond the first says seldom: some hundred lines
 SELDOM: Final = re.compile(rb'"kind": "(?!phase|epoch|batches|progress)')
@@ -42,7 +43,10 @@ class Counted(NamedTuple):
 
 
 class CallbackLine(NamedTuple):
-    """A line on the run's clock; `content` is a BegunPhase, Counted, or for all other kinds the line itself."""
+    """A line on the run's clock; `content` is a BegunPhase, Counted, a Validation (None where it makes no sense).
+
+    For all other kinds it is the line itself.
+    """
 
     t_s: float
     kind: str
@@ -139,7 +143,7 @@ def _line(line: Mapping[str, Any], t_s: float) -> CallbackLine:
         return CallbackLine(t_s, kind, Counted(_epoch(line, t_s), _progress(line, t_s) if kind == "batches" else None))
     if kind == "progress":
         return CallbackLine(t_s, kind, Counted(None, _progress(line, t_s)))
-    return CallbackLine(t_s, kind, line)
+    return CallbackLine(t_s, kind, _validation(line, t_s) if kind == "validation" else line)
 
 
 def _progress(line: Mapping[str, Any], t_s: float) -> Progress | None:
@@ -147,15 +151,40 @@ def _progress(line: Mapping[str, Any], t_s: float) -> Progress | None:
     return None if done is None or wait_s is None else Progress(t_s, done, wait_s)
 
 
+def _validation(line: Mapping[str, Any], t_s: float) -> Validation | None:
+    """Return what a line says of a validation, None where it makes no sense: its parts are no longer than itself."""
+    took_s, batches = _took_s(line), whole(line.get("batches"))
+    told = {part: seconds(line.get(f"{part}_s")) for part in VALIDATION_PARTS}
+    parts = {part: each for part, each in told.items() if each is not None}
+    if took_s is None or batches is None or sum(parts.values()) > (1 + SUM_SLACK) * took_s + SUM_SLACK:
+        return None
+    return Validation(
+        start_t_s=t_s - took_s,
+        end_t_s=t_s,
+        epoch=whole(line.get("epoch")),
+        images=whole(line.get("images")),
+        batches=batches,
+        seconds=parts,
+        first_wait_s=min(seconds(line.get("first_wait_s")) or 0.0, parts.get("data", 0.0)),
+        batch=whole(line.get("batch")),
+        workers=whole(line.get("workers")),
+    )
+
+
+def _took_s(line: Mapping[str, Any]) -> float | None:
+    """Return how long ago what a line tells of began, None where that makes no sense."""
+    begun = finite(line.get("start_mono_s"))
+    return None if begun is None or line["mono_s"] is None else seconds(line["mono_s"] - begun)
+
+
 def _epoch(line: Mapping[str, Any], t_s: float) -> InsideEpoch | None:
     """Return what a line says of an epoch, None where it makes no sense."""
     epoch, attempt, batches = whole(line.get("epoch")), whole(line.get("attempt")), whole(line.get("batches"))
     wait, first = seconds(line.get("data_wait_s")), seconds(line.get("first_wait_s"))
-    longest, begun = seconds(line.get("longest_wait_s")), finite(line.get("start_mono_s"))
-    if not epoch or not attempt or batches is None or begun is None or line["mono_s"] is None:
+    longest, took_s = seconds(line.get("longest_wait_s")), _took_s(line)
+    if not epoch or not attempt or batches is None or took_s is None:
         return None
-    took_s = line["mono_s"] - begun
-    if wait is None or first is None or longest is None or not 0 <= took_s < ABSURD_DISTANCE_S:
+    if wait is None or first is None or longest is None:
         return None
     return InsideEpoch(
         epoch=epoch,

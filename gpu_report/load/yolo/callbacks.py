@@ -20,7 +20,7 @@ from gpu_report.load.run_clock import RunClock
 from gpu_report.load.yolo.callback_lines import LEFT_OUT, LONGEST_TEXT, CallbackLine, lines_of, text, whole
 from gpu_report.load.yolo.exceptions import raised
 from gpu_report.load.yolo.profiler_windows import profiler_windows
-from gpu_report.model import InsideEpoch, InsideRun, Phase, Raised, Recording, YoloRun
+from gpu_report.model import InsideEpoch, InsideRun, Phase, Raised, Recording, Validation, YoloRun
 from gpu_report.run_folder import finite
 
 Lines = Sequence[CallbackLine]
@@ -29,6 +29,7 @@ SOURCE: Final = "callbacks"  # where these phases are known from
 TASKS: Final = {"train", "val", "predict", "export"}
 ENDINGS: Final = {"finished", "early stop", "exception"}
 VERSIONS: Final = ("torch", "cuda", "ultralytics")
+VALIDATES: Final = {"validation", "final evaluation"}  # phases that a validation may lie in
 COUNTING: Final = {"epoch", "batches"}  # kinds that say of an epoch what was done in it ...
 COUNTS: Final = {"calls", "ended"}
 PACED: Final = {"progress", "batches"}  # ... and how far it is
@@ -223,11 +224,27 @@ def _phases(lines: Lines, end_t_s: float) -> tuple[Phase, ...]:
     """Return the phases that begun; one that is followed by lines left out ends there."""
     begun = [line for line in lines if (line.kind == "phase" and line.content.name) or line.kind == LEFT_OUT]
     ends = [*(line.t_s for line in begun[1:]), end_t_s]
+    validated = _validated(lines, [line.t_s for line in begun])
     return tuple(
-        Phase(line.content.name, line.content.epoch, line.t_s, max(end, line.t_s), SOURCE, line.content.detail)
-        for line, end in zip(begun, ends, strict=False)
+        Phase(
+            line.content.name,
+            line.content.epoch,
+            line.t_s,
+            max(end, line.t_s),
+            SOURCE,
+            line.content.detail,
+            validated=validated.get(at) if line.content.name in VALIDATES else None,
+        )
+        for at, (line, end) in enumerate(zip(begun, ends, strict=False))
         if line.kind == "phase"
     )
+
+
+def _validated(lines: Lines, begins: Sequence[float]) -> Mapping[int, Validation]:
+    """Return the last validation that lies in each phase, by the phase's place; `begins` is when each began, sorted."""
+    found = [line.content for line in lines if line.kind == "validation" and line.content]
+    middles = ((each, (each.start_t_s + each.end_t_s) / 2) for each in found)  # its edges are those of phases
+    return {bisect_right(begins, middle_s) - 1: each for each, middle_s in middles}
 
 
 def _epochs(lines: Lines) -> tuple[InsideEpoch, ...]:

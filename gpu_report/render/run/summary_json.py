@@ -7,6 +7,7 @@ from typing import Any
 from gpu_report import __version__
 from gpu_report.iso_time import iso_utc
 from gpu_report.model import (
+    VALIDATION_PARTS,
     Analysis,
     CodeLocation,
     EpochSummary,
@@ -238,6 +239,7 @@ def _epoch(epoch: EpochSummary) -> Json:
 
 
 def _phase(phase: Phase) -> Json:
+    validated = phase.validated
     return {
         "name": phase.name,
         "epoch": phase.epoch,
@@ -246,6 +248,9 @@ def _phase(phase: Phase) -> Json:
         "source": phase.source,
         "detail": phase.detail or None,
         "uncertainty_s": phase.uncertainty_s,
+        "images": validated and validated.images,
+        "images_per_s": validated and validated.images_per_s,
+        "parts": validated and {f"{part}_s": validated.seconds.get(part) for part in VALIDATION_PARTS},
     }
 
 

@@ -16,6 +16,7 @@ from .lines import LINES, guarded, report
 from .profile_windows import WINDOWS
 from .runs import CURRENT, ReportedRun
 from .training import BATCHES, ReportedTraining
+from .validation import VALIDATION
 
 MODULE = "gpu_report_inside.callbacks"  # how the name of this module ends, under which it is imported
 note_start, note_end = BATCHES.starts.append, BATCHES.ends.append  # looked up once: at each batch, caches are cold
@@ -53,6 +54,7 @@ def _is_of_other_copy(function: Any) -> bool:
 def _end_earlier() -> None:
     """End what the user's code has left without a word."""
     WINDOWS.abandon()
+    VALIDATION.abandon()
     if isinstance(CURRENT.run, Prediction):
         CURRENT.run.close()
     elif isinstance(CURRENT.run, ReportedTraining):
@@ -85,6 +87,7 @@ def on_train_start(trainer: Any) -> None:
 def on_train_epoch_start(trainer: Any) -> None:
     """Begin an epoch."""
     WINDOWS.abandon()
+    VALIDATION.abandon()
     _training_of(trainer).epoch_begins(trainer)
     _call_last(trainer, "on_train_batch_end", on_train_batch_end)
 
@@ -144,6 +147,7 @@ def on_train_end(trainer: Any) -> None:
 def teardown(trainer: Any) -> None:
     """End what has not been ended: newer versions call this after an exception, too."""
     WINDOWS.abandon()
+    VALIDATION.abandon()
     run = CURRENT.run
     if isinstance(run, ReportedTraining) and run.is_of(trainer):
         run.leave(trainer)
@@ -154,23 +158,38 @@ def teardown(trainer: Any) -> None:
 @guarded
 def on_val_start(validator: Any) -> None:
     """Begin a validation: the trainer's own, or of a model by itself."""
-    run = CURRENT.run
+    run, epoch = CURRENT.run, None
     if isinstance(run, ReportedTraining):
-        run.validation_begins(standalone=not validator.training)
-        return
-    _end_earlier()
-    _begin("val", "validation", validator, facts.VALIDATION)
+        epoch = run.validation_begins(standalone=not validator.training)
+    else:
+        _end_earlier()
+        _begin("val", "validation", validator, facts.VALIDATION)
+    _call_last(validator, "on_val_batch_end", on_val_batch_end)
+    VALIDATION.begin(validator, epoch)
+
+
+def on_val_batch_start(validator: Any) -> None:  # noqa: ARG001 - the callback's signature
+    """Note that a batch has been fetched."""
+    try:
+        VALIDATION.batch_begins()
+    except Exception as error:  # noqa: BLE001 - the training must go on
+        report("on_val_batch_start", error)
 
 
 def on_val_batch_end(validator: Any) -> None:
-    """Go on with what is profiled of a validation."""
-    WINDOWS.validation_batch_done(validator)
+    """Go on with what is profiled of a validation, which is the batch's, and note that the batch is done."""
+    try:
+        WINDOWS.validation_batch_done(validator)
+        VALIDATION.batch_ends()
+    except Exception as error:  # noqa: BLE001 - the training must go on
+        report("on_val_batch_end", error)
 
 
 @guarded
 def on_val_end(validator: Any) -> None:
     """End a validation (rank 0 only)."""
     WINDOWS.validated()
+    VALIDATION.end(validator)
     run = CURRENT.run
     if isinstance(run, ReportedTraining):
         run.validation_ends()
@@ -268,6 +287,7 @@ CALLBACKS = {
         on_train_end,
         teardown,
         on_val_start,
+        on_val_batch_start,
         on_val_batch_end,
         on_val_end,
         on_predict_start,

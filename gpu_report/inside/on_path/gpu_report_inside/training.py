@@ -117,13 +117,18 @@ class ReportedTraining(ReportedRun):
         validates = trainer.args.val or self.epoch >= trainer.epochs
         self.phase("validation" if validates else "checkpoint", "", self.epoch, end)
 
-    def validation_begins(self, *, standalone: bool) -> None:
-        """Take a validation of the trainer's as part of the epoch, one of a saved model as the final evaluation."""
+    def validation_begins(self, *, standalone: bool) -> int | None:
+        """Take a validation of the trainer's as part of the epoch, one of a saved model as the final evaluation.
+
+        Return the epoch that it is part of, None for none.
+        """
         self.final |= standalone and not self._in_startup()
         if self.final:
             self.phase("final evaluation")
         elif not standalone:
             self.phase("validation", "", self.epoch)
+            return self.epoch
+        return None
 
     def validation_ends(self) -> None:
         """Go on to results.csv and the checkpoint."""

@@ -39,6 +39,32 @@ def epoch_line(t_s, kind="epoch", begun=10.0, **fields):
     return line(t_s, kind, **{**values, **waits, **fields})
 
 
+PARTS = {
+    "data": 0.5,
+    "preprocess": 0.1,
+    "inference": 1.0,
+    "loss": 0.1,
+    "postprocess": 0.2,
+    "metrics": 0.6,
+    "other": 0.5,
+}
+
+
+def validation_line(t_s, begun, **fields):
+    values = {"epoch": 1, "start_mono_s": 100 + begun, "images": 40, "batches": 5, "batch": 8, "workers": 4}
+    seconds = {f"{part}_s": s for part, s in {**PARTS, "plots": 0.0, "gather": 0.0, "first_wait": 0.25}.items()}
+    return line(t_s, "validation", **{**values, **seconds, **fields})
+
+
+def validated(load, *lines):
+    """Return what is known of the validation from 20 s to 23 s, None for nothing."""
+    text = run_line() + phase(10, "train", epoch=1) + phase(19.9, "validation", epoch=1) + "".join(lines)
+    (run,), problems = load(text + phase(23.1, "checkpoint", epoch=1) + ended(24))
+    assert problems == ()
+    assert [phase.validated for phase in run.phases if phase.name != "validation"] == [None, None]
+    return run.phases[1].validated
+
+
 def most_bytes(monkeypatch, most):
     monkeypatch.setattr(Limits, "inside_bytes", property(lambda limits: most))
 
@@ -305,6 +331,43 @@ def test_a_field_of_another_type_does_not_stop_the_report(run_folder, field):
     json.dumps(build_summary(analyse(run)), allow_nan=False)
 
 
+def test_a_validation_has_its_parts(load):
+    known = validated(load, validation_line(23, 20))
+    assert (known.start_t_s, known.end_t_s) == pytest.approx((20, 23))
+    assert (known.epoch, known.images, known.batches, known.batch, known.workers) == (1, 40, 5, 8, 4)
+    assert known.seconds == {**PARTS, "plots": 0, "gather": 0}
+    assert known.first_wait_s == 0.25
+    assert known.images_per_s == pytest.approx(40 / 3)
+
+
+def test_the_last_validation_of_a_phase_is_that_of_the_phase(load):
+    short = {"inference_s": 0, "metrics_s": 0, "other_s": 0}
+    lines = validation_line(21, 20, **short), validation_line(23, 21.5, **short)
+    assert validated(load, *lines).start_t_s == pytest.approx(21.5)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"start_mono_s": 124},
+        {"start_mono_s": None},
+        {"batches": -1},
+        {"batches": "many"},
+        {"inference_s": 9.0},  # longer than itself
+    ],
+)
+def test_a_validation_that_makes_no_sense_is_left_out(load, fields):
+    assert validated(load, validation_line(23, 20, **fields)) is None
+
+
+@pytest.mark.parametrize("value", [None, -1.0, "1", float("nan"), float("inf"), 1e300, True, [], 10**400])
+def test_a_part_that_is_no_length_of_time_is_not_known(load, value):
+    known = validated(load, validation_line(23, 20, inference_s=value, images=value, first_wait_s=value))
+    assert "inference" not in known.seconds
+    assert known.seconds["metrics"] == PARTS["metrics"]
+    assert (known.images, known.images_per_s, known.first_wait_s) == (None, None, 0.0)
+
+
 @settings(max_examples=100, deadline=None)
 @given(
     st.lists(
@@ -317,6 +380,9 @@ def test_a_field_of_another_type_does_not_stop_the_report(run_folder, field):
                 "epoch": st.integers(-1, 5) | st.floats() | st.text(max_size=3),
                 "save_dir": st.text(max_size=5),
                 "data_wait_s": st.floats(),
+                "start_mono_s": st.floats(),
+                "batches": st.integers(),
+                "data_s": st.floats(),
             },
         ),
         max_size=12,

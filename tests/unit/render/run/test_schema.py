@@ -1,5 +1,6 @@
 """summary.json against docs/summary.schema.json, for every sample run."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 from support.json_schema import errors
 from support.samples import NAMES, analysis_of
 
+from gpu_report.model import Validation
 from gpu_report.render.run.summary_json import SCHEMA_VERSION, build_summary
 
 SCHEMA = json.loads((Path(__file__).parents[4] / "docs" / "summary.schema.json").read_text())
@@ -15,6 +17,17 @@ SCHEMA = json.loads((Path(__file__).parents[4] / "docs" / "summary.schema.json")
 @pytest.mark.parametrize("name", NAMES)
 def test_the_summary_of_a_run_is_as_the_schema_says(name):
     assert errors(build_summary(analysis_of(name)), SCHEMA) == []
+
+
+def test_a_validation_has_its_parts():
+    analysis = analysis_of("healthy")
+    seen = Validation(10.0, 14.0, 1, 80, 5, {"data": 1.0, "inference": 3.0})
+    first = dataclasses.replace(analysis.phases[0], validated=seen)
+    summary = build_summary(dataclasses.replace(analysis, phases=(first, *analysis.phases[1:])))
+    assert errors(summary, SCHEMA) == []
+    told = summary["phases"][0]
+    assert (told["images"], told["images_per_s"]) == (80, 20.0)
+    assert {name: s for name, s in told["parts"].items() if s is not None} == {"data_s": 1.0, "inference_s": 3.0}
 
 
 def test_a_summary_that_is_otherwise_is_told_from_one_that_is_right():

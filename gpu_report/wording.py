@@ -1,9 +1,9 @@
 """Words for numbers: amounts and changes with their units, lengths of time, counts; and how sentences begin."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from gpu_report.model import CodeLine, CodeLocation, Ending, Frame, LineChange
+from gpu_report.model import CodeLine, CodeLocation, Ending, Frame, LineChange, ValidationPart
 
 MISSING = "n/a"
 MIB_PER_GIB = 1024
@@ -13,6 +13,18 @@ ROUND_FROM = 9.95  # what would read 10.0 reads 10
 MILLISECONDS_UNDER = 0.0995  # s: hundredths of a second would hide that 18 ms became 22 ms
 SMALLEST_MONEY, WHOLE_MONEY_FROM = 0.005, 1000  # less than half a cent is not nothing
 LONGEST_SHOWN = 160  # characters of an exception's own words in a sentence: an error of NCCL has hundreds
+# The parts of a validation, within a sentence.
+VALIDATION_PART_WORDS: Mapping[ValidationPart, str] = {
+    "data": "waiting for data",
+    "preprocess": "preprocessing",
+    "inference": "inference",
+    "loss": "loss",
+    "postprocess": "postprocessing (NMS)",
+    "metrics": "metrics",
+    "plots": "plots",
+    "gather": "waiting for other ranks",
+    "other": "everything else",
+}
 SMALLEST_SHOWN_SHARE = 0.0005  # under this a change reads 0.0 %, and has no sign
 
 

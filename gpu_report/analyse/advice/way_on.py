@@ -58,13 +58,21 @@ def _without_resume(ended: Finding) -> Finding:
 
 def _anew(longer: Finding) -> Finding:
     """Return the finding with its advice for a training that is started again."""
-    return replace(longer, advice=tuple(replace(advice, short=RESTART) for advice in longer.advice))
+    anew = (replace(advice, short=RESTART) if advice.gain_estimate else advice for advice in longer.advice)
+    return replace(longer, advice=tuple(anew))
 
 
 def _next_time(longer: Finding) -> Finding:
     """Return the finding with its advice for the next training: it leads nothing, for this one is resumed."""
-    later = (Advice(f"In the next training: {lower_first(advice.text)}") for advice in longer.advice)
-    return replace(longer, advice=tuple(later))
+    return replace(longer, advice=tuple(map(_later, longer.advice)))
+
+
+def _later(advice: Advice) -> Advice:
+    """Return advice for the next training; an argument that a resumed one takes anew is for this one, too."""
+    if advice.argument in RESUMED_WITH:
+        return advice
+    text = f"In the next training: {advice.text if advice.argument else lower_first(advice.text)}"
+    return replace(advice, text=text, short="", gain_estimate=None)
 
 
 def _fix(findings: Sequence[Finding], projection: Projection | None) -> Advice | None:

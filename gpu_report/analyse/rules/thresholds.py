@@ -27,12 +27,17 @@ LOADING_AT_LEAST_S = 3.0
 LOADING_SHARE = 0.5  # ... and of the end of an epoch: in less of it the validation itself is the larger part
 
 ENDS_SHARE = 0.3  # of the time of epochs: to win most of it makes training 1.4 times faster
+VALIDATION_SHARE = 0.25  # ... in validation alone, of which more can be won than of saving
 ENDS_NAMED_S = 0.05  # of an epoch: a validation or a checkpoint of less is not worth a word
 LONG_ENDS_LEAST = 5  # epochs that say so, without the first: a warm validation takes as long every time
 LONGER_EPOCHS = 10  # times: a tenth of the ends is little enough, and ...
 STEPS_KEPT = 0.9  # of the steps: cutting more would make another training of it
 CACHED_TIMES_MIB = 4096.0  # of a cache in memory that holds each image so often: less than a training takes anyway
 EPOCHS_KEPT = 5  # ... so many epochs are left at least, to validate and to save after
+LARGEST_PART = 0.4  # of a validation: of nine parts the largest, and worth a word in the headline
+SHOWN_PART = 0.02  # of a validation: less is no evidence of anything
+ENOUGH_CONF = 0.01  # what ultralytics itself takes for rotated boxes, to have fewer of them
+MOST_TIMES_WORKERS = 4.0  # as many workers: a wait that more would not end is none for their number
 
 # --- start-up ---
 

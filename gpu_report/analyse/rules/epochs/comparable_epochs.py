@@ -8,7 +8,7 @@ from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.analyse.timeseries.thresholds import OUTLIER_SIBLINGS
-from gpu_report.model import Phase
+from gpu_report.model import Phase, Validation
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class TrainedEpoch:
     """The training part of one epoch: from when to when, how long of that it trained, and how long it waited for data.
 
     `validation_s` and `checkpoint_s` are what came after it, 0 where there was none. `from_callbacks` says that all of
-    it was reported, not worked out of readings.
+    it was reported, not worked out of readings. `validated` has the parts of the validation, None where not known.
     `group` is what its epochs have in common that may be compared with each other: one process, one way to load images.
     `alike` is False for those that take longer by their nature: the first of a process, the one that closes the mosaic
     and makes its loader anew, one that was begun again, and one in which a profiler ran.
@@ -31,6 +31,7 @@ class TrainedEpoch:
     validation_s: float = 0.0
     checkpoint_s: float = 0.0
     from_callbacks: bool = False
+    validated: Validation | None = None
 
 
 def length_of(parts: Sequence[Phase], name: str) -> float | None:
@@ -60,6 +61,7 @@ def trained_epochs(context: Context) -> list[TrainedEpoch]:
                 validation_s=length_of(parts, "validation") or 0.0,
                 checkpoint_s=length_of(parts, "checkpoint") or 0.0,
                 from_callbacks=epoch_end.from_callbacks,
+                validated=next((phase.validated for phase in parts if phase.validated), None),
             )
         )
     return found

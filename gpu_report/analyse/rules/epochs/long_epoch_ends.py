@@ -1,10 +1,12 @@
 """Rule: much of the time goes into the ends of epochs: validation and saving, which come once an epoch.
 
 It is a note, for nothing is wrong: a small data set on a fast GPU is like that, or one with many images to validate.
+Where validations reported their parts, it says which takes their time, and what to change about it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import ceil
 from statistics import median
 
@@ -13,6 +15,8 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.epochs.comparable_epochs import TrainedEpoch
+from gpu_report.analyse.rules.epochs.typical_validation import TypicalValidation, typical_validation
+from gpu_report.analyse.rules.epochs.validation_advice import ValidationAdvice
 from gpu_report.analyse.timeline.trainings import Training, whole
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval_cover
 from gpu_report.analyse.timeseries.intervals import Span
@@ -25,12 +29,16 @@ COLOURS, MIB = 3, 2**20
 
 @dataclass(frozen=True)
 class _Parts:
-    """What an epoch takes (s, medians) in training, in its validation and in saving, and how many epochs say so."""
+    """What an epoch takes (s, medians) in training, in its validation and in saving, and how many epochs say so.
+
+    `typical` are the parts of the validations, None where they did not report them.
+    """
 
     train_s: float
     validation_s: float
     checkpoint_s: float
     epochs: int
+    typical: TypicalValidation | None
 
     @property
     def end_s(self) -> float:
@@ -39,7 +47,17 @@ class _Parts:
     @property
     def share(self) -> float:
         """Return the share (0 to 1) of an epoch that its end takes."""
-        return self.end_s / (self.train_s + self.end_s)
+        return self.end_s / self.epoch_s
+
+    @property
+    def mostly_validates(self) -> bool:
+        """Tell whether validation takes so much of an epoch that its parts matter."""
+        return self.validation_s >= th.VALIDATION_SHARE * self.epoch_s
+
+    @property
+    def epoch_s(self) -> float:
+        """Return what an epoch takes with its end."""
+        return self.train_s + self.end_s
 
     def named(self, validation: Sequence[str], checkpoint: Sequence[str]) -> list[str]:
         """Return the words for the parts of its end that are worth one."""
@@ -48,20 +66,32 @@ class _Parts:
 
 
 def long_epoch_ends(context: Context, epochs: Sequence[TrainedEpoch], found: Sequence[Finding]) -> list[Finding]:
-    """Report each training whose epochs' ends take ENDS_SHARE of it or more, less what other findings say of them."""
+    """Report each training whose epochs' ends take ENDS_SHARE of it or more, less what other findings say of them.
+
+    Of their validations VALIDATION_SHARE is enough.
+    """
     told = interval_cover(each.span for f in found if RULES[f.rule].at_epoch_ends for each in f.each)
-    return [finding for training in context.trainings for finding in _of_training(context, training, epochs, told)]
+    return [
+        finding for training in context.trainings for finding in _of_training(context, training, epochs, found, told)
+    ]
 
 
 def _of_training(
-    context: Context, training: Training, epochs: Sequence[TrainedEpoch], told: IntervalCover
+    context: Context,
+    training: Training,
+    epochs: Sequence[TrainedEpoch],
+    found: Sequence[Finding],
+    told: IntervalCover,
 ) -> Iterator[Finding]:
     mine = [each for each in epochs if each.from_callbacks and each.alike and _lies_in(each, training)]
     if len(mine) < th.LONG_ENDS_LEAST:
         return
     parts = _parts(mine, told)
-    if parts.named(["validation"], ["checkpoint"]) and parts.share >= th.ENDS_SHARE:
-        yield _finding(context, training, mine, parts)
+    if parts.named(["validation"], ["checkpoint"]) and (parts.share >= th.ENDS_SHARE or parts.mostly_validates):
+        starved = [f for f in found if f.rule == "starved" and f.severity != "info"]  # more is advised on its steps
+        is_starved = any(context.training_at(f.start_t_s, f.gpu) is training for f in starved)
+        advice = _advice(training, parts), _of_validation(context, training, parts, of_steps=not is_starved)
+        yield _finding(context, training, mine, parts, tuple(chain(*advice)))
 
 
 def _lies_in(epoch: TrainedEpoch, training: Training) -> bool:
@@ -77,6 +107,7 @@ def _parts(epochs: Sequence[TrainedEpoch], told: IntervalCover) -> _Parts:
         median(_untold_s(span, told) for span in validations),
         median(_untold_s(span, told) for span in checkpoints),
         len(epochs),
+        typical_validation([each.validated for each in epochs if each.validated]),
     )
 
 
@@ -84,7 +115,13 @@ def _untold_s(span: Span, told: IntervalCover) -> float:
     return span[1] - span[0] - told.seconds_in(span)
 
 
-def _finding(context: Context, training: Training, epochs: Sequence[TrainedEpoch], parts: _Parts) -> Finding:
+def _finding(
+    context: Context,
+    training: Training,
+    epochs: Sequence[TrainedEpoch],
+    parts: _Parts,
+    advice: tuple[Advice, ...],
+) -> Finding:
     saving = ["saving"] if context.run.stacks else ["saving", "callbacks"]  # which only stacks tell apart
     *others, last_named = parts.named(["validation"], saving)
     what = f"{', '.join(others)} and {last_named}" if others else last_named
@@ -92,23 +129,33 @@ def _finding(context: Context, training: Training, epochs: Sequence[TrainedEpoch
         ("training of an epoch (median)", parts.train_s, "s"),
         ("validation of an epoch (median)", parts.validation_s or None, "s"),
         ("checkpoint of an epoch (median)", parts.checkpoint_s or None, "s"),
+        *(parts.typical.evidence if parts.typical else ()),
         Evidence("validation and checkpoint, of the time of an epoch", 100 * parts.share, "%", key=ENDS_SHARE_KEY),
         ("epochs compared", parts.epochs, ""),
     )
     last = epochs[-1]
+    mostly = f"; {parts.typical.largest_words}" if parts.typical and parts.typical.largest_words else ""
     name = "validation" if parts.validation_s >= parts.checkpoint_s else "checkpoint"
     return context.finding(
         "long-epoch-ends",
         "info",
         (epochs[0].span[0], last.span[1] + last.validation_s + last.checkpoint_s),
-        f"{upper_first(what)} take{'' if ' and ' in what else 's'} {100 * parts.share:.0f} % of each epoch",
+        f"{upper_first(what)} take{'' if ' and ' in what else 's'} {100 * parts.share:.0f} % of each epoch{mostly}",
         gpu=min(training.gpus, default=None),
         epoch=None,
         phase=None,
         evidence=numbers,
         cause=Cause(name, LIKELY, f"{what} after every {parts.train_s:.1f} s of training"),
-        advice=tuple(_advice(training, parts)),
+        advice=advice,
     )
+
+
+def _of_validation(context: Context, training: Training, parts: _Parts, *, of_steps: bool) -> list[Advice]:
+    """Return what to change about validations that take much of an epoch; empty where their parts are not known."""
+    if parts.typical is None or not parts.mostly_validates:
+        return []
+    advice = ValidationAdvice(context, training, parts.typical, parts.epoch_s)
+    return [*advice.on_validation(), *(advice.on_loading() if of_steps else ())]
 
 
 def _advice(training: Training, parts: _Parts) -> Iterator[Advice]:

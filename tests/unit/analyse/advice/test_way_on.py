@@ -52,6 +52,20 @@ def test_the_way_that_is_over_sooner_is_the_only_one(ending, anew):
     assert anew or longer.text == "In the next training: list the images 4 times"
 
 
+def test_what_a_resumed_training_takes_anew_is_advised_for_it_and_the_rest_for_the_next():
+    seldom = Advice("YOLO then validates last", "val", "True", "False", gain_at_most=0.4)
+    workers = Advice("Validation waits", "workers", "4", "8", gain_at_most=0.1)
+    slow = replace(LONGER, advice=(*LONGER.advice, seldom, workers))
+    anew = way_on(ENDED, slow, ending=Ending("interrupted", 545.0, 7, 20))["long-epoch-ends-1"]
+    assert anew.advice == (replace(LONGER.advice[0], short=RESTART), seldom, workers)
+    *later, kept = way_on(ENDED, slow)["long-epoch-ends-1"].advice
+    assert [each.text for each in later] == [
+        "In the next training: list the images 4 times",
+        "In the next training: YOLO then validates last",
+    ]
+    assert (later[1].argument, kept) == ("val", workers)
+
+
 def test_a_training_is_resumed_with_the_setting_that_makes_it_faster():
     (advice,) = way_on(ENDED, STARVED, projection=FIX)["ended-1"].advice
     assert advice.resume == f"{RESUME} workers=11"

@@ -6,21 +6,25 @@ import pytest
 from support.runs import make_run
 
 from gpu_report.analyse import analyse
-from gpu_report.model import InsideEpoch, InsideRun, Phase, YoloRun
+from gpu_report.model import InsideEpoch, InsideRun, Phase, Validation, YoloRun
 
 ARGS = {"epochs": 100, "batch": 16}
 
 
-def trained(train_s, validation_s, checkpoint_s=0.0, *, count=12, args=ARGS, settings=None, source="inside"):
+def trained(
+    train_s, validation_s, checkpoint_s=0.0, *, count=12, args=ARGS, settings=None, source="inside", parts=None, **more
+):
+    """Return a training of some epochs; `parts` are those of each validation (s), `more` is for `make_run`."""
     phases, epochs, t_s = [Phase("startup", None, 0.0, 10.0, source)], [], 10.0
     for number in range(1, count + 1):
         ends = [t_s + train_s, t_s + train_s + validation_s, t_s + train_s + validation_s + checkpoint_s]
         phases.append(Phase("train", number, t_s, ends[0], source))
-        phases.append(Phase("validation", number, ends[0], ends[1], source))
+        validated = None if parts is None else Validation(ends[0], ends[1], number, 200, 10, parts, 0.0, 20, 8)
+        phases.append(Phase("validation", number, ends[0], ends[1], source, validated=validated))
         phases.append(Phase("checkpoint", number, ends[1], ends[2], source))
         epochs.append(InsideEpoch(number, 1, t_s, ends[0], 160, 10, 0.0, 0.0, 0.0))
         t_s = ends[2]
-    run = make_run([0.0] * 10 + [50.0] * round(t_s - 10))
+    run = make_run([0.0] * 10 + [50.0] * round(t_s - 10), **more)
     inside = InsideRun(
         1, 0, 41, "train", settings or {}, tuple(p for p in phases if p.end_t_s > p.start_t_s), tuple(epochs), ""
     )
@@ -124,3 +128,101 @@ def test_a_small_cache_in_memory_may_hold_each_image_ten_times():
     args = {**ARGS, "cache": "ram", "imgsz": 640}
     (finding,) = ends(trained(1.0, 2.0, args=args, settings={"images": 64}))
     assert len(finding.advice) == 1
+
+
+# A training whose epochs train for 6 s and validate for 4 s.
+SEEN = {"val": True, "plots": True, "conf": None, "workers": 4, "nbs": 64, "time": 1.0}  # with `time`: no longer epochs
+PARTS = {"data": 0.1, "inference": 3.4, "metrics": 0.2, "plots": 0.0, "other": 0.3}
+
+
+def validated(parts=None, cores=64, memory_mib=20_000.0, args=None, **more):
+    args = {**ARGS, **SEEN, **(args or {})}
+    run = trained(6.0, 4.0, parts={**PARTS, **(parts or {})}, args=args, **more)
+    samples = run.samples.assign(memory_used_mib=memory_mib)
+    return dataclasses.replace(run, samples=samples, recording=dataclasses.replace(run.recording, cores=cores))
+
+
+def advised(run):
+    (finding,) = ends(run)
+    return {advice.argument: advice for advice in finding.advice}
+
+
+def test_what_validation_takes_is_said_part_by_part():
+    (finding,) = ends(validated())
+    assert finding.summary == "Validation takes 40 % of each epoch; 85 % of validation is inference"
+    said = {each.text: each.value for each in finding.evidence}
+    assert said["validation: inference (median)"] == pytest.approx(3.4)
+    assert said["images validated a second (median)"] == pytest.approx(50)
+    assert "validation: plots (median)" not in said
+
+
+def test_of_validations_that_reported_no_parts_nothing_more_is_said():
+    (finding,) = ends(trained(6.0, 4.0, args={**ARGS, **SEEN}))
+    assert finding.summary == "Validation takes 40 % of each epoch"
+    assert finding.advice == ()
+
+
+@pytest.mark.parametrize("validation_s", [1.9, 2.1])
+def test_a_quarter_of_the_time_in_validation_is_enough(validation_s):
+    assert len(ends(trained(6.0, validation_s))) == (validation_s > 2)
+    assert ends(trained(6.0, 0.0, validation_s)) == []  # of saving it takes more
+
+
+@pytest.mark.parametrize(
+    ("argument", "parts", "now", "then", "gain"),
+    [
+        ("val", {}, "True", "False", 0.4 * 0.99),
+        ("conf", {"metrics": 1.2, "postprocess": 0.8, "inference": 1.6}, "0.001", "0.01", 0.2),
+        ("plots", {"plots": 1.5, "inference": 1.9}, "True", "False", 12 * 1.5 / 130),  # with its start-up
+        ("workers", {"data": 2.0, "inference": 1.5}, "4", "8", 0.2),
+        ("batch", {}, "16", "32", 0.19),  # of 4 s the GPU is idle for 2, and waits for data in 0.1 of them
+    ],
+)
+def test_what_takes_the_time_has_its_argument(argument, parts, now, then, gain):
+    advice = advised(validated(parts))[argument]
+    assert (advice.from_value, advice.to_value) == (now, then)
+    assert advice.gain_at_most == pytest.approx(gain, rel=0.01)
+    assert advice.gain_estimate is None
+    without = {name: value for name, value in {**ARGS, **SEEN}.items() if name != argument}
+    run = validated(parts)
+    run = dataclasses.replace(run, yolo_runs=(dataclasses.replace(run.yolo_runs[0], args=without),))
+    assert argument not in advised(run)
+
+
+@pytest.mark.parametrize(
+    ("argument", "change"),
+    [
+        ("val", {"args": {"val": False}}),
+        ("conf", {"parts": {"metrics": 0.1}}),
+        ("conf", {"parts": {"metrics": 2.0, "inference": 1.6}, "args": {"conf": 0.25}}),
+        ("conf", {"parts": {"metrics": 2.0, "inference": 1.6}, "args": {"conf": "all"}}),
+        ("plots", {"parts": {"plots": 1.5, "inference": 1.9}, "args": {"plots": False}}),
+        ("workers", {"parts": {"data": 2.0, "inference": 1.5}, "cores": 8}),
+        ("workers", {"parts": {"data": 2.0, "inference": 1.5}, "cores": None}),
+        ("workers", {"parts": {"data": 2.0, "inference": 1.5}, "args": {"workers": 8}}),  # of which it got fewer
+        ("batch", {"memory_mib": 80_000.0}),
+        ("batch", {"memory_mib": float("nan")}),
+        ("batch", {"args": {"batch": 64}}),
+        ("batch", {"interval_s": 5.0}),
+    ],
+)
+def test_nothing_is_advised_that_would_not_help(argument, change):
+    assert argument not in advised(validated(**change))
+
+
+def test_where_more_is_advised_on_its_steps_they_are_left_alone():
+    run = validated({"data": 0.8, "inference": 2.7})
+    assert {"workers", "batch"} <= set(advised(run))
+    busy = run.samples["gpu_util_pct"]
+    starved = dataclasses.replace(run, samples=run.samples.assign(gpu_util_pct=busy.where(busy == 0, 20.0)))
+    assert "starved" in {finding.rule for finding in analyse(starved).findings}
+    assert not {"workers", "batch"} & set(advised(starved))
+
+
+def test_each_argument_advised_is_one_that_ultralytics_takes():
+    check = pytest.importorskip("ultralytics.cfg").check_cfg
+    slow = {"data": 0.8, "inference": 1.4, "metrics": 0.8, "plots": 1.0, "other": 0.0}
+    advice = advised(validated(slow))
+    assert set(advice) == {"val", "conf", "plots", "workers", "batch"}
+    kinds = {"val": bool, "conf": float, "plots": bool, "workers": int, "batch": int}
+    check({name: kinds[name](each.to_value != "False" and each.to_value) for name, each in advice.items()})

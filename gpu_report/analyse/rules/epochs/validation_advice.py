@@ -1,0 +1,105 @@
+"""What to change about validations that take much of a training: an argument for each part that takes its time.
+
+Only arguments that stand in the run's own args.yaml are named, each with what it wins at most. `rect` is none of them:
+YOLO's validations within a training are rectangular already, and for the training it is another thing.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.rules import thresholds as th
+from gpu_report.analyse.rules.epochs.typical_validation import TypicalValidation
+from gpu_report.analyse.timeline.trainings import Training, whole
+from gpu_report.analyse.timeseries.intervals import as_array
+from gpu_report.model import Advice
+from gpu_report.wording import amount
+
+DEFAULT_CONF = 0.001  # of a validation whose `conf` is not set (engine/validator.py of ultralytics)
+LOADERS = 2  # times as many workers as `workers` says load for a validation within a training
+
+
+@dataclass(frozen=True)
+class ValidationAdvice:
+    """Advice on the validations of a training whose epochs, with their ends, take `epoch_s` seconds."""
+
+    context: Context
+    training: Training
+    typical: TypicalValidation
+    epoch_s: float
+
+    def on_validation(self) -> list[Advice]:
+        """Return what is worth a change whatever else is advised, what wins most first."""
+        return self._worth(*self._seldom(), *self._fewer_boxes(), *self._no_plots())
+
+    def on_loading(self) -> list[Advice]:
+        """Return what changes the training's own steps, too: none where more is advised on those."""
+        return self._worth(*self._more_workers(), *self._larger_batch())
+
+    def _worth(self, *offers: Advice) -> list[Advice]:
+        worth = [advice for advice in offers if (advice.gain_at_most or 0.0) >= th.HELD_SHARE]
+        return sorted(worth, key=lambda advice: -(advice.gain_at_most or 0.0))
+
+    def _seldom(self) -> Iterator[Advice]:
+        epochs, length_s = whole(self.training.args.get("epochs")), self.typical.length_s
+        if self.training.args.get("val") is True and epochs:
+            text = "Validate after the last epoch only. Nothing stops early then, and `best.pt` is the last epoch's"
+            yield Advice(text, "val", "True", "False", gain_at_most=length_s * (1 - 1 / epochs) / self.epoch_s)
+
+    def _fewer_boxes(self) -> Iterator[Advice]:
+        """Offer fewer boxes: NMS and metrics take as long as there are many."""
+        asked, seconds = self.training.args.get("conf", ""), self.typical.of("postprocess", "metrics")
+        conf = DEFAULT_CONF if asked is None else asked
+        if isinstance(conf, float) and 0 <= conf < th.ENOUGH_CONF:
+            text = f"Keep fewer boxes: NMS and metrics take {amount(seconds, 's')} a validation. mAP reads a bit lower"
+            gain = seconds / self.epoch_s
+            yield Advice(text, "conf", f"{conf:g}", f"{th.ENOUGH_CONF:g}", gain_at_most=gain)
+
+    def _no_plots(self) -> Iterator[Advice]:
+        """Offer to draw nothing. Most is drawn in the final evaluation, which counts, too."""
+        start_s, end_s = self.training.span
+        mine = [phase for phase in self.context.phases if start_s <= phase.start_t_s < end_s]
+        seconds = sum(phase.validated.seconds.get("plots", 0.0) for phase in mine if phase.validated)
+        if self.training.args.get("plots") is True and end_s > start_s:
+            text = f"Draw no plots: they took {amount(seconds, 's')} of all validations"
+            yield Advice(text, "plots", "True", "False", gain_at_most=seconds / (end_s - start_s))
+
+    def _more_workers(self) -> Iterator[Advice]:
+        """Offer more workers, as far as cores go; one that has fewer than it asked for would get no more."""
+        asked, has = whole(self.training.args.get("workers")), self.typical.last.workers
+        cores, waits_s = self.context.run.recording.usable_cores, self.typical.of("data")
+        if not asked or not has or cores is None or has < LOADERS * asked:
+            return
+        working = max(1 - waits_s / self.typical.length_s, 1 / th.MOST_TIMES_WORKERS)
+        to = min(ceil(asked / working), int(cores) // (LOADERS * self.training.ranks))
+        if to > asked:
+            text = f"Load with more workers: a validation waits {amount(waits_s, 's')} for data. It has twice as many"
+            yield Advice(text, "workers", str(asked), str(to), gain_at_most=waits_s / self.epoch_s)
+
+    def _larger_batch(self) -> Iterator[Advice]:
+        """Offer a larger batch where the GPU is idle while the model runs: a step is too small for it."""
+        batch, nominal, busy = *(whole(self.training.args.get(name)) for name in ("batch", "nbs")), self._busy_share()
+        if not batch or not nominal or 2 * batch > nominal or busy is None or not self._has_room():
+            return
+        typical = self.typical
+        idle_s = min(typical.of("inference", "loss"), (1 - busy) * typical.length_s - typical.of("data"))
+        at_once = typical.last.batch or batch
+        text = f"Validate more than {at_once} images at once: the GPU is busy {100 * busy:.0f} % of validation"
+        yield Advice(text, "batch", str(batch), str(2 * batch), gain_at_most=idle_s / self.epoch_s)
+
+    def _busy_share(self) -> float | None:
+        """Return mean utilisation (0 to 1) of the busiest GPU in validations, None where readings are too far apart."""
+        validations = [phase.span for phase in self.context.phases if phase.name == "validation"]
+        spans = as_array(self.training.within(validations))
+        mine = [series for series in self.context.series if series.gpu in self.training.gpus]
+        fine = [series.mean_util_in(spans) for series in mine if series.interval_s <= self.typical.length_s]
+        return max((pct / 100 for pct, seconds in fine if seconds > 0), default=None)
+
+    def _has_room(self) -> bool:
+        """Tell whether twice the memory that was in use would fit each of its GPUs."""
+        mine = [self.context.gpu_memory(each) for each in self.context.series if each.gpu in self.training.gpus]
+        peaks = [(float(np.nan_to_num(each.used_mib).max(initial=0.0)), each.capacity_mib or 0.0) for each in mine]
+        return all(0 < 2 * peak <= th.NEAR_LIMIT_PCT / 100 * capacity for peak, capacity in peaks)

@@ -17,6 +17,7 @@ from gpu_report.render.page import (
     static_charts,
     yolo_run,
 )
+from gpu_report.render.page.validation import validation_table
 from gpu_report.render.page.view import FindingView, ReportView
 from gpu_report.render.run_clock import WallClock
 from gpu_report.render.samples.quantity_series import UTILISATION, QuantitySeries, series_of_each_gpu
@@ -68,6 +69,7 @@ def compose(analysis: Analysis) -> ReportView:
         epoch_chart=epochs.chart(analysis),
         epochs_outliers=epochs.outliers_note(analysis),
         epochs_unknown=" ".join(filter(None, (epochs.known_note(analysis), epochs.rows_note(analysis)))),
+        validation=validation_table(analysis),
         statistics=gpu_tables.statistics(analysis),
         processes=gpu_tables.processes(analysis.run.processes, clock),
         kernel=recording.kernel(analysis.run.kernel, clock),

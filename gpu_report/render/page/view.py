@@ -395,6 +395,7 @@ class ReportView:
     epoch_chart: EpochChartView | None
     epochs_outliers: str
     epochs_unknown: str
+    validation: Table
     statistics: Table
     processes: Table
     kernel: KernelView

@@ -225,10 +225,11 @@ def on_predict_batch_start(predictor: Any) -> None:
 def on_predict_batch_end(predictor: Any) -> None:
     """Keep a call."""
     try:
+        at = monotonic()
         clock, run = CLOCKS.get(id(predictor)), CURRENT.run
         if clock is not None and clock.begun_s and isinstance(run, Prediction):
             results = predictor.results
-            run.ends(clock, len(predictor.batch[0]), results[0].speed if results else None)
+            run.ends(clock, at, len(predictor.batch[0]), results[0].speed if results else None)
     except Exception as error:  # noqa: BLE001 - the service must go on
         report("on_predict_batch_end", error)
 
@@ -238,7 +239,7 @@ def on_predict_end(predictor: Any) -> None:
     """Keep the last call of a predictor that gave embeddings: their batches have no end."""
     clock, run = CLOCKS.get(id(predictor)), CURRENT.run
     if clock is not None and clock.begun_s and isinstance(run, Prediction):
-        run.ends(clock, len(predictor.batch[0]), None)
+        run.ends(clock, monotonic(), len(predictor.batch[0]), None)
 
 
 @guarded

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import weakref
-from time import monotonic
 from typing import Any
 
 from . import facts
@@ -63,6 +62,18 @@ class Preprocess:
         return getattr, (self._predictor(), "preprocess")
 
 
+def row(call: Any) -> str:
+    """Return a call as its row."""
+    clock, begun_s, end_s, last_s, size, images, speed = call
+    # Calls of several threads overlap: then there is no gap.
+    gap = "" if last_s is None else f"{max((begun_s - last_s) * MS, 0.0):.3f}"
+    parts = ",,"
+    if speed is not None:
+        before, model, after = (speed[name] * images for name in PARTS)
+        parts = f"{before:.3f},{model:.3f},{after:.3f}"
+    return f"{begun_s:.6f},{clock.model},{images},{size},{parts},{(end_s - begun_s) * MS:.3f},{gap}\n"
+
+
 # By the predictor's id, for as long as it lives: at each call two look-ups of some 50 ns, where weak keys take 700.
 CLOCKS: dict[int, CallClock] = {}
 MODELS: dict[str, int] = {}  # the number of a model in this process, by its facts
@@ -76,7 +87,7 @@ class Prediction(ReportedRun):
         super().__init__("predict", predictor)
         self.pid = os.getpid()
         self.calls = self.failed = self.predictors = 0
-        self._rows = CallRows()
+        self._rows = CallRows(row)
         self._folder = os.environ.get(RUN_FOLDER_VARIABLE, "")
         self._last_end_s: float | None = None
         self._due_s = 0.0
@@ -96,19 +107,13 @@ class Prediction(ReportedRun):
             self.failed += 1
             clock.begun_s = 0.0
 
-    def ends(self, clock: CallClock, images: int, speed: dict[str, float] | None) -> None:
-        """Keep a call that ends now. Of embeddings nobody says which part took how long: there is no `speed`."""
-        end_s, begun_s, clock.begun_s = monotonic(), clock.begun_s, 0.0
-        last_s, self._last_end_s = self._last_end_s, end_s
-        # Calls of several threads overlap: then there is no gap.
-        gap = "" if last_s is None else f"{max((begun_s - last_s) * MS, 0.0):.3f}"
-        total_ms = (end_s - begun_s) * MS
-        parts = ",,"
-        if speed is not None:
-            before, model, after = (speed[name] * images for name in PARTS)
-            parts = f"{before:.3f},{model:.3f},{after:.3f}"
-        row = f"{begun_s:.6f},{clock.model},{images},{clock.size},{parts},{total_ms:.3f},{gap}\n"
-        self._rows.add(self._folder, row)
+    def ends(self, clock: CallClock, end_s: float, images: int, speed: dict[str, float] | None) -> None:
+        """Keep a call. Of embeddings nobody says which part took how long: there is no `speed`.
+
+        Its row is written by another thread, a second later and many together: at a call, caches are cold.
+        """
+        self._rows.add(self._folder, (clock, clock.begun_s, end_s, self._last_end_s, clock.size, images, speed))
+        clock.begun_s, self._last_end_s = 0.0, end_s
         self.calls += 1
         if end_s >= self._due_s:
             self._due_s = end_s + REPORT_EVERY_S

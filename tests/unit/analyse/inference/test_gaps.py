@@ -1,0 +1,69 @@
+"""What a process does between its calls, by the stack of the thread that makes them."""
+
+import pytest
+from support.stacks import process
+
+from gpu_report.analyse.inference.gaps import gap_parts, kind_between_calls, lines_within
+from gpu_report.analyse.signals.idle_stacks import main_idle_stacks
+from gpu_report.model import Frame
+
+SITE = "/venv/lib/python3.11/site-packages/"
+MAIN = Frame("/home/me/serve.py", 12, "<module>")
+OWN = Frame("/home/me/serve.py", 7, "prepare", called="GaussianBlur")
+STREAM = Frame(SITE + "ultralytics/engine/predictor.py", 382, "stream_inference")
+PREPROCESS = Frame(SITE + "ultralytics/engine/predictor.py", 190, "preprocess")
+FORWARD = Frame(SITE + "ultralytics/nn/modules/conv.py", 98, "forward_fuse")
+LOADER = Frame(SITE + "ultralytics/data/loaders.py", 400, "__next__", called="read")
+BUILD = Frame(SITE + "ultralytics/engine/model.py", 219, "_new")
+SETUP = Frame(SITE + "ultralytics/engine/predictor.py", 465, "setup_model")
+SLEEP = Frame("/home/me/serve.py", 9, "<module>", called="sleep")
+GET = Frame(SITE + "requests/api.py", 73, "get")
+SELECT = Frame("/usr/lib/python3.11/selectors.py", 415, "select")
+IMREAD = Frame("/home/me/serve.py", 5, "load", called="imread")
+
+
+@pytest.mark.parametrize(
+    ("stack", "kind"),
+    [
+        ((OWN, MAIN), "own code"),
+        ((IMREAD, MAIN), "decoding"),
+        ((LOADER, STREAM, MAIN), "decoding"),
+        ((GET, MAIN), "network"),
+        ((SLEEP,), "waiting for calls"),
+        ((SELECT, MAIN), "waiting for calls"),
+        ((BUILD, MAIN), "loading the model"),
+        ((SETUP, STREAM, MAIN), "loading the model"),
+        ((FORWARD, STREAM, MAIN), None),
+        ((), None),
+    ],
+)
+def test_each_stack_is_of_a_call_or_of_a_kind_of_gap(stack, kind):
+    assert kind_between_calls(stack) == kind
+
+
+def stacks(*stays):
+    return main_idle_stacks(process(*stays), [])
+
+
+def test_the_gap_is_shared_out_by_the_notes_and_names_its_line():
+    noted = stacks((0, 6, (OWN, MAIN)), (6, 8, (IMREAD, MAIN)), (8, 12, (FORWARD, STREAM, MAIN)))
+    first, second = gap_parts(noted, (0.0, 12.0), 9.0)  # notes of 8 s stand for 9 s by the calls' own clock
+    assert (first.kind, second.kind) == ("own code", "decoding")
+    assert (first.seconds, second.seconds) == pytest.approx((6.75, 2.25))
+    assert (first.where.function, first.where.line, first.where.share) == ("prepare", 7, 1.0)
+
+
+def test_nothing_is_said_where_another_thread_makes_the_calls():
+    assert gap_parts(stacks((0, 12, (SELECT, MAIN))), (0.0, 12.0), 1.0) == ()
+
+
+def test_nothing_is_said_of_a_moment():
+    noted = stacks((0, 0.5, (OWN, MAIN)), (0.5, 12, (FORWARD, STREAM, MAIN)))
+    assert gap_parts(noted, (0.0, 12.0), 0.5) == ()
+
+
+def test_the_lines_of_a_part_of_calls_are_those_within_its_function():
+    resize = Frame(SITE + "ultralytics/data/augment.py", 1848, "apply_image")
+    noted = stacks((0, 3, (resize, PREPROCESS, STREAM)), (3, 4, (PREPROCESS, STREAM)), (4, 9, (FORWARD, STREAM)))
+    lines = lines_within(noted, (0.0, 9.0), "preprocess")
+    assert [(each.function, each.share) for each in lines] == [("apply_image", 0.75), ("preprocess", 0.25)]

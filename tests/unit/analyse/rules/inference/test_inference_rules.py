@@ -1,0 +1,164 @@
+"""Findings on calls: each where it should, and not where it should not."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.calls import make_calls, make_served
+from support.stacks import process
+
+from gpu_report import schema
+from gpu_report.analyse import analyse
+from gpu_report.model import Frame
+
+MAIN = Frame("/home/me/serve.py", 12, "<module>")
+OWN = (Frame("/home/me/serve.py", 7, "prepare"), MAIN)
+SLEEP = (Frame("/home/me/serve.py", 9, "<module>", called="sleep"),)
+CALL = (Frame("/venv/lib/python3.11/site-packages/ultralytics/engine/predictor.py", 395, "stream_inference"), MAIN)
+
+
+def findings(run):
+    return {finding.rule: finding for finding in analyse(run).findings}
+
+
+def noted(run, calls, between):
+    """Return the run with a note of where the process stood in each call and each gap."""
+    stays = []
+    for start, end, following in zip(calls.start_s, calls.end_s, calls.start_s[1:], strict=False):
+        stays += [(start, end, CALL), (end, following, between)]
+    return dataclasses.replace(run, stacks=(process(*stays, pid=calls.pid),))
+
+
+def test_healthy_calls_are_no_finding():
+    run = make_served(make_calls(1500, half=True), util_pct=75.0)
+    assert findings(run) == {}
+    assert [s.text for s in analyse(run).verdict.sentences][-1].startswith("Nothing to fix was found")
+
+
+def test_code_between_calls_is_named_with_what_running_it_beside_them_wins():
+    calls = make_calls(600, gap_ms=30.0)
+    found = findings(noted(make_served(calls, util_pct=20.0), calls, OWN))["slow-between-calls"]
+    assert (found.cause.name, found.severity) == ("own-code", "warning")
+    assert found.where[0].function == "prepare"
+    assert found.advice[0].gain_at_most == pytest.approx(1 - 30 / 43, abs=0.02)
+
+
+def test_a_service_that_sleeps_is_not_under_utilised():
+    calls = make_calls(60, gap_ms=2000.0)
+    run = noted(make_served(calls, util_pct=1.0), calls, SLEEP)
+    found = findings(run)
+    assert set(found) == {"rare-calls"}
+    assert found["rare-calls"].severity == "info"
+    assert analyse(run).low_intervals == ()
+
+
+def test_a_launch_bound_gpu_gets_the_batch_that_its_inference_time_allows():
+    found = findings(make_served(make_calls(1500), util_pct=15.0))["small-calls"]
+    assert found.cause.name == "small-calls"
+    batch = found.advice[0]
+    assert (batch.argument, batch.from_value, batch.to_value) == ("batch", "1", "4")  # 2.1 ms of work in 10 ms
+    assert batch.gain_estimate == pytest.approx(1 - 1000 / 14 / (4000 / (4 * 4 + 10)) * 1.0, abs=0.45)
+
+
+@pytest.mark.parametrize("util_pct", [60.0, 75.0])
+def test_a_gpu_that_works_in_inference_is_not_launch_bound(util_pct):
+    assert "small-calls" not in findings(make_served(make_calls(1500), util_pct=util_pct))
+
+
+def test_a_gpu_without_readings_is_not_launch_bound():
+    run = make_served(make_calls(1500), util_pct=15.0)
+    blank = dataclasses.replace(run, samples=run.samples.assign(gpu_util_pct=np.nan))
+    assert "small-calls" not in findings(blank)
+
+
+def test_half_precision_is_a_note_where_the_gpu_is_the_limit():
+    found = findings(make_served(make_calls(1500, quantize=None), util_pct=68.0))["full-precision-calls"]
+    assert (found.severity, found.advice[0].argument, found.advice[0].to_value) == ("info", "quantize", "16")
+    old = findings(make_served(make_calls(1500), util_pct=68.0))["full-precision-calls"]
+    assert (old.advice[0].argument, old.advice[0].to_value) == ("half", "True")
+
+
+@pytest.mark.parametrize(
+    ("parts", "rule", "cause"),
+    [
+        ((12.0, 10.0, 1.0), "slow-preprocessing", "preprocessing"),
+        ((1.0, 10.0, 8.0), "slow-postprocessing", "postprocessing"),
+    ],
+)
+def test_a_slow_part_is_named_by_its_own_times(parts, rule, cause):
+    found = findings(make_served(make_calls(1500, parts_ms=parts), util_pct=40.0))
+    assert found[rule].cause.name == cause
+    assert {"slow-preprocessing", "slow-postprocessing"} & set(found) == {rule}
+
+
+def test_yolo26_is_told_of_its_head_without_nms_where_the_argument_exists():
+    new = {"nms": None, "end2end": False}
+    found = findings(make_served(make_calls(1500, parts_ms=(1.0, 10.0, 8.0), **new), util_pct=40.0))
+    assert found["slow-postprocessing"].advice[0].argument == "nms"
+    old = findings(make_served(make_calls(1500, parts_ms=(1.0, 10.0, 8.0)), util_pct=40.0))
+    assert "nms" not in {each.argument for each in old["slow-postprocessing"].advice}
+
+
+def test_a_model_object_for_each_call_is_found_and_one_for_all_is_not():
+    assert "model-reloaded" in findings(make_served(make_calls(40, gap_ms=290.0, predictors=41), util_pct=2.0))
+    assert "model-reloaded" not in findings(make_served(make_calls(40, gap_ms=290.0, predictors=2), util_pct=2.0))
+
+
+def test_calls_after_a_pause_are_slow_by_more_than_chance():
+    gaps = np.tile([1.0, 1.0, 2000.0], 40)
+    calls = make_calls(120, gap_ms=gaps)
+    slower = np.where(gaps > 1000, 1.5, 1.0)
+    cold = dataclasses.replace(calls, total_ms=calls.total_ms * slower)
+    assert "slow-after-pause" in findings(make_served(cold, util_pct=5.0))
+    assert "slow-after-pause" not in findings(make_served(calls, util_pct=5.0))
+
+
+def test_the_cpu_beside_a_gpu_is_a_warning_unless_it_was_asked_for():
+    fallback = {"format": "onnx", "providers": ["CPUExecutionProvider"], "device": "cuda:0", "asked_device": "0"}
+    found = findings(make_served(make_calls(300, gpu=None, **fallback)))["cpu-inference"]
+    assert found.severity == "warning"
+    assert "fell back" in found.summary
+    asked = findings(make_served(make_calls(300, gpu=None, device="cpu", asked_device="cpu")))["cpu-inference"]
+    assert asked.severity == "info"
+    assert "cpu-inference" not in findings(make_served(make_calls(300)))
+
+
+def test_two_processes_on_one_gpu_are_a_note_and_one_after_the_other_is_not():
+    both = [make_calls(600), make_calls(600, pid=8)]
+    assert findings(make_served(both))["shared-gpu"].severity == "info"
+    after = [make_calls(600), make_calls(600, pid=8, start_s=30.0)]
+    assert "shared-gpu" not in findings(make_served(after))
+
+
+def grown(calls, mib):
+    rows = int(np.ceil(calls.end_s.max())) + 2
+    used = 1000.0 + np.asarray(mib(np.arange(rows, dtype=float)))
+    return make_served(calls, util_pct=40.0, quantities={"memory_used_mib": used})
+
+
+def test_memory_that_grows_with_the_calls_says_when_the_card_is_full():
+    found = findings(grown(make_calls(3000), lambda t_s: 40 * t_s))["memory-growth"]
+    assert found.cause.name == "memory-growth"
+    assert "every 1,000 calls: full" in found.summary
+
+
+@pytest.mark.parametrize(
+    "mib",
+    [
+        lambda t_s: np.where(t_s > 8, 1600.0, 0.0),  # a step, such as a larger shape
+        lambda t_s: np.minimum(300 * t_s, 3000.0),  # it settles
+        lambda t_s: 2 * t_s,  # too little
+    ],
+)
+def test_memory_that_settles_is_no_growth(mib):
+    assert "memory-growth" not in findings(grown(make_calls(3000), mib))
+
+
+def test_results_kept_in_the_hosts_memory_are_found():
+    calls = make_calls(3000)
+    t_s = np.arange(int(calls.end_s.max()) + 1, dtype=float)
+    host = pd.DataFrame({"t_s": t_s, **{c.name: np.nan for c in schema.HOST_QUANTITIES}})
+    host["memory_used_mib"], host["memory_available_mib"] = 2000 + 60 * t_s, 60_000 - 60 * t_s
+    run = dataclasses.replace(make_served(calls, util_pct=75.0), host=host)
+    assert "stream=True" in findings(run)["host-memory-growth"].advice[0].text

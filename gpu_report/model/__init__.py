@@ -66,6 +66,7 @@ from gpu_report.model.inference import (
     Latency,
     Quantile,
     ServedModel,
+    calls_needed,
 )
 from gpu_report.model.recorded import (
     VALIDATION_PARTS,

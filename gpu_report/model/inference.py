@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -11,6 +12,15 @@ if TYPE_CHECKING:
 
 GroupKind = Literal["batch", "shape", "gap", "sm-clock"]
 GapKind = Literal["waiting for calls", "decoding", "network", "loading the model", "own code"]
+
+BEYOND_AT_LEAST = 10  # calls beyond a quantile: fewer say nothing of it
+
+
+def calls_needed(share: float) -> int:
+    """Return how many calls a quantile (0 to 1) needs: the median 10, for half of them lie beyond it; p99 1,000."""
+    if share == 0.5:
+        return BEYOND_AT_LEAST
+    return math.ceil(round(BEYOND_AT_LEAST / min(share, 1.0 - share), 6))
 
 
 @dataclass(frozen=True)

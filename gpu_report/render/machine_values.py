@@ -12,7 +12,12 @@ AS_GIVEN = frozenset({"args", "effective", "limit"})
 AS_LEARNED = frozenset({"lr"})  # a rate of 1e-9 is one: as many digits as results.csv has
 AS_LEARNED_DIGITS = 6
 # Shares, money and the like may be small, and are then no zero: they keep digits below the third decimal.
-MAY_BE_SMALL = frozenset({"share", "data_wait_share", "gain_at_most", "gain_estimate", "money", "loss", "value"})
+MAY_BE_SMALL = frozenset(
+    {
+        *("share", "data_wait_share", "in_calls_share", "gpu_busy_share", "gain_at_most", "gain_estimate"),
+        *("money", "money_per_million_images", "joules_per_image", "loss", "value"),
+    }
+)
 SMALL_DIGITS = 3
 NOISE_DECIMALS = 6  # coarser than what the order of additions changes, and than what a wall time of today holds
 LONGEST_TEXT = 16_384  # characters: no line of a kernel log or of a command is longer; a megabyte of text is no fact

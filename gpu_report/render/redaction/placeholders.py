@@ -32,11 +32,12 @@ _COMMON_WORDS = frozenset(
     re.findall(
         r"\w+",
         """
-        and bin busy cache checkpoint cloud computer conda cpu cuda data dataset datasets default detect dev disk docker
-        drop epoch exp file files gpu gpus home host idle images job jobs kernel labels laptop loader localhost log logs
-        loss machine main memory mnt model models name names node none nvidia oom output power process project projects
-        python root run runs server share slow src storage test tests the time tmp train trainer training ubuntu user
-        users val validation venv vm weights work worker workers workspace workstation xid yolo
+        and batch bin busy cache call calls checkpoint cloud computer conda cpu cuda data dataset datasets
+        default detect dev disk docker drop epoch exp file files gpu gpus home host idle images inference job
+        jobs kernel labels laptop latency loader localhost log logs loss machine main memory mnt model models
+        name names node none nvidia oom output power predict process project projects python root run runs
+        server share slow src storage test tests the time tmp track train trainer training ubuntu user users val
+        validation venv vm weights work worker workers workspace workstation xid yolo
         """,
     )
 )
@@ -50,9 +51,11 @@ _PLAIN_VALUE = re.compile(
     r"""
       [-+\d.,eE\[\]\ :]* | \d+(?:\.\w+)*(?:\+\w+)?             # numbers, lists of them; versions
     | cuda(?::\d+)? | cpu | mps | auto | true | false | none | null | ram | disk | default
-    | train | val | test | predict | export | detect | segment | classify | pose | obb
+    | train | val | test | predict | track | export | detect | segment | classify | pose | obb
     | sgd | musgd | adam | adamw | adamax | nadam | radam | rmsprop | randaugment | autoaugment | augmix | flip | mixup
-    | torchscript | onnx | openvino | engine | coreml | ncnn | tflite | bicubic | bilinear | nearest
+    | pt | torchscript | onnx | openvino | engine | coreml | ncnn | tflite | saved_model | pb | paddle | mnn | rknn
+    | \w{2,20}ExecutionProvider                                # of ONNX Runtime
+    | bicubic | bilinear | nearest
     | yolo[\w-]*\.(?:pt|yaml) | coco[\w-]*\.yaml | (?:bot|byte|track)\w*\.yaml
     | NVIDIA\ [\w\ -]+ | Tesla\ [\w\ -]+                       # a GPU's model
     """,

@@ -25,7 +25,7 @@ _SETTINGS: Final = frozenset(
     (  # noqa: SIM905 - see above
         """
         accumulate batches cuda data_folder data_mib gflops gpu_uuid images memory_retries omp_num_threads parameters
-        prefetch python resumed slow_modes start_epoch torch torch_threads ultralytics val_images world_size
+        prefetch providers python resumed slow_modes start_epoch torch torch_threads ultralytics val_images world_size
         """
     ).split()
 )

@@ -23,6 +23,7 @@ from gpu_report.model import (
 from gpu_report.render.formatting import outlier_words
 from gpu_report.render.machine_values import json_ready, json_text
 from gpu_report.render.run.profiles_json import profiles
+from gpu_report.render.run.served_json import calls
 from gpu_report.wording import ending_words
 
 SCHEMA_VERSION = 2
@@ -88,6 +89,7 @@ def build_summary(analysis: Analysis) -> Json:
         "code_lines": [asdict(line) | {"phase": line.phase or None} for line in analysis.code_lines],
         "bounds": [_limit(limit) for limit in analysis.speedup_limits],
         "profiles": profiles(analysis),
+        "calls": calls(analysis, _location),
         "recorder": _recorder(run),
     }
     cleaned: Json = json_ready(summary)

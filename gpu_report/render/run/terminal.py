@@ -20,6 +20,7 @@ from gpu_report.model import (
     LedgerRow,
     ProfiledSteps,
     Sentence,
+    ServedModel,
     Stats,
 )
 from gpu_report.render.formatting import (
@@ -40,9 +41,10 @@ from gpu_report.render.formatting import (
 )
 from gpu_report.render.markdown_text import words
 from gpu_report.render.sentence_kinds import own_text
+from gpu_report.render.served_words import calls_in_all, longest_part, milliseconds, speed_words
 from gpu_report.render.speedup_rows import SpeedupRow, speedup_rows
 from gpu_report.terminal import apart, plain, without_commands
-from gpu_report.wording import MIB_PER_GIB, ending_words, line_words, role_words, shown_ratio, where_words
+from gpu_report.wording import MIB_PER_GIB, counted, ending_words, line_words, role_words, shown_ratio, where_words
 
 # What limits the steps that PyTorch's profiler saw.
 LIMITED_BY = {
@@ -56,6 +58,7 @@ LIMITED_BY = {
 SHOWN_FINDINGS = 20
 SHOWN_OUTLIERS = 5
 SHOWN_LINES = 5  # of code
+SHOWN_MODELS = 10
 SUBJECT = "The training"
 AS_PLANNED = frozenset({"finished", "early stop"})
 INDENT = 4
@@ -82,10 +85,10 @@ def render_text(analysis: Analysis, *, width: int | None = None, colour: bool = 
         _print(console, " ".join(rest))
     _print(console, _head(analysis), NOTE)
     _print_changes(console, analysis)
-    _print_tables(console, (_ledger_table(analysis), _speedup_table(analysis)))
+    _print_tables(console, (_served_table(analysis), _ledger_table(analysis), _speedup_table(analysis)))
     _print_findings(console, analysis)
     _print_tables(console, (_code_table(analysis), _step_table(analysis)))
-    _print_lines(console, "Training", _training_lines(analysis))
+    _print_lines(console, "How it ended" if analysis.is_inference else "Training", _training_lines(analysis))
     _print_tables(console, (_gpu_table(analysis),))
     _print_lines(console, "Recording", _recording_lines(analysis))
     return without_commands("".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines()))
@@ -97,7 +100,7 @@ def render_markdown(analysis: Analysis) -> str:
     if steps := _steps(analysis):
         items = "\n".join(f"- {words(': '.join(part for part in step if part))}" for step in steps)
         parts.append(f"### What to change\n\n{items}")
-    tables = (_ledger_table, _speedup_table, _finding_table, _code_table, _step_table)
+    tables = (_served_table, _ledger_table, _speedup_table, _finding_table, _code_table, _step_table)
     for title, header, rows in (table(analysis) for table in tables):
         parts += _markdown_table(title, header, rows)
     parts += [words(line) for line in _training_lines(analysis)]
@@ -183,8 +186,10 @@ def _print_findings(console: Console, analysis: Analysis) -> None:
 def _head(analysis: Analysis) -> str:
     run = analysis.run
     start = (iso_utc(run.start_wall_s) or "time unknown")[:19].replace("T", " ")
-    epochs = len(analysis.epochs)
-    parts = [run.path, f"{start} UTC", duration(run.duration_s), f"{epochs} epoch{'' if epochs == 1 else 's'}"]
+    did = counted(len(analysis.epochs), "epoch")
+    if analysis.is_inference:
+        did = counted(calls_in_all(analysis), "call")
+    parts = [run.path, f"{start} UTC", duration(run.duration_s), did]
     return "   ".join(parts).replace(TIED, " ")
 
 
@@ -197,6 +202,24 @@ def _steps(analysis: Analysis) -> list[tuple[str, str]]:
 def _change(advice: Advice) -> str:
     title = advice.short or f"{advice.argument}={advice.to_value} (now {advice.from_value})"
     return "" if advice.text.startswith(title) else title
+
+
+def _served_table(analysis: Analysis) -> tuple[str, tuple[str, ...], Rows]:
+    """Return how fast models answered after warming up, a row for each."""
+    header = ("", "calls", "images/s", "median", "p95", "p99", "worst", "longest part")
+    return "Inference, by model", header, [_served_row(each) for each in analysis.served[:SHOWN_MODELS]]
+
+
+def _served_row(served: ServedModel) -> tuple[str, ...]:
+    latency = served.latency
+    times = (latency.p50.value_ms, latency.p95.value_ms, latency.p99.value_ms, latency.worst_ms)
+    return (
+        plain(served.calls.name),
+        f"{latency.calls:,}",
+        speed_words(served.images_per_s),
+        *(milliseconds(each).replace(TIED, " ") for each in times),
+        longest_part(served.parts).replace(TIED, " "),
+    )
 
 
 def _ledger_table(analysis: Analysis) -> tuple[str, tuple[str, ...], Rows]:
@@ -357,7 +380,8 @@ def _ending(analysis: Analysis) -> list[str]:
         return []
     shows_last = bool(ending.last_minute) and ending.name not in AS_PLANNED
     last = f" Just before: {numbers(ending.last_minute)}." if shows_last else ""
-    return [f"{sentence(ending_words(ending, SUBJECT))}{last}".replace(TIED, " ")]
+    subject = "The run" if analysis.is_inference else SUBJECT
+    return [f"{sentence(ending_words(ending, subject))}{last}".replace(TIED, " ")]
 
 
 def _epochs(analysis: Analysis) -> list[str]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from support.served import made_calls, served_model
 
 from gpu_report import model, schema
 
@@ -126,6 +127,18 @@ def build_empty_analysis() -> model.Analysis:
         verdict=model.Verdict((model.Sentence("work", "There is nothing to judge."),)),
         coverage=0.0,
     )
+
+
+def build_inference_analysis() -> model.Analysis:
+    """Return a run of one GPU in which two models were called, the second one from a file with a hostile name."""
+    quiet = build_quiet_analysis()
+    calls = made_calls(600, settings={"model": f"/home/me/{HOSTILE}.onnx", "format": "onnx"}, pid=511)
+    predict = model.Phase("predict", None, 30.0, 62.0, "callbacks")
+    work = model.LedgerRow("work", expected=True, gpu_seconds=480.0, energy_j=None, money=None, share=0.8)
+    idle = model.LedgerRow("idle", expected=True, gpu_seconds=120.0, energy_j=None, money=None, share=0.2)
+    served = (served_model(), served_model(calls))
+    known = {"phases": (predict,), "ledger": (work, idle), "speedup_limits": ()}
+    return replace(quiet, served=served, is_inference=True, **known)
 
 
 def build_run() -> model.Run:

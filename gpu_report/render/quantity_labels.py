@@ -68,10 +68,10 @@ _LABELS = {
     "io_pressure_pct": "Waiting for I/O",
     "io_full_pressure_pct": "All waiting for I/O",
     "memory_pressure_pct": "Waiting for memory",
-    "cgroup_cpu_pressure_pct": "Trainer's cgroup waiting for a core",
-    "cgroup_io_pressure_pct": "Trainer's cgroup waiting for I/O",
-    "cgroup_memory_pressure_pct": "Trainer's cgroup waiting for memory",
-    "cgroup_memory_used_mib": "Memory of the trainer's cgroup",
+    "cgroup_cpu_pressure_pct": "Cgroup waiting for a core",
+    "cgroup_io_pressure_pct": "Cgroup waiting for I/O",
+    "cgroup_memory_pressure_pct": "Cgroup waiting for memory",
+    "cgroup_memory_used_mib": "Memory of the cgroup",
     "swap_in_mib_s": "Read from swap",
     "disk_read_mib_s": "Read from disks",
     "shm_free_mib": "Free in /dev/shm",
@@ -84,7 +84,7 @@ _LABELS = {
     "workers_blocked": "Workers blocked",
     "workers_major_faults": "Pages that workers waited for",
     "trainer_stopped": "Stopped by a signal",
-    "trainer_read_mib_s": "Read by the trainer",
+    "trainer_read_mib_s": "Read by this run",
 }
 
 LANES = (

@@ -38,7 +38,7 @@ export function lanesOf(store) {
   const { run } = store;
   const lanes = [];
   if (run.phases.length || run.epochs.length)
-    lanes.push({ kind: "phases", title: "Phase and epoch", height: PHASE_HEIGHT, range: [0, 1] });
+    lanes.push({ kind: "phases", title: run.epochs.length ? "Phase and epoch" : "Phase", height: PHASE_HEIGHT, range: [0, 1] });
   if (hasEvents(run)) lanes.push({ kind: "events", title: "Events", height: EVENTS_HEIGHT, range: [0, 1] });
   const measured = run.lanes.map((lane) =>
     lane.kind === "epoch" ? learningLane(run, lane) : quantityLane(store, lane),

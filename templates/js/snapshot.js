@@ -169,7 +169,7 @@ function placeList(run, time) {
     .map(({ name, label }) => [label, ofEpoch(run, epoch, name)])
     .filter(([, value]) => value !== null);
   return factList("facts", [
-    ["Epoch", String(epoch?.[1] ?? "n/a")],
+    ...(run.epochs.length ? [["Epoch", String(epoch?.[1] ?? "n/a")]] : []),
     ...learned.map(([label, value]) => [label, learningText(value)]),
     ["Phase", phaseWords(phaseAt(run, time)?.name ?? "n/a")],
     ...(findings.length ? [["Findings", ...findings.flatMap((link) => [link, " "])]] : []),

@@ -53,7 +53,7 @@ def finding_view(finding: Finding, clock: WallClock, analysis: Analysis) -> Find
         expected=finding.expected,
         start=clock.moment(finding.start_t_s),
         end=clock.moment(finding.end_t_s),
-        gist=_gist(finding, clock, is_told=is_told),
+        gist=_gist(finding, clock, analysis, is_told=is_told),
         summary=tied(sentence(finding.summary)),
         facts=_facts(finding, several_gpus=len(analysis.gpus) > 1),
         cause=cause_words(cause.name) if cause else "",
@@ -63,24 +63,29 @@ def finding_view(finding: Finding, clock: WallClock, analysis: Analysis) -> Find
         runner_up=cause_words(cause.runner_up) if cause and cause.runner_up else "",
         evidence=(*_where(finding), *evidence(finding)),
         kernel=tuple(_nearby(event, clock, finding) for event in finding.kernel_events),
-        advice=tuple(_advice(a) for a in finding.advice if a.text != analysis.run.kernel.advice),
+        advice=tuple(_advice(a, analysis) for a in finding.advice if a.text != analysis.run.kernel.advice),
         step=sentence(next_step(finding, analysis)),
         is_told=is_told,
         learn_more=learn_more(finding),
     )
 
 
-def _gist(finding: Finding, clock: WallClock, *, is_told: bool) -> str:
+def _gist(finding: Finding, clock: WallClock, analysis: Analysis, *, is_told: bool) -> str:
     """Return the cause, where nothing beside it says that, and how long it took."""
     cause = cause_words(finding.cause.name) if finding.cause else ""
     says = finding_title(finding) in cause or RULES[finding.rule].ending or (not is_told and cause in finding.summary)
-    return ", ".join(filter(None, ("" if says else cause, _when(finding, clock))))
+    return ", ".join(filter(None, ("" if says else cause, _when(finding, clock, analysis))))
 
 
-def _when(finding: Finding, clock: WallClock) -> str:
-    """Return how long it took and in which epoch, of what takes no time at which moment it was."""
+def _when(finding: Finding, clock: WallClock, analysis: Analysis) -> str:
+    """Return how long it took and in which epoch, of what takes no time at which moment it was.
+
+    Nothing of what is so in all calls.
+    """
+    if RULES[finding.rule].of_calls:
+        return ""
     if finding.rule in {"starved", "user-code", "unused-gpu"}:
-        return "all through training"
+        return "all the time" if analysis.is_inference else "all through training"
     if finding.occurrences:
         return f"{counted(len(finding.occurrences), 'time')}, {duration(finding.took_s)} in all"
     rule = RULES[finding.rule]
@@ -109,7 +114,9 @@ def first_advice(unexpected: tuple[Finding, ...], analysis: Analysis) -> tuple[A
     said = {each.advice for each in analysis.verdict.sentences if each.advice is not None}
     advice = sorted((each for each in every if each not in said), key=lambda each: (each not in urgent, -_wins(each)))
     read_log = f"To see what the kernel said: {with_code(log.advice)}"
-    views = (replace(_advice(a), text=read_log) if a.text == log.advice else _advice(a) for a in advice)
+    views = (
+        replace(_advice(a, analysis), text=read_log) if a.text == log.advice else _advice(a, analysis) for a in advice
+    )
     gaps = gaps_step(analysis)
     largest = [AdviceView(gaps, "", "", "")] if gaps else []
     guesses = [
@@ -171,7 +178,7 @@ def nothing_found(analysis: Analysis) -> str:
         return f"Nothing to report. Not checked for drops: {unchecked[0]}."
     return (
         f"No unexpected drop: GPU utilisation never fell by more than {options.drop_percent:g} % for "
-        f"{options.drop_seconds:g} s or longer, except at the end of epochs."
+        f"{options.drop_seconds:g} s or longer{'' if analysis.is_inference else ', except at the end of epochs'}."
     )
 
 
@@ -200,7 +207,7 @@ def _where(finding: Finding) -> Iterator[Fact]:
     """Yield the lines of code in which the main process and the loader's workers stood."""
     for process in dict.fromkeys(location.process for location in finding.where):
         mine = [where_words(location) for location in finding.where if location.process == process]
-        who = "Data-loader workers were" if process == "workers" else "The training was"
+        who = "Data-loader workers were" if process == "workers" else "The main process was"
         rank = f"{upper_first(process)} (the training process of a GPU) was"
         yield Fact(f"{rank if process.startswith('rank') else who} in", ", ".join(mine))
 
@@ -256,16 +263,17 @@ def _wins(advice: Advice) -> float:
     return UNSURE * (advice.gain_at_most or 0.0)
 
 
-def _gain(advice: Advice) -> str:
+def _gain(advice: Advice, analysis: Analysis) -> str:
     most, likely = known(advice.gain_at_most), known(advice.gain_estimate)
     if most is None:
         return ""
+    whole = "the time" if analysis.is_inference else "the training time"
     if likely is None:
-        return f"saves at most {share(most)} of the training time"
-    return f"expected to save {share(likely)} of the training time"
+        return f"saves at most {share(most)} of {whole}"
+    return f"expected to save {share(likely)} of {whole}"
 
 
-def _advice(advice: Advice) -> AdviceView:
+def _advice(advice: Advice, analysis: Analysis) -> AdviceView:
     change = f"{advice.argument}={advice.to_value}" if advice.argument and advice.to_value is not None else ""
     now = f"now {advice.from_value}" if change and advice.from_value is not None else ""
-    return AdviceView(sentence(advice.text), change, now, _gain(advice))
+    return AdviceView(sentence(advice.text), change, now, _gain(advice, analysis))

@@ -22,7 +22,7 @@ STAYED = "still there"
 UNNAMED_PROCESS = "(not visible here)"
 # Words for schema.PROCESS_OWNERS.
 OWNERS = {
-    "trainer": "this training",
+    "trainer": "this run",
     "other": "another's",
     "not visible": "not visible from here: another container",
 }

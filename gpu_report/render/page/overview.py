@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
 from gpu_report.catalogue import SEVERITIES, cause_look, phase_words
-from gpu_report.model import Analysis, Ending, GpuSummary, LedgerRow, Run, Sentence
+from gpu_report.model import Analysis, GpuSummary, LedgerRow, Run, Sentence
 from gpu_report.render.formatting import (
     ENDINGS,
     MISSING,
@@ -29,6 +29,7 @@ from gpu_report.render.quantity_labels import LANES, label, lanes
 from gpu_report.render.recorder_events import marked
 from gpu_report.render.samples.quantity_series import gpu_indexes
 from gpu_report.render.sentence_kinds import NEAR, own_text
+from gpu_report.render.served_words import calls_in_all
 from gpu_report.wording import counted, lower_first
 
 LABEL_PCT = 8.0  # of the ledger's width, from which on a part has room for its share
@@ -75,8 +76,8 @@ def tiles(analysis: Analysis) -> tuple[Fact, ...]:
         _mean_and_peak(analysis, "Power, mean", "power_w", "W"),
         Fact("Energy", energy(_energy(gpus)), _energy_note(analysis)),
         Fact("Duration", duration(analysis.run.duration_s), how_it_ended(analysis.run.recording, analysis.ending)),
-        _epochs(analysis),
-        *_ending(analysis.ending),
+        _calls(analysis) if analysis.is_inference else _epochs(analysis),
+        *_ending(analysis),
         Fact("Readings taken", share(analysis.coverage), _coverage_note(analysis)),
     )
     return tuple(facts)
@@ -232,8 +233,15 @@ def _epochs(analysis: Analysis) -> Fact:
     return Fact("Epochs completed", number(len(lengths)), "; ".join(part for part in (first, each) if part))
 
 
-def _ending(ending: Ending | None) -> tuple[Fact, ...]:
-    return () if ending is None else (Fact("Training", ENDINGS[ending.name], how_far(ending)),)
+def _calls(analysis: Analysis) -> Fact:
+    """Return how many calls there were, those of warming up included."""
+    models = counted(len(analysis.served), "model")
+    return Fact("Calls", number(calls_in_all(analysis)), f"{models}, warm-up included")
+
+
+def _ending(analysis: Analysis) -> tuple[Fact, ...]:
+    ending, label = analysis.ending, "End" if analysis.is_inference else "Training"
+    return () if ending is None else (Fact(label, ENDINGS[ending.name], how_far(ending)),)
 
 
 def _coverage_note(analysis: Analysis) -> str:

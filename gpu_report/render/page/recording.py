@@ -1,7 +1,7 @@
 """Where the data came from: the recording and what of it is missing, and the kernel log."""
 
 from gpu_report.catalogue import rule_words
-from gpu_report.model import Analysis, Ending, Gap, KernelLog, Recording
+from gpu_report.model import Analysis, Gap, KernelLog, Recording
 from gpu_report.render.formatting import (
     duration,
     elapsed,
@@ -63,7 +63,7 @@ def _facts(analysis: Analysis) -> tuple[Fact, ...]:
         Fact("Recorded by", _recorder(source)),
         Fact("Run folder", analysis.run.path),
         Fact("Command", " ".join(source.command)),
-        *_ending(analysis.ending),
+        *_ending(analysis),
         Fact("One sample every", duration(source.interval_s) if source.interval_s else ""),
         Fact("Coverage", f"{share(analysis.coverage)} of the expected samples"),
         Fact("Longest gap", duration(analysis.longest_gap_s)),
@@ -77,12 +77,14 @@ def _facts(analysis: Analysis) -> tuple[Fact, ...]:
     )
 
 
-def _ending(ending: Ending | None) -> tuple[Fact, ...]:
-    """Return how the training ended, and what it was like just before."""
+def _ending(analysis: Analysis) -> tuple[Fact, ...]:
+    """Return how the training ended (of inference, the run), and what it was like just before."""
+    ending = analysis.ending
     if ending is None:
         return ()
+    what = "the run" if analysis.is_inference else "the training"
     when = sentence(f"{ending_words(ending)}, {elapsed(ending.t_s)} after the start")
-    return Fact("End of the training", when), Fact("Just before its end", numbers(ending.last_minute))
+    return Fact(f"End of {what}", when), Fact("Just before its end", numbers(ending.last_minute))
 
 
 def _recorder(source: Recording) -> str:

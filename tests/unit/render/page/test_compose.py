@@ -259,7 +259,7 @@ def test_a_process_is_listed_once_with_its_span_and_its_peak(builder: ModuleType
 
 def test_a_process_is_told_whose_it_is_and_what_it_used(builder: ModuleType) -> None:
     rows = {row[1]: row for row in processes(builder.build_run().processes, CLOCK).rows}
-    assert [plain(cell) for cell in rows["2090"][6:]] == ["71 %", "this training"]
+    assert [plain(cell) for cell in rows["2090"][6:]] == ["71 %", "this run"]
     assert rows["3177"][6:] == ("n/a", "another's")
     assert rows["4242"][7] == "not visible from here: another container"
 

@@ -6,6 +6,7 @@ import { setUpDownloads } from "./downloads.js";
 import { clearFilter, setUpFilter } from "./filter.js";
 import { setUpFlame } from "./flame.js";
 import { setUpKeys } from "./keys.js";
+import { setUpLatency } from "./latency.js";
 import { setUpCopy, setUpPrint, setUpTheme, setUpZone } from "./settings.js";
 import { Snapshot } from "./snapshot.js";
 import { Timeline, ZOOM_STEP } from "./timeline.js";
@@ -142,6 +143,7 @@ async function startTimeline(run, zone, onBegin) {
   snapshot.refresh(); // of one that was opened before all was there
   setUpDownloads(store);
   setUpFlame(run.code, store.packed, timeline);
+  setUpLatency(run.latency, store, zone);
   followAddress(timeline, snapshot);
   window.addEventListener("hashchange", () => followAddress(timeline, snapshot));
 }

@@ -59,6 +59,18 @@ def test_a_checker_finds_nothing_where_little_is_known(open_report, builder: Mod
     assert violations(open_report(getattr(builder, kind)()).page, axe) == []
 
 
+@pytest.mark.parametrize(("state", "scheme"), [("plain", "light"), ("phone", "dark")])
+def test_a_checker_finds_nothing_in_a_run_of_inference(
+    open_report, builder: ModuleType, axe: str, state: str, scheme: str
+) -> None:
+    width = 390 if state == "phone" else 1400
+    viewport = {"width": width, "height": 900}
+    page = open_report(builder.build_inference_analysis(), color_scheme=scheme, viewport=viewport).page
+    put_into(page, state)
+    assert violations(page, axe) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
 def test_the_checker_would_find_something(open_report, analysis: Analysis, axe: str) -> None:
     page = open_report(analysis).page
     page.evaluate("document.querySelector('h1').insertAdjacentHTML('afterend', '<button></button>')")

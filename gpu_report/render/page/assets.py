@@ -43,6 +43,7 @@ SCRIPTS = (
     "timeline",
     "icicle",
     "flame",
+    "latency",
     "downloads",
     "filter",
     "keys",

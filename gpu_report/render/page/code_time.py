@@ -23,13 +23,15 @@ def code_time(analysis: Analysis) -> CodeTimeView | None:
     """Return the section on lines of code, None where no GPU was idle in any that was noted."""
     if not analysis.code_lines:
         return None
+    kinds = {frame.kind for time in analysis.code_time for stack in time.stacks for frame in stack}
     total = sum(float(time.idle_gpu_s.sum()) for time in analysis.code_time if time.role != "workers")
     return CodeTimeView(
         roles=tuple((time.role, role_words(time.role)) for time in analysis.code_time),
         phases=tuple((name, upper_first(phase_words(name))) for name in _phases(analysis.code_time)),
         lines=_table(analysis.code_lines, total),
         note=_note(analysis, total),
-        has_ranks=any(f.kind == "ranks" for time in analysis.code_time for stack in time.stacks for f in stack),
+        has_ranks="ranks" in kinds,
+        has_loader="loader" in kinds,
     )
 
 

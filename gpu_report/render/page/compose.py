@@ -10,6 +10,7 @@ from gpu_report.render.page import (
     epochs,
     findings,
     gpu_tables,
+    inference,
     overview,
     profiler,
     recording,
@@ -57,6 +58,7 @@ def compose(analysis: Analysis) -> ReportView:
         at_the_top=views[:FINDINGS_AT_THE_TOP],
         more_findings=views[FINDINGS_IN_FULL:],
         findings_count=f"{len(views):,}",
+        inference=inference.inference(analysis, clock),
         code_time=code_time.code_time(analysis),
         profiler=profiler.windows(analysis),
         profiler_failures=profiler.failures(analysis),
@@ -110,18 +112,23 @@ def _finding_views(
 def _mood(unexpected: tuple[Finding, ...], analysis: Analysis) -> str:
     """Return how the verdict is coloured: by the worst finding; without a bad one good, where the GPUs had work.
 
-    Where nothing trained there is nothing that could be won.
+    Where nothing trained there is nothing that could be won. Calls are good where nothing would make them faster: a
+    service that waits for most of the time is none the worse for it.
     """
     severities = {finding.severity for finding in unexpected}
     worst = next((s for s in ("critical", "warning") if s in severities), "")
     if worst or not analysis.gpus or not _trained(analysis):
         return worst or "unknown"
+    if analysis.is_inference:
+        return "room" if any(finding.advice for finding in unexpected) else "good"
     return "good" if 100 * _worked(analysis) >= HEALTHY_PCT else "room"
 
 
 def _trained(analysis: Analysis) -> bool:
-    """Say whether anything trained: an epoch is known of, or the GPUs had any work."""
-    return bool(analysis.epochs) or any(row.name == "work" and row.gpu_seconds > 0 for row in analysis.ledger)
+    """Say whether anything trained or was called: an epoch or a call is known of, or the GPUs had any work."""
+    return bool(analysis.epochs or analysis.served) or any(
+        row.name == "work" and row.gpu_seconds > 0 for row in analysis.ledger
+    )
 
 
 def _worked(analysis: Analysis) -> float:

@@ -10,6 +10,7 @@ from gpu_report.render import recorder_events
 from gpu_report.render.formatting import clean, known, sentence
 from gpu_report.render.page.code_time import flame_data
 from gpu_report.render.page.findings import finding_title
+from gpu_report.render.page.inference import latencies
 from gpu_report.render.quantity_labels import (
     CLOCK_EVENT_REASONS,
     EPOCH_QUANTITIES,
@@ -41,6 +42,7 @@ def chart_data(analysis: Analysis, packing: Packing | None = None) -> tuple[Json
     ]
     host = blob.put(packing.host())
     code = {"code": flame_data(analysis, blob)} if analysis.code_lines else {}
+    latency = {"latency": latencies(analysis, blob)} if analysis.served else {}
     data: Json = {
         **_run(analysis),
         "gpus": gpus,
@@ -54,6 +56,7 @@ def chart_data(analysis: Analysis, packing: Packing | None = None) -> tuple[Json
         **_marks(analysis),
         **first,
         **code,
+        **latency,
     }
     return data, blob.text()
 

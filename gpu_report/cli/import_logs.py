@@ -10,7 +10,9 @@ import click
 from gpu_report.cli.common import say, say_notes
 from gpu_report.cli.help_text import examples
 from gpu_report.errors import UsageError
+from gpu_report.imports.format_names import AUTO, NAMES
 
+PROFILER = "profiler"
 NO_OUTPUT = "name the run folder to create with --output, or with --run the one that traces belong to"
 
 
@@ -32,9 +34,9 @@ NO_OUTPUT = "name the run folder to create with --output, or with --run the one 
 @click.option(
     "--from",
     "source",
-    type=click.Choice(["auto", "nvidia-smi", "profiler", "tensorboard"]),
-    default="auto",
-    help="The tool that wrote the logs. Default: auto, by their names.",
+    type=click.Choice([AUTO, *NAMES, PROFILER]),
+    default=AUTO,
+    help="The tool that wrote the logs. Default: auto, by the content of each.",
 )
 @click.option(
     "--output", metavar="FOLDER", type=click.Path(path_type=Path), default=None, help="The run folder to create."
@@ -91,13 +93,12 @@ def import_logs(  # noqa: PLR0913, PLR0917 - one parameter an option of the comm
 ) -> None:
     """Make a run folder from the logs of another tool.
 
-    LOGS are files that `nvidia-smi --query-gpu=... --format=csv` wrote, TensorBoard's events.out.tfevents... or their
-    folder, or traces (.json, .json.gz) that PyTorch's profiler exported: alone, or with --run while that run was
-    recorded.
+    LOGS are what nvidia-smi (query, dmon, pmon) or another tool wrote; logs of the same minutes become one run. They
+    may be TensorBoard's events.out.tfevents... or their folder. Traces (.json, .json.gz) of PyTorch's profiler go
+    alone, or with --run into the run that was recorded meanwhile.
     """
-    tool = _tool(logs, source, run)
-    if tool == "profiler":
-        if source not in {"auto", tool} or any((yolo, kernel_log, timezone, boot_time, train_start)):
+    if _are_traces(logs, source, run):
+        if source not in {AUTO, PROFILER} or any((yolo, kernel_log, timezone, boot_time, train_start)):
             raise UsageError("for a trace of PyTorch's profiler name --run or --output, and nothing else")
         if run is not None:
             _import_traces(logs, run, output)
@@ -106,50 +107,31 @@ def import_logs(  # noqa: PLR0913, PLR0917 - one parameter an option of the comm
         return
     if output is None:
         raise UsageError(NO_OUTPUT)
-    from gpu_report.imports import import_nvidia_smi, import_tensorboard
+    from gpu_report.imports.import_logs import import_logs as make_run
 
-    if tool == "tensorboard":
-        if train_start:
-            raise UsageError("TensorBoard's events say when training started: leave out --train-start")
-        notes = import_tensorboard(
-            logs, output, yolo=yolo, kernel_log=kernel_log, timezone=timezone, boot_time=boot_time
-        )
-    else:
-        notes = import_nvidia_smi(
-            logs,
-            output,
-            yolo=yolo,
-            kernel_log=kernel_log,
-            timezone=timezone,
-            boot_time=boot_time,
-            train_start=train_start,
-        )
+    notes = make_run(
+        logs,
+        output,
+        source=source,
+        yolo=yolo,
+        kernel_log=kernel_log,
+        timezone=timezone,
+        boot_time=boot_time,
+        train_start=train_start,
+    )
     say_notes(notes)
     _say_imported(output)
 
 
-def _tool(logs: tuple[Path, ...], source: str, run: Path | None) -> str:
-    """Return which tool wrote the logs, by what the user says, else by their names."""
-    if run is not None:
-        return "profiler"
-    if source != "auto":
-        return source
-    if all(map(_is_trace, logs)):
-        return "profiler"
-    events = [_has_events(log) for log in logs]
-    if any(events) and not all(events):
-        raise UsageError("name TensorBoard's events apart from other logs: their folder with --yolo")
-    return "tensorboard" if all(events) else "nvidia-smi"
+def _are_traces(logs: tuple[Path, ...], source: str, run: Path | None) -> bool:
+    """Tell whether logs are the profiler's, by what the user says, else by their names and content."""
+    if run is not None or source != AUTO:
+        return run is not None or source == PROFILER
+    if not all(log.name.endswith((".json", ".json.gz")) for log in logs):
+        return False
+    from gpu_report.imports.formats import is_known
 
-
-def _has_events(log: Path) -> bool:
-    from gpu_report.tfevents.files import is_event_file
-
-    return log.is_dir() or is_event_file(log)  # no other log is a folder
-
-
-def _is_trace(log: Path) -> bool:
-    return log.name.endswith((".json", ".json.gz"))
+    return not any(map(is_known, logs))
 
 
 def _say_imported(output: Path) -> None:

@@ -1,5 +1,6 @@
 """Writing what an import found as a run folder: whole or not at all."""
 
+import csv
 import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,7 +11,8 @@ import pandas as pd
 
 from gpu_report import __version__, run_folder, schema
 from gpu_report.errors import UsageError
-from gpu_report.imports.smi_merge import ImportedEvent
+from gpu_report.imports.readings import ImportedEvent
+from gpu_report.inside.on_path.gpu_report_inside.hide_secrets import hide_in_text
 from gpu_report.ordinary_file import LARGEST_RESULTS, refuse_special, refuse_way_out
 from gpu_report.without_secrets import event_line, safe_arguments
 
@@ -44,10 +46,38 @@ def write_whole(output: Path, fill: Callable[[Path], None]) -> None:
 
 def write_samples(folder: Path, samples: pd.DataFrame) -> None:
     """Write samples.csv: the same text as `run_folder.format_row` gives, a column at a time for speed."""
-    columns = [_texts(samples[column.name], column) for column in schema.SAMPLES_COLUMNS]
-    header = ",".join(column.name for column in schema.SAMPLES_COLUMNS)
-    rows = "\n".join([header, *map(",".join, zip(*columns, strict=True)), ""])
-    (folder / schema.SAMPLES_CSV).write_text(rows, encoding="utf-8")
+    _write_numbers(folder / schema.SAMPLES_CSV, samples, schema.SAMPLES_COLUMNS)
+
+
+def _write_numbers(path: Path, rows: pd.DataFrame, columns: Sequence[schema.Column]) -> None:
+    """Write columns of numbers as CSV; one that `rows` has not is empty."""
+    nothing = [""] * len(rows)
+    cells = [_texts(rows[column.name], column) if column.name in rows else nothing for column in columns]
+    header = ",".join(column.name for column in columns)
+    path.write_text("\n".join([header, *map(",".join, zip(*cells, strict=True)), ""]), encoding="utf-8")
+
+
+def write_processes(folder: Path, rows: pd.DataFrame | None) -> None:
+    """Write processes.csv, where there are rows of it."""
+    if rows is None or rows.empty:
+        return
+    with (folder / schema.PROCESSES_CSV).open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(column.name for column in schema.PROCESSES_COLUMNS)
+        texts = [_cells(rows[column.name], column) for column in schema.PROCESSES_COLUMNS]
+        writer.writerows(zip(*texts, strict=True))
+
+
+def _cells(values: pd.Series, column: schema.Column) -> list[str]:
+    if pd.api.types.is_numeric_dtype(values):
+        return _texts(values, column)
+    return [hide_in_text(str(value)) for value in values]
+
+
+def write_host(folder: Path, rows: pd.DataFrame | None) -> None:
+    """Write host.csv, where there are rows of it."""
+    if rows is not None and not rows.empty:
+        _write_numbers(folder / schema.HOST_CSV, rows, schema.HOST_COLUMNS)
 
 
 def write_events(folder: Path, happenings: Iterable[ImportedEvent]) -> None:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from gpu_report.errors import InputError
 from gpu_report.imports.smi_columns import NEEDED, QUERY, column_name
-from gpu_report.ordinary_file import LARGEST_HEADER, LARGEST_SMI_LOG, refuse_special
+from gpu_report.imports.text_file import read_text
+from gpu_report.ordinary_file import LARGEST_HEADER
 
 _MOST_SECTIONS = 200  # of a log that was appended to, where each does not go on where the one before ended
 _SHOWN = 80  # characters of a line that is quoted in a problem
@@ -30,7 +31,7 @@ class LogFile:
 
 def read_log(path: Path) -> LogFile:
     """Return the sections of the nvidia-smi log at `path` that can be used; InputError when there are none."""
-    text = _text(path)
+    text = read_text(path, "nvidia-smi")
     lines = text.split("\n")
     torn = lines.pop()  # behind the last line break: empty, or a row that was being written
     sections, strays = _sections(path, lines)
@@ -49,16 +50,6 @@ def read_log(path: Path) -> LogFile:
     if not all(set(NEEDED) <= set(section.columns) for section in sections):
         problems.append(f"A part of {path} has no {' or no '.join(NEEDED)} column and was left out.")
     return LogFile(usable, problems)
-
-
-def _text(path: Path) -> str:
-    refuse_special(path, LARGEST_SMI_LOG)
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror}): name a log that nvidia-smi wrote") from error
-    encoding = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"  # PowerShell's `>` is UTF-16
-    return data.decode(encoding, "replace").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _sections(path: Path, lines: list[str]) -> tuple[list[Section], list[str]]:

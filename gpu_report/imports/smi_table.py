@@ -2,8 +2,7 @@
 
 import csv
 import io
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from gpu_report.errors import InputError
+from gpu_report.imports.readings import Failure, Floats, Readings
 from gpu_report.imports.smi_columns import (
     DEVICE_NUMBERS,
     DEVICE_TEXTS,
@@ -22,8 +22,6 @@ from gpu_report.imports.smi_columns import (
 from gpu_report.imports.smi_file import Section
 from gpu_report.ordinary_file import LARGEST_INDEX, MOST_GPUS
 
-Floats = npt.NDArray[np.float64]
-
 # Rows of several GPUs are written one right after the other: within so much of a tick, and so many seconds.
 _CLOSE_TICKS: Final = 0.1
 _CLOSE_S: Final = 0.2
@@ -33,29 +31,6 @@ _STAMP_FORMATS: Final = ("%Y/%m/%d %H:%M:%S.%f", "%Y/%m/%d %H:%M:%S")
 _MOST_REASONS: Final = 1000  # why cells hold no number: N/A, ERR!, Unknown Error ... on each of many GPUs
 _LONGEST_REASON: Final = 200  # characters
 _MICROSECONDS: Final = 1e6  # of a second
-
-
-@dataclass(frozen=True)
-class Failure:
-    """Cells of one quantity of one GPU that hold no number: why, and the rows (of the table) they stand in."""
-
-    gpu: int
-    quantity: str
-    reason: str
-    rows: npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class SmiTable:
-    """The rows of a section that have a time and a GPU: `local_s` is the stamp as if it were UTC, in seconds."""
-
-    local_s: Floats
-    gpu: npt.NDArray[np.int64]
-    quantities: Mapping[str, Floats]
-    failures: tuple[Failure, ...]
-    devices: Mapping[int, Mapping[str, str | float | None]]
-    dropped: int
-    names_gpus: bool
 
 
 class Numbering:
@@ -78,7 +53,7 @@ class Numbering:
         return self._index[key]
 
 
-def read_section(section: Section, power_column: str | None, numbering: Numbering) -> SmiTable:
+def read_section(section: Section, power_column: str | None, numbering: Numbering) -> Readings:
     """Return the section as numbers; `power_column` is the one column that power is taken from.
 
     InputError where it has rows of several GPUs and no column tells them apart.
@@ -99,8 +74,8 @@ def read_section(section: Section, power_column: str | None, numbering: Numberin
         if column is not None:
             quantities[quantity] = numbers(quantity, cells[column])
             failures += _failures(quantity, cells[column], quantities[quantity], indices)
-    return SmiTable(
-        local_s=local_s[keep],
+    return Readings(
+        stamp_s=local_s[keep],
         gpu=indices,
         quantities=quantities,
         failures=tuple(failures),

@@ -11,7 +11,7 @@ import pytest
 from gpu_report import schema
 from gpu_report.analyse import analyse
 from gpu_report.errors import InputError, UsageError
-from gpu_report.imports import import_nvidia_smi
+from gpu_report.imports.import_logs import import_logs
 from gpu_report.load import load_run
 
 TESTS = Path(__file__).parents[2]
@@ -37,7 +37,7 @@ class Imported:
 
     def __init__(self, logs, tmp_path, timezone="UTC", **options):
         self.folder = tmp_path / "run"
-        self.problems = import_nvidia_smi([*logs], self.folder, timezone=timezone, **options)
+        self.problems = import_logs([*logs], self.folder, timezone=timezone, **options)
         text = (self.folder / schema.SAMPLES_CSV).read_text()
         self.rows = list(csv.DictReader(text.splitlines()))
         self.facts = json.loads((self.folder / schema.RUN_JSON).read_text())
@@ -570,7 +570,7 @@ def test_an_output_that_is_a_file_is_refused(tmp_path):
 
 def test_an_output_in_folders_that_do_not_exist_yet(tmp_path):
     output = tmp_path / "läufe" / "一" / "run"
-    import_nvidia_smi([log(tmp_path, row(0))], output, timezone="UTC")
+    import_logs([log(tmp_path, row(0))], output, timezone="UTC")
     assert (output / schema.SAMPLES_CSV).exists()
     assert [each.name for each in output.parent.iterdir()] == ["run"]
 
@@ -583,7 +583,7 @@ def test_an_empty_output_folder_is_used(tmp_path):
 def test_an_empty_folder_that_one_stands_in_is_used(tmp_path, monkeypatch):
     (tmp_path / "run").mkdir()
     monkeypatch.chdir(tmp_path / "run")
-    import_nvidia_smi([log(tmp_path, row(0))], Path(), timezone="UTC")
+    import_logs([log(tmp_path, row(0))], Path(), timezone="UTC")
     assert (tmp_path / "run" / schema.SAMPLES_CSV).exists()
 
 
@@ -600,7 +600,7 @@ def test_a_failure_on_the_way_leaves_nothing_behind(tmp_path, monkeypatch):
 def test_an_output_that_cannot_be_written_is_a_usage_error(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="cannot be"):
-        import_nvidia_smi([log(tmp_path, row(0))], tmp_path / "file" / "run", timezone="UTC")
+        import_logs([log(tmp_path, row(0))], tmp_path / "file" / "run", timezone="UTC")
 
 
 class TestGpusWithoutAnIndex:

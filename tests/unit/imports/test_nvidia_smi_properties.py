@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from gpu_report import run_folder, schema
 from gpu_report.errors import InputError
-from gpu_report.imports import import_nvidia_smi
+from gpu_report.imports.import_logs import import_logs
 from gpu_report.imports.run_writer import write_samples
 from gpu_report.imports.smi_columns import QUANTITY_COLUMNS, read_cell
 
@@ -27,7 +27,7 @@ def imported(text):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "log.csv"
         path.write_bytes(text.encode("utf-8", "surrogatepass"))
-        problems = import_nvidia_smi([path], Path(folder) / "run", timezone="UTC")
+        problems = import_logs([path], Path(folder) / "run", timezone="UTC")
         return list(csv.DictReader((Path(folder) / "run" / schema.SAMPLES_CSV).open())), problems
 
 
@@ -118,5 +118,5 @@ def test_a_long_log_is_read_in_seconds(tmp_path):
     path = tmp_path / "log.csv"
     path.write_text("\n".join([HEADER, *lines, ""]))
     began = time.perf_counter()
-    import_nvidia_smi([path], tmp_path / "run", timezone="Europe/Berlin")
+    import_logs([path], tmp_path / "run", timezone="Europe/Berlin")
     assert time.perf_counter() - began < 10.0  # about 0.6 s on two free cores; room for busy ones

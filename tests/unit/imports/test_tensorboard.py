@@ -15,7 +15,7 @@ from gpu_report import schema
 from gpu_report.analyse import analyse
 from gpu_report.cli import cli
 from gpu_report.errors import InputError, UsageError
-from gpu_report.imports import import_nvidia_smi, import_tensorboard
+from gpu_report.imports.import_logs import import_logs
 from gpu_report.imports.tensorboard_tags import gpu_tag
 from gpu_report.load import load_run
 from gpu_report.model import Options
@@ -60,7 +60,7 @@ def report(folder):
 
 
 def test_epochs_end_when_their_events_were_written(yolo, output):
-    note, missing = import_tensorboard([yolo], output)
+    note, missing = import_logs([yolo], output)
     assert note == "The events have no readings of a GPU: the report has epochs alone."
     assert missing.endswith("train holds no results.csv.")
     found = [phase for phase in phases(output) if phase[0] in {"train", "validation"}]
@@ -77,7 +77,7 @@ def test_epochs_end_when_their_events_were_written(yolo, output):
 
 def test_a_file_alone_will_do(tmp_path, output):
     path = write_by_torch(tmp_path / "logs", TRAINING)
-    import_tensorboard([path], output)
+    import_logs([path], output)
     assert len(load_run(output).epoch_rows) == 5
 
 
@@ -88,13 +88,13 @@ def test_a_results_csv_separates_validation_from_checkpoint(yolo, output):
     text = "epoch,time,train/box_loss\n" + "".join(f"{epoch},{end_s},1\n" for epoch, end_s in enumerate(ends, 1))
     (yolo / "results.csv").write_text(text)
     os.utime(yolo / "results.csv", (START_S + 1e6,) * 2)  # copied later: its time says nothing
-    import_tensorboard([yolo], output)
+    import_logs([yolo], output)
     run = load_run(output)
     assert run.yolo_runs[0].anchor == "tensorboard"
     second = [phase for phase in phases(output) if phase[1] == 2]
     assert [name for name, *_ in second] == ["train", "validation"]  # as late as can be: the shortest checkpoint is 0
     write_results(yolo, ENDS, START_S + ENDS[-1])
-    import_tensorboard([yolo], output.with_name("by-file-time"))
+    import_logs([yolo], output.with_name("by-file-time"))
     assert load_run(output.with_name("by-file-time")).yolo_runs[0].anchor == "file-time"
     second = [phase[:4] for phase in phases(output.with_name("by-file-time")) if phase[1] == 2]
     assert second == [("train", 2, 56, 86), ("validation", 2, 86, 90.5), ("checkpoint", 2, 90.5, 92)]
@@ -102,7 +102,7 @@ def test_a_results_csv_separates_validation_from_checkpoint(yolo, output):
 
 def test_one_reading_an_epoch_is_imported_and_said_to_be_no_more(tmp_path, output):
     write_by_torch(tmp_path / "logs", sorted([*TRAINING, *AT_EPOCH_STARTS], key=lambda each: each[3]))
-    notes = import_tensorboard([tmp_path / "logs"], output)
+    notes = import_logs([tmp_path / "logs"], output)
     assert "one reading about every 36 s" in notes[0]
     assert "nearly always idle" in notes[0]
     read = [row for row in rows(output) if row["gpu_util_pct"]]
@@ -118,7 +118,7 @@ def test_one_reading_an_epoch_is_imported_and_said_to_be_no_more(tmp_path, outpu
 def test_readings_every_second_are_a_recording(tmp_path, output):
     values = [(UTIL, 80.0, at, START_S + at) for at in range(120)]
     write_by_torch(tmp_path / "logs", values)
-    assert import_tensorboard([tmp_path / "logs"], output) == ()
+    assert import_logs([tmp_path / "logs"], output) == ()
     assert report(output).gpus[0].quantities["gpu_util_pct"].mean == 80
     assert load_run(output).recording.interval_s == 1
 
@@ -126,7 +126,7 @@ def test_readings_every_second_are_a_recording(tmp_path, output):
 def test_what_export_writes_comes_back(tmp_path, output):
     util = [readings((80, 60)), readings((40, 60))]
     (tmp_path / "events.out.tfevents.gpu-report").write_bytes(render_event_file(analyse(make_run(util), Options())))
-    import_tensorboard([tmp_path / "events.out.tfevents.gpu-report"], output)
+    import_logs([tmp_path / "events.out.tfevents.gpu-report"], output)
     run = load_run(output)
     assert run.start_wall_s == START
     assert [run.samples_of(gpu)["gpu_util_pct"].mean() for gpu in (0, 1)] == [80, 40]
@@ -135,7 +135,7 @@ def test_what_export_writes_comes_back(tmp_path, output):
 def test_resumed_trainings_are_one_run(tmp_path, output):
     write_by_torch(tmp_path / "train", yolo_scalars([1, 2, 3], START_S + 20))
     write_by_torch(tmp_path / "train", yolo_scalars([3, 4], START_S + 500), begun_s=START_S + 490)
-    import_tensorboard([tmp_path / "train"], output)
+    import_logs([tmp_path / "train"], output)
     found = load_run(output).epoch_rows
     assert [(row.segment, row.epoch) for row in found] == [(1, 1), (1, 2), (1, 3), (2, 3), (2, 4)]
     assert found[3].start_t_s == 490
@@ -143,7 +143,7 @@ def test_resumed_trainings_are_one_run(tmp_path, output):
 
 def test_the_same_file_twice_counts_once(yolo, output):
     (path,) = yolo.glob("*tfevents*")
-    import_tensorboard([yolo, path], output)
+    import_logs([yolo, path], output)
     assert len(load_run(output).epoch_rows) == 5
 
 
@@ -152,7 +152,7 @@ def test_a_file_full_of_images_that_is_damaged_and_cut_has_its_epochs(yolo, outp
     data = path.read_bytes()
     middle = len(data) // 2
     path.write_bytes(data[:middle] + image_record(3_000_000) + data[middle:-5])
-    notes = import_tensorboard([yolo], output)
+    notes = import_logs([yolo], output)
     assert any("damaged" in note for note in notes)
     assert any("cut in its last record" in note for note in notes)
     assert len(load_run(output).epoch_rows) >= 4
@@ -168,7 +168,7 @@ def test_hostile_values_do_no_harm(tmp_path, output, hostile):
         "long tags": [scalar_event("train/" + "x" * length, one, 1, START_S) for length in (10, 100_000)],
     }[hostile]
     (tmp_path / "events.out.tfevents.1").write_bytes(b"".join(map(pack_record, events)))
-    import_tensorboard([tmp_path / "events.out.tfevents.1"], output)
+    import_logs([tmp_path / "events.out.tfevents.1"], output)
     assert len(load_run(output).gpus) <= 256
     report(output)
 
@@ -177,16 +177,16 @@ def test_what_holds_nothing_for_us_is_refused(tmp_path, output):
     path = write_by_torch(tmp_path / "logs", [("accuracy", 0.5, 1, START_S)])
     for named in (path, tmp_path / "logs"):
         with pytest.raises(InputError, match="neither epochs of YOLO nor readings of a GPU"):
-            import_tensorboard([named], output)
+            import_logs([named], output)
     with pytest.raises(InputError, match=r"not-there cannot be read \(No such file"):
-        import_tensorboard([tmp_path / "not-there"], output)
+        import_logs([tmp_path / "not-there"], output)
     assert not output.exists()
 
 
 def test_an_output_that_is_taken_is_refused(yolo, output):
-    import_tensorboard([yolo], output)
+    import_logs([yolo], output)
     with pytest.raises(UsageError, match="holds a run already"):
-        import_tensorboard([yolo], output)
+        import_logs([yolo], output)
 
 
 @pytest.mark.parametrize(
@@ -233,9 +233,7 @@ def test_beside_a_log_the_events_in_yolo_s_folder_place_its_epochs(yolo, tmp_pat
         "epoch,time,train/box_loss\n" + "".join(f"{e},{t},1\n" for e, t in enumerate(times, 1))
     )
     os.utime(yolo / "results.csv", (START_S + 1e7,) * 2)  # its file time was lost when it was copied
-    assert not [
-        note for note in import_nvidia_smi([smi_log(tmp_path)], output, timezone="UTC", yolo=yolo) if "fit" in note
-    ]
+    assert not [note for note in import_logs([smi_log(tmp_path)], output, timezone="UTC", yolo=yolo) if "fit" in note]
     run = load_run(output)
     assert run.yolo_runs[0].anchor == "tensorboard"
     assert run.yolo_runs[0].uncertainty_s is None
@@ -247,14 +245,14 @@ def test_events_of_another_day_place_nothing(yolo, tmp_path, output):
     (path,) = yolo.glob("*tfevents*")
     path.unlink()
     write_by_torch(yolo, yolo_scalars([1, 2], START_S + 86_400 * 3), begun_s=START_S + 86_400 * 3)
-    import_nvidia_smi([smi_log(tmp_path)], output, timezone="UTC", yolo=yolo)
+    import_logs([smi_log(tmp_path)], output, timezone="UTC", yolo=yolo)
     assert load_run(output).yolo_runs[0].anchor != "tensorboard"
 
 
 def test_events_that_cannot_be_read_are_left_out_and_said(yolo, tmp_path, output):
     (path,) = yolo.glob("*tfevents*")
     path.write_bytes(b"no events")
-    notes = import_nvidia_smi([smi_log(tmp_path)], output, timezone="UTC", yolo=yolo)
+    notes = import_logs([smi_log(tmp_path)], output, timezone="UTC", yolo=yolo)
     assert any(note.startswith("Left out: ") and "no event of TensorBoard" in note for note in notes)
 
 
@@ -269,10 +267,11 @@ class TestCommand:
         assert self.run(path, "--output", output.with_name("other"), *flags).exit_code == 0
         assert len(load_run(output).epoch_rows) == len(load_run(output.with_name("other")).epoch_rows) == 5
 
-    def test_events_among_other_logs_are_refused_with_the_way_out(self, yolo, tmp_path, output):
+    def test_events_among_other_logs_are_one_run(self, yolo, tmp_path, output):
         done = self.run(yolo, smi_log(tmp_path), "--output", output)
-        assert isinstance(done.exception, UsageError)
-        assert "--yolo" in str(done.exception)
+        assert done.exit_code == 0, done.output
+        assert json.loads((output / schema.RUN_JSON).read_text())["source"] == "nvidia-smi and TensorBoard"
+        assert [phase for phase in phases(output) if phase[0] == "train"]
 
     def test_a_training_s_start_is_in_the_events(self, yolo, output):
         done = self.run(yolo, "--output", output, "--train-start", "1")

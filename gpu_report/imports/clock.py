@@ -1,4 +1,4 @@
-"""Putting nvidia-smi's stamps, which are local times without a zone, on the wall clock and on one that only runs on."""
+"""Putting stamps, which may be local times without a zone, on the wall clock and on one that only runs on."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -50,6 +50,18 @@ def put_on_wall(local_s: Floats, timezone: tzinfo | None, interval_s: float) -> 
     behind_s[at] = interval_s - changes[at - 1]
     steps = tuple((int(position), float(changes[position - 1])) for position in at)
     return Clocked(wall_s, np.cumsum(behind_s), steps, unordered=False)
+
+
+def on_wall(stamp_s: Floats, timezone: tzinfo | None) -> tuple[Floats, Floats]:
+    """Return wall and steady times (s) of stamps in the order of the file, of which many may be the same."""
+    stamps, back = np.unique(stamp_s, return_inverse=True)
+    if not stamps.size:
+        return stamp_s, stamp_s
+    if np.all(np.diff(stamp_s) >= 0):  # nothing was set back: each different stamp once is enough
+        clocked = put_on_wall(stamps, timezone, typical_interval_s(stamps) or 1.0)
+        return clocked.wall_s[back], (clocked.wall_s + clocked.behind_s)[back]
+    clocked = put_on_wall(stamp_s, timezone, typical_interval_s(stamp_s) or 1.0)
+    return clocked.wall_s, clocked.wall_s + clocked.behind_s
 
 
 def typical_interval_s(local_s: Floats) -> float | None:

@@ -1,4 +1,4 @@
-"""Joining the tables of all logs into one, on one clock."""
+"""The tables of one tool's logs as one, on one clock."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,38 +7,27 @@ from itertools import pairwise
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from gpu_report import schema
 from gpu_report.errors import InputError
-from gpu_report.imports.smi_clock import put_on_wall, typical_interval_s
-from gpu_report.imports.smi_columns import QUERY
-from gpu_report.imports.smi_table import Failure, SmiTable
+from gpu_report.imports.clock import put_on_wall, typical_interval_s
+from gpu_report.imports.readings import Device, Failure, Floats, Found, ImportedEvent, Readings
 from gpu_report.imports.times import zone_name
 
-DEFAULT_INTERVAL_S: Final = 1.0  # what `-l 1` asks for; taken where a log has too few rows to tell
+DEFAULT_INTERVAL_S: Final = 1.0  # what most tools are asked for; taken where a log has too few rows to tell
 
 _TWICE_SHARE: Final = 0.5  # of the rows of the same time: with more the same stamps it is one log, given twice
-
-Floats = npt.NDArray[np.float64]
-Device = Mapping[str, str | float | None]
-
-
-@dataclass(frozen=True)
-class ImportedEvent:
-    """Something for events.jsonl, at wall and monotonic seconds."""
-
-    kind: str
-    wall_s: float
-    mono_s: float
-    fields: Mapping[str, object]
 
 
 @dataclass(frozen=True, eq=False)
 class Log:
-    """All rows of all logs, sorted by time and GPU, in the columns of samples.csv, and what else they say."""
+    """All rows of one tool's logs, sorted by time and GPU, in the columns of samples.csv, and what else they say.
 
+    `mono_s` of `samples` and `happenings` begins with the first row.
+    """
+
+    tool: str
     samples: pd.DataFrame
     interval_s: float
     devices: Mapping[int, Device]
@@ -55,11 +44,15 @@ class _Timed:
     unordered: bool
 
 
-def merge(tables: Sequence[SmiTable], timezone: tzinfo | None) -> Log:
-    """Return the rows of all tables on one clock, which starts with the first row; InputError when there is none."""
-    tables = sorted((table for table in tables if len(table.gpu)), key=lambda table: float(table.local_s[0]))
+def merge(found: Found, timezone: tzinfo | None) -> Log:
+    """Return the rows of all tables on one clock, which starts with the first row; InputError when there is none.
+
+    `timezone` is that of stamps that carry none, None for this machine's.
+    """
+    timezone = UTC if found.in_utc else timezone
+    tables = sorted((table for table in found.tables if len(table.gpu)), key=lambda table: float(table.stamp_s[0]))
     if not tables:
-        raise InputError(f"no row of the log has a time and a GPU: log with `{QUERY}`")
+        raise InputError(f"no row of the log has a time and a GPU: {found.how}")
     interval_s = _interval_s(tables)
     timed = [_timed(table, timezone, interval_s) for table in tables]
     start_s = min(float(each.frame["mono_s"].min()) for each in timed)
@@ -70,37 +63,38 @@ def merge(tables: Sequence[SmiTable], timezone: tzinfo | None) -> Log:
         happening
         for each, table in zip(timed, tables, strict=True)
         for failure in table.failures
-        for happening in _unread(each.frame, failure)
+        for happening in _unread(each.frame, failure, found.tool)
     ]
     samples = pd.concat([each.frame for each in timed], ignore_index=True)
     samples = samples.sort_values(["mono_s", "gpu"], kind="stable")
     unique = samples.drop_duplicates(["mono_s", "gpu"])
     doubled = int(samples.duplicated().sum()) if len(unique) < len(samples) else 0
     problems = [
-        *_clock_problems(tables, timezone, timed),
+        *_clock_problems(found, tables, timezone, timed),
         *_row_problems(tables, doubled, len(samples) - len(unique) - doubled),
     ]
-    return Log(unique, interval_s, _devices(tables), tuple(happenings), tuple(problems))
+    interval_s = interval_s if found.interval_s is None else found.interval_s
+    return Log(found.tool, unique, interval_s, _devices(tables), tuple(happenings), (*found.problems, *problems))
 
 
-def _interval_s(tables: Sequence[SmiTable]) -> float:
+def _interval_s(tables: Sequence[Readings]) -> float:
     spacings = [
         spacing
         for table in tables
         for gpu in np.unique(table.gpu)
-        if (spacing := typical_interval_s(table.local_s[table.gpu == gpu])) is not None
+        if (spacing := typical_interval_s(table.stamp_s[table.gpu == gpu])) is not None
     ]
     return float(np.median(spacings)) if spacings else DEFAULT_INTERVAL_S
 
 
-def _timed(table: SmiTable, timezone: tzinfo | None, interval_s: float) -> _Timed:
+def _timed(table: Readings, timezone: tzinfo | None, interval_s: float) -> _Timed:
     """Return the table's rows with wall and steady times, each GPU's rows taken in the order of the file."""
     wall_s, mono_s = np.empty(len(table.gpu)), np.empty(len(table.gpu))
     steps: tuple[tuple[int, float], ...] = ()
     unordered = False
     for gpu in np.unique(table.gpu):
         rows = np.flatnonzero(table.gpu == gpu)
-        clocked = put_on_wall(table.local_s[rows], timezone, interval_s)
+        clocked = put_on_wall(table.stamp_s[rows], timezone, interval_s)
         wall_s[rows], mono_s[rows] = clocked.wall_s, clocked.wall_s + clocked.behind_s
         steps = steps or tuple((int(rows[position]), seconds) for position, seconds in clocked.steps)
         unordered = unordered or clocked.unordered
@@ -113,12 +107,12 @@ def _step(frame: pd.DataFrame, row: int, seconds: float) -> ImportedEvent:
     return ImportedEvent("clock_step", *_at(frame, row), {"seconds": round(seconds, 3)})
 
 
-def _unread(frame: pd.DataFrame, failure: Failure) -> list[ImportedEvent]:
+def _unread(frame: pd.DataFrame, failure: Failure, tool: str) -> list[ImportedEvent]:
     """Return when a GPU's quantity first could not be read, and when it could again."""
     fields = {"gpu": failure.gpu, "quantity": failure.quantity}
     happenings = [
         ImportedEvent(
-            "nvml_error", *_at(frame, int(failure.rows[0])), {**fields, "reason": f"nvidia-smi wrote {failure.reason}"}
+            "nvml_error", *_at(frame, int(failure.rows[0])), {**fields, "reason": f"{tool} wrote {failure.reason}"}
         )
     ]
     values = frame[failure.quantity].to_numpy()
@@ -133,17 +127,19 @@ def _at(frame: pd.DataFrame, row: int) -> tuple[float, float]:
     return float(frame["wall_s"].to_numpy()[row]), float(frame["mono_s"].to_numpy()[row])
 
 
-def _clock_problems(tables: Sequence[SmiTable], timezone: tzinfo | None, timed: Sequence[_Timed]) -> list[str]:
+def _clock_problems(
+    found: Found, tables: Sequence[Readings], timezone: tzinfo | None, timed: Sequence[_Timed]
+) -> list[str]:
     problems = []
     if timezone is None:
-        local = datetime.fromtimestamp(float(tables[0].local_s[0]), UTC).replace(tzinfo=None)
+        local = datetime.fromtimestamp(float(tables[0].stamp_s[0]), UTC).replace(tzinfo=None)
         problems.append(
-            f"nvidia-smi's times carry no zone: {zone_name(None, local)}, this machine's, was assumed; "
+            f"{found.tool}'s times carry no zone: {zone_name(None, local)}, this machine's, was assumed; "
             "--timezone sets another."
         )
     for each in timed:
         problems += [
-            f"The clock was set back by {-seconds:.0f} s while nvidia-smi was logging; the time axis goes on."
+            f"The clock was set back by {-seconds:.0f} s while {found.tool} was logging; the time axis goes on."
             for _, seconds in each.steps
         ]
     if any(each.unordered for each in timed):
@@ -151,7 +147,7 @@ def _clock_problems(tables: Sequence[SmiTable], timezone: tzinfo | None, timed: 
     return problems
 
 
-def _row_problems(tables: Sequence[SmiTable], duplicates: int, simultaneous: int) -> list[str]:
+def _row_problems(tables: Sequence[Readings], duplicates: int, simultaneous: int) -> list[str]:
     problems = []
     if dropped := sum(table.dropped for table in tables):
         problems.append(f"{dropped} rows without a readable time or GPU were left out.")
@@ -179,10 +175,10 @@ def _row_problems(tables: Sequence[SmiTable], duplicates: int, simultaneous: int
     return problems
 
 
-def _are_mixed(tables: Sequence[SmiTable]) -> bool:
+def _are_mixed(tables: Sequence[Readings]) -> bool:
     """Tell whether tables that name no GPU are of the same time, and not the same rows twice."""
-    unnamed = sorted((table for table in tables if not table.names_gpus), key=lambda table: float(table.local_s.min()))
-    return any(_interleave(before.local_s, after.local_s) for before, after in pairwise(unnamed))
+    unnamed = sorted((table for table in tables if not table.names_gpus), key=lambda table: float(table.stamp_s.min()))
+    return any(_interleave(before.stamp_s, after.stamp_s) for before, after in pairwise(unnamed))
 
 
 def _interleave(before: Floats, after: Floats) -> bool:
@@ -190,7 +186,7 @@ def _interleave(before: Floats, after: Floats) -> bool:
     return bool(shared.size > 1 and np.isin(shared, before).mean() < _TWICE_SHARE)
 
 
-def _devices(tables: Sequence[SmiTable]) -> dict[int, Device]:
+def _devices(tables: Sequence[Readings]) -> dict[int, Device]:
     """Return what is known of each GPU, the first log that says something counting."""
     devices: dict[int, dict[str, str | float | None]] = {}
     for table in tables:

@@ -1,0 +1,77 @@
+"""`nvidia-smi dmon -s pucvmet -o DT`: readings once a second, utilisation the mean of that second."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from gpu_report.imports.asked import Asked
+from gpu_report.imports.dmon_table import HOW, Table, header_of, read_tables
+from gpu_report.imports.each_log import read_each
+from gpu_report.imports.fields import PERCENT, Field, converted, failures, not_imported
+from gpu_report.imports.readings import Floats, Found, Readings
+
+TOOL: Final = "nvidia-smi dmon"
+# `nvidia-smi dmon -h` names the columns. MB of memory have 2**20 bytes, as everywhere in nvidia-smi. Of which size
+# those of the bus's traffic are nobody says (at most 5 % apart); they are of the 20 ms before.
+FIELDS: Final[Mapping[str, Field]] = {
+    "pwr": Field("power_w"),
+    "gtemp": Field("temperature_c"),
+    "mtemp": Field("memory_temperature_c"),
+    "sm": Field("gpu_util_pct"),
+    "mem": Field("memory_util_pct"),
+    "mclk": Field("memory_clock_mhz"),
+    "pclk": Field("sm_clock_mhz"),
+    "fb": Field("memory_used_mib"),
+    "rxpci": Field("pcie_rx_mib_s"),
+    "txpci": Field("pcie_tx_mib_s"),
+}
+POWER_VIOLATION: Final = "pviol"  # % of the time since the row before in which the power limit held clocks down
+LONGEST_PERIOD_S: Final = 60.0  # of dmon, which takes up to 10 s: what is longer is a pause of the log
+_KNOWN: Final = frozenset({"date", "time", "gpu", POWER_VIOLATION})
+
+
+def is_log(_: Path, head: str) -> bool:
+    """Tell whether a file's first lines are dmon's."""
+    columns = header_of(head)
+    return bool(columns) and "pid" not in columns and not FIELDS.keys().isdisjoint(columns)
+
+
+def read(paths: Sequence[Path], _: Asked) -> Found:
+    """Return all rows of all logs; InputError where none can be used."""
+    logs, left_out = read_each(paths, lambda path: read_tables(path, "dmon"), HOW.format(tool="dmon"))
+    tables = [table for found, _ in logs for table in found]
+    unknown = {name for table in tables for name in table.columns} - FIELDS.keys() - _KNOWN
+    problems = [*left_out, *(problem for _, said in logs for problem in said), *not_imported(TOOL, unknown)]
+    return Found(TOOL, HOW.format(tool="dmon"), [_readings(table) for table in tables], tuple(problems), in_utc=False)
+
+
+def _readings(table: Table) -> Readings:
+    quantities = {
+        field.column: converted(_numbers(table.cells[name]), field)
+        for name, field in FIELDS.items()
+        if name in table.cells
+    }
+    failed = failures(quantities, table.gpu, "-")
+    if POWER_VIOLATION in table.cells:
+        share = converted(_numbers(table.cells[POWER_VIOLATION]), Field("", 1 / PERCENT))
+        quantities["power_cap_s"] = _counted_s(share, table)
+    return Readings(table.stamp_s, table.gpu, quantities, failed, dropped=table.dropped)
+
+
+def _counted_s(share: Floats, table: Table) -> Floats:
+    """Return the seconds so far, from the share of the time since the row before of the same GPU."""
+    counted = np.full(len(share), np.nan)
+    for gpu in np.unique(table.gpu):
+        rows = np.flatnonzero(table.gpu == gpu)
+        spacing = np.clip(np.diff(table.stamp_s[rows], prepend=table.stamp_s[rows[:1]]), 0.0, LONGEST_PERIOD_S)
+        known = np.isfinite(share[rows])
+        counted[rows] = np.where(known, np.cumsum(np.where(known, share[rows] * spacing, 0.0)), np.nan)
+    return counted
+
+
+def _numbers(cells: pd.Series) -> Floats:
+    numbers: Floats = pd.to_numeric(cells, errors="coerce").to_numpy(dtype=float)
+    return numbers

@@ -1,0 +1,147 @@
+"""The tables that `nvidia-smi dmon` and `pmon` write: a header that comes again each screenful, and rows in columns.
+
+    #Date        Time         gpu    pwr  gtemp ...
+    #YYYYMMDD    HH:MM:SS     Idx      W      C ...
+     20261121    01:05:51       0     79     34 ...
+
+`-o` adds date (D) and time (T), `--format csv` commas. Which columns there are grows with the driver.
+"""
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from gpu_report.errors import InputError
+from gpu_report.imports.readings import Floats
+from gpu_report.imports.text_file import read_text
+from gpu_report.ordinary_file import LARGEST_INDEX
+
+HOW: Final = "log with -o DT, as in `nvidia-smi {tool} -o DT > {tool}.txt`"
+_DAY_S: Final = 86_400.0
+_HALF_A_DAY_S: Final = 43_200.0
+MOST_HEADERS: Final = 100  # different ones: a log that was appended to by another driver has two
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows of one header, as text; `stamp_s` is the time as if it were UTC, NaN where there is none."""
+
+    columns: tuple[str, ...]
+    cells: pd.DataFrame
+    stamp_s: Floats
+    gpu: npt.NDArray[np.int64]
+    dropped: int
+
+
+def header_of(head: str) -> tuple[str, ...]:
+    """Return the columns of the first header in a text, none where there is none."""
+    lines = (line for line in head.split("\n") if line.startswith("#"))
+    return next((columns for line in lines if "gpu" in (columns := _columns(line))), ())
+
+
+def read_tables(path: Path, tool: str) -> tuple[list[Table], list[str]]:
+    """Return a log's tables by header, and what of it could not be read; InputError where nothing can."""
+    text = read_text(path, f"nvidia-smi {tool}")
+    lines = text.split("\n")
+    torn = lines.pop().strip()  # behind the last line break: empty, or a row that was being written
+    by_header = _by_header([line for line in lines if line.strip() and "\0" not in line])
+    if not by_header:
+        raise InputError(f"{path} has no rows under a header of nvidia-smi {tool}: {HOW.format(tool=tool)}")
+    if not any("time" in columns for columns in by_header):
+        raise InputError(f"{path} does not say when its rows are of: {HOW.format(tool=tool)}")
+    written_s = _local_s(path.stat().st_mtime)
+    tables = [_table(columns, rows, written_s) for columns, rows in list(by_header.items())[:MOST_HEADERS]]
+    problems = []
+    if torn and not torn.startswith("#"):
+        problems.append(f"The last row of {path} was cut short and was left out.")
+    if any("date" not in columns for columns in by_header):
+        problems.append(f"{path} has times without dates: its rows were taken to be of the days before it was written.")
+    return tables, problems
+
+
+def _columns(header: str) -> tuple[str, ...]:
+    names = header.lstrip("# ").replace(",", " ").split()
+    return tuple(name.lower() for name in names)
+
+
+def _by_header(lines: Sequence[str]) -> dict[tuple[str, ...], list[str]]:
+    """Return the rows under each different header, in the order of the file."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    rows: list[str] | None = None
+    for line in lines:
+        if line[0] == "#":
+            columns = _columns(line)
+            if "gpu" in columns:
+                rows = found.setdefault(columns, [])
+        elif rows is not None:
+            rows.append(line)
+    return {columns: rows for columns, rows in found.items() if rows}
+
+
+def _table(columns: tuple[str, ...], rows: Sequence[str], written_s: float) -> Table:
+    cells = _cells(columns, rows)
+    stamp_s = _stamps(cells, written_s)
+    gpu = pd.to_numeric(cells["gpu"], errors="coerce").to_numpy(dtype=float)
+    keep = np.isfinite(stamp_s) & (gpu >= 0) & (gpu <= LARGEST_INDEX)
+    dropped = len(rows) - int(keep.sum())
+    return Table(columns, cells[keep], stamp_s[keep], gpu[keep].astype(np.int64), dropped)
+
+
+def _cells(columns: tuple[str, ...], rows: Sequence[str]) -> pd.DataFrame:
+    """Return the cells of whole rows; the last column of pmon, a command, may be empty or have blanks in it."""
+    if columns[-1] == "command":
+        split = [row.split(None, len(columns) - 1) for row in rows]
+        whole = [[*row, *[""] * (len(columns) - len(row))] for row in split if len(row) >= len(columns) - 1]
+        return pd.DataFrame(whole, columns=list(columns), dtype=str)
+    comma = "," in rows[0]
+    separator = "," if comma else r"\s+"
+    return pd.read_csv(
+        io.BytesIO("\n".join([*rows, ""]).encode("utf-8", "replace")),
+        header=None,
+        names=list(columns),
+        index_col=False,
+        sep=separator,
+        skipinitialspace=True,
+        na_values=["-"],
+        dtype=dict.fromkeys({"date", "time"} & set(columns), "str"),
+        quoting=csv.QUOTE_NONE,
+        on_bad_lines="skip",
+    )
+
+
+def _stamps(cells: pd.DataFrame, written_s: float) -> Floats:
+    """Return when rows are of, in seconds as if the stamps were UTC, NaN where they do not say."""
+    if "time" not in cells:
+        return np.full(len(cells), np.nan)
+    dates = cells["date"].str.strip() if "date" in cells else pd.Series("19700101", index=cells.index)
+    texts, codes = _distinct(dates + " " + cells["time"].str.strip())
+    moments = pd.to_datetime(texts, format="%Y%m%d %H:%M:%S", errors="coerce").to_numpy().astype("datetime64[s]")
+    seconds = np.append(np.where(np.isnat(moments), np.nan, moments.astype(np.int64).astype(float)), np.nan)[codes]
+    return seconds if "date" in cells else _on_days(seconds, written_s)
+
+
+def _distinct(texts: pd.Series) -> tuple[pd.Series, npt.NDArray[np.intp]]:
+    codes, known = pd.factorize(texts)
+    return pd.Series(known), codes
+
+
+def _on_days(clock_s: Floats, written_s: float) -> Floats:
+    """Return times of day on days: a day passes where the clock goes back, the last row is nearest to `written_s`."""
+    known = np.flatnonzero(np.isfinite(clock_s))
+    days = np.zeros(len(clock_s))
+    days[known[1:]] = np.cumsum(np.diff(clock_s[known]) < -_HALF_A_DAY_S)
+    stamps = clock_s + days * _DAY_S
+    return stamps + (round((written_s - stamps[known[-1]]) / _DAY_S) * _DAY_S if known.size else 0.0)
+
+
+def _local_s(wall_s: float) -> float:
+    """Return a wall time as the clock on the wall here shows it, as if that were UTC."""
+    return datetime.fromtimestamp(wall_s).replace(tzinfo=UTC).timestamp()  # noqa: DTZ006 (the local time is meant)

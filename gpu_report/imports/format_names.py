@@ -1,0 +1,6 @@
+"""What formats are called in `--from` (no imports: the help text loads nothing heavy)."""
+
+from typing import Final
+
+AUTO: Final = "auto"
+NAMES: Final = ("nvidia-smi", "dmon", "pmon", "tensorboard")

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from gpu_report.cli.common import say, say_notes
+from gpu_report.cli.common import FiniteRange, say, say_notes
 from gpu_report.cli.help_text import examples
 from gpu_report.errors import UsageError
 from gpu_report.imports.format_names import AUTO, NAMES
+
+if TYPE_CHECKING:
+    from gpu_report.imports.asked import Asked
 
 PROFILER = "profiler"
 NO_OUTPUT = "name the run folder to create with --output, or with --run the one that traces belong to"
@@ -23,6 +27,9 @@ NO_OUTPUT = "name the run folder to create with --output, or with --run the one 
         "gpu-report import smi.csv --yolo runs/detect/train --output run",
         "gpu-report import smi.csv --kernel-log dmesg.txt --output run",
         "gpu-report import runs/detect/train --from tensorboard --output run",
+        "gpu-report import dmon.txt pmon.txt --yolo runs/detect/train --output run",
+        "gpu-report import http://prometheus:9090 --label Hostname=node1 \\",
+        "    --start 2026-11-21T08:00 --end 2026-11-21T12:00 --output run",
         "gpu-report import trace.json --run gpu-runs/20261121-103501",
         "gpu-report import trace.json --output run  # without a recording",
         "# how to log:",
@@ -30,13 +37,14 @@ NO_OUTPUT = "name the run folder to create with --output, or with --run the one 
         "    --format=csv -l 1 > smi.csv",
     ),
 )
-@click.argument("logs", type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.argument("logs", nargs=-1, required=True)
 @click.option(
     "--from",
     "source",
     type=click.Choice([AUTO, *NAMES, PROFILER]),
     default=AUTO,
-    help="The tool that wrote the logs. Default: auto, by the content of each.",
+    metavar="NAME",
+    help=f"The tool that wrote the logs: {', '.join((*NAMES, PROFILER))}. Default: auto, by the content of each.",
 )
 @click.option(
     "--output", metavar="FOLDER", type=click.Path(path_type=Path), default=None, help="The run folder to create."
@@ -75,13 +83,29 @@ NO_OUTPUT = "name the run folder to create with --output, or with --run the one 
     help="For a plain dmesg: when that machine booted (ISO 8601, or seconds since 1970).",
 )
 @click.option(
+    "--label",
+    "labels",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Of Prometheus: only series with this label, such as gpu=0, Hostname=node1, pod=NAME or hpc_job=4711.",
+)
+@click.option("--start", default=None, metavar="TIME", help="Of a Prometheus server: since when (as --train-start).")
+@click.option("--end", default=None, metavar="TIME", help="Of a Prometheus server: until when.")
+@click.option(
+    "--step",
+    type=FiniteRange(min=1),
+    default=None,
+    metavar="S",
+    help="Of a Prometheus server: seconds between points. Default: as it scraped.",
+)
+@click.option(
     "--train-start",
     default=None,
     metavar="TIME",
     help="When training started, if results.csv lost its file time.",
 )
 def import_logs(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
-    logs: tuple[Path, ...],
+    logs: tuple[str, ...],
     source: str,
     output: Path | None,
     run: Path | None,
@@ -89,28 +113,34 @@ def import_logs(  # noqa: PLR0913, PLR0917 - one parameter an option of the comm
     kernel_log: Path | None,
     timezone: str | None,
     boot_time: str | None,
+    labels: tuple[str, ...],
+    start: str | None,
+    end: str | None,
+    step: float | None,
     train_start: str | None,
 ) -> None:
     """Make a run folder from the logs of another tool.
 
     LOGS are what nvidia-smi (query, dmon, pmon) or another tool wrote; logs of the same minutes become one run. They
     may be TensorBoard's events.out.tfevents... or their folder. Traces (.json, .json.gz) of PyTorch's profiler go
-    alone, or with --run into the run that was recorded meanwhile.
+    alone, or with --run into the run that was recorded meanwhile. The address of a Prometheus server that scrapes
+    dcgm-exporter is a log, too.
     """
-    if _are_traces(logs, source, run):
+    paths = tuple(Path(log) for log in logs if not _is_server(log))
+    if _are_traces(paths, source, run):
         if source not in {AUTO, PROFILER} or any((yolo, kernel_log, timezone, boot_time, train_start)):
             raise UsageError("for a trace of PyTorch's profiler name --run or --output, and nothing else")
         if run is not None:
-            _import_traces(logs, run, output)
+            _import_traces(paths, run, output)
         else:
-            _import_traces_alone(logs, output)
+            _import_traces_alone(paths, output)
         return
     if output is None:
         raise UsageError(NO_OUTPUT)
     from gpu_report.imports.import_logs import import_logs as make_run
 
     notes = make_run(
-        logs,
+        paths,
         output,
         source=source,
         yolo=yolo,
@@ -118,16 +148,42 @@ def import_logs(  # noqa: PLR0913, PLR0917 - one parameter an option of the comm
         timezone=timezone,
         boot_time=boot_time,
         train_start=train_start,
+        asked=_asked(logs, labels, (start, end, step), timezone),
     )
     say_notes(notes)
     _say_imported(output)
+
+
+def _is_server(log: str) -> bool:
+    return log.startswith(("http://", "https://"))
+
+
+def _asked(
+    logs: tuple[str, ...], labels: tuple[str, ...], span: tuple[str | None, str | None, float | None], zone: str | None
+) -> Asked:
+    """Return what is asked of Prometheus; UsageError where it cannot be."""
+    from gpu_report.imports import times
+    from gpu_report.imports.asked import Asked
+
+    servers = [log for log in logs if _is_server(log)]
+    if len(servers) > 1:
+        raise UsageError("name one server: its address says all but --label, --start and --end")
+    pairs = [label.partition("=") for label in labels]
+    if wrong := next((label for label, pair in zip(labels, pairs, strict=True) if not all(pair)), None):
+        raise UsageError(f"--label {wrong!r} is no NAME=VALUE, such as Hostname=node1")
+    start_s, end_s = (
+        times.moment(text, option, times.zone(zone))
+        for text, option in zip(span[:2], ("--start", "--end"), strict=True)
+    )
+    chosen = tuple((name, value) for name, _, value in pairs)
+    return Asked(chosen, servers[0] if servers else None, start_s, end_s, span[2])
 
 
 def _are_traces(logs: tuple[Path, ...], source: str, run: Path | None) -> bool:
     """Tell whether logs are the profiler's, by what the user says, else by their names and content."""
     if run is not None or source != AUTO:
         return run is not None or source == PROFILER
-    if not all(log.name.endswith((".json", ".json.gz")) for log in logs):
+    if not logs or not all(log.name.endswith((".json", ".json.gz")) for log in logs):
         return False
     from gpu_report.imports.formats import is_known
 

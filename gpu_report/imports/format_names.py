@@ -3,4 +3,4 @@
 from typing import Final
 
 AUTO: Final = "auto"
-NAMES: Final = ("nvidia-smi", "dmon", "pmon", "tensorboard")
+NAMES: Final = ("nvidia-smi", "dmon", "pmon", "gpustat", "nvitop", "prometheus", "tensorboard")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from gpu_report.imports import dmon, nvidia_smi, pmon, tensorboard
+from gpu_report.imports import dmon, gpustat, nvidia_smi, nvitop, pmon, prometheus, tensorboard
 from gpu_report.imports.asked import Asked
 from gpu_report.imports.format_names import AUTO
 from gpu_report.imports.readings import Found
@@ -16,6 +16,9 @@ FORMATS: Final[Mapping[str, Callable[[Sequence[Path], Asked], Found]]] = {
     "nvidia-smi": nvidia_smi.read,
     "dmon": dmon.read,
     "pmon": pmon.read,
+    "gpustat": gpustat.read,
+    "nvitop": nvitop.read,
+    "prometheus": prometheus.read,
     "tensorboard": tensorboard.read,
 }
 # In this order: the first that knows a file as its own has it.
@@ -23,6 +26,9 @@ _KNOWN_BY: Final[Mapping[str, Callable[[Path, str], bool]]] = {
     "tensorboard": tensorboard.is_log,
     "pmon": pmon.is_log,
     "dmon": dmon.is_log,
+    "gpustat": gpustat.is_log,
+    "nvitop": nvitop.is_log,
+    "prometheus": prometheus.is_log,
 }
 
 

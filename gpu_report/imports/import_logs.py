@@ -62,7 +62,9 @@ def import_logs(  # noqa: PLR0913 (the command's options)
         run_writer.write_samples(folder, joined.samples)
         run_writer.write_processes(folder, _looks(found, joined, zone))
         run_writer.write_host(folder, _host(found, joined, zone))
-        run_writer.write_events(folder, [*_frame(joined, yolo), *joined.happenings, *kernel, *happenings, *logged])
+        run_writer.write_events(
+            folder, [*_frame(found, joined, yolo), *joined.happenings, *kernel, *happenings, *logged]
+        )
         run_writer.write_yolo(folder, yolo_files)
         run_writer.write_run_json(folder, facts)
 
@@ -72,7 +74,7 @@ def import_logs(  # noqa: PLR0913 (the command's options)
 
 def _read(logs: Sequence[Path], source: str, asked: Asked) -> tuple[list[Found], list[str]]:
     """Return what each tool's logs say; those that cannot be used are problems, and an error only where none can."""
-    by_format: dict[str, list[Path]] = {}
+    by_format: dict[str, list[Path]] = {"prometheus": []} if asked.server else {}
     for log in logs:
         by_format.setdefault(format_of(log) if source == AUTO else source, []).append(log)
     found: list[Found] = []
@@ -127,14 +129,10 @@ def _gpu_facts(index: int, device: Device) -> dict[str, Any]:
     return {"index": index, **known, "mig_enabled": None if mig is None else mig == "Enabled"}
 
 
-def _frame(joined: Joined, yolo: Path | None) -> list[ImportedEvent]:
+def _frame(found: Sequence[Found], joined: Joined, yolo: Path | None) -> list[ImportedEvent]:
     """Return the events at the ends of the recording, and the YOLO run that it watched."""
     start, end = (joined.span[0], 0.0), (joined.span[1], joined.length_s)
-    tools = " and ".join(joined.sources)
-    unheard = {
-        "status": "unavailable",
-        "reason": f"{tools} {'does' if len(joined.sources) == 1 else 'do'} not log them",
-    }
+    unheard = {"status": "unavailable", "reason": _no_xids(found, joined)}
     happenings = [
         ImportedEvent("recording_started", *start, {"segment": 1}),
         ImportedEvent("recording_ended", *end, {"ended_by": "import"}),
@@ -143,6 +141,13 @@ def _frame(joined: Joined, yolo: Path | None) -> list[ImportedEvent]:
     if yolo is not None:
         happenings.append(ImportedEvent("yolo_run", *start, {"path": str(yolo), "number": 1}))
     return happenings
+
+
+def _no_xids(found: Sequence[Found], joined: Joined) -> str:
+    """Return why Xid errors may have gone unseen."""
+    if keeping := next((each.tool for each in found if each.keeps_last_xid), None):
+        return f"{keeping} keeps the last one alone: one that came twice is seen once"
+    return f"{' and '.join(joined.sources)} {'does' if len(joined.sources) == 1 else 'do'} not log them"
 
 
 def _looks(found: Sequence[Found], joined: Joined, zone: tzinfo | None) -> pd.DataFrame | None:

@@ -58,9 +58,9 @@ class Found:
     `in_utc` tells stamps in UTC from those of some zone that the log does not name. `processes` has the columns
     stamp_s, gpu, pid (NaN: a look that saw none), name, memory_used_mib and gpu_util_pct, `host` stamp_s and columns of
     host.csv, each in order of time. `notes` are to stand in the report. `interval_s` is for rows that do not stand for
-    the time to the next one. `derived` rows count where no other log has any. `happenings` are kinds of events, their
-    stamp and fields. `yolo` is the folder with YOLO's files where the logs know it, `trained_in` that of
-    logs that say when epochs ended.
+    the time to the next one. `derived` rows count where no other log has any. `keeps_last_xid` is of a tool that has
+    the last Xid error. `happenings` are kinds of events, their stamp and fields. `yolo` is the folder with YOLO's files
+    where the logs know it, `trained_in` that of logs that say when epochs ended.
     """
 
     tool: str
@@ -74,6 +74,7 @@ class Found:
     processes: pd.DataFrame | None = None
     host: pd.DataFrame | None = None
     host_name: str | None = None
+    keeps_last_xid: bool = False
     happenings: Sequence[tuple[str, float, Mapping[str, object]]] = ()
     yolo: Path | None = None
     trained_in: Path | None = None

@@ -1,0 +1,139 @@
+"""gpustat's JSON, one document after the other: `while sleep 5; do gpustat --json; done >> gpustat.json`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from gpu_report.errors import InputError
+from gpu_report.imports.asked import Asked
+from gpu_report.imports.each_log import read_each
+from gpu_report.imports.fields import Field, converted, failures, not_imported
+from gpu_report.imports.json_documents import Documents, damage, number
+from gpu_report.imports.readings import Device, Found, Readings
+from gpu_report.imports.text_file import read_text
+from gpu_report.ordinary_file import LARGEST_INDEX
+
+TOOL: Final = "gpustat"
+HOW: Final = "log with `while sleep 5; do gpustat --json; done >> gpustat.json`"
+# gpustat/core.py: memory in MiB, power in whole W.
+FIELDS: Final[Mapping[str, Field]] = {
+    "utilization.gpu": Field("gpu_util_pct"),
+    "memory.used": Field("memory_used_mib"),
+    "power.draw": Field("power_w"),
+    "temperature.gpu": Field("temperature_c"),
+}
+_DEVICE: Final = {"memory.total": "memory_total_mib", "enforced.power.limit": "power_limit_w"}
+_KNOWN: Final = frozenset({"index", "uuid", "name", "processes"})
+
+
+def is_log(_: Path, head: str) -> bool:
+    """Tell whether a file's first lines are gpustat's."""
+    return head.lstrip(" \n[").startswith("{") and '"query_time"' in head and '"gpus"' in head
+
+
+@dataclass
+class _Rows:
+    """What documents said so far, a list a column."""
+
+    stamps: list[float] = field(default_factory=list)
+    gpus: list[int] = field(default_factory=list)
+    cells: dict[str, list[object]] = field(default_factory=lambda: {name: [] for name in FIELDS})
+    processes: list[tuple[float, int, float, str, float, float]] = field(default_factory=list)
+    devices: dict[int, Device] = field(default_factory=dict)
+    unknown: set[str] = field(default_factory=set)
+    host: str | None = None
+    dropped: int = 0
+
+
+def read(paths: Sequence[Path], _: Asked) -> Found:
+    """Return all documents of all logs; InputError where none can be used."""
+    rows = _Rows()
+    said, left_out = read_each(paths, lambda path: _read(path, rows), HOW)
+    gpu = np.array(rows.gpus, dtype=np.int64)
+    quantities = {
+        field.column: converted(np.array([number(value) for value in rows.cells[name]], dtype=float), field)
+        for name, field in FIELDS.items()
+    }
+    table = Readings(
+        np.array(rows.stamps), gpu, quantities, failures(quantities, gpu, "null"), rows.devices, rows.dropped
+    )
+    columns = ["stamp_s", "gpu", "pid", "name", "memory_used_mib", "gpu_util_pct"]
+    problems = (*left_out, *(problem for problems in said for problem in problems), *not_imported(TOOL, rows.unknown))
+    processes = pd.DataFrame(rows.processes, columns=columns)
+    return Found(TOOL, HOW, [table], problems, in_utc=False, processes=processes, host_name=rows.host)
+
+
+def _read(path: Path, rows: _Rows) -> tuple[str, ...]:
+    documents = Documents(read_text(path, TOOL))
+    before = len(rows.stamps)
+    for document in documents:
+        stamp_s = _stamp_s(document.get("query_time"))
+        gpus = document.get("gpus")
+        if stamp_s is None or not isinstance(gpus, list):
+            documents.damaged += 1
+            continue
+        rows.host = rows.host or _text(document.get("hostname"))
+        for gpu in gpus:
+            _add(rows, stamp_s, gpu, document.get("driver_version"))
+    if len(rows.stamps) == before:
+        raise InputError(f"{path} holds no document of gpustat with a time and GPUs: {HOW}")
+    return damage(path, documents)
+
+
+def _add(rows: _Rows, stamp_s: float, gpu: object, driver: object) -> None:
+    """Add what a document says of a GPU; of one that is lost it says no more than index and name."""
+    index = gpu.get("index") if isinstance(gpu, dict) else None
+    if not isinstance(gpu, dict) or not isinstance(index, int) or not 0 <= index <= LARGEST_INDEX:
+        rows.dropped += 1
+        return
+    rows.stamps.append(stamp_s)
+    rows.gpus.append(index)
+    for name, cells in rows.cells.items():
+        cells.append(gpu.get(name))
+    if index not in rows.devices and "uuid" in gpu:
+        rows.devices[index] = _device(gpu, driver)
+        rows.unknown |= gpu.keys() - FIELDS.keys() - _DEVICE.keys() - _KNOWN
+    processes = gpu.get("processes")
+    if isinstance(processes, list):  # null where the driver does not say
+        rows.processes += _looks(stamp_s, index, processes)
+
+
+def _device(gpu: Mapping[str, Any], driver: object) -> Device:
+    numbers = {ours: number(gpu.get(name)) for name, ours in _DEVICE.items()}
+    known = {name: value if np.isfinite(value) else None for name, value in numbers.items()}
+    return {**known, "uuid": _text(gpu.get("uuid")), "name": _text(gpu.get("name")), "driver": _text(driver)}
+
+
+def _looks(stamp_s: float, gpu: int, processes: list[Any]) -> list[tuple[float, int, float, str, float, float]]:
+    """Return a row a process, without a pid where there is none."""
+    nan = float("nan")
+    found = [
+        (
+            stamp_s,
+            gpu,
+            number(each.get("pid")),
+            _text(each.get("command")) or "",
+            number(each.get("gpu_memory_usage")),
+            nan,
+        )
+        for each in processes
+        if isinstance(each, dict)
+    ]
+    return found or [(stamp_s, gpu, nan, "", nan, nan)]
+
+
+def _stamp_s(text: object) -> float | None:
+    """Return a document's time, a local one without a zone, in seconds as if it were UTC."""
+    try:
+        return datetime.fromisoformat(str(text)).replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        return None
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None

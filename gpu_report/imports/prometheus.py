@@ -1,0 +1,153 @@
+"""dcgm-exporter's metrics as Prometheus answers `query_range`, from a server or from its JSON on disk."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from gpu_report.errors import InputError
+from gpu_report.imports.asked import Asked
+from gpu_report.imports.dcgm_names import ENGINE, FIELDS, XID, value_of
+from gpu_report.imports.each_log import read_each
+from gpu_report.imports.fields import PERCENT, Field, converted, not_imported
+from gpu_report.imports.json_documents import Documents, damage, number
+from gpu_report.imports.prometheus_api import fetch
+from gpu_report.imports.readings import Device, Floats, Found
+from gpu_report.imports.series import readings_of
+from gpu_report.imports.text_file import read_text
+from gpu_report.ordinary_file import LARGEST_INDEX
+
+TOOL: Final = "dcgm-exporter"
+HOW: Final = "save what Prometheus answers to /api/v1/query_range for DCGM_FI_... metrics, or name its address"
+_UTILISATION: Final = "gpu_util_pct"
+_MIG: Final = "GPU_I_ID"
+_MOST_SHOWN: Final = 8  # hosts in an error
+
+
+@dataclass
+class _Seen:
+    """What series said so far: pieces of stamps and values by GPU and metric, and whose they are."""
+
+    pieces: defaultdict[tuple[int, str], list[Floats]] = field(default_factory=lambda: defaultdict(list))
+    devices: dict[int, Device] = field(default_factory=dict)
+    hosts: dict[str, None] = field(default_factory=dict)
+    unknown: set[str] = field(default_factory=set)
+    unwanted: int = 0
+
+
+def is_log(_: Path, head: str) -> bool:
+    """Tell whether a file begins as an answer of Prometheus."""
+    return head.lstrip(" \n[").startswith("{") and '"resultType"' in head
+
+
+def read(paths: Sequence[Path], asked: Asked) -> Found:
+    """Return the series of saved answers and of a server; InputError where there are none of a GPU."""
+    seen = _Seen()
+    said, left_out = read_each(paths, lambda path: _read(path, asked, seen), HOW) if paths else ([], [])
+    if asked.server is not None:
+        for answer in fetch(asked):
+            _add_answer(answer, asked, seen)
+    if not seen.pieces:
+        chosen = ", ".join(f"{label}={value}" for label, value in asked.labels)
+        which = f" with {chosen}" if chosen else ""
+        raise InputError(f"no series of dcgm-exporter{which} was found{_of_which(seen)}: {HOW}")
+    if len(seen.hosts) > 1:
+        hosts = ", ".join(list(seen.hosts)[:_MOST_SHOWN])
+        raise InputError(f"the series are of {len(seen.hosts)} hosts: choose one with --label Hostname=NAME ({hosts})")
+    series = {key: _series(pieces) for key, pieces in seen.pieces.items()}
+    happenings, older = _xids(series)
+    table = readings_of(_by_column(series), seen.devices)
+    problems = (*left_out, *(one for each in said for one in each), *not_imported(TOOL, seen.unknown), *older)
+    host = next(iter(seen.hosts), None)
+    has_xids = any(name == XID for _, name in series)
+    return Found(TOOL, HOW, [table], problems, host_name=host, keeps_last_xid=has_xids, happenings=happenings)
+
+
+def _of_which(seen: _Seen) -> str:
+    return f" among {seen.unwanted} series" if seen.unwanted else ""
+
+
+def _read(path: Path, asked: Asked, seen: _Seen) -> tuple[str, ...]:
+    documents = Documents(read_text(path, "Prometheus"))
+    for document in documents:
+        _add_answer(document, asked, seen)
+    return damage(path, documents)
+
+
+def _add_answer(answer: Mapping[str, Any], asked: Asked, seen: _Seen) -> None:
+    data = answer.get("data")
+    result = data.get("result") if isinstance(data, dict) else None
+    for series in result if isinstance(result, list) else ():
+        labels = series.get("metric") if isinstance(series, dict) else None
+        if isinstance(labels, dict) and isinstance(series.get("values"), list):
+            _add(labels, series["values"], asked, seen)
+
+
+def _add(labels: Mapping[str, Any], values: list[Any], asked: Asked, seen: _Seen) -> None:
+    """Add a series where it is of a GPU that was asked for; a GPU has several where its pod changed."""
+    name, gpu = str(labels.get("__name__", "a series without a name")), _index(labels)
+    if any(value_of(labels, label) != value for label, value in asked.labels):
+        seen.unwanted += 1
+        return
+    if labels.get(_MIG):
+        seen.unknown.add("MIG devices")
+        return
+    if gpu is None or (name not in FIELDS and name not in {ENGINE, XID}):
+        seen.unknown.add(name)
+        return
+    host = value_of(labels, "Hostname")
+    if host is not None:
+        seen.hosts[host] = None
+    seen.devices.setdefault(gpu, _device(labels))
+    pairs = [(number(each[0]), number(each[1])) for each in values if isinstance(each, list) and len(each) == 2]
+    seen.pieces[gpu, name].append(np.array(pairs, dtype=float).reshape(-1, 2))
+
+
+def _index(labels: Mapping[str, Any]) -> int | None:
+    text = str(labels.get("gpu") or str(labels.get("device", "")).removeprefix("nvidia"))
+    return int(text) if text.isascii() and text.isdigit() and int(text) <= LARGEST_INDEX else None
+
+
+def _device(labels: Mapping[str, Any]) -> Device:
+    names = {"uuid": "UUID", "name": "modelName", "pci_bus_id": "pci_bus_id", "driver": "DCGM_FI_DRIVER_VERSION"}
+    return {ours: str(labels[name]) if labels.get(name) else None for ours, name in names.items()}
+
+
+def _series(pieces: Iterable[Floats]) -> tuple[Floats, Floats]:
+    """Return the pieces of a series as one, in order of time; pieces of an answer overlap by a point."""
+    together = np.concatenate(list(pieces))
+    stamps, first = np.unique(together[:, 0], return_index=True)
+    return stamps, together[first, 1]
+
+
+def _by_column(series: Mapping[tuple[int, str], tuple[Floats, Floats]]) -> dict[tuple[int, str], tuple[Floats, Floats]]:
+    found = {
+        (gpu, FIELDS[name].column): (stamps, converted(values, FIELDS[name]))
+        for (gpu, name), (stamps, values) in series.items()
+        if name in FIELDS
+    }
+    for (gpu, name), (stamps, values) in series.items():
+        if name == ENGINE and (gpu, _UTILISATION) not in found:
+            found[gpu, _UTILISATION] = stamps, converted(values, Field(_UTILISATION, PERCENT))
+    return found
+
+
+def _xids(
+    series: Mapping[tuple[int, str], tuple[Floats, Floats]],
+) -> tuple[list[tuple[str, float, Mapping[str, object]]], tuple[str, ...]]:
+    """Return an event where the last error's code changed; what stood there at first may be of any time before."""
+    happenings: list[tuple[str, float, Mapping[str, object]]] = []
+    older = []
+    for (gpu, name), (stamps, values) in sorted(series.items()):
+        codes = converted(values, Field("")) if name == XID else np.zeros(0)
+        known = np.flatnonzero(np.isfinite(codes))
+        changed = known[1:][np.diff(codes[known]) != 0]
+        happenings += [
+            ("xid", float(stamps[at]), {"gpu": gpu, "code": int(codes[at])}) for at in changed if codes[at] > 0
+        ]
+        if known.size and codes[known[0]] > 0:
+            older.append(f"GPU {gpu} had Xid {int(codes[known[0]])} at some time before the log begins.")
+    return happenings, tuple(older)

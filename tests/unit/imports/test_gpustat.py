@@ -1,0 +1,83 @@
+"""Import of gpustat's JSON, one document after the other."""
+
+import json
+
+import pytest
+
+from gpu_report.errors import InputError
+from gpu_report.imports.formats import format_of
+
+from .conftest import DATA
+
+LOG = "imports/gpustat.json"
+
+
+def document(second=0, **gpu):
+    known = {
+        "index": 0,
+        "uuid": "GPU-1",
+        "name": "NVIDIA H100",
+        "utilization.gpu": 7,
+        "memory.used": 100,
+        "processes": [],
+    }
+    return {"hostname": "node1", "query_time": f"2026-11-21T01:00:{second:02d}.5", "gpus": [{**known, **gpu}]}
+
+
+def log_of(*documents):
+    return "\n".join(json.dumps(each, indent=4) for each in documents) + "\n"
+
+
+def test_a_real_log(imported):
+    run = imported(LOG)
+    assert run.facts["source"] == "gpustat"
+    assert 1 < run.facts["interval_s"] < 3
+    first = json.JSONDecoder().raw_decode((DATA / LOG).read_text())[0]
+    assert run.facts["host"]["name"] == first["hostname"]
+    assert run.facts["gpus"][0]["uuid"] == first["gpus"][0]["uuid"]
+    assert run.column("power_w")[0] == first["gpus"][0]["power.draw"]
+    assert run.column("memory_used_mib")[0] == first["gpus"][0]["memory.used"]
+    assert any("utilization.enc" in note for note in run.notes)
+
+
+def test_times_are_local_and_that_is_said(imported, written):
+    log = written(log_of(document()), "log.json")
+    assert imported(log, timezone="Europe/Berlin").rows[0]["wall_s"] == "1795219200.500"
+    assert any("gpustat's times carry no zone" in note for note in imported(log, timezone=None).notes)
+
+
+def test_processes(imported, written):
+    process = {"pid": 7, "command": "python", "full_command": ["python", "--key=s3cret"], "gpu_memory_usage": 90}
+    run = imported(written(log_of(document(0, processes=[process]), document(1)), "log.json"))
+    assert [(row["pid"], row["name"], row["memory_used_mib"], row["change"]) for row in run.processes] == [
+        ("7", "python", "90", "appeared"),
+        ("7", "python", "", "gone"),
+    ]
+    assert "s3cret" not in "".join(path.read_text() for path in run.folder.iterdir())
+
+
+def test_a_lost_gpu_has_no_readings(imported, written):
+    lost = {**document(1), "gpus": [{"index": 0, "name": "((GPU is lost))", "processes": None}]}
+    run = imported(written(log_of(document(0), lost, document(2)), "log.json"))
+    assert run.column("gpu_util_pct") == [7, None, 7]
+    assert run.facts["gpus"][0]["name"] == "NVIDIA H100"
+    assert {event["quantity"] for event in run.of_kind("nvml_recovered")} == {"gpu_util_pct", "memory_used_mib"}
+
+
+@pytest.mark.parametrize(
+    "broken", ['{"query_time": "2026', "Error on querying NVIDIA devices\n", '{"query_time": 5}\n']
+)
+def test_what_is_damaged_is_left_out_and_said(imported, written, broken):
+    run = imported(written(log_of(document(0)) + broken + "\n" + log_of(document(1)), "log.json"), source="gpustat")
+    assert len(run.rows) == 2
+    assert any("no whole JSON objects" in note for note in run.notes)
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"query_time": "x", "gpus": []}'])
+def test_a_log_without_gpus_is_refused(imported, written, text):
+    with pytest.raises(InputError, match="gpustat --json"):
+        imported(written(text, "log.json"), source="gpustat")
+
+
+def test_it_is_known_by_its_content():
+    assert format_of(DATA / LOG) == "gpustat"

@@ -1,0 +1,264 @@
+"""Import of dcgm-exporter's metrics: what Debian's Prometheus answered for a real run, and a server that is asked."""
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from urllib.parse import parse_qs
+
+import pytest
+from click.testing import CliRunner
+
+from gpu_report.cli import cli
+from gpu_report.errors import InputError, UsageError
+from gpu_report.imports.asked import Asked
+from gpu_report.imports.formats import format_of
+from gpu_report.imports.prometheus_api import MOST_POINTS, pieces
+
+from .conftest import DATA, Imported
+
+ANSWER = "imports/dcgm-answer.json"
+
+
+def series(name="DCGM_FI_DEV_GPU_UTIL", values=((0, "5"),), **labels):
+    return {"metric": {"__name__": name, "gpu": "0", "UUID": "GPU-1", **labels}, "values": [list(v) for v in values]}
+
+
+def answer(*found):
+    return json.dumps({"status": "success", "data": {"resultType": "matrix", "result": list(found)}})
+
+
+def test_a_real_answer(imported):
+    run = imported(ANSWER)
+    assert (run.facts["source"], run.facts["interval_s"], run.facts["host"]["name"]) == ("dcgm-exporter", 5.0, "node1")
+    assert [gpu["uuid"][:8] for gpu in run.facts["gpus"]] == ["GPU-37fb", "GPU-0000"]
+    assert run.facts["driver"] == "580.159.04"
+    assert {gpu: len(run.column("gpu_util_pct", gpu)) for gpu in (0, 1)} == {0: 33, 1: 33}
+    assert None not in run.column("gpu_util_pct", 1)  # a pod's labels came after a minute: the GPU is one all the same
+
+
+def test_units_are_ours(imported):
+    """What was played are the readings of a recorder: mJ, ratios and bytes a second in the answer."""
+    run = imported(ANSWER)
+    energy, power = run.column("energy_j"), run.column("power_w")
+    seconds = [float(row["mono_s"]) for row in run.rows if row["gpu"] == "0"]
+    assert (energy[-1] - energy[0]) / (seconds[-1] - seconds[0]) == pytest.approx(sum(power) / len(power), rel=0.15)
+    assert 50 < max(run.column("sm_active_pct")) <= 100
+    assert 1 < max(run.column("pcie_tx_mib_s")) < 1000
+
+
+def test_a_blank_is_missing(imported):
+    run = imported(ANSWER)
+    assert set(run.column("memory_temperature_c")) == {None}
+
+
+@pytest.mark.parametrize("blank", ["9223372036854775794", "2147483632", "140737488355328", "NaN", "+Inf", "-1"])
+def test_what_is_no_reading_is_missing(imported, written, blank):
+    log = written(answer(series(values=((0, "7"), (30, blank), (60, "8")))), "answer.json")
+    assert imported(log).column("gpu_util_pct") == [7, None, 8]
+
+
+def test_metrics_without_a_place_are_listed(imported):
+    assert any("DCGM_FI_DEV_ENC_UTIL" in note for note in imported(ANSWER).notes)
+
+
+def test_an_xid_is_an_event_when_it_comes(imported):
+    run = imported(ANSWER)
+    (event,) = run.of_kind("xid")
+    assert (event["gpu"], event["code"]) == (1, 31)
+    assert "keeps the last one alone" in run.of_kind("xid_events")[0]["reason"]
+
+
+def test_an_xid_from_before_is_said_and_is_no_event(imported, written):
+    log = written(answer(series(), series("DCGM_FI_DEV_XID_ERRORS", ((0, "79"), (30, "79")))), "answer.json")
+    run = imported(log)
+    assert run.of_kind("xid") == []
+    assert "GPU 0 had Xid 79 at some time before the log begins." in run.notes
+
+
+def test_engine_activity_stands_for_utilisation_where_there_is_none(imported, written):
+    log = written(answer(series("DCGM_FI_PROF_GR_ENGINE_ACTIVE", ((0, "0.5"),))), "answer.json")
+    assert imported(log).column("gpu_util_pct") == [50]
+
+
+def test_labels_choose(imported):
+    run = imported(ANSWER, asked=Asked((("hpc_job", "4711"), ("gpu", "1"))))
+    assert {row["gpu"] for row in run.rows} == {"1"}
+    assert len(run.rows) < 33  # the job began later
+    with pytest.raises(InputError, match="no series of dcgm-exporter with pod=other was found among 34 series"):
+        imported(ANSWER, asked=Asked((("pod", "other"),)))
+
+
+def test_a_renamed_label_is_the_same(imported, written):
+    log = written(answer(series(exported_pod="yolo", pod="exporter"), series(gpu="1", exported_pod="b")), "a.json")
+    assert len(imported(log, asked=Asked((("pod", "yolo"),))).rows) == 1
+
+
+def test_several_hosts_are_refused_with_the_way_out(imported, written):
+    log = written(answer(series(Hostname="a"), series(hostname="b")), "answer.json")
+    with pytest.raises(InputError, match=r"2 hosts: choose one with --label Hostname=NAME \(a, b\)"):
+        imported(log)
+    assert len(imported(log, asked=Asked((("Hostname", "b"),))).rows) == 1
+
+
+def test_a_part_of_a_gpu_is_not_the_gpu(imported, written):
+    log = written(answer(series(), series(values=((0, "99"),), GPU_I_ID="1", GPU_I_PROFILE="1g.5gb")), "answer.json")
+    run = imported(log)
+    assert run.column("gpu_util_pct") == [5]
+    assert any("MIG devices" in note for note in run.notes)
+
+
+def test_a_cut_answer_is_refused(imported, written):
+    with pytest.raises(InputError, match="no series of dcgm-exporter was found"):
+        imported(written(answer(series())[:-20], "answer.json"), source="prometheus")
+
+
+def test_it_is_known_by_its_content():
+    assert format_of(DATA / ANSWER) == "prometheus"
+
+
+@pytest.mark.parametrize("points", [1, MOST_POINTS, MOST_POINTS + 1, 3 * MOST_POINTS])
+def test_pieces_are_of_one_grid_and_small_enough(points):
+    found = list(pieces(100.0, 100.0 + (points - 1) * 15.0, 15.0))
+    grid = [at for begin, end in found for at in range(int(begin), int(end) + 1, 15)]
+    assert grid == [100 + 15 * point for point in range(points)]
+    assert all((end - begin) / 15 + 1 <= MOST_POINTS for begin, end in found)
+
+
+@pytest.fixture
+def server():
+    """A server that answers as Prometheus does, and remembers what it was asked."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            self.server.asked.append((self.path, {k: v[0] for k, v in parse_qs(body).items()}, dict(self.headers)))
+            status, text = self.server.answers(self.path, self.server.asked[-1][1])
+            self.send_response(status)
+            if status == 302:
+                self.send_header("Location", "http://127.0.0.1:9/stolen")
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+    class Server(HTTPServer):
+        asked: list
+        answers: object
+
+    played = Server(("127.0.0.1", 0), Handler)
+    played.asked = []
+
+    def answers(path, asked):
+        if path.endswith("/query"):
+            return 200, answer(series(values=[(at, "1") for at in (10, 40, 70)]))
+        return 200, answer(series(values=((float(asked["start"]), "3"), (float(asked["end"]), "4")), pod="yolo"))
+
+    played.answers = answers
+    thread = threading.Thread(target=played.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    yield played
+    played.shutdown()
+    thread.join()
+    played.server_close()
+
+
+class TestServer:
+    def ask(self, tmp_path, server, *options, path="", user=""):
+        output = tmp_path / "run"
+        address = f"http://{user}127.0.0.1:{server.server_port}{path}"
+        done = CliRunner().invoke(cli, ["import", address, "--output", str(output), *map(str, options)])
+        return done, output
+
+    def test_a_span_is_asked_for_at_the_server_s_own_interval(self, tmp_path, server):
+        done, output = self.ask(tmp_path, server, "--start", 1000, "--end", 1600, "--label", "pod=yolo")
+        assert done.exit_code == 0, done.output
+        raw, ranged = server.asked[0], server.asked[-1]
+        assert raw[1]["query"] == '{__name__="DCGM_FI_DEV_GPU_UTIL",pod="yolo"}[10m]'
+        assert (ranged[0], float(ranged[1]["step"])) == ("/api/v1/query_range", 30)
+        assert 'exported_pod="yolo"' in ranged[1]["query"]
+        assert Imported(output, ()).column("gpu_util_pct") == [3, 4]
+
+    def test_a_long_span_is_asked_for_in_pieces(self, tmp_path, server):
+        done, _ = self.ask(tmp_path, server, "--start", 0, "--end", 25_000, "--step", 1)
+        assert done.exit_code == 0, done.output
+        assert [(float(a["start"]), float(a["end"])) for _, a, _ in server.asked] == [
+            (0, 10_999),
+            (11_000, 21_999),
+            (22_000, 25_000),
+        ]
+
+    def test_an_address_with_a_query_of_its_own(self, tmp_path, server):
+        path = "/prom/api/v1/query_range?query=DCGM_FI_DEV_GPU_UTIL&start=100&end=200&step=15"
+        done, _ = self.ask(tmp_path, server, path=path)
+        assert done.exit_code == 0, done.output
+        ((path, asked, _),) = server.asked
+        assert path == "/prom/api/v1/query_range"
+        assert asked == {"query": "DCGM_FI_DEV_GPU_UTIL", "start": "100.0", "end": "190.0", "step": "15.0"}
+
+    def test_a_token_is_sent_and_kept_nowhere(self, tmp_path, server, monkeypatch):
+        monkeypatch.setenv("PROMETHEUS_TOKEN", "s3cret-token")
+        done, output = self.ask(tmp_path, server, "--start", 0, "--end", 60, "--step", 30)
+        assert server.asked[0][2]["Authorization"] == "Bearer s3cret-token"
+        assert "s3cret" not in done.output + "".join(path.read_text() for path in output.iterdir())
+
+    def test_a_password_is_sent_and_kept_nowhere(self, tmp_path, server):
+        done, output = self.ask(tmp_path, server, "--start", 0, "--end", 60, "--step", 30, user="me:p%40ss@")
+        assert server.asked[0][2]["Authorization"] == "Basic bWU6cEBzcw=="
+        assert "ss@" not in done.output + "".join(path.read_text() for path in output.iterdir())
+
+    def test_a_redirect_is_not_followed(self, tmp_path, server, monkeypatch):
+        monkeypatch.setenv("PROMETHEUS_TOKEN", "s3cret-token")
+        server.answers = lambda *_: (302, "")
+        done, _ = self.ask(tmp_path, server, "--start", 0, "--end", 60, "--step", 30)
+        assert "answered 302" in str(done.exception)
+        assert "s3cret" not in str(done.exception)
+
+    @pytest.mark.parametrize(
+        ("status", "text", "said"),
+        [
+            (
+                400,
+                '{"status":"error","error":"exceeded maximum\\nresolution"}',
+                "answered 400 exceeded maximum resolution",
+            ),
+            (401, "", "PROMETHEUS_TOKEN"),
+            (200, "<html>", "did not answer as Prometheus does"),
+            (200, "[]", "did not answer as Prometheus does"),
+        ],
+    )
+    def test_what_it_refuses_is_one_line(self, tmp_path, server, status, text, said):
+        server.answers = lambda *_: (status, text)
+        done, output = self.ask(tmp_path, server, "--start", 0, "--end", 60, "--step", 30)
+        assert isinstance(done.exception, InputError)
+        assert said in str(done.exception)
+        assert "\n" not in str(done.exception)
+        assert not output.exists()
+
+    def test_a_server_needs_a_span(self, tmp_path, server):
+        for options in ((), ("--start", 60, "--end", 0)):
+            done, _ = self.ask(tmp_path, server, *options)
+            assert isinstance(done.exception, UsageError)
+            assert "--start and --end" in str(done.exception)
+
+    def test_a_label_has_a_name_and_a_value(self, tmp_path, server):
+        done, _ = self.ask(tmp_path, server, "--label", "pod")
+        assert "no NAME=VALUE" in str(done.exception)
+
+    def test_nobody_answers(self, tmp_path):
+        done = CliRunner().invoke(
+            cli,
+            [
+                "import",
+                "http://127.0.0.1:9",
+                "--start",
+                "0",
+                "--end",
+                "60",
+                "--step",
+                "30",
+                "--output",
+                str(tmp_path / "r"),
+            ],
+        )
+        assert "127.0.0.1:9 did not answer" in str(done.exception)

@@ -87,7 +87,7 @@ NO_OUTPUT = "name the run folder to create with --output, or with --run the one 
     "labels",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Of Prometheus: only series with this label, such as gpu=0, Hostname=node1, pod=NAME or hpc_job=4711.",
+    help="Of several: only what has this label, such as Hostname=node1, pod=NAME, hpc_job=4711 or run=ID (MLflow).",
 )
 @click.option("--start", default=None, metavar="TIME", help="Of a Prometheus server: since when (as --train-start).")
 @click.option("--end", default=None, metavar="TIME", help="Of a Prometheus server: until when.")

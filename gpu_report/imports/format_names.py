@@ -3,4 +3,15 @@
 from typing import Final
 
 AUTO: Final = "auto"
-NAMES: Final = ("nvidia-smi", "dmon", "pmon", "gpustat", "nvitop", "prometheus", "tensorboard")
+NAMES: Final = (
+    "nvidia-smi",
+    "dmon",
+    "pmon",
+    "gpustat",
+    "nvitop",
+    "prometheus",
+    "wandb",
+    "mlflow",
+    "clearml",
+    "tensorboard",
+)

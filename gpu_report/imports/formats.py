@@ -4,7 +4,18 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from gpu_report.imports import dmon, gpustat, nvidia_smi, nvitop, pmon, prometheus, tensorboard
+from gpu_report.imports import (
+    clearml,
+    dmon,
+    gpustat,
+    mlflow,
+    nvidia_smi,
+    nvitop,
+    pmon,
+    prometheus,
+    tensorboard,
+    wandb,
+)
 from gpu_report.imports.asked import Asked
 from gpu_report.imports.format_names import AUTO
 from gpu_report.imports.readings import Found
@@ -19,16 +30,22 @@ FORMATS: Final[Mapping[str, Callable[[Sequence[Path], Asked], Found]]] = {
     "gpustat": gpustat.read,
     "nvitop": nvitop.read,
     "prometheus": prometheus.read,
+    "wandb": wandb.read,
+    "mlflow": mlflow.read,
+    "clearml": clearml.read,
     "tensorboard": tensorboard.read,
 }
 # In this order: the first that knows a file as its own has it.
 _KNOWN_BY: Final[Mapping[str, Callable[[Path, str], bool]]] = {
+    "mlflow": mlflow.is_log,
     "tensorboard": tensorboard.is_log,
     "pmon": pmon.is_log,
     "dmon": dmon.is_log,
     "gpustat": gpustat.is_log,
     "nvitop": nvitop.is_log,
     "prometheus": prometheus.is_log,
+    "wandb": wandb.is_log,
+    "clearml": clearml.is_log,
 }
 
 

@@ -17,11 +17,12 @@ import pandas as pd
 
 from gpu_report.errors import InputError
 from gpu_report.imports.asked import Asked
+from gpu_report.imports.csv_file import read_columns
 from gpu_report.imports.each_log import read_each
 from gpu_report.imports.fields import MIB_PER_GIB, Field, converted, not_imported
 from gpu_report.imports.readings import Device, Floats, Found, Readings
 from gpu_report.imports.series import Series, host_of, readings_of
-from gpu_report.ordinary_file import LARGEST_INDEX, LARGEST_SMI_LOG, refuse_special
+from gpu_report.ordinary_file import LARGEST_INDEX
 
 TOOL: Final = "nvitop"
 HOW: Final = "log each result of nvitop's ResourceMetricCollector.collect() as a row of a CSV"
@@ -66,7 +67,7 @@ def read(paths: Sequence[Path], _: Asked) -> Found:
 
 
 def _read(path: Path) -> _Log:
-    frame = _frame(path)
+    frame = read_columns(path, HOW)
     tags = [name.removesuffix("/timestamp") for name in frame if name.endswith("/timestamp")]
     if not tags:
         raise InputError(f"{path} has no column that ends in /timestamp: {HOW}")
@@ -99,16 +100,6 @@ def _read(path: Path) -> _Log:
 
 
 _PROCESS_NAME: Final = "the columns of processes"
-
-
-def _frame(path: Path) -> dict[str, Floats]:
-    """Return the columns of a CSV as numbers, NaN where a cell holds none."""
-    refuse_special(path, LARGEST_SMI_LOG)
-    try:
-        frame = pd.read_csv(path, encoding="utf-8-sig", encoding_errors="replace", on_bad_lines="skip")
-    except (OSError, ValueError) as error:  # pandas' own errors are ValueErrors
-        raise InputError(f"{path} cannot be read ({str(error)[:80]}): {HOW}") from error
-    return {str(name): pd.to_numeric(frame[name], errors="coerce").to_numpy(dtype=float) for name in frame}
 
 
 def _last(values: Floats) -> float | None:

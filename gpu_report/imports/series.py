@@ -1,14 +1,19 @@
 """From series of readings, one a GPU and quantity, to rows."""
 
+from collections import defaultdict
 from collections.abc import Mapping
+from typing import Final, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from gpu_report.imports.fields import failures
-from gpu_report.imports.readings import Device, Floats, Readings
-from gpu_report.ordinary_file import MOST_GPUS
+from gpu_report.errors import InputError
+from gpu_report.imports.asked import Asked
+from gpu_report.imports.fields import Field, converted, failures
+from gpu_report.imports.readings import Device, Floats, Found, Readings
+from gpu_report.ordinary_file import LARGEST_INDEX, MOST_GPUS
 
+MOST_SHOWN: Final = 8  # nodes in an error
 Series = tuple[Floats, Floats]  # stamps in seconds and values, of one length
 
 
@@ -35,6 +40,75 @@ def host_of(series: Mapping[str, Series]) -> pd.DataFrame | None:
         return None
     moments = _moments([stamps for stamps, _ in series.values()])
     return pd.DataFrame({"stamp_s": moments, **{name: _placed(moments, each) for name, each in series.items()}})
+
+
+class Place(NamedTuple):
+    """Where a value belongs: their name for it, the node (None: they name none), GPU (None: the host), and field.
+
+    Without a field a run has no place for it.
+    """
+
+    name: str
+    node: str | None
+    gpu: int | None
+    field: Field | None
+
+
+class Gathered:
+    """What is said of GPUs and host, one value after the other, by whatever names; then all of it as rows.
+
+    `unknown` are names that have no column. `node` is a machine of several that log into one run, or one of several
+    runs: where there are more, one must be chosen with --label node=NAME.
+    """
+
+    def __init__(self, tool: str, asked: Asked) -> None:
+        self.unknown: set[str] = set()
+        self._tool = tool
+        self._node = dict(asked.labels).get("node")
+        self._nodes: dict[str, None] = {}
+        self._pieces: defaultdict[tuple[int | None, Field], list[tuple[Floats, Floats]]] = defaultdict(list)
+        self._single: defaultdict[tuple[int | None, Field], list[tuple[float, float]]] = defaultdict(list)
+
+    def add(self, place: Place, stamp_s: float, value: float) -> None:
+        """Add a value at a moment (s)."""
+        if self._is_wanted(place) and place.field is not None:
+            self._single[place.gpu, place.field].append((stamp_s, value))
+
+    def add_all(self, place: Place, stamps: Floats, values: Floats) -> None:
+        """Add many values of one series."""
+        if self._is_wanted(place) and place.field is not None:
+            self._pieces[place.gpu, place.field].append((stamps, values))
+
+    def _is_wanted(self, place: Place) -> bool:
+        if place.field is None or (place.gpu is not None and place.gpu > LARGEST_INDEX):
+            self.unknown.add(place.name)
+            return False
+        if place.node is not None:
+            self._nodes[place.node] = None
+        return self._node is None or place.node == self._node
+
+    def found(self, how: str, problems: tuple[str, ...], devices: Mapping[int, Device] | None = None) -> Found:
+        """Return all of it; InputError where no GPU has a reading, or where several nodes have."""
+        if self._node is None and len(self._nodes) > 1:
+            nodes = ", ".join(list(self._nodes)[:MOST_SHOWN])
+            raise InputError(f"the log is of {len(self._nodes)} nodes: choose one with --label node=NAME ({nodes})")
+        for key, pairs in self._single.items():
+            together = np.array(pairs, dtype=float).reshape(-1, 2)
+            self._pieces[key].append((together[:, 0], together[:, 1]))
+        series: dict[tuple[int, str], Series] = {}
+        host: dict[str, Series] = {}
+        for (gpu, field), pieces in self._pieces.items():
+            stamps, values = (np.concatenate([piece[part] for piece in pieces]) for part in (0, 1))
+            if gpu is None:
+                host[field.column] = stamps, converted(values, field)
+            else:
+                series[gpu, field.column] = stamps, converted(values, field)
+        if not series:
+            which = "" if self._node is None else f" of the node {self._node}"
+            raise InputError(f"no reading of a GPU{which} was found: {how}")
+        node = self._node or next(iter(self._nodes), None)
+        table = readings_of(series, devices)
+        return Found(self._tool, how, [table], problems, host=host_of(host), host_name=node)
 
 
 def _moments(stamps: list[Floats]) -> Floats:

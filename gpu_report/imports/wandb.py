@@ -1,0 +1,96 @@
+"""Weights & Biases' system metrics: the local `run-ID.wandb`, or rows of `run.history(stream="events")` as CSV or JSON.
+
+wandb averages nothing: a row is a moment, every 15 s by default. The history has 500 rows unless more are asked for.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+from gpu_report.errors import InputError
+from gpu_report.imports.asked import Asked
+from gpu_report.imports.csv_file import read_columns
+from gpu_report.imports.each_log import read_each
+from gpu_report.imports.fields import BYTES_PER_MIB, Field, not_imported
+from gpu_report.imports.json_documents import Documents, damage, number
+from gpu_report.imports.readings import Found
+from gpu_report.imports.series import Gathered, Place
+from gpu_report.imports.text_file import read_text
+from gpu_report.imports.wandb_file import MAGIC, read_records
+
+TOOL: Final = "Weights & Biases"
+HOW: Final = 'name wandb/run-.../run-ID.wandb, or save `run.history(stream="events", samples=100000)` as CSV'
+# https://docs.wandb.ai/ref/python/experiments/system-metrics; memoryAllocated is a share of memoryAllocatedBytes, and
+# `cpu` is of the process. Of smActive and its like nobody says whether they are ratios.
+FIELDS: Final[Mapping[str, Field]] = {
+    "gpu": Field("gpu_util_pct"),
+    "memory": Field("memory_util_pct"),
+    "memoryAllocatedBytes": Field("memory_used_mib", 1 / BYTES_PER_MIB),
+    "powerWatts": Field("power_w"),
+    "energyJoules": Field("energy_j"),
+    "temp": Field("temperature_c"),
+    "smClock": Field("sm_clock_mhz"),
+    "memoryClock": Field("memory_clock_mhz"),
+    "pcieTxBytes": Field("pcie_tx_mib_s", 1 / BYTES_PER_MIB),
+    "pcieRxBytes": Field("pcie_rx_mib_s", 1 / BYTES_PER_MIB),
+}
+HOST_FIELDS: Final[Mapping[str, Field]] = {"proc.memory.availableMB": Field("memory_available_mib")}
+_GPU: Final = re.compile(r"gpu\.(?P<gpu>\d{1,5})\.(?P<metric>\w+)")
+_NODE: Final = re.compile(r"(?P<name>.+)/l:(?P<node>.+)")
+_STAMP: Final = "_timestamp"
+_CHARTED: Final = re.compile(r"(?:system\.)?gpu\.\d+\.gpu\b")
+
+
+def is_log(_: Path, head: str) -> bool:
+    """Tell whether a file is wandb's own, or holds rows with its names."""
+    return head.startswith(MAGIC) or (_STAMP in head and _CHARTED.search(head) is not None)
+
+
+def read(paths: Sequence[Path], asked: Asked) -> Found:
+    """Return the system metrics of all logs; InputError where none has any."""
+    gathered = Gathered(TOOL, asked)
+    said, left_out = read_each(paths, lambda path: _read(path, gathered), HOW)
+    problems = (*left_out, *(one for each in said for one in each), *not_imported(TOOL, gathered.unknown))
+    return gathered.found(HOW, problems)
+
+
+def _read(path: Path, gathered: Gathered) -> tuple[str, ...]:
+    if path.is_file() and path.open("rb").read(len(MAGIC)) == MAGIC.encode():
+        for stamp_s, items in read_records(path):
+            for name, value in items:
+                gathered.add(_placed(name), stamp_s, value)
+        return ()
+    text_begins = read_text(path, TOOL).lstrip()[:1]
+    if text_begins in {"{", "["}:
+        documents = Documents(read_text(path, TOOL))
+        for row in documents:
+            _add_row(gathered, row)
+        return damage(path, documents)
+    columns = read_columns(path, HOW)
+    if _STAMP not in columns:
+        raise InputError(f"{path} has no column {_STAMP}: {HOW}")
+    for name, values in columns.items():
+        if not name.startswith(("_", "Unnamed")):
+            gathered.add_all(_placed(name), columns[_STAMP], values)
+    return ()
+
+
+def _add_row(gathered: Gathered, row: Mapping[str, Any]) -> None:
+    stamp_s = number(row.get(_STAMP))
+    for name, value in row.items():
+        if not name.startswith("_") and not isinstance(value, dict | list | str):
+            gathered.add(_placed(name), stamp_s, number(value))
+
+
+@lru_cache(maxsize=10_000)
+def _placed(name: str) -> Place:
+    """Return where a metric belongs."""
+    short = name.removeprefix("system.").removeprefix("system/")
+    node = _NODE.fullmatch(short)
+    short = node["name"] if node else short
+    found = _GPU.fullmatch(short)
+    if found is None:
+        return Place(short, node and node["node"], None, HOST_FIELDS.get(short))
+    return Place(f"gpu.N.{found['metric']}", node and node["node"], int(found["gpu"]), FIELDS.get(found["metric"]))

@@ -3,24 +3,36 @@
 from collections.abc import Iterator, Sequence
 
 from gpu_report.analyse.advice.run_settings import RunSettings, run_settings_of
+from gpu_report.analyse.busy_in_training import busy_in_training
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
+from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.catalogue import UNEXPLAINED
-from gpu_report.model import Finding, Hypothesis
+from gpu_report.model import HEALTHY_PCT, Finding, Hypothesis
 from gpu_report.wording import counted
 
 
 def hypotheses(context: Context, findings: Sequence[Finding]) -> tuple[Hypothesis, ...]:
     """Return guesses for the first training that waits all the time for an unknown reason, the likeliest first.
 
+    So where readings are too far apart for more than the mean of that training.
+
     A guess is no finding: it says which one measurement would decide it.
     """
     waiting = [f for f in findings if f.rule == "starved" and f.severity != "info"]
     unknown = next((f for f in waiting if f.cause and f.cause.name == UNEXPLAINED), None)
-    training = None if unknown is None else context.training_at(unknown.start_t_s, unknown.gpu)
-    if training is None:
+    training = _too_coarse(context) if unknown is None else context.training_at(unknown.start_t_s, unknown.gpu)
+    if training is None or (unknown is None and waiting):
         return ()
     return tuple(sorted(_guesses(run_settings_of(context, training)), key=lambda guess: -guess.confidence))
+
+
+def _too_coarse(context: Context) -> Training | None:
+    """Return the first training that hardly kept its GPUs busy, where readings were too far apart to judge it."""
+    if not context.too_coarse or not context.trainings:
+        return None
+    busy = busy_in_training(context, context.trainings[0])
+    return context.trainings[0] if busy is not None and busy[0] < HEALTHY_PCT else None
 
 
 def _guesses(settings: RunSettings) -> Iterator[Hypothesis]:

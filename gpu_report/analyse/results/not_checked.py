@@ -6,19 +6,35 @@ import numpy as np
 
 from gpu_report import schema
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.signals.thresholds import LOW_READINGS
+from gpu_report.analyse.rules.thresholds import NEAR_LIMIT_S
+from gpu_report.analyse.signals.thresholds import LOW_AT_LEAST_S, LOW_READINGS, THROTTLED_AT_LEAST_S
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.model import NotChecked
 from gpu_report.wording import length
 
 BY_UTILISATION = ("drop", "starved", "imbalance")
 SEVERAL = 2
+# By rule: the shortest that it reports (s), and how many GPUs it is about. Drops have a limit of their own.
+LEAST_S = {
+    "power-cap": (THROTTLED_AT_LEAST_S, 1),
+    "thermal": (THROTTLED_AT_LEAST_S, 1),
+    "memory-near-limit": (NEAR_LIMIT_S, 1),
+    "waiting-for-peer": (LOW_AT_LEAST_S, SEVERAL),
+}
 
 
 def not_checked(context: Context) -> tuple[NotChecked, ...]:
     """Return which rules could not look, or not closely enough, each with the reason."""
     used = context.used_series or list(context.series)
-    return (*_utilisation(context, used), *_epochs(context), *_drops(context, used), *_waits(used), *_kernel(context))
+    return (
+        *_utilisation(context, used),
+        *_epochs(context),
+        *_drops(context, used),
+        *_moments(used),
+        *_waits(used),
+        *_processes(context),
+        *_kernel(context),
+    )
 
 
 def _utilisation(context: Context, used: Sequence[GpuSeries]) -> Iterator[NotChecked]:
@@ -48,6 +64,23 @@ def _drops(context: Context, used: Sequence[GpuSeries]) -> Iterator[NotChecked]:
     if seen_s > context.options.drop_seconds:
         why = f"drops shorter than {length(seen_s)} cannot be seen in readings {length(seen_s / LOW_READINGS)} apart"
         yield NotChecked("drop", f"{why}; record with --interval {context.options.drop_seconds / LOW_READINGS:.0f}")
+
+
+def _moments(used: Sequence[GpuSeries]) -> Iterator[NotChecked]:
+    """Yield which rules look for what is over before readings so far apart show it LOW_READINGS times."""
+    interval_s = max((series.interval_s for series in used), default=0.0)
+    seen_s = LOW_READINGS * interval_s
+    reason = f"what lasts less than {length(seen_s)} cannot be seen in readings {length(interval_s)} apart"
+    for rule, (least_s, gpus) in LEAST_S.items():
+        if seen_s > least_s and len(used) >= gpus:
+            yield NotChecked(rule, reason)
+
+
+def _processes(context: Context) -> Iterator[NotChecked]:
+    """Yield that others on the GPU may have gone unseen, where an imported log has no processes."""
+    is_ours = context.run.recording.source.startswith("gpu-report")
+    if not is_ours and context.run.processes.empty and context.activity.used_gpus:
+        yield NotChecked("other-process", "the log has no processes; one of `nvidia-smi pmon` beside it has")
 
 
 def _waits(used: Sequence[GpuSeries]) -> Iterator[NotChecked]:

@@ -1,0 +1,61 @@
+"""What an imported log cannot show stands in `not_checked`, by rule; and what its arguments suggest is a guess."""
+
+import csv
+import json
+import shutil
+
+import pytest
+from support.samples import SAMPLES, analysis_of
+
+from gpu_report.analyse import analyse
+from gpu_report.load import load_run
+
+COARSE = {"drop", "starved", "power-cap", "thermal", "memory-near-limit"}
+
+
+@pytest.fixture
+def thinned(tmp_path):
+    """A sample run of which every so many seconds one reading is left."""
+
+    def make(name, interval_s):
+        folder = tmp_path / name
+        shutil.copytree(SAMPLES / name, folder)
+        with (folder / "samples.csv").open() as file:
+            rows = list(csv.DictReader(file))
+        kept = [row for row in rows if float(row["mono_s"]) % interval_s < 1]
+        with (folder / "samples.csv").open("w", newline="") as file:
+            writer = csv.DictWriter(file, rows[0])
+            writer.writeheader()
+            writer.writerows(kept)
+        facts = json.loads((folder / "run.json").read_text())
+        (folder / "run.json").write_text(json.dumps({**facts, "interval_s": float(interval_s)}))
+        return analyse(load_run(folder))
+
+    return make
+
+
+@pytest.mark.parametrize("interval_s", [15, 30])
+def test_rules_that_cannot_see_so_far_apart_are_listed(thinned, interval_s):
+    analysis = thinned("starved", interval_s)
+    assert {each.rule for each in analysis.not_checked} >= COARSE
+    (thermal,) = [each.reason for each in analysis.not_checked if each.rule == "thermal"]
+    assert f"readings {interval_s} s apart" in thermal
+    assert [each.argument for each in analysis.hypotheses] == ["workers", "cache"]
+    assert any(sentence.kind == "guess" for sentence in analysis.verdict.sentences)
+
+
+@pytest.mark.parametrize("interval_s", [15, 30])
+def test_nobody_guesses_of_a_gpu_that_was_busy(thinned, interval_s):
+    analysis = thinned("healthy", interval_s)
+    assert analysis.hypotheses == ()
+    assert not any(finding.rule == "drop" for finding in analysis.findings)
+
+
+def test_readings_a_second_apart_show_what_they_are_looked_at_for():
+    analysis = analysis_of("starved")
+    assert not {each.rule for each in analysis.not_checked} & COARSE
+
+
+def test_a_log_without_processes_says_so_and_a_recording_does_not():
+    assert "other-process" in {each.rule for each in analysis_of("starved").not_checked}
+    assert "other-process" not in {each.rule for each in analysis_of("ab-workers-2").not_checked}

@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from gpu_report.errors import InputError
+from gpu_report.imports.json_documents import number
 from gpu_report.imports.readings import Floats
 from gpu_report.ordinary_file import LARGEST_SMI_LOG, refuse_special
 
@@ -18,4 +20,13 @@ def read_columns(path: Path, how: str) -> dict[str, Floats]:
         frame = pd.read_csv(path, encoding="utf-8-sig", encoding_errors="replace", on_bad_lines="skip")
     except (OSError, ValueError) as error:  # pandas' own errors are ValueErrors
         raise InputError(f"{path} cannot be read ({' '.join(str(error).split())[:_LONGEST_REASON]}): {how}") from error
-    return {str(name): pd.to_numeric(frame[name], errors="coerce").to_numpy(dtype=float) for name in frame}
+    return {str(name): numbers_of(frame[name]) for name in frame}
+
+
+def numbers_of(cells: pd.Series) -> Floats:
+    """Return cells as numbers, NaN where one holds none."""
+    try:
+        numbers: Floats = pd.to_numeric(cells, errors="coerce").to_numpy(dtype=float)
+    except OverflowError:  # a damaged cell may be a whole number of 400 digits
+        numbers = np.array([number(str(cell)) for cell in cells], dtype=float)
+    return numbers

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-import pandas as pd
 
 from gpu_report.imports.asked import Asked
+from gpu_report.imports.csv_file import numbers_of
 from gpu_report.imports.dmon_table import HOW, Table, header_of, read_tables
 from gpu_report.imports.each_log import read_each
 from gpu_report.imports.fields import PERCENT, Field, converted, failures, not_imported
@@ -31,6 +31,7 @@ FIELDS: Final[Mapping[str, Field]] = {
 POWER_VIOLATION: Final = "pviol"  # % of the time since the row before in which the power limit held clocks down
 LONGEST_PERIOD_S: Final = 60.0  # of dmon, which takes up to 10 s: what is longer is a pause of the log
 _KNOWN: Final = frozenset({"date", "time", "gpu", POWER_VIOLATION})
+_WANTED: Final = frozenset({*FIELDS, POWER_VIOLATION})
 
 
 def is_log(_: Path, head: str) -> bool:
@@ -41,7 +42,7 @@ def is_log(_: Path, head: str) -> bool:
 
 def read(paths: Sequence[Path], _: Asked) -> Found:
     """Return all rows of all logs; InputError where none can be used."""
-    logs, left_out = read_each(paths, lambda path: read_tables(path, "dmon"), HOW.format(tool="dmon"))
+    logs, left_out = read_each(paths, lambda path: read_tables(path, "dmon", _WANTED), HOW.format(tool="dmon"))
     tables = [table for found, _ in logs for table in found]
     unknown = {name for table in tables for name in table.columns} - FIELDS.keys() - _KNOWN
     problems = [*left_out, *(problem for _, said in logs for problem in said), *not_imported(TOOL, unknown)]
@@ -50,13 +51,13 @@ def read(paths: Sequence[Path], _: Asked) -> Found:
 
 def _readings(table: Table) -> Readings:
     quantities = {
-        field.column: converted(_numbers(table.cells[name]), field)
+        field.column: converted(numbers_of(table.cells[name]), field)
         for name, field in FIELDS.items()
         if name in table.cells
     }
     failed = failures(quantities, table.gpu, "-")
     if POWER_VIOLATION in table.cells:
-        share = converted(_numbers(table.cells[POWER_VIOLATION]), Field("", 1 / PERCENT))
+        share = converted(numbers_of(table.cells[POWER_VIOLATION]), Field("", 1 / PERCENT))
         quantities["power_cap_s"] = _counted_s(share, table)
     return Readings(table.stamp_s, table.gpu, quantities, failed, dropped=table.dropped)
 
@@ -70,8 +71,3 @@ def _counted_s(share: Floats, table: Table) -> Floats:
         known = np.isfinite(share[rows])
         counted[rows] = np.where(known, np.cumsum(np.where(known, share[rows] * spacing, 0.0)), np.nan)
     return counted
-
-
-def _numbers(cells: pd.Series) -> Floats:
-    numbers: Floats = pd.to_numeric(cells, errors="coerce").to_numpy(dtype=float)
-    return numbers

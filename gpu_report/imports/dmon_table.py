@@ -9,7 +9,7 @@
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from gpu_report.errors import InputError
+from gpu_report.imports.csv_file import numbers_of
 from gpu_report.imports.readings import Floats
 from gpu_report.imports.text_file import read_text
 from gpu_report.ordinary_file import LARGEST_INDEX
@@ -27,6 +28,9 @@ from gpu_report.ordinary_file import LARGEST_INDEX
 HOW: Final = "log with -o DT, as in `nvidia-smi {tool} -o DT > {tool}.txt`"
 _DAY_S: Final = 86_400.0
 _HALF_A_DAY_S: Final = 43_200.0
+COMMAND: Final = "command"  # the last column of pmon
+_MORE: Final = "more than there are columns"
+_ALWAYS: Final = frozenset({"date", "time", "gpu", _MORE})
 MOST_HEADERS: Final = 100  # different ones: a log that was appended to by another driver has two
 
 
@@ -47,18 +51,21 @@ def header_of(head: str) -> tuple[str, ...]:
     return next((columns for line in lines if "gpu" in (columns := _columns(line))), ())
 
 
-def read_tables(path: Path, tool: str) -> tuple[list[Table], list[str]]:
-    """Return a log's tables by header, and what of it could not be read; InputError where nothing can."""
+def read_tables(path: Path, tool: str, wanted: Collection[str]) -> tuple[list[Table], list[str]]:
+    """Return a log's tables by header, with the columns that are wanted, and what of it could not be read.
+
+    InputError where nothing can be.
+    """
     text = read_text(path, f"nvidia-smi {tool}")
     lines = text.split("\n")
     torn = lines.pop().strip()  # behind the last line break: empty, or a row that was being written
-    by_header = _by_header([line for line in lines if line.strip() and "\0" not in line])
+    by_header = _by_header(lines)
     if not by_header:
         raise InputError(f"{path} has no rows under a header of nvidia-smi {tool}: {HOW.format(tool=tool)}")
     if not any("time" in columns for columns in by_header):
         raise InputError(f"{path} does not say when its rows are of: {HOW.format(tool=tool)}")
     written_s = _local_s(path.stat().st_mtime)
-    tables = [_table(columns, rows, written_s) for columns, rows in list(by_header.items())[:MOST_HEADERS]]
+    tables = [_table(columns, rows, wanted, written_s) for columns, rows in list(by_header.items())[:MOST_HEADERS]]
     problems = []
     if torn and not torn.startswith("#"):
         problems.append(f"The last row of {path} was cut short and was left out.")
@@ -77,60 +84,60 @@ def _by_header(lines: Sequence[str]) -> dict[tuple[str, ...], list[str]]:
     found: dict[tuple[str, ...], list[str]] = {}
     rows: list[str] | None = None
     for line in lines:
-        if line[0] == "#":
+        if line.startswith("#"):
             columns = _columns(line)
-            if "gpu" in columns:
+            if "gpu" in columns and len(set(columns)) == len(columns):
                 rows = found.setdefault(columns, [])
-        elif rows is not None:
+        elif rows is not None and line:
             rows.append(line)
     return {columns: rows for columns, rows in found.items() if rows}
 
 
-def _table(columns: tuple[str, ...], rows: Sequence[str], written_s: float) -> Table:
-    cells = _cells(columns, rows)
+def _table(columns: tuple[str, ...], rows: Sequence[str], wanted: Collection[str], written_s: float) -> Table:
+    cells = _cells(columns, rows, wanted)
     stamp_s = _stamps(cells, written_s)
-    gpu = pd.to_numeric(cells["gpu"], errors="coerce").to_numpy(dtype=float)
+    gpu = numbers_of(cells["gpu"])
     keep = np.isfinite(stamp_s) & (gpu >= 0) & (gpu <= LARGEST_INDEX)
     dropped = len(rows) - int(keep.sum())
     return Table(columns, cells[keep], stamp_s[keep], gpu[keep].astype(np.int64), dropped)
 
 
-def _cells(columns: tuple[str, ...], rows: Sequence[str]) -> pd.DataFrame:
+def _cells(columns: tuple[str, ...], rows: Sequence[str], wanted: Collection[str]) -> pd.DataFrame:
     """Return the cells of whole rows; the last column of pmon, a command, may be empty or have blanks in it."""
-    if columns[-1] == "command":
-        split = [row.split(None, len(columns) - 1) for row in rows]
-        whole = [[*row, *[""] * (len(columns) - len(row))] for row in split if len(row) >= len(columns) - 1]
-        return pd.DataFrame(whole, columns=list(columns), dtype=str)
-    comma = "," in rows[0]
-    separator = "," if comma else r"\s+"
-    return pd.read_csv(
-        io.BytesIO("\n".join([*rows, ""]).encode("utf-8", "replace")),
+    texts = dict.fromkeys({"date", "time", COMMAND} & set(columns), "str")
+    comma = "," if "," in rows[0] else " "
+    widest = comma.join("-" * (len(columns) + 1))  # pandas takes the first row for as wide as any
+    cells = pd.read_csv(
+        io.BytesIO("\n".join([widest, *rows, ""]).encode("utf-8", "replace")),
         header=None,
-        names=list(columns),
+        names=[*columns, _MORE],
+        usecols=[name for name in (*columns, _MORE) if name in _ALWAYS or name in wanted],
         index_col=False,
-        sep=separator,
+        sep="," if comma == "," else r"\s+",
         skipinitialspace=True,
         na_values=["-"],
-        dtype=dict.fromkeys({"date", "time"} & set(columns), "str"),
+        dtype=texts,
         quoting=csv.QUOTE_NONE,
         on_bad_lines="skip",
     )
+    cells = cells[1:]
+    longer = cells.pop(_MORE).notna()
+    if COMMAND in texts and (longer.any() or len(cells) < len(rows)):
+        split = [row.split(None, len(columns) - 1) for row in rows]
+        whole = [[*row, *[""] * (len(columns) - len(row))] for row in split if len(row) >= len(columns) - 1]
+        return pd.DataFrame(whole, columns=list(columns), dtype=str)
+    return cells[~longer]
 
 
 def _stamps(cells: pd.DataFrame, written_s: float) -> Floats:
     """Return when rows are of, in seconds as if the stamps were UTC, NaN where they do not say."""
     if "time" not in cells:
         return np.full(len(cells), np.nan)
-    dates = cells["date"].str.strip() if "date" in cells else pd.Series("19700101", index=cells.index)
-    texts, codes = _distinct(dates + " " + cells["time"].str.strip())
+    codes, known = pd.factorize(cells["date"] + " " + cells["time"] if "date" in cells else "19700101 " + cells["time"])
+    texts = pd.Series(known, dtype=str).str.split().str.join(" ")
     moments = pd.to_datetime(texts, format="%Y%m%d %H:%M:%S", errors="coerce").to_numpy().astype("datetime64[s]")
     seconds = np.append(np.where(np.isnat(moments), np.nan, moments.astype(np.int64).astype(float)), np.nan)[codes]
     return seconds if "date" in cells else _on_days(seconds, written_s)
-
-
-def _distinct(texts: pd.Series) -> tuple[pd.Series, npt.NDArray[np.intp]]:
-    codes, known = pd.factorize(texts)
-    return pd.Series(known), codes
 
 
 def _on_days(clock_s: Floats, written_s: float) -> Floats:

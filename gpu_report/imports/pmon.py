@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from gpu_report.imports.asked import Asked
-from gpu_report.imports.dmon_table import HOW, Table, header_of, read_tables
+from gpu_report.imports.csv_file import numbers_of
+from gpu_report.imports.dmon_table import COMMAND, HOW, Table, header_of, read_tables
 from gpu_report.imports.each_log import read_each
 from gpu_report.imports.fields import not_imported
 from gpu_report.imports.readings import Found, Readings
@@ -25,7 +26,7 @@ def is_log(_: Path, head: str) -> bool:
 
 def read(paths: Sequence[Path], _: Asked) -> Found:
     """Return the processes of all logs, and what they sum up to; InputError where none can be used."""
-    logs, left_out = read_each(paths, lambda path: read_tables(path, "pmon"), HOW.format(tool="pmon"))
+    logs, left_out = read_each(paths, lambda path: read_tables(path, "pmon", _KNOWN), HOW.format(tool="pmon"))
     tables = [table for found, _ in logs for table in found]
     unknown = {name for table in tables for name in table.columns} - _KNOWN
     problems = [*left_out, *(problem for _, said in logs for problem in said), *not_imported(TOOL, unknown)]
@@ -46,17 +47,14 @@ def _processes(table: Table) -> pd.DataFrame:
     """Return the rows; one of a GPU without a process has no pid."""
     cells = table.cells
     numbers = {
-        name: pd.to_numeric(cells[name], errors="coerce").to_numpy(dtype=float)
-        if name in cells
-        else np.full(len(cells), np.nan)
-        for name in ("pid", "sm", "fb")
+        name: numbers_of(cells[name]) if name in cells else np.full(len(cells), np.nan) for name in ("pid", "sm", "fb")
     }
     return pd.DataFrame(
         {
             "stamp_s": table.stamp_s,
             "gpu": table.gpu,
             "pid": numbers["pid"],
-            "name": cells["command"].str.strip().to_numpy() if "command" in cells else "",
+            "name": cells[COMMAND].fillna("").str.strip().to_numpy() if COMMAND in cells else "",
             "memory_used_mib": numbers["fb"],
             "gpu_util_pct": numbers["sm"],
         }

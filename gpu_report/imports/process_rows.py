@@ -9,6 +9,7 @@ import pandas as pd
 from gpu_report import schema
 
 CHANGED_PCT: Final = 20.0  # utilisation that differs by more is written, as the recorder does
+LARGEST_PID: Final = 2**22  # the kernel's own limit (PID_MAX_LIMIT)
 COLUMNS: Final = [column.name for column in schema.PROCESSES_COLUMNS]
 
 
@@ -26,7 +27,7 @@ def process_rows(looks: pd.DataFrame) -> pd.DataFrame:
 def _of_gpu(gpu: int, looks: pd.DataFrame) -> Iterator[tuple[object, ...]]:
     moments, first = np.unique(looks["mono_s"].to_numpy(), return_index=True)
     walls = looks["wall_s"].to_numpy()[first]
-    seen = looks[looks["pid"].notna()].drop_duplicates(["mono_s", "pid"])
+    seen = looks[looks["pid"].between(1, LARGEST_PID)].drop_duplicates(["mono_s", "pid"])
     for key, mine in seen.groupby("pid", sort=True):
         pid = int(float(str(key)))
         at = np.searchsorted(moments, mine["mono_s"].to_numpy())

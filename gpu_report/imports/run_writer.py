@@ -71,7 +71,9 @@ def write_processes(folder: Path, rows: pd.DataFrame | None) -> None:
 def _cells(values: pd.Series, column: schema.Column) -> list[str]:
     if pd.api.types.is_numeric_dtype(values):
         return _texts(values, column)
-    return [hide_in_text(str(value)) for value in values]
+    codes, known = pd.factorize(values)
+    texts = [hide_in_text(str(value)) for value in known] + [""]
+    return [texts[code] for code in codes.tolist()]
 
 
 def write_host(folder: Path, rows: pd.DataFrame | None) -> None:
@@ -130,6 +132,8 @@ def _clocks(wall_s: float, mono_s: float) -> dict[str, float | None]:
 
 def _texts(values: pd.Series, column: schema.Column) -> list[str]:
     """Return the cells of one column; each different value is formatted once, NaN is an empty cell."""
+    if values.isna().all():
+        return [""] * len(values)
     codes, known = pd.factorize(values)
     texts = [run_folder.number_cell(value, column) for value in known] + [""]  # factorize gives NaN the code -1
     return [texts[code] for code in codes.tolist()]

@@ -5,14 +5,12 @@ wandb/proto/wandb_internal.proto: Record.stats is field 7; StatsRecord has times
 kind and data; a record longer than what is left of its block goes on in the next.
 """
 
-import json
 import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 from gpu_report.errors import InputError
-from gpu_report.imports.json_documents import number
 from gpu_report.ordinary_file import LARGEST_SMI_LOG, refuse_special
 from gpu_report.tfevents.wire import fields
 
@@ -36,9 +34,7 @@ def read_records(path: Path) -> Iterator[Reading]:
         raise InputError(f"{path} cannot be read ({error.strerror}): name the .wandb file of a run") from error
     for record in _records(data):
         try:
-            stats = [
-                bytes(value) for number_, _, value in fields(record) if number_ == _STATS and isinstance(value, bytes)
-            ]
+            stats = [bytes(value) for field, _, value in fields(record) if field == _STATS and isinstance(value, bytes)]
             readings = [_reading(each) for each in stats]
         except ValueError:
             continue
@@ -76,7 +72,8 @@ def _reading(stats: bytes) -> Reading:
 
 
 def _number(text: bytes) -> float:
+    """Return a JSON number; NaN for what is none."""
     try:
-        return number(json.loads(text))
+        return float(text)
     except ValueError:
         return float("nan")

@@ -1,0 +1,101 @@
+"""Whatever becomes of a log: it is read, as far as it goes, or refused in one line."""
+
+import random
+import sqlite3
+
+import pytest
+
+from gpu_report.errors import InputError
+from gpu_report.imports.formats import FORMATS, format_of
+from gpu_report.imports.import_logs import import_logs
+from gpu_report.load import load_run
+
+from .conftest import DATA
+
+LOGS = {
+    "dmon": "imports/ddp-dmon.txt",
+    "pmon": "imports/ddp-pmon.txt",
+    "gpustat": "imports/gpustat.json",
+    "nvitop": "imports/nvitop.csv",
+    "prometheus": "imports/dcgm-answer.json",
+    "wandb": "imports/run-wandb.wandb",
+    "mlflow": "imports/mlflow/run-1/metrics/system/gpu_0_utilization_percentage",
+}
+MUTATIONS = 12  # of each: `make fuzz` has more time
+
+
+def mutated(data, rng):
+    """Return a log that was cut, had bytes changed, or pieces removed, repeated or put elsewhere."""
+    data = bytearray(data)
+    for _ in range(rng.randint(1, 4)):
+        at, length = rng.randrange(len(data)), rng.randint(1, 400)
+        kind = rng.choice(["cut", "bytes", "remove", "repeat", "digits", "zeros"])
+        if kind == "cut" and at > 200:
+            del data[at:]
+        elif kind == "bytes":
+            data[at : at + 8] = rng.randbytes(8)
+        elif kind == "remove":
+            del data[at : at + length]
+        elif kind == "repeat":
+            data[at:at] = data[max(at - length, 0) : at]
+        elif kind == "digits":
+            data[at:at] = b"9" * rng.choice([3, 20, 400])
+        elif kind == "zeros":
+            data[at : at + length] = bytes(length)
+        if not data:
+            return b"x"
+    return bytes(data)
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_a_damaged_log_is_read_or_refused_in_one_line(tmp_path, name):
+    rng = random.Random(name)
+    data = (DATA / LOGS[name]).read_bytes()
+    read = 0
+    for number in range(MUTATIONS):
+        folder = tmp_path / str(number)
+        path = folder / "metrics" / "system" / "gpu_0_utilization_percentage" if name == "mlflow" else folder / "log"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(mutated(data, rng))
+        try:
+            import_logs([folder if name == "mlflow" else path], folder / "run", source=name, timezone="UTC")
+        except InputError as error:
+            assert "\n" not in str(error)  # noqa: PT017 (both ways out are right)
+            continue
+        load_run(folder / "run")
+        read += 1
+    assert read > 0
+
+
+def test_a_damaged_database_is_refused_in_one_line(tmp_path):
+    path = tmp_path / "mlflow.db"
+    with sqlite3.connect(path) as store:
+        store.execute("CREATE TABLE metrics (key TEXT, value REAL, timestamp INT, run_uuid TEXT, step INT, is_nan INT)")
+        store.executemany(
+            "INSERT INTO metrics VALUES (?, 1, ?, 'r', 0, 0)",
+            [("system/gpu_0_utilization_percentage", 10**12 + at) for at in range(2000)],
+        )
+    data = path.read_bytes()
+    path.write_bytes(data[:4096] + b"\xff" * 5000 + data[9096:])
+    with pytest.raises(InputError) as raised:
+        import_logs([path], tmp_path / "run")
+    assert "\n" not in str(raised.value)
+
+
+def test_every_format_has_its_row_in_the_documentation():
+    page = (DATA.parents[1] / "docs" / "imports.md").read_text()
+    assert [name for name in FORMATS if f"| `{name}` |" not in page] == []
+
+
+def test_a_log_in_no_known_format_says_how_to_log(tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("hello\n")
+    assert format_of(path) == "nvidia-smi"
+    with pytest.raises(InputError, match="has no header that names its columns"):
+        import_logs([path], tmp_path / "run")
+
+
+def test_the_help_names_every_format():
+    from gpu_report.imports.format_names import NAMES  # noqa: PLC0415
+
+    assert set(NAMES) == set(FORMATS)

@@ -1,4 +1,4 @@
-"""Import of gpustat's JSON, one document after the other."""
+"""Import of gpustat's JSON: its own package wrote the documents, of a run that was played to NVML."""
 
 import json
 
@@ -31,7 +31,9 @@ def log_of(*documents):
 def test_a_real_log(imported):
     run = imported(LOG)
     assert run.facts["source"] == "gpustat"
-    assert 1 < run.facts["interval_s"] < 3
+    assert (len(run.rows), run.facts["interval_s"]) == (32, pytest.approx(4.3, abs=0.1))
+    assert max(run.column("gpu_util_pct")) > 90
+    assert [row["change"] for row in run.processes] == ["appeared", "gone"]
     first = json.JSONDecoder().raw_decode((DATA / LOG).read_text())[0]
     assert run.facts["host"]["name"] == first["hostname"]
     assert run.facts["gpus"][0]["uuid"] == first["gpus"][0]["uuid"]

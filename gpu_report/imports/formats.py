@@ -38,13 +38,13 @@ FORMATS: Final[Mapping[str, Callable[[Sequence[Path], Asked], Found]]] = {
 # In this order: the first that knows a file as its own has it.
 _KNOWN_BY: Final[Mapping[str, Callable[[Path, str], bool]]] = {
     "mlflow": mlflow.is_log,
+    "wandb": wandb.is_log,
     "tensorboard": tensorboard.is_log,
     "pmon": pmon.is_log,
     "dmon": dmon.is_log,
     "gpustat": gpustat.is_log,
     "nvitop": nvitop.is_log,
     "prometheus": prometheus.is_log,
-    "wandb": wandb.is_log,
     "clearml": clearml.is_log,
 }
 

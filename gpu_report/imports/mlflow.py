@@ -49,7 +49,7 @@ Reading = tuple[str, float, float]  # the metric's key, its time (s) and value
 def is_log(path: Path, head: str) -> bool:
     """Tell whether a path is a folder with system metrics of MLflow, its database, or metrics as JSON."""
     if path.is_dir():
-        return next(path.glob("**/metrics/system"), None) is not None
+        return bool(_runs_in(path))
     return head.startswith(_DATABASE) or ('"key"' in head and '"system/' in head and '"timestamp"' in head)
 
 
@@ -66,9 +66,7 @@ def _read(path: Path, run: str | None, gathered: Gathered) -> tuple[str, ...]:
     refuse_special(path, LARGEST_SMI_LOG)
     said: tuple[str, ...] = ()
     if path.is_dir():
-        readings = list(
-            _in_folder(_of_run({each.parent.parent.name: each for each in path.glob("**/metrics/system")}, run, path))
-        )
+        readings = list(_in_folder(_of_run(_runs_in(path), run, path)))
     elif path.is_file() and path.open("rb").read(len(_DATABASE)) == _DATABASE.encode():
         readings = _in_database(path, run)
     else:
@@ -82,6 +80,12 @@ def _read(path: Path, run: str | None, gathered: Gathered) -> tuple[str, ...]:
             shown = found["metric"] if gpu is None else f"gpu_N_{found['metric']}"
             gathered.add(Place(shown, found["node"], gpu, field), stamp_s, value)
     return said
+
+
+def _runs_in(path: Path) -> dict[str, Path]:
+    """Return where a run's folder, an experiment's or a store has system metrics, by the run's id."""
+    found = [each for above in ("", "*/", "*/*/") for each in path.glob(f"{above}{_METRICS.as_posix()}")]
+    return {each.parent.parent.name: each for each in found}
 
 
 def _of_run(runs: Mapping[str, Any], run: str | None, path: Path) -> Any:

@@ -43,17 +43,23 @@ _STAMP: Final = "_timestamp"
 _CHARTED: Final = re.compile(r"(?:system\.)?gpu\.\d+\.gpu\b")
 
 
-def is_log(_: Path, head: str) -> bool:
-    """Tell whether a file is wandb's own, or holds rows with its names."""
-    return head.startswith(MAGIC) or (_STAMP in head and _CHARTED.search(head) is not None)
+def is_log(path: Path, head: str) -> bool:
+    """Tell whether a file is wandb's own, or holds rows with its names, or a folder is of a run."""
+    return bool(_logs_in(path)) or head.startswith(MAGIC) or (_STAMP in head and _CHARTED.search(head) is not None)
 
 
 def read(paths: Sequence[Path], asked: Asked) -> Found:
     """Return the system metrics of all logs; InputError where none has any."""
     gathered = Gathered(TOOL, asked)
-    said, left_out = read_each(paths, lambda path: _read(path, gathered), HOW)
+    files = [each for path in paths for each in _logs_in(path) or [path]]
+    said, left_out = read_each(files, lambda path: _read(path, gathered), HOW)
     problems = (*left_out, *(one for each in said for one in each), *not_imported(TOOL, gathered.unknown))
     return gathered.found(HOW, problems)
+
+
+def _logs_in(path: Path) -> list[Path]:
+    """Return wandb's own files in the folder of a run."""
+    return sorted(path.glob("run-*.wandb")) if path.is_dir() else []
 
 
 def _read(path: Path, gathered: Gathered) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ def test_a_real_log(imported):
     assert run.facts["source"] == "gpustat"
     assert (len(run.rows), run.facts["interval_s"]) == (32, pytest.approx(4.3, abs=0.1))
     assert max(run.column("gpu_util_pct")) > 90
-    assert [row["change"] for row in run.processes] == ["appeared", "gone"]
+    assert [(row["name"], row["change"]) for row in run.processes] == [("sleep", "appeared")]
     first = json.JSONDecoder().raw_decode((DATA / LOG).read_text())[0]
     assert run.facts["host"]["name"] == first["hostname"]
     assert run.facts["gpus"][0]["uuid"] == first["gpus"][0]["uuid"]

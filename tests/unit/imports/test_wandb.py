@@ -91,5 +91,8 @@ def test_a_log_without_readings_is_refused(imported, written, text):
         imported(written(text, "history.csv"), source="wandb")
 
 
-def test_it_is_known_by_its_content():
+def test_it_is_known_by_its_content(tmp_path, imported):
     assert format_of(DATA / LOG) == "wandb"
+    (tmp_path / "run-1.wandb").write_bytes((DATA / LOG).read_bytes())
+    assert format_of(tmp_path) == "wandb"
+    assert imported(tmp_path).rows == imported(LOG).rows

@@ -27,6 +27,13 @@ FIELDS: Final[Mapping[str, Field]] = {
     "fb": Field("memory_used_mib"),
     "rxpci": Field("pcie_rx_mib_s"),
     "txpci": Field("pcie_tx_mib_s"),
+    # With --gpm-metrics 2,3,5,10,20,21, on Hopper and later: means of the period, and MiB/s that say so.
+    "smutil": Field("sm_active_pct"),
+    "smocc": Field("sm_occupancy_pct"),
+    "mmaact": Field("tensor_active_pct"),
+    "dram": Field("dram_active_pct"),
+    "pcitx": Field("pcie_tx_mib_s"),
+    "pcirx": Field("pcie_rx_mib_s"),
 }
 POWER_VIOLATION: Final = "pviol"  # % of the time since the row before in which the power limit held clocks down
 LONGEST_PERIOD_S: Final = 60.0  # of dmon, which takes up to 10 s: what is longer is a pause of the log

@@ -41,7 +41,7 @@ _DEVICE: Final = {"memory_total (MiB)": "memory_total_mib", "power_limit (W)": "
 _MEAN: Final = re.compile(r"(?P<tag>.+)/(?:(?P<host>host)|(?:cuda:\d+ \()?gpu:(?P<gpu>\d+)\)?)/(?P<metric>[^/]+)/mean")
 _PROCESS: Final = re.compile(r".*/pid:\d+(?:/.*)?")
 _OTHER: Final = re.compile(r".*/(?:min|max|last|timestamp|last_timestamp|duration \(s\))|(?:Unnamed: )?\d*")
-_MOST_ROUNDING: Final = 1e-6  # of a difference of products, in any unit here
+_BELOW_ZERO: Final = 1.0  # in any unit here: the duration is read up to 20 ms after the mean, which shifts a difference
 
 
 def is_log(_: Path, head: str) -> bool:
@@ -117,4 +117,4 @@ def _since_the_row_before(mean: Floats, length_s: Floats) -> Floats:
     between = np.zeros(len(mean))
     between[1:] = np.diff(sums)
     since = np.where(goes_on, between / apart, mean)
-    return np.where(np.abs(since) < _MOST_ROUNDING, 0.0, since)
+    return np.where(since > -_BELOW_ZERO, np.maximum(since, 0.0), since)

@@ -23,7 +23,7 @@ from gpu_report.imports.wandb_file import MAGIC, read_records
 TOOL: Final = "Weights & Biases"
 HOW: Final = 'name wandb/run-.../run-ID.wandb, or save `run.history(stream="events", samples=100000)` as CSV'
 # https://docs.wandb.ai/ref/python/experiments/system-metrics; memoryAllocated is a share of memoryAllocatedBytes, and
-# `cpu` is of the process. Of smActive and its like nobody says whether they are ratios.
+# `cpu` is of the process. smActive and its like are in %, as seen beside a recording on an H100.
 FIELDS: Final[Mapping[str, Field]] = {
     "gpu": Field("gpu_util_pct"),
     "memory": Field("memory_util_pct"),
@@ -35,6 +35,12 @@ FIELDS: Final[Mapping[str, Field]] = {
     "memoryClock": Field("memory_clock_mhz"),
     "pcieTxBytes": Field("pcie_tx_mib_s", 1 / BYTES_PER_MIB),
     "pcieRxBytes": Field("pcie_rx_mib_s", 1 / BYTES_PER_MIB),
+    "nvlinkTxBytes": Field("nvlink_tx_mib_s", 1 / BYTES_PER_MIB),
+    "nvlinkRxBytes": Field("nvlink_rx_mib_s", 1 / BYTES_PER_MIB),
+    "smActive": Field("sm_active_pct"),
+    "smOccupancy": Field("sm_occupancy_pct"),
+    "pipeTensorActive": Field("tensor_active_pct"),
+    "dramActive": Field("dram_active_pct"),
 }
 HOST_FIELDS: Final[Mapping[str, Field]] = {"proc.memory.availableMB": Field("memory_available_mib")}
 _GPU: Final = re.compile(r"gpu\.(?P<gpu>\d{1,5})\.(?P<metric>\w+)")

@@ -56,3 +56,10 @@ def test_a_log_without_a_gpu_is_refused(imported, written, text):
 
 def test_it_is_known_by_its_content():
     assert format_of(DATA / LOG) == "nvitop"
+
+
+def test_an_idle_gpu_is_at_zero_and_not_missing(imported):
+    """The duration is read a moment after the mean: a difference may come out just below zero."""
+    values = imported("imports/h100/nvitop.csv").column("gpu_util_pct")
+    assert None not in values
+    assert values.count(0) > 10

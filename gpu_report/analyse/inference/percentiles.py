@@ -58,11 +58,19 @@ def _quantile(values: npt.NDArray[np.float64], ordered: npt.NDArray[np.float64],
 
 def _half_width(below: npt.NDArray[np.bool_], share: float) -> float:
     """Return half the interval of the share of calls below a quantile."""
-    count = len(below)
-    batches = int(min(MOST_BATCHES, max(BATCHES_OF_ROOT * np.cbrt(count), 2)))
-    size = count // batches
-    means = below[: size * batches].reshape(batches, size).mean(axis=1)
-    of_batches = float(means.var(ddof=1)) / batches
-    independent = share * (1.0 - share) / count  # the least: batches may look alike by chance
-    error = float(np.sqrt(max(of_batches, independent)))
+    batches = batches_of(len(below))
+    independent = share * (1.0 - share) / len(below)  # the least: batches may look alike by chance
+    error = float(np.sqrt(max(variance_of_mean(below, batches), independent)))
     return student_quantile((1.0 + CONFIDENCE) / 2.0, batches - 1) * error
+
+
+def batches_of(count: int) -> int:
+    """Return into how many batches of neighbours so many calls are put."""
+    return int(min(MOST_BATCHES, max(BATCHES_OF_ROOT * np.cbrt(count), 2)))
+
+
+def variance_of_mean(values: npt.NDArray[np.bool_] | Floats, batches: int) -> float:
+    """Return the variance of the mean of values that resemble their neighbours, by the means of some batches."""
+    size = len(values) // batches
+    means = values[: size * batches].reshape(batches, size).mean(axis=1)
+    return float(means.var(ddof=1)) / batches

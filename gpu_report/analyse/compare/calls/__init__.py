@@ -1,0 +1,1 @@
+"""A run that calls models compared with one or several baselines that do."""

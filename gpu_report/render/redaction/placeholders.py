@@ -33,11 +33,12 @@ _COMMON_WORDS = frozenset(
         r"\w+",
         """
         and batch bin busy cache call calls checkpoint cloud computer conda cpu cuda data dataset datasets
-        default detect dev disk docker drop epoch exp file files gpu gpus home host idle images inference job
-        jobs kernel labels laptop latency loader localhost log logs loss machine main memory mnt model models
-        name names node none nvidia oom output power predict process project projects python root run runs
-        server share slow src storage test tests the time tmp track train trainer training ubuntu user users val
-        validation venv vm weights work worker workers workspace workstation xid yolo
+        default detect dev disk docker drop energy epoch exp file files gpu gpus home host idle image images
+        inference job jobs kernel labels laptop latency loader localhost log logs loss machine main memory mnt
+        model models name names node none nvidia oom output postprocess power predict preprocess process
+        project projects python root run runs server share slow src storage test tests the time tmp track
+        train trainer training ubuntu user users val validation venv vm weights work worker workers workspace
+        workstation xid yolo
         """,
     )
 )

@@ -288,3 +288,11 @@ def test_what_is_named_as_our_own_words_are_fields_that_exist():
     anywhere = {field for _, field in known}
     assert {(of, field) for of, field in _OURS if of and (of, field) not in known} == set()
     assert {field for of, field in _OURS if of is None} <= anywhere
+
+
+def test_a_function_that_is_called_as_a_part_of_a_call_takes_no_word_from_the_verdict():
+    hider = Hider()
+    for name in ("inference", "preprocess", "my_secret_step"):
+        hider.function(name)
+    assert hider.text("because inference takes longer") == "because inference takes longer"
+    assert "my_secret_step" not in hider.text("because my_secret_step takes longer")

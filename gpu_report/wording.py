@@ -41,6 +41,8 @@ def amount(value: float | None, unit: str) -> str:
     if unit == "%":
         return f"{value:.1f} %" if abs(value) < ROUND_FROM else f"{value:.0f} %"
     text = f"{value:,.1f}" if abs(value) < 100 and value != round(value) else f"{value:,.0f}"
+    if unit == "J/image" and abs(value) < 1:
+        text = f"{value:.2g}"  # a small model takes a tenth of a joule
     return f"{text} {unit}".strip()
 
 

@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from itertools import product
 from pathlib import Path
 
 import click
@@ -73,16 +74,20 @@ COMPARE = (ROOT / "docs" / "compare.md").read_text()
 
 
 def test_the_metrics_that_the_document_names_are_those_that_there_are():
-    rows = re.findall(r"^\| `(\w+)` \| (\S+) \| (lower|higher|) ?\| ", COMPARE.split("## Comparable?")[0], re.MULTILINE)
+    rows = re.findall(
+        r"^\| `([\w.]+)` \| (\S+) \| (lower|higher|) ?\| ", COMPARE.split("## Comparable?")[0], re.MULTILINE
+    )
     assert rows == [(metric.name, metric.unit, metric.better or "") for metric in METRICS.values()]
     assert all(f"`{name}`" in COMPARE for name in STATISTICS)
 
 
 def test_the_default_gates_are_those_of_the_document():
-    for command, baseline in (("compare", True), ("check", False)):
-        (cells,) = re.findall(rf"^\| `{command}` \| (.*) \| (.*) \|$", COMPARE, re.MULTILINE)
+    of_calls = {"": False, ", of calls": True}
+    for command, kind in product(("compare", "check"), of_calls):
+        (cells,) = re.findall(rf"^\| `{command}`{kind} \| (.*) \| (.*) \|$", COMPARE, re.MULTILINE)
         for level, cell in zip(("fail", "warn"), cells, strict=True):
-            written = [gate.text for gate in default_gates(baseline=baseline) if gate.level == level]
+            gates = default_gates(baseline=command == "compare", of_calls=of_calls[kind])
+            written = [gate.text for gate in gates if gate.level == level]
             assert re.findall(r"`([^`]+)`", cell) == written
 
 

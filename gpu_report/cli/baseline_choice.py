@@ -112,6 +112,8 @@ def _fingerprint(kept: Accepted, like: Fingerprint) -> Fingerprint | None:
     if not isinstance(facts, dict) or not all(isinstance(facts.get(each), dict) for each in ("hard", "arguments")):
         say_notes((f"{kept.path} has no fingerprint and is left out",))
         return None
+    if bool(facts.get("of_calls")) != like.of_calls:
+        return None  # a training is no baseline of calls
     if set(facts["hard"]) != set(like.hard):
         say_notes((f"{kept.path} was accepted by another version and is left out: accept it again",))
         return None

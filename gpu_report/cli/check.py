@@ -52,5 +52,5 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option of the command li
     gates = gates_asked_for(fail_on, warn_on, config, baseline=False)
     with ProgressLine("starting ...") as progress:
         analysis = analysed(run_of(run, named), drop_percent, drop_seconds, price_per_hour, progress)
-    comparison = compare_runs((), analysis, gates)
+    comparison = compare_runs((), analysis, gates(analysis))
     finish(redacted_comparison(comparison) if redacted else comparison, paths)

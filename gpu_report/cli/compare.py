@@ -83,7 +83,7 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option of the command 
         found = readable(others(find(after), path), analyse)
         return found if shelf else sorted(found, key=lambda each: -each.run.start_wall_s)
 
-    comparison = _compared(after, gates, before)
+    comparison = _compared(after, gates(after), before)
     finish(redacted_comparison(comparison) if redacted else comparison, {**paths, "html_path": html_path})
 
 

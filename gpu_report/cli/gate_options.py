@@ -12,10 +12,10 @@ from gpu_report.cli.gate_config import GateConfig, read_config
 from gpu_report.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from gpu_report.cli.common import Command
-    from gpu_report.model import Gate
+    from gpu_report.model import Analysis, Gate
 
 
 def options_of_gates(command: Command) -> Command:
@@ -42,22 +42,24 @@ def options_of_gates(command: Command) -> Command:
 
 def gates_asked_for(
     fail_on: Sequence[str], warn_on: Sequence[str], config: Path | None, *, baseline: bool
-) -> tuple[Gate, ...]:
-    """Return the gates of both levels: of each those of the command line, else of the file, else the defaults.
+) -> Callable[[Analysis], tuple[Gate, ...]]:
+    """Return what gates a run has of both levels: those of the command line, else of the file, else the defaults.
 
-    For a run alone (`baseline` False) a gate on a change is wrong use on the command line (UsageError); one of the
-    file, which serves `compare` as well, is left out, and that is said.
+    What is asked for is looked at before any run is read; which defaults there are depends on the run. For a run alone
+    (`baseline` False) a gate on a change is wrong use on the command line (UsageError); one of the file, which serves
+    `compare` as well, is left out, and that is said.
     """
     from gpu_report.analyse.compare.gate_syntax import chosen_gates, parse_gates
 
+    named = parse_gates(fail_on, warn_on)
     if not baseline:
-        _refuse_changes(parse_gates(fail_on, warn_on))
+        _refuse_changes(named)
     kept = GateConfig() if fail_on and warn_on else read_config(config)
     of_file = parse_gates(() if fail_on else kept.fail_on, () if warn_on else kept.warn_on)
     usable = of_file if baseline else _alone(of_file, kept.path)
     fails = fail_on or [gate.text for gate in usable if gate.level == "fail"]
     warns = warn_on or [gate.text for gate in usable if gate.level == "warn"]
-    return chosen_gates(fails, warns, baseline=baseline)
+    return lambda run: chosen_gates(fails, warns, baseline=baseline, of_calls=run.is_inference)
 
 
 def _refuse_changes(gates: Sequence[Gate]) -> None:

@@ -6,6 +6,7 @@ All other code takes them from here.
 
 from gpu_report.model.calls import ModelCalls
 from gpu_report.model.comparison import (
+    CallCause,
     Comparison,
     Difference,
     EpochCause,

@@ -31,14 +31,15 @@ class MetricComparison:
     """One metric of two runs: a statistic of its values, the change from baseline to run, and what that comes to.
 
     Values, `change` and `interval` (of the change) are in `unit`; of a metric in percent the change is in percentage
-    points. `change_share` and `interval_share` are of the baseline (0.1 is 10 %). `counts` says how many epochs or
-    windows of training each side has (`basis`; `run` is one figure a run), `correlation` what neighbours of them may
-    have in common (0 to 1). `significant` is None where there are too few for an interval. `enough_epochs` is set
+    points. `change_share` and `interval_share` are of the baseline (0.1 is 10 %). `counts` says how many epochs,
+    windows of training or calls each side has (`basis`; `run` is one figure a run), `correlation` what neighbours of
+    them may have in common (0 to 1). `significant` is None where there are too few for an interval. `enough` is set
     where a change would be certain if neighbours had nothing in common, and is not: so many ordinary epochs of each
-    run would show it. `each` has the values of several baselines, newest first; `band` is where one more like them
-    would lie, from three on, and `in_band` says that a change is more than chance, and yet no more than the baselines
-    differ by: it cannot be judged. `least_change` is the smallest change that counts, in `unit`. `outliers` counts
-    the values of each side that are left out because they stand far out from their siblings.
+    run would show it. Of calls it is set wherever a change is not certain, in calls. `model` names the
+    model where a run has several. `each` has the values of several baselines, newest first; `band` is where one more
+    like them would lie, from three on, and `in_band` says that a change is more than chance, and yet no more than the
+    baselines differ by: it cannot be judged. `least_change` is the smallest change that counts, in `unit`. `outliers`
+    counts the values of each side that are left out because they stand far out from their siblings.
     """
 
     metric: str
@@ -50,10 +51,10 @@ class MetricComparison:
     change_share: float | None = None
     interval: tuple[float, float] | None = None
     interval_share: tuple[float, float] | None = None
-    basis: Literal["epochs", "windows", "run"] = "epochs"
+    basis: Literal["epochs", "windows", "run", "calls"] = "epochs"
     counts: tuple[int, int] = (0, 0)
     correlation: float = 0.0
-    enough_epochs: int | None = None
+    enough: int | None = None
     significant: bool | None = None
     each: tuple[float, ...] = ()
     band: tuple[float, float] | None = None
@@ -62,6 +63,7 @@ class MetricComparison:
     outliers: tuple[int, int] = (0, 0)
     judgement: Judgement = "unknown"
     note: str = ""
+    model: str = ""
 
 
 @dataclass(frozen=True)
@@ -133,6 +135,19 @@ class EpochCause:
     run_s: float
     share: float
     line: LineChange | None = None
+
+
+@dataclass(frozen=True)
+class CallCause:
+    """The part of a call that most of a change of latency comes of: its mean, in milliseconds of a call in either run.
+
+    `share` is how much of the change of the mean it explains: 1 is all.
+    """
+
+    kind: Literal["preprocess", "inference", "postprocess", "other"]
+    baseline_ms: float
+    run_ms: float
+    share: float
 
 
 @dataclass(frozen=True)
@@ -213,8 +228,8 @@ class Comparison:
     the gates come to. `judgement` is of the whole, None with obstacles, without a baseline, or where baselines differ
     by as much as the epoch time changed and nothing else is certain; `verdict` is one or two sentences. `setup` names
     the run's set-up in letters that any file or server takes. `left_out` are the numbers of the epochs that do more
-    than train, of the baseline and of the run. `cause` is what most of the change of the epoch time comes of, None
-    where that is not known.
+    than train, of the baseline and of the run. `cause` is what most of the change of the epoch time or of
+    the latency comes of, None where that is not known.
     """
 
     baselines: tuple[Analysis, ...]
@@ -234,7 +249,7 @@ class Comparison:
     notes: tuple[str, ...] = ()
     left_out: tuple[frozenset[int], frozenset[int]] = (frozenset(), frozenset())
     code_lines: tuple[LineChange, ...] | None = None
-    cause: EpochCause | None = None
+    cause: EpochCause | CallCause | None = None
 
     @property
     def exit_code(self) -> int:

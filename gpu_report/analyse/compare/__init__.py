@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gpu_report.analyse.compare import thresholds as th
+from gpu_report.analyse.compare.calls import MIXED, calls_fingerprint, compare_calls, mixed, too_few_calls
 from gpu_report.analyse.compare.comparability import (
     crash_note,
     cut_short,
@@ -20,13 +21,19 @@ from gpu_report.analyse.compare.comparability import (
 from gpu_report.analyse.compare.epoch_cause import epoch_cause
 from gpu_report.analyse.compare.finding_changes import compare_findings, stutter
 from gpu_report.analyse.compare.fingerprint import Fingerprint, differences, fingerprint, slug
-from gpu_report.analyse.compare.gate_results import of_part, outcome_of, results, unmeasured
-from gpu_report.analyse.compare.gate_syntax import COUNTS
+from gpu_report.analyse.compare.gate_results import in_short, of_part, outcome_of, results, unmeasured, without_changes
 from gpu_report.analyse.compare.line_changes import LineComparison, compare_lines
 from gpu_report.analyse.compare.metrics import EPOCH_TIME
 from gpu_report.analyse.compare.samples import RunSample, run_sample
 from gpu_report.analyse.compare.set_aside import likely_disturbances, whole_words, with_enough_left
-from gpu_report.analyse.compare.significance import SampleValues, all_epochs, first_epochs, judge_all, values_of
+from gpu_report.analyse.compare.significance import (
+    SampleValues,
+    all_epochs,
+    first_epochs,
+    judge_all,
+    unjudged,
+    values_of,
+)
 from gpu_report.analyse.compare.slower_host import HostSlowdown, host_slowdown
 from gpu_report.analyse.compare.verdict import Reasons, failed_by_itself, judgement_of, verdict_of
 from gpu_report.model import (
@@ -39,7 +46,7 @@ from gpu_report.model import (
     MetricComparison,
     Obstacle,
 )
-from gpu_report.wording import lower_first, upper_first
+from gpu_report.wording import upper_first
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +62,10 @@ def compare(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[Gate] 
     """Return what became of a run since its baselines, newest baseline first; without baselines its own figures.
 
     Of several baselines those that cannot be compared are left out; where that leaves none, the obstacles are the first
-    one's. Differences are those from the first that is compared.
+    one's. Differences are those from the first that is compared. Calls of models are compared with those of models.
     """
+    if run.is_inference:
+        return compare_calls(baselines, run, gates)
     training = run_sample(run)
     before = [_baseline(baseline, training) for baseline in baselines]
     usable = _usable(before)
@@ -64,7 +73,7 @@ def compare(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[Gate] 
     obstacles = [
         *(usable[0].obstacles if usable else ()),
         *cut_short_obstacle(training.analysis, "The run", alone=not baselines),
-        *_too_little(sides, usable),
+        *([] if _is_mixed(usable) else _too_little(sides, usable)),
     ]
     metrics = judge_all(sides[:-1], sides[-1])
     notes = (*value_notes(metrics, gates), *recording_notes([each.training for each in usable], training), *notes)
@@ -86,7 +95,7 @@ def compare(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[Gate] 
         run=run,
         obstacles=tuple(obstacles),
         differences=unlike,
-        metrics=tuple(_unjudged(each) for each in metrics) if obstacles else metrics,
+        metrics=tuple(unjudged(each) for each in metrics) if obstacles else metrics,
         first_epochs=_first(sides, obstacles),
         all_epochs=None if obstacles else whole,
         findings=findings,
@@ -116,11 +125,15 @@ def without_baseline(run: Analysis, gates: Sequence[Gate], why: str) -> Comparis
 
 def fingerprint_of(analysis: Analysis) -> Fingerprint:
     """Return what a run was set up with."""
+    if analysis.is_inference:
+        return calls_fingerprint(analysis)
     return fingerprint(run_sample(analysis))
 
 
 def unfinished(analysis: Analysis) -> str:
-    """Return in words that a run cannot be a baseline, for it was cut short or trained nothing; empty where it can."""
+    """Return in words that a run cannot be a baseline, for it was cut short or did nothing; empty where it can."""
+    if analysis.is_inference:
+        return too_few_calls(analysis)
     return cut_short(analysis) or ("" if run_sample(analysis).epochs else "It holds no epoch after the first")
 
 
@@ -129,6 +142,11 @@ def _usable(before: Sequence[_Baseline]) -> list[_Baseline]:
     found = [each for each in before if not each.obstacles]
     long = [each for each in found if len(each.training.epochs) >= th.COMPARED_AT_LEAST]
     return long or found or list(before[:1])
+
+
+def _is_mixed(usable: Sequence[_Baseline]) -> bool:
+    """Tell whether there is no baseline but of calls."""
+    return bool(usable) and usable[0].training.analysis.is_inference
 
 
 def _gated(
@@ -141,28 +159,9 @@ def _gated(
     """Return what came of the gates: nothing where nothing can be compared; of a run alone what its part allows."""
     *baselines, run = sides
     if baselines and obstacles:
-        return _without_epochs(gates, run, obstacles)
+        return without_changes(gates, run.training.analysis, obstacles)
     found = results(gates, baselines, run, findings if baselines else None, cores)
-    return of_part(found, _in_short(obstacles)) if obstacles else found
-
-
-def _without_epochs(gates: Sequence[Gate], run: SampleValues, obstacles: Sequence[Obstacle]) -> tuple[GateResult, ...]:
-    """Return the gates as not measured; where training was only too short, what needs no epoch of it is counted."""
-    why = "; ".join(obstacle.text for obstacle in obstacles)
-    if any(obstacle.kind != "too little data" for obstacle in obstacles):
-        return unmeasured(gates, why)
-    short = _in_short(obstacles)
-    return tuple(
-        results([gate], (), run, None)[0]
-        if gate.metric in COUNTS and not gate.needs_baseline
-        else replace(unmeasured([gate], why)[0], why=short)
-        for gate in gates
-    )
-
-
-def _in_short(obstacles: Sequence[Obstacle]) -> str:
-    """Return obstacles in a few words, as within a sentence: the verdict has them at length."""
-    return "; ".join(lower_first(obstacle.name) for obstacle in obstacles)
+    return of_part(found, in_short(obstacles)) if obstacles else found
 
 
 def _lines(sides: Sequence[SampleValues], cores: HostSlowdown | None, time: MetricComparison | None) -> LineComparison:
@@ -171,7 +170,7 @@ def _lines(sides: Sequence[SampleValues], cores: HostSlowdown | None, time: Metr
 
 def _first(sides: Sequence[SampleValues], obstacles: Sequence[Obstacle]) -> MetricComparison | None:
     found = first_epochs(sides[:-1], sides[-1])
-    return _unjudged(found) if found and obstacles else found
+    return unjudged(found) if found and obstacles else found
 
 
 def _special(training: RunSample) -> frozenset[int]:
@@ -180,6 +179,8 @@ def _special(training: RunSample) -> frozenset[int]:
 
 def _baseline(analysis: Analysis, run: RunSample) -> _Baseline:
     training = run_sample(analysis)
+    if analysis.is_inference:
+        return _Baseline(training, (mixed(analysis, run.analysis),), (Obstacle("set-up", MIXED),))
     unlike = differences(fingerprint(training), fingerprint(run))
     hard = [difference for difference in unlike if difference.kind == "hard"]
     obstacles = [Obstacle("set-up", d.name, f"{d.baseline} in the baseline, {d.run} in the run") for d in hard]
@@ -197,9 +198,3 @@ def _too_little(sides: Sequence[SampleValues], baselines: Sequence[_Baseline]) -
     if not baselines:
         return []
     return [too_little(sides)] if any(side.is_short for side in sides) and not has_windows(sides) else []
-
-
-def _unjudged(metric: MetricComparison) -> MetricComparison:
-    """Return a metric's values alone: of runs that cannot be compared no change is reported."""
-    alone = MetricComparison(metric.metric, metric.statistic, metric.unit, metric.baseline, metric.run)
-    return replace(alone, basis=metric.basis, counts=metric.counts)

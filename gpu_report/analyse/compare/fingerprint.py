@@ -19,6 +19,7 @@ Value = str | float | int | None
 NOT_COMPARED = frozenset({"project", "name", "save_dir", "exist_ok", "device", "model", "imgsz", "resume", "verbose"})
 IN_EFFECT = ("batch", "workers", "cache")  # arguments that YOLO may replace: what it told is compared
 OFF = "off"
+PIXELS = "pixels of an image"
 LONGEST = 120  # characters of a value: a list of classes or a path is cut
 
 
@@ -28,6 +29,7 @@ class Fingerprint:
 
     `hard` must be the same for a comparison to mean anything, `arguments` are those of the training, `soft` is the
     rest. `parameters` is the model's size, by which models of different names may be the same; `images` are an epoch's.
+    One `of_calls` is of a run that calls models, which no training is compared with.
     """
 
     hard: Mapping[str, Value]
@@ -35,6 +37,7 @@ class Fingerprint:
     soft: Mapping[str, Value]
     parameters: int | None = None
     images: int | None = None
+    of_calls: bool = False
 
 
 def fingerprint(training: RunSample) -> Fingerprint:
@@ -44,16 +47,16 @@ def fingerprint(training: RunSample) -> Fingerprint:
     used = [summary.gpu for summary in training.analysis.gpus if summary.used]
     return Fingerprint(
         hard={
-            "GPU model": _names(used),
+            "GPU model": gpu_names(used),
             "GPUs used": len(used) or None,
             "model": _model(args.get("model", settings.get("model"))),
-            "imgsz": _text(said.get("imgsz")),
+            "imgsz": text_of(said.get("imgsz")),
             "training images": _whole(settings.get("images")),
         },
         arguments={
-            **{name: _text(value) for name, value in sorted(args.items()) if name not in {*NOT_COMPARED, *IN_EFFECT}},
-            "batch": _text(said.get("batch")),
-            "workers": _text(said.get("workers")),
+            **{name: text_of(value) for name, value in sorted(args.items()) if name not in {*NOT_COMPARED, *IN_EFFECT}},
+            "batch": text_of(said.get("batch")),
+            "workers": text_of(said.get("workers")),
             "cache": _cache(settings if "cache" in settings else args),
         },
         soft=_soft(training, used, settings),
@@ -71,7 +74,8 @@ def differences(baseline: Fingerprint, run: Fingerprint) -> tuple[Difference, ..
 def slug(known: Fingerprint) -> str:
     """Return the hard part of a fingerprint as the name of a folder."""
     gpus, count, model, imgsz, images = known.hard.values()
-    words = [f"{gpus or 'gpu'}-x{count or 0}", model or "model", f"{imgsz or 0}px", f"{images or 'unknown'}-images"]
+    what = "calls" if known.of_calls else f"{images or 'unknown'}-images"
+    words = [f"{gpus or 'gpu'}-x{count or 0}", model or "model", f"{imgsz or 0}px", what]
     text = "-".join(str(word) for word in words)
     return "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in text).strip(".-") or "unknown"
 
@@ -97,6 +101,8 @@ def _same(name: str, before: Value, after: Value, parameters: tuple[int | None, 
         return None
     if name == "training images" and isinstance(before, int) and isinstance(after, int):
         return abs(after - before) <= th.IMAGES_SHARE * before
+    if name == PIXELS and isinstance(before, int) and isinstance(after, int):
+        return abs(after - before) <= th.PIXELS_SHARE * before
     return before == after
 
 
@@ -128,9 +134,22 @@ def _args(training: RunSample) -> Mapping[str, object]:
 
 
 def _soft(training: RunSample, used: Sequence[Gpu], settings: Mapping[str, object]) -> dict[str, Value]:
-    analysis, recording = training.analysis, training.analysis.run.recording
-    limits = {gpu.power_limit_w for gpu in used if gpu.power_limit_w is not None}
+    analysis = training.analysis
     sources = {epoch.source for epoch in training.epochs}
+    return {
+        **machine_traits(analysis, used),
+        "processes of the training": _whole(settings.get("world_size")),
+        "amp in effect": text_of(settings.get("amp")),
+        "folder of the images": text_of(settings.get("data_folder")),
+        "disk of the images": _disk(settings.get("data_folder"), analysis.run.recording),
+        "epochs seen by": ", ".join(sorted(sources)) or None,
+    }
+
+
+def machine_traits(analysis: Analysis, used: Sequence[Gpu]) -> dict[str, Value]:
+    """Return what a machine and its software are, and how well they were recorded."""
+    recording = analysis.run.recording
+    limits = {gpu.power_limit_w for gpu in used if gpu.power_limit_w is not None}
     return {
         "power limit": " and ".join(f"{limit:.0f} W" for limit in sorted(limits)) or None,
         "driver": recording.driver,
@@ -139,13 +158,8 @@ def _soft(training: RunSample, used: Sequence[Gpu], settings: Mapping[str, objec
         "ultralytics": recording.ultralytics,
         "host": recording.host,
         "cores": recording.cores,
-        "processes of the training": _whole(settings.get("world_size")),
-        "amp in effect": _text(settings.get("amp")),
-        "folder of the images": _text(settings.get("data_folder")),
-        "disk of the images": _disk(settings.get("data_folder"), recording),
         "other processes on the GPUs": _other_processes(analysis),
         "recording": _coverage(analysis),
-        "epochs seen by": ", ".join(sorted(sources)) or None,
     }
 
 
@@ -170,7 +184,8 @@ def _coverage(analysis: Analysis) -> str:
     return "complete" if analysis.coverage >= WELL_COVERED else f"{100 * analysis.coverage:.0f} % of the time"
 
 
-def _names(used: Sequence[Gpu]) -> str | None:
+def gpu_names(used: Sequence[Gpu]) -> str | None:
+    """Return the names of some GPUs, each once; None where none is known."""
     names = sorted({gpu.name for gpu in used if gpu.name})
     return ", ".join(names) or None
 
@@ -180,7 +195,7 @@ def _model(value: object) -> str | None:
 
     None for weights that a training wrote: last.pt may be of any model.
     """
-    name = PurePath((_text(value) or "").replace("\\", "/")).stem
+    name = PurePath((text_of(value) or "").replace("\\", "/")).stem
     return None if name in {"", "last", "best"} else name
 
 
@@ -191,7 +206,8 @@ def _cache(said: Mapping[str, object]) -> str | None:
     return {"None": OFF, "False": OFF, "": OFF, "True": "ram"}.get(text, text)
 
 
-def _text(value: object) -> str | None:
+def text_of(value: object) -> str | None:
+    """Return a value as text, None for what is not known."""
     return None if value is None else str(value)
 
 

@@ -11,12 +11,20 @@ from typing import Protocol
 from gpu_report.analyse.compare import thresholds as th
 from gpu_report.analyse.compare.gate_counts import count
 from gpu_report.analyse.compare.gate_syntax import COUNTS
-from gpu_report.analyse.compare.metrics import DATA_WAIT, EPOCH_TIME, METRICS, TYPICAL, UTILISATION, WAIT_SHARE
+from gpu_report.analyse.compare.metrics import (
+    DATA_WAIT,
+    EPOCH_TIME,
+    METRICS,
+    TYPICAL,
+    UTILISATION,
+    WAIT_SHARE,
+    name_of,
+)
 from gpu_report.analyse.compare.samples import RunSample
 from gpu_report.analyse.compare.significance import OF_A_WHOLE, SampleValues, judge, not_enough
 from gpu_report.analyse.compare.slower_host import HostSlowdown
-from gpu_report.model import FindingChange, Gate, GateResult, MetricComparison, Obstacle, Outcome
-from gpu_report.wording import RATIO_FROM, amount, between, change, counted, share_change, speed_change
+from gpu_report.model import Analysis, FindingChange, Gate, GateResult, MetricComparison, Obstacle, Outcome
+from gpu_report.wording import RATIO_FROM, amount, between, change, counted, lower_first, share_change, speed_change
 
 MIDDLE = frozenset({TYPICAL, "mean", "p50"})  # statistics that go with the cores as a whole
 
@@ -47,7 +55,26 @@ def results(
 
 def unmeasured(gates: Sequence[Gate], why: str) -> tuple[GateResult, ...]:
     """Return every gate as not measured."""
-    return tuple(_unknown(gate, why) for gate in gates)
+    return tuple(unknown_result(gate, why) for gate in gates)
+
+
+def without_changes(gates: Sequence[Gate], run: Analysis, obstacles: Sequence[Obstacle]) -> tuple[GateResult, ...]:
+    """Return the gates as not measured; where there was only too little data, what needs no more of it is counted."""
+    why = "; ".join(obstacle.text for obstacle in obstacles)
+    if any(obstacle.kind != "too little data" for obstacle in obstacles):
+        return unmeasured(gates, why)
+    short = in_short(obstacles)
+    return tuple(
+        count_result(gate, run, None)
+        if gate.metric in COUNTS and not gate.needs_baseline
+        else replace(unmeasured([gate], why)[0], why=short)
+        for gate in gates
+    )
+
+
+def in_short(obstacles: Sequence[Obstacle]) -> str:
+    """Return obstacles in a few words, as within a sentence: the verdict has them at length."""
+    return "; ".join(lower_first(obstacle.name) for obstacle in obstacles)
 
 
 def of_part(found: Sequence[GateResult], why: str) -> tuple[GateResult, ...]:
@@ -79,16 +106,16 @@ def _result(
     gate: Gate, judged: Judge, run: SampleValues, findings: Sequence[FindingChange] | None, *, has_baseline: bool
 ) -> GateResult:
     if gate.metric in COUNTS:
-        return _count_result(gate, run, findings)
+        return count_result(gate, run.training.analysis, findings)
     if not gate.limits_change:
-        return _bound_result(gate, judged(gate.metric, gate.statistic, alone=True), run)
+        return bound_result(gate, judged(gate.metric, gate.statistic, alone=True), _without_epochs(gate, run.training))
     if not has_baseline:
-        return _unknown(gate, "there is no baseline to compare with")
+        return unknown_result(gate, "there is no baseline to compare with")
     time = judged(EPOCH_TIME, METRICS[EPOCH_TIME].statistic, alone=False)
-    return _change_result(gate, judged(gate.metric, gate.statistic, alone=False), time)
+    return change_result(gate, judged(gate.metric, gate.statistic, alone=False), time)
 
 
-def _unknown(gate: Gate, why: str, about: str = "") -> GateResult:
+def unknown_result(gate: Gate, why: str, about: str = "") -> GateResult:
     """Return a gate of which there is no figure at all."""
     return GateResult(gate, "not measured", f"{about}: {why}" if about else why, why=why)
 
@@ -123,21 +150,23 @@ def _beside_cores(result: GateResult, judged: Judge, cores: HostSlowdown) -> Gat
     return result
 
 
-def _count_result(gate: Gate, run: SampleValues, findings: Sequence[FindingChange] | None) -> GateResult:
-    found = count(gate.metric, gate.statistic, run.training.analysis, findings)
+def count_result(gate: Gate, run: Analysis, findings: Sequence[FindingChange] | None) -> GateResult:
+    """Return the result of a gate on what is counted of a run as a whole."""
+    found = count(gate.metric, gate.statistic, run, findings)
     if found.value is None:
-        return _unknown(gate, found.what)
+        return unknown_result(gate, found.what)
     unit = "%" if gate.metric == "coverage" else ""
     which = f" ({found.which})" if found.which else ""
     text = f"{found.what}: {amount(found.value, unit)}{which}, limit: {_limit(gate, unit)}"
     return GateResult(gate, "failed" if _breaks(found.value, gate) else "passed", text, found.value)
 
 
-def _bound_result(gate: Gate, compared: MetricComparison, run: SampleValues) -> GateResult:
-    label = METRICS[gate.metric].label
+def bound_result(gate: Gate, compared: MetricComparison, missing: str) -> GateResult:
+    """Return the result of a gate on a run's own value; `missing` says why there is none, after a colon."""
+    name = name_of(compared)
     if compared.run is None:
-        return _unknown(gate, f"{label} is not known{_without_epochs(gate, run.training)}")
-    text = f"{label} {amount(compared.run, compared.unit)}, limit: {_limit(gate, compared.unit)}"
+        return unknown_result(gate, f"{name} is not known{missing}")
+    text = f"{name} {amount(compared.run, compared.unit)}, limit: {_limit(gate, compared.unit)}"
     return GateResult(gate, "failed" if _breaks(compared.run, gate) else "passed", text, compared.run)
 
 
@@ -154,16 +183,16 @@ def _without_epochs(gate: Gate, training: RunSample) -> str:
     return ": it needs epochs, and there was no training"
 
 
-def _change_result(gate: Gate, compared: MetricComparison, time: MetricComparison) -> GateResult:
+def change_result(gate: Gate, compared: MetricComparison, time: MetricComparison) -> GateResult:
     """Return whether a metric changed by more than is allowed, for certain."""
-    label = METRICS[gate.metric].label
+    name = name_of(compared)
     value = compared.change_share if gate.kind == "share" else compared.change
     if value is None or compared.significant is None:
         missing = "the run" if compared.run is None else "the baseline"
         known = compared.baseline is not None and compared.run is not None
         why = compared.note or ("the baseline is zero" if known else f"{missing} does not have it")
-        return _unknown(gate, why, label)
-    text = f"{label} {_by(gate, value, compared)}, limit: {_limit(gate, compared.unit)}"
+        return unknown_result(gate, why, name)
+    text = f"{name} {_by(gate, value, compared)}, limit: {_limit(gate, compared.unit)}"
     passed, failed = (GateResult(gate, outcome, text, value) for outcome in ("passed", "failed"))
     if not _breaks(value, gate):
         return passed
@@ -179,8 +208,9 @@ def _change_result(gate: Gate, compared: MetricComparison, time: MetricCompariso
 
 def _unsure(compared: MetricComparison, passed: GateResult) -> GateResult:
     """Return a change beyond its limit that may be chance: undecided where more epochs would show it, else passed."""
-    if compared.enough_epochs is not None:
-        return _undecided(replace(passed, outcome="failed"), "too few epochs", not_enough(compared))
+    if compared.enough is not None:
+        few = "too few calls" if compared.basis == "calls" else "too few epochs"
+        return _undecided(replace(passed, outcome="failed"), few, not_enough(compared))
     doubt = "the epochs differ too much to be sure"
     return replace(passed, summary=f"{passed.summary}; {doubt}", unsure=True)
 

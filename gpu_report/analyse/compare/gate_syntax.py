@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Literal
 
-from gpu_report.analyse.compare.metrics import ALSO_CALLED, MEMORY, METRICS, STATISTICS, UTILISATION, WORK, Metric
+from gpu_report.analyse.compare.metrics import ALSO_CALLED, METRICS, UTILISATION, WORK, Metric
 from gpu_report.errors import UsageError
 from gpu_report.model import Gate
 
@@ -25,8 +25,10 @@ COUNTS: Mapping[str, tuple[str, ...]] = {
 }
 UNITS: Mapping[str, Mapping[str, float]] = {
     "s": {"s": 1, "ms": 0.001, "min": 60, "h": 3600},
+    "ms": {"ms": 1, "s": 1000},
     "MiB": {"MiB": 1, "GiB": 1024},
     "J": {"J": 1, "kJ": 1000, "Wh": 3600, "kWh": 3_600_000},
+    "J/image": {"J": 1, "mJ": 0.001, "J/image": 1},
     "images/s": {"images/s": 1},
     "%": {"%": 1},
 }
@@ -39,6 +41,10 @@ CHECK_FAILS_ON = ("findings.critical:0", "xid.fatal:0")
 # Whoever names a limit of his own does not ask for crashes to go through: these stay beside all others.
 CRASHES = frozenset({("findings", "critical"), ("xid", "fatal")})
 CHECK_WARNS_ON = ("util:40%", "coverage:95%", "findings.warning:0")
+# Of runs that call models. How many images come a second is the callers' doing, too: that only warns.
+CALLS_FAIL_ON = ("latency.p95:+5%", "xid.fatal:0", "findings.critical:0")
+CALLS_WARN_ON = ("images_per_s:-10%", "energy.per_image:+10%", "memory_peak:+10%", "findings.new:0")
+CALLS_ALONE_WARN_ON = ("coverage:95%", "findings.warning:0")
 
 _EXPRESSION = re.compile(
     r"(?P<metric>[a-z_]+)(?:\.(?P<statistic>[a-z0-9_]+))?\s*:\s*"
@@ -51,14 +57,18 @@ def parse_gates(fail_on: Sequence[str], warn_on: Sequence[str]) -> tuple[Gate, .
     return (*(parse_gate(text, "fail") for text in fail_on), *(parse_gate(text, "warn") for text in warn_on))
 
 
-def default_gates(*, baseline: bool) -> tuple[Gate, ...]:
-    """Return the gates of `compare` or, without a baseline, those of `check`."""
-    fails, warns = (COMPARE_FAILS_ON, COMPARE_WARNS_ON) if baseline else (CHECK_FAILS_ON, CHECK_WARNS_ON)
+def default_gates(*, baseline: bool, of_calls: bool = False) -> tuple[Gate, ...]:
+    """Return the gates of `compare` or, without a baseline, those of `check`; `of_calls` of a run that calls models."""
+    fails = (CALLS_FAIL_ON if of_calls else COMPARE_FAILS_ON) if baseline else CHECK_FAILS_ON
+    warns_alone = CALLS_ALONE_WARN_ON if of_calls else CHECK_WARNS_ON
+    warns = (CALLS_WARN_ON if of_calls else COMPARE_WARNS_ON) if baseline else warns_alone
     must, *may = [parse_gate(text, "fail") for text in fails]
     return (must, *map(_optional, may), *(_optional(parse_gate(text, "warn")) for text in warns))
 
 
-def chosen_gates(fail_on: Sequence[str], warn_on: Sequence[str], *, baseline: bool) -> tuple[Gate, ...]:
+def chosen_gates(
+    fail_on: Sequence[str], warn_on: Sequence[str], *, baseline: bool, of_calls: bool = False
+) -> tuple[Gate, ...]:
     """Return the gates of both levels; a level for which nothing is named keeps its defaults, and its failures with it.
 
     Crashes fail whatever else is named. A default gives way to a gate on the same quantity that is named: who wants the
@@ -68,7 +78,9 @@ def chosen_gates(fail_on: Sequence[str], warn_on: Sequence[str], *, baseline: bo
     taken = {_quantity(gate) for gate in named}
     levels = {gate.level for gate in named}
     defaults = [
-        g for g in default_gates(baseline=baseline) if g.level not in levels or (g.metric, g.statistic) in CRASHES
+        g
+        for g in default_gates(baseline=baseline, of_calls=of_calls)
+        if g.level not in levels or (g.metric, g.statistic) in CRASHES
     ]
     kept = [gate for gate in defaults if _quantity(gate) not in taken]
     return tuple(sorted((*named, *kept), key=lambda gate: gate.level != "fail"))
@@ -84,7 +96,8 @@ def parse_gate(text: str, level: Level = "fail") -> Gate:
     found = _EXPRESSION.fullmatch(text.strip())
     if found is None:
         raise UsageError(f"gate {text!r} is none: write METRIC:LIMIT, such as 'epoch_time:+5%' or 'xid.fatal:0'")
-    name, sign = found["metric"], (found["sign"] or "").replace("\u2212", "-")
+    name, statistic = _quantity_of(found)
+    sign = (found["sign"] or "").replace("\u2212", "-")
     number, unit = float(found["number"]), found["unit"]
     if name in COUNTS:
         return _count(text, level, found, sign, number, unit)
@@ -93,13 +106,19 @@ def parse_gate(text: str, level: Level = "fail") -> Gate:
         hint = f"did you mean {near[0]}?" if near else f"known are {', '.join([*METRICS, *COUNTS])}"
         raise UsageError(f"gate {text!r}: there is no metric {name}; {hint}")
     metric = METRICS[name]
-    statistic = _statistic(text, metric, found["statistic"])
+    statistic = _statistic(text, metric, statistic)
     kind, limit = (
         _change(text, metric, sign, number, unit) if sign in {"+", "-"} else _bound(text, metric, sign, number, unit)
     )
     gate = Gate(text.strip(), name, statistic, kind, limit, level)
     _check_range(gate, metric.unit)
     return gate
+
+
+def _quantity_of(found: re.Match[str]) -> tuple[str, str | None]:
+    """Return the metric and the statistic that are named; some metrics have a dot of their own: energy.per_image."""
+    whole = f"{found['metric']}.{found['statistic']}"
+    return (whole, None) if whole in METRICS else (found["metric"], found["statistic"])
 
 
 def _check_range(gate: Gate, unit: str) -> None:
@@ -128,9 +147,9 @@ def _statistic(text: str, metric: Metric, named: str | None) -> str:
     if named is None:
         return metric.statistic
     statistic = ALSO_CALLED.get(named, named)
-    known = ("max",) if metric.name == MEMORY else tuple(STATISTICS)  # a peak is one figure a run
-    if statistic not in known:
-        raise UsageError(f"gate {text!r}: {metric.name} has no statistic {named}; it has {', '.join(known)}")
+    if statistic not in metric.statistics:
+        known = ", ".join(metric.statistics)
+        raise UsageError(f"gate {text!r}: {metric.name} has no statistic {named}; it has {known}")
     return statistic
 
 

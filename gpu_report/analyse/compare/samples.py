@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import fmean
@@ -133,11 +133,11 @@ def whole_utilisation_pct(training: RunSample) -> float | None:
     return fmean(mean for mean, _ in means)
 
 
-def memory_peak_mib(training: RunSample) -> float | None:
-    """Return the most memory that any used GPU held in the whole training."""
+def memory_peak_mib(gpus: Iterable[GpuSeries]) -> float | None:
+    """Return the most memory that any of some GPUs held in the whole recording, None where none was read."""
     peaks = [
         float(np.nanmax(memory))
-        for series, _ in training.gpus
+        for series in gpus
         if np.isfinite(memory := series.samples["memory_used_mib"].to_numpy(dtype=float)).any()
     ]
     return max(peaks, default=None)

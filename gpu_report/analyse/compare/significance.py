@@ -53,7 +53,7 @@ from gpu_report.analyse.timeseries.student import student_quantile
 from gpu_report.analyse.timeseries.thresholds import OUTLIER_SHARE, OUTLIER_SIBLINGS
 from gpu_report.model import EpochSummary, Finding, Judgement, MetricComparison
 
-Basis = Literal["epochs", "windows", "run"]
+Basis = Literal["epochs", "windows", "run", "calls"]
 OF_A_WHOLE = frozenset({TYPICAL, "mean"})  # statistics that a run without epochs has, too
 NOISE = "within the noise"
 IN_BAND = "changed, but the baselines differ by as much"
@@ -163,13 +163,13 @@ def judge(baselines: Sequence[SampleValues], run: SampleValues, metric: Metric, 
     if metric.name == MEMORY and statistic == "max":
         return _peaks(baselines, run, metric)
     if metric.name == UTILISATION and not baselines and not run.training.epochs and statistic in OF_A_WHOLE:
-        return _compared(metric, statistic, [whole_utilisation_pct(run.training)], "run")
+        return compared_figures(metric, statistic, [whole_utilisation_pct(run.training)], "run")
     sides, choose, figure_of = (*baselines, run), statistic in {TYPICAL, "p50"}, statistic_of(metric.name, statistic)
     basis = _basis([side.steady if choose else side.known for side in sides], metric.name)
     known = [side.steady(metric.name, basis) if choose else side.known(metric.name, basis) for side in sides]
     values = [side.typical(metric, basis) for side in sides] if choose else known
     figures = [float(figure_of(each)) if len(each) else None for each in values]
-    compared = _compared(metric, statistic, figures, basis)
+    compared = compared_figures(metric, statistic, figures, basis)
     fewest = min(len(each) for each in known)
     counts = (min((len(each) for each in values[:-1]), default=0), len(values[-1]))
     compared = replace(compared, counts=counts, least_change=_least(baselines, metric, compared.baseline))
@@ -181,7 +181,13 @@ def judge(baselines: Sequence[SampleValues], run: SampleValues, metric: Metric, 
     found = change_interval(values[:-1], values[-1], figure_of)
     compared = replace(compared, interval=found.ends, interval_share=found.share, correlation=found.correlation)
     enough = None if found.enough is None else _epochs_for(found.enough, (*baselines, run), basis, metric.name)
-    return _judged(replace(_held_against_band(compared, is_sure=found.is_certain), enough_epochs=enough), metric)
+    return with_judgement(replace(held_against_band(compared, is_sure=found.is_certain), enough=enough), metric)
+
+
+def unjudged(metric: MetricComparison) -> MetricComparison:
+    """Return a metric's values alone: of runs that cannot be compared no change is reported."""
+    alone = MetricComparison(metric.metric, metric.statistic, metric.unit, metric.baseline, metric.run)
+    return replace(alone, basis=metric.basis, counts=metric.counts, model=metric.model)
 
 
 def first_epochs(baselines: Sequence[SampleValues], run: SampleValues) -> MetricComparison | None:
@@ -189,7 +195,7 @@ def first_epochs(baselines: Sequence[SampleValues], run: SampleValues) -> Metric
     known = [first_epoch_s(side.training) for side in (*baselines, run)]
     if all(value is None for value in known):
         return None
-    compared = _compared(METRICS[EPOCH_TIME], "mean", known, "run")
+    compared = compared_figures(METRICS[EPOCH_TIME], "mean", known, "run")
     return replace(compared, metric="first_epoch_time", note="not judged: there is only one")
 
 
@@ -199,7 +205,7 @@ def all_epochs(baselines: Sequence[SampleValues], run: SampleValues) -> MetricCo
         return None
     known = [side.known(EPOCH_TIME, "epochs") for side in (*baselines, run)]
     figures = [float(values.mean()) if len(values) else None for values in known]
-    compared = _compared(METRICS[EPOCH_TIME], "mean", figures, "run")
+    compared = compared_figures(METRICS[EPOCH_TIME], "mean", figures, "run")
     return replace(compared, metric="all_epochs_time", note="not judged: it includes interruptions")
 
 
@@ -213,7 +219,8 @@ def _basis(picks: Sequence[Callable[[str, Basis], Floats]], metric: str) -> Basi
     return "windows" if by_windows else "epochs"
 
 
-def _compared(metric: Metric, statistic: str, figures: Sequence[float | None], basis: Basis) -> MetricComparison:
+def compared_figures(metric: Metric, statistic: str, figures: Sequence[float | None], basis: Basis) -> MetricComparison:
+    """Return the change of a metric from the median of the baselines to the run, which is the last of the figures."""
     before = [figure for figure in figures[:-1] if figure is not None]
     baseline, after = (median(before) if before else None), figures[-1]
     change = None if baseline is None or after is None else after - baseline
@@ -224,12 +231,12 @@ def _compared(metric: Metric, statistic: str, figures: Sequence[float | None], b
 
 def _peaks(baselines: Sequence[SampleValues], run: SampleValues, metric: Metric) -> MetricComparison:
     """Return the memory peaks: one figure a run, which is the same each time, so that any change counts."""
-    figures = [memory_peak_mib(side.training) for side in (*baselines, run)]
-    compared = _compared(metric, "max", figures, "run")
+    figures = [memory_peak_mib(series for series, _ in side.training.gpus) for side in (*baselines, run)]
+    compared = compared_figures(metric, "max", figures, "run")
     if compared.change is None:
         return compared
     compared = replace(compared, counts=(1, 1), least_change=_least(baselines, metric, compared.baseline))
-    return _judged(_held_against_band(compared, is_sure=True), metric)
+    return with_judgement(held_against_band(compared, is_sure=True), metric)
 
 
 def _least(baselines: Sequence[SampleValues], metric: Metric, baseline: float | None) -> float | None:
@@ -263,7 +270,7 @@ def _outliers(known: Sequence[Floats], kept: Sequence[Floats]) -> tuple[int, int
 
 def _unsure(compared: MetricComparison) -> MetricComparison:
     """Return a change that may be chance: nobody knows where more epochs would show it, else it is the same."""
-    if compared.enough_epochs is not None:
+    if compared.enough is not None:
         return replace(compared, note=_joined(not_enough(compared), compared.note))
     return replace(compared, judgement="same", note=_joined(NOISE, compared.note))
 
@@ -279,7 +286,7 @@ def _too_few(counts: tuple[int, int], basis: Basis) -> str:
     return f"too few {basis} to judge: {counts[0]} and {counts[1]}, at least {th.COMPARED_AT_LEAST} each are needed"
 
 
-def _held_against_band(compared: MetricComparison, *, is_sure: bool) -> MetricComparison:
+def held_against_band(compared: MetricComparison, *, is_sure: bool) -> MetricComparison:
     """Return a metric with its band; a change that is sure counts as significant only outside of it."""
     band, run = band_of(compared.each, 100.0 if compared.unit == "%" else math.inf), compared.run
     inside = band is not None and run is not None and band[0] <= run <= band[1]
@@ -299,7 +306,8 @@ def band_of(figures: Sequence[float], most: float) -> tuple[float, float] | None
     return max(fmean(figures) - reach, 0.0), min(fmean(figures) + reach, most)
 
 
-def _judged(compared: MetricComparison, metric: Metric) -> MetricComparison:
+def with_judgement(compared: MetricComparison, metric: Metric) -> MetricComparison:
+    """Return a metric with what its change comes to."""
     change, least = compared.change, compared.least_change
     if change is None or least is None or compared.significant is None:
         return compared
@@ -315,10 +323,11 @@ def _judged(compared: MetricComparison, metric: Metric) -> MetricComparison:
 
 
 def not_enough(compared: MetricComparison) -> str:
-    """Return what would decide a change that may come of neighbouring epochs being alike, and which way it points."""
+    """Return what would decide a change that may come of neighbours being alike, and which way it points."""
     way = "more" if (compared.change or 0) > 0 else "less"
-    enough = f"about {compared.enough_epochs} epochs of each run would be enough"
-    return f"too few epochs to be sure: it points to {way}, and {enough}"
+    what = "calls" if compared.basis == "calls" else "epochs"
+    enough = f"about {compared.enough:,} {what} of each run would be enough"
+    return f"too few {what} to be sure: it points to {way}, and {enough}"
 
 
 def _by_epoch_time(utilisation: MetricComparison, time: MetricComparison) -> MetricComparison:

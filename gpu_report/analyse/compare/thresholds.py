@@ -38,7 +38,10 @@ GPU_WORK_SHARE = 1 / 3  # of the cores' change: from here on the GPU's work is a
 RECURS_SHARE = 1 / 3
 DISTURBED_SHARE = LEAST_TIME_SHARE  # of an epoch or a window: less moves its time by less than what counts as a change
 DISTURBANCES_SHARE = 0.5  # of the slow-down of the run as a whole: from here on they are named as its likely reason
-# Of the change of the epoch time: a part of the epoch that changed by as much is its cause. More than half, so that no
+CALLS_TO_COMPARE = 2  # times as many calls as a percentile needs by itself: 400 for p95, or its interval has no end
+LEAST_PART_SHARE = 0.02  # of a call: a part of it that changed by less is no news, whatever share of itself that is
+PIXELS_SHARE = 0.05  # images whose mean size differs by more are other work; latency is about in proportion to pixels
+# Of the change of the epoch time or of a call: a part that changed by as much is its cause. More than half, so that no
 # two parts can be, and some more, for both changes have intervals.
 CAUSES_SHARE = 2 / 3
 SHARED_GPU_SHARE = 0.05  # of the time: less of another process on the GPUs is not worth a word

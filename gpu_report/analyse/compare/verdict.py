@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from gpu_report.analyse.compare.epoch_cause import CERTAIN, because
-from gpu_report.analyse.compare.metrics import DATA_WAIT, EPOCH_TIME, METRICS, UTILISATION, WAIT_SHARE, WORK
+from gpu_report.analyse.compare.metrics import DATA_WAIT, EPOCH_TIME, METRICS, UTILISATION, WAIT_SHARE, WORK, name_of
 from gpu_report.analyse.compare.significance import NOISE
 from gpu_report.analyse.compare.slower_host import SAME_EPOCH, HostSlowdown, is_all, is_in_band, slowdown_words
 from gpu_report.model import Difference, EpochCause, GateResult, MetricComparison, Obstacle
@@ -98,7 +98,7 @@ def _is_open(time: MetricComparison) -> bool:
 
 def _takes_more(time: MetricComparison) -> bool:
     """Tell whether a change that is worth a word takes more epochs to tell from chance."""
-    return time.judgement == "unknown" and time.enough_epochs is not None
+    return time.judgement == "unknown" and time.enough is not None
 
 
 def failed_by_itself(gates: Sequence[GateResult]) -> str:
@@ -121,7 +121,7 @@ def _in_order(
     """Return what changed: the epoch time first where that is certain or all there is, else what is certain."""
     apart = {WAIT_SHARE} if cause is not None and cause.kind == "data loading" else set()  # said with the epoch time
     mentioned = [metric for metric in metrics if metric.metric not in SAID_APART | apart]
-    groups = {judgement: _mentions(mentioned, judgement) for judgement in ("worse", "better", "changed")}
+    groups = {judgement: mentions(mentioned, judgement) for judgement in ("worse", "better", "changed")}
     decides = time is not None and (time.judgement in CERTAIN or as_the_cores)
     epochs = _epochs(
         time, cause, as_the_cores=as_the_cores, is_first=decides or not (groups["worse"] or groups["better"])
@@ -162,7 +162,7 @@ def _epochs(time: MetricComparison | None, cause: EpochCause | None, *, as_the_c
 def _unsure(time: MetricComparison) -> str:
     """Return a change that may be chance, with what would show it; empty where it is sure, or too small to matter."""
     if _takes_more(time):
-        enough = f"About {time.enough_epochs} epochs of each run would be enough"
+        enough = f"About {time.enough} epochs of each run would be enough"
         return f"{_values(time)}, but there are too few epochs to be sure. {enough}."
     return f"{_values(time)}, but that is within the noise: no certain change." if time.note == NOISE else ""
 
@@ -190,8 +190,8 @@ def _differ(time: MetricComparison, *, slower: bool) -> str:
     return f" The baselines took {between((min(time.each), max(time.each)), 's')}: {until}."
 
 
-def _mentions(metrics: Sequence[MetricComparison], judgement: str) -> str:
-    """Return metrics of a judgement in a line, and how many more there are than anybody reads."""
+def mentions(metrics: Sequence[MetricComparison], judgement: str) -> str:
+    """Return the metrics of a judgement in a line, and how many more there are than anybody reads."""
     named = [_mention(metric) for metric in metrics if metric.judgement == judgement]
     more = len(named) - METRICS_SHOWN
     return ", ".join([*named[:METRICS_SHOWN], *([f"{more} more"] if more > 0 else [])])
@@ -199,22 +199,31 @@ def _mentions(metrics: Sequence[MetricComparison], judgement: str) -> str:
 
 def _mention(metric: MetricComparison) -> str:
     values = f"{amount(metric.baseline, metric.unit)} \u2192 {amount(metric.run, metric.unit)}"
-    return f"{METRICS[metric.metric].label} {values}"
+    return f"{name_of(metric)} {values}"
 
 
 def _changed(reasons: Reasons, metrics: Sequence[MetricComparison]) -> str:
     """Return the likely reason where the epoch time changed: what disturbed a run, else changed arguments."""
     reason = reasons.disturbances
     judged = {metric.metric: metric.judgement for metric in metrics}
-    arguments = [d for d in reasons.unlike if d.kind == "argument" and d.name not in SAME_EPOCH]
+    told = [d for d in reasons.unlike if d.name not in SAME_EPOCH]
+    likely = judged.get(EPOCH_TIME) in {"better", "worse"}
+    said = settings_words(told, likely=likely, beside=bool(reason))
+    changed = any(judgement in {"better", "worse"} for judgement in judged.values())
+    if not said and (changed or reason):
+        said = "No training argument was changed."
+    return f"{reason} {said}".strip()
+
+
+def settings_words(unlike: Sequence[Difference], *, likely: bool, beside: bool = False) -> str:
+    """Return which arguments were changed, as the likely reason or `beside` another one; empty where none was."""
+    arguments = [d for d in unlike if d.kind == "argument"]
     if not arguments:
-        changed = any(judgement in {"better", "worse"} for judgement in judged.values())
-        return f"{reason} No training argument was changed.".strip() if changed or reason else ""
+        return ""
     parts = [f"{d.name} {d.baseline} \u2192 {d.run}" for d in sorted(arguments, key=_telling)[:ARGUMENTS_SHOWN]]
     more = f" and {len(arguments) - len(parts)} more" if len(arguments) > len(parts) else ""
-    likely = judged.get(EPOCH_TIME) in {"better", "worse"}
-    start = "Also changed" if reason else "Likely reason" if likely else "Changed"
-    return f"{reason} {start}: {', '.join(parts)}{more}.".strip()
+    start = "Also changed" if beside else "Likely reason" if likely else "Changed"
+    return f"{start}: {', '.join(parts)}{more}."
 
 
 def _telling(difference: Difference) -> tuple[bool, str]:

@@ -1,5 +1,7 @@
 """A run's figures for services that keep their history: Bencher, and github-action-benchmark."""
 
+import math
+import re
 from typing import Any
 
 from gpu_report.model import Comparison, MetricComparison
@@ -19,10 +21,15 @@ def bencher(comparison: Comparison) -> Json:
 
     Its lower and upper values are where the run lies by the interval of the change from the baseline.
     """
-    found: Json = json_ready(
-        {comparison.setup: {metric.metric.replace("_", "-"): _measure(metric) for metric in _known(comparison)}}
-    )
+    found: Json = json_ready({comparison.setup: {_name(metric): _measure(metric) for metric in _known(comparison)}})
     return found
+
+
+def _name(metric: MetricComparison) -> str:
+    """Return a metric as a measure is called: epoch-time, latency-p95, latency-p95-yolo26n of one model of several."""
+    statistic = metric.statistic if metric.metric == "latency" else ""
+    name = "-".join(part for part in (metric.metric, statistic, metric.model) if part)
+    return re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")
 
 
 def github_benchmark(comparison: Comparison, *, bigger_is_better: bool) -> list[Json]:
@@ -45,12 +52,14 @@ def _measure(metric: MetricComparison) -> Json:
     if metric.baseline is None or metric.interval is None:
         return measure
     low, high = (metric.baseline + end for end in metric.interval)
+    if not math.isfinite(low + high):
+        return measure
     return {**measure, "lower_value": low, "upper_value": high}
 
 
 def _row(comparison: Comparison, metric: MetricComparison) -> Json:
     row = {"name": f"{comparison.setup}: {label(metric)}", "unit": metric.unit, "value": metric.run}
-    if metric.interval is not None:
+    if metric.interval is not None and all(map(math.isfinite, metric.interval)):
         half = (metric.interval[1] - metric.interval[0]) / 2
         row |= {"range": f"\u00b1 {half:.3g}", "extra": f"99 % interval of the change: {interval_words(metric)}"}
     return row

@@ -6,6 +6,7 @@ from gpu_report import __version__
 from gpu_report.iso_time import iso_utc
 from gpu_report.model import (
     Analysis,
+    CallCause,
     Comparison,
     Difference,
     EpochCause,
@@ -44,7 +45,7 @@ def build_comparison(comparison: Comparison) -> Json:
             "metrics": [_metric(metric) for metric in comparison.metrics],
             "first_epochs": _metric(comparison.first_epochs) if comparison.first_epochs else None,
             "all_epochs": _metric(comparison.all_epochs) if comparison.all_epochs else None,
-            "stutter": {"baseline": comparison.stutter[0] or None, "run": comparison.stutter[1]},
+            "stutter": {"baseline": comparison.stutter[0] or None, "run": comparison.stutter[1] or None},
             "findings": [_finding(finding) for finding in comparison.findings],
             "code_lines": None if comparison.code_lines is None else [_line(line) for line in comparison.code_lines],
             "gates": [_gate(result) for result in comparison.gates],
@@ -60,6 +61,7 @@ def _run(analysis: Analysis) -> Json:
         "start": iso_utc(run.start_wall_s),
         "duration_s": run.duration_s,
         "epochs": len(analysis.epochs),
+        "calls": sum(served.latency.calls for served in analysis.served),
         "coverage_pct": 100 * analysis.coverage,
         "ending": ending_words(analysis.ending) if analysis.ending else None,
         "verdict": analysis.verdict.text,
@@ -78,6 +80,7 @@ def _difference(difference: Difference) -> Json:
 def _metric(metric: MetricComparison) -> Json:
     return {
         "metric": metric.metric,
+        "model": metric.model or None,
         "label": label(metric),
         "statistic": metric.statistic,
         "unit": metric.unit,
@@ -99,14 +102,17 @@ def _metric(metric: MetricComparison) -> Json:
         "baseline_outliers": metric.outliers[0],
         "run_outliers": metric.outliers[1],
         "correlation": metric.correlation,
-        "enough_epochs": metric.enough_epochs,
+        "enough_epochs": None if metric.basis == "calls" else metric.enough,
+        "enough_calls": metric.enough if metric.basis == "calls" else None,
         "note": metric.note or None,
     }
 
 
-def _cause(cause: EpochCause | None) -> Json | None:
+def _cause(cause: EpochCause | CallCause | None) -> Json | None:
     if cause is None:
         return None
+    if isinstance(cause, CallCause):
+        return {"kind": cause.kind, "baseline_ms": cause.baseline_ms, "run_ms": cause.run_ms, "share": cause.share}
     line = None if cause.line is None else _line(cause.line)
     seconds = {"baseline_s": cause.baseline_s, "run_s": cause.run_s}
     return {"kind": cause.kind, **seconds, "share": cause.share, "line": line}

@@ -66,7 +66,7 @@ def compose_comparison(comparison: Comparison) -> ComparisonView:
         runs=(*(_run("Baseline", newest) for newest in comparison.baselines[:1]), _run("Run", comparison.run)),
         baselines=_several(comparison),
         band=band_head(comparison),
-        metrics=(*(_metric(metric, reach) for metric in shown(comparison)), _stutter(comparison)),
+        metrics=(*(_metric(metric, reach) for metric in shown(comparison)), *_stutter(comparison)),
         whiskers=f"\u2212{share(reach)} to +{share(reach)}" if reach else "",
         gates=tuple(
             GateRow(gate_word(r), GATE_MOODS.get(gate_word(r), "good"), r.gate.text, tied(r.summary))
@@ -123,8 +123,8 @@ def _metric(metric: MetricComparison, reach: float) -> MetricRow:
     )
 
 
-def _stutter(comparison: Comparison) -> MetricRow:
-    return MetricRow("Stalls", *comparison.stutter, "", "", "", "", "")
+def _stutter(comparison: Comparison) -> list[MetricRow]:
+    return [MetricRow("Stalls", *comparison.stutter, "", "", "", "", "")] if comparison.stutter[1] else []
 
 
 def _reach(metrics: Sequence[MetricComparison]) -> float:

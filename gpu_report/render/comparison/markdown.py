@@ -62,8 +62,8 @@ def _sections(comparison: Comparison) -> list[tuple[str, tuple[str, ...], Rows, 
     if not comparison.baselines:
         metrics, header = [(row[0], row[2]) for row in metrics], ("", "run")
     elif differ := band_head(comparison):
-        cells = [*map(band_words, shown(comparison)), ""]  # the last row is no metric
-        metrics = [(*row[:2], words(cell), *row[2:]) for row, cell in zip(metrics, cells, strict=True)]
+        cells = [*map(band_words, shown(comparison)), ""]  # a row of stalls is no metric
+        metrics = [(*row[:2], words(cell), *row[2:]) for row, cell in zip(metrics, cells, strict=False)]
         header = (*header[:1], "median", differ, *header[2:])
     gates = [
         (f"**{word}**" if word != "passed" else word, code(gate), words(said))

@@ -1,5 +1,6 @@
 """A comparison as rows of text, for the terminal, for Markdown and for the page alike."""
 
+import math
 from pathlib import PurePath
 from statistics import median
 
@@ -25,6 +26,10 @@ LABELS = {
     "data_wait_share": "Waiting, share",
     "util": "GPU utilisation",
     "energy": "Energy per epoch",
+    "energy.per_image": "Energy per image",
+    "preprocess": "Pre-processing",
+    "inference": "Inference",
+    "postprocess": "Post-processing",
     "validation_time": "Validation",
     "checkpoint_time": "Checkpoint, callbacks",
     "memory_peak": "Peak memory",
@@ -59,8 +64,11 @@ def heading(comparison: Comparison) -> str:
 
 
 def label(metric: MetricComparison) -> str:
-    """Return what a metric is called; a statistic that is not the typical one is named."""
+    """Return what a metric is called; an untypical statistic is named, and so is a model of several."""
     name = LABELS.get(metric.metric, metric.metric)
+    if metric.basis == "calls":
+        name = f"{metric.statistic} latency" if metric.metric == "latency" else name
+        return f"{name} ({metric.model})" if metric.model else name
     return name if metric.statistic in {"usual", "max"} or metric.basis == "run" else f"{name} ({metric.statistic})"
 
 
@@ -80,14 +88,22 @@ def interval_words(metric: MetricComparison) -> str:
     """Return the interval of a change in the same terms, empty without one."""
     if metric.interval is None:
         return ""
+    if not all(map(math.isfinite, metric.interval)):
+        return _open_interval(metric, metric.interval)
     if _in_percent(metric) and metric.interval_share is not None:
         return interval(metric.interval_share)
     return ends_of_change(*(change(end, metric.unit) for end in metric.interval))
 
 
+def _open_interval(metric: MetricComparison, ends: tuple[float, float]) -> str:
+    """Return an interval of which only one end is known."""
+    low, high = (f"{share_change(share)}" for share in metric.interval_share or ends)
+    return f"over {low}" if math.isfinite(ends[0]) else f"under {high}"
+
+
 def _in_percent(metric: MetricComparison) -> bool:
     """Tell whether a change is reported as a share of the baseline."""
-    shares = [metric.change_share, *(metric.interval_share or ())]
+    shares = [metric.change_share, *(share for share in metric.interval_share or () if math.isfinite(share))]
     return metric.unit != "%" and all(share is not None and abs(share) < TOO_MANY_TIMES for share in shares)
 
 
@@ -126,7 +142,7 @@ def metric_rows(comparison: Comparison) -> list[Row]:
     rows: list[Row] = [
         (label(m), *values(m), change_words(m), interval_words(m), judgement_words(m)) for m in shown(comparison)
     ]
-    return [*rows, ("Stalls", *comparison.stutter, "", "", "")]
+    return [*rows, ("Stalls", *comparison.stutter, "", "", "")] if comparison.stutter[1] else rows
 
 
 def metric_notes(comparison: Comparison) -> list[str]:

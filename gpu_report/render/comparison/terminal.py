@@ -26,7 +26,7 @@ from gpu_report.terminal import apart, plain, without_commands
 Rows = Sequence[tuple[str, ...]]
 
 COMMAND_INDENT = "    "
-RATE = " images/s"  # the label says it, and 80 columns have no room for it twice
+SAID_BY_LABEL = (" images/s", "/image")  # 80 columns have no room for it twice
 NOT_BROKEN = frozenset({"", "99 % interval"})  # headers of columns
 OUTCOMES = {"failed": "bold red", "not measured": "bold yellow", "passed": "bold green"}
 COLOURS = {
@@ -75,7 +75,7 @@ def _head(comparison: Comparison) -> list[str]:
 
 def _tables(comparison: Comparison) -> list[tuple[str, tuple[str, ...], Rows]]:
     several = "baseline" if len(comparison.baselines) < 2 else f"{len(comparison.baselines)} baselines"
-    metrics: Rows = [tuple(cell.removesuffix(RATE) for cell in row) for row in metric_rows(comparison)]
+    metrics: Rows = [tuple(map(_short, row)) for row in metric_rows(comparison)]
     header: tuple[str, ...] = ("", several, "run", "change", "99 % interval", "")
     if not comparison.baselines:
         metrics, header = [(row[0], row[2]) for row in metrics], ("", "run")
@@ -86,6 +86,10 @@ def _tables(comparison: Comparison) -> list[tuple[str, tuple[str, ...], Rows]]:
         ("Findings", ("", "what", "baseline", "run"), finding_rows(comparison)),
         ("Gates", ("", "gate", "result"), gate_rows(comparison)),
     ]
+
+
+def _short(cell: str) -> str:
+    return next((cell.removesuffix(end) for end in SAID_BY_LABEL if cell.endswith(end)), cell)
 
 
 def _table(title: str, header: Sequence[str], rows: Rows) -> Table:

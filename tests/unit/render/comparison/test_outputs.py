@@ -10,6 +10,7 @@ import pytest
 from markdown_it import MarkdownIt
 from support.compared import analysed, on_gpu, slower, with_findings, with_notes, with_settings
 from support.json_schema import errors
+from support.made_calls import latencies, model_calls, served, serving
 
 from gpu_report.analyse.compare import compare, without_baseline
 from gpu_report.analyse.compare.gate_syntax import default_gates, parse_gates
@@ -20,6 +21,7 @@ from gpu_report.render.comparison.comparison_json import build_comparison
 from gpu_report.render.comparison.github import annotations
 from gpu_report.render.comparison.junit import render_junit
 from gpu_report.render.comparison.markdown import MOST_BYTES, render_comparison_markdown
+from gpu_report.render.comparison.page import render_comparison_html
 from gpu_report.render.comparison.rows import code_line_rows, finding_rows, label
 from gpu_report.render.comparison.terminal import render_comparison_text
 
@@ -69,6 +71,9 @@ def compared(name):
         "no gates": lambda: compare([analysed("m-healthy")], analysed("m-healthy")),
         "lines": with_lines,
         "hostile": hostile,
+        "calls": calls,
+        "calls alone": lambda: compare((), served(latencies(60, 1)), default_gates(baseline=False, of_calls=True)),
+        "calls and a training": lambda: compare([served(latencies(60, 1))], analysed("m-healthy"), gates),
     }
     return made[name]()
 
@@ -80,6 +85,16 @@ def hostile():
     run = replace(run, run=replace(run.run, path=f"runs/{HOSTILE}"), verdict=Verdict((Sentence("work", HOSTILE),)))
     found = compare([analysed("s-healthy")], run, default_gates(baseline=True))
     return replace(found, code_lines=(LineChange("main", HOSTILE, f"/a/{HOSTILE}", 1, 2, 1.0, 2.0),))
+
+
+def calls():
+    """A comparison of calls that got slower, of two models: one has a hostile name and too few calls for all ends."""
+
+    def run(mean_ms):
+        few = model_calls(latencies(210, 3, mean_ms=2 * mean_ms), model=f"{HOSTILE}.pt", pid=101)
+        return serving(model_calls(latencies(900, 1, mean_ms=mean_ms)), few)
+
+    return compare([run(15.0)], run(18.0), default_gates(baseline=True, of_calls=True))
 
 
 def with_lines():
@@ -109,6 +124,9 @@ KINDS = (
     "no gates",
     "lines",
     "hostile",
+    "calls",
+    "calls alone",
+    "calls and a training",
 )
 
 
@@ -133,6 +151,24 @@ def test_the_schema_would_notice_another_field_a_missing_one_and_a_wrong_one():
 def test_the_json_says_what_the_exit_code_is():
     codes = {kind: build_comparison(compared(kind))["exit_code"] for kind in ("failed", "passed", "not comparable")}
     assert codes == {"failed": 1, "passed": 0, "not comparable": 3}
+
+
+def test_the_json_of_calls_names_the_model_the_cause_and_how_many_calls_there_are():
+    made = build_comparison(calls())
+    assert made["cause"]["kind"] == "inference"
+    assert made["run"]["calls"] == 1110
+    p95 = [each for each in made["metrics"] if (each["metric"], each["statistic"]) == ("latency", "p95")]
+    assert (p95[0]["model"], p95[0]["basis"], p95[0]["label"]) == ("yolo26n", "calls", "p95 latency (yolo26n)")
+    assert p95[1]["interval"] is None or None in p95[1]["interval"].values()
+
+
+def test_no_output_of_calls_speaks_of_epochs_or_training():
+    found = compare([served(latencies(900, 1))], served(latencies(900, 2, mean_ms=20.0)), default_gates(baseline=True))
+    found = replace(found, gates=())
+    shown = (render_comparison_text(found), render_comparison_markdown(found), render_comparison_html(found))
+    for text in shown:
+        visible = re.sub(r"<(style|script)\b.*?</\1>", "", text, flags=re.DOTALL)
+        assert re.findall(r"\b(?:epochs?|training|trained)\b", re.sub(r"<[^>]+>", " ", visible), re.IGNORECASE) == []
 
 
 # --- JUnit --------------------------------------------------------------------------------------------------------

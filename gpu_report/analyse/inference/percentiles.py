@@ -12,11 +12,9 @@ import numpy.typing as npt
 
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.student import student_quantile
-from gpu_report.model import Latency, Quantile
+from gpu_report.model import Latency, Quantile, calls_needed
 
 CONFIDENCE: Final = 0.95
-# Fewer calls beyond a quantile say nothing of it: p95 needs 200, p99 1,000.
-BEYOND_AT_LEAST: Final = 10
 MOST_BATCHES: Final = 20  # of more, each is shorter than a bad stretch and looks independent of its neighbours
 BATCHES_OF_ROOT: Final = 1.5  # of the cube root of calls: fewer and longer batches where calls are few
 SHARES: Final = (0.5, 0.95, 0.99)
@@ -38,13 +36,6 @@ def latency(values_ms: Floats) -> Latency:
     """Return how long some calls took; there must be one at least."""
     p50, p95, p99 = quantiles(values_ms, SHARES)
     return Latency(len(values_ms), float(np.mean(values_ms)), float(np.max(values_ms)), p50, p95, p99)
-
-
-def calls_needed(share: float) -> int:
-    """Return how many calls a quantile needs: a median has half of them beyond it."""
-    if share == 0.5:
-        return BEYOND_AT_LEAST
-    return int(np.ceil(round(BEYOND_AT_LEAST / min(share, 1.0 - share), 6)))
 
 
 def _quantile(values: npt.NDArray[np.float64], ordered: npt.NDArray[np.float64], share: float) -> Quantile:

@@ -3,12 +3,11 @@
 from collections.abc import Iterator, Sequence
 
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.inference.percentiles import calls_needed
 from gpu_report.analyse.inference.served import served_models
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.rules.inference.words import active_s, model_name, ms, of_calls, percent, rate
 from gpu_report.catalogue import RULES
-from gpu_report.model import Advice, Finding, Sentence, ServedModel
+from gpu_report.model import Advice, Finding, Sentence, ServedModel, calls_needed
 from gpu_report.wording import counted, money_words, upper_first
 
 FIX, LOOK = "fix", "look"
@@ -83,7 +82,7 @@ def _parts(served: ServedModel) -> Iterator[Sentence]:
         "Inference": parts.inference_ms,
         "Pre-processing": parts.preprocess_ms,
         "Post-processing": parts.postprocess_ms,
-        "Tracking, drawing and saving": parts.other_ms,
+        "What ultralytics does not time (drawing, saving, warming up)": parts.other_ms,
     }
     known = {name: value for name, value in named.items() if value is not None}
     if known and parts.total_ms > 0:

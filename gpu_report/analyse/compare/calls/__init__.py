@@ -19,8 +19,7 @@ from gpu_report.analyse.compare.fingerprint import Fingerprint, slug
 from gpu_report.analyse.compare.gate_results import outcome_of, without_changes
 from gpu_report.analyse.compare.significance import unjudged
 from gpu_report.analyse.compare.verdict import failed_by_itself
-from gpu_report.analyse.inference.percentiles import calls_needed
-from gpu_report.model import Analysis, Comparison, Difference, FindingChange, Gate, GateResult, Obstacle
+from gpu_report.model import Analysis, Comparison, Difference, FindingChange, Gate, GateResult, Obstacle, calls_needed
 from gpu_report.wording import counted
 
 MIXED: Final = "One run only calls models, and the other one trains"

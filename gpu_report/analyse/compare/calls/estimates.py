@@ -13,11 +13,12 @@ from typing import Final
 
 import numpy as np
 
-from gpu_report.analyse.inference.percentiles import batches_of, calls_needed, variance_of_mean
+from gpu_report.analyse.inference.percentiles import batches_of, variance_of_mean
 from gpu_report.analyse.timeseries.bootstrap import INTERVAL_CONFIDENCE
 from gpu_report.analyse.timeseries.correlation import correlation_bound, widening
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.student import student_quantile
+from gpu_report.model import calls_needed
 
 FEWEST_BATCHES: Final = 3  # of fewer, Student's t reaches 64 standard errors and says nothing
 WIDENED_BY: Final = 10_000  # values: the widening of more is the same to four digits

@@ -21,8 +21,7 @@ from gpu_report.analyse.compare.metrics import (
     Metric,
 )
 from gpu_report.analyse.compare.significance import Basis, compared_figures, held_against_band, with_judgement
-from gpu_report.analyse.inference.percentiles import calls_needed
-from gpu_report.model import MetricComparison
+from gpu_report.model import MetricComparison, calls_needed
 
 
 def judge_models(models: Sequence[MatchedModel]) -> tuple[MetricComparison, ...]:

@@ -1,7 +1,5 @@
 """Rules: what the caller does between two calls, while the GPU has nothing to do."""
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from gpu_report.analyse.causes.confidence import CERTAIN, SUPPORTED
@@ -11,46 +9,50 @@ from gpu_report.analyse.inference.call_time import MS
 from gpu_report.analyse.inference.served import served_models
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.inference.words import active_s, model_name, ms, of_calls, percent, rate, severity
-from gpu_report.model import Advice, Cause, Finding, GapKind, GapPart, ServedModel
+from gpu_report.model import Advice, Cause, Finding, GapPart, ServedModel
 from gpu_report.wording import where_it_is
 
 OWN_CODE, DECODING, NETWORK, LOADING = "own-code", "decoding", "network", "model-loading"
-CAUSE_OF: Mapping[GapKind, str] = {"own code": OWN_CODE, "decoding": DECODING, "network": NETWORK}
-WHAT: Mapping[GapKind, str] = {
-    "own code": "your code",
-    "decoding": "reading and decoding images",
-    "network": "waiting for the network",
-}
-FIX: Mapping[GapKind, str] = {
-    "own code": "Run {what} in other threads or processes while the model works, or make it faster",
-    "decoding": "Decode the next images in other threads or processes while the model works",
-    "network": "Fetch the next images in another thread while the model works",
+# What a caller does: its cause, in words, and what to do about it.
+GAPS = {
+    "own code": (
+        OWN_CODE,
+        "your code",
+        "Run {what} in other threads or processes while the model works, or make it faster",
+    ),
+    "decoding": (
+        DECODING,
+        "reading and decoding images",
+        "Decode the next images in other threads or processes while the model works",
+    ),
+    "network": (NETWORK, "waiting for the network", "Fetch the next images in another thread while the model works"),
 }
 
 
 def time_between_calls(context: Context) -> list[Finding]:
     """Report what takes PART_SHARE of a model's time or more between its calls, other than waiting for them."""
     return [
-        _between(context, served, part, CAUSE_OF[part.kind])
+        _between(context, served, part)
         for served in context.cached(served_models)
         for part in served.gap_parts
-        if part.kind in CAUSE_OF and part.seconds >= th.PART_SHARE * active_s(served)
+        if part.kind in GAPS and part.seconds >= th.PART_SHARE * active_s(served)
     ]
 
 
-def _between(context: Context, served: ServedModel, part: GapPart, cause: str) -> Finding:
+def _between(context: Context, served: ServedModel, part: GapPart) -> Finding:
+    cause, what, fix = GAPS[part.kind]
     active = active_s(served)
     share, each_ms = part.seconds / active, MS * part.seconds / served.latency.calls
     line = "" if part.where is None else f": {where_it_is(part.where)}"
     now = served.images / active
     best = served.images / max(active - min(part.seconds, active - part.seconds), part.seconds)
-    fix = FIX[part.kind].format(what=f"`{part.where.function}`" if part.where else "it")
+    fix = fix.format(what=f"`{part.where.function}`" if part.where else "it")
     text = f"{fix}: {rate(now)} images/s become {rate(best)} at most"
     return context.finding(
         "slow-between-calls",
         severity(share, part.seconds),
         (served.start_s, served.end_s),
-        f"Before each call {WHAT[part.kind]} takes {ms(each_ms)}, {percent(share)} of the time{line}",
+        f"Before each call {what} takes {ms(each_ms)}, {percent(share)} of the time{line}",
         gpu=served.calls.gpu,
         evidence=evidence(
             ("between two calls", each_ms, "ms"),

@@ -41,7 +41,7 @@ def slow_postprocessing(context: Context) -> list[Finding]:
 
 
 def _share(served: ServedModel, part_ms: float | None) -> float:
-    return 0.0 if part_ms is None else part_ms / served.parts.total_ms
+    return 0.0 if part_ms is None or served.parts.total_ms <= 0 else part_ms / served.parts.total_ms
 
 
 def _finding(context: Context, served: ServedModel, rule: str, function: str, advice: Sequence[Advice]) -> Finding:

@@ -5,7 +5,8 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from gpu_report.analyse.inference.percentiles import calls_needed, latency, quantile
+from gpu_report.analyse.inference.percentiles import latency, quantile
+from gpu_report.model import calls_needed
 
 
 def alike(count, correlation, random):

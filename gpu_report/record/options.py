@@ -13,7 +13,8 @@ class RecordOptions:
     `gpus` holds indices or UUIDs; empty means every GPU of the machine. `detail` adds power every 20 ms.
     `inject` loads our callbacks into a command that trains with ultralytics; `stacks` has them note the line of code
     that each of its processes stands in, and py-spy that of processes without our callbacks while a GPU is idle.
-    `profile` says which steps PyTorch's profiler takes, None for none.
+    `profile` says which steps PyTorch's profiler takes, None for none. `own_report` says that whoever records makes a
+    report of its own: the end names the run folder alone.
     """
 
     command: tuple[str, ...] = ()
@@ -27,3 +28,4 @@ class RecordOptions:
     inject: bool = True
     stacks: bool = True
     profile: ProfilePlan | None = None
+    own_report: bool = False

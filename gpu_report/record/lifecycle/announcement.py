@@ -25,9 +25,14 @@ def beginning(
     return f"recording {_gpus(answer)}, every {options.interval_s:g} s{how_long}, into {_short(folder)}{more}{stop}"
 
 
-def ending(folder: Path, *, lossy: bool, is_read: bool = True) -> str:
-    """Return where it was recorded, and the command that renders it; `is_read` says whether any GPU was."""
+def ending(folder: Path, *, lossy: bool, is_read: bool = True, own_report: bool = False) -> str:
+    """Return where it was recorded, and the command that renders it, but for one with a report of its own.
+
+    `is_read` says whether any GPU was.
+    """
     missing = ", but some of it could not be written" if lossy else ""
+    if own_report:
+        return f"recorded into {_short(folder)}{missing}"
     if not is_read:
         return f"recorded into {_short(folder)}{missing}. No GPU was read, so there is no report: `gpu-report doctor`"
     render = shlex.join(["gpu-report", "render", "report.html", _short(folder)])

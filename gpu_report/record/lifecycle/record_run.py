@@ -80,7 +80,12 @@ class _Run:
     def say_result(self) -> None:
         """Say what the verdict begins with, to whoever sits at the terminal."""
         folder = self._recording.recorded if self._recording is not None else None
-        if folder is None or self._is_hurried or not (is_terminal(sys.stderr) and takes_text(sys.stderr)):
+        if (
+            folder is None
+            or self._options.own_report
+            or self._is_hurried
+            or not (is_terminal(sys.stderr) and takes_text(sys.stderr))
+        ):
             return
         if sentence := first_result(folder):
             self._say(sentence)

@@ -55,7 +55,8 @@ class OpenRecording:
     @property
     def outcome(self) -> str:
         """Return what is said at the end."""
-        return announcement.ending(self.folder, lossy=self._journal.lossy, is_read=self._is_read)
+        own = self._options.own_report
+        return announcement.ending(self.folder, lossy=self._journal.lossy, is_read=self._is_read, own_report=own)
 
     def run(self, gpus: GpuWatch, command: Started | None, ending: StopRequest) -> None:
         """Record until the end, and close."""

@@ -76,3 +76,9 @@ def test_a_recording_says_what_it_records_and_where_and_how_to_see_it(run_cli, f
     watched = run_cli("record", *fast[:3], "s", "--duration", "0.3", env=fake_nvml.env())
     assert watched.stderr.splitlines()[0].endswith(", every 0.1 s for 0.3 s, into s")
     assert watched.stdout == ""
+
+
+@pytest.mark.parametrize("is_read", [True, False])
+def test_who_makes_a_report_of_its_own_is_not_sent_to_another(tmp_path, is_read):
+    assert ending(tmp_path, lossy=False, is_read=is_read, own_report=True) == f"recorded into {tmp_path}"
+    assert "some of it could not be written" in ending(tmp_path, lossy=True, own_report=True)

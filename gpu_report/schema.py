@@ -21,6 +21,8 @@ INSIDE_DIR = "inside"
 STACKS_DIR = "stacks"
 DUMPS_JSONL = "dumps.jsonl"  # in STACKS_DIR: what py-spy saw of processes that note nothing themselves
 DUMP_KIND = "dump"
+BENCH_JSON = "bench.json"  # of `gpu-report bench`: its variants, what became of them, and when each served
+BENCH_LOGS = "bench"  # what each variant's process printed
 PROFILE_DIR = "profile"  # traces of PyTorch's profiler, and what asks for one
 PROFILE_REQUEST = "request.json"
 PROFILE_STEPS, MOST_PROFILE_STEPS = 8, 64  # of a window, unless asked otherwise, and at most
@@ -182,6 +184,33 @@ GPU_HEALTH = (
     Column("retired_pages_uncorrected", 0, "pages retired because of an error that was not corrected"),
     Column("retired_pages_pending", 0, "1 when a page waits to be retired"),
     Column("pcie_replays", 0, "PCIe packets that had to be sent again"),
+)
+
+# Each entry of `variants` in bench.json; what is not known yet, or never was, is absent.
+BENCH_VARIANT = (
+    Column("name", 0, "how people call it: yolo26n ONNX FP16, batch 8"),
+    Column("model", 0, "what the user named"),
+    Column("short", 0, "its name, or its path where several have the same"),
+    Column("format", 0, "pt, torchscript, onnx, openvino or engine"),
+    Column("half", 0, "FP16 was asked for"),
+    Column("batch", 0, "images of a call"),
+    Column("given", 0, "the model is an exported file, whose precision is its own"),
+    Column("task", 0, "detect, segment ..."),
+    Column("random_weights", 0, "the model is a YAML, and its weights are random"),
+    Column("file", 0, "the file that serves"),
+    Column("build_s", 3, "how long its export took, also where an earlier benchmark made it; null for weights"),
+    Column("reused", 0, "an earlier benchmark made it"),
+    Column("size_mib", 3, "size of the file, or of all in the folder"),
+    Column("pid", 0, "its process, which has its calls in inside/"),
+    Column("load_s", 3, "from nothing to the first result, without imports"),
+    Column("settings", 0, "in use: format, half, device, providers ... as in a `model` line of inside/"),
+    Column("warm_up", 0, "start_mono_s, end_mono_s, calls: before the first turn"),
+    Column("turns", 0, "a list of the same: the calls that count"),
+    Column("memory_mib", 1, "most memory of its process"),
+    Column("gpu_memory_mib", 1, "most device memory that torch reserved in it"),
+    Column("agreement", 0, "reference, images, boxes, share, score_difference: how far it finds the same boxes"),
+    Column("map50_95", 6, "of a validation, with --data"),
+    Column("failed", 0, "stage (start, model, build, load, serve, check) and reason; absent where nothing failed"),
 )
 
 PROCESS_CHANGES = ("appeared", "changed", "gone")

@@ -27,6 +27,7 @@ TABLES = {
     schema.PROCESSES_CSV: schema.PROCESSES_COLUMNS,
     schema.WAITS_CSV: schema.WAITS_COLUMNS,
     f"inside/<pid>{schema.CALLS_SUFFIX}": schema.CALLS_COLUMNS,
+    schema.BENCH_JSON: schema.BENCH_VARIANT,
 }
 
 

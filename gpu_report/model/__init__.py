@@ -4,6 +4,18 @@
 All other code takes them from here.
 """
 
+from gpu_report.model.bench import (
+    BenchResult,
+    BenchRow,
+    BenchRun,
+    BenchVariant,
+    BoxAgreement,
+    LatencyLimit,
+    LimitOf,
+    Rate,
+    Remark,
+    Turn,
+)
 from gpu_report.model.calls import ModelCalls
 from gpu_report.model.comparison import (
     CallCause,

@@ -1,0 +1,156 @@
+"""A benchmark: the variants of some models, what was recorded of each, and what is to be said about them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_report.model.calls import ModelCalls
+from gpu_report.model.inference import Latency, Quantile
+
+Floats = npt.NDArray[np.floating[Any]]
+Turn = tuple[float, float]  # from when to when, in seconds of the run
+LimitOf = Literal["p50", "p95", "p99"]
+# What is to be known of a variant beside its figures.
+Remark = Literal["provider fell back", "outputs differ", "no boxes", "shapes differ", "random weights"]
+
+
+@dataclass(frozen=True)
+class BoxAgreement:
+    """How far a variant finds the same boxes as `reference`, a variant's name, on the same images.
+
+    `share` is that of the boxes of both that the other has as well, None where neither has any; `score_difference` the
+    largest one of matched boxes.
+    """
+
+    reference: str
+    images: int
+    boxes: int
+    share: float | None
+    score_difference: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class BenchVariant:
+    """A model in a format, precision and batch size, as it was asked for, and what became of it; None: not known.
+
+    `given`: the model is such a file itself, and its precision its own. `build_s` is how long the export took, also
+    where an earlier benchmark made it (`reused`). `load_s` is from nothing to the first result, without imports.
+    `settings` are those in use, as of ModelCalls. `failed_in` (start, model, build, load, serve, check) and `reason`
+    are of a variant that has failed. Of `calls` only those in `turns` count; `warm_up` is the time before.
+    """
+
+    name: str
+    short: str
+    format: str
+    half: bool
+    batch: int
+    given: bool
+    pid: int | None = None
+    size_mib: float | None = None
+    build_s: float | None = None
+    reused: bool = False
+    load_s: float | None = None
+    random_weights: bool = False
+    settings: Mapping[str, object] | None = None
+    memory_mib: float | None = None
+    gpu_memory_mib: float | None = None
+    map50_95: float | None = None
+    agreement: BoxAgreement | None = None
+    failed_in: str | None = None
+    reason: str | None = None
+    warm_up: Turn | None = None
+    turns: tuple[Turn, ...] = ()
+    calls: tuple[ModelCalls, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class BenchRun:
+    """All that was recorded of a benchmark. `device` is what was asked of ultralytics, `gpu` its name, None on a CPU.
+
+    `power_t_s` and `power_w` are the readings of that GPU's power, empty without.
+    """
+
+    path: str
+    start_wall_s: float
+    device: str | None
+    gpu: str | None
+    versions: Mapping[str, str]
+    plan: Mapping[str, object]
+    variants: tuple[BenchVariant, ...]
+    power_t_s: Floats
+    power_w: Floats
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Images per second of a variant's turns, and the 95 % interval of their mean; None with too few turns."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class BenchRow:
+    """What is said of a variant. Milliseconds are of a call, which is a batch; what nobody knows is None.
+
+    `images_per_s` and `latency` are None of a variant that has not served. `preprocess_ms`, `inference_ms` and
+    `postprocess_ms` are medians. `warm_up_calls` were slower at the beginning and took `warm_up_s`. `joules` are those
+    of the GPU's board for an image.
+    """
+
+    variant: BenchVariant
+    images_per_s: Rate | None = None
+    latency: Latency | None = None
+    preprocess_ms: float | None = None
+    inference_ms: float | None = None
+    postprocess_ms: float | None = None
+    first_call_ms: float | None = None
+    warm_up_calls: int | None = None
+    warm_up_s: float | None = None
+    joules: float | None = None
+    remarks: tuple[Remark, ...] = ()
+
+    @property
+    def measured(self) -> bool:
+        """Tell whether there are figures."""
+        return self.latency is not None
+
+
+@dataclass(frozen=True)
+class LatencyLimit:
+    """What a call may take: a quantile of its latency, in milliseconds."""
+
+    of: LimitOf
+    ms: float
+
+    @property
+    def text(self) -> str:
+        """Return it as the command line has it."""
+        return f"{self.of}:{self.ms:g}ms"
+
+    def quantile(self, row: BenchRow) -> Quantile:
+        """Return the quantile of a variant's latency that the limit is about, empty where it is not known."""
+        if row.latency is None:
+            return Quantile()
+        return {"p50": row.latency.p50, "p95": row.latency.p95, "p99": row.latency.p99}[self.of]
+
+
+@dataclass(frozen=True)
+class BenchResult:
+    """A benchmark and what to choose, as places in `rows`; None where nothing can be chosen.
+
+    `choice` has the most images a second, of those within the limit where there is one; `sure` says that its interval
+    is within it too. `quickest` has the lowest median latency. Variants whose outputs differ are not chosen.
+    """
+
+    run: BenchRun
+    rows: tuple[BenchRow, ...]
+    limit: LatencyLimit | None
+    choice: int | None
+    sure: bool
+    quickest: int | None

@@ -1,0 +1,51 @@
+"""What to choose: the most images a second within a limit of latency; and the limit as the command line has it."""
+
+import re
+from collections.abc import Callable, Sequence
+
+from gpu_report.errors import UsageError
+from gpu_report.model import BenchResult, BenchRow, BenchRun, LatencyLimit
+
+_LIMIT = re.compile(r"(p50|p95|p99):(\d+(?:\.\d+)?)ms")
+
+
+def parse_limit(text: str) -> LatencyLimit:
+    """Return a limit such as p95:10ms; UsageError for what is none."""
+    match = _LIMIT.fullmatch(text.strip())
+    if match is None or not float(match[2]):
+        raise UsageError(f"--limit {text!r} is no limit of latency: write p50, p95 or p99 so: --limit p95:10ms")
+    return LatencyLimit(match[1], float(match[2]))  # type: ignore[arg-type] # the pattern has these three
+
+
+def choose(run: BenchRun, rows: tuple[BenchRow, ...], limit: LatencyLimit | None) -> BenchResult:
+    """Return the result: of the variants that serve and whose outputs do not differ."""
+    usable = [place for place, row in enumerate(rows) if row.measured and "outputs differ" not in row.remarks]
+    within = [place for place in usable if limit is None or _is_within(rows[place], limit)]
+    choice = _best(within, lambda place: _rate(rows[place]))
+    sure = choice is not None and (limit is None or _is_surely_within(rows[choice], limit))
+    quickest = _best(usable, lambda place: _quickness(rows[place]))
+    return BenchResult(run, rows, limit, choice, sure, quickest)
+
+
+def _is_within(row: BenchRow, limit: LatencyLimit) -> bool:
+    value = limit.quantile(row).value_ms
+    return value is not None and value <= limit.ms
+
+
+def _is_surely_within(row: BenchRow, limit: LatencyLimit) -> bool:
+    high = limit.quantile(row).high_ms
+    return high is not None and high <= limit.ms
+
+
+def _best(places: Sequence[int], value: Callable[[int], float | None]) -> int | None:
+    known = [(v, -place) for place in places if (v := value(place)) is not None]
+    return -max(known)[1] if known else None
+
+
+def _rate(row: BenchRow) -> float | None:
+    return None if row.images_per_s is None else row.images_per_s.value
+
+
+def _quickness(row: BenchRow) -> float | None:
+    median_ms = None if row.latency is None else row.latency.p50.value_ms
+    return None if median_ms is None else -median_ms

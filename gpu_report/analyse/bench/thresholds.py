@@ -1,0 +1,11 @@
+"""Thresholds of benchmarks, each with its unit and its reason."""
+
+# Share of boxes: FP16 and fused operators change a few boxes of a hundred, at the lowest scores. A wrong export has
+# hardly any of the right ones.
+SAME_OUTPUTS_SHARE = 0.9
+
+# mAP50-95: what the published exports of YOLO differ by is a few thousandths; one point is felt by users.
+SAME_MAP = 0.01
+
+# Turns: an interval of the mean of fewer says little.
+TURNS_AT_LEAST = 4

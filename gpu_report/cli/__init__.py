@@ -13,6 +13,7 @@ import click
 
 from gpu_report import __version__
 from gpu_report.cli.baseline import baseline
+from gpu_report.cli.bench import bench
 from gpu_report.cli.check import check
 from gpu_report.cli.common import say
 from gpu_report.cli.compare import compare
@@ -31,7 +32,7 @@ from gpu_report.errors import GpuReportError, InputError
 
 COMMANDS = (
     *(record, render, summary, serve, import_logs, export, stop, profile),
-    *(doctor, demo, compare, check, baseline),
+    *(doctor, demo, compare, check, baseline, bench),
 )
 INTERRUPTED = 130  # 128 + SIGINT, as shells say it
 

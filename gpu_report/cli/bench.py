@@ -1,0 +1,198 @@
+"""`bench`: the same model in several formats, precisions and batch sizes, side by side."""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib import util
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gpu_report import schema
+from gpu_report.cli.common import CountRange, FiniteRange, say, say_notes
+from gpu_report.cli.help_text import examples
+from gpu_report.cli.output_files import PAGES, OutputFile, refuse_twice, write
+from gpu_report.errors import NotComparableError, UsageError
+from gpu_report.terminal import is_terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gpu_report.bench.plan import Plan
+    from gpu_report.model import BenchResult
+
+PAGE = Path("bench.html")
+INTERVAL_S = 0.5  # between samples: a turn lasts some 2 s
+NEEDED = ("torch", "ultralytics")
+FINISHED = frozenset({0, 1})  # exit codes of the benchmark: any other is of a signal
+
+
+class Listed(click.ParamType):  # type: ignore[type-arg] # generic in some versions of click
+    """Words separated by commas, each once."""
+
+    name = "list"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        """Return the words; wrong use without one."""
+        if isinstance(value, tuple):
+            return value
+        words = tuple(dict.fromkeys(filter(None, (word.strip() for word in str(value).split(",")))))
+        return words or self.fail(f"{value!r} names nothing", param, ctx)
+
+
+@click.command(
+    epilog=examples(
+        "gpu-report bench yolo26n.pt yolo26s.pt --formats pt,onnx,engine --half",
+        "gpu-report bench best.pt --batch 1,8,32 --limit p95:10ms report.html",
+        "gpu-report bench best.pt --source images/ --data data.yaml",
+        "gpu-report bench gpu-runs/20261125-101500      # its page once more",
+    )
+)
+@click.argument("models", nargs=-1, required=True, metavar="MODEL... [OUTPUT.html]")
+@click.option("--formats", type=Listed(), default="pt", metavar="LIST", help="pt, torchscript, onnx, openvino, engine.")
+@click.option("--batch", "batches", type=Listed(), default="1", metavar="LIST", help="Batch sizes. Default: 1.")
+@click.option("--imgsz", type=CountRange(32, 8192), default=640, metavar="PIXELS", help="Image size. Default: 640.")
+@click.option("--half", is_flag=True, help="Each variant in FP16 as well.")
+@click.option("--source", default="synthetic", metavar="FOLDER", help="Images to serve. Default: synthetic ones.")
+@click.option("--data", default=None, metavar="YAML", help="Also validate each variant on this data set.")
+@click.option("--device", default=None, metavar="DEVICE", help="As for YOLO. Default: the first GPU, else the CPU.")
+@click.option(
+    "--seconds",
+    type=FiniteRange(0.5, 86400),
+    default=20.0,
+    metavar="SECONDS",
+    help="How long each variant serves. Default: 20.",
+)
+@click.option("--limit", default=None, metavar="LIMIT", help="What a call may take, such as p95:10ms: what to choose.")
+@click.option("--json", "json_path", type=OutputFile(), default=None, metavar="FILE", help="Also write JSON here.")
+@click.option("--markdown", "markdown_path", type=OutputFile(), default=None, metavar="FILE", help="Also Markdown.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=None,
+    metavar="FOLDER",
+    help="The run folder. Default: gpu-runs/<UTC time>.",
+)
+def bench(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
+    models: tuple[str, ...],
+    formats: tuple[str, ...],
+    batches: tuple[str, ...],
+    imgsz: int,
+    half: bool,  # noqa: FBT001 - click passes flags so
+    source: str,
+    data: str | None,
+    device: str | None,
+    seconds: float,
+    limit: str | None,
+    json_path: Path | None,
+    markdown_path: Path | None,
+    output: Path | None,
+) -> None:
+    """Measure models in several formats, precisions and batch sizes, and say which to choose.
+
+    What is missing is exported into ./gpu-bench. All variants serve in short turns, so that drift hits them alike.
+    MODEL is weights, a model's YAML, an exported file, or the run folder of an earlier benchmark. OUTPUT.html is the
+    page to write. Default: bench.html.
+    """
+    from gpu_report.analyse.bench.choice import parse_limit
+    from gpu_report.bench.plan import Plan
+
+    models, page = _page_of(models)
+    folder = _recorded(models)
+    kept = folder or output
+    refuse_twice((page, json_path, markdown_path, None if kept is None else kept / schema.BENCH_JSON))
+    most = None if limit is None else parse_limit(limit)
+    code = 0
+    if folder is None:
+        plan = Plan(models, formats, _sizes(batches), half, imgsz, source, data, device, seconds)
+        _refuse(plan)
+        folder, code = _record(plan, output)
+
+    from gpu_report.analyse.bench import analyse_bench
+    from gpu_report.load import load_bench
+
+    run = load_bench(folder)
+    say_notes(run.problems)
+    result = analyse_bench(run, most)
+    _write(result, page, json_path, markdown_path)
+    if code not in FINISHED:
+        say("not finished: this is what was measured until then")
+        sys.exit(code)
+    if not any(row.measured for row in result.rows):
+        raise NotComparableError("no variant could be measured: the reasons are above")
+
+
+def _page_of(models: Sequence[str]) -> tuple[tuple[str, ...], Path]:
+    """Return the models, and the page that the last word names."""
+    if Path(models[-1]).suffix.lower() not in PAGES:
+        return tuple(models), PAGE
+    if len(models) == 1:
+        raise UsageError(f"no model is named, only the page {models[0]}: gpu-report bench MODEL {models[0]}")
+    return tuple(models[:-1]), OutputFile().convert(models[-1], None, None)
+
+
+def _recorded(models: Sequence[str]) -> Path | None:
+    """Return the run folder that was named in the place of a model."""
+    folders = [Path(model) for model in models if (Path(model) / schema.BENCH_JSON).is_file()]
+    if folders and len(models) > 1:
+        raise UsageError(f"{folders[0]} is the run folder of a benchmark: name it alone")
+    return folders[0] if folders else None
+
+
+def _sizes(batches: Sequence[str]) -> tuple[int, ...]:
+    if not all(size.isascii() and size.isdigit() and 0 < int(size) <= 4096 for size in batches):
+        raise UsageError(f"--batch {','.join(batches)}: batch sizes are whole numbers from 1 to 4096")
+    return tuple(dict.fromkeys(map(int, batches)))
+
+
+def _refuse(plan: Plan) -> None:
+    """Raise UsageError for what cannot be: an unknown format, a file or package that is not there."""
+    from gpu_report.bench.sources import SYNTHETIC, image_files
+    from gpu_report.bench.variants import FORMATS
+
+    if unknown := [name for name in plan.formats if name not in FORMATS]:
+        raise UsageError(f"--formats {unknown[0]}: there are {', '.join(FORMATS)}")
+    if missing := [name for name in NEEDED if util.find_spec(name) is None]:
+        raise UsageError(f"bench needs {missing[0]} in this Python: `pip install 'gpu-report[yolo]'`")
+    for model in plan.models:
+        if len(Path(model).parts) > 1 and not Path(model).exists():  # a bare name ultralytics may know
+            raise UsageError(f"{model} does not exist")
+    if plan.source != SYNTHETIC and (not Path(plan.source).is_dir() or not image_files(Path(plan.source))):
+        raise UsageError(f"--source {plan.source} is no folder with images")
+
+
+def _record(plan: Plan, output: Path | None) -> tuple[Path, int]:
+    """Run the benchmark within a recording; return the run folder and the exit code, or end where there is none."""
+    from gpu_report.record import RecordOptions, record_run
+
+    if output is not None and (output / schema.RUN_JSON).exists():
+        raise UsageError(f"{output} holds a recording: name another folder with --output")
+    command = (sys.executable, "-m", "gpu_report.bench", json.dumps(plan.as_fields()))
+    options = RecordOptions(
+        command=command, interval_s=INTERVAL_S, output=output, detail=True, stacks=False, own_report=True
+    )
+    folders: list[Path] = []
+    code = record_run(options, say=say, begun=folders.append)
+    if not folders or not (folders[0] / schema.BENCH_JSON).is_file():
+        sys.exit(code or 1)
+    return folders[0], code
+
+
+def _write(result: BenchResult, page: Path, json_path: Path | None, markdown_path: Path | None) -> None:
+    """Write the files and print what to choose."""
+    from gpu_report.render.bench.bench_json import render_bench_json
+    from gpu_report.render.bench.markdown import render_bench_markdown
+
+    if json_path is not None:
+        write(json_path, render_bench_json(result))
+    if markdown_path is not None:
+        write(markdown_path, render_bench_markdown(result))
+
+    from gpu_report.render.bench.page import render_bench_html
+    from gpu_report.render.bench.terminal import render_bench_text
+
+    write(page, render_bench_html(result))
+    click.echo(render_bench_text(result, colour=is_terminal(sys.stdout)), nl=False)
+    click.echo(f"\n{page}")

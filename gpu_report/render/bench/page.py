@@ -1,0 +1,91 @@
+"""A benchmark as one HTML page that needs nothing else: same look, policy and escaping as the report."""
+
+from markupsafe import Markup
+
+from gpu_report import __version__
+from gpu_report.model import BenchResult
+from gpu_report.render.bench.chart import chart
+from gpu_report.render.bench.rows import (
+    HEAD,
+    INTERVALS_HEAD,
+    OUTPUTS_HEAD,
+    PARTS_HEAD,
+    START_HEAD,
+    failed_rows,
+    headline,
+    notes,
+    output_rows,
+    part_rows,
+    second_sentence,
+    start_rows,
+    wide_rows,
+)
+from gpu_report.render.bench.view import BenchView, Section
+from gpu_report.render.comparison.page import SCRIPTS, ComparisonParts
+from gpu_report.render.formatting import tied
+from gpu_report.render.page import assets
+from gpu_report.render.page.skeleton import environment
+from gpu_report.render.page.view import Table
+from gpu_report.template_files import find_templates
+
+TEMPLATE = "bench.html.j2"
+STYLE = "bench.css"
+TEXTS = frozenset({"Variant", "Compared with"})  # columns that are no numbers
+SECTIONS = (
+    (
+        "variants",
+        "Throughput and latency",
+        "Quantiles of all calls that count, in milliseconds of a call.",
+        (*HEAD, *INTERVALS_HEAD),
+        wide_rows,
+    ),
+    ("parts", "Parts of a call", "Medians, and the energy of the GPU's board.", PARTS_HEAD, part_rows),
+    (
+        "outputs",
+        "Same outputs?",
+        "Boxes on the same images: same class, IoU of 0.9 or more.",
+        OUTPUTS_HEAD,
+        output_rows,
+    ),
+    ("start", "Until it serves", "Loading, and calls at the beginning that were slower.", START_HEAD, start_rows),
+)
+
+
+def render_bench_html(result: BenchResult) -> str:
+    """Return a benchmark as one HTML page that works offline and loads nothing."""
+    templates = find_templates()
+    style = assets.read_style(templates) + (templates / STYLE).read_text(encoding="utf-8")
+    script = assets.read_script(templates, SCRIPTS)
+    parts = ComparisonParts(
+        policy=assets.content_security_policy((script,), (style,)),
+        style=Markup(style),  # noqa: S704 (our own files)
+        script=Markup(script),  # noqa: S704 (our own files)
+    )
+    return environment(templates).get_template(TEMPLATE).render(view=compose_bench(result), page=parts)
+
+
+def compose_bench(result: BenchResult) -> BenchView:
+    """Return what the page says about a benchmark."""
+    models = ", ".join(dict.fromkeys(row.variant.short for row in result.rows))
+    tables = ((id_, title, about, head, rows(result)) for id_, title, about, head, rows in SECTIONS)
+    return BenchView(
+        title=f"Benchmark of {models}",
+        mood=_mood(result),
+        verdict=tied(headline(result)),
+        verdict_rest=tied(second_sentence(result)),
+        chart=chart(result),
+        sections=tuple(
+            Section(id_, title, about, Table(head, tuple(name not in TEXTS for name in head), tuple(rows)))
+            for id_, title, about, head, rows in tables
+            if rows
+        ),
+        failed=tuple(failed_rows(result)),
+        notes=notes(result),
+        tool=f"gpu-report {__version__}",
+    )
+
+
+def _mood(result: BenchResult) -> str:
+    if not any(row.measured for row in result.rows):
+        return "critical"
+    return "good" if result.choice is not None and result.sure else "warning"

@@ -1,0 +1,65 @@
+"""The vocabulary of a benchmark's page: what its template is given, in words and numbers ready to print."""
+
+from dataclasses import dataclass
+
+from gpu_report.render.page.view import Table
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A variant in the chart: its number in the tables, its place in percent, and the ends of its interval.
+
+    `colour` counts the models, `hollow` is FP16; `title` is what it says when it is pointed at.
+    """
+
+    number: str
+    x: float
+    y: float
+    low: float
+    high: float
+    colour: int
+    hollow: bool
+    chosen: bool
+    title: str
+
+
+@dataclass(frozen=True)
+class ChartView:
+    """Latency against throughput, both on logarithmic scales; places are percent of the width and height.
+
+    `limit` is the place of the limit, None without or where it lies outside.
+    """
+
+    x_label: str
+    dots: tuple[Dot, ...]
+    x_ticks: tuple[tuple[float, str], ...]
+    y_ticks: tuple[tuple[float, str], ...]
+    limit: float | None
+    limit_words: str
+    models: tuple[str, ...]
+    has_half: bool
+
+
+@dataclass(frozen=True)
+class Section:
+    """A table with its heading and what is to be known of it."""
+
+    id: str
+    title: str
+    about: str
+    table: Table
+
+
+@dataclass(frozen=True)
+class BenchView:
+    """All that the page says. `mood` is good, warning or critical."""
+
+    title: str
+    mood: str
+    verdict: str
+    verdict_rest: str
+    chart: ChartView | None
+    sections: tuple[Section, ...]
+    failed: tuple[tuple[str, str], ...]
+    notes: tuple[str, ...]
+    tool: str

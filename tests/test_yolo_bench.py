@@ -1,0 +1,37 @@
+"""A real benchmark on the CPU, from the command line to the page."""
+
+import json
+from importlib.util import find_spec
+
+import pytest
+from support.yolo import MODEL, version
+
+from gpu_report import schema
+
+pytestmark = pytest.mark.yolo
+
+# 8.3 needs more than these with a torch of today
+HAS_ONNX = version() >= (8, 4) and find_spec("onnxruntime") and find_spec("onnx")
+FORMATS = ("pt", "torchscript", *(("onnx",) if HAS_ONNX else ()))
+
+
+def test_variants_of_a_model_serve_in_turn_and_agree(run_cli, offline, tmp_path):
+    words = ("--imgsz", 32, "--seconds", 1, "--device", "cpu", "--json", "b.json", "--output", "run", "b.html")
+    done = run_cli("bench", MODEL, "--formats", ",".join(FORMATS), *words, env=offline, timeout=200)
+    assert done.returncode == 0, done.stderr
+    said = json.loads((tmp_path / "b.json").read_text())
+    assert [each["format"] for each in said["variants"]] == list(FORMATS)
+    for variant in said["variants"]:
+        assert variant["latency"]["calls"] > 10
+        assert all(part > 0 for part in variant["parts_ms"].values())
+        assert 0 < variant["latency"]["p50"]["value_ms"] <= variant["latency"]["worst_ms"]
+        in_calls = variant["images_per_s"]["value"] * variant["latency"]["mean_ms"] / 1000
+        assert 0.2 < in_calls < 1.1  # a turn has nothing but calls
+        assert variant["settings"].get("format", variant["format"]) == variant["format"]  # unknown before 8.4
+        assert (variant["format"] == "pt") == (variant["build_s"] is None) == (variant["outputs"] is None)
+        assert variant["outputs"] is None or variant["outputs"]["same_share"] > 0.9
+    assert said["choice"] in done.stdout.splitlines()[0]
+    recorded = json.loads((tmp_path / "run" / schema.BENCH_JSON).read_text())["variants"]
+    assert {len(each["turns"]) for each in recorded} == {4}
+    assert len({each["pid"] for each in recorded}) == len(FORMATS)
+    assert "random weights" in (tmp_path / "b.html").read_text()

@@ -1,0 +1,159 @@
+"""What the outputs of a benchmark say: all the same, in plain words, and nothing alive from outside."""
+
+import json
+import re
+
+import pytest
+from support.bench import benchmark, failed, served
+from support.plain_words import banned
+
+from gpu_report.analyse.bench import analyse_bench
+from gpu_report.model import BoxAgreement, LatencyLimit
+from gpu_report.render.bench.bench_json import render_bench_json
+from gpu_report.render.bench.chart import chart
+from gpu_report.render.bench.markdown import render_bench_markdown
+from gpu_report.render.bench.page import compose_bench, render_bench_html
+from gpu_report.render.bench.rows import headline, notes, second_sentence
+from gpu_report.render.bench.terminal import render_bench_text
+
+HOSTILE = '</script><script>window.planted=1</script><img src=x onerror="window.planted=1">'
+MOST_WORDS = 20
+AGREED = BoxAgreement("n PyTorch FP32, batch 1", 16, 500, 0.98, 0.004)
+
+
+def result(*variants, limit=None, **more):
+    return analyse_bench(benchmark(*variants, **more), limit)
+
+
+@pytest.fixture
+def usual():
+    return result(
+        served("n PyTorch FP32, batch 1", ms=4.0, short="n", load_s=2.0, size_mib=5.0),
+        served("n ONNX FP16, batch 8", ms=20.0, batch=8, short="n", half=True, build_s=7.0, agreement=AGREED),
+        served("m TensorRT FP16, batch 8", ms=30.0, batch=8, short="m", half=True, build_s=700.0, reused=True),
+        failed("m TensorRT FP32, batch 8", "build", "RuntimeError: built for another GPU", short="m"),
+        limit=LatencyLimit("p95", 25.0),
+    )
+
+
+def test_the_choice_comes_first_everywhere(usual):
+    said = "Choose n ONNX FP16, batch 8: 400 images/s, p95 20.0 ms (limit 25 ms)."
+    assert headline(usual) == said
+    assert render_bench_text(usual, width=100).startswith(said)
+    assert f"**{said}**" in render_bench_markdown(usual)
+    assert re.sub("\u00a0", " ", compose_bench(usual).verdict) == said
+    assert json.loads(render_bench_json(usual))["choice"] == "n ONNX FP16, batch 8"
+
+
+def test_a_variant_that_failed_is_a_row_with_its_reason_everywhere(usual):
+    for text in (render_bench_text(usual, width=200), render_bench_markdown(usual), render_bench_html(usual)):
+        assert "m TensorRT FP32, batch 8" in text
+        assert "the export failed: RuntimeError: built for another GPU" in text
+    last = json.loads(render_bench_json(usual))["variants"][-1]
+    assert last["failed"] == {"stage": "build", "reason": "RuntimeError: built for another GPU"}
+    assert (last["latency"], last["images_per_s"]) == (None, None)
+
+
+def test_json_has_every_figure_as_a_number(usual):
+    first = json.loads(render_bench_json(usual))["variants"][1]
+    assert first["latency"]["p95"]["value_ms"] == 20.0
+    assert first["images_per_s"]["value"] == pytest.approx(400.0, abs=0.1)
+    assert first["outputs"]["same_share"] == 0.98
+    assert first["build_s"] == 7.0
+
+
+@pytest.mark.parametrize(
+    ("variants", "limit", "says"),
+    [
+        ([served("a", ms=4.0)], None, "Most images per second: a, 250 images/s."),
+        (
+            [served("a", ms=4.0)],
+            LatencyLimit("p95", 1.0),
+            "No variant keeps p95 within 1 ms. The lowest p95 is 4.00 ms",
+        ),
+        ([served("a", ms=900.0)], LatencyLimit("p99", 1.0), "p99 is unknown: it needs 1,000 calls of a variant."),
+        ([failed("a")], LatencyLimit("p95", 1.0), "No variant could be measured."),
+        ([served("a", agreement=BoxAgreement("b", 1, 1, 0.0, None))], None, "No variant can be chosen"),
+    ],
+)
+def test_where_nothing_can_be_chosen_it_says_why(variants, limit, says):
+    assert headline(result(*variants, limit=limit)).startswith(says)
+
+
+def test_a_provider_that_fell_back_is_named_with_what_was_asked():
+    found = result(served("n ONNX FP32, batch 1", settings={"device": "cpu", "providers": ["CPUExecutionProvider"]}))
+    said = "n ONNX FP32, batch 1 did not use the GPU: device asked cuda:0, provider in use CPUExecutionProvider."
+    assert any(note.startswith(said) for note in notes(found))
+
+
+def test_without_a_gpu_it_says_so():
+    assert notes(result(served(), device="cpu", gpu=None))[0].startswith("Served on the CPU")
+
+
+def test_outputs_that_differ_are_named():
+    found = result(served("a"), served("b", agreement=BoxAgreement("a", 16, 10, 0.25, None)))
+    assert "b finds other boxes than a: 25 % are the same. It is not chosen." in notes(found)
+
+
+def test_sentences_are_short_and_in_the_words_of_the_field(usual):
+    others = (result(served("a", ms=400.0, random_weights=True), device="cpu", gpu=None), result(failed("a")))
+    for each in (usual, *others):
+        for text in (headline(each), second_sentence(each), *notes(each)):
+            for sentence in re.split(r"(?<=[.?:]) ", text):
+                assert len(sentence.split()) <= MOST_WORDS or "Installed" in text, sentence
+        for text in (render_bench_text(each, width=1000), render_bench_markdown(each)):
+            assert banned(text) == []
+        assert "training" not in render_bench_text(each, width=1000)
+
+
+def test_the_page_carries_nothing_alive_from_outside():
+    variant = served(HOSTILE, short=HOSTILE, agreement=BoxAgreement(HOSTILE, 1, 1, 0.1, None))
+    page = render_bench_html(result(variant, failed(HOSTILE, reason=HOSTILE), versions={HOSTILE: HOSTILE}))
+    assert "<img" not in page
+    assert page.count("<script") == 1
+    assert re.search(r"(?<!\\)<img", render_bench_markdown(result(variant))) is None
+    assert "\x1b" not in render_bench_text(result(served("\x1b[31m")), width=100)
+
+
+def test_the_chart_has_each_variant_at_its_place(usual):
+    view = chart(usual)
+    first, _, second = view.dots  # the chosen one is drawn last
+    assert (view.x_label, view.limit_words) == ("Latency of a call (p95)", "p95 25 ms")
+    assert first.x < second.x < view.limit
+    assert first.y > second.y  # from the top
+    assert [dot.number for dot in view.dots] == ["1", "3", "2"]
+    assert [dot.chosen for dot in view.dots] == [False, False, True]
+    assert (view.models, view.has_half) == (("n", "m"), True)
+    for dot in view.dots:
+        assert 0 <= dot.low <= dot.x <= dot.high <= 100
+        assert 0 <= dot.y <= 100
+
+
+def test_with_too_few_calls_the_chart_is_of_medians():
+    assert chart(result(served("a"), served("b", ms=300.0))).x_label == "Latency of a call (p50)"
+
+
+def test_of_a_single_variant_there_is_a_chart_and_of_none_there_is_not():
+    view = chart(result(served("a")))
+    assert len(view.x_ticks) > 1
+    assert len(view.y_ticks) > 1
+    assert chart(result(failed("a"))) is None
+    assert 'id="chart"' not in render_bench_html(result(failed("a")))
+
+
+@pytest.mark.parametrize(
+    ("variants", "limit", "mood"),
+    [
+        ([served()], None, "good"),
+        ([served()], LatencyLimit("p95", 1.0), "warning"),
+        ([failed("a")], None, "critical"),
+    ],
+)
+def test_the_mood_of_the_page(variants, limit, mood):
+    assert compose_bench(result(*variants, limit=limit)).mood == mood
+
+
+def test_a_row_takes_one_line_of_80_columns_without_long_names(usual):
+    lines = render_bench_text(usual, width=80).splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    assert sum(line.lstrip().startswith(("1 ", "2 ", "3 ")) for line in lines) == 3

@@ -12,20 +12,20 @@ from gpu_report.analyse.rules.inference.words import active_s, model_name, ms, o
 from gpu_report.model import Advice, Cause, Finding, GapPart, ServedModel
 from gpu_report.wording import where_it_is
 
-OWN_CODE, DECODING, NETWORK, LOADING = "own-code", "decoding", "network", "model-loading"
+LOADING = "model-loading"
 # What a caller does: its cause, in words, and what to do about it.
 GAPS = {
     "own code": (
-        OWN_CODE,
+        "own-code",
         "your code",
         "Run {what} in other threads or processes while the model works, or make it faster",
     ),
     "decoding": (
-        DECODING,
+        "decoding",
         "reading and decoding images",
         "Decode the next images in other threads or processes while the model works",
     ),
-    "network": (NETWORK, "waiting for the network", "Fetch the next images in another thread while the model works"),
+    "network": ("network", "waiting for the network", "Fetch the next images in another thread while the model works"),
 }
 
 

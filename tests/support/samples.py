@@ -11,7 +11,9 @@ from support.labels import Labels, read_labels
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "sample_runs"
 SAME_SETUP = ROOT / "tests" / "data" / "same_setup"  # nine runs of one set-up, two of them with stalls
-NAMES = tuple(sorted(path.name for path in SAMPLES.iterdir() if path.is_dir()))
+ALL_NAMES = tuple(sorted(path.name for path in SAMPLES.iterdir() if path.is_dir()))
+SERVED = tuple(name for name in ALL_NAMES if name.startswith("serve-"))  # programs that call a model
+NAMES = tuple(name for name in ALL_NAMES if name not in SERVED)  # trainings
 
 
 @cache

@@ -145,7 +145,8 @@ class BenchResult:
     """A benchmark and what to choose, as places in `rows`; None where nothing can be chosen.
 
     `choice` has the most images a second, of those within the limit where there is one; `sure` says that its interval
-    is within it too. `quickest` has the lowest median latency. Variants whose outputs differ are not chosen.
+    is within it too. `rivals` may serve as many images a second as the choice: their intervals overlap. `quickest` has
+    the lowest median latency. Variants whose outputs differ are not chosen.
     """
 
     run: BenchRun
@@ -154,3 +155,4 @@ class BenchResult:
     choice: int | None
     sure: bool
     quickest: int | None
+    rivals: tuple[int, ...] = ()

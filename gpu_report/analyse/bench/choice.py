@@ -24,7 +24,16 @@ def choose(run: BenchRun, rows: tuple[BenchRow, ...], limit: LatencyLimit | None
     choice = _best(within, lambda place: _rate(rows[place]))
     sure = choice is not None and (limit is None or _is_surely_within(rows[choice], limit))
     quickest = _best(usable, lambda place: _quickness(rows[place]))
-    return BenchResult(run, rows, limit, choice, sure, quickest)
+    rivals = () if choice is None else tuple(place for place in within if _may_be_as_fast(rows, place, choice))
+    return BenchResult(run, rows, limit, choice, sure, quickest, rivals)
+
+
+def _may_be_as_fast(rows: tuple[BenchRow, ...], place: int, choice: int) -> bool:
+    """Tell whether the interval of a variant's images a second reaches that of the choice."""
+    mine, best = rows[place].images_per_s, rows[choice].images_per_s
+    if place == choice or mine is None or best is None or mine.high is None or best.low is None:
+        return False
+    return mine.high >= best.low
 
 
 def _is_within(row: BenchRow, limit: LatencyLimit) -> bool:

@@ -26,6 +26,7 @@ def render_bench_json(result: BenchResult) -> str:
         "limit": limit,
         "choice": None if result.choice is None else names[result.choice],
         "choice_is_sure": result.sure,
+        "as_fast_perhaps": [names[place] for place in result.rivals],
         "lowest_latency": None if result.quickest is None else names[result.quickest],
         "variants": [_row(row) for row in result.rows],
         "problems": run.problems,

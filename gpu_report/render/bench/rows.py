@@ -46,6 +46,10 @@ def second_sentence(result: BenchResult) -> str:
     if result.choice is not None and result.limit is not None and not result.sure:
         ends = _interval(result.limit.quantile(result.rows[result.choice]))
         return f"Not certain: the interval of its {result.limit.of} reaches over the limit ({ends})."
+    if result.rivals:
+        others = counted(len(result.rivals), "variant")
+        first = result.rows[result.rivals[0]].variant.name
+        return f"Not certain: {others} may serve as many (such as {first}). A longer `--seconds` tells them apart."
     if result.limit is None and result.quickest is not None:
         row = result.rows[result.quickest]
         return f"Lowest latency: {row.variant.name}, median {milliseconds(MEDIAN.quantile(row).value_ms)}."

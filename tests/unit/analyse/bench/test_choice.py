@@ -68,3 +68,8 @@ def test_what_is_no_limit_is_wrong_use(text):
 
 def test_a_limit_is_written_as_it_was_read():
     assert parse_limit("p99:2.5ms").text == "p99:2.5ms"
+
+
+def test_variants_whose_intervals_overlap_are_rivals_of_the_choice():
+    _, result = chosen(served("a"), served("b"), served("slow", ms=20.0))
+    assert (result.choice, result.rivals) == (0, (1,))

@@ -89,6 +89,11 @@ def inside_a_step(page: Page) -> FloatRect:
     return between(page, "#profiler", "#profiler .profiler-window:first-of-type h4 + .scroll")
 
 
+def calls_of_a_model(page: Page) -> FloatRect:
+    """Return the report of a program that calls a model, down to the chart of its latency."""
+    return top(page, until="#inference details:first-of-type", margin=16)
+
+
 def between(page: Page, first: str, last: str) -> FloatRect:
     """Return a part of the page from one element's top to another's end."""
     start, end = page.locator(first).bounding_box(), page.locator(last).bounding_box()
@@ -109,6 +114,7 @@ PICTURES = (
     Picture("dark", ("m-mixed",), top, scheme="dark"),
     Picture("phone", ("n-starved",), phone, size=PHONE),
     Picture("profiler", ("n-profiled",), inside_a_step),
+    Picture("inference", ("serve-s-own-code",), calls_of_a_model),
     Picture("compare", ("n-starved", "n-fed"), comparison),
 )
 

@@ -20,12 +20,11 @@ def inference_sentences(context: Context, findings: Sequence[Finding]) -> tuple[
     served = context.cached(served_models)
     lead = _lead(findings)
     return (
-        *([] if lead is None else _led(lead)),
+        *(_nothing_to_fix(served[0]) if lead is None else _led(lead)),
         *_speed(served),
         *_parts(served[0]),
         *_gpu(served),
         *_pause(findings),
-        *_nothing_to_fix(lead, served[0]),
         *_money(served[0]),
     )
 
@@ -106,9 +105,8 @@ def _pause(findings: Sequence[Finding]) -> Iterator[Sentence]:
     yield from (Sentence("no call", f"{f.summary}.", (f.id,)) for f in findings if f.rule == "rare-calls")
 
 
-def _nothing_to_fix(lead: Finding | None, served: ServedModel) -> Iterator[Sentence]:
-    if lead is None:
-        yield Sentence("nothing", f"Nothing to fix was found in the calls of {model_name(served)}.")
+def _nothing_to_fix(served: ServedModel) -> Iterator[Sentence]:
+    yield Sentence("nothing", f"Nothing to fix was found in the calls of {model_name(served)}.")
 
 
 def _money(served: ServedModel) -> Iterator[Sentence]:

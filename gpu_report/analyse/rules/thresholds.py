@@ -178,6 +178,7 @@ SLOWER_AFTER_PAUSE = 1.2  # times, of the median, after a pause
 GROWN_MIB = 256.0  # of a GPU, over all calls: an allocator's own steps are of 2 to 20 MiB, workspaces of up to 200
 GROWN_SHARE = 0.1  # ... and of what was used before
 GROWN_HOST_MIB = 512.0  # of the host, where other programs take and give back as well
+FULL_SOON_S = 86_400.0  # until memory is full: a service runs for days, and will end by it
 GROWTH_FIT = 0.9  # of the variance that the rise explains
 GROWTH_GOES_ON = (
     0.15  # of the rise, in the last third of the calls: half of a steady rise; an allocator has settled by then

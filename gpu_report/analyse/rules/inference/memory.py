@@ -91,7 +91,7 @@ def _finding(context: Context, rise: _Rise, left_mib: float | None, gpu: int | N
     fix = ON_HOST if gpu is None else ON_GPU
     return context.finding(
         "host-memory-growth" if gpu is None else "memory-growth",
-        "warning",
+        "critical" if full_s is not None and full_s < th.FULL_SOON_S else "warning",
         (rise.start_s, rise.end_s),
         f"{what} grew by {memory_words(1000 * each_mib)} every 1,000 calls{full}",
         gpu=gpu,

@@ -256,7 +256,7 @@ INSIDE_KINDS = {
     "epoch": "the same of a whole epoch, and images, images_per_s, loss (sum of the means), lr: its train part ended",
     "validation": "epoch, images, batch, workers, plots, batches, and the seconds of each part: a validation ended",
     "model": "number (in calls.csv), model, task, mode, format, half, compile, imgsz, batch, providers, device ...",
-    "calls": "calls, predictors (model objects), failed, dropped (rows that were lost): of predictions, so far",
+    "calls": "calls, failed, dropped (rows that were lost), objects (model objects by number): of predictions, so far",
     "profile": "name, phase, epoch, kept_steps, reason, begin_mono_s, kept_mono_s, file, failed: PyTorch's profiler",
     "ended": "how (finished, early stop, exception); error, bases, message, errno, cuda_error, raised_in, frames",
     "error": "where, reason: a fault of ours, which the training did not feel",

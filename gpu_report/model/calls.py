@@ -15,8 +15,8 @@ class ModelCalls:
 
     `settings` are model (its file), task, mode (predict, track), format (pt, torchscript, onnx, engine ...), half,
     compile, end2end, imgsz, batch, providers (ONNX Runtime's, the one in use first), device: None where not known.
-    `gpu` is the device index, None on a CPU. `predictors` is how many model objects the process made in all, `failed`
-    how many calls began and never ended.
+    `gpu` is the device index, None on a CPU. `predictors` is how many model objects the process made of this one,
+    `failed` how many calls began and never ended (None where the process has several models).
     `start_s` is seconds of the run. `images` counts those of a batch, `height` and `width` are pixels of what the model
     got. `preprocess_ms`, `inference_ms`, `postprocess_ms` are ultralytics' own parts of a batch, in `total_ms`.
     `gap_ms` is how long this process had no call before: NaN for its first one, 0 where calls overlap.

@@ -448,7 +448,7 @@ class InsideRun:
     `progress` is how far it was within its epochs, every few seconds, in order. Ranks beyond the first keep step with
     it: of theirs, in a long run, `phases`, `epochs` and `progress` hold the beginning and the end only.
     `models` are the facts of each model that was called, by its number in this process; `calls` how many calls there
-    were (calls, predictors, failed, dropped).
+    were (calls, failed, dropped). `objects` is how many predictors the process had made of each model by then.
     """
 
     run: int | None
@@ -465,6 +465,7 @@ class InsideRun:
     profiled: tuple[ProfilerWindow, ...] = ()
     models: Mapping[int, Mapping[str, object]] = field(default_factory=dict)
     calls: Mapping[str, int] = field(default_factory=dict)
+    objects: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

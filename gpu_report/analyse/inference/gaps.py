@@ -46,7 +46,7 @@ def gap_parts(stacks: IdleStacks, span: Span, gap_s: float) -> tuple[GapPart, ..
     kinds = {number: kind_between_calls(stacks.process.stacks.get(number, ())) for number in spent}
     between = {number: s for number, s in spent.items() if kinds[number] is not None}
     noted, called = sum(between.values()), sum(spent.values()) - sum(between.values())
-    if noted < th.GAP_NOTES_S or called < th.CALLS_IN_THREAD * max(span[1] - span[0] - gap_s, 0.0):
+    if gap_s <= 0 or noted < th.GAP_NOTES_S or called < th.CALLS_IN_THREAD * max(span[1] - span[0] - gap_s, 0.0):
         return ()
     return tuple(sorted(_parts(stacks, between, kinds, gap_s / noted), key=lambda part: -part.seconds))
 

@@ -1,6 +1,7 @@
 """The models that were called, each with its latency, throughput, parts, groups and gaps."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from gpu_report.analyse.inference.call_time import MS, PARTS, call_spans, second
 from gpu_report.analyse.inference.gaps import gap_parts
 from gpu_report.analyse.inference.groups import groups_of
 from gpu_report.analyse.inference.percentiles import latency
-from gpu_report.analyse.inference.warm_up import alike, warm_up_calls
+from gpu_report.analyse.inference.warm_up import LOOKED_AT, alike, warm_up_calls
 from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import CallParts, GapPart, ModelCalls, ServedModel
@@ -32,22 +33,14 @@ def is_inference(context: Context) -> bool:
 
 
 def _served(context: Context, calls: ModelCalls) -> ServedModel:
-    warm_up = min(warm_up_calls(alike(calls.total_ms, calls.images)), len(calls.start_s) - 1)
+    warm_up = warm_up_calls(alike(calls.total_ms[:LOOKED_AT], calls.images[:LOOKED_AT]))
+    warm_up = min(warm_up, len(calls.start_s) - 1)
     rows = slice(warm_up, None)
     span = float(calls.start_s[warm_up]), float(calls.end_s[rows].max())
-    length_s, images = span[1] - span[0], int(calls.images[rows].sum())
-    in_calls_s = seconds_of(call_spans(calls, rows))
-    gap_s = max(length_s - in_calls_s, 0.0)
+    length_s, in_calls_s = span[1] - span[0], seconds_of(call_spans(calls, rows))
+    gap_s, images = max(length_s - in_calls_s, 0.0), int(calls.images[rows].sum())
     series = next((each for each in context.series if each.gpu == calls.gpu), None)
-    share = _share_of_inference(context, calls, span)
-    joules = _joules(context, calls.gpu, span)
-    price = context.options.price_per_hour
-    busy = None if series is None or not len(series.t_s) else series.mean_util_pct(*span) / 100
-    busy = None if busy is None or np.isnan(busy) else busy
-    in_calls_share = in_calls_s / length_s if length_s > 0 else 0.0
-    count = len(calls.total_ms[rows])
-    is_alone = share == 1.0 and not any(other.gpu == calls.gpu for other in context.used_by_others)
-    return ServedModel(
+    served = ServedModel(
         calls=calls,
         warm_up_calls=warm_up,
         warm_up_s=float(calls.total_ms[:warm_up].sum()) / MS,
@@ -60,27 +53,39 @@ def _served(context: Context, calls: ModelCalls) -> ServedModel:
         groups=tuple(groups_of(calls, rows, series, _highest_clock(context, series))),
         images_per_s=images / length_s if length_s > 0 else None,
         images_per_s_in_calls=images / in_calls_s if in_calls_s > 0 else None,
-        in_calls_share=in_calls_share,
+        in_calls_share=in_calls_s / length_s if length_s > 0 else 0.0,
         gap_s=gap_s,
         gap_parts=_gap_parts(context, calls, span, gap_s),
+    )
+    return served if series is None else _with_gpu(context, served, series)
+
+
+def _with_gpu(context: Context, served: ServedModel, series: GpuSeries) -> ServedModel:
+    """Return a model with what its GPU did, and what that cost."""
+    span, length_s = (served.start_s, served.end_s), served.end_s - served.start_s
+    share = _share_of_inference(context, served.calls, span)
+    util_pct = series.mean_util_pct(*span) if len(series.t_s) else float("nan")
+    busy = None if np.isnan(util_pct) else util_pct / 100
+    is_alone = share == 1.0 and not any(other.gpu == series.gpu for other in context.used_by_others)
+    tells = busy is not None and is_alone and served.in_calls_share >= th.IN_CALLS_AT_LEAST
+    joules, price = _joules(context, series.gpu, span), context.options.price_per_hour
+    return replace(
+        served,
         gpu_busy_share=busy,
-        gpu_ms=MS * busy * length_s / count
-        if busy is not None and is_alone and in_calls_share >= th.IN_CALLS_AT_LEAST
-        else None,
-        joules_per_image=joules * share / images if joules is not None and images else None,
-        money_per_million=MILLION * price * share * length_s / HOUR_S / images
-        if price is not None and calls.gpu is not None and images
-        else None,
+        gpu_ms=MS * busy * length_s / served.latency.calls if tells and busy is not None else None,
+        joules_per_image=None if joules is None else joules * share / served.images,
+        money_per_million=None if price is None else MILLION * price * share * length_s / HOUR_S / served.images,
     )
 
 
 def _parts(calls: ModelCalls, rows: slice) -> CallParts:
     """Return the means of the parts of those calls that have them."""
     total_ms = calls.total_ms[rows]
-    known = np.isfinite(calls.inference_ms[rows])
+    parts = np.array([getattr(calls, f"{name}_ms")[rows] for name in PARTS])
+    known = np.isfinite(parts).all(axis=0)
     if not known.any():
         return CallParts(None, None, None, None, float(total_ms.mean()))
-    before, model, after = (float(np.nanmean(getattr(calls, f"{name}_ms")[rows][known])) for name in PARTS)
+    before, model, after = parts[:, known].mean(axis=1).tolist()
     total = float(total_ms[known].mean())
     return CallParts(before, model, after, max(total - before - model - after, 0.0), total)
 
@@ -121,7 +126,7 @@ def _within(t_s: Floats, span: Span) -> slice:
     return slice(int(first), int(last))
 
 
-def _joules(context: Context, gpu: int | None, span: Span) -> float | None:
+def _joules(context: Context, gpu: int, span: Span) -> float | None:
     pairs = zip(context.series, context.energies, strict=True)
     curve = next((curve for series, curve in pairs if series.gpu == gpu), None)
     return None if curve is None else curve.between(*span)

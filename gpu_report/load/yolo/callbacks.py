@@ -180,6 +180,7 @@ def _run(lines: Lines, silent_until_s: float, outside: Outside) -> InsideRun:
         profiled=profiler_windows(lines),
         models=_models(lines),
         calls=_counts(lines),
+        objects=_objects(lines),
     )
 
 
@@ -196,9 +197,21 @@ def _models(lines: Lines) -> dict[int, dict[str, object]]:
 
 def _counts(lines: Lines) -> dict[str, int]:
     """Return how many calls there were, by the last line that says so."""
-    last: Mapping[str, object] = next((line.content for line in reversed(lines) if line.kind in COUNTS), {})
-    counted = {name: whole(last.get(name)) for name in ("calls", "predictors", "failed", "dropped")}
+    last = _last_counts(lines)
+    counted = {name: whole(last.get(name)) for name in ("calls", "failed", "dropped")}
     return {name: count for name, count in counted.items() if count is not None}
+
+
+def _objects(lines: Lines) -> dict[int, int]:
+    """Return how many predictors there were of each model of the process, by its number."""
+    said = _last_counts(lines).get("objects")
+    pairs = list(said.items())[:MOST_MODELS] if isinstance(said, Mapping) else []
+    counted = {int(name): whole(count) for name, count in pairs if name.isascii() and name.isdigit() and len(name) < 6}
+    return {number: count for number, count in counted.items() if count is not None}
+
+
+def _last_counts(lines: Lines) -> Mapping[str, object]:
+    return next((line.content for line in reversed(lines) if line.kind in COUNTS), {})
 
 
 def _death(lines: Lines, silent_until_s: float, outside: Outside) -> float:

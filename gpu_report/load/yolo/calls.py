@@ -22,6 +22,7 @@ MEASURED: Final = ("images", "height", "width", "preprocess_ms", "inference_ms",
 MOST_FILES: Final = 4096  # processes
 MOST_MODELS: Final = 1000  # in all of them
 LARGEST: Final = 1e9  # milliseconds (eleven days), images and pixels; what lies beyond is a garbled line
+NO_ROWS: Final = ("call has no row and is left out", "calls have no rows and are left out")
 BAD_ROWS: Final = (
     "row that no call can have made is left out",
     "rows that no call can have made are left out",
@@ -46,6 +47,7 @@ def load_calls(
             problems.append(str(error))
             continue
         problems += table.problems
+        problems += _missing(path.name, table.rows, own)
         columns, bad = _sound(table.numbers, _boot_of(own, table.numbers["mono_s"], clock), end_t_s)
         problems += [noted(path.name, bad, *BAD_ROWS)] if bad else []
         found += _models(pid, columns, own, gpus)
@@ -63,6 +65,12 @@ def _files(folder: Path) -> list[Path]:
 
 def _is_pid(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) < len(str(int(LARGEST)))
+
+
+def _missing(name: str, rows: int, own: Sequence[InsideRun]) -> list[str]:
+    """Return that a process made more calls than it has rows: it was killed, or its disk did not keep up."""
+    made = _sum(run.calls.get("calls") for run in own) or 0
+    return [noted(name, made - rows, *NO_ROWS)] if made > rows else []
 
 
 def _boot_of(own: Sequence[InsideRun], mono_s: Read, clock: RunClock) -> Boot:
@@ -97,8 +105,9 @@ def _models(
 ) -> Iterable[ModelCalls]:
     """Yield the calls of each model of a process."""
     settings = {number: facts for run in own for number, facts in run.models.items()}
-    counts = [run.calls for run in own]
-    for number in np.unique(columns["model"]).tolist():
+    objects = [run.objects for run in own]
+    numbers = np.unique(columns["model"])[:MOST_MODELS].tolist()
+    for number in numbers:
         of = columns["model"] == number
         facts = settings.get(int(number), {})
         yield ModelCalls(
@@ -108,8 +117,8 @@ def _models(
             gpu=next((gpu.index for gpu in gpus if gpu.uuid and gpu.uuid == facts.get("gpu_uuid")), None),
             start_s=columns["start_s"][of],
             **{name: columns[name][of] for name in MEASURED},
-            predictors=_sum(count.get("predictors") for count in counts),
-            failed=_sum(count.get("failed") for count in counts),
+            predictors=max((each[int(number)] for each in objects if int(number) in each), default=None),
+            failed=_sum(run.calls.get("failed") for run in own) if len(numbers) == 1 else None,
         )
 
 

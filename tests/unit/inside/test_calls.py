@@ -3,8 +3,10 @@
 import csv
 import gc
 import json
+import multiprocessing
 import os
 import pickle
+import threading
 import time
 from types import SimpleNamespace as Some
 
@@ -34,7 +36,8 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setenv(RUN_FOLDER_VARIABLE, str(tmp_path))
     monkeypatch.setattr(lines, "_reported", set())
     monkeypatch.setattr(CURRENT, "run", None)
-    monkeypatch.setattr(calls, "_PID", [0])
+    calls.KNOWN.__init__()
+    calls.CLOCKS.clear()
     return tmp_path
 
 
@@ -42,7 +45,7 @@ def predict(predictor, batches=1, *, end=True):
     callbacks.on_predict_start(predictor)
     for _ in range(batches):
         callbacks.on_predict_batch_start(predictor)
-        assert predictor.preprocess([1]).images == [1]
+        assert list(predictor.preprocess([1]).images) == [1]
         callbacks.on_predict_batch_end(predictor)
     if end:
         callbacks.on_predict_end(predictor)
@@ -86,7 +89,7 @@ def test_two_models_are_told_apart_and_one_made_anew_for_each_call_is_one(folder
         predict(predictor)
     assert [row["model"] for row in rows(folder)] == ["1", "2", "1", "1"]
     assert [(line["number"], line["model"]) for line in told(folder, "model")] == [(1, "a.pt"), (2, "b.onnx")]
-    assert told(folder, "ended")[0]["predictors"] == 3
+    assert told(folder, "ended")[0]["objects"] == {"1": 2, "2": 1}
 
 
 def test_a_call_that_raised_is_counted_and_no_row(folder):
@@ -157,21 +160,103 @@ def test_nothing_of_a_fault_of_ours_reaches_the_caller(folder):
     predictor.batch = None
     predict(predictor)
     assert rows(folder) == []
-    assert [line["where"] for line in told(folder, "error")] == ["on_predict_batch_end", "on_predict_end", "calls"]
+    assert {line["where"] for line in told(folder, "error")} == {"on_predict_batch_end", "calls"}
 
 
-def test_a_forked_service_writes_its_own_file(folder):
+@pytest.mark.parametrize("idle", [True, False])
+def test_a_forked_service_writes_its_own_file_at_once(folder, idle):
+    """Also where the parent's run goes on, as after a warm-up call before workers are forked."""
     predictor = Predictor()
     predict(predictor)
-    CURRENT.run.close()
+    if idle:
+        CURRENT.run.close()
     pid = os.fork()
     if not pid:
         try:
+            began = time.monotonic()
             predict(predictor)
+            (folder / "took").write_text(str(time.monotonic() - began))
             at_exit()
         finally:
             os._exit(0)
     os.waitpid(pid, 0)
+    assert float((folder / "took").read_text()) < 0.5  # it waits for no thread of its parent's
     text = (folder / "inside" / f"{pid}{schema.CALLS_SUFFIX}").read_text()
     assert text.count("\n") == 2
-    assert '"kind": "model"' in (folder / "inside" / f"{pid}.jsonl").read_text()
+    kinds = [json.loads(line)["kind"] for line in (folder / "inside" / f"{pid}.jsonl").read_text().splitlines()]
+    assert kinds == ["run", "settings", "phase", "model", "calls", "ended"]
+
+
+def test_a_worker_of_multiprocessing_leaves_its_last_calls(folder):
+    worker = multiprocessing.get_context("fork").Process(target=predict, args=(Predictor(), 5))
+    worker.start()
+    worker.join()
+    text = (folder / "inside" / f"{worker.pid}{schema.CALLS_SUFFIX}").read_text()
+    assert text.count("\n") == 6
+
+
+def test_predictions_and_validations_by_turns_leave_no_threads_and_no_files_open(folder):
+    predictor, before = Predictor(), threading.active_count()
+    for _ in range(20):
+        predict(predictor)
+        CURRENT.run.close()
+    assert threading.active_count() <= before + 1  # that of the lines is one of a process, whoever began it
+    assert len(rows(folder)) == 20
+    assert told(folder, "ended")[-1]["objects"] == {"1": 1}  # it is one object still
+
+
+def test_threads_that_begin_together_are_one_run(folder):
+    barrier, predictors = threading.Barrier(4), [Predictor(f"{name}.pt") for name in "abcd"]
+
+    def serve(predictor):
+        barrier.wait()
+        predict(predictor, 50)
+
+    threads = [threading.Thread(target=serve, args=(each,)) for each in predictors]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(rows(folder)) == 200
+    assert len(told(folder, "run")) == 1
+
+
+class StaticMethod(Predictor):
+    preprocess = staticmethod(lambda images: Some(shape=(1, 3, 64, 64), images=images))
+
+
+class Unsized(Predictor):
+    def preprocess(self, images):
+        return Some(shape=(None, 3, None, None), images=images)
+
+
+class Raising:
+    images = (1,)
+
+    @property
+    def shape(self):
+        raise RuntimeError
+
+
+class Nested(Predictor):
+    def preprocess(self, images):
+        return Raising()
+
+
+@pytest.mark.parametrize("kind", [StaticMethod, Unsized, Nested])
+def test_a_preprocess_of_any_kind_works_as_without_us(folder, kind):
+    predict(kind())
+    (found,) = rows(folder)
+    assert found["height"] == ""
+
+
+def test_a_new_run_folder_is_told_of_the_models_again(folder, tmp_path, monkeypatch):
+    predictor = Predictor()
+    predict(predictor)
+    rows(folder)
+    other = tmp_path / "other"
+    other.mkdir()
+    monkeypatch.setenv(RUN_FOLDER_VARIABLE, str(other))
+    predict(predictor)
+    assert len(rows(other)) == 1
+    assert [line["number"] for line in told(other, "model")] == [1]

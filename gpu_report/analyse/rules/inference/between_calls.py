@@ -69,8 +69,7 @@ def reloaded_models(context: Context) -> list[Finding]:
     """Report a process that makes a model object for nearly each call."""
     found = []
     for served in context.cached(served_models):
-        calls = sum(len(each.start_s) for each in context.run.calls if each.pid == served.calls.pid)
-        made = served.calls.predictors or 0
+        calls, made = len(served.calls.start_s), served.calls.predictors or 0
         if made >= th.RELOADED_CALLS and made >= th.RELOADED_SHARE * calls:
             found.append(_reloaded(context, served, made, calls))
     return found
@@ -86,7 +85,7 @@ def _reloaded(context: Context, served: ServedModel, made: int, calls: int) -> F
         "model-reloaded",
         "warning",
         (served.start_s, served.end_s),
-        f"{model_name(served)} was loaded {made:,} times for {calls:,} calls{took}",
+        f"The model {model_name(served)} was loaded {made:,} times for {calls:,} calls{took}",
         gpu=served.calls.gpu,
         evidence=evidence(("model objects made", made, ""), ("calls", calls, ""), ("loading, in all", seconds, "s")),
         cause=Cause(LOADING, CERTAIN, f"{made:,} model objects made {calls:,} calls"),

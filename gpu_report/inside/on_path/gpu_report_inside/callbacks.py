@@ -11,7 +11,7 @@ from time import monotonic
 from typing import Any
 
 from . import facts, hook
-from .calls import CLOCKS, Prediction
+from .calls import CLOCKS, KNOWN, Prediction
 from .lines import LINES, guarded, report
 from .profile_windows import WINDOWS
 from .runs import CURRENT, ReportedRun
@@ -52,7 +52,10 @@ def _is_of_other_copy(function: Any) -> bool:
 
 
 def _end_earlier() -> None:
-    """End what the user's code has left without a word."""
+    """End what the user's code has left without a word; what a parent process does is not ours to end."""
+    if CURRENT.watched_pid not in {0, os.getpid()}:
+        CURRENT.run = None
+        return
     WINDOWS.abandon()
     VALIDATION.abandon()
     if isinstance(CURRENT.run, Prediction):
@@ -202,12 +205,13 @@ def on_predict_start(predictor: Any) -> None:
     """Begin a prediction; one within a training is its check of mixed precision."""
     if CURRENT.is_training():
         return
-    run = CURRENT.run
-    if not isinstance(run, Prediction) or run.pid != os.getpid():  # a service may fork after its first call
-        _end_earlier()
-        run = Prediction(predictor)
-        CURRENT.begin(run)
-    run.predicts(predictor)
+    with KNOWN.beginning:  # of several threads one begins the run
+        run = CURRENT.run
+        if not isinstance(run, Prediction):
+            _end_earlier()
+            run = Prediction(predictor)
+            CURRENT.begin(run)
+        run.predicts(predictor)
 
 
 def on_predict_batch_start(predictor: Any) -> None:
@@ -224,13 +228,15 @@ def on_predict_batch_start(predictor: Any) -> None:
 
 def on_predict_batch_end(predictor: Any) -> None:
     """Keep a call."""
+    at, clock = monotonic(), CLOCKS.get(id(predictor))
     try:
-        at = monotonic()
-        clock, run = CLOCKS.get(id(predictor)), CURRENT.run
+        run = CURRENT.run
         if clock is not None and clock.begun_s and isinstance(run, Prediction):
             results = predictor.results
             run.ends(clock, at, len(predictor.batch[0]), results[0].speed if results else None)
     except Exception as error:  # noqa: BLE001 - the service must go on
+        if clock is not None:
+            clock.begun_s = 0.0  # what comes next is no part of it
         report("on_predict_batch_end", error)
 
 

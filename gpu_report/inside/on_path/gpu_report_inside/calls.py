@@ -8,13 +8,15 @@ its images, and is multiplied by them here.
 from __future__ import annotations
 
 import os
+import sys
+import threading
 import weakref
 from typing import Any
 
 from . import facts
 from .calls_file import CallRows
-from .lines import LINES, RUN_FOLDER_VARIABLE, now
-from .runs import CURRENT, ReportedRun
+from .lines import LINES, RUN_FOLDER_VARIABLE, now, report
+from .runs import CURRENT, ReportedRun, at_exit
 
 REPORT_EVERY_S = 10.0  # how many calls there were so far is written so often, while there are any
 MOST_MODELS = 200  # of one process; what comes beyond them are told apart no more
@@ -44,17 +46,20 @@ class CallClock:
 
 
 class Preprocess:
-    """A predictor's `preprocess`, whose result is looked at; it pickles as the method."""
+    """A predictor's `preprocess`, whose result is looked at; it pickles as the method, and keeps no predictor alive."""
 
     def __init__(self, predictor: Any, clock: CallClock) -> None:
         self._predictor = weakref.ref(predictor)
+        self._function = predictor.preprocess.__func__
         self._clock = clock
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Do what the class's method does."""
-        predictor: Any = self._predictor()
-        tensor = type(predictor).preprocess.__get__(predictor)(*args, **kwargs)
-        self._clock.seen(tensor)
+        tensor = self._function(self._predictor(), *args, **kwargs)
+        try:
+            self._clock.seen(tensor)
+        except Exception as error:  # noqa: BLE001 - the service must go on
+            report("preprocess", error)
         return tensor
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -76,8 +81,45 @@ def row(call: Any) -> str:
 
 # By the predictor's id, for as long as it lives: at each call two look-ups of some 50 ns, where weak keys take 700.
 CLOCKS: dict[int, CallClock] = {}
-MODELS: dict[str, int] = {}  # the number of a model in this process, by its facts
-_PID = [0]
+
+
+class Known:
+    """What is known of the calls of this process; `beginning` lets one thread begin a run."""
+
+    def __init__(self) -> None:
+        self.folder = ""
+        self.models: dict[str, int] = {}  # the number of a model, by its facts
+        self.objects: dict[int, int] = {}  # how many predictors there were of each model
+        self.rows = CallRows(row)
+        self.beginning = threading.Lock()
+        self._ends = False
+
+    def goes_to(self, folder: str) -> None:
+        """Take the run folder: a new one is told anew which models there are."""
+        if folder != self.folder:
+            self.folder = folder
+            self.models.clear()
+            self.objects.clear()
+            CLOCKS.clear()
+        util = sys.modules.get("multiprocessing.util")
+        if util is not None and not self._ends:  # a child that it made ends without what Python does at exit
+            self._ends = True
+            util.Finalize(None, at_exit, exitpriority=0)
+
+
+KNOWN = Known()
+
+
+def _in_child() -> None:
+    """Begin anew in a fork: the parent's locks may be held for ever there, and its calls are none of the child's."""
+    KNOWN.__init__()  # type: ignore[misc] # in place: others have imported it
+    CLOCKS.clear()
+    if isinstance(CURRENT.run, Prediction):
+        CURRENT.run = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
 
 
 class Prediction(ReportedRun):
@@ -85,16 +127,11 @@ class Prediction(ReportedRun):
 
     def __init__(self, predictor: Any) -> None:
         super().__init__("predict", predictor)
-        self.pid = os.getpid()
-        self.calls = self.failed = self.predictors = 0
-        self._rows = CallRows(row)
+        self.calls = self.failed = 0
         self._folder = os.environ.get(RUN_FOLDER_VARIABLE, "")
+        KNOWN.goes_to(self._folder)
         self._last_end_s: float | None = None
         self._due_s = 0.0
-        if _PID[0] != self.pid:  # a fork tells anew which models it has
-            _PID[0] = self.pid
-            MODELS.clear()
-        CLOCKS.clear()
         LINES.write("settings", facts.read(facts.PREDICTION, predictor))
         self.phase("predict")
 
@@ -112,7 +149,7 @@ class Prediction(ReportedRun):
 
         Its row is written by another thread, a second later and many together: at a call, caches are cold.
         """
-        self._rows.add(self._folder, (clock, clock.begun_s, end_s, self._last_end_s, clock.size, images, speed))
+        KNOWN.rows.add(self._folder, (clock, clock.begun_s, end_s, self._last_end_s, clock.size, images, speed))
         clock.begun_s, self._last_end_s = 0.0, end_s
         self.calls += 1
         if end_s >= self._due_s:
@@ -123,26 +160,30 @@ class Prediction(ReportedRun):
         """End the run at the last call's end."""
         wall_s, now_s = now()
         end_s = now_s if self._last_end_s is None else self._last_end_s
-        self._rows.drain()
+        KNOWN.rows.drain()
         CURRENT.end("finished", (wall_s - (now_s - end_s), end_s), **self._counts())
 
-    def _counts(self) -> dict[str, int]:
-        counts = {"calls": self.calls, "predictors": self.predictors, "failed": self.failed}
-        return {**counts, "dropped": self._rows.dropped} if self._rows.dropped else counts
+    def _counts(self) -> dict[str, Any]:
+        dropped = KNOWN.rows.dropped
+        counts = {"calls": self.calls, "failed": self.failed, "objects": dict(KNOWN.objects)}
+        return {**counts, "dropped": dropped} if dropped else counts
 
     def _watch(self, predictor: Any) -> None:
         number = id(predictor)
         clock = CLOCKS[number] = CallClock(self._model(predictor))
         clock.weak = weakref.ref(predictor, lambda _: CLOCKS.pop(number, None))
-        if isinstance(vars(predictor).get("preprocess"), (Preprocess, type(None))):  # else somebody's own: no shape
+        if isinstance(vars(predictor).get("preprocess"), Preprocess):  # of a parent: its clock is another
+            del predictor.preprocess
+        if number == id(getattr(predictor.preprocess, "__self__", None)):  # else somebody's own: no shape is known
             predictor.preprocess = Preprocess(predictor, clock)
 
     def _model(self, predictor: Any) -> int:
         """Return the number of a predictor's model, whose facts are written where they are new; 0 beyond the most."""
-        self.predictors += 1
-        known = facts.read(facts.MODEL, predictor)
+        known, models = facts.read(facts.MODEL, predictor), KNOWN.models
         key = repr(known)
-        if key not in MODELS and len(MODELS) < MOST_MODELS:
-            MODELS[key] = len(MODELS) + 1
-            LINES.write("model", {"number": MODELS[key], **known})
-        return MODELS.get(key, 0)
+        if key not in models and len(models) < MOST_MODELS:
+            models[key] = len(models) + 1
+            LINES.write("model", {"number": models[key], **known})
+        number = models.get(key, 0)
+        KNOWN.objects[number] = KNOWN.objects.get(number, 0) + 1
+        return number

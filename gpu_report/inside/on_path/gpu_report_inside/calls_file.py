@@ -50,7 +50,11 @@ class CallRows:
         self._calls.append(call)
         if not self._asked:
             self._asked = True
-            self._writer.put(folder, self._taken)
+            try:
+                self._writer.put(folder, self._taken)
+            except Exception:
+                self._asked = False  # no thread could be started: the next call asks anew
+                raise
 
     def drain(self) -> None:
         """Wait until all is written, a second at most."""

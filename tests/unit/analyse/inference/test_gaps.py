@@ -67,3 +67,8 @@ def test_the_lines_of_a_part_of_calls_are_those_within_its_function():
     noted = stacks((0, 3, (resize, PREPROCESS, STREAM)), (3, 4, (PREPROCESS, STREAM)), (4, 9, (FORWARD, STREAM)))
     lines = lines_within(noted, (0.0, 9.0), "preprocess")
     assert [(each.function, each.share) for each in lines] == [("apply_image", 0.75), ("preprocess", 0.25)]
+
+
+def test_calls_that_overlap_all_the_time_have_no_gap():
+    noted = stacks((0, 4, (OWN, MAIN)), (4, 12, (FORWARD, STREAM, MAIN)))
+    assert gap_parts(noted, (0.0, 12.0), 0.0) == ()

@@ -58,6 +58,15 @@ def test_calls_without_parts_have_a_whole_time_only():
     assert found.parts.total_ms == pytest.approx(13, rel=0.01)
 
 
+def test_parts_are_of_the_calls_that_have_all_of_them():
+    calls = make_calls(300)
+    partly = dataclasses.replace(calls, preprocess_ms=np.where(np.arange(300) < 100, np.nan, 3.0))
+    (found,) = served(partly)
+    assert found.parts.preprocess_ms == pytest.approx(3.0)
+    nowhere = dataclasses.replace(calls, preprocess_ms=np.full(300, np.nan))
+    assert served(nowhere)[0].parts.preprocess_ms is None
+
+
 def test_groups_are_of_calls_that_have_something_in_common():
     gaps = np.tile([1.0, 2000.0], 30)
     images = np.tile([1.0, 1.0, 8.0], 20)

@@ -1,5 +1,7 @@
 """inside/<pid>.calls.csv as it comes back: each model's calls apart, without what no call can have made."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,7 @@ CLOCK = RunClock((Boot(0.0, 1000.0, 0.0),))
 HEAD = ",".join(column.name for column in schema.CALLS_COLUMNS) + "\n"
 GPUS = (Gpu(3, uuid="GPU-a"),)
 MODELS = {1: {"model": "a.pt", "gpu_uuid": "GPU-a"}, 2: {"model": "b.onnx"}}
-RUN = InsideRun(None, 0, 7, "predict", {}, (), (), models=MODELS, calls={"predictors": 2, "failed": 1})
+RUN = InsideRun(None, 0, 7, "predict", {}, (), (), models=MODELS, calls={"failed": 1}, objects={1: 2})
 
 
 @pytest.fixture
@@ -29,8 +31,8 @@ def test_each_model_has_its_calls_in_order_of_time(load):
         HEAD + "1012.5,1,2,640,384,1,5,0.5,7,\n1010,2,1,,,,,,4,\n1011,1,1,640,640,1,5,0.5,7,996\n"
     )
     assert problems == ()
-    assert (first.name, first.gpu, first.predictors, first.failed) == ("a.pt", 3, 2, 1)
-    assert (second.name, second.gpu) == ("b.onnx", None)
+    assert (first.name, first.gpu, first.predictors, first.failed) == ("a.pt", 3, 2, None)
+    assert (second.name, second.gpu, second.predictors) == ("b.onnx", None, None)
     assert first.start_s.tolist() == [11.0, 12.5]
     assert first.width.tolist() == [640, 384]
     assert first.gap_ms[0] == 996
@@ -66,3 +68,10 @@ def test_a_file_of_something_else_is_no_call_and_no_error(load, text):
 
 def test_a_file_whose_name_is_no_pid_is_not_read(load):
     assert load(HEAD + "1010,1,1,640,640,1,2,3,7,\n", name="x")[0] == ()
+
+
+def test_calls_that_have_no_row_are_counted(load):
+    run = dataclasses.replace(RUN, calls={"calls": 5, "failed": 1})
+    (calls,), problems = load(HEAD + "1010,1,1,640,640,1,2,3,7,\n", inside=(run,))
+    assert (len(calls.start_s), calls.failed) == (1, 1)
+    assert problems == ("7.calls.csv: 4 calls have no rows and are left out",)

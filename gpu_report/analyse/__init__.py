@@ -16,6 +16,7 @@ from gpu_report.analyse.results.code_time import code_lines, code_time
 from gpu_report.analyse.results.epoch_summaries import summarise_epochs
 from gpu_report.analyse.results.gpu_summary import summarise_gpu
 from gpu_report.analyse.results.hypotheses import hypotheses
+from gpu_report.analyse.results.inference_verdict import leading
 from gpu_report.analyse.results.not_checked import not_checked
 from gpu_report.analyse.results.occurrences import group_findings, groups_of, ids_of, joined
 from gpu_report.analyse.results.time_ledger import build_ledger
@@ -56,6 +57,8 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
     where = code_time(context) if run.stacks else ()
     ids = ids_of(together)
     located = _located(findings, reported, ids)
+    first = leading(findings) if is_inference(context) else frozenset()
+    reported.sort(key=lambda finding: (finding.expected, SEVERITIES.index(finding.severity), finding.id not in first))
     said = verdict(context, located, ledger, limits, ending, projection)
     used = context.activity.used_gpus
     by_gpu = {t.gpu: (t, curve) for t, curve in zip(context.series, context.energies, strict=True)}

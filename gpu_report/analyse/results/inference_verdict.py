@@ -54,7 +54,7 @@ def _led(lead: Finding) -> Iterator[Sentence]:
     advice = lead.advice[0]
     about = lead.cause.name if lead.cause else ""
     kind = FIX if advice.argument else LOOK
-    yield Sentence(kind, f"{advice.text if kind == FIX else advice.short or advice.text}.", (lead.id,), about, advice)
+    yield Sentence(kind, f"{advice.short or advice.text}.", (lead.id,), about, advice)
     yield Sentence("why", f"{upper_first(lead.summary)}.", (lead.id,), about)
 
 
@@ -92,7 +92,9 @@ def _parts(served: ServedModel) -> Iterator[Sentence]:
 def _gpu(served: Sequence[ServedModel]) -> Iterator[Sentence]:
     first = served[0]
     if first.gpu_busy_share is not None and _awake(first):
-        yield Sentence("work", f"GPU {first.calls.gpu} was busy {percent(first.gpu_busy_share)} of that time.")
+        yield Sentence(
+            "work", f"From the first call to the last GPU {first.calls.gpu} was busy {percent(first.gpu_busy_share)}."
+        )
 
 
 def _awake(served: ServedModel) -> bool:

@@ -101,7 +101,7 @@ def _metric(metric: MetricComparison) -> Json:
         "run_count": metric.counts[1],
         "baseline_outliers": metric.outliers[0],
         "run_outliers": metric.outliers[1],
-        "correlation": metric.correlation,
+        "correlation": None if metric.basis == "calls" else metric.correlation,  # of calls it is in the interval
         "enough_epochs": None if metric.basis == "calls" else metric.enough,
         "enough_calls": metric.enough if metric.basis == "calls" else None,
         "note": metric.note or None,

@@ -109,7 +109,9 @@ def first_advice(unexpected: tuple[Finding, ...], analysis: Analysis) -> tuple[A
     finding is of it, and where to look into the findings without any.
     """
     log = analysis.run.kernel
-    urgent = {each for finding in unexpected if RULES[finding.rule].ending for each in finding.advice}
+    led = {found for each in analysis.verdict.sentences[:1] for found in each.findings if analysis.is_inference}
+    ends = (finding for finding in unexpected if RULES[finding.rule].ending or finding.id in led)
+    urgent = {each for finding in ends for each in finding.advice}
     every = dict.fromkeys(each for finding in unexpected for each in finding.advice)
     said = {each.advice for each in analysis.verdict.sentences if each.advice is not None}
     advice = sorted((each for each in every if each not in said), key=lambda each: (each not in urgent, -_wins(each)))

@@ -361,6 +361,8 @@ def _changes(analysis: Analysis) -> list[Advice]:
     """Return the advice that names an argument, then other advice that has a title, each once."""
     ended = _after_the_end(analysis)
     every = dict.fromkeys(advice for finding in analysis.findings for advice in finding.advice)
+    if analysis.is_inference:  # whose findings stand in the order of what they win
+        return [advice for advice in every if advice.short and advice not in ended]
     others = (advice for advice in every if advice.short and advice.to_value is None and advice not in ended)
     return [*(advice for advice in every if advice.argument and advice.to_value is not None), *others]
 

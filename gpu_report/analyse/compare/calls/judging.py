@@ -33,15 +33,14 @@ def judge_models(models: Sequence[MatchedModel]) -> tuple[MetricComparison, ...]
 def judge(model: MatchedModel, name: str, statistic: str) -> MetricComparison:
     """Return a metric of a model's calls by one of its statistics; without a baseline only the run's value."""
     metric, sides = METRICS[name], (*model.baselines, model.run)
-    known = [side.estimate(name, statistic) for side in sides]
+    note = _missing(name, statistic, sides)
+    known = [None if note else side.estimate(name, statistic) for side in sides]
     basis: Basis = "run" if name == MEMORY else "calls"
     figures = [None if each is None else each.value for each in known]
     compared = compared_figures(metric, statistic, figures, basis)
     counts = min((len(side.images) for side in model.baselines), default=0), len(model.run.images)
     counts = counts if basis == "calls" else (1, 1)
-    compared = replace(
-        compared, counts=counts, model="" if basis == "run" else model.model, note=_missing(name, statistic, sides)
-    )
+    compared = replace(compared, counts=counts, model="" if basis == "run" else model.model, note=note)
     before, after = [each for each in known[:-1] if each is not None], known[-1]
     if not before or after is None or compared.baseline is None:
         return compared
@@ -80,10 +79,10 @@ def _missing(name: str, statistic: str, sides: Sequence[CallSample]) -> str:
     """Return that a percentile needs more calls than a side has; empty where it has them."""
     share = STATISTICS_OF_CALLS.get(statistic)
     fewest = min(len(side.images) for side in sides)
-    if name != LATENCY or share is None or fewest >= calls_needed(share):
+    if name != LATENCY or share is None:
         return ""
     needed = calls_needed(share) * (th.CALLS_TO_COMPARE if len(sides) > 1 else 1)
-    return f"{statistic} needs {needed:,} calls, and there are {fewest:,}"
+    return f"{statistic} needs {needed:,} calls, and there are {fewest:,}" if fewest < needed else ""
 
 
 def _rounded(calls: int) -> int:

@@ -61,7 +61,7 @@ def _between(context: Context, served: ServedModel, part: GapPart) -> Finding:
         ),
         cause=Cause(cause, SUPPORTED, f"{percent(share)} of the notes of where the process stood"),
         where=(part.where,) if part.where else (),
-        advice=(Advice(text, gain_at_most=1 - now / best, short=fix),),
+        advice=(Advice(text, gain_at_most=1 - now / best, short=text),),
     )
 
 

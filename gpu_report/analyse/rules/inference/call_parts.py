@@ -1,6 +1,7 @@
 """Rules: a part of a call that takes longer than it should beside the inference itself."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from gpu_report.analyse.causes.confidence import CERTAIN
 from gpu_report.analyse.context import Context
@@ -50,13 +51,14 @@ def _finding(context: Context, served: ServedModel, rule: str, function: str, ad
     inference_ms, name = served.parts.inference_ms or 0.0, "Pre-processing" if is_before else "Post-processing"
     seconds = part_ms / MS * served.latency.calls
     of_time = min(seconds / active_s(served), 1.0) if active_s(served) else 0.0
+    of_call = f"{ms(part_ms)} of the {ms(served.parts.total_ms)} of a call on average"
     than = "longer than the inference itself" if part_ms >= inference_ms else f"inference {ms(inference_ms)}"
     cause = "preprocessing" if is_before else "postprocessing"
     return context.finding(
         rule,
         severity(of_time, seconds),
         (served.start_s, served.end_s),
-        f"{name} takes {ms(part_ms)} of a call of {ms(served.parts.total_ms)}, {than} ({of_calls(served)})",
+        f"{name} takes {of_call}, {than} ({of_calls(served)})",
         gpu=served.calls.gpu,
         evidence=evidence(
             (f"{name.lower()} (mean of a call)", part_ms, "ms"),
@@ -70,9 +72,8 @@ def _finding(context: Context, served: ServedModel, rule: str, function: str, ad
 
 
 def _with_gain(advice: Advice, share: float) -> Advice:
-    return Advice(
-        advice.text, advice.argument, advice.from_value, advice.to_value, gain_at_most=share, short=advice.short
-    )
+    short = f"{advice.short}: at most {percent(share)} of the time is saved"
+    return replace(advice, gain_at_most=share, short=short)
 
 
 def _lines(context: Context, served: ServedModel, function: str) -> tuple[CodeLocation, ...]:

@@ -91,9 +91,9 @@ def _batch(served: ServedModel) -> tuple[Advice, ...]:
     gap_ms = MS * active_s(served) / served.latency.calls - parts.total_ms
     grown = larger / batch * (parts.total_ms - parts.inference_ms + max(gap_ms, 0.0)) + parts.inference_ms
     now, then = served.images / active_s(served), MS * larger / grown
-    text = f"Pass {larger} images a call where latency allows: {rate(now)} images/s become about {rate(then)}"
-    gain = 1 - now / then
-    return (Advice(text, "batch", str(batch), str(larger), gain_estimate=gain, short=f"Pass {larger} images a call"),)
+    # `batch` has no effect on images that a program passes: a list is one call, however long it is.
+    short = f"Pass lists of {larger} images where latency allows: {rate(now)} images/s become about {rate(then)}"
+    return (Advice(f"{short}. For a folder or a video: `batch={larger}`", gain_estimate=1 - now / then, short=short),)
 
 
 def _faster_launch(mine: list[ServedModel]) -> tuple[Advice, ...]:

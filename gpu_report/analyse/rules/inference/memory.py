@@ -87,7 +87,7 @@ def _finding(context: Context, rise: _Rise, left_mib: float | None, gpu: int | N
     what = "The host's memory" if gpu is None else f"GPU {gpu}'s memory"
     each_mib, per_s = rise.rise_mib / calls, rise.rise_mib / seconds
     full_s = None if left_mib is None else max(left_mib, 0.0) / per_s
-    full = "" if full_s is None else f": full {length(full_s)} later"
+    full = "" if full_s is None else f": full {length(full_s)} after the last call"
     fix = ON_HOST if gpu is None else ON_GPU
     return context.finding(
         "host-memory-growth" if gpu is None else "memory-growth",

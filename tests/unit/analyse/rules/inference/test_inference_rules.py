@@ -57,8 +57,9 @@ def test_a_launch_bound_gpu_gets_the_batch_that_its_inference_time_allows():
     found = findings(make_served(make_calls(1500), util_pct=15.0))["small-calls"]
     assert found.cause.name == "small-calls"
     batch = found.advice[0]
-    assert (batch.argument, batch.from_value, batch.to_value) == ("batch", "1", "4")  # 2.1 ms of work in 10 ms
-    assert batch.gain_estimate == pytest.approx(1 - 1000 / 14 / (4000 / (4 * 4 + 10)) * 1.0, abs=0.45)
+    assert "lists of 4 images" in batch.short  # 2.1 ms of work in 10 ms of inference
+    assert batch.argument is None  # `batch` has no effect on images that a program passes
+    assert batch.gain_estimate == pytest.approx(1 - 1000 / 14 / (4000 / (4 * 4 + 10)), abs=0.05)
 
 
 @pytest.mark.parametrize("util_pct", [60.0, 75.0])

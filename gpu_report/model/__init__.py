@@ -16,7 +16,7 @@ from gpu_report.model.bench import (
     Remark,
     Turn,
 )
-from gpu_report.model.calls import ModelCalls
+from gpu_report.model.calls import ModelCalls, asked_for_cpu, fell_back_to_cpu, provider_in_use
 from gpu_report.model.comparison import (
     CallCause,
     Comparison,

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
+CPU_PROVIDER = "CPUExecutionProvider"
 
 
 @dataclass(frozen=True, eq=False)
@@ -14,7 +15,8 @@ class ModelCalls:
     """All calls of one model in one process, one element each, in order of their beginnings; NaN where not known.
 
     `settings` are model (its file), task, mode (predict, track), format (pt, torchscript, onnx, engine ...), half,
-    compile, end2end, imgsz, batch, providers (ONNX Runtime's, the one in use first), device: None where not known.
+    compile, end2end, imgsz, batch, providers (ONNX Runtime's, the one in use first), device, asked_device: None
+    where not known.
     `gpu` is the device index, None on a CPU. `predictors` is how many model objects the process made of this one,
     `failed` how many calls began and never ended (None where the process has several models).
     `start_s` is seconds of the run. `images` counts those of a batch, `height` and `width` are pixels of what the model
@@ -48,3 +50,22 @@ class ModelCalls:
     def end_s(self) -> Floats:
         """Return when each call ended."""
         return self.start_s + self.total_ms / 1000.0
+
+
+def provider_in_use(settings: Mapping[str, object]) -> str:
+    """Return the provider of ONNX Runtime that does the work, empty of other formats; `settings` as of ModelCalls."""
+    providers = settings.get("providers")
+    return str(providers[0]) if isinstance(providers, list | tuple) and providers else ""
+
+
+def asked_for_cpu(settings: Mapping[str, object]) -> bool:
+    """Tell whether the user named the CPU. Without a device ultralytics takes the first GPU."""
+    return str(settings.get("asked_device", "")).startswith("cpu")
+
+
+def fell_back_to_cpu(settings: Mapping[str, object]) -> bool:
+    """Tell whether ONNX Runtime works on the CPU though that was not asked for.
+
+    `device` does not tell: ultralytics may set it to the CPU when ONNX Runtime falls back.
+    """
+    return provider_in_use(settings) == CPU_PROVIDER and not asked_for_cpu(settings)

@@ -5,7 +5,6 @@ from gpu_report.render.formatting import MISSING, clean, energy, known, number, 
 from gpu_report.wording import amount, ends_of_change
 
 MS = 1000.0
-CPU_PROVIDER = "CPUExecutionProvider"
 
 # Formats as ultralytics names them, where people write them otherwise.
 _FORMATS = {
@@ -61,18 +60,6 @@ def precision_words(served: ServedModel) -> str:
     """Return FP16 or FP32, empty where it is not known."""
     half = served.calls.settings.get("half")
     return "" if half is None else "FP16" if half else "FP32"
-
-
-def provider_in_use(served: ServedModel) -> str:
-    """Return the provider of ONNX Runtime that does the work, empty of other formats."""
-    providers = served.calls.settings.get("providers")
-    return str(providers[0]) if isinstance(providers, list | tuple) and providers else ""
-
-
-def fell_back(served: ServedModel) -> bool:
-    """Tell whether ONNX Runtime works on the CPU, though the model was to run elsewhere."""
-    device = served.calls.settings.get("device")
-    return provider_in_use(served) == CPU_PROVIDER and isinstance(device, str) and device != "cpu"
 
 
 def speed_words(images_per_s: float | None) -> str:

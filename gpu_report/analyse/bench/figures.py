@@ -10,10 +10,9 @@ from gpu_report.analyse.inference.percentiles import latency
 from gpu_report.analyse.inference.warm_up import warm_up_calls
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.student import student_quantile
-from gpu_report.model import BenchRow, BenchRun, BenchVariant, ModelCalls, Rate, Remark, Turn
+from gpu_report.model import BenchRow, BenchRun, BenchVariant, ModelCalls, Rate, Remark, Turn, fell_back_to_cpu
 
 COLUMNS = ("start_s", "images", "height", "width", "preprocess_ms", "inference_ms", "postprocess_ms", "total_ms")
-CPU_PROVIDER = "CPUExecutionProvider"
 CPU = "cpu"
 HALF_OF_5_PERCENT = 0.975
 POWER_HOLD_S = 2.0  # seconds that a reading of power counts at most: the recorder's tick is shorter
@@ -137,9 +136,7 @@ def _fell_back(run: BenchRun, variant: BenchVariant) -> bool:
     """Tell whether a GPU was asked for and the CPU has served."""
     if variant.settings is None or run.device in {None, CPU}:
         return False
-    providers = variant.settings.get("providers")
-    first = providers[0] if isinstance(providers, list | tuple) and providers else None
-    return first == CPU_PROVIDER or variant.settings.get("device") == CPU
+    return fell_back_to_cpu(variant.settings) or variant.settings.get("device") == CPU
 
 
 def _median(values: Floats) -> float | None:

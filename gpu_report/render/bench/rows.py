@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gpu_report.model import BenchResult, BenchRow, LatencyLimit, Quantile, Rate
+from gpu_report.model import BenchResult, BenchRow, LatencyLimit, Quantile, Rate, provider_in_use
 from gpu_report.wording import MISSING, amount, counted
 
 CALLS_OF = {"p50": 10, "p95": 200, "p99": 1000}  # that a quantile needs: 10 / (1 - q)
@@ -94,8 +94,8 @@ def _device(result: BenchResult) -> str:
 def _fell_back(row: BenchRow, result: BenchResult) -> str:
     if "provider fell back" not in row.remarks or row.variant.settings is None:
         return ""
-    providers = row.variant.settings.get("providers")
-    used = f"provider in use {providers[0]}" if isinstance(providers, list | tuple) and providers else "CPU in use"
+    provider = provider_in_use(row.variant.settings)
+    used = f"provider in use {provider}" if provider else "CPU in use"
     asked = result.run.device or ""
     asked = f"cuda:{asked}" if asked.isdigit() else asked
     return f"{row.variant.name} did not use the GPU: device asked {asked}, {used}. Install `onnxruntime-gpu`."

@@ -5,7 +5,17 @@ from typing import Any
 
 import numpy as np
 
-from gpu_report.model import Analysis, CallGroup, GroupKind, ModelCalls, Quantile, ServedModel, calls_needed
+from gpu_report.model import (
+    Analysis,
+    CallGroup,
+    GroupKind,
+    ModelCalls,
+    Quantile,
+    ServedModel,
+    calls_needed,
+    fell_back_to_cpu,
+    provider_in_use,
+)
 from gpu_report.render.formatting import clean, duration, known, number, share
 from gpu_report.render.page.latency_chart import chart, latency_data, slowest
 from gpu_report.render.page.view import Fact, InferenceView, LedgerItem, NamedTable, ServedView, SlowCall, Table
@@ -16,7 +26,6 @@ from gpu_report.render.served_words import (
     PARTS,
     calls_in_all,
     energy_per_million,
-    fell_back,
     format_words,
     interval_words,
     longest_part,
@@ -24,7 +33,6 @@ from gpu_report.render.served_words import (
     money_per_million,
     parts_ms,
     precision_words,
-    provider_in_use,
     speed_words,
 )
 from gpu_report.wording import counted, upper_first, where_words
@@ -81,7 +89,9 @@ def _served(served: ServedModel, analysis: Analysis, clock: WallClock) -> Served
     return ServedView(
         title=clean(served.calls.name),
         about=_about(served),
-        warning="ONNX Runtime fell back to the CPU: the GPU is not used." if fell_back(served) else "",
+        warning="ONNX Runtime fell back to the CPU: the GPU is not used."
+        if fell_back_to_cpu(served.calls.settings)
+        else "",
         tiles=_tiles(served),
         parts_title=_parts_title(served),
         parts=_parts(served),
@@ -318,7 +328,7 @@ def _settings(served: ServedModel) -> tuple[Fact, ...]:
         Fact("Image size", sides),
         Fact("Images a call", number(served.batch, 0 if served.batch == round(served.batch) else 1)),
         Fact("Device", str(told.get("device") or "")),
-        Fact("Provider in use", provider_in_use(served), "fell back to the CPU" if fell_back(served) else ""),
+        Fact("Provider in use", provider_in_use(told), "fell back to the CPU" if fell_back_to_cpu(told) else ""),
         Fact("Model objects made", number(calls.predictors) if (calls.predictors or 0) > 1 else "", "in its process"),
         Fact("Calls that never ended", number(calls.failed) if calls.failed else ""),
     )

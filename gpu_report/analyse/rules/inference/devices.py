@@ -6,11 +6,10 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.inference.served import served_models
 from gpu_report.analyse.rules.inference.words import of_calls
-from gpu_report.model import Advice, Finding, ServedModel
+from gpu_report.model import Advice, Finding, ServedModel, asked_for_cpu, fell_back_to_cpu
 
 ON_GPU = "Use the GPU: `device=0`"
 ON_GPU_ONNX = "Install `onnxruntime-gpu` in place of `onnxruntime`, as new as the CUDA that is there"
-CPU_PROVIDER = "CPUExecutionProvider"
 
 
 def on_the_cpu(context: Context) -> list[Finding]:
@@ -21,23 +20,12 @@ def on_the_cpu(context: Context) -> list[Finding]:
 
 
 def _is_on_cpu(served: ServedModel) -> bool:
-    return str(served.calls.settings.get("device", "")).startswith("cpu") or _fell_back(served)
-
-
-def _fell_back(served: ServedModel) -> bool:
-    """Tell whether ONNX Runtime uses its provider for the CPU alone though a GPU was asked for."""
     settings = served.calls.settings
-    providers = settings.get("providers")
-    only_cpu = isinstance(providers, (list, tuple)) and list(providers) == [CPU_PROVIDER]
-    return only_cpu and not _asked_for_cpu(served)
-
-
-def _asked_for_cpu(served: ServedModel) -> bool:
-    return str(served.calls.settings.get("asked_device", "")).startswith("cpu")
+    return str(settings.get("device", "")).startswith("cpu") or fell_back_to_cpu(settings)
 
 
 def _on_cpu(context: Context, served: ServedModel) -> Finding:
-    asked, fell_back = _asked_for_cpu(served), _fell_back(served)
+    asked, fell_back = asked_for_cpu(served.calls.settings), fell_back_to_cpu(served.calls.settings)
     fix = ON_GPU_ONNX if fell_back else ON_GPU
     why = "ONNX Runtime fell back to it" if fell_back else "as `device=cpu` asks" if asked else "no GPU was used"
     return context.finding(

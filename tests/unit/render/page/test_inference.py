@@ -132,7 +132,7 @@ def test_a_provider_that_fell_back_to_the_cpu_is_named(quiet: Analysis) -> None:
     shown = view(quiet, served_model(made_calls(settings=onnx)))
     assert shown.warning.startswith("ONNX Runtime fell back to the CPU")
     assert ("Format", "ONNX") in [(fact.label, fact.value) for fact in shown.settings]
-    meant = view(quiet, served_model(made_calls(settings={**onnx, "device": "cpu"})))
+    meant = view(quiet, served_model(made_calls(settings={**onnx, "asked_device": "cpu"})))
     assert not meant.warning
     on_gpu = {**onnx, "providers": ["CUDAExecutionProvider", "CPUExecutionProvider"]}
     assert not view(quiet, served_model(made_calls(settings=on_gpu))).warning

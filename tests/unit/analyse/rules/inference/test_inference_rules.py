@@ -120,6 +120,8 @@ def test_the_cpu_beside_a_gpu_is_a_warning_unless_it_was_asked_for():
     found = findings(make_served(make_calls(300, gpu=None, **fallback)))["cpu-inference"]
     assert found.severity == "warning"
     assert "fell back" in found.summary
+    fallback["providers"] = ["CPUExecutionProvider", "AzureExecutionProvider"]  # the first one does the work
+    assert "fell back" in findings(make_served(make_calls(300, gpu=None, **fallback)))["cpu-inference"].summary
     asked = findings(make_served(make_calls(300, gpu=None, device="cpu", asked_device="cpu")))["cpu-inference"]
     assert asked.severity == "info"
     assert "cpu-inference" not in findings(make_served(make_calls(300)))

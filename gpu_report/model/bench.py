@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_report.model.calls import ModelCalls
-from gpu_report.model.inference import Latency, Quantile
+from gpu_report.model.inference import Latency, Quantile, calls_needed
 
 Floats = npt.NDArray[np.floating[Any]]
 Turn = tuple[float, float]  # from when to when, in seconds of the run
@@ -120,6 +120,11 @@ class BenchRow:
         """Tell whether there are figures."""
         return self.latency is not None
 
+    @property
+    def may_be_chosen(self) -> bool:
+        """Tell whether it served to the end, and found what the others find."""
+        return self.measured and self.variant.failed_in is None and "outputs differ" not in self.remarks
+
 
 @dataclass(frozen=True)
 class LatencyLimit:
@@ -132,6 +137,11 @@ class LatencyLimit:
     def text(self) -> str:
         """Return it as the command line has it."""
         return f"{self.of}:{self.ms:g}ms"
+
+    @property
+    def calls_needed(self) -> int:
+        """Return how many calls of a variant its quantile needs."""
+        return calls_needed(int(self.of.removeprefix("p")) / 100)
 
     def quantile(self, row: BenchRow) -> Quantile:
         """Return the quantile of a variant's latency that the limit is about, empty where it is not known."""
@@ -146,7 +156,7 @@ class BenchResult:
 
     `choice` has the most images a second, of those within the limit where there is one; `sure` says that its interval
     is within it too. `rivals` may serve as many images a second as the choice: their intervals overlap. `quickest` has
-    the lowest median latency. Variants whose outputs differ are not chosen.
+    the lowest median latency. Variants that failed, or whose outputs differ, are not chosen.
     """
 
     run: BenchRun

@@ -18,8 +18,8 @@ def parse_limit(text: str) -> LatencyLimit:
 
 
 def choose(run: BenchRun, rows: tuple[BenchRow, ...], limit: LatencyLimit | None) -> BenchResult:
-    """Return the result: of the variants that serve and whose outputs do not differ."""
-    usable = [place for place, row in enumerate(rows) if row.measured and "outputs differ" not in row.remarks]
+    """Return the result: of the variants that did not fail and whose outputs do not differ."""
+    usable = [place for place, row in enumerate(rows) if row.may_be_chosen]
     within = [place for place in usable if limit is None or _is_within(rows[place], limit)]
     choice = _best(within, lambda place: _rate(rows[place]))
     sure = choice is not None and (limit is None or _is_surely_within(rows[choice], limit))

@@ -88,7 +88,7 @@ def _throughput(counted: _Calls, turns: Sequence[Turn]) -> Rate:
 
 
 def _joules(run: BenchRun, counted: _Calls, turns: Sequence[Turn]) -> float | None:
-    """Return the board's energy in the turns for each image, None where power was not read throughout.
+    """Return the board's energy in the turns for each image, None with power of less than POWER_READ_SHARE.
 
     A reading counts until the next one. The first second of a turn has the readings of the one before on cards whose
     driver averages power; settling before a turn takes half of it.
@@ -104,7 +104,7 @@ def _joules(run: BenchRun, counted: _Calls, turns: Sequence[Turn]) -> float | No
         joules += float((shared * run.power_w).sum())
         seconds += float(shared.sum())
     length = sum(end_s - start_s for start_s, end_s in turns)
-    return joules / seconds * length / images if seconds > length / 2 else None
+    return joules / seconds * length / images if seconds > th.POWER_READ_SHARE * length else None
 
 
 def _remarks(run: BenchRun, variant: BenchVariant, counted: _Calls) -> tuple[Remark, ...]:

@@ -9,3 +9,6 @@ SAME_MAP = 0.01
 
 # Turns: an interval of the mean of fewer says little.
 TURNS_AT_LEAST = 4
+
+# Share of a variant's turns: the power of the rest is taken to be the same, which a minority of it cannot say.
+POWER_READ_SHARE = 0.5

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from gpu_report.model import BenchResult, BenchRow, LatencyLimit, Quantile, Rate, provider_in_use
 from gpu_report.wording import MISSING, amount, counted
 
-CALLS_OF = {"p50": 10, "p95": 200, "p99": 1000}  # that a quantile needs: 10 / (1 - q)
 STAGES = {
     "start": "its process did not start",
     "model": "the model could not be read",
@@ -57,12 +56,12 @@ def second_sentence(result: BenchResult) -> str:
 
 
 def _nothing_within(result: BenchResult) -> str:
-    limit = result.limit
-    if limit is None:
-        return "No variant can be chosen: the outputs of all differ from those of PyTorch."
-    known = [(value, row) for row in result.rows if (value := limit.quantile(row).value_ms) is not None]
+    limit, usable = result.limit, [row for row in result.rows if row.may_be_chosen]
+    if limit is None or not usable:
+        return "No variant can be chosen: each one failed, or its outputs differ."
+    known = [(value, row) for row in usable if (value := limit.quantile(row).value_ms) is not None]
     if not known:
-        return f"{limit.of} is unknown: it needs {CALLS_OF[limit.of]:,} calls of a variant. Use a longer `--seconds`."
+        return f"{limit.of} is unknown: it needs {limit.calls_needed:,} calls of a variant. Use a longer `--seconds`."
     value, row = min(known, key=lambda pair: pair[0])
     least = f"The lowest {limit.of} is {milliseconds(value)}, of {row.variant.name}."
     return f"No variant keeps {limit.of} within {limit.ms:g} ms. {least}"
@@ -126,7 +125,7 @@ def _few_calls(result: BenchResult) -> list[str]:
     if not few:
         return []
     which = counted(len(few), "variant")
-    return [f"{which} made fewer than {CALLS_OF['p95']} calls: p95 is unknown there. A longer `--seconds` makes more."]
+    return [f"{which} made fewer than {P95.calls_needed} calls: p95 is unknown there. A longer `--seconds` makes more."]
 
 
 def main_rows(result: BenchResult) -> list[Row]:

@@ -39,6 +39,14 @@ def test_one_whose_outputs_differ_is_not_chosen():
     assert chosen(wrong)[0] is None
 
 
+@pytest.mark.parametrize("stage", ["serve", "check"])
+def test_one_that_failed_after_it_served_is_not_chosen(stage):
+    broken = served("broken", ms=1.0, failed_in=stage, reason="CUDA error: illegal memory access")
+    name, result = chosen(SMALL, broken)
+    assert (name, result.rows[result.quickest].variant.name, result.rivals) == ("small", "small", ())
+    assert chosen(broken, limit="p95:10ms")[0] is None
+
+
 def test_a_choice_whose_interval_reaches_over_the_limit_is_not_sure():
     chance = np.random.default_rng(1)
     total = chance.lognormal(np.log(10), 0.3, 250)

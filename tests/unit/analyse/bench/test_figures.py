@@ -58,6 +58,12 @@ def test_energy_is_that_of_the_turns():
     assert found.joules == pytest.approx(3.0, rel=0.02)  # 300 W for 10 ms
 
 
+@pytest.mark.parametrize(("read_share", "known"), [(0.4, False), (0.6, True)])
+def test_energy_is_known_from_half_of_the_time_on(read_share, known):
+    t = np.arange(0.0, TURN_S * read_share, 0.5)
+    assert (row(served(turns=1), power_t_s=t, power_w=np.full(len(t), 300.0)).joules is not None) == known
+
+
 @pytest.mark.parametrize("t", [np.empty(0), np.array([1.0]), np.array([1.0, 2.0, 90.0, 91.0])])
 def test_energy_is_unknown_where_power_was_hardly_read(t):
     assert row(served(), power_t_s=t, power_w=np.full(len(t), 300.0)).joules is None
@@ -76,6 +82,7 @@ def test_of_a_variant_that_failed_there_are_no_figures():
         ({"device": "cuda:0", "providers": ["CPUExecutionProvider"]}, "0", True),
         ({"device": "cuda:0", "providers": ["CPUExecutionProvider", "AzureExecutionProvider"]}, "0", True),
         ({"device": "cpu"}, "0", True),
+        ({"device": "cuda:0", "providers": ["CPUExecutionProvider", "AzureExecutionProvider"]}, "0", True),
         ({"device": "cpu", "providers": ["CPUExecutionProvider"]}, "cpu", False),
         (None, "0", False),
     ],

@@ -18,6 +18,7 @@ from gpu_report.render.bench.terminal import render_bench_text
 
 HOSTILE = '</script><script>window.planted=1</script><img src=x onerror="window.planted=1">'
 MOST_WORDS = 20
+OTHER = BoxAgreement("b", 1, 1, 0.0, None)
 AGREED = BoxAgreement("n PyTorch FP32, batch 1", 16, 500, 0.98, 0.004)
 
 
@@ -73,7 +74,13 @@ def test_json_has_every_figure_as_a_number(usual):
         ),
         ([served("a", ms=900.0)], LatencyLimit("p99", 1.0), "p99 is unknown: it needs 1,000 calls of a variant."),
         ([failed("a")], LatencyLimit("p95", 1.0), "No variant could be measured."),
-        ([served("a", agreement=BoxAgreement("b", 1, 1, 0.0, None))], None, "No variant can be chosen"),
+        ([served("a", agreement=OTHER)], None, "No variant can be chosen: each one failed, or its outputs differ."),
+        ([served("a", agreement=OTHER)], LatencyLimit("p95", 1.0), "No variant can be chosen"),
+        (
+            [served("a", ms=20.0), served("b", ms=5.0, agreement=OTHER), served("c", ms=4.0, failed_in="check")],
+            LatencyLimit("p95", 10.0),
+            "No variant keeps p95 within 10 ms. The lowest p95 is 20.0 ms, of a.",
+        ),
     ],
 )
 def test_where_nothing_can_be_chosen_it_says_why(variants, limit, says):

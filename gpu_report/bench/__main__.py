@@ -5,17 +5,16 @@ import os
 import signal
 import sys
 from pathlib import Path
+from types import FrameType
 
 from gpu_report import schema
 from gpu_report.bench.child import Child
-from gpu_report.bench.conduct import Conductor
+from gpu_report.bench.conduct import Conductor, Terminated
 from gpu_report.bench.plan import Plan
 from gpu_report.inside import RUN_FOLDER_VARIABLE
 from gpu_report.terminal import plain
 
 NO_FOLDER = "there is no run folder to write into: its path holds a colon, or its disk does not answer"
-
-
 NO_FOLDER_CODE = 2
 SIGNAL_BASE = 128  # as shells have it
 
@@ -31,11 +30,17 @@ def main() -> int:
     conductor = Conductor(
         Plan.of(json.loads(sys.argv[1])), Path(folder), lambda name: Child(logs / f"{name}.log"), _say
     )
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # also then what is known is written
+    signal.signal(signal.SIGTERM, _terminated)  # also then what is known is written
     try:
         return 0 if conductor.run() else 1
+    except Terminated:
+        return SIGNAL_BASE + signal.SIGTERM
     except KeyboardInterrupt:
         return SIGNAL_BASE + signal.SIGINT
+
+
+def _terminated(_number: int, _frame: FrameType | None) -> None:
+    raise Terminated
 
 
 def _say(line: str) -> None:

@@ -23,16 +23,23 @@ from gpu_report.bench.variants import Variant
 
 HELLO_LIMIT_S = 300.0  # imports of torch from a network disk
 LOAD_LIMIT_S = 900.0  # also a download of weights, and a runtime that compiles at its first call
-ANSWER_LIMIT_S = 300.0  # beyond what a request is meant to take
+ANSWER_LIMIT_S = 300.0  # beyond what a request is meant to take: a large batch on a CPU is one call of minutes
 VAL_LIMIT_S = 7200.0
 WARM_UP_S, WARM_UP_SHARE = 3.0, 0.25  # of calls before the first turn, in which a warm-up is looked for
 TOGETHER = 8  # processes that start and load at a time, on as many cores: more would wait for the disk and the driver
-AGREEMENT_IMAGES = 16
+AGREEMENT_IMAGES = 16  # each synthetic one once: with MOST_BOXES of each, 1 % of boxes is still several
 # Of boxes that are compared: also those that a service would drop, for they show a difference first. Weights at random
 # have no others.
 LOWEST_SCORE, LOWEST_AT_RANDOM = 0.01, 0.0
 COMPUTED_AS_ASKED = frozenset({"pt", "torchscript"})  # the precision of other formats is in the file
 BUILDER = "builder"
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, which this process alone gets. A terminal's Ctrl-C has reached the workers as well.
+
+    A second SIGINT would end them while they write their last calls.
+    """
 
 
 @dataclass
@@ -69,21 +76,26 @@ class Conductor:
                 self._load()
                 self._serve()
                 self._check()
-        except KeyboardInterrupt:
+        except Terminated:
             self._hurry()
             raise
         finally:
-            self._write()
-            self._builder.end()
-            for entry in self._entries:  # all at once: each takes a second
-                if entry.child is not None:
-                    entry.child.close()
-            for entry in self._entries:
-                self._end(entry)
+            try:
+                self._write()
+            finally:
+                self._end_all()
         return any(entry.fields.get("turns") for entry in self._entries)
 
+    def _end_all(self) -> None:
+        self._builder.end()
+        for entry in self._entries:  # all at once: each takes a second
+            if entry.child is not None:
+                entry.child.close()
+        for entry in self._entries:
+            self._end(entry)
+
     def _hurry(self) -> None:
-        """Stop what goes on in all processes: Ctrl-C has reached them as well, SIGTERM has not."""
+        """Stop what goes on in all processes."""
         for child in (self._builder, *(entry.child for entry in self._entries)):
             if child is not None:
                 child.interrupt()
@@ -92,7 +104,7 @@ class Conductor:
         """Learn what device there is; without an answer every variant fails."""
         try:
             self._facts = self._builder.ask({"do": "hello", "device": self._plan.device}, HELLO_LIMIT_S)
-        except ChildFailed as error:
+        except (ChildFailed, OSError) as error:
             for entry in self._entries:
                 self._fail(entry, "start", str(error))
             return False

@@ -9,7 +9,7 @@ from support.bench import BOX, HELLO, FakeChild
 
 from gpu_report import schema
 from gpu_report.bench.child import ChildFailed
-from gpu_report.bench.conduct import Conductor
+from gpu_report.bench.conduct import Conductor, Terminated
 from gpu_report.bench.plan import Plan
 from gpu_report.bench.rounds import turn_lengths
 
@@ -145,23 +145,44 @@ def test_without_the_device_every_variant_says_so(tmp_path):
     assert written["device"] is None
 
 
+def test_a_builder_that_cannot_start_fails_every_variant(tmp_path):
+    def start(name):
+        raise OSError("[Errno 11] Resource temporarily unavailable")
+
+    assert not Conductor(Plan(("n.pt",)), tmp_path, start, print).run()
+    (variant,) = json.loads((tmp_path / schema.BENCH_JSON).read_text())["variants"]
+    assert variant["failed"] == {"stage": "start", "reason": "[Errno 11] Resource temporarily unavailable"}
+
+
+def test_every_process_is_ended_also_where_nothing_can_be_written(tmp_path, monkeypatch):
+    def full(path, value):
+        raise OSError("No space left on device")
+
+    machine = Machine(tmp_path)
+    monkeypatch.setattr("gpu_report.run_folder.write_json", full)
+    with pytest.raises(OSError, match="No space"):
+        conducted(tmp_path, machine)
+    assert [child.ended for children in machine.children.values() for child in children] == [1, 1]
+
+
 def test_without_pytorch_the_first_variant_is_what_outputs_are_compared_with(tmp_path):
     machine = Machine(tmp_path)
     _, _, variants, _ = conducted(tmp_path, machine, formats=("onnx", "engine"))
     assert variants["n TensorRT FP32, batch 1"]["agreement"]["reference"] == "n ONNX FP32, batch 1"
 
 
-def test_a_benchmark_that_is_interrupted_leaves_what_it_knew(tmp_path):
+@pytest.mark.parametrize(("how", "passed_on"), [(KeyboardInterrupt, False), (Terminated, True)])
+def test_a_benchmark_that_is_interrupted_leaves_what_it_knew(tmp_path, how, passed_on):
     def interrupted(request):
-        raise KeyboardInterrupt
+        raise how
 
     machine = Machine(tmp_path, {"n-pt-fp32-b1": {"boxes": interrupted}})
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(how):
         conducted(tmp_path, machine)
     (variant,) = json.loads((tmp_path / schema.BENCH_JSON).read_text())["variants"]
     assert len(variant["turns"]) == turn_lengths(4.0)[0]
     (worker,) = machine.children["n-pt-fp32-b1"]
-    assert (worker.interrupted, worker.ended) == (True, 1)
+    assert (worker.interrupted, worker.ended) == (passed_on, 1)  # a terminal's Ctrl-C has reached it already
 
 
 def test_models_load_some_at_a_time_and_each_warms_up_alone(tmp_path, monkeypatch):

@@ -32,7 +32,7 @@ def test_it_succeeds_where_any_variant_has_served(ends):
 
 def test_ctrl_c_and_sigterm_end_it_without_a_traceback(ends):
     assert ends(lambda: signal.raise_signal(signal.SIGINT)) == 130
-    assert ends(lambda: signal.raise_signal(signal.SIGTERM)) == 130
+    assert ends(lambda: signal.raise_signal(signal.SIGTERM)) == 143
 
 
 def test_without_a_run_folder_it_says_why(monkeypatch, capsys):

@@ -1,4 +1,4 @@
-"""What is written into a run folder without secrets: its events, and the arguments of YOLO."""
+"""What is written into a run folder without secrets: its events, texts of other programs, the arguments of YOLO."""
 
 import contextlib
 import json
@@ -25,10 +25,15 @@ def event_line(kind: str, wall_s: float, mono_s: float, fields: Mapping[str, obj
     return (line + "\n").encode("utf-8", "backslashreplace")
 
 
+def safe_text(text: str) -> str:
+    """Return a text without secrets, as far as LONGEST_TEXT."""
+    return hide_in_text(text[:LONGEST_TEXT])
+
+
 def _safe(value: object) -> object:
     """Return a field of an event without secrets, also within a list or a mapping."""
     if isinstance(value, str):
-        return hide_in_text(value[:LONGEST_TEXT])
+        return safe_text(value)
     if isinstance(value, Mapping):
         return {key: _safe(item) for key, item in value.items()}
     return [_safe(item) for item in value] if isinstance(value, list | tuple) else value

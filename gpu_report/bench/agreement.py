@@ -30,7 +30,7 @@ def agreement(reference: Sequence[Rows], other: Sequence[Rows]) -> Agreement:
     """Return how far a variant's boxes agree with the reference's.
 
     Each image has rows of x1, y1, x2, y2, score, class. Boxes match where their class is the same and their IoU is
-    SAME_IOU or more, the best pairs first.
+    SAME_IOU or more, the best pairs first. A box whose score is NaN, as of FP16 that overflows, matches none.
     """
     pairs = list(zip(reference, other, strict=False))
     boxes = sum(len(side) for pair in pairs for side in pair)
@@ -44,8 +44,9 @@ def _array(rows: Rows) -> Floats:
 
 
 def _matched(mine: Floats, theirs: Floats) -> list[float]:
-    """Return the difference in score of each pair of boxes that are the same one."""
-    overlap = np.where(mine[:, None, 5] == theirs[None, :, 5], _iou(mine, theirs), 0.0)
+    """Return the difference in score of each pair of boxes that are the same one; one whose score is NaN is none."""
+    comparable = (mine[:, None, 5] == theirs[None, :, 5]) & np.isfinite(mine[:, None, 4] - theirs[None, :, 4])
+    overlap = np.where(comparable, _iou(mine, theirs), 0.0)
     rows, columns = np.nonzero(overlap >= SAME_IOU)
     best_first = np.argsort(-overlap[rows, columns], kind="stable")
     found: dict[int, int] = {}

@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+from gpu_report.inside.on_path.gpu_report_inside.hide_secrets import hide_and_cut
+
 END_LIMIT_S = 10.0  # a process that writes its last calls and frees a GPU takes a second or two
 READ_BYTES = 1 << 16
 # ultralytics would install what an export lacks into the user's environment, in the middle of a benchmark.
@@ -167,4 +169,5 @@ def _last_line(log: Path) -> str:
         text = log.read_bytes()[-READ_BYTES:].decode("utf-8", "replace")
     except OSError:
         return ""
-    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")[:LONGEST_LAST_LINE]
+    last = next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
+    return hide_and_cut(last)[:LONGEST_LAST_LINE]  # half a secret would not be known as one

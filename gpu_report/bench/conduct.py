@@ -17,6 +17,7 @@ from gpu_report import run_folder, schema
 from gpu_report.bench.agreement import agreement, as_fields
 from gpu_report.bench.build import Built, Export, size_mib
 from gpu_report.bench.child import Asked, ChildFailed, Renewed
+from gpu_report.bench.kept import kept
 from gpu_report.bench.plan import Plan
 from gpu_report.bench.rounds import orders, turn_lengths
 from gpu_report.bench.variants import Variant
@@ -256,7 +257,7 @@ class Conductor:
             **{name: self._facts.get(name) for name in ("device", "gpu", "gpu_uuid", "versions")},
             "variants": [{**entry.variant.as_fields(), **entry.fields} for entry in self._entries],
         }
-        run_folder.write_json(self._folder / schema.BENCH_JSON, fields)
+        run_folder.write_json(self._folder / schema.BENCH_JSON, kept(fields))
 
 
 def _child(entry: _Entry) -> Asked:

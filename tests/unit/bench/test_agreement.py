@@ -22,6 +22,13 @@ def test_another_place_or_class_is_another_box(other):
     assert (found.share, found.score_difference) == (0.0, None)
 
 
+@pytest.mark.parametrize("place", [0, 4])
+def test_a_box_that_is_no_number_matches_nothing(place):
+    broken = [*BOX[:place], float("nan"), *BOX[place + 1 :]]
+    found = agreement([[BOX, moved(BOX, 100)]], [[broken, moved(BOX, 100)]])
+    assert (found.share, found.score_difference) == (0.5, 0.0)
+
+
 def test_each_box_is_matched_once_the_best_pair_first():
     near, nearer = moved(BOX, 1.0), moved(BOX, 0.2)
     found = agreement([[BOX]], [[near, nearer]])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpu_report.bench.child import Child, ChildFailed, Renewed
+from gpu_report.bench.child import LONGEST_LAST_LINE, Child, ChildFailed, Renewed, _last_line
 
 OPEN = Path("/proc/self/fd")
 
@@ -50,6 +50,11 @@ def test_its_answers_are_on_no_descriptor_that_stays_open(tmp_path):
     before = set(OPEN.iterdir())
     Child(tmp_path / "log").end()
     assert len(list(OPEN.iterdir())) <= len(before)
+
+
+def test_the_last_line_of_a_log_has_no_secrets_also_where_it_is_cut(tmp_path):
+    (tmp_path / "log").write_text(f"{'x' * (LONGEST_LAST_LINE - 20)} https://bob:hunter2@host/n.pt\n")
+    assert "hunt" not in _last_line(tmp_path / "log")
 
 
 def test_the_one_that_failed_is_asked_no_more():

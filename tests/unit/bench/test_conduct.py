@@ -154,6 +154,18 @@ def test_a_builder_that_cannot_start_fails_every_variant(tmp_path):
     assert variant["failed"] == {"stage": "start", "reason": "[Errno 11] Resource temporarily unavailable"}
 
 
+def test_numbers_that_are_none_are_not_known_and_the_others_go_on(tmp_path):
+    nan = float("nan")
+    worker = {"val": {"map50_95": nan}, "boxes": {"boxes": [[[*BOX[:4], nan, BOX[5]]]]}}
+    machine = Machine(tmp_path, {"n-pt-fp16-b1": worker})
+    ran, _, variants, _ = conducted(tmp_path, machine, half=True, data="d.yaml")
+    broken = variants["n PyTorch FP16, batch 1"]
+    assert ran
+    assert broken["map50_95"] is None
+    assert (broken["agreement"]["share"], broken["agreement"]["score_difference"]) == (0.0, None)
+    assert variants["n PyTorch FP32, batch 1"]["map50_95"] == 0.5
+
+
 def test_every_process_is_ended_also_where_nothing_can_be_written(tmp_path, monkeypatch):
     def full(path, value):
         raise OSError("No space left on device")
@@ -163,6 +175,16 @@ def test_every_process_is_ended_also_where_nothing_can_be_written(tmp_path, monk
     with pytest.raises(OSError, match="No space"):
         conducted(tmp_path, machine)
     assert [child.ended for children in machine.children.values() for child in children] == [1, 1]
+
+
+def test_secrets_of_a_plan_and_of_reasons_are_not_written(tmp_path):
+    url = "https://bob:hunter2@host/d.yaml"
+    machine = Machine(tmp_path, {"n-onnx-fp32-b1": {"val": ChildFailed(f"OSError: cannot read {url}")}})
+    _, written, variants, _ = conducted(tmp_path, machine, formats=("pt", "onnx"), data=url)
+    assert "hunter2" not in (tmp_path / schema.BENCH_JSON).read_text()
+    assert written["plan"]["data"] == "https://***@host/d.yaml"
+    assert variants["n ONNX FP32, batch 1"]["failed"]["reason"] == "OSError: cannot read https://***@host/d.yaml"
+    assert [request["data"] for request in machine.children["n-pt-fp32-b1"][0].requests("val")] == [url]
 
 
 def test_without_pytorch_the_first_variant_is_what_outputs_are_compared_with(tmp_path):

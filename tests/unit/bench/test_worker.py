@@ -10,6 +10,8 @@ from gpu_report.bench import worker as module
 from gpu_report.bench.sources import SYNTHETIC
 from gpu_report.bench.worker import Worker, reason_of
 
+SECRET_URL = "https://bob:hunter2@host/d.yaml"
+
 
 class Yolo:
     """Notes each call."""
@@ -89,6 +91,19 @@ def test_a_reason_is_one_line():
     assert reason_of(ValueError("\n  first\nsecond")) == "ValueError: first"
     assert reason_of(MemoryError()) == "MemoryError"
     assert len(reason_of(ValueError("x" * 10_000))) < 1000
+
+
+def test_an_exception_has_no_secrets_in_its_reason_nor_in_the_log(capsys):
+    class Refused:
+        def do_val(self, data):
+            raise OSError(f"cannot read {data}")
+
+    answer = module._answer(Refused(), {"do": "val", "data": SECRET_URL})
+    printed = capsys.readouterr().err
+    assert answer == {"error": "OSError: cannot read https://***@host/d.yaml"}
+    assert "Traceback" in printed
+    assert "hunter2" not in printed
+    assert "hunter2" not in reason_of(ValueError("x" * 480 + SECRET_URL))  # before it is cut
 
 
 def test_of_a_result_the_surest_boxes_are_compared():

@@ -1,5 +1,6 @@
 """dcgm-exporter's metrics as Prometheus answers `query_range`, from a server or from its JSON on disk."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,8 +14,8 @@ from gpu_report.imports.asked import Asked
 from gpu_report.imports.dcgm_names import ENGINE, FIELDS, XID, value_of
 from gpu_report.imports.each_log import read_each
 from gpu_report.imports.fields import PERCENT, Field, converted, not_imported
-from gpu_report.imports.json_documents import Documents, damage, number
-from gpu_report.imports.prometheus_api import fetch
+from gpu_report.imports.json_documents import Documents, damage
+from gpu_report.imports.prometheus_api import fetch, series_in
 from gpu_report.imports.readings import Device, Floats, Found
 from gpu_report.imports.series import readings_of
 from gpu_report.imports.text_file import read_text
@@ -24,6 +25,7 @@ TOOL: Final = "dcgm-exporter"
 HOW: Final = "save what Prometheus answers to /api/v1/query_range for DCGM_FI_... metrics, or name its address"
 _UTILISATION: Final = "gpu_util_pct"
 _MIG: Final = "GPU_I_ID"
+_GPU: Final = re.compile(r"\d{1,5}")
 _MOST_SHOWN: Final = 8  # hosts in an error
 
 
@@ -78,15 +80,11 @@ def _read(path: Path, asked: Asked, seen: _Seen) -> tuple[str, ...]:
 
 
 def _add_answer(answer: Mapping[str, Any], asked: Asked, seen: _Seen) -> None:
-    data = answer.get("data")
-    result = data.get("result") if isinstance(data, dict) else None
-    for series in result if isinstance(result, list) else ():
-        labels = series.get("metric") if isinstance(series, dict) else None
-        if isinstance(labels, dict) and isinstance(series.get("values"), list):
-            _add(labels, series["values"], asked, seen)
+    for labels, points in series_in(answer):
+        _add(labels, points, asked, seen)
 
 
-def _add(labels: Mapping[str, Any], values: list[Any], asked: Asked, seen: _Seen) -> None:
+def _add(labels: Mapping[str, Any], points: list[tuple[float, float]], asked: Asked, seen: _Seen) -> None:
     """Add a series where it is of a GPU that was asked for; a GPU has several where its pod changed."""
     name, gpu = str(labels.get("__name__", "a series without a name")), _index(labels)
     if any(value_of(labels, label) != value for label, value in asked.labels):
@@ -102,13 +100,12 @@ def _add(labels: Mapping[str, Any], values: list[Any], asked: Asked, seen: _Seen
     if host is not None:
         seen.hosts[host] = None
     seen.devices.setdefault(gpu, _device(labels))
-    pairs = [(number(each[0]), number(each[1])) for each in values if isinstance(each, list) and len(each) == 2]
-    seen.pieces[gpu, name].append(np.array(pairs, dtype=float).reshape(-1, 2))
+    seen.pieces[gpu, name].append(np.array(points, dtype=float).reshape(-1, 2))
 
 
 def _index(labels: Mapping[str, Any]) -> int | None:
     text = str(labels.get("gpu") or str(labels.get("device", "")).removeprefix("nvidia"))
-    return int(text) if text.isascii() and text.isdigit() and int(text) <= LARGEST_INDEX else None
+    return int(text) if _GPU.fullmatch(text) and int(text) <= LARGEST_INDEX else None
 
 
 def _device(labels: Mapping[str, Any]) -> Device:

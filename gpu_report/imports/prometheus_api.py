@@ -7,6 +7,8 @@ import os
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
+from datetime import UTC
+from http.client import HTTPException
 from itertools import pairwise, product
 from statistics import median
 from typing import Any, Final
@@ -15,6 +17,8 @@ from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 from gpu_report.errors import InputError, UsageError
 from gpu_report.imports.asked import Asked
 from gpu_report.imports.dcgm_names import WANTED, names_of
+from gpu_report.imports.json_documents import number
+from gpu_report.imports.times import moment
 from gpu_report.ordinary_file import MIB
 
 MOST_POINTS: Final = 11_000  # of a series in one answer: Prometheus refuses more
@@ -26,6 +30,8 @@ DEFAULT_STEP_S: Final = 30.0  # dcgm-exporter's own interval
 _LOOKED_AT: Final = "10m"  # raw samples at the end, from which the interval is seen
 _UTILISATION: Final = "DCGM_FI_DEV_GPU_UTIL"
 _LONGEST_REASON: Final = 200  # characters
+_API: Final = "/api/v1/"
+_HOW: Final = "write http://HOST:PORT, and in a password %3F for ?, %23 for #, %2F for /, %40 for @, %5B for ["
 
 
 def fetch(asked: Asked) -> Iterator[Mapping[str, Any]]:
@@ -34,12 +40,13 @@ def fetch(asked: Asked) -> Iterator[Mapping[str, Any]]:
     An address of /api/v1/query_range may have start, end, step and a query of its own.
     """
     base, given = _parts(asked.server or "")
-    start_s, end_s = (_moment(given, name, value) for name, value in (("start", asked.start_s), ("end", asked.end_s)))
+    start_s = _moment(given, "start") if asked.start_s is None else asked.start_s
+    end_s = _moment(given, "end") if asked.end_s is None else asked.end_s
     if start_s is None or end_s is None or not start_s < end_s:
         raise UsageError(
             "say of which time: --start and --end (ISO 8601, or seconds since 1970), the end after the start"
         )
-    step_s = asked.step_s or _moment(given, "step", None) or _interval_s(base, asked, end_s)
+    step_s = asked.step_s or _step_s(given) or _interval_s(base, asked, end_s)
     query = given.get("query") or " or ".join(_selectors('__name__=~"' + "|".join(WANTED) + '"', asked))
     for begin_s, until_s in pieces(start_s, end_s, step_s):
         yield _get(base, "query_range", {"query": query, "start": begin_s, "end": until_s, "step": step_s})
@@ -54,20 +61,32 @@ def pieces(start_s: float, end_s: float, step_s: float) -> Iterator[tuple[float,
 
 
 def _parts(address: str) -> tuple[str, dict[str, str]]:
-    """Return the server's address up to its API, and the parameters that an address of query_range has."""
-    split = urlsplit(address)
-    base = f"{split.scheme}://{split.netloc}{split.path.partition('/api/v1/')[0].rstrip('/')}"
-    return base, {name: values[-1] for name, values in parse_qs(split.query).items()}
+    """Return the server's address up to its API, and the parameters that an address of query_range has.
 
-
-def _moment(given: Mapping[str, str], name: str, asked: float | None) -> float | None:
-    """Return what an option says, else the address, in seconds; UsageError where that is no number of seconds."""
-    if asked is not None or name not in given:
-        return asked
+    UsageError, in which nothing of the address is, where it is none: a part of a password may stand anywhere in it.
+    """
     try:
-        return float(given[name])
-    except ValueError as error:
-        raise UsageError(f"{name}= of the address is no number of seconds: say it with --{name}") from error
+        server, given = urlsplit(address.partition(_API)[0]), parse_qs(urlsplit(address).query)
+        has_host = bool(server.hostname) and server.port != 0
+    except ValueError:
+        has_host = False
+    if not has_host or "@" in f"{server.path}{server.query}{server.fragment}":  # what is before it is cut at / ? or #
+        raise UsageError(f"the server's address is none: {_HOW}")
+    base = f"{server.scheme}://{server.netloc}{server.path.rstrip('/')}"
+    return base, {name: values[-1] for name, values in given.items()}
+
+
+def _moment(given: Mapping[str, str], name: str) -> float | None:
+    """Return a time (s since 1970) that the address has; UsageError where it is none."""
+    return moment(given.get(name), f"{name}= of the address", UTC)
+
+
+def _step_s(given: Mapping[str, str]) -> float | None:
+    """Return the step that the address has, in seconds; UsageError where it is no number, or below LEAST_STEP_S."""
+    step_s = number(given["step"]) if "step" in given else None
+    if step_s is not None and not LEAST_STEP_S <= step_s < math.inf:
+        raise UsageError(f"step= of the address is no number of {LEAST_STEP_S:.0f} s or more: say it with --step")
+    return step_s
 
 
 def _selectors(first: str, asked: Asked) -> list[str]:
@@ -83,11 +102,22 @@ def _interval_s(base: str, asked: Asked, end_s: float) -> float:
     """Return how far a series' own samples are apart at the end of what is asked for (s)."""
     for selector in _selectors(f'__name__="{_UTILISATION}"', asked):
         answer = _get(base, "query", {"query": f"{selector}[{_LOOKED_AT}]", "time": end_s})
-        for series in answer.get("data", {}).get("result", []):
-            steps = [float(after[0]) - float(before[0]) for before, after in pairwise(series.get("values", []))]
-            if steps:
-                return max(LEAST_STEP_S, round(median(steps)))
+        for _, values in series_in(answer):
+            steps = [after - before for (before, _), (after, _) in pairwise(values)]
+            if known := [step for step in steps if math.isfinite(step)]:
+                return max(LEAST_STEP_S, round(median(known)))
     return DEFAULT_STEP_S
+
+
+def series_in(answer: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], list[tuple[float, float]]]]:
+    """Yield the labels of each series of an answer, and its points (s since 1970, value), NaN for what is no number."""
+    data = answer.get("data")
+    result = data.get("result") if isinstance(data, dict) else None
+    for series in result if isinstance(result, list) else ():
+        labels = series.get("metric") if isinstance(series, dict) else None
+        if isinstance(labels, dict) and isinstance(series.get("values"), list):
+            points = (each for each in series["values"] if isinstance(each, list) and len(each) == 2)
+            yield labels, [(number(at), number(value)) for at, value in points]
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -111,8 +141,12 @@ def _get(base: str, what: str, parameters: Mapping[str, object]) -> Mapping[str,
         raise InputError(
             f"{host} answered {error.code} {_reason(error)}: check the address, labels and {TOKEN}"
         ) from error
-    except (OSError, ValueError) as error:
+    except OSError as error:
         raise InputError(f"{host} did not answer as Prometheus does ({_short(error)}): check the address") from error
+    except (HTTPException, ValueError, RecursionError):  # they may repeat the token, or what the other side sent
+        raise InputError(
+            f"{host} did not answer as Prometheus does (no whole JSON over HTTP): check the address and {TOKEN}"
+        ) from None
     if not isinstance(answer, dict) or answer.get("status") != "success":
         raise InputError(f"{host} did not answer as Prometheus does: check the address")
     return answer
@@ -130,7 +164,7 @@ def _reason(error: urllib.error.HTTPError) -> str:
     """Return what Prometheus says of a query that it refused, else what HTTP says."""
     try:
         return _short(json.loads(error.read(_LONGEST_REASON * 10))["error"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, HTTPException, ValueError, RecursionError, KeyError, TypeError):
         return _short(error.reason)
 
 

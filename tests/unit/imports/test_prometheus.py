@@ -1,6 +1,7 @@
 """Import of dcgm-exporter's metrics: what Debian's Prometheus answered for a real run, and a server that is asked."""
 
 import json
+import socket
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from urllib.parse import parse_qs
@@ -12,7 +13,7 @@ from gpu_report.cli import cli
 from gpu_report.errors import InputError, UsageError
 from gpu_report.imports.asked import Asked
 from gpu_report.imports.formats import format_of
-from gpu_report.imports.prometheus_api import MOST_POINTS, pieces
+from gpu_report.imports.prometheus_api import MOST_POINTS, fetch, pieces
 
 from .conftest import DATA, Imported
 
@@ -112,6 +113,11 @@ def test_a_cut_answer_is_refused(imported, written):
         imported(written(answer(series())[:-20], "answer.json"), source="prometheus")
 
 
+def test_a_gpu_of_5000_digits_is_none(imported, written):
+    run = imported(written(answer(series(), series(gpu="9" * 5000)), "answer.json"))
+    assert {row["gpu"] for row in run.rows} == {"0"}
+
+
 def test_it_is_known_by_its_content():
     assert format_of(DATA / ANSWER) == "prometheus"
 
@@ -122,6 +128,79 @@ def test_pieces_are_of_one_grid_and_small_enough(points):
     grid = [at for begin, end in found for at in range(int(begin), int(end) + 1, 15)]
     assert grid == [100 + 15 * point for point in range(points)]
     assert all((end - begin) / 15 + 1 <= MOST_POINTS for begin, end in found)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://u:sec?ret@host/",
+        "http://u:123?sec@host/",
+        "http://u:123/sec@host/api/v1/query_range?query=up",
+        "http://u:p@sec#ret@host/",
+        "http://u:sec[ret@host/",
+        "http://host:sec",
+        "http://[sec",
+        "http://",
+    ],
+)
+def test_an_address_that_is_none_is_refused_and_not_repeated(address):
+    with pytest.raises(UsageError, match="address is none: write http://HOST:PORT") as raised:
+        list(fetch(Asked(server=address, start_s=0.0, end_s=60.0, step_s=30.0)))
+    assert not any(part in str(raised.value) for part in ("sec", "ret", "123"))
+
+
+def test_a_query_of_a_moment_is_no_password():
+    with pytest.raises(InputError, match=r"127\.0\.0\.1:9 did not answer"):
+        list(fetch(Asked(server="http://127.0.0.1:9/api/v1/query_range?query=up @ 9&start=0&end=60&step=30")))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "start=0&end=60&step=nan",
+        "start=0&end=60&step=inf",
+        "start=0&end=60&step=-30",
+        "start=0&end=60&step=0",
+        "start=0&end=60&step=1e-9",
+        "start=0&end=60&step=30s",
+        "start=0&end=inf&step=30",
+        "start=nan&end=60&step=30",
+        "start=0&end=1e300&step=30",
+    ],
+)
+def test_a_span_that_has_no_end_is_not_asked_for(given):
+    with pytest.raises(UsageError, match="= of the address"):
+        list(fetch(Asked(server=f"http://127.0.0.1:9/api/v1/query_range?{given}")))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [b"sec\x1bret\r\n\r\n", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1000\r\n{"],
+    ids=["another protocol", "cut off"],
+)
+def test_what_is_no_whole_answer_is_one_line(said):
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def speak():
+            connection, _ = listening.accept()
+            with connection:
+                connection.recv(65_536)
+                connection.sendall(said)
+
+        thread = threading.Thread(target=speak)
+        thread.start()
+        address = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        with pytest.raises(InputError, match="no whole JSON over HTTP") as raised:
+            list(fetch(Asked(server=address, start_s=0.0, end_s=60.0, step_s=30.0)))
+        thread.join()
+    assert "ret" not in str(raised.value)
+
+
+def test_a_token_that_no_header_can_hold_is_not_repeated(monkeypatch):
+    monkeypatch.setenv("PROMETHEUS_TOKEN", "s3c\nret")
+    with pytest.raises(InputError, match="PROMETHEUS_TOKEN") as raised:
+        list(fetch(Asked(server="http://127.0.0.1:9", start_s=0.0, end_s=60.0, step_s=30.0)))
+    assert "s3c" not in str(raised.value)
 
 
 @pytest.fixture
@@ -225,6 +304,9 @@ class TestServer:
             (401, "", "PROMETHEUS_TOKEN"),
             (200, "<html>", "did not answer as Prometheus does"),
             (200, "[]", "did not answer as Prometheus does"),
+            (200, "[" * 200_000, "did not answer as Prometheus does"),
+            (200, '{"status":"success","data":null}', "no series of dcgm-exporter"),
+            (400, "[" * 1_900, "answered 400"),
         ],
     )
     def test_what_it_refuses_is_one_line(self, tmp_path, server, status, text, said):
@@ -234,6 +316,25 @@ class TestServer:
         assert said in str(done.exception)
         assert "\n" not in str(done.exception)
         assert not output.exists()
+
+    @pytest.mark.parametrize(
+        "data",
+        [
+            None,
+            [],
+            {"result": None},
+            {"result": [None]},
+            {"result": [{"metric": {}, "values": 1}]},
+            {"result": [{"metric": {}, "values": [[0, "1"], ["x", "1"], 3]}]},
+        ],
+    )
+    def test_an_interval_that_cannot_be_seen_is_the_default(self, tmp_path, server, data):
+        whole = server.answers
+        raw = json.dumps({"status": "success", "data": data})
+        server.answers = lambda path, asked: (200, raw) if path.endswith("/query") else whole(path, asked)
+        done, _ = self.ask(tmp_path, server, "--start", 0, "--end", 60)
+        assert done.exit_code == 0, done.output
+        assert server.asked[-1][1]["step"] == "30.0"
 
     def test_a_server_needs_a_span(self, tmp_path, server):
         for options in ((), ("--start", 60, "--end", 0)):

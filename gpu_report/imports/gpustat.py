@@ -28,6 +28,7 @@ FIELDS: Final[Mapping[str, Field]] = {
     "temperature.gpu": Field("temperature_c"),
 }
 _DEVICE: Final = {"memory.total": "memory_total_mib", "enforced.power.limit": "power_limit_w"}
+_FIRST_YEAR: Final = 1970  # a clock that was never set begins there
 _KNOWN: Final = frozenset({"index", "uuid", "name", "processes"})
 
 
@@ -130,9 +131,10 @@ def _looks(stamp_s: float, gpu: int, processes: list[Any]) -> list[tuple[float, 
 def _stamp_s(text: object) -> float | None:
     """Return a document's time, a local one without a zone, in seconds as if it were UTC."""
     try:
-        return datetime.fromisoformat(str(text)).replace(tzinfo=UTC).timestamp()
+        local = datetime.fromisoformat(str(text))
     except ValueError:
         return None
+    return local.replace(tzinfo=UTC).timestamp() if local.year >= _FIRST_YEAR else None
 
 
 def _text(value: object) -> str | None:

@@ -84,6 +84,8 @@ def _read(logs: Sequence[Path], source: str, asked: Asked) -> tuple[list[Found],
             found.append(FORMATS[name](paths, asked))
         except InputError as error:
             unusable.append(str(error))
+        except OSError as error:  # the way to a log is barred, or its name is too long
+            unusable.append(f"{error.filename} cannot be read ({error.strerror}): name a log that a tool wrote")
     if not found:
         raise InputError(unusable[0] if unusable else "no log was named: name the files that a tool wrote")
     return found, [f"Left out: {reason}." for reason in unusable]

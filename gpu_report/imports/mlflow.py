@@ -19,7 +19,7 @@ from gpu_report.imports.fields import MIB_PER_MB, Field, not_imported
 from gpu_report.imports.json_documents import Documents, damage, number
 from gpu_report.imports.readings import Found
 from gpu_report.imports.series import MOST_SHOWN, Gathered, Place
-from gpu_report.imports.text_file import read_text
+from gpu_report.imports.text_file import read_head, read_text
 from gpu_report.ordinary_file import LARGEST_SMI_LOG, refuse_special
 
 TOOL: Final = "MLflow"
@@ -67,7 +67,7 @@ def _read(path: Path, run: str | None, gathered: Gathered) -> tuple[str, ...]:
     said: tuple[str, ...] = ()
     if path.is_dir():
         readings = list(_in_folder(_of_run(_runs_in(path), run, path)))
-    elif path.is_file() and path.open("rb").read(len(_DATABASE)) == _DATABASE.encode():
+    elif read_head(path).startswith(_DATABASE):
         readings = _in_database(path, run)
     else:
         documents = Documents(read_text(path, TOOL))

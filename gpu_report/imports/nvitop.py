@@ -38,7 +38,9 @@ HOST_FIELDS: Final[Mapping[str, Field]] = {
     "memory_used (GiB)": Field("memory_used_mib", MIB_PER_GIB),
 }
 _DEVICE: Final = {"memory_total (MiB)": "memory_total_mib", "power_limit (W)": "power_limit_w"}
-_MEAN: Final = re.compile(r"(?P<tag>.+)/(?:(?P<host>host)|(?:cuda:\d+ \()?gpu:(?P<gpu>\d+)\)?)/(?P<metric>[^/]+)/mean")
+_MEAN: Final = re.compile(
+    r"(?P<tag>.+)/(?:(?P<host>host)|(?:cuda:\d+ \()?gpu:(?P<gpu>\d{1,5})\)?)/(?P<metric>[^/]+)/mean"
+)
 _PROCESS: Final = re.compile(r".*/pid:\d+(?:/.*)?")
 _OTHER: Final = re.compile(r".*/(?:min|max|last|timestamp|last_timestamp|duration \(s\))|(?:Unnamed: )?\d*")
 _BELOW_ZERO: Final = 1.0  # in any unit here: the duration is read up to 20 ms after the mean, which shifts a difference

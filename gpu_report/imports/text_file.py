@@ -20,10 +20,10 @@ def read_text(path: Path, tool: str) -> str:
 
 def read_head(path: Path) -> str:
     """Return the first HEAD_BYTES of a log as text, empty of a folder; InputError where it cannot be read."""
-    if path.is_dir():
-        return ""
     refuse_special(path)
     try:
+        if path.is_dir():
+            return ""
         with open_ordinary(path) as file:
             return _decoded(file.read(HEAD_BYTES))
     except OSError as error:

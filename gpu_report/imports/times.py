@@ -34,7 +34,10 @@ def zone_name(chosen: tzinfo | None, at: datetime) -> str:
     """Return the name of the zone for a sentence; `at` is a local time, since names change with the season."""
     if chosen is not None:
         return str(getattr(chosen, "key", chosen))
-    return at.astimezone().tzname() or "local time"
+    try:
+        return at.astimezone().tzname() or "local time"
+    except (ValueError, OverflowError, OSError):  # a damaged year, at the edge of the calendar
+        return "local time"
 
 
 def to_wall_s(local: datetime, chosen: tzinfo | None) -> float:

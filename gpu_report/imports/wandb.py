@@ -17,7 +17,7 @@ from gpu_report.imports.fields import BYTES_PER_MIB, Field, not_imported
 from gpu_report.imports.json_documents import Documents, damage, number
 from gpu_report.imports.readings import Found
 from gpu_report.imports.series import Gathered, Place
-from gpu_report.imports.text_file import read_text
+from gpu_report.imports.text_file import read_head, read_text
 from gpu_report.imports.wandb_file import MAGIC, read_records
 
 TOOL: Final = "Weights & Biases"
@@ -69,7 +69,7 @@ def _logs_in(path: Path) -> list[Path]:
 
 
 def _read(path: Path, gathered: Gathered) -> tuple[str, ...]:
-    if path.is_file() and path.open("rb").read(len(MAGIC)) == MAGIC.encode():
+    if read_head(path).startswith(MAGIC):
         for stamp_s, items in read_records(path):
             for name, value in items:
                 gathered.add(_placed(name), stamp_s, value)

@@ -1,13 +1,16 @@
 """Whatever becomes of a log: it is read, as far as it goes, or refused in one line."""
 
+import errno
 import random
 import sqlite3
+from datetime import datetime
 
 import pytest
 
 from gpu_report.errors import InputError
 from gpu_report.imports.formats import FORMATS, format_of
 from gpu_report.imports.import_logs import import_logs
+from gpu_report.imports.times import zone_name
 from gpu_report.load import load_run
 
 from .conftest import DATA
@@ -80,6 +83,33 @@ def test_a_damaged_database_is_refused_in_one_line(tmp_path):
     with pytest.raises(InputError) as raised:
         import_logs([path], tmp_path / "run")
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_log_that_cannot_be_opened_is_refused_in_one_line(tmp_path, monkeypatch, name):
+    """Also for root, whom no permission stops: the name is too long, or opening fails."""
+    path = tmp_path / "log"
+    path.write_text("x")
+
+    def barred(*_, **__):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    with monkeypatch.context() as patch:
+        for opener in ("pathlib.Path.open", "builtins.open", "io.open", "os.open"):
+            patch.setattr(opener, barred)
+        with pytest.raises(InputError, match="Permission denied"):
+            import_logs([path], tmp_path / "run", source=name)
+    with pytest.raises(InputError, match="File name too long"):
+        import_logs([tmp_path / ("a" * 300)], tmp_path / "run", source=name)
+
+
+def test_a_log_whose_name_is_too_long_is_in_no_format(tmp_path):
+    with pytest.raises(InputError, match="File name too long"):
+        format_of(tmp_path / ("a" * 300))
+
+
+def test_a_year_at_the_edge_of_the_calendar_has_a_zone():
+    assert zone_name(None, datetime.min)  # noqa: DTZ901 (a local time)
 
 
 def test_every_format_has_its_row_in_the_documentation():

@@ -42,6 +42,14 @@ def test_a_real_log(imported):
     assert any("utilization.enc" in note for note in run.notes)
 
 
+@pytest.mark.parametrize("timezone", [None, "America/New_York"])
+def test_a_time_of_year_1_is_damaged(imported, written, timezone):
+    early = {**document(), "query_time": "0001-01-01T00:00:00"}
+    run = imported(written(log_of(early, document(), document(5)), "log.json"), timezone=timezone)
+    assert len(run.rows) == 2
+    assert any("1 places" in note for note in run.notes)
+
+
 def test_times_are_local_and_that_is_said(imported, written):
     log = written(log_of(document()), "log.json")
     assert imported(log, timezone="Europe/Berlin").rows[0]["wall_s"] == "1795219200.500"

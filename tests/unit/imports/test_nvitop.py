@@ -48,7 +48,15 @@ def test_columns_without_a_place_are_listed_once(imported, written):
     assert note.endswith("column: host/swap_percent (%), the columns of processes.")
 
 
-@pytest.mark.parametrize("text", ["t/timestamp,t/duration (s)\n1,2\n", "a,b\n1,2\n", ""])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "t/timestamp,t/duration (s)\n1,2\n",
+        f"t/timestamp,t/duration (s),t/gpu:{'9' * 5000}/power_usage (W)/mean\n1,2,3\n",
+        "a,b\n1,2\n",
+        "",
+    ],
+)
 def test_a_log_without_a_gpu_is_refused(imported, written, text):
     with pytest.raises(InputError, match="ResourceMetricCollector"):
         imported(written(text, "log.csv"), source="nvitop")

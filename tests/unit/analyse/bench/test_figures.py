@@ -82,7 +82,6 @@ def test_of_a_variant_that_failed_there_are_no_figures():
         ({"device": "cuda:0", "providers": ["CPUExecutionProvider"]}, "0", True),
         ({"device": "cuda:0", "providers": ["CPUExecutionProvider", "AzureExecutionProvider"]}, "0", True),
         ({"device": "cpu"}, "0", True),
-        ({"device": "cuda:0", "providers": ["CPUExecutionProvider", "AzureExecutionProvider"]}, "0", True),
         ({"device": "cpu", "providers": ["CPUExecutionProvider"]}, "cpu", False),
         (None, "0", False),
     ],

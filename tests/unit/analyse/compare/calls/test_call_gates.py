@@ -67,7 +67,7 @@ def test_a_gate_says_both_values_and_its_limit():
 
 
 def test_a_change_that_may_be_chance_is_undecided_and_says_how_many_calls_would_do():
-    noisy = [served(latencies(300, seed, 0.9, mean_ms=mean)) for seed, mean in ((1, 15.0), (2, 16.5))]
+    noisy = [served(latencies(500, seed, 0.9, mean_ms=mean)) for seed, mean in ((1, 15.0), (2, 16.5))]
     found = compare(noisy[:1], noisy[1], parse_gates(["latency.p95:+5%"], []))
     assert found.exit_code == 3
     assert found.gates[0].undecided

@@ -34,7 +34,7 @@ def judge(model: MatchedModel, name: str, statistic: str) -> MetricComparison:
     """Return a metric of a model's calls by one of its statistics; without a baseline only the run's value."""
     metric, sides = METRICS[name], (*model.baselines, model.run)
     note = _missing(name, statistic, sides)
-    known = [None if note else side.estimate(name, statistic) for side in sides]
+    known = [side.estimate(name, statistic) for side in sides]
     basis: Basis = "run" if name == MEMORY else "calls"
     figures = [None if each is None else each.value for each in known]
     compared = compared_figures(metric, statistic, figures, basis)
@@ -42,7 +42,7 @@ def judge(model: MatchedModel, name: str, statistic: str) -> MetricComparison:
     counts = counts if basis == "calls" else (1, 1)
     compared = replace(compared, counts=counts, model="" if basis == "run" else model.model, note=note)
     before, after = [each for each in known[:-1] if each is not None], known[-1]
-    if not before or after is None or compared.baseline is None:
+    if note or not before or after is None or compared.baseline is None:
         return compared
     compared = replace(compared, least_change=_least(model, metric, compared.baseline))
     return with_judgement(_with_interval(compared, _middle(before), after), metric)

@@ -30,7 +30,7 @@ def test_slower_calls_are_worse_in_latency_throughput_and_energy(slower):
     assert judgements(slower) == {
         "latency.p50": "worse",
         "latency.p95": "worse",
-        "latency.p99": "worse",
+        "latency.p99": "unknown",  # it needs 2,000 calls of each
         "preprocess.mean": "same",
         "inference.mean": "worse",
         "postprocess.mean": "same",
@@ -59,10 +59,10 @@ def test_values_are_those_of_the_report(slower):
 
 
 def test_two_runs_of_the_same_have_no_change():
-    found = compare([served(latencies(1200, 1))], served(latencies(1000, 2)))
+    found = compare([served(latencies(2500, 1))], served(latencies(2000, 2)))
     assert found.judgement == "same"
     assert set(judgements(found).values()) == {"same"}
-    assert found.verdict.startswith("No certain change: p95 latency went from 16.2 ms to ")
+    assert found.verdict.startswith("No certain change: p95 latency went from 16.")
 
 
 def test_a_part_that_grew_is_the_cause_and_a_tail_alone_has_none():
@@ -78,10 +78,10 @@ def test_a_part_that_grew_is_the_cause_and_a_tail_alone_has_none():
 
 
 def test_few_calls_say_how_many_would_be_enough():
-    found = compare([served(latencies(300, 1, 0.9))], served(latencies(300, 2, 0.9, mean_ms=16.5)))
+    found = compare([served(latencies(500, 1, 0.9))], served(latencies(500, 2, 0.9, mean_ms=16.5)))
     p95 = metric(found, "latency", "p95")
     assert (p95.significant, p95.judgement) == (False, "unknown")
-    assert p95.enough > 300
+    assert p95.enough > 500
     assert f"About {p95.enough:,} calls of each run would be enough." in found.verdict
     assert not [m for m in found.metrics if m.statistic == "p99"]
     long = compare([served(latencies(1200, 1))], served(latencies(300, 2)))

@@ -265,8 +265,9 @@ def test_a_script_with_everything_that_can_happen(run_cli, yolo_home, offline, t
     assert (names(predict), names(export)) == ([("predict", None)], [("export", None)])
     assert {val.ended, predict.ended, export.ended} == {"finished"}
     (calls,) = run.calls
-    assert (calls.images.tolist(), calls.width.tolist(), calls.settings["format"]) == ([1], [64], "pt")
-    assert 0 < calls.preprocess_ms[0] + calls.inference_ms[0] + calls.postprocess_ms[0] <= calls.total_ms[0]
+    assert (calls.images.tolist(), calls.width.tolist(), calls.settings["format"]) == ([1] * 3, [64] * 3, "pt")
+    parts_ms = calls.preprocess_ms + calls.inference_ms + calls.postprocess_ms
+    assert ((parts_ms > 0) & (parts_ms <= calls.total_ms)).all()
     assert bug.ended == "finished"
     assert [(epoch.batches, epoch.end_t_s) for epoch in bug.epochs] == [(2, None)]  # as far as it was told
     assert any("ZeroDivisionError" in problem for problem in run.problems)

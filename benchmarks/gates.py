@@ -39,6 +39,7 @@ CAUGHT = 0.95
 POOL_AT_LEAST = 5
 LONG, SMOOTH = 20, 4  # epochs of a run that has a trend to speak of, and of its running median on either side
 PLAYED = "fake-"
+SERVED = "serve-"  # programs that call a model, without epochs
 COVERAGE_DRAWS = 1000  # pairs a row of made runs
 CORRELATED_SPREAD = 0.03  # standard deviation of made epochs, as a share of their time
 # Per cent wrong and caught of 300 pairs each by the intervals before: a bootstrap in blocks, as of 2026-11-22.
@@ -105,7 +106,7 @@ def analysed(name: str) -> Analysis:
 
 
 def names() -> list[str]:
-    return sorted(p.name for p in SAMPLES.iterdir() if p.is_dir() and not p.name.startswith(PLAYED))
+    return sorted(p.name for p in SAMPLES.iterdir() if p.is_dir() and not p.name.startswith((PLAYED, SERVED)))
 
 
 def pools() -> Iterator[Pool]:

@@ -81,7 +81,7 @@ def main() -> None:
     parser.add_argument("runs", nargs="*", type=Path)
     parser.add_argument("--boundaries", action="store_true")
     options = parser.parse_args()
-    folders = options.runs or sorted(path for path in (ROOT / "sample_runs").iterdir() if path.is_dir())
+    folders = options.runs or sorted(path for path in (ROOT / "sample_runs").iterdir() if (path / "yolo").is_dir())
     told = {path.name: both for path in folders if (both := views(path)) is not None}
     found = {name: compare(*both) for name, both in told.items()}
     print(table(found))

@@ -165,7 +165,7 @@ SYNCS_OF_YOLO = 35  # results that YOLO reads itself in each step (8.4.190: 12 i
 # --- calls of a model ---
 
 CALLS_LOST_SHARE = 0.2  # of a model's time: to win it makes 1.25 times as many images a second
-CALLS_LOST_S = 5.0  # ... in seconds of the recording: less is too short a look
+CALLS_LOST_S = 2.0  # ... in seconds of the recording: less is too short a look
 PART_SHARE = 0.25  # of a call, or of a model's time: a part of less is not what makes it slow
 GPU_OF_INFERENCE = 0.5  # of the time of inference the GPU works: with less the CPU that launches its work is the limit
 GPU_BOUND = 0.7  # ... and with more a faster GPU program is

@@ -53,12 +53,12 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
     projection = project(context, training_of_limits(context, epochs), limits, ending)
     findings = one_way_on(context, findings, ending, projection)
     together = groups_of(groups, findings)
-    reported = sorted((with_locations(context, joined(context, group)) for group in together), key=_badness)
-    where = code_time(context) if run.stacks else ()
     ids = ids_of(together)
+    first = {ids[each] for each in leading(findings)} if is_inference(context) else set()
+    reported = [with_locations(context, joined(context, group)) for group in together]
+    reported.sort(key=lambda finding: (*_badness(finding)[:2], finding.id not in first, *_badness(finding)[2:]))
+    where = code_time(context) if run.stacks else ()
     located = _located(findings, reported, ids)
-    first = leading(findings) if is_inference(context) else frozenset()
-    reported.sort(key=lambda finding: (finding.expected, SEVERITIES.index(finding.severity), finding.id not in first))
     said = verdict(context, located, ledger, limits, ending, projection)
     used = context.activity.used_gpus
     by_gpu = {t.gpu: (t, curve) for t, curve in zip(context.series, context.energies, strict=True)}

@@ -1,7 +1,10 @@
 """The calls of a model that serves, predicts or tracks, as our callbacks kept them."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +48,13 @@ class ModelCalls:
         """Return the model's file, `model` where it is not known."""
         name = self.settings.get("model")
         return name if isinstance(name, str) and name else "model"
+
+    def after(self, count: int) -> ModelCalls:
+        """Return the calls without the first `count`; the arrays are not copied."""
+        columns: dict[str, Any] = {
+            name: value[count:] for name, value in vars(self).items() if isinstance(value, np.ndarray)
+        }
+        return replace(self, **columns)
 
     @property
     def end_s(self) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -115,6 +116,11 @@ class ServedModel:
     gpu_ms: float | None = None
     joules_per_image: float | None = None
     money_per_million: float | None = None
+
+    @cached_property
+    def steady_calls(self) -> ModelCalls:
+        """Return the calls after warming up: those that all else here is of."""
+        return self.calls.after(self.warm_up_calls)
 
     @property
     def batch(self) -> float:

@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from gpu_report.analyse.context import Context
 from gpu_report.analyse.inference import thresholds as th
 from gpu_report.analyse.signals.idle_stacks import IdleStacks
 from gpu_report.analyse.signals.stack_notes import location_of
@@ -34,15 +35,26 @@ LOADS_MODEL: Final = re.compile(
 BUILDS: Final = frozenset({"_new", "_load", "__init__", "setup_model", "load_checkpoint", "parse_model"})
 
 
+def noted_thread(context: Context, pid: int) -> IdleStacks | None:
+    """Return the notes of a process's main thread, None where there are none, or of several recordings of a pid."""
+    mains = [each for each in context.signals.idle_stacks if each.process.pid == pid]
+    return mains[0] if len(mains) == 1 else None
+
+
+def _seconds_by_stack(stacks: IdleStacks, span: Span) -> dict[int, float]:
+    """Return how many seconds of a span a process stood in each stack, by its number."""
+    rows, share = stacks.within([span])
+    seconds = np.bincount(stacks.number[rows], stacks.seconds(rows) * share).tolist()
+    return {number: spent for number, spent in enumerate(seconds) if spent > 0}
+
+
 def gap_parts(stacks: IdleStacks, span: Span, gap_s: float) -> tuple[GapPart, ...]:
     """Return what a process did between its calls within a span, the longest first.
 
     `gap_s` is how long it had no call then. Notes say what share of that went to what, for they are too few to be
     laid beside calls of milliseconds. Nothing where the thread that is noted makes no calls.
     """
-    rows, share = stacks.within([span])
-    seconds = np.bincount(stacks.number[rows], stacks.seconds(rows) * share)
-    spent = {number: float(s) for number, s in enumerate(seconds.tolist()) if s > 0}
+    spent = _seconds_by_stack(stacks, span)
     kinds = {number: kind_between_calls(stacks.process.stacks.get(number, ())) for number in spent}
     between = {number: s for number, s in spent.items() if kinds[number] is not None}
     noted, called = sum(between.values()), sum(spent.values()) - sum(between.values())
@@ -92,12 +104,10 @@ def kind_between_calls(stack: Stack) -> GapKind | None:
 
 def lines_within(stacks: IdleStacks, span: Span, function: str) -> tuple[CodeLocation, ...]:
     """Return the lines in which a process stood within a function that its calls have, the most time first."""
-    rows, share = stacks.within([span])
-    seconds = np.bincount(stacks.number[rows], stacks.seconds(rows) * share).tolist()
     lines: dict[Frame, float] = {}
-    for number, spent in enumerate(seconds):
+    for number, spent in _seconds_by_stack(stacks, span).items():
         stack = stacks.process.stacks.get(number, ())
-        if spent > 0 and any(frame.function == function for frame in stack) and any(map(_is_stream, stack)):
+        if any(frame.function == function for frame in stack) and any(map(_is_stream, stack)):
             line = location_of(stack)
             if line is not None:
                 lines[line] = lines.get(line, 0.0) + spent

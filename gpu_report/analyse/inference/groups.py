@@ -6,13 +6,13 @@ from itertools import pairwise
 import numpy as np
 
 from gpu_report.analyse.inference import thresholds as th
+from gpu_report.analyse.inference.call_time import MS
 from gpu_report.analyse.inference.percentiles import latency
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import rows_before
 from gpu_report.model import CallGroup, GroupKind, ModelCalls
 from gpu_report.wording import counted
 
-MS = 1000.0
 SHAPE = 1e6  # pixels: height and width as one number
 
 Masks = list[tuple[str, Bools]]  # of groups: what they are, and which calls are theirs
@@ -25,7 +25,7 @@ def groups_of(calls: ModelCalls, rows: slice, series: GpuSeries | None, highest_
     and `highest_mhz` are the GPU's, None where it is not known.
     """
     images, total_ms = calls.images[rows], calls.total_ms[rows]
-    usual = images == _commonest(images)
+    usual = images == commonest(images)
     shape = np.where(usual, calls.height[rows] * SHAPE + calls.width[rows], np.nan)
     gap_ms = np.where(usual, calls.gap_ms[rows], np.nan)
     masks: dict[GroupKind, Masks] = {
@@ -39,7 +39,8 @@ def groups_of(calls: ModelCalls, rows: slice, series: GpuSeries | None, highest_
     return [group for kind, of in masks.items() for group in _groups(kind, of, images, total_ms)]
 
 
-def _commonest(values: Floats) -> float:
+def commonest(values: Floats) -> float:
+    """Return the value that most have, the least of several."""
     kinds, counts = np.unique(values, return_counts=True)
     return float(kinds[int(counts.argmax())])
 

@@ -8,7 +8,7 @@ import numpy as np
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.inference import thresholds as th
 from gpu_report.analyse.inference.call_time import MS, PARTS, call_spans, seconds_of
-from gpu_report.analyse.inference.gaps import gap_parts
+from gpu_report.analyse.inference.gaps import gap_parts, noted_thread
 from gpu_report.analyse.inference.groups import groups_of
 from gpu_report.analyse.inference.percentiles import latency
 from gpu_report.analyse.inference.warm_up import LOOKED_AT, alike, warm_up_calls
@@ -100,10 +100,10 @@ def _highest_clock(context: Context, series: GpuSeries | None) -> float | None:
 
 
 def _gap_parts(context: Context, calls: ModelCalls, span: Span, gap_s: float) -> tuple[GapPart, ...]:
-    mains = [each for each in context.signals.idle_stacks if each.process.pid == calls.pid]
+    notes = noted_thread(context, calls.pid)
     own = [each for each in context.run.calls if each.pid == calls.pid]
     # of a process with several models nobody can say which of them a gap belongs to
-    return gap_parts(mains[0], span, gap_s) if len(mains) == 1 and len(own) == 1 else ()
+    return gap_parts(notes, span, gap_s) if notes is not None and len(own) == 1 else ()
 
 
 def _share_of_inference(context: Context, calls: ModelCalls, span: Span) -> float:

@@ -9,7 +9,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.inference.call_time import part_seconds
 from gpu_report.analyse.inference.served import served_models
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
-from gpu_report.model import GapKind, LedgerRow, ModelCalls, ServedModel
+from gpu_report.model import GapKind, LedgerRow, ServedModel
 
 # Rows of what is left of a part of calls beside the GPU's work, and of what lies between calls.
 PART_ROWS = {"preprocess": "preprocessing", "inference": "small-calls", "postprocess": "postprocessing"}
@@ -34,7 +34,7 @@ def call_shares(context: Context, series: GpuSeries) -> dict[str, Floats]:
     if not mine:
         return {"work": work, "idle": 1.0 - work}
     begin, end = min(each.start_s for each in mine), max(each.end_s for each in mine)
-    parts = part_seconds([_after_warm_up(each) for each in mine], series.t_s, series.ends_s)
+    parts = part_seconds([each.steady_calls for each in mine], series.t_s, series.ends_s)
     length_s = np.maximum(series.weight_s, 1e-9)
     called = sum(parts.values())
     crowd = np.maximum(called / length_s, 1.0)  # calls of several threads or models overlap
@@ -43,15 +43,6 @@ def call_shares(context: Context, series: GpuSeries) -> dict[str, Floats]:
     idle = _without_work(shares, between, work)
     before, after = series.t_s < begin, series.t_s >= end
     return _rows(idle, work, before, after, _gap_shares(mine))
-
-
-def _after_warm_up(served: ServedModel) -> ModelCalls:
-    calls, rows = served.calls, slice(served.warm_up_calls, None)
-    columns = ("start_s", "images", "height", "width", "total_ms", "gap_ms")
-    parts = ("preprocess_ms", "inference_ms", "postprocess_ms")
-    return ModelCalls(
-        calls.pid, calls.number, {}, calls.gpu, **{name: getattr(calls, name)[rows] for name in (*columns, *parts)}
-    )
 
 
 def _without_work(shares: Mapping[str, Floats], between: Floats, work: Floats) -> dict[str, Floats]:

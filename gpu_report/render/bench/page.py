@@ -1,7 +1,5 @@
 """A benchmark as one HTML page that needs nothing else: same look, policy and escaping as the report."""
 
-from markupsafe import Markup
-
 from gpu_report import __version__
 from gpu_report.model import BenchResult
 from gpu_report.render.bench.chart import chart
@@ -21,12 +19,9 @@ from gpu_report.render.bench.rows import (
     wide_rows,
 )
 from gpu_report.render.bench.view import BenchView, Section
-from gpu_report.render.comparison.page import SCRIPTS, ComparisonParts
+from gpu_report.render.comparison.page import small_page
 from gpu_report.render.formatting import tied
-from gpu_report.render.page import assets
-from gpu_report.render.page.skeleton import environment
 from gpu_report.render.page.view import Table
-from gpu_report.template_files import find_templates
 
 TEMPLATE = "bench.html.j2"
 STYLE = "bench.css"
@@ -53,15 +48,7 @@ SECTIONS = (
 
 def render_bench_html(result: BenchResult) -> str:
     """Return a benchmark as one HTML page that works offline and loads nothing."""
-    templates = find_templates()
-    style = assets.read_style(templates) + (templates / STYLE).read_text(encoding="utf-8")
-    script = assets.read_script(templates, SCRIPTS)
-    parts = ComparisonParts(
-        policy=assets.content_security_policy((script,), (style,)),
-        style=Markup(style),  # noqa: S704 (our own files)
-        script=Markup(script),  # noqa: S704 (our own files)
-    )
-    return environment(templates).get_template(TEMPLATE).render(view=compose_bench(result), page=parts)
+    return small_page(TEMPLATE, STYLE, compose_bench(result))
 
 
 def compose_bench(result: BenchResult) -> BenchView:

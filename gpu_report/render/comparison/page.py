@@ -26,13 +26,17 @@ class ComparisonParts:
 
 def render_comparison_html(comparison: Comparison) -> str:
     """Return a comparison with a baseline as one HTML page that works offline and loads nothing."""
+    return small_page(TEMPLATE, STYLE, compose_comparison(comparison))
+
+
+def small_page(template: str, styles: str, view: object) -> str:
+    """Return a page without a timeline: a template with its own styles beside the report's, and what it says."""
     templates = find_templates()
-    style = assets.read_style(templates) + (templates / STYLE).read_text(encoding="utf-8")
+    style = assets.read_style(templates) + (templates / styles).read_text(encoding="utf-8")
     script = assets.read_script(templates, SCRIPTS)
     parts = ComparisonParts(
         policy=assets.content_security_policy((script,), (style,)),
         style=Markup(style),  # noqa: S704 (our own files)
         script=Markup(script),  # noqa: S704 (our own files)
     )
-    view = compose_comparison(comparison)
-    return environment(templates).get_template(TEMPLATE).render(view=view, page=parts)
+    return environment(templates).get_template(template).render(view=view, page=parts)

@@ -121,7 +121,7 @@ def _about(served: ServedModel) -> tuple[str, ...]:
 
 def _batch(served: ServedModel) -> str:
     """Return how many images a call has: of one, or on average."""
-    sizes = served.calls.images[served.warm_up_calls :]
+    sizes = served.steady_calls.images
     same = len(sizes) > 0 and float(sizes.min()) == float(sizes.max())
     return f"batch {number(served.batch)}" if same else f"batch {number(served.batch, 1)} on average"
 

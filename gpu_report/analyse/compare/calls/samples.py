@@ -22,6 +22,7 @@ from gpu_report.analyse.compare.metrics import (
     TYPICAL,
 )
 from gpu_report.analyse.compare.samples import memory_peak_mib
+from gpu_report.analyse.inference.groups import commonest
 from gpu_report.analyse.timeseries.energy import energy
 from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries, gpu_series
 from gpu_report.model import Analysis, ServedModel
@@ -63,7 +64,7 @@ class CallSample:
     @property
     def batch(self) -> int:
         """Return how many images most calls have."""
-        return _commonest(self.images)
+        return int(commonest(self.images))
 
     @property
     def key(self) -> Key:
@@ -116,13 +117,8 @@ def call_samples(analysis: Analysis) -> tuple[CallSample, ...]:
 def _key(served: ServedModel) -> Key:
     settings = served.calls.settings
     name = FOLDER.sub("", PurePath(served.calls.name.replace("\\", "/")).stem) or "model"
-    images = served.calls.images[served.warm_up_calls :]
-    return name, str(settings.get("format")), str(settings.get("half")), _commonest(images)
-
-
-def _commonest(images: Floats) -> int:
-    sizes, counts = np.unique(images, return_counts=True)
-    return int(sizes[counts.argmax()])
+    images = served.steady_calls.images
+    return name, str(settings.get("format")), str(settings.get("half")), int(commonest(images))
 
 
 def _sample(analysis: Analysis, served: Sequence[ServedModel], gpus: tuple[GpuSeries, ...]) -> CallSample:
@@ -147,7 +143,7 @@ def _sample(analysis: Analysis, served: Sequence[ServedModel], gpus: tuple[GpuSe
 
 
 def _after_warm_up(served: Sequence[ServedModel], name: str) -> Floats:
-    return np.concatenate([getattr(each.calls, name)[each.warm_up_calls :] for each in served])
+    return np.concatenate([getattr(each.steady_calls, name) for each in served])
 
 
 def _joules(served: Sequence[ServedModel], gpus: Sequence[GpuSeries], begins: Floats, ends: Floats) -> Floats:

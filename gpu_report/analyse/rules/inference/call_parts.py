@@ -7,7 +7,7 @@ from gpu_report.analyse.causes.confidence import CERTAIN
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.inference.call_time import MS
-from gpu_report.analyse.inference.gaps import lines_within
+from gpu_report.analyse.inference.gaps import lines_within, noted_thread
 from gpu_report.analyse.inference.served import served_models
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.inference.words import active_s, ms, of_calls, percent, severity
@@ -77,8 +77,8 @@ def _with_gain(advice: Advice, share: float) -> Advice:
 
 
 def _lines(context: Context, served: ServedModel, function: str) -> tuple[CodeLocation, ...]:
-    mains = [each for each in context.signals.idle_stacks if each.process.pid == served.calls.pid]
-    return lines_within(mains[0], (served.start_s, served.end_s), function) if len(mains) == 1 else ()
+    notes = noted_thread(context, served.calls.pid)
+    return () if notes is None else lines_within(notes, (served.start_s, served.end_s), function)
 
 
 def _fewer_boxes(served: ServedModel) -> tuple[Advice, ...]:

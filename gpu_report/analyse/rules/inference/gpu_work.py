@@ -66,10 +66,10 @@ def _inference_spans(mine: list[ServedModel]) -> Floats:
     """Return when any of some models was in its inference, as rows of (start, end) that do not overlap."""
     rows = []
     for each in mine:
-        calls, used = each.calls, slice(each.warm_up_calls, None)
-        known = np.isfinite(calls.inference_ms[used])
-        begin = (calls.start_s[used] + calls.preprocess_ms[used] / MS)[known]
-        rows.append(np.column_stack([begin, begin + calls.inference_ms[used][known] / MS]))
+        calls = each.steady_calls
+        known = np.isfinite(calls.inference_ms)
+        begin = (calls.start_s + calls.preprocess_ms / MS)[known]
+        rows.append(np.column_stack([begin, begin + calls.inference_ms[known] / MS]))
     return union_of_rows(np.concatenate(rows))
 
 

@@ -128,8 +128,7 @@ class Prediction(ReportedRun):
     def __init__(self, predictor: Any) -> None:
         super().__init__("predict", predictor)
         self.calls = self.failed = 0
-        self._folder = os.environ.get(RUN_FOLDER_VARIABLE, "")
-        KNOWN.goes_to(self._folder)
+        KNOWN.goes_to(os.environ.get(RUN_FOLDER_VARIABLE, ""))
         self._last_end_s: float | None = None
         self._due_s = 0.0
         LINES.write("settings", facts.read(facts.PREDICTION, predictor))
@@ -149,7 +148,7 @@ class Prediction(ReportedRun):
 
         Its row is written by another thread, a second later and many together: at a call, caches are cold.
         """
-        KNOWN.rows.add(self._folder, (clock, clock.begun_s, end_s, self._last_end_s, clock.size, images, speed))
+        KNOWN.rows.add(KNOWN.folder, (clock, clock.begun_s, end_s, self._last_end_s, clock.size, images, speed))
         clock.begun_s, self._last_end_s = 0.0, end_s
         self.calls += 1
         if end_s >= self._due_s:

@@ -62,9 +62,11 @@ def render(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
     refuse_twice((output, json_path))
     with ProgressLine("starting ...") as progress:
         folder = folder_of(run_of(run, named))
+        from gpu_report.load.release_memory import keep_one_heap
         from gpu_report.render import begin_blank_page, begin_packing
         from gpu_report.render.sentence_kinds import verdict_text
 
+        keep_one_heap()
         blank = begin_blank_page()
         recorded = read(folder, progress)
         packing = begin_packing(recorded)

@@ -6,7 +6,7 @@ whole and with more care. Both ways come to the same.
 
 import itertools
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from io import BytesIO
@@ -22,7 +22,7 @@ from gpu_report.load.problems import noted
 from gpu_report.ordinary_file import LARGEST_ANY_CSV, LARGEST_HEADER, LARGEST_LINE, refuse_special
 
 Floats = npt.NDArray[np.floating[Any]]
-_Piece = tuple[dict[str, Floats], int]
+_Piece = tuple[dict[str, Floats], int]  # columns, and the bytes of text that they were
 
 # What is said of one cell, and of several.
 NOT_NUMBERS: Final = (
@@ -32,6 +32,8 @@ NOT_NUMBERS: Final = (
 NO_NUMBER: Final = ["[N/A]", "N/A", "[Not Supported]"]
 PIECE_BYTES: Final = 1 << 21  # some 18,000 rows; more at once take more memory, and are no faster
 MISSING: Final = np.float32(np.nan)
+NO_DECIMALS: Final[Mapping[str, int]] = {}
+SPARE: Final = 2  # decimals: what float32 is off by must not show in the difference of two readings of a counter
 FEW: Final = 64  # cells that most often tell already that a column is not of whole numbers
 MORE_ROOM: Final = 1.05  # of rows: lines become longer and shorter over a run
 MOST_THREADS: Final = 4  # more are no faster: the pieces are put together by one
@@ -46,8 +48,9 @@ NOT_PLAIN: Final = (b'"', b"\r", b"\0")
 class CsvFile:
     """The rows of a CSV in file order, the asked-for columns only, and what could not be read.
 
-    `numbers` are NaN where a cell is empty or holds no number; float32 where that holds all of a column exactly (whole
-    numbers), which halves what a long run takes, else float64. `words` are empty where a cell is.
+    `numbers` are NaN where a cell is empty or holds no number; float32 where that gives all of a column back at its
+    decimals (whole numbers: at none), which halves what a long run takes, else float64. `words` are empty where a cell
+    is.
     """
 
     numbers: dict[str, Floats]
@@ -56,18 +59,21 @@ class CsvFile:
     problems: tuple[str, ...]
 
 
-def read_csv(path: Path, numeric: Sequence[str], text: Sequence[str] = ()) -> CsvFile:
+def read_csv(
+    path: Path, numeric: Sequence[str], text: Sequence[str] = (), decimals: Mapping[str, int] = NO_DECIMALS
+) -> CsvFile:
     """Read the columns `numeric` and `text` of `path`; those the file does not have come back empty.
 
+    `decimals` says of some columns how many mean something: what float32 gives back at these is not kept in 64 bits.
     A last line without its newline is dropped: a recorder that was killed left it half written. InputError when the
     file cannot be opened or has no header.
     """
     try:
         _refuse_long_header(path)
-        plain = None if text else _read_plain(path, numeric)
+        plain = None if text else _read_plain(path, numeric, decimals)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from error
-    return plain or _read_any(path, numeric, text)
+    return plain or _read_any(path, numeric, text, decimals)
 
 
 def _refuse_long_header(path: Path) -> None:
@@ -91,16 +97,16 @@ def _too_long(path: Path) -> InputError:
 # --- nothing but numbers ------------------------------------------------------------------------------------------
 
 
-def _read_plain(path: Path, wanted: Sequence[str]) -> CsvFile | None:
+def _read_plain(path: Path, wanted: Sequence[str], decimals: Mapping[str, int]) -> CsvFile | None:
     """Return what a file of nothing but numbers holds, None where it has anything else in it."""
     names, begin, end = _outline(path)
     there = {name: names.index(name) for name in wanted if name in names}
     if not there or begin == end or len(set(names)) < len(names):
         return None
-    table = _Table(there, end - begin)
+    table = _Table({name: decimals.get(name, 0) for name in there}, end - begin)
     with ThreadPoolExecutor(min(MOST_THREADS, os.cpu_count() or 1)) as pool:
         spans = _spans(path, begin, end)
-        for piece in pool.map(lambda span: _parse(path, span, len(names), there), spans):
+        for piece in pool.map(lambda span: _parse(path, span, len(names), there, decimals), spans):
             if piece is None:
                 pool.shutdown(cancel_futures=True)
                 return None
@@ -146,7 +152,9 @@ def _spans(path: Path, begin: int, end: int) -> Iterator[tuple[int, int]]:
             begin = stop
 
 
-def _parse(path: Path, span: tuple[int, int], width: int, there: dict[str, int]) -> _Piece | None:
+def _parse(
+    path: Path, span: tuple[int, int], width: int, there: Mapping[str, int], decimals: Mapping[str, int]
+) -> _Piece | None:
     """Return a piece's columns and how many bytes they were, None where it has anything but numbers in it."""
     with path.open("rb") as file:
         file.seek(span[0])
@@ -170,7 +178,7 @@ def _parse(path: Path, span: tuple[int, int], width: int, there: dict[str, int])
     columns = {name: cells[at].to_numpy() for name, at in there.items()}
     if any(np.isinf(column).any() for column in columns.values()):
         return None  # infinity is no reading, and must be counted
-    return {name: _small(column) for name, column in columns.items()}, len(data)
+    return {name: _small(column, decimals.get(name, 0)) for name, column in columns.items()}, len(data)
 
 
 def _has_truths(data: bytes) -> bool:
@@ -178,61 +186,81 @@ def _has_truths(data: bytes) -> bool:
     return int(np.frombuffer(data, np.uint8).max()) > HIGHEST_DIGIT and any(truth in data for truth in TRUTHS)
 
 
-def _small(values: npt.NDArray[np.float64]) -> Floats:
-    """Return values as float32 where that is exact, else as they are."""
+def _small(values: npt.NDArray[np.float64], decimals: int) -> Floats:
+    """Return values as float32 where that gives them back at so many decimals, else as they are."""
+    is_kept = _is_kept(values[:FEW], decimals) and _is_kept(values, decimals)
+    return values.astype(np.float32) if is_kept else values
+
+
+def _is_kept(values: npt.NDArray[np.float64], decimals: int) -> bool:
+    """Tell whether float32 gives values back: at so many decimals and SPARE more, or, without any, as they are."""
     with np.errstate(over="ignore"):
-        if not _is_same(values[:FEW].astype(np.float32), values[:FEW]):
-            return values
         small = values.astype(np.float32)
-    return small if _is_same(small, values) else values
-
-
-def _is_same(small: Floats, values: Floats) -> bool:
-    same = small == values
+    same = (np.round(small.astype(np.float64), decimals + SPARE) if decimals else small) == values
     return bool(same.all()) or bool((same | np.isnan(values)).all())
+
+
+def _of_type(values: Floats, dtype: np.dtype[Any], decimals: int) -> Floats:
+    """Return values as they are, or in 64 bits: then as they were before `_small` made them float32."""
+    if values.dtype == dtype:
+        return values
+    return np.round(values.astype(dtype), decimals + SPARE) if decimals else values.astype(dtype)
 
 
 class _Table:
     """Columns that are filled piece by piece, from so many bytes of text in all.
 
     There is room for as many rows as the bytes of the pieces so far let expect, and some more, which costs nothing
-    until it is filled.
+    until it is filled. A column that has had one value in all rows, or none, takes no room. `decimals` names the
+    columns, with how many decimals of each mean something.
     """
 
-    def __init__(self, names: Iterable[str], size: int) -> None:
-        self._size, self._read, self._room = size, 0, 0
-        self._columns: dict[str, Floats] = {name: np.empty(0, dtype=np.float32) for name in names}
+    def __init__(self, decimals: Mapping[str, int], size: int) -> None:
+        self._size, self._read, self._room, self._decimals = size, 0, 0, decimals
+        self._only: dict[str, Floats] = {}  # the one value that a column has had so far
+        self._columns: dict[str, Floats] = {}
         self.filled = 0
 
     def add(self, piece: dict[str, Floats], size: int) -> None:
-        """Add the rows of a piece; a column that float32 does not hold exactly any more becomes float64."""
+        """Add the rows of a piece; a column that float32 does not give back any more becomes float64."""
         self._read += size
         until = self.filled + len(next(iter(piece.values())))
         if until > self._room:
             self._room = int(MORE_ROOM * until * self._size / self._read) + 1
         for name, values in piece.items():
-            column = self._columns[name]
-            wide = np.promote_types(column.dtype, values.dtype)
-            if len(column) < self._room or column.dtype != wide:
-                column = self._columns[name] = self._moved(column, wide)
-            column[self.filled : until] = values
+            only = None if name in self._columns else self._only.setdefault(name, values[:1])
+            if only is None or not _is_all(values, only):
+                self._put(name, values, until)
         self.filled = until
 
-    def _moved(self, column: Floats, dtype: np.dtype[Any]) -> Floats:
-        moved = np.empty(self._room, dtype=dtype)
-        moved[: self.filled] = column[: self.filled]
-        return moved
+    def _put(self, name: str, values: Floats, until: int) -> None:
+        before, decimals = self._columns.get(name, self._only[name]), self._decimals[name]
+        wide = np.promote_types(before.dtype, values.dtype)
+        if len(before) < self._room or before.dtype != wide:
+            column = self._columns[name] = np.empty(self._room, dtype=wide)
+            column[: self.filled] = _of_type(before[: self.filled], wide, decimals)
+        self._columns[name][self.filled : until] = _of_type(values, wide, decimals)
 
     def columns(self, wanted: Sequence[str]) -> dict[str, Floats]:
         """Return the columns by name; what the file does not have is NaN."""
-        empty: Floats = np.broadcast_to(MISSING, self.filled)
-        return {name: self._columns[name][: self.filled] if name in self._columns else empty for name in wanted}
+        return {name: self._column(name) for name in wanted}
+
+    def _column(self, name: str) -> Floats:
+        if name in self._columns:
+            return self._columns[name][: self.filled]
+        return np.broadcast_to(self._only[name][0] if name in self._only else MISSING, self.filled)
+
+
+def _is_all(values: Floats, only: Floats) -> bool:
+    """Tell whether all values are one, or all are missing as it is."""
+    parts = (values[:FEW], values)
+    return all(bool(((part == only) | (np.isnan(part) & np.isnan(only))).all()) for part in parts)
 
 
 # --- anything else ------------------------------------------------------------------------------------------------
 
 
-def _read_any(path: Path, numeric: Sequence[str], text: Sequence[str]) -> CsvFile:
+def _read_any(path: Path, numeric: Sequence[str], text: Sequence[str], decimals: Mapping[str, int]) -> CsvFile:
     refuse_special(path, LARGEST_ANY_CSV)
     raw = _read_cells(path, {*numeric, *text})
     problems = [f"{path.name} has several columns {name}: the first is read" for name in _repeated(path, numeric, text)]
@@ -241,7 +269,7 @@ def _read_any(path: Path, numeric: Sequence[str], text: Sequence[str]) -> CsvFil
         problems.append(f"{path.name}: the last row was cut short and is left out")
     numbers: dict[str, Floats] = {}
     for name in numeric:
-        numbers[name], bad = _numbers(raw, name)
+        numbers[name], bad = _numbers(raw, name, decimals.get(name, 0))
         if bad:
             one, several = (words.format(name) for words in NOT_NUMBERS)
             problems.append(noted(path.name, bad, one, several))
@@ -289,7 +317,7 @@ def _is_torn(path: Path) -> bool:
         return file.read(1) != b"\n"
 
 
-def _numbers(raw: pd.DataFrame, name: str) -> tuple[Floats, int]:
+def _numbers(raw: pd.DataFrame, name: str, decimals: int) -> tuple[Floats, int]:
     if name not in raw:
         return np.full(len(raw), np.nan, dtype=np.float32), 0
     try:
@@ -297,7 +325,7 @@ def _numbers(raw: pd.DataFrame, name: str) -> tuple[Floats, int]:
     except OverflowError:  # hundreds of digits: pandas means to keep them all
         numbers = np.array([_number(str(cell)) for cell in raw[name]], dtype=np.float64)
     numbers[np.isinf(numbers)] = np.nan
-    return _small(numbers), int((np.isnan(numbers) & raw[name].notna().to_numpy()).sum())
+    return _small(numbers, decimals), int((np.isnan(numbers) & raw[name].notna().to_numpy()).sum())
 
 
 def _number(text: str) -> float:

@@ -60,7 +60,8 @@ class RunClock:
 
     def of_one_boot(self, mono: npt.NDArray[np.floating[Any]]) -> Floats:
         """Return `t` of many rows that all have a monotonic stamp, where it alone tells the time."""
-        times: Floats = self.boots[0].t_s + mono.astype(np.float64, copy=False) - self.boots[0].mono_s
+        times: Floats = mono.astype(np.float64, copy=False) - self.boots[0].mono_s
+        times += self.boots[0].t_s
         return times
 
     def times(self, wall: Floats, mono: Floats) -> Floats:

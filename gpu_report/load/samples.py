@@ -12,7 +12,7 @@ import pandas as pd
 
 from gpu_report import schema
 from gpu_report.errors import InputError
-from gpu_report.load.csv_file import MISSING, CsvFile, Floats, read_csv
+from gpu_report.load.csv_file import CsvFile, Floats, read_csv
 from gpu_report.load.limits import MOST_BOOTS, SHORT, Limits
 from gpu_report.load.problems import noted, too_many
 from gpu_report.load.run_clock import RunClock, are_of_our_days, plausible, restarts, run_times, run_together
@@ -28,6 +28,8 @@ BESIDE = {schema.RING_CSV: ["gpu", *RING_QUANTITIES], schema.HOST_CSV: HOST_QUAN
 OF_ONE_CORE = {"main_cpu_pct", "busiest_worker_cpu_pct", "workers_cpu_pct"}
 # Shares of the time between two looks, which on a busy host lie further apart than the ticks they are stamped with.
 PRESSURES = {name for name in HOST_QUANTITIES if name.endswith("_pressure_pct")}
+# What float32 gives back at these is kept so: half of what a long run takes.
+DECIMALS = {column.name: column.decimals for column in (*schema.GPU_QUANTITIES, *schema.HOST_QUANTITIES)}
 LATE_PCT = 150.0  # a look half a tick late; more is no pressure
 LARGEST_PID = 2**32
 SAME_MOMENT_S = 0.0005
@@ -35,8 +37,9 @@ MOST_A_SECOND = 200  # rows of a GPU: the recorder and the driver make 50 at mos
 LARGEST_READING = 1e15  # a board that takes 1 kW has used 1e12 J after thirty years, and nothing has more of anything
 LONGEST_NAME = 1000  # characters of a process's
 UNKNOWN_OWNER = "unknown"
+PART_ROWS = 1 << 18
 Bools = npt.NDArray[np.bool_]
-Rows = npt.NDArray[np.intp]
+Rows = npt.NDArray[np.int32]
 Columns = dict[str, Floats]
 
 # What is wrong with rows and readings, said of one and of several.
@@ -67,7 +70,7 @@ class Samples:
 
 def load_samples(path: Path) -> Samples:
     """Read samples.csv; InputError when it cannot be opened or has not one valid row."""
-    csv = read_csv(path, [WALL, MONO, "gpu", *QUANTITIES])
+    csv = read_csv(path, [WALL, MONO, "gpu", *QUANTITIES], decimals=DECIMALS)
     columns, problems = csv.numbers, list(csv.problems)
     if np.isnan(columns["gpu"]).all() and csv.rows:
         columns["gpu"] = np.zeros(csv.rows)
@@ -108,7 +111,8 @@ def _is_sound(wall: npt.NDArray[np.float64], mono: npt.NDArray[np.float64]) -> b
 def _stamps(column: Floats) -> npt.NDArray[np.float64]:
     """Return a column of times, NaN for what cannot be one."""
     stamps = column.astype(np.float64, copy=False)
-    return np.where(np.abs(stamps) <= LARGEST_STAMP_S, stamps, np.nan)
+    far = (stamps > LARGEST_STAMP_S) | (stamps < -LARGEST_STAMP_S)
+    return np.where(far, np.nan, stamps) if far.any() else stamps
 
 
 class Ahead:
@@ -120,7 +124,8 @@ class Ahead:
     def __init__(self, folder: Path) -> None:
         pool = ThreadPoolExecutor(1, thread_name_prefix="reading ahead")
         self._begun = {
-            folder / name: pool.submit(read_csv, folder / name, [MONO, *numeric]) for name, numeric in BESIDE.items()
+            folder / name: pool.submit(read_csv, folder / name, [MONO, *numeric], decimals=DECIMALS)
+            for name, numeric in BESIDE.items()
         }
         pool.shutdown(wait=False)
 
@@ -179,16 +184,16 @@ def load_optional(
     try:
         csv = ahead.take(path) if ahead and clock.is_of_one_boot else None
         if csv is None and clock.is_of_one_boot:
-            csv = read_csv(path, [MONO, *numeric], text)
+            csv = read_csv(path, [MONO, *numeric], text, DECIMALS)
         if csv is None or not np.isfinite(_stamps(csv.numbers[MONO])).all():
-            csv = read_csv(path, [WALL, MONO, *numeric], text)
+            csv = read_csv(path, [WALL, MONO, *numeric], text, DECIMALS)
     except InputError as error:
         columns: Columns = {name: np.empty(0) for name in ["t_s", *numeric]}
         words = {name: pd.Series(dtype="str") for name in text}
         return columns, words, [str(error)] if path.exists() else []
-    columns = dict(csv.numbers)
-    walls, monos = columns.pop(WALL, None), columns.pop(MONO)
-    times = clock.of_one_boot(_stamps(monos)) if walls is None else _times(_stamps(walls), _stamps(monos), clock)
+    columns, walls = csv.numbers, csv.numbers.pop(WALL, None)
+    monos = _stamps(columns.pop(MONO))
+    times = clock.of_one_boot(monos) if walls is None else _times(_stamps(walls), monos, clock)
     return {"t_s": times, **columns}, csv.words, list(csv.problems)
 
 
@@ -201,6 +206,8 @@ def _times(wall: npt.NDArray[np.float64], mono: npt.NDArray[np.float64], clock: 
 def _tidy(columns: Columns, name: str, problems: list[str], *, by_gpu: bool, merge: bool = False) -> pd.DataFrame:
     """Drop rows without a stamp, sort, keep the last of duplicates (or merge them), and blank what cannot be true.
 
+    What is merged are the driver's readings: the first it kept are from before the recording, and the last of them
+    holds at its start.
     It takes the columns one by one out of `columns`: a week of eight GPUs is not to be held twice.
     """
     valid = plausible(columns["t_s"].astype(np.float64, copy=False))
@@ -208,12 +215,13 @@ def _tidy(columns: Columns, name: str, problems: list[str], *, by_gpu: bool, mer
         valid &= _are_whole(columns["gpu"], LARGEST_INDEX)
         valid &= _are_of_few(columns["gpu"], valid, name, problems)
     _note(problems, name, int((~valid).sum()), *UNPLACED)
-    if by_gpu:
-        _refuse_dense(columns["t_s"][valid], columns["gpu"][valid], name)
     order = _order(columns["t_s"], columns.get("gpu") if by_gpu else None, valid)
-    tidy: dict[str, npt.NDArray[Any]] = {"t_s": _to_milliseconds(columns.pop("t_s")[order])}
+    tidy: dict[str, npt.NDArray[Any]] = {"t_s": _to_milliseconds(_in_order(columns.pop("t_s"), order))}
+    if merge:
+        np.maximum(tidy["t_s"], 0.0, out=tidy["t_s"])
     if by_gpu:
-        tidy["gpu"] = columns.pop("gpu")[order].astype(np.int32)
+        tidy["gpu"] = _in_order(columns.pop("gpu"), order, np.uint16)
+        _refuse_dense(tidy["t_s"], tidy["gpu"], name)
     again = _repeats(list(tidy.values()))
     if not merge and again.any():
         _note(problems, name, int(again.sum()), *REPEATED)
@@ -226,9 +234,18 @@ def _tidy(columns: Columns, name: str, problems: list[str], *, by_gpu: bool, mer
 
 
 def _taken(column: Floats, order: Rows) -> Floats:
-    """Return the rows of a column; one that was never read takes no room."""
-    never = bool(np.isnan(column[:1]).all()) and bool(np.isnan(column).all())
-    return np.broadcast_to(MISSING, len(order)) if never else column[order]
+    """Return the rows of a column; one that has one value in all rows, or none, takes no room."""
+    return (
+        np.broadcast_to(column[0], len(order)) if column.strides == (0,) and len(column) else _in_order(column, order)
+    )
+
+
+def _in_order(column: Floats, order: Rows, dtype: npt.DTypeLike | None = None) -> npt.NDArray[Any]:
+    """Return the rows of a column, a part at a time: for all at once numpy makes each row's number one of 64 bits."""
+    taken = np.empty(len(order), dtype=dtype or column.dtype)
+    for at in _parts(order):
+        taken[at : at + PART_ROWS] = column[order[at : at + PART_ROWS]]
+    return taken
 
 
 def _are_of_few(gpus: Floats, valid: Bools, name: str, problems: list[str]) -> Bools:
@@ -242,7 +259,7 @@ def _are_of_few(gpus: Floats, valid: Bools, name: str, problems: list[str]) -> B
     return few
 
 
-def _refuse_dense(t_s: Floats, gpus: Floats, name: str) -> None:
+def _refuse_dense(t_s: Floats, gpus: npt.NDArray[np.uint16], name: str) -> None:
     """Raise InputError where a GPU has more rows a second than any recorder writes, or driver keeps."""
     if not len(t_s):
         return
@@ -256,9 +273,14 @@ def _refuse_dense(t_s: Floats, gpus: Floats, name: str) -> None:
 def _order(t_s: Floats, gpus: Floats | None, valid: Bools) -> Rows:
     """Return the valid rows by GPU and time, those of one moment as they stand in the file."""
     if gpus is None:
-        return _by_time(t_s, np.flatnonzero(valid))
-    groups = [np.flatnonzero(valid & (gpus == gpu)) for gpu in np.unique(gpus[valid])]
-    return np.concatenate([_by_time(t_s, rows) for rows in groups]) if groups else np.empty(0, dtype=np.intp)
+        return _by_time(t_s, _places(valid))
+    groups = [_places(valid & (gpus == gpu)) for gpu in np.unique(gpus[valid])]
+    return np.concatenate([_by_time(t_s, rows) for rows in groups]) if groups else np.empty(0, dtype=np.int32)
+
+
+def _places(rows: Bools) -> Rows:
+    """Return the numbers of some rows, in 32 bits: a week of eight GPUs has 24 million."""
+    return np.flatnonzero(rows).astype(np.int32)
 
 
 def _by_time(t_s: Floats, rows: Rows) -> Rows:
@@ -268,8 +290,17 @@ def _by_time(t_s: Floats, rows: Rows) -> Rows:
 
 def _to_milliseconds(t_s: Floats) -> Floats:
     """Return sorted times as they are, to the millisecond where some are closer: stamps are no finer."""
+    return np.round(t_s, 3) if any(_has_close(t_s[at : at + PART_ROWS + 1]) for at in _parts(t_s)) else t_s
+
+
+def _has_close(t_s: Floats) -> bool:
     steps = np.diff(t_s)
-    return np.round(t_s, 3) if ((steps > 0) & (steps < SAME_MOMENT_S)).any() else t_s
+    return bool(((steps > 0) & (steps < SAME_MOMENT_S)).any())
+
+
+def _parts(column: Floats | Rows) -> range:
+    """Return where parts of a column begin: what is worked out of all of a week's rows at once takes 0.2 GB."""
+    return range(0, len(column), PART_ROWS)
 
 
 def _repeats(keys: Sequence[Floats]) -> Bools:
@@ -296,7 +327,10 @@ def are_pids(numbers: Floats) -> Bools:
 
 def _are_whole(numbers: Floats, largest: int) -> Bools:
     """Return which cells hold a whole number from 0 to `largest`."""
-    whole: Bools = (numbers >= 0) & (numbers <= largest) & (numbers == np.floor(numbers))
+    whole: Bools = (numbers >= 0) & (numbers <= largest)
+    for at in _parts(numbers):
+        part = numbers[at : at + PART_ROWS]
+        whole[at : at + PART_ROWS] &= part == np.floor(part)
     return whole
 
 

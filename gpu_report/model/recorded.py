@@ -598,5 +598,6 @@ class Run:
 def _of_gpu(frame: pd.DataFrame, gpu: int) -> pd.DataFrame:
     """Return a GPU's rows of a table that is sorted by GPU."""
     of = frame["gpu"].to_numpy()
-    first, last = (of.searchsorted(of.dtype.type(each)) for each in (gpu, gpu + 1))  # of another type, it copies `of`
+    asked = of.dtype.type(gpu)  # of another type, it copies `of`
+    first, last = of.searchsorted(asked), of.searchsorted(asked, side="right")
     return frame.iloc[int(first) : int(last)]

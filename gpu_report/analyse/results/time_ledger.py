@@ -15,7 +15,7 @@ from gpu_report.analyse.signals.other_processes import share_of_others
 from gpu_report.analyse.timeline.trainings import away
 from gpu_report.analyse.timeseries.energy import Energy
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
-from gpu_report.analyse.timeseries.intervals import Span, Spans, as_array, minus, row_ranges, rows_before, slices
+from gpu_report.analyse.timeseries.intervals import Span, Spans, as_array, minus, parts, row_ranges, rows_before, slices
 from gpu_report.analyse.timeseries.thresholds import MEASURED_SHARE
 from gpu_report.catalogue import CAUSES, RULES, UNEXPLAINED
 from gpu_report.model import Finding, Interval, LedgerRow
@@ -31,7 +31,7 @@ WHOLE_ROWS = (*PHASE_ROWS, BUSY_WAIT)  # which take the seconds of their time wh
 
 @dataclass(frozen=True, eq=False)
 class _Account:
-    """One GPU's readings: seconds and joules of each, and the number of the name of the row its idle part belongs to.
+    """Some readings of one GPU: seconds and joules of each, and which row (its number) takes the idle part.
 
     `known` is for which share of each reading's time its joules are known. `lost` is, by cause, the share of each one's
     work that was none of the training's (0 to 1): another process's, or what the clock lacked.
@@ -71,7 +71,9 @@ def build_ledger(context: Context, findings: Sequence[Finding], low: Sequence[In
         if len(series.t_s) and is_inference(context):
             _book_calls(context, series, curve, (seconds, joules, known_s))
         elif len(series.t_s):
-            _book(_account(context, series, curve, findings, low), seconds, joules, known_s)
+            idle, lost = idle_rows(context, series, findings, low), _lost(context, series)
+            for part in parts(len(series.t_s)):
+                _book(_account(series, curve, idle, lost, part), seconds, joules, known_s)
         else:
             _book_phases(context, series.gpu, curve, findings, (seconds, joules, known_s))
     listed = {gpu.index for gpu in context.run.gpus} - not_ours
@@ -160,17 +162,15 @@ def _energy_of(curve: Energy, span: Span) -> tuple[float, float]:
     return float(np.nan_to_num(used_j)[0]), float(known_s[0])
 
 
-def _account(
-    context: Context, series: GpuSeries, curve: Energy, findings: Sequence[Finding], low: Sequence[Interval]
-) -> _Account:
-    rows = idle_rows(context, series, findings, low)
-    whole = np.isin(rows.numbers, [rows.number(name) for name in WHOLE_ROWS])
-    work = np.where(whole, 0.0, series.util_pct.astype(float) / 100)
-    used_j, known_s = curve.of_each(series.t_s, series.ends_s)
-    known = np.divide(known_s, series.weight_s, out=np.zeros_like(known_s), where=series.weight_s > 0)
-    return _Account(
-        series.weight_s, np.nan_to_num(used_j), known, work, rows.numbers, rows.names, _lost(context, series)
-    )
+def _account(series: GpuSeries, curve: Energy, rows: IdleRows, lost: Mapping[str, Floats], part: slice) -> _Account:
+    """Return what is to be booked of some readings: all of a week's at once take hundreds of megabytes."""
+    t_s, weight_s, numbers = series.t_s[part], series.weight_s[part], rows.numbers[part]
+    whole = np.isin(numbers, [rows.number(name) for name in WHOLE_ROWS])
+    work = np.where(whole, 0.0, series.util_pct[part].astype(float) / 100)
+    used_j, known_s = curve.of_each(t_s, t_s + weight_s)
+    known = np.divide(known_s, weight_s, out=np.zeros_like(known_s), where=weight_s > 0)
+    lost = {cause: share[part] for cause, share in lost.items()}
+    return _Account(weight_s, np.nan_to_num(used_j), known, work, numbers, rows.names, lost)
 
 
 def idle_rows(context: Context, series: GpuSeries, findings: Sequence[Finding], low: Sequence[Interval]) -> IdleRows:
@@ -258,9 +258,9 @@ def _lost(context: Context, series: GpuSeries) -> dict[str, Floats]:
 
 def others_work(context: Context) -> dict[int, Floats]:
     """Return the share of each reading's work that was other processes', by GPU of the training that had any."""
-    shares = {
-        series.gpu: share_of_others(context.run, series, context.used_by_others) for series in context.used_series
-    }
+    shared = {other.gpu for other in context.used_by_others}
+    mine = [series for series in context.used_series if series.gpu in shared]
+    shares = {series.gpu: share_of_others(context.run, series, context.used_by_others) for series in mine}
     return {gpu: share for gpu, share in shares.items() if share.any()}
 
 

@@ -69,7 +69,7 @@ class SignalTable:
         column = self.columns.get(name)
         if column is None:
             return None
-        values = column[self.steady & np.isfinite(column)]
+        values = column[self.steady & np.isfinite(column)].astype(np.float64)
         return float(np.median(values)) if len(values) else None
 
     def with_steady(self, steady: Spans) -> SignalTable:
@@ -78,6 +78,11 @@ class SignalTable:
 
     def only_steady(self) -> SignalTable:
         """Return the rows of the steady state alone, with nothing that is typical beside them."""
+        return self._steady_rows
+
+    @cached_property
+    def _steady_rows(self) -> SignalTable:
+        """Return them: the host's, which are the same for all GPUs, are to be there once."""
         return self._only(self.steady, np.zeros(int(self.steady.sum()), dtype=bool))
 
     def with_column(self, name: str, values: Floats) -> SignalTable:
@@ -110,7 +115,7 @@ class SignalTable:
         if column is None:
             return np.empty(0)
         first, last = np.searchsorted(self.t_s, [start_t_s, end_t_s], side="right")
-        part = column[first:last]
+        part = column[first:last].astype(np.float64)
         return part[np.isfinite(part)]
 
 
@@ -240,5 +245,6 @@ class IntervalSignals:
 def signal_table(frame: pd.DataFrame, names: Sequence[str]) -> SignalTable:
     """Return columns of a table as a series in which no steady state is marked."""
     t_s = frame["t_s"].to_numpy(dtype=float)
-    columns = Columns([name for name in names if name in frame], lambda name: frame[name].to_numpy(dtype=float))
+    # as they are kept, not copied: those of a week of eight GPUs take as much again in 64 bits
+    columns = Columns([name for name in names if name in frame], lambda name: frame[name].to_numpy())
     return SignalTable(t_s, columns, np.zeros(len(t_s), dtype=bool))

@@ -1,12 +1,12 @@
 """How long a part of an epoch is among its siblings, and how much longer it may be without being an exception."""
 
+import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
+from statistics import median
 
 from gpu_report.analyse.timeline import thresholds as th
-from gpu_report.analyse.timeseries.intervals import Indices
 from gpu_report.analyse.timeseries.robust_outliers import MAD_TO_SIGMA
 from gpu_report.analyse.timeseries.thresholds import OUTLIER_Z
 
@@ -34,11 +34,12 @@ class SiblingLengths:
     """
 
     def __init__(self, lengths_s: Sequence[float], firsts: Sequence[bool]) -> None:
-        self._lengths_s = np.array(lengths_s, dtype=float)
-        known, first = np.isfinite(self._lengths_s), np.array(firsts, dtype=bool)
-        self._known = np.flatnonzero(known & ~first)
-        self._firsts = np.flatnonzero(known & first)
-        self._first = first
+        # lists: of the few siblings of each of 15,000 epochs numpy takes ten times as long to find the median
+        self._lengths_s, self._first = [float(length) for length in lengths_s], list(firsts)
+        known = [place for place, length in enumerate(self._lengths_s) if math.isfinite(length)]
+        self._known = [place for place in known if not self._first[place]]
+        self._firsts = [place for place in known if self._first[place]]
+        self._medians: dict[tuple[int, ...], float] = {}  # several rules ask of each epoch, and their windows are alike
         self._spread_s = self._spread()
 
     def of(self, number: int, tolerated_s: float, first_extra_s: float) -> SiblingLength | None:
@@ -48,12 +49,12 @@ class SiblingLengths:
         long again on top of what all vary by, or `first_extra_s` more where that is longer.
         """
         siblings = self._near(number)
-        if not len(siblings):
+        if not siblings:
             return None
         typical_s = self._median(siblings)
         drift_s = max(typical_s, *map(self._median, self._beside(number)))
         if self._first[number]:  # lengths shrink most at first: the next one is nearest to it
-            drift_s = max(drift_s, float(self._lengths_s[siblings[0]]))
+            drift_s = max(drift_s, self._lengths_s[siblings[0]])
         share = th.FEW_SIBLINGS_SHARE * min(1.0, th.FEW_SIBLINGS / len(siblings))
         spread_s = min(OUTLIER_Z * self._spread_s, th.SPREAD_AT_MOST * drift_s)
         varies_s = max(share * drift_s, spread_s)
@@ -62,29 +63,35 @@ class SiblingLengths:
             longer_s = max(longer_s, th.FIRST_SHARE * drift_s + varies_s, first_extra_s)
         return SiblingLength(typical_s, drift_s + longer_s)
 
-    def _median(self, places: Indices) -> float:
-        return float(np.median(self._lengths_s[places])) if len(places) else 0.0
+    def _median(self, places: Sequence[int]) -> float:
+        """Return the median length at some places, 0 of none."""
+        key = tuple(places)
+        if key not in self._medians:
+            self._medians[key] = median([self._lengths_s[place] for place in key]) if key else 0.0
+        return self._medians[key]
 
-    def _beside(self, number: int) -> tuple[Indices, Indices]:
+    def _beside(self, number: int) -> tuple[Sequence[int], Sequence[int]]:
         """Return the places of the few right before and right after an epoch; a first one stands for those before."""
-        at, known = int(np.searchsorted(self._known, number)), self._known[self._known != number]
-        before = known[max(at - th.BESIDE, 0) : at]
-        if not len(before):
-            before = self._firsts[self._firsts < number][-1:]
-        return before, known[at : at + th.BESIDE]
+        before, after = _around(self._known, number, th.BESIDE)
+        return before or self._firsts[: bisect_left(self._firsts, number)][-1:], after
 
-    def _near(self, number: int) -> Indices:
+    def _near(self, number: int) -> Sequence[int]:
         """Return the places of the nearest siblings of an epoch, without itself."""
-        known: Indices = self._known[self._known != number]
-        if not len(known):
-            known = self._firsts[self._firsts != number]
-        at = int(np.searchsorted(known, number))
-        near: Indices = known[max(at - th.SIBLINGS, 0) : at + th.SIBLINGS]
-        return near
+        before, after = _around(self._known, number, th.SIBLINGS)
+        if not before and not after:
+            before, after = _around(self._firsts, number, th.SIBLINGS)
+        return [*before, *after]
 
     def _spread(self) -> float:
         """Return the robust standard deviation (s) of lengths around the median of their neighbours; 0 of too few."""
         if len(self._known) < th.SPREAD_OF_AT_LEAST:
             return 0.0
-        apart = [abs(self._lengths_s[at] - np.median(self._lengths_s[self._near(at)])) for at in self._known.tolist()]
-        return MAD_TO_SIGMA * float(np.median(apart))
+        apart = [abs(self._lengths_s[place] - self._median(self._near(place))) for place in self._known]
+        return MAD_TO_SIGMA * median(apart)
+
+
+def _around(places: Sequence[int], number: int, most: int) -> tuple[Sequence[int], Sequence[int]]:
+    """Return the places in order, so many at most, that are right before and right after one, without itself."""
+    at = bisect_left(places, number)
+    after = at + 1 if places[at : at + 1] == [number] else at
+    return places[max(at - most, 0) : at], places[after : after + most]

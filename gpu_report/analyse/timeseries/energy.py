@@ -6,14 +6,17 @@ from typing import Literal
 import numpy as np
 
 from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries, is_well_sampled
-from gpu_report.analyse.timeseries.intervals import rows_before
+from gpu_report.analyse.timeseries.intervals import Indices, rows_before
 
 Source = Literal["counter", "power", "none"]
+TOUCHING_S = 1e-6  # apart: what rounding leaves between the end of a row's time and the next row
 
 
 @dataclass(frozen=True, eq=False)
 class Energy:
     """Running totals: `joules[i]` have been used by `t_s[i]`; for `sampled_s[i]` seconds until then power was read.
+
+    They are of the beginnings of rows, and of the ends of those that do not last to the next one.
 
     `counted_s` are these and those of gaps that the counter tells the joules of: all of a gap together, not of a part.
     Nothing is known where there is neither counter nor power; a sum over time of which little is known would be low.
@@ -84,16 +87,27 @@ def energy(series: GpuSeries) -> Energy:
     gaps = np.append(np.diff(times) - series.sample_weight_s[:-1], 0.0) * (mean_w > 0)
     counted = np.where(mean_w > 0, series.sample_weight_s, seconds)
     joules += mean_w * (counted - seconds)
-    t = np.column_stack([times, times + series.sample_weight_s]).ravel()
-    sampled_s = _running(seconds, np.zeros(len(times)))
+    apart = _apart(times, series.sample_weight_s)
+    t = np.insert(times, apart + 1, times[apart] + series.sample_weight_s[apart])
+    sampled_s = _running(seconds, np.zeros(len(times)), apart)
+    is_all = not gaps.any() and bool((counted == seconds).all())
+    counted_s = sampled_s if is_all else _running(counted, gaps, apart)
     source: Source = "power" if rates_w is None else "counter"
-    return Energy(t, _running(joules, mean_w * gaps), sampled_s, _running(counted, gaps), source)
+    return Energy(t, _running(joules, mean_w * gaps, apart), sampled_s, counted_s, source)
 
 
-def _running(of_rows: Floats, after_rows: Floats) -> Floats:
-    """Return the running total at the beginning and the end of each row's time, between which it grows evenly."""
+def _apart(times: Floats, weight_s: Floats) -> Indices:
+    """Return the rows whose time does not last to the next row, and the last one."""
+    return np.append(np.flatnonzero(np.diff(times) - weight_s[:-1] > TOUCHING_S), len(times) - 1)
+
+
+def _running(of_rows: Floats, after_rows: Floats, apart: Indices) -> Floats:
+    """Return the running total where each row's time begins, and where it ends before the next begins.
+
+    In between it grows evenly.
+    """
     before = np.concatenate([[0.0], np.cumsum(of_rows + after_rows)[:-1]])
-    return np.column_stack([before, before + of_rows]).ravel()
+    return np.insert(before, apart + 1, before[apart] + of_rows[apart])
 
 
 def _scale_to_counter(series: GpuSeries, times: Floats, joules: Floats, seconds: Floats) -> Floats | None:

@@ -168,9 +168,6 @@ def _why(series: GpuSeries, start: float, end: float) -> str:
 
 def _series(gpu: int, rows: pd.DataFrame, ring: pd.DataFrame, tick_s: float, duration_s: float) -> GpuSeries:
     t, util = _finest(rows, ring, tick_s)
-    if len(t) and t[0] < 0:
-        # the driver kept its first readings before the recording began: the last of them holds then
-        t = np.maximum(t, 0.0)
     steps = np.diff(t)
     interval_s = (min(float(np.median(steps)), tick_s) if len(steps) else 0.0) or tick_s
     return GpuSeries(

@@ -6,13 +6,16 @@ Of one column, and of many stretches of its rows at once: a day of short epochs 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
 from gpu_report.analyse.timeseries.intervals import Indices
 from gpu_report.model import Stats
 
+Readings = npt.NDArray[np.floating[Any]]  # in 32 or 64 bits, as they are kept
 SHORT = 8192
 PERCENTILES = (0.05, 0.50, 0.95)
 UNITS = (1.0, 10.0, 100.0)  # of a reading: the schema's decimals
@@ -20,7 +23,7 @@ LARGEST = 2**32
 FEW = 64  # readings that most often tell already that a unit is too large
 
 
-def weighted_stats(values: Floats, weights: Floats) -> Stats | None:
+def weighted_stats(values: Readings, weights: Floats) -> Stats | None:
     """Return the statistics of the known values, None where there is none.
 
     Percentiles are of weighted ranks, in which a value that stands for no time has no place: it would be a step.
@@ -37,11 +40,11 @@ def weighted_stats(values: Floats, weights: Floats) -> Stats | None:
     return Stats(mean, float(value.min()), float(p5), float(p50), float(p95), float(value.max()))
 
 
-def _where(some: Bools, *arrays: Floats) -> tuple[Floats, ...]:
+def _where(some: Bools, *arrays: Readings) -> tuple[Readings, ...]:
     return arrays if some.all() else tuple(array[some] for array in arrays)
 
 
-def _ranked(value: Floats, weight: Floats) -> tuple[Floats, Floats]:
+def _ranked(value: Readings, weight: Readings) -> tuple[Readings, Readings]:
     """Return weighted ranks from the lowest value on, from 0 to the sum of weights, and the values at them.
 
     Of readings with the same value the first and the last are enough: nothing changes between them. So few values
@@ -59,7 +62,7 @@ def _ranked(value: Floats, weight: Floats) -> tuple[Floats, Floats]:
     return ranks[there].ravel(), np.repeat(value[last[there]], 2)
 
 
-def _as_whole(values: Floats) -> Indices | None:
+def _as_whole(values: Readings) -> Indices | None:
     """Return finite values as whole numbers from 0 up that sort alike, None where they are none."""
     for unit in UNITS:
         scaled = np.rint(values * unit) if _fits(values[:FEW], unit) else None
@@ -69,11 +72,11 @@ def _as_whole(values: Floats) -> Indices | None:
     return None
 
 
-def _fits(values: Floats, unit: float) -> bool:
+def _fits(values: Readings, unit: float) -> bool:
     return bool((np.rint(values * unit) / unit == values).all())
 
 
-def weighted_sum(values: Floats, weights: Floats) -> float:
+def weighted_sum(values: Readings, weights: Readings) -> float:
     """Return the scalar product, in pieces so short that BLAS starts no threads: on busy cores they wait for long."""
     pieces = range(0, len(values), SHORT)
     return sum(float(values[at : at + SHORT] @ weights[at : at + SHORT]) for at in pieces)

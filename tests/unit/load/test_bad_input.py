@@ -307,6 +307,12 @@ def test_ring_rows_of_one_moment_are_one_reading(load):
     assert ring.fillna(-1).to_numpy().tolist() == [[1, 0, 40, 300], [2, 0, 50, -1], [1, 1, 60, -1]]
 
 
+def test_what_the_driver_kept_from_before_the_recording_holds_at_its_start(load):
+    before = [f"{START - 0.6},99.4,0,10,", f"{START - 0.4},99.6,0,20,", f"{START + 0.2},100.2,0,40,"]
+    ring = load(lines(*STEADY), ring_csv=RING + "\n".join([*before, ""])).ring
+    assert ring[["t_s", "gpu_util_pct"]].to_numpy().tolist() == [[0, 20], [pytest.approx(0.2), 40]]
+
+
 def test_what_was_read_ahead_is_placed_by_the_clock_of_its_boot(load):
     again = [f"{START + 1000 + t},{5 + t},0,50,1000,300.0" for t in range(10)]  # the machine was started anew
     ring = RING + f"{START + 2},102,0,40,\n{START + 1003},8,0,60,\n"

@@ -10,6 +10,7 @@ from gpu_report.load import csv_file
 from gpu_report.load.csv_file import _read_any, _read_plain, read_csv
 
 COLUMNS = ("wall_s", "gpu", "power_w", "absent")
+DECIMALS = {"power_w": 1}
 CELLS = ("", "0", "1", "-5", "17.5", "1795000000.004", "344.2", "nan", "N/A", "[N/A]", " 12", "1e3", "16777217", "0.1")
 ODD = ("inf", "fast", "True", '"7"', "1_0", "∞", "\r", "0x10", "+3", "1e400", "1,2")
 
@@ -21,7 +22,7 @@ def written(folder, text):
 
 
 def both_ways(path):
-    return _read_plain(path, COLUMNS), _read_any(path, COLUMNS, ())
+    return _read_plain(path, COLUMNS, DECIMALS), _read_any(path, COLUMNS, (), DECIMALS)
 
 
 def assert_same(one, other):
@@ -29,6 +30,7 @@ def assert_same(one, other):
     assert one.problems == other.problems
     for name in COLUMNS:
         np.testing.assert_array_equal(one.numbers[name].astype(float), other.numbers[name].astype(float))
+        assert one.numbers[name].dtype == other.numbers[name].dtype or not one.rows
 
 
 def rows_of(cells):
@@ -72,7 +74,7 @@ def test_what_is_not_only_numbers_is_either_left_to_the_careful_way_or_read_the_
     ],
 )
 def test_a_file_that_is_not_plain_goes_the_careful_way(tmp_path, text):
-    assert _read_plain(written(tmp_path, text), COLUMNS) is None
+    assert _read_plain(written(tmp_path, text), COLUMNS, {}) is None
 
 
 def test_whole_numbers_take_half_the_room_and_are_exact(tmp_path):
@@ -106,3 +108,22 @@ def test_what_is_read_as_a_whole_has_a_largest_size(tmp_path, monkeypatch):
     path.write_text("a\n" + '"1"\n' * 100)
     with pytest.raises(InputError, match="has 402 bytes, and is not read"):
         read_csv(path, ["a"])
+
+
+@pytest.mark.parametrize(
+    ("cells", "kept"),
+    [
+        (("344.2", "", "77"), np.float32),
+        (("344.2", "344.25"), np.float32),  # a decimal more than the column means, which float32 still gives back
+        (("344.2", "344.2518"), np.float64),
+        (("344.2", "16000000.1"), np.float64),  # float32 would be a whole unit off
+        (("344.2", "40000.1"), np.float64),  # 1/500 off: it would show between two readings of a counter
+    ],
+)
+def test_a_column_takes_32_bits_where_its_decimals_are_all_given_back(tmp_path, monkeypatch, cells, kept):
+    monkeypatch.setattr(csv_file, "PIECE_BYTES", 8)  # a row a piece, so that a later one widens what is there
+    path = written(tmp_path, "\n".join(["wall_s,power_w", *(f"1,{cell}" for cell in cells), ""]))
+    found = read_csv(path, COLUMNS, decimals=DECIMALS).numbers["power_w"]
+    assert found.dtype == kept
+    expected = [float(cell) if cell else np.nan for cell in cells]
+    np.testing.assert_array_equal(np.round(found.astype(float), 3 if kept == np.float32 else 9), expected)

@@ -1,10 +1,12 @@
 import ctypes
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from gpu_report.load.release_memory import give_back_memory
+from gpu_report.load.release_memory import give_back_memory, keep_one_heap
 
 
 def resident_mb():
@@ -21,6 +23,27 @@ def test_what_was_freed_is_given_back():
     assert all(piece[0] == 1 for piece in kept)
 
 
+def test_threads_share_one_heap():
+    held = """
+import threading
+from gpu_report.load.release_memory import keep_one_heap
+if {one}:
+    keep_one_heap()
+threads = [threading.Thread(target=lambda: [bytearray(1000) for _ in range(1000)]) for _ in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(sum("[heap]" not in line and " rw-p " in line and int(line.split("-")[0], 16) % 2**26 == 0
+          for line in open("/proc/self/maps")))
+"""
+    heaps = [
+        int(subprocess.run([sys.executable, "-c", held.format(one=one)], capture_output=True, check=True).stdout)
+        for one in (False, True)
+    ]
+    assert heaps[0] > heaps[1] == 0
+
+
 @pytest.mark.parametrize("error", [OSError, AttributeError, TypeError])
 def test_a_c_library_that_cannot_is_not_asked(error, monkeypatch):
     def refuse(name):
@@ -28,3 +51,4 @@ def test_a_c_library_that_cannot_is_not_asked(error, monkeypatch):
 
     monkeypatch.setattr(ctypes, "CDLL", refuse)
     give_back_memory()
+    keep_one_heap()

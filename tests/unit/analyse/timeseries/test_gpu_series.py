@@ -30,15 +30,6 @@ def test_ticks_fill_in_where_the_ring_has_nothing():
     assert series.weight_s.sum() == pytest.approx(100, abs=1.2)
 
 
-def test_what_the_driver_kept_from_before_the_recording_counts_from_its_beginning_on():
-    run = make_run(readings((90, 100)), ring=ring_of([90.0] * 503, start=-0.55))
-    (series,) = gpu_series(run)
-    assert series.t_s.min() == 0.0
-    found = analyse(run)
-    assert sum(row.gpu_seconds for row in found.ledger) == pytest.approx(run.duration_s, abs=1e-6)
-    assert all(row.name != "unmeasured" for row in found.ledger)
-
-
 def test_a_track_holds_the_runs_own_arrays_where_nothing_had_to_be_changed():
     run = make_run(readings((90, 100)), ring=ring_of([90.0] * 500))
     (series,) = gpu_series(run)

@@ -81,7 +81,7 @@ class Recording:
     """How the data came about: by whom, where, when, and how it ended.
 
     `cuda_visible_devices` is what the command found of that variable, None where it was not set or is not known.
-    `slurm_job_id` is that of the Slurm job that it was part of, None outside one.
+    `slurm_job_id` is that of the Slurm job that it was part of, None outside one. `user` recorded it, for a `project`.
     `goes_on` says that a recorder still writes it.
     `ended_by` is duration, signal, command, import, or None when there is no end marker (the recorder was
     killed, crashed, or the machine went down). `interval_s` is the intended distance of two ticks.
@@ -109,6 +109,8 @@ class Recording:
     command: tuple[str, ...] = ()
     cuda_visible_devices: str | None = None
     slurm_job_id: str | None = None
+    user: str | None = None
+    project: str | None = None
     interval_s: float | None = None
     ended_by: str | None = None
     goes_on: bool = False

@@ -10,13 +10,14 @@ from gpu_report import __version__, schema
 from gpu_report.inside.on_path.gpu_report_inside.hide_secrets import hide_in_command
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.host import cgroup, cpu_memory, mounts, psi_disk
+from gpu_report.record.lifecycle import whose
 from gpu_report.record.lifecycle.command import Ended, environment_version
 from gpu_report.record.options import RecordOptions
 from gpu_report.run_folder import slurm_job_id
 
 SOURCE = "gpu-report record"
 CUDA_DEVICES = "CUDA_VISIBLE_DEVICES"
-SLURM_JOB = "SLURM_JOB_ID"  # nothing else of the environment is kept
+SLURM_JOB = "SLURM_JOB_ID"  # but for this and whose.py nothing of the environment is kept
 
 
 def at_start(options: RecordOptions, start: Clocks, earlier: Mapping[str, object]) -> dict[str, object]:
@@ -36,6 +37,8 @@ def at_start(options: RecordOptions, start: Clocks, earlier: Mapping[str, object
         "working_directory": _working_directory(),
         "cuda_visible_devices": _cuda_visible_devices(options.command),
         "slurm_job_id": slurm_job_id(os.environ.get(SLURM_JOB)),
+        "user": whose.user(),
+        "project": whose.project(),
         "host": _host(),
         "gpus": [],
         "driver": None,

@@ -116,6 +116,8 @@ def _field(owner: Any, name: str, hider: Hider) -> Any:
         ("Difference", "baseline"): lambda text: _differing(owner, text, hider),
         ("Difference", "run"): lambda text: _differing(owner, text, hider),
         ("Recording", "command"): hider.command,
+        ("Recording", "user"): hider.user,
+        ("Recording", "project"): hider.name,
         ("Run", "path"): lambda path: _run_path(path, hider),
         ("YoloRun", "path"): lambda path: _yolo_path(path, hider),
         ("YoloRun", "args"): lambda args: _arguments(args, hider),

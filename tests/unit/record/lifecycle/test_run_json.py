@@ -1,7 +1,11 @@
+import os
+import pwd
+
 import pytest
 
 from gpu_report import schema
 from gpu_report.record.clocks import Clocks
+from gpu_report.record.lifecycle import whose
 from gpu_report.record.lifecycle.run_json import at_start
 from gpu_report.record.options import RecordOptions
 
@@ -27,7 +31,7 @@ def test_the_devices_that_cuda_may_see_are_those_of_the_command(monkeypatch, our
 
 
 @pytest.mark.parametrize(("found", "kept"), [("4711", "4711"), ("$(x)", None), (None, None)])
-def test_of_slurm_the_jobs_number_is_kept_and_nothing_else(monkeypatch, found, kept):
+def test_of_slurm_the_jobs_number_is_kept_and_not_its_partition(monkeypatch, found, kept):
     monkeypatch.setenv("SLURM_JOB_PARTITION", "secret-partition")
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
     if found is not None:
@@ -35,6 +39,33 @@ def test_of_slurm_the_jobs_number_is_kept_and_nothing_else(monkeypatch, found, k
     written = at_start(RecordOptions(), START, {})
     assert written["slurm_job_id"] == kept
     assert "secret-partition" not in str(written)
+
+
+@pytest.mark.parametrize(
+    ("variables", "user", "project"),
+    [
+        ({"GPU_REPORT_USER": "ann", "SLURM_JOB_USER": "bob", "GPU_REPORT_PROJECT": " cars "}, "ann", "cars"),
+        ({"SLURM_JOB_USER": "bob", "SLURM_JOB_ACCOUNT": "vision"}, "bob", "vision"),
+        ({"GPU_REPORT_USER": "x" * 300}, "x" * 200, None),
+        ({"GPU_REPORT_PROJECT": "token=hunter22222"}, None, "token=***"),
+        ({}, None, None),
+    ],
+)
+def test_whose_it_is_is_what_variables_say_else_whom_the_machine_knows(monkeypatch, variables, user, project):
+    for name in (*whose.USER_VARIABLES, *whose.PROJECT_VARIABLES):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    written = at_start(RecordOptions(), START, {})
+    assert written["user"] == (user or pwd.getpwuid(os.getuid()).pw_name)
+    assert written["project"] == project
+
+
+def test_a_user_without_a_name_is_not_known(monkeypatch):
+    monkeypatch.setattr(os, "getuid", lambda: 987654)
+    monkeypatch.delenv("GPU_REPORT_USER", raising=False)
+    monkeypatch.delenv("SLURM_JOB_USER", raising=False)
+    assert at_start(RecordOptions(), START, {})["user"] is None
 
 
 def test_the_machine_is_described_by_exactly_the_fields_of_the_format():

@@ -20,6 +20,7 @@ from gpu_report.cli.compare import compare
 from gpu_report.cli.demo import demo
 from gpu_report.cli.doctor import doctor
 from gpu_report.cli.export import export
+from gpu_report.cli.fleet import fleet
 from gpu_report.cli.help_text import COMPLETION, KEEP_LINES, CommandList, HelpContext, examples
 from gpu_report.cli.import_logs import import_logs
 from gpu_report.cli.profile import profile
@@ -32,7 +33,7 @@ from gpu_report.errors import GpuReportError, InputError
 
 COMMANDS = (
     *(record, render, summary, serve, import_logs, export, stop, profile),
-    *(doctor, demo, compare, check, baseline, bench),
+    *(doctor, demo, compare, check, baseline, bench, fleet),
 )
 INTERRUPTED = 130  # 128 + SIGINT, as shells say it
 
@@ -58,7 +59,7 @@ def cli(debug: bool) -> None:  # noqa: FBT001 - click passes flags so
 
 for command in COMMANDS:
     cli.add_command(command)
-for command in (cli, *COMMANDS, *baseline.commands.values()):
+for command in (cli, *COMMANDS, *baseline.commands.values(), *fleet.commands.values()):
     command.context_class = HelpContext
 
 

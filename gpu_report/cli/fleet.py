@@ -1,0 +1,105 @@
+"""`fleet`: many runs, as tables and as one report."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gpu_report.cli.common import CountRange, say
+from gpu_report.cli.help_text import CommandList, examples
+from gpu_report.terminal import ProgressLine
+from gpu_report.wording import counted
+
+if TYPE_CHECKING:
+    from gpu_report.fleet.index import Indexed
+    from gpu_report.fleet.store import Shard
+    from gpu_report.fleet.workers import Workers
+
+SHOWN_REASONS = 5
+LARGEST_SHARDS = 100_000
+
+
+class ShardOption(click.ParamType):  # type: ignore[type-arg] # generic in some versions of click
+    """Two numbers as I/N: the I-th of N shards."""
+
+    name = "i/n"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
+        """Return both numbers; wrong use where that is none of so many."""
+        if isinstance(value, tuple):
+            return value
+        found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", str(value))
+        number, count = (int(found[1]), int(found[2])) if found else (0, 0)
+        if not 1 <= number <= count <= LARGEST_SHARDS:
+            self.fail(f"{value!r} is no share: 1/4 is the first of four", param, ctx)
+        return number, count
+
+
+@click.group(
+    cls=CommandList,
+    epilog=examples(
+        "gpu-report fleet index /data/runs --output fleet",
+        "gpu-report fleet report fleet fleet.html --price-per-hour 2.5",
+    ),
+)
+def fleet() -> None:
+    """Report on many runs: GPU hours and money by user, project, cause, GPU and week."""
+
+
+@fleet.command(
+    epilog=examples(
+        "gpu-report fleet index /data/runs /home/*/gpu-runs --output fleet",
+        "gpu-report fleet index s3://bucket/runs --output fleet --scheduler tcp://head:8786",
+        "gpu-report fleet index /data/runs --output fleet --shard 3/16",
+    )
+)
+@click.argument("folders", nargs=-1, required=True, metavar="FOLDER...")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="FLEET",
+    help="The folder of the tables. It is created, or brought up to date.",
+)
+@click.option("--jobs", type=CountRange(1, 1024), default=None, metavar="N", help="Processes. Default: one a core.")
+@click.option("--scheduler", default=None, metavar="ADDRESS", help="Use the workers of this Dask scheduler.")
+@click.option("--shard", type=ShardOption(), default=None, metavar="I/N", help="Only the I-th of N equal shares.")
+def index(
+    folders: tuple[str, ...], output: Path, jobs: int | None, scheduler: str | None, shard: tuple[int, int] | None
+) -> None:
+    """Analyse the runs below some folders, each once, into Parquet tables.
+
+    FOLDER is a folder of this machine, or a URL such as s3://bucket/runs. A run is analysed again when it or the
+    version of gpu-report has changed.
+    """
+    from gpu_report.fleet.index import index as index_runs
+
+    with ProgressLine("starting ...") as progress:
+        done = index_runs(folders, output, lambda: _workers(jobs, scheduler), _shard(shard), progress.step)
+    _say_reasons(done)
+    parts = [counted(done.runs, "run"), f"{done.read:,} analysed now"]
+    parts += [f"{done.removed:,} removed"] if done.removed else []
+    parts += [f"{done.failed:,} cannot be read"] if done.failed else []
+    click.echo(f"{output}: {', '.join(parts)}")
+
+
+def _shard(shard: tuple[int, int] | None) -> Shard:
+    from gpu_report.fleet.store import WHOLE, Shard
+
+    return WHOLE if shard is None else Shard(*shard)
+
+
+def _workers(jobs: int | None, scheduler: str | None) -> Workers:
+    from gpu_report.fleet.workers import dask, processes
+
+    return processes(jobs) if scheduler is None else dask(scheduler)
+
+
+def _say_reasons(done: Indexed) -> None:
+    for path, reason in done.reasons[:SHOWN_REASONS]:
+        say(f"note: {reason if path in reason else f'{path}: {reason}'}")
+    if (more := len(done.reasons) - SHOWN_REASONS) > 0:
+        say(f"note: {counted(more, 'more run')} cannot be read: the report of the fleet lists them")

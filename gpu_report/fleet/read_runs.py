@@ -1,0 +1,99 @@
+"""What a worker does: reads and analyses some runs, one after the other, and returns their rows."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpu_report import __version__
+from gpu_report.errors import GpuReportError, InputError
+from gpu_report.fleet.cells import Cell, Rows, row
+from gpu_report.fleet.places import Place
+from gpu_report.fleet.remote import fetch, is_url
+from gpu_report.fleet.run_rows import run_rows
+from gpu_report.fleet.tables import TABLES
+
+OK, FAILED = "ok", "failed"
+LONGEST_REASON = 500  # characters
+LARGEST_RUN = 16 * 2**30  # bytes that are fetched: a recorded week of eight GPUs has 4 GiB
+
+Tables = dict[str, Rows]
+
+
+@dataclass(frozen=True)
+class ReadRun:
+    """A run's rows by table; one that could not be read has a row in the manifest alone, with the reason."""
+
+    key: str
+    tables: Tables
+
+
+def read_runs(places: Sequence[Place]) -> list[ReadRun]:
+    """Return the rows of runs, in their order; whatever is wrong with one is its reason, and never raised."""
+    import pandas as pd  # noqa: PLC0415 - a worker loads it, not who asks for it
+
+    # With pyarrow beside it pandas keeps texts as Arrow does, which takes a quarter longer for tables of a few rows.
+    with pd.option_context("mode.string_storage", "python"):
+        return [read_one(place) for place in places]
+
+
+def read_one(place: Place) -> ReadRun:
+    """Return the rows of a run."""
+    try:
+        tables = _analysed(place)
+    except GpuReportError as error:
+        return failed(place, str(error))
+    except MemoryError:
+        return failed(place, "it needs more memory than this worker may use")
+    except Exception as error:  # noqa: BLE001 - one run that nobody foresaw must not keep all others from their rows
+        return failed(place, f"internal error: {type(error).__name__}: {error}")
+    return ReadRun(place.key, {**tables, "manifest": [_manifest(place, OK, None)]})
+
+
+def failed(place: Place, reason: str) -> ReadRun:
+    """Return the rows of a run that could not be read."""
+    line = " ".join(reason.replace(place.address, place.path).split())[:LONGEST_REASON]
+    nothing: Tables = {name: [] for name in TABLES}
+    return ReadRun(place.key, {**nothing, "manifest": [_manifest(place, FAILED, line)]})
+
+
+def _analysed(place: Place) -> Tables:
+    from gpu_report.analyse import analyse  # noqa: PLC0415 - as pandas above
+    from gpu_report.load import load_run  # noqa: PLC0415 - likewise
+
+    if not is_url(place.address):
+        return run_rows(place.key, place.path, analyse(load_run(Path(place.address))))
+    if place.bytes > LARGEST_RUN:
+        raise InputError(f"{place.path} has {place.bytes:,} bytes, and is not fetched")
+    with tempfile.TemporaryDirectory(prefix="gpu-report-fleet-") as folder:
+        fetch(place.address, place.names, Path(folder))
+        return run_rows(place.key, place.path, analyse(load_run(Path(folder))))
+
+
+def _manifest(place: Place, status: str, error: str | None) -> list[Cell]:
+    return row(
+        "manifest",
+        {
+            "run": place.key,
+            "path": place.path,
+            "fingerprint": place.fingerprint,
+            "version": __version__,
+            "status": status,
+            "error": error,
+            "files": place.files,
+            "bytes": place.bytes,
+            "indexed": time.time(),
+        },
+    )
+
+
+def prepare_worker() -> None:
+    """Make a process a worker: arithmetic on one thread, for there is a worker a core, and modules loaded once."""
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+    import gpu_report.analyse  # noqa: PLC0415 - as in _analysed
+    import gpu_report.load  # noqa: F401, PLC0415 - likewise

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from gpu_report.cli.common import CountRange, say
+from gpu_report.cli.common import CountRange, option_of_price, say
 from gpu_report.cli.help_text import CommandList, examples
-from gpu_report.terminal import ProgressLine
+from gpu_report.cli.output_files import OutputFile, write
+from gpu_report.terminal import ProgressLine, is_terminal
 from gpu_report.wording import counted
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 SHOWN_REASONS = 5
 LARGEST_SHARDS = 100_000
+GROUPINGS = ("user", "project", "cause", "gpu", "week", "host", "model")
 
 
 class ShardOption(click.ParamType):  # type: ignore[type-arg] # generic in some versions of click
@@ -103,3 +106,39 @@ def _say_reasons(done: Indexed) -> None:
         say(f"note: {reason if path in reason else f'{path}: {reason}'}")
     if (more := len(done.reasons) - SHOWN_REASONS) > 0:
         say(f"note: {counted(more, 'more run')} cannot be read: the report of the fleet lists them")
+
+
+@fleet.command(
+    epilog=examples(
+        "gpu-report fleet report fleet",
+        "gpu-report fleet report fleet --by project --price-per-hour 2.5",
+        "gpu-report fleet report fleet fleet.html --price-per-hour 2.5",
+        "gpu-report fleet report fleet data.html --cause input-cpu",
+    )
+)
+@click.argument("folder", type=click.Path(path_type=Path), metavar="FLEET")
+@click.argument("output", type=OutputFile(), required=False, metavar="[OUTPUT.html]")
+@click.option("--by", type=click.Choice(GROUPINGS), default=None, help="Group runs by this. Default: several.")
+@click.option("--cause", default=None, metavar="NAME", help="Only the runs that lost time to this cause.")
+@option_of_price
+def report(folder: Path, output: Path | None, by: str | None, cause: str | None, price_per_hour: float | None) -> None:
+    """Report where the GPU hours of a fleet went, what would have saved them, and the worst runs.
+
+    FLEET is a folder that `fleet index` wrote. Without OUTPUT.html the report is printed.
+    """
+    from gpu_report.fleet.figures import read_fleet
+
+    with ProgressLine("reading the tables ..."):
+        read = read_fleet(folder, price_per_hour, cause)
+        if output is not None:
+            from gpu_report.fleet.page import render_fleet_html
+
+            write(output, render_fleet_html(read, output, by))
+    if output is not None:
+        from gpu_report.fleet.words import headline
+
+        click.echo(f"{output}: {headline(read)}")
+        return
+    from gpu_report.fleet.report_text import render_fleet_text
+
+    click.echo(render_fleet_text(read, by, colour=is_terminal(sys.stdout)), nl=False)

@@ -212,8 +212,7 @@ def test_what_a_bucket_calls_its_keys_leads_nowhere(tmp_path):
 
 def test_hostile_names_and_secrets_break_nothing_and_reach_no_table(tmp_path):
     runs, fleet = copied(tmp_path / "runs", **{"a\x1b[31m<script>": "xid31"}), tmp_path / "fleet"
-    os.rename(runs / "a\x1b[31m<script>", os.fsencode(runs) + b"/\xff\xfe")
-    run = next(runs.iterdir())
+    run = (runs / "a\x1b[31m<script>").rename(runs / os.fsdecode(b"\xff\xfe"))
     info = json.loads((run / "run.json").read_text())
     command = ["python", "train.py", "--api-key", "hunter2hunter2", "\ud800", "'; drop table runs"]
     (run / "run.json").write_text(json.dumps({**info, "command": command, "user": "\ud800\u202e=cmd()"}))

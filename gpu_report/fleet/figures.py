@@ -1,0 +1,214 @@
+"""What a fleet comes to: sums of its tables, by user, project, cause, GPU, week, host and model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from gpu_report.errors import InputError, UsageError
+from gpu_report.fleet.extra import need
+from gpu_report.fleet.store import PARTS, live_folders, read_parts
+from gpu_report.fleet.tables import arrow_schema
+
+if TYPE_CHECKING:
+    from gpu_report.fleet.store import Part
+
+HOUR_S = 3600.0
+UNKNOWN = "unknown"
+# What runs are grouped by, and their column in RUN_COLUMNS or `week`; causes are rows of the ledger.
+GROUPS: Mapping[str, str] = {
+    "user": "user",
+    "project": "project",
+    "gpu": "gpu_name",
+    "week": "week",
+    "host": "host",
+    "model": "model",
+}
+CAUSE = "cause"
+BY = (*list(GROUPS)[:2], CAUSE, *list(GROUPS)[2:])
+WORST_RUNS = 50
+WITHOUT_PROCESS_SHARE = 0.95  # of a recording (0 to 1): a GPU that a run held for so long without one was never used
+UNMEASURED = "unmeasured"
+
+RUN_COLUMNS = (
+    *("run", "path", "start", "duration_s", "user", "project", "host", "model", "gpu_name", "gpus", "gpu_hours"),
+    *("work_gpu_s", "lost_gpu_s", "idle_gpu_s", "no_process_gpu_s", "idle_after_end_gpu_s", "top_cause", "verdict"),
+    *("fix", "fix_argument", "fix_cause", "fix_saves_gpu_s", "ending"),
+)
+# Hours that are summed for each group of runs.
+SUMS = ("gpu_hours", "work_h", "lost_h", "idle_h", "no_process_h", "idle_after_end_h", "saves_h")
+
+
+@dataclass(frozen=True, eq=False)
+class Fleet:
+    """A fleet, or the runs of it that a cause took time of, as tables in hours.
+
+    `runs` has a row a run (RUN_COLUMNS, SUMS, `week`), the one first that wasted most. `ledger` has `run`, `name`,
+    `expected` and `hours`; `locations` are lines of code with `hours` lost; `held` GPUs that no process was ever on.
+    `unread` are runs that cannot be read, with the reasons. `price` is of a GPU hour, None without one.
+    """
+
+    runs: pd.DataFrame
+    ledger: pd.DataFrame
+    locations: pd.DataFrame
+    held: pd.DataFrame
+    unread: tuple[tuple[str, str], ...]
+    price: float | None
+    cause: str | None
+
+    def total(self, column: str) -> float:
+        """Return the sum of a column of `runs`, in hours; what is not known is not in it."""
+        return float(self.runs[column].sum())
+
+
+def read_fleet(folder: Path, price: float | None = None, cause: str | None = None) -> Fleet:
+    """Return a fleet, of the runs alone that a cause took time of where one is named.
+
+    InputError for a folder that is no fleet, UsageError for a cause that no run has.
+    """
+    need("pyarrow")
+    if not (folder / PARTS).is_dir():
+        raise InputError(f"{folder} is no fleet: make one with `gpu-report fleet index FOLDER --output {folder}`")
+    parts = read_parts(iter(live_folders(folder)))
+    runs, ledger = _runs(parts), _ledger(parts)
+    if cause is not None:
+        runs, ledger = _of_cause(runs, ledger, cause)
+    keys = set(runs["run"])
+    return Fleet(
+        runs=runs.sort_values(["wasted_h", "run"], ascending=[False, True]).reset_index(drop=True),
+        ledger=ledger,
+        locations=_locations(_table(parts, "locations"), keys, cause),
+        held=_held(_table(parts, "gpus", ("run", "gpu", "allocated", "used", "no_process_s")), runs),
+        unread=_unread(parts),
+        price=price,
+        cause=cause,
+    )
+
+
+def _table(parts: Sequence[Part], name: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
+    import pyarrow as pa  # noqa: PLC0415 - the extra [fleet]
+
+    names = list(columns or arrow_schema(name).names)
+    empty = arrow_schema(name).empty_table().select(names)
+    frame: pd.DataFrame = pa.concat_tables([empty, *(part.table(name, names) for part in parts)]).to_pandas()
+    return frame
+
+
+def _runs(parts: Sequence[Part]) -> pd.DataFrame:
+    runs = _table(parts, "runs", RUN_COLUMNS)
+    for name in ("user", "project", "host", "model", "gpu_name"):
+        runs[name] = runs[name].fillna(UNKNOWN)
+    runs["week"] = _weeks(runs["start"])
+    for hours, seconds in {
+        "work_h": "work_gpu_s",
+        "lost_h": "lost_gpu_s",
+        "idle_h": "idle_gpu_s",
+        "no_process_h": "no_process_gpu_s",
+        "idle_after_end_h": "idle_after_end_gpu_s",
+        "saves_h": "fix_saves_gpu_s",
+    }.items():
+        runs[hours] = runs[seconds] / HOUR_S
+    runs["wasted_h"] = runs["lost_h"] + runs["idle_h"]
+    return runs
+
+
+def _weeks(starts: pd.Series) -> pd.Series:
+    """Return the Monday (UTC) of each start's week, as a date's text."""
+    days = starts.dt.tz_localize(None).dt.normalize()
+    mondays = days - pd.to_timedelta(days.dt.weekday, unit="D")
+    names: pd.Series = mondays.dt.strftime("%Y-%m-%d").fillna(UNKNOWN)
+    return names
+
+
+def _ledger(parts: Sequence[Part]) -> pd.DataFrame:
+    ledger = _table(parts, "ledger", ("run", "name", "expected", "gpu_seconds"))
+    ledger["hours"] = ledger.pop("gpu_seconds") / HOUR_S
+    return ledger
+
+
+def _of_cause(runs: pd.DataFrame, ledger: pd.DataFrame, cause: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the runs that a cause took time of, whose lost time is then that alone, and their ledger."""
+    rows = ledger[(ledger["name"] == cause) & (ledger["hours"] > 0)].set_index("run")["hours"]
+    if rows.empty:
+        there = ", ".join(sorted(ledger.loc[~ledger["expected"], "name"].unique()))
+        raise UsageError(f"--cause {cause}: no run of this fleet lost time to it; there are {there}")
+    mine = runs[runs["run"].isin(rows.index)].copy()
+    mine["lost_h"] = mine["wasted_h"] = mine["run"].map(rows)
+    other = mine["fix_cause"] != cause
+    mine.loc[other, ["saves_h", "fix_saves_gpu_s"]] = float("nan")
+    mine.loc[other, ["fix", "fix_argument"]] = None
+    return mine, ledger[ledger["run"].isin(rows.index)]
+
+
+def _locations(locations: pd.DataFrame, keys: set[str], cause: str | None) -> pd.DataFrame:
+    mine = locations[locations["run"].isin(keys)]
+    if cause is not None:
+        mine = mine[mine["name"] == cause]
+    by = mine.groupby(["function", "file", "line", "process"], dropna=False)
+    summed = by.agg(hours=("gpu_seconds", "sum"), runs=("run", "nunique")).reset_index()
+    summed["hours"] /= HOUR_S
+    return summed.sort_values(["hours", "file", "line"], ascending=[False, True, True]).reset_index(drop=True)
+
+
+def _held(gpus: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the GPUs that were held and never used, by run: `gpus` and `hours`, the most hours first."""
+    joined = gpus[gpus["allocated"] & ~gpus["used"]].merge(runs, on="run")
+    never = joined[joined["no_process_s"] >= WITHOUT_PROCESS_SHARE * joined["duration_s"]]
+    by = never.groupby(["run", "path", "user", "project", "host", "gpu_name"])
+    held = by.agg(gpus=("gpu", "count"), seconds=("no_process_s", "sum")).reset_index()
+    held["hours"] = held.pop("seconds") / HOUR_S
+    return held.sort_values(["hours", "run"], ascending=[False, True]).reset_index(drop=True)
+
+
+def _unread(parts: Sequence[Part]) -> tuple[tuple[str, str], ...]:
+    rows = [
+        (str(path), str(error))
+        for part in parts
+        for path, error in zip(part.manifest["path"], part.manifest["error"], strict=True)
+        if error is not None
+    ]
+    return tuple(sorted(rows))
+
+
+def by_group(fleet: Fleet, by: str) -> pd.DataFrame:
+    """Return sums by group, the one with most GPU hours first, or of weeks the latest: `name`, `runs` and SUMS.
+
+    Of causes the rows of the ledger: `name`, `runs`, `expected`, `hours` and `saves_h`.
+    """
+    if by == CAUSE:
+        return _by_cause(fleet)
+    grouped = fleet.runs.groupby(GROUPS[by])
+    sums = grouped[list(SUMS)].sum().assign(runs=grouped.size()).rename_axis("name").reset_index()
+    if by == "week":
+        return sums.sort_values("name", ascending=False).reset_index(drop=True)
+    return sums.sort_values(["gpu_hours", "name"], ascending=[False, True]).reset_index(drop=True)
+
+
+def _by_cause(fleet: Fleet) -> pd.DataFrame:
+    by = fleet.ledger.groupby("name")
+    rows = by.agg(runs=("run", "nunique"), expected=("expected", "first"), hours=("hours", "sum")).reset_index()
+    rows["saves_h"] = rows["name"].map(fleet.runs.groupby("fix_cause")["saves_h"].sum()).fillna(0.0)
+    return rows.sort_values(["hours", "name"], ascending=[False, True]).reset_index(drop=True)
+
+
+def fixes(fleet: Fleet) -> pd.DataFrame:
+    """Return what each argument's change would have saved, most first: `argument`, `values`, `runs`, `hours`.
+
+    `values` are the most frequent three of its new values, as they are typed.
+    """
+    with_fix = fleet.runs[fleet.runs["fix_argument"].notna() & (fleet.runs["saves_h"] > 0)]
+    rows = [
+        {
+            "argument": argument,
+            "values": list(group["fix"].value_counts().index[:3]),
+            "runs": len(group),
+            "hours": float(group["saves_h"].sum()),
+        }
+        for argument, group in with_fix.groupby("fix_argument")
+    ]
+    frame = pd.DataFrame(rows, columns=["argument", "values", "runs", "hours"])
+    return frame.sort_values(["hours", "argument"], ascending=[False, True]).reset_index(drop=True)

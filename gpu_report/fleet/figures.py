@@ -119,7 +119,7 @@ def _runs(parts: Sequence[Part]) -> pd.DataFrame:
 def _weeks(starts: pd.Series) -> pd.Series:
     """Return the Monday (UTC) of each start's week, as a date's text."""
     days = starts.dt.tz_localize(None).dt.normalize()
-    mondays = days - pd.to_timedelta(days.dt.weekday, unit="D")
+    mondays = days - pd.to_timedelta(days.dt.day_of_week, unit="D")
     names: pd.Series = mondays.dt.strftime("%Y-%m-%d").fillna(UNKNOWN)
     return names
 

@@ -45,7 +45,7 @@ def read_runs(places: Sequence[Place]) -> list[ReadRun]:
 
 @contextmanager
 def _few_collections() -> Iterator[None]:
-    """Look for garbage in cycles less often: there is little, and looking takes a tenth of the analysis of short runs."""
+    """Look for garbage in cycles less often: there is little, and looking takes a tenth of a short run's analysis."""
     before = gc.get_threshold()
     gc.set_threshold(100 * before[0], *before[1:])
     try:

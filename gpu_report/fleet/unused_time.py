@@ -8,6 +8,7 @@ from gpu_report.analyse.timeline.thresholds import UNUSED_PCT
 from gpu_report.analyse.timeseries.intervals import Span, length_s, minus
 from gpu_report.model import Analysis, Run
 
+BEFORE_WORK = frozenset({"idle", "startup"})
 OURS = "gpu-report"  # begins the source of what our recorder wrote; an imported log has no processes, mostly
 
 
@@ -59,8 +60,8 @@ def unused_time(analysis: Analysis) -> Mapping[int, UnusedTime]:
 
 
 def _end_of_training(analysis: Analysis) -> float | None:
-    """Return when the last phase ended in which YOLO did anything, None where no phase is known."""
-    return max((phase.end_t_s for phase in analysis.phases if phase.name != "idle"), default=None)
+    """Return when the last phase ended in which YOLO worked, None where none is known: GPUs may still be at work."""
+    return max((phase.end_t_s for phase in analysis.phases if phase.name not in BEFORE_WORK), default=None)
 
 
 def _saw_processes(analysis: Analysis) -> bool:

@@ -16,7 +16,6 @@ from gpu_report.errors import GpuReportError, InputError
 from gpu_report.fleet.cells import Cell, Rows, row
 from gpu_report.fleet.places import Place
 from gpu_report.fleet.remote import fetch, is_url
-from gpu_report.fleet.run_rows import run_rows
 from gpu_report.fleet.tables import TABLES
 
 OK, FAILED = "ok", "failed"
@@ -76,6 +75,7 @@ def failed(place: Place, reason: str) -> ReadRun:
 
 def _analysed(place: Place) -> Tables:
     from gpu_report.analyse import analyse  # noqa: PLC0415 - as pandas above
+    from gpu_report.fleet.run_rows import run_rows  # noqa: PLC0415 - likewise
     from gpu_report.load import load_run  # noqa: PLC0415 - likewise
 
     if not is_url(place.address):
@@ -108,5 +108,5 @@ def prepare_worker() -> None:
     """Make a process a worker: arithmetic on one thread, for there is a worker a core, and modules loaded once."""
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
-    import gpu_report.analyse  # noqa: PLC0415 - as in _analysed
+    import gpu_report.fleet.run_rows  # noqa: PLC0415 - as in _analysed
     import gpu_report.load  # noqa: F401, PLC0415 - likewise

@@ -71,7 +71,7 @@ class Part:
         """Return a table of it."""
         import pyarrow.parquet as pq  # noqa: PLC0415 - the extra [fleet]
 
-        return pq.read_table(self.folder / f"{name}.parquet", columns=columns, partitioning=None)
+        return pq.ParquetFile(self.folder / f"{name}.parquet").read(columns)  # read_table would load pandas
 
 
 class Store:
@@ -186,7 +186,7 @@ def _manifest(folder: Path) -> Mapping[str, list[object]]:
     import pyarrow.parquet as pq  # noqa: PLC0415 - likewise
 
     try:
-        read = pq.read_table(folder / "manifest.parquet", partitioning=None)
+        read = pq.ParquetFile(folder / "manifest.parquet").read()
         missing = [name for name in TABLES if not (folder / f"{name}.parquet").is_file()]
     except (OSError, pa.ArrowException) as error:
         raise InputError(f"{folder}: {error}") from error

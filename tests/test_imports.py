@@ -7,6 +7,7 @@ import pytest
 from conftest import clean_environment
 
 HEAVY = {"pandas", "numpy", "plotly", "jinja2", "torch", "ultralytics", "rich"}
+FLEET = {"pyarrow", "fsspec", "distributed", "dask", "duckdb"}  # what only a fleet needs
 
 
 def modules_after(code, env=None):
@@ -18,10 +19,13 @@ def modules_after(code, env=None):
     return set(done.stdout.split("MODULES")[-1].split())
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["record", "--help"], ["render", "--help"], ["doctor"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["record", "--help"], ["render", "--help"], ["fleet", "index", "--help"], ["doctor"]],
+)
 def test_help_and_doctor_load_nothing_heavy(arguments):
     code = f"from gpu_report.cli import cli\ntry:\n    cli({arguments!r})\nexcept SystemExit:\n    pass"
-    assert modules_after(code) & HEAVY == set()
+    assert modules_after(code) & (HEAVY | FLEET) == set()
 
 
 def test_a_recording_loads_nothing_heavy(fake_nvml, tmp_path):

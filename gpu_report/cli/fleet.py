@@ -13,7 +13,6 @@ from gpu_report.cli.common import CountRange, option_of_price, say
 from gpu_report.cli.help_text import CommandList, examples
 from gpu_report.cli.output_files import OutputFile, write
 from gpu_report.terminal import ProgressLine, is_terminal
-from gpu_report.wording import counted
 
 if TYPE_CHECKING:
     from gpu_report.fleet.index import Indexed
@@ -79,6 +78,7 @@ def index(
     version of gpu-report has changed.
     """
     from gpu_report.fleet.index import index as index_runs
+    from gpu_report.wording import counted
 
     with ProgressLine("starting ...") as progress:
         done = index_runs(folders, output, lambda: _workers(jobs, scheduler), _shard(shard), progress.step)
@@ -102,6 +102,8 @@ def _workers(jobs: int | None, scheduler: str | None) -> Workers:
 
 
 def _say_reasons(done: Indexed) -> None:
+    from gpu_report.wording import counted
+
     for path, reason in done.reasons[:SHOWN_REASONS]:
         say(f"note: {reason if path in reason else f'{path}: {reason}'}")
     if (more := len(done.reasons) - SHOWN_REASONS) > 0:

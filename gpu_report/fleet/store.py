@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 PARTS, FACTS = "parts", "part.json"
 PART_RUNS = 1000  # of a part: DuckDB read 2,561 small files in 55 s, and the same in larger ones in 2 s (dripline #14)
 COMPRESSION, LEVEL = "zstd", 3
+# Columns of the manifest that are held; Arrow would load pandas for the time in `indexed`.
+MANIFEST_KEPT = ("run", "path", "fingerprint", "version", "status", "error")
 _NAME = re.compile(r"(\d+)-of-(\d+)-(\d+)-[0-9a-f]{8}")
 
 
@@ -57,7 +59,7 @@ WHOLE = Shard()
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A part that counts: its folder, and its manifest as columns by name."""
+    """A part that counts: its folder, and what is held of its manifest (MANIFEST_KEPT) as columns by name."""
 
     folder: Path
     manifest: Mapping[str, list[object]]
@@ -186,11 +188,12 @@ def _manifest(folder: Path) -> Mapping[str, list[object]]:
     import pyarrow.parquet as pq  # noqa: PLC0415 - likewise
 
     try:
-        read = pq.ParquetFile(folder / "manifest.parquet").read()
+        file = pq.ParquetFile(folder / "manifest.parquet")
+        read = file.read(list(MANIFEST_KEPT))
         missing = [name for name in TABLES if not (folder / f"{name}.parquet").is_file()]
     except (OSError, pa.ArrowException) as error:
         raise InputError(f"{folder}: {error}") from error
-    if missing or read.schema.names != arrow_schema("manifest").names:
+    if missing or file.schema_arrow.names != arrow_schema("manifest").names:
         raise InputError(f"{folder} lacks tables")
     columns: dict[str, list[object]] = read.to_pydict()
     return columns

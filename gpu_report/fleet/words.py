@@ -75,7 +75,7 @@ def what_to_do(fleet: Fleet) -> tuple[str, ...]:
     best = fixes(fleet).head(1)
     if not best.empty:
         first = best.iloc[0]
-        cost = f" ({money_words(first['hours'] * fleet.price)})" if fleet.price is not None else ""
+        cost = f" (cost {money_words(first['hours'] * fleet.price)})" if fleet.price is not None else ""
         saved = f"{hours_words(first['hours'])} GPU hours{cost}"
         said.append(
             f"Change `{first['argument']}` first: it would have saved {saved} in {counted(first['runs'], 'run')}."
@@ -129,7 +129,7 @@ def fix_table(fleet: Fleet) -> FleetTable:
         ("Change", False, lambda row: str(row["argument"])),
         ("To, most often", False, lambda row: ", ".join(map(str, row["values"]))),
         ("Runs", True, lambda row: f"{row['runs']:,}"),
-        *_cost_of(fleet, "hours", "Saves, GPU hours", "Saves"),
+        *_cost_of(fleet, "hours", "Saves, GPU hours", "Saves, cost"),
         ("Of all", True, lambda row: of_hours(row["hours"], total)),
     ]
     about = "What the best change of each run would have saved in the epochs recorded. It is an estimate."

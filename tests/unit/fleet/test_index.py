@@ -3,6 +3,8 @@
 import json
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -57,6 +59,20 @@ def test_what_is_unchanged_is_neither_read_nor_written_again(tmp_path):
     before = parts(fleet)
     assert indexed(runs, fleet, workers=at_once(dies=lambda _: True)).read == 0
     assert parts(fleet) == before
+
+
+def test_nothing_is_imported_that_the_call_does_not_need(kept_fleet):
+    runs, fleet = kept_fleet
+    code = f"""import sys
+from gpu_report.cli import cli
+try:
+    cli(["fleet", "index", {str(runs)!r}, "--output", {str(fleet)!r}])
+finally:
+    print("MODULES", *({{"pyarrow", "pandas", "fsspec", "distributed", "dask", "duckdb"}} & sys.modules.keys()))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "3 runs, 0 analysed now" in done.stdout
+    assert done.stdout.splitlines()[-1] == "MODULES pyarrow"
 
 
 def test_a_changed_run_is_read_again_and_a_removed_one_goes(tmp_path):

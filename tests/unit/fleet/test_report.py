@@ -46,7 +46,7 @@ def test_what_a_fix_would_have_saved_is_of_the_epochs_recorded(fleet):
     run = fleet.runs[fleet.runs["fix_argument"] == "workers"].iloc[0]
     assert (fix["argument"], fix["values"], fix["runs"]) == ("workers", ["workers=11"], 1)
     assert 0 < fix["hours"] < run["gpu_hours"]
-    assert words.what_to_do(fleet)[0].startswith("Change `workers` first: it would have saved 0.01 GPU hours (0.0")
+    assert words.what_to_do(fleet)[0].startswith("Change `workers` first: it would have saved 0.01 GPU hours (cost 0.0")
 
 
 def test_a_gpu_that_was_held_without_a_process_is_named(fleet):

@@ -84,7 +84,10 @@ def _analysed(place: Place) -> Tables:
         raise InputError(f"{place.path} has {place.bytes:,} bytes, and is not fetched")
     with tempfile.TemporaryDirectory(prefix="gpu-report-fleet-") as folder:
         fetch(place.address, place.names, Path(folder))
-        return run_rows(place.key, place.path, analyse(load_run(Path(folder))))
+        try:
+            return run_rows(place.key, place.path, analyse(load_run(Path(folder))))
+        except GpuReportError as error:
+            raise InputError(str(error).replace(folder, place.address)) from error
 
 
 def _manifest(place: Place, status: str, error: str | None) -> list[Cell]:

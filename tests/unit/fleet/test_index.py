@@ -218,6 +218,14 @@ def test_runs_behind_urls_are_those_of_the_folder(tmp_path):
     assert seconds[0] == seconds[1]
 
 
+def test_what_is_wrong_with_a_run_behind_a_url_is_said_of_its_url(tmp_path):
+    (tmp_path / "runs" / "a").mkdir(parents=True)
+    (tmp_path / "runs" / "a" / "samples.csv").write_text("hello\n")
+    address = (tmp_path / "runs").as_uri()
+    ((_, reason),) = indexed(address, tmp_path / "fleet").reasons
+    assert reason.startswith(f"{address}/a/samples.csv has not one valid row")
+
+
 def test_what_a_bucket_calls_its_keys_leads_nowhere(tmp_path):
     memory = pytest.importorskip("fsspec").filesystem("memory")
     memory.put(str(copied(tmp_path / "runs", a="xid31") / "a"), "/bucket/a", recursive=True)

@@ -251,4 +251,4 @@ def test_code_in_a_language_is_of_that_language(page):
         elif language == "python":
             compile(re.sub(r"^!.*", "", code, flags=re.MULTILINE), f"{page.name}:{line}", "exec")
         else:
-            assert language in {"", "dockerfile"}, f"{page.name}:{line} {language}"
+            assert language in {"", "dockerfile", "sql"}, f"{page.name}:{line} {language}"

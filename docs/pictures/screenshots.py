@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import ci_example
+import fleet_page
 import live_page
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
@@ -41,7 +42,7 @@ FOLDED = ("Loss", "Learning rate", "Memory used", "Temperature", "SM clock", "Wa
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture of a page: `what` is a run, or two to compare, and `take` returns which part of the page to show."""
+    """A picture of a page: `what` is a run, two to compare, or none for a fleet; `take` returns the part to show."""
 
     name: str
     what: tuple[str, ...]
@@ -94,6 +95,11 @@ def calls_of_a_model(page: Page) -> FloatRect:
     return top(page, until="#inference details:first-of-type", margin=16)
 
 
+def groups_of_runs(page: Page) -> FloatRect:
+    """Return the report of a fleet, down to its users."""
+    return top(page, until="#groups tbody tr:nth-of-type(7)")
+
+
 def between(page: Page, first: str, last: str) -> FloatRect:
     """Return a part of the page from one element's top to another's end."""
     start, end = page.locator(first).bounding_box(), page.locator(last).bounding_box()
@@ -116,6 +122,7 @@ PICTURES = (
     Picture("profiler", ("n-profiled",), inside_a_step),
     Picture("inference", ("serve-s-own-code",), calls_of_a_model),
     Picture("compare", ("n-starved", "n-fed"), comparison),
+    Picture("fleet", (), groups_of_runs),
 )
 
 
@@ -178,7 +185,7 @@ def taken(browser: Browser, picture: Picture, folder: Path) -> bytes:
     )
     page = context.new_page()
     page.goto(address.as_uri())
-    page.wait_for_selector("html[data-ready=yes]" if len(picture.what) == 1 else "main")
+    page.wait_for_selector("html[data-ready=yes]" if len(picture.what) < 2 else "main")
     page.evaluate("document.fonts.ready")
     shown = picture.take(page)
     png = page.screenshot(full_page=True, clip=shown, animations="disabled", caret="hide")
@@ -187,7 +194,9 @@ def taken(browser: Browser, picture: Picture, folder: Path) -> bytes:
 
 
 def html(*analyses: Analysis) -> str:
-    """Return the report of a run, or the comparison of a baseline and a run."""
+    """Return the report of a run, the comparison of a baseline and a run, or the report of a fleet."""
+    if not analyses:
+        return fleet_page.html()
     if len(analyses) == 1:
         return render_html(analyses[0])
     baseline, run = analyses

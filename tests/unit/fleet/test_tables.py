@@ -12,6 +12,7 @@ from gpu_report.fleet.store import live_folders
 from gpu_report.fleet.tables import FORMAT, TABLES, arrow_schema
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "fleet.md").read_text()
+SQL = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -26,6 +27,13 @@ def test_the_page_has_exactly_the_columns_of_a_table(table):
 def test_the_files_have_the_schema(kept_fleet, table):
     found = pq.read_schema(live_folders(kept_fleet[1])[0] / f"{table}.parquet")
     assert found.equals(arrow_schema(table), check_metadata=True)
+
+
+@pytest.mark.parametrize("query", [each for block in SQL for each in block.split(";") if each.strip()])
+def test_the_queries_of_the_page_have_answers(kept_fleet, query):
+    duckdb = pytest.importorskip("duckdb")
+    rows = duckdb.sql(query.replace("'fleet/", f"'{kept_fleet[1]}/")).fetchall()
+    assert rows or "locations" in query  # neither run has notes of its lines of code
 
 
 def test_a_row_lacks_no_column():

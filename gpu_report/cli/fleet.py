@@ -54,7 +54,8 @@ def fleet() -> None:
 @fleet.command(
     epilog=examples(
         "gpu-report fleet index /data/runs /home/*/gpu-runs --output fleet",
-        "gpu-report fleet index s3://bucket/runs --output fleet --scheduler tcp://head:8786",
+        "gpu-report fleet index s3://bucket/runs --output fleet",
+        "gpu-report fleet index /data/runs --output fleet --scheduler tcp://head:8786",
         "gpu-report fleet index /data/runs --output fleet --shard 3/16",
     )
 )

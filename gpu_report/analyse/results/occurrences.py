@@ -78,17 +78,20 @@ def _may_recur(finding: Finding) -> bool:
 
 def _events(findings: Sequence[Finding]) -> Iterator[Group]:
     """Yield what several GPUs felt at once: findings of one rule and cause, each over most of the first's time."""
-    left = sorted(findings, key=lambda finding: finding.start_t_s)
-    while left:
-        first = left[0]
-        event = [first]
-        for other in left[1:]:
+    in_order, taken = sorted(findings, key=lambda finding: finding.start_t_s), set[int]()
+    for place, first in enumerate(in_order):
+        if place in taken:
+            continue
+        event, gpus = [first], {first.gpu}
+        for at in range(place + 1, len(in_order)):
+            other = in_order[at]
             if other.start_t_s >= first.end_t_s:
                 break
-            is_new = other.gpu not in {each.gpu for each in event}
+            is_new = at not in taken and other.gpu not in gpus
             if is_new and _kind(other) == _kind(first) and _together(first, other):
                 event.append(other)
-        left = [finding for finding in left if all(finding is not each for each in event)]
+                gpus.add(other.gpu)
+                taken.add(at)
         yield event
 
 

@@ -22,6 +22,7 @@ from gpu_report.model import NearbyKernelEvent
 NOT_LOADING = "not_loading"  # column: share of each row (0 to 1) in which the main process did not wait for its loader
 WAITING = ((NOT_LOADING, th.NOT_LOADING_SHARE), ("main_cpu_pct", th.WAITING_MAIN_PCT))
 LARGEST_MASK = 2.0**53  # what a file can say exactly; more is no bitmask
+ROWS_BACK = 1024  # of a column, looked through at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,9 +107,12 @@ class SignalTable:
         last = int(np.searchsorted(self.t_s, until_t_s, side="right")) - 1
         if column is None or last < 0 or not column[last] < line:
             return None
-        above = np.flatnonzero(~(column[: last + 1] < line))
-        first = int(above[-1]) + 1 if len(above) else 0
-        return float(self.t_s[first - 1]) if first else float(self.t_s[0])
+        first = last
+        while first > 0 and column[first - 1] < line:  # a part at a time, for what is looked for is near
+            part = column[max(first - ROWS_BACK, 0) : first]
+            above = np.flatnonzero(~(part < line))
+            first -= len(part) - (int(above[-1]) + 1 if len(above) else 0)
+        return float(self.t_s[max(first - 1, 0)])
 
     def _part(self, name: str, start_t_s: float, end_t_s: float) -> Floats:
         column = self.columns.get(name)

@@ -48,6 +48,10 @@ class GpuSeries:
         """Return the end of the time that each reading stands for: worked out anew, which is less than to keep it."""
         return self.t_s + self.weight_s
 
+    def end_of(self, row: int) -> float:
+        """Return the end of the time that one reading stands for."""
+        return float(self.t_s[row] + self.weight_s[row])
+
     @cached_property
     def after_gap(self) -> Bools:
         """Return which readings the one before does not last to; nothing is before the first."""

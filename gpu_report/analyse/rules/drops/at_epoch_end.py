@@ -94,7 +94,7 @@ class _LowReadings:
         if not len(low):
             return None
         first, last = part.start + int(low[0]), part.start + int(low[-1])
-        return float(self.series.t_s[first]), min(float(self.series.ends_s[last]), span[1])
+        return float(self.series.t_s[first]), min(self.series.end_of(last), span[1])
 
     def from_pause(self, part: Span, pauses: Sequence[Span]) -> Span:
         """Return a low stretch with what lies between it and the end of a pause that it touches."""

@@ -13,11 +13,12 @@ from gpu_report.analyse.causes.thresholds import IDLE_CPU_PCT
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules.drops.at_epoch_end import reaches_into_training
+from gpu_report.analyse.signals.utilisation_drops import Drop
 from gpu_report.analyse.timeline.epoch_ends import EpochEnd
 from gpu_report.analyse.timeline.siblings import SiblingLength, SiblingLengths
 from gpu_report.analyse.timeline.thresholds import FIRST_VALIDATION_EXTRA_S, LOW_PCT
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
-from gpu_report.analyse.timeseries.intervals import Span, intersect, length_s
+from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, intersect, length_s
 from gpu_report.analyse.timeseries.thresholds import READING_SLACK
 from gpu_report.model import Finding
 
@@ -81,10 +82,14 @@ def _slow(context: Context, gpu: int, ends: Sequence[EpochEnd], part: _Part) -> 
         has_stopped = rests is not None and _longest_s(stopped[number]) > rests.longest_s
         in_drop = any(
             drop.start_t_s < span[1] and drop.end_t_s > span[0] and reaches_into_training(drop, span)
-            for drop in context.drops
+            for drop in context.cached(_drops_in)(*span)
         )
         if whole is not None and (is_long or has_stopped) and not in_drop:
             yield _finding(context, gpu, end, part, span, stopped[number], whole)
+
+
+def _drops_in(context: Context) -> IntervalIndex[Drop]:
+    return IntervalIndex(context.drops, lambda drop: drop.span)
 
 
 def _longest_s(spans: Sequence[Span]) -> float:
@@ -97,26 +102,30 @@ def _stops(context: Context, gpu: int, span: Span) -> list[Span]:
     if watched is not None:
         t_s, workers_idle, _ = watched
         return _runs(t_s, workers_idle, span)
-    series = context.series_of(gpu)
-    return _runs(series.t_s, series.util_pct < LOW_PCT, span)
+    return _runs(context.series_of(gpu).t_s, context.cached(_rests)[gpu], span)
+
+
+def _rests(context: Context) -> dict[int, Bools]:
+    return {series.gpu: series.util_pct < LOW_PCT for series in context.series}
 
 
 def _core(context: Context, stop: Span, least_s: float) -> Span:
     """Return the part of a stop in which the main process did nothing either: before, it lived on what was ready."""
     watched = context.cached(_host_idle)
-    quiet = _runs(watched[0], watched[1] & watched[2], stop) if watched is not None else []
+    quiet = _runs(watched[0], watched[2], stop) if watched is not None else []
     core = max(quiet, key=lambda each: each[1] - each[0], default=stop)
     return core if core[1] - core[0] >= least_s else stop
 
 
 def _host_idle(context: Context) -> tuple[Floats, Bools, Bools] | None:
-    """Return the times of the host's rows, and in which the workers and the main process used no CPU; None unknown."""
+    """Return the times of the host's rows, and in which the workers, and the main process too, used no CPU."""
     host = context.run.host
     if "main_cpu_pct" not in host or not host["main_cpu_pct"].notna().any():
         return None
     main = host["main_cpu_pct"].to_numpy(dtype=float)
     workers = np.nan_to_num(host["workers_cpu_pct"].to_numpy(dtype=float))
-    return host["t_s"].to_numpy(dtype=float), workers < IDLE_CPU_PCT, main < IDLE_CPU_PCT
+    idle = workers < IDLE_CPU_PCT
+    return host["t_s"].to_numpy(dtype=float), idle, idle & (main < IDLE_CPU_PCT)
 
 
 def _runs(t_s: Floats, idle: Bools, span: Span) -> list[Span]:

@@ -146,6 +146,22 @@ def test_rows_are_on_disk_within_two_seconds_of_a_call(folder, monkeypatch):
         time.sleep(0.01)
 
 
+def test_calls_wake_the_thread_only_after_a_pause(monkeypatch):
+    monkeypatch.setattr(calls_file, "TOGETHER_S", 0.0)
+    kept, asked, written = calls_file.CallRows(lambda call: f"{call}\n"), [], b""
+    monkeypatch.setattr(kept._writer, "put", lambda folder, take: asked.append((folder, take)))
+    kept.add("a", 1)
+    for call in range(2, 6):
+        assert len(asked) == 1  # the thread's own: a call has added none
+        kept.add("b", call)
+        written += asked.pop(0)[1]()
+    assert written == b"1\n2\n3\n4\n5\n"
+    folder, take = asked.pop()
+    assert (folder, take(), asked) == ("b", b"", [])  # a pause: it looks no more
+    kept.add("b", 6)
+    assert asked[0][1]() == b"6\n"
+
+
 def test_a_disk_that_hangs_loses_rows_and_says_how_many(folder, monkeypatch):
     monkeypatch.setattr(calls_file, "MOST_WAITING", 5)
     predict(Predictor(), 8)

@@ -31,7 +31,11 @@ class CallsFile(File):
 
 
 class CallRows:
-    """The calls of this process, which a thread of its own writes; `dropped` counts those that found no room."""
+    """The calls of this process, which a thread of its own writes; `dropped` counts those that found no room.
+
+    A thread that is woken takes the interpreter's lock, in the middle of a call. So it is woken by the first call
+    alone, and then looks by itself, until a second has none.
+    """
 
     def __init__(self, row: Callable[[Any], str]) -> None:
         """Take what makes a row of a call."""
@@ -40,13 +44,15 @@ class CallRows:
         self._calls: deque[Any] = deque()
         self._writer = Writer(file=CallsFile)
         self._asked = False
+        self._folder = ""
         self._hurry = threading.Event()
 
     def add(self, folder: str, call: Any) -> None:
-        """Keep a call; the first one wakes the thread."""
+        """Keep a call; the first one, and one after a second without, wakes the thread."""
         if len(self._calls) >= MOST_WAITING:
             self.dropped += 1
             return
+        self._folder = folder
         self._calls.append(call)
         if not self._asked:
             self._asked = True
@@ -65,8 +71,13 @@ class CallRows:
     def _taken(self) -> bytes:
         """Return the rows of a second: called by the thread, which waits for that long."""
         self._hurry.wait(TOGETHER_S)
-        self._asked = False  # before they are taken: a call that comes now asks anew
-        return "".join(self._made(len(self._calls))).encode("ascii")
+        rows = "".join(self._made(len(self._calls)))
+        if not rows:
+            self._asked = False  # before it looks once more: a call that comes now asks anew
+        if rows or self._calls:
+            self._asked = True
+            self._writer.put(self._folder, self._taken)
+        return rows.encode("ascii")
 
     def _made(self, count: int) -> Iterator[str]:
         """Yield the rows of so many calls; one that cannot be made is left out. Others may run Python in between."""

@@ -18,7 +18,8 @@ from gpu_report.inside.on_path.gpu_report_inside.hide_secrets import hide_and_cu
 END_LIMIT_S = 10.0  # a process that writes its last calls and frees a GPU takes a second or two
 READ_BYTES = 1 << 16
 # ultralytics would install what an export lacks into the user's environment, in the middle of a benchmark.
-ENVIRONMENT = {"YOLO_AUTOINSTALL": "False"}
+# Hashes that differ from process to process make the same Python faster or slower by a few percent.
+ENVIRONMENT = {"YOLO_AUTOINSTALL": "False", "PYTHONHASHSEED": "0"}
 LONGEST_LAST_LINE = 300  # characters
 
 

@@ -7,6 +7,7 @@ and those of a warm-up, are made by one at a time.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -19,14 +20,16 @@ from gpu_report.bench.build import Built, Export, size_mib
 from gpu_report.bench.child import Asked, ChildFailed, Renewed
 from gpu_report.bench.kept import kept
 from gpu_report.bench.plan import Plan
-from gpu_report.bench.rounds import orders, turn_lengths
+from gpu_report.bench.rounds import is_precise, orders, turn_lengths
 from gpu_report.bench.variants import Variant
 
 HELLO_LIMIT_S = 300.0  # imports of torch from a network disk
 LOAD_LIMIT_S = 900.0  # also a download of weights, and a runtime that compiles at its first call
 ANSWER_LIMIT_S = 300.0  # beyond what a request is meant to take: a large batch on a CPU is one call of minutes
 VAL_LIMIT_S = 7200.0
-WARM_UP_S, WARM_UP_SHARE = 3.0, 0.25  # of calls before the first turn, in which a warm-up is looked for
+# Of calls before the first turn, in which a warm-up is looked for; after it the energy of short turns is read.
+WARM_UP_S, WARM_UP_SHARE = 3.0, 0.5
+SAY_EVERY_S = 10.0  # how far it has come; then bench.json is written, too
 TOGETHER = 8  # processes that start and load at a time, on as many cores: more would wait for the disk and the driver
 AGREEMENT_IMAGES = 16  # each synthetic one once: with MOST_BOXES of each, 1 % of boxes is still several
 # Of boxes that are compared: also those that a service would drop, for they show a difference first. Weights at random
@@ -53,6 +56,15 @@ class _Entry:
     boxes: list[Any] | None = None
 
     @property
+    def turns(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.fields.get("turns", [])
+        return found
+
+    @property
+    def has_served_enough(self) -> bool:
+        return is_precise([turn["median_ms"] for turn in self.turns], sum(turn["calls"] for turn in self.turns))
+
+    @property
     def works(self) -> bool:
         return "failed" not in self.fields
 
@@ -68,6 +80,7 @@ class Conductor:
         self._entries = [_Entry(variant) for variant in plan.variants]
         self._facts: dict[str, Any] = {}
         self._weights: dict[str, dict[str, Any]] = {}
+        self._finished = False
 
     def run(self) -> bool:
         """Do it all; tell whether any variant has served."""
@@ -77,6 +90,7 @@ class Conductor:
                 self._load()
                 self._serve()
                 self._check()
+            self._finished = True
         except Terminated:
             self._hurry()
             raise
@@ -85,7 +99,7 @@ class Conductor:
                 self._write()
             finally:
                 self._end_all()
-        return any(entry.fields.get("turns") for entry in self._entries)
+        return any(entry.turns for entry in self._entries)
 
     def _end_all(self) -> None:
         self._builder.end()
@@ -198,14 +212,22 @@ class Conductor:
         entry.fields["warm_up"] = _child(entry).ask(request, seconds + ANSWER_LIMIT_S)
 
     def _serve(self) -> None:
-        """Let all variants serve in turn."""
-        rounds, seconds, settle_s = turn_lengths(self._plan.seconds)
+        """Let all variants serve in turn, until the median of each is known, or all of their seconds are over."""
         entries = self._working()
-        for number, order in enumerate(orders(len(entries), rounds if entries else 0), start=1):
-            self._say(f"round {number} of {rounds}")
+        slowest_s = max((entry.fields["warm_up"]["median_ms"] / 1000 for entry in entries), default=0.0)
+        rounds, seconds, settle_s = turn_lengths(self._plan.seconds, slowest_s)
+        said_s = time.monotonic()
+        for number, order in enumerate(orders(len(entries), rounds if entries else 0)):
+            if number % 2 == 0 and number and all(entry.has_served_enough for entry in self._working()):
+                self._say(f"medians are known after {number} of {rounds} rounds")
+                break
+            if time.monotonic() > said_s + SAY_EVERY_S:
+                said_s = time.monotonic()
+                self._say(f"{number} of {rounds} rounds are over")
+                self._write()
             for place in order:
                 self._try(entries[place], "serve", partial(_serve_one, seconds=seconds, settle_s=settle_s))
-            self._write()
+        self._write()
 
     def _check(self) -> None:
         """Compare what the variants of each model find, validate where there is a data set, and read memory."""
@@ -253,6 +275,7 @@ class Conductor:
         """Write bench.json as it is by now."""
         fields = {
             "format": schema.FORMAT_VERSION,
+            "finished": self._finished,
             "plan": self._plan.as_fields(),
             **{name: self._facts.get(name) for name in ("device", "gpu", "gpu_uuid", "versions")},
             "variants": [{**entry.variant.as_fields(), **entry.fields} for entry in self._entries],

@@ -22,16 +22,19 @@ def image_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.suffix.lower() in ENDINGS)[:MOST_IMAGES]
 
 
-def read_images(source: str, imgsz: int) -> Images:
-    """Return the images, H x W x 3 (BGR); ValueError where none can be read. `source` is a folder or SYNTHETIC."""
+def read_images(source: str, imgsz: int) -> tuple[Images, int]:
+    """Return the images, H x W x 3 (BGR), and how many files could not be read; ValueError where none can.
+
+    `source` is a folder or SYNTHETIC.
+    """
     if source == SYNTHETIC:
-        return synthetic(imgsz)
+        return synthetic(imgsz), 0
     cv2: Any = import_module("cv2")
-    read = (cv2.imread(str(path)) for path in image_files(Path(source)))
+    read = [cv2.imread(str(path)) for path in image_files(Path(source))]
     images: Images = [image for image in read if image is not None]
     if not images:
         raise ValueError(f"no image in {source} can be read")
-    return images
+    return images, len(read) - len(images)
 
 
 def synthetic(imgsz: int) -> Images:

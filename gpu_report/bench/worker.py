@@ -15,6 +15,7 @@ import traceback
 from collections.abc import Callable
 from importlib import import_module, metadata
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -122,21 +123,25 @@ class Worker:
         source: str,
     ) -> dict[str, Any]:
         """Load the model and make its first call; return how long both took, and what is in use."""
-        self._images, self._batch = read_images(source, imgsz), batch
+        self._images, unreadable = read_images(source, imgsz)
+        self._batch = batch
         self._arguments = {"imgsz": imgsz, "device": device, "verbose": False, "save": False, **_precision(half=half)}
         # All variants get the same work: without it PyTorch alone pads an image to less than a square.
         self._arguments["rect"] = False
         began_s = time.monotonic()
         self._model = _yolo()(file, task=task)
         self._call()
-        return {"load_s": time.monotonic() - began_s, "settings": facts.read(facts.MODEL, self._model.predictor)}
+        load_s = time.monotonic() - began_s
+        settings = facts.read(facts.MODEL, self._model.predictor)
+        return {"load_s": load_s, "settings": settings, "unreadable_images": unreadable}
 
     def do_serve(self, seconds: float, settle_s: float = 0.0) -> dict[str, Any]:
-        """Make calls one after the other; return from when to when those count, on the monotonic clock."""
+        """Make calls one after the other; return their median, and from when to when they count (monotonic clock)."""
         self._call_for(settle_s)
         start_s = time.monotonic()
-        calls = self._call_for(seconds)
-        return {"start_mono_s": start_s, "end_mono_s": time.monotonic(), "calls": calls}
+        took_s = self._call_for(seconds)
+        turn = {"start_mono_s": start_s, "end_mono_s": time.monotonic(), "calls": len(took_s)}
+        return {**turn, "median_ms": 1000 * median(took_s)}
 
     def do_boxes(self, images: int, lowest_score: float) -> dict[str, Any]:
         """Return what is found on the first images: rows of x1, y1, x2, y2, score and class, the surest first."""
@@ -162,12 +167,17 @@ class Worker:
             "gpu_memory_mib": reserved,
         }
 
-    def _call_for(self, seconds: float) -> int:
-        calls, until_s = 0, time.monotonic() + seconds
-        while time.monotonic() < until_s:
+    def _call_for(self, seconds: float) -> list[float]:
+        """Make calls, of a time that is not over one at least; return how long each took, in seconds."""
+        took_s: list[float] = []
+        now_s = time.monotonic()
+        until_s = now_s + seconds
+        while now_s < until_s:
+            began_s = now_s
             self._call()
-            calls += 1
-        return calls
+            now_s = time.monotonic()
+            took_s.append(now_s - began_s)
+        return took_s
 
     def _call(self, **more: Any) -> Any:
         """Predict the next batch."""

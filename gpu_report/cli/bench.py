@@ -13,7 +13,7 @@ import click
 from gpu_report import schema
 from gpu_report.cli.common import CountRange, FiniteRange, say, say_notes
 from gpu_report.cli.help_text import examples
-from gpu_report.cli.output_files import PAGES, OutputFile, refuse_twice, write
+from gpu_report.cli.output_files import PAGES, OutputFile, refuse_twice, refuse_unwritable, write
 from gpu_report.errors import NotComparableError, UsageError
 from gpu_report.terminal import is_terminal
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gpu_report.model import BenchResult
 
 PAGE = Path("bench.html")
-INTERVAL_S = 0.5  # between samples: a turn lasts some 2 s
+INTERVAL_S = 0.5  # between samples: a warm-up, whose energy is read, lasts some 3 s
 NEEDED = ("torch", "ultralytics")
 FINISHED = frozenset({0, 1})  # exit codes of the benchmark: any other is of a signal
 
@@ -51,7 +51,13 @@ class Listed(click.ParamType):  # type: ignore[type-arg] # generic in some versi
     )
 )
 @click.argument("models", nargs=-1, required=True, metavar="MODEL... [OUTPUT.html]")
-@click.option("--formats", type=Listed(), default="pt", metavar="LIST", help="pt, torchscript, onnx, openvino, engine.")
+@click.option(
+    "--formats",
+    type=Listed(),
+    default="pt",
+    metavar="LIST",
+    help="pt, torchscript, onnx, openvino, engine. Default: pt.",
+)
 @click.option("--batch", "batches", type=Listed(), default="1", metavar="LIST", help="Batch sizes. Default: 1.")
 @click.option("--imgsz", type=CountRange(32, 8192), default=640, metavar="PIXELS", help="Image size. Default: 640.")
 @click.option("--half", is_flag=True, help="Each variant in FP16 as well.")
@@ -63,7 +69,7 @@ class Listed(click.ParamType):  # type: ignore[type-arg] # generic in some versi
     type=FiniteRange(0.5, 86400),
     default=20.0,
     metavar="SECONDS",
-    help="How long each variant serves. Default: 20.",
+    help="How long each variant serves at most. Default: 20.",
 )
 @click.option("--limit", default=None, metavar="LIMIT", help="What a call may take, such as p95:10ms: what to choose.")
 @click.option("--json", "json_path", type=OutputFile(), default=None, metavar="FILE", help="Also write JSON here.")
@@ -108,6 +114,7 @@ def bench(  # noqa: PLR0913, PLR0917 - one parameter an option of the command li
     if folder is None:
         plan = Plan(models, formats, _sizes(batches), half, imgsz, source, data, device, seconds)
         _refuse(plan)
+        refuse_unwritable((page, json_path, markdown_path))
         folder, code = _record(plan, output)
 
     from gpu_report.analyse.bench import analyse_bench
@@ -157,6 +164,8 @@ def _refuse(plan: Plan) -> None:
     if missing := [name for name in NEEDED if util.find_spec(name) is None]:
         raise UsageError(f"bench needs {missing[0]} in this Python: `pip install 'gpu-report[yolo]'`")
     for model in plan.models:
+        if (Path(model) / schema.RUN_JSON).is_file():
+            raise UsageError(f"{model} is a recording without a benchmark: gpu-report render report.html {model}")
         if len(Path(model).parts) > 1 and not Path(model).exists():  # a bare name ultralytics may know
             raise UsageError(f"{model} does not exist")
     if plan.source != SYNTHETIC and (not Path(plan.source).is_dir() or not image_files(Path(plan.source))):
@@ -187,12 +196,24 @@ def _write(result: BenchResult, page: Path, json_path: Path | None, markdown_pat
 
     if json_path is not None:
         write(json_path, render_bench_json(result))
-    if markdown_path is not None:
+    if markdown_path is not None and not _is_kept(markdown_path, result):
         write(markdown_path, render_bench_markdown(result))
 
     from gpu_report.render.bench.page import render_bench_html
     from gpu_report.render.bench.terminal import render_bench_text
 
-    write(page, render_bench_html(result))
     click.echo(render_bench_text(result, colour=is_terminal(sys.stdout)), nl=False)
-    click.echo(f"\n{page}")
+    if not _is_kept(page, result):
+        write(page, render_bench_html(result))
+        click.echo(f"\n{page}")
+
+
+def _is_kept(path: Path, result: BenchResult) -> bool:
+    """Tell whether a file stays as it was, and say so: figures of an earlier benchmark are worth more than none.
+
+    JSON is for programs, which learn from it what failed.
+    """
+    kept = path.is_file() and bool(path.stat().st_size) and not any(row.measured for row in result.rows)
+    if kept:
+        say(f"{path} is kept as it was: nothing could be measured")
+    return kept

@@ -1,5 +1,6 @@
 """Files that a command writes: where they may lie, and how they come there whole."""
 
+import tempfile
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -48,6 +49,23 @@ def refuse_twice(paths: Iterable[Path | None]) -> None:
             raise UsageError(f"{path} is named for two outputs: give each a file of its own")
 
 
+def refuse_unwritable(paths: Iterable[Path | None]) -> None:
+    """Raise InputError for a file that cannot be written, before the minutes whose results it is to hold."""
+    for path in paths:
+        if path is None or _is_special(path):
+            continue
+        folder = next(each for each in path.absolute().parents if each.exists())
+        try:
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+        except OSError as error:
+            raise _unwritable(path, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> InputError:
+    return InputError(f"{path} cannot be written: {error.strerror}; name another place")
+
+
 def write(path: Path, text: str) -> None:
     """Write a file whole or not at all, a link's target in its place; to a device or a pipe as to any other."""
     try:
@@ -58,7 +76,7 @@ def write(path: Path, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         run_folder.write_text(path.resolve() if path.is_symlink() else path, text)
     except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}; name another place") from error
+        raise _unwritable(path, error) from error
 
 
 def _is_special(path: Path) -> bool:

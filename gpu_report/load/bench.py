@@ -45,6 +45,7 @@ def load_bench(folder: Path) -> BenchRun:
         power_t_s=power[0],
         power_w=power[1],
         problems=problems,
+        finished=fields.get("finished") is not False,
     )
 
 
@@ -108,6 +109,7 @@ def _variant(entry: Mapping[str, Any], calls: Sequence[ModelCalls], clock: RunCl
         reason=_text(failed.get("reason")),
         warm_up=_turn(entry.get("warm_up"), clock),
         turns=tuple(turn for turn in turns if turn is not None),
+        unreadable_images=_whole(entry.get("unreadable_images")) or 0,
         calls=tuple(each for each in calls if pid is not None and each.pid == pid),
     )
 

@@ -40,6 +40,7 @@ class BenchVariant:
     where an earlier benchmark made it (`reused`). `load_s` is from nothing to the first result, without imports.
     `settings` are those in use, as of ModelCalls. `failed_in` (start, model, build, load, serve, check) and `reason`
     are of a variant that has failed. Of `calls` only those in `turns` count; `warm_up` is the time before.
+    `unreadable_images` are files of the source that could not be read.
     """
 
     name: str
@@ -63,6 +64,7 @@ class BenchVariant:
     reason: str | None = None
     warm_up: Turn | None = None
     turns: tuple[Turn, ...] = ()
+    unreadable_images: int = 0
     calls: tuple[ModelCalls, ...] = ()
 
 
@@ -70,7 +72,7 @@ class BenchVariant:
 class BenchRun:
     """All that was recorded of a benchmark. `device` is what was asked of ultralytics, `gpu` its name, None on a CPU.
 
-    `power_t_s` and `power_w` are the readings of that GPU's power, empty without.
+    `power_t_s` and `power_w` are the readings of that GPU's power, empty without. `finished`: it came to its end.
     """
 
     path: str
@@ -83,11 +85,12 @@ class BenchRun:
     power_t_s: Floats
     power_w: Floats
     problems: tuple[str, ...] = ()
+    finished: bool = True
 
 
 @dataclass(frozen=True)
 class Rate:
-    """Images per second of a variant's turns, and the 95 % interval of their mean; None with too few turns."""
+    """Images per second: the median of a variant's turns, and its 95 % interval; None with too few turns."""
 
     value: float
     low: float | None = None
@@ -100,7 +103,8 @@ class BenchRow:
 
     `images_per_s` and `latency` are None of a variant that has not served. `preprocess_ms`, `inference_ms` and
     `postprocess_ms` are medians. `warm_up_calls` were slower at the beginning and took `warm_up_s`. `joules` are those
-    of the GPU's board for an image.
+    of the GPU's board for an image. `latency` is of all calls, but its p50 the median of the turns' medians. `rates`
+    are the images a second of each turn.
     """
 
     variant: BenchVariant
@@ -114,6 +118,7 @@ class BenchRow:
     warm_up_s: float | None = None
     joules: float | None = None
     remarks: tuple[Remark, ...] = ()
+    rates: tuple[float, ...] = ()
 
     @property
     def measured(self) -> bool:
@@ -155,8 +160,9 @@ class BenchResult:
     """A benchmark and what to choose, as places in `rows`; None where nothing can be chosen.
 
     `choice` has the most images a second, of those within the limit where there is one; `sure` says that its interval
-    is within it too. `rivals` may serve as many images a second as the choice: their intervals overlap. `quickest` has
-    the lowest median latency. Variants that failed, or whose outputs differ, are not chosen.
+    is within it too. `rivals` may serve as many images a second as the choice: the interval of their ratio, from turns
+    of the same rounds, reaches 1. `quickest` has the lowest median latency. Variants that failed, or whose outputs
+    differ, are not chosen.
     """
 
     run: BenchRun

@@ -3,9 +3,15 @@
 import re
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
+from gpu_report.analyse.bench import thresholds as th
+from gpu_report.analyse.inference.percentiles import batches_of, variance_of_mean
+from gpu_report.analyse.timeseries.student import student_quantile
 from gpu_report.errors import UsageError
 from gpu_report.model import BenchResult, BenchRow, BenchRun, LatencyLimit
 
+HALF_OF_5_PERCENT = 0.975
 _LIMIT = re.compile(r"(p50|p95|p99):(\d+(?:\.\d+)?)ms")
 
 
@@ -29,11 +35,17 @@ def choose(run: BenchRun, rows: tuple[BenchRow, ...], limit: LatencyLimit | None
 
 
 def _may_be_as_fast(rows: tuple[BenchRow, ...], place: int, choice: int) -> bool:
-    """Tell whether the interval of a variant's images a second reaches that of the choice."""
-    mine, best = rows[place].images_per_s, rows[choice].images_per_s
-    if place == choice or mine is None or best is None or mine.high is None or best.low is None:
+    """Tell whether a variant's images a second may be those of the choice: the interval of their ratio, round by round.
+
+    What slows a whole round is in both. Rounds resemble their neighbours, hence batch means.
+    """
+    pairs = [pair for pair in zip(rows[place].rates, rows[choice].rates, strict=False) if min(pair) > 0]
+    if place == choice or len(pairs) < th.TURNS_AT_LEAST:
         return False
-    return mine.high >= best.low
+    logs = np.log([mine / best for mine, best in pairs])
+    batches = batches_of(len(logs))
+    far = student_quantile(HALF_OF_5_PERCENT, batches - 1) * variance_of_mean(logs, batches) ** 0.5
+    return bool(logs.mean() + far >= 0)
 
 
 def _is_within(row: BenchRow, limit: LatencyLimit) -> bool:

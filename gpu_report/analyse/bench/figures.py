@@ -1,39 +1,50 @@
 """The figures of a variant: from the calls within its turns, each with what is not known left out."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from gpu_report.analyse.bench import thresholds as th
-from gpu_report.analyse.inference.percentiles import latency
+from gpu_report.analyse.inference.percentiles import latency, quantile
 from gpu_report.analyse.inference.warm_up import warm_up_calls
 from gpu_report.analyse.timeseries.gpu_series import Floats
-from gpu_report.analyse.timeseries.student import student_quantile
-from gpu_report.model import BenchRow, BenchRun, BenchVariant, ModelCalls, Rate, Remark, Turn, fell_back_to_cpu
+from gpu_report.model import (
+    BenchRow,
+    BenchRun,
+    BenchVariant,
+    Latency,
+    ModelCalls,
+    Rate,
+    Remark,
+    Turn,
+    fell_back_to_cpu,
+)
 
-COLUMNS = ("start_s", "images", "height", "width", "preprocess_ms", "inference_ms", "postprocess_ms", "total_ms")
+TIMES = ("preprocess_ms", "inference_ms", "postprocess_ms", "total_ms")
+COLUMNS = ("start_s", "images", "height", "width", *TIMES)
 CPU = "cpu"
-HALF_OF_5_PERCENT = 0.975
 POWER_HOLD_S = 2.0  # seconds that a reading of power counts at most: the recorder's tick is shorter
 
 
 @dataclass(frozen=True, eq=False)
 class _Calls:
-    """Columns of calls, one element each, in order of their beginnings."""
+    """Columns of calls, one element each, in order of their beginnings; of those in turns, the place of each turn."""
 
     columns: dict[str, Floats]
+    turn: npt.NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))
 
     def __getitem__(self, name: str) -> Floats:
         return self.columns[name]
 
     def within(self, turns: Sequence[Turn]) -> "_Calls":
         """Return those that began and ended in a turn."""
-        start, end = self["start_s"], self["start_s"] + self["total_ms"] / 1000
-        inside = np.zeros(len(start), dtype=bool)
-        for begin_s, end_s in turns:
-            inside |= (start >= begin_s) & (end <= end_s)
-        return _Calls({name: column[inside] for name, column in self.columns.items()})
+        begins, ends = np.array(turns, dtype=float).reshape(-1, 2).T
+        turn = np.searchsorted(begins, self["start_s"], side="right") - 1
+        last = self["start_s"] + self["total_ms"] / 1000
+        inside = (turn >= 0) & (last <= ends[turn]) if len(ends) else np.zeros(len(turn), dtype=bool)
+        return _Calls({name: column[inside] for name, column in self.columns.items()}, turn[inside])
 
 
 def figures(run: BenchRun, variant: BenchVariant) -> BenchRow:
@@ -41,22 +52,23 @@ def figures(run: BenchRun, variant: BenchVariant) -> BenchRow:
     every = _joined(variant.calls)
     first_ms = float(every["total_ms"][0]) if len(every["total_ms"]) else None
     counted = every.within(variant.turns)
-    total = counted["total_ms"]
-    if not len(total):
+    if not len(counted["total_ms"]):
         return BenchRow(variant, first_call_ms=first_ms, remarks=_remarks(run, variant, counted))
     warm_calls, warm_s = _warm_up(every, variant)
+    rates = _rates(counted, variant.turns)
     return BenchRow(
         variant,
-        images_per_s=_throughput(counted, variant.turns),
-        latency=latency(total),
+        images_per_s=_throughput(rates),
+        latency=_latency(counted),
         preprocess_ms=_median(counted["preprocess_ms"]),
         inference_ms=_median(counted["inference_ms"]),
         postprocess_ms=_median(counted["postprocess_ms"]),
         first_call_ms=first_ms,
         warm_up_calls=warm_calls,
         warm_up_s=warm_s,
-        joules=_joules(run, counted, variant.turns),
+        joules=_joules_of(run, every, variant),
         remarks=_remarks(run, variant, counted),
+        rates=tuple(rates.tolist()),
     )
 
 
@@ -77,21 +89,46 @@ def _warm_up(every: _Calls, variant: BenchVariant) -> tuple[int | None, float | 
     return calls, float(total[:calls].sum()) / 1000
 
 
-def _throughput(counted: _Calls, turns: Sequence[Turn]) -> Rate:
-    """Return images a second of the turns' time, with the interval of the mean of turns (Student's t)."""
-    rates = np.array([counted.within([turn])["images"].sum() / (turn[1] - turn[0]) for turn in turns])
-    mean = float(rates.mean())
-    if len(rates) < th.TURNS_AT_LEAST:
-        return Rate(mean)
-    far = student_quantile(HALF_OF_5_PERCENT, len(rates) - 1) * float(rates.std(ddof=1)) / len(rates) ** 0.5
-    return Rate(mean, mean - far, mean + far)
+def _rates(counted: _Calls, turns: Sequence[Turn]) -> Floats:
+    """Return the images a second of each turn."""
+    images = np.bincount(counted.turn, weights=counted["images"], minlength=len(turns))
+    rates: Floats = images / np.diff(np.array(turns, dtype=float), axis=1)[:, 0]
+    return rates
+
+
+def _latency(counted: _Calls) -> Latency:
+    """Return the latency of all calls, but p50 as the median of the turns' medians where there are turns enough.
+
+    A slow turn has fewer calls, so that all calls together would be mostly those of the fast turns.
+    """
+    every = latency(counted["total_ms"])
+    _, firsts = np.unique(counted.turn, return_index=True)
+    medians = np.array([float(np.median(each)) for each in np.split(counted["total_ms"], firsts[1:])])
+    typical = quantile(medians, 0.5)
+    return every if typical.value_ms is None else replace(every, p50=typical)
+
+
+def _throughput(rates: Floats) -> Rate:
+    """Return the median of turns with its interval, their mean where they are too few for one."""
+    typical = quantile(rates, 0.5)
+    if typical.value_ms is None:
+        return Rate(float(rates.mean()))
+    return Rate(typical.value_ms, typical.low_ms, typical.high_ms)
+
+
+def _joules_of(run: BenchRun, every: _Calls, variant: BenchVariant) -> float | None:
+    """Return the energy of an image in the turns; where they are short, behind the first seconds of the warm-up."""
+    turns: tuple[Turn, ...] = variant.turns
+    if max(end_s - start_s for start_s, end_s in turns) < th.LONG_TURN_S and variant.warm_up is not None:
+        start_s, end_s = variant.warm_up
+        turns = ((start_s + th.LONG_TURN_S, end_s),) if end_s > start_s + th.LONG_TURN_S else ()
+    return _joules(run, every.within(turns), turns)
 
 
 def _joules(run: BenchRun, counted: _Calls, turns: Sequence[Turn]) -> float | None:
-    """Return the board's energy in the turns for each image, None with power of less than POWER_READ_SHARE.
+    """Return the board's energy in some turns for each image, None with power of less than POWER_READ_SHARE.
 
-    A reading counts until the next one. The first second of a turn has the readings of the one before on cards whose
-    driver averages power; settling before a turn takes half of it.
+    A reading counts until the next one.
     """
     images = float(counted["images"].sum())
     if len(run.power_t_s) < 2 or not images:

@@ -10,5 +10,9 @@ SAME_MAP = 0.01
 # Turns: an interval of the mean of fewer says little.
 TURNS_AT_LEAST = 4
 
+# Seconds: a board's power is read as a mean of up to a second, so that shorter turns have that of the one before, too.
+# Then the energy is that of the warm-up, from this long after its beginning.
+LONG_TURN_S = 1.5
+
 # Share of a variant's turns: the power of the rest is taken to be the same, which a minority of it cannot say.
 POWER_READ_SHARE = 0.5

@@ -25,6 +25,7 @@ def render_bench_json(result: BenchResult) -> str:
         "plan": run.plan,
         "limit": limit,
         "choice": None if result.choice is None else names[result.choice],
+        "finished": run.finished,
         "choice_is_sure": result.sure,
         "as_fast_perhaps": [names[place] for place in result.rivals],
         "lowest_latency": None if result.quickest is None else names[result.quickest],
@@ -70,5 +71,6 @@ def _row(row: BenchRow) -> dict[str, Any]:
             "largest_score_difference": agreed.score_difference,
         },
         "map50_95": variant.map50_95,
+        "unreadable_images": variant.unreadable_images,
         "remarks": row.remarks,
     }

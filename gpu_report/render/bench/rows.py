@@ -41,7 +41,15 @@ def headline(result: BenchResult) -> str:
 
 
 def second_sentence(result: BenchResult) -> str:
-    """Return what else decides: how sure the choice is, or which variant answers soonest; empty without."""
+    """Return what else decides: whether it was cut short, how sure the choice is, which answers soonest; or empty."""
+    return f"{_cut_short(result)} {_how_sure(result)}".strip()
+
+
+def _cut_short(result: BenchResult) -> str:
+    return "" if result.run.finished else "This benchmark was cut short: these are the turns until then."
+
+
+def _how_sure(result: BenchResult) -> str:
     if result.choice is not None and result.limit is not None and not result.sure:
         ends = _interval(result.limit.quantile(result.rows[result.choice]))
         return f"Not certain: the interval of its {result.limit.of} reaches over the limit ({ends})."
@@ -75,6 +83,7 @@ def notes(result: BenchResult) -> tuple[str, ...]:
         _device(result),
         "Latency is of one call, which is a batch, without the preparation in `predict` before it; images/s has both.",
         "Variants served in turn, in an order that lets drift hit all alike. Calls before each turn are left out.",
+        *_unreadable(result),
     ]
     said += [text for row in result.rows if (text := _fell_back(row, result))]
     said += [text for row in result.rows if (text := _differs(row))]
@@ -82,6 +91,11 @@ def notes(result: BenchResult) -> tuple[str, ...]:
     said += _shapes(result.rows)
     said += _few_calls(result)
     return tuple(said)
+
+
+def _unreadable(result: BenchResult) -> list[str]:
+    most = max((row.variant.unreadable_images for row in result.rows), default=0)
+    return [f"{counted(most, 'file')} of `--source` could not be read as images, and were left out."] if most else []
 
 
 def _device(result: BenchResult) -> str:

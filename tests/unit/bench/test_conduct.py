@@ -11,10 +11,10 @@ from gpu_report import schema
 from gpu_report.bench.child import ChildFailed
 from gpu_report.bench.conduct import Conductor, Terminated
 from gpu_report.bench.plan import Plan
-from gpu_report.bench.rounds import turn_lengths
+from gpu_report.bench.rounds import BLOCKS, turn_lengths
 
 LOADED = {"load_s": 2.0, "settings": {"format": "pt", "half": False, "device": "cuda:0"}}
-SERVED = {"start_mono_s": 1.0, "end_mono_s": 2.0, "calls": 9}
+SERVED = {"start_mono_s": 1.0, "end_mono_s": 2.0, "calls": 9, "median_ms": 20.0}
 
 
 class Machine:
@@ -75,6 +75,25 @@ def test_all_variants_serve_in_turn_and_what_is_known_of_them_is_written(tmp_pat
     assert engine["agreement"]["reference"] == "n PyTorch FP32, batch 1"
     assert engine["agreement"]["share"] == 1.0
     assert "agreement" not in variants["n PyTorch FP32, batch 1"]
+
+
+def test_serving_ends_when_all_medians_are_known(tmp_path):
+    noisy = iter(20.0 * (1 + turn % 7) for turn in range(10_000))
+    steady = {**SERVED, "calls": 200}
+    machine = Machine(tmp_path, {"n-pt-fp32-b1": {"serve": steady}, "n-engine-fp32-b1": {"serve": steady}})
+    _, written, variants, said = conducted(tmp_path, machine, formats=("pt", "engine"), seconds=60.0)
+    assert {len(each["turns"]) for each in variants.values()} == {BLOCKS}
+    assert f"medians are known after {BLOCKS} of 200 rounds" in said
+    assert written["finished"]
+    machine = Machine(
+        tmp_path,
+        {
+            "n-pt-fp32-b1": {"serve": steady},
+            "n-engine-fp32-b1": {"serve": lambda request: {**steady, "median_ms": next(noisy)}},
+        },
+    )
+    _, _, variants, _ = conducted(tmp_path, machine, formats=("pt", "engine"), seconds=6.0)
+    assert {len(each["turns"]) for each in variants.values()} == {20}
 
 
 def test_every_process_is_ended(tmp_path):
@@ -201,7 +220,9 @@ def test_a_benchmark_that_is_interrupted_leaves_what_it_knew(tmp_path, how, pass
     machine = Machine(tmp_path, {"n-pt-fp32-b1": {"boxes": interrupted}})
     with pytest.raises(how):
         conducted(tmp_path, machine)
-    (variant,) = json.loads((tmp_path / schema.BENCH_JSON).read_text())["variants"]
+    written = json.loads((tmp_path / schema.BENCH_JSON).read_text())
+    (variant,) = written["variants"]
+    assert not written["finished"]
     assert len(variant["turns"]) == turn_lengths(4.0)[0]
     (worker,) = machine.children["n-pt-fp32-b1"]
     assert (worker.interrupted, worker.ended) == (passed_on, 1)  # a terminal's Ctrl-C has reached it already

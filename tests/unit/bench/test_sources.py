@@ -8,7 +8,8 @@ from gpu_report.bench.sources import SYNTHETIC, image_files, read_images
 
 
 def test_synthetic_images_are_square_and_the_same_each_time():
-    first, again = read_images(SYNTHETIC, 96), read_images(SYNTHETIC, 96)
+    (first, unreadable), (again, _) = read_images(SYNTHETIC, 96), read_images(SYNTHETIC, 96)
+    assert unreadable == 0
     assert {image.shape for image in first} == {(96, 96, 3)}
     assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
     assert len({image.tobytes() for image in first}) == len(first)
@@ -20,7 +21,9 @@ def test_images_of_a_folder_come_by_name_and_what_is_none_is_left_out(tmp_path):
     (tmp_path / "c.jpg").write_text("no image")
     (tmp_path / "notes.txt").write_text("no image")
     assert [path.name for path in image_files(tmp_path)] == ["a.png", "b.jpg", "c.jpg"]
-    assert [image.shape for image in read_images(str(tmp_path), 640)] == [(32, 32, 3), (48, 64, 3)]
+    images, unreadable = read_images(str(tmp_path), 640)
+    assert [image.shape for image in images] == [(32, 32, 3), (48, 64, 3)]
+    assert unreadable == 1
 
 
 def test_a_folder_of_which_nothing_can_be_read_is_refused(tmp_path):

@@ -73,6 +73,7 @@ def test_a_turn_settles_first_and_counts_afterwards(ultralytics, monkeypatch):
     served = worker.do_serve(1.0, 0.5)
     assert served["end_mono_s"] - served["start_mono_s"] == pytest.approx(1.2, abs=0.11)
     assert 0 < served["calls"] < len(Yolo.calls) - before
+    assert served["median_ms"] == pytest.approx(100.0)  # the clock goes on by 0.1 s
 
 
 def test_batches_go_through_all_images_whatever_their_number(ultralytics):

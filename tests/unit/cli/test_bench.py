@@ -8,7 +8,7 @@ from PIL import Image
 
 from gpu_report import schema
 from gpu_report.cli.bench import bench
-from gpu_report.errors import GpuReportError, NotComparableError, UsageError
+from gpu_report.errors import GpuReportError, InputError, NotComparableError, UsageError
 
 START = {"wall_s": 1.7e9, "mono_s": 100.0}
 
@@ -57,6 +57,30 @@ def test_where_nothing_was_measured_the_page_is_written_and_the_exit_code_says_s
     assert raised.value.exit_code == 3
     page = (here / "bench.html").read_text()
     assert "it could not be loaded: ModuleNotFoundError: No module named &#39;onnxruntime&#39;" in page
+
+
+def test_where_nothing_was_measured_an_earlier_page_stays(here):
+    for name in ("bench.html", "b.md", "b.json"):
+        (here / name).write_text("figures of yesterday")
+    with pytest.raises(NotComparableError):
+        run(recorded(here / "earlier", fails=True), "--markdown", "b.md", "--json", "b.json")
+    assert {(here / name).read_text() for name in ("bench.html", "b.md")} == {"figures of yesterday"}
+    assert json.loads((here / "b.json").read_text())["choice"] is None
+
+
+@pytest.mark.parametrize("words", [["taken/b.html"], ["--json", "taken/b.json"], ["--markdown", "taken/deep/b.md"]])
+def test_what_cannot_be_written_is_found_before_anything_is_measured(here, words):
+    (here / "taken").write_text("a file, and no folder")
+    with pytest.raises(InputError, match="cannot be written: Not a directory; name another place"):
+        run("n.pt", *words)
+    assert [path.name for path in here.iterdir()] == ["taken"]
+
+
+def test_a_recording_without_a_benchmark_is_no_model(here):
+    (here / "training").mkdir()
+    (here / "training" / schema.RUN_JSON).write_text("{}")
+    with pytest.raises(UsageError, match="training is a recording without a benchmark: gpu-report render"):
+        run("training")
 
 
 @pytest.mark.parametrize("fails", [False, True])

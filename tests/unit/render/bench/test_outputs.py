@@ -97,13 +97,30 @@ def test_without_a_gpu_it_says_so():
     assert notes(result(served(), device="cpu", gpu=None))[0].startswith("Served on the CPU")
 
 
+def test_a_benchmark_that_was_cut_short_says_so(usual):
+    cut = result(served("a"), finished=False)
+    assert second_sentence(cut).startswith("This benchmark was cut short")
+    assert compose_bench(cut).mood == "warning"
+    assert json.loads(render_bench_json(cut))["finished"] is False
+    assert "cut short" not in second_sentence(usual)
+
+
+def test_files_that_are_no_images_are_counted():
+    said = "3 files of `--source` could not be read as images, and were left out."
+    assert said in notes(result(served("a", unreadable_images=3), served("b", unreadable_images=3)))
+    assert not any("could not be read" in note for note in notes(result(served("a"))))
+
+
 def test_outputs_that_differ_are_named():
     found = result(served("a"), served("b", agreement=BoxAgreement("a", 16, 10, 0.25, None)))
     assert "b finds other boxes than a: 25 % are the same. It is not chosen." in notes(found)
 
 
 def test_sentences_are_short_and_in_the_words_of_the_field(usual):
-    others = (result(served("a", ms=400.0, random_weights=True), device="cpu", gpu=None), result(failed("a")))
+    others = (
+        result(served("a", ms=400.0, random_weights=True, unreadable_images=1), device="cpu", gpu=None, finished=False),
+        result(failed("a")),
+    )
     for each in (usual, *others):
         for text in (headline(each), second_sentence(each), *notes(each)):
             for sentence in re.split(r"(?<=[.?:]) ", text):

@@ -120,7 +120,7 @@ def unknown_result(gate: Gate, why: str, about: str = "") -> GateResult:
     return GateResult(gate, "not measured", f"{about}: {why}" if about else why, why=why)
 
 
-def _undecided(result: GateResult, why: str, said: str) -> GateResult:
+def undecided(result: GateResult, why: str, said: str) -> GateResult:
     """Return a gate whose figure says nothing about the training: why in few words, and as it is reported at length."""
     summary = f"{result.summary}{'; ' if result.undecided else ', but '}{said}"
     return replace(result, outcome="not measured", summary=summary, why=why)
@@ -143,7 +143,7 @@ def _beside_cores(result: GateResult, judged: Judge, cores: HostSlowdown) -> Gat
     limit = gate.limit if gate.kind == "share" else gate.limit / baseline
     if result.outcome != "passed" and cores.explain(gate.metric, limit, share):
         why = "the machine was slower"
-        return _undecided(result, why, f"{why}: the same work took {100 * cores.most:.0f} % more CPU time")
+        return undecided(result, why, f"{why}: the same work took {100 * cores.most:.0f} % more CPU time")
     if result.outcome == "passed" and cores.hide(gate.metric, limit, share):
         why = f"but the machine was faster, which may hide a change: {-100 * cores.most:.0f} % less CPU time"
         return replace(result, unsure=True, summary=f"{result.summary}, {why}")
@@ -203,14 +203,14 @@ def change_result(gate: Gate, compared: MetricComparison, time: MetricComparison
     if gate.metric == UTILISATION and value < 0 and time.judgement == "better":
         better = f"epochs are {speed_change(time.change_share or 0.0)}: an improvement"
         return replace(passed, summary=f"{text}, but {better}")
-    return _undecided(failed, "the baselines differ by as much", _band_words(compared)) if compared.in_band else failed
+    return undecided(failed, "the baselines differ by as much", _band_words(compared)) if compared.in_band else failed
 
 
 def _unsure(compared: MetricComparison, passed: GateResult) -> GateResult:
     """Return a change beyond its limit that may be chance: undecided where more epochs would show it, else passed."""
     if compared.enough is not None:
         few = "too few calls" if compared.basis == "calls" else "too few epochs"
-        return _undecided(replace(passed, outcome="failed"), few, not_enough(compared))
+        return undecided(replace(passed, outcome="failed"), few, not_enough(compared))
     doubt = "the epochs differ too much to be sure"
     return replace(passed, summary=f"{passed.summary}; {doubt}", unsure=True)
 

@@ -39,12 +39,14 @@ class Estimate:
     share_ends: tuple[float, float] = (0.0, 0.0)
 
     def calls_to_tell_from(self, other: float) -> int:
-        """Return about how many calls would put a quantile's end before another value, `count` where they do.
+        """Return about how many calls would put an end of the interval before another value, `count` where they do.
 
-        The share of calls below the other value says how short the interval must be.
+        Of a quantile the share of calls below the other value says how short the interval must be.
         """
         if self.ordered is None:
-            return self.count
+            reach = self.value - self.low if other < self.value else self.high - self.value
+            far, room = (reach, abs(self.value - other)) if math.isfinite(reach) else (0.0, 1.0)
+            return max(math.ceil(self.count * (far / room) ** 2), self.count) if room else self.count
         middle, far = sum(self.share_ends) / 2, (self.share_ends[1] - self.share_ends[0]) / 2
         below = float(np.searchsorted(self.ordered, other)) / self.count
         room = max(min(abs(below - middle), middle, 1 - middle), 1 / self.count)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from gpu_report.analyse.compare.calls.judging import judge
+from gpu_report.analyse.compare.calls.estimates import Estimate
+from gpu_report.analyse.compare.calls.judging import judge, rounded
 from gpu_report.analyse.compare.calls.matching import MatchedModel
-from gpu_report.analyse.compare.gate_results import bound_result, change_result, count_result, unknown_result
+from gpu_report.analyse.compare.gate_results import bound_result, change_result, count_result, undecided, unknown_result
 from gpu_report.analyse.compare.gate_syntax import COUNTS
 from gpu_report.analyse.compare.metrics import METRICS, OF_CALLS
 from gpu_report.model import Analysis, FindingChange, Gate, GateResult
+from gpu_report.wording import amount, between
 
 MEASURED = frozenset(metric for metric, _ in OF_CALLS)
 
@@ -40,7 +43,19 @@ def _of_model(gate: Gate, model: MatchedModel) -> GateResult:
     compared = judge(model, gate.metric, gate.statistic)
     if gate.limits_change:
         return change_result(gate, compared, compared)
-    return bound_result(gate, compared, f": {compared.note}" if compared.note else "")
+    result = bound_result(gate, compared, f": {compared.note}" if compared.note else "")
+    estimate = model.run.estimate(gate.metric, gate.statistic)
+    return result if estimate is None or result.value is None else _if_sure(result, estimate, compared.unit)
+
+
+def _if_sure(result: GateResult, estimate: Estimate, unit: str) -> GateResult:
+    """Return a result on a run's own value, undecided where the limit lies within the interval of the value."""
+    low, high, limit = estimate.low, estimate.high, result.gate.limit
+    if not low < limit < high:
+        return result
+    reach = between((low, high), unit) if math.isfinite(high) else f"{amount(low, unit)} or more"
+    enough = f"about {rounded(estimate.calls_to_tell_from(limit)):,} calls would be enough"
+    return undecided(result, "too few calls", f"with so few calls it may be {reach}; {enough}")
 
 
 def _badness(result: GateResult) -> tuple[int, float]:

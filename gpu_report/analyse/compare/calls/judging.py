@@ -57,7 +57,7 @@ def _with_interval(compared: MetricComparison, before: Estimate, after: Estimate
         compared = replace(compared, interval=ends, interval_share=share)
     is_sure = certain or compared.basis == "run"
     held = held_against_band(compared, is_sure=is_sure)
-    return held if is_sure else replace(held, enough=_rounded(calls_for(before, after)))
+    return held if is_sure else replace(held, enough=rounded(calls_for(before, after)))
 
 
 def _middle(baselines: Sequence[Estimate]) -> Estimate:
@@ -85,7 +85,7 @@ def _missing(name: str, statistic: str, sides: Sequence[CallSample]) -> str:
     return f"{statistic} needs {needed:,} calls, and there are {fewest:,}" if fewest < needed else ""
 
 
-def _rounded(calls: int) -> int:
+def rounded(calls: int) -> int:
     """Return a number of calls with two digits, upwards: more would pretend to know."""
     step: int = 10 ** max(len(str(calls)) - 2, 0)
     return -(-calls // step) * step

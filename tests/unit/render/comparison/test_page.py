@@ -136,6 +136,12 @@ def test_a_thousand_epochs_make_a_page_of_a_bearable_size():
     assert len(render_comparison_html(compare([many], many, GATES))) < 1_500_000
 
 
+def test_what_is_typed_is_set_as_code_in_every_box(worse):
+    page = render_comparison_html(worse)
+    assert "<code>workers=11</code>" in page.partition('class="own-verdict"')[2]
+    assert "`" not in re.sub(r"<script.*?</script>|<style.*?</style>", "", page, flags=re.DOTALL)
+
+
 def test_every_text_from_a_run_is_escaped():
     bad = Finding("drop-1", "drop", "warning", 0, 1.0, 20.0, HOSTILE, cause=Cause(HOSTILE, 0.5, HOSTILE))
     run = with_findings(with_settings(slower(analysed("s-healthy"), 1.3), data=HOSTILE, optimizer=HOSTILE), bad)

@@ -1,5 +1,7 @@
 """Gates on latency, throughput and energy of calls: what fails, what passes, what cannot be said."""
 
+import re
+
 import pytest
 from support.compared import analysed
 from support.made_calls import latencies, model_calls, served, serving
@@ -72,6 +74,36 @@ def test_a_change_that_may_be_chance_is_undecided_and_says_how_many_calls_would_
     assert found.exit_code == 3
     assert found.gates[0].undecided
     assert "calls of each run would be enough" in found.gates[0].summary
+
+
+@pytest.mark.parametrize(
+    ("gate", "outcome"),
+    [
+        ("latency.p95:30ms", "passed"),
+        ("latency.p95:16.3ms", "undecided"),  # over its value, and within its interval
+        ("latency.p95:16.1ms", "undecided"),
+        ("latency.p95:14ms", "failed"),
+        ("images_per_s:20images/s", "passed"),
+        ("images_per_s:90images/s", "failed"),
+        ("memory_peak:1GiB", "passed"),  # of the whole run: it has no interval
+    ],
+)
+def test_a_limit_within_the_interval_of_a_value_is_undecided(gate, outcome):
+    found = result(None, served(latencies(1200, 1)), gate)
+    assert ("undecided" if found.undecided else found.outcome) == outcome, found.summary
+
+
+def test_what_only_the_worst_call_shows_to_be_within_a_limit_is_no_pass():
+    found = compare((), served(latencies(210, 1, 0.9)), parse_gates(["latency.p95:1s"], []))
+    assert found.exit_code == 3
+    assert "or more; about" in found.gates[0].summary
+
+
+def test_a_limit_that_is_undecided_says_how_many_calls_would_do():
+    calls = latencies(1200, 1)
+    found = result(None, served(calls), "latency.p50:15.05ms")
+    assert found.why == "too few calls"
+    assert re.search(r"may be 1[45]\S* to 15\S* ms; about [\d,]+ calls would be enough$", found.summary), found.summary
 
 
 def test_too_few_calls_for_a_percentile_are_exit_3_with_how_many_are_needed():

@@ -59,6 +59,12 @@ def test_a_ratio_is_of_sums_and_a_slow_stretch_widens_it():
     assert width[1] > 5 * width[0]
 
 
+def test_a_mean_needs_more_calls_the_nearer_it_is_to_a_limit():
+    estimate = Estimate(10.0, 8.0, 12.0, 100)
+    assert [estimate.calls_to_tell_from(limit) for limit in (14.0, 11.0, 9.0, 10.0)] == [100, 400, 400, 100]
+    assert Estimate(10.0, 8.0, math.inf, 100).calls_to_tell_from(12.0) == 100
+
+
 def test_what_is_measured_in_too_few_batches_has_no_interval():
     values = latencies(400, 1)
     assert ratio_estimate(values, np.ones(400), 2) is None

@@ -111,7 +111,7 @@ def _run(asked: dict[str, object], ends: list[int]) -> None:
 
 
 def _import_all() -> None:
-    """Import what the commands would import when they are called."""
+    """Import what the commands would import when they are called, and compile the report's templates."""
     import gpu_report.analyse.compare  # noqa: PLC0415
     import gpu_report.cli  # noqa: PLC0415
     import gpu_report.load  # noqa: PLC0415
@@ -123,6 +123,9 @@ def _import_all() -> None:
     import gpu_report.render.comparison.markdown  # noqa: PLC0415
     import gpu_report.render.comparison.page  # noqa: PLC0415
     import gpu_report.render.comparison.terminal  # noqa: F401, PLC0415
+    from gpu_report.render.page.skeleton import blank_page  # noqa: PLC0415
+
+    blank_page()
 
 
 if __name__ == "__main__":

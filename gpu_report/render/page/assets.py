@@ -5,7 +5,7 @@ import gzip
 import hashlib
 import re
 from collections.abc import Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from pathlib import Path
 
 from gpu_report.errors import GpuReportError
@@ -86,6 +86,7 @@ def read_chart_library(templates: Path) -> str:
     return library.read_text(encoding="utf-8")
 
 
+@lru_cache(maxsize=1)  # the chart library: the same for each report that a process makes
 def squeeze(text: str) -> str:
     """Return text gzipped, as text (base128.py); the same text gives the same result."""
     return to_text(gzip.compress(text.encode(), compresslevel=9, mtime=0))

@@ -83,8 +83,7 @@ package: $(VENV)/.test ## Build the wheel, install it alone elsewhere, and rende
 	bash .ci/package
 
 sample-reports: $(VENV)/.report ## Render every sample run
-	@mkdir -p $(REPORTS)
-	@ls -d sample_runs/*/ | xargs -P 2 -I RUN sh -c '$(BIN)/gpu-report render $(REPORTS)/$$(basename RUN).html --run RUN'
+	@$(BIN)/python .ci/sample-reports $(REPORTS)
 
 screenshots: $(VENV)/.test ## Make the pictures of docs/ from sample runs (ARGS="verdict dark" only these); needs Chromium
 	@$(BIN)/python docs/pictures/screenshots.py $(ARGS)

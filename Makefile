@@ -83,7 +83,7 @@ package: $(VENV)/.test ## Build the wheel, install it alone elsewhere, and rende
 	bash .ci/package
 
 sample-reports: $(VENV)/.report ## Render every sample run
-	@$(BIN)/python .ci/sample-reports $(REPORTS)
+	@$(BIN)/python .ci/sample_reports.py $(REPORTS)
 
 screenshots: $(VENV)/.test ## Make the pictures of docs/ from sample runs (ARGS="verdict dark" only these); needs Chromium
 	@$(BIN)/python docs/pictures/screenshots.py $(ARGS)

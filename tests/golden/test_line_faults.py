@@ -4,10 +4,7 @@ import tarfile
 
 import pytest
 from conftest import REPOSITORY
-from support.line_faults import names_line, said
-
-from gpu_report.analyse import analyse
-from gpu_report.load import load_run
+from support.line_faults import analysed, names_line, said
 
 PLAYED, H200, H100, PAIR = "line_faults", "line_faults_h200", "line_faults_h100", "line_faults_h100_pair"
 ARCHIVES = (PLAYED, H200, H100, PAIR)
@@ -59,7 +56,7 @@ def test_a_fault_has_its_cause_and_its_line(folders, of, name):
 @pytest.mark.parametrize("name", sorted(LONG_ENDS))
 def test_what_the_ends_of_epochs_take_is_said_first(folders, name):
     truth, _ = said(folders / H200, name)
-    analysis = analyse(load_run(folders / H200 / name))
+    analysis = analysed(folders / H200 / name)
     (finding,) = [f for f in analysis.findings if f.rule == "long-epoch-ends"]
     assert finding.cause.name == truth["cause"]
     assert analysis.verdict.sentences[0].text.startswith(LONG_ENDS[name])
@@ -67,19 +64,19 @@ def test_what_the_ends_of_epochs_take_is_said_first(folders, name):
 
 @pytest.mark.parametrize("name", ["slow-sampler", "manager-dict"])
 def test_no_argument_is_advised_that_would_not_help(folders, name):
-    findings = analyse(load_run(folders / H200 / name)).findings
+    findings = analysed(folders / H200 / name).findings
     assert [advice.argument for f in findings for advice in f.advice if advice.argument] == []
 
 
 @pytest.mark.parametrize("of", [PLAYED, H200])
 def test_a_healthy_training_has_none(folders, of):
-    analysis = analyse(load_run(folders / of / HEALTHY))
+    analysis = analysed(folders / of / HEALTHY)
     assert [f.rule for f in analysis.findings if f.severity != "info"] == []
     assert analysis.verdict.text.startswith("Nothing to fix: ")
 
 
 def test_a_callback_that_took_much_of_the_time_leads_and_can_give_back_its_own(folders):
-    analysis = analyse(load_run(folders / H200 / "file-lock"))
+    analysis = analysed(folders / H200 / "file-lock")
     (limit,) = [limit for limit in analysis.speedup_limits if limit.cause == "trainer-blocked"]
     assert limit.epoch_s_at_best / limit.epoch_s_now == pytest.approx(0.62, abs=0.05)
     assert analysis.verdict.sentences[0].text.startswith("Look at `write` (unseen_again.py:167): it took 49 %")
@@ -87,7 +84,7 @@ def test_a_callback_that_took_much_of_the_time_leads_and_can_give_back_its_own(f
 
 @pytest.mark.parametrize(("name", "pid", "batch"), [("gpu-memory-taken", 7995, 16), ("gpu-memory-gone", 842, 8)])
 def test_a_training_that_another_program_left_no_memory_says_so_first(folders, name, pid, batch):
-    analysis = analyse(load_run(folders / H100 / name))
+    analysis = analysed(folders / H100 / name)
     assert analysis.verdict.sentences[0].text == (
         f"Keep python3 (pid {pid}) off GPU 0: YOLO lowered `batch` from 32 to {batch}, "
         "probably because GPU memory ran out."
@@ -95,7 +92,7 @@ def test_a_training_that_another_program_left_no_memory_says_so_first(folders, n
 
 
 def test_a_main_thread_that_sleeps_while_autograd_launches_is_not_blocked(folders):
-    findings = analyse(load_run(folders / H100 / "shm-full")).findings
+    findings = analysed(folders / H100 / "shm-full").findings
     assert [f.cause.name for f in findings if f.rule == "starved"] == ["launch-bound"]
 
 
@@ -105,30 +102,30 @@ def test_what_is_not_found_is_still_not(folders, name):
 
 
 def test_what_comes_before_yolo_is_a_note_with_its_line(folders):
-    findings = analyse(load_run(folders / PAIR / "slow-import")).findings
+    findings = analysed(folders / PAIR / "slow-import").findings
     (start,) = [f for f in findings if f.rule == "slow-start"]
     assert (start.severity, start.where[0].file.rpartition("/")[2]) == ("info", "slow_tables.py")
 
 
 def test_a_training_beside_that_of_another_gpu_has_no_warning(folders):
-    findings = analyse(load_run(folders / PAIR / "healthy-pair")).findings
+    findings = analysed(folders / PAIR / "healthy-pair").findings
     assert {f.rule for f in findings} == {"unused-gpu", "run-ended"}
     assert {f.severity for f in findings} == {"info"}
 
 
 def test_ranks_that_wait_for_each_other_name_the_one_in_the_users_code(folders):
-    analysis = analyse(load_run(folders / PAIR / "rank-hang"))
+    analysis = analysed(folders / PAIR / "rank-hang")
     assert analysis.verdict.sentences[0].text.startswith("Look at `meet` (unseen_fifth.py:124)")
     assert "All GPUs of the training waited 13 s for each other" in analysis.verdict.text
 
 
 def test_ranks_that_outlive_their_launcher_are_said(folders):
-    (left,) = [f for f in analyse(load_run(folders / PAIR / "ranks-cb-disk")).findings if f.rule == "left-behind"]
+    (left,) = [f for f in analysed(folders / PAIR / "ranks-cb-disk").findings if f.rule == "left-behind"]
     assert (left.severity, "on GPUs 0 and 1" in left.summary) == ("warning", True)
 
 
 def test_the_work_of_a_process_that_was_left_over_is_none_of_the_trainings(folders):
-    analysis = analyse(load_run(folders / PAIR / "left-over"))
+    analysis = analysed(folders / PAIR / "left-over")
     spent = {row.name: row.gpu_seconds for row in analysis.ledger}
     assert spent["other-process"] > 4 * spent["work"]
     assert "but 83 % of that was another process's work" in analysis.verdict.text

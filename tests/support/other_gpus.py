@@ -12,7 +12,7 @@ from gpu_report.model import Run
 from support.accuracy import verdicts_of
 from support.labels import SETS
 from support.matching import Judged, judge
-from support.samples import NAMES, labels_of, run_of
+from support.samples import NAMES, analysis_of, labels_of, run_of
 
 GPM = ("sm_active_pct", "sm_occupancy_pct", "tensor_active_pct", "dram_active_pct")
 EVERY = 5  # of the ticks, one is kept
@@ -88,7 +88,8 @@ def judged_as(variant: str) -> tuple[Judged, ...]:
     judged = []
     for name in names_recorded():
         run = change(run_of(name))
-        judged.append(judge(labels_of(name), analyse(run).findings, run.duration_s))
+        analysis = analysis_of(name) if run is run_of(name) else analyse(run)
+        judged.append(judge(labels_of(name), analysis.findings, run.duration_s))
     return tuple(judged)
 
 

@@ -37,8 +37,9 @@ def load(tmp_path):
         for name, text in files.items():
             (folder / name.replace("_", ".")).write_text(text)
         run = load_run(folder)
-        json.dumps(build_summary(analyse(run)), allow_nan=False)
-        assert "<html" in render_html(analyse(run))
+        analysis = analyse(run)
+        json.dumps(build_summary(analysis), allow_nan=False)
+        assert "<html" in render_html(analysis)
         return run
 
     return loaded

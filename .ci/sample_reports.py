@@ -1,6 +1,6 @@
 """Render every sample run by `gpu-report render`, in a few processes: a process each would mostly import.
 
-    python .ci/sample-reports FOLDER
+    python .ci/sample_reports.py FOLDER
 
 Exits with 1 if any failed; those are named.
 """

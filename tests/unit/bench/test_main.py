@@ -13,7 +13,8 @@ from gpu_report.inside import RUN_FOLDER_VARIABLE
 @pytest.fixture
 def ends(monkeypatch, tmp_path):
     """Run the command with a conductor that does what a test says."""
-    handler = signal.getsignal(signal.SIGTERM)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background processes ignore
 
     def run(does):
         monkeypatch.setenv(RUN_FOLDER_VARIABLE, str(tmp_path))
@@ -22,7 +23,8 @@ def ends(monkeypatch, tmp_path):
         return module.main()
 
     yield run
-    signal.signal(signal.SIGTERM, handler)
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
 
 
 def test_it_succeeds_where_any_variant_has_served(ends):

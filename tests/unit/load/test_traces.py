@@ -104,13 +104,13 @@ def test_a_profiled_epoch_is_left_out_where_others_remain():
     ]
 
 
-def imported(run_cli, folder, trace):
-    return run_cli("import", trace, "--run", folder)
+def imported(run_warm, folder, trace):
+    return run_warm("import", trace, "--run", folder)
 
 
-def test_a_trace_of_ones_own_is_put_into_the_run_and_placed_by_its_clock(run_cli, folder, tmp_path):
+def test_a_trace_of_ones_own_is_put_into_the_run_and_placed_by_its_clock(run_warm, folder, tmp_path):
     trace = shutil.move(folder / "profile" / "547-1.json.gz", tmp_path / "mine.json.gz")
-    done = imported(run_cli, folder, trace)
+    done = imported(run_warm, folder, trace)
     assert (done.returncode, done.stdout) == (0, "")
     (window,) = load_run(folder).imported_windows
     assert (window.name, window.reason, window.epoch) == ("import-1", "imported", None)
@@ -118,49 +118,49 @@ def test_a_trace_of_ones_own_is_put_into_the_run_and_placed_by_its_clock(run_cli
     assert reported.start_t_s < window.start_t_s < window.end_t_s < reported.end_t_s
 
 
-def test_a_plain_trace_is_packed_and_a_second_one_gets_a_name_of_its_own(run_cli, folder, tmp_path):
+def test_a_plain_trace_is_packed_and_a_second_one_gets_a_name_of_its_own(run_warm, folder, tmp_path):
     (tmp_path / "mine.json").write_bytes(gzip.decompress((folder / "profile" / "547-1.json.gz").read_bytes()))
     for _ in range(2):
-        assert imported(run_cli, folder, tmp_path / "mine.json").returncode == 0
+        assert imported(run_warm, folder, tmp_path / "mine.json").returncode == 0
     assert {path.name for path in (folder / "profile").glob("import-*")} == {"import-1.json.gz", "import-2.json.gz"}
     assert len(load_run(folder).imported_windows) == 2
 
 
-def test_what_is_no_trace_goes_nowhere(run_cli, folder, tmp_path):
+def test_what_is_no_trace_goes_nowhere(run_warm, folder, tmp_path):
     (tmp_path / "other.json").write_text("{}")
-    done = imported(run_cli, folder, tmp_path / "other.json")
+    done = imported(run_warm, folder, tmp_path / "other.json")
     assert (done.returncode, list((folder / "profile").glob("import-*"))) == (4, [])
     assert "no trace" in done.stderr
 
 
-def test_a_trace_of_another_day_is_said_and_not_shown(run_cli, folder, tmp_path):
+def test_a_trace_of_another_day_is_said_and_not_shown(run_warm, folder, tmp_path):
     trace = json.loads(gzip.decompress((folder / "profile" / "547-1.json.gz").read_bytes()))
     trace["baseTimeNanoseconds"] -= 86_400 * 10**9
     (tmp_path / "old.json").write_text(json.dumps(trace))
-    assert imported(run_cli, folder, tmp_path / "old.json").returncode == 0
+    assert imported(run_warm, folder, tmp_path / "old.json").returncode == 0
     run = load_run(folder)
     assert run.imported_windows == ()
     assert any("not of the time of this run" in problem for problem in run.problems)
 
 
-def test_a_trace_alone_becomes_a_run_whose_verdict_is_the_steps(run_cli, tmp_path):
-    done = run_cli("import", TRACES / "m-batch-128.json.gz", "--output", tmp_path / "new")
+def test_a_trace_alone_becomes_a_run_whose_verdict_is_the_steps(run_warm, tmp_path):
+    done = run_warm("import", TRACES / "m-batch-128.json.gz", "--output", tmp_path / "new")
     assert (done.returncode, done.stdout) == (0, "")
     run = load_run(tmp_path / "new")
     assert [(window.steps, window.reason) for window in run.imported_windows] == [(1, "imported")]
     assert [gpu.name for gpu in run.gpus] == ["NVIDIA H100 80GB HBM3"]
     assert run.duration_s == pytest.approx(run.traces["import-1"].duration_s, abs=0.01)
     assert run.samples["gpu_util_pct"].isna().all()
-    said = run_cli("summary", tmp_path / "new").stdout
+    said = run_warm("summary", tmp_path / "new").stdout
     assert said.startswith("The GPU worked 61 % of 1 profiled step: GPU-bound, the CPU is ahead of it.")
-    assert run_cli("import", TRACES / "n-small.json.gz", "--output", tmp_path / "new").returncode == 2
+    assert run_warm("import", TRACES / "n-small.json.gz", "--output", tmp_path / "new").returncode == 2
 
 
-def test_a_trace_that_does_not_say_when_it_was_made_needs_its_run(run_cli, tmp_path):
+def test_a_trace_that_does_not_say_when_it_was_made_needs_its_run(run_warm, tmp_path):
     trace = json.loads(gzip.decompress((TRACES / "n-small.json.gz").read_bytes()))
     del trace["baseTimeNanoseconds"]
     (tmp_path / "old.json").write_text(json.dumps(trace))
-    done = run_cli("import", tmp_path / "old.json", "--output", tmp_path / "new")
+    done = run_warm("import", tmp_path / "old.json", "--output", tmp_path / "new")
     assert (done.returncode, (tmp_path / "new").exists()) == (4, False)
     assert "--run" in done.stderr
 
@@ -168,11 +168,11 @@ def test_a_trace_that_does_not_say_when_it_was_made_needs_its_run(run_cli, tmp_p
 @pytest.mark.parametrize(
     "words", [("--kernel-log", "x"), ("--timezone", "UTC"), ("--from", "nvidia-smi", "--run", ".")]
 )
-def test_what_a_trace_has_no_use_for_is_not_passed_over(run_cli, tmp_path, words):
-    done = run_cli("import", TRACES / "n-small.json.gz", "--output", tmp_path / "new", *words)
+def test_what_a_trace_has_no_use_for_is_not_passed_over(run_warm, tmp_path, words):
+    done = run_warm("import", TRACES / "n-small.json.gz", "--output", tmp_path / "new", *words)
     assert (done.returncode, (tmp_path / "new").exists()) == (2, False)
 
 
 @pytest.mark.parametrize("words", [("--run", "nowhere"), ("--run", "run", "--output", "new"), ()])
-def test_where_to_is_asked_for(run_cli, folder, words):
-    assert run_cli("import", folder / "profile" / "547-1.json.gz", *words).returncode == 2
+def test_where_to_is_asked_for(run_warm, folder, words):
+    assert run_warm("import", folder / "profile" / "547-1.json.gz", *words).returncode == 2

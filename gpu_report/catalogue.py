@@ -223,7 +223,7 @@ _RULES = (
 
 _CAUSES = (
     CauseRow("work", "Work", of_findings=False, expected=True),
-    CauseRow("startup", "Start-up", phase=True, expected=True, paid_once=True),
+    CauseRow("startup", "Start-up", untold="Start-up and warm-up", phase=True, expected=True, paid_once=True),
     CauseRow("validation", "Validation", phase=True, expected=True),
     CauseRow("checkpoint", "Saving a checkpoint", phase=True, expected=True),
     CauseRow("final evaluation", "Final evaluation", of_findings=False, phase=True, expected=True, paid_once=True),

@@ -53,7 +53,7 @@ EXAMPLES = examples(
 @click.version_option(__version__, prog_name="gpu-report")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def cli(debug: bool) -> None:  # noqa: FBT001 - click passes flags so
-    """Record the GPU while YOLO trains. Learn when it was idle, why, and what to change."""
+    """Record the GPU while YOLO trains or predicts. Learn when it was idle, why, and what to change."""
     del debug  # main() looks for it: it concerns errors, which click does not hand to us
 
 

@@ -103,7 +103,7 @@ def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
     with_parent: int | None,
     command: tuple[str, ...],
 ) -> NoReturn:
-    """Record a training into a run folder.
+    """Record a training, or a program that calls a model, into a run folder.
 
     COMMAND is started and recorded until it ends. Its exit code becomes that of `record`. Without a COMMAND, the GPUs
     of this machine are recorded until Ctrl-C.

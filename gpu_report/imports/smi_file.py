@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpu_report.errors import InputError
+from gpu_report.imports.format_names import NAMES
 from gpu_report.imports.smi_columns import NEEDED, QUERY, column_name
 from gpu_report.imports.text_file import read_text
 from gpu_report.ordinary_file import LARGEST_HEADER
@@ -91,6 +92,10 @@ def _goes_on(before: Section, after: Section) -> bool:
 
 def _why_unusable(path: Path, sections: list[Section]) -> str:
     if not sections:
-        return f"{path} has no header that names its columns (was it written with noheader?): log with `{QUERY}`"
+        others = ", ".join(name for name in NAMES if name != "nvidia-smi")
+        return (
+            f"{path} has no header that names nvidia-smi's columns (was it written with noheader?), and is not known "
+            f"by its content, as logs of other tools are ({others}): log with `{QUERY}`"
+        )
     missing = [name for name in NEEDED if all(name not in section.columns for section in sections)]
     return f"{path} has no column {' and no column '.join(missing or NEEDED)}: log with `{QUERY}`"

@@ -55,7 +55,8 @@ def _epochs(context: Context) -> Iterator[NotChecked]:
     interval_s = max(series.interval_s for series in context.used_series)
     apart = f" {length(interval_s)} apart" if interval_s >= 1 else ""
     reason = f"readings{apart} are too far apart to separate training from validation in epochs of {length(epoch_s)}"
-    yield from (NotChecked(rule, f"{reason}; use a shorter --interval") for rule in BY_UTILISATION)
+    way_out = "use a shorter --interval" if _is_recorded(context) else "log more often"
+    yield from (NotChecked(rule, f"{reason}; {way_out}") for rule in BY_UTILISATION)
 
 
 def _drops(context: Context, used: Sequence[GpuSeries]) -> Iterator[NotChecked]:
@@ -63,7 +64,9 @@ def _drops(context: Context, used: Sequence[GpuSeries]) -> Iterator[NotChecked]:
     seen_s = LOW_READINGS * max((series.interval_s for series in used if len(series.t_s)), default=0.0)
     if seen_s > context.options.drop_seconds:
         why = f"drops shorter than {length(seen_s)} cannot be seen in readings {length(seen_s / LOW_READINGS)} apart"
-        yield NotChecked("drop", f"{why}; record with --interval {context.options.drop_seconds / LOW_READINGS:.0f}")
+        every = f"{context.options.drop_seconds / LOW_READINGS:.0f}"
+        way_out = f"record with --interval {every}" if _is_recorded(context) else f"log every {every} s"
+        yield NotChecked("drop", f"{why}; {way_out}")
 
 
 def _moments(used: Sequence[GpuSeries]) -> Iterator[NotChecked]:
@@ -78,9 +81,13 @@ def _moments(used: Sequence[GpuSeries]) -> Iterator[NotChecked]:
 
 def _processes(context: Context) -> Iterator[NotChecked]:
     """Yield that others on the GPU may have gone unseen, where an imported log has no processes."""
-    is_ours = context.run.recording.source.startswith("gpu-report")
-    if not is_ours and context.run.processes.empty and context.activity.used_gpus:
+    if not _is_recorded(context) and context.run.processes.empty and context.activity.used_gpus:
         yield NotChecked("other-process", "the log has no processes; one of `nvidia-smi pmon` beside it has")
+
+
+def _is_recorded(context: Context) -> bool:
+    """Tell whether gpu-report recorded the run, whose options it then takes; another tool's log was imported."""
+    return context.run.recording.source.startswith("gpu-report")
 
 
 def _waits(used: Sequence[GpuSeries]) -> Iterator[NotChecked]:

@@ -258,8 +258,9 @@ def test_a_hostile_name_reaches_a_terminal_without_its_controls(run_warm, tmp_pa
         assert "bold" in out
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "ascii", "iso8859-5"])
-@pytest.mark.parametrize("form", ["text", "markdown", "json"])
+@pytest.mark.parametrize(
+    ("encoding", "form"), [("ascii", "text"), ("ascii", "json"), ("iso8859-5", "markdown"), ("utf-8", "text")]
+)
 def test_no_name_and_no_encoding_of_the_terminal_ends_the_summary(run_cli, tmp_path, encoding, form):
     folder = tmp_path / "run"
     shutil.copytree(STALLS, folder)

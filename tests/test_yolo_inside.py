@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from support.yolo import IMAGES, MODEL, version
 
+from gpu_report.analyse import analyse
 from gpu_report.analyse.timeline.exception_kinds import exception_kind
 from gpu_report.load import load_run
 from tests.conftest import REPOSITORY, clean_environment, wait_for
@@ -204,7 +205,10 @@ def test_the_yolo_command_line_tells_every_phase(run_cli, yolo_home, offline, tm
         env={**offline, "PYTHONPATH": path}, cwd=yolo_home,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+    assert "3 epochs completed" in done.stdout
     run = load_run(tmp_path / "run")
+    assert run.recording.exit_code == 0
+    assert [epoch.epoch for epoch in analyse(run).epochs] == [1, 2, 3]
     (inside,) = run.inside
     assert (inside.run, inside.rank, inside.task, inside.ended) == (1, 0, "train", "finished")
     assert_gapless(inside)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 # host: in simulations (benchmarks/bench_design.py) these swap half as many variants, of nine, in a second benchmark.
 TURN_S = 0.3
 CALLS_OF_A_TURN = 4  # at least, of the slowest variant: the median of a turn is of several
-ROUNDS_AT_LEAST = 10  # so that the median of turns has an interval
+ROUNDS_AT_LEAST = 10  # so that there is a fastest tenth of turns
 SETTLE_S = 0.2  # before each turn, not counted: clocks, caches, and threads of the one before that still spin (0.2 s)
 SEED = 20_261_125
 

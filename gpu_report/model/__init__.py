@@ -10,6 +10,7 @@ from gpu_report.model.bench import (
     BenchRun,
     BenchVariant,
     BoxAgreement,
+    FullSpeed,
     LatencyLimit,
     LimitOf,
     Rate,

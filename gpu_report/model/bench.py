@@ -90,11 +90,19 @@ class BenchRun:
 
 @dataclass(frozen=True)
 class Rate:
-    """Images per second: the median of a variant's turns, and its 95 % interval; None with too few turns."""
+    """Images per second: the mean of a variant's turns, and its 95 % interval; None with too few turns."""
 
     value: float
     low: float | None = None
     high: float | None = None
+
+
+@dataclass(frozen=True)
+class FullSpeed:
+    """The median latency (ms) and images a second of a variant's fastest turns."""
+
+    p50_ms: float
+    images_per_s: float
 
 
 @dataclass(frozen=True)
@@ -103,8 +111,8 @@ class BenchRow:
 
     `images_per_s` and `latency` are None of a variant that has not served. `preprocess_ms`, `inference_ms` and
     `postprocess_ms` are medians. `warm_up_calls` were slower at the beginning and took `warm_up_s`. `joules` are those
-    of the GPU's board for an image. `latency` is of all calls, but its p50 the median of the turns' medians. `rates`
-    are the images a second of each turn.
+    of the GPU's board for an image. `full_speed` is of the fastest turns, by which variants are ranked. `rates` are
+    the images a second of each turn.
     """
 
     variant: BenchVariant
@@ -119,6 +127,7 @@ class BenchRow:
     joules: float | None = None
     remarks: tuple[Remark, ...] = ()
     rates: tuple[float, ...] = ()
+    full_speed: FullSpeed | None = None
 
     @property
     def measured(self) -> bool:

@@ -64,9 +64,8 @@ def _best(places: Sequence[int], value: Callable[[int], float | None]) -> int | 
 
 
 def _rate(row: BenchRow) -> float | None:
-    return None if row.images_per_s is None else row.images_per_s.value
+    return None if row.full_speed is None else row.full_speed.images_per_s
 
 
 def _quickness(row: BenchRow) -> float | None:
-    median_ms = None if row.latency is None else row.latency.p50.value_ms
-    return None if median_ms is None else -median_ms
+    return None if row.full_speed is None else -row.full_speed.p50_ms

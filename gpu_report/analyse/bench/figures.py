@@ -1,20 +1,21 @@
 """The figures of a variant: from the calls within its turns, each with what is not known left out."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from gpu_report.analyse.bench import thresholds as th
-from gpu_report.analyse.inference.percentiles import latency, quantile
+from gpu_report.analyse.inference.percentiles import batches_of, latency, variance_of_mean
 from gpu_report.analyse.inference.warm_up import warm_up_calls
 from gpu_report.analyse.timeseries.gpu_series import Floats
+from gpu_report.analyse.timeseries.student import student_quantile
 from gpu_report.model import (
     BenchRow,
     BenchRun,
     BenchVariant,
-    Latency,
+    FullSpeed,
     ModelCalls,
     Rate,
     Remark,
@@ -25,6 +26,7 @@ from gpu_report.model import (
 TIMES = ("preprocess_ms", "inference_ms", "postprocess_ms", "total_ms")
 COLUMNS = ("start_s", "images", "height", "width", *TIMES)
 CPU = "cpu"
+HALF_OF_5_PERCENT = 0.975
 POWER_HOLD_S = 2.0  # seconds that a reading of power counts at most: the recorder's tick is shorter
 
 
@@ -59,7 +61,8 @@ def figures(run: BenchRun, variant: BenchVariant) -> BenchRow:
     return BenchRow(
         variant,
         images_per_s=_throughput(rates),
-        latency=_latency(counted),
+        latency=latency(counted["total_ms"]),
+        full_speed=_full_speed(counted, rates),
         preprocess_ms=_median(counted["preprocess_ms"]),
         inference_ms=_median(counted["inference_ms"]),
         postprocess_ms=_median(counted["postprocess_ms"]),
@@ -96,24 +99,22 @@ def _rates(counted: _Calls, turns: Sequence[Turn]) -> Floats:
     return rates
 
 
-def _latency(counted: _Calls) -> Latency:
-    """Return the latency of all calls, but p50 as the median of the turns' medians where there are turns enough.
-
-    A slow turn has fewer calls, so that all calls together would be mostly those of the fast turns.
-    """
-    every = latency(counted["total_ms"])
+def _full_speed(counted: _Calls, rates: Floats) -> FullSpeed:
+    """Return the figures of the fastest tenth of turns: a host has one full speed, and many slow ones."""
     _, firsts = np.unique(counted.turn, return_index=True)
-    medians = np.array([float(np.median(each)) for each in np.split(counted["total_ms"], firsts[1:])])
-    typical = quantile(medians, 0.5)
-    return every if typical.value_ms is None else replace(every, p50=typical)
+    medians = [float(np.median(each)) for each in np.split(counted["total_ms"], firsts[1:])]
+    p50_ms, images_per_s = np.quantile(medians, th.FULL_SPEED_SHARE), np.quantile(rates, 1 - th.FULL_SPEED_SHARE)
+    return FullSpeed(float(p50_ms), float(images_per_s))
 
 
 def _throughput(rates: Floats) -> Rate:
-    """Return the median of turns with its interval, their mean where they are too few for one."""
-    typical = quantile(rates, 0.5)
-    if typical.value_ms is None:
-        return Rate(float(rates.mean()))
-    return Rate(typical.value_ms, typical.low_ms, typical.high_ms)
+    """Return the mean of turns with its interval; turns resemble their neighbours, hence batch means."""
+    mean = float(rates.mean())
+    if len(rates) < th.TURNS_AT_LEAST:
+        return Rate(mean)
+    batches = batches_of(len(rates))
+    far = student_quantile(HALF_OF_5_PERCENT, batches - 1) * variance_of_mean(rates, batches) ** 0.5
+    return Rate(mean, mean - far, mean + far)
 
 
 def _joules_of(run: BenchRun, every: _Calls, variant: BenchVariant) -> float | None:

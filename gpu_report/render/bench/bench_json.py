@@ -47,6 +47,7 @@ def _row(row: BenchRow) -> dict[str, Any]:
         "turns": len(variant.turns),
         "images_per_s": None if row.images_per_s is None else asdict(row.images_per_s),
         "latency": None if row.latency is None else asdict(row.latency),
+        "full_speed": None if row.full_speed is None else asdict(row.full_speed),
         "parts_ms": {
             "preprocess": row.preprocess_ms,
             "inference": row.inference_ms,

@@ -4,12 +4,14 @@ from collections.abc import Sequence
 
 from gpu_report.model import BenchResult
 from gpu_report.render.bench.rows import (
+    FULL_SPEED_HEAD,
     HEAD,
     INTERVALS_HEAD,
     OUTPUTS_HEAD,
     PARTS_HEAD,
     START_HEAD,
     failed_rows,
+    full_speed_rows,
     headline,
     notes,
     output_rows,
@@ -28,6 +30,7 @@ def render_bench_markdown(result: BenchResult) -> str:
     parts = ["## GPU report: benchmark", f"**{words(headline(result))}** {words(second_sentence(result))}".strip()]
     tables: Sequence[tuple[str, tuple[str, ...], Rows]] = (
         ("", (*HEAD, *INTERVALS_HEAD), wide_rows(result)),
+        ("At full speed", FULL_SPEED_HEAD, full_speed_rows(result)),
         ("Parts of a call", PARTS_HEAD, part_rows(result)),
         ("Start", START_HEAD, start_rows(result)),
         ("Outputs", OUTPUTS_HEAD, output_rows(result)),

@@ -4,12 +4,14 @@ from gpu_report import __version__
 from gpu_report.model import BenchResult
 from gpu_report.render.bench.chart import chart
 from gpu_report.render.bench.rows import (
+    FULL_SPEED_HEAD,
     HEAD,
     INTERVALS_HEAD,
     OUTPUTS_HEAD,
     PARTS_HEAD,
     START_HEAD,
     failed_rows,
+    full_speed_rows,
     headline,
     notes,
     output_rows,
@@ -30,9 +32,16 @@ SECTIONS = (
     (
         "variants",
         "Throughput and latency",
-        "Quantiles of all calls that count, in milliseconds of a call.",
+        "Of all calls that count.",
         (*HEAD, *INTERVALS_HEAD),
         wide_rows,
+    ),
+    (
+        "full-speed",
+        "At full speed",
+        "Of the fastest tenth of turns, by which variants are ranked: a busy host slows the others.",
+        FULL_SPEED_HEAD,
+        full_speed_rows,
     ),
     ("parts", "Parts of a call", "Medians, and the energy of the GPU's board.", PARTS_HEAD, part_rows),
     (

@@ -15,6 +15,7 @@ STAGES = {
 }
 HEAD = ("#", "Variant", "Images/s", "p50", "p95", "p99", "Worst", "Calls")
 INTERVALS_HEAD = ("Images/s, 95 % interval", "p50, 95 % interval", "p95, 95 % interval")
+FULL_SPEED_HEAD = ("#", "Variant", "Images/s", "p50")
 PARTS_HEAD = ("#", "Variant", "Pre-processing", "Inference", "Post-processing", "GPU energy an image")
 START_HEAD = ("#", "Variant", "Build", "First result", "First call", "Warm-up", "File", "Memory")
 OUTPUTS_HEAD = ("#", "Variant", "Same boxes", "Largest score difference", "mAP50-95", "Compared with")
@@ -33,11 +34,12 @@ def headline(result: BenchResult) -> str:
     if result.choice is None:
         return _nothing_within(result)
     best = result.rows[result.choice]
-    rate = images_per_s(best)
+    rate = f"{_digits(best.full_speed.images_per_s)} images/s" if best.full_speed is not None else MISSING
     if result.limit is None:
-        return f"Most images per second: {best.variant.name}, {rate}."
+        return f"Most images per second at full speed: {best.variant.name}, {rate}."
     measured = milliseconds(result.limit.quantile(best).value_ms)
-    return f"Choose {best.variant.name}: {rate}, {result.limit.of} {measured} (limit {result.limit.ms:g} ms)."
+    within = f"{result.limit.of} {measured} (limit {result.limit.ms:g} ms)"
+    return f"Choose {best.variant.name}: {rate} at full speed, {within}."
 
 
 def second_sentence(result: BenchResult) -> str:
@@ -59,7 +61,8 @@ def _how_sure(result: BenchResult) -> str:
         return f"Not certain: {others} may serve as many (such as {first}). A longer `--seconds` tells them apart."
     if result.limit is None and result.quickest is not None:
         row = result.rows[result.quickest]
-        return f"Lowest latency: {row.variant.name}, median {milliseconds(MEDIAN.quantile(row).value_ms)}."
+        median_ms = None if row.full_speed is None else row.full_speed.p50_ms
+        return f"Lowest latency: {row.variant.name}, median {milliseconds(median_ms)}."
     return ""
 
 
@@ -126,8 +129,8 @@ def _differs(row: BenchRow) -> str:
 
 def _random(rows: Sequence[BenchRow]) -> list[str]:
     names = dict.fromkeys(row.variant.short for row in rows if "random weights" in row.remarks)
-    text = "has random weights, because a YAML was given. Its speed counts, its boxes mean nothing"
-    return [f"{', '.join(names)} {text}."] if names else []
+    text = "the weights are random, because a YAML was given. Speed counts, boxes mean nothing"
+    return [f"{', '.join(names)}: {text}."] if names else []
 
 
 def _shapes(rows: Sequence[BenchRow]) -> list[str]:
@@ -168,6 +171,15 @@ def interval_rows(result: BenchResult) -> list[Row]:
 def wide_rows(result: BenchResult) -> list[Row]:
     """Return both (HEAD and INTERVALS_HEAD)."""
     return [(*row, *ends) for row, ends in zip(main_rows(result), interval_rows(result), strict=True)]
+
+
+def full_speed_rows(result: BenchResult) -> list[Row]:
+    """Return the figures of each variant's fastest turns (FULL_SPEED_HEAD)."""
+    return [
+        (str(number), row.variant.name, _digits(row.full_speed.images_per_s), milliseconds(row.full_speed.p50_ms))
+        for number, row in measured(result)
+        if row.full_speed is not None
+    ]
 
 
 def part_rows(result: BenchResult) -> list[Row]:

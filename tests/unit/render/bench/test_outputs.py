@@ -38,7 +38,7 @@ def usual():
 
 
 def test_the_choice_comes_first_everywhere(usual):
-    said = "Choose n ONNX FP16, batch 8: 400 images/s, p95 20.0 ms (limit 25 ms)."
+    said = "Choose n ONNX FP16, batch 8: 400 images/s at full speed, p95 20.0 ms (limit 25 ms)."
     assert headline(usual) == said
     assert render_bench_text(usual, width=100).startswith(said)
     assert f"**{said}**" in render_bench_markdown(usual)
@@ -66,7 +66,7 @@ def test_json_has_every_figure_as_a_number(usual):
 @pytest.mark.parametrize(
     ("variants", "limit", "says"),
     [
-        ([served("a", ms=4.0)], None, "Most images per second: a, 250 images/s."),
+        ([served("a", ms=4.0)], None, "Most images per second at full speed: a, 250 images/s."),
         (
             [served("a", ms=4.0)],
             LatencyLimit("p95", 1.0),

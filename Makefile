@@ -9,13 +9,8 @@ REPORTS := reports
 INSTALL := $(BIN)/pip install --quiet --no-compile --editable
 # Checks accessibility in the browser tests; never committed, never shipped. A new version: npm view axe-core dist.integrity
 AXE := axe-core 4.14.1 sha512-FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ==
-# Several files at once, each in one process. Those of `live` tests mostly wait, the others fill the cores: one after
-# the other, for what waits is judged by the clock.
+# Several files at once, each in one process.
 TOGETHER := --dist loadfile --no-loadscope-reorder
-# The longest files of those first: at the end all others would wait for them.
-LIVE := tests/test_yolo_stacks.py tests/test_yolo_stacks_blocked.py tests/test_chain.py tests
-# A test that fails while others run is run once more with the machine to itself. Both are shown.
-ALONE = { echo "again, one at a time: what failed"; $(BIN)/pytest -q --last-failed --last-failed-no-failures none -m $(1); }
 # Draws the timeline; never committed, shipped in the wheel where it is there. As new as what the newest plotly.py brings.
 CHARTS := plotly.js-basic-dist-min 4.1.1 sha512-1oNF8PeQx2hv/y7tqEVWKD3JGwn/MGEMQ8mL9HUwsaqG9FGy/OU5FHUHvzqbqxN4mnwZGI9abTiE775C4kkjMQ==
 CHARTS_DIR := templates/vendor/plotly-basic
@@ -52,8 +47,7 @@ needs-of-test: # before gigabytes are fetched
 test: $(VENV)/.test ## Run all tests, the browser and the YOLO ones included
 	@bash .ci/needs browser
 	@bash .ci/fetch-npm $(AXE) .npm/axe-core
-	@$(BIN)/pytest -q --durations=3 $(LIVE) -m "live and not long" $(TOGETHER) -n 5 || $(call ALONE,"live and not long")
-	@$(BIN)/pytest -q --durations=3 -m "not live and not long" $(TOGETHER) -n 3 || $(call ALONE,"not live and not long")
+	@PYTEST=$(BIN)/pytest bash .ci/run-tests
 	@$(TOOK)
 
 test-fast: $(VENV)/.test ## Run the tests that need neither a browser nor a training, nor the time that a recording takes

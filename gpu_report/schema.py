@@ -169,6 +169,24 @@ RUN_HOST = (
     Column("mounts", 0, "filesystems that data may lie on: point, type, source, device, rotational, free_mib"),
 )
 
+# What run.json says in `job` of the job of several nodes that it may be part of; null is what nobody said.
+RUN_JOB = (
+    Column("id", 0, "Slurm's job number, else the id that torchrun was given"),
+    Column("scheduler", 0, "slurm, torchrun or kubernetes"),
+    Column("node_rank", 0, "the node's number within the job, from 0"),
+    Column("nodes", 0, "nodes of the job"),
+    Column("world_size", 0, "ranks of the job, on all nodes"),
+    Column("restarts", 0, "how often torchrun had restarted the ranks"),
+    Column("ranks", 0, "the ranks of this node: rank, local_rank, gpu_uuid, pid"),
+    Column("clock", 0, "source (adjtimex), start and end: how well the wall clock was set then"),
+)
+JOB_CLOCK = (
+    Column("synchronised", 0, "whether a daemon (NTP, PTP) keeps the clock, as the kernel knows it"),
+    Column("offset_s", 9, "what the kernel still has to correct"),
+    Column("max_error_s", 6, "at most so far from UTC; null while nobody keeps the clock"),
+    Column("estimated_error_s", 6, "so far from UTC by the daemon's estimate; null likewise"),
+)
+
 # What run.json says of each GPU's health in `health_start` and `health_end`; null is a reading that could not be had.
 GPU_HEALTH = (
     Column("recovery_action", 0, "what the driver says must be done to recover the GPU; none when nothing"),
@@ -249,7 +267,8 @@ EVENT_KINDS = {
 
 # Likewise every line of inside/<pid>.jsonl, which our callbacks in a process of YOLO write (gpu_report/inside).
 INSIDE_KINDS = {
-    "run": "task (train, val, predict, export), pid, rank, python, torch, cuda, ultralytics, save_dir: a run begins",
+    "run": "task (train, val, predict, export), pid, rank, python, torch, cuda, ultralytics, save_dir: a run begins; "
+    "under torchrun also local_rank, node_rank, nodes, ranks (of the job), restarts, run_id",
     "settings": "what it runs with, in effect: workers, batch, cache, amp, world_size, images, data_folder, gflops ...",
     "phase": "name, detail, epoch: a phase begins, and ends where the next one begins or the run ends",
     "batches": "epoch, attempt, start_wall_s, start_mono_s, batches, data_wait_s, first_wait_s, longest_wait_s: so far",

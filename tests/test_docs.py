@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 OURS = ("gpu_report", "templates", "tests", "benchmarks", "docs", "sample_runs")
 FORMAT = (ROOT / "docs" / "format.md").read_text()
 TABLES = {
-    schema.RUN_JSON: (*schema.RUN_HOST, *schema.GPU_HEALTH),
+    schema.RUN_JSON: (*schema.RUN_HOST, *schema.RUN_JOB, *schema.JOB_CLOCK, *schema.GPU_HEALTH),
     schema.SAMPLES_CSV: schema.SAMPLES_COLUMNS,
     schema.RING_CSV: schema.RING_COLUMNS,
     schema.HOST_CSV: schema.HOST_COLUMNS,

@@ -43,7 +43,9 @@ class OpenRecording:
         self._is_read = True
         self._journal = open_journal(folder, say)
         self._journal.event("recording_started", start, {"segment": self._segment})
-        self._journal.describe(run_json.at_start(options, start, earlier))
+        described = run_json.at_start(options, start, earlier)
+        self._journal.describe(described)
+        self._job = described["job"]
         self._yolo = YoloWatch(self.folder, start, options, run_json.earlier_yolo_runs(earlier))
         self._kernel_log = KernelLogThread(options.kernel_log, self._journal.event)
 
@@ -97,7 +99,8 @@ class OpenRecording:
         self._journal.event("recording_ended", at, fields)
         self._journal.settle(at, last=True)
         recorder = session.cost.summary(session.errors)
-        seen = {"yolo": self._yolo.as_json(), "oom_kills": session.oom_kills}
+        job = run_json.job_to_the_end(self._job, self.folder)
+        seen = {"yolo": self._yolo.as_json(), "oom_kills": session.oom_kills, "job": job}
         self._journal.describe({**run_json.at_end(at, end.ended_by, ended, recorder), **seen})
         # after all else is safe on the disk: who ends us now may not wait
         if ended is not None and (left := session.left_behind()) is not None:

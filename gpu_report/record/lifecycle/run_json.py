@@ -10,6 +10,7 @@ from gpu_report import __version__, schema
 from gpu_report.inside.on_path.gpu_report_inside.hide_secrets import hide_in_command
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.host import cgroup, cpu_memory, mounts, psi_disk
+from gpu_report.record.job.describe import job_at_end, job_at_start
 from gpu_report.record.lifecycle import whose
 from gpu_report.record.lifecycle.command import Ended, environment_version
 from gpu_report.record.options import RecordOptions
@@ -17,7 +18,7 @@ from gpu_report.run_folder import slurm_job_id
 
 SOURCE = "gpu-report record"
 CUDA_DEVICES = "CUDA_VISIBLE_DEVICES"
-SLURM_JOB = "SLURM_JOB_ID"  # but for this and whose.py nothing of the environment is kept
+SLURM_JOB = "SLURM_JOB_ID"  # but for this, whose.py and job/environment.py nothing of the environment is kept
 
 
 def at_start(options: RecordOptions, start: Clocks, earlier: Mapping[str, object]) -> dict[str, object]:
@@ -39,6 +40,7 @@ def at_start(options: RecordOptions, start: Clocks, earlier: Mapping[str, object
         "slurm_job_id": slurm_job_id(os.environ.get(SLURM_JOB)),
         "user": whose.user(),
         "project": whose.project(),
+        "job": job_at_start(),
         "host": _host(),
         "gpus": [],
         "driver": None,
@@ -62,6 +64,14 @@ def at_end(end: Clocks, ended_by: str, ended: Ended | None, recorder: Mapping[st
         "exit_signal": None if ended is None else ended.signal_name,
         "recorder": dict(recorder),
     }
+
+
+def job_to_the_end(start: object, folder: Path) -> dict[str, object]:
+    """Return schema.RUN_JOB as it is known when the recording ends; `start` is what was written when it began."""
+    begun = start if isinstance(start, dict) else job_at_start()
+    ended = job_at_end(folder)
+    clock = {**begun["clock"], "end": ended.pop("end")}
+    return {**begun, **ended, "clock": clock}
 
 
 def earlier_yolo_runs(earlier: Mapping[str, object]) -> list[dict[str, object]]:

@@ -518,3 +518,14 @@ def test_of_two_copies_of_these_callbacks_the_one_that_trains_speaks_alone(folde
     monkeypatch.setitem(sys.modules, hook.CALLBACKS, None)  # whatever ultralytics has become
     start(Trainer(folder))
     assert [line["task"] for line in written(folder, "run")] == ["train", "train"]
+
+
+def test_a_rank_of_torchrun_says_where_in_the_job_it_is(monkeypatch):
+    monkeypatch.delenv("RANK", raising=False)
+    assert facts.of_job() == {}
+    told = {"RANK": "3", "LOCAL_RANK": "1", "GROUP_RANK": "1", "GROUP_WORLD_SIZE": "2", "WORLD_SIZE": "4"}
+    for name, value in {**told, "TORCHELASTIC_RESTART_COUNT": "x", "TORCHELASTIC_RUN_ID": "none"}.items():
+        monkeypatch.setenv(name, value)
+    assert facts.of_job() == {"local_rank": 1, "node_rank": 1, "nodes": 2, "ranks": 4}
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "night-3")
+    assert facts.of_job()["run_id"] == "night-3"

@@ -39,6 +39,27 @@ def of_process() -> dict[str, Scalar]:
     }
 
 
+# What torchrun tells each rank, by the names that we give it: of the whole job, not of this node.
+OF_JOB = {
+    "local_rank": "LOCAL_RANK",
+    "node_rank": "GROUP_RANK",
+    "nodes": "GROUP_WORLD_SIZE",
+    "ranks": "WORLD_SIZE",
+    "restarts": "TORCHELASTIC_RESTART_COUNT",
+}
+RUN_ID, NO_RUN_ID = "TORCHELASTIC_RUN_ID", "none"
+
+
+def of_job() -> dict[str, Scalar]:
+    """Return what this process knows of the job that it is a rank of; nothing where it is none."""
+    if not os.environ.get("RANK", "").isdigit():
+        return {}
+    given = {name: os.environ.get(variable, "") for name, variable in OF_JOB.items()}
+    known: dict[str, Scalar] = {name: int(text) for name, text in given.items() if text.isdigit() and len(text) < 8}
+    run_id = os.environ.get(RUN_ID, NO_RUN_ID)
+    return known if run_id == NO_RUN_ID else {**known, "run_id": hide_and_cut(run_id)[:64]}
+
+
 def save_dir(instance: Any) -> str | None:
     """Return where a trainer, validator, predictor or exporter writes, absolute."""
     folder = getattr(instance, "save_dir", None)

@@ -22,7 +22,7 @@ class ReportedRun:
         self.instance = id(instance)
         self.save_dir = facts.save_dir(instance)
         self.phase_now: tuple[str, str, int | None] | None = None
-        LINES.write("run", {"task": task, **facts.of_process(), "save_dir": self.save_dir})
+        LINES.write("run", {"task": task, **facts.of_process(), **facts.of_job(), "save_dir": self.save_dir})
 
     def phase(self, name: str, detail: str = "", epoch: int | None = None, at: Moment = None) -> None:
         """Say that a phase begins, which ends the one before; nothing where it goes on already."""

@@ -16,8 +16,10 @@ from gpu_report.cli.common import (
     run_of,
 )
 from gpu_report.cli.help_text import examples
-from gpu_report.cli.output_files import OutputFile, refuse_twice
+from gpu_report.cli.job_folders import nodes_of, read_nodes
+from gpu_report.cli.output_files import OutputFile, refuse_twice, write
 from gpu_report.cli.report_files import write_report
+from gpu_report.model import Options
 from gpu_report.terminal import ProgressLine, with_command_lines, without_commands
 
 
@@ -27,10 +29,11 @@ from gpu_report.terminal import ProgressLine, with_command_lines, without_comman
         "gpu-report render report.html gpu-runs/20261121-103501 --json summary.json",
         "gpu-report render report.html --redact           # to share it",
         "gpu-report render report.html --price-per-hour 3.5",
+        "gpu-report render job.html node-0 node-1         # several nodes of one job",
     )
 )
 @click.argument("output", type=OutputFile(before_run=True))
-@click.argument("run", type=click.Path(path_type=Path), required=False)
+@click.argument("runs", metavar="[RUN]...", type=click.Path(path_type=Path), nargs=-1)
 @option_of_run
 @click.option(
     "--json",
@@ -45,7 +48,7 @@ from gpu_report.terminal import ProgressLine, with_command_lines, without_comman
 @options_of_analysis
 def render(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
     output: Path,
-    run: Path | None,
+    runs: tuple[Path, ...],
     named: Path | None,
     json_path: Path | None,
     open_it: bool,  # noqa: FBT001 - click passes flags so
@@ -57,11 +60,25 @@ def render(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
     """Render a run as one self-contained HTML file.
 
     OUTPUT is the file to write. Missing parent folders are created. RUN is a run folder or a samples CSV. Default: the
-    newest run under ./gpu-runs.
+    newest run under ./gpu-runs. Several runs, or a folder of them, are the nodes of one job: they become one report.
     """
     refuse_twice((output, json_path))
+    options = Options(drop_percent, drop_seconds, price_per_hour)
+    nodes = nodes_of((*runs, *filter(None, [named])))
+    if nodes:
+        said = _render_job(nodes, output, json_path, options, redacted=redacted)
+    else:
+        said = _render_run(run_of(runs[0] if runs else None, named), output, json_path, options, redacted=redacted)
+    for number, line in enumerate(said.split("\n")):
+        click.echo(without_commands(with_command_lines(line if number else f"{output}: {line}")))
+    if open_it:
+        click.launch(str(output))
+
+
+def _render_run(run: Path | None, output: Path, json_path: Path | None, options: Options, *, redacted: bool) -> str:
+    """Write the report of one run, and return its verdict."""
     with ProgressLine("starting ...") as progress:
-        folder = folder_of(run_of(run, named))
+        folder = folder_of(run)
         from gpu_report.load.release_memory import keep_one_heap
         from gpu_report.render import begin_blank_page, begin_packing
         from gpu_report.render.sentence_kinds import verdict_text
@@ -70,13 +87,31 @@ def render(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
         blank = begin_blank_page()
         recorded = read(folder, progress)
         packing = begin_packing(recorded)
-        analysis = examined(recorded, drop_percent, drop_seconds, price_per_hour, progress)
+        analysis = examined(recorded, options.drop_percent, options.drop_seconds, options.price_per_hour, progress)
         progress.step(f"writing {output} ...")
         if redacted:
             from gpu_report.render.redaction.redact import redact
 
             analysis = redact(analysis)
         write_report(analysis, output, json_path, packing, blank)
-    click.echo(without_commands(with_command_lines(f"{output}: {verdict_text(analysis)}")))
-    if open_it:
-        click.launch(str(output))
+    return verdict_text(analysis)
+
+
+def _render_job(nodes: list[Path], output: Path, json_path: Path | None, options: Options, *, redacted: bool) -> str:
+    """Write the report of a job of several nodes, and return its verdict."""
+    with ProgressLine("starting ...") as progress:
+        from gpu_report.analyse.job import analyse_job
+        from gpu_report.render.job.job_json import render_job_json
+        from gpu_report.render.job.page import render_job_html
+        from gpu_report.render.job.terminal import render_job_text
+        from gpu_report.render.redaction.redact import JobRedaction
+
+        redaction = JobRedaction() if redacted else None
+        job = analyse_job(*read_nodes(nodes, options, progress, redaction))
+        progress.step(f"writing {output} ...")
+        if redaction is not None:
+            job = redaction.redact(job)
+        write(output, render_job_html(job))
+        if json_path is not None:
+            write(json_path, render_job_json(job))
+    return render_job_text(job)

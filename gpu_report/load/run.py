@@ -13,6 +13,7 @@ from gpu_report import schema
 from gpu_report.errors import InputError
 from gpu_report.inside.on_path.gpu_report_inside.profile_requests import is_recorded
 from gpu_report.load.dumps import load_dumps
+from gpu_report.load.job import load_job
 from gpu_report.load.kernel import MOST_EVENTS, RawLine, kernel_events
 from gpu_report.load.limits import SHORT, Limits, limits_of
 from gpu_report.load.problems import lines_left_out, too_large, too_many
@@ -192,6 +193,7 @@ def _assemble(  # noqa: PLR0913, PLR0917 - what was read before, and how much ma
         traces=traces,
         imported_windows=imported,
         calls=calls,
+        job=load_job(info, inside),
     )
 
 

@@ -82,6 +82,18 @@ from gpu_report.model.inference import (
     ServedModel,
     calls_needed,
 )
+from gpu_report.model.job import (
+    Job,
+    JobFinding,
+    JobNode,
+    JobRule,
+    NodeClock,
+    NodeGpu,
+    NodeRun,
+    RankRow,
+    RankTraining,
+)
+from gpu_report.model.job_part import ClockState, JobPart, Rank
 from gpu_report.model.recorded import (
     VALIDATION_PARTS,
     EpochRow,

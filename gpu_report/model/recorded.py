@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from gpu_report.model.calls import ModelCalls
+from gpu_report.model.job_part import JobPart
 from gpu_report.model.trace import Trace
 
 Severity = Literal["critical", "warning", "info"]
@@ -553,7 +554,7 @@ class Run:
     `traces` are those of PyTorch's profiler, by the name of their window; `imported_windows` those of traces that
     somebody else made.
     `processes`: t_s, gpu, pid, name, memory_used_mib, change, owner (schema.PROCESS_OWNERS), gpu_util_pct. `problems`
-    says in whole sentences what of the input could not be read.
+    says in whole sentences what of the input could not be read. `job` is the job of several nodes that it is part of.
     """
 
     path: str
@@ -577,6 +578,7 @@ class Run:
     traces: Mapping[str, Trace] = field(default_factory=dict)
     imported_windows: tuple[ProfilerWindow, ...] = ()
     calls: tuple[ModelCalls, ...] = ()
+    job: JobPart = field(default_factory=JobPart)
 
     @property
     def profiled(self) -> tuple[ProfilerWindow, ...]:

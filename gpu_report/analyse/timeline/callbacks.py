@@ -106,13 +106,18 @@ def _numbered(run: Run) -> Iterator[tuple[int, int, InsideRun]]:
     highest = max((yolo.number for yolo in run.yolo_runs), default=0)
     segments: Counter[int] = Counter()
     several = {id(group.main): group for group in rank_groups(run) if len(group.ranks) > 1}
-    mine = [process for process in run.inside if process.rank == 0 and process.phases]
+    mine = [process for process in run.inside if process.rank == 0 and process.phases] or _without_rank_0(run)
     mine = [several[id(each)].with_longest_waits() if id(each) in several else each for each in mine]
     for process in sorted(mine, key=lambda process: process.phases[0].start_t_s):
         highest += process.run is None
         number = highest if process.run is None else process.run
         segments[number] += process.task == "train"
         yield number, segments[number], process
+
+
+def _without_rank_0(run: Run) -> list[InsideRun]:
+    """Return the lowest rank of each training on a node of a job whose rank 0 runs elsewhere."""
+    return [group.main for group in rank_groups(run)]
 
 
 def with_callbacks(seen: EpochEnds, inside: CallbackView) -> EpochEnds:

@@ -1,5 +1,6 @@
 """The comparison as one HTML page that needs nothing else: same look, policy and escaping as the report."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -29,11 +30,11 @@ def render_comparison_html(comparison: Comparison) -> str:
     return small_page(TEMPLATE, STYLE, compose_comparison(comparison))
 
 
-def small_page(template: str, styles: str, view: object) -> str:
-    """Return a page without a timeline: a template with its own styles beside the report's, and what it says."""
+def small_page(template: str, styles: str, view: object, scripts: Sequence[str] = SCRIPTS) -> str:
+    """Return a page without the report's timeline: a template, its own styles beside the report's, and what it says."""
     templates = find_templates()
     style = assets.read_style(templates) + (templates / styles).read_text(encoding="utf-8")
-    script = assets.read_script(templates, SCRIPTS)
+    script = assets.read_script(templates, scripts)
     parts = ComparisonParts(
         policy=assets.content_security_policy((script,), (style,)),
         style=Markup(style),  # noqa: S704 (our own files)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from gpu_report.model import Analysis, Comparison, Difference, Raised
+from gpu_report.model import Analysis, Comparison, Difference, Job, Raised
 from gpu_report.render.redaction.placeholders import Hider
 
 STATEMENT = (
@@ -61,6 +61,15 @@ _OURS = frozenset(
             ("SpeedupLimit", "cause"),
             ("CallGroup", "label"),
             ("Gpu", "name"),
+            ("NodeGpu", "name"),
+            ("JobNode", "name"),
+            ("JobFinding", "id"),
+            ("JobFinding", "node"),
+            ("JobFinding", "cause"),
+            ("RankRow", "node"),
+            ("RankTraining", "epochs"),
+            ("JobPart", "scheduler"),
+            ("Job", "scheduler"),
             ("Gpu", "pci_bus_id"),
         ),
     }
@@ -89,6 +98,23 @@ def redact_comparison(comparison: Comparison) -> Comparison:
     return replace(hidden, notes=(*hidden.notes, f"{STATEMENT}."))
 
 
+class JobRedaction:
+    """Redacts a job of several nodes, with the same placeholders in all of them."""
+
+    def __init__(self) -> None:
+        self._hider = Hider()
+
+    def learn(self, analysis: Analysis) -> None:
+        """Learn the names in the analysis of a node: of a job less is kept, but its texts quote it."""
+        _hidden(replace(analysis, code_time=(), code_lines=()), self._hider)
+
+    def redact(self, job: Job) -> Job:
+        """Return the job with placeholders."""
+        _hidden(job, self._hider)
+        hidden: Job = _hidden(job, self._hider)
+        return replace(hidden, notes=(*hidden.notes, STATEMENT))
+
+
 def _hidden(value: Any, hider: Hider) -> Any:
     """Return a value of any type that the model is made of, with everything in it hidden."""
     if isinstance(value, str):
@@ -112,6 +138,8 @@ def _field(owner: Any, name: str, hider: Hider) -> Any:
         return value
     special: dict[tuple[str, str], Callable[[Any], Any]] = {
         ("Recording", "host"): hider.host,
+        ("NodeRun", "host"): hider.host,
+        ("NodeRun", "path"): lambda path: _run_path(path, hider),
         ("Difference", "name"): lambda name: hider.argument(name) if owner.kind == "argument" else name,
         ("Difference", "baseline"): lambda text: _differing(owner, text, hider),
         ("Difference", "run"): lambda text: _differing(owner, text, hider),

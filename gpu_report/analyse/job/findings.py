@@ -1,0 +1,190 @@
+"""What is worth a finding about a job as a whole."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from gpu_report.analyse.job import thresholds as th
+from gpu_report.analyse.job.alignment import ahead_of
+from gpu_report.analyse.job.nodes import host_words, missing_nodes, missing_ranks, unequal
+from gpu_report.analyse.job.straggler import Straggler
+from gpu_report.model import CodeLocation, Finding, JobFinding, JobNode, JobRule, NodeClock, NodeRun, Severity
+from gpu_report.wording import brief_seconds, counted, length, place_words
+
+Recorded = Sequence[tuple[JobNode, NodeRun]]
+
+SEVERITIES: tuple[Severity, ...] = ("critical", "warning", "info")
+CRITICAL_SHARE = 0.05  # of the training that the other ranks lose: DESIGN.md §3, severity
+# Rules whose findings are stretches of one node in which its GPUs did less, or only waited.
+STRETCHES = frozenset({"drop", "waiting-for-peer", "slow-rank", "slow-epoch"})
+WAITING = frozenset({"waiting-for-peer", "unexplained", "trainer-blocked", ""})  # causes that may lie elsewhere
+SHOWN = 5  # nodes or ranks that a sentence names
+
+
+def job_findings(
+    recorded: Recorded, straggler: Straggler | None, world: int, duration_s: float, why_not_aligned: str
+) -> tuple[JobFinding, ...]:
+    """Return the findings of a job, worst first, each with its id."""
+    runs = [run for _, run in recorded]
+    found = [
+        *([_straggler(straggler, world, duration_s)] if straggler else []),
+        *(_stalls(recorded) if not why_not_aligned else []),
+        *_missing(runs, duration_s),
+        *_restarts(recorded, duration_s),
+        *_clocks(recorded, duration_s, why_not_aligned),
+        *_unequal(runs, duration_s),
+        *_hosts(runs, duration_s),
+    ]
+    found.sort(key=lambda finding: SEVERITIES.index(finding.severity))
+    counts: dict[str, int] = {}
+    numbered = []
+    for finding in found:
+        counts[finding.rule] = counts.get(finding.rule, 0) + 1
+        numbered.append(replace(finding, id=f"{finding.rule}-{counts[finding.rule]}"))
+    return tuple(numbered)
+
+
+def _finding(rule: JobRule, severity: Severity, span: tuple[float, float], summary: str) -> JobFinding:
+    return JobFinding("", rule, severity, summary, *span)
+
+
+def whom(straggler: Straggler) -> str:
+    """Return the straggler in words: rank 3 on node 1 (host b)."""
+    host = f" ({straggler.rank.run.host})" if straggler.rank.run.host else ""
+    who = "all ranks" if straggler.whole_node else f"rank {straggler.rank.rank}"
+    return f"{who} on {straggler.node.name}{host}"
+
+
+def _straggler(found: Straggler, world: int, duration_s: float) -> JobFinding:
+    late = found.rank.last
+    lines = late.loading if found.kind == "input" else late.working
+    share = found.excess_s / found.train_s
+    lost_s = found.excess_s * found.epochs * (world - 1)
+    others = "other rank" if world == 2 else f"{world - 1:,} other ranks"
+    if found.kind == "input":
+        verb = "wait" if found.whole_node else "waits"
+        what = (
+            f"{whom(found).capitalize()} {verb} {brief_seconds(found.wait_s)} for data in each epoch, "
+            f"the {others} {brief_seconds(found.others_wait_s)}"
+        )
+    else:
+        what = (
+            f"{whom(found).capitalize()} keeps its GPU {found.busy_pct:.0f} % busy; the {others} wait for it, which "
+            f"shows as {found.others_busy_pct:.0f} % busy"
+        )
+    severity: Severity = "critical" if share >= CRITICAL_SHARE and lost_s >= 600 else "warning"
+    return replace(
+        _finding("straggler", severity, (0.0, duration_s), what),
+        node=found.node.name,
+        rank=found.rank.rank,
+        cause="input" if found.kind == "input" else "main-process",
+        where=lines,
+        advice=_advice(found, lines),
+        lost_gpu_s=lost_s,
+        share_of_training=share,
+    )
+
+
+def _advice(found: Straggler, lines: Sequence[CodeLocation]) -> str:
+    """Return what to do about a straggler, its line of code first."""
+    if lines and not lines[0].is_yolo:
+        share = f"{lines[0].share * 100:.0f} % of that time is spent there"
+        return f"Look at {place_words(lines[0])} on {found.node.name}: {share}"
+    if found.kind == "work":
+        return f"Compare what else runs on {found.node.name}, its CPU cores and its GPU's clock with the other nodes"
+    if found.rank.last.workers == 0:
+        return f"Give {found.node.name} loader workers (`workers`): its rank loads images itself"
+    return f"Compare the disk, the CPU cores and `workers` of {found.node.name} with those of the other nodes"
+
+
+def _stalls(recorded: Recorded) -> Iterator[JobFinding]:
+    """Yield stretches of one node with a cause of its own, in which other nodes did less or waited as well."""
+    stretches = [
+        (node, finding, each.start_t_s + node.shift_s, each.end_t_s + node.shift_s)
+        for node, run in recorded
+        for finding in run.findings
+        if finding.rule in STRETCHES
+        for each in finding.each
+    ]
+    for node, finding, start_s, end_s in stretches:
+        cause = finding.cause.name if finding.cause else ""
+        if cause in WAITING:
+            continue
+        with_it = [
+            each
+            for each in stretches
+            if each[0] is not node and _overlap_s(each[2:], (start_s, end_s)) > (end_s - start_s) / 2
+        ]
+        if not with_it or any(_cause(each[1]) not in WAITING for each in with_it):
+            continue  # nobody felt it, or the others have causes of their own
+        others = list(dict.fromkeys(each[0].name for each in with_it))
+        yield replace(
+            _finding(
+                "stall-from-node",
+                finding.severity,
+                (start_s, end_s),
+                f"{_few(others)} waited {length(end_s - start_s)} for {node.name}: {finding.summary}",
+            ),
+            node=node.name,
+            cause=cause,
+            where=finding.where,
+        )
+
+
+def _cause(finding: Finding) -> str:
+    return finding.cause.name if finding.cause else ""
+
+
+def _overlap_s(one: tuple[float, float], other: tuple[float, float]) -> float:
+    return min(one[1], other[1]) - max(one[0], other[0])
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+
+
+def _missing(runs: Sequence[NodeRun], duration_s: float) -> Iterator[JobFinding]:
+    missing, ranks = missing_nodes(runs), missing_ranks(runs)
+    if missing:
+        named = [f"node {number}" for number in missing if number is not None]
+        which = f": {_few(named)}" if named else ""
+        said = max(run.job.nodes or 0 for run in runs)
+        text = f"{counted(len(missing), 'node')} of {said} {'is' if len(missing) == 1 else 'are'} missing{which}"
+        yield _finding("missing-node", "warning", (0.0, duration_s), f"{text}. What happened there is unknown")
+    elif ranks:
+        text = f"Nothing was recorded of rank {_few(list(map(str, ranks)))}"
+        yield _finding("missing-node", "warning", (0.0, duration_s), f"{text}. A straggler among them stays unknown")
+
+
+def _restarts(recorded: Recorded, duration_s: float) -> Iterator[JobFinding]:
+    starts = {rank.start for _, run in recorded for rank in run.ranks}
+    if starts and max(starts) > 0:
+        text = f"The ranks were started {max(starts) + 1} times: torchrun restarts all of them when one fails"
+        yield _finding("elastic-restart", "warning", (0.0, duration_s), text)
+
+
+def _clocks(recorded: Recorded, duration_s: float, why_not: str) -> Iterator[JobFinding]:
+    reference = recorded[0][0].name
+    for node, _ in recorded[1:]:
+        ahead_s = ahead_of(node.clock or NodeClock(None, None, 0, None))
+        if abs(ahead_s) > th.APART_S:
+            side = "ahead of" if ahead_s > 0 else "behind"
+            size = length(abs(ahead_s)) if abs(ahead_s) >= th.FAR_APART_S else f"{abs(ahead_s):.2f} s"
+            severity: Severity = "warning" if abs(ahead_s) > th.FAR_APART_S else "info"
+            text = f"The clock of {node.name} is {size} {side} that of {reference}. The timeline is corrected by it"
+            yield replace(_finding("clocks-apart", severity, (0.0, duration_s), text), node=node.name)
+    if why_not:
+        yield _finding(
+            "clocks-unknown", "warning", (0.0, duration_s), f"No cause is followed from node to node: {why_not}"
+        )
+
+
+def _unequal(runs: Sequence[NodeRun], duration_s: float) -> Iterator[JobFinding]:
+    if words := unequal(runs):
+        text = f"The nodes' GPUs differ: {words}. All ranks go as fast as the slowest GPU"
+        yield _finding("unequal-gpus", "warning", (0.0, duration_s), text)
+
+
+def _hosts(runs: Sequence[NodeRun], duration_s: float) -> Iterator[JobFinding]:
+    if host := host_words(runs):
+        text = f"Several nodes call themselves {host}, as containers do. They are distinguished by their node rank"
+        yield _finding("same-host", "info", (0.0, duration_s), text)

@@ -1,0 +1,78 @@
+"""From what is kept of each node to what is to be said about the job."""
+
+from collections.abc import Sequence
+
+from gpu_report.analyse.job.alignment import ahead_of, clocks, why_not_aligned
+from gpu_report.analyse.job.findings import job_findings
+from gpu_report.analyse.job.nodes import (
+    are_of_one_time,
+    in_order,
+    missing_nodes,
+    names_of,
+    node_rank,
+    refuse_several_jobs,
+)
+from gpu_report.analyse.job.ranks import RankOfJob, rank_table, ranks_of, rows_of
+from gpu_report.analyse.job.straggler import find_straggler
+from gpu_report.analyse.job.verdict import job_verdict
+from gpu_report.model import Job, JobNode, NodeRun
+
+NOT_OF_ONE_TIME = "the recordings are not of the same time by their clocks, and no epochs say how these differ"
+
+
+def analyse_job(runs: Sequence[NodeRun], unreadable: Sequence[str] = ()) -> Job:
+    """Return what is to be said about the nodes of one job; InputError where they are of several jobs.
+
+    `unreadable` are notes on nodes that could not be read.
+    """
+    refuse_several_jobs([(run.path, run.job) for run in runs])
+    ordered, notes = in_order(runs)
+    found, names = clocks(ordered), names_of(ordered)
+    starts = [run.start_wall_s - ahead_of(clock) for run, clock in zip(ordered, found, strict=True)]
+    begin_s = min(starts)
+    nodes = tuple(
+        JobNode(name, node_rank(run), run, clock, start - begin_s)
+        for name, run, clock, start in zip(names, ordered, found, starts, strict=True)
+    )
+    recorded = list(zip(nodes, ordered, strict=True))
+    duration_s = max(node.shift_s + run.duration_s for node, run in recorded)
+    why_not = why_not_aligned(names, found)
+    if not why_not and not are_of_one_time(ordered) and any(clock.ahead_s is None for clock in found):
+        why_not = NOT_OF_ONE_TIME
+    ranks = ranks_of(recorded)
+    table = rank_table(ranks)
+    straggler, last = find_straggler(table)
+    findings = job_findings(recorded, straggler, max(len(ranks), 1), duration_s, why_not)
+    busy_pct = _busy(ordered)
+    missing = [
+        JobNode("node ?" if number is None else f"node {number}", number, None) for number in missing_nodes(ordered)
+    ]
+    known = next((run.job for run in ordered if run.job.id), ordered[0].job)
+    return Job(
+        id=known.id,
+        scheduler=known.scheduler,
+        start_wall_s=begin_s,
+        duration_s=duration_s,
+        nodes=(*nodes, *missing),
+        ranks=rows_of(table, last),
+        findings=findings,
+        verdict=job_verdict(recorded, straggler, findings, busy_pct),
+        aligned=not why_not,
+        why_not_aligned=why_not,
+        epoch_starts_s=_epoch_starts(ranks),
+        busy_pct=busy_pct,
+        notes=(*unreadable, *notes, *(f"{node.name}: {problem}" for node, run in recorded for problem in run.problems)),
+    )
+
+
+def _epoch_starts(ranks: Sequence[RankOfJob]) -> tuple[float, ...]:
+    if not ranks:
+        return ()
+    return tuple(sorted(epoch.start_t_s + ranks[0].node.shift_s for epoch in ranks[0].epochs().values()))
+
+
+def _busy(runs: Sequence[NodeRun]) -> float | None:
+    """Return how busy the GPUs of all nodes were in training (%), each GPU in use counted once."""
+    known = [(run.busy_pct, sum(gpu.used for gpu in run.gpus)) for run in runs if run.busy_pct is not None]
+    gpus = sum(count for _, count in known)
+    return sum(busy * count for busy, count in known) / gpus if gpus else None

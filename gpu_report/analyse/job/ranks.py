@@ -1,0 +1,120 @@
+"""All ranks of a job, epoch by epoch: how long each trained, waited for data, and how busy its GPU was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_report.model import InsideEpoch, JobNode, NodeGpu, NodeRun, RankRow, RankTraining
+
+Floats = npt.NDArray[np.float64]
+Key = tuple[int, int, int]  # start of the ranks, epoch, attempt
+FIRST = 0
+
+
+@dataclass(frozen=True)
+class RankOfJob:
+    """A rank with its node; a restarted one has several processes (`trained`)."""
+
+    rank: int
+    node: JobNode
+    run: NodeRun
+    trained: tuple[RankTraining, ...]
+
+    @property
+    def last(self) -> RankTraining:
+        """Return its last process."""
+        return self.trained[-1]
+
+    def epochs(self) -> dict[Key, InsideEpoch]:
+        """Return its epochs that came to their end."""
+        return {
+            (each.start, epoch.epoch, epoch.attempt): epoch
+            for each in self.trained
+            for epoch in each.epochs
+            if epoch.end_t_s is not None
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class RankTable:
+    """What all ranks did in the epochs that all of them trained, without the first of each start where others remain.
+
+    Rows are ranks, columns epochs. `train_s` and `data_wait_s` are seconds, `busy_pct` is of the rank's GPU (NaN: not
+    known). `span_s` (epochs, 2) is when each was, in seconds of the job by the first rank.
+    """
+
+    ranks: tuple[RankOfJob, ...]
+    keys: tuple[Key, ...]
+    train_s: Floats
+    data_wait_s: Floats
+    busy_pct: Floats
+    span_s: Floats
+
+
+def ranks_of(nodes: Sequence[tuple[JobNode, NodeRun]]) -> tuple[RankOfJob, ...]:
+    """Return the ranks of all nodes, in order."""
+    found = []
+    for node, run in nodes:
+        for rank in sorted({each.rank for each in run.ranks}):
+            mine = tuple(each for each in run.ranks if each.rank == rank)
+            found.append(RankOfJob(rank, node, run, mine))
+    return tuple(sorted(found, key=lambda each: each.rank))
+
+
+def rank_table(ranks: tuple[RankOfJob, ...]) -> RankTable:
+    """Return the table of the ranks that trained at all."""
+    epochs = [each.epochs() for each in ranks]
+    shared = sorted(set.intersection(*map(set, epochs))) if epochs else []
+    first = {start: min(key for key in shared if key[0] == start) for start in {key[FIRST] for key in shared}}
+    later = [key for key in shared if key != first[key[FIRST]]]
+    keys = tuple(later or shared)
+    shape = (len(ranks), len(keys))
+    train, wait, busy = (np.full(shape, np.nan) for _ in range(3))
+    for row, (rank, mine) in enumerate(zip(ranks, epochs, strict=True)):
+        gpu = next((gpu for gpu in rank.run.gpus if gpu.index == rank.last.gpu), None)
+        for column, key in enumerate(keys):
+            epoch = mine[key]
+            end = epoch.end_t_s or epoch.start_t_s
+            train[row, column], wait[row, column] = end - epoch.start_t_s, epoch.data_wait_s
+            busy[row, column] = _mean_busy(gpu, rank.run.step_s, epoch.start_t_s, end)
+    spans = [_span(epochs[0][key], ranks[0].node.shift_s) for key in keys]
+    return RankTable(ranks, keys, train, wait, busy, np.array(spans).reshape(-1, 2))
+
+
+def _span(epoch: InsideEpoch, shift_s: float) -> tuple[float, float]:
+    return epoch.start_t_s + shift_s, (epoch.end_t_s or epoch.start_t_s) + shift_s
+
+
+def _mean_busy(gpu: NodeGpu | None, step_s: float, start_s: float, end_s: float) -> float:
+    """Return a GPU's mean utilisation in a stretch; of one that is shorter than a reading nothing is known."""
+    if gpu is None:
+        return float("nan")
+    part = gpu.util_pct[int(np.ceil(start_s / step_s)) : int(end_s / step_s)]
+    known = part[np.isfinite(part)]
+    return float(known.mean()) if len(known) else float("nan")
+
+
+def rows_of(table: RankTable, last: Floats) -> tuple[RankRow, ...]:
+    """Return the ranks in numbers; `last` is in which share of the epochs each was the one that all waited for."""
+    return tuple(
+        RankRow(
+            rank=rank.rank,
+            node=rank.node.name,
+            gpu=rank.last.gpu,
+            epochs=len(table.keys),
+            train_s=_mean(table.train_s[row]),
+            data_wait_s=_mean(table.data_wait_s[row]),
+            busy_pct=_mean(table.busy_pct[row]),
+            last_share=float(last[row]),
+        )
+        for row, rank in enumerate(table.ranks)
+    )
+
+
+def _mean(values: Floats) -> float | None:
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else None

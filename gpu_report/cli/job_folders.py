@@ -1,0 +1,116 @@
+"""A job of several nodes: which folders are its nodes, each analysed and cut down, in processes where that pays."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from concurrent.futures import ProcessPoolExecutor
+from typing import TYPE_CHECKING
+
+from gpu_report import schema
+from gpu_report.cli.common import say
+from gpu_report.errors import InputError
+from gpu_report.run_folder import read_json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from gpu_report.model import NodeRun, Options
+    from gpu_report.render.redaction.redact import JobRedaction
+    from gpu_report.terminal import ProgressLine
+
+# A process of its own has to import pandas first, which takes as long as to read so many bytes.
+WORTH_A_PROCESS = 20 << 20
+MOST_PROCESSES = 8  # each of an hour of 8 GPUs takes 300 MB
+
+
+def nodes_of(runs: Sequence[Path]) -> list[Path]:
+    """Return the run folders of a job's nodes; empty where a single run is named, or none.
+
+    They are named one by one, or lie in one folder, all of the same job: InputError where that holds several jobs.
+    """
+    distinct = list({path.resolve(): path for path in runs}.values())
+    if len(distinct) > 1:
+        return distinct
+    if not distinct or not distinct[0].is_dir() or _is_run(distinct[0]):
+        return []
+    found = sorted(path for path in distinct[0].glob("*") if path.is_dir() and _is_run(path))
+    if len(found) < 2:
+        return []
+    return found if _are_of_one_job(found) else []
+
+
+def _is_run(path: Path) -> bool:
+    return (path / schema.SAMPLES_CSV).is_file()
+
+
+def _are_of_one_job(folders: Sequence[Path]) -> bool:
+    """Tell whether runs in one folder are the nodes of one job: as they were told; a folder of any runs is none."""
+    jobs = []
+    for folder in folders:
+        try:
+            job = read_json(folder / schema.RUN_JSON).get("job")
+        except InputError:
+            continue
+        jobs.append(job if isinstance(job, dict) else {})
+    ids = {job.get("id") for job in jobs}
+    return len(ids) == 1 and (None not in ids or all((job.get("nodes") or 1) > 1 for job in jobs))
+
+
+def read_nodes(
+    folders: Sequence[Path], options: Options, progress: ProgressLine, redaction: JobRedaction | None = None
+) -> tuple[list[NodeRun], list[str]]:
+    """Return what is kept of each node, and notes on those that cannot be read; InputError where none can be."""
+    tasks = [(folder, options) for folder in folders]
+    processes = min(_cores(), len(folders), MOST_PROCESSES)
+    if redaction is None and processes > 1 and sum(map(_size, folders)) > WORTH_A_PROCESS:
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(processes, mp_context=context) as pool:
+            found = _followed(pool.map(_node, tasks), folders, progress)
+    else:
+        found = _followed((_node(task, redaction) for task in tasks), folders, progress)
+    nodes = [each for each in found if not isinstance(each, str)]
+    notes = [each for each in found if isinstance(each, str)]
+    if not nodes:
+        raise InputError(notes[0])
+    for note in notes:
+        say(f"note: {note}")
+    return nodes, notes
+
+
+def _followed(results: object, folders: Sequence[Path], progress: ProgressLine) -> list[NodeRun | str]:
+    """Return all results, and say how many there are so far."""
+    found: list[NodeRun | str] = []
+    progress.step(f"reading {len(folders)} nodes ...")
+    for result in results:  # type: ignore[attr-defined] # any iterable
+        found.append(result)
+        progress.step(f"reading nodes: {len(found)} of {len(folders)} ...")
+    return found
+
+
+def _node(task: tuple[Path, Options], redaction: JobRedaction | None = None) -> NodeRun | str:
+    """Return what is kept of one node, or why it cannot be read."""
+    from gpu_report.analyse import analyse
+    from gpu_report.analyse.job import node_run
+    from gpu_report.load import load_run
+
+    folder, options = task
+    try:
+        analysis = analyse(load_run(folder), options)
+    except InputError as error:
+        return str(error)
+    if redaction is not None:
+        redaction.learn(analysis)
+    return node_run(analysis)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _size(folder: Path) -> int:
+    try:
+        return (folder / schema.SAMPLES_CSV).stat().st_size
+    except OSError:
+        return 0

@@ -1,0 +1,1 @@
+"""A job of several nodes as a page, as JSON and for a terminal."""

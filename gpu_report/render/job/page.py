@@ -1,0 +1,120 @@
+"""A job of several nodes as one HTML page that needs nothing else: same look, policy and escaping as the report."""
+
+from collections.abc import Sequence
+
+from gpu_report import __version__
+from gpu_report.catalogue import RULES, cause_words, row_words
+from gpu_report.model import Finding, Job, JobFinding, JobNode, NodeRun
+from gpu_report.render.comparison.page import small_page
+from gpu_report.render.formatting import duration, elapsed, sentence, share, tied, utc
+from gpu_report.render.job.rows import RANK_HEAD, clock_words, node_table, rank_rows
+from gpu_report.render.job.strips import timeline
+from gpu_report.render.job.titles import TITLES
+from gpu_report.render.job.view import JobFindingView, JobView, NodeView
+from gpu_report.render.page.view import Table
+from gpu_report.wording import counted, where_words
+
+TEMPLATE = "job.html.j2"
+STYLE = "job.css"
+SCRIPTS = ("settings", "job")
+MOST_RANKS = 32  # rows of the table: a screen
+MOST_ROWS = 5  # of a node's ledger
+MOST_FINDINGS = 4  # of a node: its own report has all
+SEVERITY_WORDS = {"critical": "Critical", "warning": "Warning", "info": "Note"}
+
+
+def render_job_html(job: Job) -> str:
+    """Return a job as one HTML page that works offline and loads nothing."""
+    return small_page(TEMPLATE, STYLE, compose_job(job), SCRIPTS)
+
+
+def compose_job(job: Job) -> JobView:
+    """Return what the page says about a job."""
+    first, *rest = [said.text for said in job.verdict] or [""]
+    late = next((finding.node for finding in job.findings if finding.rule == "straggler"), None)
+    ranks = rank_rows(job)
+    named = f"Job {job.id}" if job.id else "Job"
+    nodes = counted(len(job.nodes), "node")
+    return JobView(
+        title=f"{named}: {nodes}, {counted(job.gpu_count, 'GPU')}",
+        subtitle=f"{utc(job.start_wall_s)}, {duration(job.duration_s)}",
+        mood=_mood(job),
+        verdict=tied(first),
+        verdict_rest=tied(" ".join(rest)),
+        findings=tuple(_job_finding(finding) for finding in job.findings),
+        timeline=timeline(job, late),
+        nodes=node_table(job),
+        clocks=sentence(clock_words(job)),
+        ranks=Table(RANK_HEAD, (True, False, False, True, True, True, True), tuple(ranks[:MOST_RANKS])),
+        more_ranks=f"{counted(len(ranks) - MOST_RANKS, 'more rank')} in the JSON (`--json`)"
+        if len(ranks) > MOST_RANKS
+        else "",
+        each_node=tuple(_node(number, node) for number, node in enumerate(job.nodes)),
+        notes=job.notes,
+        tool=f"gpu-report {__version__}",
+    )
+
+
+def _mood(job: Job) -> str:
+    if any(finding.severity == "critical" for finding in job.findings):
+        return "critical"
+    return "warning" if any(finding.severity == "warning" for finding in job.findings) else "good"
+
+
+def _job_finding(finding: JobFinding) -> JobFindingView:
+    whole = finding.rule != "stall-from-node"
+    return JobFindingView(
+        id=finding.id,
+        title=TITLES[finding.rule],
+        severity=finding.severity,
+        severity_word=SEVERITY_WORDS[finding.severity],
+        summary=sentence(finding.summary),
+        where=", ".join(map(where_words, finding.where)),
+        advice=sentence(finding.advice) if finding.advice else "",
+        when="" if whole else f"{elapsed(finding.start_t_s)} to {elapsed(finding.end_t_s)}",
+    )
+
+
+def _node(number: int, node: JobNode) -> NodeView:
+    run = node.run
+    if run is None:
+        return NodeView(
+            f"node-{number}-details",
+            node.name,
+            "",
+            "Nothing was recorded of it, or its folder was not given.",
+            (),
+            (),
+            "",
+        )
+    return NodeView(
+        id=f"node-{number}-details",
+        name=node.name,
+        host=run.host or "",
+        verdict=tied(run.verdict),
+        findings=tuple(_of_node(finding, node) for finding in _worst(run)),
+        ledger=_ledger(run),
+        command=f"gpu-report render {node.name.replace(' ', '-')}.html {run.path}",
+    )
+
+
+def _worst(run: NodeRun) -> Sequence[Finding]:
+    return run.findings[:MOST_FINDINGS]
+
+
+def _of_node(finding: Finding, node: JobNode) -> JobFindingView:
+    return JobFindingView(
+        id="",
+        title=RULES[finding.rule].title,
+        severity=finding.severity,
+        severity_word=SEVERITY_WORDS[finding.severity],
+        summary=sentence(finding.summary),
+        where=", ".join(map(where_words, finding.where[:2])),
+        advice="" if finding.cause is None else cause_words(finding.cause.name),
+        when=elapsed(max(finding.start_t_s + node.shift_s, 0.0)),
+    )
+
+
+def _ledger(run: NodeRun) -> tuple[tuple[str, str], ...]:
+    rows = sorted(run.ledger, key=lambda row: -row.share)[:MOST_ROWS]
+    return tuple((row_words(row.name), share(row.share)) for row in rows if row.share > 0)

@@ -1,0 +1,94 @@
+"""The tables of a job: its nodes with their clocks, and its ranks."""
+
+from collections import Counter
+
+from gpu_report.model import Job, JobNode, NodeRun, RankRow
+from gpu_report.render.formatting import duration, quantity, share
+from gpu_report.render.page.view import Table
+from gpu_report.wording import MISSING, brief_seconds
+
+NODE_HEAD = ("Node", "Host", "GPUs", "Ranks", "Busy in training", "Clock", "Fits to", "UTC to", "Recorded")
+NODE_NUMERIC = (False, False, False, False, True, True, True, True, True)
+RANK_HEAD = ("Rank", "Node", "GPU", "Training an epoch", "Waiting for data", "GPU busy", "Slowest in")
+LARGE_S = 60.0
+REFERENCE = "reference"
+
+
+def node_table(job: Job) -> Table:
+    """Return the nodes; one that is missing says so."""
+    first = job.nodes[0]
+    rows = [_node(node, node.run, is_first=node is first) if node.run else _missing(node) for node in job.nodes]
+    return Table(NODE_HEAD, NODE_NUMERIC, tuple(rows))
+
+
+def _missing(node: JobNode) -> tuple[str, ...]:
+    return (node.name, "missing", *([MISSING] * (len(NODE_HEAD) - 2)))
+
+
+def _node(node: JobNode, run: NodeRun, *, is_first: bool) -> tuple[str, ...]:
+    clock = node.clock
+    return (
+        node.name,
+        run.host or MISSING,
+        gpu_words(run),
+        _ranks(run),
+        quantity(run.busy_pct, "%"),
+        REFERENCE if is_first else ahead_words(None if clock is None else clock.ahead_s),
+        "" if is_first else MISSING if clock is None or clock.residual_s is None else brief_seconds(clock.residual_s),
+        MISSING if clock is None or clock.error_s is None else brief_seconds(clock.error_s),
+        duration(run.duration_s),
+    )
+
+
+def gpu_words(run: NodeRun) -> str:
+    """Return a node's GPUs: 8 x NVIDIA H200."""
+    names = Counter(gpu.name or "GPU" for gpu in run.gpus)
+    return ", ".join(f"{count} \u00d7 {name}" for name, count in names.items()) or MISSING
+
+
+def _ranks(run: NodeRun) -> str:
+    """Return a node's ranks: 8 to 15."""
+    numbers = sorted({each.rank for each in run.ranks} or {each.rank for each in run.job.ranks})
+    if not numbers:
+        return MISSING
+    whole = numbers == list(range(numbers[0], numbers[-1] + 1)) and len(numbers) > 1
+    return f"{numbers[0]} to {numbers[-1]}" if whole else ", ".join(map(str, numbers))
+
+
+def ahead_words(ahead_s: float | None) -> str:
+    """Return how far a clock is ahead of the first node's: +0.40 s."""
+    if ahead_s is None:
+        return MISSING
+    size = abs(ahead_s)
+    words = duration(size) if size >= LARGE_S else brief_seconds(size)
+    return ("\u2212" if ahead_s < 0 else "+") + words
+
+
+def clock_words(job: Job) -> str:
+    """Return how the clocks were brought together."""
+    if not job.aligned:
+        return f"clocks could not be aligned, so that no cause is followed from node to node: {job.why_not_aligned}"
+    clocks = [node.clock for node, _ in job.recorded[1:] if node.clock is not None]
+    fits = [clock.residual_s for clock in clocks if clock.residual_s is not None]
+    if not fits:
+        return "clocks are taken as they were set: no epochs of several nodes say more"
+    count = min(clock.barriers for clock in clocks if clock.barriers)
+    return f"clocks are aligned by {count} barriers of the training, to within {brief_seconds(max(fits))}"
+
+
+def rank_rows(job: Job) -> list[tuple[str, ...]]:
+    """Return the ranks, the one that waited longest for data first."""
+    ordered = sorted(job.ranks, key=lambda row: (-round(row.last_share, 2), -(row.data_wait_s or 0.0), row.rank))
+    return [_rank(row) for row in ordered]
+
+
+def _rank(row: RankRow) -> tuple[str, ...]:
+    return (
+        str(row.rank),
+        row.node,
+        MISSING if row.gpu is None else str(row.gpu),
+        brief_seconds(row.train_s),
+        brief_seconds(row.data_wait_s),
+        quantity(row.busy_pct, "%"),
+        f"{share(row.last_share)} of {row.epochs} epochs" if row.epochs else MISSING,
+    )

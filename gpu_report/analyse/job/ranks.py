@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from gpu_report.model import InsideEpoch, JobNode, NodeGpu, NodeRun, RankRow, RankTraining
+from gpu_report.model import InsideEpoch, JobNode, NodeRun, RankRow, RankTraining
 
 Floats = npt.NDArray[np.float64]
 Key = tuple[int, int, int]  # start of the ranks, epoch, attempt
@@ -72,30 +72,37 @@ def rank_table(ranks: tuple[RankOfJob, ...]) -> RankTable:
     first = {start: min(key for key in shared if key[0] == start) for start in {key[FIRST] for key in shared}}
     later = [key for key in shared if key != first[key[FIRST]]]
     keys = tuple(later or shared)
-    shape = (len(ranks), len(keys))
-    train, wait, busy = (np.full(shape, np.nan) for _ in range(3))
-    for row, (rank, mine) in enumerate(zip(ranks, epochs, strict=True)):
-        gpu = next((gpu for gpu in rank.run.gpus if gpu.index == rank.last.gpu), None)
-        for column, key in enumerate(keys):
-            epoch = mine[key]
-            end = epoch.end_t_s or epoch.start_t_s
-            train[row, column], wait[row, column] = end - epoch.start_t_s, epoch.data_wait_s
-            busy[row, column] = _mean_busy(gpu, rank.run.step_s, epoch.start_t_s, end)
-    spans = [_span(epochs[0][key], ranks[0].node.shift_s) for key in keys]
-    return RankTable(ranks, keys, train, wait, busy, np.array(spans).reshape(-1, 2))
+    if not keys:
+        nothing = np.empty((len(ranks), 0))
+        return RankTable(ranks, (), nothing, nothing, nothing, np.empty((0, 2)))
+    spans = [np.array([_span(mine[key]) for key in keys]) for mine in epochs]
+    return RankTable(
+        ranks,
+        keys,
+        train_s=np.array([span[:, 1] - span[:, 0] for span in spans]),
+        data_wait_s=np.array([[mine[key].data_wait_s for key in keys] for mine in epochs]),
+        busy_pct=np.array([_busy_in(rank, span) for rank, span in zip(ranks, spans, strict=True)]),
+        span_s=spans[0] + ranks[0].node.shift_s,
+    )
 
 
-def _span(epoch: InsideEpoch, shift_s: float) -> tuple[float, float]:
-    return epoch.start_t_s + shift_s, (epoch.end_t_s or epoch.start_t_s) + shift_s
+def _span(epoch: InsideEpoch) -> tuple[float, float]:
+    return epoch.start_t_s, epoch.end_t_s or epoch.start_t_s
 
 
-def _mean_busy(gpu: NodeGpu | None, step_s: float, start_s: float, end_s: float) -> float:
-    """Return a GPU's mean utilisation in a stretch; of one that is shorter than a reading nothing is known."""
+def _busy_in(rank: RankOfJob, spans_s: Floats) -> Floats:
+    """Return the mean utilisation of a rank's GPU in each span; of one that is shorter than a reading it is NaN."""
+    gpu = next((gpu for gpu in rank.run.gpus if gpu.index == rank.last.gpu), None)
     if gpu is None:
-        return float("nan")
-    part = gpu.util_pct[int(np.ceil(start_s / step_s)) : int(end_s / step_s)]
-    known = part[np.isfinite(part)]
-    return float(known.mean()) if len(known) else float("nan")
+        return np.full(len(spans_s), np.nan)
+    known = np.isfinite(gpu.util_pct)
+    sums = np.concatenate([[0.0], np.cumsum(np.where(known, gpu.util_pct, 0.0))])
+    counts = np.concatenate([[0], np.cumsum(known)])
+    first, last = np.ceil(spans_s[:, 0] / rank.run.step_s), np.floor(spans_s[:, 1] / rank.run.step_s)
+    begin, end = (np.clip(edge, 0, len(known)).astype(np.int64) for edge in (first, np.maximum(first, last)))
+    number = counts[end] - counts[begin]
+    means: Floats = np.divide(sums[end] - sums[begin], number, out=np.full(len(number), np.nan), where=number > 0)
+    return means
 
 
 def rows_of(table: RankTable, last: Floats) -> tuple[RankRow, ...]:

@@ -1,13 +1,14 @@
 """The lines of one process of YOLO (`inside/*.jsonl`): read in blocks, put on the run's clock, each as what it says.
 
 A training of a week has half a million of them. What ranks beyond the first say between the beginning and the end of a
-run, all of which rank 0 says too, is passed over where it is much.
+run, all of which rank 0 says too, is passed over where it is much. In a job of several nodes each node's first rank is
+read whole, and of the others all epochs.
 """
 
 import json
 import re
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import Any, Final, NamedTuple, get_args
 
 import numpy as np
@@ -24,6 +25,7 @@ BLOCK_BYTES: Final = 1 << 20
 SUM_SLACK: Final = 0.01  # of a validation's length: its parts are rounded, and counted by two clocks
 LEFT_OUT: Final = "left out"  # the kind of a line of our own, where lines are passed over
 KEPT_BYTES: Final = 1 << 15  # on either side of what a rank beyond the first says seldom: some hundred lines
+EPOCH: Final = b'"kind": "epoch"'
 SELDOM: Final = re.compile(rb'"kind": "(?!phase|epoch|batches|progress)')
 
 
@@ -87,7 +89,8 @@ def text(value: object) -> str | None:
 
 def _spans(data: bytes) -> list[bytes]:
     """Return the stretches of a file to be read: all of it, but of a rank beyond the first."""
-    if len(data) <= 4 * KEPT_BYTES or not _follows(data):
+    said = {} if len(data) <= 4 * KEPT_BYTES else _first(data)
+    if not whole(said.get("rank")) or _leads(said):
         return [data]
     marks = [0, *(match.start() for match in SELDOM.finditer(data)), len(data)]
     spans: list[tuple[int, int]] = []
@@ -98,16 +101,34 @@ def _spans(data: bytes) -> list[bytes]:
             spans[-1] = spans[-1][0], max(end, spans[-1][1])
         else:
             spans.append((begin, end))
-    return [data[begin:end] for begin, end in spans]
+    kept = [data[begin:end] for begin, end in spans]
+    if not _is_of_several_nodes(said):
+        return kept
+    between = [_epochs_in(data[end:begin]) for (_, end), (begin, _) in pairwise(spans)]
+    return [each for pair in zip_longest(kept, between, fillvalue=b"") for each in pair if each]
 
 
-def _follows(data: bytes) -> bool:
-    """Tell whether a file is of a rank beyond the first, by its first line."""
+def _epochs_in(data: bytes) -> bytes:
+    """Return what a rank says of whole epochs: of the ranks of other nodes nobody else says how long they waited."""
+    return b"".join(line for line in data.splitlines(keepends=True) if EPOCH in line)
+
+
+def _first(data: bytes) -> Mapping[str, Any]:
+    """Return the first line of a file, by which it is known whose it is."""
     try:
         first = json.loads(data[: data.find(b"\n")])
     except (ValueError, RecursionError):
-        return False
-    return isinstance(first, dict) and bool(whole(first.get("rank")))
+        return {}
+    return first if isinstance(first, dict) else {}
+
+
+def _leads(said: Mapping[str, Any]) -> bool:
+    """Tell whether a rank is the first of a node on which no rank 0 says what all ranks do."""
+    return _is_of_several_nodes(said) and whole(said.get("local_rank")) == 0
+
+
+def _is_of_several_nodes(said: Mapping[str, Any]) -> bool:
+    return (whole(said.get("nodes")) or 1) > 1
 
 
 def _blocks(data: bytes) -> Iterator[bytes]:

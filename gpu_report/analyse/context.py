@@ -224,7 +224,8 @@ def build_context(run: Run, options: Options) -> Context:
     # in a validation ranks wait for the one that validates: in one that takes far too long, for what holds it up
     validated = union(usual_validations(timeline.phases, timeline.epoch_ends))
     waiting = tuple(use & apart(each) & outside(each, validated) for each, use in zip(series, usable, strict=True))
-    waits = busy_waits_of(series, waiting, activity.used_gpus)
+    on_other_nodes = run.job.is_of_several_nodes
+    waits = busy_waits_of(series, waiting, activity.used_gpus, on_other_nodes=on_other_nodes)
     trains = tuple(use & _trains(each, timeline.phases, waits) for each, use in zip(series, usable, strict=True))
     drops = tuple(
         drop

@@ -53,4 +53,6 @@ class JobPart:
     @property
     def is_of_several_nodes(self) -> bool:
         """Tell whether the job has ranks on other nodes."""
-        return (self.nodes or 1) > 1 or (self.world_size or 1) > max(len(self.ranks), 1)
+        if self.nodes is not None:
+            return self.nodes > 1
+        return bool(self.ranks) and (self.world_size or 1) > len(self.ranks)

@@ -18,7 +18,7 @@ FEWEST = 2  # barriers that say how well they fit
 
 
 def barriers(node: NodeRun) -> dict[Barrier, float]:
-    """Return when a node passed each barrier, in UTC seconds by its own wall clock: the one in the middle of its ranks."""
+    """Return when a node passed each barrier, in UTC seconds by its own wall clock: when its middle rank did."""
     passed: dict[Barrier, list[float]] = {}
     for rank in node.ranks:
         first = rank.epochs[0] if rank.epochs else None

@@ -59,10 +59,12 @@ def _finding(context: Context, interval: Interval, late: int | None) -> Finding:
     span = interval.span
     signals = context.signals.of(interval.gpu, *span)
     power = signals.gpu_within("power_w")
-    peer = f"GPU {late}" if late is not None else "another GPU"
+    elsewhere = context.run.job.is_of_several_nodes
+    another = "a GPU of another node" if elsewhere else "another GPU"
+    peer = f"GPU {late}" if late is not None else another
     seconds = f"{interval.duration_s:.0f} s"
     waited = f"GPU {interval.gpu} waited {seconds} for {peer}"
-    all_wait = late is None and not context.gpus_not_waiting(interval.gpu, span)
+    all_wait = late is None and not elsewhere and not context.gpus_not_waiting(interval.gpu, span)
     if all_wait:
         waited = f"All GPUs of the training waited {seconds} for each other"
     return context.finding(

@@ -14,11 +14,14 @@ from gpu_report.model import Interval
 
 
 def busy_waits_of(
-    series: Sequence[GpuSeries], usable: Sequence[Bools], used_gpus: Collection[int]
+    series: Sequence[GpuSeries], usable: Sequence[Bools], used_gpus: Collection[int], *, on_other_nodes: bool = False
 ) -> tuple[Interval, ...]:
-    """Return where GPUs of a training on several are busy only waiting for another, in order of time."""
+    """Return where GPUs of a training on several are busy only waiting for another, in order of time.
+
+    The others may all be `on_other_nodes` of a job.
+    """
     pairs = [(each, use) for each, use in zip(series, usable, strict=True) if each.gpu in used_gpus]
-    waits = [wait for each, use in pairs for wait in busy_waits(each, use)] if len(pairs) > 1 else []
+    waits = [wait for each, use in pairs for wait in busy_waits(each, use)] if len(pairs) > 1 or on_other_nodes else []
     return tuple(sorted(waits, key=lambda wait: (wait.start_t_s, wait.gpu)))
 
 

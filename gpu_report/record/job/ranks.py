@@ -23,6 +23,7 @@ def reported_job(folder: Path) -> dict[str, Any]:
         each["rank"]: {name: each.get(name) for name in ("rank", "local_rank", "gpu_uuid", "pid")} for each in said
     }
     known = {name: said[-1].get(theirs) for name, theirs in OF_JOB.items()}
+    known["scheduler"] = "torchrun"  # nobody else starts ranks with these variables
     return {**{n: v for n, v in known.items() if v is not None}, "ranks": [ranks[rank] for rank in sorted(ranks)]}
 
 

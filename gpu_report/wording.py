@@ -1,7 +1,8 @@
 """Words for numbers: amounts and changes with their units, lengths of time, counts; and how sentences begin."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 from gpu_report.model import CodeLine, CodeLocation, Ending, Frame, LineChange, ValidationPart
 
@@ -44,6 +45,12 @@ def amount(value: float | None, unit: str) -> str:
     if unit == "J/image" and abs(value) < 1:
         text = f"{value:.2g}"  # a small model takes a tenth of a joule
     return f"{text} {unit}".strip()
+
+
+def gpu_models(names: Iterable[str | None]) -> str:
+    """Return the models of some GPUs: NVIDIA H200, or 8 x NVIDIA H200; empty of none."""
+    models = Counter(name or "GPU of unknown model" for name in names)
+    return ", ".join(name if count == 1 else f"{count} \u00d7 {name}" for name, count in models.items())
 
 
 def counted(count: int, one: str, many: str | None = None) -> str:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import multiprocessing
 import os
 from concurrent.futures import ProcessPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gpu_report import schema
 from gpu_report.cli.common import say
 from gpu_report.errors import InputError
+from gpu_report.model import JobPart
 from gpu_report.run_folder import read_json
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from gpu_report.model import NodeRun, Options
@@ -28,7 +29,7 @@ MOST_PROCESSES = 8  # each of an hour of 8 GPUs takes 300 MB
 def nodes_of(runs: Sequence[Path]) -> list[Path]:
     """Return the run folders of a job's nodes; empty where a single run is named, or none.
 
-    They are named one by one, or lie in one folder, all of the same job: InputError where that holds several jobs.
+    They are named one by one, or lie in one folder that holds nothing but nodes.
     """
     distinct = list({path.resolve(): path for path in runs}.values())
     if len(distinct) > 1:
@@ -38,30 +39,47 @@ def nodes_of(runs: Sequence[Path]) -> list[Path]:
     found = sorted(path for path in distinct[0].glob("*") if path.is_dir() and _is_run(path))
     if len(found) < 2:
         return []
-    return found if _are_of_one_job(found) else []
+    return found if _are_nodes(found) else []
 
 
 def _is_run(path: Path) -> bool:
     return (path / schema.SAMPLES_CSV).is_file()
 
 
-def _are_of_one_job(folders: Sequence[Path]) -> bool:
-    """Tell whether runs in one folder are the nodes of one job: as they were told; a folder of any runs is none."""
-    jobs = []
-    for folder in folders:
-        try:
-            job = read_json(folder / schema.RUN_JSON).get("job")
-        except InputError:
-            continue
-        jobs.append(job if isinstance(job, dict) else {})
+def _are_nodes(folders: Sequence[Path]) -> bool:
+    """Tell whether runs in one folder are nodes of a job, as they were told; a folder of any runs is none."""
+    jobs = [_job(folder) for folder in folders]
     ids = {job.get("id") for job in jobs}
-    return len(ids) == 1 and (None not in ids or all((job.get("nodes") or 1) > 1 for job in jobs))
+    return (len(ids) == 1 and None not in ids) or all(_nodes(job) > 1 for job in jobs)
+
+
+def _job(folder: Path) -> Mapping[str, Any]:
+    """Return what a recording says of its job; of one that is broken, or older, nothing."""
+    try:
+        job = read_json(folder / schema.RUN_JSON).get("job")
+    except InputError:
+        return {}
+    return job if isinstance(job, dict) else {}
+
+
+def _nodes(job: Mapping[str, Any]) -> int:
+    nodes = job.get("nodes")
+    return nodes if isinstance(nodes, int) else 1
+
+
+def _refuse_several_jobs(folders: Sequence[Path]) -> None:
+    """Raise InputError where folders are of several jobs, before any of them is analysed."""
+    from gpu_report.analyse.job.nodes import refuse_several_jobs
+
+    ids = [(str(folder), _job(folder).get("id")) for folder in folders]
+    refuse_several_jobs([(path, JobPart(id=name)) for path, name in ids if isinstance(name, str)])
 
 
 def read_nodes(
     folders: Sequence[Path], options: Options, progress: ProgressLine, redaction: JobRedaction | None = None
 ) -> tuple[list[NodeRun], list[str]]:
     """Return what is kept of each node, and notes on those that cannot be read; InputError where none can be."""
+    _refuse_several_jobs(folders)
     tasks = [(folder, options) for folder in folders]
     processes = min(_cores(), len(folders), MOST_PROCESSES)
     if redaction is None and processes > 1 and sum(map(_size, folders)) > WORTH_A_PROCESS:

@@ -64,11 +64,12 @@ def render(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
     """
     refuse_twice((output, json_path))
     options = Options(drop_percent, drop_seconds, price_per_hour)
-    nodes = nodes_of((*runs, *filter(None, [named])))
+    run = run_of(runs[0] if runs else None, named)
+    nodes = nodes_of(runs or tuple(filter(None, [named])))
     if nodes:
         said = _render_job(nodes, output, json_path, options, redacted=redacted)
     else:
-        said = _render_run(run_of(runs[0] if runs else None, named), output, json_path, options, redacted=redacted)
+        said = _render_run(run, output, json_path, options, redacted=redacted)
     for number, line in enumerate(said.split("\n")):
         click.echo(without_commands(with_command_lines(line if number else f"{output}: {line}")))
     if open_it:

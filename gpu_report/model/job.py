@@ -24,7 +24,6 @@ JobRule = Literal[
     "clocks-apart",
     "clocks-unknown",
     "same-host",
-    "nccl",
 ]
 
 

@@ -11,6 +11,7 @@ from gpu_report.analyse.job.nodes import (
     names_of,
     node_rank,
     refuse_several_jobs,
+    refuse_strangers,
 )
 from gpu_report.analyse.job.ranks import RankOfJob, rank_table, ranks_of, rows_of
 from gpu_report.analyse.job.straggler import find_straggler
@@ -26,6 +27,7 @@ def analyse_job(runs: Sequence[NodeRun], unreadable: Sequence[str] = ()) -> Job:
     `unreadable` are notes on nodes that could not be read.
     """
     refuse_several_jobs([(run.path, run.job) for run in runs])
+    refuse_strangers(runs)
     ordered, notes = in_order(runs)
     found, names = clocks(ordered), names_of(ordered)
     starts = [run.start_wall_s - ahead_of(clock) for run, clock in zip(ordered, found, strict=True)]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from gpu_report.analyse.job import thresholds as th
 from gpu_report.errors import InputError
 from gpu_report.model import JobPart, NodeRun
-from gpu_report.wording import counted
+from gpu_report.wording import counted, gpu_models
 
 
 def refuse_several_jobs(parts: Sequence[tuple[str, JobPart]]) -> None:
@@ -19,21 +19,40 @@ def refuse_several_jobs(parts: Sequence[tuple[str, JobPart]]) -> None:
             )
 
 
+def refuse_strangers(runs: Sequence[NodeRun]) -> None:
+    """Raise InputError where nothing says that runs belong together: no job, and no common time."""
+    if any(run.job.id or run.job.is_of_several_nodes for run in runs) or are_of_one_time(runs):
+        return
+    raise InputError(
+        f"{runs[0].path} and {runs[1].path} are of different times, and neither says that it is a node of a job: "
+        "render each by itself"
+    )
+
+
 def in_order(runs: Sequence[NodeRun]) -> tuple[list[NodeRun], list[str]]:
-    """Return the nodes by their rank, and notes on recordings that are left out: earlier attempts of the same node."""
+    """Return the nodes by their rank, and notes on recordings left out: earlier attempts of a node, and repetitions."""
     kept: list[NodeRun] = []
     notes: list[str] = []
     for run in sorted(runs, key=lambda run: -run.start_wall_s):
-        later = next((each for each in kept if _is_same_node(run, each) and not _overlap(run, each)), None)
-        if later is None:
+        same = next((each for each in kept if _is_same_node(run, each)), None)
+        if same is None:
             kept.append(run)
         else:
-            notes.append(f"{run.path} is an earlier attempt of the node in {later.path}: it is left out")
+            which = "has the same ranks as" if _overlap(run, same) else "is an earlier attempt of the node in"
+            notes.append(f"{run.path} {which} {same.path}: it is left out")
     return sorted(kept, key=_place), notes
 
 
 def _is_same_node(one: NodeRun, other: NodeRun) -> bool:
-    return one.host == other.host and node_rank(one) is not None and node_rank(one) == node_rank(other)
+    """Tell whether both are of the same ranks, or the same node at another time; host names alone say nothing."""
+    if node_rank(one) is None or node_rank(one) != node_rank(other):
+        return False
+    shared = _rank_numbers(one) & _rank_numbers(other)
+    return bool(shared) or (one.host == other.host and not _overlap(one, other))
+
+
+def _rank_numbers(run: NodeRun) -> set[int]:
+    return {rank.rank for rank in run.ranks} | {rank.rank for rank in run.job.ranks}
 
 
 def _overlap(one: NodeRun, other: NodeRun) -> bool:
@@ -90,7 +109,7 @@ def missing_nodes(runs: Sequence[NodeRun]) -> list[int | None]:
 def missing_ranks(runs: Sequence[NodeRun]) -> list[int]:
     """Return the ranks of the training of which no recording has anything."""
     said = max((run.job.world_size or 0 for run in runs), default=0)
-    known = {rank.rank for run in runs for rank in run.ranks} | {rank.rank for run in runs for rank in run.job.ranks}
+    known = set().union(*map(_rank_numbers, runs))
     return sorted(set(range(said)) - known) if known else []
 
 
@@ -100,15 +119,12 @@ def host_words(runs: Sequence[NodeRun]) -> str:
     return next((host for host, count in hosts.most_common(1) if count > 1), "")
 
 
-def gpus_of(run: NodeRun) -> str:
-    """Return a node's GPUs in words: 8 x NVIDIA H200."""
-    names = Counter(gpu.name or "GPU" for gpu in run.gpus)
-    return ", ".join(f"{count} \u00d7 {name}" for name, count in names.items()) or "no GPU"
-
-
 def unequal(runs: Sequence[NodeRun]) -> str:
     """Return how nodes' GPUs differ, in words; empty where all nodes have the same."""
-    kinds = {gpus_of(run): name for run, name in zip(reversed(runs), reversed(names_of(runs)), strict=True)}
+    kinds = {
+        gpu_models(gpu.name for gpu in run.gpus) or "no GPU": name
+        for run, name in zip(reversed(runs), reversed(names_of(runs)), strict=True)
+    }
     if len(kinds) > 1:
         shown = "; ".join(f"{name} has {kind}" for kind, name in sorted(kinds.items(), key=lambda each: each[1])[:3])
         return shown + (f"; {counted(len(kinds) - 3, 'other kind')}" if len(kinds) > 3 else "")

@@ -25,7 +25,7 @@ def job_verdict(
 def _of_straggler(found: Straggler, findings: Sequence[JobFinding]) -> list[Sentence]:
     finding = next(each for each in findings if each.rule == "straggler")
     lines = found.rank.last.loading if found.kind == "input" else found.rank.last.working
-    where = f": it stands in {place_words(lines[0])}" if lines else ""
+    where = f": look at {place_words(lines[0])}" if lines else ""
     if found.kind == "input":
         first = f"Speed up data loading of {whom(found)}{where}."
     else:

@@ -1,11 +1,9 @@
 """The tables of a job: its nodes with their clocks, and its ranks."""
 
-from collections import Counter
-
 from gpu_report.model import Job, JobNode, NodeRun, RankRow
 from gpu_report.render.formatting import duration, quantity, share
 from gpu_report.render.page.view import Table
-from gpu_report.wording import MISSING, brief_seconds
+from gpu_report.wording import MISSING, brief_seconds, gpu_models
 
 NODE_HEAD = ("Node", "Host", "GPUs", "Ranks", "Busy in training", "Clock", "Fits to", "UTC to", "Recorded")
 NODE_NUMERIC = (False, False, False, False, True, True, True, True, True)
@@ -42,8 +40,7 @@ def _node(node: JobNode, run: NodeRun, *, is_first: bool) -> tuple[str, ...]:
 
 def gpu_words(run: NodeRun) -> str:
     """Return a node's GPUs: 8 x NVIDIA H200."""
-    names = Counter(gpu.name or "GPU" for gpu in run.gpus)
-    return ", ".join(f"{count} \u00d7 {name}" for name, count in names.items()) or MISSING
+    return gpu_models(gpu.name for gpu in run.gpus) or MISSING
 
 
 def _ranks(run: NodeRun) -> str:

@@ -13,5 +13,4 @@ TITLES: Mapping[JobRule, str] = {
     "clocks-apart": "Clocks differ",
     "clocks-unknown": "Clocks cannot be aligned",
     "same-host": "Same host name",
-    "nccl": "Network errors reported by NCCL",
 }

@@ -1,6 +1,5 @@
 """The top of the page: where and on what the run ran, its key numbers, and where the GPU time went."""
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
 from gpu_report.catalogue import SEVERITIES, cause_look, phase_words
@@ -30,7 +29,7 @@ from gpu_report.render.recorder_events import marked
 from gpu_report.render.samples.quantity_series import gpu_indexes
 from gpu_report.render.sentence_kinds import NEAR, own_text
 from gpu_report.render.served_words import calls_in_all
-from gpu_report.wording import counted, lower_first
+from gpu_report.wording import counted, gpu_models, lower_first
 
 LABEL_PCT = 8.0  # of the ledger's width, from which on a part has room for its share
 
@@ -61,9 +60,7 @@ def _text(sentences: Iterable[Sentence]) -> str:
 def subtitle(analysis: Analysis) -> tuple[str, ...]:
     """Return the line under the title: host, GPUs, and how the run ended."""
     recording = analysis.run.recording
-    names = Counter(gpu.name or "GPU of unknown model" for gpu in analysis.run.gpus)
-    models = [name if count == 1 else f"{count} \u00d7 {name}" for name, count in names.items()]
-    return tuple(part for part in (recording.host, ", ".join(models)) if part)
+    return tuple(part for part in (recording.host, gpu_models(gpu.name for gpu in analysis.run.gpus)) if part)
 
 
 def tiles(analysis: Analysis) -> tuple[Fact, ...]:

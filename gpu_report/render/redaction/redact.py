@@ -109,9 +109,10 @@ class JobRedaction:
         _hidden(replace(analysis, code_time=(), code_lines=()), self._hider)
 
     def redact(self, job: Job) -> Job:
-        """Return the job with placeholders."""
-        _hidden(job, self._hider)
-        hidden: Job = _hidden(job, self._hider)
+        """Return the job with placeholders, and without its id, which somebody may have given it."""
+        nameless = replace(job, id=None)
+        _hidden(nameless, self._hider)
+        hidden: Job = _hidden(nameless, self._hider)
         return replace(hidden, notes=(*hidden.notes, STATEMENT))
 
 

@@ -1,0 +1,78 @@
+"""`render` of several nodes: which folders are nodes of a job, and what is said where they are not."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from gpu_report.cli import cli
+from gpu_report.cli.job_folders import nodes_of
+
+NODES = Path(__file__).parents[2] / "data" / "two_nodes"
+SAMPLES = Path(__file__).parents[3] / "sample_runs"
+
+
+def invoked(*arguments):
+    return CliRunner().invoke(cli, ["render", *map(str, arguments)])
+
+
+def said(done):
+    """Return what was printed, or the error that the command line prints, on one line."""
+    return " ".join(f"{done.output} {done.exception or ''}".split())
+
+
+def of_job(folder, job, nodes=2):
+    """Write the beginnings of a run folder."""
+    folder.mkdir(parents=True)
+    (folder / "samples.csv").write_text("t_s\n")
+    (folder / "run.json").write_text(json.dumps({"job": {"id": job, "nodes": nodes}}))
+    return folder
+
+
+def test_a_folder_of_nodes_is_a_job_and_one_of_any_runs_is_none(tmp_path):
+    nodes = [of_job(tmp_path / "job" / f"node-{number}", "a") for number in (0, 1)]
+    (tmp_path / "job" / "notes").mkdir()
+    assert nodes_of([tmp_path / "job"]) == nodes
+    assert nodes_of([nodes[0]]) == nodes_of([nodes[0], nodes[0]]) == nodes_of([]) == []
+    assert nodes_of(nodes) == nodes
+    for number in (0, 1):
+        of_job(tmp_path / "runs" / f"run-{number}", None, nodes=1)
+    assert nodes_of([tmp_path / "runs"]) == []
+
+
+def test_two_nodes_become_one_report(tmp_path):
+    done = invoked(tmp_path / "job.html", NODES, "--json", tmp_path / "job.json")
+    assert done.exit_code == 0, done.output
+    assert "rank 1 on node 1 (node-1): look at" in said(done)
+    assert "node 0: node-0, NVIDIA H200" in done.output
+    summary = json.loads((tmp_path / "job.json").read_text())
+    assert [node["host"] for node in summary["nodes"]] == ["node-0", "node-1"]
+    assert "Slowest rank" in (tmp_path / "job.html").read_text()
+
+
+def test_a_node_that_cannot_be_read_is_a_note(tmp_path):
+    shutil.copytree(NODES / "node-1", tmp_path / "node-1")
+    done = invoked(tmp_path / "job.html", tmp_path / "node-1", tmp_path / "gone", "--redact")
+    assert done.exit_code == 0, done.output
+    assert "gone" in said(done)
+    assert "1 node of 2 is missing: node 0" in said(done)
+    assert "slow_set.py" not in (tmp_path / "job.html").read_text()
+
+
+@pytest.mark.parametrize("as_folder", [True, False])
+def test_nodes_of_two_jobs_are_an_error_that_says_so(tmp_path, as_folder):
+    nodes = [of_job(tmp_path / "runs" / job, job) for job in "ab"]
+    done = invoked(tmp_path / "x.html", *([tmp_path / "runs"] if as_folder else nodes))
+    assert done.exit_code != 0
+    assert "a is of job a," in said(done)
+    assert "render each job by itself" in said(done)
+    assert not (tmp_path / "x.html").exists()
+
+
+def test_what_is_no_job_is_refused(tmp_path):
+    done = invoked(tmp_path / "x.html", tmp_path / "gone", tmp_path / "away")
+    assert (done.exit_code != 0, "gone" in said(done)) == (True, True)
+    done = invoked(tmp_path / "x.html", NODES, "--run", SAMPLES / "healthy")
+    assert "two runs are named" in said(done)

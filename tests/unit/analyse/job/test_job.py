@@ -53,7 +53,7 @@ def test_a_rank_that_is_slow_by_chance_is_no_straggler():
     waits = [(0.1, 2.5)[number % 2] for number in range(5)]
     mixed = [
         tuple(replace(epoch, data_wait_s=wait) for epoch, wait in zip(made_epochs(), each, strict=True))
-        for each in (waits, waits[::-1][1:] + [2.5])
+        for each in (waits, [*waits[::-1][1:], 2.5])
     ]
     job = analyse_job([made_node(number, ranks=(made_rank(number, epochs=mixed[number]),)) for number in (0, 1)])
     assert "straggler" not in rules(job)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from gpu_report import schema
 from gpu_report.cli.common import say
 from gpu_report.errors import InputError
-from gpu_report.model import JobPart
 from gpu_report.run_folder import read_json
 
 if TYPE_CHECKING:
@@ -70,6 +69,7 @@ def _nodes(job: Mapping[str, Any]) -> int:
 def _refuse_several_jobs(folders: Sequence[Path]) -> None:
     """Raise InputError where folders are of several jobs, before any of them is analysed."""
     from gpu_report.analyse.job.nodes import refuse_several_jobs
+    from gpu_report.model import JobPart
 
     ids = [(str(folder), _job(folder).get("id")) for folder in folders]
     refuse_several_jobs([(path, JobPart(id=name)) for path, name in ids if isinstance(name, str)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,8 +20,10 @@ from gpu_report.cli.help_text import examples
 from gpu_report.cli.job_folders import nodes_of, read_nodes
 from gpu_report.cli.output_files import OutputFile, refuse_twice, write
 from gpu_report.cli.report_files import write_report
-from gpu_report.model import Options
 from gpu_report.terminal import ProgressLine, with_command_lines, without_commands
+
+if TYPE_CHECKING:
+    from gpu_report.model import Options
 
 
 @click.command(
@@ -62,6 +65,8 @@ def render(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
     OUTPUT is the file to write. Missing parent folders are created. RUN is a run folder or a samples CSV. Default: the
     newest run under ./gpu-runs. Several runs, or a folder of them, are the nodes of one job: they become one report.
     """
+    from gpu_report.model import Options
+
     refuse_twice((output, json_path))
     options = Options(drop_percent, drop_seconds, price_per_hour)
     run = run_of(runs[0] if runs else None, named)

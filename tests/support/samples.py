@@ -13,7 +13,8 @@ SAMPLES = ROOT / "sample_runs"
 SAME_SETUP = ROOT / "tests" / "data" / "same_setup"  # nine runs of one set-up, two of them with stalls
 ALL_NAMES = tuple(sorted(path.name for path in SAMPLES.iterdir() if path.is_dir()))
 SERVED = tuple(name for name in ALL_NAMES if name.startswith("serve-"))  # programs that call a model
-NAMES = tuple(name for name in ALL_NAMES if name not in SERVED)  # trainings
+OF_A_JOB = tuple(name for name in ALL_NAMES if name.startswith("two-nodes-"))  # two nodes of one training
+NAMES = tuple(name for name in ALL_NAMES if name not in {*SERVED, *OF_A_JOB})  # trainings
 
 
 @cache

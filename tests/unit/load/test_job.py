@@ -1,9 +1,11 @@
 """`job` of run.json as it is loaded, hostile values included."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.samples import OF_A_JOB, run_of
 
 from gpu_report.analyse import analyse
 from gpu_report.analyse.job import analyse_job, node_run
@@ -46,6 +48,20 @@ def test_a_training_on_one_machine_is_of_one_node():
     assert not JobPart(nodes=1, world_size=8, ranks=(Rank(0),)).is_of_several_nodes
     assert not JobPart().is_of_several_nodes
     assert JobPart(world_size=8, ranks=(Rank(0),)).is_of_several_nodes
+
+
+def test_two_gpus_recorded_as_two_nodes_name_the_slow_loader_also_when_a_clock_is_off():
+    runs = [node_run(analyse(run_of(name))) for name in OF_A_JOB]
+    shifted = replace(runs[1], start_wall_s=runs[1].start_wall_s + 0.4)
+    for second, ahead_s in ((runs[1], 0.0), (shifted, 0.4)):
+        job = analyse_job([runs[0], second])
+        found = next(finding for finding in job.findings if finding.rule == "straggler")
+        assert (found.node, found.rank, found.where[0].function) == ("node 1", 1, "read_slowly")
+        assert found.share_of_training == pytest.approx(
+            0.84, abs=0.03
+        )  # an epoch of the healthy pair took 1.6 s, not 9.0
+        assert job.nodes[1].clock.ahead_s == pytest.approx(ahead_s, abs=0.01)
+        assert job.nodes[1].clock.residual_s < 0.01
 
 
 def test_the_straggler_of_two_recorded_nodes_is_named():

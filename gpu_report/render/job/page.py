@@ -49,7 +49,7 @@ def compose_job(job: Job) -> JobView:
         more_ranks=f"{counted(len(ranks) - MOST_RANKS, 'more rank')} in the JSON (`--json`)"
         if len(ranks) > MOST_RANKS
         else "",
-        each_node=tuple(_node(number, node) for number, node in enumerate(job.nodes)),
+        each_node=tuple(_node(number, node, late) for number, node in enumerate(job.nodes)),
         notes=job.notes,
         tool=f"gpu-report {__version__}",
     )
@@ -75,7 +75,7 @@ def _job_finding(finding: JobFinding) -> JobFindingView:
     )
 
 
-def _node(number: int, node: JobNode) -> NodeView:
+def _node(number: int, node: JobNode, late: str | None) -> NodeView:
     run = node.run
     if run is None:
         return NodeView(
@@ -87,11 +87,12 @@ def _node(number: int, node: JobNode) -> NodeView:
             (),
             "",
         )
+    waits = f" It waits for {late} in each epoch, which shows as busy." if late not in {None, node.name} else ""
     return NodeView(
         id=f"node-{number}-details",
         name=node.name,
         host=run.host or "",
-        verdict=tied(run.verdict),
+        verdict=tied(f"{run.verdict}{waits}"),
         findings=tuple(_of_node(finding, node) for finding in _worst(run)),
         ledger=_ledger(run),
         command=f"gpu-report render {node.name.replace(' ', '-')}.html {run.path}",

@@ -10,7 +10,7 @@ from support.runs import PROCESSES, make_run, readings
 
 from gpu_report import schema
 from gpu_report.analyse import analyse
-from gpu_report.model import InsideEpoch, InsideRun, KernelEvent, Phase, RecordedEvent
+from gpu_report.model import InsideEpoch, InsideRun, JobPart, KernelEvent, Phase, RecordedEvent
 
 NAN = float("nan")
 SECONDS = 120
@@ -115,6 +115,9 @@ def test_a_rank_that_spins_waits_for_the_gpu_that_does_nothing():
     assert ledger["waiting-for-peer"] == pytest.approx(15)  # full utilisation, and no work
     alone = make_run(busy_waits, rows=[(1, 40), (2, 115)], quantities={"power_w": power})
     assert findings(alone, "waiting-for-peer") == []
+    of_a_job = dataclasses.replace(alone, job=JobPart(nodes=2, node_rank=0))
+    (finding,) = findings(of_a_job, "waiting-for-peer")
+    assert finding.summary == "GPU 0 waited 15 s for a GPU of another node (shows as 100 % busy)"
     without_power = make_run([busy_waits, late], rows=[(1, 40), (2, 115)])
     assert findings(without_power, "waiting-for-peer") == []
 

@@ -67,6 +67,12 @@ def test_few_gpus_are_shown_and_many_are_folded():
     assert view.timeline.nodes[1].gpus[2].name == "GPU 2, rank 10"
 
 
+def test_a_node_that_waits_for_another_one_says_so():
+    waiting, late = compose_job(analyse_job(slow_pair())).each_node
+    assert "It waits for node 1 in each epoch" in waiting.verdict.replace("\u00a0", " ")
+    assert "It waits" not in late.verdict
+
+
 def test_a_missing_node_has_a_row_and_no_numbers():
     html = render_job_html(analyse_job(with_missing()))
     assert '<span class="tag">missing</span>' in html

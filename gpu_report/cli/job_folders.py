@@ -14,14 +14,16 @@ from gpu_report.run_folder import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from multiprocessing.context import BaseContext
     from pathlib import Path
 
     from gpu_report.model import NodeRun, Options
     from gpu_report.render.redaction.redact import JobRedaction
     from gpu_report.terminal import ProgressLine
 
-# A process of its own has to import pandas first, which takes as long as to read so many bytes.
+# Processes have to import pandas first, which takes as long as to read so many bytes.
 WORTH_A_PROCESS = 20 << 20
+PRELOADED = ["gpu_report.load", "gpu_report.analyse.job"]
 MOST_PROCESSES = 8  # each of an hour of 8 GPUs takes 300 MB
 
 
@@ -83,8 +85,7 @@ def read_nodes(
     tasks = [(folder, options) for folder in folders]
     processes = min(_cores(), len(folders), MOST_PROCESSES)
     if redaction is None and processes > 1 and sum(map(_size, folders)) > WORTH_A_PROCESS:
-        context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(processes, mp_context=context) as pool:
+        with ProcessPoolExecutor(processes, mp_context=_processes()) as pool:
             found = _followed(pool.map(_node, tasks), folders, progress)
     else:
         found = _followed((_node(task, redaction) for task in tasks), folders, progress)
@@ -95,6 +96,15 @@ def read_nodes(
     for note in notes:
         say(f"note: {note}")
     return nodes, notes
+
+
+def _processes() -> BaseContext:
+    """Return how processes are started: pandas is imported once for all of them, where they can be forked so."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(PRELOADED)
+    return context
 
 
 def _followed(results: object, folders: Sequence[Path], progress: ProgressLine) -> list[NodeRun | str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from gpu_report.cli import cli
+from gpu_report.cli import cli, job_folders
 from gpu_report.cli.job_folders import nodes_of
 
 NODES = Path(__file__).parents[2] / "data" / "two_nodes"
@@ -50,6 +50,14 @@ def test_two_nodes_become_one_report(tmp_path):
     summary = json.loads((tmp_path / "job.json").read_text())
     assert [node["host"] for node in summary["nodes"]] == ["node-0", "node-1"]
     assert "Slowest rank" in (tmp_path / "job.html").read_text()
+
+
+def test_processes_of_their_own_read_the_same(tmp_path, monkeypatch):
+    assert invoked(tmp_path / "one.html", NODES).exit_code == 0
+    monkeypatch.setattr(job_folders, "WORTH_A_PROCESS", 0)
+    monkeypatch.setattr(job_folders, "_cores", lambda: 2)
+    assert invoked(tmp_path / "two.html", NODES).exit_code == 0
+    assert (tmp_path / "one.html").read_text() == (tmp_path / "two.html").read_text()
 
 
 def test_a_node_that_cannot_be_read_is_a_note(tmp_path):

@@ -11,6 +11,7 @@ from gpu_report.analyse.job.nodes import (
     names_of,
     node_rank,
     refuse_several_jobs,
+    refuse_several_trainings,
     refuse_strangers,
 )
 from gpu_report.analyse.job.ranks import RankOfJob, rank_table, ranks_of, rows_of
@@ -30,6 +31,7 @@ def analyse_job(runs: Sequence[NodeRun], unreadable: Sequence[str] = ()) -> Job:
     refuse_strangers(runs)
     ordered, notes = in_order(runs)
     found, names = clocks(ordered), names_of(ordered)
+    refuse_several_trainings(ordered, found)
     starts = [run.start_wall_s - ahead_of(clock) for run, clock in zip(ordered, found, strict=True)]
     begin_s = min(starts)
     nodes = tuple(

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from gpu_report.analyse.job import thresholds as th
 from gpu_report.errors import InputError
-from gpu_report.model import JobPart, NodeRun
+from gpu_report.model import JobPart, NodeClock, NodeRun
 from gpu_report.wording import counted, gpu_models
 
 
@@ -27,6 +27,17 @@ def refuse_strangers(runs: Sequence[NodeRun]) -> None:
         f"{runs[0].path} and {runs[1].path} are of different times, and neither says that it is a node of a job: "
         "render each by itself"
     )
+
+
+def refuse_several_trainings(runs: Sequence[NodeRun], found: Sequence[NodeClock]) -> None:
+    """Raise InputError where recordings of different times have epochs that do not fit together either."""
+    for run, clock in zip(runs, found, strict=True):
+        fits = clock.residual_s is None or clock.residual_s <= th.WORST_RESIDUAL_S
+        if not fits and not _overlap(runs[0], run):
+            raise InputError(
+                f"{runs[0].path} and {run.path} are of different times, and their epochs do not fit together: "
+                "they are of different trainings"
+            )
 
 
 def in_order(runs: Sequence[NodeRun]) -> tuple[list[NodeRun], list[str]]:

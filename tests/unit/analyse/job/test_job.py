@@ -191,6 +191,14 @@ def test_runs_that_nothing_connects_are_refused():
         analyse_job([alone[0], replace(alone[1], start_wall_s=START_WALL_S + 9000)])
 
 
+def test_two_trainings_of_one_name_are_refused():
+    slower = [(epoch, 3.0 * epoch.epoch) for epoch in made_epochs()]
+    moved = [replace(epoch, start_t_s=epoch.start_t_s + s, end_t_s=epoch.end_t_s + s) for epoch, s in slower]
+    other = made_rank(1, epochs=tuple(moved))
+    with pytest.raises(InputError, match="their epochs do not fit together: they are of different trainings"):
+        analyse_job([made_node(0), made_node(1, ranks=(other,), start_wall_s=START_WALL_S + 9000)])
+
+
 def test_a_copy_of_a_node_and_an_earlier_attempt_are_left_out():
     copy = replace(made_node(1), path="/data/copy")
     earlier = replace(made_node(0), path="/data/earlier", start_wall_s=START_WALL_S - 900)

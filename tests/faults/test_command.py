@@ -95,13 +95,13 @@ def test_a_signal_to_the_recorder_is_passed_on(start_cli, fake_nvml, recorded, t
 )
 def test_who_stopped_a_command_is_said(start_cli, run_cli, fake_nvml, recorded, tmp_path, number, said, severity):
     script = f"{LOOPS}signal.signal(signal.SIGINT, signal.SIG_DFL)\nopen('ready', 'w').close()\ntime.sleep(60)"
-    slurm = {"SLURM_JOB_ID": "4711", "SLURM_JOB_USER": "someone-else"}
+    slurm = {"SLURM_JOB_ID": "4711", "SLURM_JOB_COMMENT": "not ours"}
     words = ("record", *FAST, "--output", recorded.path, "--", sys.executable, "-c", script)
     running = start_cli(*words, env={**fake_nvml.env(), **slurm})
     wait_for((tmp_path / "ready").exists)
     time.sleep(0.5)  # a row or two
     assert running.stop(number).returncode == 128 + number
-    assert "someone-else" not in (recorded.path / "run.json").read_text()
+    assert "not ours" not in (recorded.path / "run.json").read_text()
     summary = json.loads(run_cli("summary", recorded.path, "--format", "json").stdout)
     (finding,) = (each for each in summary["findings"] if each["rule"] == "run-ended")
     assert (finding["summary"], finding["severity"]) == (said, severity)

@@ -29,7 +29,12 @@ import threading
 from gpu_report.load.release_memory import keep_one_heap
 if {one}:
     keep_one_heap()
-threads = [threading.Thread(target=lambda: [bytearray(1000) for _ in range(1000)]) for _ in range(4)]
+together = threading.Barrier(4)  # all at once: a thread that has ended leaves its heap to the next
+def use():
+    together.wait()
+    held = [bytearray(1000) for _ in range(1000)]
+    together.wait()
+threads = [threading.Thread(target=use) for _ in range(4)]
 for thread in threads:
     thread.start()
 for thread in threads:
@@ -41,7 +46,7 @@ print(sum("[heap]" not in line and " rw-p " in line and int(line.split("-")[0], 
         int(subprocess.run([sys.executable, "-c", held.format(one=one)], capture_output=True, check=True).stdout)
         for one in (False, True)
     ]
-    assert heaps[0] > heaps[1] == 0
+    assert heaps[0] >= heaps[1] + 2  # numpy may have had one of its own before
 
 
 @pytest.mark.parametrize("error", [OSError, AttributeError, TypeError])

@@ -83,6 +83,8 @@ def index(
 
     with ProgressLine("starting ...") as progress:
         done = index_runs(folders, output, lambda: _workers(jobs, scheduler), _shard(shard), progress.step)
+    for folder in done.unread:
+        say(f"note: {folder} cannot be listed: what the fleet has of it stays")
     _say_reasons(done)
     parts = [counted(done.runs, "run"), f"{done.read:,} analysed now"]
     parts += [f"{done.removed:,} removed"] if done.removed else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,6 +34,7 @@ BY = (*list(GROUPS)[:2], CAUSE, *list(GROUPS)[2:])
 WORST_RUNS = 50
 WITHOUT_PROCESS_SHARE = 0.95  # of a recording (0 to 1): a GPU that a run held for so long without one was never used
 UNMEASURED = "unmeasured"
+READ_TRIES = 5  # an index writes a part every minute or less often; reading takes seconds
 
 RUN_COLUMNS = (
     *("run", "path", "start", "duration_s", "user", "project", "host", "model", "gpu_name", "gpus", "gpu_hours"),
@@ -61,19 +63,29 @@ class Fleet:
     cause: str | None
 
     def total(self, column: str) -> float:
-        """Return the sum of a column of `runs`, in hours; what is not known is not in it."""
-        return float(self.runs[column].sum())
+        """Return the sum of a column of `runs`, in hours; what is not known is not in it, NaN where none of it is."""
+        return 0.0 if self.runs.empty else float(self.runs[column].sum(min_count=1))
 
 
 def read_fleet(folder: Path, price: float | None = None, cause: str | None = None) -> Fleet:
     """Return a fleet, of the runs alone that a cause took time of where one is named.
 
-    InputError for a folder that is no fleet, UsageError for a cause that no run has.
+    InputError for a folder that is no fleet, UsageError for a cause that no run has. An index that goes on meanwhile
+    may replace parts that were listed: then they are listed anew.
     """
     need("pyarrow")
     if not (folder / PARTS).is_dir():
         raise InputError(f"{folder} is no fleet: make one with `gpu-report fleet index FOLDER --output {folder}`")
-    parts = read_parts(iter(live_folders(folder)))
+    for _ in range(READ_TRIES):
+        folders = live_folders(folder)
+        with suppress(FileNotFoundError):
+            fleet = _of_parts(read_parts(iter(folders)), price, cause)
+            if all(each.is_dir() for each in folders):
+                return fleet
+    raise InputError(f"{folder} is being written: read it again later")
+
+
+def _of_parts(parts: Sequence[Part], price: float | None, cause: str | None) -> Fleet:
     runs, ledger = _runs(parts), _ledger(parts)
     if cause is not None:
         runs, ledger = _of_cause(runs, ledger, cause)
@@ -132,9 +144,10 @@ def _ledger(parts: Sequence[Part]) -> pd.DataFrame:
 
 def _of_cause(runs: pd.DataFrame, ledger: pd.DataFrame, cause: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the runs that a cause took time of, whose lost time is then that alone, and their ledger."""
-    rows = ledger[(ledger["name"] == cause) & (ledger["hours"] > 0)].set_index("run")["hours"]
+    is_cause = (ledger["name"] == cause) & (cause != UNMEASURED)
+    rows = ledger[is_cause & (ledger["hours"] > 0)].set_index("run")["hours"]
     if rows.empty:
-        there = ", ".join(sorted(ledger.loc[~ledger["expected"], "name"].unique()))
+        there = ", ".join(sorted(set(ledger.loc[~ledger["expected"], "name"]) - {UNMEASURED}))
         raise UsageError(f"--cause {cause}: no run of this fleet lost time to it; there are {there}")
     mine = runs[runs["run"].isin(rows.index)].copy()
     mine["lost_h"] = mine["wasted_h"] = mine["run"].map(rows)
@@ -177,12 +190,14 @@ def _unread(parts: Sequence[Part]) -> tuple[tuple[str, str], ...]:
 def by_group(fleet: Fleet, by: str) -> pd.DataFrame:
     """Return sums by group, the one with most GPU hours first, or of weeks the latest: `name`, `runs` and SUMS.
 
+    A sum of which nothing is known is NaN.
+
     Of causes the rows of the ledger: `name`, `runs`, `expected`, `hours` and `saves_h`.
     """
     if by == CAUSE:
         return _by_cause(fleet)
     grouped = fleet.runs.groupby(GROUPS[by])
-    sums = grouped[list(SUMS)].sum().assign(runs=grouped.size()).rename_axis("name").reset_index()
+    sums = grouped[list(SUMS)].sum(min_count=1).assign(runs=grouped.size()).rename_axis("name").reset_index()
     if by == "week":
         return sums.sort_values("name", ascending=False).reset_index(drop=True)
     return sums.sort_values(["gpu_hours", "name"], ascending=[False, True]).reset_index(drop=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,13 +27,17 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Indexed:
-    """What an indexing came to: numbers of runs. `failed` are all that cannot be read, `read` those analysed now."""
+    """What an indexing came to: numbers of runs. `failed` are all that cannot be read, `read` those analysed now.
+
+    `unread` are folders that could not be listed: what the fleet has of them stays.
+    """
 
     runs: int
     read: int
     removed: int
     failed: int
     reasons: tuple[tuple[str, str], ...]
+    unread: tuple[str, ...] = ()
 
 
 def index(
@@ -47,22 +51,23 @@ def index(
     roots = [root_of(folder) for folder in folders]
     with store.claimed():
         say("looking for runs ...")
-        places = _found(roots)
+        unread: list[str] = []
+        places = _found(roots, unread)
         mine = {key: place for key, place in places.items() if shard.has(key)}
         parts = store.parts()
-        gone = _gone(parts, mine, roots)
+        gone = _gone(parts, mine, roots, unread)
         todo = _todo(parts, mine)
         writer = _Writer(store, parts)
         if todo:
             _read(todo, start(), writer, say)
         writer.finish(gone)
-        return _summed_up(store, len(todo), len(gone))
+        return replace(_summed_up(store, len(todo), len(gone)), unread=tuple(map(shown, unread)))
 
 
-def _found(roots: Sequence[str]) -> dict[str, Place]:
+def _found(roots: Sequence[str], unread: list[str]) -> dict[str, Place]:
     places: dict[str, Place] = {}
     for root in roots:
-        found = {place.key: place for place in find_runs(root)}
+        found = {place.key: place for place in find_runs(root, unread)}
         if not found:
             raise InputError(f"no run below {shown(root)}: name a folder that holds run folders, or mount it first")
         places |= found
@@ -84,14 +89,14 @@ def _todo(parts: Sequence[Part], places: Mapping[str, Place]) -> list[Place]:
     return [places[key] for _, key in sorted(late)]
 
 
-def _gone(parts: Sequence[Part], places: Mapping[str, Place], roots: Sequence[str]) -> set[str]:
-    """Return the runs of the fleet that were below the roots, and are no longer."""
-    above = tuple(f"{shown(root).rstrip('/')}/" for root in roots)
+def _gone(parts: Sequence[Part], places: Mapping[str, Place], roots: Sequence[str], unread: Sequence[str]) -> set[str]:
+    """Return the runs of the fleet that were below the roots and are no longer, but for those that nobody could see."""
+    above, unseen = (tuple(f"{shown(each).rstrip('/')}/" for each in folders) for folders in (roots, unread))
     return {
         str(key)
         for part in parts
         for key, path in zip(part.manifest["run"], part.manifest["path"], strict=True)
-        if f"{path}/".startswith(above) and key not in places
+        if f"{path}/".startswith(above) and not f"{path}/".startswith(unseen) and key not in places
     }
 
 

@@ -125,10 +125,10 @@ def _link(path: str, page: Path) -> str | None:
     A report lies in its run's folder, or beside it under its name.
     """
     run = Path(path)
-    if is_url(path) or not run.exists():
+    if is_url(path) or not os.path.exists(run):  # noqa: PTH110 - Path's raises where the reader may not enter a folder
         return None
     reports = (run / REPORT, run.with_name(f"{run.name}.html"))
-    target = next((each for each in reports if each.is_file()), run)
+    target = next((each for each in reports if os.path.isfile(each)), run)  # noqa: PTH113 - as above
     here = os.path.relpath(target, page.absolute().parent)
     return quote(here if here.startswith(".") else f"./{here}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,22 +51,22 @@ def shown(address: str) -> str:
 
 
 def root_of(folder: str) -> str:
-    """Return a folder as its runs' addresses begin: absolute, or a URL as it is; InputError where it does not exist."""
+    """Return a folder as its runs' addresses begin, one way for each; InputError where it does not exist."""
     if is_url(folder):
-        return folder.rstrip("/")
-    path = Path(folder).absolute()
+        return re.sub(r"(?<=[^:/])//+", "/", folder).rstrip("/")
+    path = Path(folder).resolve()
     if not path.is_dir():
         raise InputError(f"{folder} is no folder: name one that holds run folders")
     return str(path)
 
 
-def find_runs(root: str) -> Iterator[Place]:
+def find_runs(root: str, unread: list[str] | None = None) -> Iterator[Place]:
     """Yield the runs in a root and below, each once: no run is looked for within another, in a hidden folder or a link.
 
-    InputError where a URL cannot be listed; a folder that cannot be read has none.
+    InputError where a URL cannot be listed; folders that cannot be are put into `unread`.
     """
     if not is_url(root):
-        yield from _below(root)
+        yield from _below(root, [] if unread is None else unread)
         return
     by_folder: dict[str, list[tuple[str, int, str]]] = {}
     for folder, name, size, stamp in remote_files(root):
@@ -96,7 +97,7 @@ def _of_folders(run: str, by_folder: dict[str, list[tuple[str, int, str]]]) -> I
         yield from ((f"{inner}/{name}", size, stamp) for name, size, stamp in by_folder.get(f"{run}/{inner}", ()))
 
 
-def _below(folder: str) -> Iterator[Place]:
+def _below(folder: str, unread: list[str]) -> Iterator[Place]:
     folders = [folder]
     while folders:
         here = folders.pop()
@@ -104,6 +105,7 @@ def _below(folder: str) -> Iterator[Place]:
             with os.scandir(here) as found:
                 entries = sorted(found, key=lambda entry: entry.name)
         except OSError:
+            unread.append(here)
             continue
         if any(entry.name in MARKS for entry in entries):
             yield _place(here, list(_files(entries)))

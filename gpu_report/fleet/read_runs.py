@@ -8,17 +8,18 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gpu_report import __version__
-from gpu_report.errors import GpuReportError, InputError
+from gpu_report.errors import GpuReportError, InputError, UsageError
 from gpu_report.fleet.cells import Cell, Rows, row
 from gpu_report.fleet.places import Place
 from gpu_report.fleet.remote import fetch, is_url
 from gpu_report.fleet.tables import TABLES
 
 OK, FAILED = "ok", "failed"
+AGAIN = ""  # a fingerprint that no run has
 LONGEST_REASON = 500  # characters
 LARGEST_RUN = 16 * 2**30  # bytes that are fetched: a recorded week of eight GPUs has 4 GiB
 
@@ -58,16 +59,25 @@ def read_one(place: Place) -> ReadRun:
     try:
         tables = _analysed(place)
     except GpuReportError as error:
-        return failed(place, str(error))
+        # what the disk, the network or a package lacked may be there next time; what is wrong with the files stays so
+        return failed(
+            place, str(error), may_pass=isinstance(error, UsageError) or _is_of_the_way(place, error.__cause__)
+        )
     except MemoryError:
-        return failed(place, "it needs more memory than this worker may use")
+        return failed(place, "it needs more memory than this worker may use", may_pass=True)
     except Exception as error:  # noqa: BLE001 - one run that nobody foresaw must not keep all others from their rows
         return failed(place, f"internal error: {type(error).__name__}: {error}")
     return ReadRun(place.key, {**tables, "manifest": [_manifest(place, OK, None)]})
 
 
-def failed(place: Place, reason: str) -> ReadRun:
-    """Return the rows of a run that could not be read."""
+def _is_of_the_way(place: Place, cause: BaseException | None) -> bool:
+    """Tell whether it was the way to a run's files that failed: a disk, or whatever a URL's protocol raises."""
+    return isinstance(cause, OSError) or (cause is not None and is_url(place.address))
+
+
+def failed(place: Place, reason: str, *, may_pass: bool = False) -> ReadRun:
+    """Return the rows of a run that could not be read; where that may pass, the next call tries again."""
+    place = replace(place, fingerprint=AGAIN) if may_pass else place
     line = " ".join(reason.replace(place.address, place.path).split())[:LONGEST_REASON]
     nothing: Tables = {name: [] for name in TABLES}
     return ReadRun(place.key, {**nothing, "manifest": [_manifest(place, FAILED, line)]})
@@ -87,7 +97,7 @@ def _analysed(place: Place) -> Tables:
         try:
             return run_rows(place.key, place.path, analyse(load_run(Path(folder))))
         except GpuReportError as error:
-            raise InputError(str(error).replace(folder, place.address)) from error
+            raise InputError(str(error).replace(folder, place.address)) from error.__cause__
 
 
 def _manifest(place: Place, status: str, error: str | None) -> list[Cell]:

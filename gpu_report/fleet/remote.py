@@ -11,7 +11,7 @@ from gpu_report.errors import InputError
 from gpu_report.fleet.extra import need
 
 _URL = re.compile(r"[A-Za-z][\w+.-]*(?:::[\w+.-]+)*://")
-_USER = re.compile(r"(?<=://)[^/@]*@")
+_USER = re.compile(r"(?<=://)[^/]*@")
 STAMPS = (
     "ETag",
     "etag",
@@ -36,15 +36,14 @@ def without_user(address: str) -> str:
 def remote_files(root: str) -> Iterator[tuple[str, str, int, str]]:
     """Yield every file below a URL: its folder's URL, name, size and what says when it changed; InputError if none."""
     files, path = _opened(root)
-    prefix = root[: _URL.match(root).end()]  # type: ignore[union-attr] # it is a URL
     try:
         found = files.find(path, detail=True)
     except Exception as error:  # each protocol raises its own
         raise InputError(f"{without_user(root)} cannot be listed: {_said(error)}") from error
     for name, info in sorted(found.items()):
-        folder, _, last = str(files.unstrip_protocol(name)).partition("://")[2].rpartition("/")
+        inner, _, last = str(name).removeprefix(path).lstrip("/").rpartition("/")
         stamp = next((str(info[key]) for key in STAMPS if info.get(key) is not None), "")
-        yield f"{prefix}{folder}", last, int(info.get("size") or 0), stamp
+        yield f"{root}/{inner}".rstrip("/"), last, int(info.get("size") or 0), stamp
 
 
 def fetch(address: str, names: tuple[str, ...], target: Path) -> None:

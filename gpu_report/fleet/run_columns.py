@@ -7,7 +7,7 @@ import json
 import pandas as pd
 
 from gpu_report.catalogue import cause_words
-from gpu_report.fleet.figures import GROUPS, Fleet
+from gpu_report.fleet.figures import GROUPS, UNMEASURED, Fleet
 from gpu_report.render.formatting import clean
 from gpu_report.render.page.assets import squeeze
 
@@ -46,7 +46,9 @@ def _columns(fleet: Fleet) -> dict[str, object]:
         "spent": {name: _whole(runs[column] * TENTHS) for name, column in SPENT.items()},
         "causes": {
             "names": [cause_words(str(kind)) for kind in kinds],
-            "lost": [not bool(ledger["expected"][ledger["name"] == kind].iloc[0]) for kind in kinds],
+            "lost": [
+                kind != UNMEASURED and not bool(ledger["expected"][ledger["name"] == kind].iloc[0]) for kind in kinds
+            ],
             "run": [number[key] for key in ledger["run"]],
             "cause": causes.tolist(),
             "spent": _whole(ledger["hours"] * TENTHS),

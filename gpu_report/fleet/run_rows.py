@@ -36,9 +36,11 @@ def _ledger(analysis: Analysis, held: frozenset[int]) -> dict[str, float]:
     These stand in the report's as idle.
     """
     seconds = {each.name: each.gpu_seconds for each in analysis.ledger}
-    shut_out = sum(not each.of_others and each.gpu.index not in held for each in analysis.gpus)
-    if shut_out:
-        seconds[IDLE] = max(seconds.get(IDLE, 0.0) - shut_out * analysis.run.duration_s, 0.0)
+    shut_out = {each.gpu.index for each in analysis.gpus if not each.of_others} - held
+    unmeasured_s = sum(gap.end_t_s - gap.start_t_s for gap in analysis.gaps if gap.gpu in shut_out)
+    idle_s = len(shut_out) * analysis.run.duration_s - unmeasured_s
+    for name, spent_s in ((IDLE, idle_s), (UNMEASURED, unmeasured_s)) if shut_out else ():
+        seconds[name] = max(seconds.get(name, 0.0) - spent_s, 0.0)
     return seconds
 
 
@@ -217,6 +219,6 @@ def _locations(analysis: Analysis) -> Iterator[Values]:
 
 
 def _sum(values: list[float | None]) -> float | None:
-    """Return the sum, None where one of them is not known."""
+    """Return the sum, None where one of them is not known, or there is none."""
     known = [value for value in values if value is not None]
-    return sum(known) if len(known) == len(values) else None
+    return sum(known) if known and len(known) == len(values) else None

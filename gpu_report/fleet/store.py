@@ -14,7 +14,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -117,23 +117,27 @@ class Store:
         order = tables["manifest"].sort_by("run")
         keys = order["run"].to_pylist()
         count = max(-(-len(keys) // PART_RUNS), 1) if keys else 0
-        gone = [part.folder.name for part in replaced]
-        for at in range(count):
+        names = self._new_names(count)
+        facts = {"format": FORMAT, "replaces": [part.folder.name for part in replaced], "with": names}
+        for at, name in enumerate(names):
             first, last = at * len(keys) // count, (at + 1) * len(keys) // count
-            self._write_part({name: _of_runs(table, keys[first:last]) for name, table in tables.items()}, gone)
+            self._write_part(name, {each: _of_runs(table, keys[first:last]) for each, table in tables.items()}, facts)
         for part in replaced:
             self._remove(part.folder)
 
-    def _write_part(self, tables: Mapping[str, pa.Table], replaces: Sequence[str]) -> None:
+    def _new_names(self, count: int) -> list[str]:
+        numbers = [int(found[3]) for path in self._places.iterdir() if (found := _NAME.fullmatch(path.name))]
+        first = max(numbers, default=0) + 1
+        return [f"{self.shard.prefix}{first + at:06d}-{secrets.token_hex(4)}" for at in range(count)]
+
+    def _write_part(self, name: str, tables: Mapping[str, pa.Table], facts: Mapping[str, object]) -> None:
         import pyarrow.parquet as pq  # noqa: PLC0415 - the extra [fleet]
 
-        numbers = [int(found[3]) for path in self._places.iterdir() if (found := _NAME.fullmatch(path.name))]
-        name = f"{self.shard.prefix}{max(numbers, default=0) + 1:06d}-{secrets.token_hex(4)}"
         beside = self._places / f".{name}.part"
         beside.mkdir()
         for table, rows in tables.items():
             pq.write_table(rows, beside / f"{table}.parquet", compression=COMPRESSION, compression_level=LEVEL)
-        run_folder.write_json(beside / FACTS, {"format": FORMAT, "replaces": list(replaces)})
+        run_folder.write_json(beside / FACTS, dict(facts))
         _to_disk(beside)
         beside.rename(self._places / name)
 
@@ -168,8 +172,17 @@ def live_folders(fleet: Path) -> list[Path]:
         raise InputError(
             f"{fleet} was indexed by a newer gpu-report (format {_format(facts[newer[0]])}): update this one"
         )
-    replaced = {str(name) for fact in facts.values() for name in _listed(fact)}
-    return [path for path in found if path.name not in replaced]
+    whole = {name for name, fact in facts.items() if _is_whole(fact, facts.keys())}
+    replaced = {each for name in whole for each in _listed(facts[name], "replaces")}
+    return [path for path in found if path.name in whole - replaced]
+
+
+def _is_whole(fact: Mapping[str, object], there: Set[str]) -> bool:
+    """Tell whether the parts of one write are all there: of a write that was cut off none counts, but what it replaces.
+
+    What it replaces goes last; after that its parts may be replaced one by one.
+    """
+    return all(name in there for name in _listed(fact, "with")) or there.isdisjoint(_listed(fact, "replaces"))
 
 
 def read_parts(folders: Iterator[Path]) -> list[Part]:
@@ -221,9 +234,9 @@ def _format(facts: Mapping[str, object]) -> int:
     return found if isinstance(found, int) else 0
 
 
-def _listed(facts: Mapping[str, object]) -> list[object]:
-    found = facts.get("replaces")
-    return found if isinstance(found, list) else []
+def _listed(facts: Mapping[str, object], name: str) -> list[str]:
+    found = facts.get(name)
+    return [str(each) for each in found] if isinstance(found, list) else []
 
 
 def _to_disk(folder: Path) -> None:

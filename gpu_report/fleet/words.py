@@ -237,7 +237,7 @@ def tiles(fleet: Fleet) -> tuple[tuple[str, str, str], ...]:
     price = fleet.price
 
     def figure(name: str, hours: float) -> tuple[str, str, str]:
-        cost = f", cost {money_words(hours * price)}" if price is not None else ""
+        cost = f", cost {money_words(hours * price)}" if price is not None and known(hours) is not None else ""
         return name, quantity_of(hours), f"{of_hours(hours, total)} of all{cost}"
 
     return (
@@ -252,7 +252,7 @@ def tiles(fleet: Fleet) -> tuple[tuple[str, str, str], ...]:
 
 def quantity_of(hours: float) -> str:
     """Return hours with their unit."""
-    return f"{hours_words(hours)}\u00a0h"
+    return MISSING if known(hours) is None else f"{hours_words(hours)}\u00a0h"
 
 
 def _span(fleet: Fleet) -> str:

@@ -139,7 +139,7 @@ def _one_by_one(places: Sequence[Place], workers: Workers) -> Iterator[ReadRun]:
                     workers.stop(pool)
                     pool = workers.start()
             else:
-                read = failed(place, KILLED)
+                read = failed(place, KILLED, may_pass=True)
             yield read
     finally:
         workers.stop(pool)

@@ -21,8 +21,14 @@ export function hoursWords(tenths) {
   return hours.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
 }
 
+/** Return a sum in which what is not known is not counted, null where nothing is. */
+export function plus(sum, more) {
+  return sum === null || more === null ? (sum ?? more) : sum + more;
+}
+
 /** Return an amount of money for GPU time. */
 export function moneyWords(tenths, price) {
+  if (tenths === null) return "n/a";
   const amount = (tenths / HOUR) * price;
   if (amount > 0 && amount < 0.005) return "< 0.01";
   const digits = amount < 1000 ? 2 : 0;
@@ -31,7 +37,7 @@ export function moneyWords(tenths, price) {
 
 /** Return a part of a whole as a percentage. */
 export function shareWords(part, whole) {
-  if (!(whole > 0)) return "n/a";
+  if (!(whole > 0) || part === null) return "n/a";
   const share = part / whole;
   return share > 0 && share < 0.005 ? "<\u00a01\u00a0%" : `${Math.round(100 * share)}\u00a0%`;
 }
@@ -81,10 +87,10 @@ export class Runs {
     const { list, of } = this.texts[by];
     const sums = new Map();
     for (const run of runs) {
-      if (!sums.has(of[run])) sums.set(of[run], { name: list[of[run]], runs: 0, ...Object.fromEntries(SUMS.map((key) => [key, 0])) });
+      if (!sums.has(of[run])) sums.set(of[run], { name: list[of[run]], runs: 0, ...Object.fromEntries(SUMS.map((key) => [key, null])) });
       const group = sums.get(of[run]);
       group.runs += 1;
-      for (const key of SUMS) group[key] += this[key][run] ?? 0;
+      for (const key of SUMS) group[key] = plus(group[key], this[key][run]);
     }
     const order = by === "week" ? (a, b) => (a.name < b.name ? 1 : -1) : (a, b) => b.hours - a.hours;
     return [...sums.values()].sort(order);
@@ -192,7 +198,7 @@ class Explorer {
   }
 
   sum(key) {
-    return this.chosen.reduce((sum, run) => sum + (this.runs[key][run] ?? 0), 0);
+    return this.chosen.reduce((sum, run) => plus(sum, this.runs[key][run]), null);
   }
 
   drawSum() {
@@ -205,7 +211,7 @@ class Explorer {
   }
 
   cost(make) {
-    return this.runs.price === null ? [] : [{ title: "Cost", number: true, make: (row) => moneyWords(make(row) ?? 0, this.runs.price) }];
+    return this.runs.price === null ? [] : [{ title: "Cost", number: true, make: (row) => moneyWords(make(row), this.runs.price) }];
   }
 
   drawGroups() {

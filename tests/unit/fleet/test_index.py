@@ -13,7 +13,7 @@ from support.fleet import at_once, copied, indexed, tables_of
 from gpu_report.errors import InputError, UsageError
 from gpu_report.fleet import index as index_module
 from gpu_report.fleet import store
-from gpu_report.fleet.places import find_runs, root_of
+from gpu_report.fleet.places import find_runs, root_of, shown
 from gpu_report.fleet.store import Shard, live_folders
 from gpu_report.fleet.workers import KILLED
 
@@ -245,3 +245,73 @@ def test_hostile_names_and_secrets_break_nothing_and_reach_no_table(tmp_path):
     assert "hunter2" not in str(tables_of(fleet))
     assert row["user"] == "\\ud800\u202e=cmd()"
     assert row["path"].endswith("\\udcff\\udcfe")
+
+
+def damaged(folder, count):
+    for number in range(count):
+        (folder / f"run-{number}").mkdir(parents=True)
+        (folder / f"run-{number}" / "samples.csv").write_text("hello\n")
+    return folder
+
+
+def test_a_write_of_several_parts_that_is_cut_off_loses_no_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "PART_RUNS", 2)
+    monkeypatch.setattr(index_module, "PART_RUNS", 2)
+    runs, fleet = damaged(tmp_path / "runs", 6), tmp_path / "fleet"
+    indexed(runs, fleet)
+    before, write_part, written = tables_of(fleet), store.Store._write_part, []
+    for part in store.read_parts(iter(live_folders(fleet))):  # one run of each: a write of two takes both parts up
+        (Path(part.manifest["path"][0]) / "samples.csv").write_text("changed\n")
+
+    def killed(self, name, *arguments):
+        if written:
+            raise KeyboardInterrupt
+        written.append(name)
+        write_part(self, name, *arguments)
+
+    monkeypatch.setattr(store.Store, "_write_part", killed)
+    with pytest.raises(KeyboardInterrupt):
+        indexed(runs, fleet)
+    assert written
+    assert tables_of(fleet) == before
+    monkeypatch.setattr(store.Store, "_write_part", write_part)
+    indexed(runs, fleet)
+    assert sorted(column(fleet, "manifest", "path")) == sorted(row["path"] for row in before["manifest"])
+    assert len({row["fingerprint"] for row in before["manifest"]} & set(column(fleet, "manifest", "fingerprint"))) == 3
+    assert not [path for path in (fleet / "parts").iterdir() if path not in live_folders(fleet)]
+
+
+def test_a_run_that_could_not_be_read_is_tried_again(tmp_path):
+    runs, fleet = damaged(tmp_path / "runs", 1), tmp_path / "fleet"
+    assert indexed(runs, fleet, workers=at_once(dies=lambda _: True)).reasons[0][1] == KILLED
+    (done,) = [indexed(runs, fleet)]
+    assert (done.read, done.failed) == (1, 1)
+    assert done.reasons[0][1] != KILLED
+
+
+def test_runs_in_a_folder_that_cannot_be_listed_stay(tmp_path, monkeypatch):
+    runs, fleet = damaged(tmp_path / "runs" / "a", 1).parent, tmp_path / "fleet"
+    damaged(runs / "b", 1)
+    indexed(runs, fleet)
+    listed = os.scandir
+
+    def refused(path):
+        if str(path).endswith("/b"):
+            raise PermissionError(13, "Permission denied")
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", refused)
+    done = indexed(runs, fleet)
+    assert (done.runs, done.removed, done.unread) == (2, 0, (str(runs / "b"),))
+
+
+def test_one_folder_has_one_name_however_it_is_given(tmp_path, monkeypatch):
+    runs = damaged(tmp_path / "runs", 1)
+    (tmp_path / "link").symlink_to(runs)
+    monkeypatch.chdir(runs)
+    assert {root_of(name) for name in (str(runs), ".", "../runs", str(tmp_path / "link"))} == {str(runs)}
+    assert root_of("s3://bucket//runs/") == "s3://bucket/runs"
+
+
+def test_an_address_shows_no_password_whatever_is_in_it():
+    assert shown("s3://user:p@ss@bucket/x") == "s3://bucket/x"

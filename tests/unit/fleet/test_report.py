@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pandas as pd
 import pytest
 
 from gpu_report.errors import InputError, UsageError
-from gpu_report.fleet import words
+from gpu_report.fleet import figures, page, words
 from gpu_report.fleet.figures import BY, Fleet, by_group, fixes, read_fleet
 from gpu_report.fleet.page import compose_fleet, render_fleet_html
 from gpu_report.fleet.report_text import render_fleet_text
@@ -149,3 +150,43 @@ def test_sentences_are_short(fleet):
     for text in (view.verdict, *view.to_do, *view.notes, *tables):
         for sentence in re.split(r"(?<=[.:;]) ", text):
             assert len(sentence.split()) <= 20, sentence
+
+
+def test_parts_that_an_index_replaces_meanwhile_are_listed_anew(kept_fleet, tmp_path, monkeypatch):
+    fleet = tmp_path / "fleet"
+    shutil.copytree(kept_fleet[1], fleet)
+    before = len(read_fleet(fleet).runs)
+    gone = figures.live_folders(fleet)
+    calls = []
+
+    def stale(folder):
+        calls.append(folder)
+        return [path.with_name("000009-gone") for path in gone] if len(calls) == 1 else live(folder)
+
+    live = figures.live_folders
+    monkeypatch.setattr(figures, "live_folders", stale)
+    assert len(read_fleet(fleet).runs) == before
+    assert len(calls) == 2
+
+
+def test_what_nobody_could_see_is_no_zero(fleet):
+    unseen = replace(fleet, runs=fleet.runs.assign(no_process_h=float("nan")))
+    assert {name: value for name, value, _ in words.tiles(unseen)}["Without a process"] == "n/a"
+    assert by_group(unseen, "user")["no_process_h"].isna().all()
+
+
+def test_time_that_was_not_measured_is_no_cause(kept_fleet):
+    with pytest.raises(UsageError, match="unmeasured"):
+        read_fleet(kept_fleet[1], cause="unmeasured")
+
+
+def test_a_link_is_found_without_asking_as_path_does(kept_fleet, tmp_path, monkeypatch):
+    """Path.exists() raises PermissionError in Python 3.11 where the reader may not enter the run's folder."""
+
+    def refused(self, **_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "exists", refused)
+    monkeypatch.setattr(Path, "is_file", refused)
+    assert page._link(str(tmp_path / "nowhere"), tmp_path / "fleet.html") is None
+    assert page._link(str(kept_fleet[0] / "half"), tmp_path / "fleet.html")

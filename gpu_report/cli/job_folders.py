@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 from concurrent.futures import ProcessPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ from gpu_report import schema
 from gpu_report.cli.common import say
 from gpu_report.errors import InputError
 from gpu_report.run_folder import read_json
+from gpu_report.usable_cores import usable_cores
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -83,7 +83,7 @@ def read_nodes(
     """Return what is kept of each node, and notes on those that cannot be read; InputError where none can be."""
     _refuse_several_jobs(folders)
     tasks = [(folder, options) for folder in folders]
-    processes = min(_cores(), len(folders), MOST_PROCESSES)
+    processes = min(usable_cores(), len(folders), MOST_PROCESSES)
     if redaction is None and processes > 1 and sum(map(_size, folders)) > WORTH_A_PROCESS:
         with ProcessPoolExecutor(processes, mp_context=_processes()) as pool:
             found = _followed(pool.map(_node, tasks), folders, progress)
@@ -131,10 +131,6 @@ def _node(task: tuple[Path, Options], redaction: JobRedaction | None = None) -> 
     if redaction is not None:
         redaction.learn(analysis)
     return node_run(analysis)
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _size(folder: Path) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -118,8 +117,6 @@ def _manifest(place: Place, status: str, error: str | None) -> list[Cell]:
 
 
 def prepare_worker() -> None:
-    """Make a process a worker: arithmetic on one thread, for there is a worker a core, and modules loaded once."""
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ.setdefault(name, "1")
+    """Make a process a worker: modules loaded once."""
     import gpu_report.fleet.run_rows  # noqa: PLC0415 - as in _analysed
     import gpu_report.load  # noqa: F401, PLC0415 - likewise

@@ -7,7 +7,6 @@ itself (out of memory, mostly) is one that cannot be read, and no other run is l
 from __future__ import annotations
 
 import multiprocessing
-import os
 import signal
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +18,7 @@ from gpu_report.errors import UsageError
 from gpu_report.fleet.extra import need
 from gpu_report.fleet.places import Place
 from gpu_report.fleet.read_runs import ReadRun, failed, prepare_worker, read_runs
+from gpu_report.usable_cores import usable_cores
 
 MOST_RUNS = 200  # of a task: a scheduler of Dask keeps what it knows of each task (distributed #3898)
 MOST_LOCAL_RUNS = 20  # of a task for a process of this machine, where a task costs nothing
@@ -46,7 +46,7 @@ class Workers:
 
 def processes(jobs: int | None) -> Workers:
     """Return processes of this machine, as many as it has cores for us where no number is given."""
-    count = jobs or len(os.sched_getaffinity(0))
+    count = jobs or usable_cores()
 
     def start() -> Executor:
         # Not forked: threads of the libraries would be missing in the child, and their locks held for ever.

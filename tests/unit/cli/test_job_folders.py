@@ -55,7 +55,7 @@ def test_two_nodes_become_one_report(tmp_path):
 def test_processes_of_their_own_read_the_same(tmp_path, monkeypatch):
     assert invoked(tmp_path / "one.html", NODES).exit_code == 0
     monkeypatch.setattr(job_folders, "WORTH_A_PROCESS", 0)
-    monkeypatch.setattr(job_folders, "_cores", lambda: 2)
+    monkeypatch.setattr(job_folders, "usable_cores", lambda: 2)
     assert invoked(tmp_path / "two.html", NODES).exit_code == 0
     assert (tmp_path / "one.html").read_text() == (tmp_path / "two.html").read_text()
 

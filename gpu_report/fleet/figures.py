@@ -50,8 +50,8 @@ class Fleet:
     """A fleet, or the runs of it that a cause took time of, as tables in hours.
 
     `runs` has a row a run (RUN_COLUMNS, SUMS, `week`), the one first that wasted most. `ledger` has `run`, `name`,
-    `expected` and `hours`; `locations` are lines of code with `hours` lost; `held` GPUs that no process was ever on.
-    `unread` are runs that cannot be read, with the reasons. `price` is of a GPU hour, None without one.
+    `expected`, `lost` and `hours`; `locations` are lines of code with `hours` lost; `held` GPUs that no process was
+    ever on. `unread` are runs that cannot be read, with the reasons. `price` is of a GPU hour, None without one.
     """
 
     runs: pd.DataFrame
@@ -139,6 +139,7 @@ def _weeks(starts: pd.Series) -> pd.Series:
 def _ledger(parts: Sequence[Part]) -> pd.DataFrame:
     ledger = _table(parts, "ledger", ("run", "name", "expected", "gpu_seconds"))
     ledger["hours"] = ledger.pop("gpu_seconds") / HOUR_S
+    ledger["lost"] = ~ledger["expected"] & (ledger["name"] != UNMEASURED)
     return ledger
 
 
@@ -147,7 +148,7 @@ def _of_cause(runs: pd.DataFrame, ledger: pd.DataFrame, cause: str) -> tuple[pd.
     is_cause = (ledger["name"] == cause) & (cause != UNMEASURED)
     rows = ledger[is_cause & (ledger["hours"] > 0)].set_index("run")["hours"]
     if rows.empty:
-        there = ", ".join(sorted(set(ledger.loc[~ledger["expected"], "name"]) - {UNMEASURED}))
+        there = ", ".join(sorted(ledger.loc[ledger["lost"], "name"].unique()))
         raise UsageError(f"--cause {cause}: no run of this fleet lost time to it; there are {there}")
     mine = runs[runs["run"].isin(rows.index)].copy()
     mine["lost_h"] = mine["wasted_h"] = mine["run"].map(rows)
@@ -192,7 +193,7 @@ def by_group(fleet: Fleet, by: str) -> pd.DataFrame:
 
     A sum of which nothing is known is NaN.
 
-    Of causes the rows of the ledger: `name`, `runs`, `expected`, `hours` and `saves_h`.
+    Of causes the rows of the ledger: `name`, `runs`, `expected`, `lost`, `hours` and `saves_h`.
     """
     if by == CAUSE:
         return _by_cause(fleet)
@@ -205,7 +206,8 @@ def by_group(fleet: Fleet, by: str) -> pd.DataFrame:
 
 def _by_cause(fleet: Fleet) -> pd.DataFrame:
     by = fleet.ledger.groupby("name")
-    rows = by.agg(runs=("run", "nunique"), expected=("expected", "first"), hours=("hours", "sum")).reset_index()
+    kinds = {"expected": ("expected", "first"), "lost": ("lost", "first")}
+    rows = by.agg(runs=("run", "nunique"), **kinds, hours=("hours", "sum")).reset_index()
     rows["saves_h"] = rows["name"].map(fleet.runs.groupby("fix_cause")["saves_h"].sum()).fillna(0.0)
     return rows.sort_values(["hours", "name"], ascending=[False, True]).reset_index(drop=True)
 

@@ -17,7 +17,7 @@ from gpu_report.fleet.figures import BY, CAUSE, UNKNOWN, Fleet, by_group
 from gpu_report.fleet.remote import is_url
 from gpu_report.fleet.run_columns import MOST_RUNS, packed_runs
 from gpu_report.fleet.words import FleetTable
-from gpu_report.render.formatting import share, tied
+from gpu_report.render.formatting import ledger_place, share, tied
 from gpu_report.render.page import assets
 from gpu_report.render.page.skeleton import environment
 from gpu_report.render.page.view import LedgerItem
@@ -138,10 +138,8 @@ def _ledger(fleet: Fleet) -> tuple[LedgerItem, ...]:
     rows = by_group(fleet, CAUSE)
     total, start = float(rows["hours"].sum()), 0.0
     items = []
-    ends = {"work": 0, "idle": 3, "unmeasured": 4}
-    place = [
-        ends.get(name, 2 if expected else 1) for name, expected in zip(rows["name"], rows["expected"], strict=True)
-    ]
+    kinds = zip(rows["name"], rows["expected"], strict=True)
+    place = [ledger_place(name, expected=expected) for name, expected in kinds]
     for _, row in rows.assign(place=place).sort_values(["place", "hours"], ascending=[True, False]).iterrows():
         part = row["hours"] / total if total > 0 else 0.0
         cost = money_words(row["hours"] * fleet.price) if fleet.price is not None else ""

@@ -7,7 +7,7 @@ import json
 import pandas as pd
 
 from gpu_report.catalogue import cause_words
-from gpu_report.fleet.figures import GROUPS, UNMEASURED, Fleet
+from gpu_report.fleet.figures import GROUPS, Fleet
 from gpu_report.render.formatting import clean
 from gpu_report.render.page.assets import squeeze
 
@@ -34,7 +34,7 @@ def _columns(fleet: Fleet) -> dict[str, object]:
     texts = {by: runs[column] for by, column in GROUPS.items()} | {"folder": folders, "fix": runs["fix"].fillna("")}
     number = {key: place for place, key in enumerate(runs["run"])}
     ledger = fleet.ledger[fleet.ledger["run"].isin(number)]
-    causes, kinds = pd.factorize(ledger["name"])
+    causes, kinds = pd.factorize(ledger["name"])  # in the order in which they first come
     starts = runs["start"].astype("int64") // 60_000_000  # of microseconds, as minutes
     return {
         "texts": {name: _listed(column) for name, column in texts.items()},
@@ -46,9 +46,7 @@ def _columns(fleet: Fleet) -> dict[str, object]:
         "spent": {name: _whole(runs[column] * TENTHS) for name, column in SPENT.items()},
         "causes": {
             "names": [cause_words(str(kind)) for kind in kinds],
-            "lost": [
-                kind != UNMEASURED and not bool(ledger["expected"][ledger["name"] == kind].iloc[0]) for kind in kinds
-            ],
+            "lost": ledger.drop_duplicates("name")["lost"].tolist(),
             "run": [number[key] for key in ledger["run"]],
             "cause": causes.tolist(),
             "spent": _whole(ledger["hours"] * TENTHS),

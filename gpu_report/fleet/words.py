@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from gpu_report.catalogue import cause_words
-from gpu_report.fleet.figures import CAUSE, UNKNOWN, UNMEASURED, WORST_RUNS, Fleet, by_group, fixes
+from gpu_report.fleet.figures import CAUSE, UNKNOWN, WORST_RUNS, Fleet, by_group, fixes
 from gpu_report.render.formatting import MISSING, known, share
 from gpu_report.wording import counted, money_words
 
@@ -116,7 +116,7 @@ def _cause_table(fleet: Fleet, rows: pd.DataFrame, most: int) -> FleetTable:
         ("Runs", True, lambda row: f"{row['runs']:,}"),
         *_cost_of(fleet, "hours"),
         ("Share", True, lambda row: of_hours(row["hours"], total)),
-        ("Lost time", False, lambda row: "" if row["expected"] or row["name"] == UNMEASURED else "yes"),
+        ("Lost time", False, lambda row: "yes" if row["lost"] else ""),
         ("Fixes save", True, lambda row: hours_words(row["saves_h"]) if row["saves_h"] > 0 else ""),
     ]
     return _table(f"by-{CAUSE}", "By cause", "All GPU time, by where it went.", cells, rows, most)

@@ -94,7 +94,11 @@ def partly(coverage: float) -> str:
 
 def ledger_rows(analysis: Analysis) -> list[LedgerRow]:
     """Return where GPU time went, without next to nothing: work, what was lost, phases, idle; the largest first."""
-    return sorted((row for row in analysis.ledger if row.gpu_seconds >= SHOWN_SECONDS), key=_ledger_place)
+    return sorted((row for row in analysis.ledger if row.gpu_seconds >= SHOWN_SECONDS), key=_order)
+
+
+def _order(row: LedgerRow) -> tuple[int, float]:
+    return ledger_place(row.name, expected=row.expected), -row.gpu_seconds
 
 
 def ledger_words(row: LedgerRow, analysis: Analysis) -> str:
@@ -106,9 +110,10 @@ def ledger_words(row: LedgerRow, analysis: Analysis) -> str:
     return f"Idle: {which} not used, or outside training"
 
 
-def _ledger_place(row: LedgerRow) -> tuple[int, float]:
+def ledger_place(name: str, *, expected: bool) -> int:
+    """Return where a row of the ledger stands among its kinds: work, what was lost, phases, idle, not measured."""
     ends = {"work": 0, "idle": 3, "unmeasured": 4}
-    return ends.get(row.name, 2 if row.expected else 1), -row.gpu_seconds
+    return ends.get(name, 2 if expected else 1)
 
 
 def share(fraction: float | None) -> str:

@@ -1,7 +1,5 @@
 """A job of several nodes as one HTML page that needs nothing else: same look, policy and escaping as the report."""
 
-from collections.abc import Sequence
-
 from gpu_report import __version__
 from gpu_report.catalogue import RULES, cause_words, row_words
 from gpu_report.model import Finding, Job, JobFinding, JobNode, NodeRun
@@ -11,6 +9,7 @@ from gpu_report.render.job.rows import RANK_HEAD, clock_words, node_table, rank_
 from gpu_report.render.job.strips import timeline
 from gpu_report.render.job.titles import TITLES
 from gpu_report.render.job.view import JobFindingView, JobView, NodeView
+from gpu_report.render.page.findings import SEVERITY_WORDS
 from gpu_report.render.page.view import Table
 from gpu_report.wording import counted, where_words
 
@@ -20,7 +19,6 @@ SCRIPTS = ("settings", "job")
 MOST_RANKS = 32  # rows of the table: a screen
 MOST_ROWS = 5  # of a node's ledger
 MOST_FINDINGS = 4  # of a node: its own report has all
-SEVERITY_WORDS = {"critical": "Critical", "warning": "Warning", "info": "Note"}
 
 
 def render_job_html(job: Job) -> str:
@@ -93,14 +91,10 @@ def _node(number: int, node: JobNode, late: str | None) -> NodeView:
         name=node.name,
         host=run.host or "",
         verdict=tied(f"{run.verdict}{waits}"),
-        findings=tuple(_of_node(finding, node) for finding in _worst(run)),
+        findings=tuple(_of_node(finding, node) for finding in run.findings[:MOST_FINDINGS]),
         ledger=_ledger(run),
         command=f"gpu-report render {node.name.replace(' ', '-')}.html {run.path}",
     )
-
-
-def _worst(run: NodeRun) -> Sequence[Finding]:
-    return run.findings[:MOST_FINDINGS]
 
 
 def _of_node(finding: Finding, node: JobNode) -> JobFindingView:

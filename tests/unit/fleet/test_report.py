@@ -126,7 +126,7 @@ def test_ten_thousand_runs_would_take_half_a_megabyte(fleet):
     many = pd.concat([fleet.runs] * 500, ignore_index=True)
     many["run"] = [f"{number:016x}" for number in range(len(many))]
     many["path"] = [f"/data/user-{number % 97}/gpu-runs/20261121-{number:06d}" for number in range(len(many))]
-    ledger = pd.concat([fleet.ledger[["name", "expected", "hours"]].head(8)] * 1000, ignore_index=True)
+    ledger = pd.concat([fleet.ledger[["name", "expected", "lost", "hours"]].head(8)] * 1000, ignore_index=True)
     ledger["run"] = many["run"].repeat(8).to_numpy()
     ledger["hours"] *= 1 + (ledger.index % 997) / 997
     assert len(packed_runs(replace(fleet, runs=many, ledger=ledger))) < 50_000

@@ -99,10 +99,11 @@ class Rate:
 
 @dataclass(frozen=True)
 class FullSpeed:
-    """The median latency (ms) and images a second of a variant's fastest turns."""
+    """The latency (ms) and images a second of a variant's fastest turns; p95 is None where turns have few calls."""
 
     p50_ms: float
     images_per_s: float
+    p95_ms: float | None = None
 
 
 @dataclass(frozen=True)

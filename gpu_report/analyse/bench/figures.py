@@ -102,9 +102,18 @@ def _rates(counted: _Calls, turns: Sequence[Turn]) -> Floats:
 def _full_speed(counted: _Calls, rates: Floats) -> FullSpeed:
     """Return the figures of the fastest tenth of turns: a host has one full speed, and many slow ones."""
     _, firsts = np.unique(counted.turn, return_index=True)
-    medians = [float(np.median(each)) for each in np.split(counted["total_ms"], firsts[1:])]
-    p50_ms, images_per_s = np.quantile(medians, th.FULL_SPEED_SHARE), np.quantile(rates, 1 - th.FULL_SPEED_SHARE)
-    return FullSpeed(float(p50_ms), float(images_per_s))
+    turns = np.split(counted["total_ms"], firsts[1:])
+    enough = min(len(each) for each in turns) >= th.P95_CALLS_OF_A_TURN
+    return FullSpeed(
+        p50_ms=_of_fastest(turns, 0.5),
+        images_per_s=float(np.quantile(rates, 1 - th.FULL_SPEED_SHARE)),
+        p95_ms=_of_fastest(turns, 0.95) if enough else None,
+    )
+
+
+def _of_fastest(turns: Sequence[Floats], quantile: float) -> float:
+    """Return a quantile of the calls of a turn that nine turns of ten exceed."""
+    return float(np.quantile([np.quantile(each, quantile) for each in turns], th.FULL_SPEED_SHARE))
 
 
 def _throughput(rates: Floats) -> Rate:

@@ -11,6 +11,9 @@ SAME_MAP = 0.01
 # of 12 variants, all calls 8, and the medians of turns 12.
 FULL_SPEED_SHARE = 0.1
 
+# Calls of a turn: with fewer, its p95 is its slowest call.
+P95_CALLS_OF_A_TURN = 20
+
 # Turns: an interval of the mean of fewer says little.
 TURNS_AT_LEAST = 4
 

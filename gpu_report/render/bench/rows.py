@@ -15,7 +15,7 @@ STAGES = {
 }
 HEAD = ("#", "Variant", "Images/s", "p50", "p95", "p99", "Worst", "Calls")
 INTERVALS_HEAD = ("Images/s, 95 % interval", "p50, 95 % interval", "p95, 95 % interval")
-FULL_SPEED_HEAD = ("#", "Variant", "Images/s", "p50")
+FULL_SPEED_HEAD = ("#", "Variant", "Images/s", "p50", "p95")
 PARTS_HEAD = ("#", "Variant", "Pre-processing", "Inference", "Post-processing", "GPU energy an image")
 START_HEAD = ("#", "Variant", "Build", "First result", "First call", "Warm-up", "File", "Memory")
 OUTPUTS_HEAD = ("#", "Variant", "Same boxes", "Largest score difference", "mAP50-95", "Compared with")
@@ -176,7 +176,13 @@ def wide_rows(result: BenchResult) -> list[Row]:
 def full_speed_rows(result: BenchResult) -> list[Row]:
     """Return the figures of each variant's fastest turns (FULL_SPEED_HEAD)."""
     return [
-        (str(number), row.variant.name, _digits(row.full_speed.images_per_s), milliseconds(row.full_speed.p50_ms))
+        (
+            str(number),
+            row.variant.name,
+            _digits(row.full_speed.images_per_s),
+            milliseconds(row.full_speed.p50_ms),
+            milliseconds(row.full_speed.p95_ms),
+        )
         for number, row in measured(result)
         if row.full_speed is not None
     ]

@@ -33,6 +33,15 @@ def test_at_full_speed_slow_turns_do_not_count():
     assert row.images_per_s.value < 0.8 * row.full_speed.images_per_s
 
 
+def test_p95_at_full_speed_is_of_a_turn_and_needs_twenty_calls_in_it():
+    slower = np.where(np.arange(TURNS) % 5 < 4, 2.0, 1.0)
+    (row,) = analyse_bench(benchmark(serving("n", 5.0, slower))).rows
+    assert row.full_speed.p95_ms == pytest.approx(5.0 * np.exp(1.645 * 0.01), rel=0.01)
+    assert row.latency.p95.value_ms == pytest.approx(10.0, rel=0.05)
+    (few,) = analyse_bench(benchmark(serving("m", 10.0, slower))).rows  # 15 calls of 20 ms in a turn
+    assert few.full_speed.p95_ms is None
+
+
 def test_variants_are_ranked_by_their_full_speed():
     busy = np.where(np.arange(TURNS) % 5 < 4, 2.0, 1.0)
     result = analyse_bench(benchmark(serving("met a slow host", 10.0, busy), serving("did not", 11.0, STEADY)))
